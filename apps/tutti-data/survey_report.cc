@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kNamed = 20;  // unreadable images in the table; JSON has all
 
 struct Spread {
-  int64_t least = 0, tenth = 0, median = 0, ninth = 0, most = 0;  // ninth: nine tenths are below
+  int64_t least = 0, p10 = 0, median = 0, p90 = 0, most = 0;  // p90: nine tenths are below
   double mean = 0;
 };
 
@@ -37,7 +37,7 @@ std::string Grouped(int64_t value) {
 
 std::string Row(absl::string_view name, const Spread& s) {
   return absl::StrFormat("  %-18s%12s%12s%12s%12s%14s%12s\n", name, Grouped(s.least),
-                         Grouped(s.tenth), Grouped(s.median), Grouped(s.ninth), Grouped(s.most),
+                         Grouped(s.p10), Grouped(s.median), Grouped(s.p90), Grouped(s.most),
                          Grouped(static_cast<int64_t>(s.mean + 0.5)));
 }
 
@@ -68,8 +68,8 @@ absl::string_view OfClass(const data::Dataset& dataset) {
 }
 
 nlohmann::json JsonOf(const Spread& s) {
-  return {{"min", s.least}, {"p10", s.tenth}, {"median", s.median},
-          {"p90", s.ninth}, {"max", s.most},  {"mean", s.mean}};
+  return {{"min", s.least}, {"p10", s.p10},  {"median", s.median},
+          {"p90", s.p90},   {"max", s.most}, {"mean", s.mean}};
 }
 
 }  // namespace

@@ -52,13 +52,13 @@ absl::StatusOr<train::Outcome> TrainAsRank(const train::Recipe& recipe) {
   // A resumed run shall equal one that was not interrupted, to the bit.
   group.deterministic = true;
   TUTTI_ASSIGN_OR_RETURN(auto communicator, comm::JoinGroup(group));
-  train::Surroundings surroundings;
-  surroundings.out = stdout;
-  surroundings.terminal = isatty(STDOUT_FILENO) == 1;
-  if (const char* file = std::getenv("TUTTI_METRICS_FILE")) surroundings.metrics_file = file;
-  surroundings.mlflow = train::MlflowFromEnvironment(base::CurrentEnvironment());
-  surroundings.stop_wanted = [] { return stop_wanted != 0; };
-  return train::Train(recipe, std::move(communicator), surroundings);
+  train::TrainerContext context;
+  context.out = stdout;
+  context.terminal = isatty(STDOUT_FILENO) == 1;
+  if (const char* file = std::getenv("TUTTI_METRICS_FILE")) context.metrics_file = file;
+  context.mlflow = train::MlflowFromEnvironment(base::CurrentEnvironment());
+  context.stop_wanted = [] { return stop_wanted != 0; };
+  return train::Train(recipe, std::move(communicator), context);
 }
 
 int Report(const absl::Status& status) {

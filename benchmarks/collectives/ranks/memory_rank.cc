@@ -47,7 +47,7 @@ void Fence() {
 }
 
 // Lies before the buffers, in memory that the ranks share.
-struct Meeting {
+struct SharedBarrier {
   std::atomic<int> arrived{0};
   std::atomic<int> round{0};
 };
@@ -92,13 +92,13 @@ class Memory final : public tutti::benchmark::Contender {
     return answer;
   }
   void Barrier() override {
-    auto* const meeting = reinterpret_cast<Meeting*>(shared_);
-    const int round = meeting->round.load();
-    if (meeting->arrived.fetch_add(1) + 1 == size_) {
-      meeting->arrived = 0;
-      meeting->round = round + 1;
+    auto* const barrier = reinterpret_cast<SharedBarrier*>(shared_);
+    const int round = barrier->round.load();
+    if (barrier->arrived.fetch_add(1) + 1 == size_) {
+      barrier->arrived = 0;
+      barrier->round = round + 1;
     }
-    while (meeting->round.load() == round) std::this_thread::yield();
+    while (barrier->round.load() == round) std::this_thread::yield();
   }
   void AllReduce(size_t count) override {
     if (kind_ == Kind::kCopy) {
@@ -181,7 +181,7 @@ std::byte* ShareMemory(size_t bytes) {
                               MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) Fail("no memory");
   ::madvise(memory, bytes, MADV_HUGEPAGE);
-  new (memory) Meeting;
+  new (memory) SharedBarrier;
   return static_cast<std::byte*>(memory);
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 using Transport = GroupOptions::Transport;
 
-enum class Fate { kKilled, kStopped, kExits, kSaysGoodbye, kKilledWithAChild, kComputes };
+enum class Fate { kKilled, kStopped, kExits, kLeaves, kKilledWithAChild, kComputes };
 
 struct Scenario {
   int size = 2;
@@ -49,7 +49,7 @@ void LiveFor(absl::Duration limit) {
 
 double Seconds(absl::Time since) { return absl::ToDoubleSeconds(absl::Now() - since); }
 
-void Meet(Fate fate, std::unique_ptr<Communicator> group) {
+void SufferFate(Fate fate, std::unique_ptr<Communicator> group) {
   switch (fate) {
     case Fate::kKilled:
       ::raise(SIGKILL);
@@ -59,7 +59,7 @@ void Meet(Fate fate, std::unique_ptr<Communicator> group) {
       break;
     case Fate::kExits:
       break;
-    case Fate::kSaysGoodbye:
+    case Fate::kLeaves:
       group.reset();
       break;
     case Fate::kKilledWithAChild:
@@ -109,7 +109,7 @@ std::string Survive(Communicator& group, absl::Duration deadline) {
           ->AllReduce(data.data(), data.size(), DataType::kFloat32, ReduceOp::kMean, Soon())
           .IgnoreError();
     }
-    if (options.rank == scenario.victim) Meet(scenario.fate, *std::move(group));
+    if (options.rank == scenario.victim) SufferFate(scenario.fate, *std::move(group));
     text = Survive(**group, scenario.deadline);
     group->reset();
   }
@@ -227,12 +227,12 @@ TEST(LostRankTest, AKilledRankIsNamedByAllOthers) {
   ForEveryGroup({.fate = Fate::kKilled}, 5, "left the group (connection closed)");
 }
 
-TEST(LostRankTest, ARankThatExitsWithoutGoodbyeIsNamed) {
+TEST(LostRankTest, ARankThatExitsWithoutLeavingIsNamed) {
   ForEveryGroup({.fate = Fate::kExits}, 5, "left the group (connection closed)");
 }
 
 TEST(LostRankTest, ARankThatLeavesInGoodOrderWhileOthersGoOnIsNamed) {
-  ForEveryGroup({.fate = Fate::kSaysGoodbye}, 5, "left the group before the others were done");
+  ForEveryGroup({.fate = Fate::kLeaves}, 5, "left the group before the others were done");
 }
 
 TEST(LostRankTest, AStoppedRankIsNamedWhenItIsSilentForTooLong) {

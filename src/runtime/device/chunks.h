@@ -1,5 +1,5 @@
 // The flat memory of a bucket in chunks, for kernels on a GPU that update neighbours alike: every
-// chunk lies within one stretch, a layer's weights for instance.
+// chunk lies within one range, a layer's weights for instance.
 #pragma once
 
 #include <torch/types.h>
@@ -13,12 +13,12 @@ struct Chunks {
   static constexpr int64_t kElements = 4096;  // at most
 
   torch::Tensor begins;     // [chunks + 1] int64: elements; the last is the end
-  torch::Tensor stretches;  // [chunks] int32
-  torch::Tensor firsts;     // [stretches + 1] int32: chunks
-  torch::Tensor decays;     // [stretches] fp32: 1, or 0 for what weight decay spares
+  torch::Tensor ranges;     // [chunks] int32
+  torch::Tensor firsts;     // [ranges + 1] int32: chunks
+  torch::Tensor decays;     // [ranges] fp32: 1, or 0 for what weight decay spares
 };
 
-// Stretches lie one behind the other from 0 on; `ends` are in elements. On `device`.
+// Ranges lie one behind the other from 0 on; `ends` are in elements. On `device`.
 Chunks MakeChunks(const std::vector<int64_t>& ends, const std::vector<bool>& decays,
                   torch::Device device);
 

@@ -30,10 +30,10 @@ class DeviceRun : public OnDevice<TrainerTest> {
   }
   static absl::StatusOr<Outcome> StoppedAfterTwoSteps(int ranks, const Recipe& recipe) {
     std::atomic<int64_t> done = 0;
-    Surroundings surroundings;
-    surroundings.step_done = [&](int64_t steps) { done = steps; };
-    surroundings.stop_wanted = [&] { return done >= 2; };
-    return TrainOver(ranks, recipe, surroundings);
+    TrainerContext context;
+    context.step_done = [&](int64_t steps) { done = steps; };
+    context.stop_wanted = [&] { return done >= 2; };
+    return TrainOver(ranks, recipe, context);
   }
   static checkpoint::TensorMap TensorsOf(const fs::path& model) {
     const auto folder = checkpoint::ReadModelFolder(model);

@@ -40,11 +40,11 @@ TEST_P(Resume, GivesTheBytesOfARunWithoutInterruption) {
   parts.output = RecipeFor("parts").output;
   ASSERT_TRUE(TrainOver(ranks, whole).ok());
 
-  Surroundings surroundings;
+  TrainerContext context;
   std::atomic<int64_t> done = 0;
-  surroundings.step_done = [&](int64_t steps) { done = steps; };
-  surroundings.stop_wanted = [&] { return done + 1 >= step; };
-  const auto stopped = TrainOver(ranks, parts, surroundings);
+  context.step_done = [&](int64_t steps) { done = steps; };
+  context.stop_wanted = [&] { return done + 1 >= step; };
+  const auto stopped = TrainOver(ranks, parts, context);
   ASSERT_TRUE(stopped.ok()) << stopped.status();
   EXPECT_TRUE(stopped->stopped);
   EXPECT_EQ(stopped->step, step);
@@ -79,9 +79,9 @@ TEST_F(TrainerTest, AResumedRunKeepsItsPrecisionUnlessToldOtherwise) {
            parts = RecipeFor(std::string("parts-") + precision);
     whole.precision = parts.precision = precision;
     ASSERT_TRUE(TrainOver(2, whole).ok());
-    Surroundings surroundings;
-    surroundings.stop_wanted = [] { return true; };
-    ASSERT_TRUE(TrainOver(2, parts, surroundings).ok());
+    TrainerContext context;
+    context.stop_wanted = [] { return true; };
+    ASSERT_TRUE(TrainOver(2, parts, context).ok());
     parts.resume = "latest";
     parts.precision = "auto";
     ASSERT_TRUE(TrainOver(2, parts).ok());
@@ -122,11 +122,11 @@ TEST_F(TrainerTest, ACompressedRunResumedFromACheckpointGivesTheBytesOfOneWithou
     ASSERT_TRUE(TrainOver(3, whole).ok());
     EXPECT_NE(Weights(whole), Weights(plain));
 
-    Surroundings surroundings;
+    TrainerContext context;
     std::atomic<int64_t> done = 0;
-    surroundings.step_done = [&](int64_t steps) { done = steps; };
-    surroundings.stop_wanted = [&] { return done + 1 >= kStepsPerEpoch; };
-    ASSERT_TRUE(TrainOver(3, parts, surroundings).ok());
+    context.step_done = [&](int64_t steps) { done = steps; };
+    context.stop_wanted = [&] { return done + 1 >= kStepsPerEpoch; };
+    ASSERT_TRUE(TrainOver(3, parts, context).ok());
     parts.resume = "latest";
     ASSERT_TRUE(TrainOver(3, parts).ok());
     EXPECT_EQ(Weights(parts), Weights(whole));
@@ -136,9 +136,9 @@ TEST_F(TrainerTest, ACompressedRunResumedFromACheckpointGivesTheBytesOfOneWithou
 TEST_F(TrainerTest, ACompressedRunGoesOnWithAnotherNumberOfRanks) {
   Recipe recipe = RecipeFor("grows");
   recipe.compression = "int8";
-  Surroundings surroundings;
-  surroundings.stop_wanted = [] { return true; };
-  ASSERT_TRUE(TrainOver(2, recipe, surroundings).ok());
+  TrainerContext context;
+  context.stop_wanted = [] { return true; };
+  ASSERT_TRUE(TrainOver(2, recipe, context).ok());
   recipe.resume = "latest";
   const auto finished = TrainOver(3, recipe);
   ASSERT_TRUE(finished.ok()) << finished.status();
@@ -220,9 +220,9 @@ TEST_F(TrainerTest, TheTensorsTellTheOptimizerWhereTheCheckpointsRecipeDoesNot) 
     saved.state = changed;
     EXPECT_TRUE(folder.Save(saved).ok());
     recipe.optimizer = optimizer;
-    Surroundings surroundings;
-    surroundings.stop_wanted = [] { return true; };
-    return std::string(TrainOver(1, recipe, surroundings).status().message());
+    TrainerContext context;
+    context.stop_wanted = [] { return true; };
+    return std::string(TrainOver(1, recipe, context).status().message());
   };
   nlohmann::json without = state;
   without.erase("recipe");
@@ -295,9 +295,9 @@ TEST_F(TrainerTest, AModelFolderThatIsNotItsOwnIsRefusedBeforeTheFirstStep) {
   Recipe recipe = RecipeFor("mine");
   const fs::path precious = fs::path(recipe.output) / "model" / "precious";
   ASSERT_TRUE(base::MakeDirectories(precious).ok());
-  Surroundings surroundings;
-  surroundings.step_done = [](int64_t) { ADD_FAILURE() << "trained"; };
-  const auto refused = TrainOver(1, recipe, surroundings);
+  TrainerContext context;
+  context.step_done = [](int64_t) { ADD_FAILURE() << "trained"; };
+  const auto refused = TrainOver(1, recipe, context);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("not for tutti to replace"));
   EXPECT_TRUE(fs::exists(precious));
@@ -310,11 +310,11 @@ TEST_F(TrainerTest, AveragedWeightsAreSavedAndGoOnAfterAStop) {
   ASSERT_TRUE(TrainOver(1, whole).ok());
   EXPECT_NE(Weights(plain), Weights(whole));
 
-  Surroundings surroundings;
+  TrainerContext context;
   std::atomic<int64_t> done = 0;
-  surroundings.step_done = [&](int64_t steps) { done = steps; };
-  surroundings.stop_wanted = [&] { return done >= 2; };
-  ASSERT_TRUE(TrainOver(1, parts, surroundings).ok());
+  context.step_done = [&](int64_t steps) { done = steps; };
+  context.stop_wanted = [&] { return done >= 2; };
+  ASSERT_TRUE(TrainOver(1, parts, context).ok());
   parts.resume = "latest";
   ASSERT_TRUE(TrainOver(1, parts).ok());
   EXPECT_EQ(Weights(parts), Weights(whole));

@@ -19,9 +19,9 @@ constexpr absl::Duration kLineEveryInAJob = absl::Seconds(20);
 
 }  // namespace
 
-RunOutput::RunOutput(const Recipe& recipe, const Surroundings& surroundings, Parts& parts)
+RunOutput::RunOutput(const Recipe& recipe, const TrainerContext& context, Parts& parts)
     : recipe_(recipe),
-      surroundings_(surroundings),
+      context_(context),
       parts_(parts),
       timeout_(absl::Seconds(recipe.step_timeout)),
       timeline_(recipe.trace),
@@ -31,13 +31,13 @@ RunOutput::RunOutput(const Recipe& recipe, const Surroundings& surroundings, Par
 Readers RunOutput::WantedReaders() const {
   Readers readers;
   readers.metrics = {std::filesystem::path(recipe_.output) / "metrics.jsonl"};
-  readers.out = surroundings_.out;
-  readers.terminal = surroundings_.terminal;
+  readers.out = context_.out;
+  readers.terminal = context_.terminal;
   readers.tensorboard = recipe_.tensorboard;
-  readers.mlflow = surroundings_.mlflow;
+  readers.mlflow = context_.mlflow;
   if (!recipe_.mlflow.empty()) readers.mlflow.store = recipe_.mlflow;
-  if (!surroundings_.metrics_file.empty()) {
-    readers.metrics.push_back(surroundings_.metrics_file);
+  if (!context_.metrics_file.empty()) {
+    readers.metrics.push_back(context_.metrics_file);
     readers.line_every = kLineEveryInAJob;
   }
   return readers;

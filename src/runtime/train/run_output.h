@@ -24,7 +24,7 @@ namespace tutti::train {
 class RunOutput {
  public:
   // All of them outlive it. `parts` are made when Open is called.
-  RunOutput(const Recipe& recipe, const Surroundings& surroundings, Parts& parts);
+  RunOutput(const Recipe& recipe, const TrainerContext& context, Parts& parts);
 
   // Makes the output folder, begins the report and says in it how the run begins: after `step`
   // steps, with `precision_reason` if there is one. Needed before the functions below.
@@ -57,7 +57,7 @@ class RunOutput {
   absl::Status WriteModel(const char* name);
 
   const Recipe& recipe_;
-  const Surroundings& surroundings_;
+  const TrainerContext& context_;
   Parts& parts_;
   const absl::Duration timeout_;
   const base::SystemClock clock_;

@@ -146,11 +146,11 @@ TEST_F(TasksTest, ARankWithOtherBoxesIsNamedByAll) {
 
 // Where two steps in fp64 lead: in fp32 rounding decides which boxes without an object are the
 // hardest, so that the gradients of one process itself are off by a thousandth from run to run.
-checkpoint::TensorMap TwoStepsOf(const Recipe& recipe, const Wanted& wanted, int ranks) {
+checkpoint::TensorMap TwoStepsOf(const Recipe& recipe, const ModelInputSpec& spec, int ranks) {
   at::set_num_threads(1);
   checkpoint::TensorMap end;
   parallel::OnEveryRank(ranks, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
-    Input input = *OpenInput(recipe, wanted, rank, ranks);
+    Input input = *OpenInput(recipe, spec, rank, ranks);
     const models::ModelSpec spec{recipe.model, 2};
     const models::Model model = *models::MakeModel(spec, 1);
     const std::shared_ptr<const tasks::Task> task = *tasks::MakeTask(spec, *model, {});
@@ -188,9 +188,9 @@ TEST_F(TasksTest, RanksWithUnequalNumbersOfObjectsEqualOneProcess) {
   WriteShapes(folder_.path() / "boxes", data::Annotations::kBoxes, {.train = 32, .test = 8});
   Recipe recipe = RecipeFor("ssd64_resnet20", "boxes");
   recipe.sync_bn = true;
-  const Wanted wanted{64, data::Annotations::kBoxes};
-  const auto one = TwoStepsOf(recipe, wanted, 1);
-  const double distance = DistanceOf(TwoStepsOf(recipe, wanted, 3), one);
+  const ModelInputSpec spec{64, data::Annotations::kBoxes};
+  const auto one = TwoStepsOf(recipe, spec, 1);
+  const double distance = DistanceOf(TwoStepsOf(recipe, spec, 3), one);
   std::printf("3 ranks end %.1e from one process\n", distance);
   EXPECT_LT(distance, 1e-9);
 }

@@ -29,15 +29,14 @@ bool Every(int64_t steps, int64_t step) { return steps > 0 && step % steps == 0;
 class Run {
  public:
   // `recipe` is for so many ranks and has a precision; `taken` says how it came by that.
-  Run(const Recipe& recipe, std::string taken, torch::Device device,
-      const Surroundings& surroundings)
+  Run(const Recipe& recipe, std::string taken, torch::Device device, const TrainerContext& context)
       : recipe_(recipe),
         taken_(std::move(taken)),
         device_(device),
-        surroundings_(surroundings),
+        context_(context),
         bf16_(recipe.precision == "bf16"),
         timeout_(absl::Seconds(recipe.step_timeout)),
-        output_(recipe, surroundings, parts_) {}
+        output_(recipe, context, parts_) {}
 
   absl::Status Prepare(std::unique_ptr<comm::Communicator> communicator);
   absl::StatusOr<Outcome> ToTheEnd();
@@ -74,7 +73,7 @@ class Run {
   const Recipe& recipe_;
   const std::string taken_;
   const torch::Device device_;
-  const Surroundings& surroundings_;
+  const TrainerContext& context_;
   const bool bf16_;
   const absl::Duration timeout_;
   Parts parts_;
@@ -109,7 +108,7 @@ absl::StatusOr<Outcome> Run::ToTheEnd() {
   TUTTI_RETURN_IF_ERROR(output_.timeline().Begin(*parts_.strategy, Soon()));
   while (outcome_.step < parts_.schedule.total_steps) {
     TUTTI_ASSIGN_OR_RETURN(const bool stop, Step());
-    if (surroundings_.step_done) surroundings_.step_done(outcome_.step);
+    if (context_.step_done) context_.step_done(outcome_.step);
     if (stop && outcome_.step < parts_.schedule.total_steps) {
       outcome_.stopped = true;
       TUTTI_RETURN_IF_ERROR(output_.ReportUnreadable(outcome_.step));
@@ -134,7 +133,7 @@ absl::StatusOr<Outcome> Run::Ended(absl::StatusOr<Outcome> outcome) {
 absl::StatusOr<bool> Run::Step() {
   evaluation_.reset();
   evaluated_ = false;
-  if (surroundings_.stop_wanted && surroundings_.stop_wanted()) parts_.strategy->RequestStop();
+  if (context_.stop_wanted && context_.stop_wanted()) parts_.strategy->RequestStop();
   Timeline& timeline = output_.timeline();
   StepParts times;
   times.other = timeline.Lap();
@@ -254,7 +253,7 @@ absl::Status Run::SaveCheckpoint(CheckpointSaver::Need need) {
 }  // namespace
 
 absl::StatusOr<Outcome> Train(const Recipe& asked, std::unique_ptr<comm::Communicator> communicator,
-                              const Surroundings& surroundings) {
+                              const TrainerContext& context) {
   TUTTI_RETURN_IF_ERROR(Validate(asked));
   Recipe recipe = ForRanks(asked, communicator->size());
   TUTTI_ASSIGN_OR_RETURN(const torch::Device device, device::Open(recipe.device));
@@ -265,7 +264,7 @@ absl::StatusOr<Outcome> Train(const Recipe& asked, std::unique_ptr<comm::Communi
                                        base::Deadline::After(absl::Seconds(recipe.step_timeout))));
   recipe.precision = taken.precision;
   recipe.winograd = UsesWinograd(recipe);
-  Run run(recipe, std::move(taken.why), device, surroundings);
+  Run run(recipe, std::move(taken.why), device, context);
   const absl::Status prepared = run.Prepare(std::move(communicator));
   return run.Ended(prepared.ok() ? run.ToTheEnd() : prepared);
 }

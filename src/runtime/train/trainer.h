@@ -21,7 +21,7 @@
 namespace tutti::train {
 
 // What surrounds a run; everything may be left out.
-struct Surroundings {
+struct TrainerContext {
   std::FILE* out = nullptr;                // progress and results, on rank 0
   bool terminal = false;                   // of `out`
   std::filesystem::path metrics_file;      // beside <output>/metrics.jsonl
@@ -45,6 +45,6 @@ struct Outcome {
 // rank or parameter. Errors of collectives name the rank that was lost (comm::LostRank).
 absl::StatusOr<Outcome> Train(const Recipe& recipe,
                               std::unique_ptr<comm::Communicator> communicator,
-                              const Surroundings& surroundings);
+                              const TrainerContext& context);
 
 }  // namespace tutti::train

@@ -47,14 +47,14 @@ TEST_F(TrainerFaultTest, ACheckpointThatCannotBeSavedCostsOnlyItself) {
   const Recipe undisturbed = SavingRecipe("undisturbed"), recipe = SavingRecipe("disturbed");
   ASSERT_TRUE(TrainOver(1, undisturbed).ok());
   const fs::path said = outputs_.path() / "said";
-  Surroundings surroundings;
-  surroundings.out = std::fopen(said.c_str(), "w");
-  surroundings.step_done = [&](int64_t step) {
+  TrainerContext context;
+  context.out = std::fopen(said.c_str(), "w");
+  context.step_done = [&](int64_t step) {
     if (step == 1) Block(recipe);
     if (step == 3) fs::remove(Checkpoints(recipe));
   };
-  const auto outcome = TrainOver(1, recipe, surroundings);
-  std::fclose(surroundings.out);
+  const auto outcome = TrainOver(1, recipe, context);
+  std::fclose(context.out);
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   EXPECT_EQ(Weights(recipe), Weights(undisturbed));
   const auto failed = Metrics(recipe, "checkpoint_failed");
@@ -69,12 +69,12 @@ TEST_F(TrainerFaultTest, ACheckpointThatCannotBeSavedCostsOnlyItself) {
 TEST_F(TrainerFaultTest, TooManyCheckpointsInARowThatCannotBeSavedEndTheRun) {
   const Recipe recipe = SavingRecipe("blocked", /*epochs=*/4);
   int64_t last = 0;
-  Surroundings surroundings;
-  surroundings.step_done = [&](int64_t step) {
+  TrainerContext context;
+  context.step_done = [&](int64_t step) {
     if (step == 1) Block(recipe);
     last = step;
   };
-  const absl::Status status = TrainOver(1, recipe, surroundings).status();
+  const absl::Status status = TrainOver(1, recipe, context).status();
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("10 checkpoints in a row could not be saved: the checkpoint of step 10"));
   EXPECT_EQ(last, CheckpointSaver::kMostFailures);
@@ -82,10 +82,10 @@ TEST_F(TrainerFaultTest, TooManyCheckpointsInARowThatCannotBeSavedEndTheRun) {
 
 TEST_F(TrainerFaultTest, AStoppedRunMustHaveItsCheckpoint) {
   const Recipe recipe = SavingRecipe("stopped");
-  Surroundings surroundings;
-  surroundings.stop_wanted = [] { return true; };
-  surroundings.step_done = [&](int64_t) { Block(recipe); };
-  const absl::Status status = TrainOver(1, recipe, surroundings).status();
+  TrainerContext context;
+  context.stop_wanted = [] { return true; };
+  context.step_done = [&](int64_t) { Block(recipe); };
+  const absl::Status status = TrainOver(1, recipe, context).status();
   EXPECT_THAT(std::string(status.message()), HasSubstr("the checkpoint of step 1 was not saved"));
 }
 
@@ -124,12 +124,12 @@ TEST_F(TrainerFaultTest, AFullDiskDoesNotEndATrainingThatHasRoomAtItsEnd) {
   SmallDisk disk(recipe.output);
   if (!disk.mounted()) GTEST_SKIP() << "cannot mount a small file system: " << disk.why_not();
   ASSERT_TRUE(TrainOver(1, roomy).ok());
-  Surroundings surroundings;
-  surroundings.step_done = [&](int64_t step) {
+  TrainerContext context;
+  context.step_done = [&](int64_t step) {
     if (step == 2) disk.Fill();
     if (step == 5) disk.Empty();
   };
-  const auto outcome = TrainOver(1, recipe, surroundings);
+  const auto outcome = TrainOver(1, recipe, context);
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   EXPECT_EQ(Weights(recipe), Weights(roomy));
   EXPECT_EQ(StepsOf(Metrics(recipe, "checkpoint")), (std::vector<int64_t>{1, 5, 6}));
@@ -141,11 +141,11 @@ TEST_F(TrainerFaultTest, ARunWhoseModelCannotBeWrittenFails) {
   const Recipe recipe = SavingRecipe("full");
   SmallDisk disk(recipe.output);
   if (!disk.mounted()) GTEST_SKIP() << "cannot mount a small file system: " << disk.why_not();
-  Surroundings surroundings;
-  surroundings.step_done = [&](int64_t step) {
+  TrainerContext context;
+  context.step_done = [&](int64_t step) {
     if (step == 2) disk.Fill();
   };
-  const absl::Status status = TrainOver(1, recipe, surroundings).status();
+  const absl::Status status = TrainOver(1, recipe, context).status();
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("model.safetensors"));
 }
@@ -155,11 +155,11 @@ TEST_F(TrainerFaultTest, ALiveButStuckRankIsNamed) {
   recipe.step_timeout = absl::ToInt64Seconds(base::PatientTimeout(absl::Seconds(2)));
   absl::Notification over;
   parallel::OnEveryRank(2, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
-    Surroundings surroundings;
-    surroundings.step_done = [&](int64_t step) {
+    TrainerContext context;
+    context.step_done = [&](int64_t step) {
       if (rank == 1 && step == 2) over.WaitForNotification();
     };
-    const absl::Status status = Train(recipe, std::move(communicator), surroundings).status();
+    const absl::Status status = Train(recipe, std::move(communicator), context).status();
     if (rank == 1) return;
     EXPECT_EQ(comm::LostRank(status), 1) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr("step 3 (epoch 1): rank 1 is late"));

@@ -50,10 +50,10 @@ class TrainerTest : public testing::Test {
 
   // Every rank's outcome must be the same; returns rank 0's.
   static absl::StatusOr<Outcome> TrainOver(int ranks, const Recipe& recipe,
-                                           const Surroundings& surroundings = {}) {
+                                           const TrainerContext& context = {}) {
     absl::StatusOr<Outcome> first = absl::UnknownError("did not run");
     parallel::OnEveryRank(ranks, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
-      auto outcome = Train(recipe, std::move(communicator), surroundings);
+      auto outcome = Train(recipe, std::move(communicator), context);
       if (rank == 0) first = std::move(outcome);
     });
     return first;

@@ -18,12 +18,12 @@ namespace fs = std::filesystem;
 
 TEST_F(TrainerTest, MetricsTellTheRunAndTheStepsPartsAddUp) {
   Recipe recipe = RecipeFor("metrics");
-  Surroundings surroundings;
-  surroundings.metrics_file = outputs_.path() / "job-metrics.jsonl";
-  const auto outcome = TrainOver(2, recipe, surroundings);
+  TrainerContext context;
+  context.metrics_file = outputs_.path() / "job-metrics.jsonl";
+  const auto outcome = TrainOver(2, recipe, context);
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   const fs::path own = fs::path(recipe.output) / "metrics.jsonl";
-  EXPECT_EQ(*base::ReadFile(own), *base::ReadFile(surroundings.metrics_file));
+  EXPECT_EQ(*base::ReadFile(own), *base::ReadFile(context.metrics_file));
 
   const auto start = Events(own, "start");
   ASSERT_EQ(start.size(), 1u);
@@ -95,9 +95,9 @@ TEST_F(TrainerTest, TellsWhereTheTimeOfEveryRankGoes) {
 TEST_F(TrainerTest, ATraceThatCannotBeWrittenIsSaidBeforeTheFirstStep) {
   Recipe recipe = RecipeFor("no-trace");
   recipe.trace = folder_->path() / "data" / "classes.txt" / "trace.json";
-  Surroundings surroundings;
-  surroundings.step_done = [](int64_t) { ADD_FAILURE() << "trained"; };
-  const absl::Status status = TrainOver(1, recipe, surroundings).status();
+  TrainerContext context;
+  context.step_done = [](int64_t) { ADD_FAILURE() << "trained"; };
+  const absl::Status status = TrainOver(1, recipe, context).status();
   EXPECT_THAT(std::string(status.message()), HasSubstr("data/classes.txt"));
 }
 

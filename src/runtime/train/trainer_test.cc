@@ -111,10 +111,10 @@ TEST_F(TrainerTest, BeginsFromTheWeightsThatFitAndNamesWhatBeginsAtRandom) {
     recipe.ema = 0.9;
     char* said = nullptr;
     size_t size = 0;
-    Surroundings surroundings;
-    surroundings.out = open_memstream(&said, &size);
-    const auto outcome = TrainOver(2, recipe, surroundings);
-    std::fclose(surroundings.out);
+    TrainerContext context;
+    context.out = open_memstream(&said, &size);
+    const auto outcome = TrainOver(2, recipe, context);
+    std::fclose(context.out);
     EXPECT_THAT(std::string(said, size), HasSubstr("weights from " + weights.string() +
                                                    "; at random begin fc.bias, fc.weight\n"));
     std::free(said);
@@ -242,17 +242,15 @@ TEST_F(TrainerTest, ARunIsThePlainLoopOfForwardBackwardAndDescent) {
 // The activations of a step are the last step's, also over an evaluation and a checkpoint.
 TEST_F(TrainerTest, AStepAsksTheSystemForNoMemory) {
   std::map<int64_t, size_t> mappings;
-  Surroundings surroundings;
-  surroundings.step_done = [&](int64_t step) {
-    mappings[step] = device::MeasureKeptMemory().mappings;
-  };
+  TrainerContext context;
+  context.step_done = [&](int64_t step) { mappings[step] = device::MeasureKeptMemory().mappings; };
   Recipe recipe = RecipeFor("memory");
   recipe.data = outputs_.path() / "pictures";
   WriteImageFolder(recipe.data, 70, 30, 3);
   recipe.input_size = 32;
   recipe.batch = 32;  // 2 MB in each of the first layers
   recipe.epochs = 3;
-  ASSERT_TRUE(TrainOver(1, recipe, surroundings).ok());
+  ASSERT_TRUE(TrainOver(1, recipe, context).ok());
   ASSERT_EQ(mappings.size(), 6u);
   EXPECT_GT(mappings.at(1), 0u);
   EXPECT_EQ(mappings.at(2), mappings.at(1)) << "within an epoch";

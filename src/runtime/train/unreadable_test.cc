@@ -91,9 +91,9 @@ TEST_F(UnreadablePictures, OfTwoRanksAreAddedUp) {
 TEST_F(UnreadablePictures, AreToldWhenARunIsStopped) {
   WriteClasses(1);
   Recipe recipe = RecipeOfWholeEpochs(2);
-  Surroundings surroundings;
-  surroundings.stop_wanted = [] { return true; };
-  const auto outcome = TrainOver(2, recipe, surroundings);
+  TrainerContext context;
+  context.stop_wanted = [] { return true; };
+  const auto outcome = TrainOver(2, recipe, context);
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   EXPECT_TRUE(outcome->stopped);
   EXPECT_EQ(CountsOf(recipe), (Counts{{1, 1}}));

@@ -30,11 +30,11 @@ void OnEveryRanksLinks(const std::vector<GroupOptions>& all,
       auto listeners = OpenListeners(options, self);
       self.rdma = self.rdma || rdma;
       ASSERT_TRUE(listeners.ok()) << listeners.status();
-      auto meeting = Meet(options, self);
-      ASSERT_TRUE(meeting.ok()) << meeting.status();
+      auto rendezvous = Rendezvous(options, self);
+      ASSERT_TRUE(rendezvous.ok()) << rendezvous.status();
       auto membership = std::make_unique<Membership>(
-          options.rank, size, std::move(meeting->controls), options.peer_timeout);
-      auto connector = *Connector::Make(std::move(meeting->table), options.rank, options.token,
+          options.rank, size, std::move(rendezvous->controls), options.peer_timeout);
+      auto connector = *Connector::Make(std::move(rendezvous->table), options.rank, options.token,
                                         *std::move(listeners));
       std::vector<bool> peers(size);
       for (int r = 0; r < size; ++r) peers[r] = NeedsLink(options.rank, r, size);

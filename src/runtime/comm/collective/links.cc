@@ -72,7 +72,7 @@ absl::Status Links::Reach(int peer, base::Deadline deadline) {
   }
   if (group.ended()) return group.Check();
   const bool late = absl::IsDeadlineExceeded(channel.status());
-  return Accuse(peer, late ? Reason::kLate : Reason::kClosed);
+  return ReportFailure(peer, late ? Reason::kLate : Reason::kClosed);
 }
 
 // In the order of the ranks: see Connector.
@@ -94,7 +94,7 @@ absl::StatusOr<size_t> Links::SendSome(Flow& flow, int to) {
   }
   if (used == 0) return 0;
   const auto sent = channel(to)->TrySendParts({parts.data(), used});
-  if (!sent.ok()) return Accuse(to, Reason::kClosed);
+  if (!sent.ok()) return ReportFailure(to, Reason::kClosed);
   flow.Sent(*sent);
   return *sent;
 }
@@ -103,7 +103,7 @@ absl::StatusOr<size_t> Links::SendSome(Flow& flow, int to) {
 absl::StatusOr<bool> Links::FlushTo(int to) {
   if (to < 0) return true;
   const auto flushed = channel(to)->Flush();
-  if (!flushed.ok()) return Accuse(to, Reason::kClosed);
+  if (!flushed.ok()) return ReportFailure(to, Reason::kClosed);
   return *flushed;
 }
 
@@ -112,7 +112,7 @@ absl::StatusOr<bool> Links::Step(Flow& flow, int to, int from) {
   TUTTI_ASSIGN_OR_RETURN(size_t moved, SendSome(flow, to));
   if (flow.Wanted() > 0) {
     const auto taken = flow.Take(*channel(from));
-    if (!taken.ok()) return Accuse(from, Reason::kClosed);
+    if (!taken.ok()) return ReportFailure(from, Reason::kClosed);
     moved += *taken;
   }
   return moved > 0;
@@ -152,7 +152,7 @@ absl::Status Links::Move(Flow& flow, int to, int from, base::Deadline deadline) 
 absl::Status Links::CheckStillGoing(Flow& flow, int to, int from, base::Deadline deadline) {
   if (membership().ended()) return membership().Check();
   if (!deadline.Expired()) return absl::OkStatus();
-  return Accuse(flow.Wanted() > 0 ? from : to, Reason::kLate);
+  return ReportFailure(flow.Wanted() > 0 ? from : to, Reason::kLate);
 }
 
 absl::Status Links::Sleep(Flow& flow, bool flushed, int to, int from, base::Deadline deadline) {

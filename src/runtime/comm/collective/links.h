@@ -108,14 +108,15 @@ class Links {
   absl::Status Sleep(Flow& flow, bool flushed, int to, int from, base::Deadline deadline);
   absl::Status CheckStillGoing(Flow& flow, int to, int from, base::Deadline deadline);
   bool IsCheapToWatch(int to, int from) const;
-  absl::Status Accuse(int peer, Reason reason) {
-    return core_->membership->Accuse(Number(peer), reason);
+  absl::Status ReportFailure(int peer, Reason reason) {
+    return core_->membership->ReportFailure(Number(peer), reason);
   }
   Channel* channel(int peer) const {
     return peer < 0 ? nullptr : core_->channels[Number(peer)].get();
   }
 
-  // In this order: goodbye is said before the channels close, and connections after it are refused.
+  // In this order: the leave notice goes out before the channels close, and connections after it
+  // are refused.
   struct Core {
     std::vector<std::unique_ptr<Channel>> channels;
     std::unique_ptr<Connector> connector;

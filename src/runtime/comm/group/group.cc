@@ -221,7 +221,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> Group::NewGroup(std::span<const in
     TUTTI_RETURN_IF_ERROR(plan.Accept(partner, other));
   }
   Membership& membership = links_.membership();
-  auto group = plan.Meet(options_, table, whole_, deadline, membership.ended_fd());
+  auto group = plan.Form(options_, table, whole_, deadline, membership.ended_fd());
   if (absl::IsCancelled(group.status())) return End(membership.Check());
   return group;
 }

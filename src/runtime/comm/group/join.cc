@@ -39,18 +39,18 @@ struct Connected {
   std::unique_ptr<NodeTeam> team;
 };
 
-absl::StatusOr<Connected> ConnectAll(const GroupOptions& options, Meeting meeting,
+absl::StatusOr<Connected> ConnectAll(const GroupOptions& options, RendezvousResult rendezvous,
                                      Listeners listeners) {
-  const int spins = Spins(meeting.table, options.rank);
-  const std::vector<bool> within_host = WithinHost(meeting.table, options.rank);
+  const int spins = Spins(rendezvous.table, options.rank);
+  const std::vector<bool> within_host = WithinHost(rendezvous.table, options.rank);
   // Before anybody can leave, so that all find the fault themselves, if the ranks differ.
-  TUTTI_ASSIGN_OR_RETURN(auto connector, Connector::Make(std::move(meeting.table), options.rank,
+  TUTTI_ASSIGN_OR_RETURN(auto connector, Connector::Make(std::move(rendezvous.table), options.rank,
                                                          options.token, std::move(listeners)));
-  auto membership = std::make_unique<Membership>(options.rank, options.size,
-                                                 std::move(meeting.controls), options.peer_timeout);
+  auto membership = std::make_unique<Membership>(
+      options.rank, options.size, std::move(rendezvous.controls), options.peer_timeout);
   const auto fail = [&](Membership& membership, absl::Status status) {
     // It will vote on what follows.
-    if (options.elastic) TUTTI_RETURN_IF_ERROR(membership.Part(within_host));
+    if (options.elastic) TUTTI_RETURN_IF_ERROR(membership.LeaveToReform(within_host));
     // A rank that died is the cause of a connection that failed; it is heard of soon.
     TUTTI_RETURN_IF_ERROR(membership.CheckWithin(options.peer_timeout / 8));
     return status;
@@ -93,11 +93,11 @@ absl::Status Validate(const GroupOptions& options) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Formed> Form(const GroupOptions& options, Meeting meeting, Listeners listeners,
-                            std::vector<int> whole) {
+absl::StatusOr<Formed> Form(const GroupOptions& options, RendezvousResult rendezvous,
+                            Listeners listeners, std::vector<int> whole) {
   if (options.size == 1) return Formed{std::make_unique<GroupOfOne>()};
   TUTTI_ASSIGN_OR_RETURN(Connected connected,
-                         ConnectAll(options, std::move(meeting), std::move(listeners)));
+                         ConnectAll(options, std::move(rendezvous), std::move(listeners)));
   Membership* const membership = &connected.links.membership();
   return Formed{std::make_unique<Group>(std::move(connected.links), std::move(connected.team),
                                         options, std::move(whole)),
@@ -118,9 +118,10 @@ absl::StatusOr<std::unique_ptr<Communicator>> Join(const GroupOptions& given,
   }
   Hello self{options.rank, options.size, options.node, options.transport, "", "", 0, ""};
   TUTTI_ASSIGN_OR_RETURN(Listeners listeners, OpenListeners(options, self));
-  TUTTI_ASSIGN_OR_RETURN(Meeting meeting, Meet(options, self, std::move(listener), interrupt));
-  TUTTI_ASSIGN_OR_RETURN(Formed formed,
-                         Form(options, std::move(meeting), std::move(listeners), std::move(whole)));
+  TUTTI_ASSIGN_OR_RETURN(RendezvousResult rendezvous,
+                         Rendezvous(options, self, std::move(listener), interrupt));
+  TUTTI_ASSIGN_OR_RETURN(
+      Formed formed, Form(options, std::move(rendezvous), std::move(listeners), std::move(whole)));
   return std::move(formed.group);
 }
 

@@ -26,8 +26,8 @@ struct Formed {
   std::unique_ptr<Communicator> group;
   Membership* membership = nullptr;  // the group's; none in a group of one
 };
-absl::StatusOr<Formed> Form(const GroupOptions& options, Meeting meeting, Listeners listeners,
-                            std::vector<int> whole);
+absl::StatusOr<Formed> Form(const GroupOptions& options, RendezvousResult rendezvous,
+                            Listeners listeners, std::vector<int> whole);
 
 absl::Status Validate(const GroupOptions& options);
 

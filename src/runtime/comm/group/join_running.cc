@@ -126,12 +126,12 @@ absl::StatusOr<std::unique_ptr<Communicator>> JoinRunning(const GroupOptions& gi
   Generation line;
   TUTTI_ASSIGN_OR_RETURN(line.listener, RejoinListener::Open(options.address, options.token,
                                                              options.peer_timeout / 8));
-  TUTTI_ASSIGN_OR_RETURN(Presence presence, Appear(options, *line.listener));
+  TUTTI_ASSIGN_OR_RETURN(RejoinIdentity identity, PrepareRejoin(options, *line.listener));
   line.options = options;
-  TUTTI_ASSIGN_OR_RETURN(Outcome outcome, Newcomer(options, presence.self, deadline).Seek());
+  TUTTI_ASSIGN_OR_RETURN(Outcome outcome, Newcomer(options, identity.self, deadline).Seek());
   ReformOptions terms;  // should members be lost before it has come in
   terms.gather = options.connect_timeout;
-  return BecomeMember(line, std::move(outcome), std::move(presence), terms);
+  return BecomeMember(line, std::move(outcome), std::move(identity), terms);
 }
 
 }  // namespace tutti::comm

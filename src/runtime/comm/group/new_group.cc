@@ -58,7 +58,7 @@ absl::Status NewGroupPlan::Accept(int partner, const Invitation& invitation) {
       absl::StrCat("rank ", members_.front(), " found no port to listen on for a new group"));
 }
 
-absl::StatusOr<std::unique_ptr<Communicator>> NewGroupPlan::Meet(const GroupOptions& parent,
+absl::StatusOr<std::unique_ptr<Communicator>> NewGroupPlan::Form(const GroupOptions& parent,
                                                                  const Table& table,
                                                                  const std::vector<int>& whole,
                                                                  base::Deadline deadline,

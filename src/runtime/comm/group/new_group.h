@@ -40,7 +40,7 @@ class NewGroupPlan {
 
   // `parent`: the options of this rank in the group whose table is `table`; `whole` and `interrupt`
   // as in Join.
-  absl::StatusOr<std::unique_ptr<Communicator>> Meet(const GroupOptions& parent, const Table& table,
+  absl::StatusOr<std::unique_ptr<Communicator>> Form(const GroupOptions& parent, const Table& table,
                                                      const std::vector<int>& whole,
                                                      base::Deadline deadline, int interrupt);
 

@@ -61,9 +61,10 @@ absl::Status MoveOn(Generation& line, const Table& table, const Hello& self) {
 
 absl::StatusOr<Outcome> Agree(Generation& line, const ReformOptions& terms, Hello self) {
   if (line.membership != nullptr) {
-    const absl::Status parted = line.membership->Part(WithinHost(line.table, line.options.rank));
-    if (!parted.ok()) line.listener->Dismiss(parted);
-    TUTTI_RETURN_IF_ERROR(parted);
+    const absl::Status left =
+        line.membership->LeaveToReform(WithinHost(line.table, line.options.rank));
+    if (!left.ok()) line.listener->Dismiss(left);
+    TUTTI_RETURN_IF_ERROR(left);
   }
   self.rank = line.options.rank;
   self.size = line.options.size;
@@ -74,25 +75,26 @@ absl::StatusOr<Outcome> Agree(Generation& line, const ReformOptions& terms, Hell
 
 }  // namespace
 
-absl::StatusOr<Presence> Appear(const GroupOptions& options, const RejoinListener& listener) {
-  Presence presence;
-  presence.self.rank = options.rank;
-  presence.self.size = options.size;
-  presence.self.node = options.node;
-  presence.self.transport = options.transport;
-  presence.self.rejoin_port = listener.port();
-  TUTTI_ASSIGN_OR_RETURN(presence.listeners, OpenListeners(options, presence.self));
-  return presence;
+absl::StatusOr<RejoinIdentity> PrepareRejoin(const GroupOptions& options,
+                                             const RejoinListener& listener) {
+  RejoinIdentity identity;
+  identity.self.rank = options.rank;
+  identity.self.size = options.size;
+  identity.self.node = options.node;
+  identity.self.transport = options.transport;
+  identity.self.rejoin_port = listener.port();
+  TUTTI_ASSIGN_OR_RETURN(identity.listeners, OpenListeners(options, identity.self));
+  return identity;
 }
 
 absl::StatusOr<std::unique_ptr<Communicator>> BecomeMember(Generation& line, Outcome outcome,
-                                                           Presence presence,
+                                                           RejoinIdentity identity,
                                                            const ReformOptions& terms) {
   while (true) {
-    TUTTI_RETURN_IF_ERROR(MoveOn(line, outcome.table, presence.self));
+    TUTTI_RETURN_IF_ERROR(MoveOn(line, outcome.table, identity.self));
     if (!outcome.controls.empty()) {
       auto formed = Form(line.options, {std::move(outcome.table), std::move(outcome.controls)},
-                         std::move(presence.listeners), {});
+                         std::move(identity.listeners), {});
       if (formed.ok()) return HandOver(line, *std::move(formed));
       // Somebody was lost meanwhile; or ranks want what cannot be, which would not change.
       if (absl::IsInvalidArgument(formed.status()) || absl::IsFailedPrecondition(formed.status())) {
@@ -101,8 +103,8 @@ absl::StatusOr<std::unique_ptr<Communicator>> BecomeMember(Generation& line, Out
       spdlog::info("generation {} of the group did not connect and re-forms: {}",
                    line.table.generation, std::string(formed.status().message()));
     }
-    TUTTI_ASSIGN_OR_RETURN(presence, Appear(line.options, *line.listener));
-    TUTTI_ASSIGN_OR_RETURN(outcome, Agree(line, terms, presence.self));
+    TUTTI_ASSIGN_OR_RETURN(identity, PrepareRejoin(line.options, *line.listener));
+    TUTTI_ASSIGN_OR_RETURN(outcome, Agree(line, terms, identity.self));
   }
 }
 
@@ -114,19 +116,19 @@ absl::StatusOr<std::unique_ptr<Communicator>> JoinElastic(GroupOptions options) 
   Generation line;
   TUTTI_ASSIGN_OR_RETURN(line.listener, RejoinListener::Open(options.address, options.token,
                                                              options.peer_timeout / 8));
-  TUTTI_ASSIGN_OR_RETURN(Presence presence, Appear(options, *line.listener));
-  Meeting meeting{{base::RandomHex(16), {presence.self}}, {}};
+  TUTTI_ASSIGN_OR_RETURN(RejoinIdentity identity, PrepareRejoin(options, *line.listener));
+  RendezvousResult rendezvous{{base::RandomHex(16), {identity.self}}, {}};
   if (options.size > 1) {
-    TUTTI_ASSIGN_OR_RETURN(meeting, Meet(options, presence.self));
+    TUTTI_ASSIGN_OR_RETURN(rendezvous, Rendezvous(options, identity.self));
   }
   line.options = options;
-  line.table = meeting.table;
+  line.table = rendezvous.table;
   line.listener->Enter(line.table, options.rank);
   if (options.rank == 0) {
     line.listener->OpenAlsoAt({options.master_address, options.master_port}, options.address);
   }
   TUTTI_ASSIGN_OR_RETURN(Formed formed,
-                         Form(options, std::move(meeting), std::move(presence.listeners), {}));
+                         Form(options, std::move(rendezvous), std::move(identity.listeners), {}));
   return HandOver(line, std::move(formed));
 }
 
@@ -139,9 +141,10 @@ absl::StatusOr<std::unique_ptr<Communicator>> Communicator::Reform(const ReformO
     return absl::FailedPreconditionError("this group has re-formed already");
   }
   TUTTI_RETURN_IF_ERROR(Validate(terms));
-  TUTTI_ASSIGN_OR_RETURN(Presence presence, Appear(generation_->options, *generation_->listener));
-  TUTTI_ASSIGN_OR_RETURN(Outcome outcome, Agree(*generation_, terms, presence.self));
-  return BecomeMember(*generation_, std::move(outcome), std::move(presence), terms);
+  TUTTI_ASSIGN_OR_RETURN(RejoinIdentity identity,
+                         PrepareRejoin(generation_->options, *generation_->listener));
+  TUTTI_ASSIGN_OR_RETURN(Outcome outcome, Agree(*generation_, terms, identity.self));
+  return BecomeMember(*generation_, std::move(outcome), std::move(identity), terms);
 }
 
 int Communicator::WaitingNewcomers() const {

@@ -14,17 +14,18 @@ namespace tutti::comm {
 absl::StatusOr<std::unique_ptr<Communicator>> JoinElastic(GroupOptions options);
 
 // Who a rank is in the next generation, and where it listens for that.
-struct Presence {
+struct RejoinIdentity {
   Hello self;
   Listeners listeners;
 };
-absl::StatusOr<Presence> Appear(const GroupOptions& options, const RejoinListener& listener);
+absl::StatusOr<RejoinIdentity> PrepareRejoin(const GroupOptions& options,
+                                             const RejoinListener& listener);
 
 // From a table that has been decided to this rank's Communicator: connects, or re-forms again as
 // often as members are lost meanwhile. `line` moves on to every generation that is decided, and
 // into the Communicator at last; after an error it stands where the next attempt has to begin.
 absl::StatusOr<std::unique_ptr<Communicator>> BecomeMember(Generation& generation, Outcome outcome,
-                                                           Presence presence,
+                                                           RejoinIdentity identity,
                                                            const ReformOptions& terms);
 
 }  // namespace tutti::comm

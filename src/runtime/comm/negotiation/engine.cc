@@ -98,7 +98,7 @@ Tuning Engine::tuning() const {
   return tuning_;
 }
 
-void Engine::OnParcel(int from, const std::string& payload) {
+void Engine::OnPayload(int from, const std::string& payload) {
   absl::Status fault;
   if (rank_ == 0) {
     absl::StatusOr<Report> report = ReadReport(payload);
@@ -131,7 +131,7 @@ void Engine::Follow(Orders orders) {
         WakeHerald();
       }
     }
-    farewell_ = farewell_ || orders.farewell;
+    leave_ack_ = leave_ack_ || orders.leave_ack;
     changed_.notify_all();
   }
   Tell(std::move(orders.stalls));
@@ -197,15 +197,15 @@ std::shared_ptr<Communicator> Engine::GiveBack() {
   return std::move(world_);
 }
 
-// What all ranks agreed on before rank 0 knew that this one leaves is told before its farewell, and
-// the others run it, counting on this one: nothing is cancelled until then.
-void Engine::AwaitFarewell() {
+// What all ranks agreed on before rank 0 knew that this one leaves is told before its leave is
+// confirmed, and the others run it, counting on this one: nothing is cancelled until then.
+void Engine::AwaitLeaveAck() {
   std::vector<std::unique_ptr<Task>> cancelled;
   bool answered = false;
   {
     std::unique_lock<std::mutex> lock(mutex_);
     answered = changed_.wait_until(lock, base::Deadline::After(peer_timeout_).time_point(),
-                                   [this] { return farewell_ || !end_.ok(); });
+                                   [this] { return leave_ack_ || !end_.ok(); });
     if (answered) cancelled = submissions_.TakeAll();
   }
   Finish(std::move(cancelled), absl::CancelledError("this rank has shut down"));
@@ -220,7 +220,7 @@ bool Engine::Stop() {
     outbox_.leaves = true;
     WakeHerald();
   }
-  AwaitFarewell();
+  AwaitLeaveAck();
   const bool drained = executor_->Drain(base::Deadline::After(options_.collective_timeout));
   {
     const std::lock_guard<std::mutex> lock(mutex_);

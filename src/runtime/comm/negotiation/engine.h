@@ -49,7 +49,7 @@ class Engine final : public Negotiation, private Control::Listener {
 
   bool Stop();
 
-  void OnParcel(int from, const std::string& payload) override;
+  void OnPayload(int from, const std::string& payload) override;
   void OnEnded(const absl::Status& error) override { End(error); }
 
   absl::Status CheckSubmission(const Submission& submission) const;
@@ -73,7 +73,7 @@ class Engine final : public Negotiation, private Control::Listener {
 
   void Follow(Orders orders);
   void Queue(Response response);  // with the mutex held
-  void AwaitFarewell();
+  void AwaitLeaveAck();
   void Tell(std::vector<Stall> stalls);
   // What is not agreed on fails with this, and all that comes; End: what is agreed on too.
   void Refuse(const absl::Status& status);
@@ -107,7 +107,7 @@ class Engine final : public Negotiation, private Control::Listener {
   absl::Status end_;
   bool awake_ = false;  // the herald has something to do
   bool leaving_ = false;
-  bool farewell_ = false;
+  bool leave_ack_ = false;
   bool stopping_ = false;
 
   Callbacks callbacks_;

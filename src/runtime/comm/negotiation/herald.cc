@@ -55,14 +55,14 @@ absl::Duration Engine::NextWake() {
   return waits && end_.ok() ? Now() + watch_.period() : absl::InfiniteDuration();
 }
 
-// As several parcels where one does not hold it: the order is kept, and the last says what follows
+// As several payloads where one does not hold it: the order is kept, and the last says what follows
 // from all.
 void Engine::PostReport(Report report) {
   const bool is_news = report.leaves || !report.announcements.empty() || report.executed != told_;
   if (!is_news) return;
   told_ = report.executed;
   std::string text = Write(report);
-  if (text.size() <= kLongestParcel || report.announcements.size() < 2) {
+  if (text.size() <= kLongestPayload || report.announcements.size() < 2) {
     return control_->Post(0, std::move(text));
   }
   Report second = report;
@@ -74,7 +74,7 @@ void Engine::PostReport(Report report) {
 
 void Engine::PostOrders(int to, Orders orders) {
   std::string text = Write(orders);
-  if (text.size() <= kLongestParcel || orders.responses.size() < 2) {
+  if (text.size() <= kLongestPayload || orders.responses.size() < 2) {
     return control_->Post(to, std::move(text));
   }
   Orders first;

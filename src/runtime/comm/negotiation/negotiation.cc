@@ -14,7 +14,7 @@
 namespace tutti::comm {
 namespace {
 
-constexpr size_t kLongestAnnouncement = kLongestParcel / 4;
+constexpr size_t kLongestAnnouncement = kLongestPayload / 4;
 
 absl::Status Expect(bool holds, absl::string_view what) {
   return holds ? absl::OkStatus() : absl::InvalidArgumentError(what);

@@ -5,9 +5,9 @@
 //
 // Three threads a rank, one more for callbacks, and that on which the group's control delivers:
 //
-//   submitters --> outbox --> herald --parcel--> rank 0: inbox --> herald + Coordinator
+//   submitters --> outbox --> herald --payload-> rank 0: inbox --> herald + Coordinator
 //                                                                     | Orders, the same
-//   Operation done <-- executor <-- queue <-- listener <--parcel------+ order to all
+//   Operation done <-- executor <-- queue <-- listener <--payload-----+ order to all
 //
 // The herald tells rank 0 what became ready, all that came since it last did at once; on rank 0 it
 // also runs the Coordinator (which says why no rank can wait forever for another). The executor

@@ -1,6 +1,6 @@
-// What a layer above may say beside the collectives: parcels between any rank and rank 0, in order,
-// over the connections of the rendezvous. Membership is one; it carries parcels beside its own
-// messages, so that whoever hears from rank 0 hears of a lost rank at the same place.
+// What a layer above may say beside the collectives: payloads between any rank and rank 0, in
+// order, over the connections of the rendezvous. Membership is one; it carries payloads beside its
+// own messages, so that whoever hears from rank 0 hears of a lost rank at the same place.
 #pragma once
 
 #include <string>
@@ -16,15 +16,15 @@ class Control {
   class Listener {
    public:
     virtual ~Listener() = default;
-    virtual void OnParcel(int from, const std::string& payload) = 0;
+    virtual void OnPayload(int from, const std::string& payload) = 0;
     // Once: no further collective can succeed. The error names the rank (LostRank).
     virtual void OnEnded(const absl::Status& error) = 0;
   };
 
   virtual ~Control() = default;
 
-  // Thread-safe, never waits. `to` is 0, or any other rank on rank 0; at most kLongestParcel bytes.
-  // To a rank that is gone it is lost.
+  // Thread-safe, never waits. `to` is 0, or any other rank on rank 0; at most kLongestPayload
+  // bytes. To a rank that is gone it is lost.
   virtual void Post(int to, std::string payload) = 0;
 
   // Who hears from now on, also what came while nobody listened. When it returns, the former

@@ -53,7 +53,8 @@ absl::StatusOr<base::UniqueFd> ComeToMaster(const GroupOptions& options, int int
   }
 }
 
-absl::StatusOr<Meeting> Attend(const GroupOptions& options, const Hello& self, int interrupt) {
+absl::StatusOr<RendezvousResult> ConnectToServer(const GroupOptions& options, const Hello& self,
+                                                 int interrupt) {
   TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, ComeToMaster(options, interrupt));
   // Rank 0 may have begun to wait only now: its own patience ends before this one.
   const Patience patience{base::Deadline::After(options.connect_timeout + kHandshakeTimeout),
@@ -71,16 +72,16 @@ absl::StatusOr<Meeting> Attend(const GroupOptions& options, const Hello& self, i
   if (!whole || !CheckTable(*table).ok()) {
     return absl::InternalError("rank 0 sent a table that is not whole");
   }
-  Meeting meeting{std::move(*table), {}};
-  meeting.controls.push_back(std::move(fd));
-  return meeting;
+  RendezvousResult rendezvous{std::move(*table), {}};
+  rendezvous.controls.push_back(std::move(fd));
+  return rendezvous;
 }
 
 }  // namespace
 
-absl::StatusOr<Meeting> Meet(const GroupOptions& options, const Hello& self,
-                             base::UniqueFd listener, int interrupt) {
-  if (self.rank != 0) return Attend(options, self, interrupt);
+absl::StatusOr<RendezvousResult> Rendezvous(const GroupOptions& options, const Hello& self,
+                                            base::UniqueFd listener, int interrupt) {
+  if (self.rank != 0) return ConnectToServer(options, self, interrupt);
   return RendezvousServer(options, self, interrupt).Receive(std::move(listener));
 }
 

@@ -14,7 +14,7 @@
 
 namespace tutti::comm {
 
-struct Meeting {
+struct RendezvousResult {
   Table table;
   // Rank 0: the connection to rank r at r (none at 0). Others: the one to rank 0 at 0.
   std::vector<base::UniqueFd> controls;
@@ -28,7 +28,8 @@ struct Meeting {
 //   Cancelled           `interrupt` has become readable
 //
 // Rank 0 may have begun to listen already.
-absl::StatusOr<Meeting> Meet(const GroupOptions& options, const Hello& self,
-                             base::UniqueFd listener = base::UniqueFd(), int interrupt = -1);
+absl::StatusOr<RendezvousResult> Rendezvous(const GroupOptions& options, const Hello& self,
+                                            base::UniqueFd listener = base::UniqueFd(),
+                                            int interrupt = -1);
 
 }  // namespace tutti::comm

@@ -36,7 +36,7 @@ RendezvousServer::~RendezvousServer() {
   handshakes_.AwaitAll();
 }
 
-absl::StatusOr<Meeting> RendezvousServer::Receive(base::UniqueFd listener) {
+absl::StatusOr<RendezvousResult> RendezvousServer::Receive(base::UniqueFd listener) {
   if (!listener.valid()) {
     TUTTI_ASSIGN_OR_RETURN(listener, ListenAtMaster());
   }
@@ -160,21 +160,21 @@ void RendezvousServer::Dismiss(const absl::Status& why) {
   }
 }
 
-absl::StatusOr<Meeting> RendezvousServer::Conclude() {
-  Meeting meeting;
-  meeting.table.group = base::RandomHex(16);
-  meeting.table.ranks.push_back(self_);
-  meeting.controls.resize(options_.size);
-  for (auto& [rank, guest] : guests_) meeting.table.ranks.push_back(guest.hello);
-  const std::string frame = Frame(meeting.table);
+absl::StatusOr<RendezvousResult> RendezvousServer::Conclude() {
+  RendezvousResult rendezvous;
+  rendezvous.table.group = base::RandomHex(16);
+  rendezvous.table.ranks.push_back(self_);
+  rendezvous.controls.resize(options_.size);
+  for (auto& [rank, guest] : guests_) rendezvous.table.ranks.push_back(guest.hello);
+  const std::string frame = Frame(rendezvous.table);
   for (auto& [rank, guest] : guests_) {
     const absl::Status sent =
         Send(guest.fd.get(), frame, {base::Deadline::After(kHandshakeTimeout)});
     if (!sent.ok())
       return base::Annotate(sent, absl::StrCat("rank ", rank, " left the rendezvous"));
-    meeting.controls[rank] = std::move(guest.fd);
+    rendezvous.controls[rank] = std::move(guest.fd);
   }
-  return meeting;
+  return rendezvous;
 }
 
 }  // namespace tutti::comm

@@ -24,7 +24,7 @@ class RendezvousServer {
   ~RendezvousServer();
 
   // Once. `listener`: none for one at the options' master address.
-  absl::StatusOr<Meeting> Receive(base::UniqueFd listener);
+  absl::StatusOr<RendezvousResult> Receive(base::UniqueFd listener);
 
  private:
   struct Guest {
@@ -41,7 +41,7 @@ class RendezvousServer {
   absl::Status CheckGuest(const Hello& hello);
   absl::Status Absent();
   void Dismiss(const absl::Status& why);
-  absl::StatusOr<Meeting> Conclude();
+  absl::StatusOr<RendezvousResult> Conclude();
 
   const GroupOptions& options_;
   const Hello& self_;

@@ -28,7 +28,7 @@ __device__ void Accumulate(float& first, float& second, float gradient, const Fa
   second = f.beta2 * second + f.of_square * gradient * gradient;
 }
 
-// What a value is moved by, times the rate; `decay` is its stretch's.
+// What a value is moved by, times the rate; `decay` is its range's.
 __device__ float UpdateOf(float value, float first, float second, const Factors& f, float decay) {
   return f.mean * first / (sqrtf(second) * f.root + f.epsilon) + decay * value;
 }
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kChunkThreads)
     LambApply(const AdamStep s, const Factors f, const double* __restrict__ ratios) {
   if (IsSpoiled(s)) return;
   const float decay = DecayHere(s);
-  const float rate = Finite(s.learning_rate * ratios[s.chunks.stretches[blockIdx.x]]);
+  const float rate = Finite(s.learning_rate * ratios[s.chunks.ranges[blockIdx.x]]);
   ForChunk(
       s.chunks,
       [&](int64_t i) {

@@ -32,7 +32,7 @@ __device__ inline bool IsSpoiled(const Update& s) {
 
 // The weight decay of the block's chunk.
 __device__ inline float DecayHere(const Update& s) {
-  return static_cast<float>(s.weight_decay) * s.chunks.decays[s.chunks.stretches[blockIdx.x]];
+  return static_cast<float>(s.weight_decay) * s.chunks.decays[s.chunks.ranges[blockIdx.x]];
 }
 
 __device__ inline void StoreCopy(void* copy, int64_t i, const float4& p) {

@@ -67,10 +67,10 @@ Tensor ScratchFor(const Activations& shape, const Tensor& like, int times = 1) {
 
 ChunkTable TableOf(const Chunks& chunks) {
   return {.begins = chunks.begins.const_data_ptr<int64_t>(),
-          .stretches = chunks.stretches.const_data_ptr<int>(),
+          .ranges = chunks.ranges.const_data_ptr<int>(),
           .firsts = chunks.firsts.const_data_ptr<int>(),
           .decays = chunks.decays.const_data_ptr<float>(),
-          .chunks = static_cast<int>(chunks.stretches.numel()),
+          .chunks = static_cast<int>(chunks.ranges.numel()),
           .count = static_cast<int>(chunks.decays.numel())};
 }
 

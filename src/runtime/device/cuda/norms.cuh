@@ -1,4 +1,4 @@
-// The ratios of LARS and LAMB, one a stretch, from sums of squares of its chunks, which are added
+// The ratios of LARS and LAMB, one a range, from sums of squares of its chunks, which are added
 // up in a fixed order.
 #pragma once
 
@@ -26,7 +26,7 @@ __device__ inline void SumOverChunk(double values, double updates, double* parti
   partial[2 * static_cast<int64_t>(blockIdx.x) + threadIdx.x] = sum;
 }
 
-// scale |p| / (|u| + decay |p|) of each stretch, a block for each; 1 for what is spared, and where
+// scale |p| / (|u| + decay |p|) of each range, a block for each; 1 for what is spared, and where
 // one of the two norms is 0.
 static __global__ void __launch_bounds__(kChunkThreads)
     Ratios(const ChunkTable chunks, const double* __restrict__ partial, double scale, double decay,

@@ -8,10 +8,10 @@ namespace tutti::device {
 // device/chunks.h as kernels have it.
 struct ChunkTable {
   const int64_t* begins;
-  const int* stretches;
+  const int* ranges;
   const int* firsts;
   const float* decays;
-  int chunks, count;  // count: of stretches
+  int chunks, count;  // count: of ranges
 };
 
 // Of flat memory.
@@ -24,7 +24,7 @@ struct Update {
   double learning_rate, weight_decay;
 };
 
-// For norms: two sums of squares a chunk, then a ratio a stretch.
+// For norms: two sums of squares a chunk, then a ratio a range.
 inline int64_t ScratchDoubles(const ChunkTable& chunks) { return 2 * chunks.chunks + chunks.count; }
 
 }  // namespace tutti::device

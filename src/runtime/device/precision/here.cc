@@ -20,7 +20,7 @@ namespace tutti::device {
 namespace {
 
 // Raise it when kernels of this folder become faster or slower in one precision: what was
-// remembered is then measured again.
+// kept is then measured again.
 constexpr int kKernelsVersion = 1;
 
 constexpr int64_t kImages = 16, kChannels = 64, kSide = 16;
@@ -106,7 +106,7 @@ double TimeOneLayer(torch::Device device) {
 }
 
 void AddSlowdown(torch::Device device, PrecisionFacts& facts) {
-  const Remembered here(CacheFolder(base::CurrentEnvironment()));
+  const MeasurementCache here(CacheFolder(base::CurrentEnvironment()));
   const std::string key = KeyOf(device, facts);
   facts.slowdown = here.Find(key);
   if (facts.slowdown) return;

@@ -1,6 +1,6 @@
 // What decides on the precision of this machine's processor or GPU (choice.h): found out from its
 // instructions and, where these leave doubt, by timing one layer, which takes a moment the first
-// time and is remembered for this machine (remembered.h).
+// time and is kept for this machine (measurement_cache.h).
 //
 // Thread-compatible.
 #pragma once
@@ -9,7 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "runtime/device/precision/choice.h"
-#include "runtime/device/precision/remembered.h"
+#include "runtime/device/precision/measurement_cache.h"
 
 namespace tutti::device {
 

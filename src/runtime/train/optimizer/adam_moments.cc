@@ -8,12 +8,12 @@
 namespace tutti::train {
 
 AdamMoments::AdamMoments(const Buckets& buckets, const AdamCoefficients& coefficients,
-                         std::vector<std::vector<Stretch>> stretches)
+                         std::vector<std::vector<ParameterRange>> ranges)
     : buckets_(buckets),
       coefficients_(coefficients),
       updates_(torch::zeros({1}, torch::kInt64)),
-      stretches_(std::move(stretches)),
-      gpu_(std::make_unique<OnGpu>(buckets, stretches_)) {
+      ranges_(std::move(ranges)),
+      gpu_(std::make_unique<OnGpu>(buckets, ranges_)) {
   for (const auto& bucket : buckets_) {
     first_.push_back(torch::zeros_like(bucket->values()));
     second_.push_back(torch::zeros_like(bucket->values()));
@@ -27,14 +27,14 @@ void AdamMoments::StepOnCpu(size_t i, int64_t t) {
   const int threads = at::get_num_threads();
   AdamCoefficients without_decay = coefficients_;
   without_decay.weight_decay = 0;
-  for (const Stretch& stretch : stretches_[i]) {
+  for (const ParameterRange& range : ranges_[i]) {
     const torch::Tensor gradients = buckets_[i]->gradients();
-    const Memory<T> m{buckets_[i]->values().mutable_data_ptr<T>() + stretch.begin,
-                      first_[i].mutable_data_ptr<T>() + stretch.begin,
-                      second_[i].mutable_data_ptr<T>() + stretch.begin,
-                      gradients.const_data_ptr<T>() + stretch.begin,
-                      static_cast<size_t>(stretch.end - stretch.begin)};
-    if (stretch.decays) {
+    const Memory<T> m{buckets_[i]->values().mutable_data_ptr<T>() + range.begin,
+                      first_[i].mutable_data_ptr<T>() + range.begin,
+                      second_[i].mutable_data_ptr<T>() + range.begin,
+                      gradients.const_data_ptr<T>() + range.begin,
+                      static_cast<size_t>(range.end - range.begin)};
+    if (range.decays) {
       Update(m, t, threads);
     } else {
       AdamUpdate(m.values, m.first, m.second, m.gradients, m.count, without_decay, t, threads);

@@ -11,7 +11,7 @@
 #include "runtime/train/optimizer/adam_kernel.h"
 #include "runtime/train/optimizer/on_gpu.h"
 #include "runtime/train/optimizer/optimizer.h"
-#include "runtime/train/optimizer/stretches.h"
+#include "runtime/train/optimizer/parameter_range.h"
 
 namespace tutti::train {
 
@@ -34,7 +34,7 @@ class AdamMoments : public Optimizer {
 
   // `buckets` must outlive the optimizer; the coefficients' learning rate is not used.
   AdamMoments(const Buckets& buckets, const AdamCoefficients& coefficients,
-              std::vector<std::vector<Stretch>> stretches);
+              std::vector<std::vector<ParameterRange>> ranges);
 
   virtual void Update(const Memory<float>& memory, int64_t t, int threads) = 0;
   virtual void Update(const Memory<double>& memory, int64_t t, int threads) = 0;
@@ -46,7 +46,7 @@ class AdamMoments : public Optimizer {
 
   parallel::Bucket& bucket(size_t i) { return *buckets_[i]; }
   const AdamCoefficients& coefficients() const { return coefficients_; }  // with the step's rate
-  const std::vector<Stretch>& stretches(size_t bucket) const { return stretches_[bucket]; }
+  const std::vector<ParameterRange>& ranges(size_t bucket) const { return ranges_[bucket]; }
 
  private:
   template <typename T>
@@ -57,7 +57,7 @@ class AdamMoments : public Optimizer {
   AdamCoefficients coefficients_;
   torch::Tensor updates_;                              // [1] of int64, on the CPU
   std::vector<torch::Tensor> first_, second_;          // moments, one per bucket, [size]
-  const std::vector<std::vector<Stretch>> stretches_;  // per bucket
+  const std::vector<std::vector<ParameterRange>> ranges_;  // per bucket
   const std::unique_ptr<OnGpu> gpu_;
 };
 

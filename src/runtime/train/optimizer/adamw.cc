@@ -5,7 +5,7 @@
 namespace tutti::train {
 
 AdamW::AdamW(const Buckets& buckets, const AdamCoefficients& coefficients, Decay decay)
-    : AdamMoments(buckets, coefficients, StretchesOf(buckets, decay)) {}
+    : AdamMoments(buckets, coefficients, ParameterRangesOf(buckets, decay)) {}
 
 void AdamW::Update(const Memory<float>& m, int64_t t, int threads) {
   AdamUpdate(m.values, m.first, m.second, m.gradients, m.count, coefficients(), t, threads);
@@ -19,9 +19,9 @@ torch::Tensor AdamW::Updated(size_t i, const torch::Tensor& first, const torch::
                              int64_t t) {
   const AdamCoefficients& c = coefficients();
   torch::Tensor values = bucket(i).values().clone();
-  for (const Stretch& stretch : stretches(i)) {
-    if (!stretch.decays) continue;
-    values.slice(0, stretch.begin, stretch.end).mul_(1 - c.learning_rate * c.weight_decay);
+  for (const ParameterRange& range : ranges(i)) {
+    if (!range.decays) continue;
+    values.slice(0, range.begin, range.end).mul_(1 - c.learning_rate * c.weight_decay);
   }
   return values.addcdiv_(first, size, /*value=*/-c.learning_rate / (1 - std::pow(c.beta1, t)));
 }

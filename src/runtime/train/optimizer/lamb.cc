@@ -11,7 +11,7 @@ Lamb::Lamb(const Buckets& buckets, const AdamCoefficients& coefficients)
     : Lamb(buckets, coefficients, LayersOf(buckets)) {}
 
 Lamb::Lamb(const Buckets& buckets, const AdamCoefficients& coefficients, std::vector<Layers> layers)
-    : AdamMoments(buckets, coefficients, StretchesOf(layers)), layers_(std::move(layers)) {}
+    : AdamMoments(buckets, coefficients, ParameterRangesOf(layers)), layers_(std::move(layers)) {}
 
 void Lamb::Update(const Memory<float>& m, int64_t t, int threads) {
   LambUpdate(m.values, m.first, m.second, m.gradients, m.count, coefficients(), t, threads);

@@ -10,7 +10,7 @@ Lars::Lars(const Buckets& buckets, const LarsCoefficients& coefficients)
 Lars::Lars(const Buckets& buckets, const LarsCoefficients& coefficients, std::vector<Layers> layers)
     : Momentum(buckets,
                {.momentum = coefficients.momentum, .weight_decay = coefficients.weight_decay},
-               StretchesOf(layers)),
+               ParameterRangesOf(layers)),
       trust_(coefficients.trust),
       layers_(std::move(layers)) {}
 

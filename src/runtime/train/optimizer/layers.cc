@@ -7,16 +7,16 @@ namespace tutti::train {
 Layers::Layers(const parallel::Bucket& bucket) : type_(bucket.gradients().scalar_type()) {
   for (const auto& slot : bucket.slots()) {
     const bool is_layer = slot.parameter.dim() > 1;
-    if (!stretches_.empty()) stretches_.back().end = slot.offset;
-    if (is_layer || stretches_.empty() || stretches_.back().decays) {
-      stretches_.push_back({slot.offset, 0, is_layer});
+    if (!ranges_.empty()) ranges_.back().end = slot.offset;
+    if (is_layer || ranges_.empty() || ranges_.back().decays) {
+      ranges_.push_back({slot.offset, 0, is_layer});
     }
   }
-  stretches_.back().end = bucket.size();
+  ranges_.back().end = bucket.size();
   std::vector<int64_t> are_layers;
-  for (const Stretch& stretch : stretches_) {
-    sizes_.push_back(stretch.end - stretch.begin);
-    are_layers.push_back(stretch.decays ? 1 : 0);
+  for (const ParameterRange& range : ranges_) {
+    sizes_.push_back(range.end - range.begin);
+    are_layers.push_back(range.decays ? 1 : 0);
   }
   const torch::Device device = bucket.gradients().device();
   are_layers_ = torch::tensor(are_layers, torch::kBool).to(device);
@@ -37,16 +37,16 @@ torch::Tensor Layers::Decays(double decay) const {
 }
 
 torch::Tensor Layers::Spread(const torch::Tensor& each) {
-  if (!stretch_of_.defined()) {
+  if (!range_of_.defined()) {
     const auto numbers = torch::arange(each.numel(), each.options().dtype(torch::kInt32));
     const auto repeats = torch::tensor(sizes_, torch::kInt64).to(each.device());
-    stretch_of_ = torch::repeat_interleave(numbers, repeats, /*dim=*/0, stretches_.back().end);
+    range_of_ = torch::repeat_interleave(numbers, repeats, /*dim=*/0, ranges_.back().end);
   }
   // Not more than the type can hold: infinity times an element of 0 is none.
   const double most = type_ == torch::kFloat64
                           ? std::numeric_limits<double>::max()
                           : static_cast<double>(std::numeric_limits<float>::max());
-  return each.clamp_max(most).to(type_).index_select(0, stretch_of_);
+  return each.clamp_max(most).to(type_).index_select(0, range_of_);
 }
 
 std::vector<Layers> LayersOf(const Optimizer::Buckets& buckets) {
@@ -55,10 +55,10 @@ std::vector<Layers> LayersOf(const Optimizer::Buckets& buckets) {
   return layers;
 }
 
-std::vector<std::vector<Stretch>> StretchesOf(const std::vector<Layers>& layers) {
-  std::vector<std::vector<Stretch>> stretches;
-  for (const Layers& each : layers) stretches.push_back(each.stretches());
-  return stretches;
+std::vector<std::vector<ParameterRange>> ParameterRangesOf(const std::vector<Layers>& layers) {
+  std::vector<std::vector<ParameterRange>> ranges;
+  for (const Layers& each : layers) ranges.push_back(each.ranges());
+  return ranges;
 }
 
 }  // namespace tutti::train

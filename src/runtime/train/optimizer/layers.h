@@ -9,38 +9,38 @@
 #include <vector>
 
 #include "runtime/train/optimizer/optimizer.h"
-#include "runtime/train/optimizer/stretches.h"
+#include "runtime/train/optimizer/parameter_range.h"
 
 namespace tutti::train {
 
-// The layers of a bucket, each a stretch that decays; what is spared lies in stretches between
+// The layers of a bucket, each a range that decays; what is spared lies in ranges between
 // them.
 class Layers {
  public:
   explicit Layers(const parallel::Bucket& bucket);
 
-  const std::vector<Stretch>& stretches() const { return stretches_; }
-  // Of a tensor [size]: one a stretch, in fp64, where the tensor is.
+  const std::vector<ParameterRange>& ranges() const { return ranges_; }
+  // Of a tensor [size]: one a range, in fp64, where the tensor is.
   torch::Tensor Norms(const torch::Tensor& flat) const;
   // Those of the layers; 1 for what is spared, and where one of the two norms, given as Norms gives
   // them, is 0.
   torch::Tensor Ratios(const torch::Tensor& ratios, const torch::Tensor& values,
                        const torch::Tensor& updates) const;
-  // `decay` for layers, 0 for what is spared; one a stretch.
+  // `decay` for layers, 0 for what is spared; one a range.
   torch::Tensor Decays(double decay) const;
-  // From one a stretch to one an element, [size], in the bucket's type. The first call looks up,
-  // for all others, which stretch each element is of.
+  // From one a range to one an element, [size], in the bucket's type. The first call looks up,
+  // for all others, which range each element is of.
   torch::Tensor Spread(const torch::Tensor& each);
 
  private:
   torch::ScalarType type_;
-  std::vector<Stretch> stretches_;
+  std::vector<ParameterRange> ranges_;
   std::vector<int64_t> sizes_;
-  torch::Tensor are_layers_;  // [stretches], where the bucket is
-  torch::Tensor stretch_of_;  // [size] int32: each element's
+  torch::Tensor are_layers_;  // [ranges], where the bucket is
+  torch::Tensor range_of_;    // [size] int32: each element's
 };
 
 std::vector<Layers> LayersOf(const Optimizer::Buckets& buckets);
-std::vector<std::vector<Stretch>> StretchesOf(const std::vector<Layers>& layers);
+std::vector<std::vector<ParameterRange>> ParameterRangesOf(const std::vector<Layers>& layers);
 
 }  // namespace tutti::train

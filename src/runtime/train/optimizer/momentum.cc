@@ -7,11 +7,11 @@
 namespace tutti::train {
 
 Momentum::Momentum(const Buckets& buckets, const SgdCoefficients& coefficients,
-                   std::vector<std::vector<Stretch>> stretches)
+                   std::vector<std::vector<ParameterRange>> ranges)
     : buckets_(buckets),
       coefficients_(coefficients),
-      stretches_(std::move(stretches)),
-      gpu_(std::make_unique<OnGpu>(buckets, stretches_)) {
+      ranges_(std::move(ranges)),
+      gpu_(std::make_unique<OnGpu>(buckets, ranges_)) {
   for (const auto& bucket : buckets_) velocities_.push_back(torch::zeros_like(bucket->values()));
 }
 
@@ -22,13 +22,13 @@ void Momentum::StepOnCpu(size_t i) {
   const int threads = at::get_num_threads();
   SgdCoefficients without_decay = coefficients_;
   without_decay.weight_decay = 0;
-  for (const Stretch& stretch : stretches_[i]) {
+  for (const ParameterRange& range : ranges_[i]) {
     const torch::Tensor gradients = buckets_[i]->gradients();
-    const Memory<T> memory{buckets_[i]->values().mutable_data_ptr<T>() + stretch.begin,
-                           velocities_[i].mutable_data_ptr<T>() + stretch.begin,
-                           gradients.const_data_ptr<T>() + stretch.begin,
-                           static_cast<size_t>(stretch.end - stretch.begin)};
-    if (stretch.decays) {
+    const Memory<T> memory{buckets_[i]->values().mutable_data_ptr<T>() + range.begin,
+                           velocities_[i].mutable_data_ptr<T>() + range.begin,
+                           gradients.const_data_ptr<T>() + range.begin,
+                           static_cast<size_t>(range.end - range.begin)};
+    if (range.decays) {
       Update(memory, threads);
     } else {
       SgdUpdate(memory.values, memory.velocities, memory.gradients, memory.count, without_decay,

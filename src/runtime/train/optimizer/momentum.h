@@ -9,8 +9,8 @@
 #include "runtime/device/cuda.h"
 #include "runtime/train/optimizer/on_gpu.h"
 #include "runtime/train/optimizer/optimizer.h"
+#include "runtime/train/optimizer/parameter_range.h"
 #include "runtime/train/optimizer/sgd_kernel.h"
-#include "runtime/train/optimizer/stretches.h"
 
 namespace tutti::train {
 
@@ -36,7 +36,7 @@ class Momentum : public Optimizer {
 
   // `buckets` must outlive the optimizer; the coefficients' learning rate is not used.
   Momentum(const Buckets& buckets, const SgdCoefficients& coefficients,
-           std::vector<std::vector<Stretch>> stretches);
+           std::vector<std::vector<ParameterRange>> ranges);
 
   virtual void Update(const Memory<float>& memory, int threads) = 0;
   virtual void Update(const Memory<double>& memory, int threads) = 0;
@@ -46,7 +46,7 @@ class Momentum : public Optimizer {
 
   parallel::Bucket& bucket(size_t i) { return *buckets_[i]; }
   const SgdCoefficients& coefficients() const { return coefficients_; }  // with the step's rate
-  const std::vector<Stretch>& stretches(size_t bucket) const { return stretches_[bucket]; }
+  const std::vector<ParameterRange>& ranges(size_t bucket) const { return ranges_[bucket]; }
 
  private:
   template <typename T>
@@ -56,7 +56,7 @@ class Momentum : public Optimizer {
   const Buckets& buckets_;
   SgdCoefficients coefficients_;
   std::vector<torch::Tensor> velocities_;              // one per bucket, [size]
-  const std::vector<std::vector<Stretch>> stretches_;  // per bucket
+  const std::vector<std::vector<ParameterRange>> ranges_;  // per bucket
   const std::unique_ptr<OnGpu> gpu_;
 };
 

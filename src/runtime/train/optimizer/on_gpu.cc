@@ -4,16 +4,17 @@
 
 namespace tutti::train {
 
-OnGpu::OnGpu(const Optimizer::Buckets& buckets, const std::vector<std::vector<Stretch>>& stretches)
+OnGpu::OnGpu(const Optimizer::Buckets& buckets,
+             const std::vector<std::vector<ParameterRange>>& ranges)
     : buckets_(buckets) {
   if (buckets.empty() || !buckets[0]->values().is_cuda()) return;
   kernels_ = device::Kernels();
   for (size_t i = 0; i < buckets.size(); ++i) {
     std::vector<int64_t> ends;
     std::vector<bool> decays;
-    for (const Stretch& stretch : stretches[i]) {
-      ends.push_back(stretch.end);
-      decays.push_back(stretch.decays);
+    for (const ParameterRange& range : ranges[i]) {
+      ends.push_back(range.end);
+      decays.push_back(range.decays);
     }
     chunks_.push_back(device::MakeChunks(ends, decays, buckets[i]->values().device()));
   }

@@ -6,14 +6,14 @@
 
 #include "runtime/device/cuda.h"
 #include "runtime/train/optimizer/optimizer.h"
-#include "runtime/train/optimizer/stretches.h"
+#include "runtime/train/optimizer/parameter_range.h"
 
 namespace tutti::train {
 
 class OnGpu {
  public:
-  // `stretches` of each bucket; `buckets` must outlive it.
-  OnGpu(const Optimizer::Buckets& buckets, const std::vector<std::vector<Stretch>>& stretches);
+  // `ranges` of each bucket; `buckets` must outlive it.
+  OnGpu(const Optimizer::Buckets& buckets, const std::vector<std::vector<ParameterRange>>& ranges);
 
   // Null where there are none for these buckets: on the CPU, and without libtutti_cuda.so.
   device::Cuda* kernels() const { return kernels_; }

@@ -125,7 +125,7 @@ TEST_F(OptimizerOnGpu, AVanishingGradientLeavesTheWeightsFinite) {
   }
 }
 
-TEST(Chunks, LieWithinStretchesAndCoverThem) {
+TEST(Chunks, LieWithinRangesAndCoverThem) {
   constexpr int64_t kMost = device::Chunks::kElements;
   const std::vector<int64_t> ends = {16, 16 + 2 * kMost + 32, 64 + 2 * kMost + 32};
   const auto chunks = device::MakeChunks(ends, {true, false, true}, torch::kCPU);
@@ -133,7 +133,7 @@ TEST(Chunks, LieWithinStretchesAndCoverThem) {
     return ours.to(torch::kInt64).equal(torch::tensor(numbers, torch::kInt64));
   };
   EXPECT_TRUE(equals(chunks.begins, {0, 16, 16 + kMost, 16 + 2 * kMost, ends[1], ends[2]}));
-  EXPECT_TRUE(equals(chunks.stretches, {0, 1, 1, 1, 2}));
+  EXPECT_TRUE(equals(chunks.ranges, {0, 1, 1, 1, 2}));
   EXPECT_TRUE(equals(chunks.firsts, {0, 1, 4, 5}));
   EXPECT_TRUE(equals(chunks.decays, {1, 0, 1}));
 }

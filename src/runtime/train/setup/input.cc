@@ -14,8 +14,8 @@ namespace {
 constexpr int64_t kSmallInput = 64;  // below it CIFAR's ways are usual, above it ImageNet's
 
 // Per rank; no gradients, so memory sets no lower limit, save where an image's output is large.
-int EvaluationBatch(const Wanted& wanted) {
-  return wanted.annotations == data::Annotations::kLabels ? 100 : 8;
+int EvaluationBatch(const ModelInputSpec& spec) {
+  return spec.annotations == data::Annotations::kLabels ? 100 : 8;
 }
 
 struct Statistics {
@@ -28,15 +28,15 @@ constexpr Statistics kImageNet = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
 // Of crops in training, where pixels or boxes are to be told apart: half an image's sides.
 constexpr double kLeastArea = 0.25;
 
-data::Augmentation EvaluationOf(const Recipe& recipe, const Wanted& wanted) {
-  const int64_t size = wanted.size;
+data::Augmentation EvaluationOf(const Recipe& recipe, const ModelInputSpec& spec) {
+  const int64_t size = spec.size;
   const Statistics& usual = size <= kSmallInput ? kCifar : kImageNet;
   data::Augmentation result;
   result.height = result.width = static_cast<int>(size);
-  if (wanted.annotations == data::Annotations::kLabels) {
+  if (spec.annotations == data::Annotations::kLabels) {
     // 256 for 224, as is usual.
     result.resize = size <= kSmallInput ? 0 : static_cast<int>(size * 8 / 7);
-  } else if (wanted.annotations == data::Annotations::kMasks) {
+  } else if (spec.annotations == data::Annotations::kMasks) {
     result.resize = static_cast<int>(size);
   } else {
     result.stretch = true;  // no object is left out
@@ -49,14 +49,14 @@ data::Augmentation EvaluationOf(const Recipe& recipe, const Wanted& wanted) {
   return result;
 }
 
-data::Augmentation TrainingOf(const Recipe& recipe, const Wanted& wanted,
+data::Augmentation TrainingOf(const Recipe& recipe, const ModelInputSpec& spec,
                               data::Augmentation augmentation) {
   if (recipe.augment != "none") {
     augmentation.flip = recipe.alternate_flip ? data::Flip::kAlternately : data::Flip::kByChance;
   }
   augmentation.erase = recipe.erase;
   if (recipe.augment != "standard") return augmentation;
-  if (wanted.annotations != data::Annotations::kLabels) {
+  if (spec.annotations != data::Annotations::kLabels) {
     augmentation.random_resized_crop = true;
     augmentation.least_area = kLeastArea;
     augmentation.resize = 0;
@@ -77,12 +77,13 @@ bool HaveSize(const data::Dataset& images, int64_t size) {
   return !first.ok() || *first == data::ImageSize{side, side};
 }
 
-absl::Status CheckAnnotations(const Recipe& recipe, const Wanted& wanted, const Input& input) {
+absl::Status CheckAnnotations(const Recipe& recipe, const ModelInputSpec& spec,
+                              const Input& input) {
   for (const auto* images : {&input.train_images, &input.test_images}) {
     const data::Annotations given = (*images)->annotations();
-    if (given == wanted.annotations) continue;
+    if (given == spec.annotations) continue;
     return absl::InvalidArgumentError(absl::StrCat(recipe.model, " is trained with ",
-                                                   data::NameOf(wanted.annotations), ", but ",
+                                                   data::NameOf(spec.annotations), ", but ",
                                                    recipe.data, " has ", data::NameOf(given)));
   }
   return absl::OkStatus();
@@ -128,16 +129,16 @@ absl::Status CheckSizes(const Recipe& recipe, const Input& input, int world_size
 
 }  // namespace
 
-absl::StatusOr<Input> OpenInput(const Recipe& recipe, const Wanted& wanted, int rank,
+absl::StatusOr<Input> OpenInput(const Recipe& recipe, const ModelInputSpec& spec, int rank,
                                 int world_size, const data::BatchMemory& memory) {
   Input input;
   TUTTI_ASSIGN_OR_RETURN(input.train_images, data::OpenDataset(recipe.data, "train"));
   TUTTI_ASSIGN_OR_RETURN(input.test_images, data::OpenDataset(recipe.data, "test"));
-  TUTTI_RETURN_IF_ERROR(CheckAnnotations(recipe, wanted, input));
+  TUTTI_RETURN_IF_ERROR(CheckAnnotations(recipe, spec, input));
   TUTTI_RETURN_IF_ERROR(CheckSizes(recipe, input, world_size));
-  input.evaluation = EvaluationOf(recipe, wanted);
-  if (data::CopiesPixels(input.evaluation) && !HaveSize(*input.train_images, wanted.size)) {
-    input.evaluation.resize = static_cast<int>(wanted.size);  // MNIST's 28 pixels for 32
+  input.evaluation = EvaluationOf(recipe, spec);
+  if (data::CopiesPixels(input.evaluation) && !HaveSize(*input.train_images, spec.size)) {
+    input.evaluation.resize = static_cast<int>(spec.size);  // MNIST's 28 pixels for 32
   }
 
   data::LoaderOptions options;
@@ -151,13 +152,13 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, const Wanted& wanted, int 
   options.on_unreadable = [](absl::string_view what) {
     base::Warn(absl::StrCat("replaced by the next image: ", what));
   };
-  options.augmentation = TrainingOf(recipe, wanted, input.evaluation);
+  options.augmentation = TrainingOf(recipe, spec, input.evaluation);
   options.mixing = {recipe.mixup, recipe.cutmix};
   options.plain_from = EpochsOf(recipe, input.train_images->size()) - recipe.plain_epochs;
   if (recipe.precision == "bf16") options.pixels = data::PixelType::kBFloat16;
   TUTTI_ASSIGN_OR_RETURN(input.train, data::MakeLoader(input.train_images, options));
 
-  options.global_batch = EvaluationBatch(wanted) * world_size;
+  options.global_batch = EvaluationBatch(spec) * world_size;
   options.shuffle = false;
   options.drop_last = false;
   options.augmentation = input.evaluation;

@@ -16,7 +16,7 @@ struct Input {
 };
 
 // What a model takes.
-struct Wanted {
+struct ModelInputSpec {
   int64_t size = 32;  // pixels a side
   data::Annotations annotations = data::Annotations::kLabels;
 };
@@ -24,7 +24,7 @@ struct Wanted {
 // Opens the splits "train" and "test" of the recipe's data (data::OpenDataset). InvalidArgument:
 // they have other annotations; the batch does not fit the ranks or the images; the classes of the
 // two splits differ. Batches lie in `memory`.
-absl::StatusOr<Input> OpenInput(const Recipe& recipe, const Wanted& wanted, int rank,
+absl::StatusOr<Input> OpenInput(const Recipe& recipe, const ModelInputSpec& spec, int rank,
                                 int world_size, const data::BatchMemory& memory = nullptr);
 
 }  // namespace tutti::train

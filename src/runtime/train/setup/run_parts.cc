@@ -74,7 +74,7 @@ absl::Status CheckForLabels(const Recipe& recipe, absl::string_view task) {
 
 // What the model takes. NotFound says which models there are; InvalidArgument: it is for another
 // task, or for images of one size alone.
-absl::StatusOr<Wanted> WantedBy(const Recipe& recipe) {
+absl::StatusOr<ModelInputSpec> ModelInputOf(const Recipe& recipe) {
   const int64_t own = models::InputSize(recipe.model);
   if (own == 0) return models::MakeModel({recipe.model}, std::nullopt).status();
   const TaskOfModel task = TaskOf(models::PurposeOf(recipe.model));
@@ -88,7 +88,7 @@ absl::StatusOr<Wanted> WantedBy(const Recipe& recipe) {
     return absl::InvalidArgumentError(absl::StrCat(recipe.model, " takes images of ", own,
                                                    " pixels a side alone: leave --input-size"));
   }
-  return Wanted{size, task.annotations};
+  return ModelInputSpec{size, task.annotations};
 }
 
 // A script says only when it runs what it takes and how many classes it tells apart, and a network
@@ -175,14 +175,14 @@ absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
                                 std::unique_ptr<comm::Communicator> communicator,
                                 torch::Device device) {
   const int rank = communicator->rank(), size = communicator->size();
-  TUTTI_ASSIGN_OR_RETURN(const Wanted wanted, WantedBy(recipe));
+  TUTTI_ASSIGN_OR_RETURN(const ModelInputSpec input_spec, ModelInputOf(recipe));
   if (rank == 0 && recipe.warmup_epochs > static_cast<double>(recipe.epochs)) {
     base::Warn("--warmup-epochs is longer than --epochs: --lr is never reached");
   }
   Parts parts;
-  TUTTI_ASSIGN_OR_RETURN(
-      parts.input,
-      OpenInput(recipe, wanted, rank, size, device.is_cuda() ? PageLocked : data::BatchMemory()));
+  TUTTI_ASSIGN_OR_RETURN(parts.input,
+                         OpenInput(recipe, input_spec, rank, size,
+                                   device.is_cuda() ? PageLocked : data::BatchMemory()));
   const auto classes = static_cast<int64_t>(parts.input.train_images->classes().size());
   const models::ModelSpec spec{recipe.model, classes};
   TUTTI_ASSIGN_OR_RETURN(parts.model, models::MakeModel(spec, static_cast<uint64_t>(recipe.seed)));

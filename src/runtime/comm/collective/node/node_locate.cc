@@ -8,7 +8,7 @@
 namespace tutti::comm {
 
 struct NodeTeam::Notice {
-  Whereabouts where;
+  BufferLocation where;
   uint64_t all_mapped = 0;
 };
 
@@ -36,11 +36,11 @@ absl::StatusOr<std::span<std::byte* const>> NodeTeam::Locate(const std::byte* da
 }
 
 absl::StatusOr<bool> NodeTeam::MapAll(const std::byte* data, std::span<const size_t> bytes) {
-  whereabouts_.clear();
+  locations_.clear();
   bool mapped = true;
   for (int rank = 0; rank < size(); ++rank) {
-    const Whereabouts where =
-        whereabouts_.emplace_back(bytes[rank] > 0 ? ReadNotice(rank).where : Whereabouts());
+    const BufferLocation where =
+        locations_.emplace_back(bytes[rank] > 0 ? ReadNotice(rank).where : BufferLocation());
     reached_[rank] = nullptr;
     if (where.buffer == 0) continue;
     if (rank == rank_) {
@@ -53,22 +53,22 @@ absl::StatusOr<bool> NodeTeam::MapAll(const std::byte* data, std::span<const siz
     } else if (absl::IsNotFound(place.status()) && where.is_new != 0) {
       mapped = false;
     } else {
-      return Accuse(rank, Reason::kClosed);
+      return ReportFailure(rank, Reason::kClosed);
     }
   }
   return mapped;
 }
 
 absl::Status NodeTeam::AgreeOnNew(bool mapped, base::Deadline deadline) {
-  const auto is_new = [](const Whereabouts& where) { return where.is_new != 0; };
-  if (std::none_of(whereabouts_.begin(), whereabouts_.end(), is_new)) return absl::OkStatus();
+  const auto is_new = [](const BufferLocation& where) { return where.is_new != 0; };
+  if (std::none_of(locations_.begin(), locations_.end(), is_new)) return absl::OkStatus();
   WriteNotice({{}, mapped});
   TUTTI_RETURN_IF_ERROR(NextPhase(deadline));
   bool by_all = true;
   for (int rank = 0; rank < size(); ++rank) by_all = by_all && ReadNotice(rank).all_mapped != 0;
-  if (is_new(whereabouts_[rank_])) buffers_.SetReached(whereabouts_[rank_], by_all);
+  if (is_new(locations_[rank_])) buffers_.SetReached(locations_[rank_], by_all);
   for (int rank = 0; rank < size() && !by_all; ++rank) {
-    if (is_new(whereabouts_[rank])) reached_[rank] = nullptr;
+    if (is_new(locations_[rank])) reached_[rank] = nullptr;
   }
   return absl::OkStatus();
 }

@@ -123,7 +123,7 @@ absl::Status NodeTeam::NextPhase(base::Deadline deadline) {
 absl::Status NodeTeam::Await(base::Deadline deadline) {
   for (int idle = 0;; ++idle) {
     const Look look = phases_.Again();
-    if (look == Look::kNonsense) return Accuse(phases_.missing(), Reason::kClosed);
+    if (look == Look::kNonsense) return ReportFailure(phases_.missing(), Reason::kClosed);
     if (look == Look::kAllEnded) {
       if (idle > 0) patience_.Succeeded(idle);
       return absl::OkStatus();
@@ -143,12 +143,12 @@ absl::Status NodeTeam::Sleep(base::Deadline deadline) {
   // That all have come is seen first: a rank that has done its part may have left since.
   if (look != Look::kMissing) return absl::OkStatus();
   if (membership_.ended()) return membership_.Check();
-  if (deadline.Expired()) return Accuse(phases_.missing(), Reason::kLate);
+  if (deadline.Expired()) return ReportFailure(phases_.missing(), Reason::kLate);
   return absl::OkStatus();
 }
 
-absl::Status NodeTeam::Accuse(int rank, Reason reason) {
-  return membership_.Accuse(members_[rank], reason);
+absl::Status NodeTeam::ReportFailure(int rank, Reason reason) {
+  return membership_.ReportFailure(members_[rank], reason);
 }
 
 }  // namespace tutti::comm

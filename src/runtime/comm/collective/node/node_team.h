@@ -73,7 +73,7 @@ class NodeTeam {
   void WriteNotice(const Notice& notice);
   absl::Status Await(base::Deadline deadline);
   absl::Status Sleep(base::Deadline deadline);
-  absl::Status Accuse(int rank, Reason reason);
+  absl::Status ReportFailure(int rank, Reason reason);
   // Fills in reached_; whether every new buffer could be mapped.
   absl::StatusOr<bool> MapAll(const std::byte* data, std::span<const size_t> bytes);
   absl::Status AgreeOnNew(bool mapped, base::Deadline deadline);
@@ -85,7 +85,7 @@ class NodeTeam {
   Phases<std::atomic> phases_;
   SpinLimit patience_;
   SharedBuffers buffers_;
-  std::vector<Whereabouts> whereabouts_;
+  std::vector<BufferLocation> locations_;
   std::vector<std::byte*> reached_;
 };
 

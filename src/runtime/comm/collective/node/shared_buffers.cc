@@ -68,7 +68,7 @@ class SharedBuffers::Own {
     }
   }
 
-  Whereabouts Find(const std::byte* data, size_t bytes) {
+  BufferLocation Find(const std::byte* data, size_t bytes) {
     const std::lock_guard lock(mutex_);
     auto next = buffers_.upper_bound(data);
     if (next == buffers_.begin()) return {};
@@ -155,17 +155,18 @@ absl::StatusOr<std::unique_ptr<SharedBuffer>> SharedBuffers::Allocate(size_t byt
   return std::make_unique<Allocation>(own_, std::move(file), std::move(memory));
 }
 
-Whereabouts SharedBuffers::Find(const std::byte* data, size_t bytes) const {
+BufferLocation SharedBuffers::Find(const std::byte* data, size_t bytes) const {
   return own_->Find(data, bytes);
 }
 
-void SharedBuffers::SetReached(const Whereabouts& own, bool by_all) {
+void SharedBuffers::SetReached(const BufferLocation& own, bool by_all) {
   own_->SetReached(own.buffer, by_all);
 }
 
 void SharedBuffers::Detach() { own_->Detach(); }
 
-absl::StatusOr<std::byte*> SharedBuffers::Reach(int peer, const Whereabouts& where, size_t bytes) {
+absl::StatusOr<std::byte*> SharedBuffers::Reach(int peer, const BufferLocation& where,
+                                                size_t bytes) {
   auto found = mapped_[peer].find(where.buffer);
   if (found == mapped_[peer].end()) {
     ReadLetters();

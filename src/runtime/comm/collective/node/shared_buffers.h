@@ -39,7 +39,7 @@ namespace tutti::comm {
 
 // Where data lies, as told to the others through shared memory. What a peer writes there is
 // checked.
-struct Whereabouts {
+struct BufferLocation {
   uint64_t buffer = 0;  // 0: in memory that cannot be reached
   uint64_t offset = 0;
   uint64_t is_new = 0;  // not all have mapped the buffer yet
@@ -54,19 +54,19 @@ class SharedBuffers {
   absl::StatusOr<std::unique_ptr<SharedBuffer>> Allocate(size_t bytes);
 
   // Of this rank's own data.
-  Whereabouts Find(const std::byte* data, size_t bytes) const;
+  BufferLocation Find(const std::byte* data, size_t bytes) const;
   bool Has(std::span<const std::byte> data) const {
     return Find(data.data(), data.size()).buffer != 0;
   }
   // All have mapped it, or somebody could not: then it is plain memory from now on.
-  void SetReached(const Whereabouts& own, bool by_all);
+  void SetReached(const BufferLocation& own, bool by_all);
 
   // Makes all that was and will be allocated plain memory, which no other rank can write into.
   void Detach();
 
   // A peer's data, mapped here if that is new. NotFound if it cannot be mapped, DataLoss if it
   // would not lie inside of the buffer. Valid until Tidy.
-  absl::StatusOr<std::byte*> Reach(int peer, const Whereabouts& where, size_t bytes);
+  absl::StatusOr<std::byte*> Reach(int peer, const BufferLocation& where, size_t bytes);
   // Unmaps what peers have given up.
   void Tidy();
 

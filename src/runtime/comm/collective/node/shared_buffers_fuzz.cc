@@ -90,7 +90,7 @@ void Correspond(const uint8_t* data, size_t size) {
     } else if (what % 4 == 1) {
       buffers.Tidy();
     } else {
-      const auto where = input.As<tutti::comm::Whereabouts>();
+      const auto where = input.As<tutti::comm::BufferLocation>();
       const size_t bytes = what & 4 ? input.As<uint64_t>() : input.Byte();
       const auto place = buffers.Reach(1 + (what >> 3) % 2, where, bytes);
       if (!place.ok() || bytes == 0) continue;

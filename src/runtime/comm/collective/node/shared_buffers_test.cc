@@ -40,7 +40,7 @@ const std::byte* At(const std::unique_ptr<SharedBuffer>& buffer, size_t offset) 
 
 TEST_F(SharedBuffersTest, APeerReachesTheSameBytes) {
   const auto buffer = *buffers_[0]->Allocate(10000);
-  const Whereabouts where = buffers_[0]->Find(At(buffer, 5000), 100);
+  const BufferLocation where = buffers_[0]->Find(At(buffer, 5000), 100);
   EXPECT_NE(where.buffer, 0u);
   EXPECT_NE(where.is_new, 0u);
   static_cast<char*>(buffer->data())[5000] = 'x';
@@ -59,7 +59,7 @@ TEST_F(SharedBuffersTest, OnlyWhatLiesWhollyInABufferIsFound) {
 
 TEST_F(SharedBuffersTest, APlaceOutsideOfTheBufferIsDataLoss) {
   const auto buffer = *buffers_[0]->Allocate(10000);
-  Whereabouts where = buffers_[0]->Find(At(buffer, 0), 10000);
+  BufferLocation where = buffers_[0]->Find(At(buffer, 0), 10000);
   EXPECT_TRUE(absl::IsDataLoss(buffers_[1]->Reach(0, where, 10001).status()));
   where.offset = 9999;
   EXPECT_TRUE(absl::IsDataLoss(buffers_[1]->Reach(0, where, 2).status()));
@@ -73,7 +73,7 @@ TEST_F(SharedBuffersTest, ABufferThatWasNotAnnouncedIsNotFound) {
 
 TEST_F(SharedBuffersTest, OneThatNotAllReachIsPlainMemory) {
   const auto buffer = *buffers_[0]->Allocate(10000);
-  const Whereabouts where = buffers_[0]->Find(At(buffer, 0), 1);
+  const BufferLocation where = buffers_[0]->Find(At(buffer, 0), 1);
   buffers_[0]->SetReached(where, true);
   EXPECT_EQ(buffers_[0]->Find(At(buffer, 0), 1).is_new, 0u);
   buffers_[0]->SetReached(where, false);
@@ -82,7 +82,7 @@ TEST_F(SharedBuffersTest, OneThatNotAllReachIsPlainMemory) {
 
 TEST_F(SharedBuffersTest, ItsPagesGoWithItAndTheMappingGoesWhenThePeerTidies) {
   auto buffer = *buffers_[0]->Allocate(10000);
-  const Whereabouts where = buffers_[0]->Find(At(buffer, 0), 10000);
+  const BufferLocation where = buffers_[0]->Find(At(buffer, 0), 10000);
   static_cast<char*>(buffer->data())[0] = 'x';
   const auto place = buffers_[1]->Reach(0, where, 10000);
   ASSERT_TRUE(place.ok());

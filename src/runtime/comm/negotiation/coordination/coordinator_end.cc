@@ -8,7 +8,7 @@ namespace tutti::comm {
 
 void Coordinator::OnLeft(int rank, absl::Duration now) {
   left_[rank] = true;
-  outgoing_[rank].farewell = true;
+  outgoing_[rank].leave_ack = true;
   if (rank == 0) Finish({absl::StatusCode::kCancelled, "rank 0 has shut down", 0});
   if (finished_) return;
   for (auto& [number, set] : sets_) {

@@ -102,7 +102,7 @@ class World {
       all.unknown.insert(all.unknown.end(), orders.unknown.begin(), orders.unknown.end());
       all.stalls.insert(all.stalls.end(), orders.stalls.begin(), orders.stalls.end());
       if (orders.end.has_value()) all.end = orders.end;
-      all.farewell = all.farewell || orders.farewell;
+      all.leave_ack = all.leave_ack || orders.leave_ack;
     }
   }
 
@@ -507,7 +507,7 @@ TEST(CoordinatorTest, WhoLeavesFailsWhatNeedsItAndNothingElse) {
   world.Announce(0, Sum("a"));
   world.Announce(2, Sum("b"));
   world.Leave(2);
-  EXPECT_TRUE(world.orders(2).farewell);
+  EXPECT_TRUE(world.orders(2).leave_ack);
   EXPECT_THAT(world.Told(0), ElementsAre("!tensor \"a\": rank 2 has shut down: a"));
   EXPECT_EQ(world.Last(0)[0].units[0].blamed, 2);
   EXPECT_THAT(world.Told(2), IsEmpty()) << "it has dropped what it had";
@@ -526,7 +526,7 @@ TEST(CoordinatorTest, RankZeroLeavingEndsItForAll) {
   world.Leave(0);
   ASSERT_TRUE(world.orders(1).end.has_value());
   EXPECT_EQ(world.orders(1).end->text, "rank 0 has shut down");
-  EXPECT_TRUE(world.orders(0).farewell);
+  EXPECT_TRUE(world.orders(0).leave_ack);
 }
 
 TEST(CoordinatorTest, AStallIsReportedWithWhoIsMissedAndForHowLong) {

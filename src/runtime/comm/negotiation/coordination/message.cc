@@ -115,7 +115,7 @@ void Describe(Codec& codec, Orders& orders) {
   codec.Flag(ends);
   if (ends && !orders.end.has_value()) orders.end.emplace();
   if (ends) Describe(codec, *orders.end);
-  codec.Flag(orders.farewell);
+  codec.Flag(orders.leave_ack);
 }
 
 template <typename T>

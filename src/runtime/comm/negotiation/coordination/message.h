@@ -1,4 +1,4 @@
-// What ranks and rank 0 say to each other while they negotiate: parcels of the group's Control. A
+// What ranks and rank 0 say to each other while they negotiate: payloads of the group's Control. A
 // rank sends Reports, rank 0 answers with Orders; both as the codec's bytes. Reading is pure and
 // takes hostile bytes: it is fuzzed by negotiation_fuzz.cc.
 #pragma once
@@ -66,7 +66,7 @@ struct Orders {
   std::vector<uint32_t> unknown;    // announce these again, in full
   std::vector<Stall> stalls;
   std::optional<End> end;
-  bool farewell = false;  // the answer to `leaves`: nothing more comes
+  bool leave_ack = false;  // the answer to `leaves`: nothing more comes
 };
 
 std::string Write(const Report& report);

@@ -33,7 +33,7 @@ Orders SomeOrders() {
   orders.unknown = {3};
   orders.stalls.push_back({"t", 1, absl::Seconds(3), {1, 2}, -1, absl::ZeroDuration()});
   orders.end = End{absl::StatusCode::kCancelled, "over", 0};
-  orders.farewell = true;
+  orders.leave_ack = true;
   return orders;
 }
 

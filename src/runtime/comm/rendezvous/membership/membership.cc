@@ -21,9 +21,9 @@ void Ring(const base::UniqueFd& event) {
 }
 
 bool IsParting(const Message& message, int from) {
-  const Goodbye* const goodbye = std::get_if<Goodbye>(&message);
+  const LeaveNotice* const notice = std::get_if<LeaveNotice>(&message);
   const Departure* const departure = std::get_if<Departure>(&message);
-  return (goodbye != nullptr && goodbye->reforming) ||
+  return (notice != nullptr && notice->reforming) ||
          (departure != nullptr && departure->rank == from && departure->reforming);
 }
 
@@ -41,7 +41,7 @@ bool IsBeat(const Message& message) {
 struct Membership::Link {
   BufferedConnection line;
   bool heard = false;   // the other side's membership has spoken
-  bool parted = false;  // and has said that it leaves to vote
+  bool left = false;    // and has said that it leaves to vote
   BufferedConnection::End end = BufferedConnection::End::kOpen;
 };
 
@@ -108,10 +108,10 @@ void Membership::End() {
   Flush();
 }
 
-absl::Status Membership::Part(const std::vector<bool>& within_host) {
+absl::Status Membership::LeaveToReform(const std::vector<bool>& within_host) {
   Lock lock(mutex_);
   if (!std::exchange(parted_, true)) {
-    state_.Part();
+    state_.LeaveToReform();
     Settle();
   }
   const auto deadline = base::Deadline::After(peer_timeout_);
@@ -153,7 +153,7 @@ std::vector<BufferedConnection::End> Membership::SeenToEnd() {
   std::vector<BufferedConnection::End> ends(links_.size(), BufferedConnection::End::kOpen);
   for (size_t rank = 0; rank < links_.size(); ++rank) {
     const Link& link = *links_[rank];
-    if (link.heard && !link.parted) ends[rank] = link.end;
+    if (link.heard && !link.left) ends[rank] = link.end;
   }
   return ends;
 }
@@ -165,21 +165,21 @@ absl::Status Membership::CheckWithin(absl::Duration patience) {
   return ending.has_value() ? Error(*ending) : absl::OkStatus();
 }
 
-absl::Status Membership::Accuse(int accused, Reason reason) {
+absl::Status Membership::ReportFailure(int suspect, Reason reason) {
   Lock lock(mutex_);
   state_.Miss();
   if (!state_.Ending().has_value()) {
     if (rank_ != 0 && state_.gone(0)) {
-      state_.Declare(accused, absl::StatusCode::kUnavailable, "connection closed");
+      state_.Declare(suspect, absl::StatusCode::kUnavailable, "connection closed");
     } else {
-      state_.Accuse(accused, reason, base::SteadyNow());
+      state_.ReportFailure(suspect, reason, base::SteadyNow());
     }
     Settle();
     Ring(wake_fd_);  // the thread's next tick may have become earlier
     Await(lock, peer_timeout_ / 4, [this] { return state_.Ending().has_value(); });
   }
   if (!state_.Ending().has_value()) {
-    state_.Declare(rank_ == 0 ? accused : 0, absl::StatusCode::kDeadlineExceeded,
+    state_.Declare(rank_ == 0 ? suspect : 0, absl::StatusCode::kDeadlineExceeded,
                    "does not answer");
     Settle();
   }
@@ -215,7 +215,7 @@ void Membership::NoteEnd() {
   // Outside a collective a clean departure is not yet an end: there may be no further collective.
   if (!ending.has_value() || (ending->clean && !state_.Busy())) return;
   if (ended_.exchange(true, std::memory_order_acq_rel)) return;
-  parcels_before_end_ = parcels_.size();
+  payloads_before_end_ = payloads_.size();
   Ring(ended_fd_);
 }
 
@@ -231,15 +231,15 @@ void Membership::Hear(int from) {
   Link& link = *links_[from];
   const BufferedConnection::End end = link.line.Read();
   while (true) {
-    absl::StatusOr<Message> message = link.line.Next(kLongestParcel + 8);
+    absl::StatusOr<Message> message = link.line.Next(kLongestPayload + 8);
     if (message.ok()) {
       link.heard = true;
-      link.parted |= IsParting(*message, from);
+      link.left |= IsParting(*message, from);
       state_.OnMessage(from, *message, base::SteadyNow());
-      Parcel* const parcel = std::get_if<Parcel>(&*message);
-      if (parcel == nullptr) continue;
+      ControlPayload* const payload = std::get_if<ControlPayload>(&*message);
+      if (payload == nullptr) continue;
       NoteEnd();
-      parcels_.emplace_back(from, std::move(parcel->payload));
+      payloads_.emplace_back(from, std::move(payload->payload));
     } else if (absl::IsNotFound(message.status())) {
       break;
     } else {
@@ -290,7 +290,7 @@ void Membership::Post(int to, std::string payload) {
   Lock lock(mutex_);
   Link& link = *links_[to];
   if (!link.line.valid()) return;
-  link.line.Say(Parcel{std::move(payload)});
+  link.line.Say(ControlPayload{std::move(payload)});
   link.line.Push();
   if (link.line.unsent() > 0) Ring(wake_fd_);  // the thread has to wait for room too
 }
@@ -323,9 +323,9 @@ absl::Duration Membership::SilenceOf(int rank) {
 // In the order in which it came: what is said after a loss may be its consequence ("rank 0 has shut
 // down").
 void Membership::Deliver(Lock& lock) {
-  if (!listening_ || (parcels_.empty() && (!ended() || told_of_end_))) return;
-  const auto parcels = std::exchange(parcels_, {});
-  const size_t before_end = ended() ? std::exchange(parcels_before_end_, 0) : parcels.size();
+  if (!listening_ || (payloads_.empty() && (!ended() || told_of_end_))) return;
+  const auto payloads = std::exchange(payloads_, {});
+  const size_t before_end = ended() ? std::exchange(payloads_before_end_, 0) : payloads.size();
   const auto ending = ended() ? state_.Ending() : std::nullopt;
   const absl::Status end = ending.has_value() ? Error(*ending) : absl::OkStatus();
   lock.unlock();
@@ -334,12 +334,12 @@ void Membership::Deliver(Lock& lock) {
     if (listener_ != nullptr) {
       const auto deliver = [&](size_t first, size_t last) {
         for (size_t i = first; i < last; ++i) {
-          listener_->OnParcel(parcels[i].first, parcels[i].second);
+          listener_->OnPayload(payloads[i].first, payloads[i].second);
         }
       };
       deliver(0, before_end);
       if (!end.ok() && !told_of_end_.exchange(true)) listener_->OnEnded(end);
-      deliver(before_end, parcels.size());
+      deliver(before_end, payloads.size());
     }
   }
   lock.lock();

@@ -1,7 +1,7 @@
 // Keeps a rank's MembershipState true: a thread of its own beats, listens to the other ranks over
 // the connections of the rendezvous, and wakes this rank's caller when the group has ended for it.
 //
-// It carries parcels for a layer above too (control.h), on the same connections and with the same
+// It carries payloads for a layer above too (control.h), on the same connections and with the same
 // thread; they are handed over without the mutex, so that their listener may answer at once.
 //
 // Thread-safe. The caller's thread brackets every collective with Begin and End. The mutex is the
@@ -29,7 +29,8 @@ class Membership final : public Control {
  public:
   // `controls[r]` is the connection to rank r: all of them on rank 0, the one to rank 0 elsewhere.
   Membership(int rank, int size, std::vector<base::UniqueFd> controls, absl::Duration peer_timeout);
-  // Says goodbye. Rank 0 first lets the others finish what it has finished (at most peer_timeout).
+  // Gives notice that this rank leaves. Rank 0 first lets the others finish what it has finished
+  // (at most peer_timeout).
   ~Membership() override;
 
   // Starts the collective `what` ("all-reduce"). The error that has ended the group, if one has.
@@ -46,18 +47,18 @@ class Membership final : public Control {
   int ended_fd() const { return ended_fd_.get(); }
   void NotifyAtEnd(Notifier* notifier);
 
-  // The caller has missed `accused`. Waits for the judgement (about a quarter of peer_timeout at
-  // most) and returns it: never OK, and not always about `accused`.
-  absl::Status Accuse(int accused, Reason reason);
+  // The caller has missed `suspect`. Waits for the judgement (about a quarter of peer_timeout at
+  // most) and returns it: never OK, and not always about `suspect`.
+  absl::Status ReportFailure(int suspect, Reason reason);
 
-  // Re-forming (reform_agreement.h). Part says goodbye as one that will vote: first of all, and
-  // only when it returns OK may this rank vote. `within_host[r]`: the end of the connection between
-  // this rank and r counts there however it comes, so goodbye has to lie there before;
-  // FailedPrecondition names an r that has not taken it in within peer_timeout. May be called
-  // again. Lost are the ranks that were judged lost. SeenToEnd[r] is how the connection to rank r
-  // ended, kOpen unless r was in touch on it and did not part before: whoever ended so has not
-  // voted.
-  absl::Status Part(const std::vector<bool>& within_host);
+  // Re-forming (reform_agreement.h). LeaveToReform gives notice as one that will vote: first of
+  // all, and only when it returns OK may this rank vote. `within_host[r]`: the end of the
+  // connection between this rank and r counts there however it comes, so the notice has to lie
+  // there before; FailedPrecondition names an r that has not taken it in within peer_timeout. May
+  // be called again. Lost are the ranks that were judged lost. SeenToEnd[r] is how the connection
+  // to rank r ended, kOpen unless r was in touch on it and did not leave before: whoever ended so
+  // has not voted.
+  absl::Status LeaveToReform(const std::vector<bool>& within_host);
   std::vector<int> Lost();
   std::vector<BufferedConnection::End> SeenToEnd();
   // Rank 0 tells the others, with its beats, how many newcomers wait.
@@ -100,8 +101,8 @@ class Membership final : public Control {
   bool stopping_ = false;
   bool parted_ = false;
   std::shared_ptr<const std::atomic<int>> newcomers_;
-  std::vector<std::pair<int, std::string>> parcels_;  // came and not yet delivered
-  size_t parcels_before_end_ = 0;                     // the first of them
+  std::vector<std::pair<int, std::string>> payloads_;  // came and not yet delivered
+  size_t payloads_before_end_ = 0;                     // the first of them
   std::atomic<bool> listening_ = false;
 
   std::mutex

@@ -56,20 +56,20 @@ void MembershipState::Declare(int lost, absl::StatusCode code, absl::string_view
   Record({.rank = lost, .code = code, .text = std::string(text)});
 }
 
-void MembershipState::Accuse(int accused, Reason reason, absl::Duration now) {
+void MembershipState::ReportFailure(int suspect, Reason reason, absl::Duration now) {
   if (pair_.has_value()) {
     if (reason == Reason::kLate) reason = Reason::kPeerLate;
-    if (judge() && gone_[accused]) return;  // in good order: its departure is the error
+    if (judge() && gone_[suspect]) return;  // in good order: its departure is the error
   }
-  if (!judge()) return Say(0, Accusation{accused, reason});
-  if (reason != Reason::kClosed) return Inquire(rank_, accused, reason, now);
-  Declare(accused, absl::StatusCode::kUnavailable, "connection closed");
+  if (!judge()) return Say(0, FailureReport{suspect, reason});
+  if (reason != Reason::kClosed) return Inquire(rank_, suspect, reason, now);
+  Declare(suspect, absl::StatusCode::kUnavailable, "connection closed");
 }
 
 void MembershipState::AnnounceLeaving(absl::Duration now) {
   const uint64_t finished = progress_[rank_].finished;
   if (judge()) return SayToAll(Query{finished});
-  Say(0, Goodbye{finished});
+  Say(0, LeaveNotice{finished});
 }
 
 bool MembershipState::MayLeave() const {
@@ -86,9 +86,9 @@ void MembershipState::Leave() {
   SayToAll(Departure{.rank = 0, .clean = true, .finished = progress_[0].finished, .text = "left"});
 }
 
-void MembershipState::Part() {
+void MembershipState::LeaveToReform() {
   const uint64_t finished = progress_[rank_].finished;
-  if (!judge()) return Say(0, Goodbye{finished, true});
+  if (!judge()) return Say(0, LeaveNotice{finished, true});
   SayToAll(
       Departure{.rank = 0, .clean = true, .finished = finished, .text = "left", .reforming = true});
 }
@@ -116,21 +116,21 @@ void MembershipState::OnMessage(int from, const Message& message, absl::Duration
 }
 
 void MembershipState::OnMessageToJudge(int from, const Message& message, absl::Duration now) {
-  if (const auto* accusation = std::get_if<Accusation>(&message)) {
-    const int accused = accusation->rank;
-    if (accused >= size_ || accused == from) return;
-    if (accusation->reason != Reason::kClosed) {
-      return Inquire(from, accused, accusation->reason, now);
+  if (const auto* report = std::get_if<FailureReport>(&message)) {
+    const int suspect = report->rank;
+    if (suspect >= size_ || suspect == from) return;
+    if (report->reason != Reason::kClosed) {
+      return Inquire(from, suspect, report->reason, now);
     }
     // A rank that left in good order and one that is lost already have been told to all.
-    if (!gone_[accused]) Declare(accused, absl::StatusCode::kUnavailable, "connection closed");
-  } else if (const auto* goodbye = std::get_if<Goodbye>(&message)) {
-    Say(from, Farewell{});
+    if (!gone_[suspect]) Declare(suspect, absl::StatusCode::kUnavailable, "connection closed");
+  } else if (const auto* notice = std::get_if<LeaveNotice>(&message)) {
+    Say(from, LeaveAck{});
     Record({.rank = from,
             .clean = true,
-            .finished = goodbye->finished,
+            .finished = notice->finished,
             .text = "left",
-            .reforming = goodbye->reforming});
+            .reforming = notice->reforming});
   }
 }
 
@@ -142,7 +142,7 @@ void MembershipState::OnMessageFromJudge(const Message& message) {
     if (own.finished < query->until) owed_ = query->until;
   } else if (const auto* departure = std::get_if<Departure>(&message)) {
     if (departure->rank < size_) Record(*departure);
-  } else if (std::holds_alternative<Farewell>(message)) {
+  } else if (std::holds_alternative<LeaveAck>(message)) {
     confirmed_ = true;
   }
 }
@@ -159,9 +159,9 @@ void MembershipState::Hear(int from, const Progress& progress, absl::Duration no
   if (inquiry_->silent.empty()) Conclude();
 }
 
-void MembershipState::Inquire(int accuser, int accused, Reason reason, absl::Duration now) {
+void MembershipState::Inquire(int reporter, int suspect, Reason reason, absl::Duration now) {
   if (inquiry_.has_value() || AnyLost()) return;
-  inquiry_ = Inquiry{accuser, accused, reason == Reason::kPeerLate, now + beat_, {}};
+  inquiry_ = Inquiry{reporter, suspect, reason == Reason::kPeerLate, now + beat_, {}};
   for (int other = 1; other < size_; ++other) {
     if (!gone_[other]) inquiry_->silent.insert(other);
   }
@@ -171,24 +171,24 @@ void MembershipState::Inquire(int accuser, int accused, Reason reason, absl::Dur
 
 // Every rank takes part in every collective, so the one to blame is the one that does not answer,
 // or else the one that is furthest behind; only when all are in the same collective is it the one
-// that the accuser waited for. (In an exchange of two it always is.)
+// that the reporter waited for. (In an exchange of two it always is.)
 void MembershipState::Conclude() {
   const Inquiry inquiry = *std::exchange(inquiry_, std::nullopt);
-  int blamed = inquiry.accused;
+  int blamed = inquiry.suspect;
   absl::string_view what = "was too slow";
   if (!inquiry.silent.empty()) {
     if (inquiry.silent.count(blamed) == 0) blamed = *inquiry.silent.begin();
     what = "does not answer";
   } else if (!inquiry.pair) {
     for (int other = 0; other < size_; ++other) {
-      if (gone_[other] || progress_[other].begun >= progress_[inquiry.accuser].begun) continue;
+      if (gone_[other] || progress_[other].begun >= progress_[inquiry.reporter].begun) continue;
       if (what == "has not begun it" && progress_[other].begun >= progress_[blamed].begun) continue;
       blamed = other;
       what = "has not begun it";
     }
   }
   Declare(blamed, absl::StatusCode::kDeadlineExceeded,
-          absl::StrCat(what, " at the deadline of rank ", inquiry.accuser));
+          absl::StrCat(what, " at the deadline of rank ", inquiry.reporter));
 }
 
 void MembershipState::ForgiveOwnPause(absl::Duration now) {

@@ -2,8 +2,8 @@
 // lost. A pure state machine: time is a parameter, and what is to be said to others is returned.
 //
 // Rank 0 is the judge. Every rank keeps the connection of the rendezvous to it and says "I live"
-// over it, and whoever misses a rank (its data connection closed, or a deadline ran out) accuses it
-// before rank 0 and waits for the judgement. The judge writes the FIRST loss that it learns of and
+// over it, and whoever misses a rank (its data connection closed, or a deadline ran out) reports it
+// to rank 0 and waits for the judgement. The judge writes the FIRST loss that it learns of and
 // tells it to all; a rank that fails as a consequence is heard of later, since it waits for the
 // judgement before it closes anything. So every survivor names the same rank, the one that began
 // it. When rank 0 itself is lost all see it: it is the star's centre.
@@ -31,12 +31,12 @@ class MembershipState {
 
   // What this rank's caller does: a collective, or an exchange with `peer` alone, which is not
   // counted since the other ranks do not take part. A peer that has left in good order is missed
-  // at once if it is not `connected`, else when it is accused: what it sent before can be read.
+  // at once if it is not `connected`, else when it is reported: what it sent before can be read.
   void Begin() { ++progress_[rank_].begun; }
   void BeginPair(int peer, bool connected) { pair_ = Pair{peer, !connected}; }
   void Miss();  // the peer of the exchange
   void End();
-  void Accuse(int accused, Reason reason, absl::Duration now);
+  void ReportFailure(int suspect, Reason reason, absl::Duration now);
   // A loss that this rank declares by itself, because the judge cannot.
   void Declare(int lost, absl::StatusCode code, absl::string_view text);
   // Rank 0: asks how far the others are, before it leaves. Others: tells rank 0 that it leaves.
@@ -45,7 +45,7 @@ class MembershipState {
   bool MayLeave() const;
   void Leave();  // rank 0's last word
   // Leaves to re-form the group, at once.
-  void Part();
+  void LeaveToReform();
   void SetWaiting(int newcomers) { progress_[rank_].waiting = newcomers; }
 
   // What comes in.
@@ -69,8 +69,8 @@ class MembershipState {
 
  private:
   struct Inquiry {
-    int accuser;
-    int accused;
+    int reporter;
+    int suspect;
     bool pair;
     absl::Duration until;
     std::set<int> silent;
@@ -87,7 +87,7 @@ class MembershipState {
   void Say(int to, Message message) { outgoing_.emplace_back(to, std::move(message)); }
   void SayToAll(const Message& message);  // to rank 0, or from it to every rank
   void Hear(int from, const Progress& progress, absl::Duration now);
-  void Inquire(int accuser, int accused, Reason reason, absl::Duration now);
+  void Inquire(int reporter, int suspect, Reason reason, absl::Duration now);
   void Conclude();
   void OnMessageToJudge(int from, const Message& message, absl::Duration now);
   void OnMessageFromJudge(const Message& message);
@@ -99,7 +99,7 @@ class MembershipState {
   const absl::Duration beat_;
   std::vector<Progress> progress_;
   std::vector<absl::Duration> heard_;
-  std::vector<bool> gone_;  // said goodbye or was lost: nothing more is expected from it
+  std::vector<bool> gone_;  // has left or was lost: nothing more is expected from it
   std::vector<Departure> departures_;
   std::optional<Pair> pair_;
   std::optional<Inquiry> inquiry_;

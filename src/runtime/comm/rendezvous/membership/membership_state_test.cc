@@ -92,14 +92,14 @@ TEST(MembershipStateTest, TheFirstLossIsTheCauseAndLaterOnesAreNotTold) {
   Star star(4);
   star[0].OnClosed(2);
   star[0].OnClosed(3);
-  star[1].Accuse(3, Reason::kClosed, star.now());
+  star[1].ReportFailure(3, Reason::kClosed, star.now());
   star.Carry();
   star.ExpectAllNamed(2, "connection closed");
 }
 
-TEST(MembershipStateTest, AnAccusationOfAClosedConnectionIsJudgedForAll) {
+TEST(MembershipStateTest, AReportOfAClosedConnectionIsJudgedForAll) {
   Star star(4);
-  star[3].Accuse(2, Reason::kClosed, star.now());
+  star[3].ReportFailure(2, Reason::kClosed, star.now());
   star.Carry();
   star.ExpectAllNamed(2, "connection closed");
 }
@@ -109,7 +109,7 @@ TEST(MembershipStateTest, AtADeadlineTheRankThatDoesNotAnswerIsBlamedAndNotTheOn
   for (int rank = 0; rank < 4; ++rank) star[rank].Begin();
   star.Live(1);
   star.CutOff(1);
-  star[3].Accuse(2, Reason::kLate, star.now());  // 3 waits for 2, which waits for 1
+  star[3].ReportFailure(2, Reason::kLate, star.now());  // 3 waits for 2, which waits for 1
   star.Live(2);
   star.ExpectAllNamed(1, "does not answer at the deadline of rank 3");
 }
@@ -117,20 +117,20 @@ TEST(MembershipStateTest, AtADeadlineTheRankThatDoesNotAnswerIsBlamedAndNotTheOn
 TEST(MembershipStateTest, AtADeadlineTheRankThatHasNotBegunIsBlamed) {
   Star star(4);
   for (const int rank : {0, 2, 3}) star[rank].Begin();
-  star[3].Accuse(2, Reason::kLate, star.now());
+  star[3].ReportFailure(2, Reason::kLate, star.now());
   star.Carry();
   star.ExpectAllNamed(1, "has not begun it");
 }
 
-TEST(MembershipStateTest, AtADeadlineThatIsTooShortTheAccusedIsBlamed) {
+TEST(MembershipStateTest, AtADeadlineThatIsTooShortTheSuspectIsBlamed) {
   Star star(3);
   for (int rank = 0; rank < 3; ++rank) star[rank].Begin();
-  star[0].Accuse(2, Reason::kLate, star.now());
+  star[0].ReportFailure(2, Reason::kLate, star.now());
   star.Carry();
   star.ExpectAllNamed(2, "was too slow");
 }
 
-TEST(MembershipStateTest, AGoodbyeEndsOnlyTheCollectivesThatTheLeaverHasNotDone) {
+TEST(MembershipStateTest, ALeaveNoticeEndsOnlyTheCollectivesThatTheLeaverHasNotDone) {
   Star star(3);
   for (int rank = 0; rank < 3; ++rank) star[rank].Begin();
   for (const int rank : {1, 2}) star[rank].End();
@@ -182,7 +182,7 @@ TEST(MembershipStateTest, WhoWasStoppedItselfDoesNotBlameTheOthersForIt) {
 TEST(MembershipStateTest, ARankThatLeavesToReFormEndsTheOthersNextCollective) {
   for (const int leaver : {0, 1}) {
     Star star(3);
-    star[leaver].Part();
+    star[leaver].LeaveToReform();
     star.Carry();
     star.CutOff(leaver);
     star.ExpectAllNamed(leaver, "left");
@@ -211,8 +211,8 @@ TEST(MembershipStateTest, TheNewcomersThatWaitAreToldWithTheBeats) {
 
 TEST(MembershipStateTest, NonsenseFromARankIsIgnored) {
   Star star(2);
-  star[0].OnMessage(1, Accusation{999, Reason::kClosed}, At(0));
-  star[0].OnMessage(1, Accusation{1, Reason::kClosed}, At(0));
+  star[0].OnMessage(1, FailureReport{999, Reason::kClosed}, At(0));
+  star[0].OnMessage(1, FailureReport{1, Reason::kClosed}, At(0));
   star[1].OnMessage(0, Departure{.rank = 77}, At(0));
   EXPECT_FALSE(star[0].Ending().has_value());
   EXPECT_FALSE(star[1].Ending().has_value());
@@ -254,16 +254,16 @@ TEST(MembershipStateTest, APeerThatLeftInGoodOrderIsMissedOnlyWhenNothingMoreCan
 }
 
 TEST(MembershipStateTest, InAnExchangeOfTwoTheLatePeerIsBlamedAndNotAThirdRankThatIsBehind) {
-  for (const int accuser : {0, 1}) {
+  for (const int reporter : {0, 1}) {
     Star star(3);
     for (const int rank : {0, 1}) {
       star[rank].Begin();
       star[rank].End();
     }
-    star[accuser].BeginPair(1 - accuser, true);
-    star[accuser].Accuse(1 - accuser, Reason::kLate, star.now());
+    star[reporter].BeginPair(1 - reporter, true);
+    star[reporter].ReportFailure(1 - reporter, Reason::kLate, star.now());
     star.Carry();
-    star.ExpectAllNamed(1 - accuser, "was too slow");
+    star.ExpectAllNamed(1 - reporter, "was too slow");
   }
 }
 

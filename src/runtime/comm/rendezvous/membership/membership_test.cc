@@ -43,7 +43,7 @@ std::unique_ptr<Membership> Judge(std::vector<Wire>& wires, absl::Duration peer_
 
 // Far more than a small connection holds, and than beats are said after.
 void PostMuch(Membership& membership, int to) {
-  for (int i = 0; i < 8; ++i) membership.Post(to, std::string(kLongestParcel / 8, 'x'));
+  for (int i = 0; i < 8; ++i) membership.Post(to, std::string(kLongestPayload / 8, 'x'));
 }
 
 template <typename Kind>
@@ -71,7 +71,7 @@ TEST(MembershipTest, ARankThatIsLateIsAskedThoughMuchLiesBeforeTheQuestion) {
   std::vector<Wire> wires(2);
   const auto judge = Judge(wires, kPeerTimeout);
   PostMuch(*judge, 1);
-  ASSERT_TRUE(SendMessage(wires[1].peer.get(), Accusation{1, Reason::kLate}, Patient()).ok());
+  ASSERT_TRUE(SendMessage(wires[1].peer.get(), FailureReport{1, Reason::kLate}, Patient()).ok());
   ASSERT_TRUE(ReceiveA<Query>(wires[1].peer.get()).ok());
   EXPECT_TRUE(ReceiveA<Query>(wires[0].peer.get()).ok());
   for (Wire& wire : wires) wire.peer.reset();
@@ -103,34 +103,34 @@ TEST(MembershipTest, BeatsAreNotHeapedUpBeforeARankThatDoesNotRead) {
 }
 
 // A rank of the same host counts any end of the connection as proof that this one has not voted.
-TEST(MembershipTest, NobodyVotesBeforeItsGoodbyeLiesAtTheRanksOfItsHost) {
+TEST(MembershipTest, NobodyVotesBeforeItsLeaveNoticeLiesAtTheRanksOfItsHost) {
   std::vector<Wire> wires(1);
   const auto judge = Judge(wires, kPeerTimeout);
   PostMuch(*judge, 1);
-  auto parted = std::async(std::launch::async, [&] { return judge->Part({true, true}); });
-  EXPECT_EQ(parted.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
-  const auto goodbye = ReceiveA<Departure>(wires[0].peer.get());
-  ASSERT_TRUE(goodbye.ok()) << goodbye.status();
-  EXPECT_TRUE(goodbye->reforming);
-  EXPECT_TRUE(parted.get().ok());
+  auto left = std::async(std::launch::async, [&] { return judge->LeaveToReform({true, true}); });
+  EXPECT_EQ(left.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  const auto notice = ReceiveA<Departure>(wires[0].peer.get());
+  ASSERT_TRUE(notice.ok()) << notice.status();
+  EXPECT_TRUE(notice->reforming);
+  EXPECT_TRUE(left.get().ok());
 }
 
-TEST(MembershipTest, ARankOfThisHostThatDoesNotTakeTheGoodbyeInIsNamed) {
+TEST(MembershipTest, ARankOfThisHostThatDoesNotTakeTheLeaveNoticeInIsNamed) {
   std::vector<Wire> wires(1);
   const auto judge = Judge(wires, absl::Milliseconds(100));
   PostMuch(*judge, 1);
   for (int attempt = 0; attempt < 2; ++attempt) {
-    const absl::Status parted = judge->Part({true, true});
-    EXPECT_TRUE(absl::IsFailedPrecondition(parted)) << parted;
-    EXPECT_NE(parted.message().find("rank 1 does not take in"), absl::string_view::npos) << parted;
+    const absl::Status left = judge->LeaveToReform({true, true});
+    EXPECT_TRUE(absl::IsFailedPrecondition(left)) << left;
+    EXPECT_NE(left.message().find("rank 1 does not take in"), absl::string_view::npos) << left;
   }
 }
 
-TEST(MembershipTest, AnEndOfOneWhoseGoodbyeIsUnsentIsAResetOnOtherHosts) {
+TEST(MembershipTest, AnEndOfOneWhoseLeaveNoticeIsUnsentIsAResetOnOtherHosts) {
   std::vector<Wire> wires(1);
   auto judge = Judge(wires, kPeerTimeout);
   PostMuch(*judge, 1);
-  EXPECT_TRUE(judge->Part({true, false}).ok());
+  EXPECT_TRUE(judge->LeaveToReform({true, false}).ok());
   judge.reset();
   BufferedConnection line(std::move(wires[0].peer));
   BufferedConnection::End end = BufferedConnection::End::kOpen;
@@ -164,7 +164,7 @@ TEST(MembershipTest, TheEndRingsTheBellThatWasGivenLast) {
 // Writes down what it hears, in its order.
 class Hearer final : public Control::Listener {
  public:
-  void OnParcel(int, const std::string& payload) override { Hear(payload); }
+  void OnPayload(int, const std::string& payload) override { Hear(payload); }
   void OnEnded(const absl::Status& error) override { Hear(std::string(error.message())); }
 
   std::vector<std::string> FirstHeard(size_t count) {
@@ -191,8 +191,9 @@ TEST(MembershipTest, ALossIsHeardBeforeWhatRankZeroSaidAfterItAndAfterWhatItSaid
   controls.push_back(std::move(wire.own));
   Membership membership(2, 3, std::move(controls), kPeerTimeout);
   const Departure lost{.rank = 1, .code = absl::StatusCode::kUnavailable, .text = "is gone"};
-  for (const Message& message : {Message(Parcel{"all agree"}), Message(lost),
-                                 Message(Parcel{"rank 0 has shut down"}), Message(Query{})}) {
+  for (const Message& message :
+       {Message(ControlPayload{"all agree"}), Message(lost),
+        Message(ControlPayload{"rank 0 has shut down"}), Message(Query{})}) {
     ASSERT_TRUE(SendMessage(wire.peer.get(), message, Patient()).ok());
   }
   while (true) {  // until all of it has come

@@ -184,7 +184,7 @@ const Table* RejoinListener::FollowedBy(const std::string& group) const {
 
 void RejoinListener::Answer(Visitor& visitor, const Message& message) {
   visitor.line.Say(message);
-  visitor.word = Farewell{};
+  visitor.word = LeaveAck{};
 }
 
 void RejoinListener::OnJoinRequest(Visitor& visitor, JoinRequest knock) {

@@ -74,7 +74,7 @@ class RejoinListener {
  private:
   struct Visitor {
     BufferedConnection line;
-    Message word = Farewell{};  // nothing said yet
+    Message word = LeaveAck{};  // nothing said yet
     bool accepted = false;
   };
   using Lock = std::unique_lock<std::mutex>;

@@ -65,9 +65,9 @@ void Describe(Codec& codec, Query& query) {
   codec.Count(query.until);
 }
 template <typename Codec>
-void Describe(Codec& codec, Accusation& accusation) {
-  Rank(codec, accusation.rank);
-  codec.Choice(accusation.reason, Reason::kPeerLate);
+void Describe(Codec& codec, FailureReport& report) {
+  Rank(codec, report.rank);
+  codec.Choice(report.reason, Reason::kPeerLate);
 }
 template <typename Codec>
 void Describe(Codec& codec, Departure& departure) {
@@ -79,15 +79,15 @@ void Describe(Codec& codec, Departure& departure) {
   codec.Flag(departure.reforming);
 }
 template <typename Codec>
-void Describe(Codec& codec, Goodbye& goodbye) {
-  codec.Count(goodbye.finished);
-  codec.Flag(goodbye.reforming);
+void Describe(Codec& codec, LeaveNotice& notice) {
+  codec.Count(notice.finished);
+  codec.Flag(notice.reforming);
 }
 template <typename Codec>
-void Describe(Codec&, Farewell&) {}
+void Describe(Codec&, LeaveAck&) {}
 template <typename Codec>
-void Describe(Codec& codec, Parcel& parcel) {
-  codec.Bytes(parcel.payload, kLongestParcel);
+void Describe(Codec& codec, ControlPayload& payload) {
+  codec.Bytes(payload.payload, kLongestPayload);
 }
 template <typename Codec>
 void Describe(Codec& codec, Promise& promise) {

@@ -20,7 +20,7 @@ namespace tutti::comm {
 inline constexpr uint32_t kProtocolVersion = 4;
 inline constexpr int kMostTcpStreams = 64;
 inline constexpr size_t kLongestMessage = 16 << 20;  // a table of kMostRanks fits
-inline constexpr size_t kLongestParcel = 1 << 20;
+inline constexpr size_t kLongestPayload = 1 << 20;
 inline constexpr size_t kLongestSmallMessage = 4096;  // every other message fits
 
 // A rank introduces itself.
@@ -79,7 +79,7 @@ enum class Reason : uint8_t {
   kLate,
   kPeerLate,  // in an exchange of two, of which the other ranks know nothing
 };
-struct Accusation {
+struct FailureReport {
   int rank = 0;
   Reason reason = Reason::kClosed;
 };
@@ -87,7 +87,7 @@ struct Accusation {
 // Rank 0's judgement, the same for all: `rank` is gone.
 struct Departure {
   int rank = 0;
-  bool clean = false;  // said goodbye: fatal only to collectives after the `finished` first ones
+  bool clean = false;  // it gave notice: fatal only to collectives after the `finished` first ones
   uint64_t finished = 0;
   absl::StatusCode code = absl::StatusCode::kUnavailable;
   std::string text;  // "connection closed"
@@ -95,14 +95,14 @@ struct Departure {
 };
 
 // A rank leaves in good order, and the answer that says that this was heard.
-struct Goodbye {
+struct LeaveNotice {
   uint64_t finished = 0;
   bool reforming = false;  // it will vote on what follows: its end is no proof that it has not
 };
-struct Farewell {};
+struct LeaveAck {};
 
 // What a layer above says to rank 0 or hears from it (control.h).
-struct Parcel {
+struct ControlPayload {
   std::string payload;
 };
 
@@ -142,9 +142,9 @@ struct Redirect {
   int port = 0;
 };
 
-using Message = std::variant<Hello, Table, Refusal, Link, Progress, Query, Accusation, Departure,
-                             Goodbye, Farewell, Parcel, Promise, Propose, Accepted, Decided, Ask,
-                             Standing, JoinRequest, Redirect>;
+using Message = std::variant<Hello, Table, Refusal, Link, Progress, Query, FailureReport, Departure,
+                             LeaveNotice, LeaveAck, ControlPayload, Promise, Propose, Accepted,
+                             Decided, Ask, Standing, JoinRequest, Redirect>;
 
 // Texts longer than kLongestText are cut.
 std::string Write(const Message& message);

@@ -17,10 +17,10 @@ TEST(MessageTest, EveryKindComesBackAsItWas) {
       Link{"group", 2, 1},
       Progress{7, 6, true},
       Query{9},
-      Accusation{1, Reason::kLate},
+      FailureReport{1, Reason::kLate},
       Departure{1, true, 12, absl::StatusCode::kUnavailable, "left"},
-      Goodbye{12},
-      Goodbye{12, true},
+      LeaveNotice{12},
+      LeaveNotice{12, true},
       Promise{"group", SomeHello(1), {0, 2}, 0, Table{"next", {SomeHello(1)}, 3}},
       Propose{Table{"next", {SomeHello(0)}, 1}},
       Accepted{},
@@ -29,8 +29,8 @@ TEST(MessageTest, EveryKindComesBackAsItWas) {
       Standing{4, 3, 1},
       JoinRequest{SomeHello(0)},
       Redirect{"127.77.0.2", 40001},
-      Farewell{},
-      Parcel{std::string("any\0bytes", 9)}};
+      LeaveAck{},
+      ControlPayload{std::string("any\0bytes", 9)}};
   for (const Message& message : messages) {
     const std::string bytes = Write(message);
     const absl::StatusOr<Message> read = Read(bytes);

@@ -30,7 +30,8 @@ absl::StatusOr<std::string> ThisHost() {
 }
 
 Patience Brief(const Patience& patience) {
-  return {base::Deadline::Sooner(patience.deadline, base::Deadline::After(Arrivals::kHandshake)),
+  return {base::Deadline::Sooner(patience.deadline,
+                                 base::Deadline::After(ConnectionAcceptor::kHandshake)),
           patience.interrupt};
 }
 
@@ -64,7 +65,7 @@ Connector::Connector(Table table, int rank, std::string token, Listeners listene
       token_(std::move(token)),
       reached_(table_.ranks.size(), false),
       kept_(table_.ranks.size()),
-      arrivals_(token_, std::move(listeners)) {}
+      acceptor_(token_, std::move(listeners)) {}
 
 absl::StatusOr<std::unique_ptr<Connector>> Connector::Make(Table table, int rank, std::string token,
                                                            Listeners listeners) {
@@ -132,7 +133,7 @@ absl::StatusOr<std::unique_ptr<Channel>> Connector::Open(int peer, const Patienc
 
 absl::Status Connector::Await(int peer, const Patience& patience) {
   while (kept_[peer] == nullptr) {
-    auto next = arrivals_.Next(patience);
+    auto next = acceptor_.Next(patience);
     if (absl::IsDeadlineExceeded(next.status())) {
       return ErrorAboutRank(peer, absl::StatusCode::kDeadlineExceeded,
                             absl::StrCat("rank ", peer, " did not connect to rank ", rank_));
@@ -144,19 +145,19 @@ absl::Status Connector::Await(int peer, const Patience& patience) {
   return absl::OkStatus();
 }
 
-absl::Status Connector::Admit(Arrivals::Arrival arrival, const Patience& patience) {
-  const Link& link = arrival.link;
+absl::Status Connector::Admit(ConnectionAcceptor::Incoming incoming, const Patience& patience) {
+  const Link& link = incoming.link;
   if (link.group != table_.group || link.to != rank_ || link.from <= rank_ ||
       link.from >= static_cast<int>(table_.ranks.size()) || reached_[link.from]) {
     return absl::InvalidArgumentError("a connection of another group");
   }
   TUTTI_ASSIGN_OR_RETURN(const Route route,
                          RouteBetween(table_.ranks[rank_], table_.ranks[link.from]));
-  if ((route.kind == Route::Kind::kSharedMemory) != arrival.local) {
+  if ((route.kind == Route::Kind::kSharedMemory) != incoming.local) {
     return absl::InvalidArgumentError("it came over the wrong transport");
   }
   auto& some = some_[link.from];
-  some[arrival.number] = std::move(arrival.socket);
+  some[incoming.number] = std::move(incoming.socket);
   if (static_cast<int>(some.size()) < route.Connections()) return absl::OkStatus();
   std::vector<base::UniqueFd> all;
   for (auto& [number, socket] : some) all.push_back(std::move(socket));

@@ -12,7 +12,7 @@
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/rendezvous/wire/message.h"
 #include "runtime/comm/rendezvous/wire/socket.h"
-#include "runtime/comm/transport/connect/arrivals.h"
+#include "runtime/comm/transport/connect/connection_acceptor.h"
 #include "runtime/comm/transport/connect/route.h"
 #include "runtime/comm/transport/transport.h"
 
@@ -56,7 +56,7 @@ class Connector {
   Connector(Table table, int rank, std::string token, Listeners listeners);
   absl::StatusOr<std::unique_ptr<Channel>> Open(int peer, const Patience& patience);
   absl::Status Await(int peer, const Patience& patience);
-  absl::Status Admit(Arrivals::Arrival arrival, const Patience& patience);
+  absl::Status Admit(ConnectionAcceptor::Incoming incoming, const Patience& patience);
   absl::StatusOr<base::UniqueFd> OpenOne(int peer, const Route& route, const Patience& patience);
 
   const Table table_;
@@ -66,7 +66,7 @@ class Connector {
   std::vector<std::unique_ptr<Channel>> kept_;  // came before they were asked for
   // Not yet as many as the route takes, in the order in which they came.
   std::map<int, std::map<uint64_t, base::UniqueFd>> some_;
-  Arrivals arrivals_;
+  ConnectionAcceptor acceptor_;
 };
 
 }  // namespace tutti::comm

@@ -61,7 +61,7 @@ class ConnectorTest : public testing::TestWithParam<Transport> {
 TEST_P(ConnectorTest, StrangersThatSayNothingHoldNobodyUp) {
   std::vector<base::UniqueFd> strangers;
   for (int i = 0; i < 24; ++i) strangers.push_back(ConnectToFirst(i % 2 == 0));
-  ExpectTheTwoReachEachOther(Arrivals::kHandshake);
+  ExpectTheTwoReachEachOther(ConnectionAcceptor::kHandshake);
 }
 
 TEST_P(ConnectorTest, StrangersThatTalkNonsenseGoAwayOrDoNotKnowTheTokenAreOverlooked) {

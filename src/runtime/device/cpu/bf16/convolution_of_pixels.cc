@@ -29,10 +29,10 @@ void EachPart(const Convolution& c, int64_t depth, int threads, const Body& body
 void AllBlocks(const Product& p, const uint16_t* x, uint16_t* y, int64_t count, int64_t next) {
   AmxTiles tiles;
   AmxTiles* const amx = AmxTakes(p) ? &tiles : nullptr;
-  Ahead ahead(x + count * p.depth, x + (count + next) * p.depth,
-              p.blocks() * TilesOfLine(p, count));
+  Prefetch prefetch(x + count * p.depth, x + (count + next) * p.depth,
+                    p.blocks() * TilesOfLine(p, count));
   for (int64_t block = 0; block < p.blocks(); ++block) {
-    Multiply(p, amx, {.lines = 1, .count = count}, block, x, y, &ahead);
+    Multiply(p, amx, {.lines = 1, .count = count}, block, x, y, &prefetch);
   }
 }
 

@@ -81,9 +81,9 @@ inline void TurnRound(uint32_t* words) {
 
 // Memory that is read next; a part of it is asked for at every visit of a tile, so that it
 // comes while the processor multiplies.
-class Ahead {
+class Prefetch {
  public:
-  Ahead(const uint16_t* begin, const uint16_t* end, int64_t visits)
+  Prefetch(const uint16_t* begin, const uint16_t* end, int64_t visits)
       : at_(reinterpret_cast<const char*>(begin)),
         end_(reinterpret_cast<const char*>(end)),
         step_(((end_ - at_) / kLine + visits) / visits * kLine) {}

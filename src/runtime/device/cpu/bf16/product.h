@@ -95,9 +95,10 @@ inline int64_t TilesOfLine(const Product& p, int64_t count) {
   return (count + most - 1) / most;
 }
 
-// One block of results, by AMX where `tiles` is given. `ahead`, if any, fetches once for each tile.
+// One block of results, by AMX where `tiles` is given. `prefetch`, if any, fetches once for each
+// tile.
 inline void Multiply(const Product& p, AmxTiles* tiles, const Lines& lines, int64_t block,
-                     const uint16_t* x, uint16_t* y, Ahead* ahead = nullptr) {
+                     const uint16_t* x, uint16_t* y, Prefetch* prefetch = nullptr) {
   if (tiles != nullptr) return AmxLines(p, *tiles, lines, block, x, y);
   const uint16_t* const weights = p.weights + block * p.block;
   const auto tile_of = TilesFor(p);
@@ -107,7 +108,7 @@ inline void Multiply(const Product& p, AmxTiles* tiles, const Lines& lines, int6
     for (int64_t i = 0; i < of_line; ++i) {
       const int64_t at = lines.count * i / of_line, rows = lines.count * (i + 1) / of_line - at;
       tile_of[static_cast<size_t>(rows - 1)](p, x + at * p.step, weights, y + at * p.to_step);
-      if (ahead != nullptr) ahead->Fetch();
+      if (prefetch != nullptr) prefetch->Fetch();
     }
   }
 }

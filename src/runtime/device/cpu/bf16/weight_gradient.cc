@@ -93,7 +93,7 @@ struct Tiles {
 };
 
 void AccumulateTiles(const Geometry& g, const Work& work, const TileKind& kind, const Tiles& tiles,
-                     float* sums, Ahead& x_ahead, Ahead& dy_ahead) {
+                     float* sums, Prefetch& x_prefetch, Prefetch& dy_prefetch) {
   const uint32_t* const x =
       BeginOf(g, work, tiles.tap / g.tap_columns(), tiles.tap % g.tap_columns());
   const uint32_t* const dy = work.gradients + tiles.block * g.block() / kPanel * work.dy_panel;
@@ -106,15 +106,15 @@ void AccumulateTiles(const Geometry& g, const Work& work, const TileKind& kind, 
       const int64_t input = tile * kind.inputs;
       kind.accumulate(g, work, strip, x + input / kPanel * work.x_panel + input % kPanel, dy,
                       of_block + input * g.block());
-      x_ahead.Fetch();
-      dy_ahead.Fetch();
+      x_prefetch.Fetch();
+      dy_prefetch.Fetch();
     }
   }
 }
 
 // All taps and channels of a chunk; `sums` is [tap][block of outputs][input][output of the block].
-void AccumulateChunk(const Geometry& g, const Work& work, float* sums, Ahead& x_ahead,
-                     Ahead& dy_ahead) {
+void AccumulateChunk(const Geometry& g, const Work& work, float* sums, Prefetch& x_prefetch,
+                     Prefetch& dy_prefetch) {
   const TileKind kind = TileKindOf(g);
   const int64_t tiles = g.inputs() / kind.inputs;
   const int64_t of_group = std::max<int64_t>(2, kGroupValues / kind.inputs / g.layouts);
@@ -122,7 +122,7 @@ void AccumulateChunk(const Geometry& g, const Work& work, float* sums, Ahead& x_
     for (int64_t block = 0; block < g.blocks(); ++block) {
       for (int64_t tap = 0; tap < g.taps(); ++tap) {
         AccumulateTiles(g, work, kind, {tap, block, first, std::min(tiles, first + of_group)}, sums,
-                        x_ahead, dy_ahead);
+                        x_prefetch, dy_prefetch);
       }
     }
   }
@@ -174,9 +174,9 @@ void AddBands(const Geometry& g, const uint16_t* x, const uint16_t* dy, int64_t 
     Work work = LayOut(g, x, dy, first, next);
     work.first = first == begin;
     // Bands follow each other in memory, but for what is left out at an image's end.
-    Ahead x_ahead(x + x_values * next / g.bands, x + x_values * after / g.bands, visits);
-    Ahead dy_ahead(dy + dy_values * next / g.bands, dy + dy_values * after / g.bands, visits);
-    AccumulateChunk(g, work, sums, x_ahead, dy_ahead);
+    Prefetch x_prefetch(x + x_values * next / g.bands, x + x_values * after / g.bands, visits);
+    Prefetch dy_prefetch(dy + dy_values * next / g.bands, dy + dy_values * after / g.bands, visits);
+    AccumulateChunk(g, work, sums, x_prefetch, dy_prefetch);
   }
 }
 

@@ -147,12 +147,12 @@ void TransformKernels(int64_t depth, const uint16_t* from, uint16_t* to) {
 
 // `count` patches of one place, by a block's weights.
 void MultiplyPlace(int64_t depth, const uint16_t* x, const uint16_t* weights, int64_t count,
-                   float* sums, Ahead& ahead) {
+                   float* sums, Prefetch& prefetch) {
   const int64_t parts = (count + kMostRows - 1) / kMostRows;
   for (int64_t i = 0; i < parts; ++i) {
     const int64_t at = count * i / parts, rows = count * (i + 1) / parts - at;
     kSumTiles[static_cast<size_t>(rows - 1)](depth, x + at * depth, weights, sums + at * kBlock);
-    ahead.Fetch();
+    prefetch.Fetch();
   }
 }
 
@@ -180,13 +180,13 @@ void MultiplyPatches(const Plane& plane, const uint16_t* x, const uint16_t* pack
     float* const sums = sum_scratch.Of(kPlaces * PlaceSums(count));
     TransformInputs(plane, x, first, count, patches);
     const int64_t next = first + count, after = std::min(plane.patches(), next + count);
-    Ahead ahead(x + plane.ElementsBefore(next, depth), x + plane.ElementsBefore(after, depth),
-                blocks * kPlaces * ((count + kMostRows - 1) / kMostRows));
+    Prefetch prefetch(x + plane.ElementsBefore(next, depth), x + plane.ElementsBefore(after, depth),
+                      blocks * kPlaces * ((count + kMostRows - 1) / kMostRows));
     for (int64_t block = 0; block < blocks; ++block) {
       for (int64_t place = 0; place < kPlaces; ++place) {
         MultiplyPlace(depth, patches + place * PlaceElements(plane, count),
                       weights + block * of_block + place * KernelElements(depth), count,
-                      sums + place * PlaceSums(count), ahead);
+                      sums + place * PlaceSums(count), prefetch);
       }
       TransformOutputs(plane, sums, first, count, block, y);
     }

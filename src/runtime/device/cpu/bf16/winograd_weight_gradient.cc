@@ -209,15 +209,15 @@ void AddPatches(const Plane& plane, const Share& share, const uint16_t* x, const
     LayOut(plane, share, x, dy, share.first + 2 * begin, pairs, inputs, gradients);
     const int64_t next = std::min(share.last, share.first + 2 * (begin + pairs));
     const int64_t after = std::min(share.last, next + 2 * pairs);
-    const auto ahead_of = [&](const uint16_t* values, int64_t channels) {
-      return Ahead(values + plane.ElementsBefore(next, channels),
-                   values + plane.ElementsBefore(after, channels),
-                   kPlaces * outputs / kBlock * plane.depth / kTileInputs);
+    const auto prefetch_of = [&](const uint16_t* values, int64_t channels) {
+      return Prefetch(values + plane.ElementsBefore(next, channels),
+                      values + plane.ElementsBefore(after, channels),
+                      kPlaces * outputs / kBlock * plane.depth / kTileInputs);
     };
     // Of outputs that threads share each reads some of a pixel's alone.
     const bool all_outputs = outputs == plane.outputs;
-    Ahead x_ahead = ahead_of(x, plane.depth);
-    Ahead dy_ahead = all_outputs ? ahead_of(dy, plane.outputs) : Ahead(dy, dy, 1);
+    Prefetch x_prefetch = prefetch_of(x, plane.depth);
+    Prefetch dy_prefetch = all_outputs ? prefetch_of(dy, plane.outputs) : Prefetch(dy, dy, 1);
     for (int64_t place = 0; place < kPlaces; ++place) {
       for (int64_t block = 0; block < outputs / kBlock; ++block) {
         const uint32_t* const dy_at =
@@ -229,8 +229,8 @@ void AddPatches(const Plane& plane, const Share& share, const uint16_t* x, const
               pairs,
               inputs + place * PlaceWords(plane.depth, pairs) + panel * pairs + input - panel,
               dy_at, chunk == 0, to + input * kBlock);
-          x_ahead.Fetch();
-          dy_ahead.Fetch();
+          x_prefetch.Fetch();
+          dy_prefetch.Fetch();
         }
       }
     }

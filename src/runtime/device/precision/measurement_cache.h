@@ -17,10 +17,10 @@ namespace tutti::device {
 // From XDG_CACHE_HOME or HOME of `environment`; empty where neither is an absolute path.
 std::filesystem::path CacheFolder(const std::map<std::string, std::string>& environment);
 
-class Remembered {
+class MeasurementCache {
  public:
-  // An empty folder: nothing is remembered.
-  explicit Remembered(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  // An empty folder: nothing is kept.
+  explicit MeasurementCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   // The positive number that was kept for `key`: what it measures, and all that it depends on.
   std::optional<double> Find(absl::string_view key) const;

@@ -1,4 +1,4 @@
-#include "runtime/device/precision/remembered.h"
+#include "runtime/device/precision/measurement_cache.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -33,14 +33,14 @@ fs::path CacheFolder(const std::map<std::string, std::string>& environment) {
   return caches / "tutti";
 }
 
-fs::path Remembered::PathOf(absl::string_view key) const {
+fs::path MeasurementCache::PathOf(absl::string_view key) const {
   const base::Sha256Digest digest = base::Sha256Of(key);
   std::string name = "measured-";
   for (size_t i = 0; i < 8; ++i) name += absl::StrFormat("%02x", digest[i]);
   return folder_ / (name + ".json");
 }
 
-std::optional<double> Remembered::Find(absl::string_view key) const {
+std::optional<double> MeasurementCache::Find(absl::string_view key) const {
   if (folder_.empty()) return std::nullopt;
   const auto text = base::ReadFile(PathOf(key), kMostBytes);
   if (!text.ok()) return std::nullopt;
@@ -54,7 +54,7 @@ std::optional<double> Remembered::Find(absl::string_view key) const {
   return std::isfinite(value) && value > 0 ? std::optional(value) : std::nullopt;
 }
 
-void Remembered::Keep(absl::string_view key, double number) const {
+void MeasurementCache::Keep(absl::string_view key, double number) const {
   if (folder_.empty() || !base::MakeDirectories(folder_).ok()) return;
   const nlohmann::json json = {{"key", std::string(key)}, {"number", number}};
   const std::string text =

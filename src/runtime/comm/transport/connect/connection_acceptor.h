@@ -32,26 +32,26 @@ struct Listeners {
   absl::Status rdma;  // of CheckRdma, where it may be used
 };
 
-class Arrivals {
+class ConnectionAcceptor {
  public:
   static constexpr absl::Duration kHandshake = absl::Seconds(5);
   static constexpr size_t kMostAtOnce = 64;
 
-  struct Arrival {
+  struct Incoming {
     uint64_t number;  // in the order in which they were accepted, not that in which they passed
     base::UniqueFd socket;
     bool local;
     Link link;
   };
 
-  Arrivals(std::string token, Listeners listeners);
-  ~Arrivals();
+  ConnectionAcceptor(std::string token, Listeners listeners);
+  ~ConnectionAcceptor();
 
   // The next that has passed. Cancelled, or DeadlineExceeded when nobody came in time.
-  absl::StatusOr<Arrival> Next(const Patience& patience);
+  absl::StatusOr<Incoming> Next(const Patience& patience);
 
  private:
-  bool TakeHeard(Arrival& arrival);
+  bool TakeHeard(Incoming& incoming);
   absl::Status AcceptAll();
   void Wait(const Patience& patience);
   void Hear(uint64_t number, base::UniqueFd socket, bool local);
@@ -65,7 +65,7 @@ class Arrivals {
   base::Deadline rests_until_;  // the listeners
   HandshakeThreads handshakes_;
   std::mutex mutex_;  // guards what follows
-  std::deque<Arrival> passed_;
+  std::deque<Incoming> passed_;
 };
 
 }  // namespace tutti::comm

@@ -1,4 +1,4 @@
-#include "runtime/comm/transport/connect/arrivals.h"
+#include "runtime/comm/transport/connect/connection_acceptor.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -10,7 +10,7 @@
 
 namespace tutti::comm {
 
-Arrivals::Arrivals(std::string token, Listeners listeners)
+ConnectionAcceptor::ConnectionAcceptor(std::string token, Listeners listeners)
     : token_(std::move(token)),
       listeners_(std::move(listeners)),
       stop_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
@@ -18,35 +18,35 @@ Arrivals::Arrivals(std::string token, Listeners listeners)
       rests_until_(base::Deadline::After(absl::ZeroDuration())),
       handshakes_(kMostAtOnce, [this] { ::eventfd_write(news_fd_.get(), 1); }) {}
 
-Arrivals::~Arrivals() {
+ConnectionAcceptor::~ConnectionAcceptor() {
   ::eventfd_write(stop_fd_.get(), 1);
   handshakes_.AwaitAll();
 }
 
-absl::StatusOr<Arrivals::Arrival> Arrivals::Next(const Patience& patience) {
+absl::StatusOr<ConnectionAcceptor::Incoming> ConnectionAcceptor::Next(const Patience& patience) {
   while (true) {
-    Arrival arrival;
-    if (TakeHeard(arrival)) return arrival;
+    Incoming incoming;
+    if (TakeHeard(incoming)) return incoming;
     TUTTI_RETURN_IF_ERROR(AcceptAll());
     Wait(patience);
     pollfd interrupt = {patience.interrupt, POLLIN, 0};
     if (::poll(&interrupt, 1, 0) > 0) return absl::CancelledError("interrupted");
     if (!patience.deadline.Expired()) continue;
-    if (TakeHeard(arrival)) return arrival;
+    if (TakeHeard(incoming)) return incoming;
     return absl::DeadlineExceededError("nobody came in time");
   }
 }
 
 // Whether one has passed.
-bool Arrivals::TakeHeard(Arrival& arrival) {
+bool ConnectionAcceptor::TakeHeard(Incoming& incoming) {
   const std::lock_guard lock(mutex_);
   if (passed_.empty()) return false;
-  arrival = std::move(passed_.front());
+  incoming = std::move(passed_.front());
   passed_.pop_front();
   return true;
 }
 
-absl::Status Arrivals::AcceptAll() {
+absl::Status ConnectionAcceptor::AcceptAll() {
   const Patience now{base::Deadline::After(absl::ZeroDuration())};
   for (const bool local : {false, true}) {
     while (rests_until_.Expired() && !handshakes_.full()) {
@@ -66,7 +66,7 @@ absl::Status Arrivals::AcceptAll() {
   return absl::OkStatus();
 }
 
-void Arrivals::Wait(const Patience& patience) {
+void ConnectionAcceptor::Wait(const Patience& patience) {
   const bool rests = !rests_until_.Expired();
   const short wanted = rests || handshakes_.full() ? 0 : POLLIN;
   pollfd polled[4] = {{news_fd_.get(), POLLIN, 0},
@@ -80,13 +80,13 @@ void Arrivals::Wait(const Patience& patience) {
   if (polled[0].revents != 0) ::eventfd_read(news_fd_.get(), &count);
 }
 
-void Arrivals::Hear(uint64_t number, base::UniqueFd socket, bool local) {
+void ConnectionAcceptor::Hear(uint64_t number, base::UniqueFd socket, bool local) {
   absl::StatusOr<Link> link = Introduce(socket.get());
   const std::lock_guard lock(mutex_);
   if (link.ok()) passed_.push_back({number, std::move(socket), local, *std::move(link)});
 }
 
-absl::StatusOr<Link> Arrivals::Introduce(int socket) const {
+absl::StatusOr<Link> ConnectionAcceptor::Introduce(int socket) const {
   const Patience patience{base::Deadline::After(kHandshake), stop_fd_.get()};
   TUTTI_RETURN_IF_ERROR(Authenticate(socket, Side::kListener, token_, kChannelPurpose, patience));
   TUTTI_ASSIGN_OR_RETURN(Message message, ReceiveMessage(socket, kLongestSmallMessage, patience));

@@ -13,13 +13,14 @@ namespace tutti::train {
 enum class Decay { kAll, kWeights };
 
 // Of a bucket, in elements: neighbours that are updated alike.
-struct Stretch {
+struct ParameterRange {
   int64_t begin = 0, end = 0;
   bool decays = true;
 };
-std::vector<Stretch> StretchesOf(const parallel::Bucket& bucket, Decay decay);
+std::vector<ParameterRange> ParameterRangesOf(const parallel::Bucket& bucket, Decay decay);
 
 // Of each bucket.
-std::vector<std::vector<Stretch>> StretchesOf(const Optimizer::Buckets& buckets, Decay decay);
+std::vector<std::vector<ParameterRange>> ParameterRangesOf(const Optimizer::Buckets& buckets,
+                                                           Decay decay);
 
 }  // namespace tutti::train

@@ -1,4 +1,4 @@
-#include "runtime/device/precision/remembered.h"
+#include "runtime/device/precision/measurement_cache.h"
 
 #include <gtest/gtest.h>
 
@@ -14,9 +14,9 @@ namespace fs = std::filesystem;
 
 fs::path OnlyFileIn(const fs::path& folder) { return fs::directory_iterator(folder)->path(); }
 
-TEST(Remembered, FindsWhatWasKeptForTheSameKeyAlone) {
+TEST(MeasurementCache, FindsWhatWasKeptForTheSameKeyAlone) {
   const base::TemporaryDirectory folder;
-  const Remembered here(folder.path() / "not" / "yet" / "there");
+  const MeasurementCache here(folder.path() / "not" / "yet" / "there");
   EXPECT_EQ(here.Find("a layer on a"), std::nullopt);
   here.Keep("a layer on a", 9.25);
   EXPECT_EQ(here.Find("a layer on a"), 9.25);
@@ -25,9 +25,9 @@ TEST(Remembered, FindsWhatWasKeptForTheSameKeyAlone) {
   EXPECT_EQ(here.Find("a layer on a"), 0.5);
 }
 
-TEST(Remembered, ADamagedFileIsAsGoodAsNone) {
+TEST(MeasurementCache, ADamagedFileIsAsGoodAsNone) {
   const base::TemporaryDirectory folder;
-  const Remembered here(folder.path());
+  const MeasurementCache here(folder.path());
   for (const char* text :
        {"", "{", "[1]", "9.25", R"({"key": "a"})", R"({"key": "a", "number": "2"})",
         R"({"key": "a", "number": -2})", R"({"key": "a", "number": 0})",
@@ -40,22 +40,22 @@ TEST(Remembered, ADamagedFileIsAsGoodAsNone) {
   EXPECT_EQ(here.Find("a"), 9.25);
 }
 
-TEST(Remembered, AFolderThatCannotBeIsNoError) {
+TEST(MeasurementCache, AFolderThatCannotBeIsNoError) {
   const base::TemporaryDirectory folder;
   ASSERT_TRUE(base::ReplaceFile(folder.path() / "file", "").ok());
   for (const fs::path& path : {folder.path() / "file" / "tutti", fs::path()}) {
-    const Remembered nowhere(path);
+    const MeasurementCache nowhere(path);
     nowhere.Keep("a", 9.25);
     EXPECT_EQ(nowhere.Find("a"), std::nullopt) << path;
   }
 }
 
-TEST(Remembered, ManyMayKeepTheSameAtOnce) {
+TEST(MeasurementCache, ManyMayKeepTheSameAtOnce) {
   const base::TemporaryDirectory folder;
   std::vector<std::thread> threads;
   for (int i = 1; i <= 8; ++i) {
     threads.emplace_back([&folder, i] {
-      const Remembered here(folder.path());
+      const MeasurementCache here(folder.path());
       for (int round = 0; round < 20; ++round) {
         here.Keep("a", i);
         const auto found = here.Find("a");
