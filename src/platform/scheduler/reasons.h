@@ -10,24 +10,24 @@
 namespace tutti::scheduler {
 
 // What runs once this decision is carried out, as far as it holds nodes of the cluster.
-struct Occupant {
+struct RunningAllocation {
   std::string id;
   int node_count;
   absl::Time end;
 };
 
-struct Situation {
+struct ClusterLoad {
   absl::Time now;
   int free;   // after this decision's starts
   int total;  // nodes of the cluster
-  std::vector<Occupant> occupants;
+  std::vector<RunningAllocation> running;
 };
 
 std::string TooLarge(int node_count, int total);
 // Of the first in the queue that waits.
-std::string WaitsForNodes(const PendingJob& job, const Situation& situation);
+std::string WaitsForNodes(const PendingJob& job, const ClusterLoad& load);
 // Of one behind it: `head` waits, `ahead` jobs in all are before this one.
 std::string WaitsBehind(const PendingJob& job, const PendingJob& head, absl::Time head_start,
-                        int ahead, const Situation& situation);
+                        int ahead, const ClusterLoad& load);
 
 }  // namespace tutti::scheduler

@@ -31,8 +31,8 @@ class Pass {
       : now_(now), profile_(now, 0) {
     const std::set<std::string> cluster(nodes.begin(), nodes.end());
     std::set<std::string> used;
-    situation_ = {now, 0, static_cast<int>(cluster.size()), {}};
-    profile_ = Profile(now, situation_.total);
+    load_ = {now, 0, static_cast<int>(cluster.size()), {}};
+    profile_ = Profile(now, load_.total);
     for (const RunningJob& job : running) {
       int count = 0;  // of its nodes, those that are still part of the cluster
       for (const std::string& node : job.nodes) {
@@ -47,21 +47,21 @@ class Pass {
 
   Decision Run(const std::vector<PendingJob>& queue) {
     for (const PendingJob& job : queue) {
-      if (job.node_count <= situation_.total && MayStartNow(job)) {
+      if (job.node_count <= load_.total && MayStartNow(job)) {
         StartNow(job);
       } else {
         waiting_.push_back(&job);
-        if (head_ == nullptr && job.node_count <= situation_.total) Reserve(job);
+        if (head_ == nullptr && job.node_count <= load_.total) Reserve(job);
       }
     }
-    situation_.free = static_cast<int>(free_.size());
+    load_.free = static_cast<int>(free_.size());
     Explain();
     return std::move(decision_);
   }
 
  private:
   void Occupy(const std::string& id, int count, absl::Time end) {
-    situation_.occupants.push_back({id, count, end});
+    load_.running.push_back({id, count, end});
     // A job past its end still holds its nodes.
     profile_.Take(count, now_, std::max(end, now_ + absl::Seconds(1)));
   }
@@ -88,7 +88,7 @@ class Pass {
   void Reserve(const PendingJob& head) {
     head_ = &head;
     head_start_ = profile_.Earliest(head.node_count, head.time_limit);
-    never_needed_ = situation_.total - head.node_count;
+    never_needed_ = load_.total - head.node_count;
     profile_.Take(head.node_count, head_start_, head_start_ + head.time_limit);
   }
 
@@ -98,13 +98,13 @@ class Pass {
     bool known = true;  // behind a job whose start is not known, no other is
     for (const PendingJob* job : waiting_) {
       Wait wait{job->id, "", std::nullopt};
-      if (job->node_count > situation_.total) {
-        wait.reason = TooLarge(job->node_count, situation_.total);
+      if (job->node_count > load_.total) {
+        wait.reason = TooLarge(job->node_count, load_.total);
         decision_.waits.push_back(std::move(wait));
         continue;
       }
-      wait.reason = job == head_ ? WaitsForNodes(*job, situation_)
-                                 : WaitsBehind(*job, *head_, head_start_, ahead, situation_);
+      wait.reason = job == head_ ? WaitsForNodes(*job, load_)
+                                 : WaitsBehind(*job, *head_, head_start_, ahead, load_);
       if (known && forecasts++ < kMostForecasts) wait.expected_start = Forecast(*job);
       known = wait.expected_start.has_value();
       decision_.waits.push_back(std::move(wait));
@@ -125,7 +125,7 @@ class Pass {
 
   const absl::Time now_;
   Profile profile_;
-  Situation situation_;
+  ClusterLoad load_;
   std::vector<std::string> free_;
   const PendingJob* head_ = nullptr;
   absl::Time head_start_ = absl::InfiniteFuture();

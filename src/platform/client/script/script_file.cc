@@ -104,7 +104,7 @@ absl::StatusOr<std::string> CommandOf(const fs::path& script, ScriptKind kind) {
   return ShellWord("./" + name);
 }
 
-Guess GuessDistribution(absl::string_view python) {
+DistributionGuess GuessDistribution(absl::string_view python) {
   const std::set<std::string> packages = Imports(python);
   for (const auto& [package, distribution] : kFrameworks) {
     if (packages.contains(std::string(package))) {

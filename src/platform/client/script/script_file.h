@@ -1,6 +1,6 @@
-// What can be told of a program that a user wants to run on nodes by looking at its file: how it is
-// started, and which framework would make one training of its processes. Nothing is run. Functions
-// are thread-safe.
+// What can be known of a program that a user wants to run on nodes by looking at its file: how it
+// is started, and which framework would make one training of its processes. Nothing is run.
+// Functions are thread-safe.
 #pragma once
 
 #include <filesystem>
@@ -22,13 +22,13 @@ ScriptKind KindOfScript(const std::filesystem::path& file);
 // that its owner may not execute.
 absl::StatusOr<std::string> CommandOf(const std::filesystem::path& script, ScriptKind kind);
 
-struct Guess {
+struct DistributionGuess {
   std::string distribution;  // pytorch, mpi, tensorflow, ray; "" : no framework is known
-  std::string package;       // by which it was told
+  std::string package;       // by which it is known
 };
 
 // By the packages that a Python program's own text imports.
-Guess GuessDistribution(absl::string_view python);
+DistributionGuess GuessDistribution(absl::string_view python);
 
 // A word that a shell takes as it is.
 std::string ShellWord(absl::string_view text);

@@ -35,7 +35,7 @@ absl::Status CheckDistribution(const ScriptOptions& options) {
 
 // Where nothing is said: by what the program imports. One process needs no framework's set-up but
 // PyTorch's, whose programs ask for it whatever their number is.
-std::string ChooseDistribution(const ScriptOptions& options, const Guess& guess,
+std::string ChooseDistribution(const ScriptOptions& options, const DistributionGuess& guess,
                                const std::string& script, std::vector<std::string>& remarks) {
   if (!options.distribution.empty()) return options.distribution;
   const int processes = std::max(options.processes_per_node, options.gpus);
@@ -81,8 +81,8 @@ absl::StatusOr<ScriptInput> InputOf(const std::string& written) {
 
 // What the options say for scripts and commands alike. `job` has its command, code and name;
 // `script`: the file that could be sent alone, if it is one.
-absl::StatusOr<ScriptJob> Complete(ScriptChoice job, const Guess& guess, const std::string& script,
-                                   const ScriptOptions& options) {
+absl::StatusOr<ScriptJob> Complete(ScriptChoice job, const DistributionGuess& guess,
+                                   const std::string& script, const ScriptOptions& options) {
   ScriptJob result;
   if (!options.sends_other_code) {
     TUTTI_RETURN_IF_ERROR(CheckCodeFolder(job.code, script, result.remarks));
@@ -135,7 +135,7 @@ absl::StatusOr<ScriptJob> JobOfScript(const fs::path& script, const ScriptOption
   for (const std::string& argument : options.arguments) {
     absl::StrAppend(&job.command, " ", ShellWord(argument));
   }
-  Guess guess;
+  DistributionGuess guess;
   if (kind == ScriptKind::kPython) {
     guess = GuessDistribution(base::ReadFile(path, 16 << 20).value_or(""));
   }
