@@ -12,8 +12,8 @@
 namespace tutti::launch {
 
 absl::Status Interruptible::WhyStopped() {
-  NoteToldToEnd(plan_.directory);
-  const absl::Status why = WhyToldToEnd(plan_.directory, absl::Now());
+  NoteStopRequest(plan_.directory);
+  const absl::Status why = ReasonOfStopRequest(plan_.directory, absl::Now());
   if (absl::IsDeadlineExceeded(why)) return why;
   events_->Append("unlaunched", nlohmann::json::object());
   return absl::CancelledError("stopped before its processes began");

@@ -92,7 +92,7 @@ base::ExitStatus AwaitRank(base::ChildProcess& child, LineSocket& launcher, int 
     ::poll(waiting, 3, -1);
     signalfd_siginfo info;
     if (::read(signals, &info, sizeof info) == sizeof info) {
-      launcher.Send({{"kind", "told"}}).IgnoreError();
+      launcher.Send({{"kind", "stop-requested"}}).IgnoreError();
       child.SignalGroup(static_cast<int>(info.ssi_signo)).IgnoreError();
     }
     if (waiting[2].revents != 0 && !launcher.Take().ok()) {
@@ -104,7 +104,7 @@ base::ExitStatus AwaitRank(base::ChildProcess& child, LineSocket& launcher, int 
   }
 }
 
-int Complain(const absl::Status& status) {
+int PrintError(const absl::Status& status) {
   std::fprintf(stderr, "tutti: %s\n", std::string(status.message()).c_str());
   return kNotStarted;
 }
@@ -124,12 +124,12 @@ int RunRank() {
   const base::UniqueFd signals(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
   absl::StatusOr<LineSocket> launcher = ToLauncher();
-  if (!launcher.ok()) return Complain(launcher.status());
+  if (!launcher.ok()) return PrintError(launcher.status());
   auto child = StartRank(*launcher, rank == nullptr ? -1 : std::atoi(rank));
   if (!child.ok()) {
     launcher->Send({{"kind", "failed"}, {"reason", std::string(child.status().message())}})
         .IgnoreError();
-    return Complain(child.status());
+    return PrintError(child.status());
   }
   launcher->Send({{"kind", "begun"}}).IgnoreError();
   ::alarm(0);
@@ -143,28 +143,29 @@ int RunRank() {
 
 int RunAgent(const std::string& host, const std::string& command) {
   absl::StatusOr<LineSocket> launcher = ToLauncher();
-  if (!launcher.ok()) return Complain(launcher.status());
+  if (!launcher.ok()) return PrintError(launcher.status());
   const absl::Status asked =
       launcher->Send({{"kind", "agent"}, {"host", host}, {"command", command}});
-  if (!asked.ok()) return Complain(asked);
+  if (!asked.ok()) return PrintError(asked);
   const absl::StatusOr<json> answer = launcher->Receive(AnswerDeadline());
-  if (!answer.ok()) return Complain(answer.status());
+  if (!answer.ok()) return PrintError(answer.status());
   const std::string error = answer->value("error", "the launcher gave no answer");
-  return error.empty() ? 0 : Complain(absl::InternalError(absl::StrCat(host, ": ", error)));
+  return error.empty() ? 0 : PrintError(absl::InternalError(absl::StrCat(host, ": ", error)));
 }
 
-int RunPlace() {
+int RunPmixTask() {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // Who is told to end is the rank; it may still need its place.
+  // Who is told to end is the rank; it may still need its PMIx.
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::signal(number, SIG_IGN);
   const char* const rank = std::getenv("PMIX_RANK");
-  if (rank == nullptr) return Complain(absl::FailedPreconditionError("Slurm offers no PMIx"));
+  if (rank == nullptr) return PrintError(absl::FailedPreconditionError("Slurm offers no PMIx"));
   absl::StatusOr<LineSocket> launcher = ToLauncher();
-  if (!launcher.ok()) return Complain(launcher.status());
-  const absl::Status told = launcher->Send({{"kind", "place"},
-                                            {"rank", std::atoi(rank)},
-                                            {"variables", PlaceIn(base::CurrentEnvironment())}});
-  if (!told.ok()) return Complain(told);
+  if (!launcher.ok()) return PrintError(launcher.status());
+  const absl::Status sent =
+      launcher->Send({{"kind", "pmix-task"},
+                      {"rank", std::atoi(rank)},
+                      {"variables", PmixVariablesOf(base::CurrentEnvironment())}});
+  if (!sent.ok()) return PrintError(sent);
   const absl::StatusOr<json> ended = launcher->Receive(base::Deadline::After(kForever));
   if (!ended.ok()) return 1;  // the launcher has gone, and the rank with it
   return CodeOf({.code = ended->value("code", 1), .signal = ended->value("signal", 0)});
@@ -189,9 +190,9 @@ std::optional<int> RunLaunchProgram(int argc, const char* const* argv) {
   }
   if (program == kCollectorProgram && argc > 3) return RunCollectorProgram(argv[2], argv[3]);
   if (program == kRankProgram) return RunRank();
-  if (program == kPlaceProgram) return RunPlace();
+  if (program == kPmixTaskProgram) return RunPmixTask();
   if (program != kAgentProgram) return std::nullopt;
-  if (argc < 4) return Complain(absl::InvalidArgumentError("launch-agent needs HOST COMMAND"));
+  if (argc < 4) return PrintError(absl::InvalidArgumentError("launch-agent needs HOST COMMAND"));
   return RunAgent(argv[2], absl::StrJoin(argv + 3, argv + argc, " "));
 }
 

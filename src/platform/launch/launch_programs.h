@@ -8,7 +8,7 @@
 
 namespace tutti::launch {
 
-// If the arguments say `launch-standby`, `launch-collector …`, `launch-rank`, `launch-place` or
+// If the arguments say `launch-standby`, `launch-collector …`, `launch-rank`, `launch-pmix-task` or
 // `launch-agent …`: runs it and returns its exit code. Call it before anything else in main.
 //
 // launch-standby [FOLDER]: reads the path of a plan from its standard input and becomes that plan's
@@ -18,8 +18,8 @@ namespace tutti::launch {
 // launch-rank: asks the launcher
 // for its rank's output pipes, environment and command, runs that, reports its end, and ends alike
 // (128 + n after signal n). SIGTERM is handed on. launch-agent HOST COMMAND…: has HOST's launcher
-// run the command; 0 once it has been started. launch-place: gives the launcher what Slurm has told
-// this task of its place in PMIx, for the rank that it starts, and ends as that does.
+// run the command; 0 once it has been started. launch-pmix-task: gives the launcher what Slurm has
+// set of PMIx for this task, for the rank that it starts, and ends as that does.
 std::optional<int> RunLaunchProgram(int argc, const char* const* argv);
 
 }  // namespace tutti::launch

@@ -201,7 +201,8 @@ absl::Status Run(const fs::path& plan_file, const LauncherOptions& options, Ahea
   TUTTI_RETURN_IF_ERROR(BecomeSubreaper());
   TUTTI_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(plan_file, 64 << 20));
   TUTTI_ASSIGN_OR_RETURN(spec::LaunchPlan plan, spec::LaunchPlanFromJson(text));
-  if (const char* gang = std::getenv("TUTTI_GANG")) TUTTI_RETURN_IF_ERROR(TakePlace(gang, plan));
+  if (const char* gang = std::getenv("TUTTI_GANG"))
+    TUTTI_RETURN_IF_ERROR(ApplySlurmPlacement(gang, plan));
   const NodeFolders folders(plan.directory);
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folders.spool()));
   TUTTI_ASSIGN_OR_RETURN(const Claim claim,

@@ -26,7 +26,7 @@ namespace tutti::launch {
 inline constexpr char kPlanVariable[] = "TUTTI_TEST_LAUNCHER_PLAN";
 inline constexpr char kSpoolLimitVariable[] = "TUTTI_TEST_SPOOL_LIMIT";
 inline constexpr char kMostProcessesVariable[] = "TUTTI_TEST_MOST_PROCESSES";
-inline constexpr char kPlaceLimitVariable[] = "TUTTI_TEST_PLACE_LIMIT";  // milliseconds
+inline constexpr char kRankStartLimitVariable[] = "TUTTI_TEST_RANK_START_LIMIT";  // milliseconds
 
 class LauncherFixture : public ::testing::Test {
  protected:

@@ -39,10 +39,10 @@ class LauncherInSlurm : public LauncherFixture {
   Variables variables_ = {{"TUTTI_GANG", "n1;"},
                           {"SLURM_JOB_ID", "17"},
                           {"PATH", folder.path().string() + ":" + path_},
-                          {kPlaceLimitVariable, "60000"}};
+                          {kRankStartLimitVariable, "60000"}};
 };
 
-TEST_F(LauncherInSlurm, StartsEachRankInThePlaceThatSrunBrings) {
+TEST_F(LauncherInSlurm, StartsEachRankForItsPmixTask) {
   WriteSrun(R"(while [ "$1" != /bin/sh ]; do shift; done
 for rank in 1 0; do
   SLURM_NODEID=allocation SLURM_PROCID=$rank SLURM_CPUS_ON_NODE=9 PMIX_RANK=$rank "$@" >/dev/null &
@@ -59,7 +59,7 @@ for task in $tasks; do wait $task; echo ended with $? >&2; done
   EXPECT_EQ(service.Events().back()["ok"], true);
 }
 
-TEST_F(LauncherInSlurm, ARankThatFailsSinceItsPlaceHasGoneIsNoCause) {
+TEST_F(LauncherInSlurm, ARankThatFailsSinceItsPmixTaskHasGoneIsNoCause) {
   const std::string at = folder.path().string();
   WriteSrun(
       "while [ \"$1\" != /bin/sh ]; do shift; done\n"
@@ -199,8 +199,8 @@ exit 1
   EXPECT_TRUE(NoProcessLeft());
 }
 
-TEST_F(LauncherInSlurm, SaysThatSlurmGivesNoPlace) {
-  ::setenv(kPlaceLimitVariable, "300", 1);
+TEST_F(LauncherInSlurm, SaysThatSlurmStartsNoPmixTask) {
+  ::setenv(kRankStartLimitVariable, "300", 1);
   WriteSrun("echo 'srun: Job step creation temporarily disabled' >&2\nexec sleep 600\n");
   EXPECT_TRUE(Run(MpiPlan("true")).ok());
   EXPECT_EQ(service.Events().back()["reason"],

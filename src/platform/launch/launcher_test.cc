@@ -22,7 +22,7 @@ class BeLauncher : public ::testing::Environment {
     const char* plan = std::getenv(kPlanVariable);
     if (plan == nullptr) return;
     if (std::getenv(kLauncherSocketVariable) != nullptr) {  // a task of srun's
-      const char* const arguments[] = {"tutti", kPlaceProgram};
+      const char* const arguments[] = {"tutti", kPmixTaskProgram};
       ::_exit(*RunLaunchProgram(2, arguments));
     }
     LauncherOptions options;
@@ -35,8 +35,8 @@ class BeLauncher : public ::testing::Environment {
     if (const char* most = std::getenv(kMostProcessesVariable)) {
       options.most_processes = std::atoi(most);
     }
-    if (const char* limit = std::getenv(kPlaceLimitVariable)) {
-      options.place_limit = absl::Milliseconds(std::atoi(limit));
+    if (const char* limit = std::getenv(kRankStartLimitVariable)) {
+      options.rank_start_limit = absl::Milliseconds(std::atoi(limit));
     }
     const absl::Status status = RunLauncher(plan, options);
     ::_exit(status.ok() ? 0 : absl::IsFailedPrecondition(status) ? 7 : 1);

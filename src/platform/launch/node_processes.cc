@@ -93,7 +93,7 @@ void NodeProcesses::Wait() {
   parts_.news->Clear();
   if (const std::optional<StopRequest> request = parts_.signals->Take()) {
     if (!TellsAllAtOnce()) ReapChildren();  // who has ended by now was not stopped
-    EndAsTold(*request);
+    EndOnRequest(*request);
   }
   if (parts_.delivery->gone()) Stop(absl::AbortedError(kNobodyWaits));
 }
@@ -108,7 +108,7 @@ void NodeProcesses::HoldLimits() {
 
 // A cluster that ends a job tells all its processes, and the launcher maybe last.
 bool NodeProcesses::TellsAllAtOnce() const {
-  return !stopped_ && IsClusterToEndIt(plan_.directory);
+  return !stopped_ && IsStoppedByCluster(plan_.directory);
 }
 
 void NodeProcesses::ReapChildren() {
@@ -127,34 +127,34 @@ void NodeProcesses::ReapRank(pid_t pid, int status) {
   }
   if (status != 0 && !awaited_cluster_ && TellsAllAtOnce()) {
     awaited_cluster_ = true;
-    StopIfTold(kTogether);
+    StopIfRequested(kTogether);
     if (rank->ended()) return;
   }
   starter_->RankEnded(rank->rank(), ranks_.Reap(*rank, stopped_));
 }
 
-bool NodeProcesses::StopIfTold(absl::Duration patience) {
+bool NodeProcesses::StopIfRequested(absl::Duration patience) {
   const base::Deadline deadline = base::Deadline::After(patience);
   std::optional<StopRequest> request = parts_.signals->Take();
   while (!request && !deadline.Expired()) {
-    pollfd told = {parts_.signals->fd(), POLLIN, 0};
-    ::poll(&told, 1, deadline.RemainingMillis());
+    pollfd signals = {parts_.signals->fd(), POLLIN, 0};
+    ::poll(&signals, 1, deadline.RemainingMillis());
     request = parts_.signals->Take();
   }
-  if (request) EndAsTold(*request);
+  if (request) EndOnRequest(*request);
   return request.has_value();
 }
 
 // They are told first: who is asked why may take its time.
-void NodeProcesses::EndAsTold(const StopRequest& request) {
-  NoteToldToEnd(plan_.directory);
+void NodeProcesses::EndOnRequest(const StopRequest& request) {
+  NoteStopRequest(plan_.directory);
   if (stopped_) return;
   const absl::Time now = absl::Now();
   starter_->HandleMessages();
   BeginStop(request.grace.value_or(grace_), absl::OkStatus());
   ending_->Continue(starter_->Spared());
   if (!reason_.ok()) return;
-  reason_ = WhyToldToEnd(plan_.directory, now);
+  reason_ = ReasonOfStopRequest(plan_.directory, now);
   absl::Status none_began = starter_->WhyNoneBegan();
   if (!absl::IsCancelled(reason_) || none_began.ok()) return;
   parts_.events->Append("unlaunched", nlohmann::json::object());

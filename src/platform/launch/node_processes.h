@@ -54,7 +54,7 @@ class NodeProcesses : private RankSupervisor {
  private:
   void Stop(absl::Status reason) override { BeginStop(grace_, std::move(reason)); }
   void StopUnlaunched(absl::string_view reason) override;
-  bool StopIfTold(absl::Duration patience) override;
+  bool StopIfRequested(absl::Duration patience) override;
   void ReapChildren() override;
   bool ending() const override { return ending_.has_value(); }
   bool stopped() const override { return stopped_; }
@@ -70,7 +70,7 @@ class NodeProcesses : private RankSupervisor {
   void HoldLimits();
   // `reason`: what went wrong outside of the processes; OK: they are just to end.
   void BeginStop(absl::Duration grace, absl::Status reason);
-  void EndAsTold(const StopRequest& request);
+  void EndOnRequest(const StopRequest& request);
   // Those whose processes do not end, or that are gone without a message: nobody waits for them.
   void GiveUpOnRanks();
 

@@ -36,13 +36,14 @@ FolderDelivery::~FolderDelivery() {
 
 void FolderDelivery::Exchange() {
   base::Deadline quiet = base::Deadline::After(absl::ZeroDuration());
-  std::string complaint;
+  std::string logged;
   while (true) {
-    const absl::Status told = Tell();
-    if (!told.ok() && complaint != told.message()) spdlog::error("{}; trying on", told.ToString());
-    complaint = std::string(told.message());
-    if (AwaitsWord() || quiet.Expired()) {
-      Hear();
+    const absl::Status written = PublishWritten();
+    if (!written.ok() && logged != written.message())
+      spdlog::error("{}; trying on", written.ToString());
+    logged = std::string(written.message());
+    if (AwaitsAnswer() || quiet.Expired()) {
+      ReadAcknowledged();
       quiet = base::Deadline::After(kQuietLook);
     }
     absl::MutexLock lock(&mutex_);
@@ -50,8 +51,8 @@ void FolderDelivery::Exchange() {
   }
 }
 
-// What is told of is on the disk already.
-absl::Status FolderDelivery::Tell() {
+// What it names is on the disk already.
+absl::Status FolderDelivery::PublishWritten() {
   Written now;
   now.events = events_->size();
   for (const auto& file : spool_->files()) {
@@ -61,28 +62,29 @@ absl::Status FolderDelivery::Tell() {
     absl::MutexLock lock(&mutex_);
     now.results = results_ready_;
   }
-  if (told_ == now) return absl::OkStatus();
-  if (!told_ || told_->events != now.events) TUTTI_RETURN_IF_ERROR(events_->Sync());
+  if (published_ == now) return absl::OkStatus();
+  if (!published_ || published_->events != now.events) TUTTI_RETURN_IF_ERROR(events_->Sync());
   for (const auto& file : spool_->files()) {
     const std::string name = absl::StrCat("rank-", file->rank(), ".", file->stream());
-    if (!told_ || told_->streams[name] != now.streams[name]) TUTTI_RETURN_IF_ERROR(file->Sync());
+    if (!published_ || published_->streams[name] != now.streams[name])
+      TUTTI_RETURN_IF_ERROR(file->Sync());
   }
   TUTTI_RETURN_IF_ERROR(base::ReplaceFile(folders_.written(), ToJson(now)));
-  told_ = std::move(now);
+  published_ = std::move(now);
   return absl::OkStatus();
 }
 
-bool FolderDelivery::AwaitsWord() {
+bool FolderDelivery::AwaitsAnswer() {
   absl::MutexLock lock(&mutex_);
   return (has_others_ && !go_) || events_acknowledged_ < events_->size() || spool_->Backlog() > 0 ||
-         (code_awaited_ && !word_.code) || (results_ready_ && !word_.results);
+         (code_awaited_ && !answer_.code) || (results_ready_ && !answer_.results);
 }
 
-void FolderDelivery::Hear() {
+void FolderDelivery::ReadAcknowledged() {
   auto text = base::ReadFile(folders_.acknowledged(), 64 << 20);
-  if (!text.ok() || *text == heard_) return;
-  heard_ = *std::move(text);
-  const Acknowledged word = AcknowledgedFromJson(heard_);
+  if (!text.ok() || *text == last_answer_) return;
+  last_answer_ = *std::move(text);
+  const Acknowledged word = AcknowledgedFromJson(last_answer_);
   {
     absl::MutexLock lock(&mutex_);
     for (const auto& file : spool_->files()) {
@@ -90,7 +92,7 @@ void FolderDelivery::Hear() {
       if (at != word.streams.end()) file->Acknowledge(std::min(at->second, file->Size()));
     }
     events_acknowledged_ = word.events;
-    word_ = word;
+    answer_ = word;
     if (word.go) go_ = true;
     if (word.gone) gone_ = true;
   }
@@ -101,12 +103,12 @@ absl::StatusOr<std::filesystem::path> FolderDelivery::FetchCode(const std::files
   absl::MutexLock lock(&mutex_);
   code_awaited_ = true;
   const auto done = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    return word_.code || gone_ || code_abandoned_;
+    return answer_.code || gone_ || code_abandoned_;
   };
   mutex_.Await(absl::Condition(&done));
   if (gone_) return Gone();
-  if (!word_.code) return absl::CancelledError("stopped while the code was awaited");
-  if (!word_.code->empty()) return absl::UnknownError(*word_.code);
+  if (!answer_.code) return absl::CancelledError("stopped while the code was awaited");
+  if (!answer_.code->empty()) return absl::UnknownError(*answer_.code);
   return folders_.code();
 }
 
@@ -118,12 +120,12 @@ void FolderDelivery::AbandonCode() {
 absl::Status FolderDelivery::SendResults(base::Deadline deadline) {
   absl::MutexLock lock(&mutex_);
   results_ready_ = true;
-  const auto done = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return word_.results || gone_; };
+  const auto done = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return answer_.results || gone_; };
   if (!mutex_.AwaitWithTimeout(absl::Condition(&done), deadline.Remaining())) {
     return absl::DeadlineExceededError("nobody has taken the results from the shared folder");
   }
   if (gone_) return Gone();
-  return word_.results->empty() ? absl::OkStatus() : absl::UnknownError(*word_.results);
+  return answer_.results->empty() ? absl::OkStatus() : absl::UnknownError(*answer_.results);
 }
 
 }  // namespace tutti::launch

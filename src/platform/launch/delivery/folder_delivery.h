@@ -1,5 +1,5 @@
 // By the allocation's folder, which this node shares with the service: what is in the spool is
-// flushed and then told of in spool/written.json; the collector's answers are in
+// flushed and then named in spool/written.json; the collector's answers are in
 // spool/acknowledged.json (folder_exchange.h). Nothing tells of another machine's writes on a
 // network disk, so both are looked at every quarter of a second, the answers only while one is
 // awaited.
@@ -25,19 +25,19 @@ class FolderDelivery final : public Delivery {
 
  private:
   void Exchange();  // the thread
-  absl::Status Tell();
-  bool AwaitsWord();
-  void Hear();
+  absl::Status PublishWritten();
+  bool AwaitsAnswer();
+  void ReadAcknowledged();
 
   const NodeFolders folders_;
   const bool has_others_;
-  std::optional<Written> told_;  // these two are the thread's
-  std::string heard_;
+  std::optional<Written> published_;  // these two are the thread's
+  std::string last_answer_;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   bool code_abandoned_ ABSL_GUARDED_BY(mutex_) = false;
   bool code_awaited_ ABSL_GUARDED_BY(mutex_) = false;
   bool results_ready_ ABSL_GUARDED_BY(mutex_) = false;
-  Acknowledged word_ ABSL_GUARDED_BY(mutex_);
+  Acknowledged answer_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

@@ -98,12 +98,12 @@ void AddMlflow(const LaunchPlan& plan, int rank, const Variables& users, Variabl
   v["MLFLOW_EXPERIMENT_NAME"] = plan.experiment_name;
 }
 
-struct Place {
+struct RankPlacement {
   int rank, world_size, local_rank, local_size, node, nodes;
   std::string master, port;
 };
 
-Place PlaceOf(const LaunchPlan& plan, int local_rank) {
+RankPlacement PlacementOf(const LaunchPlan& plan, int local_rank) {
   return {plan.node().first_rank + local_rank,
           plan.WorldSize(),
           local_rank,
@@ -114,7 +114,7 @@ Place PlaceOf(const LaunchPlan& plan, int local_rank) {
           absl::StrCat(plan.master_port)};
 }
 
-void AddTorch(const Place& at, const std::string& job, Variables& v) {
+void AddTorch(const RankPlacement& at, const std::string& job, Variables& v) {
   v["MASTER_ADDR"] = v["PET_MASTER_ADDR"] = at.master;
   v["MASTER_PORT"] = v["PET_MASTER_PORT"] = at.port;
   v["RANK"] = v["ROLE_RANK"] = absl::StrCat(at.rank);
@@ -128,7 +128,7 @@ void AddTorch(const Place& at, const std::string& job, Variables& v) {
   v["PET_RDZV_ID"] = job;
 }
 
-void AddMpiAndHorovod(const Place& at, Variables& v) {
+void AddMpiAndHorovod(const RankPlacement& at, Variables& v) {
   v["OMPI_COMM_WORLD_RANK"] = v["HOROVOD_RANK"] = absl::StrCat(at.rank);
   v["OMPI_COMM_WORLD_SIZE"] = v["HOROVOD_SIZE"] = absl::StrCat(at.world_size);
   v["OMPI_COMM_WORLD_LOCAL_RANK"] = v["HOROVOD_LOCAL_RANK"] = absl::StrCat(at.local_rank);
@@ -139,8 +139,9 @@ void AddMpiAndHorovod(const Place& at, Variables& v) {
   v["HOROVOD_CROSS_SIZE"] = absl::StrCat(at.nodes);
 }
 
-// As the libraries of MPICH and Intel MPI, and programs that look for these, find their place.
-void AddPmi(const Place& at, const std::string& address, Variables& v) {
+// As the libraries of MPICH and Intel MPI, and programs that look for these, find which rank they
+// are.
+void AddPmi(const RankPlacement& at, const std::string& address, Variables& v) {
   v["PMI_PORT"] = address;
   v["PMI_ID"] = v["PMI_RANK"] = absl::StrCat(at.rank);
   v["PMI_SIZE"] = absl::StrCat(at.world_size);
@@ -148,7 +149,7 @@ void AddPmi(const Place& at, const std::string& address, Variables& v) {
   v["MPI_LOCALNRANKS"] = absl::StrCat(at.local_size);
 }
 
-void AddTensorFlow(const LaunchPlan& plan, const Place& at, Variables& v) {
+void AddTensorFlow(const LaunchPlan& plan, const RankPlacement& at, Variables& v) {
   v["TF_CONFIG"] = TfConfig(plan, at.rank);
   const TensorFlowTask task = TaskOf(plan, at.rank);
   v["AZ_BATCHAI_TASK_INDEX"] = absl::StrCat(task.index);
@@ -157,7 +158,8 @@ void AddTensorFlow(const LaunchPlan& plan, const Place& at, Variables& v) {
   v["AZUREML_PROCESS_NAME"] = absl::StrCat(task.type, "_", task.index);
 }
 
-void AddAzure(const LaunchPlan& plan, const Place& at, const NodeFacts& facts, Variables& v) {
+void AddAzure(const LaunchPlan& plan, const RankPlacement& at, const NodeFacts& facts,
+              Variables& v) {
   const NodeFolders folders(plan.directory);
   v["AZ_BATCH_MASTER_NODE"] = absl::StrCat(at.master, ":", at.port);
   v["AZ_BATCH_HOST_LIST"] = Addresses(plan, ",");
@@ -189,7 +191,7 @@ void AddAzure(const LaunchPlan& plan, const Place& at, const NodeFacts& facts, V
   }
 }
 
-void AddTutti(const LaunchPlan& plan, const Place& at, Variables& v) {
+void AddTutti(const LaunchPlan& plan, const RankPlacement& at, Variables& v) {
   v["TUTTI_JOB_ID"] = plan.job_id;
   v["TUTTI_ALLOCATION_ID"] = plan.allocation_id;
   v["TUTTI_NODE_NAME"] = plan.node().name;
@@ -201,7 +203,7 @@ void AddTutti(const LaunchPlan& plan, const Place& at, Variables& v) {
 
 // Layer 4: who the process is and where its files are.
 Variables Contract(const LaunchPlan& plan, int local_rank, const NodeFacts& facts) {
-  const Place at = PlaceOf(plan, local_rank);
+  const RankPlacement at = PlacementOf(plan, local_rank);
   Variables v;
   AddTorch(at, plan.job_id, v);
   AddMpiAndHorovod(at, v);
@@ -238,7 +240,7 @@ Variables EnvironmentOf(const LaunchPlan& plan, int local_rank, const NodeFacts&
   if (facts.image.empty()) variables["PATH"] = PathOf(variables, facts);
   if (!facts.python.empty()) variables["VIRTUAL_ENV"] = facts.python;
   for (auto& [name, value] : Contract(plan, local_rank, facts)) variables[name] = value;
-  for (const auto& [name, value] : facts.place) variables[name] = value;
+  for (const auto& [name, value] : facts.pmix) variables[name] = value;
   return variables;
 }
 

@@ -25,7 +25,7 @@ struct NodeFacts {
   std::string python;             // the job's Python environment; empty: the machine's
   std::string image;              // the id of the image whose containers ranks run in; or empty
   std::string pmi;                // "10.0.0.1:4711", where PMI is served to the ranks; or empty
-  Variables place;                // of the rank in Slurm's PMIx, over all others; or none
+  Variables pmix;                 // of the rank from Slurm's PMIx, over all others; or none
 };
 
 // What ${{…}} stands for on this node.

@@ -39,7 +39,7 @@ NodeFacts FactsOfThisNode() {
   facts.program_folder = fs::read_symlink("/proc/self/exe", error).parent_path().string();
   facts.own = base::CurrentEnvironment();
   facts.gpus = OwnGpus(facts.own);
-  facts.cores = GivenCores(facts.own, OwnCores());
+  facts.cores = AllocatedCores(facts.own, OwnCores());
   return facts;
 }
 

@@ -84,7 +84,7 @@ int Leading(const std::map<std::string, std::string>& variables, const std::stri
 
 }  // namespace
 
-absl::Status TakePlace(absl::string_view gang, spec::LaunchPlan& plan) {
+absl::Status ApplySlurmPlacement(absl::string_view gang, spec::LaunchPlan& plan) {
   const std::vector<std::string> entries = absl::StrSplit(gang, ';', absl::SkipEmpty());
   if (entries.size() != plan.nodes.size()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -133,20 +133,20 @@ absl::Time EndTime() {
 
 }  // namespace
 
-bool IsClusterToEndIt(const std::filesystem::path& folder) {
+bool IsStoppedByCluster(const std::filesystem::path& folder) {
   std::error_code error;
   return std::getenv("TUTTI_GANG") != nullptr &&
          !std::filesystem::exists(NodeFolders(folder).stop(), error);
 }
 
-void NoteToldToEnd(const std::filesystem::path& folder) {
-  if (!IsClusterToEndIt(folder)) return;
-  const auto noted = base::Open(NodeFolders(folder).told(), O_WRONLY | O_CREAT);
+void NoteStopRequest(const std::filesystem::path& folder) {
+  if (!IsStoppedByCluster(folder)) return;
+  const auto noted = base::Open(NodeFolders(folder).stop_requested(), O_WRONLY | O_CREAT);
   if (!noted.ok()) spdlog::warn("{}", noted.status().ToString());
 }
 
-absl::Status WhyToldToEnd(const std::filesystem::path& folder, absl::Time now) {
-  if (!IsClusterToEndIt(folder)) return absl::OkStatus();
+absl::Status ReasonOfStopRequest(const std::filesystem::path& folder, absl::Time now) {
+  if (!IsStoppedByCluster(folder)) return absl::OkStatus();
   const bool soon = now + kNearItsEnd >= EndTime();
   if (soon) {
     return absl::DeadlineExceededError("it has used up the time that it was given in Slurm");
@@ -154,7 +154,7 @@ absl::Status WhyToldToEnd(const std::filesystem::path& folder, absl::Time now) {
   return absl::CancelledError("it was cancelled or preempted in Slurm");
 }
 
-int GivenCores(const std::map<std::string, std::string>& variables, int own) {
+int AllocatedCores(const std::map<std::string, std::string>& variables, int own) {
   if (!variables.contains("TUTTI_GANG")) return own;
   const bool several = Leading(variables, "SLURM_TASKS_PER_NODE") > 1;
   const int of_a_task = several ? Leading(variables, "SLURM_CPUS_PER_TASK") : 0;

@@ -17,22 +17,22 @@ namespace tutti::launch {
 
 // Puts names and numeric addresses into the plan. InvalidArgument if `gang` has another number of
 // nodes, NotFound for a name that does not resolve.
-absl::Status TakePlace(absl::string_view gang, spec::LaunchPlan& plan);
+absl::Status ApplySlurmPlacement(absl::string_view gang, spec::LaunchPlan& plan);
 
 // Whether the cluster, which placed this launcher, tells it to end, and not tutti, which leaves the
 // file `stop` in the node's folder first.
-bool IsClusterToEndIt(const std::filesystem::path& folder);
+bool IsStoppedByCluster(const std::filesystem::path& folder);
 
 // To be called at once when a launcher is told to end: if it was the cluster it leaves the file
 // `told`. A launcher that dies before its job's end without it was not cancelled but lost.
-void NoteToldToEnd(const std::filesystem::path& folder);
+void NoteStopRequest(const std::filesystem::path& folder);
 
 // Why a launcher is told to end, if it was the cluster. OK if it was not. May take seconds.
-absl::Status WhyToldToEnd(const std::filesystem::path& folder, absl::Time now);
+absl::Status ReasonOfStopRequest(const std::filesystem::path& folder, absl::Time now);
 
 // How many of the `own` processors, on which this launcher may run, it has got for its processes:
 // not every Slurm binds a job to those that it has given it. Of a script that asks for several
 // tasks on a node it is what one of them gets. `variables`: the launcher's environment.
-int GivenCores(const std::map<std::string, std::string>& variables, int own);
+int AllocatedCores(const std::map<std::string, std::string>& variables, int own);
 
 }  // namespace tutti::launch

@@ -30,7 +30,7 @@ std::unique_ptr<Limit> MakeTimeLimit(const LimitContext& context);
 std::unique_ptr<Limit> MakeProcessCountLimit(const LimitContext& context);
 // The node's share of memory: kills the rank that uses most and ends no other (memory_watch.h).
 std::unique_ptr<Limit> MakeMemoryLimit(const LimitContext& context);
-// Ranks that are an MPI world by PMI alone load no MPI that does not take part (world_watch.h).
-std::unique_ptr<Limit> MakeMpiWorldLimit(const LimitContext& context);
+// Ranks that are an MPI world by PMI alone load no MPI that does not take part (singleton_watch.h).
+std::unique_ptr<Limit> MakeMpiSingletonLimit(const LimitContext& context);
 
 }  // namespace tutti::launch

@@ -89,18 +89,18 @@ Variables WhereItLies(const std::string& mpirun) {
 
 }  // namespace
 
-std::string MpiWish(const spec::LaunchPlan& plan) {
+std::string MpiSettingOf(const spec::LaunchPlan& plan) {
   const auto set = plan.environment_variables.find(kMpiVariable);
   return set == plan.environment_variables.end() ? "" : set->second;
 }
 
 bool WantsMpi(const spec::LaunchPlan& plan) {
   return plan.distribution.kind == spec::DistributionKind::kMpi && plan.WorldSize() > 1 &&
-         (plan.nodes.size() == 1 || plan.start_port > 0) && MpiWish(plan) != "direct";
+         (plan.nodes.size() == 1 || plan.start_port > 0) && MpiSettingOf(plan) != "direct";
 }
 
 std::string FindOpenMpi(const spec::LaunchPlan& plan, const Variables& variables) {
-  if (!plan.environment.image.empty() || MpiWish(plan) == "pmi" || GoesByAnotherName(plan)) {
+  if (!plan.environment.image.empty() || MpiSettingOf(plan) == "pmi" || GoesByAnotherName(plan)) {
     return "";
   }
   std::string first = FirstStarter(variables);
@@ -112,7 +112,7 @@ std::string WhyNoOpenMpi(const spec::LaunchPlan& plan, const Variables& variable
     return "tutti starts no mpirun in an image: take MPICH or Intel MPI in it, or an environment "
            "of packages";
   }
-  if (MpiWish(plan) == "pmi") {
+  if (MpiSettingOf(plan) == "pmi") {
     return absl::StrCat(kMpiVariable, " is pmi, which is not for Open MPI: leave it out");
   }
   if (GoesByAnotherName(plan)) {

@@ -13,8 +13,8 @@ namespace tutti::launch {
 // In environment_variables, "direct": the ranks are started by their launchers alone, and are no
 // MPI world; "pmi": so they are started too, and are one by PMI; "mpirun": not by Slurm's PMIx.
 inline constexpr char kMpiVariable[] = "TUTTI_MPI";
-// What it says in the plan; "" if nothing.
-std::string MpiWish(const spec::LaunchPlan& plan);
+// The value of kMpiVariable in the plan; "" without one.
+std::string MpiSettingOf(const spec::LaunchPlan& plan);
 
 // Whether the plan asks for one MPI world at all: distribution mpi, more than one process, and
 // kMpiVariable is not "direct".

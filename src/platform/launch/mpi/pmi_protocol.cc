@@ -34,7 +34,8 @@ std::string WordOf(const Words& words, const char* name) {
 
 }  // namespace
 
-bool PmiProtocol::Hear(int client, absl::string_view line, std::vector<PmiReply>& replies) {
+bool PmiProtocol::HandleCommand(int client, absl::string_view line,
+                                std::vector<PmiReply>& replies) {
   const Words words = WordsOf(line);
   const std::string command = WordOf(words, "cmd");
   if (command == "initack") return Admit(client, WordOf(words, "pmiid"), replies);

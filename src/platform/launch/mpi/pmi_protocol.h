@@ -34,7 +34,7 @@ class PmiProtocol {
 
   // What is to be sent once `client` (any number that names its connection) has sent `line`. False
   // if it is to be cut off: it says what this server does not know, or is a rank that is here.
-  bool Hear(int client, absl::string_view line, std::vector<PmiReply>& replies);
+  bool HandleCommand(int client, absl::string_view line, std::vector<PmiReply>& replies);
   // Its connection has ended. The rank may come again: a shell may run one program after another.
   void Forget(int client);
   bool HasRanks() const { return !ranks_.empty(); }

@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const int client = line[0] % 4;
     line.remove_prefix(1);
     std::vector<tutti::launch::PmiReply> replies;
-    const bool stays = line != "x" && world.Hear(client, line, replies);
+    const bool stays = line != "x" && world.HandleCommand(client, line, replies);
     if (!stays) {
       if (!replies.empty()) std::abort();
       world.Forget(client);

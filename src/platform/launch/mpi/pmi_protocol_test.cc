@@ -14,7 +14,7 @@ class PmiProtocolTest : public ::testing::Test {
   // "CLIENT LINE" of each reply; "cut" if the client is to be cut off.
   std::vector<std::string> Say(int client, absl::string_view line) {
     std::vector<PmiReply> replies;
-    if (!world_.Hear(client, line, replies)) return {"cut"};
+    if (!world_.HandleCommand(client, line, replies)) return {"cut"};
     std::vector<std::string> said;
     for (const PmiReply& reply : replies)
       said.push_back(absl::StrCat(reply.client, " ", reply.line));

@@ -71,7 +71,7 @@ void PmiServer::Run() {
     for (size_t i = 0; i < numbers.size(); ++i) {
       const auto client = clients_.find(numbers[i]);
       if (waiting[i + 2].revents == 0 || client == clients_.end()) continue;
-      if (!Hear(numbers[i], client->second)) CutOff(numbers[i]);
+      if (!ReceiveFrom(numbers[i], client->second)) CutOff(numbers[i]);
     }
     takes = (takes && waiting[1].revents == 0) || AcceptAll();
     if (busy_.exchange(protocol_.HasRanks()) && !protocol_.HasRanks()) idle_.Notify();
@@ -91,7 +91,7 @@ bool PmiServer::AcceptAll() {
   }
 }
 
-bool PmiServer::Hear(int number, Client& client) {
+bool PmiServer::ReceiveFrom(int number, Client& client) {
   char buffer[4096];
   const ssize_t n = ::recv(client.fd.get(), buffer, sizeof buffer, 0);
   if (n < 0) return errno == EAGAIN || errno == EINTR;
@@ -99,16 +99,17 @@ bool PmiServer::Hear(int number, Client& client) {
   client.read.append(buffer, n);
   size_t begin = 0;
   for (size_t end; (end = client.read.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    if (!HearLine(number, absl::string_view(client.read).substr(begin, end - begin))) return false;
+    if (!HandleLine(number, absl::string_view(client.read).substr(begin, end - begin)))
+      return false;
   }
   client.read.erase(0, begin);
   return client.read.size() <= kLongestMessage;
 }
 
 // Each asks and waits for its answer, so that no answer finds a full socket.
-bool PmiServer::HearLine(int number, absl::string_view line) {
+bool PmiServer::HandleLine(int number, absl::string_view line) {
   std::vector<PmiReply> replies;
-  if (!protocol_.Hear(number, line, replies)) return false;
+  if (!protocol_.HandleCommand(number, line, replies)) return false;
   for (const PmiReply& reply : replies) {
     const std::string text = absl::StrCat(reply.line, "\n");
     const int fd = clients_.at(reply.client).fd.get();

@@ -57,8 +57,8 @@ class PmiServer {
   // False if this process can take no more for now; who waits is taken later.
   bool AcceptAll();
   // False once the client has gone, or is to be cut off.
-  bool Hear(int number, Client& client);
-  bool HearLine(int number, absl::string_view line);
+  bool ReceiveFrom(int number, Client& client);
+  bool HandleLine(int number, absl::string_view line);
   void CutOff(int number);
 
   const base::UniqueFd listener_;

@@ -113,7 +113,7 @@ std::vector<RankMessage> RankListener::Take() {
 RankMessage RankListener::OfDisconnected(const Client& client) {
   RankMessage message{RankMessage::Kind::kEnded, client.number, client.rank};
   message.status.signal = SIGKILL;
-  if (client.is_place) {
+  if (client.is_pmix_task) {
     message.kind = RankMessage::Kind::kTerminating;
   } else if (!client.begun) {
     message.kind = RankMessage::Kind::kFailed;
@@ -130,10 +130,10 @@ std::optional<RankMessage> RankListener::Parse(Client& client, const json& text)
     message.pid = FieldOr(text, "pid", 0);
     return message;
   }
-  if (kind == "place") {
-    message.kind = RankMessage::Kind::kPlace;
+  if (kind == "pmix-task") {
+    message.kind = RankMessage::Kind::kPmixTask;
     message.rank = client.rank = FieldOr(text, "rank", -1);
-    client.is_place = true;
+    client.is_pmix_task = true;
     message.variables = FieldOr(text, "variables", message.variables);
     return message;
   }
@@ -141,7 +141,7 @@ std::optional<RankMessage> RankListener::Parse(Client& client, const json& text)
     client.begun = true;
     return std::nullopt;
   }
-  if (kind == "told") {
+  if (kind == "stop-requested") {
     message.kind = RankMessage::Kind::kTerminating;
     return message;
   }
@@ -186,7 +186,7 @@ absl::Status RankListener::SendStart(int number, int stdout_fd, int stderr_fd, c
 
 void RankListener::SendEnd(int rank, base::ExitStatus status) {
   for (Client& client : clients_) {
-    if (!client.is_place || client.rank != rank) continue;
+    if (!client.is_pmix_task || client.rank != rank) continue;
     client.socket.Send({{"code", status.code}, {"signal", status.signal}}).IgnoreError();
     client.over = true;
   }

@@ -1,8 +1,8 @@
 // The Unix socket by which the ranks that mpirun starts on a node reach its launcher. Each gets its
 // rank's output pipes, environment and command, and reports its end; so a rank's output, events and
 // environment are the same whoever started it. mpirun's agent connects there too, and so do srun's
-// tasks, each with the place in PMIx of a rank that the launcher then starts itself. Only processes
-// of this user are accepted. Not thread-safe.
+// tasks, each with the PMIx variables of a rank that the launcher then starts itself. Only
+// processes of this user are accepted. Not thread-safe.
 #pragma once
 
 #include <poll.h>
@@ -24,9 +24,9 @@ namespace tutti::launch {
 
 // What a client has sent.
 struct RankMessage {
-  // kTerminating: the rank is to end, since another one has failed, or its place has gone.
+  // kTerminating: the rank is to end, since another one has failed, or its task of Slurm has gone.
   // kFailed: the rank's command could not be begun, for `reason`; no kEnded follows.
-  enum class Kind { kRank, kTerminating, kEnded, kFailed, kAgent, kPlace };
+  enum class Kind { kRank, kTerminating, kEnded, kFailed, kAgent, kPmixTask };
   Kind kind;
   int client;  // who sent it; for SendStart and AnswerAgent
   int rank = -1;
@@ -35,7 +35,7 @@ struct RankMessage {
   std::string reason;       // kFailed
   std::string host;         // kAgent
   std::string command;      // kAgent
-  std::map<std::string, std::string> variables;  // kPlace
+  std::map<std::string, std::string> variables;  // kPmixTask
 };
 
 class RankListener {
@@ -50,7 +50,7 @@ class RankListener {
   // Tells a rank what it is to run: two descriptors that become its output, and `start`, the fields
   // "arguments", "environment" and "directory".
   absl::Status SendStart(int client, int stdout_fd, int stderr_fd, const nlohmann::json& start);
-  // To who brought the rank's place, if somebody has: how the rank has ended.
+  // To the task of Slurm that is there for the rank, if somebody has: how the rank has ended.
   void SendEnd(int rank, base::ExitStatus status);
   // "" or why not, to an agent.
   void AnswerAgent(int client, const std::string& error);
@@ -60,7 +60,7 @@ class RankListener {
     int number;
     LineSocket socket;
     int rank = -1;
-    bool is_place = false;
+    bool is_pmix_task = false;
     bool begun = false;  // its rank's command runs
     bool over = false;   // nothing more is expected of it
   };

@@ -54,7 +54,7 @@ TEST_F(RankListenerTest, ARankGetsItsOutputAndWhatItIsToRun) {
   const auto start = base::ReadFile("/proc/self/fd/" + std::to_string((*fds)[2].get()));
   EXPECT_EQ(json::parse(*start)["a"], "b");
 
-  ASSERT_TRUE(rank.Send({{"kind", "told"}}).ok());
+  ASSERT_TRUE(rank.Send({{"kind", "stop-requested"}}).ok());
   EXPECT_EQ(Next().kind, RankMessage::Kind::kTerminating);
   ASSERT_TRUE(rank.Send({{"kind", "ended"}, {"code", 5}, {"signal", 0}}).ok());
   const RankMessage ended = Next();
@@ -88,12 +88,12 @@ TEST_F(RankListenerTest, OneThatGoesBeforeItsCommandHasBegunCouldNotStartIt) {
   EXPECT_EQ(gone.reason, "the process that was to start it ended first");
 }
 
-TEST_F(RankListenerTest, WhoBringsARanksPlaceHearsOfItsEnd) {
+TEST_F(RankListenerTest, ARanksPmixTaskHearsOfItsEnd) {
   LineSocket task = Connect();
   ASSERT_TRUE(
-      task.Send({{"kind", "place"}, {"rank", 2}, {"variables", {{"PMIX_RANK", "2"}}}}).ok());
+      task.Send({{"kind", "pmix-task"}, {"rank", 2}, {"variables", {{"PMIX_RANK", "2"}}}}).ok());
   const RankMessage came = Next();
-  EXPECT_EQ(came.kind, RankMessage::Kind::kPlace);
+  EXPECT_EQ(came.kind, RankMessage::Kind::kPmixTask);
   EXPECT_EQ(came.rank, 2);
   EXPECT_THAT(came.variables, ::testing::ElementsAre(::testing::Pair("PMIX_RANK", "2")));
   listener_.SendEnd(1, {.code = 3});
@@ -103,11 +103,11 @@ TEST_F(RankListenerTest, WhoBringsARanksPlaceHearsOfItsEnd) {
   EXPECT_EQ((*end)["signal"], SIGTERM);
 }
 
-TEST_F(RankListenerTest, ARankWhosePlaceHasGoneIsToEnd) {
+TEST_F(RankListenerTest, ARankWhosePmixTaskHasGoneIsToEnd) {
   {
     LineSocket task = Connect();
-    ASSERT_TRUE(task.Send({{"kind", "place"}, {"rank", 2}}).ok());
-    EXPECT_EQ(Next().kind, RankMessage::Kind::kPlace);
+    ASSERT_TRUE(task.Send({{"kind", "pmix-task"}, {"rank", 2}}).ok());
+    EXPECT_EQ(Next().kind, RankMessage::Kind::kPmixTask);
   }
   const RankMessage gone = Next();
   EXPECT_EQ(gone.kind, RankMessage::Kind::kTerminating);

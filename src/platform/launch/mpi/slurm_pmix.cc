@@ -31,8 +31,8 @@ bool MayUsePmix(const spec::LaunchPlan& plan, const Variables& own) {
   const bool is_even = std::all_of(plan.nodes.begin(), plan.nodes.end(), [&](const auto& node) {
     return node.process_count == plan.nodes.front().process_count;
   });
-  const std::string wish = MpiWish(plan);
-  return is_even && wish != "mpirun" && wish != "pmi" && plan.environment.image.empty() &&
+  const std::string setting = MpiSettingOf(plan);
+  return is_even && setting != "mpirun" && setting != "pmi" && plan.environment.image.empty() &&
          own.contains("TUTTI_GANG") && own.contains("SLURM_JOB_ID");
 }
 
@@ -42,11 +42,12 @@ std::string FindSrunWithPmix(const Variables& own, const std::atomic<bool>& canc
   base::ChildOptions list;
   list.arguments = {*srun, "--mpi=list"};
   list.environment = own;
-  const auto told = base::RunCommand(std::move(list), "", base::Deadline::After(kListing),
-                                     base::kMostCommandOutput, &cancelled);
-  if (!told.ok()) return "";
+  const auto listed = base::RunCommand(std::move(list), "", base::Deadline::After(kListing),
+                                       base::kMostCommandOutput, &cancelled);
+  if (!listed.ok()) return "";
   // A line for each kind, on one stream or the other.
-  for (const absl::string_view line : absl::StrSplit(absl::StrCat(told->out, told->err), '\n')) {
+  for (const absl::string_view line :
+       absl::StrSplit(absl::StrCat(listed->out, listed->err), '\n')) {
     if (absl::StripAsciiWhitespace(line) == "pmix") return *srun;
   }
   return "";
@@ -56,26 +57,26 @@ std::vector<std::string> SrunCommand(const spec::LaunchPlan& plan, const std::st
   const std::filesystem::path allocation = std::filesystem::path(plan.directory).parent_path();
   // The launchers have the job's processors and memory, of which these tasks take nothing. How a
   // rank's end ends the others is the launchers' to say.
-  return {
-      srun,
-      "--mpi=pmix",
-      "--overlap",
-      "--overcommit",
-      "--cpu-bind=none",
-      "--mem=0",
-      "--input=none",
-      "--wait=0",
-      "--kill-on-bad-exit=0",
-      "--distribution=block",
-      "--chdir=/",
-      "--job-name=mpi",
-      absl::StrCat("--nodes=", plan.nodes.size()),
-      absl::StrCat("--ntasks=", plan.WorldSize()),
-      absl::StrCat("--ntasks-per-node=", plan.node().process_count),
-      "/bin/sh",
-      "-c",
-      absl::StrCat("cd \"$0/$SLURM_NODEID/scratch\" && exec ./", kLauncherLink, " ", kPlaceProgram),
-      allocation.string()};
+  return {srun,
+          "--mpi=pmix",
+          "--overlap",
+          "--overcommit",
+          "--cpu-bind=none",
+          "--mem=0",
+          "--input=none",
+          "--wait=0",
+          "--kill-on-bad-exit=0",
+          "--distribution=block",
+          "--chdir=/",
+          "--job-name=mpi",
+          absl::StrCat("--nodes=", plan.nodes.size()),
+          absl::StrCat("--ntasks=", plan.WorldSize()),
+          absl::StrCat("--ntasks-per-node=", plan.node().process_count),
+          "/bin/sh",
+          "-c",
+          absl::StrCat("cd \"$0/$SLURM_NODEID/scratch\" && exec ./", kLauncherLink, " ",
+                       kPmixTaskProgram),
+          allocation.string()};
 }
 
 Variables SrunEnvironment(const Variables& own) {
@@ -119,22 +120,22 @@ int RankThatLeftPmix(absl::string_view words) {
   const absl::string_view source = words.substr(at, words.substr(at).find(']'));
   int rank = -1;
   const size_t colon = source.rfind(':');
-  const bool is_told = colon != absl::string_view::npos &&
-                       absl::SimpleAtoi(source.substr(colon + 1), &rank) && rank >= 0;
-  return is_told ? rank : -1;
+  const bool is_named = colon != absl::string_view::npos &&
+                        absl::SimpleAtoi(source.substr(colon + 1), &rank) && rank >= 0;
+  return is_named ? rank : -1;
 }
 
-Variables PlaceIn(const Variables& task) {
+Variables PmixVariablesOf(const Variables& task) {
   static constexpr std::array<absl::string_view, 5> kNames = {
       "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_NTASKS", "SLURM_NPROCS"};
   static constexpr std::array<absl::string_view, 3> kPrefixes = {"PMIX_", "SLURM_PMIX",
                                                                  "SLURM_STEP"};
-  Variables place;
+  Variables pmix_variables;
   for (const auto& [name, value] : task) {
     const bool is_named = std::count(kNames.begin(), kNames.end(), name) > 0;
-    if (is_named || BeginsWithAny(name, kPrefixes)) place[name] = value;
+    if (is_named || BeginsWithAny(name, kPrefixes)) pmix_variables[name] = value;
   }
-  return place;
+  return pmix_variables;
 }
 
 }  // namespace tutti::launch

@@ -1,5 +1,5 @@
 // Slurm's PMIx for the ranks of a job that runs in Slurm: whether srun offers it, the command line
-// of srun, and what of a task's environment is a rank's place. Pure but for the question to srun.
+// of srun, and what of a task's environment is of PMIx. Pure but for the question to srun.
 #pragma once
 
 #include <atomic>
@@ -20,8 +20,8 @@ bool MayUsePmix(const spec::LaunchPlan& plan, const Variables& own);
 // The path of srun if it offers PMIx; else empty, as when `cancelled` is set meanwhile.
 std::string FindSrunWithPmix(const Variables& own, const std::atomic<bool>& cancelled);
 
-// srun's command line on the first node. Its tasks are launch-place (launch_programs.h), one for
-// each rank; each finds its node's launcher by the node's number, which is the last part of
+// srun's command line on the first node. Its tasks are launch-pmix-task (launch_programs.h), one
+// for each rank; each finds its node's launcher by the node's number, which is the last part of
 // plan.directory.
 std::vector<std::string> SrunCommand(const spec::LaunchPlan& plan, const std::string& srun);
 
@@ -43,7 +43,7 @@ bool WasNotLaunched(absl::string_view words);
 // by the last words of srun, in which slurmd says so. -1 if they do not.
 int RankThatLeftPmix(absl::string_view words);
 
-// What a task's environment says of its place in PMIx.
-Variables PlaceIn(const Variables& task);
+// What a task's environment says of its PMIx.
+Variables PmixVariablesOf(const Variables& task);
 
 }  // namespace tutti::launch

@@ -84,7 +84,7 @@ TEST(SrunCommandTest, ItsTasksRunTheLauncherOfTheirNodeInItsScratchFolder) {
     const auto ran =
         base::RunCommand(task, "", base::Deadline::After(base::Patient(absl::Seconds(20))));
     ASSERT_TRUE(ran.ok()) << ran.status();
-    EXPECT_EQ(ran->out, "launch-place at door in " + scratch.string() + "\n") << ran->err;
+    EXPECT_EQ(ran->out, "launch-pmix-task at door in " + scratch.string() + "\n") << ran->err;
   }
 }
 
@@ -132,19 +132,19 @@ TEST(SrunEnvironmentTest, HasTheJobAndNothingOfTheLaunchersStep) {
 }
 
 TEST(PlaceInTest, IsTheRanksNumbersAndItsStepAndNotWhatTheTaskMayUse) {
-  EXPECT_THAT(PlaceIn({{"PATH", "/usr/bin"},
-                       {"PMIX_NAMESPACE", "slurm.pmix.17.1"},
-                       {"PMIX_RANK", "3"},
-                       {"SLURM_CPUS_ON_NODE", "1"},
-                       {"SLURM_JOB_ID", "17"},
-                       {"SLURM_LOCALID", "1"},
-                       {"SLURM_NODEID", "1"},
-                       {"SLURM_NPROCS", "4"},
-                       {"SLURM_NTASKS", "4"},
-                       {"SLURM_NTASKS_PER_NODE", "2"},
-                       {"SLURM_PMIXP_ABORT_AGENT_PORT", "4011"},
-                       {"SLURM_PROCID", "3"},
-                       {"SLURM_STEP_ID", "1"}}),
+  EXPECT_THAT(PmixVariablesOf({{"PATH", "/usr/bin"},
+                               {"PMIX_NAMESPACE", "slurm.pmix.17.1"},
+                               {"PMIX_RANK", "3"},
+                               {"SLURM_CPUS_ON_NODE", "1"},
+                               {"SLURM_JOB_ID", "17"},
+                               {"SLURM_LOCALID", "1"},
+                               {"SLURM_NODEID", "1"},
+                               {"SLURM_NPROCS", "4"},
+                               {"SLURM_NTASKS", "4"},
+                               {"SLURM_NTASKS_PER_NODE", "2"},
+                               {"SLURM_PMIXP_ABORT_AGENT_PORT", "4011"},
+                               {"SLURM_PROCID", "3"},
+                               {"SLURM_STEP_ID", "1"}}),
               UnorderedElementsAre(Key("PMIX_NAMESPACE"), Key("PMIX_RANK"), Key("SLURM_LOCALID"),
                                    Key("SLURM_NODEID"), Key("SLURM_NPROCS"), Key("SLURM_NTASKS"),
                                    Key("SLURM_PROCID"), Key("SLURM_PMIXP_ABORT_AGENT_PORT"),

@@ -15,8 +15,8 @@ struct LauncherOptions {
   absl::Duration spool_patience = absl::Minutes(10);
   // Nodes of the gang that do not get ready.
   absl::Duration go_limit = absl::Hours(2);
-  // Ranks that Slurm gives no place in its PMIx; as long as its controller may be away.
-  absl::Duration place_limit = absl::Minutes(10);
+  // Ranks that Slurm or mpirun does not start; as long as its controller may be away.
+  absl::Duration rank_start_limit = absl::Minutes(10);
   // Ranks that another node's launcher was to bring, once it has ended: by then the service, which
   // knows why, has told this one to end.
   absl::Duration alone_limit = absl::Seconds(30);

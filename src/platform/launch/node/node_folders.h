@@ -18,7 +18,7 @@ struct NodeFolders {
   std::filesystem::path marker() const { return root / "marker"; }  // becomes `started`
   std::filesystem::path lock() const { return root / "lock"; }
   std::filesystem::path stop() const { return root / "stop"; }
-  std::filesystem::path told() const { return root / "told"; }
+  std::filesystem::path stop_requested() const { return root / "told"; }
   std::filesystem::path died() const { return root / "died"; }  // exit_reason.h
   std::filesystem::path failed() const { return root / "failed"; }
   std::filesystem::path done() const { return root / "done"; }

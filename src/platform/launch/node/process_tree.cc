@@ -33,7 +33,7 @@ std::vector<pid_t> ProcessesWith(absl::string_view name, absl::string_view value
 }
 
 // Podman, its monitor and the runtime that they call end when what they keep has ended, and clear
-// up after it; one that was told to end meanwhile would leave the others waiting.
+// up after it; one that was signalled meanwhile would leave the others waiting.
 bool KeepsAContainer(pid_t pid) {
   const auto name = base::ReadFile(absl::StrCat("/proc/", pid, "/comm"), 64);
   return name.ok() && (*name == "conmon\n" || *name == "podman\n" || *name == "runc\n" ||
@@ -59,8 +59,8 @@ bool EndingDescendants::Continue(const std::set<pid_t>& spared) {
   for (const pid_t pid : descendants) {
     if (kill_at_.Expired()) {
       ::kill(pid, SIGKILL);
-    } else if (!spared.contains(pid) && !told_.contains(pid) && !KeepsAContainer(pid)) {
-      told_.insert(pid);
+    } else if (!spared.contains(pid) && !signalled_.contains(pid) && !KeepsAContainer(pid)) {
+      signalled_.insert(pid);
       ::kill(pid, SIGTERM);
       ::kill(pid, SIGCONT);  // a stopped process could not act on it
     }

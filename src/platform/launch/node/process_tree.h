@@ -28,14 +28,14 @@ class EndingDescendants {
       : kill_at_(base::Deadline::After(grace)),
         give_up_at_(base::Deadline::After(grace + base::kUnkillable)) {}
   // Sends the signals that are due now. True when no descendant is left. Call again soon. Those of
-  // `spared` are not told yet; after the grace they are killed with the others.
+  // `spared` are not signalled yet; after the grace they are killed with the others.
   bool Continue(const std::set<pid_t>& spared = {});
   // Whether what is left will not end: base::kUnkillable after the grace it is still there.
   bool IsOverdue() const { return give_up_at_.Expired(); }
 
  private:
   base::Deadline kill_at_, give_up_at_;
-  std::set<pid_t> told_;
+  std::set<pid_t> signalled_;
 };
 
 // The value of a variable in the environment a process was started with, or "".

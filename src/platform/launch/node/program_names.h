@@ -8,7 +8,7 @@ inline constexpr char kStandbyProgram[] = "launch-standby";
 inline constexpr char kCollectorProgram[] = "launch-collector";
 inline constexpr char kRankProgram[] = "launch-rank";
 inline constexpr char kAgentProgram[] = "launch-agent";
-inline constexpr char kPlaceProgram[] = "launch-place";
+inline constexpr char kPmixTaskProgram[] = "launch-pmix-task";
 // The exit code of a rank whose command could not be begun, as of env(1) and timeout(1).
 inline constexpr int kNotStarted = 125;
 // The path of the launcher's socket, and its name in the node's scratch folder.

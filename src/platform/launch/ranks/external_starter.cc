@@ -16,7 +16,7 @@ ExternalStarter::ExternalStarter(const StartContext& context, MpiAgreement agree
       agreement_(std::move(agreement)),
       program_(context.limit, &context.spool->Mpirun(),
                NodeFolders(context.plan.directory).work().string()),
-      place_limit_(base::Deadline::After(context.options.place_limit)),
+      rank_start_limit_(base::Deadline::After(context.options.rank_start_limit)),
       program_patience_(base::Deadline::After(absl::ZeroDuration())) {}
 
 absl::Status ExternalStarter::StartProgram(std::vector<std::string> arguments,
@@ -39,8 +39,8 @@ void ExternalStarter::HandleMessages() {
   for (const RankMessage& message : agreement_.listener->Take()) {
     RankProcess* const rank = ranks().Find(message.rank);
     if (message.kind == RankMessage::Kind::kTerminating && rank != nullptr) {
-      supervisor().ReapChildren();  // who has ended by now was not told
-      rank->ToldToEnd();
+      supervisor().ReapChildren();  // who has ended by now was not asked to
+      rank->NoteStopRequest();
     } else {
       HandleMessage(message);
     }
@@ -67,14 +67,14 @@ bool ExternalStarter::IsCutOff() const {
 absl::Duration ExternalStarter::UntilNextTask() const {
   if (supervisor().ending()) return absl::InfiniteDuration();
   absl::Duration wait = absl::InfiniteDuration();
-  if (AwaitsRanks()) wait = place_limit_.Remaining();
+  if (AwaitsRanks()) wait = rank_start_limit_.Remaining();
   if (alone_limit_) wait = std::min(wait, alone_limit_->Remaining());
   return wait;
 }
 
 void ExternalStarter::RunDueTasks() {
   HoldAloneLimit();
-  HoldPlaceLimit();
+  HoldRankStartLimit();
 }
 
 void ExternalStarter::HoldAloneLimit() {
@@ -85,9 +85,9 @@ void ExternalStarter::HoldAloneLimit() {
                                            " has ended, which was to begin its ranks"));
 }
 
-void ExternalStarter::HoldPlaceLimit() {
-  if (!AwaitsRanks() || !place_limit_.Expired()) return;
-  RanksAreMissing(absl::FormatDuration(context_.options.place_limit), program_.ErrorSoFar());
+void ExternalStarter::HoldRankStartLimit() {
+  if (!AwaitsRanks() || !rank_start_limit_.Expired()) return;
+  RanksAreMissing(absl::FormatDuration(context_.options.rank_start_limit), program_.ErrorSoFar());
 }
 
 bool ExternalStarter::ReapIfOwn(pid_t pid) {

@@ -57,13 +57,13 @@ class ExternalStarter : public RankStarter {
 
  private:
   bool IsCutOff() const;
-  void HoldPlaceLimit();
+  void HoldRankStartLimit();
   void HoldAloneLimit();
   void HandlePeerMessages();
 
   StarterProgram program_;
   bool expects_start_ = true;  // of the program here, or of ranks from the first node's
-  const base::Deadline place_limit_;
+  const base::Deadline rank_start_limit_;
   std::optional<base::Deadline> alone_limit_;
   base::Deadline program_patience_;  // once it is to end
 };

@@ -101,7 +101,7 @@ void MpirunStarter::HandlePeerMessage(int node, LineSocket& peer, const nlohmann
 
 void MpirunStarter::ProgramEnded(const StarterProgram::End& end) {
   if (end.ok || ranks().AnyFailed() || supervisor().stopped()) return;
-  if (supervisor().StopIfTold(kTogetherWithMpirun)) return;
+  if (supervisor().StopIfRequested(kTogetherWithMpirun)) return;
   supervisor().Stop(absl::InternalError(
       absl::StrCat(plan().node_index == 0 ? "mpirun" : "mpirun's daemon", " ended with ",
                    end.status, end.said.empty() ? "" : ": ", end.said)));

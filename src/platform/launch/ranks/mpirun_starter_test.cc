@@ -67,7 +67,7 @@ TEST_F(MpirunStarterTest, ARankThatFailedExplainsItsEndBetterThanMpirun) {
 }
 
 TEST_F(MpirunStarterTest, SaysHowManyRanksHaveComeWithinTheLimit) {
-  options.place_limit = absl::ZeroDuration();
+  options.rank_start_limit = absl::ZeroDuration();
   const auto starter = Make();
   EXPECT_EQ(starter->UntilNextTask(), absl::ZeroDuration());
   starter->RunDueTasks();

@@ -58,18 +58,18 @@ void PmixStarter::CallSrunAgain() {
 }
 
 void PmixStarter::HandleMessage(const RankMessage& message) {
-  if (message.kind != RankMessage::Kind::kPlace) return;
+  if (message.kind != RankMessage::Kind::kPmixTask) return;
   absl::Status begun =
-      supervisor().ending() ? absl::CancelledError("too late") : StartInPlace(message);
+      supervisor().ending() ? absl::CancelledError("too late") : StartRankOf(message);
   if (begun.ok()) return;
   agreement_.listener->SendEnd(message.rank, {.code = 1});
   if (!supervisor().ending()) supervisor().Stop(std::move(begun));
 }
 
-absl::Status PmixStarter::StartInPlace(const RankMessage& message) {
+absl::Status PmixStarter::StartRankOf(const RankMessage& message) {
   TUTTI_RETURN_IF_ERROR(ranks().CheckMayBegin(message.rank));
   NodeFacts facts = context_.facts;
-  facts.place = message.variables;
+  facts.pmix = message.variables;
   TUTTI_RETURN_IF_ERROR(StartOwnRank(context_, message.rank - plan().node().first_rank, facts));
   if (ranks().HasAll()) ExpectNoStart();
   return absl::OkStatus();
@@ -89,7 +89,7 @@ void PmixStarter::ProgramEnded(const StarterProgram::End& end) {
     return ExpectStartAgain();
   }
   if (!leaves_some && !ranks().AnyRuns()) return;  // all have told how they ended
-  if (supervisor().StopIfTold(kTogetherWithSrun)) return;
+  if (supervisor().StopIfRequested(kTogetherWithSrun)) return;
   if (end.ok) {
     return supervisor().StopUnlaunched("srun has ended without a place for every rank");
   }

@@ -1,7 +1,7 @@
-// Starts each rank of the node as a child of this process once Slurm's PMIx has a place for it. On
-// the first node srun is called, as often as slurmctld is out of reach; its tasks (launch-place)
-// bring each rank's place to the launcher of its node, stay as long as the rank runs and end as it
-// does.
+// Starts each rank of the node as a child of this process once Slurm has started its task with
+// PMIx. On the first node srun is called, as often as slurmctld is out of reach; its tasks
+// (launch-pmix-task) bring each rank's PMIx variables to the launcher of its node, stay as long as
+// the rank runs and end as it does.
 #pragma once
 
 #include "platform/launch/ranks/external_starter.h"
@@ -26,7 +26,7 @@ class PmixStarter : public ExternalStarter {
 
   absl::Status CallSrun();
   void CallSrunAgain();
-  absl::Status StartInPlace(const RankMessage& message);
+  absl::Status StartRankOf(const RankMessage& message);
 
   std::optional<base::Deadline> srun_again_;  // when it is called again
   absl::Status taken_back_;  // what srun said last, if Slurm does not have the job run

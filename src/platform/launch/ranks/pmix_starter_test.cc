@@ -24,7 +24,7 @@ TEST_F(PmixStarterTest, StartsARankInThePlaceThatATaskBringsAndTellsTheTaskItsEn
   const auto starter = Make();
   LineSocket task = Connect();
   ASSERT_TRUE(
-      task.Send({{"kind", "place"}, {"rank", 1}, {"variables", {{"PMIX_RANK", "1"}}}}).ok());
+      task.Send({{"kind", "pmix-task"}, {"rank", 1}, {"variables", {{"PMIX_RANK", "1"}}}}).ok());
   HandleUntil(*starter, [&] { return ranks->Find(1) != nullptr; });
   EXPECT_TRUE(ranks->Find(1)->is_child());
   EXPECT_TRUE(starter->running()) << "the other rank's place may come";
@@ -38,7 +38,7 @@ TEST_F(PmixStarterTest, APlaceThatComesTooLateIsEnded) {
   const auto starter = Make();
   supervisor.Stop(absl::CancelledError("told"));
   LineSocket task = Connect();
-  ASSERT_TRUE(task.Send({{"kind", "place"}, {"rank", 0}}).ok());
+  ASSERT_TRUE(task.Send({{"kind", "pmix-task"}, {"rank", 0}}).ok());
   absl::StatusOr<std::optional<nlohmann::json>> end = std::nullopt;
   HandleUntil(*starter, [&] { return (end = task.Take()).ok() && end->has_value(); });
   EXPECT_EQ((**end)["code"], 1);
@@ -69,7 +69,7 @@ TEST_F(PmixStarterTest, AnSrunThatBringsNoPlaceIsNoFaultOfTheJob) {
 }
 
 TEST_F(PmixStarterTest, SaysWhatSrunSaidOfPlacesThatDoNotCome) {
-  options.place_limit = absl::ZeroDuration();
+  options.rank_start_limit = absl::ZeroDuration();
   const auto starter = Make();
   starter->RunDueTasks();
   EXPECT_EQ(supervisor.reason(),

@@ -106,9 +106,9 @@ void RankProcess::NoteBeforeStop() {
   error_before_stop_ = LastException(err_.tail());
 }
 
-void RankProcess::ToldToEnd() {
-  if (!told_) NoteBeforeStop();
-  told_ = true;
+void RankProcess::NoteStopRequest() {
+  if (!stop_requested_) NoteBeforeStop();
+  stop_requested_ = true;
 }
 
 nlohmann::json RankProcess::Reap(bool stopped, KernelKills kernel_kills) {

@@ -51,12 +51,12 @@ class RankProcess {
   // The same for one that mpirun started, and that has ended so.
   nlohmann::json End(base::ExitStatus status, bool stopped, KernelKills kernel_kills);
 
-  // It is about to be told to end: an exception that it has shown by now is its own.
+  // It is about to be asked to end: an exception that it has shown by now is its own.
   void NoteBeforeStop();
 
-  // mpirun told it to end, or its place in PMIx has gone, since another rank had failed.
-  void ToldToEnd();
-  bool told() const { return told_; }
+  // mpirun asked it to end, or its task of Slurm has gone, since another rank had failed.
+  void NoteStopRequest();
+  bool stop_requested() const { return stop_requested_; }
 
  private:
   RankProcess(int rank, OutputPipe out, OutputPipe err)
@@ -69,7 +69,7 @@ class RankProcess {
   pid_t pid_ = 0;
   bool ended_ = false;
   bool failed_ = false;
-  bool told_ = false;
+  bool stop_requested_ = false;
   std::string memory_reason_;
   std::string error_before_stop_;
 };

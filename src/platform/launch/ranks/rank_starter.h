@@ -1,5 +1,5 @@
 // How the ranks of a node are started, by an implementation for each way: by this launcher itself
-// (direct_starter.h), by Open MPI's mpirun (mpirun_starter.h), in the places that Slurm's PMIx has
+// (direct_starter.h), by Open MPI's mpirun (mpirun_starter.h), in the tasks that Slurm's PMIx has
 // for them (pmix_starter.h). What all ranks have in common whoever started them is NodeProcesses',
 // which polls, passes their output on and ends them. Not thread-safe: all calls come from the
 // thread that the processes are to die with.
@@ -37,7 +37,7 @@ class RankSupervisor {
   // Likewise, since whoever was to begin the ranks did not: the job is not at fault.
   virtual void StopUnlaunched(absl::string_view reason) = 0;
   // Ends them if this launcher is told to within `patience`; then true.
-  virtual bool StopIfTold(absl::Duration patience) = 0;
+  virtual bool StopIfRequested(absl::Duration patience) = 0;
   // Notes the children that have ended by now.
   virtual void ReapChildren() = 0;
   // All have ended or are to end: nothing may be started any more.

@@ -63,14 +63,14 @@ std::vector<OutputPipe*> RankTable::Pipes() const {
 }
 
 base::ExitStatus RankTable::Reap(RankProcess& rank, bool stopped) {
-  nlohmann::json exit = rank.Reap(stopped || rank.told(), KilledByKernel());
+  nlohmann::json exit = rank.Reap(stopped || rank.stop_requested(), KilledByKernel());
   const base::ExitStatus status = {.code = exit["code"], .signal = exit["signal"]};
   Report(std::move(exit));
   return status;
 }
 
 void RankTable::End(RankProcess& rank, base::ExitStatus status, bool stopped) {
-  Report(rank.End(status, stopped || rank.told(), KilledByKernel()));
+  Report(rank.End(status, stopped || rank.stop_requested(), KilledByKernel()));
 }
 
 void RankTable::GiveUp() {

@@ -42,7 +42,7 @@ class SupervisorFake : public RankSupervisor {
     Stop(absl::UnavailableError(reason));
     unlaunched_ = true;
   }
-  bool StopIfTold(absl::Duration) override { return false; }
+  bool StopIfRequested(absl::Duration) override { return false; }
   void ReapChildren() override {}
   bool ending() const override { return stopped_; }
   bool stopped() const override { return stopped_; }

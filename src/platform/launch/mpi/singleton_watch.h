@@ -1,5 +1,5 @@
-// Looks whether a process of the job has loaded an MPI library that starts without its world: Open
-// MPI's, which takes a process that no mpirun has started for a world of one. A look goes over all
+// Looks whether a process of the job has loaded Open MPI without having been started by mpirun:
+// MPI_Init then makes it a singleton, an MPI_COMM_WORLD of its own. A look goes over all
 // descendants of this process at once, those in containers too. Not thread-safe.
 #pragma once
 
@@ -15,17 +15,17 @@
 
 namespace tutti::launch {
 
-struct WorldOfOne {
+struct MpiSingleton {
   int rank;             // whose process it is; -1 if that cannot be told
   std::string library;  // the path of the one that it has loaded
 };
 
-class WorldWatch {
+class SingletonWatch {
  public:
-  explicit WorldWatch(absl::Time began) : began_(began) {}
+  explicit SingletonWatch(absl::Time began) : began_(began) {}
 
   // The first process that has loaded Open MPI, and that no mpirun of the job's own has started.
-  std::optional<WorldOfOne> Look(const std::vector<RankLeader>& leaders);
+  std::optional<MpiSingleton> Look(const std::vector<RankLeader>& leaders);
 
   // When to look again: sooner in the first half minute, and never for more than 1/20 of the time.
   absl::Duration interval() const { return interval_; }

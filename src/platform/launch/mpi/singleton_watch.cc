@@ -1,4 +1,4 @@
-#include "platform/launch/mpi/world_watch.h"
+#include "platform/launch/mpi/singleton_watch.h"
 
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ constexpr absl::Duration kBegin = absl::Seconds(30);
 constexpr absl::Duration kInterval = absl::Milliseconds(100), kLaterInterval = absl::Seconds(5);
 constexpr int kShare = 20;
 
-bool HasWorld(pid_t pid) { return !EnvironmentVariableOf(pid, "PMIX_NAMESPACE").empty(); }
+bool IsStartedByMpirun(pid_t pid) { return !EnvironmentVariableOf(pid, "PMIX_NAMESPACE").empty(); }
 
 int RankOf(pid_t pid, const std::vector<RankLeader>& leaders) {
   for (const auto& [rank, processes] : ProcessesByRank(leaders, {pid})) {
@@ -29,27 +29,27 @@ int RankOf(pid_t pid, const std::vector<RankLeader>& leaders) {
   return -1;
 }
 
-std::optional<WorldOfOne> FindWorldOfOne(const std::vector<RankLeader>& leaders) {
+std::optional<MpiSingleton> FindSingleton(const std::vector<RankLeader>& leaders) {
   for (const pid_t pid : base::Descendants(::getpid())) {
     const auto maps = base::ReadFile(absl::StrCat("/proc/", pid, "/maps"), kLargestMaps);
     std::string library = OpenMpiIn(maps.value_or(""));
-    if (library.empty() || HasWorld(pid)) continue;
-    return WorldOfOne{RankOf(pid, leaders), std::move(library)};
+    if (library.empty() || IsStartedByMpirun(pid)) continue;
+    return MpiSingleton{RankOf(pid, leaders), std::move(library)};
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<WorldOfOne> WorldWatch::Look(const std::vector<RankLeader>& leaders) {
+std::optional<MpiSingleton> SingletonWatch::Look(const std::vector<RankLeader>& leaders) {
   const absl::Time start = absl::Now();
-  std::optional<WorldOfOne> found = FindWorldOfOne(leaders);
+  std::optional<MpiSingleton> found = FindSingleton(leaders);
   const absl::Time end = absl::Now();
   interval_ = IntervalAfter(end - began_, end - start);
   return found;
 }
 
-absl::Duration WorldWatch::IntervalAfter(absl::Duration since_begin, absl::Duration cost) {
+absl::Duration SingletonWatch::IntervalAfter(absl::Duration since_begin, absl::Duration cost) {
   return std::max(kShare * cost, since_begin < kBegin ? kInterval : kLaterInterval);
 }
 

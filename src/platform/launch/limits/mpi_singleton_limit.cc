@@ -3,15 +3,15 @@
 #include "base/deadline.h"
 #include "platform/launch/limits/limits.h"
 #include "platform/launch/mpi/open_mpi.h"
-#include "platform/launch/mpi/world_watch.h"
+#include "platform/launch/mpi/singleton_watch.h"
 
 namespace tutti::launch {
 namespace {
 
-// Rather than n worlds of one, which each do the whole of the work.
-class MpiWorldLimit : public Limit {
+// Rather than n singletons, which each do the whole of the work.
+class MpiSingletonLimit : public Limit {
  public:
-  explicit MpiWorldLimit(const LimitContext& context)
+  explicit MpiSingletonLimit(const LimitContext& context)
       : plan_(context.plan), facts_(context.facts), ranks_(context.ranks), watch_(absl::Now()) {}
 
   absl::Duration UntilNextLook(bool ending) const override {
@@ -19,14 +19,14 @@ class MpiWorldLimit : public Limit {
   }
 
   std::optional<StopOrder> Look() override {
-    const std::optional<WorldOfOne> found = watch_.Look(ranks_->Running());
+    const std::optional<MpiSingleton> found = watch_.Look(ranks_->Running());
     next_ = base::Deadline::After(watch_.interval());
     if (!found) return std::nullopt;
     return StopOrder{absl::FailedPreconditionError(ReasonOf(*found)), std::nullopt};
   }
 
  private:
-  std::string ReasonOf(const WorldOfOne& found) const {
+  std::string ReasonOf(const MpiSingleton& found) const {
     const std::string who = found.rank < 0 ? "a rank" : absl::StrCat("rank ", found.rank);
     return absl::StrCat(who, " has loaded Open MPI (", found.library,
                         ") and would be a world of its own: ",
@@ -37,14 +37,14 @@ class MpiWorldLimit : public Limit {
   const spec::LaunchPlan& plan_;
   const NodeFacts& facts_;
   RankTable* const ranks_;
-  WorldWatch watch_;
+  SingletonWatch watch_;
   base::Deadline next_ = base::Deadline::After(watch_.interval());
 };
 
 }  // namespace
 
-std::unique_ptr<Limit> MakeMpiWorldLimit(const LimitContext& context) {
-  return std::make_unique<MpiWorldLimit>(context);
+std::unique_ptr<Limit> MakeMpiSingletonLimit(const LimitContext& context) {
+  return std::make_unique<MpiSingletonLimit>(context);
 }
 
 }  // namespace tutti::launch

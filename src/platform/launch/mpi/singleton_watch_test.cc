@@ -1,4 +1,4 @@
-#include "platform/launch/mpi/world_watch.h"
+#include "platform/launch/mpi/singleton_watch.h"
 
 #include "platform/launch/launcher_fixture.h"
 #include "platform/launch/mpi/open_mpi.h"
@@ -8,7 +8,7 @@ namespace {
 
 using ::testing::StartsWith;
 
-TEST(WorldWatch, KnowsOpenMpisLibrary) {
+TEST(SingletonWatch, KnowsOpenMpisLibrary) {
   EXPECT_EQ(
       OpenMpiIn("7f00-7f01 r-xp 00000000 08:01 7 /usr/lib/libc.so.6\n"
                 "7f02-7f03 r-xp 00000000 08:01 8                  /opt/ompi/libmpi.so.40.30.4\n"),
@@ -17,12 +17,12 @@ TEST(WorldWatch, KnowsOpenMpisLibrary) {
   EXPECT_EQ(OpenMpiIn(""), "");
 }
 
-TEST(WorldWatch, LooksOftenAtFirstAndNeverForMoreThanATwentiethOfTheTime) {
+TEST(SingletonWatch, LooksOftenAtFirstAndNeverForMoreThanATwentiethOfTheTime) {
   const absl::Duration quick = absl::Milliseconds(1), slow = absl::Milliseconds(400);
-  EXPECT_EQ(WorldWatch::IntervalAfter(absl::Seconds(1), quick), absl::Milliseconds(100));
-  EXPECT_EQ(WorldWatch::IntervalAfter(absl::Seconds(1), slow), absl::Seconds(8));
-  EXPECT_EQ(WorldWatch::IntervalAfter(absl::Minutes(1), quick), absl::Seconds(5));
-  EXPECT_EQ(WorldWatch::IntervalAfter(absl::Minutes(1), slow), absl::Seconds(8));
+  EXPECT_EQ(SingletonWatch::IntervalAfter(absl::Seconds(1), quick), absl::Milliseconds(100));
+  EXPECT_EQ(SingletonWatch::IntervalAfter(absl::Seconds(1), slow), absl::Seconds(8));
+  EXPECT_EQ(SingletonWatch::IntervalAfter(absl::Minutes(1), quick), absl::Seconds(5));
+  EXPECT_EQ(SingletonWatch::IntervalAfter(absl::Minutes(1), slow), absl::Seconds(8));
 }
 
 // Open MPI's library is a program that sleeps here: it is mapped by that name too.
