@@ -162,11 +162,11 @@ def test_a_service_that_was_stopped_before_its_disk_filled_serves_what_it_has(st
         assert service.job(kept)["state"] == "Completed" and service.log_text(kept, 0) == "kept\n"
         refused = service.cli("run", write_job("echo refused"))
         assert refused.returncode == 9 and f"the disk of {disk}/home is full" in refused.stderr, refused.stderr
-        assert "is full" in str(service.get("/v1/troubles")["troubles"])
+        assert "is full" in str(service.get("/v1/problems")["problems"])
         assert "full" in service.cli("doctor").stdout
         (disk / "filler").unlink()
         assert service.wait(service.submit(write_job("echo again")))["state"] == "Completed"
-        assert service.get("/v1/troubles")["troubles"] == []
+        assert service.get("/v1/problems")["problems"] == []
         service.stop()
     finally:
         subprocess.run(["umount", "-l", disk], check=True)

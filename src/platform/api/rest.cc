@@ -28,10 +28,10 @@ Response Health(const Call&) {
   return JsonResponse(R"({"status": "ok", "version": ")" TUTTI_VERSION R"("})");
 }
 
-Response Troubles(Service* service, const Call&) {
+Response Problems(Service* service, const Call&) {
   nlohmann::json lines = nlohmann::json::array();
-  for (const std::string& line : service->Troubles()) lines.push_back(line);
-  return JsonResponse(spec::Dump({{"troubles", std::move(lines)}}));
+  for (const std::string& line : service->Problems()) lines.push_back(line);
+  return JsonResponse(spec::Dump({{"problems", std::move(lines)}}));
 }
 
 Response OpenApi(const Call&) { return JsonResponse(std::string(OpenApiText())); }
@@ -154,7 +154,7 @@ std::vector<Route> UserRoutes(Service* service) {
   return {
       {"GET", "/openapi.json", Access::kAnyone, OpenApi},
       {"GET", "/v1/health", Access::kAnyone, Health},
-      {"GET", "/v1/troubles", Access::kUser, with(Troubles)},
+      {"GET", "/v1/problems", Access::kUser, with(Problems)},
       {"HEAD", "/v1/snapshots/{snapshot}", Access::kUser, with(HasSnapshot)},
       {"PUT", "/v1/snapshots/{snapshot}", Access::kUser, with(PutSnapshot)},
       {"POST", "/v1/jobs", Access::kUser, with(CreateJob)},

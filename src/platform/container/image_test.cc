@@ -95,13 +95,13 @@ TEST_F(Build, SaysWhatItIsForWhereItFails) {
 }
 
 TEST(Podman, ItsReasonIsOneLine) {
-  EXPECT_EQ(Complaint("Trying to pull r/x:1...\nError: initializing source docker://r/x:1: reading "
-                      "manifest 1 in r/x: manifest unknown\n"),
+  EXPECT_EQ(ErrorIn("Trying to pull r/x:1...\nError: initializing source docker://r/x:1: reading "
+                    "manifest 1 in r/x: manifest unknown\n"),
             "initializing source docker://r/x:1: reading manifest 1 in r/x: manifest unknown");
-  EXPECT_EQ(Complaint("STEP 3/3: RUN make\nmake: no rule\nError: building at STEP \"RUN make\": "
-                      "while running runtime: exit status 2\n"),
+  EXPECT_EQ(ErrorIn("STEP 3/3: RUN make\nmake: no rule\nError: building at STEP \"RUN make\": "
+                    "while running runtime: exit status 2\n"),
             "make: no rule (building at STEP \"RUN make\": while running runtime: exit status 2)");
-  EXPECT_EQ(Complaint(""), "");
+  EXPECT_EQ(ErrorIn(""), "");
 }
 
 TEST(Podman, WithoutItAJobWithAnImageIsRefusedWithTheRemedy) {

@@ -94,15 +94,15 @@ absl::StatusOr<std::string> RunPodman(const std::vector<std::string>& arguments,
   TUTTI_ASSIGN_OR_RETURN(const base::ExitStatus ended, run);
   if (!ended.ok()) {
     TUTTI_ASSIGN_OR_RETURN(const std::string said, EndOf(words.get()));
-    const std::string complaint = Complaint(said);
+    const std::string reason = ErrorIn(said);
     return absl::FailedPreconditionError(
-        complaint.empty() ? absl::StrCat("podman ended with ", ended.ToString()) : complaint);
+        reason.empty() ? absl::StrCat("podman ended with ", ended.ToString()) : reason);
   }
   TUTTI_ASSIGN_OR_RETURN(const std::string text, EndOf(out.get()));
   return std::string(absl::StripTrailingAsciiWhitespace(text));
 }
 
-std::string Complaint(absl::string_view words) {
+std::string ErrorIn(absl::string_view words) {
   std::string error, before;
   for (const absl::string_view line : absl::StrSplit(words, '\n', absl::SkipEmpty())) {
     absl::string_view rest = line;

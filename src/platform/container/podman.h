@@ -18,7 +18,7 @@ namespace tutti::container {
 absl::StatusOr<std::string> FindPodman();
 
 // What `podman ARGUMENTS` wrote to standard output, without the newline at its end. Both outputs
-// go to files beside `log`; `variables` go over its environment. FailedPrecondition: Complaint of
+// go to files beside `log`; `variables` go over its environment. FailedPrecondition: ErrorIn of
 // what it said; Cancelled.
 absl::StatusOr<std::string> RunPodman(const std::vector<std::string>& arguments,
                                       const std::filesystem::path& log,
@@ -27,7 +27,7 @@ absl::StatusOr<std::string> RunPodman(const std::vector<std::string>& arguments,
 
 // The reason among podman's words, in one line: its last "Error: …", and before that what the step
 // of a build that failed said last.
-std::string Complaint(absl::string_view words);
+std::string ErrorIn(absl::string_view words);
 
 // This process's limits as options of `podman run` and `build`: a container may not have more, and
 // podman's defaults are more than many users may give.

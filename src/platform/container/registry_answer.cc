@@ -12,7 +12,7 @@ namespace {
 
 using Kind = RegistryAnswer::Kind;
 
-constexpr size_t kLongestComplaint = 300;
+constexpr size_t kLongestError = 300;
 
 template <size_t n>
 bool HasOneOf(absl::string_view text, const std::array<absl::string_view, n>& words) {
@@ -35,10 +35,10 @@ constexpr std::array<absl::string_view, 2> kNotTrusted = {"x509:", "HTTP respons
 
 // Of podman's chain of errors the part that comes last, with its cause.
 std::string Shortly(absl::string_view words) {
-  const std::string complaint = Complaint(words);
-  const size_t at = complaint.rfind("\": ");
-  const std::string end = at == std::string::npos ? complaint : complaint.substr(at + 3);
-  return end.substr(0, kLongestComplaint);
+  const std::string error = ErrorIn(words);
+  const size_t at = error.rfind("\": ");
+  const std::string end = at == std::string::npos ? error : error.substr(at + 3);
+  return end.substr(0, kLongestError);
 }
 
 // When mirrors have failed, what the registry itself said follows what they said.

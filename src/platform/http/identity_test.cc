@@ -47,20 +47,20 @@ TEST(Identity, ShowsNoKey) {
 
 TEST(Identity, SaysWhatDoesNotFit) {
   const std::string one = Made(), other = Made();
-  const auto complaint = [](const std::string& pem) {
+  const auto error_of = [](const std::string& pem) {
     const auto identity = Identity::FromPem(pem);
     EXPECT_EQ(identity.status().code(), absl::StatusCode::kInvalidArgument);
     return std::string(identity.status().message());
   };
-  EXPECT_THAT(complaint(""), HasSubstr("no certificate"));
-  EXPECT_THAT(complaint(KeyOf(one)), HasSubstr("no certificate"));
-  EXPECT_THAT(complaint(CertificateOf(one)), HasSubstr("no private key"));
-  EXPECT_THAT(complaint(KeyOf(other) + CertificateOf(one)),
+  EXPECT_THAT(error_of(""), HasSubstr("no certificate"));
+  EXPECT_THAT(error_of(KeyOf(one)), HasSubstr("no certificate"));
+  EXPECT_THAT(error_of(CertificateOf(one)), HasSubstr("no private key"));
+  EXPECT_THAT(error_of(KeyOf(other) + CertificateOf(one)),
               HasSubstr("the key is not the first certificate's"));
-  EXPECT_THAT(complaint(one.substr(0, one.size() / 2)), HasSubstr("no certificate"));
+  EXPECT_THAT(error_of(one.substr(0, one.size() / 2)), HasSubstr("no certificate"));
   const std::string broken = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
-  EXPECT_THAT(complaint(KeyOf(one) + broken), HasSubstr("no certificate"));
-  EXPECT_THAT(complaint(one + broken), HasSubstr("a certificate in it cannot be read"));
+  EXPECT_THAT(error_of(KeyOf(one) + broken), HasSubstr("no certificate"));
+  EXPECT_THAT(error_of(one + broken), HasSubstr("a certificate in it cannot be read"));
 }
 
 TEST(Identity, TellsWhatOthersWillHaveAgainstIt) {

@@ -30,7 +30,7 @@ using ExtensionPtr = std::unique_ptr<X509_EXTENSION, FreeOpenSsl>;
 // program may not have asked to be spared that. Null: no memory.
 BioPtr SocketBio(int fd);
 
-// What the calling thread's OpenSSL calls have complained of since it was asked last.
+// What the calling thread's OpenSSL calls have reported as errors since it was asked last.
 std::string QueuedErrors();
 
 bool IsNumericAddress(const std::string& host);

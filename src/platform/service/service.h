@@ -83,7 +83,7 @@ class Service {
   // Waits for clusters up to their engines' limits.
   virtual NodeList ListNodes() = 0;
   // What is broken now and goes on without: a line each. Empty: nothing.
-  virtual std::vector<std::string> Troubles() = 0;
+  virtual std::vector<std::string> Problems() = 0;
 
   // --- For launchers (docs/formats/launch-plan.md). Aborted if the allocation is not known or is
   // over: the launcher is to end. InvalidArgument for a node, rank or stream that it does not have.

@@ -46,7 +46,7 @@ absl::Status ServiceCore::Rebuild() {
   TUTTI_ASSIGN_OR_RETURN(std::vector<store::JobRecord> records, state_.store->NonTerminalJobs());
   StateLock lock(state_);
   const std::filesystem::path incoming = state_.options.directory / "incoming";
-  state_.complaints.Note("what an earlier service was receiving stays", base::RemoveTree(incoming));
+  state_.problems.Note("what an earlier service was receiving stays", base::RemoveTree(incoming));
   deletion_.RestoreInterrupted();
   for (store::JobRecord& record : records) {
     TUTTI_ASSIGN_OR_RETURN(LiveJob* const job, table_.Rebuild(std::move(record)));
@@ -122,8 +122,8 @@ ServiceCore::States ServiceCore::ObserveEngines() const {
 void ServiceCore::TakeIn(const States& states, Effects& effects) {
   for (const auto& [compute, observed] : states) {
     const std::string where = compute == "local" ? "" : absl::StrCat(" of compute ", compute);
-    state_.complaints.Note(absl::StrCat("the engine", where, " cannot be observed"),
-                           observed.status());
+    state_.problems.Note(absl::StrCat("the engine", where, " cannot be observed"),
+                         observed.status());
     if (observed.ok()) observer_.Observe(compute, *observed, effects);
   }
 }
@@ -144,17 +144,17 @@ absl::Status ServiceCore::Delete(absl::string_view id) {
   return deletion_.Delete(id);
 }
 
-std::vector<std::string> ServiceCore::Troubles() {
-  std::vector<std::string> troubles;
+std::vector<std::string> ServiceCore::Problems() {
+  std::vector<std::string> problems;
   for (const auto& [compute, why] : state_.engines.broken) {
-    troubles.push_back(absl::StrCat("compute ", compute, " cannot be used: ", why));
+    problems.push_back(absl::StrCat("compute ", compute, " cannot be used: ", why));
   }
   if (const absl::Status space = CheckSpace(state_.options.directory); !space.ok()) {
-    troubles.emplace_back(space.message());
+    problems.emplace_back(space.message());
   }
   StateLock lock(state_);
-  for (std::string& line : state_.complaints.Lines()) troubles.push_back(std::move(line));
-  return troubles;
+  for (std::string& line : state_.problems.Lines()) problems.push_back(std::move(line));
+  return problems;
 }
 
 }  // namespace tutti::service

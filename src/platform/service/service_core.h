@@ -78,7 +78,7 @@ class ServiceCore final : public Service {
     return follower_.Follow(id, cursor, deadline);
   }
   NodeList ListNodes() override { return service::ListNodes(state_, table_, leaving_); }
-  std::vector<std::string> Troubles() override;
+  std::vector<std::string> Problems() override;
 
   absl::StatusOr<Acknowledgement> ReportEvents(absl::string_view allocation, int node,
                                                int64_t first,

@@ -146,28 +146,28 @@ std::vector<std::string> Unnamed(const Environment& environment) {
 }
 
 // Of a package that did not build only that one; what its build said names others.
-std::vector<std::string> Blamed(absl::string_view complaint, const Environment& environment) {
+std::vector<std::string> Blamed(absl::string_view error, const Environment& environment) {
   static constexpr absl::string_view kBuild = "Failed to build `";
-  if (absl::StartsWith(complaint, kBuild)) {
-    const absl::string_view package = complaint.substr(0, complaint.find('`', kBuild.size()));
+  if (absl::StartsWith(error, kBuild)) {
+    const absl::string_view package = error.substr(0, error.find('`', kBuild.size()));
     const std::vector<std::string> named = NamedIn(package, environment);
     if (!named.empty()) return named;
   }
-  if (absl::StartsWith(complaint, "error: The build backend returned an error")) {
+  if (absl::StartsWith(error, "error: The build backend returned an error")) {
     const std::vector<std::string> unnamed = Unnamed(environment);
     if (!unnamed.empty()) return unnamed;
   }
-  return NamedIn(complaint, environment);
+  return NamedIn(error, environment);
 }
 
 }  // namespace
 
 std::string ExplainFailure(const Environment& environment, const std::string& said) {
-  const std::string complaint = Flat(WithoutBuildLog(FromError(said)));
-  const std::vector<std::string> blamed = Blamed(complaint, environment);
+  const std::string error = Flat(WithoutBuildLog(FromError(said)));
+  const std::vector<std::string> blamed = Blamed(error, environment);
   const std::string what =
       blamed.empty() ? absl::StrCat("environment ", environment.name) : absl::StrJoin(blamed, ", ");
-  return absl::StrCat(what, " cannot be had: ", InOneLine(WithAdviceForJobs(complaint)));
+  return absl::StrCat(what, " cannot be had: ", InOneLine(WithAdviceForJobs(error)));
 }
 
 std::string InOneLine(absl::string_view text) {

@@ -9,9 +9,9 @@
 
 namespace tutti::spec {
 
-// Which requirements an installer's complaint is about, with their lines, and the complaint in one
+// Which requirements an installer's error is about, with their lines, and the error in one
 // line, with what a job can do where uv advises on a project's pyproject.toml.
-std::string ExplainFailure(const Environment& environment, const std::string& complaint);
+std::string ExplainFailure(const Environment& environment, const std::string& error);
 
 // Without what uv draws; of a long text the beginning.
 std::string InOneLine(absl::string_view text);

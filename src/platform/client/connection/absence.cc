@@ -19,9 +19,9 @@ bool MayRecover(const absl::Status& status) {
   }
 }
 
-absl::Status DidNotComeBack(const absl::Status& trouble, absl::Duration waited) {
+absl::Status DidNotComeBack(const absl::Status& error, absl::Duration waited) {
   return base::Annotate(
-      trouble, absl::StrCat("the service did not come back within ", absl::FormatDuration(waited)));
+      error, absl::StrCat("the service did not come back within ", absl::FormatDuration(waited)));
 }
 
 }  // namespace tutti::client

@@ -14,6 +14,6 @@ inline constexpr absl::Duration kGiveUpAfter = absl::Minutes(10);
 bool MayRecover(const absl::Status& status);
 
 // What is said after `waited` without the service.
-absl::Status DidNotComeBack(const absl::Status& trouble, absl::Duration waited);
+absl::Status DidNotComeBack(const absl::Status& error, absl::Duration waited);
 
 }  // namespace tutti::client

@@ -88,7 +88,7 @@ absl::Status Service::File(const std::string& id, const std::string& path,
       .status();
 }
 
-absl::StatusOr<std::string> Service::Troubles() { return Call({.target = "/v1/troubles"}); }
+absl::StatusOr<std::string> Service::Problems() { return Call({.target = "/v1/problems"}); }
 
 absl::StatusOr<std::string> Service::Nodes() { return Call({.target = "/v1/nodes"}); }
 

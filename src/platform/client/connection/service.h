@@ -38,7 +38,7 @@ class Service {
   // The bytes of a file of the job, piece by piece.
   absl::Status File(const std::string& id, const std::string& path, http::ChunkCallback on_chunk);
   absl::StatusOr<std::string> Nodes();
-  absl::StatusOr<std::string> Troubles();
+  absl::StatusOr<std::string> Problems();
 
   // Lines after `cursor` ("" : from the first) until the job has ended or, with `follow` false,
   // until there are no more now. DeadlineExceeded when nothing came for half a minute.

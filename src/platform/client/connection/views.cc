@@ -205,9 +205,9 @@ absl::StatusOr<std::vector<std::string>> ParseWarnings(absl::string_view text) {
   return Texts(document, "warnings");
 }
 
-absl::StatusOr<std::vector<std::string>> ParseTroubles(absl::string_view text) {
+absl::StatusOr<std::vector<std::string>> ParseProblems(absl::string_view text) {
   TUTTI_ASSIGN_OR_RETURN(const json document, Object(text, "what is broken"));
-  return Texts(document, "troubles");
+  return Texts(document, "problems");
 }
 
 absl::StatusOr<std::vector<FileView>> ParseFiles(absl::string_view text) {

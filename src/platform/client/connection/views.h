@@ -110,7 +110,7 @@ absl::StatusOr<std::vector<JobView>> ParseJobs(absl::string_view json);
 absl::StatusOr<NodesView> ParseNodes(absl::string_view json);
 // Of a job that was created, or checked.
 absl::StatusOr<std::vector<std::string>> ParseWarnings(absl::string_view json);
-absl::StatusOr<std::vector<std::string>> ParseTroubles(absl::string_view json);
+absl::StatusOr<std::vector<std::string>> ParseProblems(absl::string_view json);
 absl::StatusOr<std::vector<FileView>> ParseFiles(absl::string_view json);
 // nullopt for a kind of line that this client does not know.
 absl::StatusOr<std::optional<StreamLine>> ParseStreamLine(absl::string_view json);

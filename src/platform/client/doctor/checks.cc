@@ -66,17 +66,17 @@ Check CheckToken(const DoctorSubject& subject) {
   return check;
 }
 
-Check CheckTroubles(const DoctorSubject& subject) {
+Check CheckProblems(const DoctorSubject& subject) {
   Service service(subject.connect());
-  const auto text = service.Troubles();
-  const auto troubles = text.ok() ? ParseTroubles(*text) : text.status();
+  const auto text = service.Problems();
+  const auto problems = text.ok() ? ParseProblems(*text) : text.status();
   // A service of an earlier version does not know the call.
-  if (absl::IsNotFound(troubles.status())) return {"state", Check::Outcome::kOk, "not told"};
-  if (!troubles.ok()) {
-    return {"state", Check::Outcome::kFailed, std::string(troubles.status().message()), ""};
+  if (absl::IsNotFound(problems.status())) return {"state", Check::Outcome::kOk, "not told"};
+  if (!problems.ok()) {
+    return {"state", Check::Outcome::kFailed, std::string(problems.status().message()), ""};
   }
-  if (troubles->empty()) return {"state", Check::Outcome::kOk, "the service finds nothing broken"};
-  return {"state", Check::Outcome::kFailed, absl::StrJoin(*troubles, "; "),
+  if (problems->empty()) return {"state", Check::Outcome::kOk, "the service finds nothing broken"};
+  return {"state", Check::Outcome::kFailed, absl::StrJoin(*problems, "; "),
           "repair what is named; all else is served meanwhile"};
 }
 
@@ -84,7 +84,7 @@ std::vector<Check> AllChecks(const DoctorSubject& subject) {
   std::vector<Check> checks = {CheckService(subject)};
   // A service that does not answer need not be reported twice.
   if (AllWell(checks)) checks.push_back(CheckToken(subject));
-  if (AllWell(checks)) checks.push_back(CheckTroubles(subject));
+  if (AllWell(checks)) checks.push_back(CheckProblems(subject));
   for (Check& check :
        std::vector<Check>{CheckHome(subject), CheckDisk(subject), CheckMemory(subject),
                           CheckCores(), CheckProgram(subject, "tutti-train"),

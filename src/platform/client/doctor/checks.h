@@ -33,7 +33,7 @@ struct DoctorSubject {
 
 Check CheckService(const DoctorSubject& subject);   // answers, and with which version
 Check CheckToken(const DoctorSubject& subject);     // lets us in; how many nodes
-Check CheckTroubles(const DoctorSubject& subject);  // what it found broken and goes on without
+Check CheckProblems(const DoctorSubject& subject);  // what it found broken and goes on without
 Check CheckHome(const DoctorSubject& subject);      // a file can be written there
 Check CheckDisk(const DoctorSubject& subject);
 Check CheckMemory(const DoctorSubject& subject);

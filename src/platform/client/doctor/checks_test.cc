@@ -51,12 +51,12 @@ TEST_F(ChecksTest, AClusterThatDoesNotTellItsNodesIsSaid) {
 }
 
 TEST_F(ChecksTest, WhatTheServiceFindsBrokenIsSaid) {
-  std::string answer = R"({"troubles": []})";
+  std::string answer = R"({"problems": []})";
   FakeService service(
       [&](const http::ClientRequest&) -> FakeService::Answer { return {.chunks = {answer}}; });
-  EXPECT_EQ(CheckTroubles(Subject(&service)).outcome, Outcome::kOk);
-  answer = R"({"troubles": ["the output of job j cannot be kept"]})";
-  const Check check = CheckTroubles(Subject(&service));
+  EXPECT_EQ(CheckProblems(Subject(&service)).outcome, Outcome::kOk);
+  answer = R"({"problems": ["the output of job j cannot be kept"]})";
+  const Check check = CheckProblems(Subject(&service));
   EXPECT_EQ(check.outcome, Outcome::kFailed);
   EXPECT_EQ(check.detail, "the output of job j cannot be kept");
 }

@@ -61,28 +61,28 @@ void StreamPump::Run() {
   base::Deadline give_up = base::Deadline::After(options_.give_up_after);
   while (true) {
     got_line_ = false;
-    absl::Status trouble;
-    if (Once(trouble) != Attempt::kAgain) return;
-    if (got_line_ || trouble.ok()) {
+    absl::Status error;
+    if (Once(error) != Attempt::kAgain) return;
+    if (got_line_ || error.ok()) {
       pause = options_.first_pause;
       give_up = base::Deadline::After(options_.give_up_after);
     }
     if (give_up.Expired()) {
       Push({.kind = PumpItem::Kind::kFailed,
-            .status = DidNotComeBack(trouble, options_.give_up_after)});
+            .status = DidNotComeBack(error, options_.give_up_after)});
       return;
     }
     // Silence alone is no loss: the reader need not know that the connection was made anew.
-    if (!lost_ && !trouble.ok() && !absl::IsDeadlineExceeded(trouble)) {
+    if (!lost_ && !error.ok() && !absl::IsDeadlineExceeded(error)) {
       lost_ = true;
-      if (!Push({.kind = PumpItem::Kind::kLost, .status = trouble})) return;
+      if (!Push({.kind = PumpItem::Kind::kLost, .status = error})) return;
     }
     if (!Pause(pause)) return;
     pause = std::min(pause * 2, options_.longest_pause);
   }
 }
 
-StreamPump::Attempt StreamPump::Once(absl::Status& trouble) {
+StreamPump::Attempt StreamPump::Once(absl::Status& error) {
   Service service(connect_());
   {
     absl::MutexLock lock(&mutex_);
@@ -93,12 +93,12 @@ StreamPump::Attempt StreamPump::Once(absl::Status& trouble) {
     absl::MutexLock lock(&mutex_);
     calling_ = nullptr;
   };
-  trouble = service.Stream(job_, cursor_, options_.follow,
-                           [this](absl::string_view text) { return OnLine(text); });
-  if (absl::IsCancelled(trouble)) return Attempt::kOver;
-  if (trouble.ok()) return AfterTheStream(service, trouble);
-  if (MayRecover(trouble)) return Attempt::kAgain;
-  Push({.kind = PumpItem::Kind::kFailed, .status = trouble});
+  error = service.Stream(job_, cursor_, options_.follow,
+                         [this](absl::string_view text) { return OnLine(text); });
+  if (absl::IsCancelled(error)) return Attempt::kOver;
+  if (error.ok()) return AfterTheStream(service, error);
+  if (MayRecover(error)) return Attempt::kAgain;
+  Push({.kind = PumpItem::Kind::kFailed, .status = error});
   return Attempt::kOver;
 }
 
@@ -121,7 +121,7 @@ absl::Status StreamPump::OnLine(absl::string_view text) {
 
 // A stream that ended in good order has been sent whole if the job has ended; else the service is
 // shutting down and the rest comes from its successor.
-StreamPump::Attempt StreamPump::AfterTheStream(Service& service, absl::Status& trouble) {
+StreamPump::Attempt StreamPump::AfterTheStream(Service& service, absl::Status& error) {
   if (!options_.follow) {
     Push({.kind = PumpItem::Kind::kEnded});
     return Attempt::kEnded;
@@ -129,9 +129,9 @@ StreamPump::Attempt StreamPump::AfterTheStream(Service& service, absl::Status& t
   const auto text = service.Job(job_);
   const auto job = text.ok() ? ParseJob(*text) : text.status();
   if (!job.ok()) {
-    trouble = job.status();
-    if (MayRecover(trouble)) return Attempt::kAgain;
-    Push({.kind = PumpItem::Kind::kFailed, .status = trouble});
+    error = job.status();
+    if (MayRecover(error)) return Attempt::kAgain;
+    Push({.kind = PumpItem::Kind::kFailed, .status = error});
     return Attempt::kOver;
   }
   if (!job->ended_already()) return Attempt::kAgain;

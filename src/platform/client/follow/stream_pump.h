@@ -53,9 +53,9 @@ class StreamPump {
  private:
   enum class Attempt { kEnded, kAgain, kOver };
   void Run();
-  Attempt Once(absl::Status& trouble);
+  Attempt Once(absl::Status& error);
   absl::Status OnLine(absl::string_view text);
-  Attempt AfterTheStream(Service& service, absl::Status& trouble);
+  Attempt AfterTheStream(Service& service, absl::Status& error);
   bool Pause(absl::Duration pause);
   // False once the reader has gone. Blocks while the reader is far behind.
   bool Push(PumpItem item);

@@ -23,7 +23,7 @@ ExitCode ExitCodeOf(const absl::Status& status) {
     case absl::StatusCode::kUnauthenticated:
       return ExitCode::kDenied;
     default:
-      return ExitCode::kTrouble;
+      return ExitCode::kSystemError;
   }
 }
 
@@ -39,7 +39,7 @@ absl::string_view ExitCodeHelp() {
          "  1  the job (or a check) failed      6  --timeout passed\n"
          "  2  wrong usage or input             7  refused in the present state\n"
          "  3  service not reachable            8  token missing or wrong\n"
-         "  4  no such job or file              9  other trouble, e.g. disk full\n"
+         "  4  no such job or file              9  other error, e.g. disk full\n"
          "  130  ended by Ctrl-C; the job goes on\n";
 }
 

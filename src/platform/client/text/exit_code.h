@@ -16,8 +16,8 @@ enum class ExitCode : int {
   kDeadline = 6,     // --timeout passed
   kRefused = 7,      // not possible in the present state: name taken, job still runs
   kDenied = 8,       // token missing or wrong
-  kTrouble = 9,  // this machine or the service could not: disk full, a file that may not be read,
-                 // internal error
+  kSystemError = 9,  // this machine or the service could not: disk full, a file that may not be
+                     // read, internal error
   kInterrupted = 130  // Ctrl-C ended the command; the job goes on
 };
 

@@ -5,15 +5,15 @@
 namespace tutti::client {
 namespace {
 
-TEST(ExitCode, TellsTheUsualTroublesApart) {
+TEST(ExitCode, TellsTheUsualErrorsApart) {
   EXPECT_EQ(ExitCodeOf(absl::OkStatus()), ExitCode::kOk);
   EXPECT_EQ(ExitCodeOf(absl::InvalidArgumentError("")), ExitCode::kUsage);
   EXPECT_EQ(ExitCodeOf(absl::UnavailableError("")), ExitCode::kUnreachable);
   EXPECT_EQ(ExitCodeOf(absl::NotFoundError("")), ExitCode::kNotFound);
   EXPECT_EQ(ExitCodeOf(absl::DeadlineExceededError("")), ExitCode::kDeadline);
   EXPECT_EQ(ExitCodeOf(absl::UnauthenticatedError("")), ExitCode::kDenied);
-  EXPECT_EQ(ExitCodeOf(absl::ResourceExhaustedError("")), ExitCode::kTrouble);
-  EXPECT_EQ(ExitCodeOf(absl::PermissionDeniedError("a file")), ExitCode::kTrouble);
+  EXPECT_EQ(ExitCodeOf(absl::ResourceExhaustedError("")), ExitCode::kSystemError);
+  EXPECT_EQ(ExitCodeOf(absl::PermissionDeniedError("a file")), ExitCode::kSystemError);
 }
 
 TEST(ExitCode, AJobsEndIsThePrograms) {

@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/engine/slurm/batch_job.h"
-#include "platform/engine/slurm/plain_words.h"
+#include "platform/engine/slurm/slurm_messages.h"
 #include "spec/json/json_fields.h"
 
 namespace tutti::engine {
@@ -141,7 +141,7 @@ bool SlurmAllocation::HasBegunItsLastRun() const {
 
 bool SlurmAllocation::IsDone(int index) const { return IsThereByNow(node(index) / "done"); }
 
-bool SlurmAllocation::HasDiedUntold() const {
+bool SlurmAllocation::HasDiedUnrequested() const {
   bool has_begun = false;
   for (int i = 0; i < node_count(); ++i) {
     if (!HasBegun(i)) continue;

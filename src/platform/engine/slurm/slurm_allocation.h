@@ -73,7 +73,7 @@ struct SlurmAllocation {
   bool HasBegunItsLastRun() const;
   bool IsDone(int index) const;
   // Launchers have begun, and none of them was told to end, or has come to the end of its ranks.
-  bool HasDiedUntold() const;
+  bool HasDiedUnrequested() const;
 
   // What an earlier engine left. NotFound if the folder holds no allocation; other errors if that
   // cannot be known.

@@ -21,7 +21,7 @@ std::string ValueOf(const std::vector<std::string>& arguments, absl::string_view
   return "";
 }
 
-CommandResult Complaining(const std::string& text) {
+CommandResult FailsWith(const std::string& text) {
   return {.exit = {.code = 1}, .err = absl::StrCat(text, "\n")};
 }
 
@@ -40,13 +40,13 @@ absl::StatusOr<CommandResult> SlurmCommandsFake::Run(const std::vector<std::stri
         "jobs": []})"};
   }
   if (fault == Fault::kDown) {
-    return Complaining(program + ": error: Unable to contact slurm controller (connect failure)");
+    return FailsWith(program + ": error: Unable to contact slurm controller (connect failure)");
   }
   if (fault == Fault::kRefuse) {
-    return Complaining("sbatch: error: Batch job submission failed: Invalid partition name");
+    return FailsWith("sbatch: error: Batch job submission failed: Invalid partition name");
   }
   if (fault == Fault::kFull) {
-    return Complaining(
+    return FailsWith(
         "sbatch: error: QOSMaxSubmitJobPerUserLimit\nsbatch: error: Batch job submission failed: "
         "Job "
         "violates accounting/QOS policy (job submit limit, user's size and/or time limits)");
@@ -116,7 +116,7 @@ std::string SlurmCommandsFake::Sinfo() {
 }
 
 CommandResult SlurmCommandsFake::Sacct() const {
-  if (!keeps_accounts_) return Complaining("Slurm accounting storage is disabled");
+  if (!keeps_accounts_) return FailsWith("Slurm accounting storage is disabled");
   CommandResult result;
   for (const auto& [id, job] : forgotten_) {
     absl::StrAppend(&result.out, id, "|", job.name, "|", job.state, "\n");
@@ -132,7 +132,7 @@ CommandResult SlurmCommandsFake::Scancel(const std::vector<std::string>& argumen
     if (!absl::SimpleAtoi(argument, &id)) continue;
     if (!name.empty() && (numbers_are_anew_ || jobs_[id].name != name)) continue;  // and no word
     if (!jobs_.contains(id)) {
-      result = Complaining("scancel: error: Invalid job id");
+      result = FailsWith("scancel: error: Invalid job id");
       continue;
     }
     jobs_[id].state = "CANCELLED";

@@ -17,7 +17,7 @@
 #include "base/process/command.h"
 #include "base/process/held_folder.h"
 #include "base/status.h"
-#include "platform/engine/slurm/plain_words.h"
+#include "platform/engine/slurm/slurm_messages.h"
 #include "platform/engine/slurm/unshared_job.h"
 #include "spec/types/endpoint.h"
 #include "spec/types/names.h"
@@ -190,7 +190,7 @@ absl::StatusOr<std::vector<Node>> SlurmEngine::ListNodes() {
        "--noheader", absl::StrCat("--format=", kNodeFormat)},
       base::Deadline::After(kNodesLimit), stopping_);
   if (!result.ok()) return absl::UnavailableError(result.status().message());
-  if (!result->exit.ok()) return absl::UnavailableError(Complaint(result->err));
+  if (!result->exit.ok()) return absl::UnavailableError(ErrorIn(result->err));
   return ReadNodes(result->out);
 }
 

@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "platform/engine/slurm/plain_words.h"
 #include "platform/engine/slurm/slurm_engine.h"
+#include "platform/engine/slurm/slurm_messages.h"
 #include "platform/engine/slurm/unshared_job.h"
 
 namespace tutti::engine {
@@ -53,7 +53,7 @@ void SlurmEngine::Look() {
   } else if (queue->exit.ok()) {
     jobs = ReadQueue(queue->out, comment_);
   } else {
-    jobs = absl::UnavailableError(Complaint(queue->err));
+    jobs = absl::UnavailableError(ErrorIn(queue->err));
   }
   std::vector<Forgotten> forgotten;
   {
@@ -195,11 +195,12 @@ void SlurmEngine::NoteEnd(SlurmAllocation& known, const SlurmJob& job) {
                           !known.was_booting && !known.HasBegunItsLastRun();
   // Whom somebody cancels Slurm tells to end first; slurmds that kill what they take for surplus
   // may not, as of a job that a slurmctld with an older state starts a second time.
-  const bool untold = shared() && cancelled && !by_us && !known.stop && known.HasDiedUntold();
-  std::string how = unlaunched ? "it was cancelled in Slurm before it had begun on its nodes"
-                    : untold   ? "it was cancelled in Slurm after its launchers had died"
-                               : HowItEnded(job);
-  bool lost = HasLostANode(job) || unlaunched || untold;
+  const bool unrequested =
+      shared() && cancelled && !by_us && !known.stop && known.HasDiedUnrequested();
+  std::string how = unlaunched    ? "it was cancelled in Slurm before it had begun on its nodes"
+                    : unrequested ? "it was cancelled in Slurm after its launchers had died"
+                                  : HowItEnded(job);
+  bool lost = HasLostANode(job) || unlaunched || unrequested;
   if (how.empty() && shared() && !known.stop && !known.HasBegunEverywhere()) {
     how = WhyItCouldNotBegin(known.LastOutput(), options_.launcher.front());
     lost = !how.empty() && known.HasBegun();  // on another node: then this one is at fault

@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
-#include "platform/engine/slurm/plain_words.h"
 #include "platform/engine/slurm/slurm_engine.h"
+#include "platform/engine/slurm/slurm_messages.h"
 
 namespace tutti::engine {
 namespace {
@@ -180,7 +180,7 @@ bool SlurmEngine::Submit(const std::string& id) {
   }
   const std::string why = !result.ok()        ? std::string(result.status().message())
                           : result->exit.ok() ? "sbatch told no number of a job"
-                                              : Complaint(result->err);
+                                              : ErrorIn(result->err);
   const bool late =
       result.ok() ? TookTooLong(result->err) : absl::IsDeadlineExceeded(result.status());
   const std::string limit = result.ok() ? SubmitLimit(result->err) : "";
@@ -262,14 +262,14 @@ bool SlurmEngine::Cancel(std::vector<std::string> command, std::span<const Cance
   if (absl::IsCancelled(result.status())) return false;
   const bool done = result.ok() && result->exit.ok();
   const std::string why = done          ? ""
-                          : result.ok() ? Complaint(result->err)
+                          : result.ok() ? ErrorIn(result->err)
                                         : std::string(result.status().message());
   if (!done) spdlog::warn("scancel: {}", why);
   absl::MutexLock lock(&mutex_);
   for (const Cancelled& job : jobs) {
     const auto found = known_.find(job.allocation);
     if (found == known_.end()) continue;
-    // One that complains may have ended the job all the same.
+    // One that fails may have ended the job all the same.
     if (by_force) found->second.killed = true;
     if (!by_force) found->second.signalled |= done;
   }

@@ -59,7 +59,7 @@ class ServiceLink {
   const std::string prefix_;
   absl::Duration pause_;
   std::string known_;  // the file's content at the last Connect
-  std::string said_;   // the complaint that is in the log already
+  std::string said_;   // the error that is in the log already
 
   absl::Mutex mutex_;
   bool abandoned_ ABSL_GUARDED_BY(mutex_) = false;

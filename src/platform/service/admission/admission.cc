@@ -103,7 +103,7 @@ JobStatus Admission::Adopt(const store::JobRecord& record, std::vector<store::Ev
   // One whose end cannot be written either is begun by the loop, as one that was queued.
   const std::string why = absl::StrCat("it could not be started: ", known.status().message());
   const absl::Status ended = table_.Append(job, {store::JobState::kFailed, why});
-  state_.complaints.Note(StartTrouble(id), ended, {.job = id});
+  state_.problems.Note(StartProblem(id), ended, {.job = id});
   const JobStatus status = views_.StatusOf(job.record);
   if (ended.ok()) table_.Remove(job);
   return status;

@@ -38,7 +38,7 @@ std::vector<engine::Node> StandIns(int count) {
   return nodes;
 }
 
-std::string PlaceTrouble(const std::string& job) {
+std::string PlacementProblem(const std::string& job) {
   return absl::StrCat("job ", job, " cannot be placed");
 }
 
@@ -75,8 +75,8 @@ void ClusterQueue::Observe(LiveJob& job, const engine::AllocationState& state) {
   }
   const std::string id = job.record.job.id;
   const absl::Status placed = PlaceOn(job, state);
-  if (placed.ok()) state_.complaints.ForgetJob(id);  // also that it was not handed over
-  state_.complaints.Note(PlaceTrouble(id), placed, {.job = id});
+  if (placed.ok()) state_.problems.ForgetJob(id);  // also that it was not handed over
+  state_.problems.Note(PlacementProblem(id), placed, {.job = id});
 }
 
 void ClusterQueue::EndUnplaced(LiveJob& job, const engine::AllocationState& state) {
@@ -87,11 +87,11 @@ void ClusterQueue::EndUnplaced(LiveJob& job, const engine::AllocationState& stat
                  .cause = Cause::kFailure,
                  .lost_node = state.lost};
   if (MayBeginAgain(job, end)) {
-    state_.complaints.Note(PlaceTrouble(id), table_.BeginAgain(job, why), {.job = id});
+    state_.problems.Note(PlacementProblem(id), table_.BeginAgain(job, why), {.job = id});
     return;
   }
   const absl::Status written = table_.Append(job, end);
-  state_.complaints.Note(PlaceTrouble(id), written, {.job = id});
+  state_.problems.Note(PlacementProblem(id), written, {.job = id});
   if (written.ok()) table_.Remove(job);
 }
 

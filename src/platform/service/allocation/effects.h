@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "platform/engine/engine.h"
-#include "platform/service/jobs/complaints.h"
 #include "platform/service/jobs/live_job.h"
+#include "platform/service/jobs/problems.h"
 #include "platform/service/jobs/shared_state.h"
 
 namespace tutti::service {

@@ -29,8 +29,8 @@ void EngineCalls::Perform(const Effects& effects) {
 void EngineCalls::Stop(engine::Engine& engine, const AllocationAt& at) {
   const absl::Status status = engine.Stop(at.allocation, state_.options.stop_grace);
   StateLock lock(state_);
-  state_.complaints.Note(absl::StrCat("allocation ", at.allocation, " cannot be stopped"), status,
-                         {.at = at});
+  state_.problems.Note(absl::StrCat("allocation ", at.allocation, " cannot be stopped"), status,
+                       {.at = at});
   const LiveJob* const job = table_.FindPlaced(at.allocation);
   if (job == nullptr || !status.ok()) return;
   job->placed->stopped = true;
@@ -40,7 +40,7 @@ void EngineCalls::Stop(engine::Engine& engine, const AllocationAt& at) {
 void EngineCalls::Kill(engine::Engine& engine, const Effects::Kill& kill) {
   const absl::Status status = engine.Kill(kill.at.allocation, kill.node);
   StateLock lock(state_);
-  state_.complaints.Note(
+  state_.problems.Note(
       absl::StrCat("a launcher of allocation ", kill.at.allocation, " cannot be killed"), status,
       {.at = kill.at});
 }
@@ -48,8 +48,8 @@ void EngineCalls::Kill(engine::Engine& engine, const Effects::Kill& kill) {
 void EngineCalls::Release(engine::Engine& engine, const AllocationAt& at) {
   const absl::Status status = engine.Release(at.allocation);
   StateLock lock(state_);
-  state_.complaints.Note(absl::StrCat("allocation ", at.allocation, " cannot be released"), status,
-                         {.at = at});
+  state_.problems.Note(absl::StrCat("allocation ", at.allocation, " cannot be released"), status,
+                       {.at = at});
   if (!status.ok()) return;
   leaving_.Remove(at.allocation);
   state_.Wake();
@@ -63,7 +63,7 @@ void EngineCalls::NoteStart(const std::string& allocation, const absl::Status& s
   const std::string& id = job->record.job.id;
   if (job->placed == nullptr) {  // handed to a cluster
     job->handed_over = status.ok();
-    state_.complaints.Note(absl::StrCat("job ", id, " cannot be handed over"), status, {.job = id});
+    state_.problems.Note(absl::StrCat("job ", id, " cannot be handed over"), status, {.job = id});
     return;
   }
   PlacedJob& placed = *job->placed;

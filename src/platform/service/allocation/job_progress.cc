@@ -60,9 +60,9 @@ bool JobProgress::AdvanceOne(LiveJob& job, Effects& effects) {
   const Placement placement = job.placed->placement;
   LookAfterLogs(id, *job.placed->logs);
   const absl::StatusOr<bool> left = Advance(job, effects);
-  state_.complaints.Note(absl::StrCat("job ", id, " cannot go on"), left.status(), {.job = id});
+  state_.problems.Note(absl::StrCat("job ", id, " cannot go on"), left.status(), {.job = id});
   if (!left.ok() || !*left) return false;
-  state_.complaints.Note(OutputTrouble(state_, id), absl::OkStatus());
+  state_.problems.Note(OutputProblem(state_, id), absl::OkStatus());
   leaving_.Add(job, placement);
   if (IsEnd(job.record.last.state)) table_.Remove(job);
   return true;
@@ -70,7 +70,7 @@ bool JobProgress::AdvanceOne(LiveJob& job, Effects& effects) {
 
 void JobProgress::LookAfterLogs(const std::string& job, JobLogs& logs) {
   if (logs.opened()) return;
-  state_.complaints.Note(OutputTrouble(state_, job), logs.TryToOpen(), {.job = job});
+  state_.problems.Note(OutputProblem(state_, job), logs.TryToOpen(), {.job = job});
 }
 
 absl::StatusOr<bool> JobProgress::Advance(LiveJob& job, Effects& effects) {

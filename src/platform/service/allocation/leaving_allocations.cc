@@ -29,7 +29,7 @@ void LeavingAllocations::Observe(const std::string& compute, const engine::Alloc
                      state.launcher_alive.end();
   if (!alive && table_.IsStillNeeded(state.id)) {
     leaving_.erase(state.id);
-    state_.complaints.ForgetAllocations([&](const AllocationAt& at) {
+    state_.problems.ForgetAllocations([&](const AllocationAt& at) {
       return at.allocation == state.id;  // that it could not be stopped
     });
     return;

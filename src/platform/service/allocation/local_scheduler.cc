@@ -50,7 +50,7 @@ void LocalScheduler::Schedule(Effects& effects) {
   const scheduler::Decision decision = scheduler::Schedule(pending, Running(now), NodeNames(), now);
   for (const scheduler::Start& start : decision.starts) {
     const absl::Status status = StartOn(*table_.Find(start.job_id), start.nodes, effects);
-    state_.complaints.Note(StartTrouble(start.job_id), status, {.job = start.job_id});
+    state_.problems.Note(StartProblem(start.job_id), status, {.job = start.job_id});
   }
   for (const scheduler::Wait& wait : decision.waits) {
     LiveJob& job = *table_.Find(wait.job_id);

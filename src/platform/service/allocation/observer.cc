@@ -25,7 +25,7 @@ void Observer::Observe(const std::string& compute,
     ObservePlaced(*job->placed, found == by_id.end() ? nullptr : found->second);
   }
   leaving_.ForgetUnseen(compute, by_id);
-  state_.complaints.ForgetAllocations([&](const AllocationAt& at) {
+  state_.problems.ForgetAllocations([&](const AllocationAt& at) {
     return at.compute == compute && !by_id.contains(at.allocation);
   });
   for (const engine::AllocationState& state : states) {

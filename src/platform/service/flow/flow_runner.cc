@@ -28,8 +28,7 @@ void FlowRunner::AdvanceAll(Effects& effects) {
       LiveJob* const parent = table_.Find(id);
       if (parent == nullptr) continue;
       const auto ended = Advance(*parent, effects);
-      state_.complaints.Note(absl::StrCat("job ", id, " cannot go on"), ended.status(),
-                             {.job = id});
+      state_.problems.Note(absl::StrCat("job ", id, " cannot go on"), ended.status(), {.job = id});
       if (!ended.ok() || !*ended) continue;
       table_.flows().erase(parent);
       table_.Remove(*parent);

@@ -40,9 +40,8 @@ absl::Status JobDeletion::DeleteOne(absl::string_view id) {
 void JobDeletion::RestoreInterrupted() {
   for (const std::string& job : state_.files.Hidden()) {
     const bool kept = !absl::IsNotFound(state_.store->GetJob(job).status());
-    state_.complaints.Note(
-        absl::StrCat("an interrupted delete of job ", job, " cannot be finished"),
-        kept ? state_.files.Restore(job) : state_.files.Remove(job), {.job = job});
+    state_.problems.Note(absl::StrCat("an interrupted delete of job ", job, " cannot be finished"),
+                         kept ? state_.files.Restore(job) : state_.files.Remove(job), {.job = job});
   }
 }
 

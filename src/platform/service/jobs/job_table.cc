@@ -78,7 +78,7 @@ void JobTable::Place(LiveJob& job, std::unique_ptr<PlacedJob> placed) {
 
 void JobTable::Remove(const LiveJob& job) {
   const std::string id = job.record.job.id;
-  state_.complaints.ForgetJob(id);
+  state_.problems.ForgetJob(id);
   live_.erase(id);
 }
 

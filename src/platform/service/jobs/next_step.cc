@@ -69,9 +69,9 @@ GangEnd EndThatCounts(const JobNow& job, const Gang& gang) {
 }
 
 // For a moment, by clocks of nodes that may differ from ours.
-bool CauseMayCome(const Diagnosis& trouble, const Gang& gang, absl::Time now) {
-  return trouble.unexplained_since && !gang.AllExited() &&
-         absl::AbsDuration(now - *trouble.unexplained_since) < kUntilTheCause;
+bool CauseMayCome(const Diagnosis& failure, const Gang& gang, absl::Time now) {
+  return failure.unexplained_since && !gang.AllExited() &&
+         absl::AbsDuration(now - *failure.unexplained_since) < kUntilTheCause;
 }
 
 std::string WithNotes(std::string line, const JobNow& job, const Gang& gang) {
@@ -157,11 +157,11 @@ std::optional<Step> NextStep(const JobNow& job, const Gang& gang, absl::Time now
     if (!gang.AllDone()) return std::nullopt;
     return EndOf(job, gang);
   }
-  const Diagnosis trouble = Diagnose(EndThatCounts(job, gang));
-  if (trouble.failed() && !CauseMayCome(trouble, gang, now)) {
+  const Diagnosis failure = Diagnose(EndThatCounts(job, gang));
+  if (failure.failed() && !CauseMayCome(failure, gang, now)) {
     const bool alone = gang.AllExited();
     return Step{JobState::kFinalizing,
-                absl::StrCat(trouble.line, alone ? "" : "; ending the other processes"),
+                absl::StrCat(failure.line, alone ? "" : "; ending the other processes"),
                 Cause::kFailure};
   }
   if (now > job.overdue) {

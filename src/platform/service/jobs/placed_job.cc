@@ -34,12 +34,12 @@ absl::StatusOr<std::unique_ptr<PlacedJob>> RebuildPlacedJob(const SharedState& s
   return job;
 }
 
-std::string OutputTrouble(const SharedState& state, const std::string& job) {
+std::string OutputProblem(const SharedState& state, const std::string& job) {
   return absl::StrCat("the output of job ", job, " cannot be kept: repair ",
                       (state.files.FolderOf(job) / "logs").native(), " or cancel the job");
 }
 
-std::string StartTrouble(const std::string& job) {
+std::string StartProblem(const std::string& job) {
   return absl::StrCat("job ", job, " cannot be started");
 }
 

@@ -26,7 +26,7 @@ absl::StatusOr<std::unique_ptr<PlacedJob>> RebuildPlacedJob(const SharedState& s
                                                             OpenLogs open = OpenLogs::kNow);
 
 // What is said of a job whose logs cannot be opened now, and of one that cannot be started.
-std::string OutputTrouble(const SharedState& state, const std::string& job);
-std::string StartTrouble(const std::string& job);
+std::string OutputProblem(const SharedState& state, const std::string& job);
+std::string StartProblem(const std::string& job);
 
 }  // namespace tutti::service

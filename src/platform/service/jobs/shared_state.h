@@ -5,8 +5,8 @@
 
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
-#include "platform/service/jobs/complaints.h"
 #include "platform/service/jobs/engines.h"
+#include "platform/service/jobs/problems.h"
 #include "platform/service/jobs/service_lock.h"
 #include "platform/service/jobs/service_options.h"
 #include "platform/service/results/job_files.h"
@@ -40,7 +40,7 @@ struct SharedState {
   bool stopping ABSL_GUARDED_BY(service_lock) = false;
   bool local_engine_observed ABSL_GUARDED_BY(service_lock) = false;  // once, by this service
   std::vector<engine::Node> nodes ABSL_GUARDED_BY(service_lock);     // of this machine
-  Complaints complaints ABSL_GUARDED_BY(service_lock);
+  Problems problems ABSL_GUARDED_BY(service_lock);
 };
 
 // Holds the mutex of the state, and with it service_lock.

@@ -1,4 +1,4 @@
-#include "platform/engine/slurm/plain_words.h"
+#include "platform/engine/slurm/slurm_messages.h"
 
 #include <gmock/gmock.h>
 
@@ -7,7 +7,7 @@
 namespace tutti::engine {
 namespace {
 
-TEST(PlainWords, SayWhyAJobWaitsAndHowItEnded) {
+TEST(SlurmMessages, SayWhyAJobWaitsAndHowItEnded) {
   SlurmJob job{.state = "PENDING", .reason = "Resources"};
   EXPECT_EQ(WhyItWaits(job), "waits for nodes to become free (Slurm: Resources)");
   job.reason = "QOSMaxJobsPerUserLimit";
@@ -30,9 +30,9 @@ TEST(PlainWords, SayWhyAJobWaitsAndHowItEnded) {
 }
 
 // In the words of Slurm 22.05 to 25.05.
-TEST(PlainWords, TellARefusalFromAnOutage) {
-  const auto complaint = [](absl::string_view words) {
-    return Complaint(absl::StrCat("sbatch: error: Batch job submission failed: ", words, "\n"));
+TEST(SlurmMessages, TellARefusalFromAnOutage) {
+  const auto error = [](absl::string_view words) {
+    return ErrorIn(absl::StrCat("sbatch: error: Batch job submission failed: ", words, "\n"));
   };
   for (const char* passing : {"Unable to contact slurm controller (connect failure)",
                               "Unable to contact slurm controller (send failure)",
@@ -58,12 +58,12 @@ TEST(PlainWords, TellARefusalFromAnOutage) {
                               "Protocol authentication error",
                               "Invalid authentication credential",
                               "I/O error writing script/environment to file"}) {
-    EXPECT_TRUE(MayPass(complaint(passing))) << passing;
+    EXPECT_TRUE(MayPass(error(passing))) << passing;
   }
   for (const char* line : {"sbatch: fatal: Could not establish a configuration source",
                            "sbatch: error: Munge encode failed: Failed to access "
                            "\"/run/munge/munge.socket.2\": No such file or directory"}) {
-    EXPECT_TRUE(MayPass(Complaint(line))) << line;
+    EXPECT_TRUE(MayPass(ErrorIn(line))) << line;
   }
   for (const char* final :
        {"Invalid partition name specified", "Invalid feature specification", "Invalid qos",
@@ -73,32 +73,32 @@ TEST(PlainWords, TellARefusalFromAnOutage) {
         "Requested time limit is invalid (missing or exceeds some limit)",
         "Invalid generic resource (gres) specification", "Memory required by task is not available",
         "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"}) {
-    EXPECT_FALSE(MayPass(complaint(final))) << final;
+    EXPECT_FALSE(MayPass(error(final))) << final;
   }
 }
 
-TEST(PlainWords, AComplaintKeepsWhatASiteSaysOfItsRules) {
-  EXPECT_EQ(Complaint("sbatch: error: Batch job submission failed: Invalid partition name\n"),
+TEST(SlurmMessages, AnErrorKeepsWhatASiteSaysOfItsRules) {
+  EXPECT_EQ(ErrorIn("sbatch: error: Batch job submission failed: Invalid partition name\n"),
             "Invalid partition name");
-  EXPECT_EQ(Complaint("sbatch: a word of welcome\n"
-                      "sbatch: error: Name a project by --account;\nsbatch: error: \n"
-                      "sbatch: error: see the site's pages\n"
-                      "sbatch: error: Batch job submission failed: Unspecified error\n"),
+  EXPECT_EQ(ErrorIn("sbatch: a word of welcome\n"
+                    "sbatch: error: Name a project by --account;\nsbatch: error: \n"
+                    "sbatch: error: see the site's pages\n"
+                    "sbatch: error: Batch job submission failed: Unspecified error\n"),
             "Name a project by --account;; see the site's pages (Unspecified error)");
   EXPECT_FALSE(
       MayPass("sbatch: error: no authentication by a second factor\n"
               "sbatch: error: Batch job submission failed: Unspecified error\n"));
 }
 
-TEST(PlainWords, AComplaintIsBoundedAndOfUtf8) {
+TEST(SlurmMessages, AnErrorIsBoundedAndOfUtf8) {
   std::string words = "x";
   for (int i = 0; i < 400; ++i) words += "é";
-  const std::string complaint = Complaint("sbatch: error: " + words);
-  EXPECT_EQ(complaint.size(), 1 + 298 * 2 + 3) << "300 characters, the last of them \"…\"";
-  EXPECT_EQ(Complaint("sbatch: error: caf\xE9"), "caf?");
+  const std::string error = ErrorIn("sbatch: error: " + words);
+  EXPECT_EQ(error.size(), 1 + 298 * 2 + 3) << "300 characters, the last of them \"…\"";
+  EXPECT_EQ(ErrorIn("sbatch: error: caf\xE9"), "caf?");
 }
 
-TEST(PlainWords, WhyALauncherCouldNotBeginIsInTheBatchStepsOutput) {
+TEST(SlurmMessages, WhyALauncherCouldNotBeginIsInTheBatchStepsOutput) {
   const auto why = [](absl::string_view log) { return WhyItCouldNotBegin(log, "/shared/tutti"); };
   EXPECT_EQ(why("/shared/tutti: /lib/libc.so.6: version `GLIBC_2.38' not found\n"
                 "srun: error: n1: task 0: Exited with exit code 1\n"),
@@ -119,7 +119,7 @@ TEST(PlainWords, WhyALauncherCouldNotBeginIsInTheBatchStepsOutput) {
             "");
 }
 
-TEST(PlainWords, NameALimitOfSubmittedJobsAndNoOther) {
+TEST(SlurmMessages, NameALimitOfSubmittedJobsAndNoOther) {
   for (const char* limit :
        {"AssocMaxSubmitJobLimit", "AssocGrpSubmitJobsLimit", "QOSGrpSubmitJobsLimit",
         "QOSMaxSubmitJobPerUserLimit", "MaxSubmitJobsPerAccount"}) {
@@ -133,13 +133,13 @@ TEST(PlainWords, NameALimitOfSubmittedJobsAndNoOther) {
             "");
 }
 
-TEST(PlainWords, WhatSlurmCouldNotLaunchMayRunWellOnOtherNodes) {
+TEST(SlurmMessages, WhatSlurmCouldNotLaunchMayRunWellOnOtherNodes) {
   EXPECT_TRUE(HasLostANode({.state = "FAILED", .reason = "JobLaunchFailure"}));
   EXPECT_TRUE(HasLostANode({.state = "LAUNCH_FAILED"}));
   EXPECT_FALSE(HasLostANode({.state = "FAILED", .reason = "NonZeroExitCode"}));
 }
 
-TEST(PlainWords, AJobThatEndedWhileItWasPreemptedHasLostItsNodesUnlessItWasCancelled) {
+TEST(SlurmMessages, AJobThatEndedWhileItWasPreemptedHasLostItsNodesUnlessItWasCancelled) {
   const auto jobs = ReadQueue(
       R"({"jobs": [{"job_id": 1, "job_state": "FAILED", "preempt_time": 1795246045},
                    {"job_id": 2, "job_state": "FAILED", "preempt_time": 0},

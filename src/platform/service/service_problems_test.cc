@@ -11,7 +11,7 @@ using store::JobState;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST_F(ServiceTest, AllocationsThatAreOverTroubleNobodyAnyMore) {
+TEST_F(ServiceTest, AllocationsThatAreOverAreNoProblemAnyMore) {
   const std::string id = world_.Submit()->record.job.id;
   ASSERT_TRUE(world_.StepUntilState(id, JobState::kPreparing));
   const std::string allocation = world_.engine().Allocations().at(0);
@@ -19,17 +19,17 @@ TEST_F(ServiceTest, AllocationsThatAreOverTroubleNobodyAnyMore) {
   world_.engine().fail_stop = absl::UnavailableError("no answer");
   ASSERT_TRUE(service().Cancel(id).ok());
   world_.Step();
-  const std::string trouble =
+  const std::string problem =
       absl::StrCat("allocation ", allocation, " cannot be stopped: no answer");
-  EXPECT_THAT(service().Troubles(), ElementsAre(trouble));
+  EXPECT_THAT(service().Problems(), ElementsAre(problem));
   for (int node = 0; node < 2; ++node) world_.launchers().Kill(allocation, node);
   world_.launchers().silent = false;
   ASSERT_TRUE(world_.StepUntilOver(id));
   world_.Step();
-  EXPECT_THAT(service().Troubles(), IsEmpty());
+  EXPECT_THAT(service().Problems(), IsEmpty());
 }
 
-TEST(ServiceTroubles, AJobThatIsCanceledTroublesNobodyAnyMore) {
+TEST(ServiceProblems, AJobThatIsCanceledIsNoProblemAnyMore) {
   const base::TemporaryDirectory folder;
   DiskEngine::Put(folder.path() / "site.yml", "computes: {hpc: {type: slurm, folder: ./shared}}\n");
   FakeCluster cluster;
@@ -37,9 +37,9 @@ TEST(ServiceTroubles, AJobThatIsCanceledTroublesNobodyAnyMore) {
   cluster.fail_start = absl::UnavailableError("no answer");
   ASSERT_TRUE(world.Submit(absl::StrCat(kJobFile, "compute: hpc\n")).ok());
   world.Step();
-  EXPECT_THAT(world.service().Troubles(), ElementsAre("job j cannot be handed over: no answer"));
+  EXPECT_THAT(world.service().Problems(), ElementsAre("job j cannot be handed over: no answer"));
   ASSERT_TRUE(world.service().Cancel("j").ok());
-  EXPECT_THAT(world.service().Troubles(), IsEmpty());
+  EXPECT_THAT(world.service().Problems(), IsEmpty());
 }
 
 }  // namespace

@@ -27,9 +27,9 @@ bool TookTooLong(absl::string_view stderr_text);
 // "": the same refusal is also made of jobs that are too large.
 std::string SubmitLimit(absl::string_view stderr_text);
 
-// sbatch's complaint in one line of UTF-8 without its prefixes: what a site's rules had to say, and
+// sbatch's error in one line of UTF-8 without its prefixes: what a site's rules had to say, and
 // Slurm's word for it.
-std::string Complaint(absl::string_view stderr_text);
+std::string ErrorIn(absl::string_view stderr_text);
 
 // Of what a batch step printed of which a launcher, `program`, has not begun: why it could not, by
 // the last line that says so, with the remedy; bounded and of UTF-8. "" if none does.

@@ -1,4 +1,4 @@
-#include "platform/engine/slurm/plain_words.h"
+#include "platform/engine/slurm/slurm_messages.h"
 
 #include <algorithm>
 #include <array>
@@ -158,7 +158,7 @@ std::string SubmitLimit(absl::string_view stderr_text) {
   return "";
 }
 
-std::string Complaint(absl::string_view stderr_text) {
+std::string ErrorIn(absl::string_view stderr_text) {
   const std::vector<absl::string_view> lines = LinesOf(stderr_text);
   if (lines.empty()) return "";
   absl::string_view last = WithoutPrefixes(lines.back());

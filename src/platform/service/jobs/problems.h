@@ -17,9 +17,9 @@ struct AllocationAt {
   std::string compute, allocation;
 };
 
-class Complaints {
+class Problems {
  public:
-  // What a complaint is of, if not of the service itself: a job, or an allocation.
+  // What a problem is of, if not of the service itself: a job, or an allocation.
   struct Subject {
     std::string job;
     AllocationAt at;
@@ -37,11 +37,11 @@ class Complaints {
   std::vector<std::string> Lines() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:
-  struct Complaint {
+  struct Problem {
     std::string why;
     Subject subject;
   };
-  std::map<std::string, Complaint> by_text_ ABSL_GUARDED_BY(service_lock);
+  std::map<std::string, Problem> by_text_ ABSL_GUARDED_BY(service_lock);
 };
 
 }  // namespace tutti::service
