@@ -107,10 +107,10 @@ constexpr BatchOption kOptions[] = {
     {"wrap", 0, kValue, kNotTaken, "the script is what runs"},
 };
 
-constexpr size_t kMostTold = 80;
+constexpr size_t kMostQuoted = 80;
 
-std::string Told(absl::string_view word) {
-  return absl::StrCat("\"", word.substr(0, kMostTold), "\"");
+std::string Quoted(absl::string_view word) {
+  return absl::StrCat("\"", word.substr(0, kMostQuoted), "\"");
 }
 
 const BatchOption* ByLetter(char letter) {
@@ -176,7 +176,7 @@ class LineReader {
       } else if (word.size() > 1 && word[0] == '-') {
         ReadShort(word);
       } else {
-        diagnostics_.Error(line_, absl::StrCat(Told(word), " is no option of sbatch"));
+        diagnostics_.Error(line_, absl::StrCat(Quoted(word), " is no option of sbatch"));
       }
     }
   }
@@ -190,8 +190,8 @@ class LineReader {
       std::vector<absl::string_view> names;
       for (const BatchOption& known : kOptions) names.push_back(known.name);
       diagnostics_.Error(
-          line_, absl::StrCat("tutti knows no option ", Told(absl::StrCat("--", name)),
-                              " of sbatch", base::DidYouMean(name.substr(0, kMostTold), names)));
+          line_, absl::StrCat("tutti knows no option ", Quoted(absl::StrCat("--", name)),
+                              " of sbatch", base::DidYouMean(name.substr(0, kMostQuoted), names)));
       return;
     }
     if (equals != absl::string_view::npos) {
@@ -204,7 +204,7 @@ class LineReader {
   void ReadShort(const std::string& word) {
     const BatchOption* option = ByLetter(word[1]);
     if (option == nullptr) {
-      diagnostics_.Error(line_, absl::StrCat("tutti knows no option ", Told(word), " of sbatch"));
+      diagnostics_.Error(line_, absl::StrCat("tutti knows no option ", Quoted(word), " of sbatch"));
     } else if (word.size() > 2) {
       Take(*option, word.substr(word[2] == '=' ? 3 : 2));
     } else {

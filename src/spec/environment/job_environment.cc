@@ -226,7 +226,7 @@ class EnvironmentReader {
       diagnostics_.Warning(line, absl::StrCat(what, " is not all that its name says: ",
                                               rule.differs, " (", rule.place, ")"));
     }
-    if (!IsBuiltInPlace(rule.place) || rule.packages.empty() || !HasVersion(what, before)) {
+    if (!IsInBuiltInTable(rule.place) || rule.packages.empty() || !HasVersion(what, before)) {
       return;
     }
     if (absl::StrContains(rule.packages.front(), "=")) return;
@@ -290,7 +290,7 @@ class EnvironmentReader {
     const EnvironmentRule* rule = RuleOfImage(found.image);
     if (rule == nullptr || rule->kind == EnvironmentRule::Kind::kImage) return true;
     return rule->kind == EnvironmentRule::Kind::kPackages && !found.needs_build.empty() &&
-           IsBuiltInPlace(rule->place);
+           IsInBuiltInTable(rule->place);
   }
 
   void Merge(Environment other) {

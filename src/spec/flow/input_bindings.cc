@@ -117,14 +117,15 @@ class BindingReader {
 
 }  // namespace
 
-std::map<std::string, std::string> PlacesOfValues(const YamlNode& step, const Scope& scope) {
+std::map<std::string, std::string> LocationsOfValues(const YamlNode& step, const Scope& scope) {
   std::map<std::string, std::string> places;
   const YamlNode::Entry* section = SectionOf(step);
   if (section == nullptr) return places;
   for (const YamlNode::Entry& entry : section->value->entries) {
     const std::string body = WholeExpression(entry.value->scalar);
     if (!ValueOf(body, scope)) continue;
-    const Place& place = scope.pipeline.inputs.at(NameBehind(body, "parent.inputs.")).place;
+    const SourceLocation& place =
+        scope.pipeline.inputs.at(NameBehind(body, "parent.inputs.")).place;
     places[entry.key] = absl::StrCat(place.file, ":", place.line);
   }
   return places;

@@ -13,7 +13,7 @@ namespace tutti::spec {
 
 // Of the inputs of a step, as its file has it, that are values of the pipeline's: where those
 // stand, "job.yml:5".
-std::map<std::string, std::string> PlacesOfValues(const YamlNode& step, const Scope& scope);
+std::map<std::string, std::string> LocationsOfValues(const YamlNode& step, const Scope& scope);
 
 // What the section `inputs` binds of the step `name`, whose `source` and `what` are given. Of what
 // looks like a binding and is none nothing is said but an error: it is bound to nothing. That the

@@ -21,9 +21,9 @@ constexpr int kDeepest = 8;  // pipelines in pipelines
 class PipelineReader {
  public:
   // `compute`: unless it names another.
-  PipelineReader(const Source& source, absl::string_view what, AzurePlace place,
+  PipelineReader(const Source& source, absl::string_view what, AzureSchemaPath schema_path,
                  const std::string& compute)
-      : source_(source), place_(place), keys_(source, what, place) {
+      : source_(source), schema_path_(schema_path), keys_(source, what, schema_path) {
     spec_.kind = JobKind::kPipeline;
     spec_.compute = compute;
   }
@@ -61,7 +61,7 @@ class PipelineReader {
 
   // All that is not the pipeline's identity, inputs and outputs.
   JobSpec Read(const std::set<std::string>& open, int depth) {
-    if (place_.schema == "pipeline") keys_.ReadCompute("compute", spec_);
+    if (schema_path_.schema == "pipeline") keys_.ReadCompute("compute", spec_);
     ReadSettings();
     const YamlNode::Entry* jobs = keys_.keys().Take("jobs");
     keys_.Finish(spec_);
@@ -251,7 +251,7 @@ class PipelineReader {
   }
 
   const Source source_;
-  const AzurePlace place_;
+  const AzureSchemaPath schema_path_;
   CommandReader keys_;
   JobSpec spec_;
   std::vector<int> lines_;  // of the steps

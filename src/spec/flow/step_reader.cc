@@ -49,7 +49,7 @@ class StepReader {
     const std::string experiment = step_.job.experiment_name;
     Given given{.source = source_, .what = what_, .line = entry_.line};
     given.outputs = FindValue(*root_, "outputs");
-    given.values_from = PlacesOfValues(*entry_.value, scope_);
+    given.values_from = LocationsOfValues(*entry_.value, scope_);
     if (type != "pipeline" || FindValue(*root_, "component") != nullptr) {
       given.bound = ReadInputBindings(given, step_.name, scope_);
     }

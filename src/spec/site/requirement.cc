@@ -34,7 +34,7 @@ std::string PythonOfPart(absl::string_view part) {
 Requirement RequirementOf(std::string text, std::string place, int line, Diagnostics& diagnostics) {
   const bool is_path = absl::StartsWith(text, "/") || absl::StartsWith(text, ".");
   if (is_path || PackageName(text) != kHorovod) return {std::move(text), std::move(place)};
-  if (!IsBuiltInPlace(place)) SayWhoseHorovodIs(line, diagnostics);
+  if (!IsInBuiltInTable(place)) SayWhoseHorovodIs(line, diagnostics);
   return {std::string(kHorovod), std::move(place)};
 }
 
@@ -62,7 +62,9 @@ std::string WithoutPins(absl::string_view requirement) {
                       requirement.substr(marker));
 }
 
-bool IsOfBuiltInTable(const Requirement& requirement) { return IsBuiltInPlace(requirement.place); }
+bool IsOfBuiltInTable(const Requirement& requirement) {
+  return IsInBuiltInTable(requirement.place);
+}
 
 std::string PythonInName(absl::string_view name) {
   std::string found;

@@ -16,7 +16,7 @@ namespace {
 using RuleKind = EnvironmentRule::Kind;
 
 std::string PlaceOf(const EnvironmentRule& rule) {
-  if (IsBuiltInPlace(rule.place)) return std::string(kBuiltInTable);
+  if (IsInBuiltInTable(rule.place)) return std::string(kBuiltInTable);
   return std::filesystem::path(rule.place).filename().string();
 }
 

@@ -16,7 +16,7 @@ constexpr size_t kMostErrors = 20;
 constexpr size_t kMostLines = 8;  // that a warning names
 
 // One line: what it quotes from the file may hold several.
-std::string Shown(const Place& place, absl::string_view message) {
+std::string Shown(const SourceLocation& place, absl::string_view message) {
   return absl::StrReplaceAll(absl::StrCat(place.file, ":", place.line, ": ", message),
                              {{"\n", " "}});
 }
@@ -34,7 +34,7 @@ std::string AlsoAt(const std::vector<int>& lines) {
 
 void Diagnostics::Error(int line, absl::string_view message) { Error({file_name_, line}, message); }
 
-void Diagnostics::Error(const Place& place, absl::string_view message) {
+void Diagnostics::Error(const SourceLocation& place, absl::string_view message) {
   errors_.push_back({place.line, place, std::string(message)});
 }
 

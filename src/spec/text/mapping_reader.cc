@@ -25,8 +25,8 @@ std::string Shown(const YamlNode& node) {
 }  // namespace
 
 MappingReader::MappingReader(const YamlNode& node, absl::string_view what, Diagnostics& diagnostics,
-                             AzurePlace place)
-    : node_(node), diagnostics_(diagnostics), place_(place) {
+                             AzureSchemaPath schema_path)
+    : node_(node), diagnostics_(diagnostics), schema_path_(schema_path) {
   if (node.kind != YamlNode::Kind::kMapping) {
     diagnostics.Error(node.line, absl::StrCat(what, " must be a mapping, but is ", Shown(node)));
   }
@@ -142,8 +142,9 @@ std::vector<std::string> MappingReader::Finish() {
 
 void MappingReader::ReportUntaken(const YamlNode::Entry& entry, std::vector<std::string>& meant) {
   const AzureKey* const key =
-      place_.schema.empty() ? nullptr
-                            : FindAzureKey(place_.schema, absl::StrCat(place_.prefix, entry.key));
+      schema_path_.schema.empty()
+          ? nullptr
+          : FindAzureKey(schema_path_.schema, absl::StrCat(schema_path_.prefix, entry.key));
   if (key != nullptr && key->outcome == KeyOutcome::kRefused) {
     diagnostics_.Error(entry.line, absl::StrCat(Quoted(entry.key), ": ", key->note));
     return;
@@ -160,8 +161,8 @@ void MappingReader::ReportUntaken(const YamlNode::Entry& entry, std::vector<std:
     return;
   }
   std::vector<absl::string_view> candidates = known_;
-  if (!place_.schema.empty()) {
-    for (const absl::string_view other : AzureKeysBelow(place_.schema, place_.prefix)) {
+  if (!schema_path_.schema.empty()) {
+    for (const absl::string_view other : AzureKeysBelow(schema_path_.schema, schema_path_.prefix)) {
       candidates.push_back(other);
     }
   }
@@ -170,7 +171,7 @@ void MappingReader::ReportUntaken(const YamlNode::Entry& entry, std::vector<std:
   const std::string unknown =
       absl::StrCat("unknown key ", Quoted(entry.key), base::DidYouMean(shown, candidates));
   // Azure ML's client takes any key in a pipeline's settings, and published files rely on it.
-  if (place_.schema == "pipeline" && place_.prefix == "settings.") {
+  if (schema_path_.schema == "pipeline" && schema_path_.prefix == "settings.") {
     diagnostics_.Warning(entry.line, absl::StrCat(unknown, ": it has no effect"));
   } else {
     diagnostics_.Error(entry.line, unknown);

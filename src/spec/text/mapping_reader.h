@@ -15,7 +15,7 @@
 namespace tutti::spec {
 
 // Where in Azure ML's schemas a mapping stands: "resources." of "command" (azure_keys.h).
-struct AzurePlace {
+struct AzureSchemaPath {
   absl::string_view schema;  // empty: the mapping is tutti's own
   absl::string_view prefix;
 };
@@ -25,7 +25,7 @@ class MappingReader {
   // A `node` that is no mapping is an error about `what` and reads as empty. All arguments outlive
   // this.
   MappingReader(const YamlNode& node, absl::string_view what, Diagnostics& diagnostics,
-                AzurePlace place = {});
+                AzureSchemaPath schema_path = {});
 
   // nullptr if the key is absent or has no value.
   const YamlNode::Entry* Take(absl::string_view key);
@@ -51,7 +51,7 @@ class MappingReader {
 
   const YamlNode& node_;
   Diagnostics& diagnostics_;
-  const AzurePlace place_;
+  const AzureSchemaPath schema_path_;
   std::vector<absl::string_view> known_;
 };
 

@@ -144,7 +144,7 @@ constexpr JobType kTypes[] = {
     {"parallel_for", "steps are run once here; a sweep runs one with many values"},
 };
 
-absl::string_view SchemaToldBy(const YamlNode::Entry& entry, absl::Span<const Mark> marks) {
+absl::string_view SchemaMarkedBy(const YamlNode::Entry& entry, absl::Span<const Mark> marks) {
   for (const Mark& mark : marks) {
     if (entry.key != mark.key) continue;
     if (mark.value.empty() || absl::EqualsIgnoreCase(entry.value->scalar, mark.value)) {
@@ -156,9 +156,9 @@ absl::string_view SchemaToldBy(const YamlNode::Entry& entry, absl::Span<const Ma
 
 // The schema of a file that names none, by an entry at its top; "" if that does not tell. `runs`:
 // the file says what is to be run.
-absl::string_view SchemaToldBy(const YamlNode::Entry& entry, bool runs) {
-  if (runs) return SchemaToldBy(entry, absl::MakeConstSpan(kMarksOfComponents));
-  return SchemaToldBy(entry, absl::MakeConstSpan(kMarks));
+absl::string_view SchemaMarkedBy(const YamlNode::Entry& entry, bool runs) {
+  if (runs) return SchemaMarkedBy(entry, absl::MakeConstSpan(kMarksOfComponents));
+  return SchemaMarkedBy(entry, absl::MakeConstSpan(kMarks));
 }
 
 const FileKind* KindOfSchema(absl::string_view schema) {
@@ -176,24 +176,24 @@ bool SaysWhatToRun(const YamlNode::Entry& entry) {
   return type == "command" || type == "pipeline" || type == "sweep" || !NotRunBecause(type).empty();
 }
 
-struct Told {
-  const FileKind* kind = nullptr;  // nullptr: nothing tells it
+struct RecognizedKind {
+  const FileKind* kind = nullptr;  // nullptr: by nothing
   const YamlNode::Entry* by = nullptr;
 };
 
-Told Tell(const YamlNode& root) {
+RecognizedKind Recognize(const YamlNode& root) {
   const std::string schema = SchemaOf(root);
   if (!schema.empty()) return {KindOfSchema(schema), FindEntry(root, "$schema")};
   const YamlNode::Entry* type = FindEntry(root, "type");
-  const bool is_job_type = type != nullptr && SchemaToldBy(*type, /*runs=*/false).empty();
+  const bool is_job_type = type != nullptr && SchemaMarkedBy(*type, /*runs=*/false).empty();
   const bool runs = is_job_type || FindEntry(root, "command") || FindEntry(root, "jobs") ||
                     FindEntry(root, "trial");
   for (const YamlNode::Entry& entry : root.entries) {
-    const absl::string_view others = SchemaToldBy(entry, absl::MakeConstSpan(kMarksOfOthers));
+    const absl::string_view others = SchemaMarkedBy(entry, absl::MakeConstSpan(kMarksOfOthers));
     if (!others.empty()) return {KindOfSchema(others), &entry};
   }
   for (const YamlNode::Entry& entry : root.entries) {
-    const absl::string_view by_keys = SchemaToldBy(entry, runs);
+    const absl::string_view by_keys = SchemaMarkedBy(entry, runs);
     if (!by_keys.empty()) return {KindOfSchema(by_keys), &entry};
   }
   for (const YamlNode::Entry& entry : root.entries) {
@@ -218,15 +218,15 @@ std::string SchemaOf(const YamlNode& root) {
 
 std::optional<OtherKind> OtherKindThan(absl::string_view expected, const YamlNode& root,
                                        absl::string_view file) {
-  const Told told = Tell(root);
-  if (told.kind == nullptr || told.kind->kind == expected) return std::nullopt;
-  if (told.kind == &kJob && expected == "component" && MayBeComponent(root)) return std::nullopt;
+  const RecognizedKind found = Recognize(root);
+  if (found.kind == nullptr || found.kind->kind == expected) return std::nullopt;
+  if (found.kind == &kJob && expected == "component" && MayBeComponent(root)) return std::nullopt;
   const std::string beside = absl::StrCat("./", file.substr(file.rfind('/') + 1));
   const std::string advice =
-      absl::StrReplaceAll(told.kind->advice, {{"./FILE", beside}, {"FILE", file}});
-  return OtherKind{absl::StrCat("a file of kind ", told.kind->kind, ", where one of kind ",
+      absl::StrReplaceAll(found.kind->advice, {{"./FILE", beside}, {"FILE", file}});
+  return OtherKind{absl::StrCat("a file of kind ", found.kind->kind, ", where one of kind ",
                                 expected, " is expected: ", advice),
-                   told.by->line};
+                   found.by->line};
 }
 
 absl::Status CheckKind(absl::string_view expected, const YamlNode& root, Diagnostics& diagnostics) {

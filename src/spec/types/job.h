@@ -36,7 +36,7 @@ struct Distribution {
 };
 
 // Where something is written, for errors. The file is known until the job has been submitted.
-struct Place {
+struct SourceLocation {
   std::string file;  // as errors name it
   int line = 0;      // 0: nowhere
 };
@@ -49,7 +49,7 @@ struct Input {
   std::string path;
   std::string mode = "ro_mount";  // ro_mount, download, direct
   std::string literal;            // as it is put into the command
-  Place place;                    // of the value: a step may give it to what a component has
+  SourceLocation place;           // of the value: a step may give it to what a component has
   bool absent = false;            // optional, and no value was given
   std::string job_folder;         // of an earlier job, whose result it is; for errors
 };
@@ -89,7 +89,7 @@ struct CopiedFile {
   std::string path;    // as written; may have wildcards
   std::string folder;  // of the build, absolute
   std::string word;    // COPY or ADD
-  Place place;
+  SourceLocation place;
 };
 
 // What the processes of a job find installed: what the machine has, a Python environment that
@@ -111,7 +111,7 @@ struct Environment {
 // Where a job file asks for GPUs.
 struct GpuDemand {
   std::string what;  // "--gpus=all (docker_args)", "instance_type Standard_NC6"
-  Place place;
+  SourceLocation place;
   bool is_strict = false;  // asked for by name; else by a kind of machine
 };
 
@@ -148,7 +148,7 @@ struct JobSpec {
   std::map<std::string, Output> outputs;
   Distribution distribution;
   int instance_count = 1;
-  Place instance_count_place;
+  SourceLocation instance_count_place;
   // Options of `podman run` that the job asks for, as "--cap-add=SYS_PTRACE"; for an image only.
   std::vector<std::string> container_options;
   std::vector<GpuDemand> gpu_demands;                 // known until the job has been submitted

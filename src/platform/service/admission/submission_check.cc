@@ -29,7 +29,7 @@ absl::StatusOr<spec::ReadResult> SubmissionCheck::Read(const Submission& submiss
   CheckOffers(file.spec, base::Deadline::After(kPatienceWithClusters), of_clusters);
   for (const std::string& fault : of_clusters) faults.Add(absl::InvalidArgumentError(fault));
   faults.Add(CheckNameLength(file.spec));
-  CheckPlaces(file.spec, faults);
+  CheckComputes(file.spec, faults);
   faults.Add(Preflight(file.spec, state_.options.directory, file.warnings));
   TUTTI_RETURN_IF_ERROR(faults.status());
   return std::move(file);
@@ -47,12 +47,12 @@ absl::StatusOr<store::Job> SubmissionCheck::ToJob(const Submission& submission) 
                     .warnings = std::move(file.warnings)};
 }
 
-void SubmissionCheck::CheckPlaces(const spec::JobSpec& job, base::Faults& faults) const {
-  for (const spec::Step& step : job.steps) CheckPlaces(step.job, faults);
-  faults.Add(CheckPlace(job));
+void SubmissionCheck::CheckComputes(const spec::JobSpec& job, base::Faults& faults) const {
+  for (const spec::Step& step : job.steps) CheckComputes(step.job, faults);
+  faults.Add(CheckCompute(job));
 }
 
-absl::Status SubmissionCheck::CheckPlace(const spec::JobSpec& job) const {
+absl::Status SubmissionCheck::CheckCompute(const spec::JobSpec& job) const {
   if (job.compute.empty()) return absl::OkStatus();  // it was refused
   if (state_.engines.broken.contains(job.compute)) {
     return absl::InvalidArgumentError(
@@ -66,11 +66,11 @@ absl::Status SubmissionCheck::CheckPlace(const spec::JobSpec& job) const {
   StateLock lock(state_);
   const int nodes = static_cast<int>(state_.nodes.size());
   if (job.compute != "local" || job.instance_count <= nodes) return absl::OkStatus();
-  const spec::Place& place = job.instance_count_place;  // a script's #SBATCH has none
-  return absl::InvalidArgumentError(
-      absl::StrCat(place.line > 0 ? absl::StrCat(place.file, ":", place.line) : job.file_name,
-                   ": instance_count is ", job.instance_count, ", but the cluster has ", nodes,
-                   nodes == 1 ? " node" : " nodes", ": the job could never start"));
+  const spec::SourceLocation& location = job.instance_count_place;  // a script's #SBATCH has none
+  return absl::InvalidArgumentError(absl::StrCat(
+      location.line > 0 ? absl::StrCat(location.file, ":", location.line) : job.file_name,
+      ": instance_count is ", job.instance_count, ", but the cluster has ", nodes,
+      nodes == 1 ? " node" : " nodes", ": the job could never start"));
 }
 
 void SubmissionCheck::CheckOffers(const spec::JobSpec& job, base::Deadline deadline,

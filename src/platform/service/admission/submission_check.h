@@ -28,9 +28,9 @@ class SubmissionCheck {
 
  private:
   // Whether the computes of it and of all below it are there and have as many nodes as it takes.
-  void CheckPlaces(const spec::JobSpec& job, base::Faults& faults) const
+  void CheckComputes(const spec::JobSpec& job, base::Faults& faults) const
       ABSL_LOCKS_EXCLUDED(service_lock);
-  absl::Status CheckPlace(const spec::JobSpec& job) const ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::Status CheckCompute(const spec::JobSpec& job) const ABSL_LOCKS_EXCLUDED(service_lock);
   // Whether they have what it asks of them; blocks until `deadline` at most.
   void CheckOffers(const spec::JobSpec& job, base::Deadline deadline,
                    std::set<std::string>& faults) const ABSL_LOCKS_EXCLUDED(service_lock);
