@@ -75,7 +75,7 @@ class SlurmSubject final : public Subject {
     options.compute.folder = root_.path();
     options.launcher = {"/bin/sh", "-c",
                         absl::StrCat("echo $$ >>", pids().native(), "; exec sleep 600")};
-    options.look_interval = absl::Milliseconds(5);
+    options.poll_interval = absl::Milliseconds(5);
     engine_ = *SlurmEngine::Open(options, &commands_);
   }
   ~SlurmSubject() override {

@@ -61,16 +61,16 @@ int Enter(const Prepared& prepared) {
 
 }  // namespace
 
-std::function<int()> EnterNode(const NodePlace& place, Isolation isolation) {
+std::function<int()> EnterNode(const NodeSettings& node, Isolation isolation) {
   Prepared prepared;
-  prepared.host_name = place.host_name;
-  prepared.hosts_file = place.hosts_file.string();
+  prepared.host_name = node.host_name;
+  prepared.hosts_file = node.hosts_file.string();
   prepared.uid_map = absl::StrCat(::getuid(), " ", ::getuid(), " 1");
   prepared.gid_map = absl::StrCat(::getgid(), " ", ::getgid(), " 1");
   prepared.isolation = isolation;
   CPU_ZERO(&prepared.cores);
-  for (const int core : place.cores) CPU_SET(core, &prepared.cores);
-  prepared.has_cores = !place.cores.empty();
+  for (const int core : node.cores) CPU_SET(core, &prepared.cores);
+  prepared.has_cores = !node.cores.empty();
   return [prepared] { return Enter(prepared); };
 }
 

@@ -19,14 +19,14 @@ enum class Isolation {
   kNone,           // processors only
 };
 
-struct NodePlace {
+struct NodeSettings {
   std::string host_name;
   std::vector<int> cores;
   std::filesystem::path hosts_file;
 };
 
 // For base::ChildOptions::before_exec: async-signal-safe, returns 0 or an errno.
-std::function<int()> EnterNode(const NodePlace& place, Isolation isolation);
+std::function<int()> EnterNode(const NodeSettings& node, Isolation isolation);
 
 // The most that works here, found out with a child process that tries it.
 Isolation ProbeIsolation(const std::filesystem::path& hosts_file);

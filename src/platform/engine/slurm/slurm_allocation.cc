@@ -130,7 +130,7 @@ bool SlurmAllocation::HasBegunItsLastRun() const {
   if (ran_before) return false;
   const bool is_known = first_start != absl::InfinitePast();
   if (is_known && job.start > first_start) return false;
-  // Where no look showed its start, Slurm's clock is compared with the file server's.
+  // Where no poll showed its start, Slurm's clock is compared with the file server's.
   const absl::Duration start = base::SteadyNow() - (absl::Now() - job.start) - kClocksDiffer;
   for (int i = 0; i < node_count(); ++i) {
     const absl::Duration began = base::SteadyNow() - AgeOf(node(i) / "started");
@@ -216,18 +216,18 @@ void SlurmAllocation::ForgetFirstRun() {
   SayIfWrong(base::RemoveTree(folder / kFirstStart));
 }
 
-absl::Status SlurmAllocation::NoteLook(const SlurmJob& of_look) {
-  if (of_look.phase == SlurmPhase::kWaiting) {
+absl::Status SlurmAllocation::NotePoll(const SlurmJob& seen) {
+  if (seen.phase == SlurmPhase::kWaiting) {
     ran_before = ran_before || had_begun;
     had_begun = had_begun || SeemsToHaveBegun();
     const bool has_run = ran_before || first_start != absl::InfinitePast();
     if (has_run) taken_back = std::min(taken_back, base::SteadyNow());
-  } else if (of_look.phase == SlurmPhase::kRunning && of_look.start <= first_start) {
+  } else if (seen.phase == SlurmPhase::kRunning && seen.start <= first_start) {
     ran_before = had_begun = false;  // the newer state has come back
     taken_back = absl::InfiniteDuration();
   }
-  if (of_look.phase != SlurmPhase::kEnded) was_booting = of_look.booting;
-  std::string before = std::exchange(job, of_look).nodes;
+  if (seen.phase != SlurmPhase::kEnded) was_booting = seen.booting;
+  std::string before = std::exchange(job, seen).nodes;
   if (!before.empty() && NodeNames().empty()) job.nodes = std::move(before);
   const bool is_first = job.phase == SlurmPhase::kRunning && first_start == absl::InfinitePast() &&
                         job.start != absl::InfinitePast();

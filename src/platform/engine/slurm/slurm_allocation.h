@@ -35,20 +35,20 @@ struct SlurmAllocation {
   std::vector<std::string> command;  // of sbatch; empty after a restart, until Start
   absl::Duration since;              // SteadyNow, of the stage
   absl::Duration seen;               // when Slurm had it last, as far as is known
-  bool shown = false;                // by the last look that succeeded
+  bool shown = false;                // by the last poll that succeeded
   // A look showed it waiting that began after a launcher was seen to have begun: Slurm has ended
   // that run.
   bool ran_before = false;
-  bool had_begun = false;    // when a look that showed it waiting had ended
-  bool was_booting = false;  // its nodes, by the last look that showed it before its end
-  absl::Time first_start = absl::InfinitePast();  // of the first run of it that a look showed
-  // When a look first showed it to wait again, after one that had it on its nodes or after it had
+  bool had_begun = false;    // when a poll that showed it waiting had ended
+  bool was_booting = false;  // its nodes, by the last poll that showed it before its end
+  absl::Time first_start = absl::InfinitePast();  // of the first run of it that a poll showed
+  // When a poll first showed it to wait again, after one that had it on its nodes or after it had
   // begun: its controller came back with an older state, and slurmds end what runs of it.
   absl::Duration taken_back = absl::InfiniteDuration();
-  absl::Duration settles;     // when what is uncertain can be told from a look
+  absl::Duration settles;     // when what is uncertain can be told from a poll
   absl::Duration not_before;  // when to submit
   std::string problem;        // why it is not submitted yet
-  SlurmJob job;               // as at the last look; id 0: not known
+  SlurmJob job;               // as at the last poll; id 0: not known
   std::string end;            // how it ended, if there is something to say
   bool lost = false;          // it ended since it lost a node
   bool stop = false;
@@ -84,8 +84,8 @@ struct SlurmAllocation {
   bool MayBeLost(absl::Duration saving) const;
   // It is to be submitted again, if it has not begun when that has settled.
   absl::Status NoteLoss(absl::Duration settling);
-  // What a look tells of it. A job that completes is told with the nodes alone that still do.
-  absl::Status NoteLook(const SlurmJob& of_look);
+  // What a poll tells of it. A job that completes is told with the nodes alone that still do.
+  absl::Status NotePoll(const SlurmJob& seen);
   std::string LastOutput() const;  // the end of what its batch step printed
   // It is over; written down, since Slurm forgets it after some minutes.
   absl::Status NoteEnd(const std::string& how, bool lost = false);

@@ -42,34 +42,36 @@ absl::Status CheckAllocationId(const std::string& id) {
 }
 
 // One that was moved is the same by its number, one that was restored or mounted anew by its path.
-struct Place {
+struct FolderIdentity {
   std::string path, number;
-  bool IsAnothers(const Place& other) const { return path != other.path && number != other.number; }
+  bool IsAnothers(const FolderIdentity& other) const {
+    return path != other.path && number != other.number;
+  }
 };
 
-absl::StatusOr<Place> PlaceOf(const fs::path& folder) {
+absl::StatusOr<FolderIdentity> IdentityOf(const fs::path& folder) {
   std::error_code error;
   const fs::path path = fs::canonical(folder, error);
   struct stat info = {};
   if (error) return base::ErrnoStatus(folder.native(), error.value());
   if (::stat(path.c_str(), &info) != 0) return base::ErrnoStatus(path.native());
-  return Place{path.native(), absl::StrCat(info.st_ino)};
+  return FolderIdentity{path.native(), absl::StrCat(info.st_ino)};
 }
 
 // Where the folder was when its id was last used; where it is if nothing says that.
-absl::StatusOr<Place> FormerPlace(const fs::path& folder, const Place& now) {
+absl::StatusOr<FolderIdentity> FormerIdentity(const fs::path& folder, const FolderIdentity& now) {
   const auto text = base::ReadFile(folder / "place", 1 << 16);
   if (absl::IsNotFound(text.status())) return now;
   TUTTI_RETURN_IF_ERROR(text.status());
   const std::pair<std::string, std::string> lines = absl::StrSplit(*text, absl::MaxSplits('\n', 1));
-  return Place{lines.second, lines.first};
+  return FolderIdentity{lines.second, lines.first};
 }
 
 // What tells the Slurm jobs of this folder from all others, also those of another with its name and
 // of one that it was copied from.
 absl::StatusOr<std::string> IdOf(const fs::path& folder, bool has_jobs) {
-  TUTTI_ASSIGN_OR_RETURN(const Place now, PlaceOf(folder));
-  TUTTI_ASSIGN_OR_RETURN(const Place former, FormerPlace(folder, now));
+  TUTTI_ASSIGN_OR_RETURN(const FolderIdentity now, IdentityOf(folder));
+  TUTTI_ASSIGN_OR_RETURN(const FolderIdentity former, FormerIdentity(folder, now));
   const bool is_copy = now.IsAnothers(former);
   if (is_copy && has_jobs) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -159,7 +161,7 @@ absl::StatusOr<std::unique_ptr<SlurmEngine>> SlurmEngine::Open(const SlurmEngine
   std::unique_ptr<SlurmEngine> engine(
       new SlurmEngine(options, commands, std::move(id), std::move(known)));
   engine->lock_ = std::move(lock);
-  engine->thread_ = std::thread([raw = engine.get()] { raw->Talk(); });
+  engine->thread_ = std::thread([raw = engine.get()] { raw->RunThread(); });
   return engine;
 }
 
@@ -352,7 +354,7 @@ absl::StatusOr<std::vector<AllocationState>> SlurmEngine::Observe() {
   std::vector<AllocationState> states;
   for (auto& [id, known] : known_) {
     const bool must_know = known.stage == Stage::kSubmitted || known.stage == Stage::kUncertain;
-    if (must_know && !looked_) {
+    if (must_know && !polled_) {
       return slurm_.ok() ? absl::UnavailableError("Slurm has not been asked yet") : slurm_;
     }
     states.push_back(known.State(id));

@@ -16,15 +16,15 @@
 // Of a compute whose nodes share nothing the folder is this machine's alone, and nodes have folders
 // of their own (unshared_job.h); what a launcher that was lost had not sent is then lost with it.
 //
-// Invariant: sbatch is only called for an allocation that the last look at Slurm's queue, taken
+// Invariant: sbatch is only called for an allocation that the last poll of Slurm's queue, taken
 // after every earlier attempt to submit it can have taken effect, did not show. Should a Slurm job
 // be there twice all the same, the marker in the nodes' folders lets one of them run. scancel is
-// only called for numbers that the last look showed with our comment: a controller that was killed
+// only called for numbers that the last poll showed with our comment: a controller that was killed
 // may have lost the last jobs that it accepted, and gives their numbers again.
 //
 // One thread talks to Slurm; calls other than ListNodes only read and write what it knows, so a
-// controller that is down holds up nobody. It looks when there is something to look for, and takes
-// a fortieth of the time for it, or looks every two minutes. Thread-safe; one object per folder.
+// controller that is down holds up nobody. It polls when there is something to know, and takes
+// a fortieth of the time for it, or polls every two minutes. Thread-safe; one object per folder.
 #pragma once
 
 #include <atomic>
@@ -62,7 +62,7 @@ struct SlurmEngineOptions {
   // compute's folder is this machine's, and the service's file must be there.
   std::string node_folder;
   std::string program;
-  absl::Duration look_interval = absl::Seconds(1);
+  absl::Duration poll_interval = absl::Seconds(1);
   absl::Duration settling = absl::Seconds(2);       // for an sbatch that was cut off to take effect
   absl::Duration slow_settling = absl::Minutes(1);  // for one that Slurm did not answer
   absl::Duration pause = absl::Seconds(5);  // after a refusal that may pass; between two scancels
@@ -112,25 +112,25 @@ class SlurmEngine final : public Engine {
   absl::Status StartHere(SlurmAllocation& known, const Allocation& allocation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  void Talk();                                        // the thread
+  void RunThread();                                   // the thread
   void Call() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // the thread, at once
   // There are jobs that Slurm has, is to have or may have.
   bool HasWork() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  bool LookIsDue() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  absl::Duration BetweenLooks() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  void Look() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool PollIsDue() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  absl::Duration PollInterval() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  void Poll() ABSL_LOCKS_EXCLUDED(mutex_);
   // A job that Slurm's controller no longer tells of.
   struct Forgotten {
     std::string allocation;
     int64_t number = 0;
   };
-  std::vector<Forgotten> NoteLook(const absl::StatusOr<std::vector<SlurmJob>>& jobs,
+  std::vector<Forgotten> NotePoll(const absl::StatusOr<std::vector<SlurmJob>>& jobs,
                                   absl::Duration began) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<Forgotten> Learn(const std::vector<SlurmJob>& jobs, absl::Duration began)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Asks Slurm's accounting, where there is one, how they ended.
   void EndForgotten(std::span<const Forgotten> forgotten) ABSL_LOCKS_EXCLUDED(mutex_);
-  void OweLooks() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RequestPolls() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteTakenBack(SlurmAllocation& known) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteEnd(SlurmAllocation& known, const SlurmJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SubmitAll() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -141,7 +141,7 @@ class SlurmEngine final : public Engine {
   // A Slurm job, and whose it is if it is not surplus.
   struct Cancelled {
     int64_t number = 0;
-    std::string name;  // of the Slurm job, at the last look
+    std::string name;  // of the Slurm job, at the last poll
     std::string allocation;
   };
   // The same command for all of them. False if others should wait. scancel waits for a controller
@@ -165,19 +165,19 @@ class SlurmEngine final : public Engine {
   absl::CondVar wake_;
   std::map<std::string, absl::Duration> saw_gpus_ ABSL_GUARDED_BY(mutex_);  // by partition
   std::map<std::string, SlurmAllocation> known_ ABSL_GUARDED_BY(mutex_);
-  // Slurm jobs that the last look has shown and that are to be cancelled, and when not before.
+  // Slurm jobs that the last poll has shown and that are to be cancelled, and when not before.
   std::vector<Cancelled> surplus_ ABSL_GUARDED_BY(mutex_);
   absl::Duration next_surplus_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
   absl::Duration next_submit_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
-  absl::Status slurm_ ABSL_GUARDED_BY(mutex_);     // of the last look
-  bool looked_ ABSL_GUARDED_BY(mutex_) = false;    // a look has succeeded
-  bool owes_look_ ABSL_GUARDED_BY(mutex_) = true;  // at first, and after each end: for surplus
+  absl::Status slurm_ ABSL_GUARDED_BY(mutex_);     // of the last poll
+  bool polled_ ABSL_GUARDED_BY(mutex_) = false;    // a poll has succeeded
+  bool owes_poll_ ABSL_GUARDED_BY(mutex_) = true;  // at first, and after each end: for surplus
   // When one more is due, for what was forgotten meanwhile.
-  absl::Duration late_look_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
+  absl::Duration late_poll_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
   bool hurry_ ABSL_GUARDED_BY(mutex_) = false;
   bool called_ ABSL_GUARDED_BY(mutex_) = false;  // since the thread last began
-  absl::Duration last_look_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();  // its end
-  absl::Duration look_cost_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration last_poll_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();  // its end
+  absl::Duration poll_cost_ ABSL_GUARDED_BY(mutex_);
   std::string told_;  // the service's file as it was copied last; the thread's
   std::thread thread_;
 };

@@ -83,7 +83,7 @@ class SlurmEngineTest : public ::testing::Test {
     options.compute.reach = reach_;
     options.collector = {"/bin/sh", "-c", "echo $$ \"$@\" >>\"$1.collectors\"; exec sleep 600",
                          "collector"};
-    options.look_interval = absl::Milliseconds(10);
+    options.poll_interval = absl::Milliseconds(10);
     options.settling = absl::Milliseconds(50);
     options.slow_settling = absl::Milliseconds(100);
     options.pause = absl::Milliseconds(20);

@@ -62,7 +62,7 @@ TEST_F(SlurmEngineTest, AJobThatWaitsAgainAfterItWasOnItsNodesIsLostAndCancelled
   EXPECT_EQ(slurm_.state(2), "PENDING");
 }
 
-// It began and was ended between two looks, or while the service was away.
+// It began and was ended between two polls, or while the service was away.
 TEST_F(SlurmEngineTest, AJobThatWaitsThoughALauncherOfItHasBegunIsLostAndCancelled) {
   slurm_.Hold(true);
   ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());

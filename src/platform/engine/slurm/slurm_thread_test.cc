@@ -146,7 +146,7 @@ TEST_F(SlurmEngineTest, SubmitsSeveralAtATimeAndThoseThatCameFirstAtFirst) {
     SlurmEngineOptions options;
     options.compute.folder = root_.path() / "crowd";
     options.launcher = {"/bin/true"};
-    options.look_interval = absl::Milliseconds(10);
+    options.poll_interval = absl::Milliseconds(10);
     engine_ = *SlurmEngine::Open(options, &slurm);
   }
   constexpr int kMany = 40;
@@ -212,7 +212,7 @@ class StuckSlurmTest : public SlurmEngineTest {
     SlurmEngineOptions options;
     options.compute.folder = root_.path() / "stuck";
     options.launcher = {"/bin/true"};
-    options.look_interval = absl::Milliseconds(10);
+    options.poll_interval = absl::Milliseconds(10);
     engine_ = *SlurmEngine::Open(options, &stuck_);
     for (int i = 10; i < 30; ++i) {
       EXPECT_TRUE(engine_->Start(Gang(absl::StrCat("job.", i))).ok());
@@ -238,7 +238,7 @@ TEST_F(StuckSlurmTest, WhatIsStoppedBeforeItsTurnIsNotSubmitted) {
   EXPECT_EQ(stuck_.fake_.count("sbatch"), 19);
 }
 
-TEST_F(SlurmEngineTest, WhileSlurmTakesNoJobsFewAreTriedBetweenLooks) {
+TEST_F(SlurmEngineTest, WhileSlurmTakesNoJobsFewAreTriedBetweenPolls) {
   slurm_.SetFault("sbatch", Fault::kDown);
   for (int i = 0; i < 40; ++i) ASSERT_TRUE(engine_->Start(Gang(absl::StrCat("job.", i))).ok());
   listening_.AwaitCalls("squeue", 1);

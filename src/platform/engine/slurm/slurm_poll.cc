@@ -1,4 +1,4 @@
-// A look at Slurm's queue, and what the engine learns from it of its allocations.
+// A poll of Slurm's queue, and what the engine learns from it of its allocations.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -25,8 +25,8 @@ constexpr absl::Duration kQueueLimit = absl::Seconds(30);
 constexpr absl::Duration kAccountingLimit = absl::Seconds(10);
 // From 24.05.1 on squeue's filters hold for --json too, and leave out what has ended unless told.
 // Where SLURM_CLUSTERS names a cluster a header with its name would come before the JSON.
-const std::vector<std::string> kLookAtQueue = {"squeue",       "--all",      "--me",
-                                               "--states=all", "--noheader", "--json"};
+const std::vector<std::string> kListQueue = {"squeue",       "--all",      "--me",
+                                             "--states=all", "--noheader", "--json"};
 
 // Of several Slurm jobs of one allocation the one that counts: what runs, then what waits, and of
 // those the first.
@@ -39,13 +39,13 @@ bool CountsMore(const SlurmJob& a, const SlurmJob& b) {
 
 }  // namespace
 
-void SlurmEngine::Look() {
+void SlurmEngine::Poll() {
   const absl::Duration began = base::SteadyNow();
   {
     absl::MutexLock lock(&mutex_);
     hurry_ = false;
   }
-  const auto queue = commands_->Run(kLookAtQueue, base::Deadline::After(kQueueLimit), stopping_);
+  const auto queue = commands_->Run(kListQueue, base::Deadline::After(kQueueLimit), stopping_);
   if (absl::IsCancelled(queue.status())) return;
   absl::StatusOr<std::vector<SlurmJob>> jobs;
   if (!queue.ok()) {
@@ -58,7 +58,7 @@ void SlurmEngine::Look() {
   std::vector<Forgotten> forgotten;
   {
     absl::MutexLock lock(&mutex_);
-    forgotten = NoteLook(jobs, began);
+    forgotten = NotePoll(jobs, began);
   }
   const size_t most = options_.most_numbers;
   for (size_t i = 0; i < forgotten.size(); i += most) {
@@ -66,10 +66,10 @@ void SlurmEngine::Look() {
   }
 }
 
-std::vector<SlurmEngine::Forgotten> SlurmEngine::NoteLook(
+std::vector<SlurmEngine::Forgotten> SlurmEngine::NotePoll(
     const absl::StatusOr<std::vector<SlurmJob>>& jobs, absl::Duration began) {
-  last_look_ = base::SteadyNow();
-  look_cost_ = last_look_ - began;
+  last_poll_ = base::SteadyNow();
+  poll_cost_ = last_poll_ - began;
   const absl::Status before = slurm_;
   slurm_ = absl::OkStatus();
   if (!jobs.ok()) {
@@ -78,9 +78,9 @@ std::vector<SlurmEngine::Forgotten> SlurmEngine::NoteLook(
     if (before != slurm_) spdlog::warn("{}", std::string(slurm_.message()));
     return {};
   }
-  looked_ = true;
-  owes_look_ = false;
-  if (began >= late_look_) late_look_ = absl::InfiniteDuration();
+  polled_ = true;
+  owes_poll_ = false;
+  if (began >= late_poll_) late_poll_ = absl::InfiniteDuration();
   return Learn(*jobs, began);
 }
 
@@ -119,7 +119,7 @@ std::vector<SlurmEngine::Forgotten> SlurmEngine::Learn(const std::vector<SlurmJo
       known.stage = Stage::kSubmitted;
       known.seen = began;
       known.problem.clear();
-      SayIfWrong(known.NoteLook(job));
+      SayIfWrong(known.NotePoll(job));
       if (job.phase == SlurmPhase::kEnded) NoteEnd(known, job);
       const bool waits_again =
           job.phase == SlurmPhase::kWaiting && began - known.taken_back >= options_.taking_back;
@@ -166,25 +166,25 @@ void SlurmEngine::EndForgotten(std::span<const Forgotten> forgotten) {
       SayIfWrong(known.NoteLoss(options_.settling));
     } else {
       const std::string how = absl::StrCat("Slurm no longer knows its job ", one.number);
-      OweLooks();
+      RequestPolls();
       SayIfWrong(known.NoteEnd(how, /*lost=*/true));
     }
   }
 }
 
-void SlurmEngine::OweLooks() {
-  owes_look_ = true;
-  late_look_ = base::SteadyNow() + options_.forgetting;
+void SlurmEngine::RequestPolls() {
+  owes_poll_ = true;
+  late_poll_ = base::SteadyNow() + options_.forgetting;
 }
 
 void SlurmEngine::NoteTakenBack(SlurmAllocation& known) {
-  OweLooks();  // that find a job which nobody waits for, and cancel it
+  RequestPolls();  // that find a job which nobody waits for, and cancel it
   SayIfWrong(
       known.NoteEnd("Slurm took it back to its queue after it had started it", /*lost=*/true));
 }
 
 void SlurmEngine::NoteEnd(SlurmAllocation& known, const SlurmJob& job) {
-  OweLooks();
+  RequestPolls();
   const bool cancelled = job.state == "CANCELLED";
   // That it was cancelled by us says nothing of why.
   const bool by_us = cancelled && (known.killed || known.stopped_before);

@@ -1,4 +1,4 @@
-// The engine's thread, which alone talks to Slurm: it submits, looks (slurm_look.cc) and stops.
+// The engine's thread, which alone talks to Slurm: it submits, polls (slurm_poll.cc) and stops.
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
 
@@ -24,7 +24,7 @@ using Stage = SlurmAllocation::Stage;
 
 constexpr absl::Duration kCommandLimit = absl::Seconds(30);
 constexpr absl::Duration kRest = absl::Seconds(5);
-constexpr absl::Duration kShortest = absl::Milliseconds(50);  // between looks, also in a hurry
+constexpr absl::Duration kShortest = absl::Milliseconds(50);  // between polls, also in a hurry
 constexpr int kShareOfTime = 40;
 // Slurm forgets a job five minutes after its end, unless its site says otherwise.
 constexpr absl::Duration kLongestRest = absl::Minutes(2);
@@ -45,22 +45,22 @@ constexpr size_t kFewCancels = 4;
 
 }  // namespace
 
-void SlurmEngine::Talk() {
+void SlurmEngine::RunThread() {
   while (true) {
     SubmitAll();
-    bool look = false;
+    bool poll = false;
     {
       absl::MutexLock lock(&mutex_);
-      look = LookIsDue();
+      poll = PollIsDue();
     }
-    if (look) Look();
+    if (poll) Poll();
     StartCollectors();
     StopAll();
     absl::MutexLock lock(&mutex_);
     if (stopping_) return;
     if (!called_) {
-      const absl::Duration rest = std::clamp(late_look_ - base::SteadyNow(), kShortest, kRest);
-      wake_.WaitWithTimeout(&mutex_, HasWork() ? std::min(BetweenLooks(), kRest) : rest);
+      const absl::Duration rest = std::clamp(late_poll_ - base::SteadyNow(), kShortest, kRest);
+      wake_.WaitWithTimeout(&mutex_, HasWork() ? std::min(PollInterval(), kRest) : rest);
     }
     called_ = false;
   }
@@ -72,18 +72,18 @@ void SlurmEngine::Call() {
 }
 
 bool SlurmEngine::HasWork() const {
-  return owes_look_ || !surplus_.empty() || base::SteadyNow() >= late_look_ ||
+  return owes_poll_ || !surplus_.empty() || base::SteadyNow() >= late_poll_ ||
          std::any_of(known_.begin(), known_.end(),
                      [](const auto& entry) { return entry.second.stage != Stage::kEnded; });
 }
 
-bool SlurmEngine::LookIsDue() const {
-  return HasWork() && base::SteadyNow() - last_look_ >= BetweenLooks();
+bool SlurmEngine::PollIsDue() const {
+  return HasWork() && base::SteadyNow() - last_poll_ >= PollInterval();
 }
 
-absl::Duration SlurmEngine::BetweenLooks() const {
-  if (hurry_) return std::max(kShortest, look_cost_);
-  return std::max(options_.look_interval, std::min(look_cost_ * (kShareOfTime - 1), kLongestRest));
+absl::Duration SlurmEngine::PollInterval() const {
+  if (hurry_) return std::max(kShortest, poll_cost_);
+  return std::max(options_.poll_interval, std::min(poll_cost_ * (kShareOfTime - 1), kLongestRest));
 }
 
 std::string SlurmEngine::TellWhereTheServiceIs() {
