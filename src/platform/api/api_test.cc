@@ -170,7 +170,7 @@ TEST_F(ApiTest, LeadsAJobFromSubmissionToItsDeletion) {
   EXPECT_EQ(stream.status, 200);
   ASSERT_EQ(lines.size(), 13u);
   for (const json& line : lines) {
-    EXPECT_EQ(check_.Check(document_["components"]["schemas"]["StreamLine"], line), "");
+    EXPECT_EQ(check_.Check(document_["components"]["schemas"]["FollowLine"], line), "");
   }
   EXPECT_EQ(lines.back()["state"], "Completed");
   const http::ClientResponse rest =

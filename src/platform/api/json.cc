@@ -173,7 +173,7 @@ absl::Status Wrong(absl::string_view what) {
 }
 
 // What the parser says, without its own name and number.
-std::string Place(const nlohmann::json::parse_error& error) {
+std::string LocationOf(const nlohmann::json::parse_error& error) {
   const std::string what = error.what();
   const size_t at = what.find("] ");
   return at == std::string::npos ? what : what.substr(at + 2);
@@ -262,7 +262,7 @@ std::string FilesJson(const std::vector<service::JobFile>& files) {
   return Text({{"files", std::move(list)}});
 }
 
-std::string StreamLine(const service::FollowItem& item) {
+std::string FollowLine(const service::FollowItem& item) {
   json line;
   if (item.event) {
     line = {{"type", "state"},
@@ -287,7 +287,7 @@ absl::StatusOr<service::Submission> SubmissionFromJson(absl::string_view body) {
   try {
     value = nlohmann::json::parse(body.begin(), body.end());
   } catch (const nlohmann::json::parse_error& error) {
-    return Wrong(Place(error));
+    return Wrong(LocationOf(error));
   }
   if (!value.is_object()) return Wrong("must be a JSON object");
   for (const auto& [name, field] : value.items()) {

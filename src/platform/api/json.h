@@ -25,7 +25,7 @@ std::string FilesJson(const std::vector<service::JobFile>& files);
 // What is to be said of a job that would be taken.
 std::string WarningsJson(const std::vector<std::string>& warnings);
 // One line of a stream, with its newline.
-std::string StreamLine(const service::FollowItem& item);
+std::string FollowLine(const service::FollowItem& item);
 
 // The body of POST /v1/jobs. InvalidArgument says where it is wrong.
 absl::StatusOr<service::Submission> SubmissionFromJson(absl::string_view body);

@@ -4,10 +4,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status.h"
+#include "platform/api/follow.h"
 #include "platform/api/json.h"
 #include "platform/api/openapi.h"
 #include "platform/api/query.h"
-#include "platform/api/stream.h"
 #include "platform/mlflow/file_store.h"
 #include "spec/json/json_fields.h"
 
@@ -165,7 +165,7 @@ std::vector<Route> UserRoutes(Service* service) {
       {"DELETE", "/v1/jobs/{job}", Access::kUser, with(DeleteJob)},
       {"POST", "/v1/jobs/{job}/cancel", Access::kUser,
        [service](const Call& call) { return JobResponse(service->Cancel(call["job"])); }},
-      {"GET", "/v1/jobs/{job}/stream", Access::kUser, with(StreamJob)},
+      {"GET", "/v1/jobs/{job}/stream", Access::kUser, with(FollowJob)},
       {"GET", "/v1/jobs/{job}/files", Access::kUser, with(ListFiles)},
       {"GET", "/v1/jobs/{job}/files/{path...}", Access::kUser, with(GetFile)},
       {"GET", "/v1/nodes", Access::kUser, with(ListNodes)},

@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ParseJob(text).status().IgnoreError();
   ParseJobs(text).status().IgnoreError();
   ParseNodes(text).status().IgnoreError();
-  ParseStreamLine(text).status().IgnoreError();
+  ParseFollowLine(text).status().IgnoreError();
   if (const auto metric = ParseMetric(text); metric.has_value()) MetricLine(*metric);
 
   Require(!absl::StrContains(Printable(text), '\x1b'));
@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string line = TerminalLine(text);
   Require(!absl::StrContains(line, "\x1b]") && !absl::StrContains(line, '\n'));
 
-  const auto place = PlaceFor("/to", text);
+  const auto place = DestinationOf("/to", text);
   Require(!place.ok() || absl::StartsWith(place->lexically_normal().string(), "/to/"));
 
   const size_t half = text.size() / 2;

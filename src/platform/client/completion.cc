@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/text/closest.h"
-#include "platform/client/completion_forms.h"
+#include "platform/client/completion_templates.h"
 
 namespace tutti::client {
 namespace {

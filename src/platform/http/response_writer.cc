@@ -35,7 +35,7 @@ bool ResponseWriter::Send(const Response& response, const AnswerForm& form) {
 }
 
 bool ResponseWriter::SendAnyBody(const Response& response) {
-  if (response.stream) return SendStream(response);
+  if (response.stream) return SendChunked(response);
   if (!response.file.empty()) return SendFile(response);
   return SendHeader(response, response.body.size()) &&
          (form_.only_header || SendAll(response.body));
@@ -87,7 +87,7 @@ bool ResponseWriter::SendFile(const Response& response) {
   return true;
 }
 
-bool ResponseWriter::SendStream(const Response& response) {
+bool ResponseWriter::SendChunked(const Response& response) {
   if (!SendHeader(response, std::nullopt)) return false;
   if (form_.only_header) return true;
   try {

@@ -30,7 +30,7 @@ class ResponseWriter final : public Writer {
   bool SendHeader(const Response& response, std::optional<uint64_t> length);
   bool SendAll(absl::string_view bytes);
   bool SendFile(const Response& response);
-  bool SendStream(const Response& response);
+  bool SendChunked(const Response& response);
 
   Socket* const socket_;
   const std::atomic<bool>* const stopping_;

@@ -59,7 +59,7 @@ absl::StatusOr<std::vector<Part>> PartsToBring(Service& service, const std::stri
     TUTTI_ASSIGN_OR_RETURN(std::vector<FileView> files, ParseFiles(text));
     std::string directory = options.directory.empty() ? "./" + id : options.directory;
     if (!job.folder.empty()) {
-      TUTTI_ASSIGN_OR_RETURN(directory, PlaceFor(directory, job.folder));
+      TUTTI_ASSIGN_OR_RETURN(directory, DestinationOf(directory, job.folder));
     }
     parts.push_back({job.job, std::move(directory), std::move(files)});
   }

@@ -9,14 +9,14 @@ namespace {
 
 // The stream's own lines, with their cursors, for programs.
 absl::StatusOr<ExitCode> WriteLines(Context& context, const std::string& id,
-                                    const PumpOptions& options, Format format) {
-  StreamPump pump(context.connect, id, options);
+                                    const FollowReaderOptions& options, Format format) {
+  FollowReader reader(context.connect, id, options);
   while (true) {
-    const auto item = pump.Next(base::Deadline::After(absl::Hours(1)));
+    const auto item = reader.Next(base::Deadline::After(absl::Hours(1)));
     if (!item.has_value()) continue;
-    if (item->kind == PumpItem::Kind::kFailed) return item->status;
-    if (item->kind == PumpItem::Kind::kEnded) return ExitCode::kOk;
-    if (item->kind != PumpItem::Kind::kLine) continue;
+    if (item->kind == FollowItem::Kind::kFailed) return item->status;
+    if (item->kind == FollowItem::Kind::kEnded) return ExitCode::kOk;
+    if (item->kind != FollowItem::Kind::kLine) continue;
     if (format == Format::kJson) {
       context.out << item->raw << "\n" << std::flush;
     } else {
@@ -56,10 +56,10 @@ absl::StatusOr<ExitCode> JobStream(Context& context, const JobStreamOptions& opt
   TUTTI_RETURN_IF_ERROR(CheckRank(service, id, options.only_rank));
   FollowOptions follow;
   follow.offer_cancel = false;
-  follow.pump.cursor = options.since;
-  follow.pump.follow = !options.no_follow;
+  follow.reader.cursor = options.since;
+  follow.reader.follow = !options.no_follow;
   if (options.format != Format::kTable) {
-    return WriteLines(context, id, follow.pump, options.format);
+    return WriteLines(context, id, follow.reader, options.format);
   }
   LiveText text(context.out, context.out_screen);
   JobDisplay display(&text, LookOf(options));

@@ -92,7 +92,7 @@ absl::StatusOr<std::string> Service::Problems() { return Call({.target = "/v1/pr
 
 absl::StatusOr<std::string> Service::Nodes() { return Call({.target = "/v1/nodes"}); }
 
-absl::Status Service::Stream(const std::string& id, const std::string& cursor, bool follow,
+absl::Status Service::Follow(const std::string& id, const std::string& cursor, bool follow,
                              http::ChunkCallback on_line) {
   std::string target = JobTarget(id, absl::StrCat("/stream?follow=", follow ? "true" : "false"));
   if (!cursor.empty()) absl::StrAppend(&target, "&cursor=", http::PercentEncode(cursor));

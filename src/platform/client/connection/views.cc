@@ -220,14 +220,14 @@ absl::StatusOr<std::vector<FileView>> ParseFiles(absl::string_view text) {
   return files;
 }
 
-absl::StatusOr<std::optional<StreamLine>> ParseStreamLine(absl::string_view text) {
+absl::StatusOr<std::optional<FollowLine>> ParseFollowLine(absl::string_view text) {
   TUTTI_ASSIGN_OR_RETURN(const json object, Object(text, "stream"));
-  StreamLine line;
+  FollowLine line;
   const std::string type = Text(object, "type");
   line.cursor = Text(object, "cursor");
   line.time = Text(object, "time");
   if (type == "state") {
-    line.kind = StreamLine::Kind::kState;
+    line.kind = FollowLine::Kind::kState;
     line.state = Text(object, "state");
     line.reason = Text(object, "reason");
   } else if (type == "output") {

@@ -95,7 +95,7 @@ struct FileView {
 };
 
 // One line of a job's stream (docs/formats/rest.md).
-struct StreamLine {
+struct FollowLine {
   enum class Kind { kState, kOutput } kind = Kind::kOutput;
   std::string cursor;
   std::string time;
@@ -113,7 +113,7 @@ absl::StatusOr<std::vector<std::string>> ParseWarnings(absl::string_view json);
 absl::StatusOr<std::vector<std::string>> ParseProblems(absl::string_view json);
 absl::StatusOr<std::vector<FileView>> ParseFiles(absl::string_view json);
 // nullopt for a kind of line that this client does not know.
-absl::StatusOr<std::optional<StreamLine>> ParseStreamLine(absl::string_view json);
+absl::StatusOr<std::optional<FollowLine>> ParseFollowLine(absl::string_view json);
 // The version in the answer to GET /v1/health; "" if there is none.
 std::string ParseVersion(absl::string_view json);
 

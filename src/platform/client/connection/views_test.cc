@@ -46,16 +46,16 @@ TEST(Views, WhatIsNoDocumentIsAnError) {
   EXPECT_FALSE(ParseJobs("{}").ok());
   EXPECT_FALSE(ParseNodes(R"({"nodes": 3})").ok());
   EXPECT_FALSE(ParseFiles("").ok());
-  EXPECT_FALSE(ParseStreamLine("{").ok());
+  EXPECT_FALSE(ParseFollowLine("{").ok());
 }
 
-TEST(Views, ReadsStreamLinesAndSkipsUnknownKinds) {
-  const auto line = ParseStreamLine(
+TEST(Views, ReadsFollowLinesAndSkipsUnknownKinds) {
+  const auto line = ParseFollowLine(
       R"({"type": "output", "cursor": "c5", "rank": 1, "stream": "stderr", "text": "hi"})");
   ASSERT_TRUE(line.ok() && line->has_value());
   EXPECT_EQ((*line)->rank, 1);
   EXPECT_EQ((*line)->cursor, "c5");
-  EXPECT_FALSE(ParseStreamLine(R"({"type": "heartbeat"})")->has_value());
+  EXPECT_FALSE(ParseFollowLine(R"({"type": "heartbeat"})")->has_value());
 }
 
 TEST(Views, ReadsNodesAndFiles) {

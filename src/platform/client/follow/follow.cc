@@ -22,8 +22,8 @@ class Following {
         options_(options),
         display_(display),
         interrupts_(interrupts),
-        pump_(connect, job, options.pump) {
-    end_.cursor = options.pump.cursor;
+        reader_(connect, job, options.reader) {
+    end_.cursor = options.reader.cursor;
   }
 
   absl::StatusOr<FollowEnd> Run() {
@@ -42,32 +42,32 @@ class Following {
   void ShowBatch() {
     base::Deadline deadline = base::Deadline::After(kTick);
     for (int i = 0; i < kBatch && !done_; ++i) {
-      const auto item = pump_.Next(deadline);
+      const auto item = reader_.Next(deadline);
       if (!item.has_value()) return;
       Show(*item);
       deadline = base::Deadline::After(absl::ZeroDuration());  // what is there already
     }
   }
 
-  void Show(const PumpItem& item) {
+  void Show(const FollowItem& item) {
     switch (item.kind) {
-      case PumpItem::Kind::kLine:
+      case FollowItem::Kind::kLine:
         display_.Line(item.line, absl::Now());
         end_.cursor = item.line.cursor;
         break;
-      case PumpItem::Kind::kLost:
+      case FollowItem::Kind::kLost:
         away_ = true;
         display_.Remark("The service went away; the job goes on. Waiting for it to come back …");
         break;
-      case PumpItem::Kind::kBack:
+      case FollowItem::Kind::kBack:
         away_ = false;
         display_.Remark("The service is back.");
         break;
-      case PumpItem::Kind::kEnded:
+      case FollowItem::Kind::kEnded:
         end_.job = item.job;
         done_ = true;
         break;
-      case PumpItem::Kind::kFailed:
+      case FollowItem::Kind::kFailed:
         failure_ = item.status;
         done_ = true;
         break;
@@ -122,11 +122,11 @@ class Following {
   const FollowOptions& options_;
   JobDisplay& display_;
   Interrupts& interrupts_;
-  StreamPump pump_;
+  FollowReader reader_;
   FollowEnd end_;
   absl::Status failure_;
   absl::Time ask_at_ = absl::InfinitePast();
-  bool away_ = false;  // the service, as far as the pump has said
+  bool away_ = false;  // the service, as far as the reader has said
   bool cancelling_ = false;
   bool done_ = false;
 };

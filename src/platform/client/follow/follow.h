@@ -7,14 +7,14 @@
 #include "absl/status/statusor.h"
 #include "platform/client/connection/connection.h"
 #include "platform/client/connection/views.h"
+#include "platform/client/follow/follow_reader.h"
 #include "platform/client/follow/interrupts.h"
 #include "platform/client/follow/job_display.h"
-#include "platform/client/follow/stream_pump.h"
 
 namespace tutti::client {
 
 struct FollowOptions {
-  PumpOptions pump;
+  FollowReaderOptions reader;
   bool cancel_on_interrupt = false;  // Ctrl-C cancels without a question
   bool offer_cancel = true;          // false: Ctrl-C detaches without a question
 };

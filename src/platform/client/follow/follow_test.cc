@@ -44,7 +44,7 @@ class FollowTest : public testing::Test {
     LiveText text(out_, {});
     JobDisplay display(&text, {});
     ScriptedInterrupts interrupts(&out_, std::move(answers));
-    options.pump.first_pause = absl::Milliseconds(1);
+    options.reader.first_pause = absl::Milliseconds(1);
     return FollowJob(service.connect(), "j", options, display, interrupts);
   }
 

@@ -7,8 +7,8 @@
 
 namespace tutti::client {
 
-void JobDisplay::Line(const StreamLine& line, absl::Time now) {
-  if (line.kind == StreamLine::Kind::kState) {
+void JobDisplay::Line(const FollowLine& line, absl::Time now) {
+  if (line.kind == FollowLine::Kind::kState) {
     State(line);
   } else if (line.stream == "metrics") {
     if (!options_.metrics) return;
@@ -18,7 +18,7 @@ void JobDisplay::Line(const StreamLine& line, absl::Time now) {
   }
 }
 
-void JobDisplay::State(const StreamLine& line) {
+void JobDisplay::State(const FollowLine& line) {
   waiting_.clear();
   if (!waiting_status_.empty()) text_.SetStatus("");
   waiting_status_.clear();
@@ -40,7 +40,7 @@ void JobDisplay::State(const StreamLine& line) {
                            line.reason.empty() ? "" : " ", Printable(line.reason)));
 }
 
-void JobDisplay::Output(const StreamLine& line, absl::Time now) {
+void JobDisplay::Output(const FollowLine& line, absl::Time now) {
   output_at_ = now;
   const bool is_mpirun = line.stream == "mpirun";  // no rank's
   const bool is_error = line.stream == "stderr";

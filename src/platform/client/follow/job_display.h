@@ -29,7 +29,7 @@ class JobDisplay {
   JobDisplay(LiveText* text, DisplayOptions options) : text_(*text), options_(options) {}
 
   // `now` drives the bar's countdown and the interval of plain progress lines.
-  void Line(const StreamLine& line, absl::Time now);
+  void Line(const FollowLine& line, absl::Time now);
   // Whether the job waits, as far as its lines have said.
   bool queued() const { return last_state_ == "Queued"; }
   // What a queued job waits for just now, and when it may start ("" : unknown). Shown in place on a
@@ -45,8 +45,8 @@ class JobDisplay {
   const std::optional<Metric>& result() const { return result_; }
 
  private:
-  void State(const StreamLine& line);
-  void Output(const StreamLine& line, absl::Time now);
+  void State(const FollowLine& line);
+  void Output(const FollowLine& line, absl::Time now);
   void OnMetric(const Metric& metric, absl::Time now);
 
   LiveText& text_;

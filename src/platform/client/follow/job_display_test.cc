@@ -24,7 +24,7 @@ std::string Show(const std::vector<std::string>& lines, Screen screen = {},
   JobDisplay display(&text, options);
   absl::Time now = kNow;
   for (const std::string& line : lines) {
-    const auto parsed = ParseStreamLine(line);
+    const auto parsed = ParseFollowLine(line);
     EXPECT_TRUE(parsed.ok() && parsed->has_value()) << line;
     display.Line(**parsed, now);
     display.Refresh(now);
@@ -93,7 +93,7 @@ TEST(JobDisplay, SaysWhatAQueuedJobWaitsForUntilItStarts) {
     std::ostringstream out;
     LiveText text(out, {.is_terminal = terminal, .width = 80});
     JobDisplay display(&text, {});
-    display.Line(**ParseStreamLine(State("Queued", "submitted")), kNow);
+    display.Line(**ParseFollowLine(State("Queued", "submitted")), kNow);
     EXPECT_TRUE(display.queued());
     display.Waiting("waits for 2 nodes", "1970-01-01T00:20:00Z", kNow);
     display.Refresh(kNow);
@@ -103,7 +103,7 @@ TEST(JobDisplay, SaysWhatAQueuedJobWaitsForUntilItStarts) {
     EXPECT_THAT(shown, HasSubstr("waits for 2 nodes · starts in about 3 min"));
     // In place on a terminal; a log hears of it once.
     EXPECT_EQ(shown.find("starts in about 1 min") != std::string::npos, terminal);
-    display.Line(**ParseStreamLine(State("Running", "")), kNow);
+    display.Line(**ParseFollowLine(State("Running", "")), kNow);
     EXPECT_FALSE(display.queued());
     display.Refresh(kNow);
     EXPECT_TRUE(out.str().ends_with("Running\n")) << out.str();
@@ -116,7 +116,7 @@ TEST(JobDisplay, KeepsTheResult) {
   JobDisplay display(&text, {});
   EXPECT_FALSE(display.result().has_value());
   const auto line =
-      ParseStreamLine(Output(0, "metrics", R"({\"event\": \"result\", \"top1\": 0.5})"));
+      ParseFollowLine(Output(0, "metrics", R"({\"event\": \"result\", \"top1\": 0.5})"));
   display.Line(**line, kNow);
   ASSERT_TRUE(display.result().has_value());
   ASSERT_EQ(display.result()->scores.size(), 1u);

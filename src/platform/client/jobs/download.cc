@@ -48,7 +48,7 @@ absl::Status DownloadOne(Service& service, const std::string& job, const FileVie
 
 }  // namespace
 
-absl::StatusOr<fs::path> PlaceFor(const fs::path& directory, absl::string_view path) {
+absl::StatusOr<fs::path> DestinationOf(const fs::path& directory, absl::string_view path) {
   const auto refuse = [&] {
     return absl::InvalidArgumentError(
         absl::StrCat("the service names a file \"", Printable(path), "\": refused"));
@@ -65,7 +65,7 @@ absl::Status DownloadFiles(Service& service, const std::string& job,
                            const DownloadProgress& progress) {
   std::vector<fs::path> targets;  // all are checked before the first is written
   for (const FileView& file : files) {
-    TUTTI_ASSIGN_OR_RETURN(fs::path target, PlaceFor(directory, file.path));
+    TUTTI_ASSIGN_OR_RETURN(fs::path target, DestinationOf(directory, file.path));
     targets.push_back(std::move(target));
   }
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(directory));

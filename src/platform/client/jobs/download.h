@@ -17,8 +17,8 @@ namespace tutti::client {
 
 // Where the file called `path` by the service goes below `directory`. InvalidArgument for a path
 // that could lead out of it or name the folder itself: the service is not trusted with our disk.
-absl::StatusOr<std::filesystem::path> PlaceFor(const std::filesystem::path& directory,
-                                               absl::string_view path);
+absl::StatusOr<std::filesystem::path> DestinationOf(const std::filesystem::path& directory,
+                                                    absl::string_view path);
 
 // Told after every piece: bytes so far of this file.
 using DownloadProgress = std::function<void(const FileView& file, uint64_t bytes)>;

@@ -74,7 +74,7 @@ TEST_F(DownloadTest, AHostileServiceCannotWriteElsewhere) {
   for (const std::string path : {"../x", "a/../../x", "/etc/x", "", ".", "a//b", "a/."}) {
     EXPECT_FALSE(Download({{"good", 0}, {path, 0}}, {}).ok()) << path;
   }
-  EXPECT_FALSE(PlaceFor("/to", absl::string_view("a\0b", 3)).ok());
+  EXPECT_FALSE(DestinationOf("/to", absl::string_view("a\0b", 3)).ok());
   EXPECT_EQ(FilesIn(folder_.path()), 0);
 }
 

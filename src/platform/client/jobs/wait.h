@@ -5,8 +5,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/deadline.h"
-#include "platform/client/connection/absence.h"
 #include "platform/client/connection/connection.h"
+#include "platform/client/connection/outage.h"
 
 namespace tutti::client {
 

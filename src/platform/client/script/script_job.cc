@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "platform/client/script/environment_choice.h"
 #include "platform/client/script/script_file.h"
 #include "platform/client/script/script_text.h"
-#include "platform/client/script/surroundings.h"
 
 namespace tutti::client {
 namespace fs = std::filesystem;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "platform/client/script/surroundings.h"
+#include "platform/client/script/environment_choice.h"
 
 namespace tutti::client {
 

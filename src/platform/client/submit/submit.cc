@@ -12,7 +12,7 @@
 #include "platform/client/archive/git_code.h"
 #include "platform/client/archive/snapshot.h"
 #include "platform/client/connection/views.h"
-#include "platform/client/submit/written_job.h"
+#include "platform/client/submit/user_job.h"
 #include "platform/client/text/amounts.h"
 #include "spec/command/code.h"
 
@@ -114,7 +114,7 @@ absl::StatusOr<std::map<std::string, std::string>> SendCode(
   return sent;
 }
 
-std::string BodyOf(const Written& written, const std::map<std::string, std::string>& snapshots) {
+std::string BodyOf(const UserJob& written, const std::map<std::string, std::string>& snapshots) {
   const spec::JobSpec& job = written.file.job.spec;
   const std::string directory = written.directory.string();
   if (job.kind != spec::JobKind::kCommand) {
@@ -126,7 +126,7 @@ std::string BodyOf(const Written& written, const std::map<std::string, std::stri
 }
 
 // What is wrong that is known without the service: the file, and the paths in it.
-absl::Status FaultsHere(Written& written) {
+absl::Status FaultsHere(UserJob& written) {
   spec::ReadResult& job = written.file.job;
   base::Faults faults;
   faults.Add(written.file.faults);
@@ -149,7 +149,7 @@ absl::Status WithServicesFaults(const absl::Status& known, Service& service,
 
 absl::StatusOr<std::string> SubmitJob(Service& service, const fs::path& home, const JobFile& file,
                                       std::ostream& remarks) {
-  TUTTI_ASSIGN_OR_RETURN(Written written, ReadWritten(home, file));
+  TUTTI_ASSIGN_OR_RETURN(UserJob written, ReadUserJob(home, file));
   const spec::JobSpec& job = written.file.job.spec;
   const std::vector<std::string>& told = written.file.job.warnings;
   const absl::Status known = FaultsHere(written);
@@ -172,7 +172,7 @@ absl::StatusOr<std::string> SubmitJob(Service& service, const fs::path& home, co
 }
 
 absl::StatusOr<CheckedJob> CheckJob(Service* service, const fs::path& home, const JobFile& file) {
-  TUTTI_ASSIGN_OR_RETURN(Written written, ReadWritten(home, file));
+  TUTTI_ASSIGN_OR_RETURN(UserJob written, ReadUserJob(home, file));
   const absl::Status known = FaultsHere(written);
   const std::string body =
       CreateJobBody(written.path, written.text, written.directory.string(), "");

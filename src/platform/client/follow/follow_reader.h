@@ -14,14 +14,14 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "base/deadline.h"
-#include "platform/client/connection/absence.h"
 #include "platform/client/connection/connection.h"
+#include "platform/client/connection/outage.h"
 #include "platform/client/connection/service.h"
 #include "platform/client/connection/views.h"
 
 namespace tutti::client {
 
-struct PumpOptions {
+struct FollowReaderOptions {
   std::string cursor;  // start after this; "": from the first line
   bool follow = true;  // false: what there is now
   absl::Duration first_pause = absl::Milliseconds(100);  // before a new attempt; doubles ...
@@ -30,46 +30,46 @@ struct PumpOptions {
 };
 
 // What the reader gets: exactly one of these.
-struct PumpItem {
+struct FollowItem {
   enum class Kind { kLine, kLost, kBack, kEnded, kFailed } kind = Kind::kLine;
-  StreamLine line;             // kLine
+  FollowLine line;             // kLine
   std::string raw;             // kLine: as it came
   absl::Status status;         // kLost: why; kFailed: the error that ends it
   std::optional<JobView> job;  // kEnded of a followed job: how it ended
 };
 
 // Next is for one thread.
-class StreamPump {
+class FollowReader {
  public:
-  StreamPump(Connect connect, std::string job, PumpOptions options);
+  FollowReader(Connect connect, std::string job, FollowReaderOptions options);
   // Breaks the exchange off and joins.
-  ~StreamPump();
-  StreamPump(const StreamPump&) = delete;
-  StreamPump& operator=(const StreamPump&) = delete;
+  ~FollowReader();
+  FollowReader(const FollowReader&) = delete;
+  FollowReader& operator=(const FollowReader&) = delete;
 
   // The next item, or nullopt at the deadline. After kEnded or kFailed there is none.
-  std::optional<PumpItem> Next(base::Deadline deadline);
+  std::optional<FollowItem> Next(base::Deadline deadline);
 
  private:
   enum class Attempt { kEnded, kAgain, kOver };
   void Run();
   Attempt Once(absl::Status& error);
   absl::Status OnLine(absl::string_view text);
-  Attempt AfterTheStream(Service& service, absl::Status& error);
+  Attempt AfterTheEnd(Service& service, absl::Status& error);
   bool Pause(absl::Duration pause);
   // False once the reader has gone. Blocks while the reader is far behind.
-  bool Push(PumpItem item);
+  bool Push(FollowItem item);
 
   const Connect connect_;
   const std::string job_;
-  const PumpOptions options_;
+  const FollowReaderOptions options_;
   std::string cursor_;     // of the last line that was pushed; the thread's own
   bool got_line_ = false;  // in the present attempt; the thread's own
   bool lost_ = false;      // kLost was pushed and kBack was not; the thread's own
 
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::deque<PumpItem> items_ ABSL_GUARDED_BY(mutex_);
+  std::deque<FollowItem> items_ ABSL_GUARDED_BY(mutex_);
   Service* calling_ ABSL_GUARDED_BY(mutex_) = nullptr;  // to be broken off at the end
   std::thread thread_;
 };

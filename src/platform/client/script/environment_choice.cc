@@ -1,4 +1,4 @@
-#include "platform/client/script/surroundings.h"
+#include "platform/client/script/environment_choice.h"
 
 #include <algorithm>
 #include <cstdlib>

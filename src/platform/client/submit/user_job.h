@@ -11,7 +11,7 @@
 
 namespace tutti::client {
 
-struct Written {
+struct UserJob {
   std::string text;
   std::string path;  // as messages name it
   std::filesystem::path directory;
@@ -22,6 +22,6 @@ struct Written {
 // The faults of the file are in it. InvalidArgument where there is none to read, and for every
 // fault of a script's options. Saves a script's job file if that is asked for. `home` holds the
 // site's tables.
-absl::StatusOr<Written> ReadWritten(const std::filesystem::path& home, const JobFile& file);
+absl::StatusOr<UserJob> ReadUserJob(const std::filesystem::path& home, const JobFile& file);
 
 }  // namespace tutti::client

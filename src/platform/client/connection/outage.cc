@@ -1,4 +1,4 @@
-#include "platform/client/connection/absence.h"
+#include "platform/client/connection/outage.h"
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"

@@ -1,10 +1,10 @@
-#include "platform/client/follow/stream_pump.h"
+#include "platform/client/follow/follow_reader.h"
 
 #include <algorithm>
 
 #include "absl/cleanup/cleanup.h"
 #include "base/status.h"
-#include "platform/client/connection/absence.h"
+#include "platform/client/connection/outage.h"
 
 namespace tutti::client {
 namespace {
@@ -13,14 +13,14 @@ constexpr size_t kMostItems = 10'000;
 
 }  // namespace
 
-StreamPump::StreamPump(Connect connect, std::string job, PumpOptions options)
+FollowReader::FollowReader(Connect connect, std::string job, FollowReaderOptions options)
     : connect_(std::move(connect)),
       job_(std::move(job)),
       options_(std::move(options)),
       cursor_(options_.cursor),
       thread_([this] { Run(); }) {}
 
-StreamPump::~StreamPump() {
+FollowReader::~FollowReader() {
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
@@ -29,18 +29,18 @@ StreamPump::~StreamPump() {
   thread_.join();
 }
 
-std::optional<PumpItem> StreamPump::Next(base::Deadline deadline) {
+std::optional<FollowItem> FollowReader::Next(base::Deadline deadline) {
   absl::MutexLock lock(&mutex_);
   const auto has_item = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !items_.empty(); };
   if (!mutex_.AwaitWithTimeout(absl::Condition(&has_item), deadline.Remaining())) {
     return std::nullopt;
   }
-  PumpItem item = std::move(items_.front());
+  FollowItem item = std::move(items_.front());
   items_.pop_front();
   return item;
 }
 
-bool StreamPump::Push(PumpItem item) {
+bool FollowReader::Push(FollowItem item) {
   absl::MutexLock lock(&mutex_);
   const auto has_room = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || items_.size() < kMostItems;
@@ -50,13 +50,13 @@ bool StreamPump::Push(PumpItem item) {
   return !stopping_;
 }
 
-bool StreamPump::Pause(absl::Duration pause) {
+bool FollowReader::Pause(absl::Duration pause) {
   absl::MutexLock lock(&mutex_);
   mutex_.AwaitWithTimeout(absl::Condition(&stopping_), pause);
   return !stopping_;
 }
 
-void StreamPump::Run() {
+void FollowReader::Run() {
   absl::Duration pause = options_.first_pause;
   base::Deadline give_up = base::Deadline::After(options_.give_up_after);
   while (true) {
@@ -68,21 +68,21 @@ void StreamPump::Run() {
       give_up = base::Deadline::After(options_.give_up_after);
     }
     if (give_up.Expired()) {
-      Push({.kind = PumpItem::Kind::kFailed,
+      Push({.kind = FollowItem::Kind::kFailed,
             .status = DidNotComeBack(error, options_.give_up_after)});
       return;
     }
     // Silence alone is no loss: the reader need not know that the connection was made anew.
     if (!lost_ && !error.ok() && !absl::IsDeadlineExceeded(error)) {
       lost_ = true;
-      if (!Push({.kind = PumpItem::Kind::kLost, .status = error})) return;
+      if (!Push({.kind = FollowItem::Kind::kLost, .status = error})) return;
     }
     if (!Pause(pause)) return;
     pause = std::min(pause * 2, options_.longest_pause);
   }
 }
 
-StreamPump::Attempt StreamPump::Once(absl::Status& error) {
+FollowReader::Attempt FollowReader::Once(absl::Status& error) {
   Service service(connect_());
   {
     absl::MutexLock lock(&mutex_);
@@ -93,26 +93,27 @@ StreamPump::Attempt StreamPump::Once(absl::Status& error) {
     absl::MutexLock lock(&mutex_);
     calling_ = nullptr;
   };
-  error = service.Stream(job_, cursor_, options_.follow,
+  error = service.Follow(job_, cursor_, options_.follow,
                          [this](absl::string_view text) { return OnLine(text); });
   if (absl::IsCancelled(error)) return Attempt::kOver;
-  if (error.ok()) return AfterTheStream(service, error);
+  if (error.ok()) return AfterTheEnd(service, error);
   if (MayRecover(error)) return Attempt::kAgain;
-  Push({.kind = PumpItem::Kind::kFailed, .status = error});
+  Push({.kind = FollowItem::Kind::kFailed, .status = error});
   return Attempt::kOver;
 }
 
-absl::Status StreamPump::OnLine(absl::string_view text) {
+absl::Status FollowReader::OnLine(absl::string_view text) {
   if (text.empty()) return absl::OkStatus();  // the service says that it still lives
-  TUTTI_ASSIGN_OR_RETURN(std::optional<StreamLine> line, ParseStreamLine(text));
+  TUTTI_ASSIGN_OR_RETURN(std::optional<FollowLine> line, ParseFollowLine(text));
   if (!line.has_value()) return absl::OkStatus();
   if (lost_) {
     lost_ = false;
-    if (!Push({.kind = PumpItem::Kind::kBack})) return absl::CancelledError("stopped");
+    if (!Push({.kind = FollowItem::Kind::kBack})) return absl::CancelledError("stopped");
   }
   got_line_ = true;
   std::string cursor = line->cursor;
-  if (!Push({.kind = PumpItem::Kind::kLine, .line = *std::move(line), .raw = std::string(text)})) {
+  if (!Push(
+          {.kind = FollowItem::Kind::kLine, .line = *std::move(line), .raw = std::string(text)})) {
     return absl::CancelledError("stopped");
   }
   cursor_ = std::move(cursor);
@@ -121,9 +122,9 @@ absl::Status StreamPump::OnLine(absl::string_view text) {
 
 // A stream that ended in good order has been sent whole if the job has ended; else the service is
 // shutting down and the rest comes from its successor.
-StreamPump::Attempt StreamPump::AfterTheStream(Service& service, absl::Status& error) {
+FollowReader::Attempt FollowReader::AfterTheEnd(Service& service, absl::Status& error) {
   if (!options_.follow) {
-    Push({.kind = PumpItem::Kind::kEnded});
+    Push({.kind = FollowItem::Kind::kEnded});
     return Attempt::kEnded;
   }
   const auto text = service.Job(job_);
@@ -131,11 +132,11 @@ StreamPump::Attempt StreamPump::AfterTheStream(Service& service, absl::Status& e
   if (!job.ok()) {
     error = job.status();
     if (MayRecover(error)) return Attempt::kAgain;
-    Push({.kind = PumpItem::Kind::kFailed, .status = error});
+    Push({.kind = FollowItem::Kind::kFailed, .status = error});
     return Attempt::kOver;
   }
   if (!job->ended_already()) return Attempt::kAgain;
-  Push({.kind = PumpItem::Kind::kEnded, .job = *job});
+  Push({.kind = FollowItem::Kind::kEnded, .job = *job});
   return Attempt::kEnded;
 }
 

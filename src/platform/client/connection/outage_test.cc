@@ -1,4 +1,4 @@
-#include "platform/client/connection/absence.h"
+#include "platform/client/connection/outage.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "platform/api/stream.h"
+#include "platform/api/follow.h"
 
 #include "base/deadline.h"
 #include "base/status.h"
@@ -16,9 +16,9 @@ constexpr absl::Duration kLookForMore =
 constexpr absl::Duration kAlive = absl::Seconds(10);
 
 // One follower. Holds no more than one batch.
-class Stream {
+class Follower {
  public:
-  Stream(Service* service, std::string job, std::string cursor, bool follow)
+  Follower(Service* service, std::string job, std::string cursor, bool follow)
       : service_(service), job_(std::move(job)), cursor_(std::move(cursor)), follow_(follow) {}
 
   // The next batch; the first one, before the answer begins, also finds what is wrong.
@@ -46,7 +46,7 @@ class Stream {
  private:
   absl::Status Send(const FollowResult& batch, http::Writer& writer) {
     std::string lines;
-    for (const service::FollowItem& item : batch.items) lines += StreamLine(item);
+    for (const service::FollowItem& item : batch.items) lines += FollowLine(item);
     cursor_ = batch.items.back().cursor;
     return writer.Write(lines);
   }
@@ -59,16 +59,16 @@ class Stream {
 
 }  // namespace
 
-http::Response StreamJob(Service* service, const Call& call) {
+http::Response FollowJob(Service* service, const Call& call) {
   const auto follow = QueryFlag(call.request, "follow", true);
   if (!follow.ok()) return http::ErrorResponse(follow.status());
-  auto stream = std::make_shared<Stream>(service, call["job"],
-                                         std::string(call.request.Query("cursor")), *follow);
-  auto first = stream->Next(absl::ZeroDuration());
+  auto follower = std::make_shared<Follower>(service, call["job"],
+                                             std::string(call.request.Query("cursor")), *follow);
+  auto first = follower->Next(absl::ZeroDuration());
   if (!first.ok()) return http::ErrorResponse(first.status());
   return {.content_type = "application/x-ndjson",
-          .stream = [stream, batch = *std::move(first)](http::Writer& writer) {
-            return stream->Run(batch, writer);
+          .stream = [follower, batch = *std::move(first)](http::Writer& writer) {
+            return follower->Run(batch, writer);
           }};
 }
 

@@ -1,4 +1,4 @@
-#include "platform/client/follow/stream_pump.h"
+#include "platform/client/follow/follow_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,52 +25,52 @@ bool IsStream(const http::ClientRequest& request) {
   return request.target.find("/stream") != std::string::npos;
 }
 
-PumpOptions Quick() {
-  PumpOptions options;
+FollowReaderOptions Quick() {
+  FollowReaderOptions options;
   options.first_pause = absl::Milliseconds(1);
   return options;
 }
 
 // Everything up to the end, as words: a line's text, "lost", "back", "ended", "failed".
-std::vector<std::string> ReadAll(StreamPump& pump) {
+std::vector<std::string> ReadAll(FollowReader& reader) {
   std::vector<std::string> words;
   while (true) {
-    const auto item = pump.Next(base::Deadline::After(base::Patient(absl::Seconds(10))));
+    const auto item = reader.Next(base::Deadline::After(base::Patient(absl::Seconds(10))));
     if (!item.has_value()) {
       words.push_back("silence");
       return words;
     }
     switch (item->kind) {
-      case PumpItem::Kind::kLine:
+      case FollowItem::Kind::kLine:
         words.push_back(item->line.text);
         break;
-      case PumpItem::Kind::kLost:
+      case FollowItem::Kind::kLost:
         words.push_back("lost");
         break;
-      case PumpItem::Kind::kBack:
+      case FollowItem::Kind::kBack:
         words.push_back("back");
         break;
-      case PumpItem::Kind::kEnded:
+      case FollowItem::Kind::kEnded:
         words.push_back("ended");
         return words;
-      case PumpItem::Kind::kFailed:
+      case FollowItem::Kind::kFailed:
         words.push_back("failed");
         return words;
     }
   }
 }
 
-TEST(StreamPump, BringsEveryLineToTheEndOfTheJob) {
+TEST(FollowReader, BringsEveryLineToTheEndOfTheJob) {
   FakeService service([](const http::ClientRequest& request) -> FakeService::Answer {
     if (!IsStream(request)) return {.chunks = {kCompleted}};
     const std::string one = Line(1);
     return {.chunks = {one.substr(0, 10), one.substr(10) + "\n" + Line(2)}};
   });
-  StreamPump pump(service.connect(), "j", Quick());
-  EXPECT_THAT(ReadAll(pump), ElementsAre("line 1", "line 2", "ended"));
+  FollowReader reader(service.connect(), "j", Quick());
+  EXPECT_THAT(ReadAll(reader), ElementsAre("line 1", "line 2", "ended"));
 }
 
-TEST(StreamPump, GoesOnAfterTheLastLineWhenTheServiceComesBack) {
+TEST(FollowReader, GoesOnAfterTheLastLineWhenTheServiceComesBack) {
   std::atomic<int> attempt = 0;
   FakeService service([&](const http::ClientRequest& request) -> FakeService::Answer {
     if (!IsStream(request)) return {.chunks = {kCompleted}};
@@ -86,8 +86,8 @@ TEST(StreamPump, GoesOnAfterTheLastLineWhenTheServiceComesBack) {
         return {.chunks = {Line(3)}};
     }
   });
-  StreamPump pump(service.connect(), "j", Quick());
-  EXPECT_THAT(ReadAll(pump), ElementsAre("line 1", "line 2", "lost", "back", "line 3", "ended"));
+  FollowReader reader(service.connect(), "j", Quick());
+  EXPECT_THAT(ReadAll(reader), ElementsAre("line 1", "line 2", "lost", "back", "line 3", "ended"));
   const auto requests = service.requests();
   EXPECT_EQ(requests.at(0), "GET /v1/jobs/j/stream?follow=true");
   for (int i = 1; i <= 3; ++i) {
@@ -95,7 +95,7 @@ TEST(StreamPump, GoesOnAfterTheLastLineWhenTheServiceComesBack) {
   }
 }
 
-TEST(StreamPump, AStreamThatEndsBeforeTheJobIsTakenUpAgain) {
+TEST(FollowReader, AStreamThatEndsBeforeTheJobIsTakenUpAgain) {
   std::atomic<int> attempt = 0;
   FakeService service([&](const http::ClientRequest& request) -> FakeService::Answer {
     if (!IsStream(request)) {
@@ -103,49 +103,49 @@ TEST(StreamPump, AStreamThatEndsBeforeTheJobIsTakenUpAgain) {
     }
     return {.chunks = {Line(++attempt)}};
   });
-  StreamPump pump(service.connect(), "j", Quick());
-  EXPECT_THAT(ReadAll(pump), ElementsAre("line 1", "line 2", "ended"));
+  FollowReader reader(service.connect(), "j", Quick());
+  EXPECT_THAT(ReadAll(reader), ElementsAre("line 1", "line 2", "ended"));
 }
 
-TEST(StreamPump, SilenceIsNoLoss) {
+TEST(FollowReader, SilenceIsNoLoss) {
   std::atomic<int> attempt = 0;
   FakeService service([&](const http::ClientRequest& request) -> FakeService::Answer {
     if (!IsStream(request)) return {.chunks = {kCompleted}};
     if (attempt++ == 0) return {.then = absl::DeadlineExceededError("stalled")};
     return {.chunks = {Line(1)}};
   });
-  StreamPump pump(service.connect(), "j", Quick());
-  EXPECT_THAT(ReadAll(pump), ElementsAre("line 1", "ended"));
+  FollowReader reader(service.connect(), "j", Quick());
+  EXPECT_THAT(ReadAll(reader), ElementsAre("line 1", "ended"));
 }
 
-TEST(StreamPump, AnErrorThatStaysIsReportedAtOnce) {
+TEST(FollowReader, AnErrorThatStaysIsReportedAtOnce) {
   FakeService service(
       [](const http::ClientRequest&) -> FakeService::Answer { return {.status = 404}; });
-  StreamPump pump(service.connect(), "j", Quick());
-  const auto item = pump.Next(base::Deadline::After(base::Patient(absl::Seconds(10))));
+  FollowReader reader(service.connect(), "j", Quick());
+  const auto item = reader.Next(base::Deadline::After(base::Patient(absl::Seconds(10))));
   ASSERT_TRUE(item.has_value());
-  EXPECT_EQ(item->kind, PumpItem::Kind::kFailed);
+  EXPECT_EQ(item->kind, FollowItem::Kind::kFailed);
   EXPECT_TRUE(absl::IsNotFound(item->status));
 }
 
-TEST(StreamPump, GivesUpWhenTheServiceStaysAway) {
+TEST(FollowReader, GivesUpWhenTheServiceStaysAway) {
   FakeService service([](const http::ClientRequest&) -> FakeService::Answer {
     return {.then = absl::UnavailableError("refused")};
   });
-  PumpOptions options = Quick();
+  FollowReaderOptions options = Quick();
   options.give_up_after = absl::Milliseconds(20);
-  StreamPump pump(service.connect(), "j", options);
-  EXPECT_THAT(ReadAll(pump), ElementsAre("lost", "failed"));
+  FollowReader reader(service.connect(), "j", options);
+  EXPECT_THAT(ReadAll(reader), ElementsAre("lost", "failed"));
 }
 
-TEST(StreamPump, CanBeLeftWhileAReaderIsFarBehind) {
+TEST(FollowReader, CanBeLeftWhileAReaderIsFarBehind) {
   FakeService service([](const http::ClientRequest& request) -> FakeService::Answer {
     std::string lines;
     for (int i = 0; i < 20'000; ++i) lines += Line(i);
     return {.chunks = {lines}};
   });
-  StreamPump pump(service.connect(), "j", Quick());
-  EXPECT_TRUE(pump.Next(base::Deadline::After(base::Patient(absl::Seconds(10)))).has_value());
+  FollowReader reader(service.connect(), "j", Quick());
+  EXPECT_TRUE(reader.Next(base::Deadline::After(base::Patient(absl::Seconds(10)))).has_value());
 }
 
 }  // namespace

@@ -7,6 +7,6 @@
 
 namespace tutti::api {
 
-http::Response StreamJob(service::Service* service, const Call& call);
+http::Response FollowJob(service::Service* service, const Call& call);
 
 }  // namespace tutti::api

@@ -1,4 +1,4 @@
-#include "platform/client/submit/written_job.h"
+#include "platform/client/submit/user_job.h"
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ namespace {
 constexpr uint64_t kLargestJobFile = 1 << 20;  // what the service takes
 
 // A script's options say nothing to a job file, which has keys for them.
-absl::StatusOr<Written> ReadText(const JobFile& file) {
+absl::StatusOr<UserJob> ReadText(const JobFile& file) {
   const auto content = base::ReadFile(file.path, kLargestJobFile);
   if (!content.ok()) {
     return absl::InvalidArgumentError(
@@ -28,24 +28,24 @@ absl::StatusOr<Written> ReadText(const JobFile& file) {
         file.path, " is read as a job file, and ", option, " is for scripts; write it there, or ",
         "change its keys by --set, as in --set resources.instance_count=2"));
   }
-  return Written{
+  return UserJob{
       .text = *content, .path = file.path, .directory = fs::absolute(file.path).parent_path()};
 }
 
 // The job file that a script stands for.
-absl::StatusOr<Written> WriteText(const JobFile& file) {
+absl::StatusOr<UserJob> WriteText(const JobFile& file) {
   ScriptOptions options = file.script;
   options.sends_other_code =
       std::any_of(file.settings.begin(), file.settings.end(),
                   [](const std::string& setting) { return absl::StartsWith(setting, "code="); });
   TUTTI_ASSIGN_OR_RETURN(ScriptJob job, JobOfScript(file.path, options));
-  return Written{.text = std::move(job.text),
+  return UserJob{.text = std::move(job.text),
                  .path = absl::StrCat("job of ", file.path),
                  .directory = std::move(job.directory),
                  .remarks = std::move(job.remarks)};
 }
 
-absl::Status Save(const std::string& file, Written& written) {
+absl::Status Save(const std::string& file, UserJob& written) {
   TUTTI_RETURN_IF_ERROR(SaveJob(written.text, file));
   written.path = file;
   written.remarks.push_back(
@@ -55,9 +55,9 @@ absl::Status Save(const std::string& file, Written& written) {
 
 }  // namespace
 
-absl::StatusOr<Written> ReadWritten(const fs::path& home, const JobFile& file) {
+absl::StatusOr<UserJob> ReadUserJob(const fs::path& home, const JobFile& file) {
   const bool is_script = KindOfScript(file.path) != ScriptKind::kNone;
-  TUTTI_ASSIGN_OR_RETURN(Written written, is_script ? WriteText(file) : ReadText(file));
+  TUTTI_ASSIGN_OR_RETURN(UserJob written, is_script ? WriteText(file) : ReadText(file));
   TUTTI_ASSIGN_OR_RETURN(written.text, ApplySettings(written.text, file.settings));
   const std::string& save = file.script.save;
   if (!save.empty()) TUTTI_RETURN_IF_ERROR(Save(save, written));
