@@ -7,7 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "platform/cluster/places.h"
+#include "platform/cluster/paths.h"
 
 namespace tutti::cluster {
 namespace {

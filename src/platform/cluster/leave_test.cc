@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
-#include "platform/cluster/places.h"
+#include "platform/cluster/paths.h"
 
 namespace tutti::cluster {
 namespace {

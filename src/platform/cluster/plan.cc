@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "platform/cluster/configuration.h"
 #include "platform/cluster/daemons.h"
-#include "platform/cluster/places.h"
+#include "platform/cluster/paths.h"
 #include "platform/cluster/power_program.h"
 
 namespace tutti::cluster {

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "base/test_patience.h"
 #include "platform/cluster/configuration.h"
-#include "platform/cluster/places.h"
+#include "platform/cluster/paths.h"
 #include "platform/cluster/power_program.h"
 
 namespace tutti::cluster {

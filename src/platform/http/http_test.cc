@@ -394,8 +394,8 @@ TEST_P(Http, StrangersWhoSayNothingKeepNobodyOut) {
       options);
   Client friends(server->url(), "secret", certificate());
   ASSERT_TRUE(friends.Send({.target = "/"}).ok());
-  std::vector<base::UniqueFd> strangers;
-  for (int i = 0; i < 200; ++i) strangers.push_back(ConnectTo(server->port()));
+  std::vector<base::UniqueFd> untrusted;
+  for (int i = 0; i < 200; ++i) untrusted.push_back(ConnectTo(server->port()));
   const auto response = friends.Send({.target = "/"});
   ASSERT_TRUE(response.ok()) << response.status();
   const auto another = Client(server->url(), "secret", certificate()).Send({.target = "/"});

@@ -13,7 +13,7 @@ constexpr absl::Duration kLongestToLeave = absl::Seconds(5);
 
 }  // namespace
 
-bool OpenConnections::ALeavingOneWillClose() const {
+bool OpenConnections::WillOneCloseSoon() const {
   return std::any_of(open_.begin(), open_.end(),
                      [](const auto& entry) { return entry.second.leaving && entry.second.waits; });
 }
@@ -23,9 +23,9 @@ size_t OpenConnections::Staying() const {
       open_.begin(), open_.end(), [](const auto& entry) { return !entry.second.leaving; }));
 }
 
-size_t OpenConnections::StrangersOf(const std::string& address) const {
+size_t OpenConnections::UntrustedOf(const std::string& address) const {
   return static_cast<size_t>(std::count_if(open_.begin(), open_.end(), [&](const auto& entry) {
-    const One& one = entry.second;
+    const Entry& one = entry.second;
     return !one.leaving && !one.trusted && one.address == address;
   }));
 }
@@ -34,7 +34,7 @@ template <typename Fits>
 bool OpenConnections::ShutDownOne(const Fits& fits) {
   auto longest = open_.end();
   for (auto at = open_.begin(); at != open_.end(); ++at) {
-    const One& one = at->second;
+    const Entry& one = at->second;
     if (one.leaving || !one.waits || !fits(one)) continue;
     if (longest == open_.end() || one.since < longest->second.since) longest = at;
   }
@@ -45,20 +45,20 @@ bool OpenConnections::ShutDownOne(const Fits& fits) {
 }
 
 bool OpenConnections::MakeRoom(const std::string& address) {
-  const auto is_stranger_from_there = [&](const One& one) {
+  const auto is_stranger_from_there = [&](const Entry& one) {
     return !one.trusted && one.address == address;
   };
-  if (StrangersOf(address) >= most_strangers_ && !ShutDownOne(is_stranger_from_there)) return false;
-  return Staying() < most_ || ShutDownOne([](const One& one) { return !one.trusted; }) ||
-         ShutDownOne([](const One&) { return true; });
+  if (UntrustedOf(address) >= most_untrusted_ && !ShutDownOne(is_stranger_from_there)) return false;
+  return Staying() < most_ || ShutDownOne([](const Entry& one) { return !one.trusted; }) ||
+         ShutDownOne([](const Entry&) { return true; });
 }
 
 bool OpenConnections::Add(int fd, const std::string& address) {
   absl::MutexLock lock(&mutex_);
   // Those that leave still have their threads: they are bounded, too. A newcomer waits for one of
-  // them: refused, he would pay for strangers who come faster than their threads end.
+  // them: refused, he would pay for untrusted ones who come faster than their threads end.
   const auto has_room = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return open_.size() < 2 * most_ || !ALeavingOneWillClose();
+    return open_.size() < 2 * most_ || !WillOneCloseSoon();
   };
   mutex_.AwaitWithTimeout(absl::Condition(&has_room), kLongestToLeave);
   if (open_.size() >= 2 * most_ || !MakeRoom(address)) return false;
@@ -79,7 +79,7 @@ void OpenConnections::Answers(int fd) {
 
 void OpenConnections::Waits(int fd) {
   absl::MutexLock lock(&mutex_);
-  One& one = open_.at(fd);
+  Entry& one = open_.at(fd);
   one.waits = true;
   one.since = ++now_;
 }

@@ -17,14 +17,14 @@ namespace tutti::http {
 
 class OpenConnections {
  public:
-  // `most` in all; an address may have `most_strangers` that are not trusted.
-  OpenConnections(int most, int most_strangers)
-      : most_(static_cast<size_t>(most)), most_strangers_(static_cast<size_t>(most_strangers)) {}
+  // `most` in all; an address may have `most_untrusted` that are not trusted.
+  OpenConnections(int most, int most_untrusted)
+      : most_(static_cast<size_t>(most)), most_untrusted_(static_cast<size_t>(most_untrusted)) {}
 
   // Takes `fd`, which is not trusted and waits. Where there is no room the one that has waited for
-  // longest is shut down: of strangers of this address if their share is full, else of all
-  // strangers, else of all. False if none waits: then it is not taken. Those that were shut down
-  // keep their threads until they are closed: while they are as many as `most`, waits for one.
+  // longest is shut down: of untrusted ones of this address if their share is full, else of all
+  // untrusted ones, else of all. False if none waits: then it is not taken. Those that were shut
+  // down keep their threads until they are closed: while they are as many as `most`, waits for one.
   bool Add(int fd, const std::string& address);
   // Removes it and closes it: from then on its number may be another's.
   void Close(int fd);
@@ -37,7 +37,7 @@ class OpenConnections {
   void AwaitNone(absl::Duration grace);
 
  private:
-  struct One {
+  struct Entry {
     std::string address;
     bool trusted = false;
     bool waits = true;
@@ -46,15 +46,15 @@ class OpenConnections {
   };
   template <typename Fits>
   bool ShutDownOne(const Fits& fits) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool ALeavingOneWillClose() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool WillOneCloseSoon() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   size_t Staying() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  size_t StrangersOf(const std::string& address) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  size_t UntrustedOf(const std::string& address) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool MakeRoom(const std::string& address) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t most_;
-  const size_t most_strangers_;
+  const size_t most_untrusted_;
   absl::Mutex mutex_;
-  std::map<int, One> open_ ABSL_GUARDED_BY(mutex_);
+  std::map<int, Entry> open_ ABSL_GUARDED_BY(mutex_);
   int64_t now_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -33,7 +33,7 @@ class Connection {
   virtual int64_t ContentLength() const = 0;
   // As Writer::Closed, for a handler that waits (long poll).
   virtual bool Closed() = 0;
-  // The client has proved who it is: its connection is kept before those of strangers.
+  // The client has proved who it is: its connection is kept before those of untrusted ones.
   virtual void Trust() = 0;
 };
 

@@ -12,11 +12,11 @@
 namespace tutti::http {
 namespace {
 
-class OneConnection final : public Connection {
+class ConnectionThread final : public Connection {
  public:
-  OneConnection(int fd, const std::string& peer, const ServerOptions& options,
-                const Handler& handler, OpenConnections& open, int stop_fd,
-                const std::atomic<bool>& stopping)
+  ConnectionThread(int fd, const std::string& peer, const ServerOptions& options,
+                   const Handler& handler, OpenConnections& open, int stop_fd,
+                   const std::atomic<bool>& stopping)
       : fd_(fd),
         socket_(base::UniqueFd(fd), stop_fd),
         options_(options),
@@ -25,7 +25,7 @@ class OneConnection final : public Connection {
         stopping_(stopping),
         reader_(&socket_, options, peer),
         writer_(&socket_, &stopping) {}
-  ~OneConnection() override { socket_.Release(); }
+  ~ConnectionThread() override { socket_.Release(); }
 
   void Serve() {
     if (!Begin()) return;
@@ -70,10 +70,10 @@ class OneConnection final : public Connection {
   // False when the connection is to be closed. A stop ends the wait for a request and its header,
   // not the work on one.
   bool ServeOne() {
-    socket_.HeedStop(true);
+    socket_.SetStoppable(true);
     std::optional<Response> refusal;
     std::optional<Incoming> incoming = reader_.ReadHeader(refusal);
-    socket_.HeedStop(false);
+    socket_.SetStoppable(false);
     got_something_ |= incoming || refusal;
     if (!incoming) {
       socket_.Limit(base::Deadline::After(absl::Seconds(5)), absl::InfiniteDuration());
@@ -115,7 +115,7 @@ class OneConnection final : public Connection {
   void CloseGently() {
     socket_.EndWriting();
     if (!got_something_ || stopping_) return;
-    socket_.HeedStop(true);
+    socket_.SetStoppable(true);
     socket_.Limit(base::Deadline::After(absl::Seconds(2)), absl::InfiniteDuration());
     std::string block(64 << 10, '\0');
     boost::system::error_code code;
@@ -142,7 +142,7 @@ void ServeConnection(int fd, const std::string& peer, const ServerOptions& optio
                      const Handler& handler, OpenConnections& open, int stop_fd,
                      const std::atomic<bool>& stopping) {
   try {
-    OneConnection(fd, peer, options, handler, open, stop_fd, stopping).Serve();
+    ConnectionThread(fd, peer, options, handler, open, stop_fd, stopping).Serve();
   } catch (const std::exception& e) {
     spdlog::error("connection from {}: {}", peer, e.what());
   }

@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   options.stall_timeout = absl::Milliseconds(50);
   options.max_header_bytes = 4096;
   const std::atomic<bool> stopping = false;
-  tutti::http::OpenConnections open(/*most=*/1, /*most_strangers=*/1);
+  tutti::http::OpenConnections open(/*most=*/1, /*most_untrusted=*/1);
   const int number = server.release();  // `open` closes it
   if (!open.Add(number, "fuzz")) std::abort();
   tutti::http::ServeConnection(number, "fuzz", options, Check, open, -1, stopping);

@@ -51,7 +51,7 @@ error_code Socket::AwaitData() const {
 
 error_code Socket::AwaitUntil(std::optional<base::Deadline> end, short events) const {
   while (true) {
-    pollfd waiting[2] = {{fd_.get(), events, 0}, {heed_stop_ ? stop_fd_ : -1, POLLIN, 0}};
+    pollfd waiting[2] = {{fd_.get(), events, 0}, {stoppable_ ? stop_fd_ : -1, POLLIN, 0}};
     const int ready = ::poll(waiting, 2, end ? end->RemainingMillis() : -1);
     if (ready < 0 && errno != EINTR) return Errno();
     if (waiting[1].revents != 0 && ready > 0) return boost::asio::error::operation_aborted;
@@ -68,7 +68,7 @@ bool Socket::PeerHasGone() const {
 
 absl::Status Socket::ConnectTls(const std::string& host, const std::string& certificate) {
   TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<Tls> tls, Tls::Connect(fd_.get(), host, certificate));
-  return Shake(std::move(tls), host);
+  return Handshake(std::move(tls), host);
 }
 
 absl::Status Socket::AcceptTls(const Identity& identity) {
@@ -76,10 +76,10 @@ absl::Status Socket::AcceptTls(const Identity& identity) {
   if (!Await(POLLIN)) ::recv(fd_.get(), &first, 1, MSG_PEEK);
   if (first != kHandshakeRecord) return absl::InvalidArgumentError("the client does not speak TLS");
   TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<Tls> tls, Tls::Accept(fd_.get(), identity));
-  return Shake(std::move(tls), "the client");
+  return Handshake(std::move(tls), "the client");
 }
 
-absl::Status Socket::Shake(std::unique_ptr<Tls> tls, absl::string_view peer) {
+absl::Status Socket::Handshake(std::unique_ptr<Tls> tls, absl::string_view peer) {
   error_code error;
   Finish([&] { return tls->Handshake(); }, error);
   if (error == boost::asio::error::operation_aborted) return absl::CancelledError("cancelled");

@@ -32,7 +32,7 @@ class Socket {
   // Holds for all reads and writes until it is called again.
   void Limit(std::optional<base::Deadline> whole, absl::Duration stall);
   // Whether `stop_fd` is looked at; on from the start.
-  void HeedStop(bool heed) { heed_stop_ = heed; }
+  void SetStoppable(bool heed) { stoppable_ = heed; }
 
   // From here on all goes through TLS, by a server that Tls::Connect trusts. Keeps to Limit.
   absl::Status ConnectTls(const std::string& host, const std::string& certificate);
@@ -104,7 +104,7 @@ class Socket {
   // The end of what begins now.
   std::optional<base::Deadline> End() const;
   boost::system::error_code AwaitUntil(std::optional<base::Deadline> end, short events) const;
-  absl::Status Shake(std::unique_ptr<Tls> tls, absl::string_view peer);
+  absl::Status Handshake(std::unique_ptr<Tls> tls, absl::string_view peer);
   size_t WriteByTls(const iovec* pieces, size_t count, boost::system::error_code& error);
   // The step's bytes; 0 with an error once it has ended otherwise.
   size_t Finish(const std::function<Tls::Step()>& step, boost::system::error_code& error);
@@ -113,7 +113,7 @@ class Socket {
   std::unique_ptr<Tls> tls_;
   std::string record_;  // what goes out next by TLS
   int stop_fd_;
-  bool heed_stop_ = true;
+  bool stoppable_ = true;
   bool more_ = false;
   std::optional<base::Deadline> whole_;
   absl::Duration stall_ = absl::InfiniteDuration();

@@ -197,7 +197,7 @@ void HeedEarlyStop(const NodeFolders& folders) {
   if (fs::exists(folders.stop(), error)) ::kill(::getpid(), SIGTERM);  // for Signals::Take
 }
 
-absl::Status Run(const fs::path& plan_file, const LauncherOptions& options, Ahead ahead) {
+absl::Status Run(const fs::path& plan_file, const LauncherOptions& options, StandbyState ahead) {
   TUTTI_RETURN_IF_ERROR(BecomeSubreaper());
   TUTTI_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(plan_file, 64 << 20));
   TUTTI_ASSIGN_OR_RETURN(spec::LaunchPlan plan, spec::LaunchPlanFromJson(text));
@@ -219,7 +219,8 @@ absl::Status Run(const fs::path& plan_file, const LauncherOptions& options, Ahea
 
 }  // namespace
 
-absl::Status RunLauncher(const fs::path& plan_file, const LauncherOptions& options, Ahead ahead) {
+absl::Status RunLauncher(const fs::path& plan_file, const LauncherOptions& options,
+                         StandbyState ahead) {
   if (!ahead.signals) {
     TUTTI_ASSIGN_OR_RETURN(ahead.signals, Signals::Block());
   }

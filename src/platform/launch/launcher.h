@@ -16,7 +16,7 @@
 namespace tutti::launch {
 
 // What a launcher may have done before there was a plan.
-struct Ahead {
+struct StandbyState {
   std::optional<Signals> signals;  // blocked
   base::UniqueFd lock;             // claim.h's, of the plan's folder
   std::optional<NodeFacts> facts;
@@ -30,6 +30,6 @@ struct Ahead {
 // allocation lives.
 absl::Status RunLauncher(const std::filesystem::path& plan_file);
 absl::Status RunLauncher(const std::filesystem::path& plan_file, const LauncherOptions& options,
-                         Ahead ahead = {});
+                         StandbyState ahead = {});
 
 }  // namespace tutti::launch

@@ -107,7 +107,7 @@ absl::Status LogInto(const NodeFolders& folders) {
 }
 
 // The lock is a file of this launcher's own: one that waited here before may still hold its own.
-absl::Status MakeFolder(const NodeFolders& folders, Ahead& ahead) {
+absl::Status MakeFolder(const NodeFolders& folders, StandbyState& ahead) {
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folders.root));
   TUTTI_RETURN_IF_ERROR(Rehearse(folders, *ahead.facts));
   TUTTI_RETURN_IF_ERROR(MakeFiles(folders));
@@ -118,15 +118,15 @@ absl::Status MakeFolder(const NodeFolders& folders, Ahead& ahead) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Ahead> Prepare() {
+absl::StatusOr<StandbyState> Prepare() {
   TUTTI_ASSIGN_OR_RETURN(Signals signals, Signals::Block());
   base::BootId();  // kept, as the next
   MostProcesses();
-  return Ahead{.signals = std::move(signals), .lock = {}, .facts = FactsOfThisNode()};
+  return StandbyState{.signals = std::move(signals), .lock = {}, .facts = FactsOfThisNode()};
 }
 
 // As the launcher of `plan`, whatever has become of the folder made ahead.
-absl::Status Launch(const std::string& plan, Ahead ahead) {
+absl::Status Launch(const std::string& plan, StandbyState ahead) {
   const NodeFolders folders(fs::path(plan).parent_path());
   if (!IsLockOf(folders, ahead.lock)) {
     ahead.lock.reset();
@@ -143,7 +143,7 @@ int RunStandby(const std::string& folder, const std::function<void(const std::st
   base::StartLogging("info");
   ReserveProcessLimit();
   const absl::Cleanup unlimited = [] { ReturnProcessLimit(); };
-  absl::StatusOr<Ahead> ahead = Prepare();
+  absl::StatusOr<StandbyState> ahead = Prepare();
   if (!ahead.ok()) return 1;
   // What cannot be made now the job's launcher makes.
   if (!folder.empty()) MakeFolder(NodeFolders(folder), *ahead).IgnoreError();

@@ -159,13 +159,13 @@ absl::Status Database::Sync() const {
 }
 
 absl::Status Database::Write(const std::function<absl::Status(Connection&)>& body,
-                             Survives survives) {
+                             Durability durability) {
   return Guard(
       [&]() -> absl::Status {
-        if (survives != set_to_) {  // in WAL mode NORMAL is FULL without the sync of each commit
-          sqlite_.exec(survives == Survives::kCrash ? "PRAGMA synchronous = NORMAL"
-                                                    : "PRAGMA synchronous = FULL");
-          set_to_ = survives;
+        if (durability != set_to_) {  // in WAL mode NORMAL is FULL without the sync of each commit
+          sqlite_.exec(durability == Durability::kCrash ? "PRAGMA synchronous = NORMAL"
+                                                        : "PRAGMA synchronous = FULL");
+          set_to_ = durability;
         }
         // Takes the write lock at once: a read that becomes a write can fail with no way to wait.
         SQLite::Transaction transaction(sqlite_, SQLite::TransactionBehavior::IMMEDIATE);
@@ -180,7 +180,7 @@ absl::Status Database::Write(const std::function<absl::Status(Connection&)>& bod
 
 absl::Status Database::WriteTogether(
     const std::vector<const std::function<absl::Status(Connection&)>*>& bodies,
-    std::vector<absl::Status>& statuses, Survives survives) {
+    std::vector<absl::Status>& statuses, Durability durability) {
   const auto all = [&](Connection& sqlite) {
     statuses.clear();
     for (const auto* body : bodies) {
@@ -191,7 +191,7 @@ absl::Status Database::WriteTogether(
     }
     return absl::OkStatus();
   };
-  return Write(all, survives);
+  return Write(all, durability);
 }
 
 absl::Status Database::Read(const std::function<absl::Status(Connection&)>& body) {

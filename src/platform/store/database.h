@@ -20,7 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/unique_fd.h"
-#include "platform/store/survives.h"
+#include "platform/store/durability.h"
 
 namespace tutti::store {
 
@@ -38,7 +38,7 @@ struct DatabaseOptions {
 class Connection final : public SQLite::Database {
  public:
   using SQLite::Database::Database;
-  // `sql` is a constant; one user at a time (Kept).
+  // `sql` is a constant; one user at a time (CachedStatement).
   SQLite::Statement& Prepared(const char* sql);
 
  private:
@@ -46,15 +46,15 @@ class Connection final : public SQLite::Database {
 };
 
 // One use of a statement that a connection keeps.
-class Kept {
+class CachedStatement {
  public:
-  Kept(Connection& connection, const char* sql) : statement_(connection.Prepared(sql)) {}
-  ~Kept() {
+  CachedStatement(Connection& connection, const char* sql) : statement_(connection.Prepared(sql)) {}
+  ~CachedStatement() {
     statement_.tryReset();  // else it would hold a read lock
     statement_.clearBindings();
   }
-  Kept(const Kept&) = delete;
-  Kept& operator=(const Kept&) = delete;
+  CachedStatement(const CachedStatement&) = delete;
+  CachedStatement& operator=(const CachedStatement&) = delete;
   SQLite::Statement* operator->() const { return &statement_; }
   SQLite::Statement& operator*() const { return statement_; }
 
@@ -72,12 +72,12 @@ class Database {
 
   // Runs `body` in one write transaction: committed if it returns OK, else undone.
   absl::Status Write(const std::function<absl::Status(Connection&)>& body,
-                     Survives survives = Survives::kPowerLoss);
+                     Durability durability = Durability::kPowerLoss);
   // Runs all in one transaction; those that do not return OK are undone, the others committed. On
   // an error of the database itself nothing is changed, and that is returned.
   absl::Status WriteTogether(
       const std::vector<const std::function<absl::Status(Connection&)>*>& bodies,
-      std::vector<absl::Status>& statuses, Survives survives = Survives::kPowerLoss);
+      std::vector<absl::Status>& statuses, Durability durability = Durability::kPowerLoss);
   // Once it returns OK what was written before survives a loss of power. From any thread, also
   // beside a call of another: only the disk is waited for.
   absl::Status Sync() const;
@@ -102,7 +102,7 @@ class Database {
   const std::filesystem::path path_;
   const DatabaseOptions options_;
   int64_t commit_calls_ = 0;
-  Survives set_to_ = Survives::kPowerLoss;  // as SQLite is set
+  Durability set_to_ = Durability::kPowerLoss;  // as SQLite is set
   Connection sqlite_;
   base::UniqueFd log_;  // SQLite's write-ahead log, which is there as long as its connection
 };

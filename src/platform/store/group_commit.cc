@@ -7,8 +7,8 @@
 
 namespace tutti::store {
 
-absl::Status GroupCommit::Write(const Body& body, Survives survives) {
-  Request own{&body, survives, absl::OkStatus()};
+absl::Status GroupCommit::Write(const Body& body, Durability durability) {
+  Request own{&body, durability, absl::OkStatus()};
   std::vector<Request*> batch;
   {
     absl::MutexLock lock(&mutex_);
@@ -32,19 +32,19 @@ void GroupCommit::Commit(const std::vector<Request*>& batch) {
   absl::MutexLock lock(database_mutex_);
   if (batch.size() > 1) {
     std::vector<const Body*> bodies;
-    Survives survives = Survives::kCrash;
+    Durability durability = Durability::kCrash;
     for (const Request* request : batch) {
       bodies.push_back(request->body);
-      survives = std::max(survives, request->survives);
+      durability = std::max(durability, request->durability);
     }
     std::vector<absl::Status> statuses;
-    if (database_->WriteTogether(bodies, statuses, survives).ok()) {
+    if (database_->WriteTogether(bodies, statuses, durability).ok()) {
       for (size_t i = 0; i < batch.size(); ++i) batch[i]->status = std::move(statuses[i]);
       return;
     }
   }
   for (Request* request : batch) {
-    request->status = database_->Write(*request->body, request->survives);
+    request->status = database_->Write(*request->body, request->durability);
   }
 }
 

@@ -24,14 +24,14 @@ class GroupCommit {
   GroupCommit(Database* database, absl::Mutex* database_mutex)
       : database_(database), database_mutex_(database_mutex) {}
 
-  // Returns once `body` is written as `survives` asks, or undone. One of a group that asks for the
-  // disk has it for all.
-  absl::Status Write(const Body& body, Survives survives = Survives::kPowerLoss);
+  // Returns once `body` is written as `durability` asks, or undone. One of a group that asks for
+  // the disk has it for all.
+  absl::Status Write(const Body& body, Durability durability = Durability::kPowerLoss);
 
  private:
   struct Request {
     const Body* body;
-    Survives survives;
+    Durability durability;
     absl::Status status;
     bool done = false;
   };

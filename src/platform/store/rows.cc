@@ -102,9 +102,9 @@ absl::Status ReadRecords(SQLite::Statement& rows, std::vector<JobRecord>& record
 }
 
 int64_t InsertEvent(Connection& sqlite, absl::string_view job_id, const Event& event) {
-  const Kept insert(sqlite,
-                    "INSERT INTO events (job_id, time_us, state, reason, detail) "
-                    "VALUES (?, ?, ?, ?, ?)");
+  const CachedStatement insert(sqlite,
+                               "INSERT INTO events (job_id, time_us, state, reason, detail) "
+                               "VALUES (?, ?, ?, ?, ?)");
   insert->bind(1, std::string(job_id));
   insert->bind(2, absl::ToUnixMicros(event.time));
   insert->bind(3, std::string(Name(event.state)));
@@ -115,10 +115,10 @@ int64_t InsertEvent(Connection& sqlite, absl::string_view job_id, const Event& e
 }
 
 int64_t InsertRow(Connection& sqlite, const Job& job) {
-  const Kept insert(sqlite,
-                    "INSERT INTO jobs (id, created_us, spec, file_text, snapshot, "
-                    "job_token, warnings, parent, step, step_key) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  const CachedStatement insert(sqlite,
+                               "INSERT INTO jobs (id, created_us, spec, file_text, snapshot, "
+                               "job_token, warnings, parent, step, step_key) "
+                               "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   insert->bind(1, job.id);
   insert->bind(2, absl::ToUnixMicros(job.created));
   insert->bind(3, spec::ToJson(job.spec));
@@ -136,15 +136,15 @@ int64_t InsertRow(Connection& sqlite, const Job& job) {
 }
 
 bool HasJob(Connection& sqlite, absl::string_view id) {
-  const Kept found(sqlite, "SELECT 1 FROM jobs WHERE id = ?");
+  const CachedStatement found(sqlite, "SELECT 1 FROM jobs WHERE id = ?");
   found->bind(1, std::string(id));
   return found->executeStep();
 }
 
 int64_t LastLauncherEvent(Connection& sqlite, absl::string_view allocation, int node) {
-  const Kept last(sqlite,
-                  "SELECT coalesce(max(sequence), 0) FROM launcher_events "
-                  "WHERE allocation = ? AND node = ?");
+  const CachedStatement last(sqlite,
+                             "SELECT coalesce(max(sequence), 0) FROM launcher_events "
+                             "WHERE allocation = ? AND node = ?");
   last->bind(1, std::string(allocation));
   last->bind(2, node);
   last->executeStep();

@@ -59,7 +59,7 @@ class SqliteStore final : public Store {
       : database_(std::move(database)), writes_(database_.get(), &mutex_) {}
 
   absl::StatusOr<JobRecord> InsertJob(const Job& job, const EventsFor& events,
-                                      Survives survives) override {
+                                      Durability durability) override {
     if (job.id.empty()) return absl::InvalidArgumentError("a job needs an id");
     JobRecord record{.job = job, .last = {}, .started = std::nullopt};
     record.job.created = ToMicros(job.created);
@@ -76,7 +76,7 @@ class SqliteStore final : public Store {
       for (const Event& event : past) record.last.sequence = InsertEvent(sqlite, job.id, event);
       return absl::OkStatus();
     };
-    TUTTI_RETURN_IF_ERROR(writes_.Write(insert, AtFirstDurable(survives)));
+    TUTTI_RETURN_IF_ERROR(writes_.Write(insert, AtFirstDurable(durability)));
     skipped_ = true;
     return record;
   }
@@ -85,7 +85,7 @@ class SqliteStore final : public Store {
   absl::Status Sync() override ABSL_NO_THREAD_SAFETY_ANALYSIS { return database_->Sync(); }
 
   absl::StatusOr<Event> AppendEvent(absl::string_view job_id, int64_t expected_last,
-                                    const Event& event, Survives survives) override {
+                                    const Event& event, Durability durability) override {
     Event appended = event;
     const auto append = [&](Connection& sqlite) -> absl::Status {
       TUTTI_RETURN_IF_ERROR(CheckStep(sqlite, job_id, expected_last, event.state));
@@ -93,7 +93,7 @@ class SqliteStore final : public Store {
       appended.sequence = InsertEvent(sqlite, job_id, event);
       return absl::OkStatus();
     };
-    TUTTI_RETURN_IF_ERROR(writes_.Write(append, AtFirstDurable(survives)));
+    TUTTI_RETURN_IF_ERROR(writes_.Write(append, AtFirstDurable(durability)));
     skipped_ = true;
     return appended;
   }
@@ -229,14 +229,14 @@ class SqliteStore final : public Store {
   absl::StatusOr<int64_t> AddLauncherEvents(absl::string_view job_id, absl::string_view allocation,
                                             int node, int64_t first,
                                             const std::vector<std::string>& lines,
-                                            Survives survives) override {
+                                            Durability durability) override {
     if (first < 1) return absl::InvalidArgumentError("launcher events are numbered from 1");
     int64_t last = 0;
     const auto add = [&](Connection& sqlite) -> absl::Status {
       if (!HasJob(sqlite, job_id)) return NoJob(job_id);
       last = LastLauncherEvent(sqlite, allocation, node);
       if (first > last + 1) return absl::OkStatus();
-      const Kept insert(sqlite, "INSERT INTO launcher_events VALUES (?, ?, ?, ?, ?)");
+      const CachedStatement insert(sqlite, "INSERT INTO launcher_events VALUES (?, ?, ?, ?, ?)");
       for (size_t skip = static_cast<size_t>(last + 1 - first); skip < lines.size(); ++skip) {
         insert->reset();
         insert->bind(1, std::string(allocation));
@@ -248,7 +248,7 @@ class SqliteStore final : public Store {
       }
       return absl::OkStatus();
     };
-    TUTTI_RETURN_IF_ERROR(writes_.Write(add, survives));
+    TUTTI_RETURN_IF_ERROR(writes_.Write(add, durability));
     return last;
   }
 
@@ -278,14 +278,14 @@ class SqliteStore final : public Store {
     sqlite.exec("UPDATE sqlite_sequence SET seq = seq + 1000000 WHERE name = 'events'");
   }
 
-  Survives AtFirstDurable(Survives survives) const {
-    return skipped_ ? survives : Survives::kPowerLoss;
+  Durability AtFirstDurable(Durability durability) const {
+    return skipped_ ? durability : Durability::kPowerLoss;
   }
 
   // Whether a job whose last event is `expected_last` may take the step to `next`.
   static absl::Status CheckStep(Connection& sqlite, absl::string_view job_id, int64_t expected_last,
                                 JobState next) {
-    const Kept last(sqlite, kSelectLastEvent);
+    const CachedStatement last(sqlite, kSelectLastEvent);
     last->bind(1, std::string(job_id));
     if (!last->executeStep()) return NoJob(job_id);
     TUTTI_ASSIGN_OR_RETURN(const Event event, ReadEvent(*last));

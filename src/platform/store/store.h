@@ -25,8 +25,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "platform/store/durability.h"
 #include "platform/store/job_state.h"
-#include "platform/store/survives.h"
 #include "spec/types/job.h"
 
 namespace tutti::store {
@@ -103,7 +103,7 @@ class Store {
   // and may be called twice.
   using EventsFor = std::function<std::vector<Event>(int64_t sequence)>;
   virtual absl::StatusOr<JobRecord> InsertJob(const Job& job, const EventsFor& events,
-                                              Survives survives = Survives::kPowerLoss) = 0;
+                                              Durability durability = Durability::kPowerLoss) = 0;
 
   // Once it returns OK all that was written before survives a loss of power too. Other calls go on
   // meanwhile.
@@ -113,7 +113,7 @@ class Store {
   // `expected_last`; FailedPrecondition if the state cannot follow.
   virtual absl::StatusOr<Event> AppendEvent(absl::string_view job_id, int64_t expected_last,
                                             const Event& event,
-                                            Survives survives = Survives::kPowerLoss) = 0;
+                                            Durability durability = Durability::kPowerLoss) = 0;
 
   virtual absl::StatusOr<JobRecord> GetJob(absl::string_view id) = 0;
   virtual absl::StatusOr<std::vector<JobRecord>> ListJobs(const JobFilter& filter) = 0;
@@ -137,11 +137,9 @@ class Store {
   // there already are skipped. Returns the number up to which all are there: what to acknowledge.
   // If there is a gap before `first` nothing is kept, and the number says where to go on. NotFound
   // if there is no such job.
-  virtual absl::StatusOr<int64_t> AddLauncherEvents(absl::string_view job_id,
-                                                    absl::string_view allocation, int node,
-                                                    int64_t first,
-                                                    const std::vector<std::string>& lines,
-                                                    Survives survives = Survives::kPowerLoss) = 0;
+  virtual absl::StatusOr<int64_t> AddLauncherEvents(
+      absl::string_view job_id, absl::string_view allocation, int node, int64_t first,
+      const std::vector<std::string>& lines, Durability durability = Durability::kPowerLoss) = 0;
   // The lines of a node after number `after`, in order; empty if nothing is known of it.
   virtual absl::StatusOr<std::vector<std::string>> LauncherEvents(absl::string_view allocation,
                                                                   int node, int64_t after = 0) = 0;

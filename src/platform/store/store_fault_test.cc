@@ -103,7 +103,7 @@ TEST_F(StoreFaultTest, TheNumberOfAnEventThatAPowerLossTookIsNotGivenAgain) {
   store = Open();
   const int64_t kept = store
                            ->AppendEvent("one", store->GetJob("one")->last.sequence,
-                                         AnEventOf(kPreparing), Survives::kCrash)
+                                         AnEventOf(kPreparing), Durability::kCrash)
                            ->sequence;
   const std::filesystem::path synced = directory_.path() / "synced";
   std::filesystem::create_directory(synced);
@@ -112,7 +112,7 @@ TEST_F(StoreFaultTest, TheNumberOfAnEventThatAPowerLossTookIsNotGivenAgain) {
                                synced / (std::string("store.db") + suffix));
   }
   const int64_t lost =
-      store->AppendEvent("one", kept, AnEventOf(kRunning), Survives::kCrash)->sequence;
+      store->AppendEvent("one", kept, AnEventOf(kRunning), Durability::kCrash)->sequence;
   store.reset();
   path_ = synced / "store.db";
   store = Open();
@@ -134,8 +134,9 @@ TEST_F(StoreFaultTest, ACrashAtAnyCommitLeavesAllOfAWriteOrNothing) {
       auto store = Store::Open(path_, options);
       int64_t last = (*store)->InsertJob(AJob(), AnEventOf(kQueued))->last.sequence;
       for (const JobState state : kSteps) {
-        const Survives survives = state == kCompleted ? Survives::kPowerLoss : Survives::kCrash;
-        last = (*store)->AppendEvent("one", last, AnEventOf(state), survives)->sequence;
+        const Durability durability =
+            state == kCompleted ? Durability::kPowerLoss : Durability::kCrash;
+        last = (*store)->AppendEvent("one", last, AnEventOf(state), durability)->sequence;
       }
     });
     ASSERT_EQ(WEXITSTATUS(status), 42) << crash_at;

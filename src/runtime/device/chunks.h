@@ -12,10 +12,10 @@ namespace tutti::device {
 struct Chunks {
   static constexpr int64_t kElements = 4096;  // at most
 
-  torch::Tensor begins;     // [chunks + 1] int64: elements; the last is the end
-  torch::Tensor ranges;     // [chunks] int32
-  torch::Tensor firsts;     // [ranges + 1] int32: chunks
-  torch::Tensor decays;     // [ranges] fp32: 1, or 0 for what weight decay spares
+  torch::Tensor begins;  // [chunks + 1] int64: elements; the last is the end
+  torch::Tensor ranges;  // [chunks] int32
+  torch::Tensor firsts;  // [ranges + 1] int32: chunks
+  torch::Tensor decays;  // [ranges] fp32: 1, or 0 for what weight decay spares
 };
 
 // Ranges lie one behind the other from 0 on; `ends` are in elements. On `device`.

@@ -8,16 +8,16 @@ namespace tutti::client {
 
 enum class ExitCode : int {
   kOk = 0,
-  kJobFailed = 1,    // also: a check of `tutti doctor` failed
-  kUsage = 2,        // wrong options, wrong job file, missing input
-  kUnreachable = 3,  // no service, or it went away and did not come back
-  kNotFound = 4,     // no such job or file
-  kCanceled = 5,     // the job was cancelled
-  kDeadline = 6,     // --timeout passed
-  kRefused = 7,      // not possible in the present state: name taken, job still runs
-  kDenied = 8,       // token missing or wrong
-  kSystemError = 9,  // this machine or the service could not: disk full, a file that may not be
-                     // read, internal error
+  kJobFailed = 1,     // also: a check of `tutti doctor` failed
+  kUsage = 2,         // wrong options, wrong job file, missing input
+  kUnreachable = 3,   // no service, or it went away and did not come back
+  kNotFound = 4,      // no such job or file
+  kCanceled = 5,      // the job was cancelled
+  kDeadline = 6,      // --timeout passed
+  kRefused = 7,       // not possible in the present state: name taken, job still runs
+  kDenied = 8,        // token missing or wrong
+  kSystemError = 9,   // this machine or the service could not: disk full, a file that may not be
+                      // read, internal error
   kInterrupted = 130  // Ctrl-C ended the command; the job goes on
 };
 

@@ -26,7 +26,7 @@ std::vector<store::Event> FirstEvents(const store::Job& job, int64_t sequence, a
   events.push_back({.time = now,
                     .state = store::JobState::kProvisioning,
                     .reason = LocalScheduler::ReasonOfStart(*placed),
-                    .detail = ToJson(Detail{.placement = placed})});
+                    .detail = ToJson(EventDetail{.placement = placed})});
   return events;
 }
 
@@ -63,9 +63,10 @@ absl::StatusOr<JobStatus> Admission::Insert(const store::Job& job, bool named) {
   // What begins here at once is gone with this machine's power: it need not wait for the disk, and
   // only its submitter does.
   const bool begins = placed.has_value();
-  const store::Survives survives = begins ? store::Survives::kCrash : store::Survives::kPowerLoss;
+  const store::Durability durability =
+      begins ? store::Durability::kCrash : store::Durability::kPowerLoss;
   // Not under the lock: those who submit at the same time share one sync of the disk.
-  auto record = state_.store->InsertJob(job, events_for, survives);
+  auto record = state_.store->InsertJob(job, events_for, durability);
   JobStatus status;
   {
     StateLock lock(state_);

@@ -19,7 +19,7 @@ std::vector<store::Event> FirstEvents(absl::Time created, const std::string& reu
   std::vector<store::Event> events = {
       {.time = created, .state = JobState::kQueued, .reason = "submitted"}};
   if (reused_from.empty()) return events;
-  const std::string detail = ToJson(Detail{.reused_from = reused_from});
+  const std::string detail = ToJson(EventDetail{.reused_from = reused_from});
   const std::string reason = absl::StrCat("reused: nothing has changed since ", reused_from);
   for (const JobState state : {JobState::kFinalizing, JobState::kCompleted}) {
     events.push_back({.time = created, .state = state, .reason = reason, .detail = detail});

@@ -40,7 +40,7 @@ absl::Status ChildViews::FillChild(const store::JobRecord& record, ChildStatus& 
     const LiveJob* const live = table_.Find(record.job.id);
     child.job = views_.StatusOf(live == nullptr ? record : live->record);
   }
-  child.reused_from = DetailFromJson(record.last.detail).reused_from;
+  child.reused_from = EventDetailFromJson(record.last.detail).reused_from;
   if (record.job.spec.kind == spec::JobKind::kCommand) return absl::OkStatus();
   TUTTI_ASSIGN_OR_RETURN(child.children, ChildrenOf(record.job.id));
   return absl::OkStatus();

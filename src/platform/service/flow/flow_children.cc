@@ -71,7 +71,7 @@ void FlowChildren::RefreshOne(const LiveJob& parent, LiveChild& child, const sto
   child.child.queued = last.state == JobState::kQueued;
   if (IsEnd(last.state)) {
     child.child.ended = last.time;
-    child.child.reused = !DetailFromJson(last.detail).reused_from.empty();
+    child.child.reused = !EventDetailFromJson(last.detail).reused_from.empty();
   }
   const auto& sweep = parent.record.job.spec.sweep;
   if (!sweep || !was_active) return;

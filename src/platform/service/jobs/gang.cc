@@ -39,10 +39,10 @@ absl::Time TimeOf(const json& event) {
 }  // namespace
 
 Gang::Gang(const Placement& placement) {
-  for (const PlacedNode& place : placement.nodes) {
-    Node node{.place = place};
-    node.end.node = place.name;
-    node.end.memory_bytes = place.memory_bytes;
+  for (const PlacedNode& placed : placement.nodes) {
+    Node node{.placed = placed};
+    node.end.node = placed.name;
+    node.end.memory_bytes = placed.memory_bytes;
     nodes_.push_back(std::move(node));
   }
 }
@@ -59,11 +59,11 @@ absl::Status Gang::Check(int node, absl::string_view line) const {
   if (event.contains("time") && !event["time"].is_number()) return wrong("\"time\" is no number");
   if (kind != "started" && kind != "exited") return absl::OkStatus();
   const int64_t rank = Field<int64_t>(event, "rank", -1);
-  const PlacedNode& place = nodes_.at(node).place;
-  if (rank >= place.first_rank && rank < place.first_rank + place.process_count) {
+  const PlacedNode& placed = nodes_.at(node).placed;
+  if (rank >= placed.first_rank && rank < placed.first_rank + placed.process_count) {
     return absl::OkStatus();
   }
-  return wrong(absl::StrCat("rank ", rank, " does not run on ", place.name));
+  return wrong(absl::StrCat("rank ", rank, " does not run on ", placed.name));
 }
 
 void Gang::Apply(int number, absl::string_view line) {
@@ -112,7 +112,7 @@ void Gang::ApplyExit(Node& node, const json& event) {
   node.started.insert(rank);
   if (!node.exited.insert(rank).second) return;
   exits_.push_back({.rank = rank,
-                    .node = node.place.name,
+                    .node = node.placed.name,
                     .time = TimeOf(event),
                     .code = Field(event, "code", 0),
                     .signal = Field(event, "signal", 0),
@@ -163,13 +163,13 @@ bool Gang::AllPrepared() const {
 
 bool Gang::AllStarted() const {
   return Every([](const Node& node) {
-    return static_cast<int>(node.started.size()) == node.place.process_count;
+    return static_cast<int>(node.started.size()) == node.placed.process_count;
   });
 }
 
 bool Gang::AllExited() const {
   return Every([](const Node& node) {
-    return node.done || static_cast<int>(node.exited.size()) == node.place.process_count;
+    return node.done || static_cast<int>(node.exited.size()) == node.placed.process_count;
   });
 }
 
@@ -185,14 +185,14 @@ std::set<std::string> Gang::end_notes() const {
 
 // A failed call is what ended the rank, whatever it had printed; of an abort its own words say
 // more.
-void Gang::TellMpiFailure(RankExit& exit) const {
+void Gang::AddMpiFailure(RankExit& exit) const {
   const auto told = mpi_failures_.find(exit.rank);
   if (told == mpi_failures_.end() || exit.ok() || exit.stopped) return;
   if (exit.last_error.empty() || !told->second.abort) exit.last_error = told->second.error;
 }
 
 // mpirun, on the first node, has ended the others by SIGTERM for one that may say it is well.
-void Gang::TellWhoLeft(GangEnd& end) const {
+void Gang::MarkRankThatLeft(GangEnd& end) const {
   for (const auto& [rank, failure] : mpi_failures_) {
     if (!failure.left) continue;
     for (RankExit& exit : end.exits) exit.stopped |= exit.signal == SIGTERM;
@@ -204,9 +204,9 @@ void Gang::TellWhoLeft(GangEnd& end) const {
 
 GangEnd Gang::End() const {
   GangEnd end{.exits = exits_};
-  for (RankExit& exit : end.exits) TellMpiFailure(exit);
+  for (RankExit& exit : end.exits) AddMpiFailure(exit);
   for (const Node& node : nodes_) end.nodes.push_back(node.end);
-  TellWhoLeft(end);
+  MarkRankThatLeft(end);
   std::stable_sort(end.nodes.begin(), end.nodes.end(),
                    [](const NodeEnd& a, const NodeEnd& b) { return a.time < b.time; });
   return end;

@@ -59,7 +59,7 @@ class Gang {
 
  private:
   struct Node {
-    PlacedNode place;
+    PlacedNode placed;
     int64_t events = 0;
     bool preparing = false, prepared = false, done = false, killed = false;
     absl::Time death = absl::InfiniteFuture();  // when it was noticed
@@ -68,8 +68,8 @@ class Gang {
   };
   bool Every(bool (*holds)(const Node&)) const;
   void ApplyExit(Node& node, const nlohmann::json& event);
-  void TellMpiFailure(RankExit& exit) const;
-  void TellWhoLeft(GangEnd& end) const;
+  void AddMpiFailure(RankExit& exit) const;
+  void MarkRankThatLeft(GangEnd& end) const;
 
   std::vector<Node> nodes_;
   std::vector<RankExit> exits_;

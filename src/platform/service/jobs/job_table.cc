@@ -12,11 +12,11 @@ namespace {
 using store::JobState;
 
 // Of a step of that job, what programs are told.
-Detail DetailOf(const LiveJob& job, const Step& step) {
-  Detail detail{.former = job.former,
-                .begun_before = job.begun_before,
-                .cause = step.cause,
-                .failures = step.failures};
+EventDetail DetailOf(const LiveJob& job, const Step& step) {
+  EventDetail detail{.former = job.former,
+                     .begun_before = job.begun_before,
+                     .cause = step.cause,
+                     .failures = step.failures};
   if (step.state == JobState::kQueued) {  // it is begun again
     detail.former = FormerAfter(job);
     detail.begun_before = job.attempt();
@@ -27,22 +27,22 @@ Detail DetailOf(const LiveJob& job, const Step& step) {
 }
 
 // That a job is placed is on the disk before a launcher may run, and its end before one is told.
-store::Survives DurabilityOf(const LiveJob& job, JobState state) {
+store::Durability DurabilityOf(const LiveJob& job, JobState state) {
   const bool is_between =
       state != JobState::kQueued && state != JobState::kProvisioning && !IsEnd(state);
-  return is_between ? DurabilityOf(job) : store::Survives::kPowerLoss;
+  return is_between ? DurabilityOf(job) : store::Durability::kPowerLoss;
 }
 
 }  // namespace
 
-store::Survives DurabilityOf(const LiveJob& job) {
+store::Durability DurabilityOf(const LiveJob& job) {
   const bool is_here = job.placed != nullptr && !job.placed->placement.boot_id.empty();
-  return is_here ? store::Survives::kCrash : store::Survives::kPowerLoss;
+  return is_here ? store::Durability::kCrash : store::Durability::kPowerLoss;
 }
 
 absl::StatusOr<LiveJob*> JobTable::Rebuild(store::JobRecord record) {
   auto job = std::make_unique<LiveJob>();
-  Detail detail = DetailFromJson(record.last.detail);
+  EventDetail detail = EventDetailFromJson(record.last.detail);
   job->record = std::move(record);
   job->cause = detail.cause;
   job->former = std::move(detail.former);

@@ -81,6 +81,6 @@ class JobTable {
 
 // What is noted of a job between its start and its end: on this machine its launchers do not
 // survive a loss of power either, and it ends as lost whatever was noted.
-store::Survives DurabilityOf(const LiveJob& job);
+store::Durability DurabilityOf(const LiveJob& job);
 
 }  // namespace tutti::service

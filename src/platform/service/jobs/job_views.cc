@@ -50,7 +50,7 @@ absl::StatusOr<std::vector<JobStatus>> JobViews::List(const store::JobFilter& fi
 
 JobStatus JobViews::StatusOf(const store::JobRecord& record) const {
   JobStatus status{.record = record, .reason = record.last.reason};
-  Detail detail = DetailFromJson(record.last.detail);
+  EventDetail detail = EventDetailFromJson(record.last.detail);
   status.failures = std::move(detail.failures);
   if (detail.placement) {
     for (const PlacedNode& node : detail.placement->nodes) status.nodes.push_back(node.name);

@@ -6,7 +6,7 @@ namespace tutti::service {
 
 using nlohmann::json;
 
-std::string ToJson(const Detail& detail) {
+std::string ToJson(const EventDetail& detail) {
   json value = json::object();
   if (detail.placement) value["allocation"] = json::parse(ToJson(*detail.placement));
   if (detail.former) value["former_allocation"] = json::parse(ToJson(*detail.former));
@@ -22,9 +22,9 @@ std::string ToJson(const Detail& detail) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-Detail DetailFromJson(absl::string_view text) {
+EventDetail EventDetailFromJson(absl::string_view text) {
   const json value = json::parse(text.begin(), text.end(), nullptr, false);
-  Detail detail;
+  EventDetail detail;
   if (!value.is_object()) return detail;
   const std::pair<const char*, std::optional<Placement>*> placements[] = {
       {"allocation", &detail.placement}, {"former_allocation", &detail.former}};

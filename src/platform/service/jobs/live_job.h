@@ -57,7 +57,7 @@ struct LiveJob {
 };
 
 // The detail of a job's events, for programs: {"allocation": …, "cause": …, "failures": […]}.
-struct Detail {
+struct EventDetail {
   std::optional<Placement> placement;
   std::optional<Placement> former;  // as in LiveJob
   int begun_before = 0;
@@ -65,8 +65,8 @@ struct Detail {
   std::vector<Failure> failures;
   std::string reused_from;  // of a step: the job whose results it took
 };
-std::string ToJson(const Detail& detail);
+std::string ToJson(const EventDetail& detail);
 // What is missing or damaged is left out.
-Detail DetailFromJson(absl::string_view text);
+EventDetail EventDetailFromJson(absl::string_view text);
 
 }  // namespace tutti::service

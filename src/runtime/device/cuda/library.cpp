@@ -172,16 +172,15 @@ class Library final : public Cuda {
     to.bias = torch::empty_like(norm.bias);
     const Tensor masked = had_residual || dy2.defined() ? torch::empty_like(x) : Tensor();
     const Tensor scratch = ScratchFor(shape, x);
-    C10_CUDA_CHECK(tutti::device::BatchNormBackward(
-        shape, Data(x), relu, PointersOf(norm, forward),
-        {.dy = Data(first),
-         .dy2 = Data(second),
-         .positive = Bytes(forward.positive),
-         .masked = Data(masked),
-         .dx = Data(to.x),
-         .weight = Floats(to.weight),
-         .bias = Floats(to.bias)},
-        Floats(scratch), Stream()));
+    C10_CUDA_CHECK(tutti::device::BatchNormBackward(shape, Data(x), relu, PointersOf(norm, forward),
+                                                    {.dy = Data(first),
+                                                     .dy2 = Data(second),
+                                                     .positive = Bytes(forward.positive),
+                                                     .masked = Data(masked),
+                                                     .dx = Data(to.x),
+                                                     .weight = Floats(to.weight),
+                                                     .bias = Floats(to.bias)},
+                                                    Floats(scratch), Stream()));
     if (had_residual) to.residual = masked;
     return to;
   }
@@ -262,14 +261,13 @@ class Library final : public Cuda {
     if (!takes || pictures.requires_grad()) return {};
     Tensor blocks = torch::empty({pictures.size(0), 16, height, width}, pictures.options(),
                                  torch::MemoryFormat::ChannelsLast);
-    C10_CUDA_CHECK(tutti::device::SpaceToDepth(
-        {.images = static_cast<int>(pictures.size(0)),
-         .height = static_cast<int>(pictures.size(2)),
-         .width = static_cast<int>(pictures.size(3)),
-         .before = static_cast<int>(before),
-         .out_height = static_cast<int>(height),
-         .out_width = static_cast<int>(width)},
-        Data(pictures), Data(blocks), Stream()));
+    C10_CUDA_CHECK(tutti::device::SpaceToDepth({.images = static_cast<int>(pictures.size(0)),
+                                                .height = static_cast<int>(pictures.size(2)),
+                                                .width = static_cast<int>(pictures.size(3)),
+                                                .before = static_cast<int>(before),
+                                                .out_height = static_cast<int>(height),
+                                                .out_width = static_cast<int>(width)},
+                                               Data(pictures), Data(blocks), Stream()));
     return blocks;
   }
 
@@ -298,9 +296,7 @@ class Library final : public Cuda {
                                   scratch.mutable_data_ptr<double>(), Stream()));
   }
 
-  void AdamW(const AdamTensors& u) override {
-    C10_CUDA_CHECK(AdamWUpdate(StepOf(u), Stream()));
-  }
+  void AdamW(const AdamTensors& u) override { C10_CUDA_CHECK(AdamWUpdate(StepOf(u), Stream())); }
 
   void Lamb(const AdamTensors& u) override {
     const Tensor scratch = ScratchFor(u);

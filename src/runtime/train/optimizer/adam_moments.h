@@ -55,8 +55,8 @@ class AdamMoments : public Optimizer {
 
   const Buckets& buckets_;
   AdamCoefficients coefficients_;
-  torch::Tensor updates_;                              // [1] of int64, on the CPU
-  std::vector<torch::Tensor> first_, second_;          // moments, one per bucket, [size]
+  torch::Tensor updates_;                                  // [1] of int64, on the CPU
+  std::vector<torch::Tensor> first_, second_;              // moments, one per bucket, [size]
   const std::vector<std::vector<ParameterRange>> ranges_;  // per bucket
   const std::unique_ptr<OnGpu> gpu_;
 };

@@ -55,7 +55,7 @@ class Momentum : public Optimizer {
 
   const Buckets& buckets_;
   SgdCoefficients coefficients_;
-  std::vector<torch::Tensor> velocities_;              // one per bucket, [size]
+  std::vector<torch::Tensor> velocities_;                  // one per bucket, [size]
   const std::vector<std::vector<ParameterRange>> ranges_;  // per bucket
   const std::unique_ptr<OnGpu> gpu_;
 };

@@ -40,8 +40,8 @@ bool IsBeat(const Message& message) {
 
 struct Membership::Link {
   BufferedConnection line;
-  bool heard = false;   // the other side's membership has spoken
-  bool left = false;    // and has said that it leaves to vote
+  bool heard = false;  // the other side's membership has spoken
+  bool left = false;   // and has said that it leaves to vote
   BufferedConnection::End end = BufferedConnection::End::kOpen;
 };
 
