@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
+#include "base/machine/usable_gpus.h"
 #include "base/status.h"
 #include "platform/engine/local/machine.h"
 
@@ -71,7 +72,8 @@ absl::StatusOr<std::unique_ptr<LocalEngine>> LocalEngine::Open(const LocalEngine
   if (!options.root.is_absolute() || options.launcher.empty()) {
     return absl::InvalidArgumentError("the engine needs an absolute root folder and a launcher");
   }
-  std::unique_ptr<LocalEngine> engine(new LocalEngine(options, MakeNodes(options), UsableGpus()));
+  std::unique_ptr<LocalEngine> engine(
+      new LocalEngine(options, MakeNodes(options), base::UsableGpus(base::CurrentEnvironment())));
   for (const Node& node : engine->nodes_) {
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(node.directory));
   }

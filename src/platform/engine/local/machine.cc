@@ -4,13 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "base/file.h"
 
 namespace tutti::engine {
@@ -36,17 +32,6 @@ int64_t UsableMemory() {
     }
   }
   return bytes;
-}
-
-std::vector<std::string> UsableGpus() {
-  if (const char* given = std::getenv("CUDA_VISIBLE_DEVICES")) {
-    return absl::StrSplit(given, ',', absl::SkipEmpty());
-  }
-  std::vector<std::string> gpus;
-  while (std::filesystem::exists(absl::StrCat("/dev/nvidia", gpus.size()))) {
-    gpus.push_back(absl::StrCat(gpus.size()));
-  }
-  return gpus;
 }
 
 }  // namespace tutti::engine

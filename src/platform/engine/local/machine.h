@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace tutti::engine {
@@ -11,7 +10,5 @@ namespace tutti::engine {
 std::vector<int> UsableCores();
 // Physical memory, or this process's cgroup limit if that is less. Bytes.
 int64_t UsableMemory();
-// Device numbers of NVIDIA GPUs, or what CUDA_VISIBLE_DEVICES leaves of them.
-std::vector<std::string> UsableGpus();
 
 }  // namespace tutti::engine

@@ -10,6 +10,7 @@
 #include "platform/launch/environment/ray_cluster.h"
 #include "platform/launch/environment/tensorflow_cluster.h"
 #include "platform/launch/node/node_folders.h"
+#include "spec/environment/process_path.h"
 
 namespace tutti::launch {
 namespace {
@@ -217,16 +218,6 @@ Variables Contract(const LaunchPlan& plan, int local_rank, const NodeFacts& fact
 
 }  // namespace
 
-std::string PathOf(const Variables& users, const NodeFacts& facts) {
-  const auto given = users.find("PATH");
-  const auto own = facts.own.find("PATH");
-  const std::string rest = given != users.end()     ? given->second
-                           : own != facts.own.end() ? own->second
-                                                    : "/usr/local/bin:/usr/bin:/bin";
-  std::string path = facts.python.empty() ? rest : absl::StrCat(facts.python, "/bin:", rest);
-  return facts.program_folder.empty() ? path : absl::StrCat(facts.program_folder, ":", path);
-}
-
 Variables EnvironmentOf(const LaunchPlan& plan, int local_rank, const NodeFacts& facts) {
   Variables users = plan.environment.variables;
   const spec::ExpressionValues values = ValuesOf(plan, facts.inputs, facts.outputs);
@@ -237,7 +228,9 @@ Variables EnvironmentOf(const LaunchPlan& plan, int local_rank, const NodeFacts&
   AddMlflow(plan, plan.node().first_rank + local_rank, users, variables);
   for (auto& [name, value] : users) variables[name] = value;
   // An image has a PATH of its own, and the host's programs are not in it.
-  if (facts.image.empty()) variables["PATH"] = PathOf(variables, facts);
+  if (facts.image.empty()) {
+    variables["PATH"] = spec::ProcessPath(variables, facts.own, facts.program_folder, facts.python);
+  }
   if (!facts.python.empty()) variables["VIRTUAL_ENV"] = facts.python;
   for (auto& [name, value] : Contract(plan, local_rank, facts)) variables[name] = value;
   for (const auto& [name, value] : facts.pmix) variables[name] = value;

@@ -32,9 +32,6 @@ struct NodeFacts {
 spec::ExpressionValues ValuesOf(const spec::LaunchPlan& plan, const Variables& inputs,
                                 const Variables& outputs);
 
-// PATH of processes that run in no image; `users` has the job's own, if it sets one.
-std::string PathOf(const Variables& users, const NodeFacts& facts);
-
 // The whole environment of the process with `local_rank` on the plan's own node. Four layers: what
 // is handed on and defaulted; over it what the job's environment sets; over that the user's
 // environment_variables; over them the contract, which says who a process is and where its files

@@ -11,7 +11,8 @@
 #include "platform/launch/hooks/node_hooks.h"
 #include "platform/launch/node/node_folders.h"
 #include "platform/launch/staging/copy.h"
-#include "platform/launch/staging/remote_input.h"
+#include "platform/launch/staging/fetch_input.h"
+#include "spec/site/remote_input.h"
 
 namespace tutti::launch {
 namespace {
@@ -33,7 +34,7 @@ absl::StatusOr<std::string> StageInput(const spec::LaunchPlan& plan, const std::
                                        const std::atomic<bool>& cancelled) {
   if (input.path.empty()) return input.literal;
   fs::path path(std::string(absl::StripPrefix(input.path, "file://")));
-  if (IsRemote(input)) {
+  if (spec::IsRemote(input)) {
     const fs::path data = fs::path(plan.environments_directory).parent_path() / "data";
     TUTTI_ASSIGN_OR_RETURN(path, FetchInput(name, input, data, cancelled));
   }
@@ -61,7 +62,7 @@ class InputsHook : public NodeHook {
   absl::string_view name() const override { return "inputs"; }
   bool PreparesSlowly(const spec::LaunchPlan& plan) const override {
     return std::any_of(plan.inputs.begin(), plan.inputs.end(), [](const auto& named) {
-      return named.second.mode == "download" || IsRemote(named.second);
+      return named.second.mode == "download" || spec::IsRemote(named.second);
     });
   }
 

@@ -13,7 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/machine/machine.h"
-#include "platform/launch/node/first_program.h"
+#include "spec/command/first_program.h"
 
 namespace tutti::launch {
 namespace {
@@ -66,7 +66,7 @@ void AddWhatBashAdds(const std::string& program, const std::filesystem::path& wo
 
 RankCommand RankCommandOf(const std::string& command, Variables environment,
                           const std::filesystem::path& work) {
-  std::vector<std::string> words = PlainWordsOf(command);
+  std::vector<std::string> words = spec::PlainWordsOf(command);
   if (!words.empty() && !TellsTheShell(environment)) {
     const std::string program = PathOfProgram(words[0], environment);
     if (!program.empty() && IsProgram(program)) {

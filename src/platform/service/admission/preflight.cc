@@ -6,15 +6,17 @@
 
 #include "base/at_once.h"
 #include "base/faults.h"
+#include "base/machine/usable_gpus.h"
+#include "base/process/child_process.h"
 #include "platform/container/image.h"
 #include "platform/container/python_check.h"
 #include "platform/container/registry_check.h"
-#include "platform/launch/environment/node_facts.h"
-#include "platform/launch/staging/command_check.h"
-#include "platform/launch/staging/remote_input.h"
+#include "platform/service/admission/command_check.h"
 #include "platform/service/admission/disk_space.h"
 #include "platform/service/admission/gpu_check.h"
+#include "platform/service/admission/remote_input_check.h"
 #include "spec/file/job_file.h"
+#include "spec/site/remote_input.h"
 
 namespace tutti::service {
 namespace {
@@ -43,7 +45,7 @@ bool AsksForPython(const spec::JobSpec& job) { return !job.environment.python.em
 bool NamesImage(const spec::JobSpec& job) { return !job.environment.image.empty(); }
 bool HasRemoteInput(const spec::JobSpec& job) {
   return std::any_of(job.inputs.begin(), job.inputs.end(),
-                     [](const auto& input) { return launch::IsRemote(input.second); });
+                     [](const auto& input) { return spec::IsRemote(input.second); });
 }
 
 // One that asks the network, with what it has found.
@@ -67,8 +69,7 @@ void CheckNetwork(const spec::JobSpec& job, const std::filesystem::path& directo
         {[&](Lines& lines) { return container::CheckRegistries(job, deadline, lines); }});
   }
   if (Any(job, HasRemoteInput)) {
-    checks.push_back(
-        {[&](Lines& lines) { return launch::CheckRemoteInputs(job, deadline, lines); }});
+    checks.push_back({[&](Lines& lines) { return CheckRemoteInputs(job, deadline, lines); }});
   }
   base::ForEachAtOnce(checks.size(), checks.size(),
                       [&](size_t i) { checks[i].found = checks[i].run(checks[i].warnings); });
@@ -78,16 +79,22 @@ void CheckNetwork(const spec::JobSpec& job, const std::filesystem::path& directo
   }
 }
 
+MachineFacts FactsOfThisMachine() {
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  return {.own = base::CurrentEnvironment(), .program_folder = program.parent_path().string()};
+}
+
 }  // namespace
 
 absl::Status Preflight(const spec::JobSpec& job, const std::filesystem::path& directory,
                        Lines& warnings) {
-  static const auto* const facts = new launch::NodeFacts(launch::FactsOfThisNode());
+  static const auto* const facts = new MachineFacts(FactsOfThisMachine());
   base::Faults faults;
   faults.Add(spec::CheckPaths(job, warnings));
   faults.Add(container::CheckCanRun(job));
-  faults.Add(CheckGpus(job, !facts->gpus.empty(), warnings));
-  faults.Add(launch::CheckCommand(job, *facts, warnings));
+  faults.Add(CheckGpus(job, !base::UsableGpus(facts->own).empty(), warnings));
+  faults.Add(CheckCommand(job, *facts, warnings));
   CheckNetwork(job, directory, faults, warnings);
   faults.Add(CheckCopiesFit(job, directory));
   warnings = EachOnce(warnings);

@@ -1,8 +1,8 @@
-#include "platform/launch/node/first_program.h"
+#include "spec/command/first_program.h"
 
 #include <gtest/gtest.h>
 
-namespace tutti::launch {
+namespace tutti::spec {
 namespace {
 
 TEST(FirstProgram, IsNamedWhereTheCommandFailsWithoutIt) {
@@ -115,4 +115,4 @@ TEST(PlainWords, AreNoneWhereAShellHasWork) {
 }
 
 }  // namespace
-}  // namespace tutti::launch
+}  // namespace tutti::spec

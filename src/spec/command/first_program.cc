@@ -1,4 +1,4 @@
-#include "platform/launch/node/first_program.h"
+#include "spec/command/first_program.h"
 
 #include <algorithm>
 #include <utility>
@@ -10,7 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 
-namespace tutti::launch {
+namespace tutti::spec {
 namespace {
 
 // Bash's builtins and keywords (`compgen -bk`), which are in no folder.
@@ -27,10 +27,10 @@ constexpr absl::string_view kOfTheShell[] = {
     "until",   "wait",     "while",   "."};
 
 // Those after which the next command is found as if it were the first.
-constexpr absl::string_view kPassed[] = {"cd", "echo", "export", "set"};
+constexpr absl::string_view kPassedPrograms[] = {"cd", "echo", "export", "set"};
 
 template <typename Words>
-bool IsOneOf(absl::string_view word, const Words& words) {
+bool IsAmong(absl::string_view word, const Words& words) {
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
 }
 
@@ -50,9 +50,9 @@ bool IsAssignment(absl::string_view word) {
 
 // Reads simple commands up to the first thing that takes a shell to understand: a substitution, a
 // comment behind a command, a pipe, a redirection of input.
-class CommandReader {
+class FirstProgramReader {
  public:
-  explicit CommandReader(absl::string_view text) : text_(text) {}
+  explicit FirstProgramReader(absl::string_view text) : text_(text) {}
 
   // The words of the next simple command, as they are written.
   std::vector<std::string> Words() {
@@ -129,7 +129,7 @@ bool SetsPath(const std::vector<std::string>& words) {
 }
 
 // Whether a failure of what was read last is that of the whole command.
-bool IsLastOrFollowedByAnds(CommandReader& reader) {
+bool IsLastOrFollowedByAnds(FirstProgramReader& reader) {
   while (reader.TakeAnd()) reader.Words();
   return reader.AtEnd();
 }
@@ -138,14 +138,14 @@ bool IsLastOrFollowedByAnds(CommandReader& reader) {
 
 FirstProgram FirstProgramOf(absl::string_view command) {
   const std::string joined = absl::StrReplaceAll(command, {{"\\\n", " "}});
-  CommandReader reader(absl::StripTrailingAsciiWhitespace(joined));
+  FirstProgramReader reader(absl::StripTrailingAsciiWhitespace(joined));
   while (!reader.AtEnd()) {
     std::vector<std::string> words = reader.Words();
     if (SetsPath(words)) return {};
     words.erase(words.begin(), std::find_if_not(words.begin(), words.end(), IsAssignment));
-    if (!words.empty() && !IsOneOf(words[0], kPassed)) {
+    if (!words.empty() && !IsAmong(words[0], kPassedPrograms)) {
       const bool is_function = reader.next() == '(';
-      if (!IsName(words[0]) || IsOneOf(words[0], kOfTheShell) || is_function) return {};
+      if (!IsName(words[0]) || IsAmong(words[0], kOfTheShell) || is_function) return {};
       return {words[0], IsLastOrFollowedByAnds(reader)};
     }
     if (!reader.TakeSequence()) return {};
@@ -164,8 +164,8 @@ std::vector<std::string> PlainWordsOf(absl::string_view command) {
   if (words.empty()) return {};
   const absl::string_view program = words[0];
   const bool is_name = absl::StrContains(program, '/') || IsName(program);
-  if (!is_name || absl::StrContains(program, '=') || IsOneOf(program, kOfTheShell)) return {};
+  if (!is_name || absl::StrContains(program, '=') || IsAmong(program, kOfTheShell)) return {};
   return words;
 }
 
-}  // namespace tutti::launch
+}  // namespace tutti::spec

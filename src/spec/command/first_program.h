@@ -7,7 +7,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace tutti::launch {
+namespace tutti::spec {
 
 struct FirstProgram {
   std::string name;      // as it is looked for in PATH; empty: only a shell could tell
@@ -21,4 +21,4 @@ FirstProgram FirstProgramOf(absl::string_view command);
 // quote or interpret; none of any other.
 std::vector<std::string> PlainWordsOf(absl::string_view command);
 
-}  // namespace tutti::launch
+}  // namespace tutti::spec

@@ -1,4 +1,4 @@
-#include "platform/launch/staging/command_check.h"
+#include "platform/service/admission/command_check.h"
 
 #include <filesystem>
 #include <set>
@@ -10,15 +10,16 @@
 #include "absl/strings/str_split.h"
 #include "base/machine/machine.h"
 #include "base/text/closest.h"
-#include "platform/launch/node/first_program.h"
+#include "spec/command/first_program.h"
+#include "spec/environment/process_path.h"
 
-namespace tutti::launch {
+namespace tutti::service {
 namespace {
 
 namespace fs = std::filesystem;
 
 // BASH_ENV and BASH_FUNC_name%%.
-bool MayDefineFunctions(const Variables& variables) {
+bool MayDefineFunctions(const std::map<std::string, std::string>& variables) {
   const auto first = variables.lower_bound("BASH_");
   return first != variables.end() && absl::StartsWith(first->first, "BASH_");
 }
@@ -53,12 +54,12 @@ std::string Message(const spec::JobSpec& job, absl::string_view who, absl::strin
   const absl::string_view path = job.environment_variables.contains("PATH")
                                      ? "the PATH of environment_variables"
                                      : "the service's PATH";
-  const std::string mend =
+  const std::string remedy =
       job.compute == "local"
           ? "; install it, or name an environment that has it"
           : absl::StrCat("; the nodes of compute \"", job.compute, "\" must have it");
   return absl::StrCat(job.file_name, ":", job.command_line, ": ", who, " runs \"", program,
-                      "\", which is not in ", path, suggestion, mend);
+                      "\", which is not in ", path, suggestion, remedy);
 }
 
 std::string Message(const spec::JobSpec& job, const spec::Program& program) {
@@ -75,13 +76,14 @@ std::string Message(const spec::JobSpec& job, const spec::Program& program) {
 
 class Check {
  public:
-  Check(const NodeFacts& facts, std::vector<std::string>& warnings)
+  Check(const MachineFacts& facts, std::vector<std::string>& warnings)
       : facts_(facts), warnings_(warnings) {}
 
   void LookAt(const spec::JobSpec& job, bool is_step) {
     for (const spec::Step& step : job.steps) LookAt(step.job, true);
     if (job.kind == spec::JobKind::kPipeline) return;
-    const std::vector<std::string> folders = FoldersOf(PathOf(job.environment_variables, facts_));
+    const std::vector<std::string> folders =
+        FoldersOf(spec::ProcessPath(job.environment_variables, facts_.own, facts_.program_folder));
     if (!folders.empty()) LookAtPrograms(job, folders);
     if (folders.empty() || !job.environment.is_host) return;
     if (job.distribution.kind == spec::DistributionKind::kRay && !Has(folders, "ray")) {
@@ -113,25 +115,25 @@ class Check {
   void LookAtFirst(const spec::JobSpec& job, bool is_step,
                    const std::vector<std::string>& folders) {
     if (MayDefineFunctions(job.environment_variables)) return;
-    const FirstProgram program = FirstProgramOf(job.command);
+    const spec::FirstProgram program = spec::FirstProgramOf(job.command);
     if (program.name.empty() || Has(folders, program.name)) return;
     const bool is_sure = program.decides && job.compute == "local" && !is_step;
     (is_sure ? errors_ : warnings_)
         .push_back(Message(job, "the command", program.name, Suggestion(program.name, folders)));
   }
 
-  const NodeFacts& facts_;
+  const MachineFacts& facts_;
   std::vector<std::string>& warnings_;
   std::vector<std::string> errors_;
 };
 
 }  // namespace
 
-absl::Status CheckCommand(const spec::JobSpec& job, const NodeFacts& facts,
+absl::Status CheckCommand(const spec::JobSpec& job, const MachineFacts& facts,
                           std::vector<std::string>& warnings) {
   Check check(facts, warnings);
   check.LookAt(job, false);
   return check.status();
 }
 
-}  // namespace tutti::launch
+}  // namespace tutti::service

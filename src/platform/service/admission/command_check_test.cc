@@ -1,4 +1,4 @@
-#include "platform/launch/staging/command_check.h"
+#include "platform/service/admission/command_check.h"
 
 #include <gmock/gmock.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 
-namespace tutti::launch {
+namespace tutti::service {
 namespace {
 
 using ::testing::ElementsAre;
@@ -31,12 +31,12 @@ class CommandCheck : public ::testing::Test {
   }
 
   const base::TemporaryDirectory folder_;
-  NodeFacts facts_;
+  MachineFacts facts_;
   spec::JobSpec job_;
   std::vector<std::string> warnings_;
 };
 
-TEST_F(CommandCheck, NamesTheLineAndTheMend) {
+TEST_F(CommandCheck, NamesTheLineAndTheRemedy) {
   EXPECT_EQ(Refusal(),
             "job.yml:3: the command runs \"pyhton3\", which is not in the service's PATH (did you "
             "mean \"python3\"?); install it, or name an environment that has it");
@@ -113,4 +113,4 @@ TEST_F(CommandCheck, WarnsWhereTheJobMayRunAllTheSame) {
 }
 
 }  // namespace
-}  // namespace tutti::launch
+}  // namespace tutti::service

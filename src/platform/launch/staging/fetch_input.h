@@ -8,27 +8,16 @@
 #include <atomic>
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/deadline.h"
 #include "spec/types/job.h"
 
 namespace tutti::launch {
-
-bool IsRemote(const spec::Input& input);
 
 // Where it lies below `data`. What cannot be had is named with its address and the command that
 // serves it from a copy; Cancelled once `cancelled` is set.
 absl::StatusOr<std::filesystem::path> FetchInput(const std::string& name, const spec::Input& input,
                                                  const std::filesystem::path& data,
                                                  const std::atomic<bool>& cancelled);
-
-// Asks the servers of all such inputs, also of the jobs below it, several at a time and until
-// `deadline` at most. InvalidArgument has a line for each that cannot be had, with its place in the
-// job file. A warning is added for each of a server that has not answered by then, and for those of
-// clusters' jobs whose server cannot be reached: their nodes may reach it.
-absl::Status CheckRemoteInputs(const spec::JobSpec& job, base::Deadline deadline,
-                               std::vector<std::string>& warnings);
 
 }  // namespace tutti::launch

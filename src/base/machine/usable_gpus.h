@@ -1,0 +1,14 @@
+// The GPUs that a process may use. Thread-safe.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace tutti::base {
+
+// What CUDA_VISIBLE_DEVICES of `variables` names, as it does; without it the numbers of all NVIDIA
+// devices of this machine.
+std::vector<std::string> UsableGpus(const std::map<std::string, std::string>& variables);
+
+}  // namespace tutti::base

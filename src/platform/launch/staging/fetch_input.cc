@@ -1,0 +1,67 @@
+#include "platform/launch/staging/fetch_input.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/deadline.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/process/waiting.h"
+#include "base/status.h"
+#include "platform/http/fetch.h"
+#include "platform/http/url.h"
+#include "spec/site/remote_input.h"
+
+namespace tutti::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr absl::Duration kPatience = absl::Seconds(10);  // with a server's first answer
+constexpr size_t kLongestName = 128;
+
+// The file's name, as programs that look at its ending expect it.
+std::string FileNameOf(absl::string_view url) {
+  const absl::string_view path = url.substr(0, url.find_first_of("?#"));
+  const auto name = http::PercentDecode(path.substr(path.rfind('/') + 1));
+  const bool safe = name.ok() && !name->empty() && name->size() <= kLongestName && *name != "." &&
+                    *name != ".." && name->find('/') == std::string::npos;
+  return safe ? *name : "data";
+}
+
+// Without the query of a signed address, which differs between signatures of one and the same file,
+// where the server tells contents apart by other means. Other queries may name other files.
+std::string KeyOfContent(const std::string& url, const http::RemoteFile& remote) {
+  const bool is_signed = absl::StrContains(url, "sig=") ||
+                         absl::StrContains(url, "X-Amz-Signature=") ||
+                         absl::StrContains(url, "X-Goog-Signature=");
+  const std::string address =
+      is_signed && !remote.validator.empty() ? url.substr(0, url.find('?')) : url;
+  const std::string text = absl::StrCat(address, "\n", remote.validator, "\n", remote.bytes);
+  return base::Hex(base::Sha256Of(text)).substr(0, 24);
+}
+
+}  // namespace
+
+absl::StatusOr<fs::path> FetchInput(const std::string& name, const spec::Input& input,
+                                    const fs::path& data, const std::atomic<bool>& cancelled) {
+  const auto failed = [&](const absl::Status& status) {
+    if (absl::IsCancelled(status)) return status;
+    return absl::Status(status.code(), absl::StrCat("input \"", name,
+                                                    "\": ", spec::RemoteInputFault(input, status)));
+  };
+  const auto remote = http::Examine(input.path, base::Deadline::After(kPatience), cancelled);
+  if (!remote.ok()) return failed(remote.status());
+  const std::string key = KeyOfContent(input.path, *remote);
+  const fs::path file = data / key / FileNameOf(input.path);
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(file.parent_path()));
+  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock,
+                         base::LockFile(data / absl::StrCat(key, ".lock"), cancelled));
+  std::error_code error;
+  // Of a content that its server does not tell from another there is no keeping.
+  if (fs::exists(file, error) && !remote->validator.empty()) return file;
+  const absl::Status fetched = http::FetchFile(input.path, file, {}, cancelled);
+  if (!fetched.ok()) return failed(fetched);
+  return file;
+}
+
+}  // namespace tutti::launch

@@ -1,0 +1,20 @@
+// Inputs that lie behind http or https, before the job queues. Thread-safe.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/deadline.h"
+#include "spec/types/job.h"
+
+namespace tutti::service {
+
+// Asks the servers of all such inputs, also of the jobs below it, several at a time and until
+// `deadline` at most. InvalidArgument has a line for each that cannot be had, with its place in the
+// job file. A warning is added for each of a server that has not answered by then, and for those of
+// clusters' jobs whose server cannot be reached: their nodes may reach it.
+absl::Status CheckRemoteInputs(const spec::JobSpec& job, base::Deadline deadline,
+                               std::vector<std::string>& warnings);
+
+}  // namespace tutti::service
