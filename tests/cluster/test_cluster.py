@@ -42,7 +42,7 @@ def test_what_was_broken_is_found_with_its_mend_and_mended(machines):
     machines.on("h2", "pid=$(cat /run/slurmd.pid); kill $pid; while [ -d /proc/$pid ]; do sleep 0.05; done")
     found = machines.checks(code=1)
     assert found["h1", "ports"]["outcome"] == "failed" and "h2:6818" in found["h1", "ports"]["detail"]
-    assert "tutti cluster create" in found["h1", "ports"]["mend"]
+    assert "tutti cluster create" in found["h1", "ports"]["remedy"]
     machines.on("h1", "echo MpiDefault=pmix >>/etc/slurm/slurm.conf")
     machines.on("h1", "scontrol update nodename=h2 state=DRAIN reason='a new disk'")
     repaired = steps(machines.create("h1,h2"))
@@ -81,7 +81,7 @@ def test_nodes_are_added_and_leave_after_their_job_also_those_that_are_gone(mach
             machines.do("halt", "h3")
             found = machines.checks(code=1)
             for host in ("h3", "h4"):
-                assert found[host, "reach"]["outcome"] == "failed" and "remove-node --force h3 h4`" in found[host, "reach"]["mend"], found
+                assert found[host, "reach"]["outcome"] == "failed" and "remove-node --force h3 h4`" in found[host, "reach"]["remedy"], found
             assert found["h1", "clock"]["outcome"] == found["h2", "clock"]["outcome"] == "ok", found
         finally:
             go.touch()

@@ -96,7 +96,7 @@ absl::StatusOr<ExitCode> ClusterCheck(Context& context, const ClusterOptions& op
                      {"name", finding.name},
                      {"outcome", WordOf(finding.outcome)},
                      {"detail", finding.detail},
-                     {"mend", finding.remedy}});
+                     {"remedy", finding.remedy}});
   }
   if (options.format != Format::kTable) {
     TUTTI_RETURN_IF_ERROR(

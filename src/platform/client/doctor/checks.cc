@@ -107,7 +107,7 @@ std::string ChecksAsJson(const std::vector<Check>& checks) {
     list.push_back({{"name", check.name},
                     {"outcome", std::string(Word(check.outcome))},
                     {"detail", check.detail},
-                    {"mend", check.remedy}});
+                    {"remedy", check.remedy}});
   }
   return nlohmann::ordered_json{{"checks", list}}.dump(
       -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

@@ -51,7 +51,7 @@ Check CheckPodman(const DoctorSubject& subject);
 std::vector<Check> AllChecks(const DoctorSubject& subject);
 // False if one has failed.
 bool AllWell(const std::vector<Check>& checks);
-// {"checks": [{"name", "outcome": "ok"/"warning"/"failed", "detail", "mend"}]}
+// {"checks": [{"name", "outcome": "ok"/"warning"/"failed", "detail", "remedy"}]}
 std::string ChecksAsJson(const std::vector<Check>& checks);
 
 }  // namespace tutti::client

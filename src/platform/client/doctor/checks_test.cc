@@ -117,7 +117,7 @@ TEST_F(ChecksTest, OneFailureIsEnough) {
   EXPECT_TRUE(AllWell({{"a"}, {"b", Outcome::kWarning}}));
   EXPECT_FALSE(AllWell({{"a"}, {"b", Outcome::kFailed}}));
   EXPECT_EQ(ChecksAsJson({{"a", Outcome::kWarning, "d", "m"}}),
-            R"({"checks":[{"name":"a","outcome":"warning","detail":"d","mend":"m"}]})");
+            R"({"checks":[{"name":"a","outcome":"warning","detail":"d","remedy":"m"}]})");
 }
 
 }  // namespace
