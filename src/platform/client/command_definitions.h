@@ -25,6 +25,9 @@ inline constexpr char kJobValue[] = "JOB";
 inline constexpr char kFileValue[] = "FILE";
 inline constexpr char kFolderValue[] = "FOLDER";
 
+// Adds the option --output, as `format` says after parsing.
+void AddFormat(CLI::App* command, Format* format);
+
 // Parsing fills the options and sets the action of the command that was chosen. Stays where it is.
 class CommandDefinitions {
  public:

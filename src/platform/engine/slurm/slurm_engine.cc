@@ -1,22 +1,17 @@
 #include "platform/engine/slurm/slurm_engine.h"
 
 #include <fcntl.h>
-#include <spdlog/spdlog.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/process/command.h"
 #include "base/process/held_folder.h"
 #include "base/status.h"
+#include "platform/engine/slurm/compute_folder.h"
 #include "platform/engine/slurm/slurm_messages.h"
 #include "platform/engine/slurm/unshared_job.h"
 #include "spec/types/endpoint.h"
@@ -32,104 +27,9 @@ constexpr absl::Duration kGpusStay = absl::Minutes(1);     // not asked for anew
 constexpr absl::Duration kNodesLimit = absl::Seconds(10);  // for whom a user waits
 constexpr absl::Duration kBeyondGrace = absl::Minutes(1);  // to deliver, for what was told to stop
 
-constexpr absl::string_view kReleased = ".released-";  // what is being removed
-
 absl::Status CheckAllocationId(const std::string& id) {
   if (id.empty() || id.front() == '.' || id.size() > 200 || absl::StrContains(id, '/')) {
     return absl::InvalidArgumentError(absl::StrCat("\"", id, "\" cannot name an allocation"));
-  }
-  return absl::OkStatus();
-}
-
-// One that was moved is the same by its number, one that was restored or mounted anew by its path.
-struct FolderIdentity {
-  std::string path, number;
-  bool IsAnothers(const FolderIdentity& other) const {
-    return path != other.path && number != other.number;
-  }
-};
-
-absl::StatusOr<FolderIdentity> IdentityOf(const fs::path& folder) {
-  std::error_code error;
-  const fs::path path = fs::canonical(folder, error);
-  struct stat info = {};
-  if (error) return base::ErrnoStatus(folder.native(), error.value());
-  if (::stat(path.c_str(), &info) != 0) return base::ErrnoStatus(path.native());
-  return FolderIdentity{path.native(), absl::StrCat(info.st_ino)};
-}
-
-// Where the folder was when its id was last used; where it is if nothing says that.
-absl::StatusOr<FolderIdentity> FormerIdentity(const fs::path& folder, const FolderIdentity& now) {
-  const auto text = base::ReadFile(folder / "place", 1 << 16);
-  if (absl::IsNotFound(text.status())) return now;
-  TUTTI_RETURN_IF_ERROR(text.status());
-  const std::pair<std::string, std::string> lines = absl::StrSplit(*text, absl::MaxSplits('\n', 1));
-  return FolderIdentity{lines.second, lines.first};
-}
-
-// What tells the Slurm jobs of this folder from all others, also those of another with its name and
-// of one that it was copied from.
-absl::StatusOr<std::string> IdOf(const fs::path& folder, bool has_jobs) {
-  TUTTI_ASSIGN_OR_RETURN(const FolderIdentity now, IdentityOf(folder));
-  TUTTI_ASSIGN_OR_RETURN(const FolderIdentity former, FormerIdentity(folder, now));
-  const bool is_copy = now.IsAnothers(former);
-  if (is_copy && has_jobs) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        folder.native(), " is a copy of ", former.path,
-        ", with jobs that are that one's: give this service another folder, or, if the other is "
-        "used no more, rm ",
-        (folder / "place").native()));
-  }
-  auto id = base::ReadFile(folder / "id", 100);
-  if (!id.ok() && !absl::IsNotFound(id.status())) return id.status();
-  if (is_copy || !id.ok()) {
-    id = base::RandomHex(4);
-    TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(folder / "id", *id));
-  }
-  TUTTI_RETURN_IF_ERROR(
-      base::WriteFileAtomic(folder / "place", absl::StrCat(now.number, "\n", now.path)));
-  return std::string(absl::StripAsciiWhitespace(*id));
-}
-
-// What earlier engines left. One that is there and cannot be read now is an error: what Slurm has
-// of it would seem to be nobody's.
-absl::StatusOr<std::map<std::string, SlurmAllocation>> FindAllocations(const fs::path& folder,
-                                                                       absl::Duration settling) {
-  std::map<std::string, SlurmAllocation> known;
-  std::error_code error;
-  fs::directory_iterator entry(folder, error);
-  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    if (absl::StartsWith(name, kReleased)) SayIfWrong(base::RemoveTree(entry->path()));
-    if (name.front() == '.') continue;
-    auto found = SlurmAllocation::Find(entry->path());
-    if (absl::IsNotFound(found.status())) continue;
-    TUTTI_RETURN_IF_ERROR(found.status());
-    found->settles = base::SteadyNow() + settling;
-    known.emplace(name, *std::move(found));
-  }
-  if (error) return base::ErrnoStatus(folder.native(), error.value());
-  return known;
-}
-
-// Logs and results on their way lie in it, and the scripts of jobs. One that was there is left as
-// its owner has it.
-absl::Status MakeOwnFolder(fs::path folder) {
-  if (!folder.has_filename()) folder = folder.parent_path();  // "/shared/me/"
-  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(fs::absolute(folder).parent_path()));
-  struct stat info = {};
-  if ((::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) ||
-      ::stat(folder.c_str(), &info) != 0) {
-    return base::ErrnoStatus(absl::StrCat("mkdir ", folder.native()));
-  }
-  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (info.st_mode & S_ISVTX) == 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("others may write to ", folder.native(),
-                     ", so put a job there that runs as you: chmod go-w ", folder.native()));
-  }
-  if ((info.st_mode & S_IRWXO) != 0) {
-    spdlog::warn("everybody may look into {}, where jobs' logs and results lie: chmod o= {}",
-                 folder.native(), folder.native());
   }
   return absl::OkStatus();
 }
@@ -151,13 +51,13 @@ std::string ProgramOf(const std::vector<std::string>& launcher) {
 
 absl::StatusOr<std::unique_ptr<SlurmEngine>> SlurmEngine::Open(const SlurmEngineOptions& options,
                                                                SlurmCommands* commands) {
-  TUTTI_RETURN_IF_ERROR(MakeOwnFolder(options.compute.folder));
+  TUTTI_RETURN_IF_ERROR(MakeComputeFolder(options.compute.folder));
   TUTTI_ASSIGN_OR_RETURN(base::UniqueFd lock, base::HoldFolder(options.compute.folder));
   TUTTI_ASSIGN_OR_RETURN(auto known, FindAllocations(options.compute.folder, options.settling));
   const bool has_jobs = std::any_of(known.begin(), known.end(), [](const auto& entry) {
     return entry.second.stage != Stage::kEnded;
   });
-  TUTTI_ASSIGN_OR_RETURN(std::string id, IdOf(options.compute.folder, has_jobs));
+  TUTTI_ASSIGN_OR_RETURN(std::string id, IdOfComputeFolder(options.compute.folder, has_jobs));
   std::unique_ptr<SlurmEngine> engine(
       new SlurmEngine(options, commands, std::move(id), std::move(known)));
   engine->lock_ = std::move(lock);

@@ -1,0 +1,140 @@
+// The options of command_definitions.h that are of what a site has by name: data, components,
+// environments, computes.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "platform/client/command_definitions.h"
+
+namespace tutti::client {
+
+void CommandDefinitions::AddAssets(CLI::App* group, spec::AssetKind kind) {
+  using Do = absl::StatusOr<ExitCode> (*)(Context&, const AssetOptions&);
+  const auto action = [this, kind](Do what) -> Action {
+    return [this, kind, what](Context& context) {
+      asset_.kind = kind;
+      return what(context, asset_);
+    };
+  };
+  const auto name = [this](CLI::App* command) {
+    command->add_option("-n,--name,name", asset_.name, "The name")->required()->type_name("NAME");
+  };
+  // An empty one, as of a variable that is not set, would mean all of them to `delete`.
+  const auto version = [this](CLI::App* command, const std::string& description) {
+    command->add_option("-v,--version", asset_.version, description)
+        ->check([](const std::string& text) { return text.empty() ? "is empty" : ""; })
+        ->type_name("VERSION");
+  };
+  const std::string what(spec::AssetKindName(kind));
+  CLI::App* create = Add(group, "create",
+                         absl::StrCat("Give ", kind == spec::AssetKind::kData ? "" : "this ", what,
+                                      " a name and a version, by its YAML file"),
+                         action(AssetCreate));
+  create
+      ->add_option("-f,--file", asset_.file, absl::StrCat("The file (Azure ML v2 ", what, " YAML)"))
+      ->required()
+      ->type_name(kFileValue);
+  create->add_option("-n,--name", asset_.name, "In place of the file's name")->type_name("NAME");
+  version(create, "In place of the file's version");
+  if (kind != spec::AssetKind::kData) {
+    CLI::App* list =
+        Add(group, "list", "Show all names, and where each comes from", action(AssetList));
+    AddFormat(list, &asset_.format);
+  }
+  CLI::App* show = Add(group, "show", "Show one, in its newest version", action(AssetShow));
+  name(show);
+  version(show, "In this version");
+  AddFormat(show, &asset_.format);
+  CLI::App* remove =
+      Add(group, "delete",
+          kind == spec::AssetKind::kData ? "Forget data's name; they stay where they are"
+                                         : "Forget a name and what is kept of it",
+          action(AssetDelete));
+  name(remove);
+  version(remove, "This version alone");
+}
+
+void CommandDefinitions::AddComponent(CLI::App* app) {
+  CLI::App* component = app->add_subcommand(
+      "component", "What steps run, by name and version: create, list, show, delete");
+  component->require_subcommand(1)->fallthrough();
+  AddAssets(component, spec::AssetKind::kComponent);
+}
+
+void CommandDefinitions::AddData(CLI::App* app) {
+  CLI::App* data =
+      app->add_subcommand("data",
+                          "Data by name, and copies of data that lie elsewhere: create, list, "
+                          "show, delete, map, unmap");
+  data->require_subcommand(1)->fallthrough();
+  AddAssets(data, spec::AssetKind::kData);
+  CLI::App* map = Add(data, "map", "Serve what begins with an address from a local copy",
+                      [this](Context& context) { return DataMapAdd(context, data_); });
+  map->add_option("prefix", data_.prefix,
+                  "The address, as https://HOST/PATH, wasbs://CONTAINER@HOST/PATH or azureml:NAME")
+      ->required()
+      ->type_name("PREFIX");
+  map->add_option("folder", data_.folder,
+                  "The copy: a folder, or a file if PREFIX is one's address")
+      ->required()
+      ->type_name(kFolderValue);
+  CLI::App* unmap = Add(data, "unmap", "Forget a local copy; it stays where it is",
+                        [this](Context& context) { return DataUnmap(context, data_); });
+  unmap->add_option("prefix", data_.prefix, "The address")->required()->type_name("PREFIX");
+  CLI::App* list = Add(data, "list", "Show what is served from where",
+                       [this](Context& context) { return DataList(context, data_); });
+  AddFormat(list, &data_.format);
+}
+
+void CommandDefinitions::AddCompute(CLI::App* app) {
+  CLI::App* compute =
+      app->add_subcommand("compute", "What computes' names mean here: create, list, show, delete");
+  compute->require_subcommand(1)->fallthrough();
+  CLI::App* create =
+      Add(compute, "create", "Give nodes that are here a name, by a compute YAML file",
+          [this](Context& context) { return ComputeCreate(context, compute_); });
+  create->add_option("-f,--file", compute_.file, "The compute file (Azure ML v2 compute YAML)")
+      ->required()
+      ->type_name(kFileValue);
+  create->add_option("-n,--name", compute_.name, "In place of the file's name")->type_name("NAME");
+  create->add_option("--as", compute_.stands_for, "A cluster of site.yml; without it this machine")
+      ->type_name("COMPUTE");
+  CLI::App* list = Add(compute, "list", "Show all computes that jobs may name",
+                       [this](Context& context) { return ComputeList(context, compute_); });
+  AddFormat(list, &compute_.format);
+  CLI::App* show = Add(compute, "show", "Show one compute",
+                       [this](Context& context) { return ComputeShow(context, compute_); });
+  show->add_option("-n,--name,name", compute_.name, "The name")->required()->type_name("NAME");
+  AddFormat(show, &compute_.format);
+  CLI::App* remove = Add(compute, "delete", "Forget a compute that was made from a file",
+                         [this](Context& context) { return ComputeDelete(context, compute_); });
+  remove->add_option("-n,--name,name", compute_.name, "The name")->required()->type_name("NAME");
+}
+
+void CommandDefinitions::AddEnvironment(CLI::App* app) {
+  CLI::App* environment =
+      app->add_subcommand("environment",
+                          "Environments by name and version: create, list, show, delete; "
+                          "their images, by podman: build, push");
+  environment->require_subcommand(1)->fallthrough();
+  AddAssets(environment, spec::AssetKind::kEnvironment);
+  CLI::App* build =
+      Add(environment, "build", "Build or pull an environment's image on this machine",
+          [this](Context& context) { return EnvironmentBuild(context, image_); });
+  build
+      ->add_option("file", image_.file,
+                   "The environment's YAML file, or a folder with a Dockerfile")
+      ->required()
+      ->type_name(kFileValue);
+  build->add_option("-t,--tag", image_.image, "A name for it, as REGISTRY/NAME:TAG")
+      ->type_name("IMAGE");
+  CLI::App* push = Add(environment, "push", "Send an image to a registry",
+                       [this](Context& context) { return EnvironmentPush(context, image_); });
+  push->add_option("image", image_.image, "The image's name")->required()->type_name("IMAGE");
+  push->add_option("destination", image_.destination,
+                   "Where to, if its name does not say it: REGISTRY/NAME:TAG")
+      ->type_name("DESTINATION");
+}
+
+}  // namespace tutti::client

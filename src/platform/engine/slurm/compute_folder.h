@@ -1,0 +1,35 @@
+// The folder of a compute of type slurm, as an engine finds it: whose it is, and what earlier
+// engines left in it (slurm_engine.h says what lies where). The caller holds its lock where it
+// reads or writes its id.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "platform/engine/slurm/slurm_allocation.h"
+
+namespace tutti::engine {
+
+// What the name of an allocation's folder begins with while it is being removed.
+inline constexpr absl::string_view kReleased = ".released-";
+
+// Makes the folder, for its owner alone: logs and results on their way lie in it, and the scripts
+// of jobs. One that was there is left as its owner has it. FailedPrecondition if others may write
+// to it.
+absl::Status MakeComputeFolder(std::filesystem::path folder);
+
+// What tells the Slurm jobs of this folder from all others, also those of another with its name and
+// of one that it was copied from. FailedPrecondition for a copy that has jobs of another's in it.
+absl::StatusOr<std::string> IdOfComputeFolder(const std::filesystem::path& folder, bool has_jobs);
+
+// What earlier engines left. One that is there and cannot be read now is an error: what Slurm has
+// of it would seem to be nobody's.
+absl::StatusOr<std::map<std::string, SlurmAllocation>> FindAllocations(
+    const std::filesystem::path& folder, absl::Duration settling);
+
+}  // namespace tutti::engine
