@@ -6,9 +6,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/text/lost_peer.h"
 #include "base/text/utf8.h"
 #include "platform/launch/diagnosis/exception_message.h"
-#include "platform/launch/diagnosis/lost_peer.h"
 #include "platform/launch/diagnosis/native_error.h"
 #include "platform/launch/diagnosis/printed_lines.h"
 #include "platform/launch/diagnosis/python_exception.h"
@@ -118,7 +118,7 @@ std::string WhyItIsMissing(const Lines& lines) {
 // `best`, or what it is a consequence of.
 std::string CauseOf(std::string best, const Lines& lines) {
   std::string cause;
-  if (SpeaksOfALostPeer(best)) cause = LostByAStarter(lines);
+  if (base::SpeaksOfALostPeer(best)) cause = LostByAStarter(lines);
   if (absl::StrContains(best, "No such file or directory")) cause = WhyItIsMissing(lines);
   if (absl::StrContains(best, "device-side assert triggered")) cause = AssertionFailure(lines);
   return cause.empty() ? best : cause;

@@ -9,9 +9,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/text/lost_peer.h"
 #include "base/text/utf8.h"
 #include "platform/launch/diagnosis/exception_message.h"
-#include "platform/launch/diagnosis/lost_peer.h"
 #include "platform/launch/diagnosis/python_frame.h"
 
 namespace tutti::launch {
@@ -156,7 +156,7 @@ std::string ChainInOneLine(const Chain& chain) {
   const std::string first = Account(chain, at);
   std::string last;
   while (at < chain.size()) last = Account(chain, at);
-  if (last.empty() || Tells(first, last) || SpeaksOfALostPeer(last)) return first;
+  if (last.empty() || Tells(first, last) || base::SpeaksOfALostPeer(last)) return first;
   return absl::StrCat(first, " (while that was handled: ", last, ")");
 }
 
@@ -170,11 +170,11 @@ std::string OfOneStream(const Lines& lines) {
                chains.end());
   if (chains.empty()) return "";
   const std::string last = ChainInOneLine(chains.back());
-  if (!SpeaksOfALostPeer(last)) return last;
+  if (!base::SpeaksOfALostPeer(last)) return last;
   for (auto chain = chains.rbegin() + 1; chain != chains.rend(); ++chain) {
     if (chains.back().front().begin - chain->back().error > kShownLately) break;
     const std::string other = ChainInOneLine(*chain);
-    if (!SpeaksOfALostPeer(other)) return other;
+    if (!base::SpeaksOfALostPeer(other)) return other;
   }
   return last;
 }
@@ -185,7 +185,8 @@ std::string PythonException(const Printed& printed) {
   std::string best;
   const auto consider = [&](const Lines& lines) {
     const std::string found = OfOneStream(lines);
-    const bool better = best.empty() || (SpeaksOfALostPeer(best) && !SpeaksOfALostPeer(found));
+    const bool better =
+        best.empty() || (base::SpeaksOfALostPeer(best) && !base::SpeaksOfALostPeer(found));
     if (!found.empty() && better) best = found;
   };
   for (const Lines& rank : printed.ranks) consider(rank);

@@ -11,14 +11,14 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "base/process/child_process.h"
-#include "platform/launch/diagnosis/lost_peer.h"
+#include "base/text/lost_peer.h"
 #include "platform/service/diagnosis/remedies.h"
 
 namespace tutti::service {
 namespace {
 
-using launch::BlamedRank;
-using launch::SpeaksOfALostPeer;
+using base::BlamedRank;
+using base::SpeaksOfALostPeer;
 
 // A launcher's death is seen up to this long after it happened: what its peers reported meanwhile
 // came from it, not before it.

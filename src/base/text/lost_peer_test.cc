@@ -1,10 +1,10 @@
-#include "platform/launch/diagnosis/lost_peer.h"
+#include "base/text/lost_peer.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace tutti::launch {
+namespace tutti::base {
 namespace {
 
 TEST(SpeaksOfALostPeer, KnowsTheWordsOfTheCommonBackends) {
@@ -58,4 +58,4 @@ TEST(BlamedRank, FindsTheRank) {
 }
 
 }  // namespace
-}  // namespace tutti::launch
+}  // namespace tutti::base

@@ -1,4 +1,4 @@
-#include "platform/launch/diagnosis/lost_peer.h"
+#include "base/text/lost_peer.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 
-namespace tutti::launch {
+namespace tutti::base {
 namespace {
 
 constexpr std::array<absl::string_view, 40> kLostPeer = {
@@ -99,4 +99,4 @@ bool SpeaksOfALostPeer(absl::string_view last_error) {
                      [&](absl::string_view pattern) { return absl::StrContains(text, pattern); });
 }
 
-}  // namespace tutti::launch
+}  // namespace tutti::base

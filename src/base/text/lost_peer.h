@@ -4,7 +4,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace tutti::launch {
+namespace tutti::base {
 
 // Whether `last_error` speaks of a peer that went away rather than of a fault of its own.
 bool SpeaksOfALostPeer(absl::string_view last_error);
@@ -12,4 +12,4 @@ bool SpeaksOfALostPeer(absl::string_view last_error);
 // The rank that `last_error` blames ("rank 3 left the group"), or -1.
 int BlamedRank(absl::string_view last_error);
 
-}  // namespace tutti::launch
+}  // namespace tutti::base
