@@ -36,14 +36,15 @@ base::ExitStatus StatusOf(const RankExit& exit) {
 
 std::string How(const RankExit& exit) { return StatusOf(exit).ToString(); }
 
-// ": ValueError: boom", where the last words can belong to the end; with the mend of what is known.
+// ": ValueError: boom", where the last words can belong to the end; with the remedy of what is
+// known.
 std::string LastWords(const RankExit& exit) {
   const bool from_outside = exit.signal == 9 || exit.signal == 15;
   if (from_outside) return "";
-  const absl::string_view mend = RemedyOf(StatusOf(exit), exit.last_error);
-  if (exit.last_error.empty()) return absl::StrCat(mend.empty() ? "" : ": ", mend);
-  return absl::StrCat(": ", OneLine(exit.last_error), mend.empty() ? "" : " (", mend,
-                      mend.empty() ? "" : ")");
+  const absl::string_view remedy = RemedyOf(StatusOf(exit), exit.last_error);
+  if (exit.last_error.empty()) return absl::StrCat(remedy.empty() ? "" : ": ", remedy);
+  return absl::StrCat(": ", OneLine(exit.last_error), remedy.empty() ? "" : " (", remedy,
+                      remedy.empty() ? "" : ")");
 }
 
 std::string MemoryShare(int64_t bytes) {
@@ -78,9 +79,9 @@ std::string Predicate(const RankExit& exit, int64_t memory_bytes) {
                         exit.signal != 0 ? " and was killed by " : " and ended with ", How(exit));
   }
   if (exit.stopped && WasFailing(exit)) {
-    const absl::string_view mend = RemedyOf({.code = 1}, exit.error_before_stop);
+    const absl::string_view remedy = RemedyOf({.code = 1}, exit.error_before_stop);
     return absl::StrCat("was failing when it was stopped: ", OneLine(exit.error_before_stop),
-                        mend.empty() ? "" : " (", mend, mend.empty() ? "" : ")");
+                        remedy.empty() ? "" : " (", remedy, remedy.empty() ? "" : ")");
   }
   if (exit.stopped) {
     return absl::StrCat("was stopped", exit.signal != 0 ? " by " : " and ended with ", How(exit));

@@ -15,7 +15,7 @@ namespace {
 struct Known {
   absl::string_view words;  // lower case
   absl::string_view also;   // besides; may be empty
-  absl::string_view mend;
+  absl::string_view remedy;
 };
 
 constexpr absl::string_view kNoGpu = "this node has no usable GPU; use the CPU, or a node with one";
@@ -103,7 +103,7 @@ constexpr std::array<Known, 81> kKnown = {{
     {"undefined symbol", "cudnn", kMixedCuda},
     {"certificate verify failed", "", kCertificate},
     {"certificate_verify_failed", "", kCertificate},
-    {"\\r", "no such file", "the script has the line ends of Windows: dos2unix mends it"},
+    {"\\r", "no such file", "the script has the line ends of Windows: dos2unix fixes it"},
     {"exec format error", "", "it was built for another kind of processor, or has no #! line"},
     {"can't open file", "[errno 2]", "the script is not in the job's code"},
     {"name or service not known", "resolving ", kNoInternet},
@@ -164,7 +164,7 @@ constexpr std::array<Known, 81> kKnown = {{
 }};
 
 // Of these signals native code is the cause, which leaves no Python traceback.
-absl::string_view MendOfSignal(int signal, absl::string_view last_error) {
+absl::string_view RemedyOfSignal(int signal, absl::string_view last_error) {
   const bool says_where = absl::StrContains(last_error, "Fatal Python error");
   switch (signal) {
     case SIGABRT:  // what aborts has mostly said why
@@ -181,7 +181,7 @@ absl::string_view MendOfSignal(int signal, absl::string_view last_error) {
   }
 }
 
-absl::string_view MendOfCode(int code, absl::string_view last_error) {
+absl::string_view RemedyOfCode(int code, absl::string_view last_error) {
   switch (code) {
     case 124:
       return "this is how `timeout` ends what has used up its time";
@@ -196,7 +196,7 @@ absl::string_view MendOfCode(int code, absl::string_view last_error) {
     }
     default:
       // A shell that ran the command reports its signal so.
-      return code > 128 ? MendOfSignal(code - 128, last_error) : "";
+      return code > 128 ? RemedyOfSignal(code - 128, last_error) : "";
   }
 }
 
@@ -207,8 +207,9 @@ absl::string_view RemedyOf(const base::ExitStatus& end, absl::string_view last_e
   const auto known = std::find_if(kKnown.begin(), kKnown.end(), [&](const Known& entry) {
     return absl::StrContains(lower, entry.words) && absl::StrContains(lower, entry.also);
   });
-  if (known != kKnown.end()) return known->mend;
-  return end.signal != 0 ? MendOfSignal(end.signal, last_error) : MendOfCode(end.code, last_error);
+  if (known != kKnown.end()) return known->remedy;
+  return end.signal != 0 ? RemedyOfSignal(end.signal, last_error)
+                         : RemedyOfCode(end.code, last_error);
 }
 
 }  // namespace tutti::service

@@ -67,26 +67,26 @@ TEST(RemedyOfTest, KnowsWhatToDoAboutCommonFailures) {
        "gloo"},
       {"bash: line 1: NOPE: unbound variable", "set -u"},
       {"bash: line 1: deepspeed: command not found", "environment"}};
-  for (const auto& [words, mend] : kCases) {
-    EXPECT_THAT(std::string(RemedyOf({.code = 1}, words)), HasSubstr(mend)) << words;
+  for (const auto& [words, remedy] : kCases) {
+    EXPECT_THAT(std::string(RemedyOf({.code = 1}, words)), HasSubstr(remedy)) << words;
   }
 }
 
 TEST(RemedyOfTest, KnowsWhatSignalsAndCodesMean) {
-  const auto mend = [](base::ExitStatus end, const char* words = "epoch 3") {
+  const auto remedy = [](base::ExitStatus end, const char* words = "epoch 3") {
     return std::string(RemedyOf(end, words));
   };
-  EXPECT_THAT(mend({.signal = SIGSEGV}), HasSubstr("PYTHONFAULTHANDLER"));
-  EXPECT_THAT(mend({.code = 128 + SIGSEGV}), HasSubstr("PYTHONFAULTHANDLER"));
-  EXPECT_THAT(mend({.signal = SIGFPE}), HasSubstr("native code"));
-  EXPECT_THAT(mend({.signal = SIGBUS}), HasSubstr("/dev/shm"));
-  EXPECT_THAT(mend({.signal = SIGILL}), HasSubstr("processors"));
-  EXPECT_THAT(mend({.signal = SIGABRT}, ""), HasSubstr("native code"));
-  EXPECT_THAT(mend({.code = 124}), HasSubstr("`timeout`"));
-  EXPECT_THAT(mend({.code = 126}), HasSubstr("cannot be executed"));
-  EXPECT_THAT(mend({.code = 127}, ""), HasSubstr("environment"));
-  EXPECT_THAT(mend({.code = 127}, "sh: 1: x: not found"), HasSubstr("environment"));
-  EXPECT_EQ(mend({.code = 127}), "");
+  EXPECT_THAT(remedy({.signal = SIGSEGV}), HasSubstr("PYTHONFAULTHANDLER"));
+  EXPECT_THAT(remedy({.code = 128 + SIGSEGV}), HasSubstr("PYTHONFAULTHANDLER"));
+  EXPECT_THAT(remedy({.signal = SIGFPE}), HasSubstr("native code"));
+  EXPECT_THAT(remedy({.signal = SIGBUS}), HasSubstr("/dev/shm"));
+  EXPECT_THAT(remedy({.signal = SIGILL}), HasSubstr("processors"));
+  EXPECT_THAT(remedy({.signal = SIGABRT}, ""), HasSubstr("native code"));
+  EXPECT_THAT(remedy({.code = 124}), HasSubstr("`timeout`"));
+  EXPECT_THAT(remedy({.code = 126}), HasSubstr("cannot be executed"));
+  EXPECT_THAT(remedy({.code = 127}, ""), HasSubstr("environment"));
+  EXPECT_THAT(remedy({.code = 127}, "sh: 1: x: not found"), HasSubstr("environment"));
+  EXPECT_EQ(remedy({.code = 127}), "");
 }
 
 TEST(RemedyOfTest, LeavesASignalToTheWordsThatTellIt) {
