@@ -105,16 +105,18 @@ class Communicator {
   // Elastic groups (elastic.h). After a loss, or to let newcomers in: leaves this group, which is
   // good for nothing afterwards, and forms the next generation with the members that call it too
   // and those who came by JoinRunning. Members keep their order, newcomers follow. Errors, after
-  // which it may be called again: FailedPrecondition, fewer than terms.least, or this group is not
-  // elastic, or it has gone on without this rank; Unavailable, members that did not come could have
-  // gone on elsewhere.
+  // which it may be called again: FailedPrecondition, fewer than terms.min_ranks, or this group is
+  // not elastic, or it has gone on without this rank; Unavailable, members that did not come could
+  // have gone on elsewhere.
   absl::StatusOr<std::unique_ptr<Communicator>> Reform(const ReformOptions& terms = {});
   // How many newcomers wait to be taken in; on other ranks than 0 as of the last heartbeat.
   int WaitingNewcomers() const;
   // How often the group has re-formed.
   int generation() const;
 
-  void Continue(std::shared_ptr<Generation> generation) { generation_ = std::move(generation); }
+  void SetGeneration(std::shared_ptr<Generation> generation) {
+    generation_ = std::move(generation);
+  }
 
  private:
   std::shared_ptr<Generation> generation_;  // of an elastic group

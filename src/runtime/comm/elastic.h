@@ -5,7 +5,7 @@
 //   for (;;) {
 //     const absl::Status step = Step(*group);
 //     if (step.ok() && !agreed_that_newcomers_wait) continue;
-//     auto next = group->Reform({.least = 2, .gather = absl::Seconds(30)});
+//     auto next = group->Reform({.min_ranks = 2, .member_timeout = absl::Seconds(30)});
 //     if (!next.ok()) return next.status();
 //     group = *std::move(next);
 //     SendStateFromRankZero(*group);
@@ -26,14 +26,15 @@ namespace tutti::comm {
 class Communicator;
 
 struct ReformOptions {
-  int least = 1;       // fewer ranks than these, newcomers included, are an error
-  int most = 1 << 16;  // newcomers beyond these go on waiting; survivors always belong to it
+  int min_ranks = 1;  // fewer ranks than these, newcomers included, are an error
+  // Newcomers beyond these go on waiting; survivors always belong to the group.
+  int max_ranks = 1 << 16;
   // How long a member that is not known to be lost is waited for. All members call Reform, each
   // after its own error or at the same place of its program: give the slowest the time for that.
-  absl::Duration gather = absl::Seconds(30);
+  absl::Duration member_timeout = absl::Seconds(30);
   // How long to wait for newcomers beyond those that wait already, while there are less than
-  // `most`.
-  absl::Duration patience = absl::ZeroDuration();
+  // `max_ranks`.
+  absl::Duration newcomer_timeout = absl::ZeroDuration();
 };
 
 // Comes to a running elastic group as a newcomer: finds a member by options.group_file,

@@ -251,7 +251,7 @@ TEST_F(NetworkFaultTest, OfAGroupThatIsCutInTwoOneHalfGoesOnAndTheOtherKnowsThat
     one.elastic = true;
     Start(one, CutWork::kLargeAllReduce, base::Patient(absl::Seconds(20)),
           [gather](std::unique_ptr<Communicator> group, absl::Status) -> std::string {
-            auto next = group->Reform({.gather = gather});
+            auto next = group->Reform({.member_timeout = gather});
             if (!next.ok()) return std::string(next.status().message());
             const absl::Status works = Do(**next, CutWork::kLargeAllReduce, Soon());
             return absl::StrCat("rank ", (*next)->rank(), " of ", (*next)->size(), " ",
@@ -278,7 +278,7 @@ TEST_F(NetworkFaultTest, ARankWhoseLinkIsMendedLearnsThatTheOthersHaveGoneOn) {
     one.elastic = true;
     Start(one, CutWork::kSmallAllReduce, base::Patient(absl::Seconds(20)),
           [this, one](std::unique_ptr<Communicator> group, absl::Status) -> std::string {
-            auto next = group->Reform({.gather = base::Patient(absl::Seconds(30))});
+            auto next = group->Reform({.member_timeout = base::Patient(absl::Seconds(30))});
             if (!next.ok()) return std::string(next.status().message());
             if (::write(ready_[1], "f", 1) != 1) return "no test";
             // Goes on until the third is back as a newcomer.

@@ -246,10 +246,10 @@ tutti_comm_status tutti_comm_group_reform(tutti_comm_group group, int32_t least,
       return absl::FailedPreconditionError("another thread is calling this group, or has left it");
     }
     ReformOptions terms;
-    terms.least = least;
-    if (most > 0) terms.most = most;
-    terms.gather = Seconds(gather);
-    terms.patience = Seconds(std::max(patience, 0.0));
+    terms.min_ranks = least;
+    if (most > 0) terms.max_ranks = most;
+    terms.member_timeout = Seconds(gather);
+    terms.newcomer_timeout = Seconds(std::max(patience, 0.0));
     held->on_top = {};
     TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> formed, held->group->Reform(terms));
     *next = Open(std::move(formed));

@@ -15,7 +15,7 @@ class ChainFlow final : public Flow {
     return data_.subspan(sent_, taken_ - sent_);
   }
   void Sent(size_t bytes) override { sent_ += bytes; }
-  size_t Wanted() override { return taken_ < data_.size() ? 1 : 0; }
+  size_t MinIncoming() override { return taken_ < data_.size() ? 1 : 0; }
   absl::StatusOr<size_t> Take(Channel& from) override {
     TUTTI_ASSIGN_OR_RETURN(const size_t n, from.TryReceive(data_.subspan(taken_)));
     taken_ += n;

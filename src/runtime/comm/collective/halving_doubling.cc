@@ -20,7 +20,7 @@ class AddingFlow final : public Flow {
 
   std::span<const std::byte> Outgoing() override { return outgoing_; }
   void Sent(size_t bytes) override { outgoing_ = outgoing_.subspan(bytes); }
-  size_t Wanted() override { return sum_.empty() ? 0 : width_; }
+  size_t MinIncoming() override { return sum_.empty() ? 0 : width_; }
   absl::StatusOr<size_t> Take(Channel& from) override {
     TUTTI_ASSIGN_OR_RETURN(const std::span<const std::byte> come,
                            from.Peek(width_, std::min(sum_.size(), kHalvingBlock)));

@@ -38,7 +38,7 @@ void OnEveryRanksLinks(const std::vector<GroupOptions>& all,
                                         *std::move(listeners));
       std::vector<bool> peers(size);
       for (int r = 0; r < size; ++r) peers[r] = NeedsLink(options.rank, r, size);
-      auto channels = connector->ReachAll(peers, {Soon()});
+      auto channels = connector->ConnectAll(peers, {Soon()});
       ASSERT_TRUE(channels.ok()) << channels.status();
       Links links(options.rank, *std::move(channels), std::move(connector), std::move(membership),
                   0);

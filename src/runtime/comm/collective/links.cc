@@ -26,7 +26,7 @@ class BufferFlow final : public Flow {
       : outgoing_(outgoing), incoming_(incoming) {}
   std::span<const std::byte> Outgoing() override { return outgoing_; }
   void Sent(size_t bytes) override { outgoing_ = outgoing_.subspan(bytes); }
-  size_t Wanted() override { return incoming_.empty() ? 0 : 1; }
+  size_t MinIncoming() override { return incoming_.empty() ? 0 : 1; }
   absl::StatusOr<size_t> Take(Channel& from) override {
     TUTTI_ASSIGN_OR_RETURN(const size_t n, from.TryReceive(incoming_));
     incoming_ = incoming_.subspan(n);
@@ -55,17 +55,17 @@ Links::Links(std::shared_ptr<Core> core, int rank, std::vector<int> numbers)
       size_(static_cast<int>(numbers.size())),
       numbers_(std::move(numbers)) {}
 
-Links Links::Among(std::vector<int> members) const {
+Links Links::Subset(std::vector<int> members) const {
   const auto self = std::find(members.begin(), members.end(), rank_);
   const int rank = static_cast<int>(self - members.begin());
   for (int& member : members) member = Number(member);
   return Links(core_, rank, std::move(members));
 }
 
-absl::Status Links::Reach(int peer, base::Deadline deadline) {
+absl::Status Links::Connect(int peer, base::Deadline deadline) {
   if (channel(peer) != nullptr) return absl::OkStatus();
   Membership& group = *core_->membership;
-  auto channel = core_->connector->Reach(Number(peer), {deadline, group.ended_fd()});
+  auto channel = core_->connector->Connect(Number(peer), {deadline, group.ended_fd()});
   if (channel.ok()) {
     core_->channels[Number(peer)] = *std::move(channel);
     return absl::OkStatus();
@@ -76,9 +76,9 @@ absl::Status Links::Reach(int peer, base::Deadline deadline) {
 }
 
 // In the order of the ranks: see Connector.
-absl::Status Links::ReachAll(base::Deadline deadline) {
+absl::Status Links::ConnectAll(base::Deadline deadline) {
   for (int peer = 0; peer < size_; ++peer) {
-    if (peer != rank_) TUTTI_RETURN_IF_ERROR(Reach(peer, deadline));
+    if (peer != rank_) TUTTI_RETURN_IF_ERROR(Connect(peer, deadline));
   }
   return absl::OkStatus();
 }
@@ -110,7 +110,7 @@ absl::StatusOr<bool> Links::FlushTo(int to) {
 // Sends and takes once; whether anything moved.
 absl::StatusOr<bool> Links::Step(Flow& flow, int to, int from) {
   TUTTI_ASSIGN_OR_RETURN(size_t moved, SendSome(flow, to));
-  if (flow.Wanted() > 0) {
+  if (flow.MinIncoming() > 0) {
     const auto taken = flow.Take(*channel(from));
     if (!taken.ok()) return ReportFailure(from, Reason::kClosed);
     moved += *taken;
@@ -152,12 +152,12 @@ absl::Status Links::Move(Flow& flow, int to, int from, base::Deadline deadline) 
 absl::Status Links::CheckStillGoing(Flow& flow, int to, int from, base::Deadline deadline) {
   if (membership().ended()) return membership().Check();
   if (!deadline.Expired()) return absl::OkStatus();
-  return ReportFailure(flow.Wanted() > 0 ? from : to, Reason::kLate);
+  return ReportFailure(flow.MinIncoming() > 0 ? from : to, Reason::kLate);
 }
 
 absl::Status Links::Sleep(Flow& flow, bool flushed, int to, int from, base::Deadline deadline) {
   const bool sends = !flow.Outgoing().empty();
-  const size_t wanted = flow.Wanted();
+  const size_t wanted = flow.MinIncoming();
   Channel* const out = sends || !flushed ? channel(to) : nullptr;
   Channel* const in = wanted > 0 ? channel(from) : nullptr;
   pollfd polled[3] = {{membership().ended_fd(), POLLIN, 0}, {-1, 0, 0}, {-1, 0, 0}};

@@ -43,7 +43,7 @@ class Flow {
   }
   virtual void Sent(size_t bytes) = 0;
   // How many bytes must have come before Take can do something; 0: nothing is expected.
-  virtual size_t Wanted() = 0;
+  virtual size_t MinIncoming() = 0;
   // Takes what has come; how many bytes that was.
   virtual absl::StatusOr<size_t> Take(Channel& from) = 0;
   virtual bool Done() const = 0;
@@ -60,7 +60,7 @@ class Links {
 
   // The links among these ranks alone, numbered anew in this order, with this rank among them: for
   // an algorithm that runs over a part of the group. They are the same links, used in turn.
-  Links Among(std::vector<int> members) const;
+  Links Subset(std::vector<int> members) const;
 
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -80,8 +80,8 @@ class Links {
   }
   // Makes the links that NeedsLink has not promised: to one rank, which reaches for this one, or,
   // by all ranks at once, to all. Errors name a rank and end the group.
-  absl::Status Reach(int peer, base::Deadline deadline);
-  absl::Status ReachAll(base::Deadline deadline);
+  absl::Status Connect(int peer, base::Deadline deadline);
+  absl::Status ConnectAll(base::Deadline deadline);
 
   // The socket of the link with a rank that shares memory; no collective may be under way.
   int SocketOf(int peer) const { return channel(peer)->fd(); }

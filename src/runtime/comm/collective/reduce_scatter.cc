@@ -47,7 +47,7 @@ class ReduceScatterFlow final : public Flow {
 
   void Sent(size_t bytes) override { Advance(sent_, 1, bytes); }
 
-  size_t Wanted() override {
+  size_t MinIncoming() override {
     const bool is_free = taken_.piece < 2 || sent_.piece >= taken_.piece;
     return taken_.piece < pieces_ && is_free ? width_ : 0;
   }

@@ -47,7 +47,7 @@ class RingFlow final : public Flow {
 
   void Sent(size_t bytes) override { Advance(sent_, bytes); }
 
-  size_t Wanted() override {
+  size_t MinIncoming() override {
     if (taken_.piece == pieces_) return 0;
     return taken_.piece < reduced_ ? width_ : 1;
   }

@@ -175,7 +175,7 @@ absl::Status Group::AllToAllV(const void* input, std::span<const size_t> send_by
     if (options_.check_calls) {
       TUTTI_RETURN_IF_ERROR(CompareParts(links_, send_bytes, receive_bytes, deadline));
     }
-    TUTTI_RETURN_IF_ERROR(links_.ReachAll(deadline));
+    TUTTI_RETURN_IF_ERROR(links_.ConnectAll(deadline));
     return PairwiseAllToAll(links_, given, taken, deadline);
   });
 }
@@ -250,7 +250,7 @@ absl::Status Group::RunPair(const char* what, int peer, base::Deadline deadline,
   if (!status_.ok()) return status_;
   const auto run = [&]() -> absl::Status {
     TUTTI_RETURN_IF_ERROR(links_.membership().BeginPair(what, peer, links_.IsConnected(peer)));
-    TUTTI_RETURN_IF_ERROR(links_.Reach(peer, deadline));
+    TUTTI_RETURN_IF_ERROR(links_.Connect(peer, deadline));
     return exchange();
   };
   return End(run());

@@ -7,7 +7,7 @@
 
 namespace tutti::comm {
 
-absl::StatusOr<Endpoint> PlaceOf(absl::string_view text) {
+absl::StatusOr<Endpoint> ParseEndpoint(absl::string_view text) {
   const size_t colon = text.rfind(':');
   Endpoint place;
   if (colon == absl::string_view::npos || colon == 0 ||
@@ -35,7 +35,7 @@ std::string GroupFileOf(const Table& table) {
 absl::StatusOr<std::vector<Endpoint>> ReadGroupFile(absl::string_view text) {
   std::vector<Endpoint> places;
   for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipWhitespace())) {
-    TUTTI_ASSIGN_OR_RETURN(places.emplace_back(), PlaceOf(line));
+    TUTTI_ASSIGN_OR_RETURN(places.emplace_back(), ParseEndpoint(line));
   }
   return places;
 }

@@ -12,7 +12,7 @@
 namespace tutti::comm {
 
 // "address:port", "[address]:port". InvalidArgument for anything else.
-absl::StatusOr<Endpoint> PlaceOf(absl::string_view text);
+absl::StatusOr<Endpoint> ParseEndpoint(absl::string_view text);
 
 std::string GroupFileOf(const Table& table);
 absl::StatusOr<std::vector<Endpoint>> ReadGroupFile(absl::string_view text);

@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!places.ok()) return 0;
   for (const tutti::comm::Endpoint& place : *places) {
     if (place.host.empty() || place.port < 1 || place.port > 65535) std::abort();
-    const auto again = tutti::comm::PlaceOf(place.ToString());
+    const auto again = tutti::comm::ParseEndpoint(place.ToString());
     if (!again.ok() || again->port != place.port || again->host != place.host) std::abort();
   }
   return 0;

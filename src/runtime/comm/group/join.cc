@@ -59,8 +59,8 @@ absl::StatusOr<Connected> ConnectAll(const GroupOptions& options, RendezvousResu
   const absl::Status begun = membership->Begin("connecting");
   if (!begun.ok()) return fail(*membership, begun);
   const base::Deadline deadline = base::Deadline::After(options.connect_timeout);
-  auto channels = connector->ReachAll(FirstPeers(options.rank, options.size),
-                                      {deadline, membership->ended_fd()});
+  auto channels = connector->ConnectAll(FirstPeers(options.rank, options.size),
+                                        {deadline, membership->ended_fd()});
   if (!channels.ok()) return fail(*membership, channels.status());
   Links links(options.rank, *std::move(channels), std::move(connector), std::move(membership),
               spins);

@@ -29,7 +29,7 @@ absl::StatusOr<std::vector<Endpoint>> Places(const GroupOptions& options) {
     }
   }
   for (const std::string& text : options.members) {
-    TUTTI_ASSIGN_OR_RETURN(places.emplace_back(), PlaceOf(text));
+    TUTTI_ASSIGN_OR_RETURN(places.emplace_back(), ParseEndpoint(text));
   }
   places.push_back({options.master_address, options.master_port});
   return places;
@@ -72,7 +72,7 @@ class Newcomer {
       TUTTI_ASSIGN_OR_RETURN(Message answer, AwaitAnswer(fd->get(), place));
       if (Decided* const decided = std::get_if<Decided>(&answer)) {
         TUTTI_RETURN_IF_ERROR(CheckTable(decided->table));
-        if (!PlaceIn(decided->table, self_).has_value()) break;
+        if (!RankIn(decided->table, self_).has_value()) break;
         Outcome outcome{std::move(decided->table), {}};
         if (decided->from_rank_zero) outcome.controls.push_back(*std::move(fd));
         return outcome;
@@ -130,7 +130,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> JoinRunning(const GroupOptions& gi
   line.options = options;
   TUTTI_ASSIGN_OR_RETURN(Outcome outcome, Newcomer(options, identity.self, deadline).Seek());
   ReformOptions terms;  // should members be lost before it has come in
-  terms.gather = options.connect_timeout;
+  terms.member_timeout = options.connect_timeout;
   return BecomeMember(line, std::move(outcome), std::move(identity), terms);
 }
 

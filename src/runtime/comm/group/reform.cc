@@ -15,9 +15,9 @@ namespace tutti::comm {
 namespace {
 
 absl::Status Validate(const ReformOptions& terms) {
-  if (terms.least < 1 || terms.most < terms.least) {
+  if (terms.min_ranks < 1 || terms.max_ranks < terms.min_ranks) {
     return absl::InvalidArgumentError(
-        absl::StrCat("re-form a group of ", terms.least, " to ", terms.most, " ranks"));
+        absl::StrCat("re-form a group of ", terms.min_ranks, " to ", terms.max_ranks, " ranks"));
   }
   return absl::OkStatus();
 }
@@ -41,14 +41,14 @@ absl::StatusOr<std::unique_ptr<Communicator>> HandOver(Generation& line, Formed 
     line.membership->ReportNewcomers(line.listener->waiting());
   }
   TUTTI_RETURN_IF_ERROR(WriteGroupFile(line));
-  formed.group->Continue(std::make_shared<Generation>(std::move(line)));
+  formed.group->SetGeneration(std::make_shared<Generation>(std::move(line)));
   return std::move(formed.group);
 }
 
 // `line` moves on to what was decided.
 absl::Status MoveOn(Generation& line, const Table& table, const Hello& self) {
   if (!line.table.group.empty()) line.listener->Decide(line.table.group, table);
-  const std::optional<int> place = PlaceIn(table, self);
+  const std::optional<int> place = RankIn(table, self);
   if (!place.has_value()) return LeftBehind(table);
   line.options.rank = *place;
   line.options.size = static_cast<int>(table.ranks.size());

@@ -145,7 +145,7 @@ TEST(ReformTest, ARankThatIsKilledWhileTheOthersReFormIsDropped) {
           Work(**group);
           if (one.rank == second) std::thread(DieAfter, absl::Milliseconds(milliseconds)).detach();
           return GoOnUntil(*std::move(group), 3, one.rank,
-                           {.gather = base::Patient(absl::Seconds(8))});
+                           {.member_timeout = base::Patient(absl::Seconds(8))});
         });
       }
       RankSet survivors = {0, 1, 3, 4};
@@ -276,7 +276,8 @@ TEST(ReformTest, FewerThanTheLeastIsAClearErrorOnAll) {
       (*group)->Barrier(Soon()).IgnoreError();
       if (one.rank == 2) ::raise(SIGKILL);
       Work(**group);
-      const auto next = (*group)->Reform({.least = 3, .patience = absl::Milliseconds(300)});
+      const auto next =
+          (*group)->Reform({.min_ranks = 3, .newcomer_timeout = absl::Milliseconds(300)});
       return next.status().ToString();
     });
   }
@@ -350,7 +351,7 @@ TEST(ReformTest, AMinorityDoesNotGoOnWhenTheOthersCouldBeAlive) {
       (*group)->Barrier(Soon()).IgnoreError();
       if (one.rank != 2) ::raise(SIGSTOP);
       Work(**group);
-      return (*group)->Reform({.gather = absl::Seconds(2)}).status().ToString();
+      return (*group)->Reform({.member_timeout = absl::Seconds(2)}).status().ToString();
     });
   }
   EXPECT_EQ(ranks.Report(2),

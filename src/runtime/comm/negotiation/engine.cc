@@ -73,7 +73,7 @@ Engine::Engine(std::shared_ptr<Communicator> world, NegotiationOptions options)
     if (rank_ != 0 && !executor_->LeadsASet()) return;
     const std::lock_guard<std::mutex> lock(mutex_);
     outbox_.executed = executor_->executed();
-    WakeHerald();
+    WakeThread();
   };
   events.on_failed = [this](const absl::Status& error) { End(error); };
   events.await_judgement = [this](absl::Duration patience) {
@@ -84,7 +84,7 @@ Engine::Engine(std::shared_ptr<Communicator> world, NegotiationOptions options)
   };
   executor_ = std::make_unique<Executor>(std::move(world), options_.collective_timeout, &timeline_,
                                          std::move(events));
-  herald_ = std::thread([this] { Herald(); });
+  thread_ = std::thread([this] { RunThread(); });
   if (control_ != nullptr) control_->SetListener(this);
 }
 
@@ -105,7 +105,7 @@ void Engine::OnPayload(int from, const std::string& payload) {
     if (report.ok()) {
       const std::lock_guard<std::mutex> lock(mutex_);
       inbox_.emplace_back(from, *std::move(report));
-      return WakeHerald();
+      return WakeThread();
     }
     fault = report.status();
   } else {
@@ -128,7 +128,7 @@ void Engine::Follow(Orders orders) {
     for (const uint32_t id : orders.unknown) {
       for (Announcement& announcement : submissions_.InFull(id)) {
         outbox_.announcements.push_back(std::move(announcement));
-        WakeHerald();
+        WakeThread();
       }
     }
     leave_ack_ = leave_ack_ || orders.leave_ack;
@@ -218,16 +218,16 @@ bool Engine::Stop() {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (std::exchange(leaving_, true)) return true;
     outbox_.leaves = true;
-    WakeHerald();
+    WakeThread();
   }
   AwaitLeaveAck();
   const bool drained = executor_->Drain(base::Deadline::After(options_.collective_timeout));
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;
-    WakeHerald();
+    WakeThread();
   }
-  herald_.join();
+  thread_.join();
   if (control_ != nullptr) control_->SetListener(nullptr);
   world_ = executor_->Leave();
   callbacks_.Close();

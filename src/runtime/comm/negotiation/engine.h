@@ -56,11 +56,11 @@ class Engine final : public Negotiation, private Control::Listener {
   OperationOr Enqueue(std::unique_ptr<Task> task);
   std::string NextName(const Request& request);
 
-  void WakeHerald() {  // with the mutex held
+  void WakeThread() {  // with the mutex held
     awake_ = true;
     changed_.notify_all();
   }
-  void Herald();
+  void RunThread();
   void PostReport(Report report);
   void PostOrders(int to, Orders orders);
   // On rank 0.
@@ -90,7 +90,7 @@ class Engine final : public Negotiation, private Control::Listener {
   TimelineSlot timeline_;
   std::atomic<bool> mark_cycles_ = false;
 
-  // The herald's.
+  // The negotiation thread's.
   std::unique_ptr<Coordinator> coordinator_;  // on rank 0
   std::optional<Tuner> tuner_;
   std::ofstream tuner_log_;
@@ -105,7 +105,7 @@ class Engine final : public Negotiation, private Control::Listener {
   std::map<std::string, uint64_t> unnamed_;
   Tuning tuning_;
   absl::Status end_;
-  bool awake_ = false;  // the herald has something to do
+  bool awake_ = false;  // the negotiation thread has something to do
   bool leaving_ = false;
   bool leave_ack_ = false;
   bool stopping_ = false;
@@ -113,7 +113,7 @@ class Engine final : public Negotiation, private Control::Listener {
   Callbacks callbacks_;
   std::unique_ptr<Executor> executor_;
   std::shared_ptr<Communicator> world_;  // after the end
-  std::thread herald_;
+  std::thread thread_;
 };
 
 }  // namespace tutti::comm

@@ -120,7 +120,7 @@ OperationOr Engine::Enqueue(std::unique_ptr<Task> task) {
                                                              {{"-", ""}, {" ", "_"}})));
   }
   outbox_.announcements.push_back(std::move(announcement));
-  WakeHerald();
+  WakeThread();
   return operation;
 }
 

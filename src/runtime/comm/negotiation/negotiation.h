@@ -5,18 +5,18 @@
 //
 // Three threads a rank, one more for callbacks, and that on which the group's control delivers:
 //
-//   submitters --> outbox --> herald --payload-> rank 0: inbox --> herald + Coordinator
+//   submitters --> outbox --> thread --payload-> rank 0: inbox --> thread + Coordinator
 //                                                                     | Orders, the same
 //   Operation done <-- executor <-- queue <-- listener <--payload-----+ order to all
 //
-// The herald tells rank 0 what became ready, all that came since it last did at once; on rank 0 it
-// also runs the Coordinator (which says why no rank can wait forever for another). The executor
-// runs the responses as plain collectives, in the order told. So what is ready next is agreed on
-// while the last is being reduced. No thread of the negotiation waits for the executor, and the
-// executor waits for nothing but the group's collectives: an operation's callback and allocator,
-// which it calls, must not wait for another operation. Stalls, and the callbacks of operations that
-// end without having been run, have a thread of their own (callbacks.h): neither the negotiation
-// nor this rank's heartbeat waits for them.
+// The negotiation thread tells rank 0 what became ready, all that came since it last did at once;
+// on rank 0 it also runs the Coordinator (which says why no rank can wait forever for another). The
+// executor runs the responses as plain collectives, in the order told. So what is ready next is
+// agreed on while the last is being reduced. No thread of the negotiation waits for the executor,
+// and the executor waits for nothing but the group's collectives: an operation's callback and
+// allocator, which it calls, must not wait for another operation. Stalls, and the callbacks of
+// operations that end without having been run, have a thread of their own (callbacks.h): neither
+// the negotiation nor this rank's heartbeat waits for them.
 //
 // A lost rank ends it: every outstanding operation gets the error that names it, and later ones get
 // it at once. Thread-safe, but for destruction.

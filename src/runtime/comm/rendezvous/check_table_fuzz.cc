@@ -14,7 +14,7 @@ void Check(const Table& table) {
   if (!tutti::comm::CheckTable(table).ok()) return;
   for (size_t rank = 0; rank < table.ranks.size(); ++rank) {
     const auto& hello = table.ranks[rank];
-    if (hello.rejoin_port != 0 && tutti::comm::PlaceIn(table, hello) != static_cast<int>(rank)) {
+    if (hello.rejoin_port != 0 && tutti::comm::RankIn(table, hello) != static_cast<int>(rank)) {
       std::abort();
     }
   }

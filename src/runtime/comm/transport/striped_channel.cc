@@ -68,14 +68,14 @@ absl::StatusOr<size_t> StripedChannel::ReceiveInto(std::span<std::byte> bytes) {
 
 absl::StatusOr<bool> StripedChannel::Flush() {
   bool all = true;
-  for (Stream& stream : streams_) {
+  for (TcpStream& stream : streams_) {
     TUTTI_ASSIGN_OR_RETURN(const bool flushed, stream.channel->Flush());
     all = all && flushed;
   }
   return all;
 }
 
-void StripedChannel::Watch(Stream& stream, short events) {
+void StripedChannel::Watch(TcpStream& stream, short events) {
   if (stream.watched == events) return;
   epoll_event event = {};
   event.events = static_cast<uint32_t>(events);
@@ -96,7 +96,7 @@ short StripedChannel::PrepareTransportToSleep(bool to_send, bool to_receive) {
 }
 
 void StripedChannel::Wake() {
-  for (Stream& stream : streams_) stream.channel->Wake();
+  for (TcpStream& stream : streams_) stream.channel->Wake();
 }
 
 }  // namespace tutti::comm

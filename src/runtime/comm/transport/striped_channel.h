@@ -44,7 +44,7 @@ class StripedChannel final : public StagedChannel {
   short PrepareTransportToSleep(bool to_send, bool to_receive) override;
 
  private:
-  struct Stream {
+  struct TcpStream {
     std::unique_ptr<Channel> channel;
     short watched = 0;  // the events that watch_ reports now
   };
@@ -56,10 +56,10 @@ class StripedChannel final : public StagedChannel {
 
   explicit StripedChannel(base::UniqueFd watch) : watch_(std::move(watch)) {}
   void Advance(Place& place, size_t bytes) const;
-  void Watch(Stream& stream, short events);
+  void Watch(TcpStream& stream, short events);
 
   base::UniqueFd watch_;  // an epoll over the streams
-  std::vector<Stream> streams_;
+  std::vector<TcpStream> streams_;
   size_t used_ = 0;  // of them
   Place sending_;
   Place receiving_;

@@ -162,7 +162,7 @@ absl::Status EncodedSum::RunStep(const Call& call, int64_t step) {
     return moves ? At(step).Exchange(call) : absl::OkStatus();
   }
   absl::Status status;
-  calculator_.Run([&] { Calculate(call, step); }, [&] { status = At(step).Exchange(call); });
+  compute_thread_.Run([&] { Calculate(call, step); }, [&] { status = At(step).Exchange(call); });
   return status;
 }
 

@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "runtime/comm/collective/compression/calculator.h"
+#include "runtime/comm/collective/compression/compute_thread.h"
 #include "runtime/comm/collective/compression/encoding.h"
 #include "runtime/comm/communicator.h"
 
@@ -60,7 +60,7 @@ class EncodedSum {
 
   const Encoding encoding_;
   std::vector<Message> messages_;  // the one before, the present one and the next
-  Calculator calculator_;
+  ComputeThread compute_thread_;
 };
 
 }  // namespace tutti::comm

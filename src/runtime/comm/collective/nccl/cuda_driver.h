@@ -21,7 +21,7 @@ namespace tutti::comm {
 namespace cuda {
 
 using Context = void*;
-using Stream = void*;  // null: the default one
+using CudaStream = void*;  // null: the default one
 using Event = void*;
 using Address = uintptr_t;
 
@@ -39,16 +39,16 @@ struct Functions {
   Result (*CtxPushCurrent)(Context context);
   Result (*CtxPopCurrent)(Context* context);
   Result (*CtxGetStreamPriorityRange)(int* least, int* greatest);
-  Result (*StreamCreateWithPriority)(Stream* stream, unsigned flags, int priority);
-  Result (*StreamDestroy)(Stream stream);
-  Result (*StreamWaitEvent)(Stream stream, Event event, unsigned flags);
+  Result (*StreamCreateWithPriority)(CudaStream* stream, unsigned flags, int priority);
+  Result (*StreamDestroy)(CudaStream stream);
+  Result (*StreamWaitEvent)(CudaStream stream, Event event, unsigned flags);
   Result (*EventCreate)(Event* event, unsigned flags);
-  Result (*EventRecord)(Event event, Stream stream);
+  Result (*EventRecord)(Event event, CudaStream stream);
   Result (*EventQuery)(Event event);
   Result (*EventDestroy)(Event event);
   Result (*MemAlloc)(Address* address, size_t bytes);
   Result (*MemFree)(Address address);
-  Result (*MemcpyHtoDAsync)(Address to, const void* from, size_t bytes, Stream stream);
+  Result (*MemcpyHtoDAsync)(Address to, const void* from, size_t bytes, CudaStream stream);
 };
 
 }  // namespace cuda

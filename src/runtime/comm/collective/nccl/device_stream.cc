@@ -13,12 +13,12 @@ constexpr size_t kLeast = 1 << 20;  // bytes
 
 }  // namespace
 
-DeviceEvents::~DeviceEvents() {
-  const OnDevice current(*driver_, context_);
+DeviceEventPool::~DeviceEventPool() {
+  const DeviceGuard current(*driver_, context_);
   for (const cuda::Event event : free_) driver_->call().EventDestroy(event);
 }
 
-absl::StatusOr<cuda::Event> DeviceEvents::Take() {
+absl::StatusOr<cuda::Event> DeviceEventPool::Take() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!free_.empty()) {
@@ -33,14 +33,14 @@ absl::StatusOr<cuda::Event> DeviceEvents::Take() {
   return event;
 }
 
-void DeviceEvents::Return(cuda::Event event) {
+void DeviceEventPool::Return(cuda::Event event) {
   const std::lock_guard<std::mutex> lock(mutex_);
   free_.push_back(event);
 }
 
-absl::StatusOr<bool> DeviceMark::Reached() const {
+absl::StatusOr<bool> DeviceEvent::Reached() const {
   const CudaDriver& driver = events_->driver();
-  const OnDevice current(driver, events_->context());
+  const DeviceGuard current(driver, events_->context());
   TUTTI_RETURN_IF_ERROR(current.status());
   const cuda::Result result = driver.call().EventQuery(event_);
   if (result == cuda::kNotReady) return false;
@@ -48,9 +48,9 @@ absl::StatusOr<bool> DeviceMark::Reached() const {
   return true;
 }
 
-absl::Status DeviceMark::Before(cuda::Stream stream) const {
+absl::Status DeviceEvent::Before(cuda::CudaStream stream) const {
   const CudaDriver& driver = events_->driver();
-  const OnDevice current(driver, events_->context());
+  const DeviceGuard current(driver, events_->context());
   TUTTI_RETURN_IF_ERROR(current.status());
   return driver.ToStatus(driver.call().StreamWaitEvent(stream, event_, 0), "wait on a stream");
 }
@@ -72,7 +72,7 @@ absl::StatusOr<std::unique_ptr<DeviceStream>> DeviceStream::Open(
   TUTTI_RETURN_IF_ERROR(cuda.ToStatus(
       cuda.call().StreamCreateWithPriority(&opened->stream_, cuda::kBesideDefaultStream, greatest),
       "make a stream"));
-  opened->events_ = std::make_shared<DeviceEvents>(opened->driver_, opened->context_);
+  opened->events_ = std::make_shared<DeviceEventPool>(opened->driver_, opened->context_);
   return opened;
 }
 
@@ -83,17 +83,17 @@ DeviceStream::~DeviceStream() {
   driver_->call().StreamDestroy(stream_);
 }
 
-std::unique_ptr<OnDevice> DeviceStream::Enter() const {
-  return std::make_unique<OnDevice>(*driver_, context_);
+std::unique_ptr<DeviceGuard> DeviceStream::Enter() const {
+  return std::make_unique<DeviceGuard>(*driver_, context_);
 }
 
 absl::Status DeviceStream::After(cuda::Event event) {
   return driver_->ToStatus(driver_->call().StreamWaitEvent(stream_, event, 0), "wait for a tensor");
 }
 
-absl::StatusOr<std::shared_ptr<DeviceMark>> DeviceStream::Mark() {
+absl::StatusOr<std::shared_ptr<DeviceEvent>> DeviceStream::Record() {
   TUTTI_ASSIGN_OR_RETURN(const cuda::Event event, events_->Take());
-  auto mark = std::make_shared<DeviceMark>(events_, event);
+  auto mark = std::make_shared<DeviceEvent>(events_, event);
   TUTTI_RETURN_IF_ERROR(
       driver_->ToStatus(driver_->call().EventRecord(event, stream_), "record an event"));
   return mark;

@@ -19,13 +19,13 @@
 namespace tutti::comm {
 
 // A device's context is current on this thread while it lives; then that which was before.
-class OnDevice {
+class DeviceGuard {
  public:
-  OnDevice(const CudaDriver& driver, cuda::Context context)
+  DeviceGuard(const CudaDriver& driver, cuda::Context context)
       : driver_(driver), status_(driver.ToStatus(driver.call().CtxPushCurrent(context), "begin")) {}
-  OnDevice(const OnDevice&) = delete;
-  OnDevice& operator=(const OnDevice&) = delete;
-  ~OnDevice() {
+  DeviceGuard(const DeviceGuard&) = delete;
+  DeviceGuard& operator=(const DeviceGuard&) = delete;
+  ~DeviceGuard() {
     cuda::Context former = nullptr;
     if (status_.ok()) driver_.call().CtxPopCurrent(&former);
   }
@@ -37,11 +37,11 @@ class OnDevice {
 };
 
 // Events that were made and are not in use: making one costs more than using it.
-class DeviceEvents {
+class DeviceEventPool {
  public:
-  DeviceEvents(std::shared_ptr<const CudaDriver> driver, cuda::Context context)
+  DeviceEventPool(std::shared_ptr<const CudaDriver> driver, cuda::Context context)
       : driver_(std::move(driver)), context_(context) {}
-  ~DeviceEvents();
+  ~DeviceEventPool();
   absl::StatusOr<cuda::Event> Take();
   void Return(cuda::Event event);
   const CudaDriver& driver() const { return *driver_; }
@@ -55,21 +55,21 @@ class DeviceEvents {
 };
 
 // A place on the stream: where one collective ends.
-class DeviceMark {
+class DeviceEvent {
  public:
-  DeviceMark(std::shared_ptr<DeviceEvents> events, cuda::Event event)
+  DeviceEvent(std::shared_ptr<DeviceEventPool> events, cuda::Event event)
       : events_(std::move(events)), event_(event) {}
-  ~DeviceMark() { events_->Return(event_); }
-  DeviceMark(const DeviceMark&) = delete;
-  DeviceMark& operator=(const DeviceMark&) = delete;
+  ~DeviceEvent() { events_->Return(event_); }
+  DeviceEvent(const DeviceEvent&) = delete;
+  DeviceEvent& operator=(const DeviceEvent&) = delete;
 
   // Whether the GPU has come so far. An error of the GPU is an error of its work.
   absl::StatusOr<bool> Reached() const;
   // What is put on `stream` from now on runs when the GPU has come so far. Returns at once.
-  absl::Status Before(cuda::Stream stream) const;
+  absl::Status Before(cuda::CudaStream stream) const;
 
  private:
-  const std::shared_ptr<DeviceEvents> events_;
+  const std::shared_ptr<DeviceEventPool> events_;
   const cuda::Event event_;
 };
 
@@ -80,15 +80,15 @@ class DeviceStream {
   ~DeviceStream();
 
   // For as long as the returned object lives the calling thread may put work on the stream.
-  std::unique_ptr<OnDevice> Enter() const;
+  std::unique_ptr<DeviceGuard> Enter() const;
   // What follows on it waits for this event of the caller's.
   absl::Status After(cuda::Event event);
-  absl::StatusOr<std::shared_ptr<DeviceMark>> Mark();
+  absl::StatusOr<std::shared_ptr<DeviceEvent>> Record();
   // Memory of the device with these bytes in it, in the order of the stream; valid until the next
   // call, whose work comes later on the stream.
   absl::StatusOr<void*> Write(const std::vector<std::byte>& bytes);
 
-  cuda::Stream get() const { return stream_; }
+  cuda::CudaStream get() const { return stream_; }
   int device() const { return device_; }
 
  private:
@@ -98,8 +98,8 @@ class DeviceStream {
   const std::shared_ptr<const CudaDriver> driver_;
   const int device_;
   cuda::Context context_ = nullptr;
-  cuda::Stream stream_ = nullptr;
-  std::shared_ptr<DeviceEvents> events_;
+  cuda::CudaStream stream_ = nullptr;
+  std::shared_ptr<DeviceEventPool> events_;
   std::vector<cuda::Address> memory_;  // the last is used; freeing the others would wait for work
   size_t memory_bytes_ = 0;
 };

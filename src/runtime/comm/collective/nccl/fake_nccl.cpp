@@ -173,14 +173,14 @@ const char* ncclGetLastError(nccl::Comm) {
 nccl::Result ncclGroupStart() { return nccl::kSuccess; }
 nccl::Result ncclGroupEnd() { return nccl::kSuccess; }
 nccl::Result ncclAllReduce(const void* input, void* output, size_t count, nccl::Type type,
-                           nccl::Op op, nccl::Comm comm, nccl::Stream) {
+                           nccl::Op op, nccl::Comm comm, nccl::CudaStream) {
   std::vector<char> result;
   const nccl::Result status = Reduce(comm, input, count, type, op, result);
   if (status == nccl::kSuccess) std::memcpy(output, result.data(), result.size());
   return status;
 }
 nccl::Result ncclReduceScatter(const void* input, void* output, size_t count, nccl::Type type,
-                               nccl::Op op, nccl::Comm comm, nccl::Stream) {
+                               nccl::Op op, nccl::Comm comm, nccl::CudaStream) {
   std::vector<char> result;
   const nccl::Result status = Reduce(comm, input, count * comm->shared->size, type, op, result);
   const size_t bytes = count * SizeOf(type);
@@ -188,14 +188,14 @@ nccl::Result ncclReduceScatter(const void* input, void* output, size_t count, nc
   return status;
 }
 nccl::Result ncclBroadcast(const void* input, void* output, size_t count, nccl::Type, int root,
-                           nccl::Comm comm, nccl::Stream) {
+                           nccl::Comm comm, nccl::CudaStream) {
   std::vector<std::vector<char>> parts;
   const nccl::Result status = Gather(comm, input, count, parts);
   if (status == nccl::kSuccess) std::memcpy(output, parts[root].data(), count);
   return status;
 }
 nccl::Result ncclAllGather(const void* input, void* output, size_t count, nccl::Type,
-                           nccl::Comm comm, nccl::Stream) {
+                           nccl::Comm comm, nccl::CudaStream) {
   std::vector<std::vector<char>> parts;
   const nccl::Result status = Gather(comm, input, count, parts);
   char* out = static_cast<char*>(output);
@@ -207,12 +207,12 @@ nccl::Result ncclAllGather(const void* input, void* output, size_t count, nccl::
 }
 // All ranks take part in an exchange here, which is enough for groups of two.
 nccl::Result ncclSend(const void* data, size_t count, nccl::Type, int, nccl::Comm comm,
-                      nccl::Stream) {
+                      nccl::CudaStream) {
   std::vector<std::vector<char>> parts;
   return Gather(comm, data, count, parts);
 }
 nccl::Result ncclRecv(void* data, size_t count, nccl::Type, int peer, nccl::Comm comm,
-                      nccl::Stream) {
+                      nccl::CudaStream) {
   std::vector<std::vector<char>> parts;
   const nccl::Result status = Gather(comm, nullptr, 0, parts);
   if (status == nccl::kSuccess) std::memcpy(data, parts[peer].data(), count);

@@ -9,7 +9,7 @@ namespace tutti::comm::nccl {
 
 struct CommTag;
 using Comm = CommTag*;
-using Stream = void*;  // a cudaStream_t
+using CudaStream = void*;  // a cudaStream_t
 
 enum Result : int {
   kSuccess = 0,
@@ -59,15 +59,15 @@ struct Functions {
   const char* (*GetErrorString)(Result result);
   const char* (*GetLastError)(Comm comm);  // of any of the process; "" if there was none
   Result (*AllReduce)(const void* input, void* output, size_t count, Type type, Op op, Comm comm,
-                      Stream stream);
+                      CudaStream stream);
   Result (*Broadcast)(const void* input, void* output, size_t count, Type type, int root, Comm comm,
-                      Stream stream);
+                      CudaStream stream);
   Result (*AllGather)(const void* input, void* output, size_t count, Type type, Comm comm,
-                      Stream stream);
+                      CudaStream stream);
   Result (*ReduceScatter)(const void* input, void* output, size_t count, Type type, Op op,
-                          Comm comm, Stream stream);
-  Result (*Send)(const void* data, size_t count, Type type, int peer, Comm comm, Stream stream);
-  Result (*Recv)(void* data, size_t count, Type type, int peer, Comm comm, Stream stream);
+                          Comm comm, CudaStream stream);
+  Result (*Send)(const void* data, size_t count, Type type, int peer, Comm comm, CudaStream stream);
+  Result (*Recv)(void* data, size_t count, Type type, int peer, Comm comm, CudaStream stream);
   Result (*GroupStart)();  // this thread's calls until GroupEnd are one
   Result (*GroupEnd)();
 };

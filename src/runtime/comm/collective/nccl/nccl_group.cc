@@ -200,7 +200,7 @@ absl::StatusOr<NcclReduction> NcclGroup::ReductionOf(DataType type, ReduceOp op)
 }
 
 absl::Status NcclGroup::AllReduce(const void* input, void* output, size_t count, DataType type,
-                                  ReduceOp op, nccl::Stream stream, base::Deadline deadline) {
+                                  ReduceOp op, nccl::CudaStream stream, base::Deadline deadline) {
   TUTTI_ASSIGN_OR_RETURN(const NcclReduction how, ReductionOf(type, op));
   if (comm_ == nullptr) return status_;
   return Settle(library_->call().AllReduce(input, output, count, how.type, how.op, comm_, stream),
@@ -208,7 +208,8 @@ absl::Status NcclGroup::AllReduce(const void* input, void* output, size_t count,
 }
 
 absl::Status NcclGroup::ReduceScatter(const void* input, void* output, size_t count, DataType type,
-                                      ReduceOp op, nccl::Stream stream, base::Deadline deadline) {
+                                      ReduceOp op, nccl::CudaStream stream,
+                                      base::Deadline deadline) {
   TUTTI_ASSIGN_OR_RETURN(const NcclReduction how, ReductionOf(type, op));
   if (comm_ == nullptr) return status_;
   return Settle(
@@ -217,27 +218,27 @@ absl::Status NcclGroup::ReduceScatter(const void* input, void* output, size_t co
 }
 
 absl::Status NcclGroup::Broadcast(const void* input, void* output, size_t bytes, int root,
-                                  nccl::Stream stream, base::Deadline deadline) {
+                                  nccl::CudaStream stream, base::Deadline deadline) {
   if (comm_ == nullptr) return status_;
   return Settle(library_->call().Broadcast(input, output, bytes, nccl::kInt8, root, comm_, stream),
                 "broadcast", deadline);
 }
 
 absl::Status NcclGroup::AllGather(const void* input, size_t bytes, void* output,
-                                  nccl::Stream stream, base::Deadline deadline) {
+                                  nccl::CudaStream stream, base::Deadline deadline) {
   if (comm_ == nullptr) return status_;
   return Settle(library_->call().AllGather(input, output, bytes, nccl::kInt8, comm_, stream),
                 "all-gather", deadline);
 }
 
-absl::Status NcclGroup::Send(const void* data, size_t bytes, int to, nccl::Stream stream,
+absl::Status NcclGroup::Send(const void* data, size_t bytes, int to, nccl::CudaStream stream,
                              base::Deadline deadline) {
   if (comm_ == nullptr) return status_;
   return Settle(library_->call().Send(data, bytes, nccl::kInt8, to, comm_, stream), "send",
                 deadline);
 }
 
-absl::Status NcclGroup::Receive(void* data, size_t bytes, int from, nccl::Stream stream,
+absl::Status NcclGroup::Receive(void* data, size_t bytes, int from, nccl::CudaStream stream,
                                 base::Deadline deadline) {
   if (comm_ == nullptr) return status_;
   return Settle(library_->call().Recv(data, bytes, nccl::kInt8, from, comm_, stream), "receive",

@@ -41,20 +41,20 @@ class NcclGroup {
   // Device pointers; `output` may be `input` where both have the same length. Types: all but int16,
   // which NCCL cannot reduce; Adasum is Unimplemented; bool as in Communicator.
   absl::Status AllReduce(const void* input, void* output, size_t count, DataType type, ReduceOp op,
-                         nccl::Stream stream, base::Deadline deadline);
+                         nccl::CudaStream stream, base::Deadline deadline);
   // `input` has size * count elements, `output` gets this rank's `count`.
   absl::Status ReduceScatter(const void* input, void* output, size_t count, DataType type,
-                             ReduceOp op, nccl::Stream stream, base::Deadline deadline);
+                             ReduceOp op, nccl::CudaStream stream, base::Deadline deadline);
   // `input` is read on the root alone, and may be `output`.
   absl::Status Broadcast(const void* input, void* output, size_t bytes, int root,
-                         nccl::Stream stream, base::Deadline deadline);
+                         nccl::CudaStream stream, base::Deadline deadline);
   // What `calls` asks of this group, as one: NCCL runs them in one kernel where it can.
   absl::Status Together(const std::function<absl::Status()>& calls, base::Deadline deadline);
-  absl::Status AllGather(const void* input, size_t bytes, void* output, nccl::Stream stream,
+  absl::Status AllGather(const void* input, size_t bytes, void* output, nccl::CudaStream stream,
                          base::Deadline deadline);
-  absl::Status Send(const void* data, size_t bytes, int to, nccl::Stream stream,
+  absl::Status Send(const void* data, size_t bytes, int to, nccl::CudaStream stream,
                     base::Deadline deadline);
-  absl::Status Receive(void* data, size_t bytes, int from, nccl::Stream stream,
+  absl::Status Receive(void* data, size_t bytes, int from, nccl::CudaStream stream,
                        base::Deadline deadline);
 
   // Until done() says so. The error of the group, or DeadlineExceeded, after which the work on the

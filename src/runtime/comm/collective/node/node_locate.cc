@@ -47,7 +47,7 @@ absl::StatusOr<bool> NodeTeam::MapAll(const std::byte* data, std::span<const siz
       reached_[rank] = const_cast<std::byte*>(data);
       continue;
     }
-    const auto place = buffers_.Reach(rank, where, bytes[rank]);
+    const auto place = buffers_.Map(rank, where, bytes[rank]);
     if (place.ok()) {
       reached_[rank] = *place;
     } else if (absl::IsNotFound(place.status()) && where.is_new != 0) {

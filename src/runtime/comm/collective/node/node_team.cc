@@ -49,7 +49,7 @@ struct NodeTeam::Shared {
   absl::StatusOr<UniqueFd> Collect(Links& links, std::span<const int> members, size_t bytes,
                                    const Patience& patience) {
     for (size_t other = 1; other < members.size(); ++other) {
-      TUTTI_RETURN_IF_ERROR(links.Reach(members[other], patience.deadline));
+      TUTTI_RETURN_IF_ERROR(links.Connect(members[other], patience.deadline));
       TUTTI_ASSIGN_OR_RETURN(letterboxes[other],
                              ReceiveDescriptor(links.SocketOf(members[other]), patience));
     }
@@ -62,7 +62,7 @@ struct NodeTeam::Shared {
     return file;
   }
   absl::StatusOr<UniqueFd> Get(Links& links, int first, int rank, const Patience& patience) {
-    TUTTI_RETURN_IF_ERROR(links.Reach(first, patience.deadline));
+    TUTTI_RETURN_IF_ERROR(links.Connect(first, patience.deadline));
     const int socket = links.SocketOf(first);
     TUTTI_RETURN_IF_ERROR(SendDescriptor(socket, letterboxes[rank].get(), patience));
     TUTTI_ASSIGN_OR_RETURN(std::vector<UniqueFd> all,

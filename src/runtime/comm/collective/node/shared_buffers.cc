@@ -165,8 +165,7 @@ void SharedBuffers::SetReached(const BufferLocation& own, bool by_all) {
 
 void SharedBuffers::Detach() { own_->Detach(); }
 
-absl::StatusOr<std::byte*> SharedBuffers::Reach(int peer, const BufferLocation& where,
-                                                size_t bytes) {
+absl::StatusOr<std::byte*> SharedBuffers::Map(int peer, const BufferLocation& where, size_t bytes) {
   auto found = mapped_[peer].find(where.buffer);
   if (found == mapped_[peer].end()) {
     ReadLetters();

@@ -66,7 +66,7 @@ class SharedBuffers {
 
   // A peer's data, mapped here if that is new. NotFound if it cannot be mapped, DataLoss if it
   // would not lie inside of the buffer. Valid until Tidy.
-  absl::StatusOr<std::byte*> Reach(int peer, const BufferLocation& where, size_t bytes);
+  absl::StatusOr<std::byte*> Map(int peer, const BufferLocation& where, size_t bytes);
   // Unmaps what peers have given up.
   void Tidy();
 

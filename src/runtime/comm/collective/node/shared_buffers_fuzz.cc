@@ -92,7 +92,7 @@ void Correspond(const uint8_t* data, size_t size) {
     } else {
       const auto where = input.As<tutti::comm::BufferLocation>();
       const size_t bytes = what & 4 ? input.As<uint64_t>() : input.Byte();
-      const auto place = buffers.Reach(1 + (what >> 3) % 2, where, bytes);
+      const auto place = buffers.Map(1 + (what >> 3) % 2, where, bytes);
       if (!place.ok() || bytes == 0) continue;
       (*place)[0] = (*place)[bytes - 1];
     }

@@ -44,7 +44,7 @@ TEST_F(SharedBuffersTest, APeerReachesTheSameBytes) {
   EXPECT_NE(where.buffer, 0u);
   EXPECT_NE(where.is_new, 0u);
   static_cast<char*>(buffer->data())[5000] = 'x';
-  const auto place = buffers_[1]->Reach(0, where, 100);
+  const auto place = buffers_[1]->Map(0, where, 100);
   ASSERT_TRUE(place.ok()) << place.status();
   EXPECT_EQ(**place, std::byte{'x'});
 }
@@ -60,15 +60,15 @@ TEST_F(SharedBuffersTest, OnlyWhatLiesWhollyInABufferIsFound) {
 TEST_F(SharedBuffersTest, APlaceOutsideOfTheBufferIsDataLoss) {
   const auto buffer = *buffers_[0]->Allocate(10000);
   BufferLocation where = buffers_[0]->Find(At(buffer, 0), 10000);
-  EXPECT_TRUE(absl::IsDataLoss(buffers_[1]->Reach(0, where, 10001).status()));
+  EXPECT_TRUE(absl::IsDataLoss(buffers_[1]->Map(0, where, 10001).status()));
   where.offset = 9999;
-  EXPECT_TRUE(absl::IsDataLoss(buffers_[1]->Reach(0, where, 2).status()));
+  EXPECT_TRUE(absl::IsDataLoss(buffers_[1]->Map(0, where, 2).status()));
   where.offset = ~uint64_t{0};
-  EXPECT_TRUE(absl::IsDataLoss(buffers_[1]->Reach(0, where, 2).status()));
+  EXPECT_TRUE(absl::IsDataLoss(buffers_[1]->Map(0, where, 2).status()));
 }
 
 TEST_F(SharedBuffersTest, ABufferThatWasNotAnnouncedIsNotFound) {
-  EXPECT_TRUE(absl::IsNotFound(buffers_[1]->Reach(0, {77, 0, 1}, 1).status()));
+  EXPECT_TRUE(absl::IsNotFound(buffers_[1]->Map(0, {77, 0, 1}, 1).status()));
 }
 
 TEST_F(SharedBuffersTest, OneThatNotAllReachIsPlainMemory) {
@@ -84,14 +84,14 @@ TEST_F(SharedBuffersTest, ItsPagesGoWithItAndTheMappingGoesWhenThePeerTidies) {
   auto buffer = *buffers_[0]->Allocate(10000);
   const BufferLocation where = buffers_[0]->Find(At(buffer, 0), 10000);
   static_cast<char*>(buffer->data())[0] = 'x';
-  const auto place = buffers_[1]->Reach(0, where, 10000);
+  const auto place = buffers_[1]->Map(0, where, 10000);
   ASSERT_TRUE(place.ok());
   buffer.reset();
   EXPECT_EQ(**place, std::byte{0}) << "what a peer still has mapped is no access to freed memory";
-  EXPECT_TRUE(absl::IsNotFound(buffers_[1]->Reach(0, {99, 0, 1}, 1).status()));  // reads letters
-  EXPECT_TRUE(buffers_[1]->Reach(0, where, 10000).ok());
+  EXPECT_TRUE(absl::IsNotFound(buffers_[1]->Map(0, {99, 0, 1}, 1).status()));  // reads letters
+  EXPECT_TRUE(buffers_[1]->Map(0, where, 10000).ok());
   buffers_[1]->Tidy();
-  EXPECT_TRUE(absl::IsNotFound(buffers_[1]->Reach(0, where, 10000).status()));
+  EXPECT_TRUE(absl::IsNotFound(buffers_[1]->Map(0, where, 10000).status()));
 }
 
 TEST_F(SharedBuffersTest, FullLetterboxesMakeItPlainMemoryAndNobodyWaits) {

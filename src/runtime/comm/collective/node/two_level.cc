@@ -50,7 +50,7 @@ absl::StatusOr<std::unique_ptr<TwoLevel>> TwoLevel::Make(const Links& links, Nod
   if (local_rank < lanes) {
     std::vector<int> members;
     for (const auto& node : nodes) members.push_back(node[local_rank]);
-    lane = links.Among(std::move(members));
+    lane = links.Subset(std::move(members));
   }
   return std::unique_ptr<TwoLevel>(new TwoLevel(team, std::move(lane), lanes));
 }
@@ -73,7 +73,7 @@ absl::Status TwoLevel::ReachLane(base::Deadline deadline) {
   }
   std::sort(peers.begin(), peers.end(),
             [&](int a, int b) { return lane_->Number(a) < lane_->Number(b); });
-  for (const int peer : peers) TUTTI_RETURN_IF_ERROR(lane_->Reach(peer, deadline));
+  for (const int peer : peers) TUTTI_RETURN_IF_ERROR(lane_->Connect(peer, deadline));
   reached_ = true;
   return absl::OkStatus();
 }

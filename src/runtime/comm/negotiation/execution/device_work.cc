@@ -138,7 +138,7 @@ absl::Status DeviceWork::Issue(Team& team, const Response& response, Tasks& task
   TUTTI_RETURN_IF_ERROR(current->status());
   const bool reduces = RequestOf(response, tasks, 0).kind == Kind::kAllReduce;
   TUTTI_RETURN_IF_ERROR(Call(team, response, tasks, deadline));
-  TUTTI_ASSIGN_OR_RETURN(const std::shared_ptr<const DeviceMark> mark, stream_->Mark());
+  TUTTI_ASSIGN_OR_RETURN(const std::shared_ptr<const DeviceEvent> mark, stream_->Record());
   const auto timeline = timeline_->get();
   for (const auto& task : tasks) {
     if (task == nullptr) continue;

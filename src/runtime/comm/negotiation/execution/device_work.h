@@ -47,7 +47,7 @@ class DeviceWork {
   struct InFlight {
     Team* team;
     Tasks tasks;
-    std::shared_ptr<const DeviceMark> mark;
+    std::shared_ptr<const DeviceEvent> mark;
     base::Deadline deadline;
   };
 

@@ -26,7 +26,7 @@ absl::Status Operation::Wait(base::Deadline deadline) {
   return Fresh(status_);
 }
 
-absl::StatusOr<std::shared_ptr<const DeviceMark>> Operation::WaitIssued(base::Deadline deadline) {
+absl::StatusOr<std::shared_ptr<const DeviceEvent>> Operation::WaitIssued(base::Deadline deadline) {
   std::unique_lock<std::mutex> lock(mutex_);
   if (!changed_.wait_until(lock, deadline.time_point(),
                            [this] { return done_ || mark_ != nullptr; })) {
@@ -36,7 +36,7 @@ absl::StatusOr<std::shared_ptr<const DeviceMark>> Operation::WaitIssued(base::De
   return mark_;
 }
 
-void Operation::Issue(std::shared_ptr<const DeviceMark> mark) {
+void Operation::Issue(std::shared_ptr<const DeviceEvent> mark) {
   const std::lock_guard<std::mutex> lock(mutex_);
   mark_ = std::move(mark);
   changed_.notify_all();

@@ -15,7 +15,7 @@
 
 namespace tutti::comm {
 
-class DeviceMark;
+class DeviceEvent;
 
 // Gives the memory of an output whose size is known only now: `bytes` of them, for output number
 // `part` with this shape; null if it has none. Called by the negotiation's thread, so it may not
@@ -37,7 +37,7 @@ class Operation {
   bool Done();
   // On GPUs: until its work is on a stream, in its place; then where it ends there. Null for what
   // is done without one. Errors as Wait's.
-  absl::StatusOr<std::shared_ptr<const DeviceMark>> WaitIssued(base::Deadline deadline);
+  absl::StatusOr<std::shared_ptr<const DeviceEvent>> WaitIssued(base::Deadline deadline);
   // Called when it is done, by a thread of the negotiation, or at once if it is done already. Once.
   void WhenDone(std::function<void()> then);
 
@@ -50,7 +50,7 @@ class Operation {
   void set_value(int64_t value) { value_ = value; }
 
   // By the negotiation, before Finish, of what is done on a GPU.
-  void Issue(std::shared_ptr<const DeviceMark> mark);
+  void Issue(std::shared_ptr<const DeviceEvent> mark);
   // By the negotiation, one of them, once. Settle leaves the callback, if there is one, to its
   // caller: where no callback may be waited for.
   void Finish(const absl::Status& status);
@@ -60,7 +60,7 @@ class Operation {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool done_ = false;
-  std::shared_ptr<const DeviceMark> mark_;
+  std::shared_ptr<const DeviceEvent> mark_;
   std::function<void()> then_;
   absl::Status status_;
   std::vector<Output> outputs_;

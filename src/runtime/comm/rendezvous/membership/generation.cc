@@ -26,7 +26,8 @@ class Agreement {
       : line_(line),
         silence_(LongestSilence(line.options)),
         // A leader may begin as late as it is waited for, and wait as long again.
-        deadline_(base::Deadline::After(terms.gather * 2 + terms.patience + silence_ * 3)) {
+        deadline_(base::Deadline::After(terms.member_timeout * 2 + terms.newcomer_timeout +
+                                        silence_ * 3)) {
     if (!line.agreement.has_value()) line.agreement.emplace(line.options.rank, line.table);
     agreement().Start(terms, self, base::RandomHex(16), silence_ * 2, base::SteadyNow());
   }
@@ -160,7 +161,7 @@ class Agreement {
       agreement().NotExpected(rank);
     }
     const Patience wait{base::Deadline::After(kProbe)};
-    if (!fd.ok() || !SendMessage(fd->get(), Ask{line_.table.group}, wait).ok()) {
+    if (!fd.ok() || !SendMessage(fd->get(), SuccessorQuery{line_.table.group}, wait).ok()) {
       return std::nullopt;
     }
     absl::StatusOr<Message> answer = ReceiveMessage(fd->get(), kLongestMessage, wait);
@@ -175,11 +176,11 @@ class Agreement {
     std::vector<int> numbers(table.ranks.size(), -1);
     for (const RejoinListener::Guest& guest : listener().Guests()) {
       const Promise* const promise = std::get_if<Promise>(&guest.word);
-      const std::optional<int> place = PlaceIn(
+      const std::optional<int> place = RankIn(
           table, promise != nullptr ? promise->self : std::get<JoinRequest>(guest.word).self);
       if (place.has_value()) numbers[*place] = guest.number;
     }
-    if (PlaceIn(table, agreement().MakePromise().self) != 0) return {};
+    if (RankIn(table, agreement().MakePromise().self) != 0) return {};
     if (std::count(numbers.begin() + 1, numbers.end(), -1) > 0) return {};
     for (size_t rank = 1; rank < numbers.size(); ++rank) {
       controls[rank] = listener().Take(numbers[rank], {base::Deadline::After(silence_)});
@@ -214,7 +215,7 @@ absl::StatusOr<Outcome> AgreeOnSuccessor(Generation& line, const ReformOptions& 
   return Agreement(line, terms, self).Reach();
 }
 
-std::optional<int> PlaceIn(const Table& table, const Hello& self) {
+std::optional<int> RankIn(const Table& table, const Hello& self) {
   for (size_t rank = 0; rank < table.ranks.size(); ++rank) {
     if (IsSameProcess(table.ranks[rank], self)) return static_cast<int>(rank);
   }

@@ -42,7 +42,7 @@ absl::StatusOr<Outcome> AgreeOnSuccessor(Generation& generation, const ReformOpt
                                          const Hello& self);
 
 // The place of `self` in a table; none when it is not in it.
-std::optional<int> PlaceIn(const Table& table, const Hello& self);
+std::optional<int> RankIn(const Table& table, const Hello& self);
 
 // Who runs on the host of `rank`. Within a host nothing that has been delivered is lost on the way:
 // an end of a connection comes after it, be it a reset.

@@ -8,7 +8,7 @@
 
 namespace tutti::comm {
 
-bool Enough(int size, const std::set<int>& ended, const std::set<int>& present) {
+bool HasQuorum(int size, const std::set<int>& ended, const std::set<int>& present) {
   const size_t voters = static_cast<size_t>(size) - ended.size();
   int lowest = 0;
   while (ended.count(lowest) > 0) ++lowest;
@@ -24,8 +24,8 @@ void ReformAgreement::Start(const ReformOptions& terms, Hello self, std::string 
   self_ = std::move(self);
   name_ = std::move(name);
   agreeing_ = agreeing;
-  gather_until_ = now + terms.gather;
-  newcomers_until_ = now + terms.patience;
+  gather_until_ = now + terms.member_timeout;
+  newcomers_until_ = now + terms.newcomer_timeout;
   proposed_ = false;
   promises_.clear();
   newcomers_.clear();
@@ -92,7 +92,7 @@ ReformAgreement::Verdict ReformAgreement::Next(absl::Duration now) {
 
 ReformAgreement::Verdict ReformAgreement::Gather(absl::Duration now) {
   const std::set<int> present = Present();
-  const bool enough = Enough(static_cast<int>(generation_.ranks.size()), ended_, present);
+  const bool enough = HasQuorum(static_cast<int>(generation_.ranks.size()), ended_, present);
   if (now < gather_until_ && (!enough || !Awaited().empty())) return Wait{gather_until_};
   if (!enough) return TooFewVotes();
   const size_t size = present.size() + newcomers_.size();
@@ -100,10 +100,10 @@ ReformAgreement::Verdict ReformAgreement::Gather(absl::Duration now) {
       agreed_at_ >= 0 || std::any_of(promises_.begin(), promises_.end(),
                                      [](const auto& one) { return one.second.agreed_at >= 0; });
   if (!agreed_before) {
-    if (size < static_cast<size_t>(terms_.most) && now < newcomers_until_) {
+    if (size < static_cast<size_t>(terms_.max_ranks) && now < newcomers_until_) {
       return Wait{newcomers_until_};
     }
-    if (size < static_cast<size_t>(terms_.least)) return TooFewRanks();
+    if (size < static_cast<size_t>(terms_.min_ranks)) return TooFewRanks();
   }
   proposed_ = true;
   agree_until_ = now + agreeing_;
@@ -126,7 +126,7 @@ Table ReformAgreement::Compose() const {
   Table table{name_, {self_}, generation_.generation + 1};
   for (const auto& [rank, promise] : promises_) table.ranks.push_back(promise.self);
   for (const auto& [guest, newcomer] : newcomers_) {
-    if (table.ranks.size() < static_cast<size_t>(terms_.most)) table.ranks.push_back(newcomer);
+    if (table.ranks.size() < static_cast<size_t>(terms_.max_ranks)) table.ranks.push_back(newcomer);
   }
   for (size_t rank = 0; rank < table.ranks.size(); ++rank) {
     table.ranks[rank].rank = static_cast<int>(rank);
@@ -136,7 +136,7 @@ Table ReformAgreement::Compose() const {
 }
 
 ReformAgreement::Verdict ReformAgreement::Agree(absl::Duration now) {
-  if (Enough(static_cast<int>(generation_.ranks.size()), ended_, accepted_by_)) {
+  if (HasQuorum(static_cast<int>(generation_.ranks.size()), ended_, accepted_by_)) {
     return Decision{agreed_};
   }
   if (now < agree_until_) return Wait{agree_until_};
@@ -152,15 +152,16 @@ absl::Status ReformAgreement::TooFewVotes() const {
   return absl::UnavailableError(absl::StrCat(
       "the group cannot go on: ", missing.size() == 1 ? "rank " : "ranks ",
       absl::StrJoin(missing, ", "), " of ", generation_.ranks.size(), " did not come within ",
-      absl::FormatDuration(terms_.gather),
+      absl::FormatDuration(terms_.member_timeout),
       " and could have gone on elsewhere; start the job again from its last checkpoint"));
 }
 
 absl::Status ReformAgreement::TooFewRanks() const {
-  return absl::FailedPreconditionError(absl::StrCat(
-      "the group cannot go on: ", promises_.size() + 1, " of ", generation_.ranks.size(),
-      " ranks are left and ", newcomers_.size(), " came in within ",
-      absl::FormatDuration(terms_.patience), ", but at least ", terms_.least, " are asked for"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("the group cannot go on: ", promises_.size() + 1, " of ",
+                   generation_.ranks.size(), " ranks are left and ", newcomers_.size(),
+                   " came in within ", absl::FormatDuration(terms_.newcomer_timeout),
+                   ", but at least ", terms_.min_ranks, " are asked for"));
 }
 
 }  // namespace tutti::comm

@@ -15,7 +15,8 @@
 // (Lamport, "The Part-Time Parliament", 1998) whose ballots are the leaders' ranks:
 //  1. A rank turns to leaders in ascending order only. Having come to k it answers no leader j < k
 //     again: to come to k is the promise.
-//  2. Any two sets that are Enough have a rank in common. Let W be the members that nobody has seen
+//  2. Any two sets that have a quorum have a rank in common. Let W be the members that nobody has
+//  seen
 //     to end. Who was seen to end has voted for nobody and never will, so every such set lies in W
 //     and is more than half of W, or half of it with W's lowest: the voters that one rank counts
 //     contain W, and their lowest lies in its set and so is W's lowest.
@@ -42,7 +43,7 @@
 namespace tutti::comm {
 
 // Whether `present` may go on for a generation of `size`, of whom `ended` were seen to end.
-bool Enough(int size, const std::set<int>& ended, const std::set<int>& present);
+bool HasQuorum(int size, const std::set<int>& ended, const std::set<int>& present);
 
 class ReformAgreement {
  public:

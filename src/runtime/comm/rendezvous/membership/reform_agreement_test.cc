@@ -60,23 +60,23 @@ bool Is(const ReformAgreement::Verdict& verdict) {
   return std::holds_alternative<Kind>(verdict);
 }
 
-TEST(EnoughTest, MoreThanHalfOrHalfWithTheLowest) {
-  EXPECT_TRUE(Enough(3, {}, {1, 2}));
-  EXPECT_FALSE(Enough(3, {}, {0}));
-  EXPECT_TRUE(Enough(4, {}, {0, 3}));
-  EXPECT_FALSE(Enough(4, {}, {1, 2}));
-  EXPECT_TRUE(Enough(2, {}, {0}));
-  EXPECT_FALSE(Enough(2, {}, {1}));
+TEST(HasQuorumTest, MoreThanHalfOrHalfWithTheLowest) {
+  EXPECT_TRUE(HasQuorum(3, {}, {1, 2}));
+  EXPECT_FALSE(HasQuorum(3, {}, {0}));
+  EXPECT_TRUE(HasQuorum(4, {}, {0, 3}));
+  EXPECT_FALSE(HasQuorum(4, {}, {1, 2}));
+  EXPECT_TRUE(HasQuorum(2, {}, {0}));
+  EXPECT_FALSE(HasQuorum(2, {}, {1}));
 }
 
-TEST(EnoughTest, ThoseThatWereSeenToEndDoNotCount) {
-  EXPECT_TRUE(Enough(2, {0}, {1}));
-  EXPECT_TRUE(Enough(5, {1, 2, 3, 4}, {0}));
-  EXPECT_TRUE(Enough(4, {0, 3}, {1})) << "half of two, with the lowest of them";
-  EXPECT_FALSE(Enough(4, {0, 3}, {2}));
+TEST(HasQuorumTest, ThoseThatWereSeenToEndDoNotCount) {
+  EXPECT_TRUE(HasQuorum(2, {0}, {1}));
+  EXPECT_TRUE(HasQuorum(5, {1, 2, 3, 4}, {0}));
+  EXPECT_TRUE(HasQuorum(4, {0, 3}, {1})) << "half of two, with the lowest of them";
+  EXPECT_FALSE(HasQuorum(4, {0, 3}, {2}));
 }
 
-TEST(EnoughTest, AnyTwoSuchSetsHaveARankInCommonWhateverTheirViewsOfTheDead) {
+TEST(HasQuorumTest, AnyTwoSuchSetsHaveARankInCommonWhateverTheirViewsOfTheDead) {
   for (int size = 1; size <= 6; ++size) {
     const auto set_of = [&](unsigned mask) {
       std::set<int> set;
@@ -92,7 +92,7 @@ TEST(EnoughTest, AnyTwoSuchSetsHaveARankInCommonWhateverTheirViewsOfTheDead) {
       for (unsigned present = 1; present < all; ++present) {
         if ((present & dead) != 0) continue;
         for (unsigned seen = 0; seen < all; ++seen) {
-          if ((seen & ~dead) != 0 || !Enough(size, set_of(seen), set_of(present))) continue;
+          if ((seen & ~dead) != 0 || !HasQuorum(size, set_of(seen), set_of(present))) continue;
           enough.push_back(present);
           break;
         }
@@ -124,7 +124,7 @@ TEST(ReformAgreementTest, SurvivorsKeepTheirOrderAndNewcomersFollow) {
 }
 
 TEST(ReformAgreementTest, NewcomersBeyondTheMostWaitOnAndSurvivorsNever) {
-  ReformAgreement zero = Leading(0, 3, {.most = 2});
+  ReformAgreement zero = Leading(0, 3, {.max_ranks = 2});
   zero.OnJoinRequest(17, HelloOf(90, 1));
   for (const int rank : {1, 2}) zero.OnPromise(PromiseOf(rank, 3));
   const auto verdict = zero.Next(AtSecond(1));
@@ -133,7 +133,7 @@ TEST(ReformAgreementTest, NewcomersBeyondTheMostWaitOnAndSurvivorsNever) {
 }
 
 TEST(ReformAgreementTest, ItWaitsForNewcomersAsLongAsItWasToldAndThenAsksForTheLeast) {
-  const ReformOptions terms{.least = 3, .most = 3, .patience = absl::Seconds(10)};
+  const ReformOptions terms{.min_ranks = 3, .max_ranks = 3, .newcomer_timeout = absl::Seconds(10)};
   for (const bool somebody_comes : {true, false}) {
     ReformAgreement zero = Leading(0, 2, terms);
     zero.OnPromise(PromiseOf(1, 2));
@@ -154,7 +154,7 @@ TEST(ReformAgreementTest, ItWaitsForNewcomersAsLongAsItWasToldAndThenAsksForTheL
 }
 
 TEST(ReformAgreementTest, AMemberThatMayStillComeIsWaitedForUntilTheEndOfThePatience) {
-  ReformAgreement zero = Leading(0, 3, {.gather = absl::Seconds(20)});
+  ReformAgreement zero = Leading(0, 3, {.member_timeout = absl::Seconds(20)});
   zero.OnPromise(PromiseOf(1, 3));
   EXPECT_EQ(zero.Awaited(), std::vector<int>{2});
   EXPECT_TRUE(Is<ReformAgreement::Wait>(zero.Next(AtSecond(19))));
@@ -162,7 +162,7 @@ TEST(ReformAgreementTest, AMemberThatMayStillComeIsWaitedForUntilTheEndOfThePati
 }
 
 TEST(ReformAgreementTest, AMinoritySaysWhoCouldHaveGoneOnWithoutIt) {
-  ReformAgreement two = Leading(2, 3, {.gather = absl::Seconds(20)});
+  ReformAgreement two = Leading(2, 3, {.member_timeout = absl::Seconds(20)});
   EXPECT_TRUE(Is<ReformAgreement::Wait>(two.Next(AtSecond(19))));
   const auto verdict = two.Next(AtSecond(20));
   ASSERT_TRUE(Is<absl::Status>(verdict));
@@ -271,7 +271,7 @@ class RandomGroup {
     Node& node = nodes_[rank];
     if (node.mode == Mode::kWorking) {
       if (Below(4) != 0) return;
-      node.agreement.Start({.gather = absl::Seconds(5)}, HelloOf(rank, size_),
+      node.agreement.Start({.member_timeout = absl::Seconds(5)}, HelloOf(rank, size_),
                            absl::StrCat("by ", rank), kAgreeing, now_);
       return Turn(rank);
     }

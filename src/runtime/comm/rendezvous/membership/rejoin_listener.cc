@@ -199,11 +199,11 @@ void RejoinListener::OnMessage(Visitor& visitor, Message message) {
     const Table* const next = FollowedBy(promise->group);
     if (next != nullptr) return Answer(visitor, Decided{*next, false});
     visitor.word = std::move(*promise);
-  } else if (const Ask* const ask = std::get_if<Ask>(&message)) {
+  } else if (const SuccessorQuery* const ask = std::get_if<SuccessorQuery>(&message)) {
     const Table* const next = FollowedBy(ask->group);
     if (next != nullptr) return Answer(visitor, Decided{*next, false});
-    Answer(visitor, Standing{current_.generation, static_cast<int>(current_.ranks.size()),
-                             waiting_->load()});
+    Answer(visitor, GroupStatus{current_.generation, static_cast<int>(current_.ranks.size()),
+                                waiting_->load()});
   } else if (JoinRequest* const knock = std::get_if<JoinRequest>(&message)) {
     OnJoinRequest(visitor, std::move(*knock));
   } else if (std::holds_alternative<Accepted>(message)) {

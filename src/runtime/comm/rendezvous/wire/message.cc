@@ -109,11 +109,11 @@ void Describe(Codec& codec, Decided& decided) {
   codec.Flag(decided.from_rank_zero);
 }
 template <typename Codec>
-void Describe(Codec& codec, Ask& ask) {
+void Describe(Codec& codec, SuccessorQuery& ask) {
   codec.Text(ask.group);
 }
 template <typename Codec>
-void Describe(Codec& codec, Standing& standing) {
+void Describe(Codec& codec, GroupStatus& standing) {
   codec.Number(standing.generation, 0, kMostGenerations);
   codec.Number(standing.size, 0, kMostRanks);
   codec.Number(standing.waiting, 0, kMostRanks);

@@ -125,10 +125,10 @@ struct Decided {
   bool from_rank_zero = false;  // this connection is the one to rank 0 of the new group
 };
 // Has the group named so been followed by another? Decided, if the one who is asked knows.
-struct Ask {
+struct SuccessorQuery {
   std::string group;
 };
-struct Standing {
+struct GroupStatus {
   int generation = 0;
   int size = 0;
   int waiting = 0;
@@ -144,7 +144,7 @@ struct Redirect {
 
 using Message = std::variant<Hello, Table, Refusal, Link, Progress, Query, FailureReport, Departure,
                              LeaveNotice, LeaveAck, ControlPayload, Promise, Propose, Accepted,
-                             Decided, Ask, Standing, JoinRequest, Redirect>;
+                             Decided, SuccessorQuery, GroupStatus, JoinRequest, Redirect>;
 
 // Texts longer than kLongestText are cut.
 std::string Write(const Message& message);

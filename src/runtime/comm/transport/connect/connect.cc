@@ -84,7 +84,7 @@ absl::StatusOr<std::unique_ptr<Connector>> Connector::Make(Table table, int rank
       new Connector(std::move(table), rank, std::move(token), std::move(listeners)));
 }
 
-absl::StatusOr<std::unique_ptr<Channel>> Connector::Reach(int peer, const Patience& patience) {
+absl::StatusOr<std::unique_ptr<Channel>> Connector::Connect(int peer, const Patience& patience) {
   if (peer > rank_) {
     TUTTI_RETURN_IF_ERROR(Await(peer, patience));
     return std::move(kept_[peer]);
@@ -96,12 +96,12 @@ absl::StatusOr<std::unique_ptr<Channel>> Connector::Reach(int peer, const Patien
       absl::StrCat("connecting to rank ", peer, ": ", std::string(channel.status().message())));
 }
 
-absl::StatusOr<std::vector<std::unique_ptr<Channel>>> Connector::ReachAll(
+absl::StatusOr<std::vector<std::unique_ptr<Channel>>> Connector::ConnectAll(
     const std::vector<bool>& peers, const Patience& patience) {
   std::vector<std::unique_ptr<Channel>> channels(peers.size());
   for (size_t peer = 0; peer < peers.size(); ++peer) {
     if (!peers[peer]) continue;
-    TUTTI_ASSIGN_OR_RETURN(channels[peer], Reach(static_cast<int>(peer), patience));
+    TUTTI_ASSIGN_OR_RETURN(channels[peer], Connect(static_cast<int>(peer), patience));
   }
   return channels;
 }
@@ -112,7 +112,7 @@ absl::StatusOr<base::UniqueFd> Connector::OpenOne(int peer, const Route& route,
   absl::StatusOr<base::UniqueFd> socket =
       route.kind == Route::Kind::kSharedMemory
           ? ConnectLocal(other.local_name, patience)
-          : Connect({other.address, other.port}, table_.ranks[rank_].address, patience);
+          : comm::Connect({other.address, other.port}, table_.ranks[rank_].address, patience);
   TUTTI_RETURN_IF_ERROR(socket.status());
   TUTTI_RETURN_IF_ERROR(
       Authenticate(socket->get(), Side::kOpener, token_, kChannelPurpose, patience));

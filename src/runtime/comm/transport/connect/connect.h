@@ -40,11 +40,11 @@ class Connector {
 
   // The channel to `peer`, which has to reach this rank too; once for every peer. Cancelled when
   // `patience.interrupt` says that the group has ended meanwhile.
-  absl::StatusOr<std::unique_ptr<Channel>> Reach(int peer, const Patience& patience);
+  absl::StatusOr<std::unique_ptr<Channel>> Connect(int peer, const Patience& patience);
 
   // The channels to those that `peers` says, else null; who is a peer is mutual.
-  absl::StatusOr<std::vector<std::unique_ptr<Channel>>> ReachAll(const std::vector<bool>& peers,
-                                                                 const Patience& patience);
+  absl::StatusOr<std::vector<std::unique_ptr<Channel>>> ConnectAll(const std::vector<bool>& peers,
+                                                                   const Patience& patience);
 
   // Whether a connection of `peer`'s has come and waits to be asked for.
   bool HasCome(int peer) const { return kept_[peer] != nullptr; }

@@ -46,10 +46,10 @@ class ConnectorTest : public testing::TestWithParam<Transport> {
   }
   void ExpectTheTwoReachEachOther(absl::Duration time) {
     std::thread other([&] {
-      const auto channel = connectors_[1]->Reach(0, Within(time));
+      const auto channel = connectors_[1]->Connect(0, Within(time));
       EXPECT_TRUE(channel.ok()) << channel.status();
     });
-    const auto channel = connectors_[0]->Reach(1, Within(time));
+    const auto channel = connectors_[0]->Connect(1, Within(time));
     EXPECT_TRUE(channel.ok()) << channel.status();
     other.join();
   }
@@ -77,7 +77,7 @@ TEST_P(ConnectorTest, StrangersThatTalkNonsenseGoAwayOrDoNotKnowTheTokenAreOverl
     });
     if (local) ExpectTheTwoReachEachOther(absl::Seconds(20));
     if (!local) {
-      const auto nobody = connectors_[0]->Reach(1, Within(absl::Milliseconds(300)));
+      const auto nobody = connectors_[0]->Connect(1, Within(absl::Milliseconds(300)));
       EXPECT_TRUE(absl::IsDeadlineExceeded(nobody.status())) << nobody.status();
     }
     guess.join();
@@ -90,7 +90,7 @@ TEST_P(ConnectorTest, OneThatWaitsIsInterruptedAndEndsItsHearings) {
   ASSERT_EQ(::pipe(ends), 0);
   const base::UniqueFd interrupt(ends[0]);
   base::UniqueFd(ends[1]).reset();  // readable from now on
-  const auto channel = connectors_[0]->Reach(
+  const auto channel = connectors_[0]->Connect(
       1, {base::Deadline::After(base::Patient(absl::Seconds(60))), interrupt.get()});
   EXPECT_TRUE(absl::IsCancelled(channel.status())) << channel.status();
   const auto begun = base::Deadline::After(base::Patient(absl::Seconds(2)));

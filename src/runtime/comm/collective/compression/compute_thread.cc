@@ -1,4 +1,4 @@
-#include "runtime/comm/collective/compression/calculator.h"
+#include "runtime/comm/collective/compression/compute_thread.h"
 
 #include <utility>
 
@@ -17,7 +17,7 @@ std::exception_ptr FaultOf(const std::function<void()>& work) {
 
 }  // namespace
 
-Calculator::~Calculator() {
+ComputeThread::~ComputeThread() {
   if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
@@ -27,7 +27,7 @@ Calculator::~Calculator() {
   thread_.join();
 }
 
-void Calculator::Run(std::function<void()> beside, const std::function<void()>& here) {
+void ComputeThread::Run(std::function<void()> beside, const std::function<void()>& here) {
   Begin(std::move(beside));
   const std::exception_ptr own = FaultOf(here);
   const std::exception_ptr other = Finish();  // it uses what the caller has
@@ -35,7 +35,7 @@ void Calculator::Run(std::function<void()> beside, const std::function<void()>& 
   if (other != nullptr) std::rethrow_exception(other);
 }
 
-void Calculator::Begin(std::function<void()> work) {
+void ComputeThread::Begin(std::function<void()> work) {
   if (!thread_.joinable()) thread_ = std::thread([this] { Serve(); });
   {
     const std::lock_guard lock(mutex_);
@@ -44,13 +44,13 @@ void Calculator::Begin(std::function<void()> work) {
   changed_.notify_all();
 }
 
-std::exception_ptr Calculator::Finish() {
+std::exception_ptr ComputeThread::Finish() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return work_ == nullptr; });
   return std::exchange(fault_, nullptr);
 }
 
-void Calculator::Serve() {
+void ComputeThread::Serve() {
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return work_ != nullptr || closing_; });

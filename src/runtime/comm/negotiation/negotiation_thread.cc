@@ -19,7 +19,7 @@ std::vector<T> SecondHalf(std::vector<T>& list) {
 
 }  // namespace
 
-void Engine::Herald() {
+void Engine::RunThread() {
   while (true) {
     const absl::Duration wake = NextWake();
     Report own;

@@ -1,6 +1,6 @@
 // A thread that calculates while its owner communicates:
 //
-//   calculator.Run(calculation, [&] { communicate; });
+//   compute_thread.Run(calculation, [&] { communicate; });
 //
 // The thread starts with the first calculation. Thread-compatible.
 #pragma once
@@ -13,10 +13,10 @@
 
 namespace tutti::comm {
 
-class Calculator {
+class ComputeThread {
  public:
-  Calculator() = default;
-  ~Calculator();
+  ComputeThread() = default;
+  ~ComputeThread();
 
   // `beside` on the thread, `here` on the caller's. When it returns, or throws, both are over, and
   // have happened before what follows. Throws what one of them has thrown (`here` first), and
