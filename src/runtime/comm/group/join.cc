@@ -95,7 +95,7 @@ absl::Status Validate(const GroupOptions& options) {
 
 absl::StatusOr<Formed> Form(const GroupOptions& options, RendezvousResult rendezvous,
                             Listeners listeners, std::vector<int> whole) {
-  if (options.size == 1) return Formed{std::make_unique<GroupOfOne>()};
+  if (options.size == 1) return Formed{MakeGroupOfOne()};
   TUTTI_ASSIGN_OR_RETURN(Connected connected,
                          ConnectAll(options, std::move(rendezvous), std::move(listeners)));
   Membership* const membership = &connected.links.membership();
@@ -111,7 +111,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> Join(const GroupOptions& given,
   GroupOptions options = given;
   options.elastic = given.elastic && whole.empty();  // a part of a group goes with the whole
   if (options.elastic) return JoinElastic(std::move(options));
-  if (options.size == 1) return std::make_unique<GroupOfOne>();
+  if (options.size == 1) return MakeGroupOfOne();
   if (options.address.empty()) {
     TUTTI_ASSIGN_OR_RETURN(options.address,
                            AddressToward({options.master_address, options.master_port}));
