@@ -28,7 +28,7 @@ struct Generation;  // rendezvous/membership/generation.h
 
 class Control;
 
-// Where a rank stands among the nodes of its group.
+// Says where a rank stands among the nodes of its group.
 struct Placement {
   int local_rank = 0;  // among the ranks of its node
   int local_size = 1;
@@ -48,12 +48,12 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual Placement placement() const = 0;
-  // What a layer above says beside the collectives (rendezvous/control.h); it lives as long as
-  // this. Null in a group of one.
+  // Carries what a layer above says beside the collectives (rendezvous/control.h); it lives as
+  // long as this. It is null in a group of one.
   virtual Control* control() { return nullptr; }
 
-  // In place over `count` elements: every rank ends with the same bytes. The order of the additions
-  // depends on the sizes and the algorithm alone, never on timing.
+  // Reduces `count` elements in place: every rank ends with the same bytes. The order of the
+  // additions depends on the sizes and the algorithm alone, never on timing.
   virtual absl::Status AllReduce(void* data, size_t count, DataType type, ReduceOp op,
                                  base::Deadline deadline) = 0;
 
@@ -66,8 +66,8 @@ class Communicator {
 
   virtual absl::Status Broadcast(void* data, size_t bytes, int root, base::Deadline deadline) = 0;
 
-  // `input` of every rank, in rank order, into `output`: `bytes` of each, or bytes[r] of rank r,
-  // which all ranks know. In place when `input` is where this rank's part lies in `output`.
+  // Puts the `input` of every rank, in rank order, into `output`: `bytes` of each, or bytes[r] of
+  // rank r, which all ranks know. In place when `input` is where this rank's part lies in `output`.
   virtual absl::Status AllGather(const void* input, size_t bytes, void* output,
                                  base::Deadline deadline) = 0;
   virtual absl::Status AllGatherV(const void* input, std::span<const size_t> bytes, void* output,
@@ -82,23 +82,23 @@ class Communicator {
   // Returns when every rank has called it.
   virtual absl::Status Barrier(base::Deadline deadline) = 0;
 
-  // From one rank to another, which calls the other function with as many bytes; in order per pair.
-  // Either may wait for the other side. Both stand at the same place among the two ranks'
-  // collectives; other ranks know nothing of it.
+  // Send goes from one rank to another, which calls Receive with as many bytes; a pair's messages
+  // keep their order. Either may wait for the other side. Both stand at the same place among the
+  // two ranks' collectives; other ranks know nothing of it.
   virtual absl::Status Send(const void* data, size_t bytes, int to, base::Deadline deadline) = 0;
   virtual absl::Status Receive(void* data, size_t bytes, int from, base::Deadline deadline) = 0;
 
-  // The group of these ranks of this one, numbered anew in ascending order. Called by exactly them,
-  // at the same place among their calls. It has connections and a membership of its own: another
-  // thread may use it at the same time, and its end is not this group's, nor the reverse; it may
-  // outlive this group. Its errors tell a rank by its number in the new group and in the whole one;
-  // LostRank is the new number.
+  // Makes the group of these ranks of this one, numbered anew in ascending order. Exactly they call
+  // it, at the same place among their calls. It has connections and a membership of its own:
+  // another thread may use it at the same time, and its end is not this group's, nor the reverse;
+  // it may outlive this group. Its errors tell a rank by its number in the new group and in the
+  // whole one; LostRank is the new number.
   virtual absl::StatusOr<std::unique_ptr<Communicator>> NewGroup(std::span<const int> ranks,
                                                                  base::Deadline deadline) = 0;
 
-  // Memory of this rank that the ranks of its node reach directly: an all-reduce, reduce-scatter,
+  // Allocates memory that the ranks of this node reach directly: an all-reduce, reduce-scatter,
   // broadcast or all-gather of data in it needs no copy in between (where all ranks' data lie in
-  // such buffers). A call of this rank alone. It may outlive the group and is plain memory then;
+  // such buffers). This rank calls it alone. It may outlive the group and is plain memory then;
   // also from the first error on, so that ranks that are late cannot write into it any more.
   virtual absl::StatusOr<std::unique_ptr<SharedBuffer>> AllocateShared(size_t bytes) = 0;
 
@@ -109,9 +109,9 @@ class Communicator {
   // not elastic, or it has gone on without this rank; Unavailable, members that did not come could
   // have gone on elsewhere.
   absl::StatusOr<std::unique_ptr<Communicator>> Reform(const ReformOptions& terms = {});
-  // How many newcomers wait to be taken in; on other ranks than 0 as of the last heartbeat.
+  // Counts the newcomers that wait to be taken in; on other ranks than 0 as of the last heartbeat.
   int WaitingNewcomers() const;
-  // How often the group has re-formed.
+  // Counts how often the group has re-formed.
   int generation() const;
 
   void SetGeneration(std::shared_ptr<Generation> generation) {
@@ -126,7 +126,7 @@ class Communicator {
 // did not come; PermissionDenied says that the token is wrong. A group of one needs no network.
 absl::StatusOr<std::unique_ptr<Communicator>> JoinGroup(const GroupOptions& options);
 
-// The rank that a collective's error is about, if it is about one.
+// Returns the rank that a collective's error is about, if it is about one.
 std::optional<int> LostRank(const absl::Status& status);
 
 }  // namespace tutti::comm

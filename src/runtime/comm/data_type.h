@@ -28,7 +28,7 @@ enum class DataType {
 // they are equal. One call is one vector. Ranks beyond a power of two fold in first.
 enum class ReduceOp { kSum, kMean, kMin, kMax, kProduct, kAdasum };
 
-// In bytes.
+// Returns the size of an element in bytes.
 size_t SizeOf(DataType type);
 
 inline bool IsFloatingPoint(DataType type) {
@@ -36,7 +36,7 @@ inline bool IsFloatingPoint(DataType type) {
          type == DataType::kBFloat16;
 }
 
-// "float32", "sum"; "something unknown" for a number that is none of them.
+// Returns "float32", "sum"; "something unknown" for a number that is none of them.
 const char* NameOf(DataType type);
 const char* NameOf(ReduceOp op);
 

@@ -47,13 +47,13 @@ class Stream {
   // Queues it; it takes a deadline of its own. Its memory must live until Wait or Done said that it
   // is done, or the stream is gone.
   Ticket Issue(Collective collective);
-  // Until that collective and all before it are done, or one of these has failed: nothing of them
-  // runs any more.
+  // Waits until that collective and all before it are done, or one of these has failed: nothing of
+  // them runs any more.
   absl::Status Wait(Ticket ticket);
-  // Whether Wait would return at once: it is done or has failed.
+  // Tells whether Wait would return at once: it is done or has failed.
   bool Done(Ticket ticket) const;
   absl::Status Run(Collective collective) { return Wait(Issue(std::move(collective))); }
-  // The first error, or OK.
+  // Returns the first error, or OK.
   absl::Status status() const;
 
  private:

@@ -41,12 +41,12 @@ class Newcomer {
       : options_(options), self_(self), deadline_(deadline) {}
 
   // Until a group has taken it in.
-  absl::StatusOr<Outcome> Seek() {
+  absl::StatusOr<ReformOutcome> Seek() {
     absl::Duration pause = absl::Milliseconds(20);
     while (true) {
       TUTTI_ASSIGN_OR_RETURN(const std::vector<Endpoint> places, Places(options_));
       for (const Endpoint& place : places) {
-        absl::StatusOr<Outcome> outcome = KnockAt(place);
+        absl::StatusOr<ReformOutcome> outcome = KnockAt(place);
         if (outcome.ok() || absl::IsPermissionDenied(outcome.status())) return outcome;
         if (deadline_.Expired()) return Late(outcome.status());
       }
@@ -65,7 +65,7 @@ class Newcomer {
         absl::StrCat("no group has taken this newcomer in: ", std::string(last.message())));
   }
 
-  absl::StatusOr<Outcome> KnockAt(Endpoint place) {
+  absl::StatusOr<ReformOutcome> KnockAt(Endpoint place) {
     for (int step = 0; step < kMostSteps; ++step) {
       absl::StatusOr<base::UniqueFd> fd = Open(place);
       if (!fd.ok()) return base::Annotate(fd.status(), place.ToString());
@@ -73,7 +73,7 @@ class Newcomer {
       if (Decided* const decided = std::get_if<Decided>(&answer)) {
         TUTTI_RETURN_IF_ERROR(CheckTable(decided->table));
         if (!RankIn(decided->table, self_).has_value()) break;
-        Outcome outcome{std::move(decided->table), {}};
+        ReformOutcome outcome{std::move(decided->table), {}};
         if (decided->from_rank_zero) outcome.controls.push_back(*std::move(fd));
         return outcome;
       }
@@ -128,7 +128,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> JoinRunning(const GroupOptions& gi
                                                              options.peer_timeout / 8));
   TUTTI_ASSIGN_OR_RETURN(RejoinIdentity identity, PrepareRejoin(options, *line.listener));
   line.options = options;
-  TUTTI_ASSIGN_OR_RETURN(Outcome outcome, Newcomer(options, identity.self, deadline).Seek());
+  TUTTI_ASSIGN_OR_RETURN(ReformOutcome outcome, Newcomer(options, identity.self, deadline).Seek());
   ReformOptions terms;  // should members be lost before it has come in
   terms.member_timeout = options.connect_timeout;
   return BecomeMember(line, std::move(outcome), std::move(identity), terms);

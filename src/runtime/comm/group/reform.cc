@@ -59,7 +59,7 @@ absl::Status MoveOn(Generation& line, const Table& table, const Hello& self) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Outcome> Agree(Generation& line, const ReformOptions& terms, Hello self) {
+absl::StatusOr<ReformOutcome> Agree(Generation& line, const ReformOptions& terms, Hello self) {
   if (line.membership != nullptr) {
     const absl::Status left =
         line.membership->LeaveToReform(WithinHost(line.table, line.options.rank));
@@ -68,7 +68,7 @@ absl::StatusOr<Outcome> Agree(Generation& line, const ReformOptions& terms, Hell
   }
   self.rank = line.options.rank;
   self.size = line.options.size;
-  absl::StatusOr<Outcome> outcome = AgreeOnSuccessor(line, terms, self);
+  absl::StatusOr<ReformOutcome> outcome = AgreeOnSuccessor(line, terms, self);
   if (!outcome.ok()) line.listener->Dismiss(outcome.status());
   return outcome;
 }
@@ -87,7 +87,7 @@ absl::StatusOr<RejoinIdentity> PrepareRejoin(const GroupOptions& options,
   return identity;
 }
 
-absl::StatusOr<std::unique_ptr<Communicator>> BecomeMember(Generation& line, Outcome outcome,
+absl::StatusOr<std::unique_ptr<Communicator>> BecomeMember(Generation& line, ReformOutcome outcome,
                                                            RejoinIdentity identity,
                                                            const ReformOptions& terms) {
   while (true) {
@@ -143,7 +143,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> Communicator::Reform(const ReformO
   TUTTI_RETURN_IF_ERROR(Validate(terms));
   TUTTI_ASSIGN_OR_RETURN(RejoinIdentity identity,
                          PrepareRejoin(generation_->options, *generation_->listener));
-  TUTTI_ASSIGN_OR_RETURN(Outcome outcome, Agree(*generation_, terms, identity.self));
+  TUTTI_ASSIGN_OR_RETURN(ReformOutcome outcome, Agree(*generation_, terms, identity.self));
   return BecomeMember(*generation_, std::move(outcome), std::move(identity), terms);
 }
 

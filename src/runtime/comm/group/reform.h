@@ -10,7 +10,7 @@
 
 namespace tutti::comm {
 
-// The first generation.
+// Joins the first generation.
 absl::StatusOr<std::unique_ptr<Communicator>> JoinElastic(GroupOptions options);
 
 // Who a rank is in the next generation, and where it listens for that.
@@ -18,13 +18,15 @@ struct RejoinIdentity {
   Hello self;
   Listeners listeners;
 };
+// Opens the listeners for the next generation.
 absl::StatusOr<RejoinIdentity> PrepareRejoin(const GroupOptions& options,
                                              const RejoinListener& listener);
 
-// From a table that has been decided to this rank's Communicator: connects, or re-forms again as
-// often as members are lost meanwhile. `line` moves on to every generation that is decided, and
+// Makes this rank's Communicator from a table that has been decided: connects, or re-forms again
+// as often as members are lost meanwhile. `line` moves on to every generation that is decided, and
 // into the Communicator at last; after an error it stands where the next attempt has to begin.
-absl::StatusOr<std::unique_ptr<Communicator>> BecomeMember(Generation& generation, Outcome outcome,
+absl::StatusOr<std::unique_ptr<Communicator>> BecomeMember(Generation& generation,
+                                                           ReformOutcome outcome,
                                                            RejoinIdentity identity,
                                                            const ReformOptions& terms);
 

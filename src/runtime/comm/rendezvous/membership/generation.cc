@@ -32,12 +32,12 @@ class Agreement {
     agreement().Start(terms, self, base::RandomHex(16), silence_ * 2, base::SteadyNow());
   }
 
-  absl::StatusOr<Outcome> Reach() {
+  absl::StatusOr<ReformOutcome> Reach() {
     while (true) {
       LookAround();
       const int leader = agreement().Leader();
       if (leader == line_.options.rank) return Lead();
-      TUTTI_ASSIGN_OR_RETURN(std::optional<Outcome> outcome, Follow(leader));
+      TUTTI_ASSIGN_OR_RETURN(std::optional<ReformOutcome> outcome, Follow(leader));
       if (outcome.has_value()) return *std::move(outcome);
       agreement().GiveUp();
     }
@@ -70,7 +70,7 @@ class Agreement {
   }
 
   // None when the leader is lost.
-  absl::StatusOr<std::optional<Outcome>> Follow(int leader) {
+  absl::StatusOr<std::optional<ReformOutcome>> Follow(int leader) {
     listener().Follow(line_.table.ranks[leader]);
     absl::StatusOr<base::UniqueFd> fd = GoTo(leader, silence_);
     const Patience wait{base::Deadline::After(silence_)};
@@ -95,13 +95,13 @@ class Agreement {
         absl::StrCat("rank ", leader, " lives and did not begin to re-form the group"));
   }
 
-  static Outcome Heard(Decided decided, base::UniqueFd fd) {
-    Outcome outcome{std::move(decided.table), {}};
+  static ReformOutcome Heard(Decided decided, base::UniqueFd fd) {
+    ReformOutcome outcome{std::move(decided.table), {}};
     if (decided.from_rank_zero) outcome.controls.push_back(std::move(fd));
     return outcome;
   }
 
-  absl::StatusOr<Outcome> Lead() {
+  absl::StatusOr<ReformOutcome> Lead() {
     listener().Lead();
     auto next_probe = base::Deadline::After(kProbe);
     while (true) {
@@ -120,7 +120,7 @@ class Agreement {
       }
       if (next_probe.Expired()) {
         next_probe = base::Deadline::After(kProbe);
-        if (std::optional<Table> next = Probe()) return Outcome{*std::move(next), {}};
+        if (std::optional<Table> next = Probe()) return ReformOutcome{*std::move(next), {}};
       }
       listener().AwaitChange(base::Deadline::After(kProbe / 3));
     }
@@ -189,8 +189,8 @@ class Agreement {
     return controls;
   }
 
-  Outcome Conclude(Table table) {
-    Outcome outcome{table, Controls(table)};
+  ReformOutcome Conclude(Table table) {
+    ReformOutcome outcome{table, Controls(table)};
     for (const base::UniqueFd& fd : outcome.controls) {
       if (!fd.valid()) continue;  // its own
       // Who does not hear it is missed when the group connects.
@@ -210,8 +210,8 @@ class Agreement {
 
 }  // namespace
 
-absl::StatusOr<Outcome> AgreeOnSuccessor(Generation& line, const ReformOptions& terms,
-                                         const Hello& self) {
+absl::StatusOr<ReformOutcome> AgreeOnSuccessor(Generation& line, const ReformOptions& terms,
+                                               const Hello& self) {
   return Agreement(line, terms, self).Reach();
 }
 

@@ -30,25 +30,25 @@ struct Generation {
 
 // What follows a generation, and the connections of its star: empty when it has to re-form at once,
 // because the rank 0 that proposed it is gone or members of it are.
-struct Outcome {
+struct ReformOutcome {
   Table table;
   std::vector<base::UniqueFd> controls;
 };
 
-// This rank's part in the agreement: goes to leaders or leads. `self` is this rank as it can be
-// reached in the next generation. Errors: Unavailable, too few votes; FailedPrecondition, too few
-// ranks; DeadlineExceeded, a leader that lives did not call Reform.
-absl::StatusOr<Outcome> AgreeOnSuccessor(Generation& generation, const ReformOptions& terms,
-                                         const Hello& self);
+// Plays this rank's part in the agreement: goes to leaders or leads. `self` is this rank as it can
+// be reached in the next generation. Errors: Unavailable, too few votes; FailedPrecondition, too
+// few ranks; DeadlineExceeded, a leader that lives did not call Reform.
+absl::StatusOr<ReformOutcome> AgreeOnSuccessor(Generation& generation, const ReformOptions& terms,
+                                               const Hello& self);
 
-// The place of `self` in a table; none when it is not in it.
+// Returns the rank of `self` in a table; none when it is not in it.
 std::optional<int> RankIn(const Table& table, const Hello& self);
 
-// Who runs on the host of `rank`. Within a host nothing that has been delivered is lost on the way:
-// an end of a connection comes after it, be it a reset.
+// Tells which ranks run on the host of `rank`. Within a host nothing that has been delivered is
+// lost on the way: an end of a connection comes after it, be it a reset.
 std::vector<bool> WithinHost(const Table& table, int rank);
 
-// The longest that a rank that lives may leave another without a word while they re-form.
+// Returns how long a rank that lives may leave another without a word while they re-form.
 absl::Duration LongestSilence(const GroupOptions& options);
 
 }  // namespace tutti::comm
