@@ -28,7 +28,7 @@ class DataProgramTest : public testing::Test {
     for (const char* split : {"train", "test"}) {
       for (const char* name : {"cat", "dog"}) {
         for (int i = 0; i < 3; ++i) {
-          Write(absl::StrCat("pictures/", split, "/", name, "/", i, ".jpg"),
+          Write(absl::StrCat("images/", split, "/", name, "/", i, ".jpg"),
                 data::EncodePattern({.width = 48, .height = 40}, i));
         }
       }
@@ -59,7 +59,7 @@ class DataProgramTest : public testing::Test {
 };
 
 TEST_F(DataProgramTest, PacksBothSplitsAndDescribesThem) {
-  const Outcome packed = Run({"pack", Path("pictures"), Path("shards"), "--resize", "20"});
+  const Outcome packed = Run({"pack", Path("images"), Path("shards"), "--resize", "20"});
   EXPECT_EQ(packed.code, 0) << packed.err;
   EXPECT_THAT(packed.out, HasSubstr("train: 6 images in 1 shards"));
   EXPECT_THAT(packed.out, HasSubstr("test: 6 images in 1 shards"));
@@ -81,13 +81,13 @@ TEST_F(DataProgramTest, PacksBothSplitsAndDescribesThem) {
 }
 
 TEST_F(DataProgramTest, VerifyNamesWhatIsDamaged) {
-  const std::string name = Path("pictures/train/dog/1.jpg");
+  const std::string name = Path("images/train/dog/1.jpg");
   const std::string jpeg = *base::ReadFile(name);
-  Write("pictures/train/dog/1.jpg", jpeg.substr(0, jpeg.size() / 2));
-  const Outcome verified = Run({"verify", Path("pictures")});
+  Write("images/train/dog/1.jpg", jpeg.substr(0, jpeg.size() / 2));
+  const Outcome verified = Run({"verify", Path("images")});
   EXPECT_EQ(verified.code, 2);
   EXPECT_THAT(verified.out, HasSubstr("dog/1.jpg: damaged JPEG"));
-  EXPECT_EQ(Run({"stats", Path("pictures")}).code, 0) << "headers are whole";
+  EXPECT_EQ(Run({"stats", Path("images")}).code, 0) << "headers are whole";
 }
 
 TEST_F(DataProgramTest, WrongInputIsNamedAndEndsWithTwo) {
@@ -96,7 +96,7 @@ TEST_F(DataProgramTest, WrongInputIsNamedAndEndsWithTwo) {
   const Outcome missing = Run({"stats", Path("none")});
   EXPECT_EQ(missing.code, 2);
   EXPECT_THAT(missing.err, HasSubstr(Path("none")));
-  const Outcome split = Run({"stats", Path("pictures"), "--split", "trian"});
+  const Outcome split = Run({"stats", Path("images"), "--split", "trian"});
   EXPECT_EQ(split.code, 2);
   EXPECT_THAT(split.err, HasSubstr("no folder \"trian\""));
   EXPECT_THAT(Run({"--help"}).out, HasSubstr("verify"));

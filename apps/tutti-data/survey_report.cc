@@ -77,7 +77,7 @@ nlohmann::json JsonOf(const Spread& s) {
 std::string TableOf(absl::string_view title, const data::Dataset& dataset,
                     const data::Survey& survey) {
   const int64_t bytes = std::accumulate(survey.bytes.begin(), survey.bytes.end(), int64_t{0});
-  std::string text = absl::StrCat(title, "\n  ", Grouped(survey.pictures), " images of ",
+  std::string text = absl::StrCat(title, "\n  ", Grouped(survey.images), " images of ",
                                   Grouped(static_cast<int64_t>(dataset.classes().size())),
                                   " classes (", data::NameOf(dataset.annotations()), "), ",
                                   Grouped(bytes), " bytes; ", FormatsOf(survey), "\n");
@@ -115,7 +115,7 @@ nlohmann::json JsonOf(absl::string_view split, data::DatasetFormat format,
   return {{"split", std::string(split)},
           {"format", std::string(data::NameOf(format))},
           {"annotations", std::string(data::NameOf(dataset.annotations()))},
-          {"pictures", survey.pictures},
+          {"pictures", survey.images},
           {"classes", std::move(of_class)},
           {"bytes", std::accumulate(survey.bytes.begin(), survey.bytes.end(), int64_t{0})},
           {"jpeg", survey.jpeg},

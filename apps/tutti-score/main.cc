@@ -47,10 +47,10 @@ void Describe(CLI::App& app, Options& options) {
   tutti-score cat.jpg --model outputs/model
   tutti-score photos/*.jpg --model outputs/model --top 1 -o csv > classes.csv
 
-A picture of another size than the model's input is resized and cropped at its
+An image of another size than the model's input is resized and cropped at its
 centre, as the model's evaluation did.
 
-Exit code: 0 all pictures were scored; 1 some could not be, each is named on
+Exit code: 0 all images were scored; 1 some could not be, each is named on
 standard error; 2 wrong usage, or no usable model.)");
 }
 

@@ -61,7 +61,7 @@ class ScoreProgramTest : public testing::Test {
   base::TemporaryDirectory directory_;
 };
 
-TEST_F(ScoreProgramTest, PrintsTheClassesOfAPicture) {
+TEST_F(ScoreProgramTest, PrintsTheClassesOfAnImage) {
   const Outcome outcome = Run({"cat.jpg", "--model", "model"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(absl::StartsWith(outcome.out, "FILE     CLASS  PROBABILITY\ncat.jpg  "))
@@ -72,7 +72,7 @@ TEST_F(ScoreProgramTest, PrintsTheClassesOfAPicture) {
   EXPECT_EQ(Run({"cat.jpg", "--model", "model", "--precision", "fp32"}).err, "");
 }
 
-TEST_F(ScoreProgramTest, ScoresTheOthersAndExitsWithOneWhenAFileIsNoPicture) {
+TEST_F(ScoreProgramTest, ScoresTheOthersAndExitsWithOneWhenAFileIsNoImage) {
   const Outcome outcome =
       Run({"notes.txt", "cat.jpg", "none.jpg", "--model", "model", "--top", "1", "-o", "json"});
   EXPECT_EQ(outcome.code, 1);

@@ -1,12 +1,12 @@
-// A contender of compare: pictures by tutti's loader, or by a plain full decode.
+// A contender of compare: images by tutti's loader, or by a plain full decode.
 //
 //   loader_turns tutti THREADS FOLDER [bf16|fp32] [last|planar]   random-resized crop 224, flip,
 //                                                                 normalise
 //   loader_turns decode THREADS FOLDER          libjpeg-turbo to RGB, every pixel, nothing else
 //
 // FOLDER holds a split "train" of any format. THREADS are at work in all, the caller's among them.
-// A line with a number on standard input asks for as many times through the pictures; the answer is
-// the number of pictures and the seconds that they took.
+// A line with a number on standard input asks for as many times through the images; the answer is
+// the number of images and the seconds that they took.
 #include <cstdio>
 // jpeglib.h needs <cstdio> before it.
 #include <jpeglib.h>
@@ -101,17 +101,17 @@ class Decoding {
     std::string scratch;
     for (int64_t i = 0; i < dataset->size(); ++i) {
       const absl::string_view bytes = OrFail(dataset->Encoded(i, scratch));
-      if (bytes.substr(0, 2) == "\xff\xd8") pictures_.emplace_back(bytes);
+      if (bytes.substr(0, 2) == "\xff\xd8") images_.emplace_back(bytes);
     }
   }
 
   int64_t Turn(int epochs) {
-    const size_t wanted = static_cast<size_t>(epochs) * pictures_.size();
+    const size_t wanted = static_cast<size_t>(epochs) * images_.size();
     std::atomic<size_t> next{0};
     const auto work = [&] {
       std::vector<uint8_t> pixels;
       for (size_t i; (i = next.fetch_add(1)) < wanted;) {
-        Decode(pictures_[i % pictures_.size()], pixels);
+        Decode(images_[i % images_.size()], pixels);
       }
     };
     std::vector<std::thread> others;
@@ -124,7 +124,7 @@ class Decoding {
  private:
   static void Decode(const std::string& jpeg, std::vector<uint8_t>& pixels) {
     jpeg_decompress_struct info;
-    jpeg_error_mgr errors;  // ends the program on an error: the pictures are sound
+    jpeg_error_mgr errors;  // ends the program on an error: the images are sound
     info.err = jpeg_std_error(&errors);
     jpeg_create_decompress(&info);
     jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(jpeg.data()), jpeg.size());
@@ -142,7 +142,7 @@ class Decoding {
   }
 
   const int threads_;
-  std::vector<std::string> pictures_;
+  std::vector<std::string> images_;
 };
 
 template <typename Contender>
@@ -152,8 +152,8 @@ int Serve(Contender contender) {
   int epochs = 0;
   while (std::scanf("%d", &epochs) == 1) {
     const absl::Time began = absl::Now();
-    const int64_t pictures = contender.Turn(epochs);
-    std::printf("%lld %.6f\n", static_cast<long long>(pictures),
+    const int64_t images = contender.Turn(epochs);
+    std::printf("%lld %.6f\n", static_cast<long long>(images),
                 absl::ToDoubleSeconds(absl::Now() - began));
     std::fflush(stdout);
   }

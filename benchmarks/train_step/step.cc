@@ -1,5 +1,5 @@
 // A contender of compare: training steps by tutti's own parts, with synthetic images (which are
-// sent to a GPU at every step), or with pictures by the loader where the recipe names data. A line
+// sent to a GPU at every step), or with images by the loader where the recipe names data. A line
 // with a number on standard input asks for as many steps; the answer is the seconds that they took.
 //
 //   train_step DEVICE BATCH [THREADS=0] [FIELD=VALUE...] [profile]
@@ -75,16 +75,16 @@ absl::StatusOr<Training> OnSyntheticImages(const train::Recipe& recipe, torch::D
   return Finished(step, *parts.strategy, device);
 }
 
-absl::StatusOr<Training> OnPictures(const train::Recipe& recipe, torch::Device device,
-                                    train::Parts& parts) {
+absl::StatusOr<Training> OnImages(const train::Recipe& recipe, torch::Device device,
+                                  train::Parts& parts) {
   TUTTI_ASSIGN_OR_RETURN(auto alone, comm::JoinGroup(comm::GroupOptions()));
   TUTTI_ASSIGN_OR_RETURN(parts, train::MakeParts(recipe, std::move(alone), device));
   const auto step = [&parts, bf16 = recipe.precision == "bf16"]() -> absl::Status {
-    const data::Augmentation& picture = parts.input.evaluation;
+    const data::Augmentation& augmentation = parts.input.evaluation;
     TUTTI_ASSIGN_OR_RETURN(const data::Batch batch, parts.input.train->Next(Soon()));
     TUTTI_RETURN_IF_ERROR(parts.strategy
-                              ->Step(train::ImagesOf(batch, picture, bf16),
-                                     parts.task->Targets(train::AnnotationsOf(batch, picture)),
+                              ->Step(train::ImagesOf(batch, augmentation, bf16),
+                                     parts.task->Targets(train::AnnotationsOf(batch, augmentation)),
                                      Soon())
                               .status());
     parts.optimizer->Step(kLearningRate);
@@ -111,7 +111,7 @@ absl::Status Serve(const train::Recipe& recipe, bool profiled) {
   train::Parts parts;
   TUTTI_ASSIGN_OR_RETURN(const Training train, recipe.data.empty()
                                                    ? OnSyntheticImages(recipe, device, parts)
-                                                   : OnPictures(recipe, device, parts));
+                                                   : OnImages(recipe, device, parts));
   TUTTI_RETURN_IF_ERROR(parts.strategy->Synchronize(Soon()));
   if (profiled) {
     TUTTI_RETURN_IF_ERROR(train(3));

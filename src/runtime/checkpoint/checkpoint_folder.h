@@ -37,33 +37,34 @@ struct SavedCheckpoint {
 struct NewestCheckpoint {
   Checkpoint checkpoint;
   std::filesystem::path path;
-  // One for each newer checkpoint that was passed over because it is damaged: what is wrong with
-  // which file. To be shown to the user.
+  // Each newer checkpoint that was passed over because it is damaged has one, which says what is
+  // wrong with which file and is to be shown to the user.
   std::vector<std::string> warnings;
 };
 
 class CheckpointFolder {
  public:
-  // `keep`, at least 1: how many of the newest checkpoints Save leaves.
+  // Save leaves the newest `keep` checkpoints, at least 1.
   CheckpointFolder(std::filesystem::path root, int keep);
 
-  // Durable when it returns. On an error, such as a full disk (ResourceExhausted), the checkpoints
-  // there were before are untouched and nothing of this one stays. Replaces one of the same step.
-  // That older ones cannot be removed is no error, since this one is safe.
+  // The checkpoint is durable when it returns. On an error, such as a full disk
+  // (ResourceExhausted), the checkpoints there were before are untouched and nothing of this one
+  // stays. Replaces one of the same step. That older ones cannot be removed is no error, since this
+  // one is safe.
   absl::StatusOr<SavedCheckpoint> Save(const Checkpoint& checkpoint);
 
-  // The steps that there are, ascending; empty when the folder does not exist.
+  // Lists the steps that there are, ascending; none when the folder does not exist.
   absl::StatusOr<std::vector<int64_t>> List() const;
 
   // Every byte is verified. NotFound: there is no such step; DataLoss names the file that is
   // missing, cut short or changed.
   absl::StatusOr<Checkpoint> Load(int64_t step) const;
 
-  // Its state alone, verified; errors as Load's.
+  // Loads and verifies its state alone; its errors are those of Load.
   absl::StatusOr<nlohmann::json> LoadState(int64_t step) const;
 
-  // The newest that verifies. A damaged one costs the steps since the one before it, not the run;
-  // but it is told. NotFound: there is no checkpoint; DataLoss: all are damaged, and how.
+  // Loads the newest that verifies. A damaged one costs the steps since the one before it, not the
+  // run; but it is told. NotFound: there is no checkpoint; DataLoss: all are damaged, and how.
   absl::StatusOr<NewestCheckpoint> LoadNewest() const;
 
  private:

@@ -16,10 +16,11 @@ namespace tutti::checkpoint {
 using TensorMap = std::map<std::string, torch::Tensor>;
 
 // Takes the file's bytes over: the tensors are views of them and keep them alive together.
-// Contiguous, on the CPU. DataLoss, with the tensor's name, when the bytes are no safetensors file.
+// They are contiguous and on the CPU. DataLoss, with the tensor's name, when the bytes are no
+// safetensors file.
 absl::StatusOr<TensorMap> ParseSafetensors(std::string bytes);
 
-// The whole file; errors name it.
+// Reads the whole file; errors name it.
 absl::StatusOr<TensorMap> ReadSafetensors(const std::filesystem::path& path);
 
 // Adds `tensors` (any strides and device; fp64, fp32, fp16, bf16, int64 to int8, uint8, bool) to

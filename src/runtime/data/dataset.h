@@ -29,7 +29,7 @@ class Dataset {
   // Valid as Encoded's.
   virtual absl::StatusOr<absl::string_view> Annotation(int64_t, std::string&) const { return ""; }
   virtual int64_t most_boxes() const { return 0; }  // of any image
-  // The encoded bytes (JPEG, PNG or PNM: decode/picture_decoder.h); valid as long as the dataset
+  // The encoded bytes (JPEG, PNG or PNM: decode/image_decoder.h); valid as long as the dataset
   // and until `scratch` changes, which sets that are not in memory read into.
   virtual absl::StatusOr<absl::string_view> Encoded(int64_t index, std::string& scratch) const = 0;
   // "train-000002.tar:cat/0017.jpg", for errors.

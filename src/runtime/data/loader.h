@@ -57,7 +57,7 @@ enum class PixelType { kFloat32, kBFloat16 };
 // Of an image in a batch: [height, width, 3], or [3, height, width].
 enum class PixelLayout { kChannelsLast, kPlanar };
 
-// Memory for a batch's pixels or labels, aligned to 64 bytes.
+// Allocates memory for a batch's pixels or labels, aligned to 64 bytes.
 using BatchMemory = std::function<std::shared_ptr<std::byte>(size_t bytes)>;
 
 struct LoaderOptions {
@@ -109,7 +109,7 @@ struct Batch {
   const int64_t* samples = nullptr;  // indices in the dataset, of replacements where there are any
 };
 
-// Thread-compatible: one consumer.
+// It is thread-compatible and has one consumer.
 class Loader {
  public:
   virtual ~Loader() = default;
@@ -117,12 +117,12 @@ class Loader {
   // Begins at any point of the sequence of batches (epoch and step from 0); drops what was
   // prefetched. Does not wait.
   virtual void Seek(int64_t epoch, int64_t step) = 0;
-  // The next batch; runs on into the next epoch by itself. Its memory is valid until the next call,
-  // aligned to 64 bytes. A batch with one unreadable sample too many is an error that names epoch,
-  // step, shard and member; the call after it gives the batch after it. DeadlineExceeded: the next
-  // call goes on with the same batch.
+  // Returns the next batch; it runs on into the next epoch by itself. Its memory is valid until the
+  // next call, aligned to 64 bytes. A batch with one unreadable sample too many is an error that
+  // names epoch, step, shard and member; the call after it gives the batch after it.
+  // DeadlineExceeded: the next call goes on with the same batch.
   virtual absl::StatusOr<Batch> Next(base::Deadline deadline) = 0;
-  // Different images so far, of batches that Next gave, that were unreadable and replaced.
+  // Counts the different images of batches that Next gave which were unreadable and replaced.
   virtual int64_t unreadable() const = 0;
 };
 

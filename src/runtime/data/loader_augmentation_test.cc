@@ -80,11 +80,11 @@ TEST_F(LoaderTest, TheLastEpochsAreNeitherErasedNorMixed) {
   }
 }
 
-TEST_F(LoaderTest, AlternateFlipShowsBothSidesOfAPictureInTwoEpochs) {
-  constexpr int kPictures = 50;
-  const auto dataset = MakeFakeDataset(kPictures, 10);
+TEST_F(LoaderTest, AlternateFlipShowsBothSidesOfAnImageInTwoEpochs) {
+  constexpr int kImages = 50;
+  const auto dataset = MakeFakeDataset(kImages, 10);
   LoaderOptions options;
-  options.global_batch = kPictures;
+  options.global_batch = kImages;
   options.shuffle = false;
   const std::vector<float> as_they_are = NextOf(*Make(dataset, options)).pixels;
   options.augmentation.flip = Flip::kAlways;
@@ -100,7 +100,7 @@ TEST_F(LoaderTest, AlternateFlipShowsBothSidesOfAPictureInTwoEpochs) {
     options.threads = static_cast<int>(options.seed);
     const std::vector<Copy> epochs = Take(*Make(dataset, options), 4);
     int flips = 0;
-    for (size_t i = 0; i < kPictures; ++i) {
+    for (size_t i = 0; i < kImages; ++i) {
       const bool even = holds(flipped, epochs[0].pixels, i);
       flips += even;
       for (size_t epoch = 0; epoch < 4; ++epoch) {
@@ -109,7 +109,7 @@ TEST_F(LoaderTest, AlternateFlipShowsBothSidesOfAPictureInTwoEpochs) {
             << "image " << i << ", epoch " << epoch << ", seed " << options.seed;
       }
     }
-    EXPECT_NEAR(flips, kPictures / 2, 14);  // 4 standard deviations
+    EXPECT_NEAR(flips, kImages / 2, 14);  // 4 standard deviations
     flips_of_seeds.push_back(flips);
   }
   EXPECT_THAT(flips_of_seeds, ::testing::Not(::testing::Each(flips_of_seeds[0])));

@@ -51,7 +51,7 @@ std::shared_ptr<const Dataset> DamagedDataset() {
   return std::make_shared<FakeDataset>(std::move(samples), 12);
 }
 
-TEST_F(LoaderTest, UnreadablePicturesAreNamedAndReplacedByTheNextUpToALimit) {
+TEST_F(LoaderTest, UnreadableImagesAreNamedAndReplacedByTheNextUpToALimit) {
   const auto dataset = DamagedDataset();
   for (const int threads : {0, 1, 4}) {
     LoaderOptions options = CifarOptions();
@@ -76,7 +76,7 @@ TEST_F(LoaderTest, UnreadablePicturesAreNamedAndReplacedByTheNextUpToALimit) {
   }
 }
 
-TEST_F(LoaderTest, OneUnreadablePictureTooManyIsAnError) {
+TEST_F(LoaderTest, OneUnreadableImageTooManyIsAnError) {
   LoaderOptions options = CifarOptions();
   options.global_batch = 4;
   options.shuffle = false;

@@ -24,7 +24,7 @@ class Graph {
   virtual void Replay() = 0;
 };
 
-// What every update has: flat memory on the GPU, [size] of fp32, in chunks.
+// Every update has these: flat memory on the GPU, [size] of fp32, in chunks.
 struct UpdateTensors {
   torch::Tensor values, gradients;
   torch::Tensor copy;  // bf16, gets the values; may be undefined
@@ -56,12 +56,13 @@ class Cuda : public Layers {
   // Runs `work`, which may only put kernels on the current stream, without doing any of it.
   virtual std::unique_ptr<Graph> Record(const std::function<void()>& work) = 0;
 
-  // Each of `from` (bf16 or fp32) into the fp32 tensor at its place in `to`, which lies the same
-  // way in memory. `not_finite`, one fp32 value on the GPU, becomes 1 if anything is not finite.
+  // Copies each of `from` (bf16 or fp32) into the fp32 tensor at its place in `to`, which lies the
+  // same way in memory. `not_finite`, one fp32 value on the GPU, becomes 1 if anything is not
+  // finite.
   virtual void Gather(const std::vector<torch::Tensor>& from, const std::vector<torch::Tensor>& to,
                       const torch::Tensor& not_finite) = 0;
 
-  // The optimizers of train/optimizer, in as few passes over memory as there can be.
+  // These do the optimizers of train/optimizer in as few passes over memory as there can be.
   virtual void Sgd(const SgdTensors& tensors) = 0;
   virtual void Lars(const LarsTensors& tensors) = 0;
   virtual void AdamW(const AdamTensors& tensors) = 0;

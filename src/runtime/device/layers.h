@@ -7,7 +7,7 @@
 
 namespace tutti::device {
 
-// Vectors of [channels] in fp32; `batches` counts the calls, int64.
+// The vectors are [channels] in fp32; `batches` (int64) counts the calls.
 struct BatchNormTensors {
   torch::Tensor weight, bias, running_mean, running_var, batches;
   double momentum = 0.1, epsilon = 1e-5;
@@ -41,11 +41,11 @@ class Layers {
  public:
   virtual ~Layers() = default;
 
-  // Whether the functions below take it.
+  // Tells whether the functions below take `x`.
   virtual bool Takes(const torch::Tensor& x) const = 0;
 
-  // In train mode. See cuda/batch_norm.h and cpu/batch_norm/batch_norm.h. `residual` may be
-  // undefined.
+  // Normalises in train mode: see cuda/batch_norm.h and cpu/batch_norm/batch_norm.h. `residual`
+  // may be undefined.
   virtual Normalised BatchNormForward(const torch::Tensor& x, const torch::Tensor& residual,
                                       bool relu, const BatchNormTensors& norm) = 0;
   // The gradient of y is dy + dy2; dy2 may be undefined.
@@ -54,8 +54,8 @@ class Layers {
                                                 const Normalised& forward, const torch::Tensor& dy,
                                                 const torch::Tensor& dy2) = 0;
 
-  // relu of the sum of the two, of one shape, in train mode, where neither is written; see
-  // cuda/batch_norm_pair.h. Only where that is done.
+  // Tells whether this is done: relu of the sum of two normalisations of one shape, in train mode,
+  // of which neither is written by itself (cuda/batch_norm_pair.h).
   virtual bool TakesPairs() const { return false; }
   virtual NormalisedPair BatchNormPairForward(const torch::Tensor& /*x*/,
                                               const BatchNormTensors& /*norm*/,
@@ -71,7 +71,7 @@ class Layers {
     TORCH_CHECK(false, "TakesPairs");
   }
 
-  // 3x3 with stride 2 and a padding of 1; `taken` says which of the nine.
+  // The window is 3x3, with stride 2 and a padding of 1; `taken` says which of the nine it took.
   struct Pooled {
     torch::Tensor y, taken;
   };
@@ -80,15 +80,15 @@ class Layers {
   virtual torch::Tensor MaxPoolBackward(const torch::Tensor& dy, const torch::Tensor& taken,
                                         torch::IntArrayRef input_size) = 0;
 
-  // Images [N, 3, H, W] as blocks of 2 x 2 pixels, [N, 16, height, width]: see
-  // cuda/space_to_depth.h. Undefined where that is of no use, for images like these.
-  virtual torch::Tensor SpaceToDepth(const torch::Tensor& /*pictures*/, int64_t /*before*/,
+  // Rearranges images [N, 3, H, W] into blocks of 2 x 2 pixels, [N, 16, height, width]: see
+  // cuda/space_to_depth.h. The result is undefined where that is of no use for such images.
+  virtual torch::Tensor SpaceToDepth(const torch::Tensor& /*images*/, int64_t /*before*/,
                                      int64_t /*height*/, int64_t /*width*/) {
     return {};
   }
 };
 
-// Null where there are none: on a GPU without libtutti_cuda.so.
+// Returns null where there are none: on a GPU without libtutti_cuda.so.
 Layers* LayersOn(torch::Device device);
 
 }  // namespace tutti::device

@@ -180,7 +180,7 @@ TEST_P(FusedTest, OtherActivationsAreLeftToLibtorch) {
 }
 
 // The stems of the networks here, and sizes that blocks of two do not divide.
-TEST_P(FusedTest, AConvolutionOfPicturesEqualsLibtorchs) {
+TEST_P(FusedTest, AConvolutionOfImagesEqualsLibtorchs) {
   struct Stem {
     int64_t kernel, padding, height, width;
   };

@@ -35,7 +35,7 @@ enum class Purpose { kClassification, kSegmentation, kDetection };
 class ModelImpl : public torch::nn::Module {
  public:
   virtual torch::Tensor forward(torch::Tensor images) = 0;
-  // What training looks at: forward()'s output and, in train mode, auxiliary ones.
+  // Returns what training looks at: forward()'s output and, in train mode, auxiliary ones.
   virtual std::vector<torch::Tensor> Outputs(torch::Tensor images) {
     return {forward(std::move(images))};
   }
@@ -44,16 +44,16 @@ class ModelImpl : public torch::nn::Module {
 };
 using Model = std::shared_ptr<ModelImpl>;
 
-// fp32, on the CPU, in train mode, initialised from `seed` alone (libtorch's global generator has
-// no part in it), or with any values without one, for who gives it others; a script as its file has
-// it, with as many classes. NotFound lists the names there are; InvalidArgument: fewer than one
-// class.
+// Makes it in fp32, on the CPU, in train mode, initialised from `seed` alone (libtorch's global
+// generator has no part in it), or with any values without one, for who gives it others; a script
+// as its file has it, with as many classes. NotFound lists the names there are; InvalidArgument:
+// fewer than one class.
 absl::StatusOr<Model> MakeModel(const ModelSpec& spec, std::optional<uint64_t> seed);
-// "resnet20", "resnet32", ... (CIFAR), "resnet18", "resnet50", ... (ImageNet).
+// Lists "resnet20", "resnet32", ... (CIFAR), "resnet18", "resnet50", ... (ImageNet).
 std::vector<std::string> ModelNames();
-// Height and width that the network is meant for: 32, 224, ...; 0 for a name there is not.
+// Returns the height and width that the network is meant for: 32, 224, ...; 0 for an unknown name.
 int64_t InputSize(absl::string_view name);
-// A script's is classification.
+// A script is for classification.
 Purpose PurposeOf(absl::string_view name);
 
 // Replaces `sums`, a contiguous fp64 vector on the model's device, by its sum over all ranks.

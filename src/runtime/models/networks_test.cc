@@ -56,7 +56,7 @@ struct Expected {
   std::vector<int64_t> output;
 };
 
-TEST(Networks, GiveLogitsOfPicturesPixelsOrBoxesAndTrainInBfloat16) {
+TEST(Networks, GiveLogitsOfImagesPixelsOrBoxesAndTrainInBfloat16) {
   at::set_num_threads(1);  // several wait for each other on a processor's cycles
   for (const Expected& e : {Expected{"resnet20v2", 32, {2, 5}},
                             {"resnet50v2", 32, {2, 5}},

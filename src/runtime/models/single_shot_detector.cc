@@ -12,8 +12,8 @@ namespace {
 using torch::Tensor;
 
 // Centres of the positions [size * size, 2], row by row.
-Tensor Centres(const FeatureMap& map, int64_t picture) {
-  const Tensor along = (torch::arange(map.size) + 0.5) / (static_cast<double>(picture) / map.step);
+Tensor Centres(const FeatureMap& map, int64_t image) {
+  const Tensor along = (torch::arange(map.size) + 0.5) / (static_cast<double>(image) / map.step);
   const auto grid = torch::meshgrid({along, along}, "ij");
   return torch::stack({grid[1], grid[0]}, -1).view({-1, 2});
 }

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "runtime/comm/shared_buffer.h"
 #include "runtime/device/autocast.h"
-#include "runtime/parallel/caught.h"
+#include "runtime/parallel/catch_errors.h"
 #include "runtime/parallel/flat_model.h"
 #include "runtime/parallel/lap.h"
 #include "runtime/parallel/sum.h"
@@ -123,7 +123,7 @@ std::vector<torch::Tensor> DataParallel::Outputs(const torch::Tensor& images) {
 }
 
 absl::StatusOr<torch::Tensor> DataParallel::Predict(const torch::Tensor& images) {
-  return Caught<torch::Tensor>(stream_, [&]() -> absl::StatusOr<torch::Tensor> {
+  return CatchErrors<torch::Tensor>(stream_, [&]() -> absl::StatusOr<torch::Tensor> {
     torch::NoGradGuard no_grad;
     model_->eval();
     return Outputs(images)[0];
@@ -134,7 +134,7 @@ absl::StatusOr<StepResult> DataParallel::Step(const torch::Tensor& images,
                                               const torch::Tensor& targets,
                                               base::Deadline deadline) {
   deadline_ = deadline;
-  return Caught<StepResult>(stream_, [&] { return TryStep(images, targets); });
+  return CatchErrors<StepResult>(stream_, [&] { return TryStep(images, targets); });
 }
 
 // Micro-batches with images in them; but all ranks meet in batch-norms that they share, and the
@@ -152,7 +152,7 @@ absl::StatusOr<StepResult> DataParallel::TryStep(const torch::Tensor& images,
   const int64_t counted = stream_.Issue(SumOf(&whole_, 2, comm::DataType::kInt64, deadline_));
   const int64_t passes = Passes(targets.size(0));
   reducer_->Begin(deadline_, passes);
-  RankSays own;
+  RankSummary own;
   const auto some_images = images.tensor_split(passes), some_targets = targets.tensor_split(passes);
   for (size_t pass = 0; pass < some_targets.size(); ++pass) {
     const torch::Tensor loss = Forward(some_images[pass], some_targets[pass], own);
@@ -173,7 +173,7 @@ absl::StatusOr<StepResult> DataParallel::TryStep(const torch::Tensor& images,
 }
 
 torch::Tensor DataParallel::Forward(const torch::Tensor& images, const torch::Tensor& targets,
-                                    RankSays& own) {
+                                    RankSummary& own) {
   model_->train();
   // An empty part has nothing to normalise, but batch-norms that the ranks share need its zero.
   if (targets.size(0) == 0 && !options_.synchronized_batch_norm) return {};
@@ -193,7 +193,7 @@ absl::Status DataParallel::CheckGradients() const {
 
 absl::Status DataParallel::ReadTail(StepResult& result) {
   const torch::Tensor tail = buckets_[0]->tail();
-  TUTTI_RETURN_IF_ERROR(tail_.Read(tail_.Says(tail), whole_, result));
+  TUTTI_RETURN_IF_ERROR(tail_.Read(tail_.Summaries(tail), whole_, result));
   if (world_size() > 1 && !options_.synchronized_batch_norm) {
     torch::NoGradGuard no_grad;
     buffers_.copy_(tail_.MeanBuffers(tail));

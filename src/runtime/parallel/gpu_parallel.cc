@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "runtime/comm/shared_buffer.h"
 #include "runtime/device/autocast.h"
-#include "runtime/parallel/caught.h"
+#include "runtime/parallel/catch_errors.h"
 #include "runtime/parallel/flat_model.h"
 #include "runtime/parallel/lap.h"
 #include "runtime/parallel/sum.h"
@@ -164,7 +164,7 @@ std::vector<Tensor> GpuParallel::Outputs(const Tensor& images) const {
 }
 
 absl::StatusOr<Tensor> GpuParallel::Predict(const Tensor& images) {
-  return Caught<Tensor>(stream_, [&]() -> absl::StatusOr<Tensor> {
+  return CatchErrors<Tensor>(stream_, [&]() -> absl::StatusOr<Tensor> {
     torch::NoGradGuard no_grad;
     model_->eval();
     return Outputs(images.to(device_))[0].cpu();
@@ -174,7 +174,7 @@ absl::StatusOr<Tensor> GpuParallel::Predict(const Tensor& images) {
 absl::StatusOr<StepResult> GpuParallel::Step(const Tensor& images, const Tensor& targets,
                                              base::Deadline deadline) {
   deadline_ = deadline;
-  return Caught<StepResult>(stream_, [&] { return TryStep(images, targets); });
+  return CatchErrors<StepResult>(stream_, [&] { return TryStep(images, targets); });
 }
 
 absl::StatusOr<StepResult> GpuParallel::TryStep(const Tensor& images, const Tensor& targets) {
@@ -226,8 +226,7 @@ absl::Status GpuParallel::ShareOut(const MiniBatch& part) {
   sum_of_parts_ = part;
   TUTTI_RETURN_IF_ERROR(stream_.Run(SumOf(&sum_of_parts_, 2, comm::DataType::kInt64, deadline_)));
   const MiniBatch& whole = sum_of_parts_;
-  if (whole.divisor() != whole_.divisor() || whole_.pictures == 0)
-    share_.fill_(1 / whole.divisor());
+  if (whole.divisor() != whole_.divisor() || whole_.images == 0) share_.fill_(1 / whole.divisor());
   whole_ = whole;
   return absl::OkStatus();
 }
@@ -313,7 +312,7 @@ absl::Status GpuParallel::AddUp(Report& report) {
   report.summed.record(stream);
   buffers_.copy_(tail_.MeanBuffers(tail));
   // What is not finite on one rank is not in the sum, on any. Buffers may be what they like.
-  std::vector<Tensor> sums = {tail_.Says(tail).sum()};
+  std::vector<Tensor> sums = {tail_.Summaries(tail).sum()};
   for (const auto& bucket : buckets_) sums.push_back(bucket->gradients().sum());
   const Tensor finite = torch::stack(sums).isfinite().all();
   found_nonfinite_.copy_(
@@ -323,10 +322,10 @@ absl::Status GpuParallel::AddUp(Report& report) {
 
 void GpuParallel::EnqueueResult(Report report) {
   const auto host = torch::device(torch::kCPU).pinned_memory(true);
-  const Tensor says = tail_.Says(buckets_[0]->tail());
-  report.says = torch::empty(says.sizes(), host);
+  const Tensor summaries = tail_.Summaries(buckets_[0]->tail());
+  report.summaries = torch::empty(summaries.sizes(), host);
   report.found_nonfinite = torch::empty({1}, host);
-  report.says.copy_(says, /*non_blocking=*/true);
+  report.summaries.copy_(summaries, /*non_blocking=*/true);
   report.found_nonfinite.copy_(found_nonfinite_, /*non_blocking=*/true);
   report.written.record(c10::impl::VirtualGuardImpl(torch::kCUDA).getStream(device_));
   reports_.push_back(std::move(report));
@@ -337,7 +336,7 @@ absl::Status GpuParallel::CollectResult(StepResult& result) {
   TUTTI_RETURN_IF_ERROR(Await(reports_.front().written, "finish a step"));
   const Report& report = reports_.front();
   StepResult heard;
-  TUTTI_RETURN_IF_ERROR(tail_.Read(report.says, report.whole, heard));
+  TUTTI_RETURN_IF_ERROR(tail_.Read(report.summaries, report.whole, heard));
   if (world_size() > 1 && !sum_->waits()) {
     seconds_in_sum_ = 1e-3 * report.computed.elapsedTime(report.summed);
   }
@@ -359,7 +358,7 @@ absl::Status GpuParallel::CollectResult(StepResult& result) {
 
 absl::StatusOr<StepResult> GpuParallel::Settle(base::Deadline deadline) {
   deadline_ = deadline;
-  return Caught<StepResult>(stream_, [&]() -> absl::StatusOr<StepResult> {
+  return CatchErrors<StepResult>(stream_, [&]() -> absl::StatusOr<StepResult> {
     StepResult result;
     while (!reports_.empty()) TUTTI_RETURN_IF_ERROR(CollectResult(result));
     return result;

@@ -63,7 +63,7 @@ class GpuParallel final : public Strategy {
  private:
   // A step that the GPU is at, or has done.
   struct Report {
-    torch::Tensor says;             // of every rank, on the host
+    torch::Tensor summaries;        // of every rank, on the host
     torch::Tensor found_nonfinite;  // one value there; not 0 if something is not finite
     MiniBatch whole;
     c10::Event written{c10::DeviceType::CUDA};

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "runtime/comm/collective/nccl/nccl_group.h"
-#include "runtime/device/bus.h"
+#include "runtime/device/pci_address.h"
 #include "runtime/parallel/gpu_input.h"
 
 namespace tutti::parallel {
@@ -26,9 +26,9 @@ constexpr absl::Duration kBetweenLooks = absl::Microseconds(20);
 
 c10::impl::VirtualGuardImpl Guard() { return c10::impl::VirtualGuardImpl(torch::kCUDA); }
 
-class ByNccl final : public GpuSum {
+class NcclSum final : public GpuSum {
  public:
-  ByNccl(std::unique_ptr<comm::NcclGroup> group, torch::Device device)
+  NcclSum(std::unique_ptr<comm::NcclGroup> group, torch::Device device)
       : group_(std::move(group)), device_(device) {}
 
   absl::Status Add(const std::vector<Tensor>& tensors, base::Deadline deadline) override {
@@ -61,9 +61,9 @@ class ByNccl final : public GpuSum {
   const torch::Device device_;
 };
 
-class ThroughHost final : public GpuSum {
+class HostSum final : public GpuSum {
  public:
-  explicit ThroughHost(comm::Stream& stream) : stream_(stream) {}
+  explicit HostSum(comm::Stream& stream) : stream_(stream) {}
 
   absl::Status Add(const std::vector<Tensor>& tensors, base::Deadline deadline) override {
     comm::Stream::Ticket last = 0;
@@ -123,7 +123,7 @@ Seat OwnSeat(torch::Device device, bool has_nccl) {
     std::copy_n(text.begin(), std::min(text.size(), into.size()), into.begin());
   };
   put(ThisHost(), seat.host);
-  put(device::PlaceOnTheBus(device.index()), seat.gpu);
+  put(device::PciAddress(device.index()), seat.gpu);
   seat.has_nccl = has_nccl;
   return seat;
 }
@@ -186,9 +186,9 @@ absl::StatusOr<GpuSumChoice> MakeGpuSum(comm::Stream& stream, torch::Device devi
     return absl::OkStatus();
   }));
   if (made.group != nullptr) {
-    return GpuSumChoice{std::make_unique<ByNccl>(std::move(made.group), device), ""};
+    return GpuSumChoice{std::make_unique<NcclSum>(std::move(made.group), device), ""};
   }
-  return GpuSumChoice{std::make_unique<ThroughHost>(stream), made.why_not};
+  return GpuSumChoice{std::make_unique<HostSum>(stream), made.why_not};
 }
 
 }  // namespace tutti::parallel

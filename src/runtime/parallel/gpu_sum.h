@@ -20,13 +20,13 @@ class GpuSum {
  public:
   virtual ~GpuSum() = default;
 
-  // In place, over all ranks: fp32, dense, of the same sizes on every rank, which calls it alike.
+  // Adds up in place over all ranks: fp32, dense, of the same sizes on every rank; all call it.
   // What is put on the current stream from now on sees the sums. An error names the rank that was
   // lost, and is the last.
   virtual absl::Status Add(const std::vector<torch::Tensor>& tensors, base::Deadline deadline) = 0;
-  // Until the GPU has come to `event`, behind sums or not: a rank that is lost ends the wait.
+  // Waits until the GPU has come to `event`, behind sums or not; a rank that is lost ends the wait.
   virtual absl::Status Await(c10::Event& event, const char* what, base::Deadline deadline) = 0;
-  // Whether Add waits for the GPU.
+  // Tells whether Add waits for the GPU.
   virtual bool waits() const = 0;
 };
 
@@ -35,7 +35,7 @@ struct GpuSumChoice {
   std::string why_host;  // why it is not NCCL; empty where it is
 };
 
-// Called by all ranks of the stream's group, which must outlive what is made.
+// All ranks of the stream's group call it; the stream must outlive what is made.
 absl::StatusOr<GpuSumChoice> MakeGpuSum(comm::Stream& stream, torch::Device device,
                                         base::Deadline deadline);
 

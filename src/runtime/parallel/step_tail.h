@@ -16,7 +16,7 @@
 
 namespace tutti::parallel {
 
-struct RankSays {
+struct RankSummary {
   double loss = 0;  // sum over the rank's part
   int64_t correct = 0;
   bool stop = false;
@@ -24,7 +24,7 @@ struct RankSays {
 
 // How much of it there is. Two numbers in a row: they are summed over the ranks as they lie.
 struct MiniBatch {
-  int64_t pictures = 0;
+  int64_t images = 0;
   int64_t units = 0;  // of the task
   // Of the sum of the losses; a mini-batch without any unit has no loss.
   double divisor() const { return static_cast<double>(std::max<int64_t>(units, 1)); }
@@ -39,7 +39,7 @@ class StepTail {
 
   // Before the all-reduce. `tail` [size()], `buffers` [buffer_elements].
   void Fill(const torch::Tensor& tail, const torch::Tensor& buffers, int rank,
-            const RankSays& own) const;
+            const RankSummary& own) const;
   // The same in two, where the tail lies on a GPU, which is not waited for: first what backward
   // knows, of one element each.
   void Write(const torch::Tensor& tail, int rank, const torch::Tensor& loss,
@@ -47,18 +47,19 @@ class StepTail {
   void Share(const torch::Tensor& tail, const torch::Tensor& buffers, int rank, bool stop) const;
 
   // After it. What all ranks say, [3 * world size], anywhere.
-  torch::Tensor Says(const torch::Tensor& tail) const {
+  torch::Tensor Summaries(const torch::Tensor& tail) const {
     return tail.narrow(0, buffer_elements_, kPerRank * world_size_);
   }
   // The same on the CPU, as a step's result. OutOfRange names the rank whose loss is not finite.
-  absl::Status Read(const torch::Tensor& says, const MiniBatch& whole, StepResult& result) const;
+  absl::Status Read(const torch::Tensor& summaries, const MiniBatch& whole,
+                    StepResult& result) const;
   torch::Tensor MeanBuffers(const torch::Tensor& tail) const {
     return tail.narrow(0, 0, buffer_elements_);
   }
 
  private:
   static constexpr int64_t kPerRank = 3;
-  static RankSays Of(const torch::Tensor& says, int rank);
+  static RankSummary Of(const torch::Tensor& summaries, int rank);
   int64_t buffer_elements_;
   int world_size_;
 };

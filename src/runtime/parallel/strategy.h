@@ -23,14 +23,14 @@
 
 namespace tutti::parallel {
 
-// Seconds of one step's parts; they add up to the step.
+// How many seconds each part of a step took; they add up to the step.
 struct StepTimes {
   double forward = 0;
   double backward = 0;
   double communication = 0;  // waiting for it outside of backward: what overlap did not hide
 };
 
-// Of the whole mini-batch, over all ranks; the same on every rank.
+// It tells of the whole mini-batch, over all ranks, and is the same on every rank.
 //
 // A GPU works on while the CPU prepares what comes next: then the result is that of an earlier step
 // or, at first, of none (a count of 0), and Settle gives what is outstanding.
@@ -64,19 +64,19 @@ class Strategy {
   // their counts, and whether one of them says to stop. Before the parameters are looked at. Errors
   // as those of Step.
   virtual absl::StatusOr<StepResult> Settle(base::Deadline deadline) { return StepResult(); }
-  // How many those are: an error of Step or Settle is about the first of them.
+  // Counts those: an error of Step or Settle is about the first of them.
   virtual int64_t outstanding() const { return 0; }
-  // The model's main output in fp32, on the CPU, in evaluation mode; no communication.
+  // Returns the model's main output in fp32, on the CPU, in evaluation mode, without communication.
   virtual absl::StatusOr<torch::Tensor> Predict(const torch::Tensor& images) = 0;
-  // In place; exact for integers below 2^53.
+  // Sums in place; it is exact for integers below 2^53.
   virtual absl::Status SumOverRanks(std::span<double> values, base::Deadline deadline) = 0;
-  // Rank 0's content into every rank's `tensor` (dense, of the same size and type everywhere).
+  // Copies rank 0's content into every rank's `tensor` (dense, of one size and type everywhere).
   virtual absl::Status Broadcast(torch::Tensor tensor, base::Deadline deadline) = 0;
   // What compressed gradients still owe the parameters, in flat memory per bucket, the same bits on
   // every rank; none where they are not compressed. Part of a run's state: the ranks go on from
   // here as they would after RestoreResidual in a new run. Every rank calls it before a checkpoint.
   virtual absl::StatusOr<std::vector<torch::Tensor>> SettleResidual(base::Deadline deadline) = 0;
-  // The same `residual` on every rank.
+  // Every rank gives the same `residual`.
   virtual absl::Status RestoreResidual(const std::vector<torch::Tensor>& residual,
                                        base::Deadline deadline) = 0;
   // Asks every rank to stop after the same step: see StepResult::stop. Thread-safe.

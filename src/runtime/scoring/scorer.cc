@@ -8,12 +8,12 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "runtime/checkpoint/model_folder.h"
-#include "runtime/data/picture.h"
+#include "runtime/data/load_image.h"
 #include "runtime/device/autocast.h"
 #include "runtime/device/cpu/bf16/convolution.h"
 #include "runtime/device/cpu/convolution_ops.h"
 #include "runtime/device/device.h"
-#include "runtime/device/precision/here.h"
+#include "runtime/device/precision/detect.h"
 #include "runtime/models/model.h"
 #include "runtime/models/script_model.h"
 #include "runtime/models/state.h"
@@ -22,7 +22,7 @@ namespace tutti::scoring {
 namespace {
 
 constexpr int64_t kBatch = 32;  // images that go through the network together
-constexpr uint64_t kMaxPictureBytes = uint64_t{256} << 20;
+constexpr uint64_t kMaxImageBytes = uint64_t{256} << 20;
 
 data::Augmentation AugmentationOf(const checkpoint::ModelInput& input) {
   data::Augmentation augmentation;
@@ -37,10 +37,10 @@ data::Augmentation AugmentationOf(const checkpoint::ModelInput& input) {
 
 absl::Status LoadInto(const std::string& file, const data::Augmentation& augmentation,
                       torch::Tensor pixels) {
-  TUTTI_ASSIGN_OR_RETURN(const std::string encoded, base::ReadFile(file, kMaxPictureBytes));
-  return base::Annotate(data::LoadPicture(encoded, augmentation, data::PixelType::kFloat32,
-                                          pixels.mutable_data_ptr()),
-                        file);
+  TUTTI_ASSIGN_OR_RETURN(const std::string encoded, base::ReadFile(file, kMaxImageBytes));
+  return base::Annotate(
+      data::LoadImage(encoded, augmentation, data::PixelType::kFloat32, pixels.mutable_data_ptr()),
+      file);
 }
 
 // The network's name, where it lies beside its description.
@@ -70,11 +70,11 @@ struct Scorer::Loaded {
   device::PrecisionTaken precision;
 
   // Probabilities [n, classes] of the images [n, H, W, 3].
-  torch::Tensor Probabilities(const torch::Tensor& pictures, bool mirrored) {
+  torch::Tensor Probabilities(const torch::Tensor& pixels, bool mirrored) {
     const bool bf16 = precision.precision == "bf16";
     const device::Autocast autocast(bf16, torch::kCPU);
     const torch::Tensor images =
-        pictures.permute({0, 3, 1, 2}).to(bf16 ? torch::kBFloat16 : torch::kFloat32);
+        pixels.permute({0, 3, 1, 2}).to(bf16 ? torch::kBFloat16 : torch::kFloat32);
     torch::Tensor logits = network->forward(images);
     if (mirrored) logits = (logits + network->forward(images.flip(3))) / 2;
     return torch::softmax(logits, 1, torch::kFloat32);
@@ -93,17 +93,17 @@ struct Scorer::Loaded {
   }
 
   void ScoreBatch(std::span<FileScore> scores, int64_t top, bool mirrored) {
-    const torch::Tensor pictures = torch::empty(
+    const torch::Tensor images = torch::empty(
         {static_cast<int64_t>(scores.size()), augmentation.height, augmentation.width, 3});
     std::vector<FileScore*> readable;
     for (FileScore& score : scores) {
       const auto row = static_cast<int64_t>(readable.size());
-      score.status = LoadInto(score.file, augmentation, pictures[row]);
+      score.status = LoadInto(score.file, augmentation, images[row]);
       if (score.status.ok()) readable.push_back(&score);
     }
     if (readable.empty()) return;
     const auto count = static_cast<int64_t>(readable.size());
-    const torch::Tensor probabilities = Probabilities(pictures.narrow(0, 0, count), mirrored);
+    const torch::Tensor probabilities = Probabilities(images.narrow(0, 0, count), mirrored);
     for (int64_t i = 0; i < count; ++i) Fill(probabilities[i], top, *readable[i]);
   }
 };
@@ -138,7 +138,7 @@ absl::StatusOr<Scorer> Scorer::Open(const std::filesystem::path& model_folder,
   device::cpu::UseWinograd(models::ScriptFile(folder.architecture).empty());
   return Scorer(std::make_unique<Loaded>(Loaded{*std::move(network), folder.classes,
                                                 AugmentationOf(folder.input),
-                                                device::PrecisionHere(precision, torch::kCPU)}));
+                                                device::DetectPrecision(precision, torch::kCPU)}));
 }
 
 std::vector<FileScore> Scorer::Score(std::span<const std::string> files, int top, bool mirrored) {

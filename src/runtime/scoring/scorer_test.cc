@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "runtime/checkpoint/model_folder.h"
 #include "runtime/data/decode/jpeg/jpeg_fake.h"
-#include "runtime/data/picture.h"
+#include "runtime/data/load_image.h"
 #include "runtime/models/model.h"
 #include "runtime/models/state.h"
 
@@ -30,7 +30,7 @@ class ScorerTest : public testing::Test {
   }
   fs::path model() const { return directory_.path() / "model"; }
 
-  std::string Picture(int seed, int size = 32) {
+  std::string Image(int seed, int size = 32) {
     const std::string file = (directory_.path() / absl::StrCat(seed, "-", size, ".jpg")).string();
     const std::string encoded = data::EncodePattern({.width = size, .height = size}, seed);
     EXPECT_TRUE(base::WriteFileAtomic(file, encoded).ok());
@@ -42,8 +42,8 @@ class ScorerTest : public testing::Test {
     std::copy_n(folder_.input.mean.begin(), 3, augmentation.mean);
     std::copy_n(folder_.input.stddev.begin(), 3, augmentation.stddev);
     const torch::Tensor pixels = torch::empty({1, 32, 32, 3});
-    EXPECT_TRUE(data::LoadPicture(*base::ReadFile(file), augmentation, data::PixelType::kFloat32,
-                                  pixels.mutable_data_ptr())
+    EXPECT_TRUE(data::LoadImage(*base::ReadFile(file), augmentation, data::PixelType::kFloat32,
+                                pixels.mutable_data_ptr())
                     .ok());
     const torch::Tensor image = pixels.permute({0, 3, 1, 2});
     torch::Tensor logits = network_->forward(image);
@@ -66,7 +66,7 @@ TEST_F(ScorerTest, GivesTheNetworksProbabilitiesOverSeveralBatches) {
   ASSERT_TRUE(scorer.ok()) << scorer.status();
   EXPECT_EQ(scorer->precision_taken(), "");
   std::vector<std::string> files;
-  for (int i = 0; i < 70; ++i) files.push_back(Picture(i));
+  for (int i = 0; i < 70; ++i) files.push_back(Image(i));
   const auto scores = scorer->Score(files, /*top=*/5);
   ASSERT_EQ(scores.size(), files.size());
   for (size_t i = 0; i < files.size(); ++i) {
@@ -81,9 +81,9 @@ TEST_F(ScorerTest, GivesTheNetworksProbabilitiesOverSeveralBatches) {
   }
 }
 
-TEST_F(ScorerTest, ScoresByTheMeanOverAPictureAndItsMirrorImage) {
+TEST_F(ScorerTest, ScoresByTheMeanOverAnImageAndItsMirrorImage) {
   ASSERT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
-  const std::string file = Picture(3);
+  const std::string file = Image(3);
   const auto scores = Scorer::Open(model(), "fp32")->Score(std::vector{file}, 1, /*mirrored=*/true);
   ASSERT_TRUE(scores[0].status.ok()) << scores[0].status;
   const double expected = Expected(file, /*mirrored=*/true).max().item<double>();
@@ -93,7 +93,7 @@ TEST_F(ScorerTest, ScoresByTheMeanOverAPictureAndItsMirrorImage) {
 
 TEST_F(ScorerTest, ScoresInBf16CloseToFp32AndSaysWhichIsFastest) {
   ASSERT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
-  const std::string file = Picture(3);
+  const std::string file = Image(3);
   const auto scores = Scorer::Open(model(), "bf16")->Score(std::vector{file}, 3);
   ASSERT_TRUE(scores[0].status.ok()) << scores[0].status;
   const double expected = Expected(file).max().item<double>();
@@ -103,10 +103,9 @@ TEST_F(ScorerTest, ScoresInBf16CloseToFp32AndSaysWhichIsFastest) {
       absl::StrContains(Scorer::Open(model())->precision_taken(), " (auto): this processor "));
 }
 
-TEST_F(ScorerTest, ScoresPicturesOfAnotherSize) {
+TEST_F(ScorerTest, ScoresImagesOfAnotherSize) {
   ASSERT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
-  const auto scores =
-      Scorer::Open(model(), "fp32")->Score(std::vector{Picture(1, /*size=*/100)}, 1);
+  const auto scores = Scorer::Open(model(), "fp32")->Score(std::vector{Image(1, /*size=*/100)}, 1);
   ASSERT_TRUE(scores[0].status.ok()) << scores[0].status;
   EXPECT_EQ(scores[0].predictions.size(), 1u);
 }
@@ -115,8 +114,8 @@ TEST_F(ScorerTest, NamesAFileThatItCannotReadAndScoresTheOthers) {
   ASSERT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
   const std::string text = (directory_.path() / "notes.txt").string();
   ASSERT_TRUE(base::WriteFileAtomic(text, "no image").ok());
-  const std::vector<std::string> files = {"/no/such.jpg", Picture(1), text,
-                                          directory_.path().string(), Picture(2)};
+  const std::vector<std::string> files = {"/no/such.jpg", Image(1), text,
+                                          directory_.path().string(), Image(2)};
   const auto scores = Scorer::Open(model(), "fp32")->Score(files, 1);
   for (int bad : {0, 2, 3}) {
     EXPECT_FALSE(scores[bad].status.ok());
@@ -149,7 +148,7 @@ TEST_F(ScorerTest, RefusesScoresThatAreNotFinite) {
     folder_.tensors["fc.bias"].fill_(std::numeric_limits<float>::quiet_NaN());
   }
   ASSERT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
-  const auto scores = Scorer::Open(model(), "fp32")->Score(std::vector{Picture(1)}, 1);
+  const auto scores = Scorer::Open(model(), "fp32")->Score(std::vector{Image(1)}, 1);
   EXPECT_TRUE(absl::StrContains(scores[0].status.message(), "not finite")) << scores[0].status;
 }
 

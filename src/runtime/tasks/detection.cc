@@ -56,7 +56,7 @@ class Precision final : public Measure {
     const Tensor targets = task_.Targets(annotations);
     sums[static_cast<size_t>(classes_)] += task_.LossOf({output}, targets).sum.item<double>();
     sums.back() += static_cast<double>(task_.Units(targets));
-    for (int64_t i = 0; i < output.size(0); ++i) AddPicture(output[i], annotations[i]);
+    for (int64_t i = 0; i < output.size(0); ++i) AddImage(output[i], annotations[i]);
   }
   std::vector<Metric> Metrics() const override {
     const std::span<const double> objects(sums.data(), static_cast<size_t>(classes_));
@@ -69,7 +69,7 @@ class Precision final : public Measure {
   bool has_rows() const override { return true; }
 
  private:
-  void AddPicture(const Tensor& output, const Tensor& annotations) {
+  void AddImage(const Tensor& output, const Tensor& annotations) {
     const Tensor objects = annotations.index({annotations.select(1, 0).ge(0)});
     for (int64_t c = 0; c < classes_; ++c) {
       sums[static_cast<size_t>(c)] += objects.select(1, 0).eq(c).sum().item<double>();

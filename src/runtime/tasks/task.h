@@ -28,7 +28,7 @@ class Measure {
   virtual ~Measure() = default;
   // `output`: what the network says of images in evaluation mode, fp32 or fp64, on the CPU.
   virtual void Add(const torch::Tensor& output, const torch::Tensor& annotations) = 0;
-  // After `sums` have been added up over the ranks and `rows` put one after the other.
+  // Is called after `sums` were added up over the ranks and `rows` put one after the other.
   virtual std::vector<Metric> Metrics() const = 0;
   virtual double MeanLoss() const = 0;
   virtual bool has_rows() const { return false; }
@@ -46,15 +46,15 @@ class Task {
  public:
   virtual ~Task() = default;
   virtual absl::string_view name() const = 0;
-  // On the CPU.
+  // Makes them on the CPU.
   virtual torch::Tensor Targets(const torch::Tensor& annotations) const { return annotations; }
-  // Of which the loss is the mean: images, pixels, boxes.
+  // Counts what the loss is the mean of: images, pixels, boxes.
   virtual int64_t Units(const torch::Tensor& targets) const { return targets.size(0); }
-  // `outputs` as ModelImpl::Outputs gives them, and targets, on the same device.
+  // Compares `outputs`, as ModelImpl::Outputs gives them, with targets on the same device.
   virtual Loss LossOf(const std::vector<torch::Tensor>& outputs,
                       const torch::Tensor& targets) const = 0;
   virtual std::unique_ptr<Measure> NewMeasure() const = 0;
-  // What programs that use a finished model want of its main output, in evaluation mode.
+  // Turns a finished model's main output, in evaluation mode, into what programs want of it.
   virtual torch::Tensor Answer(const torch::Tensor& output) const { return output; }
 };
 

@@ -25,7 +25,7 @@ TEST(Classification, AddsUpAuxiliaryLossesAndCountsHits) {
             plain.sum.item<double>());
 }
 
-TEST(Classification, OfMixedPicturesIsTheSharesMeanOfTheLosses) {
+TEST(Classification, OfMixedImagesIsTheSharesMeanOfTheLosses) {
   const Tensor logits = torch::tensor({{2.0, 0.0, 1.0}, {0.0, 1.0, 0.0}});
   const Tensor own = torch::tensor({0, 1}, torch::kInt64), other = own.flip(0);
   const Tensor shares = 0.7 * torch::one_hot(own, 3) + 0.3 * torch::one_hot(other, 3);

@@ -41,10 +41,10 @@ struct Learner {
 
 // Two halves of the set in turn.
 void Learn(Learner& learner, const Tensor& images, const Tensor& annotations, int steps) {
-  const auto pictures = images.chunk(2), known = annotations.chunk(2);
+  const auto halves = images.chunk(2), known = annotations.chunk(2);
   for (int step = 0; step < steps; ++step) {
     const auto half = static_cast<size_t>(step % 2);
-    learner.Step(pictures[half], known[half]);
+    learner.Step(halves[half], known[half]);
   }
 }
 

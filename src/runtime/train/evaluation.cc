@@ -52,13 +52,13 @@ absl::StatusOr<Evaluation> Evaluate(const tasks::Task& task, parallel::Strategy&
     TUTTI_ASSIGN_OR_RETURN(const data::Batch batch,
                            loader.Next(base::Deadline::After(options.timeout)));
     if (batch.count == 0) continue;
-    const torch::Tensor pictures = ImagesOf(batch, options.augmentation, options.bf16),
+    const torch::Tensor inputs = ImagesOf(batch, options.augmentation, options.bf16),
                         annotations = AnnotationsOf(batch, options.augmentation);
-    TUTTI_ASSIGN_OR_RETURN(const torch::Tensor output, strategy.Predict(pictures));
+    TUTTI_ASSIGN_OR_RETURN(const torch::Tensor output, strategy.Predict(inputs));
     measure->Add(output, annotations);
     images[0] += static_cast<double>(batch.count);
     if (!options.mirrored) continue;
-    TUTTI_ASSIGN_OR_RETURN(const torch::Tensor other, strategy.Predict(pictures.flip(kAcross)));
+    TUTTI_ASSIGN_OR_RETURN(const torch::Tensor other, strategy.Predict(inputs.flip(kAcross)));
     mirrored->Add((output + other) / 2, annotations);
   }
   const auto deadline = base::Deadline::After(options.timeout);

@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "runtime/checkpoint/checkpoint_folder.h"
-#include "runtime/device/precision/here.h"
+#include "runtime/device/precision/detect.h"
 #include "runtime/train/trainer_fixture.h"
 
 namespace tutti::train {
@@ -154,7 +154,7 @@ TEST_F(TrainerTest, ResumesFromANamedCheckpointAndRefusesAnotherRuns) {
   ASSERT_TRUE(TrainOver(2, again).ok()) << "on another number of ranks";
 
   const fs::path five_classes = outputs_.path() / "five-classes";
-  WriteImageFolder(five_classes, kPictures, 30, 5, kSide);
+  WriteImageFolder(five_classes, kImages, 30, 5, kSide);
   for (const auto& [change, expected] :
        std::vector<std::pair<std::function<void(Recipe&)>, std::string>>{
            {[](Recipe& r) { r.seed = 9; }, "its seed is 1, this run's is 9"},
@@ -248,9 +248,9 @@ TEST_F(TrainerTest, TheTensorsTellTheOptimizerWhereTheCheckpointsRecipeDoesNot) 
 // As for other classes: at a learning rate of 0 what was begun with stays, on every rank.
 TEST_F(TrainerTest, ARunIsNotResumedWithItsClassesRenamedOrInAnotherOrder) {
   Recipe recipe = RecipeFor("renamed");
-  recipe.data = outputs_.path() / "pictures";
+  recipe.data = outputs_.path() / "images";
   recipe.epochs = 1;
-  WriteImageFolder(recipe.data, kPictures, 30, 3, kSide);
+  WriteImageFolder(recipe.data, kImages, 30, 3, kSide);
   ASSERT_TRUE(TrainOver(1, recipe).ok());
   const fs::path names = fs::path(recipe.data) / "classes.txt";
   const std::string before = *base::ReadFile(names);

@@ -28,35 +28,35 @@ RunOutput::RunOutput(const Recipe& recipe, const TrainerContext& context, Parts&
       saver_(recipe) {}
 
 // Who is told of the run, on rank 0.
-Readers RunOutput::WantedReaders() const {
-  Readers readers;
-  readers.metrics = {std::filesystem::path(recipe_.output) / "metrics.jsonl"};
-  readers.out = context_.out;
-  readers.terminal = context_.terminal;
-  readers.tensorboard = recipe_.tensorboard;
-  readers.mlflow = context_.mlflow;
-  if (!recipe_.mlflow.empty()) readers.mlflow.store = recipe_.mlflow;
+ReportSinks RunOutput::SinksOf() const {
+  ReportSinks sinks;
+  sinks.metrics = {std::filesystem::path(recipe_.output) / "metrics.jsonl"};
+  sinks.out = context_.out;
+  sinks.terminal = context_.terminal;
+  sinks.tensorboard = recipe_.tensorboard;
+  sinks.mlflow = context_.mlflow;
+  if (!recipe_.mlflow.empty()) sinks.mlflow.store = recipe_.mlflow;
   if (!context_.metrics_file.empty()) {
-    readers.metrics.push_back(context_.metrics_file);
-    readers.line_every = kLineEveryInAJob;
+    sinks.metrics.push_back(context_.metrics_file);
+    sinks.line_every = kLineEveryInAJob;
   }
-  return readers;
+  return sinks;
 }
 
 absl::Status RunOutput::Open(const Resumed& resumed, const std::string& precision_reason,
                              int64_t step) {
-  Readers readers;
+  ReportSinks sinks;
   if (leads()) {
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(recipe_.output));
     TUTTI_RETURN_IF_ERROR(timeline_.Open());
-    readers = WantedReaders();
+    sinks = SinksOf();
   }
-  TUTTI_ASSIGN_OR_RETURN(report_, RunReport::Open(recipe_, readers, clock_));
+  TUTTI_ASSIGN_OR_RETURN(report_, RunReport::Open(recipe_, sinks, clock_));
   TUTTI_RETURN_IF_ERROR(report_->Started(FactsOf(parts_), step));
   if (!precision_reason.empty()) report_->Note(precision_reason);
-  if (readers.mlflow.store.empty() && !readers.mlflow.elsewhere.empty()) {
+  if (sinks.mlflow.store.empty() && !sinks.mlflow.elsewhere.empty()) {
     report_->Warn(absl::StrCat("MLflow is told nothing: MLFLOW_TRACKING_URI begins with ",
-                               readers.mlflow.elsewhere,
+                               sinks.mlflow.elsewhere,
                                ", and only folders are written to (--mlflow FOLDER)"));
   }
   for (const std::string& warning : resumed.warnings) report_->Warn(warning);
@@ -84,9 +84,9 @@ absl::Status RunOutput::CompareRanks(int64_t step, const Meter& meter) {
 
 absl::Status RunOutput::ReportUnreadable(int64_t step) {
   const int64_t here = parts_.input.train->unreadable() + parts_.input.test->unreadable();
-  std::array<double, 1> pictures = {static_cast<double>(here)};
-  TUTTI_RETURN_IF_ERROR(parts_.strategy->SumOverRanks(pictures, Soon()));
-  report_->Unreadable(step, static_cast<int64_t>(pictures[0]));
+  std::array<double, 1> images = {static_cast<double>(here)};
+  TUTTI_RETURN_IF_ERROR(parts_.strategy->SumOverRanks(images, Soon()));
+  report_->Unreadable(step, static_cast<int64_t>(images[0]));
   return absl::OkStatus();
 }
 

@@ -52,7 +52,7 @@ class RunOutput {
  private:
   bool leads() const { return parts_.strategy->rank() == 0; }
   base::Deadline Soon() const { return base::Deadline::After(timeout_); }
-  Readers WantedReaders() const;
+  ReportSinks SinksOf() const;
   absl::Status SaveModel();
   absl::Status WriteModel(const char* name);
 

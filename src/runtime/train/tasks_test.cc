@@ -223,9 +223,9 @@ void SaveScript(const fs::path& path, int64_t classes, bool normalise) {
 }
 
 TEST_F(TasksTest, AScriptOverTwoRanksEqualsOneProcess) {
-  WriteImageFolder(folder_.path() / "pictures", 32, 16, 2);
+  WriteImageFolder(folder_.path() / "images", 32, 16, 2);
   SaveScript(folder_.path() / "small.pt", 2, /*normalise=*/false);
-  Recipe recipe = RecipeFor("script:" + (folder_.path() / "small.pt").string(), "pictures");
+  Recipe recipe = RecipeFor("script:" + (folder_.path() / "small.pt").string(), "images");
   recipe.input_size = 32;
   const auto one = TwoStepsOf(recipe, {.size = 32}, 1), two = TwoStepsOf(recipe, {.size = 32}, 2);
   EXPECT_GT(DistanceOf(one, models::StateOf(**models::LoadScript(folder_.path() / "small.pt"))),
@@ -234,9 +234,9 @@ TEST_F(TasksTest, AScriptOverTwoRanksEqualsOneProcess) {
 }
 
 TEST_F(TasksTest, AScriptTrainsOverRanksAndItsFolderIsComplete) {
-  WriteImageFolder(folder_.path() / "pictures", 32, 16, 2);
+  WriteImageFolder(folder_.path() / "images", 32, 16, 2);
   SaveScript(folder_.path() / "small.pt", 2, /*normalise=*/true);
-  Recipe recipe = RecipeFor("script:" + (folder_.path() / "small.pt").string(), "pictures");
+  Recipe recipe = RecipeFor("script:" + (folder_.path() / "small.pt").string(), "images");
   recipe.input_size = 32;
   recipe.epochs = 2;
   recipe.checkpoint_every = 1;
@@ -261,10 +261,10 @@ TEST_F(TasksTest, AScriptTrainsOverRanksAndItsFolderIsComplete) {
 }
 
 TEST_F(TasksTest, AScriptThatDoesNotFitIsNamed) {
-  WriteImageFolder(folder_.path() / "pictures", 8, 8, 2);
+  WriteImageFolder(folder_.path() / "images", 8, 8, 2);
   const std::string file = folder_.path() / "small.pt";
   SaveScript(file, 7, true);
-  Recipe recipe = RecipeFor("script:" + file, "pictures");
+  Recipe recipe = RecipeFor("script:" + file, "images");
   recipe.input_size = 32;
   EXPECT_THAT(Refused(recipe), AllOf(HasSubstr(file), HasSubstr("[1, 7]"), HasSubstr("[1, 2]")));
   recipe.sync_bn = true;

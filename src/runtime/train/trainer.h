@@ -20,7 +20,7 @@
 
 namespace tutti::train {
 
-// What surrounds a run; everything may be left out.
+// What a run gets from the program that it is in; everything may be left out.
 struct TrainerContext {
   std::FILE* out = nullptr;                // progress and results, on rank 0
   bool terminal = false;                   // of `out`

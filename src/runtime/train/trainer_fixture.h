@@ -20,13 +20,13 @@ namespace tutti::train {
 
 class TrainerTest : public testing::Test {
  protected:
-  static constexpr int kPictures = 54;  // and of the last 6 no batch
+  static constexpr int kImages = 54;  // and of the last 6 no batch
   static constexpr int64_t kStepsPerEpoch = 3;
   static constexpr int kSide = 16;  // pixels: a fourth of the work of CIFAR's
 
   static void SetUpTestSuite() {
     folder_ = new base::TemporaryDirectory();
-    WriteImageFolder(folder_->path() / "data", kPictures, 30, 3, kSide);
+    WriteImageFolder(folder_->path() / "data", kImages, 30, 3, kSide);
   }
   static void TearDownTestSuite() { delete folder_; }
 

@@ -99,7 +99,7 @@ TEST_F(TrainerTest, BeginsFromTheWeightsThatFitAndNamesWhatBeginsAtRandom) {
   first.epochs = 1;
   ASSERT_TRUE(TrainOver(1, first).ok());
   const fs::path model = fs::path(first.output) / "model", five = outputs_.path() / "five";
-  WriteImageFolder(five, kPictures, 30, 5, kSide);
+  WriteImageFolder(five, kImages, 30, 5, kSide);
   const auto taught = checkpoint::ReadModelFolder(model);
   ASSERT_TRUE(taught.ok()) << taught.status();
   for (const fs::path& weights : {model, model / "model.safetensors"}) {
@@ -199,7 +199,7 @@ TEST_F(TrainerTest, MixedLabelsAreSharesOfAPair) {
 // the trainer would show.
 TEST_F(TrainerTest, ARunIsThePlainLoopOfForwardBackwardAndDescent) {
   Recipe recipe = RecipeFor("plain");
-  recipe.data = outputs_.path() / "pictures";
+  recipe.data = outputs_.path() / "images";
   recipe.input_size = 32;
   WriteImageFolder(recipe.data, 70, 30, 3);
   recipe.max_steps = 6;
@@ -245,7 +245,7 @@ TEST_F(TrainerTest, AStepAsksTheSystemForNoMemory) {
   TrainerContext context;
   context.step_done = [&](int64_t step) { mappings[step] = device::MeasureKeptMemory().mappings; };
   Recipe recipe = RecipeFor("memory");
-  recipe.data = outputs_.path() / "pictures";
+  recipe.data = outputs_.path() / "images";
   WriteImageFolder(recipe.data, 70, 30, 3);
   recipe.input_size = 32;
   recipe.batch = 32;  // 2 MB in each of the first layers

@@ -43,7 +43,7 @@ TEST_F(TrainerTest, WeightsThatAreNoneOfTheModelsAreNamed) {
 }
 
 TEST_F(TrainerTest, ARankWithAnotherRecipeOrOtherDataIsNamedByAll) {
-  WriteImageFolder(outputs_.path() / "other", kPictures, 31, 3, kSide);
+  WriteImageFolder(outputs_.path() / "other", kImages, 31, 3, kSide);
   const auto errors = [&](const std::function<void(Recipe&)>& change) {
     std::array<std::string, 3> messages;
     parallel::OnEveryRank(3, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
@@ -91,13 +91,13 @@ TEST_F(TrainerTest, WrongInputIsAClearErrorBeforeAnythingIsWritten) {
               HasSubstr("no model \"resnet21\" (did you mean \"resnet20\"?)"));
   EXPECT_THAT(error_of(2, [](Recipe& r) { r.batch = 1; }),
               HasSubstr("smaller than the number of ranks"));
-  EXPECT_THAT(error_of(1, [](Recipe& r) { r.batch = kPictures + 1; }),
+  EXPECT_THAT(error_of(1, [](Recipe& r) { r.batch = kImages + 1; }),
               HasSubstr("larger than the 54 training"));
 }
 
 // Batch-norm over one image a channel, convolutions over none: what libtorch says names no
 // option.
-TEST_F(TrainerTest, PicturesTooSmallForTheNetworkAreSaidBeforeTheFirstStep) {
+TEST_F(TrainerTest, ImagesTooSmallForTheNetworkAreSaidBeforeTheFirstStep) {
   Recipe recipe = RecipeFor("small");
   recipe.model = "inception_v3";
   recipe.input_size = 32;

@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using Counts = std::vector<std::pair<int64_t, int64_t>>;  // step, images
 
-class UnreadablePictures : public TrainerTest {
+class UnreadableImages : public TrainerTest {
  protected:
   // Folders of two classes with 8 training and 4 test images each. `broken` training images, at
   // most two, are no whole JPEGs, and if there are any a test image is empty.
@@ -51,10 +51,10 @@ class UnreadablePictures : public TrainerTest {
     return counts;
   }
 
-  const fs::path data_ = outputs_.path() / "pictures";
+  const fs::path data_ = outputs_.path() / "images";
 };
 
-TEST_F(UnreadablePictures, AreCountedAtEveryEpochsEndWithAndWithoutEvaluation) {
+TEST_F(UnreadableImages, AreCountedAtEveryEpochsEndWithAndWithoutEvaluation) {
   WriteClasses(2);
   Recipe recipe = RecipeOfWholeEpochs(3);
   recipe.evaluate_every = 2;
@@ -80,7 +80,7 @@ TEST_F(UnreadablePictures, AreCountedAtEveryEpochsEndWithAndWithoutEvaluation) {
   EXPECT_EQ(count({"\x00\x00\x40\x40", 4}), 3);
 }
 
-TEST_F(UnreadablePictures, OfTwoRanksAreAddedUp) {
+TEST_F(UnreadableImages, OfTwoRanksAreAddedUp) {
   WriteClasses(2);
   Recipe recipe = RecipeOfWholeEpochs(1);
   recipe.evaluate_every = 0;
@@ -88,7 +88,7 @@ TEST_F(UnreadablePictures, OfTwoRanksAreAddedUp) {
   EXPECT_EQ(CountsOf(recipe), (Counts{{1, 2}, {1, 3}})) << "before and after the run's evaluation";
 }
 
-TEST_F(UnreadablePictures, AreToldWhenARunIsStopped) {
+TEST_F(UnreadableImages, AreToldWhenARunIsStopped) {
   WriteClasses(1);
   Recipe recipe = RecipeOfWholeEpochs(2);
   TrainerContext context;
@@ -99,7 +99,7 @@ TEST_F(UnreadablePictures, AreToldWhenARunIsStopped) {
   EXPECT_EQ(CountsOf(recipe), (Counts{{1, 1}}));
 }
 
-TEST_F(UnreadablePictures, AreZeroWhereThereAreNone) {
+TEST_F(UnreadableImages, AreZeroWhereThereAreNone) {
   WriteClasses(0);
   const Recipe recipe = RecipeOfWholeEpochs(2);
   ASSERT_TRUE(TrainOver(2, recipe).ok());

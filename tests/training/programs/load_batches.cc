@@ -1,7 +1,7 @@
 // What the loader makes of FOLDER/train, for a comparison with torchvision's:
 //   load_batches FOLDER crop|resized-crop|resize fp32|bf16 SIDE BATCH EPOCH PIXELS
 // PIXELS gets the values of an epoch's whole batches, one after the other, as the loader gave them.
-// Standard output has a line of JSON for each picture: its index, its label, and what was drawn for
+// Standard output has a line of JSON for each image: its index, its label, and what was drawn for
 // it.
 #include <cstdlib>
 #include <fstream>
@@ -10,7 +10,7 @@
 
 #include "runtime/data/augment/geometry.h"
 #include "runtime/data/augment/normalize.h"
-#include "runtime/data/picture.h"
+#include "runtime/data/load_image.h"
 
 namespace data = tutti::data;
 

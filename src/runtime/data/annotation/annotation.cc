@@ -52,10 +52,10 @@ size_t AnnotationBytes(const Dataset& dataset, ImageSize output) {
 }
 
 absl::StatusOr<MaskView> AnnotationReader::ReadMask(const Dataset& dataset, int64_t sample,
-                                                    ImageSize picture) {
+                                                    ImageSize image) {
   TUTTI_ASSIGN_OR_RETURN(const absl::string_view encoded, dataset.Annotation(sample, bytes_));
   TUTTI_ASSIGN_OR_RETURN(const MaskView mask, DecodeMask(encoded, mask_));
-  TUTTI_RETURN_IF_ERROR(CheckMask(mask, picture, static_cast<int64_t>(dataset.classes().size())));
+  TUTTI_RETURN_IF_ERROR(CheckMask(mask, image, static_cast<int64_t>(dataset.classes().size())));
   return mask;
 }
 
@@ -79,7 +79,7 @@ absl::Status AnnotationReader::Read(const Dataset& dataset, int64_t sample,
   return absl::OkStatus();
 }
 
-absl::Status AnnotationReader::Count(const Dataset& dataset, int64_t sample, ImageSize picture,
+absl::Status AnnotationReader::Count(const Dataset& dataset, int64_t sample, ImageSize image,
                                      std::vector<int64_t>& of_class) {
   if (dataset.annotations() == Annotations::kLabels) {
     ++of_class.at(static_cast<size_t>(dataset.label(sample)));
@@ -89,10 +89,10 @@ absl::Status AnnotationReader::Count(const Dataset& dataset, int64_t sample, Ima
                            ParseBoxes(text, static_cast<int64_t>(of_class.size())));
     for (const Box& box : boxes) ++of_class.at(static_cast<size_t>(box.label));
   } else {
-    const absl::StatusOr<MaskView> mask = ReadMask(dataset, sample, picture);
+    const absl::StatusOr<MaskView> mask = ReadMask(dataset, sample, image);
     if (!mask.ok()) return base::Annotate(mask.status(), "its mask");
     std::array<bool, 256> there = {};
-    const size_t pixels = static_cast<size_t>(picture.width) * static_cast<size_t>(picture.height);
+    const size_t pixels = static_cast<size_t>(image.width) * static_cast<size_t>(image.height);
     for (size_t i = 0; i < pixels; ++i) there[mask->classes[i]] = true;
     for (size_t c = 0; c < of_class.size() && c < kUnknownClass; ++c) of_class[c] += there[c];
   }

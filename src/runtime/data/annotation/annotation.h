@@ -22,12 +22,12 @@ class AnnotationReader {
   absl::Status Read(const Dataset& dataset, int64_t sample, const Geometry& geometry,
                     ImageSize output, void* out);
   // Adds to `of_class` the objects of each class, or 1 for a class that is in the mask, or for the
-  // label. `picture` is the size that a mask must have.
-  absl::Status Count(const Dataset& dataset, int64_t sample, ImageSize picture,
+  // label. `image` is the size that a mask must have.
+  absl::Status Count(const Dataset& dataset, int64_t sample, ImageSize image,
                      std::vector<int64_t>& of_class);
 
  private:
-  absl::StatusOr<MaskView> ReadMask(const Dataset& dataset, int64_t sample, ImageSize picture);
+  absl::StatusOr<MaskView> ReadMask(const Dataset& dataset, int64_t sample, ImageSize image);
 
   std::string bytes_;
   std::vector<uint8_t> mask_;

@@ -170,7 +170,7 @@ void ForEach(Annotations kind, const Augmentation& way, const Look& look) {
   }
 }
 
-TEST(Annotation, MasksGoTheWayOfTheirPictures) {
+TEST(Annotation, MasksGoTheWayOfTheirImages) {
   for (const Augmentation& way : kWays) {
     int64_t same = 0, pixels = 0;
     ForEach(Annotations::kMasks, way, [&](const float* image, const Batch& batch, int64_t i) {
@@ -203,7 +203,7 @@ TEST(Annotation, AMasksClassOutOfRangeIsAnErrorAtOnce) {
   EXPECT_EQ(told, 0);
 }
 
-TEST(Annotation, BoxesGoTheWayOfTheirPictures) {
+TEST(Annotation, BoxesGoTheWayOfTheirImages) {
   for (const Augmentation& way : kWays) {
     int compared = 0;
     ForEach(Annotations::kBoxes, way, [&](const float* image, const Batch& batch, int64_t i) {
@@ -229,7 +229,7 @@ TEST(Annotation, BoxesGoTheWayOfTheirPictures) {
   }
 }
 
-TEST(Annotation, BeyondThePictureNobodyKnows) {
+TEST(Annotation, BeyondTheImageNobodyKnows) {
   const std::vector<uint8_t> levels(4, 1);
   const Geometry shifted{.source = {2, 2}, .left = -1, .top = 0};
   std::vector<uint8_t> out(4);

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "runtime/data/decode/jpeg/jpeg.h"
-#include "runtime/data/decode/png_picture.h"
+#include "runtime/data/decode/png_image.h"
 #include "runtime/data/decode/pnm.h"
 
 namespace tutti::data {
@@ -45,20 +45,20 @@ absl::StatusOr<MaskView> DecodeMask(absl::string_view encoded, std::vector<uint8
   return MaskView{memory.data(), pnm.size};
 }
 
-absl::Status CheckMask(const MaskView& mask, ImageSize picture, int64_t classes) {
-  if (mask.size != picture) {
+absl::Status CheckMask(const MaskView& mask, ImageSize image, int64_t classes) {
+  if (mask.size != image) {
     return absl::InvalidArgumentError(absl::StrCat("the mask is ", mask.size.width, "x",
-                                                   mask.size.height, ", its image ", picture.width,
-                                                   "x", picture.height));
+                                                   mask.size.height, ", its image ", image.width,
+                                                   "x", image.height));
   }
-  const size_t pixels = static_cast<size_t>(picture.width) * static_cast<size_t>(picture.height);
+  const size_t pixels = static_cast<size_t>(image.width) * static_cast<size_t>(image.height);
   const uint8_t* const end = mask.classes + pixels;
   const uint8_t* const wrong = std::find_if(
       mask.classes, end, [&](uint8_t level) { return level >= classes && level != kUnknownClass; });
   if (wrong == end) return absl::OkStatus();
   const auto at = static_cast<int64_t>(wrong - mask.classes);
   return absl::OutOfRangeError(absl::StrCat(
-      "the mask says ", *wrong, " at pixel (", at % picture.width, ", ", at / picture.width,
+      "the mask says ", *wrong, " at pixel (", at % image.width, ", ", at / image.width,
       "), which is out of range: classes.txt names ", classes, " classes"));
 }
 

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "runtime/data/augment/geometry.h"
-#include "runtime/data/decode/image.h"
+#include "runtime/data/image.h"
 
 namespace tutti::data {
 
@@ -28,7 +28,7 @@ absl::StatusOr<MaskView> DecodeMask(absl::string_view encoded, std::vector<uint8
 
 // InvalidArgument: the mask is not as large as its image. OutOfRange: it has a level that is
 // neither one of so many classes nor kUnknownClass.
-absl::Status CheckMask(const MaskView& mask, ImageSize picture, int64_t classes);
+absl::Status CheckMask(const MaskView& mask, ImageSize image, int64_t classes);
 
 // What the image's `geometry` makes of its mask, by the nearest pixel: `out` takes output.width *
 // output.height bytes. kUnknownClass beyond the image.

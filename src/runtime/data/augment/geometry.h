@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "runtime/data/decode/image.h"
+#include "runtime/data/image.h"
 #include "runtime/data/loader.h"
 #include "runtime/data/sampling/random_stream.h"
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "runtime/data/augment/normalize.h"
-#include "runtime/data/decode/image.h"
+#include "runtime/data/image.h"
 #include "runtime/data/loader.h"
 #include "runtime/data/sampling/random_stream.h"
 

@@ -80,8 +80,8 @@ void Normalizer::CopyWindow(const ImageView& source, int left, int top, ImageSiz
   }
 }
 
-void Normalizer::Erase(ImageSize picture, const Region& region, void* out) const {
-  const NormalizedTarget target = Target(picture.width, picture.height, out);
+void Normalizer::Erase(ImageSize image, const Region& region, void* out) const {
+  const NormalizedTarget target = Target(image.width, image.height, out);
   ForEachRun(target, region,
              [&](size_t offset, size_t bytes) { std::memset(target.out + offset, 0, bytes); });
 }

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/data/decode/image.h"
+#include "runtime/data/image.h"
 #include "runtime/data/loader.h"
 
 namespace tutti::data {
@@ -61,7 +61,7 @@ class Normalizer {
                   void* out) const;
 
   // Makes a region of a width x height image at `out` the mean, which is 0.
-  void Erase(ImageSize picture, const Region& region, void* out) const;
+  void Erase(ImageSize image, const Region& region, void* out) const;
 
  private:
   template <typename Value>

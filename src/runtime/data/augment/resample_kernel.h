@@ -19,7 +19,7 @@
 
 #include "runtime/data/augment/normalize.h"
 #include "runtime/data/augment/taps.h"
-#include "runtime/data/decode/image.h"
+#include "runtime/data/image.h"
 #include "runtime/data/instruction_kernels.h"
 
 namespace tutti::data {

@@ -13,11 +13,11 @@
 namespace tutti::data {
 namespace {
 
-struct SourcePicture {
+struct SourceImage {
   std::vector<uint8_t> bytes;
   ImageView view;
   // The image that the values of torch below were computed from.
-  SourcePicture(int width, int height) {
+  SourceImage(int width, int height) {
     for (int y = 0; y < height; ++y) {
       for (int x = 0; x < width; ++x) {
         for (int c = 0; c < 3; ++c) {
@@ -58,7 +58,7 @@ void ExpectNear(const std::vector<float>& actual, const std::vector<float>& expe
 // torch 2.11: _upsample_bilinear2d_aa(image, {3, 4}, align_corners=False), as [H, W, C].
 TEST(Resample, ShrinksAsTorchDoes) {
   ExpectNear(
-      Resize(SourcePicture(11, 9).view, Whole(11, 4), Whole(9, 3)),
+      Resize(SourceImage(11, 9).view, Whole(11, 4), Whole(9, 3)),
       {112.9444f, 132.1667f, 141.3148f, 125.5375f, 133.7375f, 139.8042f, 123.7292f, 128.1958f,
        134.2625f, 118.7222f, 126.6852f, 135.8333f, 121.5267f, 142.9218f, 121.6502f, 139.0278f,
        135.6130f, 124.6130f, 139.1204f, 132.3871f, 121.3870f, 130.8107f, 135.3498f, 114.0782f,
@@ -69,7 +69,7 @@ TEST(Resample, ShrinksAsTorchDoes) {
 // The same function, {4, 5}.
 TEST(Resample, EnlargesAsTorchDoes) {
   ExpectNear(
-      Resize(SourcePicture(3, 2).view, Whole(3, 5), Whole(2, 4)),
+      Resize(SourceImage(3, 2).view, Whole(3, 5), Whole(2, 4)),
       {0,       53,      106,     14.8f,   67.8f,   120.8f,  37,      90,      143,     59.2f,
        112.2f,  165.2f,  74,      127,     180,     22.75f,  75.75f,  128.75f, 38.25f,  91.25f,
        144.25f, 61.5f,   114.5f,  167.5f,  84.75f,  137.75f, 152.35f, 100.25f, 153.25f, 142.25f,
@@ -79,7 +79,7 @@ TEST(Resample, EnlargesAsTorchDoes) {
 }
 
 TEST(Resample, TheSameSizeIsTheImageItself) {
-  const SourcePicture source(6, 5);
+  const SourceImage source(6, 5);
   const std::vector<float> out = Resize(source.view, Whole(6, 6), Whole(5, 5));
   for (int y = 0; y < 5; ++y) {
     for (int x = 0; x < 6; ++x) {
@@ -92,7 +92,7 @@ TEST(Resample, TheSameSizeIsTheImageItself) {
 }
 
 TEST(Resample, AWindowIsAPartOfTheWhole) {
-  const SourcePicture source(40, 30);
+  const SourceImage source(40, 30);
   const std::vector<float> whole = Resize(source.view, Whole(40, 16), Whole(30, 12));
   const std::vector<float> part = Resize(source.view, {0, 40, 16, 5, 7}, {0, 30, 12, 2, 6});
   for (size_t y = 0; y < 6; ++y) {
@@ -104,7 +104,7 @@ TEST(Resample, AWindowIsAPartOfTheWhole) {
 
 // A crop before the resize sees nothing of its surroundings.
 TEST(Resample, ACropIsResizedAsAnImageOfItsOwn) {
-  const SourcePicture source(40, 30);
+  const SourceImage source(40, 30);
   std::vector<uint8_t> cut;
   for (int y = 7; y < 7 + 15; ++y) {
     cut.insert(cut.end(), source.view.row(y) + 9 * 4, source.view.row(y) + (9 + 21) * 4);
@@ -115,7 +115,7 @@ TEST(Resample, ACropIsResizedAsAnImageOfItsOwn) {
 }
 
 TEST(Resample, FlipMirrorsTheRows) {
-  const SourcePicture source(20, 10);
+  const SourceImage source(20, 10);
   const std::vector<float> plain = Resize(source.view, Whole(20, 8), Whole(10, 4));
   const std::vector<float> mirrored = Resize(source.view, Whole(20, 8), Whole(10, 4), true);
   for (size_t y = 0; y < 4; ++y) {
@@ -130,7 +130,7 @@ TEST(Resample, FlipMirrorsTheRows) {
 // A band is 16 rows and a tile 16 columns: sizes around them, in every type and layout, hold the
 // same numbers, and nothing is written beside them.
 TEST(Resample, TypesAndLayoutsHoldTheSameNumbers) {
-  const SourcePicture source(40, 30);
+  const SourceImage source(40, 30);
   std::vector<uint8_t> memory;
   const Planes planes = SplitIntoPlanes(source.view, 0, 0, {40, 30}, memory);
   for (const int width : {1, 3, 15, 16, 17, 37}) {
@@ -162,7 +162,7 @@ TEST(Resample, TypesAndLayoutsHoldTheSameNumbers) {
 
 // Sizes of which some make few sums and some many, to either side.
 TEST(Resample, HasTheSameBitsWithEachInstructionSet) {
-  const SourcePicture source(230, 190);
+  const SourceImage source(230, 190);
   std::vector<uint8_t> memory;
   Planes planes = SplitIntoPlanes(source.view, 0, 0, {230, 190}, memory);
   for (const Colors colors : {Colors::kGrey, Colors::kRgb, Colors::kYCbCr}) {

@@ -9,7 +9,7 @@
 #include "runtime/data/augment/geometry.h"
 #include "runtime/data/augment/normalize.h"
 #include "runtime/data/augment/resample.h"
-#include "runtime/data/decode/picture_decoder.h"
+#include "runtime/data/decode/image_decoder.h"
 #include "runtime/data/loader.h"
 #include "runtime/data/sampling/random_stream.h"
 
@@ -41,7 +41,7 @@ class Transform {
 
   Augmentation augmentation_;
   const Normalizer& normalizer_;
-  PictureDecoder decoder_;
+  ImageDecoder decoder_;
   Resampler resampler_;
 };
 

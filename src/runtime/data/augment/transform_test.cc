@@ -7,7 +7,7 @@
 
 #include "runtime/data/decode/jpeg/jpeg_fake.h"
 #include "runtime/data/decode/jpeg/planes.h"
-#include "runtime/data/picture.h"
+#include "runtime/data/load_image.h"
 
 namespace tutti::data {
 namespace {
@@ -129,28 +129,28 @@ TEST(Transform, ImagesOfAnySizeFillTheBatch) {
   }
 }
 
-TEST(Picture, OfTheModelsSizeIsTakenAsItIs) {
+TEST(LoadImage, OfTheModelsSizeIsTakenAsItIs) {
   const std::string jpeg = EncodePattern({});
   Augmentation training = Levels(32);
   training.pad_crop = 4;
   training.flip = Flip::kByChance;
   std::vector<float> pixels(32 * 32 * 3);
-  ASSERT_TRUE(LoadPicture(jpeg, training, PixelType::kFloat32, pixels.data()).ok());
+  ASSERT_TRUE(LoadImage(jpeg, training, PixelType::kFloat32, pixels.data()).ok());
   EXPECT_EQ(pixels, Apply(Levels(32), jpeg, 0));
 }
 
-TEST(Picture, OfAnotherSizeIsResizedAndCroppedAtItsCentre) {
+TEST(LoadImage, OfAnotherSizeIsResizedAndCroppedAtItsCentre) {
   const std::string jpeg = EncodePattern({.width = 500, .height = 300});
   std::vector<float> pixels(32 * 32 * 3);
-  ASSERT_TRUE(LoadPicture(jpeg, Levels(32), PixelType::kFloat32, pixels.data()).ok());
+  ASSERT_TRUE(LoadImage(jpeg, Levels(32), PixelType::kFloat32, pixels.data()).ok());
   Augmentation evaluation = Levels(32);
   evaluation.resize = 32;
   EXPECT_EQ(pixels, Apply(evaluation, jpeg, 0));
 }
 
-TEST(Picture, ThatIsNoJpegIsAnError) {
+TEST(LoadImage, ThatIsNoJpegIsAnError) {
   std::vector<float> pixels(32 * 32 * 3);
-  EXPECT_EQ(LoadPicture("GIF89a", Levels(32), PixelType::kFloat32, pixels.data()).message(),
+  EXPECT_EQ(LoadImage("GIF89a", Levels(32), PixelType::kFloat32, pixels.data()).message(),
             "not a JPEG (starts with 47 49 46 38 39 61, a GIF image)");
 }
 

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "runtime/data/decode/png_picture.h"
+#include "runtime/data/decode/png_image.h"
 
 namespace tutti::data {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "runtime/data/decode/image.h"
+#include "runtime/data/image.h"
 
 namespace tutti::data {
 

@@ -12,9 +12,9 @@
 #include "absl/strings/str_join.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "runtime/data/pack/in_parallel.h"
 #include "runtime/data/pack/packed_annotation.h"
-#include "runtime/data/pack/packed_picture.h"
+#include "runtime/data/pack/packed_image.h"
+#include "runtime/data/pack/parallel_for.h"
 #include "runtime/data/sampling/sampler.h"
 #include "runtime/data/source/classes.h"
 #include "runtime/data/source/shard_files.h"
@@ -65,9 +65,9 @@ class ShardWriter {
     TUTTI_RETURN_IF_ERROR(base::RemoveTree(making_));
     return base::MakeDirectories(making_);
   }
-  absl::Status Add(const std::string& key, const PackedPicture& picture,
+  absl::Status Add(const std::string& key, const PackedImage& image,
                    const PackedAnnotation& annotation) {
-    tar_.Add(absl::StrCat(key, ".", picture.extension), picture.bytes);
+    tar_.Add(absl::StrCat(key, ".", image.extension), image.bytes);
     tar_.Add(absl::StrCat(key, ".", annotation.extension), annotation.bytes);
     return tar_.size() < options_.shard_bytes ? absl::OkStatus() : WriteShard();
   }
@@ -128,7 +128,7 @@ class Packing {
   Packing(const Dataset& dataset, const PackOptions& options, ShardWriter& writer)
       : dataset_(dataset), options_(options), writer_(writer) {
     for (int i = 0; i < std::max(1, options.threads); ++i) {
-      workers_.push_back({std::make_unique<PicturePacker>(options), {}, {}});
+      workers_.push_back({std::make_unique<ImagePacker>(options), {}, {}});
     }
     if (options.shuffle) order_ = Permutation(dataset.size(), *options.shuffle, 0);
   }
@@ -142,12 +142,12 @@ class Packing {
 
  private:
   struct Worker {
-    std::unique_ptr<PicturePacker> packer;
+    std::unique_ptr<ImagePacker> packer;
     AnnotationPacker annotations;
     std::string scratch;
   };
   struct PackedSample {
-    PackedPicture picture;
+    PackedImage image;
     PackedAnnotation annotation;
   };
 
@@ -156,10 +156,10 @@ class Packing {
     PackedSample packed;
     TUTTI_ASSIGN_OR_RETURN(const absl::string_view encoded,
                            dataset_.Encoded(sample, worker.scratch));
-    TUTTI_ASSIGN_OR_RETURN(packed.picture, worker.packer->Pack(encoded));
+    TUTTI_ASSIGN_OR_RETURN(packed.image, worker.packer->Pack(encoded));
     TUTTI_ASSIGN_OR_RETURN(
         packed.annotation,
-        worker.annotations.Pack(dataset_, sample, packed.picture.from, packed.picture.to));
+        worker.annotations.Pack(dataset_, sample, packed.image.from, packed.image.to));
     return packed;
   }
   absl::Status PackSome(int64_t begin, int64_t end, Packed& packed);
@@ -183,7 +183,7 @@ absl::Status Packing::LeaveOut(const absl::Status& why, Packed& packed) const {
 
 absl::Status Packing::PackSome(int64_t begin, int64_t end, Packed& packed) {
   std::vector<absl::StatusOr<PackedSample>> samples(static_cast<size_t>(end - begin));
-  InParallel(options_.threads, begin, end, [&](size_t thread, int64_t i) {
+  ParallelFor(options_.threads, begin, end, [&](size_t thread, int64_t i) {
     samples[static_cast<size_t>(i - begin)] = PackOne(SampleAt(i), workers_[thread]);
   });
   for (int64_t i = begin; i < end; ++i) {
@@ -194,9 +194,9 @@ absl::Status Packing::PackSome(int64_t begin, int64_t end, Packed& packed) {
       TUTTI_RETURN_IF_ERROR(LeaveOut(base::Annotate(one.status(), name), packed));
       continue;
     }
-    TUTTI_RETURN_IF_ERROR(writer_.Add(KeyOf(packed.samples, name), one->picture, one->annotation));
+    TUTTI_RETURN_IF_ERROR(writer_.Add(KeyOf(packed.samples, name), one->image, one->annotation));
     ++packed.samples;
-    packed.resized += one->picture.resized;
+    packed.resized += one->image.resized;
   }
   return absl::OkStatus();
 }

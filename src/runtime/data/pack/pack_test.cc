@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "runtime/data/dataset_fake.h"
+#include "runtime/data/decode/image_decoder.h"
 #include "runtime/data/decode/jpeg/jpeg_fake.h"
-#include "runtime/data/decode/picture_decoder.h"
 #include "runtime/data/pack/survey.h"
 #include "runtime/data/source/tf_record/tf_record_fake.h"
 
@@ -25,7 +25,7 @@ class PackTest : public testing::Test {
   std::string scratch_;
 };
 
-TEST_F(PackTest, ShardsHoldTheSamePicturesToTheByte) {
+TEST_F(PackTest, ShardsHoldTheSameImagesToTheByte) {
   const auto dataset = MakeFakeDataset(20, 3);
   for (const bool compress : {false, true}) {
     const auto to = folder() / (compress ? "zstd" : "plain");
@@ -46,7 +46,7 @@ TEST_F(PackTest, ShardsHoldTheSamePicturesToTheByte) {
   }
 }
 
-TEST_F(PackTest, EveryFormatGoesIntoShardsWithItsLabelsAndPictures) {
+TEST_F(PackTest, EveryFormatGoesIntoShardsWithItsLabelsAndImages) {
   const auto write = [&](const std::string& name, const std::string& content) {
     ASSERT_TRUE(base::MakeDirectories((folder() / name).parent_path()).ok());
     ASSERT_TRUE(base::WriteFileAtomic(folder() / name, content).ok());
@@ -94,7 +94,7 @@ TEST_F(PackTest, BarePixelsAndAShuffledOrderArePackedToo) {
   EXPECT_FALSE(std::is_sorted(labels.begin(), labels.end()));
 }
 
-TEST_F(PackTest, LargePicturesAreMadeSmallerAndSmallOnesStay) {
+TEST_F(PackTest, LargeImagesAreMadeSmallerAndSmallOnesStay) {
   const std::string large = EncodePattern({.width = 90, .height = 60}),
                     small = EncodePattern({.width = 20, .height = 99});
   const FakeDataset dataset({{large, 0}, {small, 0}}, 1);
@@ -102,7 +102,7 @@ TEST_F(PackTest, LargePicturesAreMadeSmallerAndSmallOnesStay) {
   ASSERT_TRUE(packed.ok()) << packed.status();
   EXPECT_EQ(packed->resized, 1);
   const auto read = *OpenDataset(folder(), "train");
-  PictureDecoder decoder;
+  ImageDecoder decoder;
   EXPECT_EQ(*decoder.Open(*read->Encoded(0, scratch_)), (ImageSize{45, 30}));
   // A smooth image: the same place has nearly the same colour.
   const ImageView smaller = *decoder.Decode();
@@ -113,7 +113,7 @@ TEST_F(PackTest, LargePicturesAreMadeSmallerAndSmallOnesStay) {
   EXPECT_EQ(*read->Encoded(1, scratch_), small);
 }
 
-TEST_F(PackTest, UnreadablePicturesAreLeftOutUpToALimit) {
+TEST_F(PackTest, UnreadableImagesAreLeftOutUpToALimit) {
   std::vector<FakeDataset::Sample> samples;
   for (int i = 0; i < 5; ++i) samples.push_back({EncodePattern({}, i), i});
   samples[3].encoded = "no image";
@@ -148,7 +148,7 @@ TEST(Survey, CountsSizesClassesAndWhatIsDamaged) {
   samples[4].encoded = "nothing";
   const FakeDataset dataset(std::move(samples), 2);
   const Survey headers = SurveyOf(dataset, {.decode = false, .threads = 3});
-  EXPECT_EQ(headers.pictures, 7);
+  EXPECT_EQ(headers.images, 7);
   EXPECT_EQ(headers.of_class, (std::vector<int64_t>{3, 4}));
   EXPECT_EQ(headers.widths, (std::vector<int64_t>{2, 10, 11, 12, 13, 15}));
   EXPECT_EQ(headers.jpeg, 5);

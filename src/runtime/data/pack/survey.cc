@@ -7,8 +7,8 @@
 
 #include "base/status.h"
 #include "runtime/data/annotation/annotation.h"
-#include "runtime/data/decode/picture_decoder.h"
-#include "runtime/data/pack/in_parallel.h"
+#include "runtime/data/decode/image_decoder.h"
+#include "runtime/data/pack/parallel_for.h"
 
 namespace tutti::data {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 // What one thread has seen. Sums are whole numbers, so that their order does not matter.
 struct Sums {
   Survey survey;
-  PictureDecoder decoder;
+  ImageDecoder decoder;
   AnnotationReader annotations;
   std::string scratch;
   uint64_t pixels = 0;
@@ -51,13 +51,13 @@ absl::Status LookAt(const Dataset& dataset, int64_t index, bool decode, Sums& su
   survey.heights.push_back(size.height);
   survey.bytes.push_back(static_cast<int64_t>(encoded.size()));
   switch (sums.decoder.kind()) {
-    case PictureKind::kJpeg:
+    case ImageKind::kJpeg:
       ++survey.jpeg;
       break;
-    case PictureKind::kPng:
+    case ImageKind::kPng:
       ++survey.png;
       break;
-    case PictureKind::kPnm:
+    case ImageKind::kPnm:
       ++survey.pnm;
       break;
   }
@@ -109,13 +109,13 @@ Survey Join(std::vector<Sums>& parts) {
 Survey SurveyOf(const Dataset& dataset, const SurveyOptions& options) {
   std::vector<Sums> parts(static_cast<size_t>(std::max(1, options.threads)));
   for (Sums& part : parts) part.survey.of_class.resize(dataset.classes().size());
-  InParallel(options.threads, 0, dataset.size(), [&](size_t thread, int64_t i) {
+  ParallelFor(options.threads, 0, dataset.size(), [&](size_t thread, int64_t i) {
     const absl::Status status = LookAt(dataset, i, options.decode, parts[thread]);
     if (status.ok()) return;
     parts[thread].survey.unreadable.push_back({i, base::Annotate(status, dataset.Describe(i))});
   });
   Survey survey = Join(parts);
-  survey.pictures = dataset.size();
+  survey.images = dataset.size();
   return survey;
 }
 

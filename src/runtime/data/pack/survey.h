@@ -18,18 +18,18 @@ struct SurveyOptions {
   int threads = 1;
 };
 
-struct UnreadablePicture {
+struct UnreadableImage {
   int64_t index;
   absl::Status status;  // names the image
 };
 
 struct Survey {
-  int64_t pictures = 0;
+  int64_t images = 0;
   // Images by label; of readable ones, those with the class in their masks, or objects.
   std::vector<int64_t> of_class;
   std::vector<int64_t> widths, heights, bytes;  // of the readable ones, sorted
   int64_t jpeg = 0, png = 0, pnm = 0;
-  std::vector<UnreadablePicture> unreadable;  // by index
+  std::vector<UnreadableImage> unreadable;  // by index
   // Over all pixels, in 0 to 1, by colour; 0 unless decoded.
   std::array<double, 3> mean = {}, stddev = {};
 };

@@ -9,7 +9,7 @@
 #include "runtime/data/annotation/boxes.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/source/classes.h"
-#include "runtime/data/source/picture_files.h"
+#include "runtime/data/source/image_files.h"
 
 namespace tutti::data {
 namespace fs = std::filesystem;
@@ -22,7 +22,7 @@ class AnnotatedFolder final : public Dataset {
   AnnotatedFolder(fs::path root, Annotations annotations, std::vector<std::string> classes)
       : root_(std::move(root)), kind_(annotations), classes_(std::move(classes)) {}
 
-  int64_t size() const override { return static_cast<int64_t>(pictures_.size()); }
+  int64_t size() const override { return static_cast<int64_t>(images_.size()); }
   const std::vector<std::string>& classes() const override { return classes_; }
   int64_t label(int64_t) const override { return 0; }
   Annotations annotations() const override { return kind_; }
@@ -31,29 +31,29 @@ class AnnotatedFolder final : public Dataset {
     return absl::StrCat("images/", absl::Utf8SafeCEscape(at(index).name));
   }
   absl::StatusOr<absl::string_view> Encoded(int64_t index, std::string& scratch) const override {
-    return ReadPictureFile(root_ / "images" / at(index).name, scratch);
+    return ReadImageFile(root_ / "images" / at(index).name, scratch);
   }
   absl::StatusOr<absl::string_view> Annotation(int64_t index, std::string& scratch) const override {
-    const Picture& picture = at(index);
-    if (kind_ == Annotations::kBoxes) return absl::string_view(picture.annotation);
-    return ReadPictureFile(root_ / "masks" / picture.annotation, scratch);
+    const Image& image = at(index);
+    if (kind_ == Annotations::kBoxes) return absl::string_view(image.annotation);
+    return ReadImageFile(root_ / "masks" / image.annotation, scratch);
   }
 
   absl::Status Add(const std::string& name);
 
  private:
-  struct Picture {
+  struct Image {
     std::string name;        // below images/
     std::string annotation;  // its mask's name below masks/, or the text of its boxes
   };
-  const Picture& at(int64_t index) const { return pictures_.at(static_cast<size_t>(index)); }
+  const Image& at(int64_t index) const { return images_.at(static_cast<size_t>(index)); }
   absl::Status AddMask(const std::string& name);
   absl::Status AddBoxes(const std::string& name);
 
   const fs::path root_;
   const Annotations kind_;
   const std::vector<std::string> classes_;
-  std::vector<Picture> pictures_;
+  std::vector<Image> images_;
   int64_t most_boxes_ = 1;
 };
 
@@ -65,7 +65,7 @@ absl::Status AnnotatedFolder::AddMask(const std::string& name) {
   for (const char* extension : {".png", ".pgm"}) {
     const fs::path mask = fs::path(name).replace_extension(extension);
     if (std::error_code error; fs::is_regular_file(root_ / "masks" / mask, error)) {
-      pictures_.push_back({name, mask.string()});
+      images_.push_back({name, mask.string()});
       return absl::OkStatus();
     }
   }
@@ -86,7 +86,7 @@ absl::Status AnnotatedFolder::AddBoxes(const std::string& name) {
   const auto boxes = ParseBoxes(*text, static_cast<int64_t>(classes_.size()));
   if (!boxes.ok()) return base::Annotate(boxes.status(), path.string());
   most_boxes_ = std::max(most_boxes_, static_cast<int64_t>(boxes->size()));
-  pictures_.push_back({name, *std::move(text)});
+  images_.push_back({name, *std::move(text)});
   return absl::OkStatus();
 }
 
@@ -105,7 +105,7 @@ absl::StatusOr<Annotations> KindIn(const fs::path& root) {
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenAnnotatedFolder(const fs::path& folder,
                                                                    absl::string_view split) {
   const fs::path root = folder / std::string(split);
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> names, PicturesBelow(root / "images"));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> names, ImagesBelow(root / "images"));
   TUTTI_ASSIGN_OR_RETURN(const Annotations kind, KindIn(root));
   TUTTI_ASSIGN_OR_RETURN(std::vector<std::string> classes, ReadClasses(folder / "classes.txt"));
   auto dataset = std::make_shared<AnnotatedFolder>(root, kind, std::move(classes));

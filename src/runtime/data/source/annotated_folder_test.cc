@@ -54,7 +54,7 @@ class AnnotatedSets : public testing::Test {
   base::TemporaryDirectory directory_;
 };
 
-TEST_F(AnnotatedSets, MasksArePackedWithTheirPicturesAndAsSmall) {
+TEST_F(AnnotatedSets, MasksArePackedWithTheirImagesAndAsSmall) {
   WriteMasks();
   EXPECT_EQ(*FormatOf(Source()), DatasetFormat::kAnnotatedFolder);
   const auto set = OpenDataset(Source(), "train");

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/source/image_files.h"
 #include "runtime/data/source/names.h"
-#include "runtime/data/source/picture_files.h"
 
 namespace tutti::data {
 namespace fs = std::filesystem;
@@ -16,13 +16,13 @@ class ImageFolder final : public Dataset {
  public:
   explicit ImageFolder(fs::path root) : root_(std::move(root)) {}
 
-  int64_t size() const override { return static_cast<int64_t>(pictures_.size()); }
+  int64_t size() const override { return static_cast<int64_t>(images_.size()); }
   const std::vector<std::string>& classes() const override { return classes_; }
   int64_t label(int64_t index) const override { return at(index).label; }
   std::string Describe(int64_t index) const override {
-    const Picture& picture = at(index);
-    return absl::StrCat(absl::Utf8SafeCEscape(classes_[static_cast<size_t>(picture.label)]), "/",
-                        absl::Utf8SafeCEscape(picture.name));
+    const Image& image = at(index);
+    return absl::StrCat(absl::Utf8SafeCEscape(classes_[static_cast<size_t>(image.label)]), "/",
+                        absl::Utf8SafeCEscape(image.name));
   }
   absl::StatusOr<absl::string_view> Encoded(int64_t index, std::string& scratch) const override;
 
@@ -30,32 +30,31 @@ class ImageFolder final : public Dataset {
   absl::Status AddClass(const std::string& name);
 
  private:
-  struct Picture {
+  struct Image {
     std::string name;  // below the class's folder
     int64_t label;
   };
-  const Picture& at(int64_t index) const { return pictures_.at(static_cast<size_t>(index)); }
+  const Image& at(int64_t index) const { return images_.at(static_cast<size_t>(index)); }
 
   const fs::path root_;
   std::vector<std::string> classes_;
-  std::vector<Picture> pictures_;
+  std::vector<Image> images_;
 };
 
 absl::StatusOr<absl::string_view> ImageFolder::Encoded(int64_t index, std::string& scratch) const {
-  const Picture& picture = at(index);
-  return ReadPictureFile(root_ / classes_[static_cast<size_t>(picture.label)] / picture.name,
-                         scratch);
+  const Image& image = at(index);
+  return ReadImageFile(root_ / classes_[static_cast<size_t>(image.label)] / image.name, scratch);
 }
 
 absl::Status ImageFolder::AddClass(const std::string& name) {
   const auto label = static_cast<int64_t>(classes_.size());
   const fs::path folder = root_ / name;
-  TUTTI_ASSIGN_OR_RETURN(std::vector<std::string> names, PicturesBelow(folder));
+  TUTTI_ASSIGN_OR_RETURN(std::vector<std::string> names, ImagesBelow(folder));
   if (names.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         folder.string(), ": holds no image (.jpg, .jpeg, .png, .ppm or .pgm) of its class"));
   }
-  for (std::string& picture : names) pictures_.push_back({std::move(picture), label});
+  for (std::string& image : names) images_.push_back({std::move(image), label});
   classes_.push_back(name);
   return absl::OkStatus();
 }

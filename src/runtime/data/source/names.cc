@@ -30,7 +30,7 @@ bool TakeSuffix(absl::string_view& name, absl::string_view suffix) {
 
 }  // namespace
 
-bool IsPictureExtension(absl::string_view extension) {
+bool IsImageExtension(absl::string_view extension) {
   for (const absl::string_view known : {"jpg", "jpeg", "png", "ppm", "pgm"}) {
     if (extension == known) return true;
   }

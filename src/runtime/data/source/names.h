@@ -11,7 +11,7 @@
 namespace tutti::data {
 
 // "jpg", "jpeg", "png", "ppm", "pgm"; in lower case, without the dot.
-bool IsPictureExtension(absl::string_view extension);
+bool IsImageExtension(absl::string_view extension);
 
 // The names under which a split may lie: itself, and for "test" also "val" and "validation".
 std::vector<std::string> NamesOfSplit(absl::string_view split);

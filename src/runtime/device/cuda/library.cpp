@@ -20,7 +20,7 @@ namespace {
 
 using torch::Tensor;
 
-cudaStream_t Stream() { return c10::cuda::getCurrentCUDAStream().stream(); }
+cudaStream_t CurrentStream() { return c10::cuda::getCurrentCUDAStream().stream(); }
 
 float* Floats(const Tensor& tensor) { return tensor.mutable_data_ptr<float>(); }
 uint8_t* Bytes(const Tensor& tensor) {
@@ -132,7 +132,7 @@ class RecordedGraph final : public Graph {
 class Library final : public Cuda {
  public:
   std::unique_ptr<Graph> Record(const std::function<void()>& work) override {
-    C10_CUDA_CHECK(cudaStreamSynchronize(Stream()));
+    C10_CUDA_CHECK(cudaStreamSynchronize(CurrentStream()));
     // What earlier runs left cached cannot be given to the graph, nor be released while it records.
     c10::cuda::CUDACachingAllocator::emptyCache();
     return std::make_unique<RecordedGraph>(work);
@@ -157,7 +157,7 @@ class Library final : public Cuda {
     const Tensor add = ChannelsLast(residual), scratch = ScratchFor(shape, x);
     C10_CUDA_CHECK(tutti::device::BatchNormForward(shape, Data(x), Data(add), Data(to.y),
                                                    Bytes(to.positive), relu, PointersOf(norm, to),
-                                                   Floats(scratch), Stream()));
+                                                   Floats(scratch), CurrentStream()));
     return to;
   }
 
@@ -180,7 +180,7 @@ class Library final : public Cuda {
                                                      .dx = Data(to.x),
                                                      .weight = Floats(to.weight),
                                                      .bias = Floats(to.bias)},
-                                                    Floats(scratch), Stream()));
+                                                    Floats(scratch), CurrentStream()));
     if (had_residual) to.residual = masked;
     return to;
   }
@@ -199,7 +199,7 @@ class Library final : public Cuda {
     to.inverse_deviation2 = torch::empty_like(norm2.weight);
     const Tensor scratch = ScratchFor(shape, x, 2);
     C10_CUDA_CHECK(PairForward(shape, PairOf(x, norm, x2, norm2, to), Data(to.first.y),
-                               Bytes(to.first.positive), Floats(scratch), Stream()));
+                               Bytes(to.first.positive), Floats(scratch), CurrentStream()));
     return to;
   }
 
@@ -228,7 +228,7 @@ class Library final : public Cuda {
                                  .bias = Floats(to.bias),
                                  .weight2 = Floats(to.weight2),
                                  .bias2 = Floats(to.bias2)},
-                                Floats(scratch), Stream()));
+                                Floats(scratch), CurrentStream()));
     return to;
   }
 
@@ -239,8 +239,8 @@ class Library final : public Cuda {
     to.y = torch::empty({x.size(0), x.size(1), shape.out_height(), shape.out_width()}, x.options(),
                         torch::MemoryFormat::ChannelsLast);
     to.taken = torch::empty_like(to.y, torch::kUInt8);
-    C10_CUDA_CHECK(
-        tutti::device::MaxPoolForward(shape, Data(x), Data(to.y), Bytes(to.taken), Stream()));
+    C10_CUDA_CHECK(tutti::device::MaxPoolForward(shape, Data(x), Data(to.y), Bytes(to.taken),
+                                                 CurrentStream()));
     return to;
   }
 
@@ -249,25 +249,25 @@ class Library final : public Cuda {
     const Tensor from = ChannelsLast(dy);
     Tensor dx = torch::empty(input_size, dy.options(), torch::MemoryFormat::ChannelsLast);
     C10_CUDA_CHECK(tutti::device::MaxPoolBackward(PoolingOf(input_size), Data(from), Bytes(taken),
-                                                  Data(dx), Stream()));
+                                                  Data(dx), CurrentStream()));
     return dx;
   }
 
-  Tensor SpaceToDepth(const Tensor& pictures, int64_t before, int64_t height,
+  Tensor SpaceToDepth(const Tensor& images, int64_t before, int64_t height,
                       int64_t width) override {
-    const bool takes = pictures.is_cuda() && pictures.dim() == 4 && pictures.numel() > 0 &&
-                       pictures.size(1) == 3 && pictures.scalar_type() == torch::kBFloat16 &&
-                       pictures.is_contiguous(torch::MemoryFormat::ChannelsLast);
-    if (!takes || pictures.requires_grad()) return {};
-    Tensor blocks = torch::empty({pictures.size(0), 16, height, width}, pictures.options(),
+    const bool takes = images.is_cuda() && images.dim() == 4 && images.numel() > 0 &&
+                       images.size(1) == 3 && images.scalar_type() == torch::kBFloat16 &&
+                       images.is_contiguous(torch::MemoryFormat::ChannelsLast);
+    if (!takes || images.requires_grad()) return {};
+    Tensor blocks = torch::empty({images.size(0), 16, height, width}, images.options(),
                                  torch::MemoryFormat::ChannelsLast);
-    C10_CUDA_CHECK(tutti::device::SpaceToDepth({.images = static_cast<int>(pictures.size(0)),
-                                                .height = static_cast<int>(pictures.size(2)),
-                                                .width = static_cast<int>(pictures.size(3)),
+    C10_CUDA_CHECK(tutti::device::SpaceToDepth({.images = static_cast<int>(images.size(0)),
+                                                .height = static_cast<int>(images.size(2)),
+                                                .width = static_cast<int>(images.size(3)),
                                                 .before = static_cast<int>(before),
                                                 .out_height = static_cast<int>(height),
                                                 .out_width = static_cast<int>(width)},
-                                               Data(pictures), Data(blocks), Stream()));
+                                               Data(images), Data(blocks), CurrentStream()));
     return blocks;
   }
 
@@ -281,26 +281,28 @@ class Library final : public Cuda {
                         from[i].scalar_type() == torch::kBFloat16});
     }
     C10_CUDA_CHECK(tutti::device::Gather(pieces.data(), static_cast<int>(pieces.size()),
-                                         Floats(not_finite), Stream()));
+                                         Floats(not_finite), CurrentStream()));
   }
 
   void Sgd(const SgdTensors& u) override {
     C10_CUDA_CHECK(tutti::device::SgdUpdate(
-        {PointersOf(u), Floats(u.velocities), u.momentum, u.nesterov}, Stream()));
+        {PointersOf(u), Floats(u.velocities), u.momentum, u.nesterov}, CurrentStream()));
   }
 
   void Lars(const LarsTensors& u) override {
     const Tensor scratch = ScratchFor(u);
     C10_CUDA_CHECK(
         tutti::device::LarsUpdate({PointersOf(u), Floats(u.velocities), u.momentum, u.trust},
-                                  scratch.mutable_data_ptr<double>(), Stream()));
+                                  scratch.mutable_data_ptr<double>(), CurrentStream()));
   }
 
-  void AdamW(const AdamTensors& u) override { C10_CUDA_CHECK(AdamWUpdate(StepOf(u), Stream())); }
+  void AdamW(const AdamTensors& u) override {
+    C10_CUDA_CHECK(AdamWUpdate(StepOf(u), CurrentStream()));
+  }
 
   void Lamb(const AdamTensors& u) override {
     const Tensor scratch = ScratchFor(u);
-    C10_CUDA_CHECK(LambUpdate(StepOf(u), scratch.mutable_data_ptr<double>(), Stream()));
+    C10_CUDA_CHECK(LambUpdate(StepOf(u), scratch.mutable_data_ptr<double>(), CurrentStream()));
   }
 
  private:

@@ -11,7 +11,7 @@ constexpr int kColors = 3;
 
 // A thread has one block. Neighbours read neighbouring pixels: the cache makes whole lines of it.
 __global__ void __launch_bounds__(kThreads)
-    Rearrange(const Blocking s, const uint16_t* __restrict__ pictures, uint4* __restrict__ blocks) {
+    Rearrange(const Blocking s, const uint16_t* __restrict__ input, uint4* __restrict__ blocks) {
   const int64_t count = static_cast<int64_t>(s.images) * s.out_height * s.out_width;
   const int64_t stride = static_cast<int64_t>(gridDim.x) * kThreads;
   for (int64_t at = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; at < count;
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(kThreads)
       const int64_t from = ((image * s.height + h) * s.width + w) * kColors;
 #pragma unroll
       for (int c = 0; c < kColors; ++c) {
-        values[pixel * kColors + c] = inside ? pictures[from + c] : 0;
+        values[pixel * kColors + c] = inside ? input[from + c] : 0;
       }
     }
     unsigned words[8] = {};
@@ -41,12 +41,12 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-cudaError_t SpaceToDepth(const Blocking& shape, const void* pictures, void* blocks,
+cudaError_t SpaceToDepth(const Blocking& shape, const void* input, void* blocks,
                          cudaStream_t stream) {
   const int64_t count = static_cast<int64_t>(shape.images) * shape.out_height * shape.out_width;
   const auto grid = static_cast<unsigned>(
       std::clamp<int64_t>((count + kThreads - 1) / kThreads, 1, int64_t{1} << 20));
-  Rearrange<<<grid, kThreads, 0, stream>>>(shape, static_cast<const uint16_t*>(pictures),
+  Rearrange<<<grid, kThreads, 0, stream>>>(shape, static_cast<const uint16_t*>(input),
                                            static_cast<uint4*>(blocks));
   return cudaGetLastError();
 }

@@ -16,7 +16,7 @@ struct Blocking {
   int before, out_height, out_width;
 };
 
-cudaError_t SpaceToDepth(const Blocking& shape, const void* pictures, void* blocks,
+cudaError_t SpaceToDepth(const Blocking& shape, const void* input, void* blocks,
                          cudaStream_t stream);
 
 }  // namespace tutti::device

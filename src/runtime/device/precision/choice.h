@@ -1,5 +1,5 @@
 // Which precision is fastest on a processor or GPU: a pure decision from what is known of it.
-// here.h finds out what the instructions alone do not tell, and asks it for this machine.
+// detect.h finds out what the instructions alone do not tell, and asks it for this machine.
 //
 // Thread-safe.
 #pragma once

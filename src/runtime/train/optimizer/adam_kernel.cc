@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/machine/vector_width.h"
-#include "runtime/train/optimizer/in_parts.h"
+#include "runtime/train/optimizer/parallel_for.h"
 
 namespace tutti::train {
 namespace {
@@ -40,7 +40,7 @@ template <typename T>
 void UpdateInParts(T* values, T* first, T* second, const T* gradients, size_t count,
                    const AdamCoefficients& coefficients, int64_t t, int threads) {
   const Factors<T> factors(coefficients, t);
-  InParts(count, threads, [&](size_t begin, size_t end) {
+  ParallelFor(count, threads, [&](size_t begin, size_t end) {
     base::Vectorised([&]() TUTTI_INLINE_BODY {
       Update(values + begin, first + begin, second + begin, gradients + begin, end - begin,
              factors);

@@ -13,7 +13,7 @@ AdamMoments::AdamMoments(const Buckets& buckets, const AdamCoefficients& coeffic
       coefficients_(coefficients),
       updates_(torch::zeros({1}, torch::kInt64)),
       ranges_(std::move(ranges)),
-      gpu_(std::make_unique<OnGpu>(buckets, ranges_)) {
+      gpu_(std::make_unique<GpuKernels>(buckets, ranges_)) {
   for (const auto& bucket : buckets_) {
     first_.push_back(torch::zeros_like(bucket->values()));
     second_.push_back(torch::zeros_like(bucket->values()));

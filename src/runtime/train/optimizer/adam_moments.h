@@ -9,7 +9,7 @@
 
 #include "runtime/device/cuda.h"
 #include "runtime/train/optimizer/adam_kernel.h"
-#include "runtime/train/optimizer/on_gpu.h"
+#include "runtime/train/optimizer/gpu_kernels.h"
 #include "runtime/train/optimizer/optimizer.h"
 #include "runtime/train/optimizer/parameter_range.h"
 
@@ -58,7 +58,7 @@ class AdamMoments : public Optimizer {
   torch::Tensor updates_;                                  // [1] of int64, on the CPU
   std::vector<torch::Tensor> first_, second_;              // moments, one per bucket, [size]
   const std::vector<std::vector<ParameterRange>> ranges_;  // per bucket
-  const std::unique_ptr<OnGpu> gpu_;
+  const std::unique_ptr<GpuKernels> gpu_;
 };
 
 }  // namespace tutti::train

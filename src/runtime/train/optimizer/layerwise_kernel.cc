@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/machine/vector_width.h"
-#include "runtime/train/optimizer/in_parts.h"
+#include "runtime/train/optimizer/parallel_for.h"
 
 namespace tutti::train {
 namespace {
@@ -44,7 +44,7 @@ template <typename Block>
 Squares SumOverBlocks(size_t count, int threads, const Block& block) {
   const auto blocks_before = [](size_t end) { return (end + kBlock - 1) / kBlock; };
   std::vector<Squares> squares(blocks_before(count));
-  InParts(count, threads, [&](size_t begin, size_t end) {
+  ParallelFor(count, threads, [&](size_t begin, size_t end) {
     for (size_t i = blocks_before(begin); i < blocks_before(end); ++i) {
       squares[i] = block(i * kBlock, std::min(kBlock, count - i * kBlock));
     }
@@ -139,7 +139,7 @@ void Lars(T* values, T* velocities, const T* gradients, size_t count, const Lars
   const bool is_scaled = value > 0 && gradient > 0;
   const LarsFactors<T> factors(
       c, is_scaled ? c.trust * value / (gradient + c.weight_decay * value) : 1);
-  InParts(count, threads, [&](size_t begin, size_t end) {
+  ParallelFor(count, threads, [&](size_t begin, size_t end) {
     base::Vectorised([&]() TUTTI_INLINE_BODY {
       Descend(values + begin, velocities + begin, gradients + begin, end - begin, factors);
     });
@@ -159,7 +159,7 @@ void Lamb(T* values, T* first, T* second, const T* gradients, size_t count,
   const bool is_scaled = squares.of_values > 0 && squares.of_updates > 0;
   const double ratio = is_scaled ? std::sqrt(squares.of_values / squares.of_updates) : 1;
   const T rate = Finite<T>(c.learning_rate * ratio);
-  InParts(count, threads, [&](size_t begin, size_t end) {
+  ParallelFor(count, threads, [&](size_t begin, size_t end) {
     base::Vectorised([&]() TUTTI_INLINE_BODY {
       Descend(values + begin, first + begin, second + begin, end - begin, factors, rate);
     });

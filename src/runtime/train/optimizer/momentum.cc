@@ -11,7 +11,7 @@ Momentum::Momentum(const Buckets& buckets, const SgdCoefficients& coefficients,
     : buckets_(buckets),
       coefficients_(coefficients),
       ranges_(std::move(ranges)),
-      gpu_(std::make_unique<OnGpu>(buckets, ranges_)) {
+      gpu_(std::make_unique<GpuKernels>(buckets, ranges_)) {
   for (const auto& bucket : buckets_) velocities_.push_back(torch::zeros_like(bucket->values()));
 }
 

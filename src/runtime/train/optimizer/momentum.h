@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/device/cuda.h"
-#include "runtime/train/optimizer/on_gpu.h"
+#include "runtime/train/optimizer/gpu_kernels.h"
 #include "runtime/train/optimizer/optimizer.h"
 #include "runtime/train/optimizer/parameter_range.h"
 #include "runtime/train/optimizer/sgd_kernel.h"
@@ -57,7 +57,7 @@ class Momentum : public Optimizer {
   SgdCoefficients coefficients_;
   std::vector<torch::Tensor> velocities_;                  // one per bucket, [size]
   const std::vector<std::vector<ParameterRange>> ranges_;  // per bucket
-  const std::unique_ptr<OnGpu> gpu_;
+  const std::unique_ptr<GpuKernels> gpu_;
 };
 
 }  // namespace tutti::train

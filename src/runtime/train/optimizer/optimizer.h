@@ -2,8 +2,9 @@
 // its own with formula and source, and a line in optimizers.cc. Thread-compatible.
 //
 // On a CPU an update is one pass over each bucket (adam_kernel.h, sgd_kernel.h,
-// layerwise_kernel.h); on a GPU a kernel over chunks of it (on_gpu.h). Without those, and wherever
-// else a bucket may hold what is not finite, it is libtorch's operators, in several passes.
+// layerwise_kernel.h); on a GPU a kernel over chunks of it (gpu_kernels.h). Without those, and
+// wherever else a bucket may hold what is not finite, it is libtorch's operators, in several
+// passes.
 #pragma once
 
 #include <torch/types.h>

@@ -16,9 +16,9 @@ struct Schedule {
   int64_t total_steps = 1;
   std::vector<int64_t> milestones;  // step: ascending
 
-  // For `step` in 0...total_steps-1. Warm-up (Goyal et al. 2017): linear from peak/(warmup_steps+1)
-  // up; after it cosine (Loshchilov & Hutter 2017) from peak at its first step to `last` at
-  // total_steps, or peak * gamma^(milestones reached), or peak.
+  // Gives the rate of `step` in 0...total_steps-1. Warm-up (Goyal et al. 2017) is linear from
+  // peak/(warmup_steps+1) up; after it come cosine (Loshchilov & Hutter 2017) from peak at its
+  // first step to `last` at total_steps, or peak * gamma^(milestones reached), or peak.
   double LearningRate(int64_t step) const;
 };
 

@@ -1,7 +1,7 @@
 #include "runtime/train/optimizer/sgd_kernel.h"
 
 #include "base/machine/vector_width.h"
-#include "runtime/train/optimizer/in_parts.h"
+#include "runtime/train/optimizer/parallel_for.h"
 
 namespace tutti::train {
 namespace {
@@ -26,7 +26,7 @@ TUTTI_INLINE void Update(T* __restrict values, T* __restrict velocities,
 template <typename T>
 void UpdateInParts(T* values, T* velocities, const T* gradients, size_t count,
                    const SgdCoefficients& coefficients, int threads) {
-  InParts(count, threads, [&](size_t begin, size_t end) {
+  ParallelFor(count, threads, [&](size_t begin, size_t end) {
     base::Vectorised([&]() TUTTI_INLINE_BODY {
       Update(values + begin, velocities + begin, gradients + begin, end - begin, coefficients);
     });

@@ -85,22 +85,22 @@ struct Field {
   double least = 0;                        // of numbers
 };
 
-// Points into `recipe`.
+// The fields point into `recipe`.
 std::vector<Field> FieldsOf(Recipe& recipe);
 
 // Sets it from text ("0.1", "true", "[30, 60, 80]"). InvalidArgument says what was expected,
 // without the field's name.
 absl::Status SetField(const Field& field, absl::string_view text);
-// What SetField would take.
+// Writes it as SetField would take it.
 std::string FieldText(const Field& field);
 
-// What no single field can tell: data is given, milestones go with "step", ...
+// Checks what no single field can tell: data is given, milestones go with "step", ...
 absl::Status Validate(const Recipe& recipe);
 
-// What it means for so many ranks: no longer per rank.
+// Returns what it means for so many ranks: nothing is per rank any more.
 Recipe ForRanks(Recipe recipe, int world_size);
 
-// After which training ends, by its epochs or by max_steps.
+// Counts the steps after which training ends, by its epochs or by max_steps.
 int64_t TotalSteps(const Recipe& recipe, int64_t steps_per_epoch);
 
 // Overwrites what the YAML file at `path` sets. Errors begin with "FILE:LINE: ".

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/symbol.h"
-#include "runtime/device/bus.h"
+#include "runtime/device/pci_address.h"
 
 namespace tutti::train {
 namespace {
@@ -41,7 +41,7 @@ struct GpuUtilisation::Nvml {
 };
 
 GpuUtilisation::GpuUtilisation(int number, const GpuLibraries& libraries) {
-  const std::string place = device::PlaceOnTheBus(number, libraries.cuda);
+  const std::string place = device::PciAddress(number, libraries.cuda);
   auto nvml = std::make_unique<Nvml>();
   if (place.empty() || !nvml->Load(libraries.nvml) || nvml->init() != kNvmlSuccess) return;
   if (nvml->find(place.c_str(), &device_) == kNvmlSuccess) {

@@ -74,10 +74,10 @@ TEST_F(Gpu, StandsInTheLinesAboutSteps) {
   const base::ManualClock clock;
   const auto report_steps = [&](int gpu) {
     const auto path = folder.path() / std::to_string(gpu);
-    Readers readers;
-    readers.metrics = {path};
-    readers.gpu_libraries = libraries_;
-    const auto report = RunReport::Open({}, readers, clock).value();
+    ReportSinks sinks;
+    sinks.metrics = {path};
+    sinks.gpu_libraries = libraries_;
+    const auto report = RunReport::Open({}, sinks, clock).value();
     Meter meter;
     meter.Add({.forward = 1}, 1.0, 1);
     EXPECT_TRUE(report->Started({.steps = 1, .steps_per_epoch = 1, .gpu = gpu}, 0).ok());

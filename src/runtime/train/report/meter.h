@@ -20,7 +20,7 @@ struct StepParts {
   double other = 0;  // reports, signals, the loop itself
 
   double Sum() const;
-  // What a rank does itself, while others wait for it.
+  // Counts what a rank does itself, while others wait for it.
   double Own() const { return Sum() - communication; }
   StepParts& operator+=(const StepParts& added);
   StepParts operator-(const StepParts& taken) const;
@@ -51,11 +51,11 @@ struct Interval {
 class Meter {
  public:
   void Add(const StepParts& parts, double loss, int64_t images);
-  // Of a step whose time was added before.
+  // Adds the result of a step whose time was added before.
   void AddLate(double loss, int64_t images);
   bool has_images() const { return current_.images > 0; }  // a GPU's results come late
   Interval Take();
-  // Over the whole run: steps only, without evaluation and checkpoints.
+  // These count the whole run: steps only, without evaluation and checkpoints.
   double total_seconds() const { return total_seconds_; }
   int64_t total_images() const { return total_images_; }
   int64_t total_steps() const { return total_steps_; }

@@ -110,20 +110,20 @@ TEST(RunReport, AFullDiskIsToldOnceAndWhenItIsOver) {
   const base::TemporaryDirectory folder;
   const base::ManualClock clock(absl::FromUnixSeconds(100));
   const auto metrics = folder.path() / "metrics", said = folder.path() / "said";
-  Readers readers;
-  readers.metrics = {metrics};
-  readers.out = std::fopen(said.c_str(), "w");
-  const auto report = RunReport::Open({}, readers, clock).value();
+  ReportSinks sinks;
+  sinks.metrics = {metrics};
+  sinks.out = std::fopen(said.c_str(), "w");
+  const auto report = RunReport::Open({}, sinks, clock).value();
   ASSERT_TRUE(report->Started({.steps = 9, .steps_per_epoch = 1}, 0).ok());
   const uint64_t before = std::filesystem::file_size(metrics);
-  std::fflush(readers.out);
+  std::fflush(sinks.out);
   const uint64_t said_before = std::filesystem::file_size(said);
   WithFilesUpTo(before + 5, [&] {
     for (int64_t step = 1; step <= 3; ++step) report->Unreadable(step, 0);
   });
   EXPECT_EQ(std::filesystem::file_size(metrics), before);
   for (int64_t step = 4; step <= 9; ++step) report->Unreadable(step, 0);
-  std::fclose(readers.out);
+  std::fclose(sinks.out);
   EXPECT_EQ(base::ReadFile(said)->substr(said_before),
             "warning: a report is missing from its file: write " + metrics.string() +
                 ": File too large\n"

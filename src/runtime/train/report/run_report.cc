@@ -40,28 +40,28 @@ nlohmann::json WithMetrics(nlohmann::json line, const std::vector<tasks::Metric>
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RunReport>> RunReport::Open(const Recipe& recipe,
-                                                           const Readers& readers,
+                                                           const ReportSinks& sinks,
                                                            const base::Clock& clock) {
-  TUTTI_ASSIGN_OR_RETURN(MetricsFile file, MetricsFile::Open(readers.metrics, clock));
-  auto report = std::unique_ptr<RunReport>(new RunReport(recipe, std::move(file), readers, clock));
-  if (!readers.tensorboard.empty()) {
-    TUTTI_ASSIGN_OR_RETURN(report->events_, EventFile::Create(readers.tensorboard, clock));
+  TUTTI_ASSIGN_OR_RETURN(MetricsFile file, MetricsFile::Open(sinks.metrics, clock));
+  auto report = std::unique_ptr<RunReport>(new RunReport(recipe, std::move(file), sinks, clock));
+  if (!sinks.tensorboard.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(report->events_, EventFile::Create(sinks.tensorboard, clock));
   }
-  if (!readers.mlflow.store.empty()) {
-    TUTTI_ASSIGN_OR_RETURN(report->mlflow_, MlflowRun::Open(readers.mlflow, recipe, clock));
+  if (!sinks.mlflow.store.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(report->mlflow_, MlflowRun::Open(sinks.mlflow, recipe, clock));
   }
   return report;
 }
 
-RunReport::RunReport(const Recipe& recipe, MetricsFile metrics, const Readers& readers,
+RunReport::RunReport(const Recipe& recipe, MetricsFile metrics, const ReportSinks& sinks,
                      const base::Clock& clock)
     : recipe_(recipe),
       clock_(clock),
       metrics_(std::move(metrics)),
-      progress_(readers.out, readers.terminal, readers.line_every, clock),
-      silent_(readers.out == nullptr && !metrics_.writes() && readers.tensorboard.empty() &&
-              readers.mlflow.store.empty()),
-      gpu_libraries_(readers.gpu_libraries) {}
+      progress_(sinks.out, sinks.terminal, sinks.line_every, clock),
+      silent_(sinks.out == nullptr && !metrics_.writes() && sinks.tensorboard.empty() &&
+              sinks.mlflow.store.empty()),
+      gpu_libraries_(sinks.gpu_libraries) {}
 
 absl::Status RunReport::Started(const RunFacts& facts, int64_t first_step) {
   facts_ = facts;
@@ -169,16 +169,15 @@ void RunReport::Evaluated(int64_t step, const std::vector<tasks::Metric>& metric
       WithMetrics({{"epoch", epoch}, {"step", step}, {"images", images}, {"loss", loss}}, metrics));
 }
 
-void RunReport::Unreadable(int64_t step, int64_t pictures) {
+void RunReport::Unreadable(int64_t step, int64_t images) {
   if (silent_) return;
-  if (pictures > unreadable_) {
-    unreadable_ = pictures;
-    progress_.Line(absl::StrFormat("warning: %d image%s could not be read and %s replaced",
-                                   pictures, pictures == 1 ? "" : "s",
-                                   pictures == 1 ? "was" : "were"));
+  if (images > unreadable_) {
+    unreadable_ = images;
+    progress_.Line(absl::StrFormat("warning: %d image%s could not be read and %s replaced", images,
+                                   images == 1 ? "" : "s", images == 1 ? "was" : "were"));
   }
-  Plot(step, {{"unreadable", static_cast<double>(pictures)}});
-  Write("unreadable", {{"epoch", EpochOf(step)}, {"step", step}, {"pictures", pictures}});
+  Plot(step, {{"unreadable", static_cast<double>(images)}});
+  Write("unreadable", {{"epoch", EpochOf(step)}, {"step", step}, {"pictures", images}});
 }
 
 void RunReport::RanksCompared(int64_t step, int64_t steps, std::span<const StepParts> ranks) {

@@ -37,7 +37,7 @@ struct RunFacts {
 };
 
 // Where a report goes: nowhere unless something is named.
-struct Readers {
+struct ReportSinks {
   std::vector<std::filesystem::path> metrics;
   std::filesystem::path tensorboard;  // folder
   MlflowTarget mlflow;
@@ -51,7 +51,7 @@ class RunReport {
  public:
   // `clock` must outlive it.
   static absl::StatusOr<std::unique_ptr<RunReport>> Open(const Recipe& recipe,
-                                                         const Readers& readers,
+                                                         const ReportSinks& sinks,
                                                          const base::Clock& clock);
 
   absl::Status Started(const RunFacts& facts, int64_t first_step);
@@ -61,24 +61,24 @@ class RunReport {
   void Stepped(Meter& meter, int64_t step, double learning_rate, bool last_of_epoch);
   void Evaluated(int64_t step, const std::vector<tasks::Metric>& metrics, double loss,
                  int64_t images);
-  // Of all ranks together, since this process began; warns the user when there are more.
-  void Unreadable(int64_t step, int64_t pictures);
-  // Seconds per step of every rank, over the last `steps` steps.
+  // Counts those of all ranks since this process began; warns the user when there are more.
+  void Unreadable(int64_t step, int64_t images);
+  // Tells the seconds per step of every rank, over the last `steps` steps.
   void RanksCompared(int64_t step, int64_t steps, std::span<const StepParts> ranks);
   // `not_removed`: why an older one could not be, if so; the user is warned.
   void Checkpointed(int64_t step, const std::string& path, uint64_t bytes, double seconds,
                     const absl::Status& not_removed);
-  // And warns the user. `in_a_row`: how many have failed since the last that was saved.
+  // Warns the user too. `in_a_row`: how many have failed since the last that was saved.
   void CheckpointFailed(int64_t step, const absl::Status& why, int in_a_row);
   // `ranks`: seconds per step of every rank, over the whole run.
   void Finished(const Meter& meter, std::span<const StepParts> ranks,
                 const std::vector<tasks::Metric>& metrics, int64_t images,
                 const std::string& model);
-  // The last word about a run that ended with `status`, or was stopped on request.
+  // Says how the run ended: with `status`, or stopped on request.
   void Ended(const absl::Status& status, bool stopped);
 
  private:
-  RunReport(const Recipe& recipe, MetricsFile metrics, const Readers& readers,
+  RunReport(const Recipe& recipe, MetricsFile metrics, const ReportSinks& sinks,
             const base::Clock& clock);
   void Plot(int64_t step, const std::vector<Scalar>& scalars);
   void Write(absl::string_view event, nlohmann::json fields);

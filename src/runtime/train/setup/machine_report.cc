@@ -15,7 +15,7 @@
 #include "runtime/comm/communicator.h"
 #include "runtime/device/device.h"
 #include "runtime/device/memory_speed.h"
-#include "runtime/device/precision/here.h"
+#include "runtime/device/precision/detect.h"
 #include "runtime/device/precision/processor.h"
 #include "runtime/models/model.h"
 #include "runtime/parallel/lap.h"
@@ -94,7 +94,7 @@ absl::StatusOr<MachineReport> Described() {
     report.no_gpu = std::string(device::Open("cuda").status().message());
   }
   report.memory_speed = device::MeasureMemorySpeed();
-  report.precision = device::PrecisionHere("auto", device);
+  report.precision = device::DetectPrecision("auto", device);
   Recipe recipe;
   recipe.precision = report.precision.precision;
   TUTTI_ASSIGN_OR_RETURN(report.images_per_second, ImagesPerSecond(recipe, device));

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status.h"
-#include "runtime/device/precision/here.h"
+#include "runtime/device/precision/detect.h"
 #include "runtime/models/script_model.h"
 
 namespace tutti::train {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/test_patience.h"
-#include "runtime/device/precision/here.h"
+#include "runtime/device/precision/detect.h"
 #include "runtime/parallel/thread_group_fake.h"
 
 namespace tutti::train {

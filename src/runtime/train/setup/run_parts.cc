@@ -102,9 +102,9 @@ absl::Status CheckRuns(const Recipe& recipe, const Parts& parts, int64_t classes
     return absl::InvalidArgumentError(absl::StrCat(
         "--sync-bn goes with tutti's own models; the batch-norms of ", file, " are its own"));
   }
-  const data::Augmentation& picture = parts.input.evaluation;
+  const data::Augmentation& augmentation = parts.input.evaluation;
   const absl::Status runs =
-      models::CheckClasses(parts.model, picture.height, picture.width, classes);
+      models::CheckClasses(parts.model, augmentation.height, augmentation.width, classes);
   if (!file.empty() || runs.ok()) return base::Annotate(runs, file);
   const absl::string_view why = *absl::StrSplit(runs.message(), '\n').begin();
   return absl::InvalidArgumentError(
@@ -141,9 +141,9 @@ absl::StatusOr<std::string> LoadWeights(const Recipe& recipe, const models::Mode
 }
 
 // The model, under the same names, with its task's answer as output.
-class Answering final : public models::ModelImpl {
+class PredictingModel final : public models::ModelImpl {
  public:
-  Answering(models::Model model, std::shared_ptr<const tasks::Task> task)
+  PredictingModel(models::Model model, std::shared_ptr<const tasks::Task> task)
       : model_(std::move(model)), task_(std::move(task)) {
     for (const auto& child : model_->named_children()) register_module(child.key(), child.value());
   }
@@ -161,9 +161,9 @@ std::string TorchScriptOf(const Recipe& recipe, const Parts& parts) {
   const bool is_script = !models::ScriptFile(recipe.model).empty();
   if (!is_script && !recipe.torchscript) return "";
   const models::Model model =
-      is_script ? parts.model : std::make_shared<Answering>(parts.model, parts.task);
-  const data::Augmentation& picture = parts.input.evaluation;
-  auto script = models::ToTorchScript(model, picture.height, picture.width);
+      is_script ? parts.model : std::make_shared<PredictingModel>(parts.model, parts.task);
+  const data::Augmentation& augmentation = parts.input.evaluation;
+  auto script = models::ToTorchScript(model, augmentation.height, augmentation.width);
   if (script.ok()) return *std::move(script);
   base::Warn(std::string(script.status().message()));
   return "";
@@ -260,19 +260,19 @@ Schedule MakeSchedule(const Recipe& recipe, int64_t steps_per_epoch) {
 }
 
 checkpoint::ModelFolder MakeModelFolder(const Recipe& recipe, const Parts& parts) {
-  const data::Augmentation& picture = parts.input.evaluation;
+  const data::Augmentation& augmentation = parts.input.evaluation;
   const bool script = !models::ScriptFile(recipe.model).empty();
   checkpoint::ModelFolder folder{.architecture = script ? "script:model.pt" : recipe.model,
                                  .task = std::string(parts.task->name()),
                                  .classes = parts.input.train_images->classes(),
-                                 .input = {.height = picture.height,
-                                           .width = picture.width,
-                                           .resize = picture.resize,
-                                           .stretch = picture.stretch},
+                                 .input = {.height = augmentation.height,
+                                           .width = augmentation.width,
+                                           .resize = augmentation.resize,
+                                           .stretch = augmentation.stretch},
                                  .tensors = models::StateOf(*parts.model),
                                  .torchscript = TorchScriptOf(recipe, parts)};
-  std::copy_n(picture.mean, 3, folder.input.mean.begin());
-  std::copy_n(picture.stddev, 3, folder.input.stddev.begin());
+  std::copy_n(augmentation.mean, 3, folder.input.mean.begin());
+  std::copy_n(augmentation.stddev, 3, folder.input.stddev.begin());
   return folder;
 }
 

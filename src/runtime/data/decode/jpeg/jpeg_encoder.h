@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "runtime/data/decode/image.h"
+#include "runtime/data/image.h"
 
 namespace tutti::data {
 

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-struct Picture {
+struct Image {
   ImageSize size;
   std::vector<uint8_t> pixels;
   const uint8_t* at(int x, int y) const {
@@ -23,7 +23,7 @@ struct Picture {
   }
 };
 
-absl::StatusOr<Picture> DecodeWhole(JpegDecoder& decoder, absl::string_view encoded) {
+absl::StatusOr<Image> DecodeWhole(JpegDecoder& decoder, absl::string_view encoded) {
   const auto size = decoder.Open(encoded);
   if (!size.ok()) return size.status();
   const auto decoded = decoder.Decode({0, 0, size->width, size->height});
@@ -31,7 +31,7 @@ absl::StatusOr<Picture> DecodeWhole(JpegDecoder& decoder, absl::string_view enco
   EXPECT_EQ(decoded->full, *size);
   EXPECT_EQ((ImageSize{decoded->view.width, decoded->view.height}), *size);
   const uint8_t* end = decoded->view.row(decoded->view.height);
-  return Picture{*size, {decoded->view.pixels, end}};
+  return Image{*size, {decoded->view.pixels, end}};
 }
 
 absl::Status DecodeError(absl::string_view encoded) {
@@ -45,13 +45,13 @@ TEST(Jpeg, DecodesWhatWasEncoded) {
     return static_cast<uint8_t>(4 * x + 2 * y + 40 * c);
   };
   for (const bool progressive : {false, true}) {
-    const auto picture = DecodeWhole(
+    const auto image = DecodeWhole(
         decoder, EncodeJpeg({.width = 33, .height = 17, .progressive = progressive}, value));
-    ASSERT_TRUE(picture.ok()) << picture.status();
-    ASSERT_EQ(picture->size, (ImageSize{33, 17}));
+    ASSERT_TRUE(image.ok()) << image.status();
+    ASSERT_EQ(image->size, (ImageSize{33, 17}));
     for (int y = 0; y < 17; ++y) {
       for (int x = 0; x < 33; ++x) {
-        for (int c = 0; c < 3; ++c) ASSERT_NEAR(picture->at(x, y)[c], value(x, y, c), 12);
+        for (int c = 0; c < 3; ++c) ASSERT_NEAR(image->at(x, y)[c], value(x, y, c), 12);
       }
     }
   }
@@ -59,11 +59,11 @@ TEST(Jpeg, DecodesWhatWasEncoded) {
 
 TEST(Jpeg, GreyBecomesRgb) {
   JpegDecoder decoder;
-  const auto picture = DecodeWhole(
+  const auto image = DecodeWhole(
       decoder, EncodeJpeg({.components = 1}, [](int x, int, int) { return uint8_t(8 * x); }));
-  ASSERT_TRUE(picture.ok()) << picture.status();
+  ASSERT_TRUE(image.ok()) << image.status();
   for (int x = 0; x < 32; ++x) {
-    for (int c = 0; c < 3; ++c) EXPECT_NEAR(picture->at(x, 9)[c], 8 * x, 3);
+    for (int c = 0; c < 3; ++c) EXPECT_NEAR(image->at(x, 9)[c], 8 * x, 3);
   }
 }
 
@@ -71,12 +71,12 @@ TEST(Jpeg, GreyBecomesRgb) {
 TEST(Jpeg, CmykBecomesRgb) {
   JpegDecoder decoder;
   const uint8_t ink[] = {255, 100, 0, 128};
-  const auto picture =
+  const auto image =
       DecodeWhole(decoder, EncodeJpeg({.components = 4}, [&](int, int, int c) { return ink[c]; }));
-  ASSERT_TRUE(picture.ok()) << picture.status();
-  EXPECT_NEAR(picture->at(5, 5)[0], 128, 2);
-  EXPECT_NEAR(picture->at(5, 5)[1], 50, 2);
-  EXPECT_NEAR(picture->at(5, 5)[2], 0, 2);
+  ASSERT_TRUE(image.ok()) << image.status();
+  EXPECT_NEAR(image->at(5, 5)[0], 128, 2);
+  EXPECT_NEAR(image->at(5, 5)[1], 50, 2);
+  EXPECT_NEAR(image->at(5, 5)[2], 0, 2);
 }
 
 struct PartialCase {
@@ -158,8 +158,8 @@ TEST(Jpeg, AFileCutShortAtAnyByteIsAnError) {
     const std::string jpeg = EncodePattern({.progressive = progressive});
     JpegDecoder decoder;
     for (size_t length = 0; length < jpeg.size(); ++length) {
-      const auto picture = DecodeWhole(decoder, absl::string_view(jpeg).substr(0, length));
-      ASSERT_FALSE(picture.ok()) << "cut to " << length << " of " << jpeg.size();
+      const auto image = DecodeWhole(decoder, absl::string_view(jpeg).substr(0, length));
+      ASSERT_FALSE(image.ok()) << "cut to " << length << " of " << jpeg.size();
     }
     EXPECT_TRUE(DecodeWhole(decoder, jpeg).ok()) << "the decoder is as new after errors";
   }

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "runtime/data/decode/image.h"
+#include "runtime/data/image.h"
 
 namespace tutti::data {
 

@@ -1,7 +1,7 @@
 // Planes beside planes, for tests and fuzz targets.
 #pragma once
 
-#include "runtime/data/decode/image.h"
+#include "runtime/data/image.h"
 
 namespace tutti::data {
 

@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "base/machine/instruction_set.h"
-#include "runtime/data/decode/image.h"
 #include "runtime/data/decode/jpeg/entropy_code.h"
 #include "runtime/data/decode/jpeg/inverse_transform.h"
 #include "runtime/data/decode/jpeg/scan_kernel.h"
 #include "runtime/data/decode/jpeg/sequential_scan.h"
+#include "runtime/data/image.h"
 
 namespace tutti::data {
 

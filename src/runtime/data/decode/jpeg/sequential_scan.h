@@ -9,8 +9,8 @@
 #include <jpeglib.h>
 
 #include "absl/strings/string_view.h"
-#include "runtime/data/decode/image.h"
 #include "runtime/data/decode/jpeg/huffman.h"
+#include "runtime/data/image.h"
 
 namespace tutti::data {
 

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "runtime/data/dataset.h"
-#include "runtime/data/source/raw/raw_pictures.h"
+#include "runtime/data/source/raw/raw_images.h"
 
 namespace tutti::data {
 namespace fs = std::filesystem;
@@ -37,12 +37,12 @@ absl::StatusOr<std::vector<std::string>> CifarClasses(const fs::path& folder) {
                                                  names.size(), " classes, not ", kCifarClasses));
 }
 
-absl::Status AddCifarFile(const fs::path& path, RawPictures& pictures) {
+absl::Status AddCifarFile(const fs::path& path, RawImages& images) {
   TUTTI_ASSIGN_OR_RETURN(ShardBytes bytes, ShardBytes::Open(path));
-  const uint32_t file = pictures.AddFile(path.filename().string(), std::move(bytes));
+  const uint32_t file = images.AddFile(path.filename().string(), std::move(bytes));
   uint32_t number = 0;
-  return ForEachCifarRecord(pictures.file(file), [&](int32_t label, const char* pixels) {
-    pictures.Add({pixels, label, file, number++});
+  return ForEachCifarRecord(images.file(file), [&](int32_t label, const char* pixels) {
+    images.Add({pixels, label, file, number++});
   });
 }
 
@@ -73,14 +73,14 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenCifar10(const fs::path& folde
   std::error_code error;
   const fs::path inner = folder / "cifar-10-batches-bin";
   const fs::path at = fs::is_directory(inner, error) ? inner : folder;
-  auto pictures = std::make_shared<RawPictures>(RawPictures::Shape{32, 32, 3, /*planar=*/true});
+  auto images = std::make_shared<RawImages>(RawImages::Shape{32, 32, 3, /*planar=*/true});
   for (const std::string& name : CifarFiles(at, split)) {
-    const absl::Status added = AddCifarFile(at / name, *pictures);
+    const absl::Status added = AddCifarFile(at / name, *images);
     if (!added.ok()) return base::Annotate(added, (at / name).string());
   }
   TUTTI_ASSIGN_OR_RETURN(std::vector<std::string> classes, CifarClasses(at));
-  pictures->SetClasses(std::move(classes));
-  return pictures;
+  images->SetClasses(std::move(classes));
+  return images;
 }
 
 }  // namespace tutti::data

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/source/classes.h"
-#include "runtime/data/source/raw/raw_pictures.h"
+#include "runtime/data/source/raw/raw_images.h"
 
 namespace tutti::data {
 namespace fs = std::filesystem;
@@ -129,14 +129,14 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenIdx(const fs::path& folder,
                                                    pixels.sizes[2], "x", pixels.sizes[1], " and ",
                                                    numbers.sizes[0], " labels"));
   }
-  const RawPictures::Shape shape{static_cast<int>(pixels.sizes[2]),
-                                 static_cast<int>(pixels.sizes[1]), 1, /*planar=*/false};
-  auto pictures = std::make_shared<RawPictures>(shape);
+  const RawImages::Shape shape{static_cast<int>(pixels.sizes[2]), static_cast<int>(pixels.sizes[1]),
+                               1, /*planar=*/false};
+  auto dataset = std::make_shared<RawImages>(shape);
   int32_t most = 0;
-  const uint32_t file = pictures->AddFile(images.name, std::move(images.bytes));
+  const uint32_t file = dataset->AddFile(images.name, std::move(images.bytes));
   for (size_t i = 0; i < count; ++i) {
     const int32_t label = static_cast<uint8_t>(numbers.bytes[i]);
-    pictures->Add({pixels.bytes.data() + i * shape.bytes(), label, file, static_cast<uint32_t>(i)});
+    dataset->Add({pixels.bytes.data() + i * shape.bytes(), label, file, static_cast<uint32_t>(i)});
     most = std::max(most, label);
   }
   TUTTI_ASSIGN_OR_RETURN(std::vector<std::string> classes,
@@ -146,8 +146,8 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenIdx(const fs::path& folder,
                                                    " is out of range: classes.txt names ",
                                                    classes.size(), " classes"));
   }
-  pictures->SetClasses(std::move(classes));
-  return pictures;
+  dataset->SetClasses(std::move(classes));
+  return dataset;
 }
 
 }  // namespace tutti::data

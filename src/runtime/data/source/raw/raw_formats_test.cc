@@ -52,10 +52,10 @@ TEST_F(RawFormats, ReadsCifar10) {
   EXPECT_EQ((*train)->classes()[3], "d");
   EXPECT_EQ((*train)->Describe(2), "data_batch_2.bin:0");
   const absl::string_view pnm = *(*train)->Encoded(0, scratch_);
-  const auto picture = ParsePnm(pnm, 1024);
-  ASSERT_TRUE(picture.ok()) << picture.status();
-  EXPECT_EQ(picture->size, (ImageSize{32, 32}));
-  EXPECT_EQ(picture->samples.substr(0, 6), absl::string_view("\0gb\1gb", 6));
+  const auto image = ParsePnm(pnm, 1024);
+  ASSERT_TRUE(image.ok()) << image.status();
+  EXPECT_EQ(image->size, (ImageSize{32, 32}));
+  EXPECT_EQ(image->samples.substr(0, 6), absl::string_view("\0gb\1gb", 6));
   EXPECT_EQ((*Open("test"))->size(), 1);
 }
 
@@ -214,7 +214,7 @@ TEST_F(RawFormats, ReadsFoldersOfClasses) {
   EXPECT_EQ((*train)->Encoded(0, scratch_).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(RawFormats, FoldersWithoutPicturesAreNamed) {
+TEST_F(RawFormats, FoldersWithoutImagesAreNamed) {
   EXPECT_THAT(Error(), AllOf(HasSubstr("is empty"), HasSubstr("train-000000.tar")));
   ASSERT_TRUE(base::MakeDirectories(directory_.path() / "train").ok());
   EXPECT_THAT(Error(), HasSubstr("holds no folder of a class"));
@@ -228,12 +228,12 @@ TEST_F(RawFormats, FoldersWithoutPicturesAreNamed) {
 
 TEST(Synthetic, HasTheSizeThatItsNameSays) {
   std::string scratch;
-  const auto pictures = OpenDataset("synthetic:50x24x7", "train");
-  ASSERT_TRUE(pictures.ok()) << pictures.status();
-  EXPECT_EQ((*pictures)->size(), 50);
-  EXPECT_EQ((*pictures)->classes().size(), 7u);
-  EXPECT_EQ((*pictures)->label(8), 1);
-  EXPECT_EQ(ParsePnm(*(*pictures)->Encoded(3, scratch), 1000)->size, (ImageSize{24, 24}));
+  const auto dataset = OpenDataset("synthetic:50x24x7", "train");
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ((*dataset)->size(), 50);
+  EXPECT_EQ((*dataset)->classes().size(), 7u);
+  EXPECT_EQ((*dataset)->label(8), 1);
+  EXPECT_EQ(ParsePnm(*(*dataset)->Encoded(3, scratch), 1000)->size, (ImageSize{24, 24}));
   EXPECT_TRUE(OpenDataset("synthetic", "test").ok());
   for (const char* wrong : {"synthetic:", "synthetic:5", "synthetic:0x3", "synthetic:1x2x3x4"}) {
     EXPECT_FALSE(OpenDataset(wrong, "train").ok()) << wrong;

@@ -3,7 +3,7 @@
 #include "runtime/data/dataset.h"
 #include "runtime/data/decode/pnm.h"
 #include "runtime/data/sampling/philox.h"
-#include "runtime/data/source/raw/raw_pictures.h"
+#include "runtime/data/source/raw/raw_images.h"
 
 namespace tutti::data {
 namespace {

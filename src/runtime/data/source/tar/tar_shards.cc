@@ -159,7 +159,7 @@ absl::Status TarShards::AddMember(const TarMember& member, Gathering& sample) {
     TUTTI_RETURN_IF_ERROR(FinishSample(sample));
     sample = Gathering{.key = std::string(key)};
   }
-  const bool is_image = IsPictureExtension(extension);
+  const bool is_image = IsImageExtension(extension);
   const std::optional<Annotations> kind = KindOf(extension);
   if (kind && sample.kind && *kind != *sample.kind) {
     return absl::InvalidArgumentError(

@@ -27,10 +27,10 @@ struct RecordFile {
 struct RecordSample {
   uint32_t file;
   uint32_t checksum;
-  int64_t label;                   // as it stands in the file, until ShiftLabels
-  uint64_t record;                 // its offset in the file
-  uint64_t data, data_size;        // of the Example
-  uint64_t picture, picture_size;  // in the file
+  int64_t label;               // as it stands in the file, until ShiftLabels
+  uint64_t record;             // its offset in the file
+  uint64_t data, data_size;    // of the Example
+  uint64_t image, image_size;  // in the file
 };
 
 class TfRecords final : public Dataset {
@@ -42,7 +42,7 @@ class TfRecords final : public Dataset {
     const RecordSample& s = at(index);
     const absl::string_view file = files_[s.file].bytes.view();
     TUTTI_RETURN_IF_ERROR(CheckData({s.record, file.substr(s.data, s.data_size), s.checksum}));
-    return file.substr(s.picture, s.picture_size);
+    return file.substr(s.image, s.image_size);
   }
   std::string Describe(int64_t index) const override {
     const RecordSample& s = at(index);

@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "runtime/data/dataset.h"
-#include "runtime/data/decode/image.h"
+#include "runtime/data/image.h"
 #include "runtime/data/loader.h"
 
 namespace tutti::data {
@@ -14,8 +14,8 @@ namespace tutti::data {
 // ([1, 3, H, W] with strides {H*W*3, 1, W*3, 3}). Of `augmentation` the random parts are left out.
 // An image of another size than the model's is resized (shorter side to `resize`, or to the longer
 // side of the input if that is 0) and cropped at its centre. Errors are those of the decoder.
-absl::Status LoadPicture(absl::string_view encoded, Augmentation augmentation, PixelType type,
-                         void* pixels);
+absl::Status LoadImage(absl::string_view encoded, Augmentation augmentation, PixelType type,
+                       void* pixels);
 
 // Of a dataset's image, by its header.
 absl::StatusOr<ImageSize> SizeOf(const Dataset& dataset, int64_t index);

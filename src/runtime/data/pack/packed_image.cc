@@ -1,4 +1,4 @@
-#include "runtime/data/pack/packed_picture.h"
+#include "runtime/data/pack/packed_image.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,9 +13,9 @@ namespace {
 // Pixels of 0 to 255: mean 0, and stddev undoes the division.
 const Augmentation kLevels{.stddev = {1 / 255.0f, 1 / 255.0f, 1 / 255.0f}};
 
-absl::string_view ExtensionOf(PictureKind kind, absl::string_view encoded) {
-  if (kind == PictureKind::kJpeg) return "jpg";
-  if (kind == PictureKind::kPng) return "png";
+absl::string_view ExtensionOf(ImageKind kind, absl::string_view encoded) {
+  if (kind == ImageKind::kJpeg) return "jpg";
+  if (kind == ImageKind::kPng) return "png";
   return encoded[1] == '5' ? "pgm" : "ppm";
 }
 
@@ -29,16 +29,16 @@ ImageSize Smaller(ImageSize size, int shorter_side) {
 
 }  // namespace
 
-PicturePacker::PicturePacker(const PackOptions& options)
+ImagePacker::ImagePacker(const PackOptions& options)
     : resize_(options.resize),
       quality_(options.quality),
       fast_crops_(options.fast_crops),
       levels_(kLevels, PixelType::kFloat32) {}
 
-absl::StatusOr<PackedPicture> PicturePacker::Pack(absl::string_view encoded) {
+absl::StatusOr<PackedImage> ImagePacker::Pack(absl::string_view encoded) {
   TUTTI_ASSIGN_OR_RETURN(const ImageSize size, decoder_.Open(encoded));
-  PackedPicture packed{std::string(encoded), ExtensionOf(decoder_.kind(), encoded), false, size,
-                       size};
+  PackedImage packed{std::string(encoded), ExtensionOf(decoder_.kind(), encoded), false, size,
+                     size};
   if (resize_ > 0 && std::min(size.width, size.height) > resize_) {
     packed.to = Smaller(size, resize_);
     TUTTI_ASSIGN_OR_RETURN(packed.bytes, MakeSmaller(size, packed.to));
@@ -53,7 +53,7 @@ absl::StatusOr<PackedPicture> PicturePacker::Pack(absl::string_view encoded) {
   return packed;
 }
 
-absl::StatusOr<std::string> PicturePacker::MakeSmaller(ImageSize size, ImageSize to) {
+absl::StatusOr<std::string> ImagePacker::MakeSmaller(ImageSize size, ImageSize to) {
   TUTTI_ASSIGN_OR_RETURN(const Planes planes,
                          decoder_.DecodePlanes({0, 0, size.width, size.height}));
   resampler_.Prepare({0, double(size.width), to.width, 0, to.width},

@@ -12,7 +12,7 @@ namespace tutti::data {
 // Calls work(thread, i) for each i in [begin, end), on `threads` threads (the caller's is one of
 // them), thread counting from 0. Returns when all are done. `work` does not throw.
 template <typename Work>
-void InParallel(int threads, int64_t begin, int64_t end, const Work& work) {
+void ParallelFor(int threads, int64_t begin, int64_t end, const Work& work) {
   std::atomic<int64_t> next{begin};
   const auto run = [&](size_t thread) {
     for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < end;) work(thread, i);

@@ -1,4 +1,4 @@
-#include "runtime/data/picture.h"
+#include "runtime/data/load_image.h"
 
 #include <algorithm>
 
@@ -7,14 +7,14 @@
 
 namespace tutti::data {
 
-absl::Status LoadPicture(absl::string_view encoded, Augmentation augmentation, PixelType type,
-                         void* pixels) {
+absl::Status LoadImage(absl::string_view encoded, Augmentation augmentation, PixelType type,
+                       void* pixels) {
   augmentation.pad_crop = 0;
   augmentation.random_resized_crop = false;
   augmentation.flip = Flip::kNever;
   augmentation.erase = 0;
   if (augmentation.resize == 0 && !augmentation.stretch) {
-    PictureDecoder decoder;
+    ImageDecoder decoder;
     TUTTI_ASSIGN_OR_RETURN(const ImageSize size, decoder.Open(encoded));
     if (size != ImageSize{augmentation.width, augmentation.height}) {
       augmentation.resize = std::max(augmentation.width, augmentation.height);
@@ -29,7 +29,7 @@ absl::Status LoadPicture(absl::string_view encoded, Augmentation augmentation, P
 
 absl::StatusOr<ImageSize> SizeOf(const Dataset& dataset, int64_t index) {
   std::string scratch;
-  PictureDecoder decoder;
+  ImageDecoder decoder;
   TUTTI_ASSIGN_OR_RETURN(const absl::string_view encoded, dataset.Encoded(index, scratch));
   return decoder.Open(encoded);
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "runtime/data/decode/picture_decoder.h"
+#include "runtime/data/decode/image_decoder.h"
 
 namespace {
 
@@ -36,7 +36,7 @@ uint64_t Sum(const Planes& planes, int top, int bottom) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 2) return 0;
-  static tutti::data::PictureDecoder decoder;
+  static tutti::data::ImageDecoder decoder;
   const absl::string_view encoded(reinterpret_cast<const char*>(data) + 2, size - 2);
   volatile uint64_t sink = 0;
   const auto image = decoder.Open(encoded);

@@ -8,7 +8,7 @@ namespace tutti::train {
 
 // Calls `update(begin, end)` for parts of [0, count), each on a thread of its own.
 template <typename Update>
-void InParts(size_t count, int threads, const Update& update) {
+void ParallelFor(size_t count, int threads, const Update& update) {
   constexpr size_t kLeastPart = 1 << 16;  // less is not worth a second thread
   const auto most = static_cast<size_t>(std::max(threads, 1));
   const size_t parts = std::clamp<size_t>(count / kLeastPart, 1, most);

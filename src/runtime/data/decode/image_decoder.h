@@ -8,21 +8,21 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "runtime/data/decode/image.h"
 #include "runtime/data/decode/jpeg/jpeg.h"
+#include "runtime/data/image.h"
 
 namespace tutti::data {
 
-enum class PictureKind { kJpeg, kPng, kPnm };
+enum class ImageKind { kJpeg, kPng, kPnm };
 
-class PictureDecoder {
+class ImageDecoder {
  public:
   // Reads the headers; `encoded` must live until it is decoded. Errors as JpegDecoder's.
   absl::StatusOr<ImageSize> Open(absl::string_view encoded);
 
-  PictureKind kind() const { return kind_; }  // of the opened image
+  ImageKind kind() const { return kind_; }  // of the opened image
   // What DecodePlanes may divide the image's size by, beside 1: 8 for a JPEG.
-  int max_denominator() const { return kind_ == PictureKind::kJpeg ? 8 : 1; }
+  int max_denominator() const { return kind_ == ImageKind::kJpeg ? 8 : 1; }
 
   // The whole opened image as packed pixels, or the planes of a part of it; the decoder's memory,
   // valid until its next call. One of them, once after each Open. As JpegDecoder's.
@@ -30,7 +30,7 @@ class PictureDecoder {
   absl::StatusOr<Planes> DecodePlanes(const Region& region, int denominator = 1);
 
  private:
-  PictureKind kind_ = PictureKind::kJpeg;
+  ImageKind kind_ = ImageKind::kJpeg;
   absl::string_view encoded_;
   ImageSize size_;
   JpegDecoder jpeg_;

@@ -1,4 +1,4 @@
-#include "runtime/device/precision/here.h"
+#include "runtime/device/precision/detect.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -10,15 +10,15 @@ namespace tutti::device {
 namespace {
 
 // Numbers are kept in a folder of the test's own.
-class Here : public testing::Test {
+class DetectPrecisionTest : public testing::Test {
  protected:
-  Here() { ::setenv("XDG_CACHE_HOME", folder_.path().c_str(), 1); }
-  ~Here() override { ::unsetenv("XDG_CACHE_HOME"); }
+  DetectPrecisionTest() { ::setenv("XDG_CACHE_HOME", folder_.path().c_str(), 1); }
+  ~DetectPrecisionTest() override { ::unsetenv("XDG_CACHE_HOME"); }
 
   const base::TemporaryDirectory folder_;
 };
 
-TEST_F(Here, AProcessorIsNamedWithItsInstructions) {
+TEST_F(DetectPrecisionTest, AProcessorIsNamedWithItsInstructions) {
   const PrecisionFacts facts = FactsOf(torch::kCPU);
   EXPECT_EQ(facts.kind, "processor");
   EXPECT_EQ(facts.name, NameOfThisProcessor());
@@ -26,7 +26,7 @@ TEST_F(Here, AProcessorIsNamedWithItsInstructions) {
   EXPECT_EQ(facts.slowdown.has_value(), facts.bf16 == Bf16::kInDoubt);
 }
 
-TEST_F(Here, ALayerIsTimedOnceAndRemembered) {
+TEST_F(DetectPrecisionTest, ALayerIsTimedOnceAndKept) {
   PrecisionFacts facts = FactsOf(torch::kCPU), again = facts;
   facts.slowdown = again.slowdown = std::nullopt;
   AddSlowdown(torch::kCPU, facts);
@@ -40,18 +40,18 @@ TEST_F(Here, ALayerIsTimedOnceAndRemembered) {
   EXPECT_NE(other.slowdown, facts.slowdown);
 }
 
-TEST_F(Here, AProcessAloneGetsWhatItNamesAndElseTheFastest) {
+TEST_F(DetectPrecisionTest, AProcessAloneGetsWhatItNamesAndElseTheFastest) {
   const PrecisionChoice choice = Choose(FactsOf(torch::kCPU));
-  const PrecisionTaken taken = PrecisionHere("auto", torch::kCPU);
+  const PrecisionTaken taken = DetectPrecision("auto", torch::kCPU);
   EXPECT_EQ(taken.precision, choice.bf16 ? "bf16" : "fp32");
   EXPECT_EQ(taken.why, "precision " + taken.precision + " (auto): this processor " + choice.why);
   for (const char* name : {"fp32", "bf16"}) {
-    EXPECT_EQ(PrecisionHere(name, torch::kCPU).precision, name);
-    EXPECT_EQ(PrecisionHere(name, torch::kCPU).why, "");
+    EXPECT_EQ(DetectPrecision(name, torch::kCPU).precision, name);
+    EXPECT_EQ(DetectPrecision(name, torch::kCPU).why, "");
   }
 }
 
-TEST_F(Here, ALayerInEmulatedBf16IsSlower) {
+TEST_F(DetectPrecisionTest, ALayerInEmulatedBf16IsSlower) {
   if (Bf16OfProcessor(InstructionsHere()) != Bf16::kEmulated) {
     GTEST_SKIP() << "this processor has instructions for bf16";
   }

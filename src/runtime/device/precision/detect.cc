@@ -1,4 +1,4 @@
-#include "runtime/device/precision/here.h"
+#include "runtime/device/precision/detect.h"
 
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
@@ -140,7 +140,7 @@ PrecisionFacts FactsOf(torch::Device device) {
   return facts;
 }
 
-PrecisionTaken PrecisionHere(absl::string_view asked, torch::Device device) {
+PrecisionTaken DetectPrecision(absl::string_view asked, torch::Device device) {
   if (asked == "fp32") return {"fp32", ""};
   PrecisionFacts facts = asked == "auto" ? FactsOf(device) : InstructionFactsOf(device);
   const std::string subject = absl::StrCat("this ", facts.kind);

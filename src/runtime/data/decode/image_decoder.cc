@@ -1,9 +1,9 @@
-#include "runtime/data/decode/picture_decoder.h"
+#include "runtime/data/decode/image_decoder.h"
 
 #include "absl/strings/match.h"
 #include "base/status.h"
 #include "runtime/data/decode/jpeg/planes.h"
-#include "runtime/data/decode/png_picture.h"
+#include "runtime/data/decode/png_image.h"
 #include "runtime/data/decode/pnm.h"
 
 namespace tutti::data {
@@ -25,31 +25,31 @@ ImageView Unpack(const Pnm& pnm, std::vector<uint8_t>& memory) {
 
 }  // namespace
 
-absl::StatusOr<ImageSize> PictureDecoder::Open(absl::string_view encoded) {
+absl::StatusOr<ImageSize> ImageDecoder::Open(absl::string_view encoded) {
   encoded_ = encoded;
   if (absl::StartsWith(encoded, "\x89PNG")) {
-    kind_ = PictureKind::kPng;
+    kind_ = ImageKind::kPng;
     TUTTI_ASSIGN_OR_RETURN(size_, SizeOfPng(encoded, kMaxPixels));
   } else if (absl::StartsWith(encoded, "P5") || absl::StartsWith(encoded, "P6")) {
-    kind_ = PictureKind::kPnm;
+    kind_ = ImageKind::kPnm;
     TUTTI_ASSIGN_OR_RETURN(const Pnm pnm, ParsePnm(encoded, kMaxPixels));
     size_ = pnm.size;
   } else {
-    kind_ = PictureKind::kJpeg;
+    kind_ = ImageKind::kJpeg;
     TUTTI_ASSIGN_OR_RETURN(size_, jpeg_.Open(encoded));
   }
   return size_;
 }
 
-absl::StatusOr<ImageView> PictureDecoder::Decode() {
+absl::StatusOr<ImageView> ImageDecoder::Decode() {
   switch (kind_) {
-    case PictureKind::kPng:
+    case ImageKind::kPng:
       return DecodePng(encoded_, kMaxPixels, pixels_);
-    case PictureKind::kPnm: {
+    case ImageKind::kPnm: {
       TUTTI_ASSIGN_OR_RETURN(const Pnm pnm, ParsePnm(encoded_, kMaxPixels));
       return Unpack(pnm, pixels_);
     }
-    case PictureKind::kJpeg:
+    case ImageKind::kJpeg:
       break;
   }
   TUTTI_ASSIGN_OR_RETURN(const DecodedRegion whole,
@@ -57,8 +57,8 @@ absl::StatusOr<ImageView> PictureDecoder::Decode() {
   return whole.view;
 }
 
-absl::StatusOr<Planes> PictureDecoder::DecodePlanes(const Region& region, int denominator) {
-  if (kind_ == PictureKind::kJpeg) return jpeg_.DecodePlanes(region, denominator);
+absl::StatusOr<Planes> ImageDecoder::DecodePlanes(const Region& region, int denominator) {
+  if (kind_ == ImageKind::kJpeg) return jpeg_.DecodePlanes(region, denominator);
   TUTTI_ASSIGN_OR_RETURN(const ImageView view, Decode());
   return SplitIntoPlanes(view, 0, 0, size_, planes_);
 }

@@ -14,7 +14,7 @@ namespace tutti::parallel {
 
 // What `body` returns or throws. A lost rank is the reason rather than what fails because of it.
 template <typename Result, typename Body>
-absl::StatusOr<Result> Caught(const comm::Stream& stream, const Body& body) {
+absl::StatusOr<Result> CatchErrors(const comm::Stream& stream, const Body& body) {
   try {
     return body();
   } catch (const models::SumFailed& error) {

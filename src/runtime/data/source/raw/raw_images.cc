@@ -1,11 +1,11 @@
-#include "runtime/data/source/raw/raw_pictures.h"
+#include "runtime/data/source/raw/raw_images.h"
 
 #include "absl/strings/str_cat.h"
 #include "runtime/data/decode/pnm.h"
 
 namespace tutti::data {
 
-absl::StatusOr<absl::string_view> RawPictures::Encoded(int64_t index, std::string& scratch) const {
+absl::StatusOr<absl::string_view> RawImages::Encoded(int64_t index, std::string& scratch) const {
   scratch = PnmHeader({shape_.width, shape_.height}, shape_.channels);
   const size_t header = scratch.size(), bytes = shape_.bytes();
   const char* const from = at(index).samples;
@@ -24,11 +24,11 @@ absl::StatusOr<absl::string_view> RawPictures::Encoded(int64_t index, std::strin
   return absl::string_view(scratch);
 }
 
-std::string RawPictures::Describe(int64_t index) const {
+std::string RawImages::Describe(int64_t index) const {
   return absl::StrCat(files_[at(index).file].first, ":", at(index).number);
 }
 
-uint32_t RawPictures::AddFile(std::string name, ShardBytes bytes) {
+uint32_t RawImages::AddFile(std::string name, ShardBytes bytes) {
   files_.emplace_back(std::move(name), std::move(bytes));
   return static_cast<uint32_t>(files_.size() - 1);
 }

@@ -1,5 +1,5 @@
 // The optimizers' kernels against the same optimizers on the CPU.
-#include "runtime/train/optimizer/on_gpu.h"
+#include "runtime/train/optimizer/gpu_kernels.h"
 
 #include <gtest/gtest.h>
 

@@ -12,10 +12,10 @@ namespace tutti::data {
 
 // What lies below `folder` at any depth and ends as an image does (names.h), by its path from
 // there, sorted. Errors name the folder.
-absl::StatusOr<std::vector<std::string>> PicturesBelow(const std::filesystem::path& folder);
+absl::StatusOr<std::vector<std::string>> ImagesBelow(const std::filesystem::path& folder);
 
 // The file's bytes in `scratch`, which the result is of. InvalidArgument: more than 256 MiB.
-absl::StatusOr<absl::string_view> ReadPictureFile(const std::filesystem::path& path,
-                                                  std::string& scratch);
+absl::StatusOr<absl::string_view> ReadImageFile(const std::filesystem::path& path,
+                                                std::string& scratch);
 
 }  // namespace tutti::data

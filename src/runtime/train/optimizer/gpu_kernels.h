@@ -10,10 +10,11 @@
 
 namespace tutti::train {
 
-class OnGpu {
+class GpuKernels {
  public:
   // `ranges` of each bucket; `buckets` must outlive it.
-  OnGpu(const Optimizer::Buckets& buckets, const std::vector<std::vector<ParameterRange>>& ranges);
+  GpuKernels(const Optimizer::Buckets& buckets,
+             const std::vector<std::vector<ParameterRange>>& ranges);
 
   // Null where there are none for these buckets: on the CPU, and without libtutti_cuda.so.
   device::Cuda* kernels() const { return kernels_; }

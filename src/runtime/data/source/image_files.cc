@@ -1,4 +1,4 @@
-#include "runtime/data/source/picture_files.h"
+#include "runtime/data/source/image_files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -16,11 +16,11 @@ namespace tutti::data {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr off_t kMaxPictureBytes = off_t{1} << 28;
+constexpr off_t kMaxImageBytes = off_t{1} << 28;
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> PicturesBelow(const fs::path& folder) {
+absl::StatusOr<std::vector<std::string>> ImagesBelow(const fs::path& folder) {
   const auto failed = [&](const std::error_code& error) {
     return base::ErrnoStatus(folder.string(), error.value());
   };
@@ -31,7 +31,7 @@ absl::StatusOr<std::vector<std::string>> PicturesBelow(const fs::path& folder) {
   std::vector<std::string> names;
   for (; entries != fs::recursive_directory_iterator(); entries.increment(error)) {
     const std::string extension = absl::AsciiStrToLower(entries->path().extension().string());
-    if (extension.empty() || !IsPictureExtension(extension.substr(1))) continue;
+    if (extension.empty() || !IsImageExtension(extension.substr(1))) continue;
     if (std::error_code ignored; !entries->is_regular_file(ignored)) continue;
     names.push_back(entries->path().lexically_relative(folder).string());
   }
@@ -40,12 +40,12 @@ absl::StatusOr<std::vector<std::string>> PicturesBelow(const fs::path& folder) {
   return names;
 }
 
-absl::StatusOr<absl::string_view> ReadPictureFile(const fs::path& path, std::string& scratch) {
+absl::StatusOr<absl::string_view> ReadImageFile(const fs::path& path, std::string& scratch) {
   const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return base::ErrnoStatus("open");
   struct stat info;
   if (::fstat(fd.get(), &info) != 0) return base::ErrnoStatus("stat");
-  if (info.st_size > kMaxPictureBytes) {
+  if (info.st_size > kMaxImageBytes) {
     return absl::InvalidArgumentError(absl::StrCat("a file of ", info.st_size, " bytes"));
   }
   scratch.resize(static_cast<size_t>(info.st_size));

@@ -1,11 +1,11 @@
-#include "runtime/train/optimizer/on_gpu.h"
+#include "runtime/train/optimizer/gpu_kernels.h"
 
 #include "runtime/device/device.h"
 
 namespace tutti::train {
 
-OnGpu::OnGpu(const Optimizer::Buckets& buckets,
-             const std::vector<std::vector<ParameterRange>>& ranges)
+GpuKernels::GpuKernels(const Optimizer::Buckets& buckets,
+                       const std::vector<std::vector<ParameterRange>>& ranges)
     : buckets_(buckets) {
   if (buckets.empty() || !buckets[0]->values().is_cuda()) return;
   kernels_ = device::Kernels();
@@ -20,7 +20,8 @@ OnGpu::OnGpu(const Optimizer::Buckets& buckets,
   }
 }
 
-device::UpdateTensors OnGpu::TensorsOf(size_t i, double learning_rate, double weight_decay) const {
+device::UpdateTensors GpuKernels::TensorsOf(size_t i, double learning_rate,
+                                            double weight_decay) const {
   parallel::Bucket& bucket = *buckets_[i];
   return {.values = bucket.values(),
           .gradients = bucket.gradients(),

@@ -1,4 +1,4 @@
-#include "runtime/data/decode/png_picture.h"
+#include "runtime/data/decode/png_image.h"
 
 #include <png.h>
 

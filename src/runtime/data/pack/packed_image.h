@@ -7,12 +7,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "runtime/data/augment/resample.h"
-#include "runtime/data/decode/picture_decoder.h"
+#include "runtime/data/decode/image_decoder.h"
 #include "runtime/data/pack/pack.h"
 
 namespace tutti::data {
 
-struct PackedPicture {
+struct PackedImage {
   std::string bytes;
   absl::string_view extension;  // "jpg", "png", "ppm" or "pgm"
   bool resized = false;
@@ -20,20 +20,20 @@ struct PackedPicture {
 };
 
 // Keeps its memory from image to image. Not thread-safe.
-class PicturePacker {
+class ImagePacker {
  public:
-  explicit PicturePacker(const PackOptions& options);
+  explicit ImagePacker(const PackOptions& options);
 
   // `encoded` as it is, once its header was read, or smaller, or rewritten (CMYK never is). Errors
-  // as PictureDecoder's.
-  absl::StatusOr<PackedPicture> Pack(absl::string_view encoded);
+  // as ImageDecoder's.
+  absl::StatusOr<PackedImage> Pack(absl::string_view encoded);
 
  private:
   absl::StatusOr<std::string> MakeSmaller(ImageSize size, ImageSize to);
 
   const int resize_, quality_;
   const bool fast_crops_;
-  PictureDecoder decoder_;
+  ImageDecoder decoder_;
   Resampler resampler_;
   Normalizer levels_;
   std::vector<float> pixels_;

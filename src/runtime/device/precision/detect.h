@@ -27,7 +27,7 @@ void AddSlowdown(torch::Device device, PrecisionFacts& facts);
 // What one process alone computes in. `asked`: "auto", "fp32" or "bf16"; what is asked for by name
 // is not found out about, but bf16 that is emulated is warned of in the log. (Of several ranks:
 // train/setup/precision.h.)
-PrecisionTaken PrecisionHere(absl::string_view asked, torch::Device device);
+PrecisionTaken DetectPrecision(absl::string_view asked, torch::Device device);
 
 // Seconds in bf16 over seconds in fp32 of a 3x3 convolution of 64 channels over 16 images of 16x16,
 // forward and backward: the least of a few, in turn; on a CPU of one thread's processor time, which

@@ -10,9 +10,9 @@
 
 namespace tutti::data {
 
-class RawPictures final : public Dataset {
+class RawImages final : public Dataset {
  public:
-  struct Picture {
+  struct Image {
     const char* samples;  // in one of the files
     int32_t label;
     uint32_t file;    // for Describe
@@ -25,9 +25,9 @@ class RawPictures final : public Dataset {
     size_t bytes() const { return static_cast<size_t>(width * height * channels); }
   };
 
-  explicit RawPictures(Shape shape) : shape_(shape) {}
+  explicit RawImages(Shape shape) : shape_(shape) {}
 
-  int64_t size() const override { return static_cast<int64_t>(pictures_.size()); }
+  int64_t size() const override { return static_cast<int64_t>(images_.size()); }
   const std::vector<std::string>& classes() const override { return classes_; }
   int64_t label(int64_t index) const override { return at(index).label; }
   absl::StatusOr<absl::string_view> Encoded(int64_t index, std::string& scratch) const override;
@@ -37,16 +37,16 @@ class RawPictures final : public Dataset {
   // Keeps the file; its number, for images.
   uint32_t AddFile(std::string name, ShardBytes bytes);
   absl::string_view file(uint32_t number) const { return files_.at(number).second.view(); }
-  void Add(const Picture& picture) { pictures_.push_back(picture); }
+  void Add(const Image& image) { images_.push_back(image); }
   void SetClasses(std::vector<std::string> classes) { classes_ = std::move(classes); }
-  const std::vector<Picture>& pictures() const { return pictures_; }
+  const std::vector<Image>& images() const { return images_; }
 
  private:
-  const Picture& at(int64_t index) const { return pictures_.at(static_cast<size_t>(index)); }
+  const Image& at(int64_t index) const { return images_.at(static_cast<size_t>(index)); }
 
   const Shape shape_;
   std::vector<std::pair<std::string, ShardBytes>> files_;
-  std::vector<Picture> pictures_;
+  std::vector<Image> images_;
   std::vector<std::string> classes_;
 };
 

@@ -1,4 +1,4 @@
-#include "runtime/device/bus.h"
+#include "runtime/device/pci_address.h"
 
 #include <dlfcn.h>
 
@@ -15,7 +15,7 @@ constexpr int kCudaSuccess = 0;
 
 }  // namespace
 
-std::string PlaceOnTheBus(int number, const char* driver) {
+std::string PciAddress(int number, const char* driver) {
   void* const library = ::dlopen(driver, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return "";
   int (*init)(unsigned) = nullptr;
