@@ -8,8 +8,8 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <thread>
 
+#include "absl/strings/match.h"
 #include "base/file.h"
 #include "base/process/child_process.h"
 #include "base/test_patience.h"
@@ -80,12 +80,8 @@ class ProgramTest : public testing::Test {
 
   // Waits until the run has reported a step after `step`.
   bool AwaitStep(const fs::path& metrics) {
-    const auto deadline = base::Deadline::After(kPatience);
-    while (!deadline.Expired()) {
-      if (Read(metrics).find("\"event\":\"step\"") != std::string::npos) return true;
-      std::this_thread::yield();
-    }
-    return false;
+    return base::AwaitPatiently(
+        absl::Seconds(120), [&] { return absl::StrContains(Read(metrics), "\"event\":\"step\""); });
   }
 
   std::vector<std::string> Endless() const {
@@ -189,12 +185,8 @@ TEST_F(ProgramTest, SigtermWritesACheckpointThatResumeTakesUp) {
   auto arguments = Endless();
   arguments.push_back("--resume");
   auto again = Start(arguments, "said", mlflow);
-  const auto deadline = base::Deadline::After(kPatience);
-  while (!deadline.Expired() &&
-         Read(Said("said")).find("resumed after step") == std::string::npos) {
-    std::this_thread::yield();
-  }
-  EXPECT_THAT(Read(Said("said")), HasSubstr("resumed after step"));
+  base::AwaitPatiently(absl::Seconds(120),
+                       [&] { return absl::StrContains(Read(Said("said")), "resumed after step"); });
   EXPECT_THAT(MlflowStatuses(Said("mlruns")), ElementsAre("status: 1")) << "the same, running";
   kill(again.pid(), SIGTERM);
   EXPECT_EQ(ExitCode(again), 143);

@@ -7,6 +7,8 @@
 // short time is what a test is about.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -33,12 +35,21 @@ inline absl::Duration PatientTimeout(absl::Duration timeout) {
 }
 
 // Looks until `holds()` does, for what announces itself by no event (a file that another process
-// makes), at most for Patient(limit). Whether it holds.
+// makes). When it does not within Patient(limit), the test fails at the caller's line; whether it
+// holds is for those that cannot go on without.
 template <class Condition>
-bool AwaitPatiently(absl::Duration limit, const Condition& holds) {
+bool AwaitPatiently(absl::Duration limit, const Condition& holds,
+                    const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   const Deadline deadline = Deadline::After(Patient(limit));
-  while (!holds() && !deadline.Expired()) absl::SleepFor(absl::Milliseconds(5));
-  return holds();
+  while (!holds()) {
+    if (deadline.Expired()) {
+      ADD_FAILURE_AT(file, line) << "what is awaited here did not come about within "
+                                 << absl::FormatDuration(Patient(limit));
+      return false;
+    }
+    absl::SleepFor(absl::Milliseconds(2));
+  }
+  return true;
 }
 
 }  // namespace tutti::base

@@ -1,5 +1,6 @@
 #include "base/test_patience.h"
 
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -42,6 +43,28 @@ TEST_F(TestPatienceTest, NothingHoldsLessLongThanWritten) {
     ::setenv(kVariable, text, 1);
     EXPECT_EQ(Patient(absl::Seconds(4)), absl::Seconds(4)) << text;
   }
+}
+
+TEST_F(TestPatienceTest, LooksUntilTheConditionHolds) {
+  int looks = 0;
+  EXPECT_TRUE(AwaitPatiently(absl::Seconds(20), [&] { return ++looks == 3; }));
+  EXPECT_EQ(looks, 3);
+}
+
+TEST_F(TestPatienceTest, WhatDoesNotComeAboutFailsTheTestAtTheCallersLine) {
+  ::unsetenv(kVariable);
+  bool held = true;
+  testing::TestPartResultArray failures;
+  {
+    const testing::ScopedFakeTestPartResultReporter reporter(
+        testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &failures);
+    held = AwaitPatiently(absl::Milliseconds(10), [] { return false; });
+  }
+  EXPECT_FALSE(held);
+  ASSERT_EQ(failures.size(), 1);
+  EXPECT_STREQ(failures.GetTestPartResult(0).file_name(), __FILE__);
+  EXPECT_STREQ(failures.GetTestPartResult(0).message(),
+               "Failed\nwhat is awaited here did not come about within 10ms");
 }
 
 }  // namespace

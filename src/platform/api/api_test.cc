@@ -202,10 +202,10 @@ TEST_F(ApiTest, ShowsNodesAndWhoHoldsThem) {
   play_ = false;
   CreateJob();
   json nodes;
-  const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
-  do {
+  base::AwaitPatiently(absl::Seconds(20), [&] {
     nodes = Fits("get", "/v1/nodes", Get("/v1/nodes"))["nodes"];
-  } while (nodes[0]["job"].is_null() && !deadline.Expired());
+    return !nodes[0]["job"].is_null();
+  });
   EXPECT_EQ(nodes[0]["state"], "running");
   EXPECT_EQ(nodes[0]["job"], "j");
   ExpectError(Send({.method = "DELETE", .target = "/v1/jobs/j"}), 409, "failed_precondition");
@@ -299,8 +299,7 @@ TEST_F(ApiTest, TellsALauncherOfAnUnknownAllocationToEnd) {
 TEST_F(ApiTest, HearsALauncherOut) {
   play_ = false;
   CreateJob();
-  const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
-  while (engine_->Starts().size() < 2 && !deadline.Expired()) std::this_thread::yield();
+  base::AwaitPatiently(absl::Seconds(20), [&] { return engine_->Starts().size() >= 2; });
   const std::string base = "/internal/v1/allocations/j.1/nodes/";
   const std::string pattern = "/internal/v1/allocations/{allocation}/nodes/{node}";
   const auto post = [&](const std::string& rest, const std::string& body) {

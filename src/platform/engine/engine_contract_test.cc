@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <fstream>
 
@@ -129,12 +128,7 @@ class EngineContract : public ::testing::TestWithParam<Maker> {
     return {};
   }
   bool AwaitAlive(const std::string& id, const std::vector<bool>& expected) {
-    const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
-    while (Alive(id) != expected) {
-      if (deadline.Expired()) return false;
-      ::usleep(2000);
-    }
-    return true;
+    return base::AwaitPatiently(absl::Seconds(20), [&] { return Alive(id) == expected; });
   }
   const std::unique_ptr<Subject> subject = GetParam()();
   Engine& engine = subject->engine();

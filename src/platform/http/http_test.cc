@@ -214,10 +214,10 @@ TEST_P(Http, FollowersGetEachLineAtOnceAndDoNotHoldUpOthers) {
   }
   Client client(server->url(), "", certificate());
   const auto wait_for = [&](int count) {
-    const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(30)));
-    while (lines < count && !deadline.Expired()) {
+    base::AwaitPatiently(absl::Seconds(30), [&] {
       EXPECT_EQ(client.Send({.target = "/"})->status, 200);
-    }
+      return lines >= count;
+    });
     EXPECT_EQ(lines, count);
   };
   round = 1;

@@ -11,8 +11,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "base/deadline.h"
 #include "base/file.h"
 #include "base/machine/machine.h"
 #include "base/test_patience.h"
@@ -25,16 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-
-template <typename Condition>
-bool Await(Condition condition) {
-  const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(30)));
-  while (!condition()) {
-    if (deadline.Expired()) return false;
-    absl::SleepFor(absl::Milliseconds(2));
-  }
-  return true;
-}
 
 // A process that runs RunStandby.
 class Waiting {
@@ -99,7 +87,7 @@ class StandbyTest : public ::testing::Test {
     return folder / "plan.json";
   }
   static bool AwaitProcess(const fs::path& folder) {
-    return Await([&] {
+    return base::AwaitPatiently(absl::Seconds(30), [&] {
       const auto where = base::ReadFile(folder / "where");
       return where.ok() && *where == absl::StrCat((folder / "work").string(), "\n");
     });
@@ -111,7 +99,7 @@ class StandbyTest : public ::testing::Test {
 
 TEST_F(StandbyTest, RunsAPlanInTheFolderThatItHasMade) {
   Waiting standby(ahead_);
-  ASSERT_TRUE(Await([&] { return standby.IsReady(); }));
+  ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(30), [&] { return standby.IsReady(); }));
   EXPECT_EQ(fs::file_size(ahead_ / "plan.json"), 0u);
   EXPECT_FALSE(fs::exists(ahead_ / "started"));
   fs::rename(ahead_, job_);
@@ -128,7 +116,7 @@ TEST_F(StandbyTest, RunsAPlanInTheFolderThatItHasMade) {
 
 TEST_F(StandbyTest, RunsAPlanInAnotherFolder) {
   Waiting standby(ahead_);
-  ASSERT_TRUE(Await([&] { return standby.IsReady(); }));
+  ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(30), [&] { return standby.IsReady(); }));
   standby.Tell(WritePlan(job_));
   ASSERT_TRUE(AwaitProcess(job_));
   EXPECT_FALSE(TakeLock(NodeFolders(job_)).ok());
@@ -137,9 +125,9 @@ TEST_F(StandbyTest, RunsAPlanInAnotherFolder) {
 
 TEST_F(StandbyTest, OneThatWaitedBeforeDoesNotStandInTheWay) {
   Waiting old(ahead_);
-  ASSERT_TRUE(Await([&] { return old.IsReady(); }));
+  ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(30), [&] { return old.IsReady(); }));
   Waiting standby(ahead_);
-  ASSERT_TRUE(Await([&] { return standby.IsReady(); }));
+  ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(30), [&] { return standby.IsReady(); }));
   ASSERT_TRUE(old.Runs());
   fs::rename(ahead_, job_);
   standby.Tell(WritePlan(job_));
@@ -148,11 +136,11 @@ TEST_F(StandbyTest, OneThatWaitedBeforeDoesNotStandInTheWay) {
 
 TEST_F(StandbyTest, EndsWithItsInputOrWhenToldTo) {
   Waiting with_input(ahead_);
-  ASSERT_TRUE(Await([&] { return with_input.IsReady(); }));
+  ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(30), [&] { return with_input.IsReady(); }));
   with_input.EndInput();
   EXPECT_EQ(with_input.Exit(), 0);
   Waiting told(ahead_);
-  ASSERT_TRUE(Await([&] { return told.IsReady(); }));
+  ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(30), [&] { return told.IsReady(); }));
   ASSERT_EQ(::kill(told.pid(), SIGTERM), 0);
   EXPECT_EQ(told.Exit(), 0);
 }

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 
 namespace tutti::store {
 namespace {
@@ -55,7 +56,7 @@ TEST_F(GroupCommitTest, WritesThatGatherShareACommit) {
       EXPECT_TRUE(writes.Write([n](SQLite::Database& sqlite) { return Insert(sqlite, n); }).ok());
     });
   }
-  while (there < 16) std::this_thread::yield();
+  base::AwaitPatiently(absl::Seconds(30), [&] { return there == 16; });
   mutex_.Unlock();
   for (std::thread& writer : writers) writer.join();
   EXPECT_EQ(Count(), 16);

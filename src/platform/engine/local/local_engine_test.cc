@@ -61,20 +61,11 @@ class LocalEngineTest : public ::testing::Test {
     }
     return allocation;
   }
-  template <class Condition>
-  static bool Await(Condition condition) {
-    const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
-    while (!condition()) {
-      if (deadline.Expired()) return false;
-      ::usleep(2000);
-    }
-    return true;
-  }
   std::filesystem::path Folder(int node, const std::string& id) const {
     return root.path() / absl::StrCat("n", node) / id;
   }
   bool AwaitFacts(const std::string& id, int nodes) const {
-    return Await([&] {
+    return base::AwaitPatiently(absl::Seconds(20), [&] {
       for (int node = 1; node <= nodes; ++node) {
         const auto facts = base::ReadFile(Folder(node, id) / "facts");
         if (!facts.ok() || !absl::StrContains(*facts, "127.77")) return false;
@@ -91,7 +82,7 @@ class LocalEngineTest : public ::testing::Test {
   }
   void EndAll(Engine& engine, const std::string& id) {
     EXPECT_TRUE(engine.Stop(id, absl::Seconds(1)).ok());
-    EXPECT_TRUE(Await([&] {
+    EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] {
       const std::vector<bool> alive = Alive(engine, id);
       return std::find(alive.begin(), alive.end(), true) == alive.end();
     }));
@@ -125,7 +116,8 @@ TEST_F(LocalEngineTest, EachNodeHasItsOwnNameAddressProcessorsAndShare) {
 TEST_F(LocalEngineTest, LaunchersOutliveTheEngineAndAreFoundAgain) {
   auto engine = Open();
   ASSERT_TRUE(engine->Start(Gang(*engine, "job.1", 2)).ok());
-  ASSERT_TRUE(Await([&] { return std::filesystem::exists(Folder(2, "job.1") / "started"); }));
+  ASSERT_TRUE(base::AwaitPatiently(
+      absl::Seconds(20), [&] { return std::filesystem::exists(Folder(2, "job.1") / "started"); }));
   engine = Open();
   EXPECT_THAT(Alive(*engine, "job.1"), ElementsAre(true, true));
   // Starting it once more changes nothing.
@@ -141,13 +133,17 @@ TEST_F(LocalEngineTest, AfterKill9AStartBringsASecondLauncherUnlessTheFirstWasDo
   const Allocation gang = Gang(*engine, "job.1", 2);
   ASSERT_TRUE(engine->Start(gang).ok());
   for (int node : {1, 2}) {
-    ASSERT_TRUE(Await([&] { return std::filesystem::exists(Folder(node, "job.1") / "started"); }));
+    ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] {
+      return std::filesystem::exists(Folder(node, "job.1") / "started");
+    }));
     ASSERT_TRUE(KillAtOnce(*ReadLauncherProcess(Folder(node, "job.1") / "launcher")).ok());
   }
-  ASSERT_TRUE(Await([&] { return Alive(*engine, "job.1") == std::vector<bool>{false, false}; }));
+  ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] {
+    return Alive(*engine, "job.1") == std::vector<bool>{false, false};
+  }));
   ASSERT_TRUE(base::WriteFileAtomic(Folder(1, "job.1") / "done", "").ok());
   ASSERT_TRUE(engine->Start(gang).ok());
-  EXPECT_TRUE(Await([&] {
+  EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] {
     const auto facts = base::ReadFile(Folder(2, "job.1") / "facts");
     return facts.ok() && absl::StrContains(*facts, "drained");
   }));
@@ -177,15 +173,17 @@ TEST_F(LocalEngineTest, WhatAPowerFailureLeftWithoutAPlanDoesNotStay) {
 TEST_F(LocalEngineTest, AnAllocationsFolderIsTheOneThatWasMadeAheadOnItsNode) {
   auto engine = Open(2, {"/bin/bash", "-c", kLauncher}, {"/bin/bash", "-c", kStandby});
   for (const char* node : {"n1", "n2"}) {
-    ASSERT_TRUE(
-        Await([&] { return std::filesystem::exists(root.path() / node / ".ahead" / "ready"); }));
+    ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] {
+      return std::filesystem::exists(root.path() / node / ".ahead" / "ready");
+    }));
   }
   const Allocation gang = Gang(*engine, "job.1", 1);
   ASSERT_TRUE(engine->Start(gang).ok());
   EXPECT_TRUE(std::filesystem::exists(Folder(1, "job.1") / "ready"));
   EXPECT_TRUE(std::filesystem::exists(root.path() / "n2" / ".ahead" / "ready"));
   EXPECT_EQ(*base::ReadFile(Folder(1, "job.1") / "plan.json"), spec::ToJson(gang.plans[0]));
-  ASSERT_TRUE(Await([&] { return std::filesystem::exists(Folder(1, "job.1") / "started"); }));
+  ASSERT_TRUE(base::AwaitPatiently(
+      absl::Seconds(20), [&] { return std::filesystem::exists(Folder(1, "job.1") / "started"); }));
   engine = Open();  // which takes nothing else for an allocation
   EXPECT_EQ(engine->Observe()->size(), 1u);
   EndAll(*engine, "job.1");
@@ -232,9 +230,11 @@ TEST_F(LocalEngineTest, AFailedSecondStartKeepsWhatTheFirstLauncherLeft) {
   auto engine = Open(1);
   const Allocation gang = Gang(*engine, "job.1", 1);
   ASSERT_TRUE(engine->Start(gang).ok());
-  ASSERT_TRUE(Await([&] { return std::filesystem::exists(Folder(1, "job.1") / "started"); }));
+  ASSERT_TRUE(base::AwaitPatiently(
+      absl::Seconds(20), [&] { return std::filesystem::exists(Folder(1, "job.1") / "started"); }));
   ASSERT_TRUE(KillAtOnce(*ReadLauncherProcess(Folder(1, "job.1") / "launcher")).ok());
-  ASSERT_TRUE(Await([&] { return Alive(*engine, "job.1") == std::vector<bool>{false}; }));
+  ASSERT_TRUE(base::AwaitPatiently(
+      absl::Seconds(20), [&] { return Alive(*engine, "job.1") == std::vector<bool>{false}; }));
   engine = Open(1, {"/no/such/launcher"});
   EXPECT_FALSE(engine->Start(gang).ok());
   EXPECT_TRUE(std::filesystem::exists(Folder(1, "job.1") / "started"));
@@ -246,11 +246,13 @@ TEST_F(LocalEngineTest, AStopReachesALauncherThatDoesNotListenYetAndTheOneThatFo
   const Allocation gang = Gang(*engine, "job.1", 1);
   ASSERT_TRUE(engine->Start(gang).ok());
   ASSERT_TRUE(engine->Stop("job.1", absl::Seconds(1)).ok());  // bash has hardly begun
-  EXPECT_TRUE(Await([&] { return Alive(*engine, "job.1") == std::vector<bool>{false}; }));
+  EXPECT_TRUE(base::AwaitPatiently(
+      absl::Seconds(20), [&] { return Alive(*engine, "job.1") == std::vector<bool>{false}; }));
   std::filesystem::remove(Folder(1, "job.1") / "started");
   std::filesystem::remove(Folder(1, "job.1") / "facts");
   ASSERT_TRUE(engine->Start(gang).ok());
-  EXPECT_TRUE(Await([&] { return Alive(*engine, "job.1") == std::vector<bool>{false}; }));
+  EXPECT_TRUE(base::AwaitPatiently(
+      absl::Seconds(20), [&] { return Alive(*engine, "job.1") == std::vector<bool>{false}; }));
   EXPECT_FALSE(std::filesystem::exists(Folder(1, "job.1") / "facts"));
 }
 
@@ -260,7 +262,8 @@ TEST_F(LocalEngineTest, AJobThatRemovesItsFolderIsNeitherTakenForDeadNorRunAgain
   ASSERT_TRUE(engine->Start(gang).ok());
   ASSERT_TRUE(AwaitFacts("job.1", 1) || ::geteuid() != 0);
   // The launcher may still write there while it is removed.
-  ASSERT_TRUE(Await([&] { return base::RemoveTree(Folder(1, "job.1")).ok(); }));
+  ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(20),
+                                   [&] { return base::RemoveTree(Folder(1, "job.1")).ok(); }));
   EXPECT_THAT(Alive(*engine, "job.1"), ElementsAre(true));
   EndAll(*engine, "job.1");
   EXPECT_EQ(engine->Start(gang).code(), absl::StatusCode::kDataLoss);

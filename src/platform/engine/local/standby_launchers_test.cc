@@ -6,7 +6,6 @@
 
 #include <atomic>
 
-#include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/test_patience.h"
 
@@ -27,15 +26,13 @@ class StandbyLaunchersTest : public ::testing::Test {
     };
   }
   static base::ChildProcess AwaitTaken(StandbyLaunchers& standbys, int node, const char* plan) {
-    const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(30)));
-    while (!deadline.Expired()) {
-      if (auto taken = standbys.Take(node); taken && taken->Tell(plan)) {
-        return std::move(taken->process);
-      }
-      absl::SleepFor(absl::Milliseconds(5));  // it is made by a thread of its own
-    }
-    ADD_FAILURE() << "none waits on node " << node;
-    std::abort();
+    std::optional<Standby> taken;
+    const auto is_told = [&] {  // it is made by a thread of its own
+      taken = standbys.Take(node);
+      return taken && taken->Tell(plan);
+    };
+    if (!base::AwaitPatiently(absl::Seconds(30), is_told)) std::abort();
+    return std::move(taken->process);
   }
 
   const base::TemporaryDirectory folder_;
@@ -55,10 +52,9 @@ TEST_F(StandbyLaunchersTest, EachNodesTakesItsPlanAndTheNextOneIsMade) {
 
 TEST_F(StandbyLaunchersTest, OneThatIsTakenAndNotToldEnds) {
   StandbyLaunchers standbys(1, Shell());
-  const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(30)));
   std::optional<Standby> taken;
-  while (!(taken = standbys.Take(0)) && !deadline.Expired()) absl::SleepFor(absl::Milliseconds(5));
-  ASSERT_TRUE(taken);
+  ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(30),
+                                   [&] { return (taken = standbys.Take(0)).has_value(); }));
   const pid_t pid = taken->process.pid();
   taken.reset();
   EXPECT_NE(::kill(pid, 0), 0);
@@ -72,10 +68,8 @@ TEST_F(StandbyLaunchersTest, ThoseThatWaitEndWithTheObject) {
       if (child.ok()) pid_ = child->pid();
       return child;
     });
-    const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(30)));
-    while (pid_ == 0 && !deadline.Expired()) absl::SleepFor(absl::Milliseconds(5));
+    ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(30), [&] { return pid_ != 0; }));
   }
-  ASSERT_NE(pid_, 0);
   EXPECT_NE(::kill(pid_, 0), 0);
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
@@ -118,14 +117,12 @@ class SlurmEngineTest : public ::testing::Test {
   }
   template <typename Condition>
   AllocationState Await(const std::string& id, const Condition& holds) {
-    const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
-    while (!deadline.Expired()) {
-      AllocationState state = State(id);
-      if (state.id == id && holds(state)) return state;
-      ::usleep(2000);
-    }
-    ADD_FAILURE() << "the state did not come about";
-    return State(id);
+    AllocationState state;
+    base::AwaitPatiently(absl::Seconds(20), [&] {
+      state = State(id);
+      return state.id == id && holds(state);
+    });
+    return state;
   }
   AllocationState AwaitRunning(const std::string& id) {
     return Await(id, [](const AllocationState& s) { return !s.waits && s.launcher_alive[0]; });
@@ -136,9 +133,7 @@ class SlurmEngineTest : public ::testing::Test {
 
   // Waits until it did something so often.
   bool CountReaches(const std::string& program, int count) const {
-    const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
-    while (slurm_.count(program) < count && !deadline.Expired()) ::usleep(2000);
-    return slurm_.count(program) >= count;
+    return base::AwaitPatiently(absl::Seconds(20), [&] { return slurm_.count(program) >= count; });
   }
 
   // From now on launchers are told of a service at that address, and how to reach it.
@@ -158,8 +153,7 @@ class SlurmEngineTest : public ::testing::Test {
     return absl::StrSplit(text.value_or(""), '\n', absl::SkipEmpty());
   }
   std::vector<std::string> AwaitCollectors(const std::string& id, size_t count) const {
-    const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
-    while (Collectors(id).size() < count && !deadline.Expired()) ::usleep(2000);
+    base::AwaitPatiently(absl::Seconds(20), [&] { return Collectors(id).size() >= count; });
     return Collectors(id);
   }
 

@@ -81,13 +81,11 @@ TEST_F(SlurmEngineTest, AControllerThatIsDownIsWaitedForWithItsWords) {
   slurm_.SetFault("sbatch", Fault::kDown);
   slurm_.SetFault("squeue", Fault::kDown);
   ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
-  const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
-  while (State("a.1").reason !=
-         "waits for Slurm, which does not answer: Failed while looking for jobs "
-         "(slurm_load_jobs)") {
-    ASSERT_FALSE(deadline.Expired());
-    ::usleep(2000);
-  }
+  ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] {
+    return State("a.1").reason ==
+           "waits for Slurm, which does not answer: Failed while looking for jobs "
+           "(slurm_load_jobs)";
+  }));
   slurm_.SetFault("sbatch", Fault::kNone);
   slurm_.SetFault("squeue", Fault::kNone);
   AwaitRunning("a.1");

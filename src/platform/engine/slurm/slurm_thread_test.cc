@@ -154,8 +154,7 @@ TEST_F(SlurmEngineTest, SubmitsSeveralAtATimeAndThoseThatCameFirstAtFirst) {
     ASSERT_TRUE(engine_->Start(Gang(absl::StrCat("job.", kMany - i))).ok());
   }
   slurm.AllAreThere();
-  const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(30)));
-  while (slurm.fake_.count("sbatch") < kMany && !deadline.Expired()) ::usleep(1000);
+  base::AwaitPatiently(absl::Seconds(30), [&] { return slurm.fake_.count("sbatch") >= kMany; });
   EXPECT_EQ(slurm.fake_.count("sbatch"), kMany);
   EXPECT_THAT(slurm.most(), AllOf(Gt(1), Le(4)));
   const std::vector<std::string> order = slurm.order();
@@ -196,9 +195,7 @@ class StuckSlurm final : public SlurmCommands {
     return fake_.Run(arguments, deadline, cancelled);
   }
   void AwaitInside(int count) const {
-    const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
-    while (inside_ < count && !deadline.Expired()) ::usleep(1000);
-    EXPECT_GE(inside_, count);
+    base::AwaitPatiently(absl::Seconds(20), [&] { return inside_ >= count; });
   }
   SlurmCommandsFake fake_;
   std::atomic<bool> goes_on_ = false;

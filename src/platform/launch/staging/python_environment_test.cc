@@ -205,7 +205,7 @@ TEST_F(PythonEnvironment, Mlflow1GetsAnOlderSetuptools) {
 
 TEST_F(PythonEnvironment, ACancelledJobDoesNotWaitForIt) {
   std::thread canceller([&] {
-    while (Calls("pip") == 0) std::this_thread::yield();
+    base::AwaitPatiently(absl::Seconds(30), [&] { return Calls("pip") > 0; });
     cancelled_ = true;
   });
   EXPECT_TRUE(absl::IsCancelled(Make(Of({"slow"})).status()));

@@ -185,9 +185,7 @@ void AwaitMembers(const std::string& path, int count) {
     const auto file = base::ReadFile(path);
     return file.ok() ? std::count(file->begin(), file->end(), '\n') : 0;
   };
-  for (const auto deadline = Soon(); members() != count && !deadline.Expired();) {
-    ::poll(nullptr, 0, 5);
-  }
+  base::AwaitPatiently(absl::Seconds(60), [&] { return members() == count; });
 }
 
 GroupOptions NewcomerTo(const GroupOptions& one) {

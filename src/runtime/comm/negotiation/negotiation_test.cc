@@ -262,8 +262,9 @@ TEST(NegotiationTest, ANameThatIsOutstandingIsRefused) {
   std::atomic<bool> refused = false;
   OnRanks(2, [&](Negotiation& negotiation) {
     Floats data(4, 1);
-    const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(30)));
-    while (negotiation.rank() == 1 && !refused && !deadline.Expired()) std::this_thread::yield();
+    if (negotiation.rank() == 1) {
+      base::AwaitPatiently(absl::Seconds(30), [&] { return refused.load(); });
+    }
     const auto first = MustSubmit(negotiation, SumOf("twice", data));
     if (negotiation.rank() == 0) {
       const auto again = negotiation.Submit(SumOf("twice", data));
@@ -391,9 +392,7 @@ TEST(NegotiationTest, AStallIsToldOnEveryRank) {
           const std::lock_guard<std::mutex> lock(mutex);
           return told["late"] >= 3;
         };
-        const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(30)));
-        while (negotiation.rank() == 2 && !enough() && !deadline.Expired())
-          std::this_thread::yield();
+        if (negotiation.rank() == 2) base::AwaitPatiently(absl::Seconds(30), enough);
         EXPECT_TRUE(RunOne(negotiation, SumOf("late", data)).ok());
       },
       options);
@@ -453,8 +452,7 @@ void ExpectWholeBesideShutdown(Kind kind, bool known, const Floats& expected) {
       ASSERT_TRUE(RunOne(*negotiation, LastOf(kind, *negotiation, data)).ok());
     }
     if (rank == 1) stalled = false;
-    const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(30)));
-    while (rank == 1 && !stalled && !deadline.Expired()) std::this_thread::yield();
+    if (rank == 1) base::AwaitPatiently(absl::Seconds(30), [&] { return stalled.load(); });
     const auto last = MustSubmit(*negotiation, LastOf(kind, *negotiation, data));
     const absl::Status left = rank == 1 ? negotiation->Shutdown() : absl::OkStatus();
     EXPECT_EQ(left, absl::OkStatus());
