@@ -1,3 +1,4 @@
+// Covers: home_list.cc, spec/file/asset_file.cc, asset_head.h, read_context.h.
 #include "spec/site/asset.h"
 
 #include <gmock/gmock.h>
