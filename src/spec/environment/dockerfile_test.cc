@@ -1,3 +1,4 @@
+// Covers: docker_stages.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

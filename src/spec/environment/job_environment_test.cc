@@ -1,3 +1,4 @@
+// Covers: package_variables.cc, requirements_file.cc, pyproject_file.cc, conda_file.cc.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Covers: spec/command/batch_options.cc.
 #include "spec/file/batch_script.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Covers: plain_script.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// Covers: spec/command/job_data.cc, spec/command/job_sections.cc, spec/command/command_reader.cc,
+// spec/text/mapping_reader.cc, spec/text/diagnostics.cc.
 #include "spec/file/job_file.h"
 
 #include <gmock/gmock.h>

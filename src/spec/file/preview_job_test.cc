@@ -1,3 +1,4 @@
+// Covers: spec/text/preview_mark.cc, spec/text/yaml_text.cc.
 #include "spec/file/preview_job.h"
 
 #include <gmock/gmock.h>

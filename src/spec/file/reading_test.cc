@@ -1,4 +1,5 @@
 // What is left of a file of which a part was refused: what further checks may look at.
+// Covers: spec/types/read_file.cc, job_file.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

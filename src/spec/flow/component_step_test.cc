@@ -1,3 +1,4 @@
+// Covers: component_file.cc, given_inputs.cc, step_reader.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

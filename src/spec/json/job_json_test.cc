@@ -1,3 +1,4 @@
+// Covers: json_fields.cc.
 #include "spec/json/job_json.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Covers: other_kinds.cc.
 #include "spec/text/azure_keys.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Covers: yaml_hint.cc.
 #include "spec/text/yaml_tree.h"
 
 #include <gmock/gmock.h>
