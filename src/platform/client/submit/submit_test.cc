@@ -1,0 +1,163 @@
+// Covers: user_job.cc.
+#include "platform/client/submit/submit.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "platform/client/connection/connection_fake.h"
+#include "platform/client/submit/user_job.h"
+
+namespace tutti::client {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr char kJob[] = "command: python3 train.py\ncode: ./src\nenvironment: host\n";
+
+class SubmitTest : public ::testing::Test {
+ protected:
+  SubmitTest() {
+    Write("src/train.py", "print(1)\n");
+    Write("job.yml", kJob);
+  }
+  void Write(const std::string& name, const std::string& text) {
+    const auto file = folder_.path() / name;
+    ASSERT_TRUE(base::MakeDirectories(file.parent_path()).ok());
+    ASSERT_TRUE(base::WriteFileAtomic(file, text).ok());
+  }
+  JobFile File(const std::string& name = "job.yml") const {
+    return {.path = (folder_.path() / name).string()};
+  }
+  absl::StatusOr<std::string> Submit(const JobFile& file) {
+    Service service(fake_.connect()());
+    return SubmitJob(service, folder_.path() / "home", file, remarks_);
+  }
+  std::string FaultsOf(const JobFile& file) {
+    const auto created = Submit(file);
+    EXPECT_TRUE(absl::IsInvalidArgument(created.status())) << created.status();
+    return std::string(created.status().message());
+  }
+
+  FakeService::Answer Handle(const http::ClientRequest& request) {
+    if (request.method == "HEAD") return {.status = knows_code_ ? 200 : 404};
+    if (request.target == "/v1/job-checks") return check_;
+    if (request.target == "/v1/jobs") {
+      body_ = json::parse(request.body);
+      return {.chunks = {R"({"id": "brave_ant", "warnings": ["node n2 is full"]})"}};
+    }
+    return {.chunks = {"{}"}};
+  }
+
+  const base::TemporaryDirectory folder_;
+  bool knows_code_ = false;
+  FakeService::Answer check_ = {.chunks = {R"({"warnings": ["node n2 is full"]})"}};
+  json body_;  // of the job that was created
+  FakeService fake_{[this](const http::ClientRequest& request) { return Handle(request); }};
+  std::ostringstream remarks_;
+};
+
+TEST_F(SubmitTest, SendsTheCodeAndThenTheJobThatNamesIt) {
+  const auto created = Submit(File());
+  ASSERT_TRUE(created.ok()) << created.status();
+  EXPECT_THAT(*created, HasSubstr("brave_ant"));
+  EXPECT_THAT(fake_.requests(),
+              ElementsAre(StartsWith("HEAD /v1/snapshots/sha256:"),
+                          StartsWith("PUT /v1/snapshots/sha256:"), "POST /v1/jobs"));
+  EXPECT_EQ(body_["text"], kJob);
+  EXPECT_EQ(body_["base_directory"], folder_.path().string());
+  EXPECT_THAT(fake_.requests()[1], HasSubstr(body_["snapshot"].get<std::string>()));
+  EXPECT_THAT(remarks_.str(), AllOf(HasSubstr("code: 1 file, 9 B; sending "),
+                                    HasSubstr("warning: node n2 is full\n")));
+}
+
+TEST_F(SubmitTest, CodeThatTheServiceHasIsNotSentAgain) {
+  knows_code_ = true;
+  ASSERT_TRUE(Submit(File()).ok());
+  EXPECT_THAT(fake_.requests(), ElementsAre(StartsWith("HEAD "), "POST /v1/jobs"));
+  EXPECT_THAT(remarks_.str(), HasSubstr("unchanged since an earlier job"));
+}
+
+TEST_F(SubmitTest, AJobWithoutCodeNamesNone) {
+  Write("job.yml", "command: hostname\nenvironment: host\n");
+  ASSERT_TRUE(Submit(File()).ok());
+  EXPECT_THAT(fake_.requests(), ElementsAre("POST /v1/jobs"));
+  EXPECT_TRUE(body_["snapshot"].is_null());
+}
+
+TEST_F(SubmitTest, AFileWithFaultsIsNotSent) {
+  Write("job.yml", "comand: python3 train.py\ncode: ./none\nenvironment: host\n");
+  EXPECT_THAT(FaultsOf(File()),
+              AllOf(HasSubstr("job.yml:1: "), HasSubstr("command"), HasSubstr("job.yml:2: ")));
+  EXPECT_THAT(fake_.requests(), ElementsAre("POST /v1/job-checks"));
+}
+
+TEST_F(SubmitTest, WhatTheServiceFindsIsToldBesideWhatIsKnownHere) {
+  Write("job.yml", "command: hostname\ncode: ./none\nenvironment: host\n");
+  check_ = {.status = 400,
+            .chunks = {R"({"error": {"code": "invalid_argument", "message": "job.yml:7: no"}})"}};
+  EXPECT_THAT(FaultsOf(File()), AllOf(HasSubstr("job.yml:2: "), HasSubstr("\njob.yml:7: no")));
+  check_ = {.then = absl::UnavailableError("refused")};
+  EXPECT_THAT(FaultsOf(File()), AllOf(HasSubstr("job.yml:2: "), Not(HasSubstr("refused"))));
+}
+
+TEST_F(SubmitTest, SecretsThatGoWithTheCodeAreWarnedOf) {
+  Write("src/.env", "TOKEN=x\n");
+  ASSERT_TRUE(Submit(File()).ok());
+  EXPECT_THAT(remarks_.str(), HasSubstr("warning: .env is sent with the code"));
+}
+
+TEST_F(SubmitTest, SettingsChangeTheFileThatIsSent) {
+  JobFile file = File();
+  file.settings = {"resources.instance_count=2"};
+  ASSERT_TRUE(Submit(file).ok());
+  EXPECT_THAT(body_["text"].get<std::string>(), HasSubstr("instance_count"));
+}
+
+TEST_F(SubmitTest, AScriptIsTheJobFileThatItStandsFor) {
+  JobFile file = File("src/train.py");
+  file.script.save = (folder_.path() / "saved.yml").string();
+  const auto created = Submit(file);
+  ASSERT_TRUE(created.ok()) << created.status();
+  EXPECT_EQ(body_["text"], base::ReadFile(file.script.save, 1 << 20).value_or(""));
+  EXPECT_EQ(body_["file"], file.script.save);
+  EXPECT_THAT(remarks_.str(), HasSubstr("is the same job"));
+}
+
+TEST_F(SubmitTest, AScriptsOptionsSayNothingToAJobFile) {
+  JobFile file = File();
+  file.script.nodes = 2;
+  EXPECT_THAT(FaultsOf(file),
+              AllOf(HasSubstr("--nodes is for scripts"), HasSubstr("--set resources")));
+  EXPECT_THAT(FaultsOf(File("none.yml")), StartsWith("cannot read the job file: "));
+  EXPECT_THAT(fake_.requests(), IsEmpty());
+}
+
+TEST_F(SubmitTest, ACheckKeepsNothing) {
+  Service service(fake_.connect()());
+  const auto checked = CheckJob(&service, folder_.path() / "home", File());
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  EXPECT_EQ(checked->job.command, "python3 train.py");
+  EXPECT_THAT(checked->warnings, ElementsAre("node n2 is full"));
+  EXPECT_THAT(fake_.requests(), ElementsAre("POST /v1/job-checks"));
+}
+
+TEST_F(SubmitTest, ACheckWithoutAServiceLooksAtFileAndCode) {
+  EXPECT_TRUE(CheckJob(nullptr, folder_.path() / "home", File()).ok());
+  Write("job.yml", "command: hostname\ncode: ./none\nenvironment: host\n");
+  const auto checked = CheckJob(nullptr, folder_.path() / "home", File());
+  EXPECT_THAT(std::string(checked.status().message()), HasSubstr("job.yml:2: "));
+}
+
+}  // namespace
+}  // namespace tutti::client

@@ -1,0 +1,150 @@
+#include "platform/launch/staging/container_start.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+
+namespace tutti::launch {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// Stands for podman: notes what it is told, and fails as often as `failures` says.
+constexpr char kPodman[] = R"(#!/bin/sh
+here=${0%/*}
+echo "$@" >>"$here/calls"
+left=$(cat "$here/failures" 2>/dev/null || echo 0)
+[ "$left" = 0 ] || { echo $((left - 1)) >"$here/failures"; exit 125; }
+)";
+
+class ContainerStartTest : public ::testing::Test {
+ protected:
+  ContainerStartTest() {
+    EXPECT_TRUE(base::WriteFileAtomic(bin_.path() / "podman", kPodman, 0755).ok());
+    ::setenv("PATH", absl::StrCat(bin_.path().string(), ":/usr/bin:/bin").c_str(), 1);
+    plan_.allocation_id = "brave_ant.1";
+    plan_.node_index = 1;
+    plan_.nodes = {{"n1", "10.0.0.1", 0, 2}, {"n2", "10.0.0.2", 2, 2}};
+    plan_.directory = "/state/brave_ant.1";
+    plan_.environment.image = {"a.example/b:1", "", "", "job.yml:7"};
+    facts_.image = "sha256:11";
+  }
+  ~ContainerStartTest() override { ::setenv("PATH", path_.c_str(), 1); }
+
+  ContainerStart Start() {
+    auto start = ContainerStartOf(plan_, 1, "echo 'a b'", facts_);
+    EXPECT_TRUE(start.ok()) << start.status();
+    return start.value_or(ContainerStart());
+  }
+  void AddInput(const std::string& name, const std::string& path) {
+    plan_.inputs[name] = {.path = path};
+    facts_.inputs[name] = path;
+  }
+  std::string Calls() const { return base::ReadFile(bin_.path() / "calls", 1 << 20).value_or(""); }
+
+  const std::string path_ = std::getenv("PATH");
+  const base::TemporaryDirectory bin_;
+  spec::LaunchPlan plan_;
+  NodeFacts facts_;
+};
+
+TEST_F(ContainerStartTest, RunsTheCommandByTheImagesShellAsOneWord) {
+  const std::vector<std::string> arguments = Start().arguments;
+  ASSERT_GE(arguments.size(), 8u);
+  EXPECT_EQ(arguments[0], (bin_.path() / "podman").string());
+  EXPECT_EQ(arguments[1], "run");
+  EXPECT_THAT(arguments, Contains("--name=tutti-brave_ant.1-1-1")) << "of its node and rank";
+  EXPECT_THAT(arguments, Contains(StartsWith("--workdir=/state/brave_ant.1/")));
+  const std::vector<std::string> end(arguments.end() - 6, arguments.end());
+  EXPECT_EQ(end[0], "sha256:11");
+  EXPECT_THAT(end[3], HasSubstr("exec /bin/bash -c \"$1\""));
+  EXPECT_EQ(end[5], "echo 'a b'");
+}
+
+TEST_F(ContainerStartTest, InputsAreMountedOnceAndForReadingOnly) {
+  AddInput("train", "/data/train");
+  AddInput("again", "/data/train");
+  AddInput("staged", "/state/brave_ant.1/inputs/x");  // is in the allocation's folder
+  plan_.inputs["n"] = {.type = "integer", .literal = "17"};
+  facts_.inputs["n"] = "17";
+  const std::vector<std::string> arguments = Start().arguments;
+  EXPECT_EQ(std::count(arguments.begin(), arguments.end(), "--volume=/data/train:/data/train:ro"),
+            1);
+  EXPECT_THAT(arguments, Contains("--volume=/state/brave_ant.1:/state/brave_ant.1"));
+  EXPECT_THAT(arguments, Not(Contains(HasSubstr("inputs/x"))));
+  EXPECT_THAT(arguments, Not(Contains(StartsWith("--volume=17"))));
+}
+
+TEST_F(ContainerStartTest, APathWithAColonIsMountedByTheOtherOption) {
+  AddInput("run", "/data/run:3");
+  EXPECT_THAT(Start().arguments,
+              Contains("--mount=type=bind,source=/data/run:3,target=/data/run:3,readonly"));
+  AddInput("run", "/data/run:3,4");
+  const auto refused = ContainerStartOf(plan_, 0, "true", facts_);
+  EXPECT_TRUE(absl::IsInvalidArgument(refused.status()));
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("/data/run:3,4"));
+}
+
+TEST_F(ContainerStartTest, NoSecretStandsOnTheCommandLine) {
+  plan_.environment_variables["API_KEY"] = "s3cret";
+  const ContainerStart start = Start();
+  EXPECT_THAT(start.arguments, Contains("--env=API_KEY"));
+  EXPECT_THAT(start.arguments, Each(Not(HasSubstr("s3cret"))));
+  EXPECT_EQ(start.environment.at("API_KEY"), "s3cret");
+}
+
+TEST_F(ContainerStartTest, WhatSteersPodmanIsSetInTheContainerAlone) {
+  plan_.environment_variables["CONTAINER_HOST"] = "tcp://elsewhere";
+  const ContainerStart start = Start();
+  EXPECT_THAT(start.arguments, Contains("--env=CONTAINER_HOST=tcp://elsewhere"));
+  EXPECT_FALSE(start.environment.contains("CONTAINER_HOST"));
+  EXPECT_EQ(start.environment.at("PATH"), std::getenv("PATH"));
+}
+
+TEST_F(ContainerStartTest, OptionsOfTheJobAreHandedOnButSharedMemoryIsTheNodes) {
+  plan_.container_options = {"--cap-add=SYS_PTRACE", "--shm-size=2g"};
+  const std::vector<std::string> arguments = Start().arguments;
+  EXPECT_THAT(arguments, Contains("--cap-add=SYS_PTRACE"));
+  EXPECT_THAT(arguments, Not(Contains(StartsWith("--shm-size"))));
+}
+
+TEST_F(ContainerStartTest, WhatTheNodeCannotGiveIsRemarked) {
+  plan_.container_options = {"--shm-size=1k"};
+  EXPECT_EQ(ContainerRemark(plan_, {}), "");
+  plan_.container_options = {"--shm-size=1048576g"};
+  EXPECT_THAT(ContainerRemark(plan_, {}), StartsWith("shm_size 1048576g is more than the "));
+  plan_.container_options = {"--shm-size=much"};
+  EXPECT_EQ(ContainerRemark(plan_, {}), "") << "podman is to say what is wrong with it";
+}
+
+TEST_F(ContainerStartTest, RemovesTheContainersOfThisNode) {
+  ASSERT_TRUE(RemoveContainers(plan_).ok());
+  EXPECT_EQ(Calls(),
+            "rm --force --ignore --volumes --time=0 tutti-brave_ant.1-1-0 "
+            "tutti-brave_ant.1-1-1\n");
+}
+
+TEST_F(ContainerStartTest, ARemovalThatFailsIsTriedAgain) {
+  ASSERT_TRUE(base::WriteFileAtomic(bin_.path() / "failures", "1\n").ok());
+  EXPECT_TRUE(RemoveContainers(plan_).ok());
+  const std::string calls = Calls();
+  EXPECT_EQ(std::count(calls.begin(), calls.end(), '\n'), 2);
+}
+
+TEST_F(ContainerStartTest, WithoutAnImageThereIsNothingToRemove) {
+  plan_.environment.image = {};
+  ASSERT_TRUE(RemoveContainers(plan_).ok());
+  EXPECT_THAT(Calls(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace tutti::launch
