@@ -1,3 +1,4 @@
+// Covers: launcher_calls.cc, rest.cc, json.cc, query.cc, follow.cc.
 #include "platform/api/api.h"
 
 #include <gmock/gmock.h>
