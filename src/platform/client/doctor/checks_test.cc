@@ -1,3 +1,4 @@
+// Covers: machine_checks.cc.
 #include "platform/client/doctor/checks.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Covers: environment_choice.cc, script_text.cc.
 #include "platform/client/script/script_job.h"
 
 #include <gmock/gmock.h>
