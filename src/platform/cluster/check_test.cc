@@ -1,3 +1,4 @@
+// Covers: host_facts.cc.
 #include "platform/cluster/check.h"
 
 #include <gmock/gmock.h>

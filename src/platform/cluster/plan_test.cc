@@ -1,3 +1,4 @@
+// Covers: configuration.cc, description.cc.
 #include "platform/cluster/plan.h"
 
 #include <gmock/gmock.h>
