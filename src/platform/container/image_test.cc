@@ -1,3 +1,4 @@
+// Covers: podman.cc.
 #include "platform/container/image.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Covers: registry_answer.cc.
 #include "platform/container/registry_check.h"
 
 #include <gmock/gmock.h>
