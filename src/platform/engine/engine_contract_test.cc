@@ -1,4 +1,5 @@
 // What every engine promises, over each implementation.
+// Covers: local/local_engine.cc, slurm/slurm_engine.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+// Covers: base/process/packed_program.cc.
 #include "platform/engine/slurm/program_snapshot.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,5 @@
 // What Slurm takes back to its queue, or ends of itself, after it had begun.
+// Covers: slurm_allocation.cc.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 
