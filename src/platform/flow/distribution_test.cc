@@ -1,3 +1,4 @@
+// Covers: random.h.
 #include "platform/flow/distribution.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Covers: parzen.cc, sobol.cc.
 #include "platform/flow/sampling.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Covers: metric_reports.cc, step_key.cc.
 #include "platform/flow/sweep.h"
 
 #include <gmock/gmock.h>
