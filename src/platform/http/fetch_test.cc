@@ -1,3 +1,4 @@
+// Covers: resolve.cc.
 #include "platform/http/fetch.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Covers: openssl.cc, tls.cc.
 #include "platform/http/identity.h"
 
 #include <gmock/gmock.h>
