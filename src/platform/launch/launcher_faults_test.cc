@@ -1,3 +1,5 @@
+// Covers: delivery/service_link.cc, node/spool.cc, node/event_log.cc, node/spool_patience.h,
+// output_forwarder.cc.
 #include <sys/stat.h>
 
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// Covers: node_processes.cc, hooks/mpi_hook.cc, mpi/mpi_agreement.cc, ranks/rank_table.cc.
 #include <cstdlib>
 #include <thread>
 

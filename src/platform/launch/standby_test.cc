@@ -1,3 +1,4 @@
+// Covers: node/claim.cc, node/node_folders.h.
 #include "platform/launch/standby.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,6 @@
 // A launcher that does not reach the service and the collector that delivers for it: what the
 // service gets is what it would get over HTTP.
+// Covers: collector.cc, folder_exchange.cc, launcher_calls.cc, upload.cc.
 #include <cstdlib>
 
 #include "platform/launch/delivery/collector.h"

@@ -1,3 +1,4 @@
+// Covers: exception_message.cc, native_error.cc, printed_lines.cc, python_exception.cc.
 #include "platform/launch/diagnosis/last_error.h"
 
 #include <gtest/gtest.h>

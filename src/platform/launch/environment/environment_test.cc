@@ -1,3 +1,4 @@
+// Covers: tensorflow_cluster.cc.
 #include "platform/launch/environment/environment.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// Covers: command_hook.cc, folders_hook.cc, mlflow_hook.cc, ray_hook.cc, node_hooks.cc,
+// node_hook.h.
 #include "platform/launch/hooks/hook_list.h"
 
 #include <gmock/gmock.h>

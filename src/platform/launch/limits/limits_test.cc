@@ -1,4 +1,5 @@
 // Which limits a plan has, and each of those that need no ranks (launcher_test.cc has the others).
+// Covers: process_count_limit.cc, time_limit.cc.
 #include "platform/launch/limits/limits.h"
 
 #include "platform/launch/ranks/starter_fixture.h"

@@ -1,3 +1,4 @@
+// Covers: platform/launch/node/tcp.cc.
 #include "platform/launch/mpi/pmi_server.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+// Covers: platform/launch/node/line_socket.cc.
 #include "platform/launch/mpi/rank_listener.h"
 
 #include <fcntl.h>

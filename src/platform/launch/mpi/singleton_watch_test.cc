@@ -1,3 +1,4 @@
+// Covers: mpi_agreement.cc, platform/launch/limits/mpi_singleton_limit.cc.
 #include "platform/launch/mpi/singleton_watch.h"
 
 #include "platform/launch/launcher_fixture.h"

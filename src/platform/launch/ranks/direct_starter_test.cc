@@ -1,3 +1,4 @@
+// Covers: rank_process.cc, rank_starter.cc.
 #include "platform/launch/ranks/direct_starter.h"
 
 #include "platform/launch/ranks/starter_fixture.h"

@@ -1,3 +1,4 @@
+// Covers: job_python.cc.
 #include "platform/launch/staging/python_environment.h"
 
 #include <fcntl.h>
