@@ -1,3 +1,4 @@
+// Covers: store_walk.cc.
 #include "platform/mlflow/file_store.h"
 
 #include <fcntl.h>
