@@ -1,3 +1,4 @@
+// Covers: reasons.cc, profile.cc.
 #include "platform/scheduler/scheduler.h"
 
 #include <gmock/gmock.h>
