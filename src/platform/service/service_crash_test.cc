@@ -1,5 +1,6 @@
 // kill -9 of the service at every write to its store: the job goes on after a restart, everything
 // happens once.
+// Covers: allocation/job_progress.cc, allocation/effects.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,4 +1,5 @@
 // What followers of a job are told.
+// Covers: follower.cc, logs/cursor.cc, allocation/background_tasks.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
 // What the service says that is broken, for as long as it is.
+// Covers: allocation/observer.cc, allocation/engine_calls.cc.
 #include <gmock/gmock.h>
 
 #include "platform/service/cluster_for_tests.h"

@@ -1,4 +1,8 @@
 // A job from its submission to its end, and what users do with it.
+// Covers: admission/admission.cc, admission/job_name.cc, admission/preflight.cc,
+// admission/submission_check.cc, allocation/local_scheduler.cc, allocation/list_nodes.cc,
+// jobs/job_deletion.cc, jobs/insertions.cc, jobs/job_table.cc, jobs/live_job.cc,
+// jobs/placed_job.cc, jobs/shared_state.cc, service_core.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// Covers: results/snapshots.cc.
 #include "platform/service/state_folder.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Covers: next_step.cc.
 #include "platform/service/jobs/gang.h"
 
 #include <gtest/gtest.h>

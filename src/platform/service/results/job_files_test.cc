@@ -1,3 +1,4 @@
+// Covers: incoming_file.cc.
 #include "platform/service/results/job_files.h"
 
 #include <gmock/gmock.h>
