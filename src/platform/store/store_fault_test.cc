@@ -1,4 +1,5 @@
 // What the store keeps when processes are killed, disks fill up and files are damaged.
+// Covers: database.cc.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>

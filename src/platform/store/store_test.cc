@@ -1,3 +1,4 @@
+// Covers: rows.cc, schema.cc.
 #include "platform/store/store.h"
 
 #include <gmock/gmock.h>
