@@ -1,3 +1,4 @@
+// Covers: chart.cc, point.h.
 #include "runtime/bench/table.h"
 
 #include <gmock/gmock.h>
