@@ -1,3 +1,4 @@
+// Covers: manifest.cc.
 #include "runtime/checkpoint/checkpoint_folder.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Covers: folder_writer.cc, model_folder.cc.
 #include "runtime/checkpoint/safetensors.h"
 
 #include <gtest/gtest.h>
