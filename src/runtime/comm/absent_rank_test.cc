@@ -1,5 +1,6 @@
 // Every collective, of every size class, when one rank has left or does not come: all others name
 // it, and the group stays ended.
+// Covers: group/group.cc, collective/reduce_scatter.cc, collective/latency_optimal.cc.
 #include <gtest/gtest.h>
 
 #include <future>

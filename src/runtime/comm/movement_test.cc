@@ -1,4 +1,6 @@
 // Every collective that moves bytes and does not reduce, over sizes, transports and lengths.
+// Covers: collective/all_gather.cc, collective/all_to_all.cc, collective/chain.cc,
+// group/group_of_one.cc.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,5 +1,6 @@
 // Ranks on nodes of their own, between which packets are really dropped, in the middle of every
 // kind of collective. Skipped where network namespaces cannot be made (they need root).
+// Covers: group/join_running.cc, rendezvous/membership/generation.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 // Messages between two ranks when somebody leaves: of the two it is an error that names it, of the
 // others only a loss is.
+// Covers: collective/links.cc.
 #include <gtest/gtest.h>
 
 #include <future>

@@ -1,3 +1,4 @@
+// Covers: spin_limit.h.
 #include "runtime/comm/collective/adasum.h"
 
 #include <gtest/gtest.h>

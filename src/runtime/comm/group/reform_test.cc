@@ -1,5 +1,6 @@
 // Groups that go on: ranks as processes that are killed, stopped and joined by others, over real
 // sockets.
+// Covers: join.cc, join_running.cc, runtime/comm/rendezvous/membership/generation.cc.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -3,6 +3,7 @@
 // stores come, and is judged by the relations of [intro.races] and [atomics.order]. What the
 // explorer finds has to be exactly what they allow, load buffering left out (no circle of
 // sequenced-before and reads-from).
+// Covers: memory_test_support.cc.
 #include <gtest/gtest.h>
 
 #include <algorithm>

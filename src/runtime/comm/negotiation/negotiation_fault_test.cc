@@ -1,4 +1,5 @@
 // Ranks as processes, of which one is lost while the others wait for tensors.
+// Covers: coordination/stall_inspector.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>

@@ -1,4 +1,5 @@
 // The rendezvous through JoinGroup: who comes late, twice, wrongly or not at all.
+// Covers: rendezvous_server.cc.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -1,6 +1,7 @@
 // The byte ring's own code through all that its two sides can do under C++'s memory model: every
 // byte comes, in order, nobody waits for ever, and no byte is read and written at once. And the
 // same with a fault in it, which has to be found, be it only a memory order that is weaker.
+// Covers: byte_ring.h.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,6 @@
 // The contract of transport.h, over every transport.
+// Covers: transport.cc, tcp_channel.cc, shm_channel.cc, striped_channel.cc, staged_channel.cc,
+// ucx_channel.cc, ucx_endpoint.cc, ucx_library.cc.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>

@@ -1,4 +1,5 @@
 // What TLS promises besides being a Channel (channel_test.cc).
+// Covers: tls_key.cc.
 #include "runtime/comm/transport/tls_channel.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // Compressed all-reduce over sizes, transports, nodes and encodings, against sums in fp64.
+// Covers: runtime/comm/collective/ring.cc.
 #include "runtime/comm/collective/compression/compression.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // NCCL's group over a fake of the library: what is loaded, what is passed on, and what becomes of
 // ranks that are lost, work that hangs and errors that come later.
+// Covers: nccl_library.cc.
 #include "runtime/comm/collective/nccl/nccl_group.h"
 
 #include <dlfcn.h>

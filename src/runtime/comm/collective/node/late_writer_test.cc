@@ -1,4 +1,5 @@
 // A rank that is stopped in the middle of a collective on shared buffers, and goes on too late.
+// Covers: segment.cc, shared_buffers.cc.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>

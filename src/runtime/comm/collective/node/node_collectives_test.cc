@@ -1,5 +1,7 @@
 // Ranks of one node over memory that they share: the ways that communicator_test.cc, whose data lie
 // in plain memory, does not come by; and that all ways give the same bits.
+// Covers: node_team.cc, node_locate.cc, node_copy.cc, node_reduce.cc, plain_buffer.cc,
+// copy_to_slot.h.
 #include "runtime/comm/collective/node/node_collectives.h"
 
 #include <gtest/gtest.h>

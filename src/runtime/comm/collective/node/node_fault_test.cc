@@ -1,5 +1,6 @@
 // A rank that is killed or stopped at any moment of a collective over shared memory: all others get
 // an error that names it, in time.
+// Covers: segment.cc.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -1,4 +1,5 @@
 // A node of many ranks, with as few descriptors as systems give by default.
+// Covers: node_team.cc.
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>

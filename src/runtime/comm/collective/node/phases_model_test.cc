@@ -2,6 +2,7 @@
 // ranks can do under C++'s memory model: nobody reads what was not written in the last phase, no
 // slot is read and written at once, nobody waits for ever. And the same with a fault in it, which
 // has to be found, be it only a memory order that is weaker.
+// Covers: phases.h.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

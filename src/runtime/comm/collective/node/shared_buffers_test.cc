@@ -1,4 +1,5 @@
 // What a rank is told by others is checked before it is believed.
+// Covers: runtime/comm/transport/sealed_file.cc.
 #include "runtime/comm/collective/node/shared_buffers.h"
 
 #include <fcntl.h>

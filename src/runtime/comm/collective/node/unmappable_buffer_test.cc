@@ -1,4 +1,5 @@
 // A rank that cannot map the others' new buffers: their data take the ways of plain memory.
+// Covers: node_locate.cc.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>

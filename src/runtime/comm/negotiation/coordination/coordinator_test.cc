@@ -1,4 +1,5 @@
 // The decisions, with ranks, messages and time by hand.
+// Covers: coordinator_end.cc, coordinator_release.cc, tensor_table.cc, stall_inspector.cc, fuse.cc.
 #include "runtime/comm/negotiation/coordination/coordinator.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Covers: request.cc.
 #include "runtime/comm/negotiation/coordination/message.h"
 
 #include <gtest/gtest.h>

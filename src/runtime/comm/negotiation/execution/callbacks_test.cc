@@ -1,4 +1,5 @@
 // Callbacks that take their time: no rank is lost, and nobody but a callback waits for them.
+// Covers: operation.cc.
 #include "runtime/comm/negotiation/execution/callbacks.h"
 
 #include <gmock/gmock.h>

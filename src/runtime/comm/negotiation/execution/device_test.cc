@@ -1,5 +1,7 @@
 // Named collectives in memory of GPUs, over stand-ins for CUDA's driver and NCCL which do the work
 // on plain memory. tests/collectives/test_gpu.py has the same on a GPU.
+// Covers: device_work.cc, runtime/comm/collective/nccl/device_stream.cc,
+// runtime/comm/collective/nccl/cuda_driver.cc.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // What a rank 0 that errs or lies may tell: it ends the negotiation, and nothing else happens.
+// Covers: check_response.cc.
 #include "runtime/comm/negotiation/execution/executor.h"
 
 #include <gmock/gmock.h>

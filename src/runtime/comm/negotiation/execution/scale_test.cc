@@ -1,3 +1,4 @@
+// Covers: pack.cc.
 #include "runtime/comm/negotiation/execution/scale.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // The notifier's own code through all that a sleeper and two callers can do under C++'s memory
 // model: the sleeper hears of both and never sleeps for ever.
+// Covers: notifier.h.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

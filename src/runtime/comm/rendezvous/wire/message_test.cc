@@ -1,3 +1,4 @@
+// Covers: codec.h.
 #include "runtime/comm/rendezvous/wire/message.h"
 
 #include <gtest/gtest.h>

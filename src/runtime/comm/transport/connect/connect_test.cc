@@ -1,4 +1,5 @@
 // What a rank does with connections that are not those of the ranks it waits for.
+// Covers: connection_acceptor.cc.
 #include "runtime/comm/transport/connect/connect.h"
 
 #include <gtest/gtest.h>
