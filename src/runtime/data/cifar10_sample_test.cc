@@ -1,4 +1,5 @@
 // The sample that tutti ships, read as the example reads it.
+// Covers: source/shard_files.cc.
 #include <gtest/gtest.h>
 
 #include <set>

@@ -1,3 +1,4 @@
+// Covers: augment/mix.cc, prefetch/slot.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

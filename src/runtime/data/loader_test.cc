@@ -1,3 +1,4 @@
+// Covers: prefetch/slot.cc, prefetch/prefetch_loader.cc, prefetch/decoded_cache.cc.
 #include "runtime/data/loader.h"
 
 #include <gmock/gmock.h>

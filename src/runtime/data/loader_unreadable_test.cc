@@ -1,3 +1,4 @@
+// Covers: prefetch/prefetch_loader.cc, prefetch/slot.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// Covers: taps.cc, resample_kernel.cc, resample_avx2.cc, runtime/data/decode/jpeg/planes.cc,
+// resample_band.h, resample_store.h.
 #include "runtime/data/augment/resample.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Covers: runtime/data/picture.cc.
 #include "runtime/data/augment/transform.h"
 
 #include <gtest/gtest.h>

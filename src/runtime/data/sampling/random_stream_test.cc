@@ -1,3 +1,4 @@
+// Covers: philox.h.
 #include "runtime/data/sampling/random_stream.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Covers: inverse_transform_avx2.cc, runtime/data/instruction_kernels.h.
 #include "runtime/data/decode/jpeg/inverse_transform.h"
 
 #include <gtest/gtest.h>

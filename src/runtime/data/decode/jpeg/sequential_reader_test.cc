@@ -1,3 +1,4 @@
+// Covers: sequential_scan.cc, scan_kernel.cc.
 #include "runtime/data/decode/jpeg/sequential_reader.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Covers: runtime/data/source/shard_files.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

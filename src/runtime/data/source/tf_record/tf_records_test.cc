@@ -1,3 +1,4 @@
+// Covers: tf_example.cc, tf_record.cc, crc32c.cc, runtime/data/source/names.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
