@@ -1,3 +1,4 @@
+// Covers: synchronized_batch_norm.cc.
 #include "runtime/models/batch_norm.h"
 
 #include <gtest/gtest.h>

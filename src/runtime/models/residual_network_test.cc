@@ -1,3 +1,4 @@
+// Covers: initialisation.cc, state.cc.
 #include "runtime/models/residual_network.h"
 
 #include <gtest/gtest.h>
