@@ -1,3 +1,5 @@
+// Covers: gradient_reducer.cc, flat_model.cc, step_tail.cc, caught.h, lap.h, sum.h,
+// runtime/device/autocast.h.
 #include "runtime/parallel/data_parallel.h"
 
 #include <gmock/gmock.h>

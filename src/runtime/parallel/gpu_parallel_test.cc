@@ -1,4 +1,5 @@
 // Training steps on a GPU against the same on the CPU.
+// Covers: gpu_sum.cc, gpu_input.cc.
 #include "runtime/parallel/gpu_parallel.h"
 
 #include <gmock/gmock.h>
