@@ -1,3 +1,4 @@
+// Covers: average_precision.cc, detection.cc, segmentation.cc, boxes.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 // Segmentation and detection learn a small generated set: networks, targets, losses and metrics
 // together.
+// Covers: task.cc, metric.h.
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <torch/optim/adam.h>
