@@ -1,5 +1,6 @@
 // Whole runs on each device that there is: on a GPU they equal those of a CPU up to rounding, so
 // that what is asked of them here holds on both.
+// Covers: optimizer/optimizers.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 // n ranks equal one process with the whole mini-batch: over the real sample in fp32, and in fp64 to
 // the last digits. With TUTTI_WHOLE_TESTS in the environment over an epoch of it, as CI does, and
 // otherwise over the first steps.
+// Covers: setup/input.cc.
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
 // Runs that go on where another ended.
+// Covers: run_state.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

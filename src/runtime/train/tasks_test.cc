@@ -1,4 +1,5 @@
 // Segmentation, detection and scripts through the trainer, on small generated sets.
+// Covers: evaluation.cc, run_output.cc.
 #include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // Faults in the middle of a run that must not end it, or must be named: disks that take no more, a
 // rank that lives and is stuck.
+// Covers: checkpoint_saver.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>

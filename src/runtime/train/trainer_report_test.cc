@@ -1,3 +1,4 @@
+// Covers: timeline.cc, gather.cc, report/run_report.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// Covers: run_output.cc, run_state.cc, evaluation.cc, batch_tensors.cc, setup/input.cc,
+// setup/run_parts.cc, setup/agreement.cc, runtime/tasks/classification.cc.
 #include "runtime/train/trainer.h"
 
 #include <gmock/gmock.h>

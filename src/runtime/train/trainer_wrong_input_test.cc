@@ -1,3 +1,4 @@
+// Covers: setup/agreement.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

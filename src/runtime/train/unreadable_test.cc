@@ -1,4 +1,5 @@
 // What runs tell of images that they could not read.
+// Covers: report/run_report.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

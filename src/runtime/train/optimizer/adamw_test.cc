@@ -1,3 +1,4 @@
+// Covers: adam_moments.cc, adam_kernel.cc.
 #include "runtime/train/optimizer/adamw.h"
 
 #include <gtest/gtest.h>

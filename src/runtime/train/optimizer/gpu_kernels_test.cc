@@ -1,4 +1,5 @@
 // The optimizers' kernels against the same optimizers on the CPU.
+// Covers: runtime/device/chunks.cc.
 #include "runtime/train/optimizer/gpu_kernels.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // LARS and LAMB against their papers' formulas, and the kernels that they share.
+// Covers: lars.cc, lamb.cc, layers.cc, layerwise_kernel.cc, in_parts.h.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Covers: recipe_yaml.cc.
 #include "runtime/train/recipe/recipe.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Covers: mlflow_store.cc.
 #include "runtime/train/report/mlflow.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Covers: utilisation.cc, meter.cc, metrics_file.cc, progress.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

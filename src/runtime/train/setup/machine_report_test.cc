@@ -1,3 +1,4 @@
+// Covers: runtime/device/memory_speed.cc.
 #include "runtime/train/setup/machine_report.h"
 
 #include <ATen/Parallel.h>
