@@ -31,9 +31,9 @@ def test_pages_are_short_and_their_links_and_paths_lead_somewhere():
     assert done.returncode == 0, done.stdout
 
 
-def include_rules():
-    loader = importlib.machinery.SourceFileLoader("check_includes", str(ROOT / "tools/check-includes"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("check_includes", loader))
+def tool(name):
+    loader = importlib.machinery.SourceFileLoader(name.replace("-", "_"), str(ROOT / "tools" / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
     loader.exec_module(module)
     return module
 
@@ -50,7 +50,33 @@ def test_include_rules_find_each_kind_of_breach(tmp_path):
     write("platform/store/other_name.h", "namespace tutti::service {\n}\n")
     write("platform/api/torch.cc", "#include <torch/torch.h>\n")
     write("platform/nowhere/a.cc", "")
-    found = list(include_rules().breaches(tmp_path))
+    found = list(tool("check-includes").breaches(tmp_path))
     assert [line.split(": ")[0] for line in found] == [
         "src/platform/api/torch.cc:1", "src/platform/nowhere/a.cc", "src/platform/service/jobs/later.cc:1", "src/platform/store/other_name.h",
         "src/platform/store/upward.cc:1"], found
+
+
+def test_the_test_of_each_source_is_found():
+    done = subprocess.run([ROOT / "tools/check-tests"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_test_is_found_by_its_name_by_what_it_says_or_not_at_all():
+    bodies = "inline int Twice(int n) {\n  return 2 * n;\n}\n"
+    texts = {
+        "a/named.cc": "", "a/named.h": bodies, "a/named_test.cc": '#include "a/named.h"\n',
+        "a/covered.cc": "", "a/sub/also.cc": "", "b/other.h": bodies,
+        "a/story_test.cc": "// What all promise.\n// Covers: covered.cc, sub/also.cc,\n// b/other.h. Over each.\n#include <x>\n",
+        "b/values.h": "struct Values {\n  int n() const { return 1; }\n};\nconstexpr char kShell[] = R\"sh(f() {\n}\n)sh\";\n",
+        "b/double.h": bodies, "b/tools_test_support.h": '#include "b/double.h"\n',
+        "a/alone.cc": "", "a/excused.cc": "", "a/nameless_test.cc": "// Many things.\n", "a/wrong_test.cc": "// Covers: gone.cc.\n",
+        "b/open_test.cc": "// Covers: other.h, and more\n",
+    }
+    check = tool("check-tests")
+    texts = {pathlib.PurePosixPath(name): text for name, text in texts.items()}
+    faults, counts = check.check(texts, {"a table": ["a/excused.cc", "a/named.cc", "a/gone.cc"]})
+    assert [line.split(",")[0].split(" that ")[0] for line in faults if line.startswith("src/")] == [
+        "src/a/alone.cc: no test has its name or says", "src/a/nameless_test.cc: no source has its name", "src/a/wrong_test.cc: it says",
+        "src/b/open_test.cc: its list of what it covers ends with no full stop"], faults
+    assert sum(line.startswith("tools/check-tests: src/a/") for line in faults) == 2, faults
+    assert counts == {"sources": 6, "named": 1, "covered": 3, "listed": 3}
