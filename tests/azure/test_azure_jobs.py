@@ -1,4 +1,4 @@
-"""Story: a team brings job files written for Azure ML, and they run as they are. The files in azure_jobs/ are in the manner of
+"""Story: a team brings job files written for Azure ML, and they run as they are. The files in jobs/ are in the manner of
 Azure/azureml-examples; what is this site's own (names of computes, copies of data, what environments hold) stands in site.yml."""
 import json
 import shutil
@@ -39,7 +39,7 @@ def site(tmp_path_factory):
 
 
 def run(site, name, seconds=300):
-    """Runs azure_jobs/NAME/job.yml to its end, which is Completed; the job, and what `tutti run` said on standard error."""
+    """Runs jobs/NAME/job.yml to its end, which is Completed; the job, and what `tutti run` said on standard error."""
     result = site.cli("run", site.jobs / name / "job.yml", "-o", "json", timeout=seconds)
     assert result.returncode == 0, (result.stdout, result.stderr)
     return json.loads(result.stdout), result.stderr

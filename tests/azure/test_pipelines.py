@@ -1,4 +1,4 @@
-"""Story: a team brings pipelines and sweeps written for Azure ML. The files in azure_flows/ are of the kinds that are found in
+"""Story: a team brings pipelines and sweeps written for Azure ML. The files in flows/ are of the kinds that are found in
 Azure/azureml-examples: inline steps, component files, registered components, pipelines in pipelines, sweeps alone and as steps."""
 import json
 import shutil
