@@ -81,8 +81,6 @@ class SequentialOrder {
 
   bool Order(size_t first, size_t second);
   void Insert(size_t at, int thread, uint64_t known);
-  bool AfterFences(size_t at, const WordAccess& access);
-  bool BeforeFences(size_t at, const WordAccess& access);
 
   std::vector<Operation> operations_;
 };

@@ -56,7 +56,6 @@ class World {
     Carry();
   }
   void Hold() { held_ = true; }
-  void Finish(int rank) { Say(rank, {}); }
   void FinishAll() {
     held_ = false;
     for (int rank = 0; rank < size_; ++rank) Say(rank, {});
