@@ -1,6 +1,6 @@
 // The Slurm engine's folder, and what launchers are told. What every engine promises is in
 // engine_contract_test.cc.
-// Covers: slurm_allocation.cc.
+// Covers: slurm_allocation.cc, compute_folder.cc.
 #include "platform/engine/slurm/slurm_engine.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Covers: runtime/data/picture.cc.
+// Covers: runtime/data/load_image.cc.
 #include "runtime/data/augment/transform.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Covers: packed_picture.cc, survey.cc, runtime/data/decode/picture_decoder.cc,
-// runtime/data/decode/jpeg/jpeg_encoder.cc, runtime/data/source/tar/tar_writer.cc, in_parallel.h,
+// Covers: packed_image.cc, survey.cc, runtime/data/decode/image_decoder.cc,
+// runtime/data/decode/jpeg/jpeg_encoder.cc, runtime/data/source/tar/tar_writer.cc, parallel_for.h,
 // runtime/data/source/image_folder.cc, runtime/data/source/open_dataset.cc.
 #include "runtime/data/pack/pack.h"
 

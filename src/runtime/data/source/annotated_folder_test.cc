@@ -1,4 +1,4 @@
-// Covers: picture_files.cc, runtime/data/pack/packed_annotation.cc.
+// Covers: image_files.cc, runtime/data/pack/packed_annotation.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // With a stand-in for the libraries (fake_gpu.cpp).
-// Covers: runtime/device/bus.cc.
+// Covers: runtime/device/pci_address.cc.
 #include "runtime/train/report/gpu_utilisation.h"
 
 #include <dlfcn.h>

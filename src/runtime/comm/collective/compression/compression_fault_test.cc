@@ -1,6 +1,6 @@
 // A rank that is lost in the middle of a sum of several segments, while a thread beside the
 // collective calculates: all others name it, and nothing that thread uses goes before it ends.
-// Covers: calculator.cc, encoded_sum.cc.
+// Covers: compute_thread.cc, encoded_sum.cc.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Covers: jpeg_transcode.cc, runtime/data/decode/image.h.
+// Covers: jpeg_transcode.cc, runtime/data/image.h.
 #include "runtime/data/decode/jpeg/jpeg_pieces.h"
 
 #include <gtest/gtest.h>

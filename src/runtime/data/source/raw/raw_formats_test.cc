@@ -1,4 +1,4 @@
-// Covers: cifar10.cc, idx.cc, raw_pictures.cc, synthetic.cc, runtime/data/source/classes.cc,
+// Covers: cifar10.cc, idx.cc, raw_images.cc, synthetic.cc, runtime/data/source/classes.cc,
 // runtime/data/source/open_dataset.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

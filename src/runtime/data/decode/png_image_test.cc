@@ -1,4 +1,4 @@
-#include "runtime/data/decode/png_picture.h"
+#include "runtime/data/decode/png_image.h"
 
 #include <gmock/gmock.h>
 #include <png.h>
@@ -33,7 +33,7 @@ std::vector<int> PixelAt(const ImageView& view, int index) {
   return rgb;
 }
 
-TEST(PngPictureTest, TellsTheSizeOfTheFirstChunk) {
+TEST(PngImageTest, TellsTheSizeOfTheFirstChunk) {
   const std::string encoded = PngOf(3, 2, PNG_FORMAT_RGB, std::vector<uint8_t>(18, 7));
   const auto size = SizeOfPng(encoded, kMost);
   ASSERT_TRUE(size.ok()) << size.status();
@@ -41,7 +41,7 @@ TEST(PngPictureTest, TellsTheSizeOfTheFirstChunk) {
   EXPECT_EQ(size->height, 2);
 }
 
-TEST(PngPictureTest, PixelsAreAsTheyWereWritten) {
+TEST(PngImageTest, PixelsAreAsTheyWereWritten) {
   const std::string encoded = PngOf(2, 1, PNG_FORMAT_RGB, {10, 20, 30, 250, 0, 1});
   std::vector<uint8_t> memory;
   const auto view = DecodePng(encoded, kMost, memory);
@@ -50,7 +50,7 @@ TEST(PngPictureTest, PixelsAreAsTheyWereWritten) {
   EXPECT_EQ(PixelAt(*view, 1), (std::vector<int>{250, 0, 1}));
 }
 
-TEST(PngPictureTest, TransparencyDoesNotChangeTheColour) {
+TEST(PngImageTest, TransparencyDoesNotChangeTheColour) {
   const std::string encoded = PngOf(1, 1, PNG_FORMAT_RGBA, {200, 100, 50, 128});
   std::vector<uint8_t> memory;
   const auto view = DecodePng(encoded, kMost, memory);
@@ -58,7 +58,7 @@ TEST(PngPictureTest, TransparencyDoesNotChangeTheColour) {
   EXPECT_EQ(PixelAt(*view, 0), (std::vector<int>{200, 100, 50}));
 }
 
-TEST(PngPictureTest, GreyIsOfThreeEqualChannels) {
+TEST(PngImageTest, GreyIsOfThreeEqualChannels) {
   const std::string encoded = PngOf(1, 1, PNG_FORMAT_GRAY, {77});
   std::vector<uint8_t> memory;
   const auto view = DecodePng(encoded, kMost, memory);
@@ -66,7 +66,7 @@ TEST(PngPictureTest, GreyIsOfThreeEqualChannels) {
   EXPECT_EQ(PixelAt(*view, 0), (std::vector<int>{77, 77, 77}));
 }
 
-TEST(PngPictureTest, MemoryIsKeptForTheNext) {
+TEST(PngImageTest, MemoryIsKeptForTheNext) {
   std::vector<uint8_t> memory(1000);
   const uint8_t* const before = memory.data();
   const auto view = DecodePng(PngOf(1, 1, PNG_FORMAT_GRAY, {77}), kMost, memory);
@@ -74,7 +74,7 @@ TEST(PngPictureTest, MemoryIsKeptForTheNext) {
   EXPECT_EQ(view->pixels, before);
 }
 
-TEST(PngPictureTest, WhatIsTooLargeIsRefusedBeforeItIsDecoded) {
+TEST(PngImageTest, WhatIsTooLargeIsRefusedBeforeItIsDecoded) {
   const std::string encoded = PngOf(3, 2, PNG_FORMAT_RGB, std::vector<uint8_t>(18, 7));
   std::vector<uint8_t> memory;
   const auto view = DecodePng(encoded, 5, memory);
@@ -83,7 +83,7 @@ TEST(PngPictureTest, WhatIsTooLargeIsRefusedBeforeItIsDecoded) {
   EXPECT_TRUE(absl::IsInvalidArgument(SizeOfPng(encoded, 5).status()));
 }
 
-TEST(PngPictureTest, DamageIsToldWhereverItIs) {
+TEST(PngImageTest, DamageIsToldWhereverItIs) {
   const std::string encoded = PngOf(3, 2, PNG_FORMAT_RGB, std::vector<uint8_t>(18, 7));
   std::vector<uint8_t> memory;
   for (const size_t length : {size_t{0}, size_t{7}, size_t{20}, encoded.size() / 2}) {

@@ -1,0 +1,86 @@
+#include "platform/launch/staging/fetch_input.h"
+
+#include <gmock/gmock.h>
+
+#include <string>
+
+#include "base/file.h"
+#include "platform/http/file_server_for_tests.h"
+
+namespace tutti::launch {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class FetchInputTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<fs::path> Fetch(const std::string& path) {
+    return FetchInput("data", {.path = server_.url(path)}, folder_.path(), cancelled_);
+  }
+  std::string Content(const std::string& path) {
+    const auto file = Fetch(path);
+    EXPECT_TRUE(file.ok()) << file.status();
+    return file.ok() ? base::ReadFile(*file, 1 << 20).value_or("?") : "?";
+  }
+
+  http::FileServer server_;
+  const base::TemporaryDirectory folder_;
+  std::atomic<bool> cancelled_ = false;
+};
+
+TEST_F(FetchInputTest, AFileIsFetchedOnceAsLongAsItIsTheSame) {
+  server_.Put("/set.csv", "a,b\n", "\"1\"");
+  EXPECT_EQ(Content("/set.csv"), "a,b\n");
+  EXPECT_EQ(Content("/set.csv"), "a,b\n");
+  EXPECT_EQ(server_.sent(), 1);
+  server_.Put("/set.csv", "c,d\n", "\"2\"");
+  EXPECT_EQ(Content("/set.csv"), "c,d\n");
+  EXPECT_EQ(server_.sent(), 2);
+}
+
+TEST_F(FetchInputTest, WhatItsServerDoesNotTellApartIsFetchedEachTime) {
+  server_.Put("/set.csv", "a,b\n", "");
+  EXPECT_EQ(Content("/set.csv"), "a,b\n");
+  server_.Put("/set.csv", "c,d\n", "");  // as long as before
+  EXPECT_EQ(Content("/set.csv"), "c,d\n");
+}
+
+TEST_F(FetchInputTest, AnotherSignatureOfAnAddressIsTheSameFile) {
+  server_.Put("/set.csv", "a,b\n", "\"1\"");
+  EXPECT_EQ(*Fetch("/set.csv?sig=one"), *Fetch("/set.csv?sig=two"));
+  EXPECT_NE(*Fetch("/set.csv?part=1"), *Fetch("/set.csv?part=2")) << "may be other files";
+}
+
+TEST_F(FetchInputTest, TheFileHasTheNameThatItsAddressEndsWith) {
+  for (const auto& [path, name] : {std::pair("/a%20b.csv", "a b.csv"), {"/x.zip?sig=1", "x.zip"}}) {
+    server_.Put(std::string(path).substr(0, std::string(path).find('?')), "1", "\"1\"");
+    server_.Put("/a b.csv", "1", "\"1\"");
+    const auto file = Fetch(path);
+    ASSERT_TRUE(file.ok()) << file.status();
+    EXPECT_EQ(file->filename(), name);
+  }
+  server_.Put("/folder/", "1", "\"1\"");
+  EXPECT_EQ(Fetch("/folder/")->filename(), "data") << "the address ends with no name";
+  server_.Put("/x/y", "1", "\"1\"");
+  EXPECT_EQ(Fetch("/x%2fy")->filename(), "data") << "a name is of one part";
+}
+
+TEST_F(FetchInputTest, WhatCannotBeHadIsNamedWithTheRemedy) {
+  const auto file = Fetch("/gone.csv?sig=secret");
+  EXPECT_TRUE(absl::IsNotFound(file.status())) << file.status();
+  EXPECT_THAT(std::string(file.status().message()),
+              AllOf(HasSubstr("input \"data\": "), HasSubstr("cannot be had"),
+                    HasSubstr("tutti data map "), Not(HasSubstr("secret"))));
+}
+
+TEST_F(FetchInputTest, ACancelledFetchEnds) {
+  server_.Put("/set.csv", "a,b\n", "\"1\"");
+  cancelled_ = true;
+  EXPECT_TRUE(absl::IsCancelled(Fetch("/set.csv").status()));
+}
+
+}  // namespace
+}  // namespace tutti::launch
