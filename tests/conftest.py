@@ -22,7 +22,7 @@ BIN = pathlib.Path(os.environ.get("TUTTI_BUILD", ROOT / "build")) / "bin"
 PATIENCE = float(os.environ.get("TUTTI_TEST_PATIENCE") or subprocess.check_output([ROOT / "tools/test-patience"]))
 os.environ["TUTTI_TEST_PATIENCE"] = f"{PATIENCE:g}"  # for workers and ranks, which need not measure it again
 TERMINAL = {"Completed", "Failed", "Canceled"}
-LONG = ["test_cluster_autoscaling", "test_slurm_frameworks", "test_slurm_jobs", "test_slurm", "test_faults", "test_failures", "test_slurm_unshared",
+LONG = ["test_cluster_autoscaling", "test_chaos", "test_slurm_frameworks", "test_slurm_jobs", "test_slurm", "test_faults", "test_failures", "test_slurm_unshared",
         "test_slurm_folder", "test_azure_jobs", "test_containers", "test_slurm_vanishing", "test_slurm_storms", "test_cluster",
         "test_cluster_upkeep", "test_cluster_systemd", "test_harm", "test_torchvision", "test_training", "test_horovod",
         "test_launchers", "test_tasks", "test_processors"]  # the longest first

@@ -1,0 +1,210 @@
+"""What goes wrong under chaos: each fault strikes, says whom it hit, and is repaired after a while of its own."""
+import collections
+import contextlib
+import os
+import pathlib
+import signal
+import struct
+import subprocess
+import time
+
+# `job`: whose process it hit, or None: anybody's.
+Hit = collections.namedtuple("Hit", "fault job detail")
+LONGEST_SEARCH = 0.5  # s
+MPI_PROGRAMS = {"orterun", "mpirun", "orted", "srun", "hydra_pmi_proxy", "mpiexec"}
+
+
+def processes():
+    """(pid, words of its command line, its environment) of each process that can be read."""
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+                if words != [b""]:
+                    yield int(entry.name), words, (entry / "environ").read_bytes()
+
+
+def variable(environment, name):
+    """The value of a variable of a process, or None."""
+    for entry in environment.split(b"\0"):
+        if entry.startswith(name.encode() + b"="):
+            return entry.split(b"=", 1)[1].decode()
+    return None
+
+
+class Processes:
+    """The processes of this run's jobs by what they are."""
+
+    def __init__(self, home):
+        self.home = f"{home}/".encode()
+
+    def of_jobs(self, allocations):
+        """(role, pid, job) of all that belongs to an allocation below the folder `allocations`, and of launchers that wait for one."""
+        found = []
+        for pid, words, environment in processes():
+            if b"--plan" in words and words[words.index(b"--plan") + 1].startswith(allocations):
+                found.append(("launcher", pid, pathlib.Path(words[words.index(b"--plan") + 1].decode()).parent.name.rsplit(".", 1)[0]))
+            elif b"launch-standby" in words and words[words.index(b"launch-standby") + 1].startswith(allocations):
+                found.append(("standby", pid, None))
+            elif (job := variable(environment, "TUTTI_JOB_ID")) and allocations in environment:
+                found.append((self.role(words), pid, job))
+        return found
+
+    def role(self, words):
+        if any(word.endswith(b"chaos_rank.py") for word in words):
+            return "rank"
+        if b"launch-rank" in words or b"launch-agent" in words:
+            return "shim"
+        return "mpirun" if words[0].rsplit(b"/", 1)[-1].decode(errors="replace") in MPI_PROGRAMS else "other"
+
+
+class Faults:
+    """Those of one machine. `strike` does one by chance; `repair` ends those whose time has come, `repair_all` all."""
+
+    def __init__(self, service, arguments, random, folder, clock, verbose=False):
+        self.service, self.arguments, self.random, self.folder, self.clock = service, arguments, random, folder, clock
+        self.processes = Processes(service.home)
+        self.allocations = f"{service.home}/nodes/".encode()
+        self.due = []  # (when, what repairs it), of faults that last
+        self.hits = []
+        self.did = collections.Counter()
+        self.next, self.next_until = None, 0
+        self.away = False  # the service
+        self.began, self.verbose = time.monotonic(), verbose
+        self.weights = {"kill_service": 2, "stop_service": 1, "kill_launcher": 5, "stop_launcher": 3, "kill_shim": 2, "stop_shim": 1,
+                        "kill_mpirun": 2, "stop_mpirun": 1, "kill_rank": 3, "stop_rank": 3, "kill_standby": 2}
+        if clock is not None:
+            self.weights["set_clock"] = 1
+        if os.path.ismount(self.folder / "disk"):
+            self.weights.update({"fill_disk": 1, "take_rights": 1})
+
+    def strike(self):
+        """Does the fault that is next, if there is something for it to hit; after a while without, it is another's turn."""
+        now = time.monotonic()
+        if self.next is None or now > self.next_until:
+            self.next = self.random.choices(list(self.weights), list(self.weights.values()))[0]
+            self.next_until = now + LONGEST_SEARCH
+        if getattr(self, self.next)():
+            self.did[self.next] += 1
+            self.next = None
+
+    def hit(self, fault, job=None, detail=""):
+        self.hits.append(Hit(fault, job, detail))
+        if self.verbose:
+            print(f"{time.monotonic() - self.began:7.2f} s  {fault} {job or ''} {detail}", flush=True)
+        return True
+
+    def repair_after(self, seconds, how):
+        self.due.append((time.monotonic() + seconds, how))
+
+    def repair(self, all_of_them=False):
+        now = time.monotonic()
+        ready = [entry for entry in self.due if all_of_them or entry[0] <= now]
+        self.due = [entry for entry in self.due if entry not in ready]
+        for _, how in ready:
+            how()
+
+    def repair_all(self):
+        self.repair(all_of_them=True)
+
+    # ---- processes
+
+    def signal_one(self, fault, role, number):
+        """Sends the signal to a process of that role, if there is one."""
+        found = sorted(entry for entry in self.processes.of_jobs(self.allocations) if entry[0] == role)
+        if not found:
+            return False
+        _, pid, job = self.random.choice(found)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+            if number == signal.SIGSTOP:
+                self.repair_after(self.random.choice([0.3, 1, 4]), lambda: self.go_on(pid))
+            return self.hit(fault, job, f"pid {pid}")
+        return False
+
+    def go_on(self, pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+    def kill_launcher(self):
+        return self.signal_one("kill_launcher", "launcher", signal.SIGKILL)
+
+    def stop_launcher(self):
+        return self.signal_one("stop_launcher", "launcher", signal.SIGSTOP)
+
+    def kill_shim(self):
+        return self.signal_one("kill_shim", "shim", signal.SIGKILL)
+
+    def stop_shim(self):
+        return self.signal_one("stop_shim", "shim", signal.SIGSTOP)
+
+    def kill_mpirun(self):
+        return self.signal_one("kill_mpirun", "mpirun", signal.SIGKILL)
+
+    def stop_mpirun(self):
+        return self.signal_one("stop_mpirun", "mpirun", signal.SIGSTOP)
+
+    def kill_rank(self):
+        return self.signal_one("kill_rank", "rank", signal.SIGKILL)
+
+    def stop_rank(self):
+        return self.signal_one("stop_rank", "rank", signal.SIGSTOP)
+
+    def kill_standby(self):
+        return self.signal_one("kill_standby", "standby", signal.SIGKILL)
+
+    # ---- the service
+
+    def kill_service(self):
+        if self.away:
+            return False
+        self.away = True
+        self.service.kill(signal.SIGKILL)
+        self.repair_after(self.random.choice([0, 0, 0, 1, 4]), self.start_service)
+        return self.hit("kill_service")
+
+    def start_service(self):
+        self.service.start(*self.arguments, patience=60)
+        self.away = False
+
+    def stop_service(self):
+        if self.away:
+            return False
+        self.away = True
+        pid = self.service.process.pid
+        os.kill(pid, signal.SIGSTOP)
+
+        def go_on():
+            self.go_on(pid)
+            self.away = False
+        self.repair_after(self.random.choice([0.3, 1, 4]), go_on)
+        return self.hit("stop_service")
+
+    # ---- what is below all of them
+
+    def fill_disk(self):
+        """Whatever is written to the service's folder fails meanwhile."""
+        filler = self.folder / "disk/filler"
+        if filler.exists():
+            return False
+        with open(filler, "wb", buffering=0) as file, contextlib.suppress(OSError):
+            while True:
+                file.write(bytes(1 << 20))
+        self.repair_after(self.random.choice([0.2, 1, 3]), filler.unlink)
+        return self.hit("fill_disk")
+
+    def take_rights(self):
+        """A folder of the service's can only be read meanwhile; files that are open stay as they are."""
+        folder = self.random.choice([path for path in sorted(self.service.home.iterdir()) if path.is_dir()])
+        if os.path.ismount(folder):
+            return False
+        subprocess.run(["mount", "--bind", folder, folder], check=True)
+        subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)
+        self.repair_after(self.random.choice([0.2, 1, 3]), lambda: subprocess.run(["umount", "-l", folder], check=True))
+        return self.hit("take_rights", detail=folder.name)
+
+    def set_clock(self):
+        """The wall clock of the service and of its launchers is another one from now on."""
+        seconds = self.random.choice([-86400, -3600, -5, 0, 5, 3600, 86400])
+        self.clock.write_bytes(struct.pack("q", seconds))
+        return self.hit("set_clock", detail=f"{seconds} s")

@@ -1,0 +1,69 @@
+"""The jobs that chaos plays: of each kind a job file, and how it ends where nothing hits it."""
+import json
+import pathlib
+import shutil
+
+HERE = pathlib.Path(__file__).resolve().parent
+RETRIES = 10
+IMAGE = "chaos:1"  # busybox alone
+
+# Of a container: no Python, and nothing of the machine's folders.
+IN_A_CONTAINER = 'i=0; while [ $i -lt {lines} ]; do echo "$TUTTI_RESTART_COUNT line $i"; echo "$TUTTI_RESTART_COUNT line $i" >&2; ' \
+    'sleep {pause:.3f}; i=$((i+1)); done'
+
+
+class Kinds:
+    """Makes job files below `folder` for `compute`; ranks keep their marks in `marks`. With `image` also jobs in containers."""
+
+    def __init__(self, folder, marks, compute, image=False):
+        self.folder, self.marks, self.compute = folder, marks, compute
+        self.made = 0
+        (folder / "code").mkdir()
+        shutil.copy(HERE / "chaos_rank.py", folder / "code")
+        self.kinds = ["single", "single", "once", "bad", "gang", "mpi", "mpi", "pipeline", "sweep"] + ["container"] * image
+
+    def make(self, random):
+        """A kind by chance, and the path of a new job file of it."""
+        kind = random.choice(self.kinds)
+        self.made += 1
+        file = self.folder / f"{self.made:04}-{kind}.json"
+        file.write_text(json.dumps({**getattr(self, kind)(random), "display_name": file.stem, "experiment_name": "chaos"}))
+        return kind, file
+
+    def command(self, random, code=0, retries=RETRIES, **more):
+        seconds, lines = random.choice([0, 0.2, 1, 3, 8]), random.choice([1, 20, 300])
+        return {"type": "command", "command": f"exec python3 -S chaos_rank.py {self.marks} {seconds} {lines} {code}", "code": "./code",
+                "environment": "host", "compute": self.compute, "retry_settings": {"max_retries": retries}, **more}
+
+    def single(self, random):
+        return self.command(random)
+
+    def once(self, random):
+        """May not be begun again."""
+        return self.command(random, retries=0)
+
+    def bad(self, random):
+        return self.command(random, code=3)
+
+    def gang(self, random):
+        return self.command(random, resources={"instance_count": 2}, distribution={"type": "pytorch", "process_count_per_instance": 2})
+
+    def mpi(self, random):
+        return self.command(random, resources={"instance_count": 2}, distribution={"type": "mpi", "process_count_per_instance": 1})
+
+    def pipeline(self, random):
+        return {"type": "pipeline", "settings": {"default_compute": self.compute},
+                "jobs": {"first": self.command(random), "second": self.command(random)}}
+
+    def sweep(self, random):
+        trial = self.command(random)
+        keys = {key: trial.pop(key) for key in ("retry_settings", "compute")}
+        trial.pop("type")
+        return {"type": "sweep", "trial": {**trial, "retry_settings": keys["retry_settings"]}, "compute": self.compute,
+                "sampling_algorithm": "grid", "search_space": {"x": {"type": "choice", "values": [1, 2, 3]}},
+                "objective": {"goal": "minimize", "primary_metric": "loss"}, "limits": {"max_total_trials": 3, "max_concurrent_trials": 2}}
+
+    def container(self, random):
+        lines = random.choice([1, 5, 20])
+        return {"type": "command", "command": IN_A_CONTAINER.format(lines=lines, pause=random.choice([0, 0.5, 2]) / lines),
+                "environment": {"image": IMAGE}, "compute": self.compute, "retry_settings": {"max_retries": RETRIES}}
