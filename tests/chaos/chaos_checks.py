@@ -12,6 +12,12 @@ REASONS = {
     "kill_shim": r"killed|signal 9|SIGKILL|mpirun|could not be started|launch",
     "kill_mpirun": r"killed|signal 9|SIGKILL|mpirun|orted|launch",
     "kill_standby": r"launcher",
+    "lose_node": r"a node of it failed|launcher|node n\d: |was (killed|stopped)|Slurm ",
+    "kill_slurmd": r"launcher|node n\d: |was (killed|stopped)|Slurm |a node of it failed",
+    "kill_controller": r"Slurm |a node of it failed|node n\d: |it was cancelled in Slurm|batch step",
+    "stop_slurmd": r"Slurm ",
+    "cut_link": r"a node of it failed|Slurm ",
+    "slow_link": r"Slurm ",
     "fill_disk": r"No space left|disk is full|disk full",
     "take_rights": r"Read-only file system",
 }

@@ -1,6 +1,7 @@
 """What goes wrong under chaos: each fault strikes, says whom it hit, and is repaired after a while of its own."""
 import collections
 import contextlib
+import json
 import os
 import pathlib
 import signal
@@ -32,30 +33,35 @@ def variable(environment, name):
     return None
 
 
-class Processes:
-    """The processes of this run's jobs by what they are."""
+def launchers(allocations):
+    """(pid, job) of each launcher that lives, of allocations whose folders are ALLOCATIONS/*/*."""
+    for lock in pathlib.Path(allocations).glob("*/*/lock"):
+        with contextlib.suppress(OSError, ValueError):
+            holder = json.loads(lock.read_text())
+            fields = pathlib.Path(f"/proc/{holder['pid']}/stat").read_text().rsplit(")", 1)[1].split()
+            if int(fields[19]) == holder["start_time"] and fields[0] != "Z":
+                yield holder["pid"], json.loads(lock.with_name("plan.json").read_text())["job_id"]
 
-    def __init__(self, home):
-        self.home = f"{home}/".encode()
 
-    def of_jobs(self, allocations):
-        """(role, pid, job) of all that belongs to an allocation below the folder `allocations`, and of launchers that wait for one."""
-        found = []
-        for pid, words, environment in processes():
-            if b"--plan" in words and words[words.index(b"--plan") + 1].startswith(allocations):
-                found.append(("launcher", pid, pathlib.Path(words[words.index(b"--plan") + 1].decode()).parent.name.rsplit(".", 1)[0]))
-            elif b"launch-standby" in words and words[words.index(b"launch-standby") + 1].startswith(allocations):
-                found.append(("standby", pid, None))
-            elif (job := variable(environment, "TUTTI_JOB_ID")) and allocations in environment:
-                found.append((self.role(words), pid, job))
-        return found
+def role_of(words):
+    """What a process of a job is by its command line."""
+    if any(word.endswith(b"chaos_rank.py") for word in words):
+        return "rank"
+    if b"launch-rank" in words or b"launch-agent" in words:
+        return "shim"
+    return "mpirun" if words[0].rsplit(b"/", 1)[-1].decode(errors="replace") in MPI_PROGRAMS else "other"
 
-    def role(self, words):
-        if any(word.endswith(b"chaos_rank.py") for word in words):
-            return "rank"
-        if b"launch-rank" in words or b"launch-agent" in words:
-            return "shim"
-        return "mpirun" if words[0].rsplit(b"/", 1)[-1].decode(errors="replace") in MPI_PROGRAMS else "other"
+
+def processes_of_jobs(allocations):
+    """(role, pid, job) of all that belongs to an allocation there, and of launchers that wait for one."""
+    found = [("launcher", pid, job) for pid, job in launchers(allocations)]
+    known = {pid for _, pid, _ in found}
+    for pid, words, environment in processes():
+        if b"launch-standby" in words and any(word.startswith(allocations.encode()) for word in words) and pid not in known:
+            found.append(("standby", pid, None))
+        elif (job := variable(environment, "TUTTI_JOB_ID")) and allocations.encode() in environment:
+            found.append((role_of(words), pid, job))
+    return sorted(found, key=str)
 
 
 class Faults:
@@ -63,8 +69,7 @@ class Faults:
 
     def __init__(self, service, arguments, random, folder, clock, verbose=False):
         self.service, self.arguments, self.random, self.folder, self.clock = service, arguments, random, folder, clock
-        self.processes = Processes(service.home)
-        self.allocations = f"{service.home}/nodes/".encode()
+        self.allocations = f"{service.home}/nodes/"
         self.due = []  # (when, what repairs it), of faults that last
         self.hits = []
         self.did = collections.Counter()
@@ -105,13 +110,14 @@ class Faults:
             how()
 
     def repair_all(self):
-        self.repair(all_of_them=True)
+        while self.due:
+            self.repair(all_of_them=True)
 
     # ---- processes
 
     def signal_one(self, fault, role, number):
         """Sends the signal to a process of that role, if there is one."""
-        found = sorted(entry for entry in self.processes.of_jobs(self.allocations) if entry[0] == role)
+        found = [entry for entry in processes_of_jobs(self.allocations) if entry[0] == role]
         if not found:
             return False
         _, pid, job = self.random.choice(found)
@@ -208,3 +214,87 @@ class Faults:
         seconds = self.random.choice([-86400, -3600, -5, 0, 5, 3600, 86400])
         self.clock.write_bytes(struct.pack("q", seconds))
         return self.hit("set_clock", detail=f"{seconds} s")
+
+
+class SlurmFaults(Faults):
+    """Those of a cluster of tests/lab/slurm beside them, for jobs of the compute whose folder is `shared`."""
+
+    def __init__(self, cluster, shared, *arguments, **keys):
+        super().__init__(*arguments, **keys)
+        self.cluster = cluster
+        self.allocations = f"{shared}/"
+        self.cut = set()  # nodes that nothing of the cluster reaches, or not for long
+        del self.weights["kill_standby"]
+        self.weights.update({"kill_controller": 2, "lose_node": 2, "kill_slurmd": 1, "stop_slurmd": 2, "cut_link": 2, "slow_link": 2})
+
+    def repair_all(self):
+        super().repair_all()
+        self.take_nodes_back()
+
+    def take_nodes_back(self):
+        """As an administrator does: a slurmctld that was killed drains nodes where it finds a number twice, and may forget one that came back."""
+        states = dict(line.split() for line in self.cluster.slurm("sinfo", "-h", "-N", "-p", "main", "-o", "%N %T").splitlines())
+        for node in [node for node, state in states.items() if state.startswith(("drain", "down"))]:
+            self.cluster.resume(node)
+
+    def a_node(self):
+        """One that nothing is wrong with, or None."""
+        return self.random.choice([node for node in self.cluster.nodes if node not in self.cut] or [None])
+
+    def for_a_while(self, node, seconds, how):
+        self.cut.add(node)
+
+        def repair():
+            if node != "ctl" and "ctl" in self.cut:  # who has to be told of it
+                self.repair_after(0.5, repair)
+                return
+            how()
+            self.cut.discard(node)
+        self.repair_after(seconds, repair)
+
+    def kill_controller(self):
+        """It forgets what it has just accepted."""
+        if "ctl" in self.cut:
+            return False
+        self.cluster.do("controller", "kill")
+        self.for_a_while("ctl", self.random.choice([0, 2, 6]), lambda: self.cluster.do("controller", "start"))
+        return self.hit("kill_controller")
+
+    def lose_node(self):
+        if "ctl" in self.cut or (node := self.a_node()) is None:
+            return False
+        self.cluster.do("lose", node)
+        self.for_a_while(node, self.random.choice([0, 2, 6]), lambda: self.cluster.do("return", node))
+        return self.hit("lose_node", detail=node)
+
+    def kill_slurmd(self):
+        """Alone: what runs on its node runs on."""
+        if "ctl" in self.cut or (node := self.a_node()) is None:
+            return False
+        os.kill(self.cluster.slurmd(node), signal.SIGKILL)
+        self.for_a_while(node, 0, lambda: self.cluster.do("return", node))
+        return self.hit("kill_slurmd", detail=node)
+
+    def stop_slurmd(self):
+        if (node := self.a_node()) is None:
+            return False
+        pid = self.cluster.slurmd(node)
+        os.kill(pid, signal.SIGSTOP)
+        self.for_a_while(node, self.random.choice([0.3, 1, 4]), lambda: self.go_on(pid))
+        return self.hit("stop_slurmd", detail=node)
+
+    def cut_link(self):
+        if (node := self.a_node()) is None:
+            return False
+        self.cluster.do("link", node, "down")
+        self.for_a_while(node, self.random.choice([0.3, 1, 4, 10]), lambda: self.cluster.do("link", node, "up"))
+        return self.hit("cut_link", detail=node)
+
+    def slow_link(self):
+        """200 ms, 1 Mbit/s and a packet in twenty lost, on its way to the node."""
+        if (node := self.a_node()) is None:
+            return False
+        port = ["dev", f"to-{node}", "root"]
+        self.cluster.on("ctl", "tc", "qdisc", "replace", *port, "netem", "delay", "200ms", "50ms", "loss", "5%", "rate", "1mbit")
+        self.for_a_while(node, self.random.choice([1, 4, 10]), lambda: self.cluster.on("ctl", "tc", "qdisc", "del", *port))
+        return self.hit("slow_link", detail=node)

@@ -7,22 +7,31 @@ import sys
 import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "slurm"))
+from chaos_checks import Outside  # noqa: E402
+from chaos_faults import Hit  # noqa: E402
+from slurm_lab import needs_lab  # noqa: E402
+
 SEED = os.environ.get("TUTTI_CHAOS_SEED", "30")
 
 
+def play(*arguments):
+    done = subprocess.run([sys.executable, HERE / "play", "--seed", SEED, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, timeout=600)
+    assert done.returncode == 0 and " faults: " in done.stdout, done.stdout
+
+
 def test_whatever_goes_wrong_no_job_is_lost_none_runs_twice_and_each_failure_has_its_cause():
-    done = subprocess.run([sys.executable, HERE / "play", "--seed", SEED, "--jobs", "60", "--faults", "150", "--seconds", "120"],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600)
-    assert done.returncode == 0, done.stdout
-    assert " faults: " in done.stdout, done.stdout
+    play("--jobs", "60", "--faults", "150", "--seconds", "120")
+
+
+@needs_lab
+def test_the_same_holds_on_a_slurm_cluster_whose_controller_nodes_and_links_fail_too():
+    play("--slurm", "--nodes", "4", "--jobs", "40", "--faults", "80", "--seconds", "80")
 
 
 @pytest.mark.parametrize("harm", ["a line twice", "a line lost", "a wrong cause", "ended twice"])
 def test_the_checks_see_what_they_are_for(harm, tmp_path):
-    sys.path.insert(0, str(HERE))
-    from chaos_checks import Outside
-    from chaos_faults import Hit
-
     class Told:
         """A service that tells of one job."""
 

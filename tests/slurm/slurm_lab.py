@@ -9,7 +9,7 @@ import pytest
 
 from conftest import ROOT, Service, wait_until
 
-__all__ = ["Cluster", "cluster", "cluster_nodes", "hidden_folders", "hpc", "needs_lab", "slurmd_timeout"]
+__all__ = ["Cluster", "cluster", "cluster_nodes", "hidden_folders", "hpc", "needs_lab", "open_cluster", "slurmd_timeout"]
 
 LAB = ROOT / "tests" / "lab" / "slurm"
 CANNOT = subprocess.run([LAB, "can"], capture_output=True, text=True)
@@ -29,6 +29,7 @@ class Cluster:
 
     def __init__(self, folder):
         self.lab = folder / "lab"
+        self.nodes = []  # their names
         self.environment = {**os.environ, "SLURM_CONF": str(self.lab / "slurm.conf")}
 
     def do(self, *arguments, **variables):
@@ -102,23 +103,31 @@ def hidden_folders():
     return []
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory, cluster_nodes, slurmd_timeout, hidden_folders):
-    cluster = Cluster(tmp_path_factory.mktemp("slurm"))
+@contextlib.contextmanager
+def open_cluster(folder, nodes=2, slurmd_timeout=20, hidden_folders=()):
+    """A cluster below `folder`; meanwhile this thread is in its controller's network."""
+    cluster = Cluster(folder)
     own = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     try:
-        cluster.do("start", str(cluster_nodes), *map(str, hidden_folders), SLURMD_TIMEOUT=str(slurmd_timeout))
+        cluster.do("start", str(nodes), *map(str, hidden_folders), SLURMD_TIMEOUT=str(slurmd_timeout))
         listing = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
         tag = subprocess.run(["sh", "-c", 'printf %s "$1" | sha256sum | cut -c1-6', "sh", cluster.lab], check=True,
                              capture_output=True, text=True).stdout.strip()
         assert f"tutti-{tag}-ctl" in listing
         cluster.tag = tag
+        cluster.nodes = [f"n{i + 1}" for i in range(nodes)]
         enter_network(f"/run/netns/tutti-{tag}-ctl")
         yield cluster
     finally:
         enter_network(f"/proc/self/fd/{own}")
         os.close(own)
         cluster.do("stop")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory, cluster_nodes, slurmd_timeout, hidden_folders):
+    with open_cluster(tmp_path_factory.mktemp("slurm"), cluster_nodes, slurmd_timeout, hidden_folders) as cluster:
+        yield cluster
 
 
 @pytest.fixture

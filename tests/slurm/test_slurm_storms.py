@@ -1,22 +1,19 @@
-"""Story: many jobs at once and everything that can die dying, over tests/lab/slurm. With TUTTI_WHOLE_TESTS 200 jobs
-and 50 under faults, or as many and a fourth of it as TUTTI_STORM_JOBS says; TUTTI_STORM_SEED says which faults."""
+"""Story: many jobs at once, and what Slurm takes back, over tests/lab/slurm. With TUTTI_WHOLE_TESTS 200 jobs, or as many as TUTTI_STORM_JOBS
+says. Everything that can die dying is in tests/chaos."""
 import collections
 import os
-import pathlib
-import random
 import re
 import shutil
 import signal
 
 import pytest
 
-from conftest import TERMINAL, processes_with, wait_until
+from conftest import TERMINAL, wait_until
 from slurm_lab import *  # noqa: F403
 
 pytestmark = needs_lab
 WHOLE = bool(os.environ.get("TUTTI_WHOLE_TESTS"))
 JOBS = int(os.environ.get("TUTTI_STORM_JOBS", "200" if WHOLE else "30"))
-SEED = int(os.environ.get("TUTTI_STORM_SEED", "1"))
 
 
 @pytest.fixture(scope="module")
@@ -141,121 +138,3 @@ def test_what_slurm_takes_back_before_tutti_saw_it_run_is_begun_again(hpc, clust
     last = sum(event["state"] == "Queued" for event in job["events"]) - 1
     assert sorted(ran.read_text().split()) == [f"{last}.{rank}" for rank in range(nodes)], job["events"]
     older.forget()
-
-
-class Storm:
-    """What can die dies: one fault after another, each repaired before the next; every kind once before any comes again."""
-
-    def __init__(self, cluster, service, seed):
-        self.cluster, self.tutti, self.random = cluster, service, random.Random(seed)
-        self.kinds = [self.controller, self.node, self.slurmd, self.service, self.launcher, self.link]
-        self.due = []
-        self.did = collections.Counter()
-
-    def strike(self):
-        self.due = self.due or self.random.sample(self.kinds, len(self.kinds))
-        fault = self.due.pop()
-        fault()
-        self.did[fault.__name__] += 1
-
-    def a_node(self):
-        return f"n{self.random.randint(1, 4)}"
-
-    def controller(self):
-        """Killed, so that it forgets what it has just accepted; and away for longer than squeue waits."""
-        self.cluster.do("controller", "kill")
-        assert self.cluster.on("ctl", "squeue").returncode != 0
-        self.cluster.do("controller", "start")
-
-    def repair(self):
-        """As an administrator does: a slurmctld that was killed gives numbers again, and drains nodes where it then finds one twice;
-        and it may have forgotten that a node that was down came back."""
-        states = dict(line.split() for line in self.cluster.slurm("sinfo", "-h", "-N", "-p", "main", "-o", "%N %T").splitlines())
-        for node in [node for node, state in states.items() if state.startswith(("drain", "down"))]:
-            self.cluster.resume(node)
-
-    def node(self):
-        node = self.a_node()
-        self.cluster.do("lose", node)
-        self.cluster.do("return", node)
-
-    def slurmd(self):
-        """Alone: what runs on its node runs on."""
-        node = self.a_node()
-        os.kill(self.cluster.slurmd(node), signal.SIGKILL)
-        self.cluster.do("return", node)
-
-    def service(self):
-        self.tutti.kill(signal.SIGKILL)
-        self.tutti.start("--bind", "10.77.0.1")
-
-    def launchers(self):
-        """The process id of each launcher."""
-        folder = f"{self.tutti.home.parent}/shared/".encode()
-        found = {}
-        for entry in pathlib.Path("/proc").iterdir():
-            try:
-                words = (entry / "cmdline").read_bytes().split(b"\0")
-                parent = (entry / "stat").read_text().rsplit(")", 1)[1].split()[1] if b"--plan" in words else None
-            except OSError:
-                continue
-            if parent and words[words.index(b"--plan") + 1].startswith(folder) and words[0].endswith(b"tutti"):
-                found[entry.name] = parent
-        return [int(pid) for pid, parent in found.items() if parent not in found]  # not a rank that it has only just forked
-
-    def launcher(self):
-        os.kill(self.random.choice(wait_until(self.launchers, 30, "a launcher is there")), signal.SIGKILL)
-
-    def link(self):
-        """Cut for long enough to lose what launchers say."""
-        node = self.a_node()
-        port = self.tutti.endpoint()["address"].rsplit(":", 1)[1]
-        self.cluster.do("link", node, "down")
-        assert self.cluster.on(node, "timeout", "2", "bash", "-c", f"</dev/tcp/10.77.0.1/{port}").returncode != 0
-        self.cluster.do("link", node, "up")
-
-
-# What a job that may not be begun again says when it is hit, and nothing else.
-REASONS = re.compile(r"a node of it failed|launcher on node n\d|Slurm could not launch it|its batch step was ended by a signal|Slurm (no longer knows|took it back)|"
-                     r"rank \d+ on n\d was (killed|stopped)|node n\d: |it was cancelled in Slurm")
-
-
-def test_whatever_dies_no_job_is_lost_none_runs_twice_and_each_failure_has_its_line(hpc, cluster, write_job, tmp_path):
-    ran = tmp_path / "ran"
-    command = f"echo $TUTTI_JOB_ID.$TUTTI_RESTART_COUNT.$RANK >>{ran}; echo begun; sleep 0.$((RANDOM % 10)); echo done"
-    alone = write_job(command, compute="hpc", retry_settings={"max_retries": 5})
-    pair = write_job(command, nodes=2, distribution="mpi", compute="hpc", retry_settings={"max_retries": 5})
-    once = write_job(command, compute="hpc")
-    kinds = {"alone": alone, "pair": pair, "once": once}
-    storm = Storm(cluster, hpc, SEED)
-    names = {}
-    for i in range(max(JOBS // 4, 18)):
-        kind = ("alone", "alone", "pair", "once")[i % 4]
-        names[hpc.submit(kinds[kind])] = kind
-        if i % 3 == 2:
-            storm.strike()
-    try:
-        jobs = all_end(hpc, names, 180, storm.repair)
-    except pytest.fail.Exception as error:
-        said = cluster.slurm("squeue", "-o", "%i %j %T %r %N") + cluster.slurm("sinfo", "-N", "-o", "%N %T %E")
-        raise AssertionError(f"{error.msg}:\n{said}") from None
-    begun = collections.Counter(ran.read_text().split())
-    assert [line for line, count in begun.items() if count > 1] == [], "nothing runs twice"
-    for name, kind in names.items():
-        job = jobs[name]
-        assert job["state"] == "Completed" or kind == "once", f"{name} is lost: {job['reason']}"
-        if job["state"] == "Completed":
-            last = sum(event["state"] == "Queued" for event in job["events"]) - 1
-            ranks = range(2 if kind == "pair" else 1)
-            assert all(begun[f"{name}.{last}.{rank}"] == 1 for rank in ranks), (name, last, begun)
-            assert all(hpc.log_text(name, rank).endswith("done\n") for rank in ranks), name
-        else:
-            assert job["state"] == "Failed" and REASONS.match(job["reason"]) and "\n" not in job["reason"], job
-        assert not processes_with("TUTTI_JOB_ID", name)
-    def has_ended(state):  # of a node that was away when it was told to end a job, Slurm may ask again only after a minute
-        return state == "COMPLETING"
-    try:
-        wait_until(lambda: all(has_ended(state) for _, state, _ in cluster.queue()), 100, "Slurm's queue is empty")
-    except pytest.fail.Exception as error:
-        raise AssertionError(f"{error.msg}: {cluster.queue()}") from None
-    assert all(storm.did[kind.__name__] for kind in storm.kinds), storm.did
