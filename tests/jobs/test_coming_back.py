@@ -1,7 +1,12 @@
 """Story: a service that comes back is found by who waits, starts with whatever it finds broken, names that and serves the rest."""
 import os
+import select
 import shutil
+import socket
+import sqlite3
 import subprocess
+import threading
+import urllib.parse
 
 import pytest
 
@@ -180,3 +185,58 @@ def test_a_home_that_may_not_be_read_is_no_matter_of_tokens(tmp_path):
     result = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", BIN / "tutti", "serve", "--port", "0",
                              "--home", home], text=True, capture_output=True, timeout=30)
     assert result.returncode == 9 and str(home) in result.stderr, (result.returncode, result.stderr)
+
+
+class LosesTheAnswer:
+    """Between a client and the service: kills the service once a job is in its store, before the client has heard of it."""
+
+    def __init__(self, service):
+        self.service = service
+        self.killed = threading.Event()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        scheme = urllib.parse.urlsplit(service.endpoint()["address"]).scheme
+        self.address = f"{scheme}://127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def jobs(self):
+        with sqlite3.connect(f"file:{self.service.home}/tutti.db?mode=ro", uri=True) as store:
+            return store.execute("SELECT count(*) FROM jobs").fetchone()[0]
+
+    def serve(self):
+        while True:
+            client, _ = self.listener.accept()
+            port = urllib.parse.urlsplit(self.service.endpoint()["address"]).port
+            with client:
+                try:
+                    with socket.create_connection(("127.0.0.1", port)) as service:
+                        self.forward(client, service)
+                except OSError:
+                    pass  # the service is away
+
+    def forward(self, client, service):
+        while True:
+            for source in select.select([client, service], [], [])[0]:
+                piece = source.recv(65536)
+                if source is service and not self.killed.is_set() and self.jobs():
+                    self.service.kill()
+                    self.killed.set()
+                    return
+                if not piece:
+                    return
+                (service if source is client else client).sendall(piece)
+
+
+def test_a_submission_whose_answer_was_lost_gives_its_job_once(start_service, write_job):
+    service = start_service()
+    between = LosesTheAnswer(service)
+    running = subprocess.Popen([service.program, "run", write_job("echo once")], env={**service.environment, "TUTTI_ADDRESS": between.address},
+                               text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_until(lambda: between.killed.is_set() or running.poll() is not None, 60, "the service was asked")
+    assert between.killed.is_set(), running.communicate()
+    service.start()
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == 0, out + err
+    assert "the service's answer was lost; asking again" in err
+    jobs = service.get("/v1/jobs")["jobs"]
+    assert [job["state"] for job in jobs] == ["Completed"], jobs
+    assert f"job {jobs[0]['id']}" in out and service.log_text(jobs[0]["id"], 0) == "once\n"

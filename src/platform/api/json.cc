@@ -15,6 +15,8 @@ namespace {
 // Keeps the fields in the order in which they are written, for people who read it.
 using json = nlohmann::ordered_json;
 
+constexpr size_t kLongestNonce = 128;
+
 std::string Text(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -292,10 +294,10 @@ absl::StatusOr<service::Submission> SubmissionFromJson(absl::string_view body) {
   if (!value.is_object()) return Wrong("must be a JSON object");
   for (const auto& [name, field] : value.items()) {
     if (name != "file" && name != "text" && name != "base_directory" && name != "snapshot" &&
-        name != "snapshots") {
+        name != "snapshots" && name != "nonce") {
       return Wrong(
           absl::StrCat("unknown field \"", name.substr(0, 80),
-                       "\": file, text, base_directory, snapshot and snapshots are known"));
+                       "\": file, text, base_directory, snapshot, snapshots and nonce are known"));
     }
   }
   service::Submission submission;
@@ -304,6 +306,10 @@ absl::StatusOr<service::Submission> SubmissionFromJson(absl::string_view body) {
   status.Update(ReadField(value, "text", true, submission.text));
   status.Update(ReadField(value, "base_directory", true, directory));
   status.Update(ReadField(value, "snapshot", false, submission.snapshot));
+  status.Update(ReadField(value, "nonce", false, submission.nonce));
+  if (submission.nonce.size() > kLongestNonce) {
+    status.Update(Wrong(absl::StrCat("\"nonce\" has more than ", kLongestNonce, " bytes")));
+  }
   if (const auto field = value.find("snapshots"); field != value.end()) {
     if (!field->is_object()) return Wrong("\"snapshots\" must be an object");
     for (const auto& [code, snapshot] : field->items()) {

@@ -85,6 +85,7 @@ class Client::Impl {
     answer_began_ = false;
     absl::Cleanup close = [this] { socket_.reset(); };
     if (!socket_) TUTTI_RETURN_IF_ERROR(Connect(deadline));
+    if (request.on_connected) request.on_connected();
     const bool unlimited = request.stall_timeout < absl::InfiniteDuration();
     socket_->Limit(unlimited ? request.deadline : deadline, request.stall_timeout);
     const absl::Status sent = SendRequest(request);

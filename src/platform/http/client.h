@@ -39,6 +39,9 @@ struct ClientRequest {
   // moved for this long; `timeout` then limits the connecting and the wait for the answer's header.
   // For large bodies and followers.
   absl::Duration stall_timeout = absl::InfiniteDuration();
+  // When set, called once there is a connection, before anything of the request is sent: after an
+  // error without it the server has seen nothing of it.
+  std::function<void()> on_connected;
   // When set, it sees a 2xx answer before its body; an error ends the exchange and is returned.
   std::function<absl::Status(const ClientResponse& header)> on_header;
   // When set, the body of a 2xx answer goes here piece by piece, as it comes; an error ends the

@@ -58,7 +58,8 @@ class Service {
 
   // InvalidArgument names every fault of the job file; AlreadyExists if the name is taken;
   // ResourceExhausted if the disk has no room for what the job will have to write down. What has
-  // been answered OK survives everything.
+  // been answered OK survives everything. A submission whose nonce a job has is answered with that
+  // job; InvalidArgument if it was submitted with another file.
   virtual absl::StatusOr<JobStatus> Submit(const Submission& submission) = 0;
   // What Submit would say of it, with nothing taken in; its code need not have been sent. The
   // warnings, if it would be taken.

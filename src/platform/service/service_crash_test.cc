@@ -142,6 +142,33 @@ TEST_F(Crash, AtEveryWriteOfAJobThatFails) {
                 "rank 1 on n2 was killed by signal 9 (SIGKILL)", 6);
 }
 
+TEST_F(Crash, ASubmissionWhoseAnswerWasLostBecomesOneJob) {
+  const Submission submission = {.text = "command: echo hi\nenvironment: host\n",
+                                 .base_directory = "/",
+                                 .nonce = "of this submission"};
+  for (const bool idle : {false, true}) {
+    int died = 0;
+    for (int64_t die_at = 1;; ++die_at) {
+      base::TemporaryDirectory folder;
+      const auto submit = [&](World& world) {
+        if (idle) world.Step();
+        const auto job = world.service().Submit(submission);
+        ASSERT_TRUE(job.ok()) << job.status();
+        const auto again = world.service().Submit(submission);
+        ASSERT_TRUE(again.ok()) << again.status();
+        EXPECT_EQ(again->record.job.id, job->record.job.id);
+        EXPECT_EQ(world.service().ListJobs({})->size(), 1u);
+      };
+      const int code = InAProcess(folder.path(), {}, die_at, submit);
+      ASSERT_EQ(InAProcess(folder.path(), {}, 0, submit), 0) << "after dying at " << die_at;
+      if (code == 0) break;
+      ASSERT_EQ(code, kDied) << "at call " << die_at;
+      ++died;
+    }
+    EXPECT_GE(died, 2);  // before the commit, and between it and the answer
+  }
+}
+
 TEST_F(Crash, AtEveryWriteOfAJobThatIsBegunAgain) {
   const Script script = {{0, nullptr}, {1, nullptr}};
   for (int64_t die_at = 1;; ++die_at) {

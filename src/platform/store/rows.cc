@@ -17,7 +17,7 @@ const char kSelectRecord[] = R"sql(
              AND r.sequence > (SELECT max(q.sequence) FROM events q
                                WHERE q.job_id = j.id AND q.state = 'Queued')
           ORDER BY r.sequence LIMIT 1),
-         j.parent, j.step, j.step_key
+         j.parent, j.step, j.step_key, j.nonce
   FROM jobs j JOIN events e
     ON e.sequence = (SELECT max(l.sequence) FROM events l WHERE l.job_id = j.id)
 )sql";
@@ -67,6 +67,7 @@ absl::StatusOr<JobRecord> ReadRecord(SQLite::Statement& row) {
   record.job.parent = row.getColumn(14).getString();
   record.job.step = row.getColumn(15).getString();
   record.job.step_key = row.getColumn(16).getString();
+  record.job.nonce = row.getColumn(17).getString();
   return record;
 }
 
@@ -90,6 +91,15 @@ absl::StatusOr<JobRecord> SelectJob(SQLite::Database& sqlite, absl::string_view 
   SQLite::Statement row(sqlite, absl::StrCat(kSelectRecord, " WHERE j.id = ?"));
   row.bind(1, std::string(id));
   if (!row.executeStep()) return NoJob(id);
+  return RecordAt(row);
+}
+
+absl::StatusOr<JobRecord> SelectJobOfNonce(SQLite::Database& sqlite, absl::string_view nonce) {
+  // The first condition lets SQLite take the index, which has no empty ones.
+  SQLite::Statement row(sqlite,
+                        absl::StrCat(kSelectRecord, " WHERE j.nonce != '' AND j.nonce = ?"));
+  row.bind(1, std::string(nonce));
+  if (!row.executeStep()) return absl::NotFoundError("there is no job of that submission");
   return RecordAt(row);
 }
 
@@ -117,8 +127,8 @@ int64_t InsertEvent(Connection& sqlite, absl::string_view job_id, const Event& e
 int64_t InsertRow(Connection& sqlite, const Job& job) {
   const CachedStatement insert(sqlite,
                                "INSERT INTO jobs (id, created_us, spec, file_text, snapshot, "
-                               "job_token, warnings, parent, step, step_key) "
-                               "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+                               "job_token, warnings, parent, step, step_key, nonce) "
+                               "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   insert->bind(1, job.id);
   insert->bind(2, absl::ToUnixMicros(job.created));
   insert->bind(3, spec::ToJson(job.spec));
@@ -131,6 +141,7 @@ int64_t InsertRow(Connection& sqlite, const Job& job) {
   insert->bind(8, job.parent);
   insert->bind(9, job.step);
   insert->bind(10, job.step_key);
+  insert->bind(11, job.nonce);
   insert->exec();
   return sqlite.getLastInsertRowid();
 }
@@ -138,6 +149,13 @@ int64_t InsertRow(Connection& sqlite, const Job& job) {
 bool HasJob(Connection& sqlite, absl::string_view id) {
   const CachedStatement found(sqlite, "SELECT 1 FROM jobs WHERE id = ?");
   found->bind(1, std::string(id));
+  return found->executeStep();
+}
+
+bool HasNonce(Connection& sqlite, absl::string_view nonce) {
+  if (nonce.empty()) return false;
+  const CachedStatement found(sqlite, "SELECT 1 FROM jobs WHERE nonce != '' AND nonce = ?");
+  found->bind(1, std::string(nonce));
   return found->executeStep();
 }
 

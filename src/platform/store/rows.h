@@ -18,7 +18,10 @@ extern const char kSelectRecord[];
 // The rows of a statement that begins with kSelectRecord. DataLoss names a job that is damaged.
 absl::Status ReadRecords(SQLite::Statement& rows, std::vector<JobRecord>& records);
 absl::StatusOr<JobRecord> SelectJob(SQLite::Database& sqlite, absl::string_view id);
+// NotFound if there is none.
+absl::StatusOr<JobRecord> SelectJobOfNonce(SQLite::Database& sqlite, absl::string_view nonce);
 bool HasJob(Connection& sqlite, absl::string_view id);
+bool HasNonce(Connection& sqlite, absl::string_view nonce);
 absl::Status NoJob(absl::string_view id);
 // Returns the sequence that the job got.
 int64_t InsertRow(Connection& sqlite, const Job& job);

@@ -39,6 +39,10 @@ const Migrations& AllMigrations() {
     ALTER TABLE jobs ADD COLUMN step_key TEXT NOT NULL DEFAULT '';
     CREATE INDEX jobs_of_parent ON jobs (parent) WHERE parent != '';
     CREATE INDEX jobs_of_key ON jobs (step_key) WHERE step_key != '';
+  )sql",
+                                                 R"sql(
+    ALTER TABLE jobs ADD COLUMN nonce TEXT NOT NULL DEFAULT '';
+    CREATE UNIQUE INDEX jobs_of_nonce ON jobs (nonce) WHERE nonce != '';
   )sql"};
   return *migrations;
 }

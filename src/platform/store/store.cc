@@ -67,6 +67,9 @@ class SqliteStore final : public Store {
       if (HasJob(sqlite, job.id)) {
         return absl::AlreadyExistsError(absl::StrCat("there is a job \"", job.id, "\" already"));
       }
+      if (HasNonce(sqlite, job.nonce)) {
+        return absl::AlreadyExistsError("there is a job of that submission already");
+      }
       record.job.sequence = InsertRow(sqlite, job);
       const std::vector<Event> past = events(record.job.sequence);
       TUTTI_RETURN_IF_ERROR(CheckPast(job.id, past));
@@ -103,6 +106,16 @@ class SqliteStore final : public Store {
     absl::StatusOr<JobRecord> record;
     TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
       record = SelectJob(sqlite, id);
+      return record.status();
+    }));
+    return record;
+  }
+
+  absl::StatusOr<JobRecord> JobOfNonce(absl::string_view nonce) override {
+    absl::MutexLock lock(&mutex_);
+    absl::StatusOr<JobRecord> record;
+    TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
+      record = SelectJobOfNonce(sqlite, nonce);
       return record.status();
     }));
     return record;

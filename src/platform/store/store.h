@@ -40,6 +40,7 @@ struct Job {
   std::string file_text;  // the job file as it came
   std::string snapshot;   // "sha256:…" of the code archive; empty: none
   std::string job_token;  // secret
+  std::string nonce;      // its submitter's name for the submission; empty: none
   std::vector<std::string> warnings;
   // Of a child: the job whose child it is, its step's name ("trial-3" of a sweep), and the hash of
   // all that its results follow from (empty: they are not to be reused).
@@ -91,7 +92,7 @@ class Store {
   virtual ~Store() = default;
 
   // The job and its first event (Queued), both or none. `job.sequence` and `event.sequence` are
-  // given by the store. AlreadyExists if there is a job of that id.
+  // given by the store. AlreadyExists if there is a job of that id or nonce.
   absl::StatusOr<JobRecord> InsertJob(const Job& job, const Event& event) {
     return InsertJob(job, std::vector<Event>{event});
   }
@@ -116,6 +117,8 @@ class Store {
                                             Durability durability = Durability::kPowerLoss) = 0;
 
   virtual absl::StatusOr<JobRecord> GetJob(absl::string_view id) = 0;
+  // NotFound if no job that is there was submitted with it.
+  virtual absl::StatusOr<JobRecord> JobOfNonce(absl::string_view nonce) = 0;
   virtual absl::StatusOr<std::vector<JobRecord>> ListJobs(const JobFilter& filter) = 0;
   // The sequences of the jobs that ListJobs would return, newest first.
   virtual absl::StatusOr<std::vector<int64_t>> Sequences(const JobFilter& filter) = 0;

@@ -88,6 +88,24 @@ TEST_F(StoreTest, GivesBackWhatItWasGivenAlsoAfterItWasOpenedAgain) {
   EXPECT_EQ(record->started, std::nullopt);
 }
 
+TEST_F(StoreTest, ASubmissionIsKnownByItsNonceAndMakesOneJob) {
+  const auto of_nonce = [](const std::string& id, const std::string& nonce) {
+    Job job = AJob(id);
+    job.nonce = nonce;
+    return job;
+  };
+  ASSERT_TRUE(store_->InsertJob(of_nonce("one", "n1"), AnEvent(kQueued)).ok());
+  Reopen();
+  EXPECT_EQ(store_->JobOfNonce("n1")->job.id, "one");
+  EXPECT_EQ(store_->JobOfNonce("n1")->job.nonce, "n1");
+  const auto again = store_->InsertJob(of_nonce("two", "n1"), AnEvent(kQueued));
+  EXPECT_EQ(again.status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_FALSE(store_->GetJob("two").ok());
+  Insert("three");
+  Insert("four");  // without one
+  EXPECT_EQ(store_->JobOfNonce("").status().code(), absl::StatusCode::kNotFound);
+}
+
 TEST_F(StoreTest, AJobsStateIsWhatItsLastEventSays) {
   Insert("one");
   Insert("two");

@@ -56,9 +56,8 @@ absl::StatusOr<ExitCode> Run(Context& context, const RunOptions& options) {
   std::ostream& shown = table ? context.out : context.err;
   LiveText text(shown, table ? context.out_screen : context.err_screen);
 
-  Service service(context.connect());
   TUTTI_ASSIGN_OR_RETURN(const std::string created,
-                         SubmitJob(service, context.home,
+                         SubmitJob(context.connect, context.home,
                                    {options.file, options.settings, options.script}, context.err));
   TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(created));
   if (options.detach) {

@@ -35,6 +35,7 @@ absl::StatusOr<http::ClientResponse> FakeService::Handle(const http::ClientReque
     requests_.push_back(absl::StrCat(request.method, " ", request.target));
   }
   const Answer answer = handler_(request);
+  if (answer.reached && request.on_connected) request.on_connected();
   http::ClientResponse response;
   response.status = answer.status;
   for (const std::string& chunk : answer.chunks) {

@@ -21,6 +21,7 @@ class FakeService {
     int status = 200;
     std::vector<std::string> chunks;
     absl::Status then;
+    bool reached = true;  // false: no connection could be made, which `then` tells
   };
   using Handler = std::function<Answer(const http::ClientRequest&)>;
 

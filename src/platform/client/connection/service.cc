@@ -43,8 +43,10 @@ absl::Status Service::PutSnapshot(const std::string& hash, const std::filesystem
       .status();
 }
 
-absl::StatusOr<std::string> Service::CreateJob(const std::string& body) {
-  return Call({.method = "POST", .target = "/v1/jobs", .body = body});
+absl::StatusOr<std::string> Service::CreateJob(const std::string& body, bool* asked) {
+  http::ClientRequest request{.method = "POST", .target = "/v1/jobs", .body = body};
+  if (asked != nullptr) request.on_connected = [asked] { *asked = true; };
+  return Call(request);
 }
 
 absl::StatusOr<std::string> Service::CheckJob(const std::string& body) {

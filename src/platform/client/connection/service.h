@@ -23,7 +23,9 @@ class Service {
   absl::StatusOr<bool> HasSnapshot(const std::string& hash);
   // `archive` holds the bytes whose hash is `hash` ("sha256:…").
   absl::Status PutSnapshot(const std::string& hash, const std::filesystem::path& archive);
-  absl::StatusOr<std::string> CreateJob(const std::string& body);
+  // `asked`, if given, becomes true once the service may have seen it: an error Unavailable or
+  // DeadlineExceeded then leaves open whether the job was taken. See CreateJobOnce.
+  absl::StatusOr<std::string> CreateJob(const std::string& body, bool* asked = nullptr);
   // What CreateJob would say of it: its warnings, or why it would be refused.
   absl::StatusOr<std::string> CheckJob(const std::string& body);
   // Newest first. `state` empty: all; `before` 0: from the newest on.

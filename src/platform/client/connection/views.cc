@@ -248,13 +248,15 @@ std::string ParseVersion(absl::string_view text) {
 
 std::string CreateJobBody(absl::string_view file, absl::string_view text,
                           absl::string_view base_directory, absl::string_view snapshot,
-                          const std::map<std::string, std::string>& snapshots) {
+                          const std::map<std::string, std::string>& snapshots,
+                          absl::string_view nonce) {
   json body;
   body["file"] = std::string(file);
   body["text"] = std::string(text);
   body["base_directory"] = std::string(base_directory);
   body["snapshot"] = snapshot.empty() ? json(nullptr) : json(std::string(snapshot));
   if (!snapshots.empty()) body["snapshots"] = snapshots;
+  if (!nonce.empty()) body["nonce"] = std::string(nonce);
   return body.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -117,9 +117,10 @@ absl::StatusOr<std::optional<FollowLine>> ParseFollowLine(absl::string_view json
 // The version in the answer to GET /v1/health; "" if there is none.
 std::string ParseVersion(absl::string_view json);
 
-// The body of POST /v1/jobs. `snapshot` empty: null. `snapshots` of a pipeline or a sweep: by code.
+// The body of POST /v1/jobs. `snapshot` empty: null; `nonce` empty: none. `snapshots` of a pipeline or a sweep: by code.
 std::string CreateJobBody(absl::string_view file, absl::string_view text,
                           absl::string_view base_directory, absl::string_view snapshot,
-                          const std::map<std::string, std::string>& snapshots = {});
+                          const std::map<std::string, std::string>& snapshots = {},
+                          absl::string_view nonce = "");
 
 }  // namespace tutti::client

@@ -8,10 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "base/faults.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/status.h"
 #include "platform/client/archive/git_code.h"
 #include "platform/client/archive/snapshot.h"
 #include "platform/client/connection/views.h"
+#include "platform/client/submit/create_job.h"
 #include "platform/client/submit/user_job.h"
 #include "platform/client/text/amounts.h"
 #include "spec/command/code.h"
@@ -114,15 +116,18 @@ absl::StatusOr<std::map<std::string, std::string>> SendCode(
   return sent;
 }
 
-std::string BodyOf(const UserJob& written, const std::map<std::string, std::string>& snapshots) {
+constexpr size_t kNonceBytes = 16;
+
+std::string BodyOf(const UserJob& written, const std::map<std::string, std::string>& snapshots,
+                   const std::string& nonce = "") {
   const spec::JobSpec& job = written.file.job.spec;
   const std::string directory = written.directory.string();
   if (job.kind != spec::JobKind::kCommand) {
-    return CreateJobBody(written.path, written.text, directory, "", snapshots);
+    return CreateJobBody(written.path, written.text, directory, "", snapshots, nonce);
   }
   const auto sent = snapshots.find(job.AllCode());
   return CreateJobBody(written.path, written.text, directory,
-                       sent == snapshots.end() ? "" : sent->second);
+                       sent == snapshots.end() ? "" : sent->second, {}, nonce);
 }
 
 // What is wrong that is known without the service: the file, and the paths in it.
@@ -147,8 +152,8 @@ absl::Status WithServicesFaults(const absl::Status& known, Service& service,
 
 }  // namespace
 
-absl::StatusOr<std::string> SubmitJob(Service& service, const fs::path& home, const JobFile& file,
-                                      std::ostream& remarks) {
+absl::StatusOr<std::string> SubmitJob(const Connect& connect, const fs::path& home,
+                                      const JobFile& file, std::ostream& remarks) {
   TUTTI_ASSIGN_OR_RETURN(UserJob written, ReadUserJob(home, file));
   const spec::JobSpec& job = written.file.job.spec;
   const std::vector<std::string>& told = written.file.job.warnings;
@@ -157,12 +162,14 @@ absl::StatusOr<std::string> SubmitJob(Service& service, const fs::path& home, co
   if (written.file.faults.ok()) {
     for (const std::string& warning : told) remarks << "warning: " << warning << std::endl;
   }
+  Service service(connect());
   if (!known.ok()) return WithServicesFaults(known, service, BodyOf(written, {}));
   const base::TemporaryDirectory temporary("tutti-code");
   CodePacker code(temporary.path(), remarks);
   TUTTI_RETURN_IF_ERROR(code.PackTree(job));
   TUTTI_ASSIGN_OR_RETURN(const auto snapshots, SendCode(service, code.packed(), remarks));
-  TUTTI_ASSIGN_OR_RETURN(std::string created, service.CreateJob(BodyOf(written, snapshots)));
+  const std::string body = BodyOf(written, snapshots, base::RandomHex(kNonceBytes));
+  TUTTI_ASSIGN_OR_RETURN(std::string created, CreateJobOnce(service, connect, body, remarks));
   TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> warnings, ParseWarnings(created));
   for (const std::string& warning : warnings) {
     if (std::find(told.begin(), told.end(), warning) != told.end()) continue;

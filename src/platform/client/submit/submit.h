@@ -21,11 +21,12 @@ struct JobFile {
   ScriptOptions script;
 };
 
-// The created job, as JSON. `home` holds the site's tables (spec/site/site.h). What is worth
-// knowing on the way (warnings, the size of the code) goes to `remarks`, one a line.
+// The created job, as JSON; one also where the service's answer is lost (create_job.h), for which
+// `connect` makes connections to it. `home` holds the site's tables (spec/site/site.h). What is
+// worth knowing on the way (warnings, the size of the code) goes to `remarks`, one a line.
 // InvalidArgument for every fault of the file, of the paths in it and of the code folder; then
 // nothing has been sent.
-absl::StatusOr<std::string> SubmitJob(Service& service, const std::filesystem::path& home,
+absl::StatusOr<std::string> SubmitJob(const Connect& connect, const std::filesystem::path& home,
                                       const JobFile& file, std::ostream& remarks);
 
 struct CheckedJob {

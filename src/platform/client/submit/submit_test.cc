@@ -40,8 +40,7 @@ class SubmitTest : public ::testing::Test {
     return {.path = (folder_.path() / name).string()};
   }
   absl::StatusOr<std::string> Submit(const JobFile& file) {
-    Service service(fake_.connect()());
-    return SubmitJob(service, folder_.path() / "home", file, remarks_);
+    return SubmitJob(fake_.connect(), folder_.path() / "home", file, remarks_);
   }
   std::string FaultsOf(const JobFile& file) {
     const auto created = Submit(file);
@@ -93,6 +92,14 @@ TEST_F(SubmitTest, AJobWithoutCodeNamesNone) {
   ASSERT_TRUE(Submit(File()).ok());
   EXPECT_THAT(fake_.requests(), ElementsAre("POST /v1/jobs"));
   EXPECT_TRUE(body_["snapshot"].is_null());
+}
+
+TEST_F(SubmitTest, EachSubmissionHasANonceOfItsOwn) {
+  ASSERT_TRUE(Submit(File()).ok());
+  const std::string first = body_.at("nonce");
+  ASSERT_TRUE(Submit(File()).ok());
+  EXPECT_EQ(first.size(), 32u);
+  EXPECT_NE(body_.at("nonce"), first);
 }
 
 TEST_F(SubmitTest, AFileWithFaultsIsNotSent) {

@@ -41,6 +41,32 @@ absl::StatusOr<std::vector<std::string>> Admission::Check(const Submission& subm
 }
 
 absl::StatusOr<JobStatus> Admission::Submit(const Submission& submission) {
+  TUTTI_ASSIGN_OR_RETURN(std::optional<JobStatus> known, Known(submission));
+  if (known) return *std::move(known);
+  auto status = SubmitNew(submission);
+  if (!absl::IsAlreadyExists(status.status())) return status;
+  // The same submission may have come in at the same time.
+  TUTTI_ASSIGN_OR_RETURN(known, Known(submission));
+  if (known) return *std::move(known);
+  return status;
+}
+
+absl::StatusOr<std::optional<JobStatus>> Admission::Known(const Submission& submission) {
+  if (submission.nonce.empty()) return std::nullopt;
+  const auto record = state_.store->JobOfNonce(submission.nonce);
+  if (absl::IsNotFound(record.status())) return std::nullopt;
+  TUTTI_RETURN_IF_ERROR(record.status());
+  if (record->job.file_text != submission.text) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the nonce is that of another submission, which became job ", record->job.id));
+  }
+  // The one who submitted it may still be waiting for that.
+  TUTTI_RETURN_IF_ERROR(state_.store->Sync());
+  TUTTI_ASSIGN_OR_RETURN(JobStatus status, views_.Get(record->job.id));
+  return status;
+}
+
+absl::StatusOr<JobStatus> Admission::SubmitNew(const Submission& submission) {
   TUTTI_RETURN_IF_ERROR(CheckSpace(state_.options.directory));
   TUTTI_ASSIGN_OR_RETURN(store::Job job, check_.ToJob(submission));
   const bool named = !job.spec.name.empty();
@@ -82,7 +108,10 @@ absl::StatusOr<JobStatus> Admission::Insert(const store::Job& job, bool named) {
 
 absl::StatusOr<std::optional<Placement>> Admission::BeginInsert(const store::Job& job) {
   StateLock lock(state_);
-  TUTTI_RETURN_IF_ERROR(insertions_.Begin(job.id));
+  if (const absl::Status begun = insertions_.Begin(job.id); !begun.ok()) {
+    insertions_.Await(job.id);  // what became of it decides the answer to one sent twice
+    return begun;
+  }
   if (insertions_.size() > 1) return std::nullopt;
   return scheduler_.PlaceAtOnce(job);
 }

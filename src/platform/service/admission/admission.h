@@ -35,6 +35,11 @@ class Admission {
       ABSL_LOCKS_EXCLUDED(service_lock);
 
  private:
+  // The job that a submission with this nonce became, on the disk; nothing if there is none.
+  absl::StatusOr<std::optional<JobStatus>> Known(const Submission& submission)
+      ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::StatusOr<JobStatus> SubmitNew(const Submission& submission)
+      ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<JobStatus> Insert(const store::Job& job, bool named)
       ABSL_LOCKS_EXCLUDED(service_lock);
   // Announces its name, and holds nodes for it if it can start at once.

@@ -14,6 +14,9 @@ struct Submission {
   std::string snapshot;  // "sha256:…" or empty
   // Of a pipeline or a sweep: of each `code` that its jobs name, as the reader gives it.
   std::map<std::string, std::string> snapshots;
+  // The client's own name for this submission: sent again, it is answered with the job that it
+  // became, which is never made a second time. Empty: none.
+  std::string nonce;
 };
 
 }  // namespace tutti::service

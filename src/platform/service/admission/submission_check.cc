@@ -44,6 +44,7 @@ absl::StatusOr<store::Job> SubmissionCheck::ToJob(const Submission& submission) 
                     .file_text = submission.text,
                     .snapshot = std::move(snapshot),
                     .job_token = state_.options.random_hex(kJobTokenBytes),
+                    .nonce = submission.nonce,
                     .warnings = std::move(file.warnings)};
 }
 

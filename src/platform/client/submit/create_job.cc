@@ -1,0 +1,46 @@
+#include "platform/client/submit/create_job.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/deadline.h"
+#include "base/status.h"
+#include "platform/client/connection/outage.h"
+
+namespace tutti::client {
+namespace {
+
+// Whether the service was asked and did not answer.
+bool IsLost(const absl::Status& status, bool asked) {
+  return asked && (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status));
+}
+
+absl::Status MayBeThere(const absl::Status& error, absl::Duration waited) {
+  return base::Annotate(
+      error, absl::StrCat("the service's answer was lost and it did not come back within ",
+                          absl::FormatDuration(waited),
+                          "; the job may have been taken: tutti job list shows it"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> CreateJobOnce(Service& service, const Connect& connect,
+                                          const std::string& body, std::ostream& remarks,
+                                          const CreateOptions& options) {
+  bool asked = false;
+  auto created = service.CreateJob(body, &asked);
+  if (created.ok() || !IsLost(created.status(), asked)) return created;
+  remarks << "the service's answer was lost; asking again" << std::endl;
+  const base::Deadline give_up = base::Deadline::After(options.give_up_after);
+  absl::Duration pause = options.first_pause;
+  while (!give_up.Expired()) {
+    absl::SleepFor(std::min(pause, give_up.Remaining()));
+    pause = std::min(pause * 2, options.longest_pause);
+    created = Service(connect()).CreateJob(body);
+    if (created.ok() || !MayRecover(created.status())) return created;
+  }
+  return MayBeThere(created.status(), options.give_up_after);
+}
+
+}  // namespace tutti::client
