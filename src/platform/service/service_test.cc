@@ -59,9 +59,9 @@ TEST_F(ServiceTest, TellsTheFaultsOfTheFileAndOfTheMachineInOneAnswer) {
   EXPECT_THAT(faults("comand: x\ncode: src\nresources: {instance_count: 3}\n"),
               ElementsAre("job.yml:1: the key \"command\" is missing: say what each process runs",
                           "job.yml:1: unknown key \"comand\" (did you mean \"command\"?)",
+                          "job.yml:2: code: " + code,
                           "job.yml:3: instance_count is 3, but the cluster has 2 nodes: the job "
-                          "could never start",
-                          "job.yml:2: code: " + code));
+                          "could never start"));
   EXPECT_THAT(faults("command: no-such-program\ncompute: gpus\nenvironment: nowhere\n"
                      "resources: {instance_count: 3}\n"),
               ElementsAre(HasSubstr("job.yml:2: compute \"gpus\" does not exist"),
@@ -69,8 +69,8 @@ TEST_F(ServiceTest, TellsTheFaultsOfTheFileAndOfTheMachineInOneAnswer) {
   EXPECT_THAT(faults("type: pipeline\njobs:\n  a: {command: x, code: src, foo: 1}\n"
                      "  b: {command: x, resources: {instance_count: 4}}\n"
                      "  c: {command: x, resources: {instance_count: 5}}\n"),
-              ElementsAre("job.yml:3: unknown key \"foo\"", HasSubstr("instance_count is 4"),
-                          HasSubstr("instance_count is 5"), "job.yml:3: code: " + code));
+              ElementsAre("job.yml:3: unknown key \"foo\"", "job.yml:3: code: " + code,
+                          HasSubstr("instance_count is 4"), HasSubstr("instance_count is 5")));
 }
 
 TEST_F(ServiceTest, PlansTheSameGangForEveryNode) {

@@ -17,6 +17,7 @@
 #include "spec/flow/pipeline_reader.h"
 #include "spec/flow/sweep_reader.h"
 #include "spec/site/read_context.h"
+#include "spec/text/mapping_reader.h"
 #include "spec/text/other_kinds.h"
 #include "spec/text/preview_mark.h"
 
@@ -134,6 +135,10 @@ void LeaveOutDoubtful(JobSpec& spec) {
 
 // What the file is that has no more to be read.
 absl::Status CheckFile(const YamlNode& root, Diagnostics& diagnostics) {
+  if (root.kind != YamlNode::Kind::kMapping) {
+    MappingReader(root, "a job file", diagnostics);
+    return diagnostics.status();
+  }
   TUTTI_RETURN_IF_ERROR(CheckKind("job", root, diagnostics));
   TUTTI_RETURN_IF_ERROR(RefusePreview(root, diagnostics));
   return CheckType(root, diagnostics);
@@ -151,9 +156,11 @@ Reading ReadAllOfJobFile(absl::string_view text, absl::string_view file_name,
                          const ReadFileFunction& read_file) {
   if (IsBatchScript(text)) return ReadBatchScript(text, file_name, base_directory, site);
   const auto root = ParseYaml(text, file_name);
-  if (!root.ok()) return {.faults = root.status()};
+  if (!root.ok()) return {.faults = root.status(), .is_job = false};
   Diagnostics diagnostics(file_name);
-  if (absl::Status other = CheckFile(**root, diagnostics); !other.ok()) return {.faults = other};
+  if (absl::Status other = CheckFile(**root, diagnostics); !other.ok()) {
+    return {.faults = other, .is_job = false};
+  }
   int files_left = kMostFiles;
   const ReadContext context{base_directory, site, read_file, files_left,
                             std::filesystem::path(std::string(file_name)).parent_path()};
@@ -163,7 +170,8 @@ Reading ReadAllOfJobFile(absl::string_view text, absl::string_view file_name,
   if (spec.file_name.empty()) spec.file_name = std::string(file_name);
   ResolveCompute(site, spec, diagnostics);
   LeaveOutDoubtful(spec);
-  return {{std::move(spec), diagnostics.warnings()}, diagnostics.status()};
+  absl::Status faults = InFileOrder(diagnostics.status(), spec);
+  return {{std::move(spec), diagnostics.warnings()}, std::move(faults)};
 }
 
 absl::StatusOr<ReadResult> ReadJobFile(absl::string_view text, absl::string_view file_name,

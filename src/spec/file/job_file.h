@@ -38,6 +38,9 @@ struct Reading {
   // What was refused, or what depends on it, is such that they say nothing of it; it is no job.
   ReadResult job;
   absl::Status faults;  // InvalidArgument holds all errors
+  // False where the file as a whole cannot be read (no YAML, no mapping, a file of another kind):
+  // `faults` then has the one reason, and no check is to add anything.
+  bool is_job = true;
 };
 
 // The arguments are those of ReadJobFile.
@@ -65,6 +68,11 @@ absl::StatusOr<Environment> ReadEnvironmentFile(const std::filesystem::path& fil
 // lines: `job.yml:9: input "data": /x/y does not exist`. Says nothing when it cannot be sure; a
 // script without which the job may go on (`python a.py || true`) is told to `warnings`.
 absl::Status CheckPaths(const JobSpec& spec, std::vector<std::string>& warnings);
+
+// The faults of a job and of the files that it names, a line each, from whatever has found them:
+// each once, by file and line; the job file first, then its components in the order in which they
+// are named, then other files as they come; last what tells no place. OK and the code stay.
+absl::Status InFileOrder(const absl::Status& faults, const JobSpec& job);
 
 // What is wrong with the path of an input, by its type; "" if nothing is, or none is on this disk.
 std::string PathFault(const Input& input);

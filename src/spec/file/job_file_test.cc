@@ -254,8 +254,14 @@ TEST(JobFile, WrongTypesAreNamed) {
                           "job.yml:4: inputs must be a mapping, but is a list",
                           "job.yml:5: distribution must be a mapping, but is \"mpi\"",
                           "job.yml:6: environment_variables.A must be text, but is a list"));
-  EXPECT_THAT(Errors("- a\n"), ElementsAre("job.yml:1: a job file must be a mapping, but is a list",
-                                           HasSubstr("\"command\" is missing")));
+}
+
+TEST(JobFile, AFileThatIsNoMappingHasThatOneFault) {
+  EXPECT_THAT(Errors("- a\n"),
+              ElementsAre("job.yml:1: a job file must be a mapping, but is a list"));
+  EXPECT_THAT(Errors("hello\n"),
+              ElementsAre("job.yml:1: a job file must be a mapping, but is \"hello\""));
+  EXPECT_THAT(Errors("command: x\nna\xffme: y\n"), ElementsAre("job.yml:2: is not UTF-8 text"));
 }
 
 TEST(JobFile, BadYamlAndKeysThatComeTwiceNameTheLine) {

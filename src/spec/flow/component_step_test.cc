@@ -132,11 +132,11 @@ command: tune ${{inputs.epochs}} ${{inputs.optimizer}} ${{inputs.rate}}
       PipelineErrors("type: pipeline\njobs:\n  tune:\n    component: ./parts/tune.yml\n"
                      "    inputs:\n      epochs: many\n      optimizer: lion\n",
                      files),
-      ElementsAre("parts/tune.yml:7: input \"rate\" is \"2\", which is more than 1",
-                  "job.yml:6: input \"epochs\" is \"many\", which is no whole number: see "
+      ElementsAre("job.yml:6: input \"epochs\" is \"many\", which is no whole number: see "
                   "parts/tune.yml:3",
                   "job.yml:7: input \"optimizer\" is \"lion\", which is none of adam, sgd: see "
-                  "parts/tune.yml:4"));
+                  "parts/tune.yml:4",
+                  "parts/tune.yml:7: input \"rate\" is \"2\", which is more than 1"));
 }
 
 TEST(ComponentStep, WhatAComponentSaysWronglyOfItsInputsIsSaidOnceWithItsFileAndLine) {
@@ -236,8 +236,8 @@ TEST(ComponentStep, FilesThatFilesNameAreShownFromWhereTheJobFileIs) {
       {"/base/comps/t/env/conda.yaml", "dependencies: [{pip: [-r ../more.txt]}]\n"},
       {"/base/comps/t/more.txt", "numpy\n-e .\n"}};
   EXPECT_THAT(PipelineErrors("type: pipeline\njobs:\n  s: {component: ./comps/inner.yml}\n", files),
-              ElementsAre(HasSubstr("comps/t/more.txt:2: an editable install"),
-                          HasSubstr("comps/t/train.yml:3: unknown key \"unknwn\"")));
+              ElementsAre(HasSubstr("comps/t/train.yml:3: unknown key \"unknwn\""),
+                          HasSubstr("comps/t/more.txt:2: an editable install")));
 }
 
 TEST(ComponentStep, AStepWithAComponentHasNoCommandOrCodeOfItsOwn) {

@@ -136,18 +136,20 @@ absl::Status FaultsHere(UserJob& written) {
   base::Faults faults;
   faults.Add(written.file.faults);
   faults.Add(spec::CheckPaths(job.spec, job.warnings));
-  return faults.status();
+  return spec::InFileOrder(faults.status(), job.spec);
 }
 
 // What the service finds beside what is known here: addresses that it cannot fetch, too few nodes.
-absl::Status WithServicesFaults(const absl::Status& known, Service& service,
+// One list: a user sees no difference. Of what is no job at all there is nothing to find.
+absl::Status WithServicesFaults(const absl::Status& known, const UserJob& written, Service& service,
                                 const std::string& body) {
+  if (!written.file.is_job) return known;
   const absl::Status more = service.CheckJob(body).status();
   if (!absl::IsInvalidArgument(more)) return known;  // none, or it cannot be asked
   base::Faults faults;
   faults.Add(known);
   faults.Add(more);
-  return faults.status();
+  return spec::InFileOrder(faults.status(), written.file.job.spec);
 }
 
 }  // namespace
@@ -163,7 +165,7 @@ absl::StatusOr<std::string> SubmitJob(const Connect& connect, const fs::path& ho
     for (const std::string& warning : told) remarks << "warning: " << warning << std::endl;
   }
   Service service(connect());
-  if (!known.ok()) return WithServicesFaults(known, service, BodyOf(written, {}));
+  if (!known.ok()) return WithServicesFaults(known, written, service, BodyOf(written, {}));
   const base::TemporaryDirectory temporary("tutti-code");
   CodePacker code(temporary.path(), remarks);
   TUTTI_RETURN_IF_ERROR(code.PackTree(job));
@@ -183,7 +185,7 @@ absl::StatusOr<CheckedJob> CheckJob(Service* service, const fs::path& home, cons
   const absl::Status known = FaultsHere(written);
   const std::string body =
       CreateJobBody(written.path, written.text, written.directory.string(), "");
-  if (!known.ok()) return service ? WithServicesFaults(known, *service, body) : known;
+  if (!known.ok()) return service ? WithServicesFaults(known, written, *service, body) : known;
   spec::ReadResult& job = written.file.job;
   CheckedJob checked{std::move(job.spec), std::move(job.warnings), std::move(written.remarks)};
   if (service != nullptr) {

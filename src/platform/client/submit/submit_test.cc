@@ -109,11 +109,26 @@ TEST_F(SubmitTest, AFileWithFaultsIsNotSent) {
   EXPECT_THAT(fake_.requests(), ElementsAre("POST /v1/job-checks"));
 }
 
+TEST_F(SubmitTest, OfAFileThatCannotBeReadTheServiceIsNotAsked) {
+  for (const char* text : {"command: x\nna\xffme: y\n", "- a\n", "hello\n", "a: [\n", ""}) {
+    Write("job.yml", text);
+    EXPECT_THAT(FaultsOf(File()), Not(HasSubstr("\n"))) << text;
+  }
+  EXPECT_THAT(fake_.requests(), ElementsAre());
+}
+
 TEST_F(SubmitTest, WhatTheServiceFindsIsToldBesideWhatIsKnownHere) {
   Write("job.yml", "command: hostname\ncode: ./none\nenvironment: host\n");
   check_ = {.status = 400,
             .chunks = {R"({"error": {"code": "invalid_argument", "message": "job.yml:7: no"}})"}};
   EXPECT_THAT(FaultsOf(File()), AllOf(HasSubstr("job.yml:2: "), HasSubstr("\njob.yml:7: no")));
+  const std::string file = File().path;
+  const json error = {{"code", "invalid_argument"},
+                      {"message", file + ":10: no\n" + file + ":1: no\n" + file + ":9: no"}};
+  check_ = {.status = 400, .chunks = {json({{"error", error}}).dump()}};
+  EXPECT_THAT(FaultsOf(File()),
+              AllOf(StartsWith(file + ":1: no\n" + file + ":2: code: "),
+                    ::testing::EndsWith("\n" + file + ":9: no\n" + file + ":10: no")));
   check_ = {.then = absl::UnavailableError("refused")};
   EXPECT_THAT(FaultsOf(File()), AllOf(HasSubstr("job.yml:2: "), Not(HasSubstr("refused"))));
 }

@@ -21,8 +21,9 @@ absl::StatusOr<spec::ReadResult> SubmissionCheck::Read(const Submission& submiss
     return absl::InvalidArgumentError("base_directory must be an absolute path");
   }
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(state_.options.directory));
-  auto [file, of_reader] =
+  auto [file, of_reader, is_job] =
       spec::ReadAllOfJobFile(submission.text, submission.file, submission.base_directory, site);
+  if (!is_job) return of_reader;
   base::Faults faults;
   faults.Add(of_reader);
   std::set<std::string> of_clusters;
@@ -31,7 +32,7 @@ absl::StatusOr<spec::ReadResult> SubmissionCheck::Read(const Submission& submiss
   faults.Add(CheckNameLength(file.spec));
   CheckComputes(file.spec, faults);
   faults.Add(Preflight(file.spec, state_.options.directory, file.warnings));
-  TUTTI_RETURN_IF_ERROR(faults.status());
+  TUTTI_RETURN_IF_ERROR(spec::InFileOrder(faults.status(), file.spec));
   return std::move(file);
 }
 
