@@ -209,7 +209,9 @@ def test_every_way_in_which_scripts_log_works_side_by_side(service, write_job, t
     assert job["state"] == "Completed", shown
     names = {metric["name"] for metric in job["logged"]["metrics"]}
     assert {"loss", "training_score"} <= names and "inner" not in names, names
-    assert [metric["name"] for metric in job["logged"]["nested_metrics"]] == ["inner"]
+    nested = [run for run in job["logged"]["runs"] if run["parent"]]
+    assert [metric["name"] for run in nested for metric in run["metrics"]] == ["inner"]
+    assert nested[0]["parent"] in [run["id"] for run in job["logged"]["runs"]]
     paths = download(service, tmp_path / "results", job["id"])
     stores = [path.split("/")[1] for path in paths if path.endswith("/params/rate")]  # a run each
     assert stores.count("mlruns") == 8 and stores.count("mlruns-rank-1") == 1, paths

@@ -156,6 +156,17 @@ json MetricsJson(const std::vector<mlflow::Metric>& metrics) {
   return list;
 }
 
+json RunsJson(const std::vector<mlflow::Run>& runs) {
+  json list = json::array();
+  for (const mlflow::Run& run : runs) {
+    list.push_back({{"id", run.id},
+                    {"name", run.name},
+                    {"parent", TextOrNull(run.parent)},
+                    {"metrics", MetricsJson(run.metrics)}});
+  }
+  return list;
+}
+
 json LoggedJson(const mlflow::Logged& logged) {
   json models = json::array(), params = json::array();
   for (const mlflow::Param& param : logged.params) {
@@ -165,7 +176,7 @@ json LoggedJson(const mlflow::Logged& logged) {
     models.push_back({{"name", model.name}, {"path", model.path}});
   }
   return {{"metrics", MetricsJson(logged.metrics)},
-          {"nested_metrics", MetricsJson(logged.nested_metrics)},
+          {"runs", RunsJson(logged.runs)},
           {"params", std::move(params)},
           {"models", std::move(models)}};
 }

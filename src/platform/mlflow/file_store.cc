@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "base/text/utf8.h"
+#include "platform/mlflow/run_tree.h"
 #include "platform/mlflow/store_walk.h"
 
 namespace tutti::mlflow {
@@ -22,7 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kTail = 64 << 10;  // of a metric's file
-constexpr int kDeepest = 5;           // folders below a run's artifacts or metrics
+constexpr char kParentTag[] = "mlflow.parentRunId";
+constexpr int kDeepest = 5;  // folders below a run's artifacts or metrics
 
 struct Latest {
   Metric metric;
@@ -38,31 +40,73 @@ void ForEachMetricOfRun(const fs::path& run, Budget& budget, const VisitMetric& 
   });
 }
 
-// Metrics of one run, added to what there is; the one logged last counts.
-void AddMetrics(const fs::path& run, Budget& budget, std::map<std::string, Latest>& all) {
+// The metrics of one run, by name.
+std::map<std::string, Latest> MetricsOf(const fs::path& run, Budget& budget) {
+  std::map<std::string, Latest> metrics;
   ForEachMetricOfRun(run, budget, [&](const std::string& name, const fs::path& file) {
     Latest latest{.metric = {.name = name}};
     if (absl::StartsWith(name, "system/")) return;
-    if (!LastValue(TailOf(file, kTail), latest.metric, latest.time)) return;
-    const auto [known, is_new] = all.emplace(latest.metric.name, latest);
-    if (!is_new && known->second.time <= latest.time) known->second = latest;
+    if (LastValue(TailOf(file, kTail), latest.metric, latest.time)) metrics[name] = latest;
   });
+  return metrics;
+}
+
+// Of several runs the one that logged last counts.
+void AddMetrics(const std::map<std::string, Latest>& metrics, std::map<std::string, Latest>& all) {
+  for (const auto& [name, latest] : metrics) {
+    const auto [known, is_new] = all.emplace(name, latest);
+    if (!is_new && known->second.time <= latest.time) known->second = latest;
+  }
+}
+
+std::vector<Metric> Listed(const std::map<std::string, Latest>& metrics) {
+  std::vector<Metric> list;
+  for (const auto& [name, latest] : metrics) list.push_back(latest.metric);
+  return list;
+}
+
+std::string TagOf(const fs::path& run, absl::string_view tag) {
+  const auto text = base::ReadFile(run / "tags" / std::string(tag), kTail);
+  if (!text.ok()) return "";
+  return base::BoundedUtf8(absl::string_view(*text).substr(0, text->find('\n')), kMostParam);
 }
 
 bool IsNested(const fs::path& run) {
   std::error_code error;
-  return fs::exists(run / "tags" / "mlflow.parentRunId", error);
+  return fs::exists(run / "tags" / kParentTag, error);
+}
+
+// MLflow 1 keeps the name as a tag alone.
+std::string NameOf(const fs::path& run) {
+  const std::string name = ValueIn(run / "meta.yaml", "run_name");
+  return name.empty() ? TagOf(run, "mlflow.runName") : base::BoundedUtf8(name, kMostParam);
+}
+
+std::vector<fs::path> RunsByStart(const fs::path& store, Budget& budget) {
+  std::vector<std::pair<std::string, fs::path>> runs;
+  for (fs::path& run : RunsOf(store, budget)) {
+    runs.emplace_back(ValueIn(run / "meta.yaml", "start_time"), std::move(run));
+  }
+  std::sort(runs.begin(), runs.end());
+  std::vector<fs::path> sorted;
+  for (auto& [time, run] : runs) sorted.push_back(std::move(run));
+  return sorted;
 }
 
 void AddMetricsOf(const fs::path& store, Logged& logged) {
   std::map<std::string, Latest> own, nested;
+  std::vector<Run> runs;
   Budget budget;
-  for (const fs::path& run : RunsOf(store, budget)) {
-    AddMetrics(run, budget, IsNested(run) ? nested : own);
+  for (const fs::path& run : RunsByStart(store, budget)) {
+    const std::map<std::string, Latest> metrics = MetricsOf(run, budget);
+    AddMetrics(metrics, IsNested(run) ? nested : own);
+    runs.push_back({.id = run.filename().string(),
+                    .name = NameOf(run),
+                    .parent = TagOf(run, kParentTag),
+                    .metrics = Listed(metrics)});
   }
-  if (own.empty()) own.swap(nested);
-  for (auto& [name, latest] : own) logged.metrics.push_back(latest.metric);
-  for (auto& [name, latest] : nested) logged.nested_metrics.push_back(latest.metric);
+  logged.metrics = Listed(own.empty() ? nested : own);
+  logged.runs = WithMetrics(std::move(runs));
 }
 
 std::string ParamIn(const fs::path& file) {
@@ -73,15 +117,10 @@ std::string ParamIn(const fs::path& file) {
 
 void AddParamsOf(const fs::path& store, Logged& logged) {
   Budget budget;
-  std::vector<std::pair<std::string, fs::path>> runs;  // by the time when they began
-  bool any_own = false;
-  for (fs::path& run : RunsOf(store, budget)) {
-    any_own |= !IsNested(run);
-    runs.emplace_back(ValueIn(run / "meta.yaml", "start_time"), std::move(run));
-  }
-  std::sort(runs.begin(), runs.end());
+  const std::vector<fs::path> runs = RunsByStart(store, budget);
+  const bool any_own = !std::all_of(runs.begin(), runs.end(), IsNested);
   std::map<std::string, std::string> params;
-  for (const auto& [time, run] : runs) {
+  for (const fs::path& run : runs) {
     if (any_own && IsNested(run)) continue;
     const fs::path folder = run / "params";
     ForEachFileBelow(folder, kDeepest, budget, [&](const fs::path& file) {

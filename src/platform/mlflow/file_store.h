@@ -56,17 +56,26 @@ struct Model {
   std::string path;  // "outputs/mlruns/0/RUN/artifacts/model": the folder that has its MLmodel
 };
 
-struct Logged {
-  std::vector<Metric> metrics;         // by name
-  std::vector<Metric> nested_metrics;  // by name; of runs within other runs, beside `metrics`
-  std::vector<Param> params;           // by name, of the same runs as `metrics`
-  std::vector<Model> models;           // of the lowest rank first, by path
+// One run of a store, with what it logged itself.
+struct Run {
+  std::string id;
+  std::string name;             // as MLflow or the user named it; may be empty
+  std::string parent;           // the id of the run that it is nested in; empty: none that is there
+  std::vector<Metric> metrics;  // by name
 };
 
-// Metrics are those of the lowest rank that logged any; those of runs within other runs stand apart
-// where another run has any, and else are the metrics. What MLflow measures by itself (system/…) is
-// none. Params are of the lowest rank that logged any; of several runs the one that was begun last
-// counts. Models are of all ranks.
+struct Logged {
+  std::vector<Metric> metrics;  // by name
+  std::vector<Run> runs;        // each behind its parent, else by the time when they began
+  std::vector<Param> params;    // by name, of the same runs as `metrics`
+  std::vector<Model> models;    // of the lowest rank first, by path
+};
+
+// Metrics are those of the lowest rank that logged any; those of runs within other runs are left
+// out of `metrics` where another run has any. `runs` are those of that rank that logged metrics,
+// and those in which they are nested. What MLflow measures by itself (system/…) is none. Params are
+// of the lowest rank that logged any; of several runs the one that was begun last counts. Models
+// are of all ranks.
 Logged LoggedBelow(const std::filesystem::path& outputs);
 
 // The last value of a metric's file ("TIME VALUE STEP" a line): that of the highest step, and of

@@ -74,8 +74,25 @@ TEST_F(FileStoreTest, OfSeveralRunsTheLatestCountsAndRunsWithinRunsDoNot) {
   Put("mlruns/0/c/metrics/loss", "3000 3 0\n");
   Put("mlruns/0/c/tags/mlflow.parentRunId", "b");
   EXPECT_THAT(Metrics(), ElementsAre("loss=2"));
-  EXPECT_THAT(LoggedBelow(outputs_).nested_metrics,
-              ElementsAre(AllOf(Field(&Metric::name, "loss"), Field(&Metric::value, 3))));
+}
+
+TEST_F(FileStoreTest, OfEachRunThereIsItsNameItsParentAndWhatItLogged) {
+  for (const char* run : {"a", "b", "c"}) {
+    Put(absl::StrCat("mlruns/0/", run, "/metrics/loss"), absl::StrCat("1000 ", run[0] - 'a', " 0"));
+  }
+  Put("mlruns/0/b/meta.yaml", "run_name: 'the fold''s'\nstart_time: 3000\n");
+  Put("mlruns/0/b/tags/mlflow.parentRunId", "c");
+  Put("mlruns/0/a/meta.yaml", "start_time: 2000\n");
+  Put("mlruns/0/a/tags/mlflow.runName", "of MLflow 1");
+  Put("mlruns/0/a/tags/mlflow.parentRunId", "c");
+  Put("mlruns/0/c/meta.yaml", "start_time: 1000\n");
+  std::vector<std::string> runs;
+  for (const auto& run : LoggedBelow(outputs_).runs) {
+    ASSERT_EQ(run.metrics.size(), 1u);
+    runs.push_back(
+        absl::StrCat(run.id, " in ", run.parent, ": ", run.name, " ", run.metrics[0].value));
+  }
+  EXPECT_THAT(runs, ElementsAre("c in :  2", "a in c: of MLflow 1 0", "b in c: the fold's 1"));
 }
 
 TEST_F(FileStoreTest, ParamsAreOfTheRunsThatMetricsAreOfAndTheLatestRunCounts) {

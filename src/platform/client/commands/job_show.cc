@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/jobs/job_name.h"
+#include "platform/client/jobs/runs.h"
 #include "platform/client/jobs/summary.h"
 #include "platform/client/text/amounts.h"
 #include "platform/client/text/columns.h"
@@ -132,6 +133,13 @@ void ShowChildren(Context& context, Service& service, const JobView& job, Extent
   ShowTree(context, job.children, metrics, "", static_cast<int>(NameWidth(job.children, 1)));
 }
 
+void ShowRuns(Context& context, const JobView& job, Extent extent) {
+  const std::vector<std::string> lines = RunLines(job.runs, extent, job.id);
+  if (lines.empty()) return;
+  context.out << Styled("Runs", Tint::kBold, context.out_screen.colour) << "\n";
+  for (const std::string& line : lines) context.out << "  " << line << "\n";
+}
+
 void ShowHistory(Context& context, const JobView& job) {
   const bool colour = context.out_screen.colour;
   for (const std::string& warning : job.warnings) Fact(context, "Warning", warning);
@@ -164,8 +172,8 @@ absl::StatusOr<ExitCode> JobShow(Context& context, const JobOptions& options) {
   ShowFacts(context, job);
   for (const auto& [name, value] : LoggedFacts(job, Extent::kAll)) Fact(context, name, value);
   const Extent extent = options.all ? Extent::kAll : Extent::kBrief;
-  Fact(context, "Nested runs", MetricsText(job.nested_metrics, extent, job.id));
   Fact(context, "Params", ParamsText(job.params, extent, job.id));
+  ShowRuns(context, job, extent);
   ShowChildren(context, service, job, extent);
   ShowHistory(context, job);
   return ExitCode::kOk;

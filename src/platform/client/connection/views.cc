@@ -113,7 +113,12 @@ void ReadLogged(const json& object, JobView& job) {
   const auto logged = object.find("logged");
   if (logged == object.end() || !logged->is_object()) return;
   job.metrics = MetricsIn(*logged, "metrics");
-  job.nested_metrics = MetricsIn(*logged, "nested_metrics");
+  for (const json& run : ObjectsIn(*logged, "runs")) {
+    job.runs.push_back({.id = Text(run, "id"),
+                        .name = Text(run, "name"),
+                        .parent = Text(run, "parent"),
+                        .metrics = MetricsIn(run, "metrics")});
+  }
   for (const json& param : ObjectsIn(*logged, "params")) {
     job.params.push_back({Text(param, "name"), Text(param, "value")});
   }

@@ -46,6 +46,12 @@ struct LoggedMetric {
   std::optional<double> value;  // nothing: no finite number
 };
 
+// A run of MLflow's, behind the one that it is nested in.
+struct LoggedRun {
+  std::string id, name, parent;  // `parent`: an id, or empty
+  std::vector<LoggedMetric> metrics;
+};
+
 struct LoggedParam {
   std::string name, value;
 };
@@ -67,11 +73,11 @@ struct JobView {
   int node_count = 0, world_size = 0;
   std::string expected_start;  // RFC 3339, or empty
   std::vector<std::string> nodes, warnings;
-  std::vector<FailureView> failures;         // of a failed job, the cause first
-  std::vector<EventView> events;             // only of a single job
-  std::vector<ChildView> children;           // only of a single job
-  std::vector<LoggedMetric> metrics;         // only of a single job
-  std::vector<LoggedMetric> nested_metrics;  // of runs within other runs
+  std::vector<FailureView> failures;  // of a failed job, the cause first
+  std::vector<EventView> events;      // only of a single job
+  std::vector<ChildView> children;    // only of a single job
+  std::vector<LoggedMetric> metrics;  // only of a single job
+  std::vector<LoggedRun> runs;        // those that `metrics` are of, and those within them
   std::vector<LoggedParam> params;
   std::vector<LoggedModel> models;  // only of a single job
 
@@ -117,7 +123,8 @@ absl::StatusOr<std::optional<FollowLine>> ParseFollowLine(absl::string_view json
 // The version in the answer to GET /v1/health; "" if there is none.
 std::string ParseVersion(absl::string_view json);
 
-// The body of POST /v1/jobs. `snapshot` empty: null; `nonce` empty: none. `snapshots` of a pipeline or a sweep: by code.
+// The body of POST /v1/jobs. `snapshot` empty: null; `nonce` empty: none. `snapshots` of a pipeline
+// or a sweep: by code.
 std::string CreateJobBody(absl::string_view file, absl::string_view text,
                           absl::string_view base_directory, absl::string_view snapshot,
                           const std::map<std::string, std::string>& snapshots = {},

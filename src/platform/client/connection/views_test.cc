@@ -22,12 +22,14 @@ TEST(Views, ReadsAJob) {
 TEST(Views, ReadsWhatAJobHasLogged) {
   const auto job = ParseJob(R"({"id": "a", "logged": {"metrics": [{"name": "loss", "value": 0.5},
     {"name": "bad", "value": null}, 3], "models": [{"name": "model", "path": "outputs/m"}],
-    "nested_metrics": [{"name": "inner", "value": 1}], "params": [{"name": "rate", "value": "0.1"}, 3]}})");
+    "runs": [{"id": "r", "name": "fold", "parent": null, "metrics": [{"name": "inner", "value": 1}]}], "params": [{"name": "rate", "value": "0.1"}, 3]}})");
   ASSERT_TRUE(job.ok());
   ASSERT_EQ(job->metrics.size(), 2u);
   EXPECT_EQ(job->metrics[0].value, 0.5);
   EXPECT_EQ(job->metrics[1].value, std::nullopt);
-  EXPECT_EQ(job->nested_metrics.at(0).name, "inner");
+  EXPECT_EQ(job->runs.at(0).name, "fold");
+  EXPECT_EQ(job->runs.at(0).parent, "");
+  EXPECT_EQ(job->runs.at(0).metrics.at(0).name, "inner");
   ASSERT_EQ(job->params.size(), 1u);
   EXPECT_EQ(job->params[0].value, "0.1");
   EXPECT_EQ(job->models.at(0).path, "outputs/m");

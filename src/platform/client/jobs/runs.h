@@ -1,0 +1,24 @@
+// The runs of a job that logged with MLflow, told apart.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "platform/client/connection/views.h"
+#include "platform/client/jobs/summary.h"
+
+namespace tutti::client {
+
+// Each run with its metrics, a line each, those within it below it:
+//
+//   search        loss 0.25
+//   ├─ fold-0     loss 0.5
+//   └─ 3f2a91c8   loss 0.75      one without a name
+//
+// None where one run says it all, which is what MetricsText has then. kBrief: the first few, and
+// how to see the others.
+std::vector<std::string> RunLines(const std::vector<LoggedRun>& runs, Extent extent,
+                                  absl::string_view job_id);
+
+}  // namespace tutti::client
