@@ -151,6 +151,11 @@ std::optional<ComponentFile> FindComponent(const YamlNode::Entry& entry, absl::s
     diagnostics.Error(entry.line, absl::StrCat(entry.key, ": ", root.status().message()));
     return std::nullopt;
   }
+  if ((*root)->kind != YamlNode::Kind::kMapping) {
+    diagnostics.Error(entry.line, absl::StrCat(entry.key, ": ", file->shown,
+                                               " must be a mapping, but is ", KindName(**root)));
+    return std::nullopt;
+  }
   if (const auto other = OtherKindThan("component", **root, file->shown)) {
     diagnostics.Error(entry.line,
                       absl::StrCat(entry.key, ": ", file->shown, " is ", other->message));

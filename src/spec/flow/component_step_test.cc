@@ -271,6 +271,12 @@ TEST(ComponentStep, AFileThatIsNoComponentIsToldApart) {
                                     "of kind component is expected")));
 }
 
+TEST(ComponentStep, AComponentThatIsNoMappingHasThatOneFault) {
+  EXPECT_THAT(PipelineErrors("type: pipeline\njobs:\n  t:\n    component: ./c.yml\n",
+                             {{"/base/c.yml", "- a\n"}}),
+              ElementsAre("job.yml:4: component: c.yml must be a mapping, but is a list"));
+}
+
 TEST(ComponentStep, AComponentWithJobsIsAPipelineWithoutItsType) {
   const JobSpec job = PipelineOf("jobs: {p: {component: ./p.yml}}\n",
                                  {{"/base/p.yml", "jobs: {a: {command: x, environment: host}}\n"}});
