@@ -56,6 +56,8 @@ class Outside:
             if kind == "bad":
                 self.complain(job["id"], "it completed, and was to fail")
             return
+        if job["state"] == "Canceled" and job["reason"].startswith("stopped: another step has failed"):
+            return
         hits = {hit.fault for hit in self.hits if hit.job in (None, job["id"])}
         causes = [REASONS[fault] for fault in hits if fault in REASONS] + [OWN] * (kind == "bad")
         if job["state"] != "Failed" or "\n" in job["reason"] or not re.search("|".join(causes) or "(?!)", job["reason"]):
@@ -80,7 +82,8 @@ class Outside:
             for stream, lines in logs.items():
                 there = lines.get(attempt, [])
                 if there != list(range(len(there))):
-                    self.complain(name, f"{stream} of rank {rank}, attempt {attempt}, is out of order: {there[:50]}")
+                    wrong = next(i for i, line in enumerate(there) if line != i)
+                    self.complain(name, f"{stream} of rank {rank}, attempt {attempt}, is not in order where {there[max(0, wrong - 2):wrong + 3]} is")
                 elif said and len(there) < written and not killed:
                     self.complain(name, f"{stream} of rank {rank}, attempt {attempt}, has {len(there)} of {written} lines")
         if job["state"] == "Completed" and path.exists() and marks[max(marks, key=int)][-1] != "end":

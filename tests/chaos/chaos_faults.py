@@ -1,6 +1,7 @@
 """What goes wrong under chaos: each fault strikes, says whom it hit, and is repaired after a while of its own."""
 import collections
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -205,8 +206,13 @@ class Faults:
         if os.path.ismount(folder):
             return False
         subprocess.run(["mount", "--bind", folder, folder], check=True)
-        subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)
-        self.repair_after(self.random.choice([0.2, 1, 3]), lambda: subprocess.run(["umount", "-l", folder], check=True))
+        # The kernel refuses it while a file is open for writing that was opened since the line above.
+        taken = subprocess.run(["mount", "-o", "remount,bind,ro", folder], capture_output=True).returncode == 0
+        give_back = functools.partial(subprocess.run, ["umount", "-l", folder], check=True)
+        if not taken:
+            give_back()
+            return False
+        self.repair_after(self.random.choice([0.2, 1, 3]), give_back)
         return self.hit("take_rights", detail=folder.name)
 
     def set_clock(self):
@@ -223,19 +229,24 @@ class SlurmFaults(Faults):
         super().__init__(*arguments, **keys)
         self.cluster = cluster
         self.allocations = f"{shared}/"
+        self.next_look = 0
         self.cut = set()  # nodes that nothing of the cluster reaches, or not for long
         del self.weights["kill_standby"]
         self.weights.update({"kill_controller": 2, "lose_node": 2, "kill_slurmd": 1, "stop_slurmd": 2, "cut_link": 2, "slow_link": 2})
 
-    def repair_all(self):
-        super().repair_all()
-        self.take_nodes_back()
+    def repair(self, all_of_them=False):
+        super().repair(all_of_them)
+        if time.monotonic() > self.next_look and "ctl" not in self.cut:
+            self.next_look = time.monotonic() + 2
+            self.take_nodes_back()
 
     def take_nodes_back(self):
         """As an administrator does: a slurmctld that was killed drains nodes where it finds a number twice, and may forget one that came back."""
         states = dict(line.split() for line in self.cluster.slurm("sinfo", "-h", "-N", "-p", "main", "-o", "%N %T").splitlines())
-        for node in [node for node, state in states.items() if state.startswith(("drain", "down"))]:
-            self.cluster.resume(node)
+        for node, state in states.items():
+            if state.startswith(("drain", "down")) and node not in self.cut:  # Slurm refuses what has registered meanwhile
+                subprocess.run(["scontrol", "update", f"nodename={node}", "state=resume"], env=self.cluster.environment, timeout=30,
+                               capture_output=True)
 
     def a_node(self):
         """One that nothing is wrong with, or None."""
@@ -264,7 +275,7 @@ class SlurmFaults(Faults):
         if "ctl" in self.cut or (node := self.a_node()) is None:
             return False
         self.cluster.do("lose", node)
-        self.for_a_while(node, self.random.choice([0, 2, 6]), lambda: self.cluster.do("return", node))
+        self.for_a_while(node, self.random.choice([0, 2, 6]), lambda: self.cluster.do("revive", node))
         return self.hit("lose_node", detail=node)
 
     def kill_slurmd(self):
@@ -272,7 +283,7 @@ class SlurmFaults(Faults):
         if "ctl" in self.cut or (node := self.a_node()) is None:
             return False
         os.kill(self.cluster.slurmd(node), signal.SIGKILL)
-        self.for_a_while(node, 0, lambda: self.cluster.do("return", node))
+        self.for_a_while(node, 0, lambda: self.cluster.do("revive", node))
         return self.hit("kill_slurmd", detail=node)
 
     def stop_slurmd(self):
