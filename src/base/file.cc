@@ -5,12 +5,14 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <stdexcept>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "base/remove_tree.h"
 #include "base/status.h"
 
 namespace tutti::base {
@@ -138,10 +140,8 @@ absl::Status SyncDirectory(const fs::path& path) {
 }
 
 absl::Status RemoveTree(const fs::path& path) {
-  std::error_code error;
-  fs::remove_all(path, error);
-  if (error) return ErrnoStatus(absl::StrCat("remove ", path.string()), error.value());
-  return absl::OkStatus();
+  static const std::atomic<bool> never = false;
+  return RemoveTree(path, never);
 }
 
 absl::StatusOr<uint64_t> FreeBytes(const fs::path& path) {

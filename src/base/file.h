@@ -53,7 +53,7 @@ bool IsPythonEnvironment(const std::filesystem::path& folder);
 
 absl::Status MakeDirectories(const std::filesystem::path& path);
 absl::Status SyncDirectory(const std::filesystem::path& path);
-// Removes a tree; OK if there is none.
+// Removes a tree, also with folders of mode 0555; OK if there is none (remove_tree.h).
 absl::Status RemoveTree(const std::filesystem::path& path);
 
 // Bytes that an unprivileged process can still write on the file system of `path`.

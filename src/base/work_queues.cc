@@ -1,0 +1,115 @@
+#include "base/work_queues.h"
+
+#include <memory>
+
+namespace tutti::base {
+
+WorkQueues::~WorkQueues() {
+  Stop(Deadline::After(absl::ZeroDuration()));
+  std::vector<std::thread> threads;
+  {
+    absl::MutexLock lock(&mutex_);
+    threads.swap(threads_);
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+void WorkQueues::Start() {
+  absl::MutexLock lock(&mutex_);
+  started_ = true;
+}
+
+bool WorkQueues::Stop(Deadline deadline) {
+  absl::MutexLock lock(&mutex_);
+  stopping_ = true;
+  ready_.clear();
+  for (auto& [name, queue] : queues_) queue.waiting.clear();
+  changed_.SignalAll();
+  while (busy_ > 0 && !deadline.Expired()) {
+    changed_.WaitWithTimeout(&mutex_, deadline.Remaining());
+  }
+  return busy_ == 0;
+}
+
+void WorkQueues::Do(const std::string& name, Task task) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (stopping_) return;
+    if (started_) {
+      Queue& queue = queues_[name];
+      queue.waiting.push_back(std::move(task));
+      if (queue.busy || queue.waiting.size() > 1) return;
+      ready_.push_back(name);
+      if (idle_ < ready_.size() && threads_.size() < most_threads_) {
+        threads_.emplace_back([this] { Work(); });
+      }
+      changed_.Signal();
+      return;
+    }
+  }
+  task();
+}
+
+bool WorkQueues::DoWithin(const std::string& queue, Task task, Deadline deadline) {
+  struct End {
+    absl::Mutex mutex;
+    absl::CondVar changed;
+    bool reached ABSL_GUARDED_BY(mutex) = false;
+  };
+  const auto end = std::make_shared<End>();
+  Do(queue, [end, task = std::move(task)] {
+    task();
+    absl::MutexLock lock(&end->mutex);
+    end->reached = true;
+    end->changed.SignalAll();
+  });
+  absl::MutexLock lock(&end->mutex);
+  while (!end->reached && !deadline.Expired()) {
+    end->changed.WaitWithTimeout(&end->mutex, deadline.Remaining());
+  }
+  return end->reached;
+}
+
+std::vector<std::pair<std::string, absl::Duration>> WorkQueues::OlderThan(
+    absl::Duration age) const {
+  const absl::Duration now = SteadyNow();
+  std::vector<std::pair<std::string, absl::Duration>> old;
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [name, queue] : queues_) {
+    if (queue.busy && now - queue.since > age) old.emplace_back(name, now - queue.since);
+  }
+  return old;
+}
+
+void WorkQueues::Work() {
+  absl::MutexLock lock(&mutex_);
+  while (true) {
+    ++idle_;
+    while (ready_.empty() && !stopping_) changed_.Wait(&mutex_);
+    --idle_;
+    if (stopping_) return;
+    const std::string name = std::move(ready_.front());
+    ready_.pop_front();
+    Queue& queue = queues_.at(name);  // stays while it is busy
+    Task task = std::move(queue.waiting.front());
+    queue.waiting.pop_front();
+    queue.busy = true;
+    queue.since = SteadyNow();
+    ++busy_;
+    mutex_.Unlock();
+    task();
+    task = nullptr;  // what it holds goes outside of the lock, too
+    mutex_.Lock();
+    --busy_;
+    queue.busy = false;
+    if (stopping_) {
+      changed_.SignalAll();
+    } else if (queue.waiting.empty()) {
+      queues_.erase(name);
+    } else {
+      ready_.push_back(name);
+    }
+  }
+}
+
+}  // namespace tutti::base
