@@ -115,7 +115,7 @@ void LocalEngine::FindAllocations() {
 
 void LocalEngine::FindAllocation(const fs::path& folder) {
   if (PlacedLauncher::IsBeingRemoved(folder)) {
-    base::RemoveTree(folder).IgnoreError();
+    janitor_.Remove(folder);
     return;
   }
   const std::string id = folder.filename().string();
@@ -133,7 +133,7 @@ void LocalEngine::FindAllocation(const fs::path& folder) {
   if (!is_untold && (launcher.HasBegun() || launcher.Alive())) {
     spdlog::error("{}: {}", folder.string(), plan.status().ToString());
     without_plan_[id].push_back(std::move(launcher));
-  } else if (const absl::Status removed = launcher.Remove(); !removed.ok()) {
+  } else if (const absl::Status removed = launcher.Remove(janitor_); !removed.ok()) {
     spdlog::error("{}", removed.ToString());
   }
 }
@@ -294,7 +294,7 @@ absl::Status LocalEngine::Release(const std::string& allocation_id) {
           absl::StrCat("a launcher of allocation ", allocation_id, " still runs"));
     }
   }
-  for (const PlacedLauncher* placed : launchers) TUTTI_RETURN_IF_ERROR(placed->Remove());
+  for (const PlacedLauncher* placed : launchers) TUTTI_RETURN_IF_ERROR(placed->Remove(janitor_));
   gangs_.erase(allocation_id);
   without_plan_.erase(allocation_id);
   return absl::OkStatus();

@@ -6,6 +6,7 @@
 //   ROOT/nI/ALLOCATION/plan.json   its plan; a folder without one never began and is removed
 //   ROOT/nI/ALLOCATION/started     a launcher has taken it: the folder goes by Release alone
 //   ROOT/nI/ALLOCATION/launcher    process id and start time of the launcher started last
+//   ROOT/nI/.released-ALLOCATION/  is being removed, by a thread that nobody waits for
 //
 // Launchers run in sessions of their own and outlive the engine; one that is opened anew finds them
 // by these files. Thread-safe; one object per root.
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "base/janitor.h"
 #include "platform/engine/engine.h"
 #include "platform/engine/local/node_isolation.h"
 #include "platform/engine/local/placed_launcher.h"
@@ -72,6 +74,7 @@ class LocalEngine final : public Engine {
   const std::vector<Node> nodes_;
   const std::vector<std::string> gpus_;
   Isolation isolation_ = Isolation::kNone;
+  base::Janitor janitor_;  // of folders that are released
   absl::Mutex mutex_;
   std::map<std::string, Gang> gangs_ ABSL_GUARDED_BY(mutex_);
   // What was begun and has lost its plan, by a power failure say: nobody knows which of its

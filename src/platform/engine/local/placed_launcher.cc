@@ -121,12 +121,8 @@ absl::Status PlacedLauncher::Undo() {
   return base::RemoveTree(folder_);
 }
 
-absl::Status PlacedLauncher::Remove() const {
-  const fs::path away =
-      folder_.parent_path() / absl::StrCat(kBeingRemoved, folder_.filename().string());
-  std::error_code error;
-  fs::rename(folder_, away, error);
-  return base::RemoveTree(error ? folder_ : away);
+absl::Status PlacedLauncher::Remove(base::Janitor& janitor) const {
+  return janitor.RenameAndRemove(folder_, kBeingRemoved);
 }
 
 bool PlacedLauncher::IsBeingRemoved(const fs::path& folder) {

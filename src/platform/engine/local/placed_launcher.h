@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/janitor.h"
 #include "base/process/child_process.h"
 #include "platform/engine/local/launcher_process.h"
 
@@ -45,9 +46,9 @@ class PlacedLauncher {
   absl::Status Kill();
   // Takes Launch back, with the folder. Only while no process of the job can run yet.
   absl::Status Undo();
-  // Removes the folder of a launcher that has ended. A crash leaves either all of it or something
-  // that IsBeingRemoved knows.
-  absl::Status Remove() const;
+  // Has the folder of a launcher that has ended removed: it has another name at once, which
+  // IsBeingRemoved knows, also after a crash.
+  absl::Status Remove(base::Janitor& janitor) const;
   static bool IsBeingRemoved(const std::filesystem::path& folder);
 
  private:

@@ -89,14 +89,14 @@ absl::StatusOr<std::string> IdOfComputeFolder(const fs::path& folder, bool has_j
   return std::string(absl::StripAsciiWhitespace(*id));
 }
 
-absl::StatusOr<std::map<std::string, SlurmAllocation>> FindAllocations(const fs::path& folder,
-                                                                       absl::Duration settling) {
+absl::StatusOr<std::map<std::string, SlurmAllocation>> FindAllocations(
+    const fs::path& folder, absl::Duration settling, std::vector<fs::path>& released) {
   std::map<std::string, SlurmAllocation> known;
   std::error_code error;
   fs::directory_iterator entry(folder, error);
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    if (absl::StartsWith(name, kReleased)) SayIfWrong(base::RemoveTree(entry->path()));
+    if (absl::StartsWith(name, kReleased)) released.push_back(entry->path());
     if (name.front() == '.') continue;
     auto found = SlurmAllocation::Find(entry->path());
     if (absl::IsNotFound(found.status())) continue;

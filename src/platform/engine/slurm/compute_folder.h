@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -28,8 +29,9 @@ absl::Status MakeComputeFolder(std::filesystem::path folder);
 absl::StatusOr<std::string> IdOfComputeFolder(const std::filesystem::path& folder, bool has_jobs);
 
 // What earlier engines left. One that is there and cannot be read now is an error: what Slurm has
-// of it would seem to be nobody's.
+// of it would seem to be nobody's. Folders that are still to be removed go to `released`.
 absl::StatusOr<std::map<std::string, SlurmAllocation>> FindAllocations(
-    const std::filesystem::path& folder, absl::Duration settling);
+    const std::filesystem::path& folder, absl::Duration settling,
+    std::vector<std::filesystem::path>& released);
 
 }  // namespace tutti::engine

@@ -53,7 +53,9 @@ absl::StatusOr<std::unique_ptr<SlurmEngine>> SlurmEngine::Open(const SlurmEngine
                                                                SlurmCommands* commands) {
   TUTTI_RETURN_IF_ERROR(MakeComputeFolder(options.compute.folder));
   TUTTI_ASSIGN_OR_RETURN(base::UniqueFd lock, base::HoldFolder(options.compute.folder));
-  TUTTI_ASSIGN_OR_RETURN(auto known, FindAllocations(options.compute.folder, options.settling));
+  std::vector<fs::path> released;
+  TUTTI_ASSIGN_OR_RETURN(auto known,
+                         FindAllocations(options.compute.folder, options.settling, released));
   const bool has_jobs = std::any_of(known.begin(), known.end(), [](const auto& entry) {
     return entry.second.stage != Stage::kEnded;
   });
@@ -61,6 +63,7 @@ absl::StatusOr<std::unique_ptr<SlurmEngine>> SlurmEngine::Open(const SlurmEngine
   std::unique_ptr<SlurmEngine> engine(
       new SlurmEngine(options, commands, std::move(id), std::move(known)));
   engine->lock_ = std::move(lock);
+  for (fs::path& folder : released) engine->janitor_.Remove(std::move(folder));
   engine->thread_ = std::thread([raw = engine.get()] { raw->RunThread(); });
   return engine;
 }
@@ -107,7 +110,7 @@ std::string SlurmEngine::WhyNeverOn(const spec::SlurmSettings& job, base::Deadli
        "--format=%G"},
       deadline, stopping_);
   if (!told.ok() || !told->exit.ok() || MayHaveGpus(told->out)) {
-    absl::MutexLock lock(&mutex_);
+    absl::MutexLock lock(&gpus_mutex_);
     saw_gpus_[partition] = base::SteadyNow();
     return "";
   }
@@ -118,7 +121,7 @@ std::string SlurmEngine::WhyNeverOn(const spec::SlurmSettings& job, base::Deadli
 }
 
 bool SlurmEngine::SawGpus(const std::string& partition) {
-  absl::MutexLock lock(&mutex_);
+  absl::MutexLock lock(&gpus_mutex_);
   const auto saw = saw_gpus_.find(partition);
   return saw != saw_gpus_.end() && base::SteadyNow() - saw->second < kGpusStay;
 }
@@ -281,10 +284,7 @@ absl::Status SlurmEngine::Release(const std::string& allocation_id) {
   }
   found->second.EndCollector();
   // In one step it is no allocation any more, in whatever order its files go.
-  const fs::path away = found->second.folder.parent_path() / absl::StrCat(kReleased, allocation_id);
-  std::error_code error;
-  fs::rename(found->second.folder, away, error);
-  TUTTI_RETURN_IF_ERROR(base::RemoveTree(error ? found->second.folder : away));
+  TUTTI_RETURN_IF_ERROR(janitor_.RenameAndRemove(found->second.folder, kReleased));
   known_.erase(found);
   return absl::OkStatus();
 }

@@ -39,6 +39,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "base/deadline.h"
+#include "base/janitor.h"
 #include "base/unique_fd.h"
 #include "platform/engine/engine.h"
 #include "platform/engine/slurm/batch_job.h"
@@ -106,7 +107,7 @@ class SlurmEngine final : public Engine {
   // Whether launchers that are submitted now go by the folder.
   bool GoesByFolder() const;
   // That a partition may have GPUs was seen just now.
-  bool SawGpus(const std::string& partition) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool SawGpus(const std::string& partition) ABSL_LOCKS_EXCLUDED(gpus_mutex_);
   Allocation Localized(Allocation allocation, bool by_folder) const;
   absl::StatusOr<std::string> ScriptOf(const Allocation& allocation, const BatchJob& job) const;
   absl::Status StartHere(SlurmAllocation& known, const Allocation& allocation)
@@ -161,9 +162,12 @@ class SlurmEngine final : public Engine {
   const std::string id_;       // of the folder
   const std::string comment_;  // what those of its jobs begin with
   std::atomic<bool> stopping_ = false;
+  base::Janitor janitor_;  // of folders that are released
+  // Not held while the folder is read or written, so that who submits a job need not wait for it.
+  absl::Mutex gpus_mutex_;
+  std::map<std::string, absl::Duration> saw_gpus_ ABSL_GUARDED_BY(gpus_mutex_);  // by partition
   absl::Mutex mutex_;
   absl::CondVar wake_;
-  std::map<std::string, absl::Duration> saw_gpus_ ABSL_GUARDED_BY(mutex_);  // by partition
   std::map<std::string, SlurmAllocation> known_ ABSL_GUARDED_BY(mutex_);
   // Slurm jobs that the last poll has shown and that are to be cancelled, and when not before.
   std::vector<Cancelled> surplus_ ABSL_GUARDED_BY(mutex_);

@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 #include "platform/engine/slurm/slurm_engine_test_support.h"
 
 namespace tutti::engine {
@@ -58,8 +60,10 @@ TEST_F(SlurmEngineTest, WhatWasBeingRemovedWhenTheServiceDiedIsNoAllocation) {
   std::filesystem::rename(root_.path() / "shared/a.1", away);
   std::filesystem::remove(away / "end");
   Open();
-  EXPECT_FALSE(std::filesystem::exists(away));
   EXPECT_THAT(*engine_->Observe(), IsEmpty());
+  const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(10)));
+  while (std::filesystem::exists(away) && !deadline.Expired()) std::this_thread::yield();
+  EXPECT_FALSE(std::filesystem::exists(away));
 }
 
 TEST_F(SlurmEngineTest, AFolderThatItMadeItselfIsTheUsersAlone) {
