@@ -4,7 +4,7 @@
 
 namespace tutti::base {
 
-WorkQueues::~WorkQueues() {
+void WorkQueues::Join() {
   Stop(Deadline::After(absl::ZeroDuration()));
   std::vector<std::thread> threads;
   {
@@ -57,6 +57,10 @@ bool WorkQueues::DoWithin(const std::string& queue, Task task, Deadline deadline
     bool reached ABSL_GUARDED_BY(mutex) = false;
   };
   const auto end = std::make_shared<End>();
+  {
+    absl::MutexLock lock(&mutex_);
+    if (stopping_) return false;
+  }
   Do(queue, [end, task = std::move(task)] {
     task();
     absl::MutexLock lock(&end->mutex);

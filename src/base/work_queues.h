@@ -30,8 +30,7 @@ class WorkQueues {
   using Task = std::function<void()>;
 
   explicit WorkQueues(size_t most_threads) : most_threads_(most_threads) {}
-  // As Stop, and waits for what is at hand.
-  ~WorkQueues();
+  ~WorkQueues() { Join(); }
   WorkQueues(const WorkQueues&) = delete;
   WorkQueues& operator=(const WorkQueues&) = delete;
 
@@ -41,10 +40,13 @@ class WorkQueues {
   // deadline, waits for its end that long. False if something is still at hand.
   bool Stop(Deadline deadline);
 
+  // As Stop, and waits for what is at hand, for ever if it hangs.
+  void Join();
+
   // Dropped after Stop.
   void Do(const std::string& queue, Task task);
   // The same, and waits for its end. False if it is not done by the deadline; it is done later all
-  // the same, so what it refers to has to live on its own.
+  // the same, so what it refers to has to live on its own. False at once after Stop.
   bool DoWithin(const std::string& queue, Task task, Deadline deadline);
 
   // The queues whose task at hand is older than `age`, with its age.

@@ -1,10 +1,12 @@
 #include "platform/service/service_core.h"
 
+#include <spdlog/spdlog.h>
 #include <time.h>
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/service/admission/disk_space.h"
@@ -13,12 +15,29 @@ namespace tutti::service {
 namespace {
 
 constexpr absl::Duration kIdle = absl::Seconds(5);
+constexpr absl::Duration kPatienceAtTheEnd = absl::Seconds(2);
+constexpr absl::Duration kLong = absl::Seconds(30);  // for a call on an engine, or work on files
 
 // Of this thread, which others that want the processor do not change.
 absl::Duration ProcessorTime() {
   timespec time = {};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return absl::DurationFromTimespec(time);
+}
+
+// Of the work that is older than that, a line each.
+std::vector<std::string> Hanging(const SharedState& state, absl::Duration age) {
+  std::vector<std::string> lines;
+  for (const auto& [compute, since] : state.engine_work.OlderThan(age)) {
+    lines.push_back(absl::StrCat("compute ", compute, " has not answered for ",
+                                 absl::FormatDuration(absl::Trunc(since, absl::Seconds(1))),
+                                 ": is its folder on a server that is away?"));
+  }
+  for (const auto& [job, since] : state.folder_work.OlderThan(age)) {
+    lines.push_back(absl::StrCat("work on files of job ", job, " has gone on for ",
+                                 absl::FormatDuration(absl::Trunc(since, absl::Seconds(1)))));
+  }
+  return lines;
 }
 
 }  // namespace
@@ -40,7 +59,12 @@ ServiceCore::ServiceCore(ServiceOptions options, store::Store* store, Engines en
   for (EventListener* const listener : state_.options.listeners) table_.AddListener(listener);
 }
 
-ServiceCore::~ServiceCore() { Stop(); }
+ServiceCore::~ServiceCore() {
+  Stop();
+  // Tasks know the members below `state_`.
+  state_.engine_work.Join();
+  state_.folder_work.Join();
+}
 
 absl::Status ServiceCore::Rebuild() {
   TUTTI_ASSIGN_OR_RETURN(std::vector<store::JobRecord> records, state_.store->NonTerminalJobs());
@@ -57,7 +81,9 @@ absl::Status ServiceCore::Rebuild() {
 }
 
 void ServiceCore::Run() {
-  background_.Start();
+  runs_ = true;
+  state_.engine_work.Start();
+  state_.folder_work.Start();
   loop_ = std::thread([this] { Loop(); });
 }
 
@@ -65,12 +91,19 @@ void ServiceCore::Stop() {
   {
     StateLock lock(state_);
     state_.stopping = true;
+    state_.ending = true;
     state_.wake.SignalAll();
     state_.changed.SignalAll();
     follower_.WakeAll();
   }
   if (loop_.joinable()) loop_.join();
-  background_.Stop();
+  const base::Deadline deadline = base::Deadline::After(kPatienceAtTheEnd);
+  const bool engines_ended = state_.engine_work.Stop(deadline);
+  const bool folders_ended = state_.folder_work.Stop(deadline);
+  if (!engines_ended || !folders_ended) {
+    spdlog::warn("what is under way when the service ends does not end: {}",
+                 absl::StrJoin(Hanging(state_, absl::ZeroDuration()), "; "));
+  }
 }
 
 void ServiceCore::Loop() {
@@ -88,44 +121,54 @@ void ServiceCore::Loop() {
 
 void ServiceCore::Tick() {
   absl::MutexLock one_at_a_time(&state_.tick_mutex);
-  const absl::Duration began = ProcessorTime();
-  bool observe = false;
+  bool observe = false, anything_else = false;
   {
     StateLock lock(state_);
+    anything_else = state_.loop_has_work;
     state_.loop_has_work = false;
     observe = observations_.IsDue();
+    if (observe) observations_.NoteObservation();
   }
-  const States states = observe ? ObserveEngines() : States();
+  // What an engine says wakes the loop. One that hangs does not, so that no step waits for it.
+  if (observe && ObserveEngines() && runs_ && !anything_else) return;
+  TakeSteps();
+}
+
+void ServiceCore::TakeSteps() {
+  const absl::Duration began = ProcessorTime();
   Effects effects;
   {
     StateLock lock(state_);
-    if (observe) observations_.NoteObservation();
-    TakeIn(states, effects);
     progress_.AdvanceAll(effects);
     flows_.AdvanceAll(effects);
     if (state_.local_engine_observed) scheduler_.Schedule(effects);
     cluster_queue_.HandOver(effects);
-    if (observe) observations_.NoteWork(ProcessorTime() - began);
+    observations_.NoteWork(ProcessorTime() - began);
   }
   engine_calls_.Perform(effects);
 }
 
-ServiceCore::States ServiceCore::ObserveEngines() const {
-  States states;
-  states.emplace("local", state_.engines.local->Observe());
-  for (const auto& [name, engine] : state_.engines.clusters) {
-    states.emplace(name, engine->Observe());
-  }
-  return states;
+bool ServiceCore::ObserveEngines() {
+  bool any = false;
+  const auto observe = [&](const std::string& compute) {
+    any |= engine_calls_.Observe(
+        compute, [this, compute](const EngineCalls::States& states) { TakeIn(compute, states); });
+  };
+  observe("local");
+  for (const auto& [name, engine] : state_.engines.clusters) observe(name);
+  return any;
 }
 
-void ServiceCore::TakeIn(const States& states, Effects& effects) {
-  for (const auto& [compute, observed] : states) {
-    const std::string where = compute == "local" ? "" : absl::StrCat(" of compute ", compute);
-    state_.problems.Note(absl::StrCat("the engine", where, " cannot be observed"),
-                         observed.status());
-    if (observed.ok()) observer_.Observe(compute, *observed, effects);
+void ServiceCore::TakeIn(const std::string& compute, const EngineCalls::States& states) {
+  const std::string where = compute == "local" ? "" : absl::StrCat(" of compute ", compute);
+  Effects effects;
+  {
+    StateLock lock(state_);
+    state_.problems.Note(absl::StrCat("the engine", where, " cannot be observed"), states.status());
+    if (states.ok()) observer_.Observe(compute, *states, effects);
+    state_.Wake();
   }
+  engine_calls_.Perform(effects);
 }
 
 absl::StatusOr<JobStatus> ServiceCore::Cancel(absl::string_view id) {
@@ -139,11 +182,6 @@ absl::StatusOr<JobStatus> ServiceCore::Cancel(absl::string_view id) {
   return views_.StatusOf(record);
 }
 
-absl::Status ServiceCore::Delete(absl::string_view id) {
-  StateLock lock(state_);
-  return deletion_.Delete(id);
-}
-
 std::vector<std::string> ServiceCore::Problems() {
   std::vector<std::string> problems;
   for (const auto& [compute, why] : state_.engines.broken) {
@@ -152,6 +190,8 @@ std::vector<std::string> ServiceCore::Problems() {
   if (const absl::Status space = CheckSpace(state_.options.directory); !space.ok()) {
     problems.emplace_back(space.message());
   }
+  for (std::string& line : Hanging(state_, kLong)) problems.push_back(std::move(line));
+  for (std::string& line : state_.janitor.Problems()) problems.push_back(std::move(line));
   StateLock lock(state_);
   for (std::string& line : state_.problems.Lines()) problems.push_back(std::move(line));
   return problems;

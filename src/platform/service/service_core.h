@@ -1,26 +1,28 @@
 // The service itself; service.h says what it does. It puts the classes that do it together and has
 // the loop, whose one turn is Tick:
 //
-//   look at the engines (allocation/observer.h), then under the lock: take every step that a placed
-//   job can take (allocation/job_progress.h), that a pipeline or a sweep can take (flow/), start
-//   what waits (allocation/local_scheduler.h, cluster_queue.h); then, without it, act on the
-//   engines (allocation/engine_calls.h)
+//   have the engines looked at (allocation/observer.h); under the lock take every step that a
+//   placed job can take (allocation/job_progress.h), that a pipeline or a sweep can take (flow/),
+//   start what waits (allocation/local_scheduler.h, cluster_queue.h); then hand what follows to
+//   other threads: calls on engines (allocation/engine_calls.h), files (SharedState::folder_work)
+//
+// The loop and who holds the lock wait for nothing but the store. What comes of an effect is noted
+// under the lock by the thread that has done it, which wakes the loop.
 //
 // A step is written before its effect begins, and what a loss of power must not take is on the
 // disk; an effect that a crash cut short is begun again. Users come by admission/admission.h and
 // jobs/job_views.h, followers by follower.h, launchers by launcher_reports.h.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "platform/service/admission/admission.h"
-#include "platform/service/allocation/background_tasks.h"
 #include "platform/service/allocation/cluster_queue.h"
 #include "platform/service/allocation/engine_calls.h"
+#include "platform/service/allocation/job_output.h"
 #include "platform/service/allocation/job_progress.h"
 #include "platform/service/allocation/leaving_allocations.h"
 #include "platform/service/allocation/list_nodes.h"
@@ -72,7 +74,7 @@ class ServiceCore final : public Service {
     return children_.ChildrenOf(id);
   }
   absl::StatusOr<JobStatus> Cancel(absl::string_view id) override;
-  absl::Status Delete(absl::string_view id) override;
+  absl::Status Delete(absl::string_view id) override { return deletion_.Delete(id); }
   absl::StatusOr<FollowResult> Follow(absl::string_view id, absl::string_view cursor,
                                       base::Deadline deadline) override {
     return follower_.Follow(id, cursor, deadline);
@@ -103,10 +105,12 @@ class ServiceCore final : public Service {
 
  private:
   void Loop();
-  using States = std::map<std::string, absl::StatusOr<std::vector<engine::AllocationState>>>;
-  // What every engine has, by compute.
-  States ObserveEngines() const;
-  void TakeIn(const States& states, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Has each engine looked at that is not being looked at. False if there was none.
+  bool ObserveEngines() ABSL_LOCKS_EXCLUDED(service_lock);
+  // What an engine has said, on the thread that has called it.
+  void TakeIn(const std::string& compute, const EngineCalls::States& states)
+      ABSL_LOCKS_EXCLUDED(service_lock);
+  void TakeSteps() ABSL_LOCKS_EXCLUDED(service_lock);
 
   // Each is made of those above it.
   SharedState state_;
@@ -114,12 +118,12 @@ class ServiceCore final : public Service {
   Insertions insertions_{state_};
   JobViews views_{state_, table_};
   JobDeletion deletion_{state_, table_};
-  BackgroundTasks background_;
   LeavingAllocations leaving_{state_, table_};
-  EngineCalls engine_calls_{state_, table_, leaving_, background_};
-  JobProgress progress_{state_, table_, leaving_};
+  EngineCalls engine_calls_{state_, table_, leaving_};
+  JobOutput output_{state_, table_};
+  JobProgress progress_{state_, table_, leaving_, output_};
   LocalScheduler scheduler_{state_, table_, leaving_, progress_};
-  ClusterQueue cluster_queue_{state_, table_};
+  ClusterQueue cluster_queue_{state_, table_, engine_calls_};
   Observer observer_{state_, table_, leaving_, cluster_queue_};
   ObservationSchedule observations_{state_, leaving_};
   FlowRunner flows_{state_, table_};
@@ -128,6 +132,7 @@ class ServiceCore final : public Service {
   LauncherReports launchers_{state_, table_, cluster_queue_};
   Follower follower_{state_, table_, insertions_};
   EventLog event_log_;
+  bool runs_ = false;  // by itself, with threads; set before the loop begins
   std::thread loop_;
 };
 

@@ -181,8 +181,7 @@ TEST_F(QueuedRetryTest, ANodeThatIsNotHeardOfAgainIsLostAlsoWhereTheClusterHasNo
        R"({"kind": "finished"})"});
   EXPECT_EQ(world_.State("j"), JobState::kFinalizing);
   world_.clock().Advance(absl::Minutes(3));
-  world_.Step();
-  EXPECT_EQ(world_.State("j"), JobState::kQueued);
+  EXPECT_TRUE(world_.StepUntilState("j", JobState::kQueued));
   EXPECT_EQ(world_.service().EventsOf("j")->back().reason,
             "launcher on node n2 died (it was told to stop and has not been heard of since); it is "
             "begun again, attempt 2 of 2");

@@ -15,6 +15,7 @@ namespace tutti::service {
 namespace {
 
 constexpr int kNameAttempts = 8;
+constexpr absl::Duration kPatienceWithLogs = absl::Milliseconds(250);
 
 // Of a job that has this sequence; `placed` then gets the id of its allocation.
 std::vector<store::Event> FirstEvents(const store::Job& job, int64_t sequence, absl::Time now,
@@ -93,6 +94,8 @@ absl::StatusOr<JobStatus> Admission::Insert(const store::Job& job, bool named) {
       begins ? store::Durability::kCrash : store::Durability::kPowerLoss;
   // Not under the lock: those who submit at the same time share one sync of the disk.
   auto record = state_.store->InsertJob(job, events_for, durability);
+  std::unique_ptr<PlacedJob> known;
+  if (begins && record.ok()) known = OpenPlaced(job.id, *std::move(placed));
   JobStatus status;
   {
     StateLock lock(state_);
@@ -100,7 +103,7 @@ absl::StatusOr<JobStatus> Admission::Insert(const store::Job& job, bool named) {
     scheduler_.Release(job.id);
     if (named && absl::IsAlreadyExists(record.status())) return NameIsTaken(job.id);
     TUTTI_RETURN_IF_ERROR(record.status());
-    status = Adopt(*record, std::move(events), std::move(placed));
+    status = Adopt(*record, std::move(events), std::move(known));
   }
   if (begins) TUTTI_RETURN_IF_ERROR(StartAndSync(job.id));
   return status;
@@ -116,22 +119,35 @@ absl::StatusOr<std::optional<Placement>> Admission::BeginInsert(const store::Job
   return scheduler_.PlaceAtOnce(job);
 }
 
+std::unique_ptr<PlacedJob> Admission::OpenPlaced(const std::string& id, Placement placement) {
+  auto placed = MakePlacedJob(state_, id, std::move(placement));
+  placed->must_open = true;
+  const auto opened = std::make_shared<absl::Status>();
+  const bool in_time = state_.folder_work.DoWithin(
+      id, [opened, logs = placed->logs] { *opened = logs->TryToOpen(); },
+      base::Deadline::After(kPatienceWithLogs));
+  if (!in_time) return placed;  // it is tried again, and nobody waits
+  placed->output_status = *opened;
+  if (opened->ok()) placed->output = PlacedJob::Output::kOpen;
+  return placed;
+}
+
 JobStatus Admission::Adopt(const store::JobRecord& record, std::vector<store::Event> events,
-                           std::optional<Placement> placed) {
+                           std::unique_ptr<PlacedJob> placed) {
   const std::string& id = record.job.id;
   LiveJob& job = table_.Add(record);
   table_.AnnounceInserted(record, std::move(events));
-  if (!placed) {
+  if (placed == nullptr) {
     scheduler_.WakeForNewJob();
     return views_.StatusOf(job.record);
   }
-  auto known = MakePlacedJob(state_, id, *std::move(placed), OpenLogs::kNow);
-  if (known.ok()) {
-    table_.Place(job, *std::move(known));
+  const absl::Status opened = placed->output_status;
+  if (opened.ok()) {
+    table_.Place(job, std::move(placed));
     return views_.StatusOf(job.record);
   }
   // One whose end cannot be written either is begun by the loop, as one that was queued.
-  const std::string why = absl::StrCat("it could not be started: ", known.status().message());
+  const std::string why = absl::StrCat("it could not be started: ", opened.message());
   const absl::Status ended = table_.Append(job, {store::JobState::kFailed, why});
   state_.problems.Note(StartProblem(id), ended, {.job = id});
   const JobStatus status = views_.StatusOf(job.record);

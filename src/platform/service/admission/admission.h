@@ -2,6 +2,7 @@
 // job that can start at once is in that transaction with its placement.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,7 +49,10 @@ class Admission {
   // Takes in what is on the disk, and says what has become of it. `placed`: as the record's last
   // event has it, if it does.
   JobStatus Adopt(const store::JobRecord& record, std::vector<store::Event> events,
-                  std::optional<Placement> placed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+                  std::unique_ptr<PlacedJob> placed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // With its logs opened, if their disk does not let its submitter wait.
+  std::unique_ptr<PlacedJob> OpenPlaced(const std::string& id, Placement placement)
+      ABSL_LOCKS_EXCLUDED(service_lock);
   // Starts its launchers, and waits until it is on the disk. One that does not get there is
   // canceled.
   absl::Status StartAndSync(const std::string& id) ABSL_LOCKS_EXCLUDED(service_lock);

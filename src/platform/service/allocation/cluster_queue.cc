@@ -48,7 +48,7 @@ void ClusterQueue::HandOver(Effects& effects) {
   for (const auto& [id, live] : table_.live()) {
     const store::Job& job = live->record.job;
     if (live->placed != nullptr || live->flow != nullptr || live->handed_over ||
-        job.spec.compute == "local") {
+        live->being_handed || job.spec.compute == "local") {
       continue;
     }
     if (const std::string why = state_.engines.WhyOutOfReach(job.spec.compute); !why.empty()) {
@@ -56,6 +56,7 @@ void ClusterQueue::HandOver(Effects& effects) {
       continue;
     }
     live->waits_for = "is being handed to the cluster";
+    live->being_handed = true;
     const Placement placement =
         PlaceOnCluster(job, AllocationOf(*live), StandIns(job.spec.instance_count));
     effects.starts.push_back({.compute = job.spec.compute,
@@ -118,8 +119,7 @@ bool ClusterQueue::IsBeingPlaced(absl::string_view allocation) const {
   if (job == nullptr || job->placed != nullptr) return false;
   const std::string& compute = job->record.job.spec.compute;
   if (compute == "local") return false;
-  engine::Engine* const engine = state_.engines.Of(compute);
-  if (engine != nullptr) engine->Refresh();
+  calls_.Refresh(compute);
   return true;
 }
 

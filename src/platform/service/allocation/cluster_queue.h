@@ -6,14 +6,15 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "platform/engine/engine.h"
-#include "platform/service/allocation/effects.h"
+#include "platform/service/allocation/engine_calls.h"
 #include "platform/service/jobs/job_table.h"
 
 namespace tutti::service {
 
 class ClusterQueue {
  public:
-  ClusterQueue(SharedState& state, JobTable& table) : state_(state), table_(table) {}
+  ClusterQueue(SharedState& state, JobTable& table, EngineCalls& calls)
+      : state_(state), table_(table), calls_(calls) {}
 
   // Starts all that its cluster does not have yet.
   void HandOver(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
@@ -34,6 +35,7 @@ class ClusterQueue {
 
   SharedState& state_;
   JobTable& table_;
+  EngineCalls& calls_;
 };
 
 }  // namespace tutti::service

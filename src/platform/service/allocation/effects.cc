@@ -28,25 +28,22 @@ engine::Allocation AllocationFor(const ServiceOptions& options, const LiveJob& j
   return allocation;
 }
 
+bool IsToBeStarted(const LiveJob& job) {
+  return job.record.last.state == JobState::kProvisioning ||
+         std::any_of(job.placed->nodes.begin(), job.placed->nodes.end(),
+                     [](const LiveNode& node) { return node.drains > 0; });
+}
+
 void AddEffects(const ServiceOptions& options, const LiveJob& job, Effects& effects) {
-  const bool begins = job.record.last.state == JobState::kProvisioning;
   const PlacedJob& placed = *job.placed;
-  const bool drains = std::any_of(placed.nodes.begin(), placed.nodes.end(),
-                                  [](const LiveNode& node) { return node.drains > 0; });
   const Placement& placement = placed.placement;
-  if (!placed.started && (begins || drains)) {
+  if (!placed.started && IsToBeStarted(job)) {
     effects.starts.push_back({.compute = job.record.job.spec.compute,
                               .allocation = AllocationFor(options, job, placement)});
   }
   if (MustStop(job.cause) && !placed.stopped) {
     effects.stops.push_back({job.record.job.spec.compute, placement.allocation});
   }
-}
-
-void StampOnceReusable(const SharedState& state, const LiveJob& job, Effects& effects) {
-  const store::Job& fixed = job.record.job;
-  if (fixed.step_key.empty() || job.record.last.state != JobState::kCompleted) return;
-  effects.tasks.push_back([&state, id = fixed.id] { StampForReuse(state, id); });
 }
 
 void StampForReuse(const SharedState& state, const std::string& id) {

@@ -1,5 +1,5 @@
-// What is to be done to the engines, and on the thread for background tasks, once the service's
-// lock is released. Plain values.
+// What is to be done to the engines and to files once the service's lock is released, by other
+// threads. Plain values.
 #pragma once
 
 #include <functional>
@@ -26,19 +26,26 @@ struct Effects {
   std::vector<AllocationAt> stops;
   std::vector<AllocationAt> releases;
   std::vector<Kill> kills;
-  std::vector<std::function<void()>> tasks;
+  struct Task {
+    std::string queue;  // of SharedState::folder_work
+    std::function<void()> run;
+  };
+  std::vector<Task> tasks;
 };
 
 // What Engine::Start is given for the job's present attempt.
 engine::Allocation AllocationFor(const ServiceOptions& options, const LiveJob& job,
                                  const Placement& placement);
 
+// Whether launchers of a job that has nodes are to be started: its first ones, or such as deliver
+// what those have left.
+bool IsToBeStarted(const LiveJob& job);
+
 // Adds what the engine has yet to be told of a job that has nodes.
 void AddEffects(const ServiceOptions& options, const LiveJob& job, Effects& effects);
 
-// Of a step that has completed, before any that waits for it begins: tasks go in their order.
-void StampOnceReusable(const SharedState& state, const LiveJob& job, Effects& effects);
-// Notes how the results of that job are now. A task.
+// Notes how the results of that job are now: of a step, before it is Completed, so that each that
+// would reuse them finds the note. A task.
 void StampForReuse(const SharedState& state, const std::string& id);
 
 }  // namespace tutti::service

@@ -6,24 +6,62 @@
 
 namespace tutti::service {
 
+bool EngineCalls::Enqueue(const std::string& compute, const std::string& key, const Call& call) {
+  engine::Engine* const engine = state_.engines.Of(compute);
+  if (engine == nullptr) return false;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!under_way_.emplace(compute, key).second) return false;
+  }
+  state_.engine_work.Do(compute, [this, engine, call, id = std::pair(compute, key)] {
+    call(*engine);
+    absl::MutexLock lock(&mutex_);
+    under_way_.erase(id);
+  });
+  return true;
+}
+
 void EngineCalls::Perform(const Effects& effects) {
-  for (const auto& task : effects.tasks) background_.Do(task);
+  for (const Effects::Task& task : effects.tasks) state_.folder_work.Do(task.queue, task.run);
   for (const Effects::Start& start : effects.starts) {
-    engine::Engine* const engine = state_.engines.Of(start.compute);
-    if (engine != nullptr) NoteStart(start.allocation.id, engine->Start(start.allocation));
+    Enqueue(start.compute, absl::StrCat("start ", start.allocation.id),
+            [this, allocation = start.allocation](engine::Engine& engine) {
+              Start(engine, allocation);
+            });
   }
   for (const AllocationAt& at : effects.stops) {
-    engine::Engine* const engine = state_.engines.Of(at.compute);
-    if (engine != nullptr) Stop(*engine, at);
+    Enqueue(at.compute, absl::StrCat("stop ", at.allocation),
+            [this, at](engine::Engine& engine) { Stop(engine, at); });
   }
   for (const Effects::Kill& kill : effects.kills) {
-    engine::Engine* const engine = state_.engines.Of(kill.at.compute);
-    if (engine != nullptr) Kill(*engine, kill);
+    Enqueue(kill.at.compute, absl::StrCat("kill ", kill.at.allocation, " ", kill.node),
+            [this, kill](engine::Engine& engine) { Kill(engine, kill); });
   }
   for (const AllocationAt& at : effects.releases) {
-    engine::Engine* const engine = state_.engines.Of(at.compute);
-    if (engine != nullptr) Release(*engine, at);
+    Enqueue(at.compute, absl::StrCat("release ", at.allocation),
+            [this, at](engine::Engine& engine) { Release(engine, at); });
   }
+}
+
+bool EngineCalls::Observe(const std::string& compute,
+                          const std::function<void(const States&)>& then) {
+  return Enqueue(compute, "observe", [then](engine::Engine& engine) { then(engine.Observe()); });
+}
+
+void EngineCalls::Refresh(const std::string& compute) {
+  Enqueue(compute, "refresh", [](engine::Engine& engine) { engine.Refresh(); });
+}
+
+void EngineCalls::Start(engine::Engine& engine, const engine::Allocation& allocation) {
+  if (IsStillToStart(allocation.id)) NoteStart(allocation.id, engine.Start(allocation));
+}
+
+bool EngineCalls::IsStillToStart(const std::string& allocation) {
+  StateLock lock(state_);
+  LiveJob* const job = table_.FindByAllocation(allocation);
+  if (job == nullptr) return false;
+  if (job->placed == nullptr) return true;
+  return !job->placed->started && IsToBeStarted(*job);
 }
 
 void EngineCalls::Stop(engine::Engine& engine, const AllocationAt& at) {
@@ -61,6 +99,7 @@ void EngineCalls::NoteStart(const std::string& allocation, const absl::Status& s
   LiveJob* const job = table_.FindByAllocation(allocation);
   if (job == nullptr) return;
   const std::string& id = job->record.job.id;
+  job->being_handed = false;
   if (job->placed == nullptr) {  // handed to a cluster
     job->handed_over = status.ok();
     state_.problems.Note(absl::StrCat("job ", id, " cannot be handed over"), status, {.job = id});
@@ -79,9 +118,7 @@ void EngineCalls::NoteStart(const std::string& allocation, const absl::Status& s
   state_.Wake();
 }
 
-// By this thread, since the loop would have to be woken.
 void EngineCalls::StartAtOnce(const std::string& id) {
-  if (!state_.tick_mutex.TryLock()) return;
   Effects effects;
   {
     StateLock lock(state_);
@@ -89,7 +126,6 @@ void EngineCalls::StartAtOnce(const std::string& id) {
     if (job != nullptr && job->placed != nullptr) AddEffects(state_.options, *job, effects);
   }
   Perform(effects);
-  state_.tick_mutex.Unlock();
 }
 
 }  // namespace tutti::service

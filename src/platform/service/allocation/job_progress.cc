@@ -58,7 +58,6 @@ void JobProgress::AdvanceAll(Effects& effects) {
 bool JobProgress::AdvanceOne(LiveJob& job, Effects& effects) {
   const std::string id = job.record.job.id;
   const Placement placement = job.placed->placement;
-  LookAfterLogs(id, *job.placed->logs);
   const absl::StatusOr<bool> left = Advance(job, effects);
   state_.problems.Note(absl::StrCat("job ", id, " cannot go on"), left.status(), {.job = id});
   if (!left.ok() || !*left) return false;
@@ -68,13 +67,9 @@ bool JobProgress::AdvanceOne(LiveJob& job, Effects& effects) {
   return true;
 }
 
-void JobProgress::LookAfterLogs(const std::string& job, JobLogs& logs) {
-  if (logs.opened()) return;
-  state_.problems.Note(OutputProblem(state_, job), logs.TryToOpen(), {.job = job});
-}
-
 absl::StatusOr<bool> JobProgress::Advance(LiveJob& job, Effects& effects) {
   if (job.placed == nullptr) return false;
+  output_.LookAfter(job, effects);
   GiveUpOnTheSilent(state_, job, effects);
   while (true) {
     const JobNow now = NowOf(state_, job);
@@ -82,13 +77,12 @@ absl::StatusOr<bool> JobProgress::Advance(LiveJob& job, Effects& effects) {
     if (!step) break;
     const std::string& why = job.record.last.reason;
     if (step->state == JobState::kCanceled && why != kCancelAsked) step->reason = why;
-    if (IsEnd(step->state)) TUTTI_RETURN_IF_ERROR(job.placed->logs->Close());
+    if (IsEnd(step->state) && !output_.Close(job, effects)) break;
     if (MayBeginAgain(job, *step)) {
       TUTTI_RETURN_IF_ERROR(table_.BeginAgain(job, step->reason));
       return true;
     }
     TUTTI_RETURN_IF_ERROR(table_.Append(job, *step));
-    StampOnceReusable(state_, job, effects);
     if (IsEnd(step->state)) return true;
   }
   AddEffects(state_.options, job, effects);

@@ -3,6 +3,7 @@
 
 #include "absl/status/statusor.h"
 #include "platform/service/allocation/effects.h"
+#include "platform/service/allocation/job_output.h"
 #include "platform/service/allocation/leaving_allocations.h"
 #include "platform/service/jobs/job_table.h"
 
@@ -10,8 +11,8 @@ namespace tutti::service {
 
 class JobProgress {
  public:
-  JobProgress(SharedState& state, JobTable& table, LeavingAllocations& leaving)
-      : state_(state), table_(table), leaving_(leaving) {}
+  JobProgress(SharedState& state, JobTable& table, LeavingAllocations& leaving, JobOutput& output)
+      : state_(state), table_(table), leaving_(leaving), output_(output) {}
 
   void AdvanceAll(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Takes every step that is possible. True if the job has left its nodes: it has ended, or is
@@ -22,13 +23,10 @@ class JobProgress {
  private:
   // True if it has left its nodes, as far as that could be written.
   bool AdvanceOne(LiveJob& job, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // Logs that could not be opened are tried again: its user may have repaired them.
-  void LookAfterLogs(const std::string& job, JobLogs& logs)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-
   SharedState& state_;
   JobTable& table_;
   LeavingAllocations& leaving_;
+  JobOutput& output_;
 };
 
 }  // namespace tutti::service

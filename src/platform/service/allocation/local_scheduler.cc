@@ -149,10 +149,12 @@ absl::Status LocalScheduler::StartOn(LiveJob& job, const std::vector<std::string
     job.placed.reset();
     return written;
   }
+  job.placed->must_open = true;
   table_.placed().insert(&job);
   Effects more;
   progress_.Advance(job, more).IgnoreError();  // the next tick tries again, and says why
   effects.starts.insert(effects.starts.end(), more.starts.begin(), more.starts.end());
+  effects.tasks.insert(effects.tasks.end(), more.tasks.begin(), more.tasks.end());
   return absl::OkStatus();
 }
 

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
 #include "base/status.h"
 
 namespace tutti::service {
@@ -36,10 +35,6 @@ absl::Status ChildInsertion::Insert(LiveJob& parent, const std::string& step, st
     return absl::OkStatus();
   }
   Complete(parent, step, job);
-  // What a life before this one has linked and not used would mix with its own results.
-  if (reused_from.empty()) {
-    TUTTI_RETURN_IF_ERROR(base::RemoveTree(state_.files.FolderOf(job.id)));
-  }
   std::vector<store::Event> events = FirstEvents(job.created, reused_from);
   TUTTI_ASSIGN_OR_RETURN(const store::JobRecord record, state_.store->InsertJob(job, events));
   children_.Adopt(parent, record);

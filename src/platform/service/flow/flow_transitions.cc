@@ -44,19 +44,20 @@ absl::StatusOr<bool> FlowTransitions::End(LiveJob& parent, flow::Outcome outcome
   }
   if (!results.empty() && flow.results != LiveFlow::Results::kThere) {
     if (flow.results == LiveFlow::Results::kNone) {
-      effects.tasks.push_back([this, id = parent.record.job.id, results = std::move(results)] {
-        Collect(id, results);
-      });
+      const store::Job& job = parent.record.job;
+      effects.tasks.push_back(
+          {job.id, [this, id = job.id, is_step = !job.step_key.empty(),
+                    results = std::move(results)] { Collect(id, results, is_step); }});
     }
     flow.results = LiveFlow::Results::kUnderWay;
     return false;
   }
   TUTTI_RETURN_IF_ERROR(table_.Append(parent, {StateOf(outcome), line, parent.cause}));
-  StampOnceReusable(state_, parent, effects);
   return true;
 }
 
-void FlowTransitions::Collect(const std::string& id, const std::vector<Result>& results) {
+void FlowTransitions::Collect(const std::string& id, const std::vector<Result>& results,
+                              bool is_step) {
   const std::filesystem::path outputs = state_.files.FolderOf(id) / "outputs";
   for (const Result& result : results) {
     std::error_code error;
@@ -65,6 +66,7 @@ void FlowTransitions::Collect(const std::string& id, const std::vector<Result>& 
     const absl::Status status = LinkContent(result.from, to);
     if (!status.ok()) spdlog::error("job {}: {}", id, status.ToString());
   }
+  if (is_step) StampForReuse(state_, id);
   StateLock lock(state_);
   const LiveJob* const job = table_.Find(id);
   if (job == nullptr) return;

@@ -34,7 +34,7 @@ class FlowTransitions {
 
  private:
   // A task: links results into the folder of the job.
-  void Collect(const std::string& id, const std::vector<Result>& results)
+  void Collect(const std::string& id, const std::vector<Result>& results, bool is_step)
       ABSL_LOCKS_EXCLUDED(service_lock);
 
   SharedState& state_;

@@ -42,9 +42,9 @@ absl::Status StepStarter::Start(LiveJob& parent, const spec::Step& step, Effects
     return state_.files.FolderOf(ChildId(parent, sibling)).native();
   });
   if (is_new) {
-    effects.tasks.push_back([this, parent_id = job.id, step = step.name, bound = std::move(bound),
-                             snapshot = step.snapshot,
-                             id] { MakePlan(parent_id, step, bound, snapshot, id); });
+    effects.tasks.push_back(
+        {id, [this, parent_id = job.id, step = step.name, bound = std::move(bound),
+              snapshot = step.snapshot, id] { MakePlan(parent_id, step, bound, snapshot, id); }});
     return absl::OkStatus();
   }
   if (!plan->second.ready) return absl::OkStatus();
@@ -60,6 +60,11 @@ void StepStarter::MakePlan(const std::string& parent, const std::string& step,
                            const spec::JobSpec& bound, const std::string& snapshot,
                            const std::string& id) {
   const StepPlan made = PlanOf(bound, snapshot, id);
+  // What a life before this one has linked and not used would mix with its own results.
+  if (made.reused_from.empty() && !state_.store->GetJob(id).ok()) {
+    const absl::Status removed = base::RemoveTree(state_.files.FolderOf(id));
+    if (!removed.ok()) spdlog::warn("job {}: {}", id, removed.ToString());
+  }
   StateLock lock(state_);
   LiveJob* const live = table_.Find(parent);
   if (live == nullptr) return;

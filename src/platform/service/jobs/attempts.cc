@@ -36,7 +36,7 @@ void BeginNextAttempt(LiveJob& job) {
   job.former = FormerAfter(job);
   job.begun_before = job.attempt();
   job.placed.reset();
-  job.handed_over = false;
+  job.handed_over = job.being_handed = false;
   job.waits_for = job.record.last.reason;
   job.expected_start.reset();
   job.record.started.reset();

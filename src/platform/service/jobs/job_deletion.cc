@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,39 +10,71 @@
 #include "base/status.h"
 
 namespace tutti::service {
+namespace {
 
-absl::Status JobDeletion::Delete(absl::string_view id) {
-  if (table_.Find(id) != nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("job ", id, " has not ended: cancel it first"));
+constexpr absl::Duration kPatience = absl::Seconds(5);  // of who deletes
+
+}  // namespace
+
+absl::Status JobDeletion::Delete(absl::string_view name) {
+  const std::string id(name);
+  TUTTI_RETURN_IF_ERROR(Begin(id));
+  const auto deleted = std::make_shared<absl::Status>();
+  const bool in_time = state_.folder_work.DoWithin(
+      id, [this, id, deleted] { *deleted = DeleteWithChildren(id); },
+      base::Deadline::After(kPatience));
+  if (in_time) return *deleted;
+  return absl::UnavailableError(
+      absl::StrCat("job ", id, " is still being deleted: it is gone once its folder, ",
+                   state_.files.FolderOf(id).native(), ", answers"));
+}
+
+absl::Status JobDeletion::Begin(const std::string& id) {
+  {
+    StateLock lock(state_);
+    if (table_.Find(id) != nullptr) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("job ", id, " has not ended: cancel it first"));
+    }
   }
   TUTTI_ASSIGN_OR_RETURN(const store::JobRecord record, state_.store->GetJob(id));
   if (!record.job.parent.empty() && state_.store->GetJob(record.job.parent).ok()) {
     return absl::FailedPreconditionError(absl::StrCat("job ", id, " is one of the jobs of ",
                                                       record.job.parent, ": delete that one"));
   }
-  return DeleteOne(id);
+  StateLock lock(state_);
+  if (under_way_.insert(id).second) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("job ", id, " is being deleted already"));
+}
+
+absl::Status JobDeletion::DeleteWithChildren(const std::string& id) {
+  const absl::Status deleted = DeleteOne(id);
+  StateLock lock(state_);
+  under_way_.erase(id);
+  return deleted;
 }
 
 // Children first: what an interrupted delete leaves is a parent with fewer of them.
-absl::Status JobDeletion::DeleteOne(absl::string_view id) {
+absl::Status JobDeletion::DeleteOne(const std::string& id) {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<store::JobRecord> children,
                          state_.store->ChildrenOf(id));
   for (const store::JobRecord& child : children) TUTTI_RETURN_IF_ERROR(DeleteOne(child.job.id));
   TUTTI_RETURN_IF_ERROR(state_.files.Hide(id));
   if (absl::Status deleted = state_.store->DeleteJob(id); !deleted.ok()) {
     const absl::Status restored = state_.files.Restore(id);
-    if (!restored.ok()) spdlog::error("job {}: {}", std::string(id), restored.ToString());
+    if (!restored.ok()) spdlog::error("job {}: {}", id, restored.ToString());
     return deleted;
   }
-  return state_.files.Remove(id);
+  return state_.files.Remove(id, state_.janitor);
 }
 
 void JobDeletion::RestoreInterrupted() {
+  state_.files.ResumeRemoval(state_.janitor);
   for (const std::string& job : state_.files.Hidden()) {
     const bool kept = !absl::IsNotFound(state_.store->GetJob(job).status());
-    state_.problems.Note(absl::StrCat("an interrupted delete of job ", job, " cannot be finished"),
-                         kept ? state_.files.Restore(job) : state_.files.Remove(job), {.job = job});
+    state_.problems.Note(
+        absl::StrCat("an interrupted delete of job ", job, " cannot be finished"),
+        kept ? state_.files.Restore(job) : state_.files.Remove(job, state_.janitor), {.job = job});
   }
 }
 

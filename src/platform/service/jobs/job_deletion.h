@@ -1,5 +1,9 @@
-// Jobs that are deleted, with their logs, outputs and children.
+// Jobs that are deleted, with their logs, outputs and children. The folders of a job are hidden
+// first, then the store forgets the job, then its files go, by a thread that nobody waits for.
 #pragma once
+
+#include <set>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -12,15 +16,20 @@ class JobDeletion {
   JobDeletion(SharedState& state, const JobTable& table) : state_(state), table_(table) {}
 
   // As Service has it.
-  absl::Status Delete(absl::string_view id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  absl::Status Delete(absl::string_view id) ABSL_LOCKS_EXCLUDED(service_lock);
   // Finishes or takes back what an earlier service had begun.
   void RestoreInterrupted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:
-  absl::Status DeleteOne(absl::string_view id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // OK if it has ended, is no other job's child, and is not being deleted; then it is from here on.
+  absl::Status Begin(const std::string& id) ABSL_LOCKS_EXCLUDED(service_lock);
+  // A task.
+  absl::Status DeleteWithChildren(const std::string& id) ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::Status DeleteOne(const std::string& id) ABSL_LOCKS_EXCLUDED(service_lock);
 
   SharedState& state_;
   const JobTable& table_;
+  std::set<std::string> under_way_ ABSL_GUARDED_BY(service_lock);
 };
 
 }  // namespace tutti::service

@@ -49,8 +49,7 @@ absl::StatusOr<LiveJob*> JobTable::Rebuild(store::JobRecord record) {
   job->begun_before = detail.begun_before;
   const std::string id = job->record.job.id;
   if (detail.placement) {
-    TUTTI_ASSIGN_OR_RETURN(job->placed, RebuildPlacedJob(state_, id, *std::move(detail.placement),
-                                                         OpenLogs::kWhenPossible));
+    TUTTI_ASSIGN_OR_RETURN(job->placed, RebuildPlacedJob(state_, id, *std::move(detail.placement)));
     job->placed->started = job->record.last.state != JobState::kProvisioning;
     placed_.insert(job.get());
   }

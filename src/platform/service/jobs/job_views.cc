@@ -63,7 +63,7 @@ JobStatus JobViews::StatusOf(const store::JobRecord& record) const {
   } else if (live->placed != nullptr) {
     const std::string why = state_.engines.WhyOutOfReach(record.job.spec.compute);
     if (!why.empty()) status.reason = why;
-    if (!live->placed->logs->opened()) status.reason = OutputProblem(state_, record.job.id);
+    if (!live->placed->output_status.ok()) status.reason = OutputProblem(state_, record.job.id);
   }
   return status;
 }

@@ -39,6 +39,11 @@ struct PlacedJob {
   std::string verdict;  // how the cluster ended it, if that has a reason of its own
   bool lost = false;    // and that is the loss of a node
   bool judged = false;  // the engine has said that it is over, with a reason or without
+  // Of `logs`, which are opened and closed where nobody waits for a disk.
+  enum class Output { kToOpen, kOpening, kOpen, kClosing, kClosed };
+  Output output = Output::kToOpen;
+  absl::Status output_status;  // of the last attempt to open or to close them
+  bool must_open = false;      // it has just begun, and fails if they cannot be opened
 };
 
 struct LiveJob {
@@ -50,6 +55,7 @@ struct LiveJob {
   std::optional<Placement> former;    // of the last attempt that had taken over what was there
   int begun_before = 0;               // attempts
   bool handed_over = false;           // to a cluster's queue, by this service
+  bool being_handed = false;          // its engine has been called, and has not answered
   std::string waits_for;              // of a queued job, by the scheduler
   std::optional<absl::Time> expected_start;
 

@@ -8,24 +8,21 @@
 
 namespace tutti::service {
 
-absl::StatusOr<std::unique_ptr<PlacedJob>> MakePlacedJob(const SharedState& state,
-                                                         const std::string& job_id,
-                                                         Placement placement, OpenLogs open) {
+std::unique_ptr<PlacedJob> MakePlacedJob(const SharedState& state, const std::string& job_id,
+                                         Placement placement) {
   const absl::Time now = state.clock->Now();
   auto job = std::make_unique<PlacedJob>(std::move(placement));
   job->nodes.assign(job->placement.nodes.size(), LiveNode{.last_word = now});
   job->started_at = now;
   job->logs = JobLogs::OpenLater(state.files.FolderOf(job_id) / "logs", state.clock,
                                  state.options.log_limit, AttemptOf(job->placement.allocation));
-  const absl::Status opened = job->logs->TryToOpen();
-  if (open == OpenLogs::kNow) TUTTI_RETURN_IF_ERROR(opened);
-  return job;  // else JobProgress tries again, and says why
+  return job;
 }
 
 absl::StatusOr<std::unique_ptr<PlacedJob>> RebuildPlacedJob(const SharedState& state,
                                                             const std::string& job_id,
-                                                            Placement placement, OpenLogs open) {
-  TUTTI_ASSIGN_OR_RETURN(auto job, MakePlacedJob(state, job_id, std::move(placement), open));
+                                                            Placement placement) {
+  auto job = MakePlacedJob(state, job_id, std::move(placement));
   for (int node = 0; node < job->gang.size(); ++node) {
     TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
                            state.store->LauncherEvents(job->placement.allocation, node));

@@ -10,22 +10,17 @@
 
 namespace tutti::service {
 
-// A job that begins fails where its logs cannot be opened; one that runs already goes on, and they
-// are tried again.
-enum class OpenLogs { kNow, kWhenPossible };
+// A new allocation. Its logs are still to be opened (allocation/job_output.h).
+std::unique_ptr<PlacedJob> MakePlacedJob(const SharedState& state, const std::string& job_id,
+                                         Placement placement);
 
-// A new allocation, with its logs.
-absl::StatusOr<std::unique_ptr<PlacedJob>> MakePlacedJob(const SharedState& state,
-                                                         const std::string& job_id,
-                                                         Placement placement, OpenLogs open);
-
-// What is known of an allocation: what its launchers have reported, and its logs.
+// The same with what its launchers have reported.
 absl::StatusOr<std::unique_ptr<PlacedJob>> RebuildPlacedJob(const SharedState& state,
                                                             const std::string& job_id,
-                                                            Placement placement,
-                                                            OpenLogs open = OpenLogs::kNow);
+                                                            Placement placement);
 
-// What is said of a job whose logs cannot be opened now, and of one that cannot be started.
+// What is said of a job whose logs cannot be opened or closed now, and of one that cannot be
+// started.
 std::string OutputProblem(const SharedState& state, const std::string& job);
 std::string StartProblem(const std::string& job);
 

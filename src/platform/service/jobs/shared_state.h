@@ -1,10 +1,14 @@
-// What the classes of a service share: where things are, the one mutex, and what wakes its threads.
+// What the classes of a service share: where things are, the one mutex, what wakes its threads, and
+// the threads for what is not done under the mutex: calls on engines, files.
 #pragma once
 
+#include <atomic>
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
+#include "base/janitor.h"
+#include "base/work_queues.h"
 #include "platform/service/jobs/engines.h"
 #include "platform/service/jobs/problems.h"
 #include "platform/service/jobs/service_lock.h"
@@ -14,6 +18,8 @@
 #include "platform/store/store.h"
 
 namespace tutti::service {
+
+inline constexpr size_t kMostEngineThreads = 64, kMostFolderThreads = 32;
 
 struct SharedState {
   SharedState(ServiceOptions with, store::Store* jobs, Engines where, const base::Clock* time);
@@ -31,6 +37,13 @@ struct SharedState {
     loop_has_work = true;
     wake.Signal();
   }
+
+  // Each compute has a queue of its own, by its name.
+  base::WorkQueues engine_work{kMostEngineThreads};
+  // Files: a queue for each job, by its id, so that a folder that hangs holds what is its own.
+  base::WorkQueues folder_work{kMostFolderThreads};
+  base::Janitor janitor;             // of folders of jobs that are deleted
+  std::atomic<bool> ending = false;  // long work is to be given up
 
   absl::Mutex tick_mutex;  // one Tick at a time; taken before mutex
   absl::Mutex mutex;       // of all that is guarded by service_lock; taken by StateLock

@@ -113,17 +113,17 @@ std::shared_ptr<JobLogs> JobLogs::OpenLater(const std::filesystem::path& directo
 
 absl::Status JobLogs::TryToOpen() {
   absl::MutexLock lock(&mutex_);
+  return OpenOnce();
+}
+
+absl::Status JobLogs::OpenOnce() {
   if (opened_) return absl::OkStatus();
   files_.clear();  // of an attempt that failed
+  total_ = 0;
   full_ = false;
   const absl::Status status = OpenAll();
   opened_ = status.ok();
   return status;
-}
-
-bool JobLogs::opened() const {
-  absl::MutexLock lock(&mutex_);
-  return opened_;
 }
 
 absl::Status JobLogs::OpenAll() {
@@ -209,7 +209,11 @@ absl::Status JobLogs::RecoverFullness() {
   for (auto& [key, file] : files_) {
     const std::string name = NameOf(file->rank, file->stream);
     const bool known = kept.is_object() && kept.contains(name) && kept[name].is_number_unsigned();
-    if (known) file->size = std::min(file->size, kept[name].get<uint64_t>());
+    if (known) {
+      const uint64_t size = std::min(file->size, kept[name].get<uint64_t>());
+      total_ -= file->size - size;
+      file->size = size;
+    }
     if (::ftruncate(file->fd.get(), static_cast<off_t>(file->size)) != 0) {
       return base::ErrnoStatus("shorten a job's log");
     }
@@ -271,6 +275,7 @@ absl::StatusOr<JobLogs::File*> JobLogs::FileOf(int rank, Stream stream) const {
                          base::Open(path, clock_ == nullptr ? O_RDONLY : O_RDWR | O_CREAT));
   TUTTI_ASSIGN_OR_RETURN(fresh->size, service::SizeOf(fresh->fd.get()));
   if (full_) fresh->tail.emplace(fresh->size);
+  total_ += fresh->size;
   return (files_[{rank, stream}] = std::move(fresh)).get();
 }
 
@@ -278,7 +283,8 @@ absl::StatusOr<uint64_t> JobLogs::Append(int rank, Stream stream, uint64_t offse
                                          absl::string_view bytes) {
   absl::MutexLock lock(&mutex_);
   if (closed_) return absl::FailedPreconditionError("the job's logs are closed");
-  if (!opened_) return absl::UnavailableError("the job's logs cannot be read");
+  // Whoever comes first opens it: the first line of a job does not wait for another thread.
+  if (!OpenOnce().ok()) return absl::UnavailableError("the job's logs cannot be read");
   TUTTI_RETURN_IF_ERROR(MakeFolder());
   TUTTI_ASSIGN_OR_RETURN(File* const file, FileOf(rank, stream));
   offset += std::min(file->begin, kNoLimit - offset);
@@ -299,17 +305,14 @@ absl::StatusOr<uint64_t> JobLogs::Append(int rank, Stream stream, uint64_t offse
 absl::Status JobLogs::Keep(File& file, absl::string_view bytes) {
   const uint64_t before = file.size;
   const absl::Status written = WriteAt(file.fd.get(), file.size, bytes);
+  total_ += file.size - before;
   const size_t newline = bytes.substr(0, file.size - before).rfind('\n');
   if (newline != absl::string_view::npos) file.whole = before + newline + 1;
   TUTTI_RETURN_IF_ERROR(IndexLines(file, /*all=*/false));
   return written;
 }
 
-uint64_t JobLogs::Room() const {
-  uint64_t total = 0;
-  for (const auto& [key, file] : files_) total += file->size;
-  return limit_ - std::min(limit_, total);
-}
+uint64_t JobLogs::Room() const { return limit_ - std::min(limit_, total_); }
 
 absl::Status JobLogs::BecomeFull() {
   nlohmann::json kept = {{"attempt", attempt_}};
@@ -321,11 +324,6 @@ absl::Status JobLogs::BecomeFull() {
     TUTTI_RETURN_IF_ERROR(IndexLines(*file, /*all=*/true));
   }
   return absl::OkStatus();
-}
-
-bool JobLogs::full() const {
-  absl::MutexLock lock(&mutex_);
-  return full_;
 }
 
 // Metrics are read by programs, which would not understand the line.

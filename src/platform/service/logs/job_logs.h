@@ -19,9 +19,11 @@
 // What a later attempt of the job prints goes behind what there is: `rank-begins.json` says where
 // in each file it begins, and offsets of Append count from there.
 //
-// Thread-safe; one object for writing per folder.
+// Thread-safe; one object for writing per folder. What reads or writes files may wait for a disk;
+// opened and full never do.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -73,7 +75,7 @@ class JobLogs {
                                             const base::Clock* clock, uint64_t limit = kNoLimit,
                                             int attempt = 1);
   absl::Status TryToOpen();
-  bool opened() const;
+  bool opened() const { return opened_; }
   // Of a job that has ended. A folder that is not there is an empty log.
   static absl::StatusOr<std::shared_ptr<JobLogs>> OpenToRead(
       const std::filesystem::path& directory);
@@ -81,11 +83,11 @@ class JobLogs {
 
   // `bytes` of the stream from `offset` on. What is there already is skipped; if bytes before
   // `offset` are missing nothing is kept. Returns how many bytes are kept now: where to go on.
-  // ResourceExhausted if the disk is full; a part may have been kept then. Unavailable before it is
-  // opened, FailedPrecondition after Close.
+  // ResourceExhausted if the disk is full; a part may have been kept then. Unavailable if it cannot
+  // be opened, FailedPrecondition after Close.
   absl::StatusOr<uint64_t> Append(int rank, Stream stream, uint64_t offset,
                                   absl::string_view bytes);
-  bool full() const;
+  bool full() const { return full_; }
   // Nothing more comes: last lines without a newline are indexed, everything is on the disk. What
   // was not opened stays as it is.
   absl::Status Close();
@@ -99,6 +101,7 @@ class JobLogs {
   struct Record;
   struct File;
   JobLogs(std::filesystem::path directory, const base::Clock* clock, uint64_t limit, int attempt);
+  absl::Status OpenOnce() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status OpenAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status BeginAttempt() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status OpenIndex(int flags) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -123,9 +126,10 @@ class JobLogs {
   const int attempt_;
   base::UniqueFd index_;  // not valid: an empty log
   mutable absl::Mutex mutex_;
-  bool opened_ ABSL_GUARDED_BY(mutex_) = false;  // stays so; then `index_` stays, too
+  std::atomic<bool> opened_ = false;  // stays so; then `index_` stays, too; set under the mutex
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-  bool full_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> full_ = false;                      // set under the mutex
+  mutable uint64_t total_ ABSL_GUARDED_BY(mutex_) = 0;  // the sizes of all files
   uint64_t records_ ABSL_GUARDED_BY(mutex_) = 0;
   // Never shrinks; a File stays where it is.
   mutable std::map<std::pair<int, Stream>, std::unique_ptr<File>> files_ ABSL_GUARDED_BY(mutex_);

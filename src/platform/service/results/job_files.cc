@@ -15,6 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr absl::string_view kHiddenPrefix = ".deleted-";
+constexpr absl::string_view kGonePrefix = ".gone-";
 constexpr absl::string_view kIndex = "logs/arrivals";
 
 // No part of `path` below `folder` is a link, so it ends where it says.
@@ -108,8 +109,18 @@ absl::Status JobFiles::Restore(absl::string_view job) const {
   return Rename(FolderOf(absl::StrCat(kHiddenPrefix, job)), FolderOf(job));
 }
 
-absl::Status JobFiles::Remove(absl::string_view job) const {
-  return base::RemoveTree(FolderOf(absl::StrCat(kHiddenPrefix, job)));
+// Under another name yet: a job that comes under this one may be deleted as well meanwhile.
+absl::Status JobFiles::Remove(absl::string_view job, base::Janitor& janitor) const {
+  return janitor.RenameAndRemove(FolderOf(absl::StrCat(kHiddenPrefix, job)), kGonePrefix);
+}
+
+void JobFiles::ResumeRemoval(base::Janitor& janitor) const {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory_, error)) {
+    if (absl::StartsWith(entry.path().filename().native(), kGonePrefix)) {
+      janitor.Remove(entry.path());
+    }
+  }
 }
 
 std::vector<std::string> JobFiles::Hidden() const {

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/janitor.h"
 #include "platform/service/results/incoming_file.h"
 
 namespace tutti::service {
@@ -41,7 +42,10 @@ class JobFiles {
   // then the store forgets the job, then Remove. Restore takes Hide back.
   absl::Status Hide(absl::string_view job) const;
   absl::Status Restore(absl::string_view job) const;
-  absl::Status Remove(absl::string_view job) const;
+  // Takes the hidden folder away for good; it is removed by and by.
+  absl::Status Remove(absl::string_view job, base::Janitor& janitor) const;
+  // Has removed what an earlier process took away so and did not get to remove.
+  void ResumeRemoval(base::Janitor& janitor) const;
   // Jobs that are hidden: a delete was interrupted.
   std::vector<std::string> Hidden() const;
 

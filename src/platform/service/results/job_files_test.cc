@@ -28,6 +28,7 @@ class JobFilesTest : public ::testing::Test {
 
   base::TemporaryDirectory folder_;
   JobFiles files_{folder_.path() / "jobs", folder_.path() / "incoming"};
+  base::Janitor janitor_;
 };
 
 TEST_F(JobFilesTest, ListsAndFindsWhatWasSent) {
@@ -90,7 +91,7 @@ TEST_F(JobFilesTest, DeletesInStepsThatCanBeTakenBack) {
   ASSERT_TRUE(files_.Restore("j").ok());
   EXPECT_THAT(Paths(), ElementsAre("outputs/a"));
   ASSERT_TRUE(files_.Hide("j").ok());
-  ASSERT_TRUE(files_.Remove("j").ok());
+  ASSERT_TRUE(files_.Remove("j", janitor_).ok());
   EXPECT_THAT(files_.Hidden(), ElementsAre());
   EXPECT_TRUE(files_.Hide("none").ok());
 }

@@ -1,0 +1,67 @@
+#include "platform/service/allocation/job_output.h"
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "platform/service/jobs/placed_job.h"
+
+namespace tutti::service {
+
+using Output = PlacedJob::Output;
+
+void JobOutput::LookAfter(LiveJob& job, Effects& effects) {
+  if (job.placed->output != Output::kToOpen) return;
+  job.placed->output = Output::kOpening;
+  effects.tasks.push_back({job.record.job.id, [this, logs = job.placed->logs,
+                                               allocation = job.placed->placement.allocation] {
+                             NoteOpened(allocation, logs->TryToOpen());
+                           }});
+}
+
+void JobOutput::NoteOpened(const std::string& allocation, const absl::Status& status) {
+  StateLock lock(state_);
+  LiveJob* const job = table_.FindPlaced(allocation);
+  if (job == nullptr) return;
+  PlacedJob& placed = *job->placed;
+  const std::string& id = job->record.job.id;
+  if (placed.output == Output::kOpening)
+    placed.output = status.ok() ? Output::kOpen : Output::kToOpen;
+  placed.output_status = status;
+  state_.problems.Note(OutputProblem(state_, id), status, {.job = id});
+  const bool fails = !status.ok() && placed.must_open;
+  placed.must_open = false;
+  for (int node = 0; fails && node < placed.gang.size(); ++node) {
+    placed.gang.GiveUp(node, absl::StrCat("it could not be started: ", status.message()),
+                       state_.clock->Now());
+  }
+  if (fails) state_.Wake();
+}
+
+bool JobOutput::Close(LiveJob& job, Effects& effects) {
+  PlacedJob& placed = *job.placed;
+  if (placed.output == Output::kClosed) return true;
+  if (placed.output == Output::kClosing) return false;
+  placed.output = Output::kClosing;
+  const store::Job& fixed = job.record.job;
+  effects.tasks.push_back(
+      {fixed.id, [this, id = fixed.id, is_step = !fixed.step_key.empty(), logs = placed.logs,
+                  allocation = placed.placement.allocation] {
+         const absl::Status closed = logs->Close();
+         if (closed.ok() && is_step) StampForReuse(state_, id);
+         NoteClosed(allocation, closed);
+       }});
+  return false;
+}
+
+void JobOutput::NoteClosed(const std::string& allocation, const absl::Status& status) {
+  StateLock lock(state_);
+  LiveJob* const job = table_.FindPlaced(allocation);
+  if (job == nullptr) return;
+  const std::string& id = job->record.job.id;
+  job->placed->output = status.ok() ? Output::kClosed : Output::kOpen;
+  job->placed->output_status = status;
+  state_.problems.Note(OutputProblem(state_, id), status, {.job = id});
+  if (status.ok()) state_.Wake();  // else the next look tries again
+}
+
+}  // namespace tutti::service

@@ -1,0 +1,115 @@
+// An engine whose calls hang, as on a file server that is away: nothing else waits for it.
+// Covers: service_core.cc, allocation/engine_calls.cc, allocation/job_output.cc.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "absl/synchronization/notification.h"
+#include "base/test_patience.h"
+#include "platform/service/world_for_tests.h"
+
+namespace tutti::service {
+namespace {
+
+using store::JobState;
+using ::testing::HasSubstr;
+
+constexpr char kOnCluster[] =
+    "type: command\nname: c\ncommand: echo hi\ncompute: hpc\nresources:\n  instance_count: 1\n";
+
+// Each of its calls but ListNodes waits until it is released.
+class HungEngine final : public engine::Engine {
+ public:
+  engine::EngineTraits traits() const override { return {.schedules_itself = true}; }
+  absl::StatusOr<std::vector<engine::Node>> ListNodes() override {
+    return std::vector<engine::Node>();
+  }
+  absl::Status Start(const engine::Allocation&) override {
+    ++starts_;
+    return Hang();
+  }
+  absl::Status Stop(const std::string&, absl::Duration) override { return Hang(); }
+  absl::Status Kill(const std::string&, int) override { return Hang(); }
+  absl::StatusOr<std::vector<engine::AllocationState>> Observe() override {
+    Hang().IgnoreError();
+    return std::vector<engine::AllocationState>();
+  }
+  void Refresh() override { Hang().IgnoreError(); }
+  absl::Status Release(const std::string&) override { return Hang(); }
+
+  void Let() {
+    if (!released_.HasBeenNotified()) released_.Notify();
+  }
+  int calls() const { return calls_; }
+  int starts() const { return starts_; }
+
+ private:
+  absl::Status Hang() {
+    ++calls_;
+    released_.WaitForNotification();
+    return absl::OkStatus();
+  }
+  std::atomic<int> calls_ = 0, starts_ = 0;
+  absl::Notification released_;
+};
+
+class ServiceHangTest : public ::testing::Test {
+ protected:
+  ServiceHangTest() {
+    DiskEngine::Put(folder_.path() / "site.yml",
+                    "computes: {hpc: {type: slurm, folder: ./shared}}\n");
+  }
+  void SetUp() override {
+    world_.service().Run();
+    ASSERT_TRUE(StepUntil([&] { return engine_.calls() > 0; }));  // it is being looked at
+  }
+  ~ServiceHangTest() override { engine_.Let(); }
+
+  template <typename Condition>
+  bool StepUntil(const Condition& condition) {
+    const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
+    while (!condition() && !deadline.Expired()) {
+      world_.clock().Advance(absl::Milliseconds(5));
+      world_.launchers().Step(world_.service(), world_.clock().Now());
+      std::this_thread::yield();
+    }
+    return condition();
+  }
+
+  base::TemporaryDirectory folder_;
+  HungEngine engine_;
+  World world_{folder_.path(), {}, 2, &engine_};
+};
+
+TEST_F(ServiceHangTest, AJobOfAnotherComputeComesAndEnds) {
+  ASSERT_TRUE(world_.Submit(kOnCluster).ok());
+  ASSERT_TRUE(world_.Submit().ok());
+  EXPECT_TRUE(StepUntil([&] { return IsEnd(world_.State("j")); }));
+  EXPECT_EQ(world_.State("j"), JobState::kCompleted);
+  EXPECT_EQ(world_.State("c"), JobState::kQueued);
+  EXPECT_TRUE(world_.service().Delete("j").ok());
+}
+
+TEST_F(ServiceHangTest, ItsJobsAreTakenShownAndCanceled) {
+  const auto status = world_.Submit(kOnCluster);
+  ASSERT_TRUE(status.ok()) << status.status();
+  EXPECT_EQ(world_.service().ListJobs({})->size(), 1u);
+  const auto told =
+      world_.service().ReportEvents(absl::StrCat("c.", status->record.job.sequence), 0, 1, {"{}"});
+  EXPECT_THAT(told.status().ToString(), HasSubstr("is being placed"));
+  EXPECT_EQ(world_.service().Cancel("c")->record.last.state, JobState::kCanceled);
+}
+
+TEST_F(ServiceHangTest, StartsWhatWasNotCanceledMeanwhileOnceItAnswers) {
+  ASSERT_TRUE(world_.Submit(kOnCluster).ok());
+  const int calls = engine_.calls();
+  ASSERT_TRUE(world_.service().Cancel("c").ok());
+  engine_.Let();
+  EXPECT_TRUE(StepUntil([&] { return engine_.calls() > calls + 2; })) << "it is looked at again";
+  EXPECT_EQ(engine_.starts(), 0);
+}
+
+}  // namespace
+}  // namespace tutti::service
