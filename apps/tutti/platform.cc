@@ -1,8 +1,14 @@
 #include "platform.h"
 
+#include <unistd.h>
+
+#include <thread>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "base/status.h"
 #include "platform/api/api.h"
 #include "platform/api/tls_files.h"
@@ -12,6 +18,42 @@
 
 namespace tutti {
 namespace {
+
+// What may wait for a file server that is away when the service ends, has that long; then the
+// process ends without it, as it could be killed at any moment.
+constexpr absl::Duration kPatienceAtTheEnd = absl::Seconds(10);
+
+// Ends the process unless it goes in time.
+class EndInTime {
+ public:
+  ~EndInTime() {
+    {
+      absl::MutexLock lock(&mutex_);
+      over_ = true;
+      changed_.SignalAll();
+    }
+    if (thread_.joinable()) thread_.join();
+  }
+  void Begin() {
+    thread_ = std::thread([this] {
+      const base::Deadline deadline = base::Deadline::After(kPatienceAtTheEnd);
+      absl::MutexLock lock(&mutex_);
+      while (!over_ && !deadline.Expired()) {
+        changed_.WaitWithTimeout(&mutex_, deadline.Remaining());
+      }
+      if (over_) return;
+      spdlog::warn("a folder does not answer: the service ends without it");
+      spdlog::shutdown();
+      ::_exit(0);
+    });
+  }
+
+ private:
+  absl::Mutex mutex_;
+  absl::CondVar changed_;
+  bool over_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
 
 // Members are made from top to bottom, each on what is above it, and go in the other order.
 class RunningPlatform final : public Platform {
@@ -32,6 +74,7 @@ class RunningPlatform final : public Platform {
     if (const absl::Status status = folder_->Withdraw(); !status.ok()) {
       spdlog::warn("{}", status.ToString());
     }
+    end_in_time_.Begin();
     service_->Stop();  // first, so that nobody waits in it
   }
 
@@ -66,6 +109,7 @@ class RunningPlatform final : public Platform {
     return folder_->Announce(server_->url(), listen.identity ? listen.identity->certificate() : "");
   }
 
+  EndInTime end_in_time_;
   const base::SystemClock clock_;
   std::unique_ptr<service::StateFolder> folder_;
   std::unique_ptr<store::Store> store_;

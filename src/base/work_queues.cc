@@ -3,6 +3,11 @@
 #include <memory>
 
 namespace tutti::base {
+namespace {
+
+constexpr absl::Duration kHangs = absl::Seconds(1);
+
+}  // namespace
 
 void WorkQueues::Join() {
   Stop(Deadline::After(absl::ZeroDuration()));
@@ -72,6 +77,12 @@ bool WorkQueues::DoWithin(const std::string& queue, Task task, Deadline deadline
     end->changed.WaitWithTimeout(&end->mutex, deadline.Remaining());
   }
   return end->reached;
+}
+
+bool WorkQueues::Hangs(const std::string& queue) const {
+  absl::MutexLock lock(&mutex_);
+  const auto found = queues_.find(queue);
+  return found != queues_.end() && found->second.busy && SteadyNow() - found->second.since > kHangs;
 }
 
 std::vector<std::pair<std::string, absl::Duration>> WorkQueues::OlderThan(

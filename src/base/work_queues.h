@@ -49,6 +49,8 @@ class WorkQueues {
   // the same, so what it refers to has to live on its own. False at once after Stop.
   bool DoWithin(const std::string& queue, Task task, Deadline deadline);
 
+  // Whether its task at hand is older than a second, so that another had better not wait for it.
+  bool Hangs(const std::string& queue) const;
   // The queues whose task at hand is older than `age`, with its age.
   std::vector<std::pair<std::string, absl::Duration>> OlderThan(absl::Duration age) const;
 

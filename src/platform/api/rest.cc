@@ -1,5 +1,7 @@
 #include "platform/api/rest.h"
 
+#include <memory>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -19,6 +21,7 @@ using http::JsonResponse;
 using http::Response;
 using service::Service;
 
+constexpr absl::Duration kPatienceWithFiles = absl::Milliseconds(500);
 constexpr uint64_t kMaxJobFile = 1 << 20;
 constexpr int kMostJobs = 1000;
 constexpr int kMostSummaries = 100'000;
@@ -110,7 +113,13 @@ Response GetJob(Service* service, const Call& call) {
   const auto children = service->ChildrenOf(call["job"]);
   if (!children.ok()) return ErrorResponse(children.status());
   const auto outputs = service->files().FolderOf(job->record.job.id) / "outputs";
-  return JsonResponse(JobJson(*job, *events, *children, mlflow::LoggedBelow(outputs)));
+  // A folder that does not answer keeps nobody from seeing the rest.
+  auto logged = std::make_shared<decltype(mlflow::LoggedBelow(outputs))>();
+  const bool read = service->ReadFilesOf(
+      job->record.job.id, [logged, outputs] { *logged = mlflow::LoggedBelow(outputs); },
+      base::Deadline::After(kPatienceWithFiles));
+  if (!read) logged = std::make_shared<decltype(mlflow::LoggedBelow(outputs))>();
+  return JsonResponse(JobJson(*job, *events, *children, *logged));
 }
 
 Response DeleteJob(Service* service, const Call& call) {

@@ -11,11 +11,13 @@
 //                             has taken    prepared,   processes  failed, or cancel: the rest are
 //                             the plan     "go" given  run        being stopped, results sent
 //
-// Thread-safe. One loop thread (Run) makes all decisions and alone calls the engine, never under
-// the lock; calls from outside change state only through the store and wake the loop.
+// Thread-safe. One loop thread (Run) makes all decisions; engines are called and files are opened,
+// closed and removed by other threads, never under the lock, so that one that hangs holds what is
+// its own. Calls from outside change state only through the store and wake the loop.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -108,6 +110,12 @@ class Service {
   virtual absl::StatusOr<std::unique_ptr<IncomingFile>> ReceiveFile(absl::string_view allocation,
                                                                     int node,
                                                                     absl::string_view path) = 0;
+
+  // Has `read`, which reads files of that job, done and waits for its end. False if its folder does
+  // not answer by the deadline: `read` then ends later or never, so what it refers to has to live
+  // on its own. While one hangs, others of the job are not begun.
+  virtual bool ReadFilesOf(absl::string_view job, std::function<void()> read,
+                           base::Deadline deadline) = 0;
 
   // --- Folders that hold no state of their own; thread-safe.
   virtual Snapshots& snapshots() = 0;

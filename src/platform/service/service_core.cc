@@ -64,6 +64,7 @@ ServiceCore::~ServiceCore() {
   // Tasks know the members below `state_`.
   state_.engine_work.Join();
   state_.folder_work.Join();
+  state_.read_work.Join();
 }
 
 absl::Status ServiceCore::Rebuild() {
@@ -84,6 +85,7 @@ void ServiceCore::Run() {
   runs_ = true;
   state_.engine_work.Start();
   state_.folder_work.Start();
+  state_.read_work.Start();
   loop_ = std::thread([this] { Loop(); });
 }
 
@@ -99,7 +101,7 @@ void ServiceCore::Stop() {
   if (loop_.joinable()) loop_.join();
   const base::Deadline deadline = base::Deadline::After(kPatienceAtTheEnd);
   const bool engines_ended = state_.engine_work.Stop(deadline);
-  const bool folders_ended = state_.folder_work.Stop(deadline);
+  const bool folders_ended = state_.folder_work.Stop(deadline) && state_.read_work.Stop(deadline);
   if (!engines_ended || !folders_ended) {
     spdlog::warn("what is under way when the service ends does not end: {}",
                  absl::StrJoin(Hanging(state_, absl::ZeroDuration()), "; "));

@@ -100,6 +100,10 @@ class ServiceCore final : public Service {
                                                             absl::string_view path) override {
     return launchers_.ReceiveFile(allocation, node, path);
   }
+  bool ReadFilesOf(absl::string_view job, std::function<void()> read,
+                   base::Deadline deadline) override {
+    return ReadFiles(state_, job, std::move(read), deadline);
+  }
   Snapshots& snapshots() override { return state_.snapshots; }
   const JobFiles& files() const override { return state_.files; }
 

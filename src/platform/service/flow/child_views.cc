@@ -1,6 +1,8 @@
 #include "platform/service/flow/child_views.h"
 
+#include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "base/status.h"
@@ -9,6 +11,11 @@
 #include "platform/service/flow/trial_metrics.h"
 
 namespace tutti::service {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(2);  // with the folders of trials
+
+}  // namespace
 
 absl::StatusOr<std::vector<ChildStatus>> ChildViews::ChildrenOf(absl::string_view id) const {
   TUTTI_ASSIGN_OR_RETURN(const JobStatus parent, views_.Get(id));
@@ -29,7 +36,7 @@ absl::StatusOr<std::vector<ChildStatus>> ChildViews::ChildrenOf(absl::string_vie
     children.push_back(std::move(child));
   }
   if (spec.sweep) {
-    TUTTI_RETURN_IF_ERROR(FillTrials(*spec.sweep, records, children));
+    TUTTI_RETURN_IF_ERROR(FillTrials(parent.record.job, records, children));
   }
   return children;
 }
@@ -46,9 +53,30 @@ absl::Status ChildViews::FillChild(const store::JobRecord& record, ChildStatus& 
   return absl::OkStatus();
 }
 
-absl::Status ChildViews::FillTrials(const spec::Sweep& sweep,
+std::vector<std::optional<double>> ChildViews::MetricsOf(
+    const store::Job& job, const std::vector<store::JobRecord>& records) const {
+  std::vector<std::filesystem::path> folders;
+  for (const store::JobRecord& record : records) {
+    folders.push_back(state_.files.FolderOf(record.job.id));
+  }
+  const auto metrics = std::make_shared<std::vector<std::optional<double>>>(records.size());
+  const bool read = ReadFiles(
+      state_, job.id,
+      [metrics, folders, sweep = *job.spec.sweep] {
+        for (size_t i = 0; i < folders.size(); ++i) {
+          const auto reports = ReportsOf(folders[i], sweep.metric);
+          if (!reports.values.empty()) (*metrics)[i] = flow::BestOf(sweep, reports.values);
+        }
+      },
+      base::Deadline::After(kPatience));
+  return read ? *metrics : std::vector<std::optional<double>>(records.size());
+}
+
+absl::Status ChildViews::FillTrials(const store::Job& job,
                                     const std::vector<store::JobRecord>& records,
                                     std::vector<ChildStatus>& children) const {
+  const spec::Sweep& sweep = *job.spec.sweep;
+  const std::vector<std::optional<double>> metrics = MetricsOf(job, records);
   size_t best = records.size();
   for (const store::JobRecord& record : records) {
     ChildStatus child{.step = record.job.step};
@@ -57,8 +85,7 @@ absl::Status ChildViews::FillTrials(const spec::Sweep& sweep,
     for (size_t i = 0; i < values.size(); ++i) {
       child.values.emplace_back(sweep.parameters[i].name, values[i]);
     }
-    const auto reports = ReportsOf(state_.files.FolderOf(record.job.id), sweep.metric);
-    if (!reports.values.empty()) child.metric = flow::BestOf(sweep, reports.values);
+    child.metric = metrics[&record - records.data()];
     children.push_back(std::move(child));
     const ChildStatus& now = children.back();
     if (!now.metric || now.job->record.last.state != store::JobState::kCompleted) continue;

@@ -23,7 +23,11 @@ class ChildViews {
  private:
   absl::Status FillChild(const store::JobRecord& record, ChildStatus& child) const
       ABSL_LOCKS_EXCLUDED(service_lock);
-  absl::Status FillTrials(const spec::Sweep& sweep, const std::vector<store::JobRecord>& records,
+  // What each trial has reported best; nothing if their folders do not answer.
+  std::vector<std::optional<double>> MetricsOf(const store::Job& sweep,
+                                               const std::vector<store::JobRecord>& records) const
+      ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::Status FillTrials(const store::Job& job, const std::vector<store::JobRecord>& records,
                           std::vector<ChildStatus>& children) const
       ABSL_LOCKS_EXCLUDED(service_lock);
 

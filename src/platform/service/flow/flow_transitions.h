@@ -27,7 +27,7 @@ class FlowTransitions {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   absl::Status StopChild(LiveJob& parent, const std::string& step, const std::string& reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // Collects the results first, as a background task. True once the parent has ended.
+  // Collects the results first, by a task. True once the parent has ended.
   absl::StatusOr<bool> End(LiveJob& parent, flow::Outcome outcome, const std::string& line,
                            std::vector<Result> results, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);

@@ -1,5 +1,5 @@
-// Starts the steps of a pipeline. What can be found out of a step at leisure comes first, as a
-// background task: whether an earlier one did the same, so that its results can be taken.
+// Starts the steps of a pipeline. What can be found out of a step at leisure comes first, by a
+// task: whether an earlier one did the same, so that its results can be taken.
 #pragma once
 
 #include <string>

@@ -26,4 +26,11 @@ SharedState::SharedState(ServiceOptions with, store::Store* jobs, Engines where,
       snapshots(options.directory / "snapshots", options.directory / "incoming"),
       files(options.directory / "jobs", options.directory / "incoming") {}
 
+bool ReadFiles(SharedState& state, absl::string_view job, std::function<void()> read,
+               base::Deadline deadline) {
+  const std::string queue(job);
+  return !state.read_work.Hangs(queue) &&
+         state.read_work.DoWithin(queue, std::move(read), deadline);
+}
+
 }  // namespace tutti::service

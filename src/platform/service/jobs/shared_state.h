@@ -3,8 +3,10 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "base/janitor.h"
@@ -42,8 +44,9 @@ struct SharedState {
   base::WorkQueues engine_work{kMostEngineThreads};
   // Files: a queue for each job, by its id, so that a folder that hangs holds what is its own.
   base::WorkQueues folder_work{kMostFolderThreads};
-  base::Janitor janitor;             // of folders of jobs that are deleted
-  std::atomic<bool> ending = false;  // long work is to be given up
+  base::WorkQueues read_work{kMostFolderThreads};  // the same, for who waits for an answer
+  base::Janitor janitor;                           // of folders of jobs that are deleted
+  std::atomic<bool> ending = false;                // long work is to be given up
 
   absl::Mutex tick_mutex;  // one Tick at a time; taken before mutex
   absl::Mutex mutex;       // of all that is guarded by service_lock; taken by StateLock
@@ -55,6 +58,10 @@ struct SharedState {
   std::vector<engine::Node> nodes ABSL_GUARDED_BY(service_lock);     // of this machine
   Problems problems ABSL_GUARDED_BY(service_lock);
 };
+
+// As Service::ReadFilesOf.
+bool ReadFiles(SharedState& state, absl::string_view job, std::function<void()> read,
+               base::Deadline deadline);
 
 // Holds the mutex of the state, and with it service_lock.
 class ABSL_SCOPED_LOCKABLE StateLock {
