@@ -1,6 +1,6 @@
 #include "platform/service/flow/flow_children.h"
 
-#include <filesystem>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -50,36 +50,65 @@ void FlowChildren::Adopt(LiveJob& parent, const store::JobRecord& record) {
   RefreshOne(parent, child, record.last);
 }
 
-absl::Status FlowChildren::Refresh(LiveJob& parent) {
+absl::Status FlowChildren::Refresh(LiveJob& parent, Effects& effects) {
+  const bool is_sweep = parent.record.job.spec.sweep.has_value();
   for (auto& [step, child] : parent.flow->children) {
     if (child.child.state != ChildState::kActive) continue;
+    store::Event last;
     if (const LiveJob* const live = table_.Find(child.id)) {
-      RefreshOne(parent, child, live->record.last);
-      continue;
+      last = live->record.last;
+    } else {
+      TUTTI_ASSIGN_OR_RETURN(const store::JobRecord record, state_.store->GetJob(child.id));
+      last = record.last;
     }
-    const auto record = state_.store->GetJob(child.id);
-    TUTTI_RETURN_IF_ERROR(record.status());
-    RefreshOne(parent, child, record->last);
+    if (is_sweep) ReadMetrics(parent, step, child, IsEnd(last.state), effects);
+    RefreshOne(parent, child, last);
   }
   return absl::OkStatus();
 }
 
+void FlowChildren::ReadMetrics(const LiveJob& sweep, const std::string& step, LiveChild& trial,
+                               bool has_ended, Effects& effects) {
+  if (trial.reading || trial.read_to_the_end) return;
+  const store::Job& job = sweep.record.job;
+  if (trial.metrics == nullptr) {
+    trial.metrics =
+        std::make_shared<TrialMetrics>(state_.files.FolderOf(trial.id), job.spec.sweep->metric);
+  }
+  trial.reading = true;
+  effects.tasks.push_back({trial.id, [this, id = job.id, step, metrics = trial.metrics, has_ended] {
+                             const bool any = metrics->ReadOn(has_ended);
+                             NoteMetrics(id, step, metrics, any, has_ended);
+                           }});
+}
+
+void FlowChildren::NoteMetrics(const std::string& sweep, const std::string& step,
+                               const std::shared_ptr<TrialMetrics>& metrics, bool any,
+                               bool to_the_end) {
+  flow::MetricReports reports;
+  if (any || to_the_end) reports = metrics->reports();
+  StateLock lock(state_);
+  const LiveJob* const parent = table_.Find(sweep);
+  if (parent == nullptr || parent->flow == nullptr) return;
+  const auto found = parent->flow->children.find(step);
+  if (found == parent->flow->children.end() || found->second.metrics != metrics) return;
+  LiveChild& trial = found->second;
+  trial.reading = false;
+  trial.read_to_the_end = to_the_end;
+  if (!any && !to_the_end) return;
+  trial.reports = std::move(reports);
+  state_.Wake();
+}
+
 void FlowChildren::RefreshOne(const LiveJob& parent, LiveChild& child, const store::Event& last) {
-  const bool was_active = child.child.state == ChildState::kActive;
+  const bool is_trial = parent.record.job.spec.sweep.has_value();
+  child.child.queued = last.state == JobState::kQueued;
+  if (is_trial && IsEnd(last.state) && !child.read_to_the_end) return;
   child.child.state = StateOfChild(last.state);
   child.child.reason = last.reason;
-  child.child.queued = last.state == JobState::kQueued;
-  if (IsEnd(last.state)) {
-    child.child.ended = last.time;
-    child.child.reused = !EventDetailFromJson(last.detail).reused_from.empty();
-  }
-  const auto& sweep = parent.record.job.spec.sweep;
-  if (!sweep || !was_active) return;
-  const std::filesystem::path folder = state_.files.FolderOf(child.id);
-  const uintmax_t bytes = MetricsBytes(folder);
-  if (bytes == child.metrics_bytes && !IsEnd(last.state)) return;
-  child.metrics_bytes = bytes;
-  child.reports = ReportsOf(folder, sweep->metric);
+  if (!IsEnd(last.state)) return;
+  child.child.ended = last.time;
+  child.child.reused = !EventDetailFromJson(last.detail).reused_from.empty();
 }
 
 }  // namespace tutti::service

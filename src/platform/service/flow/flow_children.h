@@ -2,10 +2,12 @@
 // the children's logs have it.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "platform/service/allocation/effects.h"
 #include "platform/service/jobs/job_table.h"
 
 namespace tutti::service {
@@ -22,12 +24,19 @@ class FlowChildren {
   // A child that is in the store.
   void Adopt(LiveJob& parent, const store::JobRecord& record)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // All that have not ended.
-  absl::Status Refresh(LiveJob& parent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // All that have not ended. A trial has, once all that it has reported is known.
+  absl::Status Refresh(LiveJob& parent, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:
   void RefreshOne(const LiveJob& parent, LiveChild& child, const store::Event& last)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Has a trial's metrics read on, by a task.
+  void ReadMetrics(const LiveJob& sweep, const std::string& step, LiveChild& trial, bool has_ended,
+                   Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  void NoteMetrics(const std::string& sweep, const std::string& step,
+                   const std::shared_ptr<TrialMetrics>& metrics, bool any, bool to_the_end)
+      ABSL_LOCKS_EXCLUDED(service_lock);
 
   SharedState& state_;
   const JobTable& table_;

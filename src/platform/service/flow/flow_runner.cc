@@ -46,7 +46,7 @@ absl::StatusOr<bool> FlowRunner::Advance(LiveJob& parent, Effects& effects) {
         parent, {store::JobState::kFinalizing, "its time limit has passed; ending its children",
                  Cause::kTimedOut}));
   }
-  TUTTI_RETURN_IF_ERROR(children_.Refresh(parent));
+  TUTTI_RETURN_IF_ERROR(children_.Refresh(parent, effects));
   return job.spec.kind == spec::JobKind::kSweep ? sweeps_.Advance(parent, effects)
                                                 : pipelines_.Advance(parent, effects);
 }

@@ -1,7 +1,12 @@
 #include "platform/service/flow/trial_metrics.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <map>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -15,7 +20,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kLargest = 64 << 20;  // of a metrics file
+constexpr uint64_t kLargest = 64 << 20;  // of a metric's file in MLflow's store
+constexpr size_t kBlock = 1 << 20;
+constexpr size_t kLongestLine = 64 << 10;  // a longer one reports nothing
+constexpr size_t kMostNames = 20;
 
 // "rank-3.metrics" by rank.
 std::map<int, fs::path> MetricsFiles(const fs::path& job_folder) {
@@ -47,30 +55,78 @@ void AddMlflow(const fs::path& job_folder, absl::string_view metric, flow::Metri
 
 }  // namespace
 
-uintmax_t MetricsBytes(const fs::path& job_folder) {
-  uintmax_t bytes = 0;
-  for (const auto& [rank, file] : MetricsFiles(job_folder)) {
-    std::error_code error;
-    const uintmax_t size = fs::file_size(file, error);
-    if (!error) bytes += size;
+bool TrialMetrics::ReadOn(bool to_the_end) {
+  bool any = false;
+  bool reported = false;
+  for (const auto& [rank, path] : MetricsFiles(folder_)) {
+    RankFile& file = files_[rank];
+    any |= ReadFile(path, to_the_end, file);
+    reported |= !file.reports.values.empty();
   }
-  return bytes;
+  if (!to_the_end || reported) return any;
+  mlflow_ = {};
+  AddMlflow(folder_, metric_, mlflow_);
+  return true;
+}
+
+bool TrialMetrics::ReadFile(const fs::path& path, bool to_the_end, RankFile& file) const {
+  const auto fd = base::Open(path, O_RDONLY);
+  if (!fd.ok()) return false;
+  bool any = false;
+  std::string block(kBlock, '\0');
+  while (true) {
+    const ssize_t n =
+        ::pread(fd->get(), block.data(), block.size(), static_cast<off_t>(file.offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    any = true;
+    file.offset += n;
+    Take(absl::string_view(block).substr(0, n), file);
+  }
+  if (to_the_end && !file.rest.empty()) Take("\n", file);
+  return any;
+}
+
+void TrialMetrics::Take(absl::string_view bytes, RankFile& file) const {
+  const size_t newline = bytes.rfind('\n');
+  if (newline == absl::string_view::npos) {
+    if (!file.skips) absl::StrAppend(&file.rest, bytes);
+    if (file.rest.size() <= kLongestLine) return;
+    file.rest.clear();
+    file.skips = true;
+    return;
+  }
+  std::string lines = std::exchange(file.rest, std::string(bytes.substr(newline + 1)));
+  if (file.skips) bytes.remove_prefix(bytes.find('\n'));
+  file.skips = false;
+  absl::StrAppend(&lines, bytes.substr(0, bytes.rfind('\n') + 1));
+  flow::MetricReports fresh = flow::ReportsInMetricsFile(lines, metric_);
+  flow::MetricReports& all = file.reports;
+  all.values.insert(all.values.end(), fresh.values.begin(), fresh.values.end());
+  for (const std::string& name : fresh.other_names) {
+    if (all.other_names.size() < kMostNames) all.other_names.insert(name);
+  }
+  if (all.odd_line.empty()) all.odd_line = std::move(fresh.odd_line);
+}
+
+flow::MetricReports TrialMetrics::reports() const {
+  flow::MetricReports all;
+  for (const auto& [rank, file] : files_) {
+    all.other_names.insert(file.reports.other_names.begin(), file.reports.other_names.end());
+    if (all.odd_line.empty()) all.odd_line = file.reports.odd_line;
+    if (file.reports.values.empty()) continue;
+    all.values = file.reports.values;
+    return all;
+  }
+  all.values = mlflow_.values;
+  all.other_names.insert(mlflow_.other_names.begin(), mlflow_.other_names.end());
+  return all;
 }
 
 flow::MetricReports ReportsOf(const fs::path& job_folder, absl::string_view metric) {
-  flow::MetricReports all;
-  for (const auto& [rank, file] : MetricsFiles(job_folder)) {
-    const auto text = base::ReadFile(file, kLargest);
-    if (!text.ok()) continue;
-    flow::MetricReports reports = flow::ReportsInMetricsFile(*text, metric);
-    all.other_names.merge(reports.other_names);
-    if (all.odd_line.empty()) all.odd_line = reports.odd_line;
-    if (reports.values.empty()) continue;
-    all.values = std::move(reports.values);
-    return all;
-  }
-  AddMlflow(job_folder, metric, all);
-  return all;
+  TrialMetrics metrics(job_folder, std::string(metric));
+  metrics.ReadOn(/*to_the_end=*/true);
+  return metrics.reports();
 }
 
 }  // namespace tutti::service

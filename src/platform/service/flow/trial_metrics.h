@@ -1,19 +1,49 @@
 // What a trial has reported of the sweep's metric, from its folder: the metrics files of its ranks
-// and, once its results are there, MLflow's file stores in outputs/. Thread-safe.
+// and, once its results are there, MLflow's file stores in outputs/.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
 
 #include "absl/strings/string_view.h"
 #include "platform/flow/metric_reports.h"
 
 namespace tutti::service {
 
-// The bytes of all its metrics files: they have grown if there is something new.
-uintmax_t MetricsBytes(const std::filesystem::path& job_folder);
+// Reads a trial's metrics on from where the last look ended, however large the files are. What was
+// read stays, also when a file cannot be read now. Not thread-safe.
+class TrialMetrics {
+ public:
+  TrialMetrics(std::filesystem::path job_folder, std::string metric)
+      : folder_(std::move(job_folder)), metric_(std::move(metric)) {}
 
-// Of the lowest rank that has reported the metric; from MLflow's store if none has.
+  // Takes in the lines that have come. With `to_the_end`, once nothing more comes, also a last line
+  // without a newline, and MLflow's store if no rank has reported the metric. True if there was
+  // anything.
+  bool ReadOn(bool to_the_end);
+  // Of the lowest rank that has reported the metric; from MLflow's store if none has.
+  flow::MetricReports reports() const;
+
+ private:
+  struct RankFile {
+    uint64_t offset = 0;  // up to here it was read
+    std::string rest;     // the beginning of a line whose end has not come
+    bool skips = false;   // what comes up to the next newline is of a line that is too long
+    flow::MetricReports reports;
+  };
+  bool ReadFile(const std::filesystem::path& path, bool to_the_end, RankFile& file) const;
+  void Take(absl::string_view lines, RankFile& file) const;
+
+  const std::filesystem::path folder_;
+  const std::string metric_;
+  std::map<int, RankFile> files_;  // by rank
+  flow::MetricReports mlflow_;
+};
+
+// All that a trial that has ended has reported.
 flow::MetricReports ReportsOf(const std::filesystem::path& job_folder, absl::string_view metric);
 
 }  // namespace tutti::service

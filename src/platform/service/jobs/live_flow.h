@@ -2,9 +2,8 @@
 // from the store and from its children's logs, and is rebuilt from them.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "platform/flow/child.h"
@@ -13,13 +12,17 @@
 
 namespace tutti::service {
 
+class TrialMetrics;  // flow/trial_metrics.h
+
 struct LiveChild {
   std::string id;  // of its job
   flow::Child child;
   // Of a trial: its values, and what it has reported so far.
   flow::Values values;
   flow::MetricReports reports;
-  uintmax_t metrics_bytes = 0;  // of its metrics files when they were read
+  std::shared_ptr<TrialMetrics> metrics;  // reads them; a task's while `reading`
+  bool reading = false;
+  bool read_to_the_end = false;  // it has ended, and all that it reported is in `reports`
 };
 
 // What was found out about a step before its job is made.

@@ -1,0 +1,70 @@
+#include "platform/service/flow/trial_metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+
+namespace tutti::service {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class TrialMetricsTest : public ::testing::Test {
+ protected:
+  void Add(const std::string& text, int rank = 0) {
+    std::filesystem::create_directories(folder_.path() / "logs");
+    std::ofstream(File(rank), std::ios::app) << text;
+  }
+  std::filesystem::path File(int rank) const {
+    return folder_.path() / "logs" / absl::StrCat("rank-", rank, ".metrics");
+  }
+  base::TemporaryDirectory folder_;
+  TrialMetrics metrics_{folder_.path(), "loss"};
+};
+
+TEST_F(TrialMetricsTest, ReadsOnFromWhereItWas) {
+  EXPECT_FALSE(metrics_.ReadOn(false));
+  Add("{\"loss\": 3}\n{\"lo");
+  EXPECT_TRUE(metrics_.ReadOn(false));
+  EXPECT_THAT(metrics_.reports().values, ElementsAre(3));
+  EXPECT_THAT(metrics_.reports().odd_line, IsEmpty()) << "half a line is none";
+  EXPECT_FALSE(metrics_.ReadOn(false));
+  Add("ss\": 2}\n{\"loss\": 1}");
+  EXPECT_TRUE(metrics_.ReadOn(false));
+  EXPECT_THAT(metrics_.reports().values, ElementsAre(3, 2));
+  metrics_.ReadOn(true);
+  EXPECT_THAT(metrics_.reports().values, ElementsAre(3, 2, 1));
+}
+
+TEST_F(TrialMetricsTest, ReadsAFileOfMoreThan64MiB) {
+  Add("{\"loss\": 3}\n");
+  std::filesystem::resize_file(File(0), uint64_t{65} << 20);  // a line of zeros, and too long
+  Add("\n{\"loss\": 2}\n");
+  metrics_.ReadOn(true);
+  EXPECT_THAT(metrics_.reports().values, ElementsAre(3, 2));
+}
+
+TEST_F(TrialMetricsTest, KeepsWhatItHasWhenAFileCannotBeRead) {
+  Add("{\"loss\": 3}\n");
+  metrics_.ReadOn(false);
+  std::filesystem::remove(File(0));
+  metrics_.ReadOn(true);
+  EXPECT_THAT(metrics_.reports().values, ElementsAre(3));
+}
+
+TEST_F(TrialMetricsTest, TakesTheLowestRankThatHasReportedTheMetric) {
+  Add("{\"accuracy\": 1}\n", 0);
+  Add("{\"loss\": 5}\n", 2);
+  Add("{\"loss\": 4}\n", 1);
+  metrics_.ReadOn(false);
+  EXPECT_THAT(metrics_.reports().values, ElementsAre(4));
+  EXPECT_THAT(metrics_.reports().other_names, ElementsAre("accuracy"));
+}
+
+}  // namespace
+}  // namespace tutti::service
