@@ -281,6 +281,8 @@ TEST_F(FlowTest, OtherMetricsOfMlflowsAreNamedWhole) {
 }
 
 TEST(FolderContent, DigestsFollowNamesAndBytes) {
+  std::atomic<bool> stop = false;
+  FileDigests digests(&stop);
   const base::TemporaryDirectory folder;
   const auto put = [&](const std::string& path, const std::string& text) {
     std::filesystem::create_directories((folder.path() / path).parent_path());
@@ -289,17 +291,17 @@ TEST(FolderContent, DigestsFollowNamesAndBytes) {
   put("a/x/1", "one");
   put("a/2", "two");
   ASSERT_TRUE(LinkContent(folder.path() / "a", folder.path() / "b").ok());
-  EXPECT_EQ(*DigestOf(folder.path() / "a"), *DigestOf(folder.path() / "b"));
+  EXPECT_EQ(*DigestOf(folder.path() / "a", digests), *DigestOf(folder.path() / "b", digests));
   EXPECT_TRUE(std::filesystem::equivalent(folder.path() / "a/2", folder.path() / "b/2"));
   ASSERT_TRUE(CopyContent(folder.path() / "a", folder.path() / "own").ok());
-  EXPECT_EQ(*DigestOf(folder.path() / "a"), *DigestOf(folder.path() / "own"));
+  EXPECT_EQ(*DigestOf(folder.path() / "a", digests), *DigestOf(folder.path() / "own", digests));
   EXPECT_FALSE(std::filesystem::equivalent(folder.path() / "a/2", folder.path() / "own/2"));
   put("c/x/1", "one");
   put("c/3", "two");
-  EXPECT_NE(*DigestOf(folder.path() / "a"), *DigestOf(folder.path() / "c"));
+  EXPECT_NE(*DigestOf(folder.path() / "a", digests), *DigestOf(folder.path() / "c", digests));
   ASSERT_TRUE(LinkContent(folder.path() / "c", folder.path() / "b").ok());
-  EXPECT_EQ(*DigestOf(folder.path() / "b"), *DigestOf(folder.path() / "c"));
-  EXPECT_FALSE(DigestOf(folder.path() / "none").ok());
+  EXPECT_EQ(*DigestOf(folder.path() / "b", digests), *DigestOf(folder.path() / "c", digests));
+  EXPECT_FALSE(DigestOf(folder.path() / "none", digests).ok());
 }
 
 // kill -9 of the service at every call of its store: no child is lost and none runs twice.

@@ -27,9 +27,9 @@ void MakeFolderOfEmptyOutput(const JobFiles& files, const spec::Input& input) {
   base::MakeDirectories(input.path).IgnoreError();
 }
 
-absl::StatusOr<std::string> DigestOfInput(const spec::Input& input) {
+absl::StatusOr<std::string> DigestOfInput(const spec::Input& input, FileDigests& digests) {
   if (spec::IsAddress(input.path)) return "at " + input.path;
-  return DigestOf(input.path);
+  return DigestOf(input.path, digests);
 }
 
 }  // namespace
@@ -60,6 +60,7 @@ void StepStarter::MakePlan(const std::string& parent, const std::string& step,
                            const spec::JobSpec& bound, const std::string& snapshot,
                            const std::string& id) {
   const StepPlan made = PlanOf(bound, snapshot, id);
+  if (state_.ending) return;  // it may have been cut short: the next service makes it anew
   // What a life before this one has linked and not used would mix with its own results.
   if (made.reused_from.empty() && !state_.store->GetJob(id).ok()) {
     const absl::Status removed = base::RemoveTree(state_.files.FolderOf(id));
@@ -81,7 +82,7 @@ StepPlan StepStarter::PlanOf(const spec::JobSpec& job, const std::string& snapsh
     if (input.path.empty()) continue;
     MakeFolderOfEmptyOutput(state_.files, input);
     if (!known) continue;
-    auto digest = DigestOfInput(input);
+    auto digest = DigestOfInput(input, digests_);
     known = digest.ok();
     if (known) digests[name] = *std::move(digest);
   }

@@ -9,6 +9,7 @@
 #include "platform/service/flow/child_insertion.h"
 #include "platform/service/jobs/job_table.h"
 #include "platform/service/jobs/live_flow.h"
+#include "platform/service/results/file_digests.h"
 
 namespace tutti::service {
 
@@ -32,6 +33,7 @@ class StepStarter {
   SharedState& state_;
   const JobTable& table_;
   ChildInsertion& insertion_;
+  FileDigests digests_{&state_.ending};
 };
 
 }  // namespace tutti::service

@@ -21,9 +21,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kLargest = 64 << 20;  // of a metric's file in MLflow's store
-constexpr size_t kBlock = 1 << 20;
-constexpr size_t kLongestLine = 64 << 10;  // a longer one reports nothing
-constexpr size_t kMostNames = 20;
+constexpr size_t kMetricsBlock = 1 << 20;
+constexpr size_t kLongestReport = 64 << 10;  // a longer one reports nothing
+constexpr size_t kMostOtherNames = 20;
 
 // "rank-3.metrics" by rank.
 std::map<int, fs::path> MetricsFiles(const fs::path& job_folder) {
@@ -73,7 +73,7 @@ bool TrialMetrics::ReadFile(const fs::path& path, bool to_the_end, RankFile& fil
   const auto fd = base::Open(path, O_RDONLY);
   if (!fd.ok()) return false;
   bool any = false;
-  std::string block(kBlock, '\0');
+  std::string block(kMetricsBlock, '\0');
   while (true) {
     const ssize_t n =
         ::pread(fd->get(), block.data(), block.size(), static_cast<off_t>(file.offset));
@@ -91,7 +91,7 @@ void TrialMetrics::Take(absl::string_view bytes, RankFile& file) const {
   const size_t newline = bytes.rfind('\n');
   if (newline == absl::string_view::npos) {
     if (!file.skips) absl::StrAppend(&file.rest, bytes);
-    if (file.rest.size() <= kLongestLine) return;
+    if (file.rest.size() <= kLongestReport) return;
     file.rest.clear();
     file.skips = true;
     return;
@@ -104,7 +104,7 @@ void TrialMetrics::Take(absl::string_view bytes, RankFile& file) const {
   flow::MetricReports& all = file.reports;
   all.values.insert(all.values.end(), fresh.values.begin(), fresh.values.end());
   for (const std::string& name : fresh.other_names) {
-    if (all.other_names.size() < kMostNames) all.other_names.insert(name);
+    if (all.other_names.size() < kMostOtherNames) all.other_names.insert(name);
   }
   if (all.odd_line.empty()) all.odd_line = std::move(fresh.odd_line);
 }

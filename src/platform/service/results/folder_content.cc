@@ -78,19 +78,19 @@ absl::Status PutContent(const fs::path& from, const fs::path& to, PutFile* put) 
 
 }  // namespace
 
-absl::StatusOr<std::string> DigestOf(const fs::path& path) {
+absl::StatusOr<std::string> DigestOf(const fs::path& path, FileDigests& digests) {
   std::error_code error;
   if (!fs::is_directory(path, error)) {
-    TUTTI_ASSIGN_OR_RETURN(const base::Sha256Digest digest, base::Sha256OfFile(path));
-    return absl::StrCat("file:", base::Hex(digest));
+    TUTTI_ASSIGN_OR_RETURN(const std::string digest, digests.Of(path));
+    return absl::StrCat("file:", digest);
   }
   std::map<std::string, std::string> files;
   for (fs::recursive_directory_iterator entry(path, error), end; !error && entry != end;
        entry.increment(error)) {
     std::error_code ignored;
     if (!entry->is_regular_file(ignored)) continue;
-    TUTTI_ASSIGN_OR_RETURN(const base::Sha256Digest digest, base::Sha256OfFile(entry->path()));
-    files[entry->path().lexically_relative(path).string()] = base::Hex(digest);
+    TUTTI_ASSIGN_OR_RETURN(files[entry->path().lexically_relative(path).string()],
+                           digests.Of(entry->path()));
   }
   if (error) return base::ErrnoStatus(absl::StrCat("read ", path.string()), error.value());
   base::Sha256 hash;

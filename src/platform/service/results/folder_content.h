@@ -7,12 +7,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "platform/service/results/file_digests.h"
 
 namespace tutti::service {
 
 // Of a file's bytes, or of the names and bytes of all files below a folder; times and owners do not
-// count. NotFound if there is nothing.
-absl::StatusOr<std::string> DigestOf(const std::filesystem::path& path);
+// count. NotFound if there is nothing, Cancelled as FileDigests says.
+absl::StatusOr<std::string> DigestOf(const std::filesystem::path& path, FileDigests& digests);
 
 // `to` gets the files of `from`, a file or a folder, as hard links (copies, where the file system
 // has none). What was there before is gone. A part of it is never seen under the name `to`.

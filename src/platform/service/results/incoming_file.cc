@@ -12,17 +12,19 @@
 namespace tutti::service {
 
 IncomingFile::IncomingFile(std::filesystem::path path, std::filesystem::path temporary,
-                           base::UniqueFd fd)
-    : path_(std::move(path)), temporary_(std::move(temporary)), fd_(std::move(fd)) {}
+                           base::UniqueFd fd, bool hashed)
+    : path_(std::move(path)), temporary_(std::move(temporary)), fd_(std::move(fd)) {
+  if (hashed) hash_.emplace();
+}
 
 absl::StatusOr<std::unique_ptr<IncomingFile>> IncomingFile::Create(
-    const std::filesystem::path& path, const std::filesystem::path& staging) {
+    const std::filesystem::path& path, const std::filesystem::path& staging, bool hashed) {
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(path.parent_path()));
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(staging));
   const std::filesystem::path temporary = staging / base::RandomHex(8);
   TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd,
                          base::Open(temporary, O_WRONLY | O_CREAT | O_EXCL, 0644));
-  return std::unique_ptr<IncomingFile>(new IncomingFile(path, temporary, std::move(fd)));
+  return std::unique_ptr<IncomingFile>(new IncomingFile(path, temporary, std::move(fd), hashed));
 }
 
 IncomingFile::~IncomingFile() {
@@ -30,15 +32,15 @@ IncomingFile::~IncomingFile() {
 }
 
 absl::Status IncomingFile::Write(absl::string_view bytes) {
-  hash_.Update(bytes);
+  if (hash_) hash_->Update(bytes);
   TUTTI_RETURN_IF_ERROR(base::WriteAll(fd_.get(), bytes, path_.native()));
   if (on_write_) on_write_();
   return absl::OkStatus();
 }
 
 absl::Status IncomingFile::Commit(absl::string_view sha256) {
-  if (!sha256.empty()) {
-    const std::string actual = base::Hex(hash_.Finish());
+  if (hash_ && !sha256.empty()) {
+    const std::string actual = base::Hex(hash_->Finish());
     if (actual != sha256) {
       return absl::InvalidArgumentError(absl::StrCat(
           "the bytes that came have the hash sha256:", actual, ", not sha256:", sha256));

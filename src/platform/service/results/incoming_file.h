@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -21,9 +22,10 @@ namespace tutti::service {
 class IncomingFile {
  public:
   // `staging` is a folder on the file system of `path`; both are made if they are not there.
-  // ResourceExhausted if the disk is full, here and below.
+  // ResourceExhausted if the disk is full, here and below. `hashed`: Commit compares its hash.
   static absl::StatusOr<std::unique_ptr<IncomingFile>> Create(const std::filesystem::path& path,
-                                                              const std::filesystem::path& staging);
+                                                              const std::filesystem::path& staging,
+                                                              bool hashed);
   ~IncomingFile();
   IncomingFile(const IncomingFile&) = delete;
   IncomingFile& operator=(const IncomingFile&) = delete;
@@ -31,15 +33,16 @@ class IncomingFile {
   // Called after each Write: that the sender lives.
   void OnWrite(std::function<void()> callback) { on_write_ = std::move(callback); }
   absl::Status Write(absl::string_view bytes);
-  // fsync, rename. With `sha256` (hexadecimal) first compares: InvalidArgument if the content has
-  // another hash. Call once.
+  // fsync, rename. With `sha256`, of one that is hashed, (hexadecimal) first compares:
+  // InvalidArgument if the content has another hash. Call once.
   absl::Status Commit(absl::string_view sha256 = "");
 
  private:
-  IncomingFile(std::filesystem::path path, std::filesystem::path temporary, base::UniqueFd fd);
+  IncomingFile(std::filesystem::path path, std::filesystem::path temporary, base::UniqueFd fd,
+               bool hashed);
   const std::filesystem::path path_, temporary_;
   base::UniqueFd fd_;
-  base::Sha256 hash_;
+  std::optional<base::Sha256> hash_;
   std::function<void()> on_write_;
   bool committed_ = false;
 };

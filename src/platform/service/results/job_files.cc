@@ -98,7 +98,7 @@ absl::StatusOr<std::unique_ptr<IncomingFile>> JobFiles::Receive(absl::string_vie
     return absl::InvalidArgumentError(
         absl::StrCat("\"", path, "\": results go to outputs/ or logs/ of the job"));
   }
-  return IncomingFile::Create(FolderOf(job) / std::string(path), staging_);
+  return IncomingFile::Create(FolderOf(job) / std::string(path), staging_, /*hashed=*/false);
 }
 
 absl::Status JobFiles::Hide(absl::string_view job) const {

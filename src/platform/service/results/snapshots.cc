@@ -38,7 +38,8 @@ absl::StatusOr<std::filesystem::path> Snapshots::Find(absl::string_view name) co
 absl::StatusOr<Snapshots::Upload> Snapshots::Begin(absl::string_view name) const {
   auto hex = HexOf(name);
   if (!hex.ok()) return hex.status();
-  auto file = IncomingFile::Create(directory_ / absl::StrCat("sha256-", *hex), staging_);
+  auto file = IncomingFile::Create(directory_ / absl::StrCat("sha256-", *hex), staging_,
+                                   /*hashed=*/true);
   if (!file.ok()) return file.status();
   Upload upload;
   upload.hex_ = *std::move(hex);
