@@ -1,5 +1,7 @@
-// Wall-clock time as a parameter, so that decisions that depend on it can be tested.
+// Time as a parameter, so that decisions that depend on it can be tested.
 #pragma once
+
+#include <time.h>
 
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
@@ -11,12 +13,19 @@ namespace tutti::base {
 class Clock {
  public:
   virtual ~Clock() = default;
-  virtual absl::Time Now() const = 0;
+  virtual absl::Time Now() const = 0;  // by the wall, whose clock may be set
+  // By the clock that nobody sets and that goes on while the machine sleeps.
+  virtual absl::Duration SinceBoot() const = 0;
 };
 
 class SystemClock final : public Clock {
  public:
   absl::Time Now() const override { return absl::Now(); }
+  absl::Duration SinceBoot() const override {
+    timespec time = {};
+    ::clock_gettime(CLOCK_BOOTTIME, &time);
+    return absl::DurationFromTimespec(time);
+  }
 };
 
 // Whether `since` was less than `span` ago. A clock that was set back ends the wait.
@@ -32,14 +41,25 @@ class ManualClock final : public Clock {
     absl::MutexLock lock(&mutex_);
     return now_;
   }
+  absl::Duration SinceBoot() const override {
+    absl::MutexLock lock(&mutex_);
+    return since_boot_;
+  }
   void Advance(absl::Duration by) {
     absl::MutexLock lock(&mutex_);
     now_ += by;
+    since_boot_ += by;
+  }
+  // Somebody sets the wall's clock.
+  void Set(absl::Time now) {
+    absl::MutexLock lock(&mutex_);
+    now_ = now;
   }
 
  private:
   mutable absl::Mutex mutex_;
   absl::Time now_;
+  absl::Duration since_boot_ = absl::Hours(1);
 };
 
 }  // namespace tutti::base

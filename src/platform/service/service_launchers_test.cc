@@ -112,6 +112,23 @@ TEST_F(ServiceTest, EndsAJobAtItsTimeLimitIfItsLaunchersDoNot) {
             "the job reached its time limit of 1m (limits.timeout) and was ended");
 }
 
+TEST_F(ServiceTest, MeasuresATimeLimitByAClockThatNobodySets) {
+  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
+  world_.clock().Set(world_.clock().Now() + absl::Hours(24));
+  world_.Step();
+  EXPECT_EQ(world_.State("j"), JobState::kRunning);
+  world_.Open();
+  world_.Step();
+  EXPECT_EQ(world_.State("j"), JobState::kRunning) << "also by the next service";
+  world_.clock().Set(world_.clock().Now() - absl::Hours(48));
+  world_.clock().Advance(absl::Seconds(110));
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(world_.Reason("j"),
+            "the job reached its time limit of 1m (limits.timeout) and was ended");
+}
+
 TEST_F(ServiceTest, GivesUpOnLaunchersThatNeverReport) {
   world_.launchers().silent = true;
   ASSERT_TRUE(world_.Submit().ok());

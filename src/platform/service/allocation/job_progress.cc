@@ -42,7 +42,8 @@ JobNow NowOf(const SharedState& state, const LiveJob& job) {
              .lost = placed.lost,
              .verdict_may_come = VerdictMayCome(state, job)};
   if (job.record.started) {
-    now.overdue = *job.record.started + spec.timeout + state.options.stop_grace + kTimeLimitSlack;
+    now.overdue = state.clock->Now() - RunTimeOf(state, job) + spec.timeout +
+                  state.options.stop_grace + kTimeLimitSlack;
   }
   return now;
 }

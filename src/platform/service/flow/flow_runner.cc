@@ -40,7 +40,7 @@ void FlowRunner::AdvanceAll(Effects& effects) {
 absl::StatusOr<bool> FlowRunner::Advance(LiveJob& parent, Effects& effects) {
   const store::Job& job = parent.record.job;
   const bool overdue = parent.record.started && !MustStop(parent.cause) &&
-                       state_.clock->Now() > *parent.record.started + job.spec.timeout;
+                       RunTimeOf(state_, parent) > job.spec.timeout;
   if (overdue) {
     TUTTI_RETURN_IF_ERROR(table_.Append(
         parent, {store::JobState::kFinalizing, "its time limit has passed; ending its children",

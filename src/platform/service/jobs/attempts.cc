@@ -40,6 +40,7 @@ void BeginNextAttempt(LiveJob& job) {
   job.waits_for = job.record.last.reason;
   job.expected_start.reset();
   job.record.started.reset();
+  job.begun_at.reset();
 }
 
 }  // namespace tutti::service

@@ -16,10 +16,12 @@ EventDetail DetailOf(const LiveJob& job, const Step& step) {
   EventDetail detail{.former = job.former,
                      .begun_before = job.begun_before,
                      .cause = step.cause,
-                     .failures = step.failures};
+                     .failures = step.failures,
+                     .begun_at = job.begun_at};
   if (step.state == JobState::kQueued) {  // it is begun again
     detail.former = FormerAfter(job);
     detail.begun_before = job.attempt();
+    detail.begun_at.reset();
   } else if (job.placed != nullptr) {
     detail.placement = job.placed->placement;
   }
@@ -40,6 +42,14 @@ store::Durability DurabilityOf(const LiveJob& job) {
   return is_here ? store::Durability::kCrash : store::Durability::kPowerLoss;
 }
 
+absl::Duration RunTimeOf(const SharedState& state, const LiveJob& job) {
+  if (!job.record.started) return absl::ZeroDuration();
+  if (job.begun_at && job.begun_at->boot_id == state.options.boot_id) {
+    return state.clock->SinceBoot() - job.begun_at->since_boot;
+  }
+  return state.clock->Now() - *job.record.started;
+}
+
 absl::StatusOr<LiveJob*> JobTable::Rebuild(store::JobRecord record) {
   auto job = std::make_unique<LiveJob>();
   EventDetail detail = EventDetailFromJson(record.last.detail);
@@ -47,6 +57,7 @@ absl::StatusOr<LiveJob*> JobTable::Rebuild(store::JobRecord record) {
   job->cause = detail.cause;
   job->former = std::move(detail.former);
   job->begun_before = detail.begun_before;
+  job->begun_at = std::move(detail.begun_at);
   const std::string id = job->record.job.id;
   if (detail.placement) {
     TUTTI_ASSIGN_OR_RETURN(job->placed, RebuildPlacedJob(state_, id, *std::move(detail.placement)));
@@ -104,6 +115,8 @@ bool JobTable::IsStillNeeded(absl::string_view allocation) const {
 }
 
 absl::Status JobTable::Append(LiveJob& job, const Step& step) {
+  const bool begins = step.state == JobState::kRunning && !job.record.started;
+  if (begins) job.begun_at = BegunAt{state_.options.boot_id, state_.clock->SinceBoot()};
   TUTTI_ASSIGN_OR_RETURN(store::Event event,
                          state_.store->AppendEvent(job.record.job.id, job.record.last.sequence,
                                                    {.time = state_.clock->Now(),
@@ -111,7 +124,7 @@ absl::Status JobTable::Append(LiveJob& job, const Step& step) {
                                                     .reason = step.reason,
                                                     .detail = ToJson(DetailOf(job, step))},
                                                    DurabilityOf(job, step.state)));
-  if (step.state == JobState::kRunning && !job.record.started) job.record.started = event.time;
+  if (begins) job.record.started = event.time;
   job.record.last = std::move(event);
   job.cause = step.cause;
   Announce(job.record.job, job.record.last);

@@ -79,6 +79,10 @@ class JobTable {
   std::set<LiveJob*> flows_ ABSL_GUARDED_BY(service_lock);
 };
 
+// How long it runs already; zero before it does. By the clock since boot, so that who sets the
+// wall's clock ends no job; by the wall's alone if the machine has been started anew since.
+absl::Duration RunTimeOf(const SharedState& state, const LiveJob& job);
+
 // What is noted of a job between its start and its end: on this machine its launchers do not
 // survive a loss of power either, and it ends as lost whatever was noted.
 store::Durability DurabilityOf(const LiveJob& job);

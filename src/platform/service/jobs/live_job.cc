@@ -10,6 +10,10 @@ std::string ToJson(const EventDetail& detail) {
   json value = json::object();
   if (detail.placement) value["allocation"] = json::parse(ToJson(*detail.placement));
   if (detail.former) value["former_allocation"] = json::parse(ToJson(*detail.former));
+  if (detail.begun_at) {
+    value["begun_at"] = {{"boot_id", detail.begun_at->boot_id},
+                         {"since_boot", absl::ToDoubleSeconds(detail.begun_at->since_boot)}};
+  }
   if (detail.begun_before > 0) value["begun_before"] = detail.begun_before;
   if (detail.cause != Cause::kNone) value["cause"] = std::string(Name(detail.cause));
   if (!detail.reused_from.empty()) value["reused_from"] = detail.reused_from;
@@ -37,6 +41,10 @@ EventDetail EventDetailFromJson(absl::string_view text) {
     detail.cause = CauseFromName(value.value("cause", ""));
     detail.begun_before = value.value("begun_before", 0);
     detail.reused_from = value.value("reused_from", "");
+    if (value.contains("begun_at")) {
+      detail.begun_at = {value["begun_at"].at("boot_id").get<std::string>(),
+                         absl::Seconds(value["begun_at"].at("since_boot").get<double>())};
+    }
     for (const json& failure : value.value("failures", json::array())) {
       detail.failures.push_back({.rank = failure.at("rank").get<int>(),
                                  .node = failure.at("node").get<std::string>(),

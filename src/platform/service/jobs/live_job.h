@@ -46,6 +46,12 @@ struct PlacedJob {
   bool must_open = false;      // it has just begun, and fails if they cannot be opened
 };
 
+// When a job began to run, by the clock of a machine's boot.
+struct BegunAt {
+  std::string boot_id;
+  absl::Duration since_boot;
+};
+
 struct LiveJob {
   store::JobRecord record;
   std::shared_ptr<Notifier> news = std::make_shared<Notifier>();  // for its followers
@@ -54,6 +60,7 @@ struct LiveJob {
   std::unique_ptr<LiveFlow> flow;     // of a pipeline or a sweep, which is never placed
   std::optional<Placement> former;    // of the last attempt that had taken over what was there
   int begun_before = 0;               // attempts
+  std::optional<BegunAt> begun_at;    // with record.started, which tells it by the wall's clock
   bool handed_over = false;           // to a cluster's queue, by this service
   bool being_handed = false;          // its engine has been called, and has not answered
   std::string waits_for;              // of a queued job, by the scheduler
@@ -70,6 +77,7 @@ struct EventDetail {
   Cause cause = Cause::kNone;
   std::vector<Failure> failures;
   std::string reused_from;  // of a step: the job whose results it took
+  std::optional<BegunAt> begun_at;
 };
 std::string ToJson(const EventDetail& detail);
 // What is missing or damaged is left out.
