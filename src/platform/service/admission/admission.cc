@@ -15,7 +15,7 @@ namespace tutti::service {
 namespace {
 
 constexpr int kNameAttempts = 8;
-constexpr absl::Duration kPatienceWithLogs = absl::Milliseconds(250);
+constexpr absl::Duration kPatienceWithLogs = absl::Milliseconds(25);
 
 // Of a job that has this sequence; `placed` then gets the id of its allocation.
 std::vector<store::Event> FirstEvents(const store::Job& job, int64_t sequence, absl::Time now,
