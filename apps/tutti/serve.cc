@@ -5,7 +5,6 @@
 
 #include <system_error>
 
-#include "absl/strings/match.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "platform.h"
@@ -103,7 +102,7 @@ PlatformOptions PlatformOptionsOf(const client::ServeOptions& options,
                                   engine::SlurmCommands* commands) {
   PlatformOptions platform{
       .directory = options.home, .address = options.bind, .port = options.port};
-  platform.tls = options.tls.value_or(!absl::StartsWith(options.bind, "127."));
+  platform.tls = options.tls;
   platform.service.log_limit = static_cast<uint64_t>(options.log_limit) << 20;
   platform.make_engine = [&options] { return MakeEngine(options); };
   platform.make_clusters = [&options, commands](const fs::path& launcher_file) {
@@ -122,8 +121,10 @@ absl::Status Serve(const client::ServeOptions& options) {
   engine::RealSlurmCommands commands;
   const PlatformOptions with = PlatformOptionsOf(options, &commands);
   TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<Platform> platform, Platform::Start(with));
-  if (!with.tls && !absl::StartsWith(options.bind, "127.")) {
-    spdlog::warn("by --no-tls tokens, code and results cross the network readable for others");
+  if (!with.tls) {
+    spdlog::warn(
+        "by --no-tls tokens, code and results go readably, and to whoever takes the port when this "
+        "service is away: other users of this machine too");
   }
   spdlog::info("tutti serves {} virtual nodes at {} (state in {}, token in {})", options.nodes,
                platform->url(), options.home.string(), (options.home / "token").string());

@@ -13,7 +13,6 @@ import json
 import os
 import pathlib
 import selectors
-import socket
 import statistics
 import subprocess
 import sys
@@ -23,7 +22,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-from running_service import RunningService, submission  # noqa: E402
+from running_service import RunningService, received, submission  # noqa: E402
 
 
 def quantiles(seconds):
@@ -39,8 +38,7 @@ class Submitter:
         body = submission("echo queued").encode()
         self.wire = (f"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {service.token}\r\n"
                      f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n").encode() + body
-        self.socket = socket.create_connection(service.address)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket = service.connect()
         self.read = b""
 
     def send(self):
@@ -49,7 +47,7 @@ class Submitter:
 
     def take(self):
         """True once the whole answer is there."""
-        self.read += self.socket.recv(65536)
+        self.read += received(self.socket)
         head, found, rest = self.read.partition(b"\r\n\r\n")
         if not found:
             return False
@@ -123,7 +121,7 @@ def listing(service, options):
 
 
 def connect_follower(service, job):
-    connection = socket.create_connection(service.address)
+    connection = service.connect()
     connection.sendall((f"GET /v1/jobs/{job}/stream?follow=true HTTP/1.1\r\nHost: x\r\n"
                         f"Authorization: Bearer {service.token}\r\n\r\n").encode())
     return connection
@@ -143,7 +141,7 @@ def followers(service, options):
     left = set(reads)
     while left and time.monotonic() < deadline:
         for key, _ in ready.select(1):
-            piece = key.fileobj.recv(1 << 20)
+            piece = received(key.fileobj)
             reads[key.fileobj].append((time.time(), piece))
             if not piece or piece.endswith(b"0\r\n\r\n"):
                 ready.unregister(key.fileobj)

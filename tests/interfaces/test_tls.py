@@ -12,7 +12,7 @@ from conftest import Service, wait_until
 
 @pytest.fixture
 def secured(start_service):
-    return start_service(arguments=("--tls",))
+    return start_service()
 
 
 def health(address, **options):
@@ -65,7 +65,7 @@ def test_a_job_outlives_a_service_that_keeps_its_certificate(secured, write_job,
     wait_until(lambda: secured.log_text(name, 0) == "before\n", 30, "it runs")
     shown = secured.endpoint()["certificate"]
     secured.kill()
-    secured.start("--tls")
+    secured.start()
     assert secured.endpoint()["certificate"] == shown
     go.touch()
     assert secured.wait(name)["state"] == "Completed"
@@ -83,7 +83,7 @@ def test_a_sites_own_certificate_is_shown(start_service, tmp_path, write_job):
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
     (home / "tls.pem").write_text((tmp_path / "own.key").read_text() + (tmp_path / "own.pem").read_text())
-    service = start_service(home=home, arguments=("--tls",))
+    service = start_service(home=home)
     by_name = service.endpoint()["address"].replace("127.0.0.1", "localhost")
     assert health(by_name, context=ssl.create_default_context(cafile=tmp_path / "ca.pem")) == "ok"
     result = service.cli("run", write_job("echo by the address"))
@@ -104,7 +104,7 @@ def test_a_link_to_a_certificate_that_is_not_there_stays(tmp_path):
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
     (home / "tls.pem").symlink_to(tmp_path / "not-mounted/site.pem")
-    ended = Service(home).cli("serve", "--tls", "--port", "0", timeout=20)
+    ended = Service(home).cli("serve", "--port", "0", timeout=20)
     assert ended.returncode != 0 and "is a link to a file that is not there" in ended.stderr and (home / "tls.pem").is_symlink()
 
 
@@ -113,5 +113,5 @@ def test_a_certificate_that_is_none_is_named(tmp_path):
     home.mkdir(mode=0o700)
     (home / "tls.pem").write_text("nothing\n")
     service = Service(home)
-    ended = service.cli("serve", "--tls", "--port", "0", timeout=20)
+    ended = service.cli("serve", "--port", "0", timeout=20)
     assert ended.returncode != 0 and f"{home}/tls.pem: no certificate" in ended.stderr and "remove it" in ended.stderr

@@ -125,7 +125,7 @@ def fill(disk):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small tmpfs needs root")
-@pytest.mark.parametrize("arguments", [(), ("--tls",)])
+@pytest.mark.parametrize("arguments", [(), ("--no-tls",)])
 def test_a_service_that_died_while_the_disk_was_full_starts_again(start_service, write_job, tmp_path, arguments):
     disk = tmp_path / "disk"
     disk.mkdir()

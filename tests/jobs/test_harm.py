@@ -70,7 +70,7 @@ def test_a_job_that_starts_processes_without_end_is_ended_with_all_of_them(servi
 
 def test_strangers_who_say_nothing_lock_nobody_out(service):
     endpoint = service.endpoint()["address"]
-    host, port = endpoint.removeprefix("http://").split(":")
+    host, port = endpoint.rsplit("/", 1)[1].split(":")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.ExitStack() as stack:
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4096)), hard))

@@ -115,10 +115,10 @@ void CommandDefinitions::AddServe(CLI::App* app) {
       ->type_name("ADDRESS");
   command->add_flag_callback(
       "--tls", [this] { serve_.tls = true; },
-      "Speak HTTPS also where --bind is of this machine alone; elsewhere it is the rule");
+      "Speak HTTPS, also on this machine, where any user may take a port: it is the rule");
   command->add_flag_callback(
       "--no-tls", [this] { serve_.tls = false; },
-      "Speak HTTP where others could listen, too: behind a proxy of your own");
+      "Speak HTTP, by which nobody is proved to be the service: behind a proxy of your own");
   command->add_option("--log-level", serve_.log_level, "How much to log")
       ->capture_default_str()
       ->type_name("trace|debug|info|warn|error|off");

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -16,7 +15,7 @@ struct ServeOptions {
   int nodes = 2;               // this machine as so many virtual nodes
   int port = 6280;             // 0: any free one
   std::string bind = "127.0.0.1";
-  std::optional<bool> tls;  // HTTPS; without it: where other machines can reach `bind`
+  bool tls = true;  // HTTPS
   std::string log_level = "info";
   int log_limit = 1024;  // MiB of a job's output that are kept
 };

@@ -114,11 +114,11 @@ TEST_F(CommandParserTest, ServesAndLaunchesByWhatItWasGiven) {
   EXPECT_EQ(served_.nodes, 3);
   EXPECT_EQ(served_.port, 0);
   EXPECT_EQ(served_.home, "/home");  // the context's
-  EXPECT_EQ(served_.tls, std::nullopt);
-  ASSERT_TRUE(Do({"serve", "--tls"}).ok());
   EXPECT_EQ(served_.tls, true);
   ASSERT_TRUE(Do({"serve", "--no-tls"}).ok());
   EXPECT_EQ(served_.tls, false);
+  ASSERT_TRUE(Do({"serve", "--tls"}).ok());
+  EXPECT_EQ(served_.tls, true);
   EXPECT_EQ(Parse({"serve", "--home", "/x"})->home, "/x");
   EXPECT_EQ(Parse({"--home", "/x", "job", "list"})->home, "/x");
   ASSERT_TRUE(Do({"launch", "--plan", "/p"}).ok());

@@ -29,6 +29,16 @@ absl::StatusOr<spec::Endpoint> FromEnvironment() {
   return service;
 }
 
+// The token of a home's service is for that service alone, which another address does not prove.
+absl::Status TokenIsNotFor(const spec::Endpoint& elsewhere, const fs::path& file,
+                           const spec::Endpoint& running) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("TUTTI_ADDRESS is ", elsewhere.address, ", and the service of ", file.native(),
+                   " is at ", running.address,
+                   ", without a certificate to know it by: its token is not sent elsewhere; set "
+                   "TUTTI_TOKEN to the other service's, or unset TUTTI_ADDRESS"));
+}
+
 // What is known by a certificate is not spoken to readably, whatever the address says.
 absl::StatusOr<spec::Endpoint> CheckedSecured(const spec::Endpoint& service) {
   if (service.certificate.empty() || absl::StartsWith(service.address, "https://")) return service;
@@ -69,6 +79,10 @@ absl::StatusOr<spec::Endpoint> FindService(const fs::path& home) {
         absl::StrCat(file.string(), " is not readable: restart the service"));
   }
   TUTTI_RETURN_IF_ERROR(running.status());
+  const bool elsewhere = !given.address.empty() && given.address != running->address;
+  if (elsewhere && given.token.empty() && running->certificate.empty()) {
+    return TokenIsNotFor(given, file, *running);
+  }
   const bool of_this_service = given.token.empty() || given.token == running->token ||
                                given.address.empty() || given.address == running->address;
   spec::Endpoint service = *running;

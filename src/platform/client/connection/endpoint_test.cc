@@ -34,7 +34,22 @@ TEST_F(EndpointTest, TheEnvironmentWins) {
                                     R"({"address": "http://127.0.0.1:7300", "token": "t"})")
                   .ok());
   ::setenv("TUTTI_ADDRESS", "http://other:1", 1);
+  ::setenv("TUTTI_TOKEN", "u", 1);
   EXPECT_EQ(FindService(home_.path())->address, "http://other:1");
+  EXPECT_EQ(FindService(home_.path())->token, "u");
+}
+
+TEST_F(EndpointTest, TheTokenOfAHomeGoesToNoOtherAddress) {
+  ASSERT_TRUE(base::WriteFileAtomic(home_.path() / "service.json",
+                                    R"({"address": "http://127.0.0.1:7300", "token": "t"})")
+                  .ok());
+  for (const char* address : {"http://other:1", "https://other:1", "http://127.0.0.1:7301"}) {
+    ::setenv("TUTTI_ADDRESS", address, 1);
+    const absl::Status refused = FindService(home_.path()).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << address;
+    EXPECT_NE(refused.message().find("set TUTTI_TOKEN"), absl::string_view::npos);
+  }
+  ::setenv("TUTTI_ADDRESS", "http://127.0.0.1:7300", 1);
   EXPECT_EQ(FindService(home_.path())->token, "t");
 }
 

@@ -1,0 +1,119 @@
+"""Story: other users of the machine, who may bind any port, list all processes and read what the folders' modes let them, learn no token and no
+output, and run nothing as somebody else. Each row of docs/security.md that a program can show has its test here."""
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from conftest import PATIENCE, wait_until
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="acts as another user, which needs root and setpriv")
+
+STRANGER = 64321  # a uid that nobody has
+AS_STRANGER = ["setpriv", f"--reuid={STRANGER}", f"--regid={STRANGER}", "--clear-groups"]
+
+# Listens where the service did, by HTTP and by TLS with a certificate of its own, says yes to everything, and prints all that it is told.
+IMPOSTOR = r"""
+import os, socket, ssl, subprocess, sys, tempfile, threading
+folder = tempfile.mkdtemp()
+os.chdir(folder)
+subprocess.run("openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=tutti -keyout key -out cert -days 2".split(), check=True, capture_output=True)
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain("cert", "key")
+lock = threading.Lock()
+
+def say(line):
+    with lock:
+        os.write(1, line + b"\n")
+
+def serve(connection):
+    try:
+        if connection.recv(1, socket.MSG_PEEK) == b"\x16":
+            say(b"MET tls")
+            connection = context.wrap_socket(connection, server_side=True)
+        else:
+            say(b"MET plain")
+        while data := connection.recv(1 << 16):
+            say(b"TOLD " + data)
+            connection.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 35\r\n\r\n{"acknowledged": 9999, "go": true}\n')
+    except OSError:
+        pass
+
+listener = socket.socket()
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+listener.bind(("127.0.0.1", int(sys.argv[1])))
+listener.listen(64)
+say(b"LISTENS")
+while True:
+    threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+"""
+
+
+class Impostor:
+    """Another user's program at the port of a service that has died."""
+
+    def __init__(self, folder, address):
+        self.heard = folder / "heard"
+        with open(self.heard, "wb") as out:
+            self.process = subprocess.Popen([*AS_STRANGER, sys.executable, "-c", IMPOSTOR, address.rsplit(":", 1)[1]], stdout=out, cwd="/",
+                                            stdin=subprocess.DEVNULL)
+        wait_until(lambda: b"LISTENS" in self.heard.read_bytes(), 20, "the impostor listens")
+
+    def met(self):
+        return self.heard.read_bytes().count(b"MET ")
+
+    def told(self):
+        return [line for line in self.heard.read_bytes().split(b"\n") if line.startswith(b"TOLD ")]
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def test_who_takes_the_port_of_a_dead_service_learns_nothing(start_service, write_job, tmp_path):
+    service = start_service()
+    more, go = tmp_path / "more", tmp_path / "go"
+    name = service.submit(write_job(f"echo before; until [ -e {more} ]; do sleep 0.05; done; echo secret-output; "
+                                    f"until [ -e {go} ]; do sleep 0.05; done; echo after"))
+    wait_until(lambda: service.log_text(name, 0) == "before\n", 30, "it runs")
+    address = service.endpoint()["address"]
+    tokens = [service.user_token().encode()]
+    service.kill()
+    impostor = Impostor(tmp_path, address)
+    try:
+        more.touch()
+        for arguments in (("job", "list"), ("job", "show", name), ("run", write_job("echo secret-code", {"secret.txt": "secret-code"}))):
+            refused = service.cli(*arguments)
+            assert refused.returncode != 0 and "certificate is not trusted" in refused.stderr, refused.stderr
+        seen = impostor.met()
+        wait_until(lambda: impostor.met() >= seen + 3, 30, "the launcher has tried to tell of the output")
+        assert impostor.told() == []
+        heard = impostor.heard.read_bytes()
+        assert all(secret not in heard for secret in [b"Bearer", b"secret-", *tokens])
+        service.start()  # at another port: this one is taken
+        go.touch()
+        assert service.wait(name)["state"] == "Completed"
+        assert service.log_text(name, 0) == "before\nsecret-output\nafter\n"
+    finally:
+        impostor.end()
+
+
+def test_an_address_from_elsewhere_gets_no_token_of_this_home(start_service, tmp_path):
+    for arguments in ((), ("--no-tls",)):
+        service = start_service(home=tmp_path / f"home{len(arguments)}", arguments=arguments)
+        token = service.user_token()
+        address = service.endpoint()["address"]
+        service.kill()
+        impostor = Impostor(tmp_path, address)
+        try:
+            port = address.rsplit(":", 1)[1]
+            for elsewhere in (f"http://localhost:{port}", f"localhost:{port}", f"https://localhost:{port}"):
+                service.environment["TUTTI_ADDRESS"] = elsewhere
+                assert service.cli("job", "list").returncode != 0
+                assert token.encode() not in impostor.heard.read_bytes(), elsewhere
+        finally:
+            impostor.end()
+            del service.environment["TUTTI_ADDRESS"]
+        service.start(*arguments)
