@@ -1,10 +1,12 @@
 """horovodrun: starts ranks, carries their output, names who failed, and leaves nothing behind."""
 import asyncio
+import errno
 import itertools
 import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -12,7 +14,7 @@ import time
 import pytest
 
 from ranks import LIBRARY, PATIENCE, PYTHON
-from tutti.runner import command, elastic, hosts
+from tutti.runner import command, elastic, hosts, master
 from tutti.runner.settings import Settings
 from tutti.runner.worker import Ssh
 
@@ -242,6 +244,23 @@ def test_rank_0_may_be_on_another_host_which_is_asked_for_a_port(fake_ssh):
                  "-c", program, **fake_ssh)
     assert result.returncode == 0, result.err
     assert sorted(result.out.splitlines()) == ["[1,0]<stdout>:0 2 2", "[1,1]<stdout>:1 2 2"]
+
+
+def test_a_port_for_rank_0_is_given_to_nobody_else_meanwhile():
+    port = master.Port("127.0.0.1")
+    try:
+        with socket.socket() as other:
+            with pytest.raises(OSError) as refused:
+                other.bind(("127.0.0.1", port.number))
+            assert refused.value.errno == errno.EADDRINUSE
+        with socket.socket() as rank_0:
+            rank_0.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            rank_0.bind(("127.0.0.1", port.number))
+            rank_0.listen()
+            with socket.create_connection(("127.0.0.1", port.number)) as rank_1:
+                assert rank_1.getpeername() == ("127.0.0.1", port.number)
+    finally:
+        port.close()
 
 
 def test_a_host_of_rank_0_that_cannot_be_asked_is_named(fake_ssh):

@@ -113,6 +113,7 @@ class Driver:
         self._short_since = None
         self._own_board = board is None
         self._board = board
+        self._ports = []  # that rank 0 of the first generation listens on
 
     def _open_board(self):
         if self._own_board:
@@ -126,6 +127,8 @@ class Driver:
     def close(self):
         if self._own_board and self._board is not None:
             self._board.close()
+        for port in self._ports:
+            port.close()
 
     def _all_local(self):
         # A script may name others later.
@@ -272,7 +275,7 @@ class Driver:
         slots = hosts.assign(self._hosts.usable(), min(settings.processes, self._least),
                              settings.most)
         where = await master.place(slots[0].host, settings, self._ssh, environment,
-                                   self._all_local())
+                                   self._all_local(), self._ports)
         for slot in slots:
             self._node(slot.host)
             await self._start(slot, {**environment, **ranks.of_rank(slot, *where)})

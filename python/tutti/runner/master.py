@@ -42,13 +42,27 @@ async def _lines_of(host, command, environment, ssh, timeout):
     return worker.code, b"".join(lines).decode().split()
 
 
-async def place(host, settings, ssh, environment, all_local):
-    """Address and free port on the host of rank 0. HostUnusable if ssh or Python fail there."""
+class Port:
+    """A port of this machine that the kernel gives to nobody who asks for any, for as long as this
+    lives; whoever asks for this one with SO_REUSEADDR, as rank 0 does, can listen on it."""
+
+    def __init__(self, host):
+        self._socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._socket.bind((host, 0))
+        self.number = self._socket.getsockname()[1]
+
+    def close(self):
+        self._socket.close()
+
+
+async def place(host, settings, ssh, environment, all_local, held):
+    """Address and free port on the host of rank 0; one of this machine is held by a Port that is
+    added to `held`, for the caller to close. HostUnusable if ssh or Python fail there."""
     here = address_of(host, settings, all_local)
     if address.is_local(host):
-        with socket.socket(socket.AF_INET6 if ":" in here else socket.AF_INET) as probe:
-            probe.bind((here, 0))
-            return here, probe.getsockname()[1]
+        held.append(Port(here))
+        return here, held[-1].number
     python = environment.get("TUTTI_REMOTE_PYTHON", sys.executable)
     code, words = await _lines_of(host, [python, "-c", _PROBE, here], environment, ssh,
                                   settings.start_timeout or 30.0)

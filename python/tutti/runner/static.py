@@ -44,12 +44,12 @@ def verdict(failed, others):
     return f"{what}; the other ranks were ended" if others else what
 
 
-async def _start_all(settings, slots, command, extra):
+async def _start_all(settings, slots, extra, ports):
     ssh = Ssh(settings.ssh_port, settings.ssh_identity_file)
     output = Output(settings.output_folder, settings.timestamps, len(str(len(slots) - 1)))
     environment = {**ranks.common(settings), **extra}
     all_local = all(address.is_local(slot.host) for slot in slots)
-    where = await master.place(slots[0].host, settings, ssh, environment, all_local)
+    where = await master.place(slots[0].host, settings, ssh, environment, all_local, ports)
     workers = []
     for slot in slots:
         own = ranks.address_of(slot.host, settings, all_local)
@@ -61,7 +61,7 @@ async def _start_all(settings, slots, command, extra):
         if settings.verbose:
             say(f"rank {slot.rank}: {slot.host}, local rank {slot.local_rank}, "
                 f"rank 0 at {where[0]}:{where[1]}")
-        await worker.start(command, of_one, output, ssh, grace=settings.grace)
+        await worker.start(settings.command, of_one, output, ssh, grace=settings.grace)
     return workers
 
 
@@ -69,9 +69,9 @@ async def run(settings, stop, at_once, extra=None):
     """The run's exit code: 0, or that of the first rank that failed. `stop` is a future whose
     result is the signal that ends it; `extra` are further variables for the ranks."""
     slots = hosts.assign(settings.hosts, settings.processes, settings.processes)
-    workers = []
+    workers, ports = [], []
     try:
-        starting = asyncio.ensure_future(_start_all(settings, slots, settings.command, extra or {}))
+        starting = asyncio.ensure_future(_start_all(settings, slots, extra or {}, ports))
         await asyncio.wait({starting, stop}, return_when=asyncio.FIRST_COMPLETED)
         if stop.done():
             starting.cancel()
@@ -90,4 +90,6 @@ async def run(settings, stop, at_once, extra=None):
                 return failed[0].code
         return 0
     finally:
+        for port in ports:
+            port.close()
         await end(workers, settings, at_once)
