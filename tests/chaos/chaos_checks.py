@@ -9,8 +9,8 @@ from conftest import TERMINAL
 REASONS = {
     "kill_rank": r"killed|signal 9|SIGKILL",
     "kill_launcher": r"launcher|node \S+ .*lost|a node of it failed",
-    "kill_shim": r"killed|signal 9|SIGKILL|mpirun|could not be started|launch",
-    "kill_mpirun": r"killed|signal 9|SIGKILL|mpirun|orted|launch",
+    "kill_shim": r"killed|signal 9|SIGKILL|mpirun|could not be started|was to start it ended first|launch",
+    "kill_mpirun": r"killed|signal 9|SIGKILL|mpirun|orted|was to start it ended first|launch",
     "kill_standby": r"launcher",
     "lose_node": r"a node of it failed|launcher|node n\d: |was (killed|stopped)|Slurm ",
     "kill_slurmd": r"launcher|node n\d: |was (killed|stopped)|Slurm |a node of it failed",

@@ -19,6 +19,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr char kStarterEnded[] = "the process that was to start it ended first";
+
 absl::StatusOr<sockaddr_un> SocketAddress(const std::string& path) {
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
@@ -117,7 +119,7 @@ RankMessage RankListener::OfDisconnected(const Client& client) {
     message.kind = RankMessage::Kind::kTerminating;
   } else if (!client.begun) {
     message.kind = RankMessage::Kind::kFailed;
-    message.reason = "the process that was to start it ended first";
+    message.reason = kStarterEnded;
   }
   return message;
 }
@@ -177,7 +179,7 @@ RankListener::Client* RankListener::Find(int number) {
 
 absl::Status RankListener::SendStart(int number, int stdout_fd, int stderr_fd, const json& start) {
   Client* const client = Find(number);
-  if (client == nullptr) return absl::UnavailableError("the rank has gone");
+  if (client == nullptr) return absl::UnavailableError(kStarterEnded);
   client->rank = FieldOr(start, "rank", -1);
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd text,
                          InMemory(start.dump(-1, ' ', false, json::error_handler_t::replace)));
