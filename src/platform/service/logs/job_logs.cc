@@ -146,6 +146,7 @@ absl::StatusOr<std::shared_ptr<JobLogs>> JobLogs::OpenToRead(
 absl::Status JobLogs::MakeFolder() {
   if (index_.valid()) return absl::OkStatus();
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(directory_));
+  TUTTI_RETURN_IF_ERROR(BeginAttempt());  // former attempts printed nothing
   TUTTI_ASSIGN_OR_RETURN(index_, base::Open(directory_ / "arrivals", O_RDWR | O_CREAT));
   return absl::OkStatus();
 }

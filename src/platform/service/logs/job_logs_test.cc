@@ -73,6 +73,18 @@ TEST_F(JobLogsTest, ALaterAttemptGoesBehindWhatThereIsAndCountsFromThere) {
   EXPECT_EQ(FileText("rank-1.stdout"), "other\nthird\n");
 }
 
+TEST_F(JobLogsTest, ALaterAttemptBeginsWhereItBeganAlsoBehindOnesThatPrintedNothing) {
+  const auto open = [&](int attempt) {
+    return OpenAt(folder_.path() / "none yet", JobLogs::kNoLimit, attempt);
+  };
+  open(1);
+  auto second = open(2);
+  Append(*second, 0, Stream::kStdout, 0, "second\n", 7);
+  second = open(2);  // after a crash
+  Append(*second, 0, Stream::kStdout, 0, "second\nmore\n", 12);
+  EXPECT_THAT(All(*second), ElementsAre("0out:second", "0out:more"));
+}
+
 TEST_F(JobLogsTest, WhatCannotBeOpenedNowIsOpenedOnceItIsRepaired) {
   Append(*OpenLogs(), 0, Stream::kStdout, 0, "before\n", 7);
   const auto index = folder_.path() / "arrivals";
