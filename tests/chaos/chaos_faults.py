@@ -2,6 +2,7 @@
 import collections
 import contextlib
 import functools
+import glob
 import json
 import os
 import pathlib
@@ -36,7 +37,7 @@ def variable(environment, name):
 
 def launchers(allocations):
     """(pid, job) of each launcher that lives, of allocations whose folders are ALLOCATIONS/*/*."""
-    for lock in pathlib.Path(allocations).glob("*/*/lock"):
+    for lock in map(pathlib.Path, glob.iglob(f"{allocations}*/*/lock")):  # unlike Path.glob, it bears folders that go meanwhile
         with contextlib.suppress(OSError, ValueError):
             holder = json.loads(lock.read_text())
             fields = pathlib.Path(f"/proc/{holder['pid']}/stat").read_text().rsplit(")", 1)[1].split()
