@@ -15,6 +15,7 @@ COMMAND = re.compile(r"^(?:\$ )?(?:tutti[-\w]* |tutti$|\./run|\./test|\./check|t
 # What the words of a page stand for: files that the reader has.
 READER_HAS = {
     "train.py": "import sys\nprint('trained with', sys.argv[1:])\n",
+    "my-project/train.py": "print('trained')\n",
     "prepare.py": "print('prepared')\n",
     "images/one.png": "",
     "data.yml": "name: iris\nversion: 3\ntype: uri_folder\npath: ./images\n",

@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "absl/status/statusor.h"
-#include "runtime/bench/sweep.h"
+#include "runtime/bench/bench_sweep.h"
 
 namespace tutti {
 

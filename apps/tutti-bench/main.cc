@@ -14,10 +14,10 @@
 #include "command_line.h"
 #include "local_ranks.h"
 #include "runtime/bench/chart.h"
-#include "runtime/bench/table.h"
+#include "runtime/bench/result_table.h"
 #include "runtime/device/device.h"
-#include "runtime/train/setup/machine.h"
 #include "runtime/train/setup/precision.h"
+#include "runtime/train/setup/prepare_machine.h"
 
 namespace tutti {
 namespace {

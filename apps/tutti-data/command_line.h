@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "absl/status/statusor.h"
-#include "runtime/data/pack/pack.h"
+#include "runtime/data/pack/pack_dataset.h"
 
 namespace tutti {
 

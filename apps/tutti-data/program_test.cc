@@ -76,7 +76,7 @@ TEST_F(DataProgramTest, PacksBothSplitsAndDescribesThem) {
   EXPECT_EQ(documents[0]["width"]["median"], 24);
   EXPECT_EQ(documents[0]["height"]["max"], 20);
   EXPECT_EQ(documents[1]["classes"][1]["name"], "dog");
-  EXPECT_EQ(documents[1]["classes"][1]["pictures"], 3);
+  EXPECT_EQ(documents[1]["classes"][1]["images"], 3);
   EXPECT_GT(documents[1]["mean"][0], 0.1);
 }
 

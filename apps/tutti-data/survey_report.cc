@@ -110,12 +110,12 @@ nlohmann::json JsonOf(absl::string_view split, data::DatasetFormat format,
   for (size_t i = 0; i < survey.of_class.size(); ++i) {
     const bool boxes = dataset.annotations() == data::Annotations::kBoxes;
     of_class.push_back(
-        {{"name", dataset.classes()[i]}, {boxes ? "objects" : "pictures", survey.of_class[i]}});
+        {{"name", dataset.classes()[i]}, {boxes ? "objects" : "images", survey.of_class[i]}});
   }
   return {{"split", std::string(split)},
           {"format", std::string(data::NameOf(format))},
           {"annotations", std::string(data::NameOf(dataset.annotations()))},
-          {"pictures", survey.images},
+          {"images", survey.images},
           {"classes", std::move(of_class)},
           {"bytes", std::accumulate(survey.bytes.begin(), survey.bytes.end(), int64_t{0})},
           {"jpeg", survey.jpeg},
@@ -123,7 +123,7 @@ nlohmann::json JsonOf(absl::string_view split, data::DatasetFormat format,
           {"pnm", survey.pnm},
           {"width", JsonOf(SpreadOf(survey.widths))},
           {"height", JsonOf(SpreadOf(survey.heights))},
-          {"picture_bytes", JsonOf(SpreadOf(survey.bytes))},
+          {"image_bytes", JsonOf(SpreadOf(survey.bytes))},
           {"mean", survey.mean},
           {"stddev", survey.stddev},
           {"unreadable", std::move(unreadable)}};

@@ -86,6 +86,7 @@ class RunningPlatform final : public Platform {
     service::ServiceOptions service = options.service;
     service.directory = options.directory;
     service.launcher_file = folder_->launcher_file();
+    service.launcher_key = folder_->launcher_key();
     service::Engines engines(engine_.get());
     if (options.make_clusters) {
       TUTTI_ASSIGN_OR_RETURN(clusters_, options.make_clusters(folder_->launcher_file()));
@@ -98,10 +99,15 @@ class RunningPlatform final : public Platform {
   }
 
   absl::Status Listen(const PlatformOptions& options) {
-    api::ApiOptions listen{
-        .address = options.address,
-        .port = options.port,
-        .tokens = {.user = folder_->user_token(), .launcher = folder_->launcher_token()}};
+    const bool had_one_token = !folder_->former_launcher_token().empty();
+    if (had_one_token && !service_->HasLaunchers()) {
+      TUTTI_RETURN_IF_ERROR(folder_->ForgetFormerLaunchers());
+    }
+    api::ApiOptions listen{.address = options.address,
+                           .port = options.port,
+                           .tokens = {.user = folder_->user_token(),
+                                      .launcher_key = folder_->launcher_key(),
+                                      .former_launcher = folder_->former_launcher_token()}};
     if (options.tls) {
       TUTTI_ASSIGN_OR_RETURN(listen.identity, api::IdentityIn(options.directory, options.address));
     }

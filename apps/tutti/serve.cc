@@ -1,6 +1,7 @@
 #include "serve.h"
 
 #include <signal.h>
+#include <unistd.h>
 #include <sys/resource.h>
 
 #include <system_error>
@@ -125,6 +126,11 @@ absl::Status Serve(const client::ServeOptions& options) {
     spdlog::warn(
         "by --no-tls tokens, code and results go readably, and to whoever takes the port when this "
         "service is away: other users of this machine too");
+  }
+  if (::geteuid() == 0) {
+    spdlog::warn(
+        "this service runs as root, and so does every job: whoever may submit jobs may do anything "
+        "on this machine; run it as a user of its own where that is too much (docs/security.md)");
   }
   spdlog::info("tutti serves {} virtual nodes at {} (state in {}, token in {})", options.nodes,
                platform->url(), options.home.string(), (options.home / "token").string());

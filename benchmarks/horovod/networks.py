@@ -1,4 +1,4 @@
-"""Layers of the sizes of ResNet-18 and VGG-16, for pictures that are small enough for a CPU."""
+"""Layers of the sizes of ResNet-18 and VGG-16, for images that are small enough for a CPU."""
 import torch
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""A contender of compare: pictures by another loader, random-resized crop 224, flip, normalise.
+"""A contender of compare: images by another loader, random-resized crop 224, flip, normalise.
 
     peer.py torchvision|torchvision-v2|dali|dali-fp16 THREADS FOLDER
 
@@ -8,7 +8,7 @@ torchvision.io and transforms tensors; both by a DataLoader with THREADS workers
 the colours of a pixel beside one another. Of DALI's settings (queue depths, executors, affinity, mmap, the decoder's
 use_fast_idct) the last alone makes it faster without a loss of overlap, by 3 %, and is set; memory statistics are off as they
 are by default. A line with a number on standard input asks for
-as many times through the pictures; the answer is the number of pictures and the seconds that they took.
+as many times through the images; the answer is the number of images and the seconds that they took.
 """
 import pathlib
 import sys
@@ -20,7 +20,7 @@ STDDEV = [0.229, 0.224, 0.225]
 
 
 def torchvision_turns(folder, threads, tensors):
-    """A generator: send it a number of epochs, it gives the number of pictures."""
+    """A generator: send it a number of epochs, it gives the number of images."""
     import torch
     import torchvision
     from torchvision.transforms import v2
@@ -49,7 +49,7 @@ def dali_turns(folder, threads, halves):
 
     @pipeline_def(batch_size=BATCH, num_threads=threads, device_id=None, seed=1)
     def recipe():
-        jpegs, labels = fn.readers.file(file_root=str(folder / "train"), random_shuffle=True, name="pictures")
+        jpegs, labels = fn.readers.file(file_root=str(folder / "train"), random_shuffle=True, name="images")
         images = fn.decoders.image_random_crop(jpegs, device="cpu", output_type=types.RGB, random_aspect_ratio=[3 / 4, 4 / 3],
                                                random_area=[0.08, 1.0], num_attempts=10, use_fast_idct=True)
         images = fn.resize(images, size=[224, 224], interp_type=types.INTERP_LINEAR, antialias=True)
@@ -60,7 +60,7 @@ def dali_turns(folder, threads, halves):
 
     pipeline = recipe()
     pipeline.build()
-    steps = pipeline.epoch_size("pictures") // BATCH
+    steps = pipeline.epoch_size("images") // BATCH
 
     def turn(epochs):
         for _ in range(epochs * steps):
@@ -79,8 +79,8 @@ def main():
     print("ready", flush=True)
     for line in sys.stdin:
         began = time.perf_counter()
-        pictures = turn(int(line))
-        print(f"{pictures} {time.perf_counter() - began:.6f}", flush=True)
+        images = turn(int(line))
+        print(f"{images} {time.perf_counter() - began:.6f}", flush=True)
 
 
 if __name__ == "__main__":

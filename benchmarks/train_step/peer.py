@@ -4,7 +4,7 @@
             [--contiguous] [--data FOLDER --workers N [--dali]]
 
 bf16 and fp16 by autocast (fp16 with a scaled loss), channels-last unless --contiguous, SGD with its fused kernel, denormals
-flushed; images that lie on the device already, or pictures from FOLDER/train (an ImageFolder) by a DataLoader, or by DALI.
+flushed; images that lie on the device already, or images from FOLDER/train (an ImageFolder) by a DataLoader, or by DALI.
 On a GPU with cuDNN's benchmark; `graph` is eager's whole step recorded as a CUDA graph and replayed; `compile` is
 torch.compile(mode="max-autotune"), whose search takes minutes; on the CPU it is torch.compile. TORCHINDUCTOR_CACHE_DIR keeps
 what that makes. A line with a number on standard input asks for as many steps; the answer is the seconds that they took.

@@ -24,7 +24,7 @@ class Same:
 
 
 class Torchvision:
-    """Pictures of a folder, decoded, cropped and flipped as bytes by a DataLoader whose workers stay, in page-locked memory,
+    """Images of a folder, decoded, cropped and flipped as bytes by a DataLoader whose workers stay, in page-locked memory,
     normalised on the device."""
 
     def __init__(self, options):

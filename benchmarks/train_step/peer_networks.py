@@ -1,4 +1,4 @@
-"""Networks of the peer: torchvision's, and ResNet-20 for pictures of 32 x 32, which torchvision has not."""
+"""Networks of the peer: torchvision's, and ResNet-20 for images of 32 x 32, which torchvision has not."""
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -42,7 +42,7 @@ class ResNet20(nn.Sequential):
 
 
 def side_and_classes(name):
-    """The pixels of a side of the network's pictures, and its classes."""
+    """The pixels of a side of the network's images, and its classes."""
     if name == "resnet20":
         return 32, CIFAR_CLASSES
     return 299 if name == "inception_v3" else 224, IMAGENET_CLASSES

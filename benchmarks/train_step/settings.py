@@ -45,11 +45,11 @@ def parse(name):
     return kind, settings
 
 
-def defaults(device, precision, pictures):
+def defaults(device, precision, images):
     """Who is measured unless told otherwise, tutti first."""
     if device == "cuda":
         peers = ["eager", "graph", "graph+fp16", "compile"]
-        return ["tutti", *peers, *(["graph+dali", "compile+dali"] if pictures else [])]
+        return ["tutti", *peers, *(["graph+dali", "compile+dali"] if images else [])]
     if precision == "bf16":
         return ["tutti", "tutti+exact", "eager", "eager+tuned", "eager+jemalloc", "eager+tcmalloc", "compile+tuned"]
     return ["tutti", "eager", "eager+tuned", "eager+jemalloc", "eager+tcmalloc", "eager+tuned+contiguous", "compile+tuned"]

@@ -26,7 +26,7 @@
 #include "runtime/parallel/lap.h"
 #include "runtime/train/batch_tensors.h"
 #include "runtime/train/optimizer/optimizers.h"
-#include "runtime/train/setup/machine.h"
+#include "runtime/train/setup/prepare_machine.h"
 #include "runtime/train/setup/run_parts.h"
 
 namespace tutti {

@@ -14,7 +14,7 @@
 #include "runtime/train/batch_tensors.h"
 #include "runtime/train/optimizer/schedule.h"
 #include "runtime/train/optimizer/sgd.h"
-#include "runtime/train/setup/machine.h"
+#include "runtime/train/setup/prepare_machine.h"
 
 using namespace tutti;
 

@@ -126,11 +126,23 @@ bool IsPythonEnvironment(const std::filesystem::path& folder) {
          std::filesystem::is_directory(folder / "conda-meta", error);
 }
 
+// Not by std::filesystem::create_directories, which takes a parent that it may not look at for one
+// that is there: its error is of what comes after it.
 absl::Status MakeDirectories(const fs::path& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) return ErrnoStatus(absl::StrCat("mkdir ", path.string()), error.value());
-  return absl::OkStatus();
+  const auto is_folder = [&path] {
+    struct stat found;
+    return ::stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode);
+  };
+  if (is_folder() || ::mkdir(path.c_str(), 0777) == 0) return absl::OkStatus();
+  int error = errno;
+  const fs::path parent = path.parent_path();
+  if (error == ENOENT && !parent.empty() && parent != path) {
+    TUTTI_RETURN_IF_ERROR(MakeDirectories(parent));
+    if (::mkdir(path.c_str(), 0777) == 0) return absl::OkStatus();
+    error = errno;
+  }
+  if (error == EEXIST && is_folder()) return absl::OkStatus();
+  return ErrnoStatus(absl::StrCat("mkdir ", path.string()), error == EEXIST ? ENOTDIR : error);
 }
 
 absl::Status SyncDirectory(const fs::path& path) {

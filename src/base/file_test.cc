@@ -70,6 +70,23 @@ TEST(File, ShortensWhatIsLongerAlone) {
               testing::HasSubstr("truncate a"));
 }
 
+TEST(File, MakesFoldersWithTheirParents) {
+  const TemporaryDirectory directory;
+  const auto path = directory.path();
+  EXPECT_TRUE(MakeDirectories(path / "a/b/c/").ok());
+  EXPECT_TRUE(std::filesystem::is_directory(path / "a/b/c"));
+  EXPECT_TRUE(MakeDirectories(path / "a/b").ok()) << "it is there";
+  std::filesystem::create_directory_symlink(path / "a", path / "link");
+  EXPECT_TRUE(MakeDirectories(path / "link").ok());
+  ASSERT_TRUE(WriteFileAtomic(path / "file", "").ok());
+  const auto refused = [&](const char* below) {
+    return std::string(MakeDirectories(path / below).message());
+  };
+  EXPECT_EQ(refused("file"), absl::StrCat("mkdir ", path.string(), "/file: Not a directory"));
+  EXPECT_EQ(refused("file/a/b"),
+            absl::StrCat("mkdir ", path.string(), "/file/a/b: Not a directory"));
+}
+
 TEST(File, TemporaryDirectoryGoesWithWhatItHolds) {
   std::filesystem::path kept;
   {

@@ -12,12 +12,12 @@ from conftest import ROOT, Service, make_wheel
 def site(tmp_path_factory):
     """A service with two nodes, a site.yml, copies of the data and an index with one package; .jobs is a copy of azure_jobs."""
     folder = tmp_path_factory.mktemp("azure")
-    for name in ("wheels", "home", "copies/datasets", "copies/pictures", "copies/people"):
+    for name in ("wheels", "home", "copies/datasets", "copies/images", "copies/people"):
         (folder / name).mkdir(parents=True)
     make_wheel(folder / "wheels")
     rows = "".join(f"{i}.{i},{i / 2},{'rose' if i < 5 else 'iris'}\n" for i in range(10))
     (folder / "copies/datasets/flowers.csv").write_text("length,width,species\n" + rows)
-    (folder / "copies/pictures/list.txt").write_text("cat.jpg\n")
+    (folder / "copies/images/list.txt").write_text("cat.jpg\n")
     (folder / "copies/people/MLTable").write_text("paths: []\n")
     (folder / "home/site.yml").write_text(
         "computes: {cpu-cluster: local, gpu-cluster: local}\n"
@@ -31,7 +31,7 @@ def site(tmp_path_factory):
     service.start()
     service.jobs, service.copies = folder / "jobs", folder / "copies"
     for prefix, copy in (("https://examplestore.blob.core.windows.net/datasets", "datasets"),
-                         ("azureml:picture-example", "pictures")):
+                         ("azureml:image-example", "images")):
         result = service.cli("data", "map", prefix, folder / "copies" / copy)
         assert result.returncode == 0, result.stderr
     yield service

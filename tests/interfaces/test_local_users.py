@@ -1,13 +1,16 @@
 """Story: other users of the machine, who may bind any port, list all processes and read what the folders' modes let them, learn no token and no
 output, and run nothing as somebody else. Each row of docs/security.md that a program can show has its test here."""
+import json
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
+import urllib.error
 
 import pytest
 
-from conftest import PATIENCE, wait_until
+from conftest import processes_with, wait_until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="acts as another user, which needs root and setpriv")
 
@@ -100,6 +103,59 @@ def test_who_takes_the_port_of_a_dead_service_learns_nothing(start_service, writ
         impostor.end()
 
 
+def refusal(service, path, token):
+    """The status by which a call is answered."""
+    try:
+        with service.request(path, token=token) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def readable_by_the_stranger(*paths):
+    found = subprocess.run([*AS_STRANGER, "cat", *paths], capture_output=True, cwd="/")
+    return found.stdout
+
+
+def environment_of(pid):
+    """As the kernel keeps it; empty of a process that has gone."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""
+
+
+def test_a_launchers_token_is_of_its_allocation_alone_and_stands_nowhere_in_proc(start_service, write_job, tmp_path):
+    tmp_path.parent.chmod(0o711)  # the folders above would hide what is to be hidden by itself
+    tmp_path.chmod(0o711)
+    service = start_service()
+    go = tmp_path / "go"
+    command = f"echo up; until [ -e {go} ]; do sleep 0.05; done"
+    names = [service.submit(write_job(command)) for _ in range(2)]
+    for name in names:
+        wait_until(lambda name=name: service.log_text(name, 0) == "up\n", 30, "it runs")
+    plans = {plan["job_id"]: (file, plan) for file in service.home.glob("nodes/**/plan.json") if file.stat().st_size
+             for plan in [json.loads(file.read_text())]}
+    tokens = {name: plans[name][1]["launcher_token"] for name in names}
+    assert len(set(tokens.values())) == 2 and "token" not in json.loads((service.home / "launcher.json").read_text())
+    calls = {name: f"/internal/v1/allocations/{plans[name][1]['allocation_id']}/nodes/0/go" for name in names}
+    assert [refusal(service, calls[name], tokens[name]) for name in names] == [200, 200]
+    assert refusal(service, calls[names[0]], tokens[names[1]]) == 401
+    assert refusal(service, "/v1/jobs", tokens[names[0]]) == 401
+    files = [plans[names[0]][0], *(service.home / file for file in ("token", "launcher_key", "service.json", "launcher.json", "tls.pem"))]
+    assert all(file.exists() for file in files) and readable_by_the_stranger(*files) == b""
+    listed = subprocess.run([*AS_STRANGER, "sh", "-c", "cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ"], capture_output=True, cwd="/").stdout
+    assert b"serve" in listed and b"until [ -e" in listed, "command lines are seen by all"
+    for secret in [*tokens.values(), service.user_token(), (service.home / "launcher_key").read_text().strip()]:
+        assert secret.encode() not in listed
+        assert not [pid for name in names for pid in processes_with("TUTTI_JOB_ID", name)
+                    if secret.encode() in environment_of(pid)], "its ranks are not told"
+    go.touch()
+    for name in names:
+        assert service.wait(name)["state"] == "Completed"
+    assert refusal(service, calls[names[0]], tokens[names[0]]) == 410
+
+
 def test_an_address_from_elsewhere_gets_no_token_of_this_home(start_service, tmp_path):
     for arguments in ((), ("--no-tls",)):
         service = start_service(home=tmp_path / f"home{len(arguments)}", arguments=arguments)
@@ -117,3 +173,7 @@ def test_an_address_from_elsewhere_gets_no_token_of_this_home(start_service, tmp
             impostor.end()
             del service.environment["TUTTI_ADDRESS"]
         service.start(*arguments)
+
+
+def test_a_service_of_root_says_what_that_means(start_service):
+    assert "runs as root, and so does every job" in start_service().log.read_text()

@@ -162,8 +162,8 @@ def test_a_checkpoint_with_one_flipped_byte_is_refused(service, write_job, data,
 
 
 def test_a_missing_model_is_named():
-    picture = ROOT / "examples/cifar10/pictures/ship.jpg"
-    result = subprocess.run([BIN / "tutti", "score", picture, "--model", "/no/such/model"], capture_output=True, text=True,
+    image = ROOT / "examples/cifar10/images/ship.jpg"
+    result = subprocess.run([BIN / "tutti", "score", image, "--model", "/no/such/model"], capture_output=True, text=True,
                             timeout=60)
     assert result.returncode == 2 and "/no/such/model" in result.stderr
 

@@ -9,12 +9,13 @@ from conftest import PATIENCE, wait_until
 from faults import explore
 
 STOPPED_LIMIT = int(5 * PATIENCE)
-TOO_LONG = "echo " + "x" * 140_000  # for one argument of execve
+HALF = "x" * 70_000  # two of it are too long for one argument of execve
 
 
 def test_an_mpi_rank_that_cannot_be_started_ends_its_job_and_frees_its_node(start_service, write_job):
     service = start_service(nodes=1)
-    name = service.submit(write_job(TOO_LONG, distribution="mpi", processes=2, limits={"timeout": 60}))
+    name = service.submit(write_job("echo ${{inputs.half}}${{inputs.half}}", inputs={"half": HALF}, distribution="mpi", processes=2,
+                                    limits={"timeout": 60}))
     behind = service.submit(write_job("echo next"))
     job = service.wait(name, 20)
     assert job["state"] == "Failed"

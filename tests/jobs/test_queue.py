@@ -35,6 +35,21 @@ def test_high_priority_goes_first_and_short_jobs_fill_gaps(service, write_job, t
     assert service.job(high)["started"] <= service.job(low)["started"]
 
 
+def test_a_cordoned_node_gets_no_jobs_until_it_is_let_go(start_service, write_job):
+    service = start_service(nodes=2)
+    said = service.cli("node", "cordon", "n1", "--reason", "a fan is loud").stdout
+    assert said == "n1 is cordoned: no job starts on it\n"
+    service.kill()
+    service.start()
+    assert "cordoned" in (line := next(line for line in service.cli("node", "list").stdout.splitlines() if line.startswith("n1 "))) and "a fan is loud" in line
+    wide = service.submit(write_job("echo wide", nodes=2, distribution="mpi"))
+    narrow = service.submit(write_job("echo narrow"))
+    assert service.wait(narrow)["nodes"] == ["n2"]
+    assert service.job(wide)["reason"] == "waits for 2 nodes: 1 of 2 is cordoned (tutti node list says why)"
+    service.cli("node", "uncordon", "n1")
+    assert service.wait(wide)["state"] == "Completed"
+
+
 def test_the_next_job_starts_as_soon_as_its_node_is_free(start_service, write_job):
     service = start_service(nodes=1)
     names = [service.submit(write_job("true")) for _ in range(8)]

@@ -1,6 +1,7 @@
 """Story: Slurm nodes that share no folder with the service: neither the program nor any file of it is on them."""
 import os
 import pathlib
+import re
 import signal
 import subprocess
 
@@ -84,7 +85,7 @@ def test_a_node_gives_its_token_to_no_other_service(apart, cluster, machine, wri
                     "-out", tmp_path / "other.pem"], check=True, capture_output=True)
     said = {}
     for certificate, assignment in (("other", f"certificate=$(cat {tmp_path}/other.pem)"), ("own", "")):
-        script = f"{functions}\n{assignment}\ncall GET /internal/v1/snapshots/$program | sha256sum; echo ${{PIPESTATUS[0]}}; echo $program"
+        script = f"{functions}\n{assignment}\ncall GET ${{nodes%/nodes}}/snapshots/$program | sha256sum; echo ${{PIPESTATUS[0]}}; echo $program"
         said[certificate] = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60).stdout.split()
     assert said["own"][0] == said["own"][3].removeprefix("sha256:") and said["own"][2] == "0", said
     assert said["other"][2] == "1", said
@@ -97,7 +98,8 @@ def test_a_cancelled_job_keeps_what_it_had_and_leaves_nothing(apart, cluster, ma
     name = apart.submit(write_job("echo up; mkdir -p outputs; echo kept >outputs/so-far-$RANK; echo ready; sleep 600", nodes=nodes,
                                   distribution="pytorch", compute=compute))
     wait_until(lambda: all("ready" in apart.log_text(name, rank) for rank in range(nodes)), 40, "it runs")
-    token = (apart.home / "launcher_token").read_text().strip()
+    script = next((apart.home / f"slurm/{compute}").glob(f"{name}.*/batch.sh"))
+    token = re.search("^token='([0-9a-f]{64})'$", script.read_text(), re.MULTILINE)[1]
     told = [entry for entry in pathlib.Path("/proc").glob("[0-9]*/cmdline") if token.encode() in read(entry)]
     told += [pid for pid in processes_with("TUTTI_JOB_ID", name) if token.encode() in read(f"/proc/{pid}/environ")]
     assert not told, "the token stands on no command line and in no job's environment"

@@ -21,7 +21,7 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in 
 ENVIRONMENT["OMP_WAIT_POLICY"] = "passive"  # an emulated processor waits slowly
 TINY = ["--model", "resnet20", "--input-size", "8", "--batch", "2", "--max-steps", "1", "--evaluate-every", "0", "--no-torchscript",
         "--threads", "1"]
-PICTURE = ROOT / "examples/cifar10/pictures/ship.jpg"
+IMAGE = ROOT / "examples/cifar10/images/ship.jpg"
 
 
 def start(processor, program, *arguments, environment=None, **options):
@@ -55,20 +55,20 @@ def test_the_emulator_refuses_what_a_processor_lacks(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pictures")
+def images(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("images")
     for split in ("train", "test"):
         for label in ("cat", "ship"):
             (folder / split / label).mkdir(parents=True)
             for copy in range(2):
-                shutil.copy(PICTURE.with_name(f"{label}.jpg"), folder / split / label / f"{copy}.jpg")
+                shutil.copy(IMAGE.with_name(f"{label}.jpg"), folder / split / label / f"{copy}.jpg")
     return folder
 
 
 @pytest.mark.parametrize("processor", OLDER)
-def test_pictures_are_packed_trained_with_by_two_ranks_and_scored(processor, pictures, tmp_path):
+def test_images_are_packed_trained_with_by_two_ranks_and_scored(processor, images, tmp_path):
     shards = tmp_path / "shards"
-    assert "4 images" in run(processor, "tutti-data", "pack", pictures, shards, "--resize", 24, "--fast-crops", "--compress")
+    assert "4 images" in run(processor, "tutti-data", "pack", images, shards, "--resize", 24, "--fast-crops", "--compress")
     assert "of 2 classes" in run(processor, "tutti-data", "stats", shards)
     trainers = [start(processor, "tutti-train", "--data", shards, "--output", tmp_path / "out", "--precision", "fp32", *TINY,
                       environment=rank, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for rank in ranks(2)]
@@ -77,14 +77,14 @@ def test_pictures_are_packed_trained_with_by_two_ranks_and_scored(processor, pic
         assert trainer.returncode == 0 and "NNPACK" not in said, said
     last = json.loads((tmp_path / "out/metrics.jsonl").read_text().splitlines()[-1])
     assert last["event"] == "result" and last["images"] == 4
-    said = run(processor, "tutti-score", PICTURE, "--model", tmp_path / "out/model", "-o", "csv")
+    said = run(processor, "tutti-score", IMAGE, "--model", tmp_path / "out/model", "-o", "csv")
     assert "ship" in said and "NNPACK" not in said
 
 
-def test_a_processor_of_which_a_part_is_hidden_gets_the_code_for_older_ones(pictures, tmp_path):
+def test_a_processor_of_which_a_part_is_hidden_gets_the_code_for_older_ones(images, tmp_path):
     """As a virtual machine may have it: AVX2, but not all that came with it."""
     partly = "Haswell,-movbe,-f16c"
-    run(partly, "tutti-data", "pack", pictures, tmp_path / "shards", "--resize", 24)
+    run(partly, "tutti-data", "pack", images, tmp_path / "shards", "--resize", 24)
     said = run(partly, "tutti-train", "--data", tmp_path / "shards", "--output", tmp_path / "out", *TINY)
     assert "precision fp32 (auto)" in said and "AVX2" not in said, said
 
@@ -111,10 +111,10 @@ def test_the_service_answers_its_command_line(processor, tmp_path):
             service.wait(timeout=60)
 
 
-def test_what_libtorch_cannot_train_on_is_refused_by_name(pictures, tmp_path):
+def test_what_libtorch_cannot_train_on_is_refused_by_name(images, tmp_path):
     """Conroe (2006) is x86-64 without SSE4.1."""
     assert "tutti 0." in run("Conroe", "tutti", "--version")
-    said = run("Conroe", "tutti-train", "--data", pictures, "--output", tmp_path / "out", "--precision", "fp32", *TINY, code=2)
+    said = run("Conroe", "tutti-train", "--data", images, "--output", tmp_path / "out", "--precision", "fp32", *TINY, code=2)
     assert "SSE4.1" in said and "Conroe" in said and "x86-64-v2" in said, said
 
 
@@ -133,5 +133,5 @@ def test_the_kernels_own_tests_pass(processor, room):
 
 @pytest.mark.skipif(not os.environ.get("TUTTI_WHOLE_TESTS"), reason="a minute of emulation, run with TUTTI_WHOLE_TESTS")
 @pytest.mark.parametrize("processor", OLDER)
-def test_bf16_trains_where_it_is_emulated(processor, pictures, tmp_path):
-    assert "bf16" in run(processor, "tutti-train", "--data", pictures, "--output", tmp_path / "out", "--precision", "bf16", *TINY)
+def test_bf16_trains_where_it_is_emulated(processor, images, tmp_path):
+    assert "bf16" in run(processor, "tutti-train", "--data", images, "--output", tmp_path / "out", "--precision", "bf16", *TINY)

@@ -26,7 +26,7 @@ def test_masks_are_packed_verified_and_learned(tmp_path):
     seen = run(BIN / "tutti-data", "verify", tmp_path / "shards", "--json").stdout
     splits = json.loads(seen)
     assert [split["annotations"] for split in splits] == ["masks", "masks"]
-    assert splits[0]["classes"][0] == {"name": "background", "pictures": 64}
+    assert splits[0]["classes"][0] == {"name": "background", "images": 64}
     out = tmp_path / "out"
     run(BIN / "tutti-train", "--config", SHAPES / "segmentation.yml", "--data", tmp_path / "shards", "--output", out,
         "--input-size", 32, "--epochs", 5, "--threads", 1)
@@ -35,8 +35,8 @@ def test_masks_are_packed_verified_and_learned(tmp_path):
     for folder in ("model", "best"):
         assert json.loads((out / folder / "model.json").read_text())["task"] == "segmentation"
         assert (out / folder / "model.pt").exists()
-    picture = tmp_path / "masks/test/images/0000.png"
-    refused = run(BIN / "tutti-score", picture, "--model", out / "model", code=2)
+    image = tmp_path / "masks/test/images/0000.png"
+    refused = run(BIN / "tutti-score", image, "--model", out / "model", code=2)
     assert "model.pt" in refused.stderr
 
 

@@ -41,25 +41,25 @@ def members_of(shards):
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory):
+def images(tmp_path_factory):
     """Some of the sample's: {class: {bytes, ...}}, and the folder with CLASS/NAME.jpg."""
-    folder, found = tmp_path_factory.mktemp("pictures"), collections.defaultdict(set)
+    folder, found = tmp_path_factory.mktemp("images"), collections.defaultdict(set)
     names = (SAMPLE / "classes.txt").read_text().split()[:4]
     members = members_of(packed(SAMPLE, tmp_path_factory.mktemp("shards"), "test"))
     for name, label in members.items():
         if not name.endswith(".cls") or int(label) >= len(names) or len(found[names[int(label)]]) == 12:
             continue
-        picture = members[name.removesuffix(".cls") + ".jpg"]
-        found[names[int(label)]].add(picture)
+        image = members[name.removesuffix(".cls") + ".jpg"]
+        found[names[int(label)]].add(image)
         path = folder / names[int(label)] / (pathlib.Path(name).stem + ".jpg")
         path.parent.mkdir(exist_ok=True)
-        path.write_bytes(picture)
+        path.write_bytes(image)
     assert [len(found[name]) for name in names] == [12] * 4
     return dict(found), folder
 
 
-def test_what_tensorflow_writes_as_tfrecord_is_read(pictures, tmp_path):
-    expected, folder = pictures
+def test_what_tensorflow_writes_as_tfrecord_is_read(images, tmp_path):
+    expected, folder = images
     records = tmp_path / "records"
     records.mkdir()
     tensorflow("write", records, folder)
@@ -67,13 +67,13 @@ def test_what_tensorflow_writes_as_tfrecord_is_read(pictures, tmp_path):
     subprocess.run([BIN / "tutti-data", "verify", records], check=True, timeout=60)
     said = subprocess.run([BIN / "tutti-data", "stats", "--json", records], check=True, timeout=60, stdout=subprocess.PIPE).stdout
     classes = json.loads(said)[0]["classes"]
-    assert [(one["name"], one["pictures"]) for one in classes] == [(name, 12) for name in sorted(expected)]
+    assert [(one["name"], one["images"]) for one in classes] == [(name, 12) for name in sorted(expected)]
     found = collections.defaultdict(set)
     members = members_of(packed(records, tmp_path / "shards", "train"))
     for name, label in members.items():
         if name.endswith(".cls"):
             found[sorted(expected)[int(label)]].add(members[name.removesuffix(".cls") + ".jpg"])
-    assert found == expected, "each picture to the byte, under its class"
+    assert found == expected, "each image to the byte, under its class"
 
 
 def test_tensorflow_reads_the_events_for_tensorboard(tmp_path):

@@ -62,7 +62,7 @@ def test_networks_compute_what_torchvisions_do(run_python, tmp_path):
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """A model folder of a few steps, and what it says of a picture."""
+    """A model folder of a few steps, and what it says of an image."""
     output = tmp_path_factory.mktemp("trained")
     alone = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}
     subprocess.run([BIN / "tutti-train", "--model", "resnet20", "--data", DATA, "--batch", "64", "--max-steps", "2",
@@ -70,15 +70,15 @@ def trained(tmp_path_factory):
     return output / "model"
 
 
-PICTURE = ROOT / "examples/cifar10/pictures/cat.jpg"
+IMAGE = ROOT / "examples/cifar10/images/cat.jpg"
 
-# Reads a picture as the model's own folder says, and prints the probabilities by the module.
+# Reads an image as the model's own folder says, and prints the probabilities by the module.
 SCORE = """
 import json, sys, numpy, torch
 from PIL import Image
-folder, picture = sys.argv[1:]
+folder, image = sys.argv[1:]
 about = json.load(open(folder + "/model.json"))
-pixels = torch.from_numpy(numpy.asarray(Image.open(picture).convert("RGB"))).permute(2, 0, 1) / 255
+pixels = torch.from_numpy(numpy.asarray(Image.open(image).convert("RGB"))).permute(2, 0, 1) / 255
 size = about["input"]
 assert pixels.shape[1:] == (size["height"], size["width"])
 mean, deviation = (torch.tensor(size[name])[:, None, None] for name in ("mean", "stddev"))
@@ -94,8 +94,8 @@ print(json.dumps(dict(zip(about["classes"], scores.tolist()))))
 def test_the_trained_model_runs_in_python_as_here(run_python, trained, tmp_path):
     source = tmp_path / "score.py"
     source.write_text(SCORE)
-    theirs = json.loads(run_python(source, trained, PICTURE))
-    said = subprocess.run([BIN / "tutti-score", PICTURE, "--model", trained, "--top", "10", "-o", "json", "--precision", "fp32"],
+    theirs = json.loads(run_python(source, trained, IMAGE))
+    said = subprocess.run([BIN / "tutti-score", IMAGE, "--model", trained, "--top", "10", "-o", "json", "--precision", "fp32"],
                           check=True, timeout=60, stdout=subprocess.PIPE).stdout
     ours = {one["class"]: one["probability"] for one in json.loads(said)[0]["predictions"]}
     assert ours.keys() == theirs.keys()
@@ -110,7 +110,7 @@ def test_the_trained_model_goes_to_onnx(run_python, trained, tmp_path):
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
-    """A few pictures for each task, as --data."""
+    """A few images for each task, as --data."""
     folder = tmp_path_factory.mktemp("drawn")
     for kind in ("masks", "boxes"):
         subprocess.run([ROOT / "examples/shapes/make-shapes", folder / kind, kind, "--train", "4", "--test", "2"], check=True,
@@ -176,17 +176,17 @@ def test_a_script_of_ones_own_trains_and_scores(run_python, tmp_path):
     assert result.returncode == 0, result.stderr
     metrics = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
     assert metrics[-1]["top1"] > 0.15, "better than chance"
-    said = subprocess.run([BIN / "tutti-score", PICTURE, "--model", output / "model"], capture_output=True, text=True,
+    said = subprocess.run([BIN / "tutti-score", IMAGE, "--model", output / "model"], capture_output=True, text=True,
                           timeout=60)
     assert said.returncode == 0, said.stderr
 
 
-# Enlarges and joins the sample's pictures to photographs' sizes: FOLDER/train/CLASS/N.jpg, of both samplings of colour,
+# Enlarges and joins the sample's images to photographs' sizes: FOLDER/train/CLASS/N.jpg, of both samplings of colour,
 # sequential and progressive, and grey ones.
 PHOTOGRAPHS = """
 import pathlib, random, sys
 from PIL import Image
-pictures, folder = sorted(pathlib.Path(sys.argv[1]).glob("*.jpg")), pathlib.Path(sys.argv[2])
+images, folder = sorted(pathlib.Path(sys.argv[1]).glob("*.jpg")), pathlib.Path(sys.argv[2])
 chance = random.Random(1)
 sizes = [(500, 375), (375, 500), (320, 240), (640, 427), (1200, 900), (224, 224), (333, 500), (257, 801)]
 for number in range(24):
@@ -194,8 +194,8 @@ for number in range(24):
     photograph = Image.new("RGB", (width, height))
     for top in range(0, height, 150):
         for left in range(0, width, 150):
-            with Image.open(chance.choice(pictures)) as picture:
-                photograph.paste(picture.convert("RGB").resize((150, 150), Image.Resampling.BICUBIC), (left, top))
+            with Image.open(chance.choice(images)) as image:
+                photograph.paste(image.convert("RGB").resize((150, 150), Image.Resampling.BICUBIC), (left, top))
     if number % 8 == 7:
         photograph = photograph.convert("L")
     path = folder / "train" / "abc"[number % 3] / f"{number:02}.jpg"
@@ -207,17 +207,17 @@ for number in range(24):
 @pytest.fixture(scope="module")
 def photographs(python, tmp_path_factory):
     folder = tmp_path_factory.mktemp("photographs")
-    subprocess.run([python, "-c", PHOTOGRAPHS, PICTURE.parent, folder], check=True, timeout=120)
+    subprocess.run([python, "-c", PHOTOGRAPHS, IMAGE.parent, folder], check=True, timeout=120)
     return folder
 
 
 @pytest.fixture(scope="module")
-def small_pictures(tmp_path_factory):
+def small_images(tmp_path_factory):
     folder = tmp_path_factory.mktemp("small")
-    for picture in PICTURE.parent.glob("*.jpg"):
-        path = folder / "train" / picture.stem / picture.name
+    for image in IMAGE.parent.glob("*.jpg"):
+        path = folder / "train" / image.stem / image.name
         path.parent.mkdir(parents=True)
-        path.symlink_to(picture)
+        path.symlink_to(image)
     return folder
 
 
@@ -229,8 +229,8 @@ LEVELS = {"crop": (0, 0), "resized-crop": (0.7, 9), "resize": (0.7, 9)}
 
 
 @pytest.mark.parametrize("kind, side", [("crop", "32"), *itertools.product(("resized-crop", "resize"), ("112", "224"))])
-def test_batches_are_those_of_torchvisions_loader(run_python, photographs, small_pictures, tmp_path, kind, side):
-    folder = small_pictures if kind == "crop" else photographs
+def test_batches_are_those_of_torchvisions_loader(run_python, photographs, small_images, tmp_path, kind, side):
+    folder = small_images if kind == "crop" else photographs
     cases = []
     for precision in ("fp32", "bf16"):
         for epoch in ("0", "1", "2") if kind == "crop" else ("0",):

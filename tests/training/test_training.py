@@ -118,7 +118,7 @@ def model_bytes(output):
     return (pathlib.Path(output) / "model/model.safetensors").read_bytes()
 
 
-# The second epoch is not whole: steps of both count, not how many. What is erased is drawn for each picture, as crops are at full size.
+# The second epoch is not whole: steps of both count, not how many. What is erased is drawn for each image, as crops are at full size.
 SOME_STEPS = ("--input-size", 16, "--erase", 0.5, "--epochs", 2, "--max-steps", 28, "--seed", 3, "--evaluate-every", 0)
 
 
@@ -168,17 +168,17 @@ def test_a_killed_training_resumes_from_its_last_checkpoint_with_the_same_bytes(
     assert model_bytes(output) == model_bytes(whole)
 
 
-def test_a_trained_model_scores_pictures(whole, tmp_path):
-    pictures = sorted((ROOT / "examples/cifar10/pictures").glob("*.jpg"))
-    assert pictures
-    no_picture = tmp_path / "notes.jpg"
-    no_picture.write_text("not a picture")
-    result = subprocess.run([BIN / "tutti", "score", *pictures, no_picture, "--model", whole / "model", "-o", "json"],
+def test_a_trained_model_scores_images(whole, tmp_path):
+    images = sorted((ROOT / "examples/cifar10/images").glob("*.jpg"))
+    assert images
+    no_image = tmp_path / "notes.jpg"
+    no_image.write_text("not an image")
+    result = subprocess.run([BIN / "tutti", "score", *images, no_image, "--model", whole / "model", "-o", "json"],
                             capture_output=True, text=True, timeout=60)
     assert result.returncode == 1 and "notes.jpg" in result.stderr, result.stderr
     classes = (DATA / "classes.txt").read_text().split()
     scored = [row for row in json.loads(result.stdout) if "predictions" in row]
-    assert len(scored) == len(pictures)
+    assert len(scored) == len(images)
     for row in scored:
         assert row["predictions"][0]["class"] in classes
         assert 0 < row["predictions"][0]["probability"] <= 1

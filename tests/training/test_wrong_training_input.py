@@ -9,7 +9,7 @@ import pytest
 
 from conftest import BIN, ROOT, add_member
 
-PICTURE = (ROOT / "examples/cifar10/pictures/ship.jpg").read_bytes()
+IMAGE = (ROOT / "examples/cifar10/images/ship.jpg").read_bytes()
 
 
 def train(data, output, *arguments):
@@ -33,14 +33,14 @@ def write_shards(folder, labels):
     for split in ("train", "test"):
         with tarfile.open(folder / f"{split}-000000.tar", "w") as tar:
             for index, label in enumerate(labels):
-                add_member(tar, f"{index:04}.jpg", PICTURE)
+                add_member(tar, f"{index:04}.jpg", IMAGE)
                 add_member(tar, f"{index:04}.cls", label.encode())
     return folder
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    return write_shards(tmp_path_factory.mktemp("pictures") / "data", ["0", "1"] * 8)
+    return write_shards(tmp_path_factory.mktemp("images") / "data", ["0", "1"] * 8)
 
 
 def test_a_label_out_of_range_is_named_with_its_member(tmp_path):
@@ -55,14 +55,14 @@ def test_an_empty_folder_and_an_empty_class_are_named(tmp_path):
     refused(train(empty, tmp_path / "out"), str(empty), "is empty", "wanted are")
     for folder in ("train/cat", "train/dog", "test/cat", "test/dog"):
         (tmp_path / "classes" / folder).mkdir(parents=True)
-    (tmp_path / "classes/train/cat/a.jpg").write_bytes(PICTURE)
+    (tmp_path / "classes/train/cat/a.jpg").write_bytes(IMAGE)
     refused(train(tmp_path / "classes", tmp_path / "out"), "train/dog", "holds no image")
 
 
 def test_a_class_that_is_not_in_both_splits_is_named(tmp_path):
     for folder in ("train/cat", "train/dog", "train/fox", "val/cat", "val/fox"):
         (tmp_path / "classes" / folder).mkdir(parents=True)
-        (tmp_path / "classes" / folder / "a.jpg").write_bytes(PICTURE)
+        (tmp_path / "classes" / folder / "a.jpg").write_bytes(IMAGE)
     refused(train(tmp_path / "classes", tmp_path / "out", "--batch", 2), "3 and 2", 'number 1 is "dog" of the training images',
             'and "fox" of the test images')
 

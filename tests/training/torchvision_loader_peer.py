@@ -3,8 +3,8 @@
     torchvision_loader_peer.py FOLDER crop|resized-crop|resize SIDE BATCH {fp32|bf16 PIXELS DRAWN}…
 
 FOLDER/train holds folders of classes; PIXELS and DRAWN (its standard output) are load_batches'. Prints a line of JSON for
-each pair: how far the values are apart, in levels (255ths of a picture's range): in the mean, for 99.9 % of them, and the
-most; pictures, and how many of them have another label.
+each pair: how far the values are apart, in levels (255ths of an image's range): in the mean, for 99.9 % of them, and the
+most; images, and how many of them have another label.
 """
 import json
 import sys
@@ -25,23 +25,23 @@ class Augmented(torchvision.datasets.ImageFolder):
         self.kind, self.side = kind, side
         self.drawn = {one["sample"]: one for one in drawn}
 
-    def crop(self, picture, drawn):
+    def crop(self, image, drawn):
         top, left = int(drawn["top"]), int(drawn["left"])
         if self.kind == "crop":  # RandomCrop(side, padding=side / 8)
             pad = self.side // 8
-            return functional.crop(functional.pad(picture, pad), top + pad, left + pad, self.side, self.side)
+            return functional.crop(functional.pad(image, pad), top + pad, left + pad, self.side, self.side)
         if self.kind == "resized-crop":
-            return functional.resized_crop(picture, top, left, int(drawn["height"]), int(drawn["width"]), [self.side] * 2,
+            return functional.resized_crop(image, top, left, int(drawn["height"]), int(drawn["width"]), [self.side] * 2,
                                            InterpolationMode.BILINEAR)
-        return functional.center_crop(functional.resize(picture, self.side * 8 // 7), self.side)
+        return functional.center_crop(functional.resize(image, self.side * 8 // 7), self.side)
 
     def __getitem__(self, sample):
-        picture, label = super().__getitem__(sample)
+        image, label = super().__getitem__(sample)
         drawn = self.drawn[sample]
-        picture = self.crop(picture, drawn)
+        image = self.crop(image, drawn)
         if drawn["flip"]:
-            picture = functional.hflip(picture)
-        values = functional.normalize(functional.to_tensor(picture), MEAN, DEVIATION)
+            image = functional.hflip(image)
+        values = functional.normalize(functional.to_tensor(image), MEAN, DEVIATION)
         top, left, height, width = drawn["erased"]
         return functional.erase(values, top, left, height, width, torch.tensor(0.0)), label
 
@@ -69,7 +69,7 @@ def compare(folder, kind, side, batch, precision, pixels, drawn):
         apart.append(levels.flatten())
     assert len(apart) == len(ours)
     apart = torch.cat(apart).sort().values
-    return {"precision": precision, "pictures": len(drawn), "wrong_labels": wrong, "mean": apart.mean().item(),
+    return {"precision": precision, "images": len(drawn), "wrong_labels": wrong, "mean": apart.mean().item(),
             "most_999": apart[int(len(apart) * 0.999)].item(), "most": apart[-1].item()}
 
 

@@ -2,7 +2,7 @@
 
     torchvision_peer.py FOLDER NETWORK…
 
-A file FOLDER/NAME.safetensors holds the state dict ("state."), pictures, the outputs in train mode ("output.0", ...; no
+A file FOLDER/NAME.safetensors holds the state dict ("state."), images, the outputs in train mode ("output.0", ...; no
 dropout), the gradients of sum(output * probe), or of the detector's own loss ("gradient.", at most 4096 elements of each,
 evenly spread), and the output in evaluation mode afterwards. Weights are multiples of bfloat16's steps, in which they
 are written: files of half the size.

@@ -17,7 +17,7 @@ FONT = ["0E11131519110E", "040C040404040E", "0E11010204081F", "1F02040201110E", 
         "1F101E0101110E", "0608101E11110E", "1F010204080808", "0E11110E11110E", "0E11110F01020C"]
 
 
-def pictures(count, seed):
+def synthetic_images(count, seed):
     """`count` digits on 12 by 12 dots, at random places under noise, and what they are."""
     generator = torch.Generator().manual_seed(seed)
     glyphs = torch.tensor([[[int(rows[2 * y:2 * y + 2], 16) >> (4 - x) & 1 for x in range(5)]
@@ -56,7 +56,7 @@ def main():
     hvd.init()
     torch.manual_seed(1)
     torch.set_num_threads(1)
-    train, test = pictures(6000, seed=1), pictures(1000, seed=2)
+    train, test = synthetic_images(6000, seed=1), synthetic_images(1000, seed=2)
     sampler = DistributedSampler(train, num_replicas=hvd.size(), rank=hvd.rank())
     loader = DataLoader(train, batch_size=arguments.batch, sampler=sampler)
 

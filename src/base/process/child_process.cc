@@ -35,22 +35,6 @@ std::vector<char*> Pointers(std::vector<std::string>& strings) {
 // What the kernel takes of one argument or variable, its final zero included (MAX_ARG_STRLEN).
 constexpr size_t kLongestString = 32 * 4096;
 
-// Which of them execve has refused, and what to do; "" if they are too long together.
-std::string WhatIsTooLong(const ChildOptions& options) {
-  for (const auto& [key, value] : options.environment) {
-    const size_t size = key.size() + 1 + value.size();
-    if (size < kLongestString) continue;
-    return absl::StrCat(": variable ", key, " has ", size, " bytes, and Linux takes ",
-                        kLongestString - 1, ": put it into a file");
-  }
-  for (const std::string& argument : options.arguments) {
-    if (argument.size() < kLongestString) continue;
-    return absl::StrCat(": the command has ", argument.size(), " bytes, and Linux takes ",
-                        kLongestString - 1, ": put it into a script");
-  }
-  return "";
-}
-
 struct ChildPlan {
   const char* program;
   char** arguments;
@@ -109,6 +93,22 @@ pid_t ForkInParentsMemory(const ChildPlan& plan) {
 
 }  // namespace
 
+std::string WhatIsTooLong(const std::vector<std::string>& arguments,
+                          const std::map<std::string, std::string>& environment) {
+  for (const auto& [key, value] : environment) {
+    const size_t size = key.size() + 1 + value.size();
+    if (size < kLongestString) continue;
+    return absl::StrCat("variable ", key, " has ", size, " bytes, and Linux takes ",
+                        kLongestString - 1, ": put it into a file");
+  }
+  for (const std::string& argument : arguments) {
+    if (argument.size() < kLongestString) continue;
+    return absl::StrCat("the command has ", argument.size(), " bytes, and Linux takes ",
+                        kLongestString - 1, ": put it into a script");
+  }
+  return "";
+}
+
 std::string ExitStatus::ToString() const {
   if (signal == 0) return absl::StrCat("exit code ", code);
   const char* name = ::sigabbrev_np(signal);
@@ -151,7 +151,9 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const ChildOptions& options) {
     ::waitpid(pid, nullptr, 0);
     const absl::Status status = ErrnoStatus(absl::StrCat("start ", program), error);
     if (error != E2BIG) return status;
-    return absl::Status(status.code(), absl::StrCat(status.message(), WhatIsTooLong(options)));
+    const std::string which = WhatIsTooLong(options.arguments, options.environment);
+    return absl::Status(status.code(),
+                        absl::StrCat(status.message(), which.empty() ? "" : ": ", which));
   }
   UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd.valid()) return ErrnoStatus(absl::StrCat("pidfd_open for ", program));

@@ -30,6 +30,12 @@ struct ExitStatus {
   std::string ToString() const;
 };
 
+// Why Linux would not start a program with `arguments` and `environment`, one of which is longer
+// than it takes of one, and what to do: "the command has 140000 bytes, and Linux takes 131071: put
+// it into a script". "" if none is; they may still be too long together.
+std::string WhatIsTooLong(const std::vector<std::string>& arguments,
+                          const std::map<std::string, std::string>& environment);
+
 struct ChildOptions {
   std::vector<std::string> arguments;              // arguments[0] is the program; looked up in PATH
   std::map<std::string, std::string> environment;  // the whole of it; nothing is inherited

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "platform/api/launcher_calls.h"
+#include "platform/api/launcher_routes.h"
 #include "platform/api/rest.h"
 
 namespace tutti::api {
@@ -31,6 +31,7 @@ class RunningServer final : public ApiServer {
     };
     http::ServerOptions listen{.address = options.address, .port = options.port};
     listen.identity = options.identity;
+    listen.admit = [this](const http::Request& request) { return router_.Admit(request); };
     TUTTI_ASSIGN_OR_RETURN(server_, http::Server::Start(listen, answer));
     url_ = server_->url();
     return absl::OkStatus();

@@ -1,4 +1,4 @@
-// Covers: launcher_calls.cc, rest.cc, json.cc, query.cc, follow.cc.
+// Covers: launcher_routes.cc, rest.cc, json.cc, query.cc, job_stream.cc.
 #include "platform/api/api.h"
 
 #include <gmock/gmock.h>
@@ -11,11 +11,12 @@
 #include "absl/strings/str_replace.h"
 #include "base/hash.h"
 #include "base/test_patience.h"
-#include "platform/api/launcher_calls.h"
+#include "platform/api/launcher_routes.h"
 #include "platform/api/openapi.h"
 #include "platform/api/rest.h"
 #include "platform/api/schema_check_for_tests.h"
 #include "platform/http/client.h"
+#include "platform/service/jobs/launcher_token.h"
 #include "platform/service/world_for_tests.h"
 
 namespace tutti::api {
@@ -26,7 +27,11 @@ using service::DiskEngine;
 using ::testing::HasSubstr;
 
 constexpr char kUserToken[] = "of-a-user-0123456789";
-constexpr char kLauncherToken[] = "of-launchers-0123456789";
+constexpr char kLauncherKey[] = "of-launchers-0123456789";
+
+std::string TokenOf(const char* allocation) {
+  return service::LauncherToken(kLauncherKey, allocation);
+}
 
 // A real server on loopback, on an engine of this test whose launchers are played by a thread.
 class ApiTest : public ::testing::Test {
@@ -47,8 +52,8 @@ class ApiTest : public ::testing::Test {
                                           store_.get(), engine_.get(), &clock_);
     ASSERT_TRUE(service.ok()) << service.status();
     service_ = *std::move(service);
-    auto server =
-        ApiServer::Start({.port = 0, .tokens = {kUserToken, kLauncherToken}}, service_.get());
+    auto server = ApiServer::Start(
+        {.port = 0, .tokens = {.user = kUserToken, .launcher_key = kLauncherKey}}, service_.get());
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     service_->Run();
@@ -214,6 +219,23 @@ TEST_F(ApiTest, ShowsNodesAndWhoHoldsThem) {
   EXPECT_THAT(stream, HasSubstr("\"Queued\""));
 }
 
+TEST_F(ApiTest, CordonsANodeAndLetsItGo) {
+  const std::string path = "/v1/nodes/{compute}/{node}/cordon";
+  const std::string target = "/v1/nodes/local/n1/cordon";
+  const auto put = [&](const std::string& body) {
+    return Send({.method = "PUT", .target = target, .body = body});
+  };
+  ExpectError(put("{}"), 400, "invalid_argument");
+  ExpectError(put(R"({"reason": 3})"), 400, "invalid_argument");
+  ExpectError(put(R"({"reason": ""})"), 400, "invalid_argument");
+  Fits("put", path, put(R"({"reason": "ECC errors"})"));
+  const json node = Fits("get", "/v1/nodes", Get("/v1/nodes"))["nodes"][0];
+  EXPECT_EQ(node["state"], "cordoned");
+  EXPECT_EQ(node["reason"], "ECC errors");
+  Fits("delete", path, Send({.method = "DELETE", .target = target}));
+  ExpectError(Send({.method = "DELETE", .target = target}), 404, "not_found");
+}
+
 TEST_F(ApiTest, KeepsSnapshotsByTheirHash) {
   const std::string bytes(3 << 20, 's');
   const std::string name = "sha256:" + base::Hex(base::Sha256Of(bytes));
@@ -228,9 +250,17 @@ TEST_F(ApiTest, KeepsSnapshotsByTheirHash) {
   Fits("put", "/v1/snapshots/{snapshot}", put(bytes));
   EXPECT_EQ(put(bytes).status, 201);
   EXPECT_EQ(Send({.method = "HEAD", .target = target}).status, 200);
-  const auto read = Send({.target = "/internal" + target}, kLauncherToken);
+  play_ = false;
+  CreateJob();
+  const std::string internal =
+      absl::StrReplaceAll(target, {{"/v1", "/internal/v1/allocations/j.1"}});
+  const auto read = Send({.target = internal}, TokenOf("j.1"));
   EXPECT_EQ(read.status, 200);
   EXPECT_EQ(read.body, bytes);
+  ExpectError(Send({.target = internal}, TokenOf("j.2")), 401, "unauthenticated");
+  ExpectError(Send({.target = "/internal" + target}, TokenOf("j.1")), 401, "unauthenticated");
+  const std::string over = absl::StrReplaceAll(internal, {{"j.1", "j.9"}});
+  ExpectError(Send({.target = over}, TokenOf("j.9")), 410, "gone");
   ExpectError(Send({.method = "PUT", .target = "/v1/snapshots/sha256:..", .body = "x"}), 400,
               "invalid_argument");
 }
@@ -238,7 +268,11 @@ TEST_F(ApiTest, KeepsSnapshotsByTheirHash) {
 TEST_F(ApiTest, AsksForTheRightToken) {
   ExpectError(Send({.target = "/v1/jobs"}, ""), 401, "unauthenticated");
   ExpectError(Send({.target = "/v1/jobs"}, "wrong"), 401, "unauthenticated");
-  ExpectError(Send({.target = "/v1/jobs"}, kLauncherToken), 401, "unauthenticated");
+  ExpectError(Send({.target = "/v1/jobs"}, TokenOf("x.1")), 401, "unauthenticated");
+  for (const std::string& token : {TokenOf("x.2"), std::string(kLauncherKey), std::string()}) {
+    ExpectError(Send({.target = "/internal/v1/allocations/x.1/nodes/0/go"}, token), 401,
+                "unauthenticated");
+  }
   ExpectError(Get("/internal/v1/allocations/x.1/nodes/0/go"), 401, "unauthenticated");
   EXPECT_EQ(Send({.target = "/v1/health"}, "").status, 200);
   EXPECT_EQ(Fits("get", "/v1/health", Send({.target = "/v1/health"}, ""))["status"], "ok");
@@ -281,7 +315,7 @@ TEST_F(ApiTest, SaysWhatIsWrongWithARequest) {
 
 TEST_F(ApiTest, TellsALauncherOfAnUnknownAllocationToEnd) {
   const std::string node = "/internal/v1/allocations/j.9/nodes/0";
-  const std::string token = kLauncherToken;
+  const std::string token = TokenOf("j.9");
   const auto post = [&](const std::string& rest) {
     return Send({.method = "POST", .target = node + rest, .body = "{\"kind\":\"x\"}"}, token);
   };
@@ -304,16 +338,16 @@ TEST_F(ApiTest, HearsALauncherOut) {
   const std::string base = "/internal/v1/allocations/j.1/nodes/";
   const std::string pattern = "/internal/v1/allocations/{allocation}/nodes/{node}";
   const auto post = [&](const std::string& rest, const std::string& body) {
-    return Send({.method = "POST", .target = base + rest, .body = body}, kLauncherToken);
+    return Send({.method = "POST", .target = base + rest, .body = body}, TokenOf("j.1"));
   };
   const std::string prepared = "{\"kind\":\"prepared\",\"time\":1}\n";
   const json events = Fits("post", pattern + "/events", post("0/events?first=1", prepared));
   EXPECT_EQ(events["acknowledged"], 1);
   EXPECT_EQ(events["go"], false);
-  EXPECT_EQ(Fits("get", pattern + "/go", Send({.target = base + "0/go"}, kLauncherToken))["go"],
+  EXPECT_EQ(Fits("get", pattern + "/go", Send({.target = base + "0/go"}, TokenOf("j.1")))["go"],
             false);
   std::thread waiter([&] {
-    const auto go = Send({.target = base + "0/go?wait=20"}, kLauncherToken);
+    const auto go = Send({.target = base + "0/go?wait=20"}, TokenOf("j.1"));
     EXPECT_EQ(json::parse(go.body)["go"], true);
   });
   post("1/events?first=1", prepared);
@@ -324,10 +358,10 @@ TEST_F(ApiTest, HearsALauncherOut) {
   EXPECT_EQ(json::parse(post(output + "0", "one\ntwo\xff\n").body)["acknowledged"], 9);
   Fits("put", pattern + "/files",
        Send({.method = "PUT", .target = base + "0/files?path=outputs/a/b", .body = "bytes"},
-            kLauncherToken));
+            TokenOf("j.1")));
   EXPECT_EQ(Get("/v1/jobs/j/files/outputs/a/b").body, "bytes");
   ExpectError(
-      Send({.method = "PUT", .target = base + "0/files?path=../b", .body = "x"}, kLauncherToken),
+      Send({.method = "PUT", .target = base + "0/files?path=../b", .body = "x"}, TokenOf("j.1")),
       400, "invalid_argument");
   EXPECT_EQ(Get("/v1/jobs/j/files/logs/rank-0.stdout").body, "one\ntwo\xff\n");
   EXPECT_THAT(Get("/v1/jobs/j/stream?follow=false").body, HasSubstr("two\xEF\xBF\xBD"));

@@ -295,6 +295,15 @@ std::string FollowLine(const service::FollowItem& item) {
   return Text(line) + "\n";
 }
 
+absl::StatusOr<std::string> ReasonFromJson(absl::string_view body) {
+  const auto value = nlohmann::json::parse(body.begin(), body.end(), nullptr, false);
+  if (!value.is_object()) return Wrong("must be a JSON object");
+  if (value.size() != 1 || !value.contains("reason")) return Wrong("has one field, \"reason\"");
+  std::string reason;
+  TUTTI_RETURN_IF_ERROR(ReadField(value, "reason", true, reason));
+  return reason;
+}
+
 absl::StatusOr<service::Submission> SubmissionFromJson(absl::string_view body) {
   nlohmann::json value;
   try {

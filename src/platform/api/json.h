@@ -27,6 +27,8 @@ std::string WarningsJson(const std::vector<std::string>& warnings);
 // One line of a stream, with its newline.
 std::string FollowLine(const service::FollowItem& item);
 
+// Of {"reason": TEXT}; InvalidArgument otherwise.
+absl::StatusOr<std::string> ReasonFromJson(absl::string_view body);
 // The body of POST /v1/jobs. InvalidArgument says where it is wrong.
 absl::StatusOr<service::Submission> SubmissionFromJson(absl::string_view body);
 

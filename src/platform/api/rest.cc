@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status.h"
-#include "platform/api/follow.h"
+#include "platform/api/job_stream.h"
 #include "platform/api/json.h"
 #include "platform/api/openapi.h"
 #include "platform/api/query.h"
@@ -154,6 +154,20 @@ Response ListNodes(Service* service, const Call&) {
   return JsonResponse(NodesJson(service->ListNodes()));
 }
 
+Response CordonNode(Service* service, const Call& call) {
+  const auto body = call.connection.ReadBody(kMaxJobFile);
+  if (!body.ok()) return ErrorResponse(body.status());
+  const auto reason = ReasonFromJson(*body);
+  if (!reason.ok()) return ErrorResponse(reason.status());
+  const absl::Status status = service->Cordon(call["compute"], call["node"], *reason);
+  return status.ok() ? JsonResponse("{}") : ErrorResponse(status);
+}
+
+Response UncordonNode(Service* service, const Call& call) {
+  const absl::Status status = service->Uncordon(call["compute"], call["node"]);
+  return status.ok() ? JsonResponse("{}") : ErrorResponse(status);
+}
+
 }  // namespace
 
 std::vector<Route> UserRoutes(Service* service) {
@@ -178,6 +192,8 @@ std::vector<Route> UserRoutes(Service* service) {
       {"GET", "/v1/jobs/{job}/files", Access::kUser, with(ListFiles)},
       {"GET", "/v1/jobs/{job}/files/{path...}", Access::kUser, with(GetFile)},
       {"GET", "/v1/nodes", Access::kUser, with(ListNodes)},
+      {"PUT", "/v1/nodes/{compute}/{node}/cordon", Access::kUser, with(CordonNode)},
+      {"DELETE", "/v1/nodes/{compute}/{node}/cordon", Access::kUser, with(UncordonNode)},
   };
 }
 

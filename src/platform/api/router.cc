@@ -6,6 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/hash.h"
+#include "platform/service/jobs/launcher_token.h"
 
 namespace tutti::api {
 
@@ -28,35 +29,66 @@ bool Matches(absl::string_view pattern, absl::string_view path,
   return wanted.size() == given.size();
 }
 
-bool Router::Allowed(Access access, const http::Request& request) const {
+bool Router::Allowed(Access access, const http::Request& request,
+                     const std::map<std::string, std::string>& parts) const {
   if (access == Access::kAnyone) return true;
-  const std::string& token = access == Access::kUser ? tokens_.user : tokens_.launcher;
-  return base::EqualInConstantTime(request.BearerToken(), token);
+  const std::string given(request.BearerToken());
+  const auto is = [&given](const std::string& token) {
+    return !token.empty() && base::EqualInConstantTime(given, token);
+  };
+  if (access == Access::kUser) return is(tokens_.user);
+  const auto allocation = parts.find("allocation");
+  const bool own = allocation != parts.end() &&
+                   is(service::LauncherToken(tokens_.launcher_key, allocation->second));
+  return own || is(tokens_.former_launcher);
 }
 
-http::Response Router::Answer(const http::Request& request, http::Connection& connection) const {
-  std::vector<std::string> methods;
-  std::map<std::string, std::string> parts;
+const Route* Router::Find(const http::Request& request, std::map<std::string, std::string>& parts,
+                          std::vector<std::string>& methods) const {
   for (const Route& route : routes_) {
     if (!Matches(route.pattern, request.path, parts)) continue;
     methods.push_back(route.method);
-    if (route.method != request.method) continue;
-    if (!Allowed(route.access, request)) {
-      http::Response response = http::ErrorResponse(absl::UnauthenticatedError(
-          "this call needs the header Authorization: Bearer TOKEN with the service's token"));
-      response.headers.emplace_back("WWW-Authenticate", "Bearer");
-      return response;
-    }
-    if (route.access != Access::kAnyone) connection.Trust();
-    return route.answer(Call{request, connection, std::move(parts)});
+    if (route.method == request.method) return &route;
   }
-  if (methods.empty()) {
-    return http::ErrorResponse(404, "not_found", absl::StrCat("there is no ", request.path));
+  return nullptr;
+}
+
+http::Admission Router::Admit(const http::Request& request) const {
+  std::map<std::string, std::string> parts;
+  std::vector<std::string> methods;
+  const Route* const route = Find(request, parts, methods);
+  if (route == nullptr && methods.empty()) {
+    return {.refusal =
+                http::ErrorResponse(404, "not_found", absl::StrCat("there is no ", request.path))};
   }
-  http::Response response = http::ErrorResponse(
-      405, "method_not_allowed", absl::StrCat(request.path, " does not know ", request.method));
-  response.headers.emplace_back("Allow", absl::StrJoin(methods, ", "));
-  return response;
+  if (route == nullptr) {
+    http::Response response = http::ErrorResponse(
+        405, "method_not_allowed", absl::StrCat(request.path, " does not know ", request.method));
+    response.headers.emplace_back("Allow", absl::StrJoin(methods, ", "));
+    return {.refusal = std::move(response)};
+  }
+  if (!Allowed(route->access, request, parts)) {
+    http::Response response = http::ErrorResponse(absl::UnauthenticatedError(
+        "this call needs the header Authorization: Bearer TOKEN with the service's token"));
+    response.headers.emplace_back("WWW-Authenticate", "Bearer");
+    return {.refusal = std::move(response)};
+  }
+  switch (route->access) {
+    case Access::kUser:
+      return {.party = http::Party::kUser};
+    case Access::kLauncher:
+      return {.party = http::Party::kNode};
+    case Access::kAnyone:
+      break;
+  }
+  return {.party = http::Party::kStranger};
+}
+
+http::Response Router::Answer(const http::Request& request, http::Connection& connection) const {
+  std::map<std::string, std::string> parts;
+  std::vector<std::string> methods;
+  const Route* const route = Find(request, parts, methods);
+  return route->answer(Call{request, connection, std::move(parts)});
 }
 
 }  // namespace tutti::api

@@ -31,7 +31,9 @@ struct Route {
 };
 
 struct Tokens {
-  std::string user, launcher;
+  std::string user;
+  std::string launcher_key;     // of service::LauncherToken: each allocation's calls have their own
+  std::string former_launcher;  // of all launchers of an earlier version; empty: there are none
 };
 
 class Router {
@@ -39,12 +41,19 @@ class Router {
   Router(std::vector<Route> routes, Tokens tokens)
       : routes_(std::move(routes)), tokens_(std::move(tokens)) {}
 
-  // 404 for an unknown path, 405 for a known one with another method, 401 without the right token.
+  // By a request's header: 404 for an unknown path, 405 for a known one with another method, 401
+  // without the right token.
+  http::Admission Admit(const http::Request& request) const;
+  // Of a request that was admitted.
   http::Response Answer(const http::Request& request, http::Connection& connection) const;
   const std::vector<Route>& routes() const { return routes_; }
 
  private:
-  bool Allowed(Access access, const http::Request& request) const;
+  // Null if there is none; `methods`: those that its path has.
+  const Route* Find(const http::Request& request, std::map<std::string, std::string>& parts,
+                    std::vector<std::string>& methods) const;
+  bool Allowed(Access access, const http::Request& request,
+               const std::map<std::string, std::string>& parts) const;
 
   const std::vector<Route> routes_;
   const Tokens tokens_;

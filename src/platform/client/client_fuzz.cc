@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "platform/client/archive/ignore.h"
 #include "platform/client/connection/views.h"
-#include "platform/client/follow/metric.h"
+#include "platform/client/follow/metric_line.h"
 #include "platform/client/jobs/download.h"
 #include "platform/client/text/columns.h"
 

@@ -273,11 +273,22 @@ void CommandDefinitions::AddFiles(CLI::App* job) {
 }
 
 void CommandDefinitions::AddNode(CLI::App* app) {
-  CLI::App* node = app->add_subcommand("node", "Nodes that jobs run on: list, exec");
+  CLI::App* node =
+      app->add_subcommand("node", "Nodes that jobs run on: list, cordon, uncordon, exec");
   node->require_subcommand(1)->fallthrough();
   CLI::App* list = Add(node, "list", "Show every node and what runs on it",
                        [this](Context& context) { return NodeList(context, format_); });
   AddFormat(list, &format_);
+  CLI::App* cordon = Add(node, "cordon", "Start no more jobs on a node; what runs there goes on",
+                         [this](Context& context) { return NodeCordon(context, cordon_); });
+  cordon->add_option("--reason", cordon_.reason, "Why, for `tutti node list`")->type_name("TEXT");
+  CLI::App* uncordon = Add(node, "uncordon", "Let jobs start on a node again",
+                           [this](Context& context) { return NodeUncordon(context, cordon_); });
+  for (CLI::App* command : {cordon, uncordon}) {
+    command->add_option("node", cordon_.node, "The node's name")->required()->type_name("NODE");
+    command->add_option("--compute", cordon_.compute, "The node's compute (default: local)")
+        ->type_name("NAME");
+  }
   cluster_.AddExec(
       node, [this](CLI::App* parent, const std::string& name, const std::string& description,
                    Action action) { return Add(parent, name, description, std::move(action)); });

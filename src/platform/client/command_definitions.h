@@ -92,6 +92,7 @@ class CommandDefinitions {
   EnvironmentOptions image_;
   ClusterDefinitions cluster_;
   std::vector<std::string> delete_;
+  NodeCordonOptions cordon_;
   Format format_ = Format::kTable;
   Action chosen_;
 };

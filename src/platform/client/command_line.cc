@@ -5,7 +5,7 @@
 #include <iostream>
 
 #include "platform/client/command_parser.h"
-#include "platform/client/connection/endpoint.h"
+#include "platform/client/connection/find_service.h"
 #include "platform/client/connection/http_connection.h"
 
 namespace tutti::client {

@@ -1,7 +1,7 @@
-// Covers: command_definitions.cc, site_definitions.cc, cluster_definitions.cc,
-// script_definitions.cc, commands/job_delete.cc, commands/job_list.cc, commands/job_show.cc,
-// commands/job_stream.cc, commands/job_wait.cc, commands/node_list.cc, commands/run.cc,
-// connection/service.cc.
+// Covers: commands/node_cordon.cc, command_definitions.cc, site_definitions.cc,
+// cluster_definitions.cc, script_definitions.cc, commands/job_delete.cc, commands/job_list.cc,
+// commands/job_show.cc, commands/job_stream.cc, commands/job_wait.cc, commands/node_list.cc,
+// commands/run.cc, connection/service.cc.
 #include "platform/client/command_parser.h"
 
 #include <gmock/gmock.h>
@@ -166,6 +166,19 @@ TEST_F(CommandParserTest, ListsJobsAndNodes) {
   EXPECT_THAT(out_.str(),
               HasSubstr("n1    hpc      127.77.0.1  unusable  0-2,5  2.00 GB       a new disk"));
   EXPECT_EQ(err_.str(), "warning: compute b does not answer\n");
+}
+
+TEST_F(CommandParserTest, CordonsNodes) {
+  answers_["PUT /v1/nodes/local/n1/cordon"] = {.chunks = {"{}"}};
+  answers_["DELETE /v1/nodes/local/n1/cordon"] = {.chunks = {"{}"}};
+  answers_["GET /v1/nodes"] = {
+      .chunks = {R"({"nodes": [{"name": "n1", "compute": "local", "address": "127.77.0.1",
+                                "cores": [0], "memory_bytes": 2000000000, "state": "cordoned",
+                                "reason": "by a user", "job": "brave_ant"}], "warnings": []})"}};
+  ASSERT_TRUE(Do({"node", "cordon", "n1"}).ok());
+  EXPECT_EQ(out_.str(), "n1 is cordoned: no job starts on it; job brave_ant goes on there\n");
+  ASSERT_TRUE(Do({"node", "uncordon", "n1"}).ok());
+  EXPECT_EQ(out_.str(), "n1 takes jobs again\n");
 }
 
 TEST_F(CommandParserTest, TheExitCodeOfWaitIsTheJobs) {

@@ -10,9 +10,9 @@
 #include "absl/status/statusor.h"
 #include "platform/cluster/description.h"
 #include "platform/cluster/host_facts.h"
-#include "platform/cluster/node_state.h"
 #include "platform/cluster/plan.h"
 #include "platform/cluster/remote.h"
+#include "platform/cluster/slurm_nodes.h"
 #include "platform/cluster/upgrade.h"
 
 namespace tutti::cluster {

@@ -33,7 +33,7 @@ absl::StatusOr<spec::Environment> WithOwnPackage(spec::Environment environment,
   for (spec::Requirement& package : environment.packages) {
     if (package.text != spec::kHorovod) continue;
     const auto wheel = FindWheel(program);
-    TUTTI_RETURN_IF_ERROR(base::Annotate(wheel.status(), package.place));
+    TUTTI_RETURN_IF_ERROR(base::Annotate(wheel.status(), package.location));
     package.text = *wheel;
   }
   return environment;

@@ -23,7 +23,7 @@ TEST(OwnPackage, HorovodIsTheWheelBesideTheProgram) {
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_EQ(made->packages[0].text, "torch");
   EXPECT_EQ(made->packages[1].text, std::filesystem::canonical(wheel).string());
-  EXPECT_EQ(made->packages[1].place, "c.yml:2");
+  EXPECT_EQ(made->packages[1].location, "c.yml:2");
 }
 
 TEST(OwnPackage, WithoutTheWheelTheLineThatAsksForItIsSaid) {

@@ -165,7 +165,7 @@ class PackageBuild {
         environment_, said.empty() ? std::string(built.status().message()) : said);
     const bool has_place = !absl::StartsWith(why, "environment ");
     return absl::FailedPreconditionError(
-        has_place ? why : absl::StrCat(environment_.image.place, ": ", why));
+        has_place ? why : absl::StrCat(environment_.image.location, ": ", why));
   }
 
   const spec::Environment& environment_;

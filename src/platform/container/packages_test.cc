@@ -54,7 +54,7 @@ class PackagesTest : public ::testing::Test {
     EXPECT_TRUE(base::WriteFileAtomic(bin_ / "podman", kPodman, 0755).ok());
     EXPECT_TRUE(base::WriteFileAtomic(bin_ / "uv", "#!/bin/sh\n", 0755).ok());
     ::setenv("PATH", absl::StrCat(bin_.string(), ":/usr/bin:/bin").c_str(), 1);
-    environment_.image.place = "job.yml:3";
+    environment_.image.location = "job.yml:3";
     environment_.packages = {{"numpy==2.0", "job.yml:5"}, {"pandas", "job.yml:6"}};
   }
   ~PackagesTest() override { ::setenv("PATH", path_.c_str(), 1); }

@@ -65,7 +65,7 @@ class Searches {
 
 // What a job, or one below it, asks for.
 struct Asked {
-  std::string place, version;
+  std::string location, version;
 };
 
 void Collect(const spec::Environment& environment, std::vector<Asked>& asked) {
@@ -110,7 +110,7 @@ absl::Status Check(const std::vector<Asked>& asked, const fs::path& folder, base
       versions.insert(one.version);
       continue;
     }
-    faults.push_back(absl::StrCat(one.place, ": Python ", one.version,
+    faults.push_back(absl::StrCat(one.location, ": Python ", one.version,
                                   " cannot be had: ask for Python 3.8 or a newer one"));
   }
   const std::map<std::string, absl::Status> found = FindAll(versions, folder, deadline);
@@ -119,7 +119,7 @@ absl::Status Check(const std::vector<Asked>& asked, const fs::path& folder, base
     // What else is wrong is said when the environment is made.
     if (answer == found.end() || !absl::IsNotFound(answer->second)) continue;
     warnings.push_back(absl::StrCat(
-        one.place, ": ", answer->second.message(),
+        one.location, ": ", answer->second.message(),
         "; this machine's Python is taken, with versions given by == or ~= as the least: ",
         spec::IsTooOldPython(one.version)
             ? "ask for Python 3.8 or a newer one"

@@ -36,12 +36,12 @@ class PythonCheck : public ::testing::Test {
   }
   ~PythonCheck() override { ::setenv("PATH", path_.c_str(), 1); }
 
-  static spec::Step StepOf(const std::string& version, const std::string& place) {
+  static spec::Step StepOf(const std::string& version, const std::string& location) {
     spec::Step step;
     step.job.compute = "local";
     step.job.environment.is_host = false;
     step.job.environment.python = version;
-    step.job.environment.python_place = place;
+    step.job.environment.python_place = location;
     return step;
   }
   static spec::JobSpec Pipeline(std::vector<spec::Step> steps) {

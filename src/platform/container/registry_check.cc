@@ -12,7 +12,7 @@
 #include "base/process/child_process.h"
 #include "base/process/command.h"
 #include "platform/container/base_images.h"
-#include "platform/container/image.h"
+#include "platform/container/make_image.h"
 #include "platform/container/podman.h"
 #include "platform/container/registry_answer.h"
 
@@ -42,14 +42,14 @@ void CollectOwn(const spec::JobSpec& job, bool is_step, std::vector<Use>& uses) 
   };
   if (image.context.empty()) {
     if (!image.empty()) {
-      add(image.reference, absl::StrCat(image.place, ": image ", image.reference));
+      add(image.reference, absl::StrCat(image.location, ": image ", image.reference));
     }
     return;
   }
   const auto text =
       base::ReadFile(std::filesystem::path(image.context) / image.dockerfile, kLargestDockerfile);
   for (const BaseImage& base : BaseImagesOf(text.value_or(""))) {
-    add(base.reference, absl::StrCat(image.place, ": ", image.dockerfile, ":", base.line,
+    add(base.reference, absl::StrCat(image.location, ": ", image.dockerfile, ":", base.line,
                                      ": image ", base.reference));
   }
 }
@@ -130,7 +130,7 @@ void Report(const Use& use, const RegistryAnswer& answer, std::vector<std::strin
   const std::string text = absl::StrCat(use.what, " cannot be pulled: ", answer.why);
   if (answer.kind == Kind::kNoAnswer) {
     warnings.push_back(absl::StrCat(use.what, " may not be had: ", answer.why));
-  } else if (use.job->compute != "local") {
+  } else if (use.job->compute != "local" && !use.job->compute.empty()) {
     warnings.push_back(absl::StrCat(text, ", as seen from here; the nodes of compute \"",
                                     use.job->compute, "\" must reach it"));
   } else if (answer.kind == Kind::kAbsent && use.is_step) {

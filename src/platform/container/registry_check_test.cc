@@ -91,6 +91,12 @@ TEST_F(RegistryCheck, WhatIsHereOrNeedsNoRegistryIsNotRefused) {
   EXPECT_THAT(warnings_, IsEmpty());
 }
 
+TEST_F(RegistryCheck, RefusesAlsoWhereTheComputeWasRefused) {
+  spec::JobSpec job = Job("a.example/unknown:1");
+  job.compute.clear();
+  EXPECT_THAT(std::string(Check(job).message()), HasSubstr("a.example/unknown:1 cannot be pulled"));
+}
+
 TEST_F(RegistryCheck, WarnsOfWhatIsNotKnown) {
   EXPECT_TRUE(Check(Job("a.example/mirrored:1")).ok());
   EXPECT_TRUE(Check(Job("a.example/silent:1"), absl::Milliseconds(300)).ok());

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "spec/types/names.h"
+#include "spec/types/enum_names.h"
 
 namespace tutti::flow {
 namespace {

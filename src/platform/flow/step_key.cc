@@ -15,12 +15,12 @@ std::string StepKey(const spec::JobSpec& job, const std::string& snapshot,
   essence.kind = job.kind;
   essence.command = job.command;
   essence.environment = job.environment;
-  for (spec::Requirement& package : essence.environment.packages) package.place.clear();
+  for (spec::Requirement& package : essence.environment.packages) package.location.clear();
   essence.environment.programs.clear();
   essence.environment_variables = job.environment_variables;
   essence.inputs = job.inputs;
   for (auto& [name, input] : essence.inputs) {
-    input.place.line = 0;
+    input.location.line = 0;
     if (const auto digest = digests.find(name); digest != digests.end()) {
       // Of a file the command sees the name too; the folder's is that of some job.
       const std::string name = std::filesystem::path(input.path).filename();

@@ -1,5 +1,5 @@
 // Covers: client.cc, server.cc, url.cc, connect.cc, response_writer.cc, client_answer.cc,
-// request_reader.cc, server_connection.cc, socket.cc, message.cc.
+// request_reader.cc, server_connection.cc, connection_poller.cc, socket.cc, message.cc.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <filesystem>
+#include <functional>
 #include <future>
 #include <thread>
 
@@ -22,6 +24,7 @@
 namespace tutti::http {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -64,6 +67,38 @@ std::string Raw(int port, absl::string_view bytes) {
   char block[4096];
   for (ssize_t n; (n = ::recv(fd.get(), block, sizeof block, 0)) > 0;) answer.append(block, n);
   return answer;
+}
+
+// Those who wait for an answer or a line.
+class Wakers {
+ public:
+  void Add(std::function<void()> waker) {
+    absl::MutexLock lock(&mutex_);
+    wakers_.push_back(std::move(waker));
+  }
+  void WakeAll() const {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& wake : wakers_) wake();
+  }
+  size_t count() const {
+    absl::MutexLock lock(&mutex_);
+    return wakers_.size();
+  }
+
+ private:
+  mutable absl::Mutex mutex_;
+  std::vector<std::function<void()>> wakers_ ABSL_GUARDED_BY(mutex_);
+};
+
+Admission ByToken(const Request& request) {
+  if (request.BearerToken() == "secret") return {.party = Party::kUser};
+  if (request.BearerToken() == "node") return {.party = Party::kNode};
+  return {.refusal = ErrorResponse(401, "unauthenticated", "who?")};
+}
+
+size_t Threads() {
+  const auto all = std::filesystem::directory_iterator("/proc/self/task");
+  return static_cast<size_t>(std::distance(all, std::filesystem::directory_iterator()));
 }
 
 // Over plain HTTP, and over TLS.
@@ -181,19 +216,15 @@ TEST_P(Http, ARefusalOfFarTooLargeABodyIsAnErrorAndNoSignal) {
 TEST_P(Http, FollowersGetEachLineAtOnceAndDoNotHoldUpOthers) {
   constexpr int kFollowers = 200;
   std::atomic<int> round = 0;
-  auto server = Start([&](const Request& request, Connection&) {
+  Wakers wakers;
+  auto server = Start([&](const Request& request, Connection& connection) {
     if (request.path != "/follow") return JsonResponse("{}");
+    wakers.Add(connection.Waker());
     Response response;
-    response.stream = [&](Writer& writer) {
-      int sent = 0;
-      while (!writer.Closed()) {
-        if (sent < round) {
-          if (auto s = writer.Write(absl::StrCat("line ", ++sent, "\n")); !s.ok()) return s;
-        }
-        if (sent == 2) break;
-        absl::SleepFor(absl::Milliseconds(1));  // stands for the wait on a condition
-      }
-      return absl::OkStatus();
+    response.stream = [&, sent = 0](base::Deadline&) mutable -> absl::StatusOr<Piece> {
+      if (sent == round) return Piece{};
+      ++sent;
+      return Piece{absl::StrCat("line ", sent, "\n"), sent == 2};
     };
     return response;
   });
@@ -223,8 +254,10 @@ TEST_P(Http, FollowersGetEachLineAtOnceAndDoNotHoldUpOthers) {
     EXPECT_EQ(lines, count);
   };
   round = 1;
+  wakers.WakeAll();
   wait_for(kFollowers);
   round = 2;
+  wakers.WakeAll();
   wait_for(2 * kFollowers);
   for (std::thread& follower : followers) follower.join();
 }
@@ -232,13 +265,11 @@ TEST_P(Http, FollowersGetEachLineAtOnceAndDoNotHoldUpOthers) {
 TEST_P(Http, StreamNoticesAClientThatLeavesAndAServerThatStops) {
   absl::Notification left, stopped;
   auto server = Start([&](const Request& request, Connection&) {
+    const auto ended = std::shared_ptr<void>(
+        nullptr, [over = request.path == "/left" ? &left : &stopped](void*) { over->Notify(); });
     Response response;
-    response.stream = [&, path = request.path](Writer& writer) {
-      EXPECT_TRUE(writer.Write("begun\n").ok());
-      while (!writer.Closed()) absl::SleepFor(absl::Milliseconds(1));
-      EXPECT_FALSE(writer.Write("more").ok());
-      (path == "/left" ? left : stopped).Notify();
-      return absl::CancelledError("closed");
+    response.stream = [ended, begun = false](base::Deadline&) mutable -> absl::StatusOr<Piece> {
+      return Piece{std::exchange(begun, true) ? "" : "begun\n", false};
     };
     return response;
   });
@@ -388,12 +419,8 @@ TEST(HttpBytes, RefusesConnectionsAboveItsLimitWith503) {
 TEST_P(Http, StrangersWhoSayNothingKeepNobodyOut) {
   ServerOptions options;
   options.max_connections = 8;
-  auto server = Start(
-      [](const Request& request, Connection& connection) {
-        if (request.BearerToken() == "secret") connection.Trust();
-        return JsonResponse("{}");
-      },
-      options);
+  options.admit = ByToken;
+  auto server = Start([](const Request&, Connection&) { return JsonResponse("{}"); }, options);
   Client friends(server->url(), "secret", certificate());
   ASSERT_TRUE(friends.Send({.target = "/"}).ok());
   std::vector<base::UniqueFd> untrusted;
@@ -402,6 +429,166 @@ TEST_P(Http, StrangersWhoSayNothingKeepNobodyOut) {
   ASSERT_TRUE(response.ok()) << response.status();
   const auto another = Client(server->url(), "secret", certificate()).Send({.target = "/"});
   EXPECT_TRUE(another.ok()) << another.status();
+}
+
+// The answer of each request is "go" once it is said.
+class Polls {
+ public:
+  Response operator()(const Request&, Connection& connection) {
+    wakers_.Add(connection.Waker());
+    Response response;
+    response.later = [this](base::Deadline&) -> std::optional<Response> {
+      return go_ ? std::optional<Response>(JsonResponse("go")) : std::nullopt;
+    };
+    return response;
+  }
+  void Go() {
+    go_ = true;
+    wakers_.WakeAll();
+  }
+  void AwaitWaiting(size_t count) const {
+    base::AwaitPatiently(absl::Seconds(30), [&] { return wakers_.count() >= count; });
+    EXPECT_GE(wakers_.count(), count);
+  }
+
+ private:
+  std::atomic<bool> go_ = false;
+  Wakers wakers_;
+};
+
+// Connections that have sent a request and read nothing yet.
+class Pollers {
+ public:
+  Pollers(int port, absl::string_view token)
+      : port_(port),
+        request_(absl::StrCat("GET /poll HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ", token,
+                              "\r\nConnection: close\r\n\r\n")) {}
+  void AddOne() {
+    sockets_.push_back(ConnectTo(port_));
+    ::send(sockets_.back().get(), request_.data(), request_.size(), MSG_NOSIGNAL);
+  }
+  // Each once the one before it waits: strangers who come at once push each other out.
+  void Add(int count, const Polls& polls) {
+    for (int i = 0; i < count; ++i) {
+      AddOne();
+      polls.AwaitWaiting(sockets_.size());
+    }
+  }
+  std::vector<std::string> ReadAll() const {
+    std::vector<std::string> answers;
+    for (const base::UniqueFd& socket : sockets_) {
+      char block[4096];
+      const ssize_t n = ::recv(socket.get(), block, sizeof block, 0);
+      answers.emplace_back(block, static_cast<size_t>(std::max<ssize_t>(n, 0)));
+    }
+    return answers;
+  }
+
+ private:
+  const int port_;
+  const std::string request_;
+  std::vector<base::UniqueFd> sockets_;
+};
+
+TEST(HttpConnections, WhoWaitsCostsNoThread) {
+  Polls polls;
+  ServerOptions options;
+  options.admit = ByToken;
+  auto server = StartServer(std::ref(polls), options);
+  const size_t before = Threads();
+  std::vector<base::UniqueFd> idle;
+  for (int i = 0; i < 100; ++i) idle.push_back(ConnectTo(server->port()));
+  Pollers nodes(server->port(), "node");
+  nodes.Add(300, polls);
+  EXPECT_LE(Threads(), before + 20);  // those that have taken the requests in, and end soon
+  polls.Go();
+  for (const std::string& answer : nodes.ReadAll()) EXPECT_THAT(answer, HasSubstr("go"));
+}
+
+TEST(HttpConnections, NodesThatWaitLeaveConnectionsToUsers) {
+  Polls polls;
+  ServerOptions options;
+  options.max_connections = 16;
+  options.admit = ByToken;
+  auto server = StartServer(
+      [&](const Request& request, Connection& connection) {
+        return request.path == "/poll" ? polls(request, connection) : JsonResponse("{}");
+      },
+      options);
+  Pollers nodes(server->port(), "node");
+  nodes.Add(12, polls);
+  const auto refused = Client(server->url(), "node").Send({.target = "/"});
+  ASSERT_TRUE(refused.ok()) << refused.status();
+  EXPECT_EQ(refused->status, 503);
+  EXPECT_EQ(refused->headers.at("retry-after"), "1");
+  for (int i = 0; i < 20; ++i) {
+    const auto taken = Client(server->url(), "secret").Send({.target = "/"});
+    ASSERT_TRUE(taken.ok()) << taken.status();
+    EXPECT_EQ(taken->status, 200);
+  }
+  polls.Go();
+}
+
+TEST(HttpConnections, NodesWhoseHandlersHangLeaveThreadsToUsers) {
+  absl::Notification over;
+  std::atomic<int> hanging = 0;
+  ServerOptions options;
+  options.admit = ByToken;
+  auto server = StartServer(
+      [&](const Request& request, Connection&) {
+        if (request.path == "/poll") {
+          ++hanging;
+          over.WaitForNotification();
+        }
+        return JsonResponse("{}");
+      },
+      options);
+  Pollers nodes(server->port(), "node");
+  for (int i = 0; i < 200; ++i) nodes.AddOne();
+  base::AwaitPatiently(absl::Seconds(30), [&] { return hanging >= 32; });
+  const auto answer = Client(server->url(), "secret").Send({.target = "/"});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->status, 200);
+  EXPECT_EQ(hanging, 32);  // the lane's
+  over.Notify();
+  for (const std::string& one : nodes.ReadAll()) EXPECT_THAT(one, StartsWith("HTTP/1.1 200"));
+}
+
+TEST(HttpConnections, RefusesAStrangerBeforeHisBodyComes) {
+  ServerOptions options;
+  options.admit = ByToken;
+  options.header_timeout = base::Patient(absl::Milliseconds(200));
+  auto server = StartServer(Echo, options);
+  EXPECT_THAT(Raw(server->port(), "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9000000\r\n\r\nx"),
+              AllOf(StartsWith("HTTP/1.1 401"), HasSubstr("Connection: close")));
+  // A small one is passed over, under one deadline for all of it.
+  EXPECT_THAT(Raw(server->port(), "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nx"),
+              StartsWith("HTTP/1.1 401"));
+}
+
+TEST(HttpConnections, AnAnswerThatComesLaterIsLookedForAtItsTimeToo) {
+  auto server = StartServer([](const Request&, Connection&) {
+    Response response;
+    const base::Deadline deadline = base::Deadline::After(absl::Milliseconds(20));
+    response.later = [deadline](base::Deadline& again) -> std::optional<Response> {
+      again = deadline;
+      return deadline.Expired() ? std::optional<Response>(JsonResponse("late")) : std::nullopt;
+    };
+    return response;
+  });
+  Client client(server->url(), "");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(client.Send({.target = "/"})->body, "late");
+}
+
+TEST(HttpConnections, AServerThatStopsAnswersThoseWhoWait) {
+  Polls polls;
+  auto server = StartServer(std::ref(polls));
+  Pollers waiting(server->port(), "");
+  waiting.Add(3, polls);
+  server->Stop(base::Patient(absl::Seconds(10)));
+  for (const std::string& answer : waiting.ReadAll()) {
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 503"));
+  }
 }
 
 TEST_P(Http, AHandlerThatThrowsIsAnsweredWith500AndAHeaderCannotBeSplit) {

@@ -4,12 +4,15 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/deadline.h"
 
 namespace tutti::http {
 
@@ -27,28 +30,27 @@ struct Request {
   absl::string_view BearerToken() const;
 };
 
-// The far end of a streamed answer. Used by one thread at a time.
-class Writer {
- public:
-  virtual ~Writer() = default;
-  // Sends one chunk now. Blocks while the client reads too slowly; Cancelled once the client has
-  // gone, the server stops, or the client has read nothing for ServerOptions::stall_timeout.
-  virtual absl::Status Write(absl::string_view bytes) = 0;
-  // True once the client has gone or the server is stopping. A handler that waits for something
-  // looks here at least once a second.
-  virtual bool Closed() = 0;
+// What there is now of a body that comes piece by piece. Neither bytes nor the end: nothing yet.
+struct Piece {
+  std::string bytes;
+  bool last = false;
 };
 
+// The connection waits for `later` and `stream` without a thread. Each is called at once, whenever
+// its waker (Connection::Waker) was called, and when the time has come that it has set `again` to
+// (which is far away if it does not). It does not wait itself. By one thread at a time. When the
+// client has gone or the server stops, it is destroyed without another call.
 struct Response {
   int status = 200;
   std::string content_type = "application/json";
   std::vector<std::pair<std::string, std::string>> headers;
-  // Exactly one of these three is the body; `stream` wins over `file` wins over `body`.
+  // Exactly one of these is the body; `stream` wins over `file` wins over `body`.
   std::string body;
   std::filesystem::path file;  // sent from disk, as long as it is when it is opened
-  // Called after the header has gone, with the body's far end; may take hours. An error that it
-  // returns breaks the chunked body off, so that the client sees that it is incomplete.
-  std::function<absl::Status(Writer&)> stream;
+  // An error breaks the body off, so that the client sees that it is incomplete.
+  std::function<absl::StatusOr<Piece>(base::Deadline& again)> stream;
+  // The answer itself, once there is one: then nothing else here counts.
+  std::function<std::optional<Response>(base::Deadline& again)> later;
 };
 
 // A 200 (or `status`) with a JSON text.

@@ -8,7 +8,7 @@
 namespace tutti::http {
 namespace {
 
-// One that was shut down closes as soon as its thread runs: longer than this is a fault.
+// One that was shut down closes as soon as a thread has its turn: longer than this is a fault.
 constexpr absl::Duration kLongestToLeave = absl::Seconds(5);
 
 }  // namespace
@@ -26,7 +26,7 @@ size_t OpenConnections::Staying() const {
 size_t OpenConnections::UntrustedOf(const std::string& address) const {
   return static_cast<size_t>(std::count_if(open_.begin(), open_.end(), [&](const auto& entry) {
     const Entry& one = entry.second;
-    return !one.leaving && !one.trusted && one.address == address;
+    return !one.leaving && one.party == Party::kStranger && one.address == address;
   }));
 }
 
@@ -46,17 +46,18 @@ bool OpenConnections::ShutDownOne(const Fits& fits) {
 
 bool OpenConnections::MakeRoom(const std::string& address) {
   const auto is_stranger_from_there = [&](const Entry& one) {
-    return !one.trusted && one.address == address;
+    return one.party == Party::kStranger && one.address == address;
   };
   if (UntrustedOf(address) >= most_untrusted_ && !ShutDownOne(is_stranger_from_there)) return false;
-  return Staying() < most_ || ShutDownOne([](const Entry& one) { return !one.trusted; }) ||
+  return Staying() < most_ ||
+         ShutDownOne([](const Entry& one) { return one.party == Party::kStranger; }) ||
          ShutDownOne([](const Entry&) { return true; });
 }
 
 bool OpenConnections::Add(int fd, const std::string& address) {
   absl::MutexLock lock(&mutex_);
-  // Those that leave still have their threads: they are bounded, too. A newcomer waits for one of
-  // them: refused, he would pay for untrusted ones who come faster than their threads end.
+  // Those that leave are still open: they are bounded, too. A newcomer waits for one of them:
+  // refused, he would pay for untrusted ones who come faster than they go.
   const auto has_room = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return open_.size() < 2 * most_ || !WillOneCloseSoon();
   };
@@ -84,9 +85,18 @@ void OpenConnections::Waits(int fd) {
   one.since = ++now_;
 }
 
-void OpenConnections::Trust(int fd) {
+bool OpenConnections::Trust(int fd, Party party) {
   absl::MutexLock lock(&mutex_);
-  open_.at(fd).trusted = true;
+  Entry& one = open_.at(fd);
+  if (one.party == party) return true;
+  const auto is_of_party = [&](const Entry& other) {
+    return !other.leaving && other.party == party;
+  };
+  const auto count = std::count_if(open_.begin(), open_.end(),
+                                   [&](const auto& entry) { return is_of_party(entry.second); });
+  if (static_cast<size_t>(count) >= most_of_party_ && !ShutDownOne(is_of_party)) return false;
+  one.party = party;
+  return true;
 }
 
 void OpenConnections::AwaitNone(absl::Duration grace) {

@@ -1,7 +1,8 @@
 // The connections that a server has, and which of them makes room for one more. One that waits for
 // its client (for the first byte, TLS, a header, the next request) may be closed at any time; one
-// whose request is being answered may not. Nobody who has not proved who he is (Connection::Trust)
-// can keep others out: such connections have a share for each address, and they go first.
+// whose request is being answered may not. Nobody who has not proved who he is can keep others out:
+// strangers have a share for each address, and they go first. Nodes and users leave a quarter to
+// others, so that neither keeps the other out.
 // Thread-safe. Internal to this room.
 #pragma once
 
@@ -12,6 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "platform/http/server.h"
 
 namespace tutti::http {
 
@@ -19,19 +21,23 @@ class OpenConnections {
  public:
   // `most` in all; an address may have `most_untrusted` that are not trusted.
   OpenConnections(int most, int most_untrusted)
-      : most_(static_cast<size_t>(most)), most_untrusted_(static_cast<size_t>(most_untrusted)) {}
+      : most_(static_cast<size_t>(most)),
+        most_untrusted_(static_cast<size_t>(most_untrusted)),
+        most_of_party_(most_ - most_ / 4) {}
 
   // Takes `fd`, which is not trusted and waits. Where there is no room the one that has waited for
   // longest is shut down: of untrusted ones of this address if their share is full, else of all
   // untrusted ones, else of all. False if none waits: then it is not taken. Those that were shut
-  // down keep their threads until they are closed: while they are as many as `most`, waits for one.
+  // down are open until they are closed: while they are as many as `most`, waits for one.
   bool Add(int fd, const std::string& address);
   // Removes it and closes it: from then on its number may be another's.
   void Close(int fd);
 
   void Answers(int fd);  // its request is here
   void Waits(int fd);    // its client's turn
-  void Trust(int fd);
+  // Its client has proved to be of that party, which is no stranger. Where the party has its share,
+  // the one of it that has waited for longest is shut down; false if none waits.
+  bool Trust(int fd, Party party);
 
   // Waits until there are none, up to `grace`; then shuts the rest down and waits for them.
   void AwaitNone(absl::Duration grace);
@@ -39,7 +45,7 @@ class OpenConnections {
  private:
   struct Entry {
     std::string address;
-    bool trusted = false;
+    Party party = Party::kStranger;
     bool waits = true;
     bool leaving = false;  // was shut down, and is closed soon
     int64_t since = 0;     // when it began to wait; a count
@@ -53,6 +59,7 @@ class OpenConnections {
 
   const size_t most_;
   const size_t most_untrusted_;
+  const size_t most_of_party_;
   absl::Mutex mutex_;
   std::map<int, Entry> open_ ABSL_GUARDED_BY(mutex_);
   int64_t now_ ABSL_GUARDED_BY(mutex_) = 0;

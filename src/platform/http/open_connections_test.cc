@@ -7,6 +7,7 @@
 
 #include <future>
 #include <map>
+#include <vector>
 
 namespace tutti::http {
 namespace {
@@ -48,7 +49,7 @@ TEST_F(OpenConnectionsTest, AStrangersNextTakesThePlaceOfHisFirst) {
 
 TEST_F(OpenConnectionsTest, WhoIsTrustedIsNotPushedOutByStrangers) {
   const int trusted = Add("a");
-  connections_.Trust(trusted);
+  EXPECT_TRUE(connections_.Trust(trusted, Party::kUser));
   for (const char* address : {"a", "b", "c", "d", "e", "f"}) EXPECT_GE(Add(address), 0);
   EXPECT_FALSE(IsShutDown(trusted));
 }
@@ -62,19 +63,42 @@ TEST_F(OpenConnectionsTest, OneThatIsBeingAnsweredIsLeftAlone) {
 }
 
 TEST_F(OpenConnectionsTest, TrustedOnesThatWaitGoLast) {
-  for (int i = 0; i < 4; ++i) connections_.Trust(Add("a"));
+  for (int i = 0; i < 4; ++i)
+    EXPECT_TRUE(connections_.Trust(Add("a"), i < 2 ? Party::kUser : Party::kNode));
   EXPECT_GE(Add("b"), 0);
 }
 
 TEST_F(OpenConnectionsTest, WhereAllAreBeingAnsweredThereIsNoRoom) {
   for (int i = 0; i < 4; ++i) {
     const int fd = Add("a");
-    connections_.Trust(fd);
+    EXPECT_TRUE(connections_.Trust(fd, i < 2 ? Party::kUser : Party::kNode));
     connections_.Answers(fd);
   }
   EXPECT_EQ(Add("b"), -1);
   connections_.Waits(peers_.begin()->first);
   EXPECT_GE(Add("b"), 0);
+}
+
+TEST_F(OpenConnectionsTest, APartyLeavesAQuarterToOthers) {
+  std::vector<int> nodes;
+  for (int i = 0; i < 3; ++i) {
+    nodes.push_back(Add("a"));
+    EXPECT_TRUE(connections_.Trust(nodes.back(), Party::kNode));
+    connections_.Answers(nodes.back());
+  }
+  const int fourth = Add("a");
+  EXPECT_FALSE(connections_.Trust(fourth, Party::kNode));
+  EXPECT_TRUE(connections_.Trust(fourth, Party::kUser));
+}
+
+TEST_F(OpenConnectionsTest, OneOfAPartyThatWaitsMakesRoomForAnother) {
+  std::vector<int> nodes;
+  for (int i = 0; i < 3; ++i) {
+    nodes.push_back(Add("a"));
+    EXPECT_TRUE(connections_.Trust(nodes.back(), Party::kNode));
+  }
+  EXPECT_TRUE(connections_.Trust(Add("a"), Party::kNode));
+  EXPECT_TRUE(IsShutDown(nodes.front()));
 }
 
 TEST_F(OpenConnectionsTest, ANewcomerWaitsForOneThatLeaves) {

@@ -20,7 +20,8 @@ namespace {
 using beast::http::error;
 using RequestParser = beast::http::request_parser<beast::http::buffer_body>;
 
-constexpr uint64_t kSkippedBody = 256 << 10;
+constexpr int64_t kSkippedBody = 256 << 10;
+constexpr int64_t kPrefetchedBody = 256 << 10;
 
 bool IsOfProtocol(const error_code& code) {
   return code.category() == make_error_code(error::bad_method).category();
@@ -44,7 +45,7 @@ std::optional<Response> AnswerToBrokenHeader(const error_code& code, bool began)
   if (code == error::header_limit) {
     return ErrorResponse(431, "header_too_large", "the request's header is too large");
   }
-  if (code == boost::asio::error::timed_out && began) {
+  if (code == boost::asio::error::would_block && began) {
     return ErrorResponse(408, "timeout", "the request's header did not come in time");
   }
   if (code == error::end_of_stream || code == error::partial_message || !IsOfProtocol(code)) {
@@ -77,6 +78,9 @@ struct RequestReader::State {
   explicit State(size_t most) : buffer(most) {}
   beast::flat_buffer buffer;
   std::optional<RequestParser> parser;
+  std::string block;                // what ReadPiece has read
+  std::optional<std::string> body;  // the whole of it, once it was prefetched
+  int64_t skipped = 0;
   bool continue_due = false;  // the client waits for "100 Continue" before it sends the body
   bool broken = false;
   bool stalled = false;  // of the present request's body
@@ -90,28 +94,52 @@ RequestReader::RequestReader(Socket* socket, const ServerOptions& options, std::
 
 RequestReader::~RequestReader() = default;
 
-std::optional<Incoming> RequestReader::ReadHeader(std::optional<Response>& refusal) {
-  RequestParser& parser = state_->parser.emplace();
-  parser.header_limit(options_.max_header_bytes);
-  parser.body_limit(std::numeric_limits<uint64_t>::max());
-  if (state_->buffer.size() == 0) {
-    // Who has said nothing yet may be anybody.
-    socket_->Limit(std::nullopt, began_ ? options_.idle_timeout : options_.header_timeout);
-    if (socket_->AwaitData()) return std::nullopt;
-    began_ = true;
-  }
-  socket_->Limit(base::Deadline::After(options_.header_timeout), absl::InfiniteDuration());
+bool RequestReader::HasData() const { return state_->buffer.size() > 0 || socket_->HasData(); }
+
+void RequestReader::Begin() {
+  state_->parser.emplace();
+  state_->parser->header_limit(options_.max_header_bytes);
+  state_->parser->body_limit(std::numeric_limits<uint64_t>::max());
+  state_->body.reset();
+  state_->skipped = 0;
+  state_->stalled = false;
+  state_->block = {};
+  if (state_->buffer.size() == 0) state_->buffer.shrink_to_fit();
+}
+
+Progress RequestReader::ReadHeader(bool late, std::optional<Incoming>& incoming,
+                                   std::optional<Response>& refusal) {
+  RequestParser& parser = *state_->parser;
   error_code code;
   beast::http::read_header(*socket_, state_->buffer, parser, code);
+  if (code == boost::asio::error::would_block && !late) return Progress::kMore;
   if (code) {
     refusal = AnswerToBrokenHeader(code, parser.got_some() || state_->buffer.size() > 0);
-    return std::nullopt;
+    return Progress::kBroken;
   }
   state_->continue_due =
       absl::EqualsIgnoreCase(Text(parser.get()[beast::http::field::expect]), "100-continue");
-  return Incoming{RequestOf(parser, peer_),
-                  {parser.get().keep_alive(), parser.get().method() == beast::http::verb::head,
-                   parser.get().version() == 10}};
+  incoming = Incoming{RequestOf(parser, peer_),
+                      {parser.get().keep_alive(), parser.get().method() == beast::http::verb::head,
+                       parser.get().version() == 10}};
+  return Progress::kDone;
+}
+
+bool RequestReader::MayPrefetch() const {
+  return !state_->continue_due && ContentLength() > 0 && ContentLength() <= kPrefetchedBody;
+}
+
+Progress RequestReader::Prefetch(bool& moved) {
+  std::string& body = state_->body ? *state_->body : state_->body.emplace();
+  while (!state_->parser->is_done()) {
+    error_code code;
+    const size_t n = ReadPiece(code);
+    body.append(state_->block.data(), n);
+    moved |= n > 0;
+    if (code == boost::asio::error::would_block) return Progress::kMore;
+    if (code) return Progress::kBroken;
+  }
+  return Progress::kDone;
 }
 
 int64_t RequestReader::ContentLength() const {
@@ -126,16 +154,21 @@ absl::Status RequestReader::ReadBodyTo(const std::function<absl::Status(absl::st
     return absl::OutOfRangeError(absl::StrCat("the body has ", ContentLength(), " bytes, at most ",
                                               max_bytes, " are taken"));
   }
+  if (state_->body) return state_->body->empty() ? absl::OkStatus() : sink(*state_->body);
   TUTTI_RETURN_IF_ERROR(SendContinue());
-  std::string block(kBlockBytes, '\0');
   uint64_t total = 0;
   while (!state_->parser->is_done()) {
-    TUTTI_ASSIGN_OR_RETURN(const size_t n, ReadPiece(block));
+    error_code code;
+    const size_t n = ReadPiece(code);
+    if (code) {
+      state_->stalled = code == boost::asio::error::timed_out;
+      return StatusOf(code);
+    }
     total += n;
     if (total > max_bytes) {
       return absl::OutOfRangeError(absl::StrCat("the body has more than ", max_bytes, " bytes"));
     }
-    if (n > 0) TUTTI_RETURN_IF_ERROR(sink(absl::string_view(block.data(), n)));
+    if (n > 0) TUTTI_RETURN_IF_ERROR(sink(absl::string_view(state_->block.data(), n)));
   }
   return absl::OkStatus();
 }
@@ -149,27 +182,35 @@ absl::Status RequestReader::SendContinue() {
   return code ? StatusOf(code) : absl::OkStatus();
 }
 
-// Up to a block of the body as soon as there is some; may be 0 bytes at a chunk's edge.
-absl::StatusOr<size_t> RequestReader::ReadPiece(std::string& block) {
+size_t RequestReader::ReadPiece(error_code& code) {
+  state_->block.resize(kBlockBytes);
   auto& body = state_->parser->get().body();
-  body.data = block.data();
-  body.size = block.size();
+  body.data = state_->block.data();
+  body.size = state_->block.size();
   body.more = true;
-  error_code code;
   beast::http::read_some(*socket_, state_->buffer, *state_->parser, code);
-  if (!code || code == error::need_buffer) return block.size() - body.size;
-  state_->broken = true;
-  state_->stalled = code == boost::asio::error::timed_out;
-  return StatusOf(code);
+  if (code == error::need_buffer) code = {};
+  state_->broken |= code && code != boost::asio::error::would_block;
+  return state_->block.size() - body.size;
 }
+
+void RequestReader::GiveUpBody() { state_->broken = true; }
 
 bool RequestReader::Stalled() const { return state_->stalled; }
 
-bool RequestReader::SkipBody() {
-  if (state_->broken) return false;
-  if (state_->parser->is_done()) return true;
-  if (state_->continue_due || ContentLength() > static_cast<int64_t>(kSkippedBody)) return false;
-  return ReadBodyTo([](absl::string_view) { return absl::OkStatus(); }, kSkippedBody).ok();
+bool RequestReader::MaySkip() const {
+  return !state_->broken &&
+         (state_->parser->is_done() || (!state_->continue_due && ContentLength() <= kSkippedBody));
+}
+
+Progress RequestReader::Skip() {
+  while (!state_->parser->is_done()) {
+    error_code code;
+    state_->skipped += static_cast<int64_t>(ReadPiece(code));
+    if (code == boost::asio::error::would_block) return Progress::kMore;
+    if (code || state_->skipped > kSkippedBody) return Progress::kBroken;
+  }
+  return Progress::kDone;
 }
 
 }  // namespace tutti::http

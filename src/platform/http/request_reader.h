@@ -1,5 +1,6 @@
-// Reads the requests of one connection, one after the other: the header at once, the body when it
-// is asked for. Internal to this room; Beast stays in the source file. Used by one thread.
+// Reads the requests of one connection, one after the other: the header first, the body when it is
+// asked for. What says Progress does not wait: it goes on where it was when it is called again.
+// Internal to this room; Beast stays in the source file. Used by one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -28,37 +29,54 @@ struct Incoming {
   AnswerForm form;
 };
 
+enum class Progress { kMore, kDone, kBroken };  // kMore: once the socket has what it wants
+
 class RequestReader {
  public:
-  // `socket` and `options` outlive the object.
+  // `socket`, which does not wait but for ReadBodyTo, and `options` outlive the object.
   RequestReader(Socket* socket, const ServerOptions& options, std::string peer);
   ~RequestReader();
 
-  // The next request; its status is the fault if its target or headers make no sense. When not even
-  // a header came, `refusal` is set to what is to be answered, if anything is, and nullopt
-  // returned.
-  std::optional<Incoming> ReadHeader(std::optional<Response>& refusal);
+  // Something of the next request has come, or the end.
+  bool HasData() const;
+  // From here on it is the next request. Keeps no memory for it until it comes.
+  void Begin();
+  // kDone: `incoming` is set. Its status is the fault if its target or headers make no sense. When
+  // not even a header came in time (`late`: there is no more), `refusal` is set to what is to be
+  // answered, if anything is.
+  Progress ReadHeader(bool late, std::optional<Incoming>& incoming,
+                      std::optional<Response>& refusal);
+
+  // Whether the body is one that Prefetch reads: not empty, and small enough to be kept.
+  bool MayPrefetch() const;
+  bool HasBody() const { return ContentLength() != 0; }
+  // Reads the whole body for ReadBodyTo. `moved`: some of it has come.
+  Progress Prefetch(bool& moved);
 
   // See Connection.
   int64_t ContentLength() const;
   absl::Status ReadBodyTo(const std::function<absl::Status(absl::string_view)>& sink,
                           uint64_t max_bytes);
+  // The rest of the body is not waited for.
+  void GiveUpBody();
   // Whether the body did not come in time.
   bool Stalled() const;
-  // Passes over what was not read of a small body. False if the connection is unfit for another
-  // request.
-  bool SkipBody();
+
+  // Whether what was not read of the body is so little that Skip may pass over it.
+  bool MaySkip() const;
+  // kBroken: the connection is unfit for another request.
+  Progress Skip();
 
  private:
   struct State;
   absl::Status SendContinue();
-  absl::StatusOr<size_t> ReadPiece(std::string& block);
+  // Up to a block of the body as soon as there is some; may be 0 bytes at a chunk's edge.
+  size_t ReadPiece(boost::system::error_code& code);
 
   Socket* const socket_;
   const ServerOptions& options_;
   const std::string peer_;
   const std::unique_ptr<State> state_;
-  bool began_ = false;  // something has come
 };
 
 }  // namespace tutti::http

@@ -1,23 +1,22 @@
 #include "platform/http/response_writer.h"
 
 #include <fcntl.h>
-#include <spdlog/spdlog.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <boost/asio/write.hpp>
-#include <boost/beast/http/chunk_encode.hpp>
-#include <boost/beast/http/empty_body.hpp>
-#include <boost/beast/http/serializer.hpp>
-#include <boost/beast/http/write.hpp>
+#include <boost/beast/http/status.hpp>
+#include <cerrno>
 
+#include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/status.h"
 #include "platform/http/beast.h"
 
 namespace tutti::http {
 namespace {
 
-absl::Status Gone() { return absl::CancelledError("the client has gone"); }
+constexpr size_t kFilePart = 256 << 10;
 
 // A value with a line break in it would start a header of its own.
 std::string OneLine(std::string value) {
@@ -29,88 +28,92 @@ std::string OneLine(std::string value) {
 
 }  // namespace
 
-bool ResponseWriter::Send(const Response& response, const AnswerForm& form) {
+void ResponseWriter::Clear() {
+  bytes_.clear();
+  sent_ = 0;
+}
+
+void ResponseWriter::Begin(const Response& response, const AnswerForm& form) {
   form_ = form;
-  return SendAnyBody(response) && form_.keep_alive;
-}
-
-bool ResponseWriter::SendAnyBody(const Response& response) {
-  if (response.stream) return SendChunked(response);
-  if (!response.file.empty()) return SendFile(response);
-  return SendHeader(response, response.body.size()) &&
-         (form_.only_header || SendAll(response.body));
-}
-
-bool ResponseWriter::SendHeader(const Response& response, std::optional<uint64_t> length) {
-  beast::http::response<beast::http::empty_body> header;
-  header.result(static_cast<unsigned>(response.status));
-  header.version(form_.http_1_0 ? 10 : 11);
-  header.set(beast::http::field::server, "tutti");
-  if (!response.content_type.empty()) {
-    header.set(beast::http::field::content_type, OneLine(response.content_type));
+  Clear();
+  file_.reset();
+  complete_ = !response.stream || form_.only_header;
+  if (response.stream) {
+    AddHeader(response, std::nullopt);
+  } else if (!response.file.empty()) {
+    BeginFile(response);
+  } else {
+    AddHeader(response, response.body.size());
+    if (!form_.only_header) bytes_ += response.body;
   }
-  for (const auto& [name, value] : response.headers) header.insert(name, OneLine(value));
+}
+
+void ResponseWriter::AddHeader(const Response& response, std::optional<uint64_t> length) {
   chunked_ = !length && !form_.http_1_0;
   if (!length && !chunked_) form_.keep_alive = false;
-  header.keep_alive(form_.keep_alive);
-  if (length && response.status != 204 && response.status != 304) header.content_length(*length);
-  if (chunked_) header.chunked(true);
-  beast::http::response_serializer<beast::http::empty_body> serializer(header);
-  error_code code;
-  socket_->ExpectMore(length.value_or(0) > 0 && !form_.only_header);
-  beast::http::write_header(*socket_, serializer, code);
-  socket_->ExpectMore(false);
-  return !code;
+  const auto reason = beast::http::obsolete_reason(
+      beast::http::int_to_status(static_cast<unsigned>(response.status)));
+  absl::StrAppend(&bytes_, form_.http_1_0 ? "HTTP/1.0 " : "HTTP/1.1 ", response.status, " ",
+                  Text(reason), "\r\nServer: tutti\r\n");
+  if (!response.content_type.empty()) {
+    absl::StrAppend(&bytes_, "Content-Type: ", OneLine(response.content_type), "\r\n");
+  }
+  for (const auto& [name, value] : response.headers) {
+    absl::StrAppend(&bytes_, name, ": ", OneLine(value), "\r\n");
+  }
+  if (form_.keep_alive == form_.http_1_0) {  // other than what the version means by itself
+    absl::StrAppend(&bytes_, "Connection: ", form_.keep_alive ? "keep-alive" : "close", "\r\n");
+  }
+  if (chunked_) {
+    bytes_ += "Transfer-Encoding: chunked\r\n";
+  } else if (length && response.status != 204 && response.status != 304) {
+    absl::StrAppend(&bytes_, "Content-Length: ", *length, "\r\n");
+  }
+  bytes_ += "\r\n";
 }
 
-bool ResponseWriter::SendAll(absl::string_view bytes) {
-  error_code code;
-  boost::asio::write(*socket_, boost::asio::buffer(bytes.data(), bytes.size()), code);
-  return !code;
-}
-
-bool ResponseWriter::SendFile(const Response& response) {
-  const auto file = base::Open(response.file, O_RDONLY);
+void ResponseWriter::BeginFile(const Response& response) {
+  auto file = base::Open(response.file, O_RDONLY);
   struct stat info;
   if (!file.ok() || ::fstat(file->get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-    return SendAnyBody(file.ok() ? ErrorResponse(404, "not_found", "not a file")
-                                 : ErrorResponse(file.status()));
+    return Begin(
+        file.ok() ? ErrorResponse(404, "not_found", "not a file") : ErrorResponse(file.status()),
+        form_);
   }
-  uint64_t left = static_cast<uint64_t>(info.st_size);
-  if (!SendHeader(response, left)) return false;
-  error_code code;
-  while (left > 0 && !form_.only_header) {
-    const size_t n = socket_->WriteFrom(file->get(), std::min<uint64_t>(left, 1 << 20), code);
-    if (code || n == 0) return false;  // n == 0: the file was cut, the length cannot be kept
-    left -= n;
-  }
-  return true;
+  left_ = static_cast<uint64_t>(info.st_size);
+  AddHeader(response, left_);
+  if (left_ == 0 || form_.only_header) return;
+  complete_ = false;
+  file_ = *std::move(file);
 }
 
-bool ResponseWriter::SendChunked(const Response& response) {
-  if (!SendHeader(response, std::nullopt)) return false;
-  if (form_.only_header) return true;
-  try {
-    if (!response.stream(*this).ok()) return false;
-  } catch (const std::exception& e) {
-    spdlog::error("streamed answer: {}", e.what());
-    return false;
-  }
-  return !chunked_ || SendAll("0\r\n\r\n");
+absl::Status ResponseWriter::AddFromFile() {
+  Clear();
+  bytes_.resize(std::min<uint64_t>(left_, kFilePart));
+  ssize_t n;
+  do {
+    n = ::read(file_.get(), bytes_.data(), bytes_.size());
+  } while (n < 0 && errno == EINTR);
+  if (n < 0) return base::ErrnoStatus("read");
+  if (n == 0) return absl::DataLossError("the file has become shorter");
+  bytes_.resize(static_cast<size_t>(n));
+  left_ -= static_cast<uint64_t>(n);
+  complete_ = left_ == 0;
+  if (complete_) file_.reset();
+  return absl::OkStatus();
 }
 
-absl::Status ResponseWriter::Write(absl::string_view bytes) {
-  // Looked at each time: the kernel would take some bytes for a client that has gone.
-  if (Closed()) return Gone();
-  if (bytes.empty()) return absl::OkStatus();  // an empty chunk would end the body
-  error_code code;
-  const boost::asio::const_buffer piece(bytes.data(), bytes.size());
-  if (chunked_) {
-    boost::asio::write(*socket_, beast::http::make_chunk(piece), code);
-  } else {
-    boost::asio::write(*socket_, piece, code);
+void ResponseWriter::Add(const Piece& piece) {
+  Clear();
+  complete_ = piece.last;
+  if (!chunked_) {
+    bytes_ = piece.bytes;
+    return;
   }
-  return code ? Gone() : absl::OkStatus();
+  if (!piece.bytes.empty()) {  // an empty chunk would end the body
+    absl::StrAppend(&bytes_, absl::Hex(piece.bytes.size()), "\r\n", piece.bytes, "\r\n");
+  }
+  if (piece.last) bytes_ += "0\r\n\r\n";
 }
 
 }  // namespace tutti::http

@@ -1,41 +1,49 @@
-// Writes the answers of one connection. Internal to this room. Used by one thread.
+// Turns the answers of one connection into bytes, a part at a time: who sends them does so before
+// it asks for the next. Internal to this room. Used by one thread at a time.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
+#include <string>
 
+#include "absl/status/status.h"
+#include "base/unique_fd.h"
 #include "platform/http/message.h"
 #include "platform/http/request_reader.h"
-#include "platform/http/socket.h"
 
 namespace tutti::http {
 
-class ResponseWriter final : public Writer {
+class ResponseWriter {
  public:
-  // Both outlive the object.
-  ResponseWriter(Socket* socket, const std::atomic<bool>* stopping)
-      : socket_(socket), stopping_(stopping) {}
+  // The header, and the body if it is in memory. The file of one with a file is opened: it is an
+  // error's answer if that fails. `response` stays until the end of it.
+  void Begin(const Response& response, const AnswerForm& form);
+  const AnswerForm& form() const { return form_; }
 
-  // Sends the whole answer. False if it broke off, or if the connection takes no other request.
-  bool Send(const Response& response, const AnswerForm& form);
+  // What is to be sent now.
+  absl::string_view unsent() const { return absl::string_view(bytes_).substr(sent_); }
+  void Sent(size_t bytes) { sent_ += bytes; }
+  // After the last part nothing follows.
+  bool complete() const { return complete_; }
+  bool has_file() const { return file_.valid(); }
 
-  // For streamed answers.
-  absl::Status Write(absl::string_view bytes) override;
-  bool Closed() override { return *stopping_ || socket_->PeerHasGone(); }
+  // The next parts. DataLoss: the file has become shorter.
+  absl::Status AddFromFile();
+  void Add(const Piece& piece);
 
  private:
-  bool SendAnyBody(const Response& response);
   // `length`: nullopt for a chunked body (HTTP/1.0: until the end of the connection).
-  bool SendHeader(const Response& response, std::optional<uint64_t> length);
-  bool SendAll(absl::string_view bytes);
-  bool SendFile(const Response& response);
-  bool SendChunked(const Response& response);
+  void AddHeader(const Response& response, std::optional<uint64_t> length);
+  void BeginFile(const Response& response);
+  void Clear();
 
-  Socket* const socket_;
-  const std::atomic<bool>* const stopping_;
   AnswerForm form_;
+  std::string bytes_;
+  size_t sent_ = 0;
+  bool complete_ = true;
   bool chunked_ = false;
+  base::UniqueFd file_;
+  uint64_t left_ = 0;  // of the file
 };
 
 }  // namespace tutti::http

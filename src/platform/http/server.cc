@@ -4,12 +4,13 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <thread>
@@ -17,6 +18,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "base/unique_fd.h"
+#include "platform/http/connection_poller.h"
+#include "platform/http/handler_pool.h"
 #include "platform/http/open_connections.h"
 #include "platform/http/server_connection.h"
 
@@ -25,6 +28,17 @@ namespace {
 
 // Those of one address who have not proved who they are get this part of all connections.
 constexpr int kShareOfAnAddress = 4;
+
+// At a time: protocol, strangers, nodes, users, large bodies and files of nodes and of users.
+constexpr std::array<int, kLanes> kThreads = {8, 8, 32, 32, 16, 16};
+
+// A quarter of the files that may be open is left for everything else.
+int Most(const ServerOptions& options) {
+  rlimit limit = {};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return options.max_connections;
+  const rlim_t most = std::max<rlim_t>(limit.rlim_cur - limit.rlim_cur / 4, 16);
+  return static_cast<int>(std::min<rlim_t>(options.max_connections, most));
+}
 
 absl::StatusOr<base::UniqueFd> Listen(const ServerOptions& options) {
   sockaddr_in name{};
@@ -39,7 +53,7 @@ absl::StatusOr<base::UniqueFd> Listen(const ServerOptions& options) {
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   const std::string place = absl::StrCat(options.address, ":", options.port);
   if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&name), sizeof name) != 0 ||
-      ::listen(fd.get(), 512) != 0) {
+      ::listen(fd.get(), SOMAXCONN) != 0) {
     if (errno == EADDRINUSE) {
       return absl::AlreadyExistsError(absl::StrCat(
           place, " is taken by another program: end that one (`ss -ltnp sport = :", options.port,
@@ -65,8 +79,7 @@ std::string AddressOf(const sockaddr_in& name) {
 
 }  // namespace
 
-// What the connections' threads share; the last of them to go frees it.
-class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
+class Server::Impl {
  public:
   Impl(const ServerOptions& options, Handler handler, base::UniqueFd listener)
       : options_(options),
@@ -74,19 +87,28 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
         listener_(std::move(listener)),
         stop_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         port_(PortOf(listener_.get())),
-        open_(options.max_connections, std::max(1, options.max_connections / kShareOfAnAddress)) {}
+        open_(Most(options), std::max(1, Most(options) / kShareOfAnAddress)),
+        pool_(kThreads),
+        poller_(std::make_shared<ConnectionPoller>(
+            [this](ConnectionPoller::Id id, const std::shared_ptr<ServerConnection>& connection,
+                   Lane lane) { Resume(id, connection, lane); })) {}
 
-  void Run() {
+  absl::Status Run() {
+    TUTTI_RETURN_IF_ERROR(poller_->Start());
     acceptor_ = std::thread([this] { AcceptAll(); });
+    return absl::OkStatus();
   }
 
   void Stop(absl::Duration grace) {
     if (stopping_.exchange(true)) return;
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t n = ::write(stop_event_.get(), &one, sizeof one);
-    acceptor_.join();
+    if (acceptor_.joinable()) acceptor_.join();
     listener_.reset();
+    poller_->WakeAll();
     open_.AwaitNone(grace);
+    poller_->Stop();
+    pool_.Stop();
   }
 
   const ServerOptions options_;
@@ -120,15 +142,12 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
       return;
     }
     const int number = fd.release();  // open_ closes it
-    try {
-      std::thread([self = shared_from_this(), number,
-                   peer = absl::StrCat(address, ":", ntohs(name.sin_port))] {
-        self->Serve(number, peer);
-      }).detach();
-    } catch (const std::system_error&) {
-      Refuse(number);
-      open_.Close(number);
-    }
+    const std::string peer = absl::StrCat(address, ":", ntohs(name.sin_port));
+    poller_->Add(number, [&](ConnectionPoller::Id id) {
+      return std::make_shared<ServerConnection>(number, peer,
+                                                Surroundings{options_, handler_, open_, stopping_},
+                                                [poller = poller_, id] { poller->Wake(id); });
+    });
   }
 
   // Without a word where that would be no TLS.
@@ -140,29 +159,46 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
     ::send(fd, kBusy.data(), kBusy.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   }
 
-  void Serve(int number, const std::string& peer) {
-    sigset_t pipe;  // sendfile(2) has no MSG_NOSIGNAL
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
-    ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
-    ServeConnection(number, peer, options_, handler_, open_, stop_event_.get(), stopping_);
-    open_.Close(number);
+  void Resume(ConnectionPoller::Id id, std::shared_ptr<ServerConnection> connection, Lane lane) {
+    pool_.Add(lane, [this, id, connection = std::move(connection)](Lane& at) {
+      GiveTurns(id, connection, at);
+    });
+  }
+
+  void GiveTurns(ConnectionPoller::Id id, const std::shared_ptr<ServerConnection>& connection,
+                 Lane& lane) {
+    while (true) {
+      const Need need = connection->Turn(lane);
+      switch (need.kind) {
+        case Need::Kind::kWaiting:
+          return poller_->Await(id, need.waiting);
+        case Need::Kind::kLane:
+          if (!pool_.Move(lane, need.lane)) return Resume(id, connection, need.lane);
+          lane = need.lane;
+          break;
+        case Need::Kind::kClose:
+          poller_->Remove(id);
+          return open_.Close(connection->fd());
+      }
+    }
   }
 
   std::atomic<bool> stopping_ = false;
   std::thread acceptor_;
   OpenConnections open_;
+  HandlerPool pool_;
+  const std::shared_ptr<ConnectionPoller> poller_;  // also of wakers, which may outlive the server
 };
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                                                       Handler handler) {
   TUTTI_ASSIGN_OR_RETURN(base::UniqueFd listener, Listen(options));
-  auto impl = std::make_shared<Impl>(options, std::move(handler), std::move(listener));
-  impl->Run();
+  auto impl = std::make_unique<Impl>(options, std::move(handler), std::move(listener));
+  TUTTI_RETURN_IF_ERROR(impl->Run());
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 
-Server::Server(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Server::~Server() { Stop(absl::ZeroDuration()); }
 const std::string& Server::address() const { return impl_->options_.address; }
 int Server::port() const { return impl_->port_; }

@@ -1,12 +1,14 @@
-// An HTTP/1.1 server with one thread per connection: a handler may block on a database or on a
-// condition, and a follower that reads for hours holds its own thread and nobody else's. The number
-// of connections is bounded (open_connections.h); one too many gets 503. Hostile or broken requests
-// get 4xx and never reach the handler. With an identity it speaks TLS alone.
+// An HTTP/1.1 server. A connection that waits (for its client, for an answer that comes later, for
+// a follower's next line) costs no thread; handlers run on a bounded pool, of which nodes and users
+// have parts of their own (handler_pool.h). The number of connections is bounded, too
+// (open_connections.h); one too many gets 503. Hostile or broken requests get 4xx and never reach
+// the handler. With an identity it speaks TLS alone.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -19,7 +21,7 @@
 namespace tutti::http {
 
 // The connection a request came by: its body, read when the handler wants it and not before. A
-// handler that refuses (401, 404) just returns; the body is then skipped or the connection closed.
+// handler that refuses (404) just returns; the body is then skipped or the connection closed.
 class Connection {
  public:
   virtual ~Connection() = default;
@@ -31,25 +33,38 @@ class Connection {
                                   uint64_t max_bytes) = 0;
   // The body's announced size, or -1 if it is chunked.
   virtual int64_t ContentLength() const = 0;
-  // As Writer::Closed, for a handler that waits (long poll).
+  // The client has gone or the server stops.
   virtual bool Closed() = 0;
-  // The client has proved who it is: its connection is kept before those of untrusted ones.
-  virtual void Trust() = 0;
+  // Has Response::later or Response::stream of this request called again. To be called by any
+  // thread, at any time, also when the connection is no more; takes no lock of others.
+  virtual std::function<void()> Waker() = 0;
 };
 
-// Called from many threads at once. An exception that it throws is answered with 500.
+// Who sends a request. Each has threads and connections that the others do not take.
+enum class Party { kStranger, kNode, kUser };
+
+struct Admission {
+  Party party = Party::kStranger;
+  std::optional<Response> refusal;  // is the answer; the body is not read
+};
+
+// Called from many threads at once, for requests that were admitted. It may wait for a database or
+// a disk, but for nothing that only other requests bring. An exception is answered with 500.
 using Handler = std::function<Response(const Request&, Connection&)>;
 
 struct ServerOptions {
   std::shared_ptr<const Identity> identity;  // null: plain HTTP
   std::string address = "127.0.0.1";         // numeric
   int port = 0;                              // 0: any free one
-  int max_connections = 1024;
+  // By the header alone, without waiting. Null: everybody is a user.
+  std::function<Admission(const Request&)> admit;
+  int max_connections = 4096;  // fewer where the process may not open as many files
   uint32_t max_header_bytes = 32 << 10;
   // A whole header, from its first byte; the beginning of TLS; until the first byte of all.
   // And of a body that nobody wants.
   absl::Duration header_timeout = absl::Seconds(15);
-  absl::Duration idle_timeout = absl::Seconds(120);  // between two requests of a connection
+  // Between two requests of a connection, of who is no stranger.
+  absl::Duration idle_timeout = absl::Seconds(120);
   absl::Duration stall_timeout = absl::Seconds(60);  // no byte of a body came or went
 };
 
@@ -64,14 +79,15 @@ class Server {
   const std::string& address() const;
   int port() const;
   std::string url() const;  // "http://127.0.0.1:6280", with an identity "https://…"
-  // Takes no more connections, closes the idle ones, makes Closed() true, waits up to `grace` for
-  // requests in work, then breaks their connections off and waits for the handlers to return.
+  // Takes no more connections, closes the idle ones, makes Closed() true, breaks streams off,
+  // answers with 503 what would come later, waits up to `grace` for requests in work, then breaks
+  // their connections off and waits for the handlers to return.
   void Stop(absl::Duration grace);
 
  private:
   class Impl;
-  explicit Server(std::shared_ptr<Impl> impl);
-  std::shared_ptr<Impl> impl_;
+  explicit Server(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace tutti::http

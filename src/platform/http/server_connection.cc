@@ -1,151 +1,320 @@
 #include "platform/http/server_connection.h"
 
+#include <poll.h>
 #include <spdlog/spdlog.h>
-#include <sys/socket.h>
 
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "base/unique_fd.h"
-#include "platform/http/request_reader.h"
-#include "platform/http/response_writer.h"
-#include "platform/http/socket.h"
+#include "platform/http/beast.h"
 
 namespace tutti::http {
 namespace {
 
-class ConnectionThread final : public Connection {
- public:
-  ConnectionThread(int fd, const std::string& peer, const ServerOptions& options,
-                   const Handler& handler, OpenConnections& open, int stop_fd,
-                   const std::atomic<bool>& stopping)
-      : fd_(fd),
-        socket_(base::UniqueFd(fd), stop_fd),
-        options_(options),
-        handler_(handler),
-        open_(open),
-        stopping_(stopping),
-        reader_(&socket_, options, peer),
-        writer_(&socket_, &stopping) {}
-  ~ConnectionThread() override { socket_.Release(); }
+constexpr absl::Duration kLongestLinger = absl::Seconds(2);
+constexpr absl::Duration kLongestGoodbye = absl::Seconds(5);  // to who has sent no request
+constexpr uint64_t kMostLingered = uint64_t{64} << 20;
 
-  void Serve() {
-    if (!Begin()) return;
-    while (!stopping_ && ServeOne()) {
-    }
-    CloseGently();
-  }
+base::Deadline FarAway() { return base::Deadline::After(absl::InfiniteDuration()); }
 
-  absl::StatusOr<std::string> ReadBody(uint64_t max_bytes) override {
-    std::string body;
-    const auto append = [&body](absl::string_view piece) {
-      body.append(piece.data(), piece.size());
-      return absl::OkStatus();
-    };
-    TUTTI_RETURN_IF_ERROR(reader_.ReadBodyTo(append, max_bytes));
-    return body;
-  }
-  absl::Status ReadBodyTo(const std::function<absl::Status(absl::string_view)>& sink,
-                          uint64_t max_bytes) override {
-    return reader_.ReadBodyTo(sink, max_bytes);
-  }
-  int64_t ContentLength() const override { return reader_.ContentLength(); }
-  bool Closed() override { return writer_.Closed(); }
-  void Trust() override {
-    trusted_ = true;
-    open_.Trust(fd_);
-  }
+Response Failed(const std::string& what, const std::exception& e) {
+  spdlog::error("{}: {}", what, e.what());
+  return ErrorResponse(500, "internal", "the service failed; its log has the reason");
+}
 
- private:
-  bool Begin() {
-    if (options_.identity == nullptr) return true;
-    socket_.Limit(base::Deadline::After(options_.header_timeout), absl::InfiniteDuration());
-    const absl::Status begun = socket_.AcceptTls(*options_.identity);
-    if (absl::IsInvalidArgument(begun)) {
-      got_something_ = true;
-      writer_.Send(ErrorResponse(400, "tls_needed", "this service speaks TLS: use https://"), {});
-      CloseGently();
-    }
-    return begun.ok();
-  }
-
-  // False when the connection is to be closed. A stop ends the wait for a request and its header,
-  // not the work on one.
-  bool ServeOne() {
-    socket_.SetStoppable(true);
-    std::optional<Response> refusal;
-    std::optional<Incoming> incoming = reader_.ReadHeader(refusal);
-    socket_.SetStoppable(false);
-    got_something_ |= incoming || refusal;
-    if (!incoming) {
-      socket_.Limit(base::Deadline::After(absl::Seconds(5)), absl::InfiniteDuration());
-      if (refusal) writer_.Send(*refusal, {});
-      return false;
-    }
-    open_.Answers(fd_);
-    socket_.Limit(std::nullopt, options_.stall_timeout);
-    Response response = incoming->request.ok() ? Answer(*incoming->request)
-                                               : ErrorResponse(incoming->request.status());
-    if (reader_.Stalled()) {
-      response = ErrorResponse(408, "timeout", "the request's body did not come in time");
-    }
-    if (!trusted_) open_.Waits(fd_);  // a stranger does not hold his place by a body
-    if (!PassOverBody() || stopping_) incoming->form.keep_alive = false;
-    const bool goes_on = writer_.Send(response, incoming->form);
-    open_.Waits(fd_);
-    return goes_on;
-  }
-
-  bool PassOverBody() {
-    socket_.Limit(base::Deadline::After(options_.header_timeout), options_.stall_timeout);
-    const bool passed = reader_.SkipBody();
-    socket_.Limit(std::nullopt, options_.stall_timeout);
-    return passed;
-  }
-
-  Response Answer(const Request& request) {
-    try {
-      return handler_(request, *this);
-    } catch (const std::exception& e) {
-      spdlog::error("{} {}: {}", request.method, request.path, e.what());
-      return ErrorResponse(500, "internal", "the service failed; its log has the reason");
-    }
-  }
-
-  // Closing with unread bytes makes the kernel reset the connection, which can take the answer from
-  // the client before it has read it: so say "no more", then read on for a moment.
-  void CloseGently() {
-    socket_.EndWriting();
-    if (!got_something_ || stopping_) return;
-    socket_.SetStoppable(true);
-    socket_.Limit(base::Deadline::After(absl::Seconds(2)), absl::InfiniteDuration());
-    std::string block(64 << 10, '\0');
-    boost::system::error_code code;
-    for (uint64_t total = 0; !code && total < (uint64_t{64} << 20);) {
-      total += socket_.Read(block.data(), block.size(), code);
-    }
-  }
-
-  const int fd_;
-  Socket socket_;
-  const ServerOptions& options_;
-  const Handler& handler_;
-  OpenConnections& open_;
-  const std::atomic<bool>& stopping_;
-  RequestReader reader_;
-  ResponseWriter writer_;
-  bool got_something_ = false;
-  bool trusted_ = false;
-};
+Response Busy() {
+  Response response =
+      ErrorResponse(503, "unavailable", "all connections for callers of this kind are busy");
+  response.headers.emplace_back("Retry-After", "1");
+  return response;
+}
 
 }  // namespace
 
-void ServeConnection(int fd, const std::string& peer, const ServerOptions& options,
-                     const Handler& handler, OpenConnections& open, int stop_fd,
-                     const std::atomic<bool>& stopping) {
+ServerConnection::ServerConnection(int fd, const std::string& peer, const Surroundings& with,
+                                   std::function<void()> wake)
+    : fd_(fd),
+      peer_(peer),
+      with_(with),
+      wake_(std::move(wake)),
+      socket_(base::UniqueFd(fd), -1),
+      reader_(&socket_, with.options, peer),
+      step_(with.options.identity ? &ServerConnection::BeginTls : &ServerConnection::BeginIdle),
+      until_(base::Deadline::After(with.options.header_timeout)) {
+  socket_.SetWaiting(false);
+}
+
+Need ServerConnection::Turn(Lane lane) {
+  lane_ = lane;
   try {
-    ConnectionThread(fd, peer, options, handler, open, stop_fd, stopping).Serve();
+    while (true) {
+      if (const std::optional<Need> need = (this->*step_)()) return *need;
+    }
   } catch (const std::exception& e) {
-    spdlog::error("connection from {}: {}", peer, e.what());
+    spdlog::error("connection from {}: {}", peer_, e.what());
+    return Close();
   }
+}
+
+std::optional<Need> ServerConnection::Then(Step step) {
+  step_ = step;
+  return std::nullopt;
+}
+
+Need ServerConnection::WaitForSocket(short events, Lane lane) const {
+  return {.kind = Need::Kind::kWaiting,
+          .waiting = {.events = events, .until = until_, .lane = lane}};
+}
+
+Need ServerConnection::WaitForNews(base::Deadline until) const {
+  return {.kind = Need::Kind::kWaiting,
+          .waiting = {.news = true, .until = until, .lane = LaneOf(/*bulk=*/false)}};
+}
+
+std::optional<Need> ServerConnection::NeedLane(Lane lane) const {
+  if (lane_ == lane) return std::nullopt;
+  return Need{.kind = Need::Kind::kLane, .lane = lane};
+}
+
+Lane ServerConnection::LaneOf(bool bulk) const {
+  if (IsStranger()) return Lane::kStranger;
+  if (party_ == Party::kNode) return bulk ? Lane::kNodeBulk : Lane::kNode;
+  return bulk ? Lane::kUserBulk : Lane::kUser;
+}
+
+std::optional<Need> ServerConnection::BeginTls() {
+  const error_code code = socket_.AcceptTls(*with_.options.identity);
+  if (code == boost::asio::error::would_block && !until_.Expired() && !with_.stopping) {
+    return WaitForSocket(socket_.Wanted(), Lane::kProtocol);
+  }
+  if (code == make_error_code(boost::system::errc::protocol_error)) {
+    got_something_ = true;
+    incoming_ = Incoming{absl::UnknownError("no TLS"), {}};
+    reader_.Begin();
+    return Answer(ErrorResponse(400, "tls_needed", "this service speaks TLS: use https://"));
+  }
+  return code ? Close() : Then(&ServerConnection::BeginIdle);
+}
+
+std::optional<Need> ServerConnection::BeginIdle() {
+  reader_.Begin();
+  incoming_.reset();
+  response_ = {};
+  // Who has proved nothing may be anybody.
+  const bool known = served_ && !IsStranger();
+  until_ = base::Deadline::After(known ? with_.options.idle_timeout : with_.options.header_timeout);
+  return Then(&ServerConnection::Idle);
+}
+
+// A stop ends the wait for a request and its header, not the work on one.
+std::optional<Need> ServerConnection::Idle() {
+  if (!with_.stopping && reader_.HasData()) {
+    until_ = base::Deadline::After(with_.options.header_timeout);
+    return Then(&ServerConnection::ReadHeader);
+  }
+  if (!with_.stopping && !until_.Expired()) return WaitForSocket(POLLIN, Lane::kProtocol);
+  socket_.EndWriting();
+  return Close();
+}
+
+std::optional<Need> ServerConnection::ReadHeader() {
+  std::optional<Response> refusal;
+  const bool late = until_.Expired() || with_.stopping;
+  switch (reader_.ReadHeader(late, incoming_, refusal)) {
+    case Progress::kMore:
+      return WaitForSocket(socket_.Wanted(), Lane::kProtocol);
+    case Progress::kDone:
+      break;
+    case Progress::kBroken:
+      if (!refusal) {
+        socket_.EndWriting();
+        return Close();
+      }
+      got_something_ = true;
+      incoming_ = Incoming{absl::UnknownError("no request"), {}};
+      return Answer(*std::move(refusal));
+  }
+  got_something_ = true;
+  with_.open.Answers(fd_);
+  return Admit();
+}
+
+std::optional<Need> ServerConnection::Admit() {
+  if (!incoming_->request.ok()) return Answer(ErrorResponse(incoming_->request.status()));
+  Admission admission{.party = Party::kUser};
+  if (with_.options.admit) {
+    try {
+      admission = with_.options.admit(*incoming_->request);
+    } catch (const std::exception& e) {
+      return Answer(Failed(incoming_->request->path, e));
+    }
+  }
+  if (admission.refusal) return Answer(*std::move(admission.refusal));
+  if (admission.party != Party::kStranger) {
+    if (!with_.open.Trust(fd_, admission.party)) return Answer(Busy());
+    party_ = admission.party;
+  }
+  until_ = base::Deadline::After(with_.options.stall_timeout);
+  return Then(reader_.MayPrefetch() ? &ServerConnection::ReadSmallBody : &ServerConnection::Handle);
+}
+
+std::optional<Need> ServerConnection::ReadSmallBody() {
+  bool moved = false;
+  const Progress progress = reader_.Prefetch(moved);
+  if (progress == Progress::kDone) return Then(&ServerConnection::Handle);
+  if (progress == Progress::kBroken) return Close();  // the client has gone
+  if (moved) until_ = base::Deadline::After(with_.options.stall_timeout);
+  if (!until_.Expired()) return WaitForSocket(socket_.Wanted(), Lane::kProtocol);
+  reader_.GiveUpBody();
+  return Answer(ErrorResponse(408, "timeout", "the request's body did not come in time"));
+}
+
+std::optional<Need> ServerConnection::Handle() {
+  const bool bulk = reader_.HasBody() && !reader_.MayPrefetch();
+  if (auto need = NeedLane(LaneOf(bulk))) return need;
+  socket_.SetWaiting(true);  // for bodies that come while the handler reads them
+  socket_.Limit(std::nullopt, with_.options.stall_timeout);
+  Response response = CallHandler();
+  socket_.SetWaiting(false);
+  socket_.Limit(std::nullopt, absl::InfiniteDuration());
+  if (reader_.Stalled()) {
+    response = ErrorResponse(408, "timeout", "the request's body did not come in time");
+  }
+  return Answer(std::move(response));
+}
+
+Response ServerConnection::CallHandler() {
+  const Request& request = *incoming_->request;
+  try {
+    return with_.handler(request, *this);
+  } catch (const std::exception& e) {
+    return Failed(absl::StrCat(request.method, " ", request.path), e);
+  }
+}
+
+absl::StatusOr<std::string> ServerConnection::ReadBody(uint64_t max_bytes) {
+  std::string body;
+  const auto append = [&body](absl::string_view piece) {
+    body.append(piece.data(), piece.size());
+    return absl::OkStatus();
+  };
+  TUTTI_RETURN_IF_ERROR(reader_.ReadBodyTo(append, max_bytes));
+  return body;
+}
+
+std::optional<Need> ServerConnection::Answer(Response response) {
+  response_ = std::move(response);
+  return Then(response_.later ? &ServerConnection::LookLater : &ServerConnection::BeginAnswer);
+}
+
+std::optional<Need> ServerConnection::LookLater() {
+  if (auto need = NeedLane(LaneOf(/*bulk=*/false))) return need;
+  if (socket_.PeerHasGone()) return Close();
+  base::Deadline again = FarAway();
+  std::optional<Response> response;
+  try {
+    response = response_.later(again);
+  } catch (const std::exception& e) {
+    response = Failed("an answer that comes later", e);
+  }
+  if (!response && with_.stopping) response = ErrorResponse(503, "unavailable", "the service ends");
+  return response ? Answer(*std::move(response)) : WaitForNews(again);
+}
+
+std::optional<Need> ServerConnection::BeginAnswer() {
+  // Opening a file may take long.
+  if (!response_.file.empty() && !response_.stream) {
+    if (auto need = NeedLane(LaneOf(/*bulk=*/true))) return need;
+  }
+  AnswerForm form = incoming_->form;
+  if (!incoming_->request.ok() || !reader_.MaySkip() || with_.stopping) form.keep_alive = false;
+  writer_.Begin(response_, form);
+  if (IsStranger()) with_.open.Waits(fd_);  // a stranger does not hold his place by reading slowly
+  until_ = base::Deadline::After(got_something_ ? with_.options.stall_timeout : kLongestGoodbye);
+  return Then(&ServerConnection::Send);
+}
+
+std::optional<Need> ServerConnection::Send() {
+  while (!writer_.unsent().empty()) {
+    error_code code;
+    const size_t n = socket_.WriteSome(writer_.unsent(), code);
+    if (code == boost::asio::error::would_block) {
+      if (until_.Expired()) return Close();
+      return WaitForSocket(socket_.Wanted(), writer_.has_file() ? LaneOf(true) : lane_);
+    }
+    if (code) return Close();
+    writer_.Sent(n);
+    until_ = base::Deadline::After(with_.options.stall_timeout);
+  }
+  return NextPart();
+}
+
+std::optional<Need> ServerConnection::NextPart() {
+  if (writer_.complete()) return EndAnswer();
+  return Then(writer_.has_file() ? &ServerConnection::NextOfFile : &ServerConnection::NextPiece);
+}
+
+std::optional<Need> ServerConnection::NextOfFile() {
+  if (auto need = NeedLane(LaneOf(/*bulk=*/true))) return need;
+  if (!writer_.AddFromFile().ok()) return Close();  // the length cannot be kept
+  return Then(&ServerConnection::Send);
+}
+
+std::optional<Need> ServerConnection::NextPiece() {
+  if (auto need = NeedLane(LaneOf(/*bulk=*/false))) return need;
+  // Looked at each time: the kernel would take some bytes for a client that has gone.
+  if (Closed()) return Close();
+  base::Deadline again = FarAway();
+  const absl::StatusOr<Piece> piece = response_.stream(again);
+  if (!piece.ok()) return Close();
+  if (piece->bytes.empty() && !piece->last) return WaitForNews(again);
+  writer_.Add(*piece);
+  until_ = base::Deadline::After(with_.options.stall_timeout);
+  return Then(&ServerConnection::Send);
+}
+
+std::optional<Need> ServerConnection::EndAnswer() {
+  const bool goes_on = writer_.form().keep_alive;
+  response_ = {};
+  with_.open.Waits(fd_);
+  served_ = true;
+  if (!goes_on) return BeginLingering();
+  until_ = base::Deadline::After(with_.options.header_timeout);
+  return Then(&ServerConnection::SkipBody);
+}
+
+std::optional<Need> ServerConnection::SkipBody() {
+  switch (reader_.Skip()) {
+    case Progress::kMore:
+      if (!until_.Expired()) return WaitForSocket(socket_.Wanted(), Lane::kProtocol);
+      return BeginLingering();
+    case Progress::kBroken:
+      return BeginLingering();
+    case Progress::kDone:
+      break;
+  }
+  return Then(&ServerConnection::BeginIdle);
+}
+
+// Closing with unread bytes makes the kernel reset the connection, which can take the answer from
+// the client before it has read it: so say "no more", then read on for a moment.
+std::optional<Need> ServerConnection::BeginLingering() {
+  socket_.EndWriting();
+  until_ = base::Deadline::After(kLongestLinger);
+  return Then(&ServerConnection::Linger);
+}
+
+std::optional<Need> ServerConnection::Linger() {
+  if (!got_something_ || with_.stopping) return Close();
+  std::string block(kBlockBytes, '\0');
+  error_code code;
+  while (!code && lingered_ < kMostLingered && !until_.Expired()) {
+    lingered_ += socket_.Read(block.data(), block.size(), code);
+  }
+  if (code != boost::asio::error::would_block || until_.Expired()) return Close();
+  return WaitForSocket(socket_.Wanted(), Lane::kProtocol);
 }
 
 }  // namespace tutti::http

@@ -1,19 +1,107 @@
-// One connection of a server, from its first request to its last. Internal to this room.
+// One connection of a server, from its first request to its last, as a state machine: a turn goes
+// on until there is something to wait for, and says what. Only a handler, and the reading of a
+// large body for it, may hold up the thread that gives the turn. Internal to this room.
 #pragma once
 
 #include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
 
+#include "platform/http/connection_poller.h"
+#include "platform/http/handler_pool.h"
 #include "platform/http/open_connections.h"
+#include "platform/http/request_reader.h"
+#include "platform/http/response_writer.h"
 #include "platform/http/server.h"
+#include "platform/http/socket.h"
 
 namespace tutti::http {
 
-// `fd` stays the caller's to close, and is one of `open`. Serves requests until the client goes,
-// asks to close, breaks the protocol or is idle too long. `stop_fd` becomes readable and `stopping`
-// true when the server stops: an idle connection ends at once, one with a request in work after its
-// answer. Does not throw.
-void ServeConnection(int fd, const std::string& peer, const ServerOptions& options,
-                     const Handler& handler, OpenConnections& open, int stop_fd,
-                     const std::atomic<bool>& stopping);
+// What a connection needs before its next turn.
+struct Need {
+  enum class Kind { kWaiting, kLane, kClose };
+  Kind kind = Kind::kClose;
+  Waiting waiting{.until = base::Deadline::After(absl::ZeroDuration())};  // kWaiting
+  Lane lane = Lane::kProtocol;                                            // kLane: a turn in it
+};
+
+// What the connections of a server share. Outlives them.
+struct Surroundings {
+  const ServerOptions& options;
+  const Handler& handler;
+  OpenConnections& open;
+  const std::atomic<bool>& stopping;
+};
+
+// Used by one thread at a time.
+class ServerConnection final : public Connection {
+ public:
+  // `fd` stays the caller's to close, and is one of `with.open`. `wake` is its Waker.
+  ServerConnection(int fd, const std::string& peer, const Surroundings& with,
+                   std::function<void()> wake);
+  ~ServerConnection() override { socket_.Release(); }
+
+  // May be given too early: then it needs the same again. Does not throw.
+  Need Turn(Lane lane);
+  int fd() const { return fd_; }
+
+  absl::StatusOr<std::string> ReadBody(uint64_t max_bytes) override;
+  absl::Status ReadBodyTo(const std::function<absl::Status(absl::string_view)>& sink,
+                          uint64_t max_bytes) override {
+    return reader_.ReadBodyTo(sink, max_bytes);
+  }
+  int64_t ContentLength() const override { return reader_.ContentLength(); }
+  bool Closed() override { return with_.stopping || socket_.PeerHasGone(); }
+  std::function<void()> Waker() override { return wake_; }
+
+ private:
+  // A step of a turn: what is needed to go on with `step_`, or nothing.
+  using Step = std::optional<Need> (ServerConnection::*)();
+  std::optional<Need> Then(Step step);
+  static Need Close() { return {}; }
+  Need WaitForSocket(short events, Lane lane) const;
+  Need WaitForNews(base::Deadline until) const;
+  std::optional<Need> NeedLane(Lane lane) const;
+  Lane LaneOf(bool bulk) const;
+  bool IsStranger() const { return party_ == Party::kStranger; }
+
+  std::optional<Need> BeginTls();
+  std::optional<Need> BeginIdle();
+  std::optional<Need> Idle();
+  std::optional<Need> ReadHeader();
+  std::optional<Need> Admit();
+  std::optional<Need> ReadSmallBody();
+  std::optional<Need> Handle();
+  std::optional<Need> LookLater();
+  std::optional<Need> Answer(Response response);
+  std::optional<Need> BeginAnswer();
+  std::optional<Need> Send();
+  std::optional<Need> NextPart();
+  std::optional<Need> NextPiece();
+  std::optional<Need> NextOfFile();
+  std::optional<Need> EndAnswer();
+  std::optional<Need> SkipBody();
+  std::optional<Need> BeginLingering();
+  std::optional<Need> Linger();
+  Response CallHandler();
+
+  const int fd_;
+  const std::string peer_;
+  const Surroundings with_;
+  const std::function<void()> wake_;
+  Socket socket_;
+  RequestReader reader_;
+  ResponseWriter writer_;
+  Step step_;
+  Lane lane_ = Lane::kProtocol;
+  base::Deadline until_;  // of the present step
+  Party party_ = Party::kStranger;
+  bool served_ = false;         // a request before this one
+  bool got_something_ = false;  // of any request
+  std::optional<Incoming> incoming_;
+  Response response_;
+  uint64_t lingered_ = 0;
+};
 
 }  // namespace tutti::http

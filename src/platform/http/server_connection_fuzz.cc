@@ -1,5 +1,6 @@
 // Whatever bytes a client sends, the connection ends, and what reaches the handler is well-formed.
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,8 +14,12 @@
 namespace {
 
 using tutti::http::Connection;
+using tutti::http::Handler;
+using tutti::http::Lane;
+using tutti::http::Need;
 using tutti::http::Request;
 using tutti::http::Response;
+using tutti::http::ServerConnection;
 
 Response Check(const Request& request, Connection& connection) {
   const std::string path = absl::StrCat(request.path, "/");
@@ -25,6 +30,19 @@ Response Check(const Request& request, Connection& connection) {
   const auto body = connection.ReadBody(1000);
   if (body.ok() && body->size() > 1000) std::abort();
   return tutti::http::JsonResponse("{}");
+}
+
+// As a server's threads do.
+void Serve(ServerConnection& connection) {
+  Lane lane = Lane::kProtocol;
+  while (true) {
+    const Need need = connection.Turn(lane);
+    if (need.kind == Need::Kind::kClose) return;
+    lane = need.kind == Need::Kind::kLane ? need.lane : need.waiting.lane;
+    if (need.kind == Need::Kind::kLane) continue;
+    pollfd socket{connection.fd(), need.waiting.events, 0};
+    ::poll(&socket, 1, need.waiting.until.RemainingMillis());
+  }
 }
 
 }  // namespace
@@ -47,7 +65,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   tutti::http::OpenConnections open(/*most=*/1, /*most_untrusted=*/1);
   const int number = server.release();  // `open` closes it
   if (!open.Add(number, "fuzz")) std::abort();
-  tutti::http::ServeConnection(number, "fuzz", options, Check, open, -1, stopping);
+  const Handler handler = Check;
+  {
+    ServerConnection connection(number, "fuzz", {options, handler, open, stopping}, [] {});
+    Serve(connection);
+  }
   open.Close(number);
   return 0;
 }

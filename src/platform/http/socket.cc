@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -43,15 +42,20 @@ std::optional<base::Deadline> Socket::End() const {
   return whole_ ? base::Deadline::Sooner(*whole_, stall) : stall;
 }
 
-error_code Socket::Await(short events) const { return AwaitUntil(End(), events); }
+error_code Socket::Await(short events) { return AwaitUntil(End(), events); }
 
-error_code Socket::AwaitData() const {
-  return tls_ != nullptr && tls_->HasPending() ? error_code() : Await(POLLIN);
+bool Socket::HasData() const {
+  pollfd waiting{fd_.get(), POLLIN, 0};
+  return (tls_ != nullptr && tls_->HasPending()) || ::poll(&waiting, 1, 0) > 0;
 }
 
-error_code Socket::AwaitUntil(std::optional<base::Deadline> end, short events) const {
+error_code Socket::AwaitUntil(std::optional<base::Deadline> end, short events) {
+  if (!waits_) {
+    wanted_ = events;
+    return boost::asio::error::would_block;
+  }
   while (true) {
-    pollfd waiting[2] = {{fd_.get(), events, 0}, {stoppable_ ? stop_fd_ : -1, POLLIN, 0}};
+    pollfd waiting[2] = {{fd_.get(), events, 0}, {stop_fd_, POLLIN, 0}};
     const int ready = ::poll(waiting, 2, end ? end->RemainingMillis() : -1);
     if (ready < 0 && errno != EINTR) return Errno();
     if (waiting[1].revents != 0 && ready > 0) return boost::asio::error::operation_aborted;
@@ -71,12 +75,24 @@ absl::Status Socket::ConnectTls(const std::string& host, const std::string& cert
   return Handshake(std::move(tls), host);
 }
 
-absl::Status Socket::AcceptTls(const Identity& identity) {
-  char first = kHandshakeRecord;
-  if (!Await(POLLIN)) ::recv(fd_.get(), &first, 1, MSG_PEEK);
-  if (first != kHandshakeRecord) return absl::InvalidArgumentError("the client does not speak TLS");
-  TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<Tls> tls, Tls::Accept(fd_.get(), identity));
-  return Handshake(std::move(tls), "the client");
+error_code Socket::AcceptTls(const Identity& identity) {
+  if (accepting_ == nullptr) {
+    char first = 0;
+    const ssize_t n = ::recv(fd_.get(), &first, 1, MSG_PEEK);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+      wanted_ = POLLIN;
+      return boost::asio::error::would_block;
+    }
+    if (n <= 0) return boost::asio::error::eof;
+    if (first != kHandshakeRecord) return make_error_code(boost::system::errc::protocol_error);
+    auto accepting = Tls::Accept(fd_.get(), identity);
+    if (!accepting.ok()) return boost::asio::error::no_memory;
+    accepting_ = *std::move(accepting);
+  }
+  error_code error;
+  Finish([&] { return accepting_->Handshake(); }, error);
+  if (!error) tls_ = std::move(accepting_);
+  return error;
 }
 
 absl::Status Socket::Handshake(std::unique_ptr<Tls> tls, absl::string_view peer) {
@@ -171,25 +187,13 @@ size_t Socket::WriteByTls(const iovec* pieces, size_t count, error_code& error) 
   return taken;
 }
 
-size_t Socket::WriteFrom(int file, size_t size, error_code& error) {
+size_t Socket::WriteSome(absl::string_view bytes, error_code& error) {
   if (tls_ != nullptr) {
-    char block[kLargestRecord];
-    const ssize_t n = ::read(file, block, std::min(size, sizeof block - record_.size()));
-    error = n < 0 ? Errno() : error_code();
-    if (n <= 0) return 0;
-    iovec piece{block, static_cast<size_t>(n)};
-    return WriteByTls(&piece, 1, error);
+    const size_t size = std::min(bytes.size(), kLargestRecord);
+    return Finish([&] { return tls_->Write(bytes.data(), size); }, error);
   }
-  while (true) {
-    const ssize_t n = ::sendfile(fd_.get(), file, nullptr, size);
-    if (n >= 0) {
-      error = {};
-      return static_cast<size_t>(n);
-    }
-    if (errno == EINTR) continue;
-    error = errno == EAGAIN ? Await(POLLOUT) : Errno();
-    if (error) return 0;
-  }
+  iovec piece{const_cast<char*>(bytes.data()), bytes.size()};
+  return Write(&piece, 1, error);
 }
 
 }  // namespace tutti::http

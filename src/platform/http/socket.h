@@ -1,6 +1,7 @@
 // A connected TCP socket whose every read and write ends: by a deadline of the whole, by a limit on
-// how long nothing may move, or because a second descriptor (an eventfd) says stop. It satisfies
-// Beast's SyncReadStream and SyncWriteStream. Internal to this room. Used by one thread at a time.
+// how long nothing may move, or because a second descriptor (an eventfd) says stop; or at once, if
+// it is not to wait. It satisfies Beast's SyncReadStream and SyncWriteStream. Internal to this
+// room. Used by one thread at a time.
 #pragma once
 
 #include <poll.h>
@@ -31,14 +32,16 @@ class Socket {
 
   // Holds for all reads and writes until it is called again.
   void Limit(std::optional<base::Deadline> whole, absl::Duration stall);
-  // Whether `stop_fd` is looked at; on from the start.
-  void SetStoppable(bool heed) { stoppable_ = heed; }
+  // From here on what would wait ends with would_block instead; it may then be called again once
+  // there is what Wanted() says.
+  void SetWaiting(bool waits) { waits_ = waits; }
+  short Wanted() const { return wanted_; }  // POLLIN or POLLOUT
 
   // From here on all goes through TLS, by a server that Tls::Connect trusts. Keeps to Limit.
   absl::Status ConnectTls(const std::string& host, const std::string& certificate);
-  // The same as a server. InvalidArgument, with nothing read or written, if the client does not
-  // begin TLS.
-  absl::Status AcceptTls(const Identity& identity);
+  // The same as a server. The error is protocol_error, with nothing read or written, if the client
+  // does not begin TLS.
+  boost::system::error_code AcceptTls(const Identity& identity);
   // Nothing more will be written.
   void EndWriting();
 
@@ -46,11 +49,10 @@ class Socket {
   // header and a small body leave in one packet.
   void ExpectMore(bool more) { more_ = more; }
 
-  // Waits until there is something to read, as Await does.
-  boost::system::error_code AwaitData() const;
-  // Waits for POLLIN or POLLOUT: no error, timed_out,
-  // or operation_aborted when told to stop.
-  boost::system::error_code Await(short events) const;
+  // There is something to read, or the end.
+  bool HasData() const;
+  // Waits for POLLIN or POLLOUT: no error, timed_out, or operation_aborted when told to stop.
+  boost::system::error_code Await(short events);
   // The other side has closed or broken the connection.
   bool PeerHasGone() const;
   int fd() const { return fd_.get(); }
@@ -59,9 +61,9 @@ class Socket {
 
   size_t Read(void* data, size_t size, boost::system::error_code& error);
   size_t Write(iovec* pieces, size_t count, boost::system::error_code& error);
-  // Up to `size` bytes from where the file's descriptor is, by sendfile(2) where nothing has to be
-  // encrypted; 0 with no error is the end of the file.
-  size_t WriteFrom(int file, size_t size, boost::system::error_code& error);
+  // At once what it takes of it, as one record where there is TLS. After would_block it is called
+  // again with the same bytes.
+  size_t WriteSome(absl::string_view bytes, boost::system::error_code& error);
 
   template <class Buffers>
   size_t read_some(const Buffers& buffers, boost::system::error_code& error) {
@@ -103,7 +105,7 @@ class Socket {
  private:
   // The end of what begins now.
   std::optional<base::Deadline> End() const;
-  boost::system::error_code AwaitUntil(std::optional<base::Deadline> end, short events) const;
+  boost::system::error_code AwaitUntil(std::optional<base::Deadline> end, short events);
   absl::Status Handshake(std::unique_ptr<Tls> tls, absl::string_view peer);
   size_t WriteByTls(const iovec* pieces, size_t count, boost::system::error_code& error);
   // The step's bytes; 0 with an error once it has ended otherwise.
@@ -111,9 +113,11 @@ class Socket {
 
   base::UniqueFd fd_;
   std::unique_ptr<Tls> tls_;
+  std::unique_ptr<Tls> accepting_;
   std::string record_;  // what goes out next by TLS
   int stop_fd_;
-  bool stoppable_ = true;
+  bool waits_ = true;
+  short wanted_ = 0;
   bool more_ = false;
   std::optional<base::Deadline> whole_;
   absl::Duration stall_ = absl::InfiniteDuration();

@@ -81,7 +81,9 @@ absl::Status Tls::Open(SSL_CTX* context, int fd) {
   if (session_ == nullptr || bio == nullptr) return Failed();
   ::SSL_set_bio(session_.get(), bio.get(), bio.get());
   (void)bio.release();
-  SSL_set_mode(session_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  // One that waits keeps no buffers: a service has thousands.
+  SSL_set_mode(session_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                   SSL_MODE_RELEASE_BUFFERS);
   // A read that has met no data comes back, so that nobody holds a thread by records without any.
   SSL_clear_mode(session_.get(), SSL_MODE_AUTO_RETRY);
   ::SSL_set_options(session_.get(), SSL_OP_NO_RENEGOTIATION);

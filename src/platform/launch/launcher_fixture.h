@@ -46,6 +46,7 @@ class LauncherFixture : public ::testing::Test {
     plan.directory = (folder.path() / "allocation").string();
     plan.grace_seconds = 5;
     plan.service_file = (folder.path() / "service.json").string();
+    plan.launcher_token = "launcher-token";
     plan.job_token = "abcd";
     plan.boot_id = base::BootId();
     return plan;

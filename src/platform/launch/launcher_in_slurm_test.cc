@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "base/test_patience.h"
-#include "platform/launch/environment/environment.h"
+#include "platform/launch/environment/process_environment.h"
 #include "platform/launch/launcher_fixture.h"
 #include "platform/launch/mpi/gang_link.h"
 

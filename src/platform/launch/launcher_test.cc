@@ -208,6 +208,7 @@ TEST_F(Launcher, WaitsForTheGangBeforeItStartsAProcess) {
   service.HoldGo(false);
   EXPECT_TRUE(WaitFor(launcher).ok());
   EXPECT_EQ(service.Output(0, "stdout"), "begun\n");
+  EXPECT_EQ(service.connections(), 1u);
 }
 
 TEST_F(Launcher, ANodeThatIsTheWholeGangWaitsForNobody) {

@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "platform/launch/delivery/delivery.h"
-#include "platform/launch/environment/environment.h"
+#include "platform/launch/environment/process_environment.h"
 #include "platform/launch/limits/limits.h"
 #include "platform/launch/mpi/mpi_agreement.h"
 #include "platform/launch/node/launcher_options.h"

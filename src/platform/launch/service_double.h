@@ -5,9 +5,12 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,7 +23,7 @@
 #include "base/deadline.h"
 #include "base/file.h"
 #include "platform/http/server.h"
-#include "spec/types/endpoint.h"
+#include "spec/types/service_endpoint.h"
 
 namespace tutti::launch {
 
@@ -42,7 +45,7 @@ class ServiceDouble {
     server_ = *http::Server::Start(
         options, [this](const http::Request& r, http::Connection& c) { return Handle(r, c); });
     port_ = server_->port();
-    const spec::Endpoint service{server_->url(), "launcher-token",
+    const spec::Endpoint service{server_->url(), "",
                                  identity == nullptr ? "" : identity->certificate()};
     base::WriteFileAtomic(file_, spec::ToJson(service)).IgnoreError();
   }
@@ -82,6 +85,11 @@ class ServiceDouble {
     absl::MutexLock lock(&mutex_);
     return files_;
   }
+  // How many there have been.
+  size_t connections() const {
+    absl::MutexLock lock(&mutex_);
+    return peers_.size();
+  }
   int duplicates() const {
     absl::MutexLock lock(&mutex_);
     return duplicates_;
@@ -109,6 +117,10 @@ class ServiceDouble {
   void Set(Change change) {
     absl::MutexLock lock(&mutex_);
     change();
+    WakeThoseWhoWait();
+  }
+  void WakeThoseWhoWait() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    for (const auto& wake : wakers_) wake();
   }
 
   http::Response Handle(const http::Request& request, http::Connection& connection) {
@@ -117,6 +129,7 @@ class ServiceDouble {
     if (!body.ok()) return http::ErrorResponse(body.status());
     absl::MutexLock lock(&mutex_);
     ++requests_;
+    peers_.insert(request.peer);
     if (gone_) return http::ErrorResponse(410, "gone", "unknown allocation");
     if (absl::StrContains(request.path, "/snapshots/")) return Bytes(snapshot_);
     absl::string_view rest = request.path;
@@ -138,12 +151,17 @@ class ServiceDouble {
     if (what == "/events") return TakeEvents(request, body);
     if (what == "/output") return TakeOutput(request, body);
     if (what == "/go") {
-      const auto ready = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return !hold_go_ && prepared_; };
-      const base::Deadline deadline = base::Deadline::After(absl::Seconds(20));
-      while (!ready() && !connection.Closed() && !deadline.Expired()) {
-        mutex_.AwaitWithTimeout(absl::Condition(&ready), absl::Milliseconds(50));
-      }
-      return http::JsonResponse(ready() ? R"({"go": true})" : R"({"go": false})");
+      wakers_.push_back(connection.Waker());
+      http::Response response;
+      response.later = [this, deadline = base::Deadline::After(absl::Seconds(20))](
+                           base::Deadline& again) -> std::optional<http::Response> {
+        absl::MutexLock lock(&mutex_);
+        again = deadline;
+        const bool go = !hold_go_ && prepared_;
+        if (!go && !deadline.Expired()) return std::nullopt;
+        return http::JsonResponse(go ? R"({"go": true})" : R"({"go": false})");
+      };
+      return response;
     }
     if (what == "/files") {
       files_[std::string(request.Query("path"))] = body;
@@ -163,6 +181,7 @@ class ServiceDouble {
       }
       ++number;
     }
+    WakeThoseWhoWait();
     return http::JsonResponse(absl::StrCat(R"({"acknowledged": )", events_.size(), "}"));
   }
 
@@ -197,6 +216,8 @@ class ServiceDouble {
   bool hold_go_ ABSL_GUARDED_BY(mutex_) = false;
   bool prepared_ ABSL_GUARDED_BY(mutex_) = false;
   bool refuse_output_ ABSL_GUARDED_BY(mutex_) = false;
+  std::set<std::string> peers_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::function<void()>> wakers_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<http::Server> server_;
   int port_ = 0;
 };

@@ -46,9 +46,14 @@ std::string Names(const std::vector<RunningAllocation>& jobs) {
 
 }  // namespace
 
-std::string TooLarge(int node_count, int total) {
-  if (total == 0) return "the cluster has no nodes";
-  return absl::StrCat("needs ", Nodes(node_count), ", but the cluster has only ", total,
+std::string TooLarge(int node_count, const ClusterLoad& load) {
+  if (node_count <= load.total + load.cordoned) {
+    return absl::StrCat(
+        "waits for ", Nodes(node_count), ": ", load.cordoned, " of ", load.total + load.cordoned,
+        load.cordoned == 1 ? " is cordoned" : " are cordoned", " (tutti node list says why)");
+  }
+  if (load.total == 0) return "the cluster has no nodes";
+  return absl::StrCat("needs ", Nodes(node_count), ", but the cluster has only ", load.total,
                       ": lower resources.instance_count or add nodes");
 }
 

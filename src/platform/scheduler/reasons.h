@@ -18,12 +18,14 @@ struct RunningAllocation {
 
 struct ClusterLoad {
   absl::Time now;
-  int free;   // after this decision's starts
-  int total;  // nodes of the cluster
+  int free;      // after this decision's starts
+  int total;     // nodes of the cluster that jobs may start on
+  int cordoned;  // those besides
   std::vector<RunningAllocation> running;
 };
 
-std::string TooLarge(int node_count, int total);
+// Of a job that needs more than there are.
+std::string TooLarge(int node_count, const ClusterLoad& load);
 // Of the first in the queue that waits.
 std::string WaitsForNodes(const PendingJob& job, const ClusterLoad& load);
 // Of one behind it: `head` waits, `ahead` jobs in all are before this one.

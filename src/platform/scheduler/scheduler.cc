@@ -26,12 +26,12 @@ std::vector<PendingJob> InQueueOrder(std::vector<PendingJob> jobs) {
 // of the head: the first job that does not fit.
 class Pass {
  public:
-  Pass(const std::vector<RunningJob>& running, const std::vector<std::string>& nodes,
+  Pass(const std::vector<RunningJob>& running, const std::vector<std::string>& nodes, int cordoned,
        absl::Time now)
       : now_(now), profile_(now, 0) {
     const std::set<std::string> cluster(nodes.begin(), nodes.end());
     std::set<std::string> used;
-    load_ = {now, 0, static_cast<int>(cluster.size()), {}};
+    load_ = {now, 0, static_cast<int>(cluster.size()), cordoned, {}};
     profile_ = Profile(now, load_.total);
     for (const RunningJob& job : running) {
       int count = 0;  // of its nodes, those that are still part of the cluster
@@ -99,7 +99,7 @@ class Pass {
     for (const PendingJob* job : waiting_) {
       Wait wait{job->id, "", std::nullopt};
       if (job->node_count > load_.total) {
-        wait.reason = TooLarge(job->node_count, load_.total);
+        wait.reason = TooLarge(job->node_count, load_);
         decision_.waits.push_back(std::move(wait));
         continue;
       }
@@ -137,9 +137,9 @@ class Pass {
 }  // namespace
 
 Decision Schedule(const std::vector<PendingJob>& pending, const std::vector<RunningJob>& running,
-                  const std::vector<std::string>& nodes, absl::Time now) {
+                  const std::vector<std::string>& nodes, absl::Time now, int cordoned) {
   const std::vector<PendingJob> queue = InQueueOrder(pending);
-  return Pass(running, nodes, now).Run(queue);
+  return Pass(running, nodes, cordoned, now).Run(queue);
 }
 
 }  // namespace tutti::scheduler

@@ -109,6 +109,13 @@ TEST(Scheduler, AJobLargerThanTheClusterSaysSoAndHoldsUpNobody) {
               ElementsAre("a the cluster has no nodes"));
 }
 
+TEST(Scheduler, AJobThatNeedsCordonedNodesWaitsForThemAndHoldsUpNobody) {
+  const Decision decision = Schedule({Job("a", 1, 2), Job("b", 2, 1)}, {}, {"n0"}, kNow, 1);
+  EXPECT_THAT(Started(decision), ElementsAre("b"));
+  EXPECT_THAT(Reasons(decision),
+              ElementsAre("a waits for 2 nodes: 1 of 2 is cordoned (tutti node list says why)"));
+}
+
 TEST(Scheduler, AShortJobGoesFirstWhereItDelaysNobody) {
   const std::vector<RunningJob> running = {{"x", {"n0"}, kNow + absl::Minutes(40)}};
   const Decision decision =

@@ -70,6 +70,11 @@ void Follower::WakeAll() {
   for (const auto& [id, job] : table_.live()) job->news->Notify();
 }
 
+absl::StatusOr<Subscription> Follower::OnNewsOf(absl::string_view id, std::function<void()> wake) {
+  TUTTI_ASSIGN_OR_RETURN(const Watched job, Watch(id));
+  return job.news == nullptr ? Subscription() : job.news->Subscribe(std::move(wake));
+}
+
 absl::StatusOr<Follower::Watched> Follower::Watch(absl::string_view id) {
   Watched job;
   {

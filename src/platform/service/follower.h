@@ -2,6 +2,7 @@
 // by time. The cursor says what it has been told; nothing is kept for it in between.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -23,6 +24,8 @@ class Follower final : public EventListener {
   // As Service has it.
   absl::StatusOr<FollowResult> Follow(absl::string_view id, absl::string_view cursor,
                                       base::Deadline deadline) ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::StatusOr<Subscription> OnNewsOf(absl::string_view id, std::function<void()> wake)
+      ABSL_LOCKS_EXCLUDED(service_lock);
   // Ends every wait.
   void WakeAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   void OnEvent(const store::Job& job, const store::Event& event) override

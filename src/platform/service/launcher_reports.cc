@@ -1,5 +1,8 @@
 #include "platform/service/launcher_reports.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 
@@ -14,16 +17,12 @@ absl::Status NoSuchNode(absl::string_view allocation, int node) {
   return absl::InvalidArgumentError(absl::StrCat(allocation, " has no node ", node));
 }
 
-bool MayGo(const LiveJob& job) {
+bool HasGo(const LiveJob& job) {
   return job.record.last.state == store::JobState::kStarting ||
          job.record.last.state == store::JobState::kRunning;
 }
 
 }  // namespace
-
-void LauncherReports::OnEvent(const store::Job&, const store::Event&) {
-  state_.changed.SignalAll();
-}
 
 absl::StatusOr<LiveJob*> LauncherReports::Placed(absl::string_view allocation, int node,
                                                  bool asks) {
@@ -54,7 +53,7 @@ absl::StatusOr<Service::Acknowledgement> LauncherReports::ReportEvents(
                                                          lines, DurabilityOf(job)));
   while (gang.count(node) < kept) gang.Apply(node, lines.at(gang.count(node) + 1 - first));
   state_.Wake();
-  return Service::Acknowledgement{.acknowledged = kept, .go = MayGo(job)};
+  return Service::Acknowledgement{.acknowledged = kept, .go = HasGo(job)};
 }
 
 // A launcher whose last acknowledgement was lost asks again after its job has ended. What was kept
@@ -68,15 +67,35 @@ absl::StatusOr<Service::Acknowledgement> LauncherReports::AnswerForEndedJob(
   return Service::Acknowledgement{.acknowledged = static_cast<int64_t>(kept->size())};
 }
 
-absl::StatusOr<bool> LauncherReports::WaitForGo(absl::string_view allocation, int node,
-                                                base::Deadline deadline) {
+absl::StatusOr<Service::Go> LauncherReports::MayGo(absl::string_view allocation, int node) {
   StateLock lock(state_);
-  while (true) {
-    TUTTI_ASSIGN_OR_RETURN(const LiveJob* const job, Placed(allocation, node, /*asks=*/true));
-    const bool decided = job->record.last.state >= store::JobState::kStarting;
-    if (MayGo(*job) || decided || state_.stopping || deadline.Expired()) return MayGo(*job);
-    state_.changed.WaitWithTimeout(&state_.mutex, deadline.Remaining());
-  }
+  TUTTI_ASSIGN_OR_RETURN(const LiveJob* const job, Placed(allocation, node, /*asks=*/true));
+  if (HasGo(*job)) return Service::Go::kYes;
+  const bool decided = job->record.last.state >= store::JobState::kStarting;
+  return decided || state_.stopping ? Service::Go::kNever : Service::Go::kNotYet;
+}
+
+// Follower notifies it of every event of the job.
+absl::StatusOr<Subscription> LauncherReports::OnNewsOfAllocation(absl::string_view allocation,
+                                                                 int node,
+                                                                 std::function<void()> wake) {
+  StateLock lock(state_);
+  TUTTI_ASSIGN_OR_RETURN(const LiveJob* const job, Placed(allocation, node, /*asks=*/true));
+  return job->news->Subscribe(std::move(wake));
+}
+
+absl::Status LauncherReports::CheckUnderWay(absl::string_view allocation) {
+  StateLock lock(state_);
+  return table_.FindByAllocation(allocation) == nullptr ? Over(allocation) : absl::OkStatus();
+}
+
+bool LauncherReports::HasLaunchers() {
+  StateLock lock(state_);
+  return std::any_of(table_.live().begin(), table_.live().end(), [](const auto& entry) {
+    const LiveJob& job = *entry.second;
+    const bool on_cluster = job.flow == nullptr && job.record.job.spec.compute != "local";
+    return job.placed != nullptr || on_cluster;
+  });
 }
 
 absl::StatusOr<uint64_t> LauncherReports::AppendOutput(absl::string_view allocation, int node,

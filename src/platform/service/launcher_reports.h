@@ -1,6 +1,7 @@
 // What launchers ask for and report.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,8 +15,8 @@
 
 namespace tutti::service {
 
-// Thread-safe. As a listener it wakes launchers that wait for their job's processes to be started.
-class LauncherReports final : public EventListener {
+// Thread-safe.
+class LauncherReports {
  public:
   LauncherReports(SharedState& state, const JobTable& table, const ClusterQueue& cluster_queue)
       : state_(state), table_(table), cluster_queue_(cluster_queue) {}
@@ -25,16 +26,19 @@ class LauncherReports final : public EventListener {
                                                         int64_t first,
                                                         const std::vector<std::string>& lines)
       ABSL_LOCKS_EXCLUDED(service_lock);
-  absl::StatusOr<bool> WaitForGo(absl::string_view allocation, int node, base::Deadline deadline)
+  absl::StatusOr<Service::Go> MayGo(absl::string_view allocation, int node)
       ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::StatusOr<Subscription> OnNewsOfAllocation(absl::string_view allocation, int node,
+                                                  std::function<void()> wake)
+      ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::Status CheckUnderWay(absl::string_view allocation) ABSL_LOCKS_EXCLUDED(service_lock);
+  bool HasLaunchers() ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<uint64_t> AppendOutput(absl::string_view allocation, int node, int rank,
                                         Stream stream, uint64_t offset, absl::string_view bytes)
       ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<std::unique_ptr<IncomingFile>> ReceiveFile(absl::string_view allocation, int node,
                                                             absl::string_view path)
       ABSL_LOCKS_EXCLUDED(service_lock);
-  void OnEvent(const store::Job& job, const store::Event& event) override
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:
   // The job that has its nodes there, by a launcher's own call: a sign of life. Aborted if there is

@@ -33,6 +33,7 @@
 #include "platform/service/follow_result.h"
 #include "platform/service/jobs/engines.h"
 #include "platform/service/jobs/job_status.h"
+#include "platform/service/jobs/notifier.h"
 #include "platform/service/jobs/service_options.h"
 #include "platform/service/logs/job_logs.h"
 #include "platform/service/results/job_files.h"
@@ -83,8 +84,17 @@ class Service {
   // InvalidArgument for a cursor that no item of this job carried.
   virtual absl::StatusOr<FollowResult> Follow(absl::string_view id, absl::string_view cursor,
                                               base::Deadline deadline) = 0;
+  // Has `wake` called when Follow may have more, as long as the subscription lives.
+  virtual absl::StatusOr<Subscription> OnNewsOf(absl::string_view id,
+                                                std::function<void()> wake) = 0;
   // Waits for clusters up to their engines' limits.
   virtual NodeList ListNodes() = 0;
+  // No job starts on the node from now on, for `reason`, until Uncordon; what runs there goes on.
+  // It is on disk once it returns. InvalidArgument without a reason, FailedPrecondition for a node
+  // of Slurm's, NotFound if there is no such node or, of Uncordon, no cordon of it.
+  virtual absl::Status Cordon(absl::string_view compute, absl::string_view node,
+                              absl::string_view reason) = 0;
+  virtual absl::Status Uncordon(absl::string_view compute, absl::string_view node) = 0;
   // What is broken now and goes on without: a line each. Empty: nothing.
   virtual std::vector<std::string> Problems() = 0;
 
@@ -98,9 +108,14 @@ class Service {
   virtual absl::StatusOr<Acknowledgement> ReportEvents(absl::string_view allocation, int node,
                                                        int64_t first,
                                                        const std::vector<std::string>& lines) = 0;
-  // Waits until the processes may start, or the deadline. False also once the job is being stopped.
-  virtual absl::StatusOr<bool> WaitForGo(absl::string_view allocation, int node,
-                                         base::Deadline deadline) = 0;
+  // Whether the processes may start. Never, once the job is being stopped or the service ends.
+  enum class Go { kNotYet, kYes, kNever };
+  virtual absl::StatusOr<Go> MayGo(absl::string_view allocation, int node) = 0;
+  // Has `wake` called when MayGo may say something else, as long as the subscription lives.
+  virtual absl::StatusOr<Subscription> OnNewsOfAllocation(absl::string_view allocation, int node,
+                                                          std::function<void()> wake) = 0;
+  // OK for an allocation that is under way, or that a cluster is about to place.
+  virtual absl::Status CheckUnderWay(absl::string_view allocation) = 0;
   // Returns the number of bytes that are kept now; see JobLogs::Append.
   virtual absl::StatusOr<uint64_t> AppendOutput(absl::string_view allocation, int node, int rank,
                                                 Stream stream, uint64_t offset,
@@ -116,6 +131,9 @@ class Service {
   // on its own. While one hangs, others of the job are not begun.
   virtual bool ReadFilesOf(absl::string_view job, std::function<void()> read,
                            base::Deadline deadline) = 0;
+
+  // Whether launchers run, or may begin any time: of placed jobs and of those in clusters' queues.
+  virtual bool HasLaunchers() = 0;
 
   // --- Folders that hold no state of their own; thread-safe.
   virtual Snapshots& snapshots() = 0;

@@ -53,9 +53,8 @@ absl::StatusOr<std::unique_ptr<Service>> Service::Open(ServiceOptions options, s
 ServiceCore::ServiceCore(ServiceOptions options, store::Store* store, Engines engines,
                          const base::Clock* clock)
     : state_(std::move(options), store, std::move(engines), clock) {
-  table_.AddListener(&event_log_);
+  table_.AddListener(&event_logger_);
   table_.AddListener(&follower_);
-  table_.AddListener(&launchers_);
   for (EventListener* const listener : state_.options.listeners) table_.AddListener(listener);
 }
 
@@ -78,7 +77,7 @@ absl::Status ServiceCore::Rebuild() {
     TUTTI_RETURN_IF_ERROR(flows_.Rebuild(*job));
   }
   TUTTI_ASSIGN_OR_RETURN(state_.nodes, state_.engines.local->ListNodes());
-  return absl::OkStatus();
+  return ReadCordons(state_);
 }
 
 void ServiceCore::Run() {

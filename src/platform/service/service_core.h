@@ -17,10 +17,12 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "platform/service/admission/admission.h"
 #include "platform/service/allocation/cluster_queue.h"
+#include "platform/service/allocation/cordons.h"
 #include "platform/service/allocation/engine_calls.h"
 #include "platform/service/allocation/job_output.h"
 #include "platform/service/allocation/job_progress.h"
@@ -32,7 +34,7 @@
 #include "platform/service/flow/child_views.h"
 #include "platform/service/flow/flow_runner.h"
 #include "platform/service/follower.h"
-#include "platform/service/jobs/event_log.h"
+#include "platform/service/jobs/event_logger.h"
 #include "platform/service/jobs/insertions.h"
 #include "platform/service/jobs/job_deletion.h"
 #include "platform/service/jobs/job_table.h"
@@ -79,6 +81,16 @@ class ServiceCore final : public Service {
                                       base::Deadline deadline) override {
     return follower_.Follow(id, cursor, deadline);
   }
+  absl::Status Cordon(absl::string_view compute, absl::string_view node,
+                      absl::string_view reason) override {
+    return AddCordon(state_, compute, node, reason);
+  }
+  absl::Status Uncordon(absl::string_view compute, absl::string_view node) override {
+    return RemoveCordon(state_, compute, node);
+  }
+  absl::StatusOr<Subscription> OnNewsOf(absl::string_view id, std::function<void()> wake) override {
+    return follower_.OnNewsOf(id, std::move(wake));
+  }
   NodeList ListNodes() override { return service::ListNodes(state_, table_, leaving_); }
   std::vector<std::string> Problems() override;
 
@@ -87,10 +99,17 @@ class ServiceCore final : public Service {
                                                const std::vector<std::string>& lines) override {
     return launchers_.ReportEvents(allocation, node, first, lines);
   }
-  absl::StatusOr<bool> WaitForGo(absl::string_view allocation, int node,
-                                 base::Deadline deadline) override {
-    return launchers_.WaitForGo(allocation, node, deadline);
+  absl::StatusOr<Go> MayGo(absl::string_view allocation, int node) override {
+    return launchers_.MayGo(allocation, node);
   }
+  absl::StatusOr<Subscription> OnNewsOfAllocation(absl::string_view allocation, int node,
+                                                  std::function<void()> wake) override {
+    return launchers_.OnNewsOfAllocation(allocation, node, std::move(wake));
+  }
+  absl::Status CheckUnderWay(absl::string_view allocation) override {
+    return launchers_.CheckUnderWay(allocation);
+  }
+  bool HasLaunchers() override { return launchers_.HasLaunchers(); }
   absl::StatusOr<uint64_t> AppendOutput(absl::string_view allocation, int node, int rank,
                                         Stream stream, uint64_t offset,
                                         absl::string_view bytes) override {
@@ -135,7 +154,7 @@ class ServiceCore final : public Service {
   Admission admission_{state_, table_, views_, insertions_, scheduler_, engine_calls_};
   LauncherReports launchers_{state_, table_, cluster_queue_};
   Follower follower_{state_, table_, insertions_};
-  EventLog event_log_;
+  EventLogger event_logger_;
   bool runs_ = false;  // by itself, with threads; set before the loop begins
   std::thread loop_;
 };

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <thread>
+#include <atomic>
 
 #include "base/test_patience.h"
 #include "platform/service/world_for_tests.h"
@@ -268,7 +268,7 @@ TEST_F(ServiceTest, AnswersRepeatedAndWrongReportsOfLaunchers) {
   EXPECT_TRUE(absl::IsInvalidArgument(service().ReportEvents(id, 0, 0, two).status()));
   for (const char* unknown : {"j.999", "j", "", ".1", "nobody.1"}) {
     EXPECT_TRUE(absl::IsAborted(service().ReportEvents(unknown, 0, 1, two).status())) << unknown;
-    EXPECT_TRUE(absl::IsAborted(service().WaitForGo(unknown, 0, Now()).status())) << unknown;
+    EXPECT_TRUE(absl::IsAborted(service().MayGo(unknown, 0).status())) << unknown;
     EXPECT_TRUE(
         absl::IsAborted(service().AppendOutput(unknown, 0, 0, Stream::kStdout, 0, "x").status()));
     EXPECT_TRUE(absl::IsAborted(service().ReceiveFile(unknown, 0, "outputs/x").status()));
@@ -298,17 +298,17 @@ TEST_F(ServiceTest, LetsTheGangGoWhenEveryNodeIsPrepared) {
   const std::string prepared = R"({"kind":"prepared","time":2})";
   EXPECT_FALSE(service().ReportEvents(id, 0, 1, {prepared})->go);
   service().Tick();
-  EXPECT_FALSE(*service().WaitForGo(id, 0, Now()));
-  std::thread waiter([&] {
-    EXPECT_TRUE(
-        *service().WaitForGo(id, 0, base::Deadline::After(base::Patient(absl::Seconds(20)))));
-  });
+  EXPECT_EQ(*service().MayGo(id, 0), Service::Go::kNotYet);
+  std::atomic<int> news = 0;
+  const auto subscription = service().OnNewsOfAllocation(id, 0, [&] { ++news; });
+  ASSERT_TRUE(subscription.ok()) << subscription.status();
   ASSERT_TRUE(service().ReportEvents(id, 1, 1, {prepared}).ok());
   service().Tick();
-  waiter.join();
+  EXPECT_GE(news, 1);
+  EXPECT_EQ(*service().MayGo(id, 0), Service::Go::kYes);
   EXPECT_EQ(world_.State("j"), JobState::kStarting);
   ASSERT_TRUE(service().Cancel("j").ok());
-  EXPECT_FALSE(*service().WaitForGo(id, 0, Now()));
+  EXPECT_EQ(*service().MayGo(id, 0), Service::Go::kNever);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // A job from its submission to its end, and what users do with it.
 // Covers: admission/admission.cc, admission/job_name.cc, admission/preflight.cc,
 // admission/submission_check.cc, allocation/local_scheduler.cc, allocation/list_nodes.cc,
+// allocation/cordons.cc,
 // jobs/job_deletion.cc, jobs/insertions.cc, jobs/job_table.cc, jobs/live_job.cc,
 // jobs/placed_job.cc, jobs/shared_state.cc, service_core.cc.
 #include <gmock/gmock.h>
@@ -221,6 +222,28 @@ TEST_F(ServiceTest, SaysWhatAJobWaitsForAndWhenItIsExpectedToStart) {
   EXPECT_EQ(service().ListNodes().nodes.at(0).job, "");
 }
 
+TEST_F(ServiceTest, NoJobStartsOnACordonedNodeAlsoAfterARestart) {
+  EXPECT_EQ(service().Cordon("local", "n9", "x").message(),
+            "there is no node \"n9\": tutti node list shows them");
+  EXPECT_TRUE(absl::IsInvalidArgument(service().Cordon("local", "n1", "")));
+  EXPECT_TRUE(absl::IsNotFound(service().Cordon("hpc", "n1", "x")));
+  ASSERT_TRUE(service().Cordon("local", "n1", "a fan is loud").ok());
+  world_.Open();
+  ASSERT_TRUE(world_.Submit(Named("wide")).ok());
+  ASSERT_TRUE(world_.Submit(Named("narrow", 1)).ok());
+  ASSERT_TRUE(world_.StepUntilOver("narrow")) << world_.Reason("narrow");
+  EXPECT_THAT(service().GetJob("narrow")->nodes, ElementsAre("n2"));
+  EXPECT_EQ(service().GetJob("wide")->reason,
+            "waits for 2 nodes: 1 of 2 is cordoned (tutti node list says why)");
+  const engine::Node node = service().ListNodes().nodes.at(0).node;
+  EXPECT_EQ(node.state, "cordoned");
+  EXPECT_EQ(node.reason, "a fan is loud");
+  ASSERT_TRUE(service().Uncordon("local", "n1").ok());
+  EXPECT_TRUE(absl::IsNotFound(service().Uncordon("local", "n1")));
+  ASSERT_TRUE(world_.StepUntilOver("wide")) << world_.Reason("wide");
+  EXPECT_EQ(world_.State("wide"), JobState::kCompleted);
+}
+
 TEST_F(ServiceTest, StopsTheWholeGangWhenARankIsKilledAndSaysWhich) {
   world_.launchers().script() = {{0, nullptr}, {1, {{"signal", 9}}}};
   ASSERT_TRUE(world_.Submit().ok());
@@ -369,6 +392,33 @@ TEST_F(ServiceTest, FinishesADeleteThatWasInterrupted) {
   world_.Open();
   EXPECT_THAT(service().files().Hidden(), IsEmpty());
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "jobs" / "j"));
+}
+
+TEST(ServiceOfManyClients, OneSubmissionThatManySendAtTheSameTimeBecomesOneJob) {
+  for (const bool has_name : {false, true}) {
+    const base::TemporaryDirectory folder;
+    World world(folder.path());
+    for (int round = 0; round < 20; ++round) {
+      if (round % 2 == 0) world.Step();  // idle nodes are known: it is placed at once
+      const std::string number = absl::StrCat(round);
+      const std::string named = has_name ? absl::StrCat("name: one", number, "\n") : "";
+      const Submission submission = {
+          .text = absl::StrCat(named, "command: echo\nenvironment: host\n"),
+          .base_directory = "/",
+          .nonce = absl::StrCat("nonce ", number)};
+      std::vector<absl::StatusOr<JobStatus>> answers(8, absl::UnknownError("none"));
+      std::vector<std::thread> clients;
+      for (auto& answer : answers) {
+        clients.emplace_back([&] { answer = world.service().Submit(submission); });
+      }
+      for (std::thread& client : clients) client.join();
+      for (const auto& answer : answers) {
+        ASSERT_TRUE(answer.ok()) << answer.status();
+        EXPECT_EQ(answer->record.job.id, answers[0]->record.job.id);
+      }
+      EXPECT_EQ(world.service().ListJobs({})->size(), static_cast<size_t>(round + 1));
+    }
+  }
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "base/process/held_folder.h"
 #include "base/status.h"
-#include "spec/types/endpoint.h"
+#include "spec/types/service_endpoint.h"
 
 namespace tutti::service {
 namespace {
@@ -44,15 +44,26 @@ absl::StatusOr<StateFolder> StateFolder::Open(const std::filesystem::path& direc
   folder.directory_ = directory;
   TUTTI_ASSIGN_OR_RETURN(folder.lock_, base::HoldFolder(directory));
   TUTTI_ASSIGN_OR_RETURN(folder.user_token_, ReadOrMakeToken(directory / "token"));
-  TUTTI_ASSIGN_OR_RETURN(folder.launcher_token_, ReadOrMakeToken(directory / "launcher_token"));
+  TUTTI_ASSIGN_OR_RETURN(folder.launcher_key_, ReadOrMakeToken(directory / "launcher_key"));
+  const std::filesystem::path former = directory / "launcher_token";
+  if (std::filesystem::exists(former, error)) {
+    TUTTI_ASSIGN_OR_RETURN(folder.former_launcher_token_, ReadOrMakeToken(former));
+  }
   return folder;
+}
+
+absl::Status StateFolder::ForgetFormerLaunchers() {
+  former_launcher_token_.clear();
+  std::error_code error;
+  std::filesystem::remove(directory_ / "launcher_token", error);
+  return error ? base::ErrnoStatus("remove launcher_token", error.value()) : absl::OkStatus();
 }
 
 absl::Status StateFolder::Announce(const std::string& url, const std::string& certificate) const {
   const auto text = [&](const std::string& token) {
     return spec::ToJson(spec::Endpoint{url, token, certificate}) + "\n";
   };
-  TUTTI_RETURN_IF_ERROR(base::UpdateFile(launcher_file(), text(launcher_token_), 0600));
+  TUTTI_RETURN_IF_ERROR(base::UpdateFile(launcher_file(), text(former_launcher_token_), 0600));
   std::error_code error;
   if (!std::filesystem::exists(ended_file(), error)) {
     return base::UpdateFile(service_file(), text(user_token_), 0600);

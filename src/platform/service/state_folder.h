@@ -3,11 +3,12 @@
 //
 //   lock            held while a service lives; its pid
 //   token           the user's bearer token, mode 0600
-//   launcher_token  the launchers' bearer token, mode 0600: opens /internal/ and nothing else
-//   service.json    where it is, for clients (spec/types/endpoint.h), mode 0600; once the service
-//   has
+//   launcher_key    what each allocation's token is made of (jobs/launcher_token.h), mode 0600
+//   launcher_token  of earlier versions: one token for all launchers, until none of theirs is left
+//   service.json    where it is, for clients (spec/types/service_endpoint.h), mode 0600; once the
+//   service has
 //                   ended service.json.ended, whose room is there for the next on a full disk
-//   launcher.json   the same for launchers, with their token
+//   launcher.json   the same for launchers, without a token: theirs is in their plans
 //   tutti.db, jobs/, snapshots/
 #pragma once
 
@@ -28,7 +29,11 @@ class StateFolder {
 
   const std::filesystem::path& directory() const { return directory_; }
   const std::string& user_token() const { return user_token_; }
-  const std::string& launcher_token() const { return launcher_token_; }
+  const std::string& launcher_key() const { return launcher_key_; }
+  // Of the launchers of an earlier version; empty: there are none.
+  const std::string& former_launcher_token() const { return former_launcher_token_; }
+  // Once none of them is left.
+  absl::Status ForgetFormerLaunchers();
   std::filesystem::path database() const { return directory_ / "tutti.db"; }
   std::filesystem::path launcher_file() const { return directory_ / "launcher.json"; }
   std::filesystem::path service_file() const { return directory_ / "service.json"; }
@@ -42,7 +47,7 @@ class StateFolder {
   std::filesystem::path ended_file() const { return directory_ / "service.json.ended"; }
 
   std::filesystem::path directory_;
-  std::string user_token_, launcher_token_;
+  std::string user_token_, launcher_key_, former_launcher_token_;
   base::UniqueFd lock_;
 };
 

@@ -29,15 +29,15 @@ TEST(StateFolder, KeepsItsTokensAndShowsThemToNobodyElse) {
     const auto folder = StateFolder::Open(parent.path() / "state");
     ASSERT_TRUE(folder.ok()) << folder.status();
     user = folder->user_token();
-    launcher = folder->launcher_token();
+    launcher = folder->launcher_key();
     ASSERT_TRUE(folder->Announce("https://127.0.0.1:1", "PEM").ok());
     EXPECT_EQ(ModeOf(folder->directory()), 0700);
-    for (const char* name : {"token", "launcher_token", "service.json", "launcher.json"}) {
+    for (const char* name : {"token", "launcher_key", "service.json", "launcher.json"}) {
       EXPECT_EQ(ModeOf(folder->directory() / name), 0600) << name;
     }
     const auto json = nlohmann::json::parse(base::ReadFile(folder->launcher_file()).value());
     EXPECT_EQ(json.at("address"), "https://127.0.0.1:1");
-    EXPECT_EQ(json.at("token"), launcher);
+    EXPECT_FALSE(json.contains("token"));
     EXPECT_EQ(json.at("certificate"), "PEM");
     ASSERT_TRUE(folder->Withdraw().ok());
     EXPECT_FALSE(std::filesystem::exists(folder->service_file()));
@@ -47,6 +47,24 @@ TEST(StateFolder, KeepsItsTokensAndShowsThemToNobodyElse) {
   const auto again = StateFolder::Open(parent.path() / "state");
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->user_token(), user);
+}
+
+TEST(StateFolder, TellsLaunchersOfAnEarlierVersionTheirTokenUntilNoneIsLeft) {
+  base::TemporaryDirectory parent;
+  const auto file = parent.path() / "launcher_token";
+  ASSERT_TRUE(base::WriteFileAtomic(file, "of-before-0123456789\n", 0600).ok());
+  auto folder = StateFolder::Open(parent.path());
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  EXPECT_EQ(folder->former_launcher_token(), "of-before-0123456789");
+  const auto told = [&] {
+    EXPECT_TRUE(folder->Announce("https://127.0.0.1:1", "PEM").ok());
+    return nlohmann::json::parse(base::ReadFile(folder->launcher_file()).value())
+        .value("token", "");
+  };
+  EXPECT_EQ(told(), "of-before-0123456789");
+  ASSERT_TRUE(folder->ForgetFormerLaunchers().ok());
+  EXPECT_EQ(told(), "");
+  EXPECT_FALSE(std::filesystem::exists(file));
 }
 
 TEST(StateFolder, IsHeldByOneServiceAtATime) {

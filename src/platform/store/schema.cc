@@ -43,6 +43,13 @@ const Migrations& AllMigrations() {
                                                  R"sql(
     ALTER TABLE jobs ADD COLUMN nonce TEXT NOT NULL DEFAULT '';
     CREATE UNIQUE INDEX jobs_of_nonce ON jobs (nonce) WHERE nonce != '';
+  )sql",
+                                                 R"sql(
+    CREATE TABLE cordons (
+      node    TEXT PRIMARY KEY,
+      reason  TEXT NOT NULL,
+      time_us INTEGER NOT NULL
+    ) WITHOUT ROWID;
   )sql"};
   return *migrations;
 }

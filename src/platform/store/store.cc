@@ -239,6 +239,40 @@ class SqliteStore final : public Store {
     });
   }
 
+  absl::Status AddCordon(const Cordon& cordon) override {
+    return writes_.Write([&](Connection& sqlite) -> absl::Status {
+      SQLite::Statement add(sqlite, "INSERT OR REPLACE INTO cordons VALUES (?, ?, ?)");
+      add.bind(1, cordon.node);
+      add.bind(2, cordon.reason);
+      add.bind(3, absl::ToUnixMicros(cordon.time));
+      add.exec();
+      return absl::OkStatus();
+    });
+  }
+
+  absl::Status RemoveCordon(absl::string_view node) override {
+    return writes_.Write([&](Connection& sqlite) -> absl::Status {
+      SQLite::Statement remove(sqlite, "DELETE FROM cordons WHERE node = ?");
+      remove.bind(1, std::string(node));
+      if (remove.exec() == 1) return absl::OkStatus();
+      return absl::NotFoundError(absl::StrCat("node ", node, " is not cordoned"));
+    });
+  }
+
+  absl::StatusOr<std::vector<Cordon>> Cordons() override {
+    absl::MutexLock lock(&mutex_);
+    std::vector<Cordon> cordons;
+    TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
+      SQLite::Statement rows(sqlite, "SELECT node, reason, time_us FROM cordons ORDER BY node");
+      while (rows.executeStep()) {
+        cordons.push_back({rows.getColumn(0).getString(), rows.getColumn(1).getString(),
+                           absl::FromUnixMicros(rows.getColumn(2).getInt64())});
+      }
+      return absl::OkStatus();
+    }));
+    return cordons;
+  }
+
   absl::StatusOr<int64_t> AddLauncherEvents(absl::string_view job_id, absl::string_view allocation,
                                             int node, int64_t first,
                                             const std::vector<std::string>& lines,

@@ -73,6 +73,13 @@ struct JobFilter {
   std::string parent;            // only its children; empty: only jobs that have no parent
 };
 
+// A node of this machine that gets no jobs.
+struct Cordon {
+  std::string node;
+  std::string reason;  // of who said so; never empty
+  absl::Time time;
+};
+
 struct StoreOptions {
   absl::Duration busy_timeout = absl::Seconds(5);
   // For crash tests: called under the store's lock before (1, 3, …) and after (2, 4, …) each
@@ -146,6 +153,12 @@ class Store {
   // The lines of a node after number `after`, in order; empty if nothing is known of it.
   virtual absl::StatusOr<std::vector<std::string>> LauncherEvents(absl::string_view allocation,
                                                                   int node, int64_t after = 0) = 0;
+
+  // Keeps it; another one of the same node gives way.
+  virtual absl::Status AddCordon(const Cordon& cordon) = 0;
+  // NotFound if that node has none.
+  virtual absl::Status RemoveCordon(absl::string_view node) = 0;
+  virtual absl::StatusOr<std::vector<Cordon>> Cordons() = 0;
 };
 
 }  // namespace tutti::store

@@ -309,6 +309,22 @@ TEST_F(StoreTest, ChildrenAreListedWithTheirParentOnly) {
   EXPECT_TRUE(store_->ChildrenOf("")->empty());
 }
 
+TEST_F(StoreTest, KeepsCordonsOfNodes) {
+  const absl::Time time = absl::FromUnixMicros(1'700'000'000'000'001);
+  ASSERT_TRUE(store_->AddCordon({"n2", "a fan is loud", time}).ok());
+  ASSERT_TRUE(store_->AddCordon({"n1", "ECC errors", time}).ok());
+  ASSERT_TRUE(store_->AddCordon({"n2", "a new fan", time}).ok());
+  Reopen();
+  const auto cordons = *store_->Cordons();
+  ASSERT_EQ(cordons.size(), 2u);
+  EXPECT_EQ(cordons[0].reason, "ECC errors");
+  EXPECT_EQ(cordons[1].reason, "a new fan");
+  EXPECT_EQ(cordons[1].time, time);
+  EXPECT_TRUE(store_->RemoveCordon("n1").ok());
+  EXPECT_EQ(store_->RemoveCordon("n1").message(), "node n1 is not cordoned");
+  EXPECT_EQ(store_->Cordons()->size(), 1u);
+}
+
 TEST_F(StoreTest, TheNewestCompletedJobOfAKeyIsFound) {
   EXPECT_TRUE(absl::IsNotFound(store_->CompletedWithKey("k").status()));
   for (const char* id : {"one", "two", "three"}) {

@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/device/chunks.h"
+#include "runtime/device/bucket_chunks.h"
 #include "runtime/device/layers.h"
 
 namespace tutti::device {

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status.h"
-#include "runtime/device/cpu/layers.h"
+#include "runtime/device/cpu/cpu_layers.h"
 #include "runtime/device/cpu/old_processor.h"
 
 namespace tutti::device {

@@ -5,8 +5,8 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/pooling.h>
 
+#include "runtime/models/blocks.h"
 #include "runtime/models/initialisation.h"
-#include "runtime/models/layers.h"
 #include "runtime/models/residual_network.h"
 #include "runtime/models/single_shot_detector.h"
 #include "runtime/models/vgg.h"

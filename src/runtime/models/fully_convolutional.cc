@@ -2,8 +2,8 @@
 
 #include <torch/nn/modules/linear.h>
 
+#include "runtime/models/blocks.h"
 #include "runtime/models/initialisation.h"
-#include "runtime/models/layers.h"
 
 namespace tutti::models {
 namespace {

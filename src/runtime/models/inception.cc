@@ -5,8 +5,8 @@
 #include <array>
 #include <map>
 
+#include "runtime/models/blocks.h"
 #include "runtime/models/initialisation.h"
-#include "runtime/models/layers.h"
 
 namespace tutti::models {
 namespace {

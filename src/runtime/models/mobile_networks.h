@@ -8,8 +8,8 @@
 
 #include <torch/nn/module.h>
 
+#include "runtime/models/blocks.h"
 #include "runtime/models/feature_classifier.h"
-#include "runtime/models/layers.h"
 
 namespace tutti::models {
 

@@ -2,7 +2,7 @@
 // compute what torchvision's do is tests/training/test_torchvision.py.
 // Covers: single_shot_detector.cc, preactivation_network.cc, script_model.cc, script_export.cc,
 // mobile_networks.cc, fully_convolutional.cc, inception.cc, detector_backbones.cc, registry.cc,
-// layers.cc, feature_classifier.h, model.h.
+// blocks.cc, feature_classifier.h, model.h.
 #include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

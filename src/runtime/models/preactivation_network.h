@@ -13,7 +13,7 @@
 
 #include <vector>
 
-#include "runtime/models/layers.h"
+#include "runtime/models/blocks.h"
 #include "runtime/models/model.h"
 #include "runtime/models/residual_network.h"
 

@@ -37,8 +37,8 @@ class FeatureExtractor : public torch::nn::Module {
   virtual void Initialise(at::Generator& generator) = 0;
 };
 
-// [N, 3, size, size] -> [N, A, 4 + 1 + classes]: how each default box moves (tasks/boxes.h), then
-// its logits, of which the first is the background's.
+// [N, 3, size, size] -> [N, A, 4 + 1 + classes]: how each default box moves
+// (tasks/box_arithmetic.h), then its logits, of which the first is the background's.
 class SingleShotDetector : public ModelImpl {
  public:
   SingleShotDetector(std::shared_ptr<FeatureExtractor> backbone, std::vector<FeatureMap> maps,

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "runtime/tasks/boxes.h"
+#include "runtime/tasks/box_arithmetic.h"
 
 namespace tutti::tasks {
 namespace {

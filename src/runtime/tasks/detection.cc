@@ -7,7 +7,7 @@
 #include <span>
 
 #include "runtime/tasks/average_precision.h"
-#include "runtime/tasks/boxes.h"
+#include "runtime/tasks/box_arithmetic.h"
 
 namespace tutti::tasks {
 namespace {

@@ -1,10 +1,10 @@
-// Covers: average_precision.cc, detection.cc, segmentation.cc, boxes.cc.
+// Covers: average_precision.cc, detection.cc, segmentation.cc, box_arithmetic.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "runtime/models/single_shot_detector.h"
 #include "runtime/tasks/average_precision.h"
-#include "runtime/tasks/boxes.h"
+#include "runtime/tasks/box_arithmetic.h"
 #include "runtime/tasks/classification.h"
 #include "runtime/tasks/detection.h"
 #include "runtime/tasks/segmentation.h"

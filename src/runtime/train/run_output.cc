@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "runtime/checkpoint/model_folder.h"
-#include "runtime/train/gather.h"
+#include "runtime/train/gather_measurements.h"
 
 namespace tutti::train {
 namespace {

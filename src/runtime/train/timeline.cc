@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
-#include "runtime/train/gather.h"
+#include "runtime/train/gather_measurements.h"
 #include "runtime/train/report/traced_communicator.h"
 
 namespace tutti::train {

@@ -14,8 +14,8 @@
 #include "runtime/train/run_output.h"
 #include "runtime/train/run_state.h"
 #include "runtime/train/setup/agreement.h"
-#include "runtime/train/setup/machine.h"
 #include "runtime/train/setup/precision.h"
+#include "runtime/train/setup/prepare_machine.h"
 #include "runtime/train/setup/run_parts.h"
 
 namespace tutti::train {

@@ -1,4 +1,4 @@
-// Covers: timeline.cc, gather.cc, report/run_report.cc.
+// Covers: timeline.cc, gather_measurements.cc, report/run_report.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -47,7 +47,7 @@ class UnreadableImages : public TrainerTest {
     Counts counts;
     for (const auto& event : Events(fs::path(recipe.output) / "metrics.jsonl", "unreadable")) {
       EXPECT_EQ(event["epoch"], event["step"]) << "an epoch is a step";
-      counts.emplace_back(event["step"], event["pictures"]);
+      counts.emplace_back(event["step"], event["images"]);
     }
     return counts;
   }

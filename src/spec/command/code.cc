@@ -50,10 +50,10 @@ bool IsGitCode(absl::string_view code) {
       absl::StartsWith(code, "git@")) {
     return true;
   }
-  const absl::string_view place = code.substr(0, code.find('#'));
+  const absl::string_view location = code.substr(0, code.find('#'));
   const bool remote = absl::StartsWith(code, "https://") || absl::StartsWith(code, "http://") ||
                       absl::StartsWith(code, "ssh://");
-  return remote && (absl::EndsWith(place, ".git") || absl::StrContains(place, ".git@"));
+  return remote && (absl::EndsWith(location, ".git") || absl::StrContains(location, ".git@"));
 }
 
 absl::StatusOr<GitCode> ParseGitCode(absl::string_view written) {
@@ -63,16 +63,16 @@ absl::StatusOr<GitCode> ParseGitCode(absl::string_view written) {
                      "; write git+https://HOST/REPOSITORY.git@REVISION#subdirectory=FOLDER"));
   };
   GitCode code;
-  absl::string_view place = absl::StripPrefix(written, "git+");
-  if (const size_t hash = place.find('#'); hash != absl::string_view::npos) {
-    ReadFragment(place.substr(hash + 1), code);
-    place = place.substr(0, hash);
+  absl::string_view location = absl::StripPrefix(written, "git+");
+  if (const size_t hash = location.find('#'); hash != absl::string_view::npos) {
+    ReadFragment(location.substr(hash + 1), code);
+    location = location.substr(0, hash);
   }
-  std::string address(place);
-  if (absl::StartsWith(place, "git@")) {  // git@HOST:PATH, as ssh writes it
-    const size_t colon = place.find(':');
+  std::string address(location);
+  if (absl::StartsWith(location, "git@")) {  // git@HOST:PATH, as ssh writes it
+    const size_t colon = location.find(':');
     if (colon == absl::string_view::npos) return wrong("is no address of a repository");
-    address = absl::StrCat("ssh://", place.substr(0, colon), "/", place.substr(colon + 1));
+    address = absl::StrCat("ssh://", location.substr(0, colon), "/", location.substr(colon + 1));
   }
   const size_t scheme = address.find("://");
   if (scheme == std::string::npos ||

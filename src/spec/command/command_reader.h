@@ -27,8 +27,8 @@ struct Source {
 // compute, an environment of which nothing is known, a command in doubt.
 class CommandReader {
  public:
-  CommandReader(const Source& source, absl::string_view what, AzureSchemaPath place)
-      : source_(source), keys_(source.root, what, source.diagnostics, place) {}
+  CommandReader(const Source& source, absl::string_view what, AzureSchemaPath location)
+      : source_(source), keys_(source.root, what, source.diagnostics, location) {}
 
   MappingReader& keys() { return keys_; }
 

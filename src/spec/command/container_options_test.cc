@@ -48,8 +48,8 @@ TEST(ContainerOptions, WhatAsksForGpusIsKnownWithItsPlace) {
     std::vector<std::string> found;
     const auto read = ReadWithResources(resources, image);
     for (const GpuDemand& demand : read.value().spec.gpu_demands) {
-      found.push_back(absl::StrCat(demand.place.file, ":", demand.place.line, " ", demand.what,
-                                   demand.is_strict ? " strictly" : ""));
+      found.push_back(absl::StrCat(demand.location.file, ":", demand.location.line, " ",
+                                   demand.what, demand.is_strict ? " strictly" : ""));
     }
     return found;
   };

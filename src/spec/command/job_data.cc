@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
+#include "spec/site/data_map.h"
 #include "spec/site/local_path.h"
 #include "spec/text/expressions.h"
 #include "spec/text/unbound.h"
@@ -81,18 +82,6 @@ bool RefuseUnbound(int line, absl::string_view what, absl::string_view written,
 bool LooksLikeAPath(absl::string_view text) {
   return absl::StartsWith(text, "./") || absl::StartsWith(text, "../") ||
          absl::StartsWith(text, "azureml:") || absl::StrContains(text, "://");
-}
-
-// Whether the last part of a path has an ending: "https://x.org/data.csv".
-bool LooksLikeAFile(absl::string_view path) {
-  const size_t host = path.find("://");
-  path = path.substr(0, path.find_first_of("?#"));
-  const size_t slash = path.rfind('/');
-  if (slash == absl::string_view::npos || (host != absl::string_view::npos && slash < host + 3)) {
-    return false;
-  }
-  const size_t dot = path.rfind('.');
-  return dot != absl::string_view::npos && dot > slash + 1 && dot + 1 < path.size();
 }
 
 // An output that is a file lies in a folder of its own.
@@ -193,14 +182,14 @@ class InputReader {
     }
     const std::string type = input_.type;
     input_ = LiteralInput(*value_->value);
-    input_.place.line = value_->line;
+    input_.location.line = value_->line;
     if (typed_) input_.type = type;
     if (!RefuseUnbound(value_->line, what_, input_.literal, diagnostics_)) CheckLiteral();
   }
 
   // With where a component says so, if it does.
   void Refuse(absl::string_view why) {
-    diagnostics_.Error(input_.place.line,
+    diagnostics_.Error(input_.location.line,
                        absl::StrCat(what_, " is \"", input_.literal.substr(0, 80), "\"", why,
                                     entry_.defined.empty() ? "" : ": see ", entry_.defined));
   }
@@ -240,7 +229,7 @@ class InputReader {
       diagnostics_.Error(entry_.line, absl::StrCat(what_, " has no path"));
       return;
     }
-    input_.place.line = entry->line;
+    input_.location.line = entry->line;
     const std::string& written = entry->value->scalar;
     if (!RefuseUnbound(entry->line, what_, written, diagnostics_)) Locate(written);
   }
@@ -273,7 +262,8 @@ class InputReader {
   void Locate(const std::string& by_user) {
     const auto resolved = Resolve(by_user);
     if (!resolved.ok()) {
-      diagnostics_.Error(input_.place.line, absl::StrCat(what_, ": ", resolved.status().message()));
+      diagnostics_.Error(input_.location.line,
+                         absl::StrCat(what_, ": ", resolved.status().message()));
       return;
     }
     const std::string& written = *resolved;
@@ -288,7 +278,7 @@ class InputReader {
       input_.path = web;  // each node fetches it
     } else if (absl::IsNotFound(local.status())) {
       diagnostics_.Error(
-          input_.place.line,
+          input_.location.line,
           absl::StrCat(
               what_, ": \"", ShownAddress(written), "\" is not on this machine",
               web.empty() ? "" : ", and a folder cannot be listed there",
@@ -296,7 +286,7 @@ class InputReader {
               "; copy it here and say where: tutti data map ", PrefixToMap(written), " FOLDER",
               ByItsFile(written)));
     } else {
-      diagnostics_.Error(input_.place.line, absl::StrCat(what_, ": ", local.status().message()));
+      diagnostics_.Error(input_.location.line, absl::StrCat(what_, ": ", local.status().message()));
     }
   }
 
@@ -430,8 +420,8 @@ std::optional<Input> ReadInputDefinition(const YamlNode::Entry& entry, const Rea
   }
   if (!input) return std::nullopt;
   if (refused.any()) input->path.clear();
-  input->place.file = diagnostics.file_name();
-  if (input->place.line == 0) input->place.line = entry.line;
+  input->location.file = diagnostics.file_name();
+  if (input->location.line == 0) input->location.line = entry.line;
   return input;
 }
 
@@ -443,8 +433,8 @@ std::map<std::string, Input> ReadInputSection(const YamlNode::Entry& section,
     const ErrorWatch refused(diagnostics);
     Input input = ReadInput(*entry, context, diagnostics);
     if (refused.any()) input.path.clear();
-    input.place.file = diagnostics.file_name();
-    if (input.place.line == 0) input.place.line = entry->line;
+    input.location.file = diagnostics.file_name();
+    if (input.location.line == 0) input.location.line = entry->line;
     inputs[entry->key] = std::move(input);
   }
   return inputs;

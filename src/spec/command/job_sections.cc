@@ -10,7 +10,7 @@
 #include "spec/command/container_options.h"
 #include "spec/command/job_data.h"
 #include "spec/text/expressions.h"
-#include "spec/types/names.h"
+#include "spec/types/enum_names.h"
 
 namespace tutti::spec {
 namespace {
@@ -158,7 +158,7 @@ void ReadResources(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) 
   MappingReader reader(*entry->value, "resources", diagnostics, {"command", "resources."});
   const ErrorWatch refused(diagnostics);
   if (const auto* count = reader.Count("instance_count", kMostNodes, spec.instance_count)) {
-    spec.instance_count_place = {diagnostics.file_name(), count->line};
+    spec.instance_count_location = {diagnostics.file_name(), count->line};
   } else if (refused.any()) {
     spec.instance_count = 1;  // in place of a component's, too
   }

@@ -159,14 +159,14 @@ class CondaReader {
                              absl::StripAsciiWhitespace(name.substr(kRefusedPackage.size()))));
       return;
     }
-    std::string place = absl::StrCat(file_.shown, ":", line);
+    std::string location = absl::StrCat(file_.shown, ":", line);
     if (absl::string_view program = name; absl::ConsumePrefix(&program, kProgram)) {
       environment_.programs.push_back(
-          {std::string(absl::StripAsciiWhitespace(program)), package.name, place});
+          {std::string(absl::StripAsciiWhitespace(program)), package.name, location});
       return;
     }
     environment_.packages.push_back(RequirementOf(absl::StrCat(name, PipVersion(package.version)),
-                                                  std::move(place), line, diagnostics_));
+                                                  std::move(location), line, diagnostics_));
   }
 
   const NamedFile& file_;

@@ -121,7 +121,7 @@ TEST(Dockerfile, InstructionsMayBeLists) {
       "RUN <<EOF\npip install tqdm\nEOF\n");
   EXPECT_THAT(followed.packages, ElementsAre("numpy", "tqdm"));
   EXPECT_EQ(followed.environment.copied.at(0).path, "requirements.txt");
-  EXPECT_EQ(followed.environment.copied.at(0).place.line, 2);
+  EXPECT_EQ(followed.environment.copied.at(0).location.line, 2);
 }
 
 TEST(Dockerfile, FilesThatAStageMakesAreNotLookedForBesideIt) {

@@ -63,7 +63,7 @@ std::vector<Pinned> PinnedLines(const Framework& framework, int major,
                                 const std::vector<EnvironmentRule>& environments) {
   std::vector<Pinned> lines;
   for (const EnvironmentRule& rule : environments) {
-    if (!IsInBuiltInTable(rule.place) || rule.packages.empty()) continue;
+    if (!IsInBuiltInTable(rule.location) || rule.packages.empty()) continue;
     const absl::string_view first = rule.packages.front();
     const std::string name = PackageName(first);
     if (name != framework.package && name != absl::StrCat(framework.package, "-cpu")) continue;
@@ -92,7 +92,7 @@ EnvironmentRule RuleOfFrameworkImage(absl::string_view image, const EnvironmentR
   const auto* const framework =
       std::find_if(kFrameworks.begin(), kFrameworks.end(),
                    [&](const Framework& one) { return absl::StartsWith(image, one.image); });
-  if (framework == kFrameworks.end() || !IsInBuiltInTable(matched.place)) return matched;
+  if (framework == kFrameworks.end() || !IsInBuiltInTable(matched.location)) return matched;
   const absl::string_view tag = image.substr(framework->image.size());
   EnvironmentRule rule = matched;
   std::vector<std::string> differences;

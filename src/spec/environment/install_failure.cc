@@ -129,7 +129,7 @@ std::vector<std::string> NamedIn(absl::string_view text, const Environment& envi
   std::vector<std::string> named;
   for (const Requirement& package : environment.packages) {
     if (NamesPackage(lower, PackageName(package.text))) {
-      named.push_back(absl::StrCat(package.place, ": ", package.text));
+      named.push_back(absl::StrCat(package.location, ": ", package.text));
     }
   }
   return named;
@@ -140,7 +140,7 @@ std::vector<std::string> Unnamed(const Environment& environment) {
   std::vector<std::string> unnamed;
   for (const Requirement& package : environment.packages) {
     if (!absl::StrContains(package.text, '/') || absl::StrContains(package.text, " @ ")) continue;
-    unnamed.push_back(absl::StrCat(package.place, ": ", package.text));
+    unnamed.push_back(absl::StrCat(package.location, ": ", package.text));
   }
   return unnamed;
 }

@@ -201,7 +201,7 @@ class EnvironmentReader {
     environment_.is_host = rule.kind == EnvironmentRule::Kind::kHost;
     if (rule.kind == EnvironmentRule::Kind::kRefused) {
       diagnostics_.Error(
-          line, absl::StrCat(what, " cannot be had here: ", rule.reason, " (", rule.place, ")"));
+          line, absl::StrCat(what, " cannot be had here: ", rule.reason, " (", rule.location, ")"));
       return;
     }
     if (!rule.python.empty()) {
@@ -213,7 +213,7 @@ class EnvironmentReader {
     for (const auto& [name, value] : rule.variables) environment_.variables[name] = value;
     WarnOfVersions(rule, line, what, image.empty() ? "-" : "-:");
     for (const std::string& package : rule.packages) {
-      environment_.packages.push_back(RequirementOf(package, rule.place, line, diagnostics_));
+      environment_.packages.push_back(RequirementOf(package, rule.location, line, diagnostics_));
     }
     if (!rule.conda_file.empty()) ReadPackagesOf(rule.conda_file, line);
   }
@@ -224,16 +224,16 @@ class EnvironmentReader {
                       absl::string_view before) {
     if (!rule.differs.empty()) {
       diagnostics_.Warning(line, absl::StrCat(what, " is not all that its name says: ",
-                                              rule.differs, " (", rule.place, ")"));
+                                              rule.differs, " (", rule.location, ")"));
     }
-    if (!IsInBuiltInTable(rule.place) || rule.packages.empty() || !HasVersion(what, before)) {
+    if (!IsInBuiltInTable(rule.location) || rule.packages.empty() || !HasVersion(what, before)) {
       return;
     }
     if (absl::StrContains(rule.packages.front(), "=")) return;
     diagnostics_.Warning(line,
                          absl::StrCat(what, " becomes the newest ", rule.packages.front(),
                                       rule.packages.size() > 1 ? " and what goes with it" : "",
-                                      ", not the version of its name (", rule.place,
+                                      ", not the version of its name (", rule.location,
                                       "); where that matters, give it packages in site.yml"));
   }
 
@@ -290,7 +290,7 @@ class EnvironmentReader {
     const EnvironmentRule* rule = RuleOfImage(found.image);
     if (rule == nullptr || rule->kind == EnvironmentRule::Kind::kImage) return true;
     return rule->kind == EnvironmentRule::Kind::kPackages && !found.needs_build.empty() &&
-           IsInBuiltInTable(rule->place);
+           IsInBuiltInTable(rule->location);
   }
 
   void Merge(Environment other) {

@@ -41,7 +41,7 @@ class JobEnvironment : public ::testing::Test {
   std::vector<std::string> Packages(absl::string_view environment) {
     std::vector<std::string> texts;
     for (const Requirement& package : Of(environment).packages) {
-      texts.push_back(absl::StrCat(package.text, " (", package.place, ")"));
+      texts.push_back(absl::StrCat(package.text, " (", package.location, ")"));
     }
     return texts;
   }
@@ -95,7 +95,7 @@ TEST_F(JobEnvironment, EveryMlflowOfTheTablesIsNewEnoughForTodaysProtobuf) {
   for (const EnvironmentRule& rule : site_.environments) {
     for (const std::string& package : rule.packages) {
       if (absl::StartsWith(package, "mlflow")) {
-        EXPECT_THAT(package, StartsWith("mlflow>=2.9")) << rule.place;
+        EXPECT_THAT(package, StartsWith("mlflow>=2.9")) << rule.location;
       }
     }
   }
@@ -156,7 +156,7 @@ TEST_F(JobEnvironment, HorovodOfACuratedEnvironmentIsTuttisOwnWhichIsSaidOnce) {
     }
     return said;
   };
-  const auto at = [](const char* place) { return ElementsAre(HasSubstr(place)); };
+  const auto at = [](const char* location) { return ElementsAre(HasSubstr(location)); };
   EXPECT_THAT(said("AzureML-tensorflow-2.16-cuda12"), at("job.yml:2: horovod"));
   EXPECT_THAT(said("{image: mcr.microsoft.com/azureml/curated/tensorflow-2.16-cuda12:3}"),
               at("job.yml:2: horovod"));
@@ -295,7 +295,7 @@ TEST_F(JobEnvironment, CondaPackagesThatAreProgramsAreWhatTheNodesMustHave) {
   EXPECT_THAT(Packages("{conda_file: conda.yml}"), ElementsAre("numpy (conda.yml:2)"));
   std::vector<std::string> programs;
   for (const Program& program : Of("{conda_file: conda.yml}").programs) {
-    programs.push_back(absl::StrCat(program.name, " ", program.package, " ", program.place));
+    programs.push_back(absl::StrCat(program.name, " ", program.package, " ", program.location));
   }
   EXPECT_THAT(programs, ElementsAre("g++ gxx_linux-64 conda.yml:3", "git git conda.yml:5",
                                     "R r-base conda.yml:6"));
@@ -320,7 +320,7 @@ TEST_F(JobEnvironment, WhatCannotBeHadIsAnErrorWithItsLine) {
 TEST_F(JobEnvironment, ARequirementsFileMayStandInForConda) {
   files_["/base/requirements.txt"] = "numpy\n--find-links wheels\n./local\n--pre\n";
   const Environment environment = Of("{conda_file: requirements.txt}");
-  EXPECT_EQ(environment.packages.at(0).place, "requirements.txt:1");
+  EXPECT_EQ(environment.packages.at(0).location, "requirements.txt:1");
   EXPECT_EQ(environment.packages.at(1).text, "/base/local");
   EXPECT_THAT(environment.options, ElementsAre("--find-links=/base/wheels", "--prerelease=allow"));
 }
@@ -409,7 +409,7 @@ TEST_F(JobEnvironment, ADockerfilesPipInstallsAreFollowed) {
 TEST_F(JobEnvironment, AnImageThatTheTableDoesNotHaveIsRunAsItIs) {
   const Environment environment = Of("{image: 'my.azurecr.io/train:1'}");
   EXPECT_EQ(environment.image.reference, "my.azurecr.io/train:1");
-  EXPECT_EQ(environment.image.place, "job.yml:2");
+  EXPECT_EQ(environment.image.location, "job.yml:2");
   EXPECT_FALSE(environment.is_host);
   EXPECT_THAT(warnings_, IsEmpty());
   EXPECT_THAT(Errors("{image: '--privileged'}"),
@@ -535,7 +535,7 @@ TEST_F(JobEnvironment, ADockerfileThatInstallsPackagesOfTheSystemIsBuilt) {
   EXPECT_THAT(Errors("{build: {path: docker}}"), ElementsAre(HasSubstr("cannot be had here")));
   // Where the site says what the image stands for, its machines have what else is needed.
   files_["/base/docker/Dockerfile"] = "FROM python:3.11\nRUN apt-get install -y curl\n";
-  site_.images.insert(site_.images.begin(), {.pattern = "python:*", .place = "site.yml:2"});
+  site_.images.insert(site_.images.begin(), {.pattern = "python:*", .location = "site.yml:2"});
   EXPECT_TRUE(Of("{build: {path: docker}}").image.empty());
   EXPECT_THAT(warnings_, ElementsAre(HasSubstr("docker/Dockerfile:2: RUN apt-get is not done")));
 }

@@ -45,14 +45,14 @@ absl::string_view WithoutComment(absl::string_view line) {
   return line;
 }
 
-std::string AbsolutePlace(absl::string_view place, const NamedFile& file) {
-  if (IsAddress(place)) return std::string(place);
-  return (file.path.parent_path() / std::string(place)).lexically_normal().string();
+std::string AbsolutePlace(absl::string_view location, const NamedFile& file) {
+  if (IsAddress(location)) return std::string(location);
+  return (file.path.parent_path() / std::string(location)).lexically_normal().string();
 }
 
-std::string ShownPlace(const std::string& place, const NamedFile& file) {
-  if (IsAddress(place)) return place;
-  return (std::filesystem::path(file.shown).parent_path() / place).lexically_normal().string();
+std::string ShownPlace(const std::string& location, const NamedFile& file) {
+  if (IsAddress(location)) return location;
+  return (std::filesystem::path(file.shown).parent_path() / location).lexically_normal().string();
 }
 
 }  // namespace

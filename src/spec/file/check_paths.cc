@@ -67,7 +67,7 @@ void CheckScript(const JobSpec& spec, Diagnostics& diagnostics) {
 void CheckInput(const std::string& name, const Input& input, Diagnostics& diagnostics) {
   const std::string fault = PathFault(input);
   if (fault.empty()) return;
-  diagnostics.Error(input.place, absl::StrCat("input \"", name, "\": ", fault));
+  diagnostics.Error(input.location, absl::StrCat("input \"", name, "\": ", fault));
 }
 
 // What a Dockerfile copies is in its folder.
@@ -79,8 +79,8 @@ void CheckCopied(const CopiedFile& copied, Diagnostics& diagnostics) {
   const fs::path folder = fs::path(copied.folder).lexically_normal();
   const fs::path path = (folder / fs::path(copied.path).relative_path()).lexically_normal();
   const auto tell = [&](absl::string_view why) {
-    diagnostics.Error(copied.place, absl::StrCat(copied.word, " ", copied.path.substr(0, 200), ": ",
-                                                 path.string().substr(0, 400), why));
+    diagnostics.Error(copied.location, absl::StrCat(copied.word, " ", copied.path.substr(0, 200),
+                                                    ": ", path.string().substr(0, 400), why));
   };
   const fs::path relative = path.lexically_relative(folder);
   if (!relative.empty() && *relative.begin() == "..") {

@@ -72,11 +72,12 @@ absl::Status InFileOrder(const absl::Status& faults, const JobSpec& job) {
   AddFiles(job, files);
   std::vector<std::tuple<size_t, int, std::string>> lines;  // file, line, fault
   for (const absl::string_view fault : absl::StrSplit(each.message(), '\n')) {
-    const Place place = PlaceOf(fault, files);
-    if (!place.file.empty()) AddNew(place.file, files);
-    const auto file = std::find(files.begin(), files.end(), place.file) - files.begin();
+    const Place location = PlaceOf(fault, files);
+    if (!location.file.empty()) AddNew(location.file, files);
+    const auto file = std::find(files.begin(), files.end(), location.file) - files.begin();
     const size_t last = std::string::npos;
-    lines.emplace_back(place.file.empty() ? last : static_cast<size_t>(file), place.line, fault);
+    lines.emplace_back(location.file.empty() ? last : static_cast<size_t>(file), location.line,
+                       fault);
   }
   std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) {
     return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));

@@ -120,7 +120,7 @@ void ResolveCompute(const Site& site, JobSpec& spec, Diagnostics& diagnostics) {
   }
   const int most = compute.max_instances;
   if (most == 0 || spec.kind == JobKind::kPipeline || spec.instance_count <= most) return;
-  diagnostics.Error(spec.instance_count_place,
+  diagnostics.Error(spec.instance_count_location,
                     absl::StrCat("instance_count is ", spec.instance_count, ", but compute \"",
                                  compute.name, "\" lets a job take ", most,
                                  most == 1 ? " node" : " nodes", " (max_instances of its file)"));

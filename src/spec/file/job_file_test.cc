@@ -122,7 +122,7 @@ TEST(JobFile, ReadsACompleteFile) {
   EXPECT_EQ(spec.compute, "local");
   EXPECT_EQ(spec.inputs.at("data").path, "/home/me/data");
   EXPECT_EQ(spec.inputs.at("data").mode, "download");
-  EXPECT_EQ(spec.inputs.at("data").place.line, 21);
+  EXPECT_EQ(spec.inputs.at("data").location.line, 21);
   EXPECT_EQ(spec.inputs.at("file").path, "/abs/x.bin");
   EXPECT_EQ(spec.outputs.at("model").mode, "upload");
   EXPECT_EQ(spec.outputs.at("logs").mode, "rw_mount");

@@ -52,9 +52,9 @@ std::string PathOfOutput(const JobSpec& job, const std::string& name, const std:
     return folder;
   }
   const auto output = job.outputs.find(name);
-  const std::string place = absl::StrCat(folder, "/outputs/", name);
-  if (output == job.outputs.end() || output->second.file.empty()) return place;
-  return absl::StrCat(place, "/", output->second.file);
+  const std::string location = absl::StrCat(folder, "/outputs/", name);
+  if (output == job.outputs.end() || output->second.file.empty()) return location;
+  return absl::StrCat(location, "/", output->second.file);
 }
 
 JobSpec Bind(const JobSpec& pipeline, const Step& step,

@@ -111,10 +111,10 @@ jobs:
                           "job.yml:3: input \"d\": /base/own does not exist",
                           "inner/p.yml:5: input \"d\": /base/inner/far does not exist",
                           "job.yml:19: input \"d\": /base/swept does not exist"));
-  EXPECT_EQ(job.steps[0].job.instance_count_place.file, "job.yml");
-  EXPECT_EQ(job.steps[0].job.instance_count_place.line, 9);
-  EXPECT_EQ(job.steps[2].job.steps[0].job.instance_count_place.file, "inner/p.yml");
-  EXPECT_EQ(job.steps[2].job.steps[0].job.instance_count_place.line, 7);
+  EXPECT_EQ(job.steps[0].job.instance_count_location.file, "job.yml");
+  EXPECT_EQ(job.steps[0].job.instance_count_location.line, 9);
+  EXPECT_EQ(job.steps[2].job.steps[0].job.instance_count_location.file, "inner/p.yml");
+  EXPECT_EQ(job.steps[2].job.steps[0].job.instance_count_location.line, 7);
 }
 
 TEST(ComponentStep, AValueThatTheComponentDoesNotAllowIsSaidWithBothLines) {

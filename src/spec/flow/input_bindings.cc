@@ -60,7 +60,7 @@ class BindingReader {
         (absl::StartsWith(body, "parent.") && absl::StrContains(written, "${{"));
     if (is_told_later) return;  // by what reads the value
     BoundInput& input = bound_[entry.key];
-    input.input.place = {given_.source.diagnostics.file_name(), faulty->line};
+    input.input.location = {given_.source.diagnostics.file_name(), faulty->line};
     input.input.type = input.input.mode = "";
     Error(faulty->line,
           absl::StrCat("gives input \"", entry.key.substr(0, 80), "\" ", written.substr(0, 120),
@@ -69,7 +69,7 @@ class BindingReader {
 
   void Bind(const YamlNode::Entry& entry, const std::string& body) {
     BoundInput input;
-    input.input.place = {given_.source.diagnostics.file_name(), entry.line};
+    input.input.location = {given_.source.diagnostics.file_name(), entry.line};
     input.input.type = input.input.mode = "";
     if (const YamlNode::Entry* type = FindValue(*entry.value, "type")) {
       input.input.type = type->value->scalar;
@@ -91,7 +91,7 @@ class BindingReader {
     if (scope_.open.contains(name)) input.from = absl::StrCat("inputs.", name);
     const Input own = input.input;
     input.input = found->second;
-    if (input.input.place.line == 0) input.input.place = own.place;
+    if (input.input.location.line == 0) input.input.location = own.location;
     if (!own.type.empty()) input.input.type = own.type;
     if (!own.mode.empty()) input.input.mode = own.mode;
     bound_[entry.key] = input;
@@ -124,9 +124,9 @@ std::map<std::string, std::string> LocationsOfValues(const YamlNode& step, const
   for (const YamlNode::Entry& entry : section->value->entries) {
     const std::string body = WholeExpression(entry.value->scalar);
     if (!ValueOf(body, scope)) continue;
-    const SourceLocation& place =
-        scope.pipeline.inputs.at(NameBehind(body, "parent.inputs.")).place;
-    places[entry.key] = absl::StrCat(place.file, ":", place.line);
+    const SourceLocation& location =
+        scope.pipeline.inputs.at(NameBehind(body, "parent.inputs.")).location;
+    places[entry.key] = absl::StrCat(location.file, ":", location.line);
   }
   return places;
 }

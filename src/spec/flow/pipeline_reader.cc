@@ -163,7 +163,7 @@ class PipelineReader {
       if (input.mode.empty()) input.mode = "ro_mount";
       const auto source = ParseBinding(from);
       if (!source) {
-        Error(input.place.line,
+        Error(input.location.line,
               absl::StrCat("step \"", step.name, "\": ${{parent.", from.substr(0, 120),
                            "}} is not understood; write "
                            "${{parent.jobs.STEP.outputs.NAME}}"));
@@ -186,7 +186,7 @@ class PipelineReader {
     if (from == nullptr) {
       std::vector<absl::string_view> names;
       for (const Step& other : spec_.steps) names.push_back(other.name);
-      Error(input.place.line,
+      Error(input.location.line,
             absl::StrCat("step \"", step.name, "\" takes input \"", name, "\" from the step \"",
                          source.step.substr(0, 80), "\", which the pipeline does not have",
                          base::DidYouMean(source.step.substr(0, 80), names)));
@@ -198,7 +198,7 @@ class PipelineReader {
     if (output == from->job.outputs.end()) {
       std::vector<absl::string_view> names;
       for (const auto& [key, value] : from->job.outputs) names.push_back(key);
-      Error(input.place.line,
+      Error(input.location.line,
             absl::StrCat("step \"", step.name, "\" takes input \"", name, "\" from output \"",
                          source.name.substr(0, 80), "\", which the step \"", source.step,
                          "\" does not have", base::DidYouMean(source.name.substr(0, 80), names)));

@@ -7,8 +7,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "spec/text/mapping_reader.h"
+#include "spec/types/enum_names.h"
 #include "spec/types/identifier.h"
-#include "spec/types/names.h"
 
 namespace tutti::spec {
 namespace {

@@ -57,7 +57,7 @@ Given ToTrials(const Given& given, const Sweep& sweep) {
     bound.input =
         Input{.type = "",
               .mode = "direct",
-              .place = {given.source.diagnostics.file_name(), LineOf(parameter.name, given)}};
+              .location = {given.source.diagnostics.file_name(), LineOf(parameter.name, given)}};
     bound.from.clear();
   }
   return with;

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "spec/types/names.h"
+#include "spec/types/enum_names.h"
 
 namespace tutti::spec {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "spec/json/flow_json.h"
 #include "spec/json/json_fields.h"
-#include "spec/types/names.h"
+#include "spec/types/enum_names.h"
 
 namespace tutti::spec {
 namespace {

@@ -40,7 +40,7 @@ TEST(JobJson, ReadsBackEveryFieldThatItWrote) {
   EXPECT_EQ(back->distribution.parameter_server_count, 1);
   EXPECT_EQ(back->priority, Priority::kHigh);
   EXPECT_TRUE(back->inputs.at("rate").absent);
-  EXPECT_EQ(back->environment.packages.at(0).place, "conda.yaml:3");
+  EXPECT_EQ(back->environment.packages.at(0).location, "conda.yaml:3");
   EXPECT_EQ(back->environment.programs.at(0).package, "gxx");
   EXPECT_EQ(back->environment.variables.at("FOO"), "bar");
   EXPECT_EQ(back->environment.image.needed_by, "Dockerfile:6: RUN apt-get");

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "spec/types/names.h"
+#include "spec/types/enum_names.h"
 
 namespace tutti::spec {
 using nlohmann::json;
@@ -127,7 +127,7 @@ void JsonFields::Read(const char* name, std::map<std::string, Input>& value) {
     fields.Read("mode", input.mode);
     fields.Read("literal", input.literal);
     fields.Read("absent", input.absent);
-    fields.Read("line", input.place.line, 0, std::numeric_limits<int>::max());
+    fields.Read("line", input.location.line, 0, std::numeric_limits<int>::max());
     Update(fields.Finish());
   }
 }
@@ -159,7 +159,7 @@ void JsonFields::Read(const char* name, Environment& value) {
     image.Read("reference", value.image.reference);
     image.Read("context", value.image.context);
     image.Read("dockerfile", value.image.dockerfile);
-    image.Read("place", value.image.place);
+    image.Read("place", value.image.location);
     if ((*found)["image"].contains("needed_by")) image.Read("needed_by", value.image.needed_by);
     fields.Update(image.Finish());
     fields.Ignore("image");
@@ -176,7 +176,7 @@ void JsonFields::Read(const char* name, Environment& value) {
         Program& program = value.programs.emplace_back();
         part.Read("name", program.name);
         part.Read("package", program.package);
-        part.Read("place", program.place);
+        part.Read("place", program.location);
         fields.Update(part.Finish());
       }
     }
@@ -190,7 +190,7 @@ void JsonFields::Read(const char* name, Environment& value) {
                       missing_);
       Requirement& package = value.packages.emplace_back();
       part.Read("text", package.text);
-      part.Read("place", package.place);
+      part.Read("place", package.location);
       fields.Update(part.Finish());
     }
   }
@@ -257,7 +257,7 @@ json JsonOf(const std::map<std::string, Input>& inputs) {
   for (const auto& [name, input] : inputs) {
     document[name] = {{"type", input.type},     {"path", input.path},
                       {"mode", input.mode},     {"literal", input.literal},
-                      {"absent", input.absent}, {"line", input.place.line}};
+                      {"absent", input.absent}, {"line", input.location.line}};
   }
   return document;
 }
@@ -273,7 +273,7 @@ json JsonOf(const std::map<std::string, Output>& outputs) {
 json JsonOf(const Environment& environment) {
   json packages = json::array();
   for (const Requirement& package : environment.packages) {
-    packages.push_back({{"text", package.text}, {"place", package.place}});
+    packages.push_back({{"text", package.text}, {"place", package.location}});
   }
   json document = {{"name", environment.name},
                    {"is_host", environment.is_host},
@@ -282,7 +282,7 @@ json JsonOf(const Environment& environment) {
                    {"options", environment.options}};
   for (const Program& program : environment.programs) {
     document["programs"].push_back(
-        {{"name", program.name}, {"package", program.package}, {"place", program.place}});
+        {{"name", program.name}, {"package", program.package}, {"place", program.location}});
   }
   if (!environment.variables.empty()) document["variables"] = environment.variables;
   const Image& image = environment.image;
@@ -290,7 +290,7 @@ json JsonOf(const Environment& environment) {
   document["image"] = {{"reference", image.reference},
                        {"context", image.context},
                        {"dockerfile", image.dockerfile},
-                       {"place", image.place}};
+                       {"place", image.location}};
   if (!image.needed_by.empty()) document["image"]["needed_by"] = image.needed_by;
   return document;
 }

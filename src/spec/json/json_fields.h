@@ -38,6 +38,10 @@ class JsonFields {
   void Read(const char* name, RaySettings& value);
   void Read(const char* name, Distribution& value);
   void Read(const char* name, Priority& value);
+  // Of a field that documents of earlier versions do not have.
+  void ReadIfThere(const char* name, std::string& value) {
+    if (object_.contains(name)) Read(name, value);
+  }
   // The value of a field for the caller to read; nullptr if it is missing. Must be an array.
   const nlohmann::json* Array(const char* name);
 

@@ -75,6 +75,7 @@ void ReadFields(JsonFields& fields, LaunchPlan& plan) {
   fields.Read("timeout_seconds", plan.timeout_seconds);
   fields.Read("grace_seconds", plan.grace_seconds);
   fields.Read("service_file", plan.service_file);
+  fields.ReadIfThere("launcher_token", plan.launcher_token);
   fields.Read("job_token", plan.job_token);
 }
 
@@ -113,6 +114,7 @@ std::string ToJson(const LaunchPlan& plan) {
                {"timeout_seconds", timeout},
                {"grace_seconds", Finite(plan.grace_seconds)},
                {"service_file", plan.service_file},
+               {"launcher_token", plan.launcher_token},
                {"job_token", plan.job_token}});
 }
 

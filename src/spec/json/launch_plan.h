@@ -50,7 +50,10 @@ struct LaunchPlan {
   int64_t memory_bytes = 0;    // this node's share; 0: no limit
   double timeout_seconds = 0;  // wall time of the processes; 0: no limit
   double grace_seconds = 10;   // from SIGTERM to SIGKILL
-  std::string service_file;    // JSON {"address","token"}; read anew at every reconnection
+  std::string service_file;    // spec/types/service_endpoint.h; read anew at every reconnection
+  // The bearer token of this allocation's calls; empty: of plans of before there were such, whose
+  // launchers take the one in service_file.
+  std::string launcher_token;
   std::string
       job_token;  // hexadecimal; the job's processes prove with it that they belong together
 

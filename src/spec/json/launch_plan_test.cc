@@ -25,6 +25,7 @@ LaunchPlan APlan() {
   plan.memory_bytes = int64_t{1} << 40;
   plan.timeout_seconds = 1.5;
   plan.service_file = "/run/service.json";
+  plan.launcher_token = "dcba";
   plan.job_token = "abcd";
   return plan;
 }
@@ -48,7 +49,7 @@ TEST(LaunchPlan, ReadsBackEveryFieldThatItWrote) {
   EXPECT_EQ(plan->nodes[1].first_rank, 2);
   EXPECT_EQ(plan->distribution.kind, DistributionKind::kMpi);
   EXPECT_EQ(plan->inputs.at("x").mode, "download");
-  EXPECT_EQ(plan->inputs.at("x").place.line, 4);
+  EXPECT_EQ(plan->inputs.at("x").location.line, 4);
   EXPECT_EQ(plan->outputs.at("model").mode, "upload");
   EXPECT_EQ(plan->memory_bytes, int64_t{1} << 40);
   EXPECT_EQ(plan->timeout_seconds, 1.5);
@@ -77,6 +78,14 @@ TEST(LaunchPlan, NamesTheFieldThatIsUnknownMissingOrOfTheWrongType) {
   nlohmann::json document = nlohmann::json::parse(ToJson(APlan()));
   document.erase("job_token");
   EXPECT_EQ(ErrorOf(document.dump()), "launch plan: job_token is missing");
+}
+
+TEST(LaunchPlan, TakesPlansOfBeforeAllocationsHadTokens) {
+  nlohmann::json document = nlohmann::json::parse(ToJson(APlan()));
+  document.erase("launcher_token");
+  const auto plan = LaunchPlanFromJson(document.dump());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->launcher_token, "");
 }
 
 TEST(LaunchPlan, RefusesANodeIndexOutsideOfItsNodes) {

@@ -224,8 +224,8 @@ namespace {
 
 // What adds the entries of a list.
 EachEntry AddTo(Assets& assets) {
-  return [&assets](const json& entry, std::string place) -> absl::Status {
-    TUTTI_ASSIGN_OR_RETURN(Asset asset, AssetOf(entry, std::move(place)));
+  return [&assets](const json& entry, std::string location) -> absl::Status {
+    TUTTI_ASSIGN_OR_RETURN(Asset asset, AssetOf(entry, std::move(location)));
     return assets.Add(std::move(asset)).status();
   };
 }

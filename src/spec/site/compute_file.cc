@@ -86,8 +86,8 @@ namespace {
 
 // What adds the entries of a list.
 EachEntry AddTo(ComputeFiles& computes) {
-  return [&computes](const json& entry, std::string place) -> absl::Status {
-    TUTTI_ASSIGN_OR_RETURN(ComputeFile compute, ComputeOf(entry, std::move(place)));
+  return [&computes](const json& entry, std::string location) -> absl::Status {
+    TUTTI_ASSIGN_OR_RETURN(ComputeFile compute, ComputeOf(entry, std::move(location)));
     computes[absl::AsciiStrToLower(compute.name)] = std::move(compute);
     return absl::OkStatus();
   };

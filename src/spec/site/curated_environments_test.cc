@@ -30,10 +30,10 @@ TEST(CuratedEnvironmentsTest, ReadAsASitesTablesDo) {
 }
 
 TEST(CuratedEnvironmentsTest, ComeBeforeTheNamesOfAnyVersion) {
-  EXPECT_THAT(RuleOf("sklearn-1.5").place, StartsWith(std::string(kCuratedTable)));
+  EXPECT_THAT(RuleOf("sklearn-1.5").location, StartsWith(std::string(kCuratedTable)));
   EXPECT_THAT(RuleOf("sklearn-1.5").packages, Contains("scikit-learn~=1.5.0"));
   EXPECT_EQ(RuleOf("sklearn-0.24-ubuntu18.04-py37-cpu").python, "3.8");
-  EXPECT_TRUE(IsInBuiltInTable(RuleOf("sklearn-1.5").place));
+  EXPECT_TRUE(IsInBuiltInTable(RuleOf("sklearn-1.5").location));
   EXPECT_FALSE(IsInBuiltInTable("site.yml:3"));
 }
 
@@ -42,11 +42,11 @@ TEST(CuratedEnvironmentsTest, EachSaysAPythonAndNoPackageTwice) {
   ASSERT_TRUE(ReadSiteText(kCuratedEnvironments, "curated", "/", site).ok());
   for (const EnvironmentRule& rule : site.environments) {
     if (rule.kind != EnvironmentRule::Kind::kPackages || rule.packages.empty()) continue;
-    EXPECT_FALSE(rule.python.empty()) << rule.place;
+    EXPECT_FALSE(rule.python.empty()) << rule.location;
     std::set<std::string> seen;
     for (const std::string& package : rule.packages) {
       const std::string name = package.substr(0, package.find_first_of("~<>=! ["));
-      EXPECT_TRUE(seen.insert(name).second) << rule.place << ": " << name << " twice";
+      EXPECT_TRUE(seen.insert(name).second) << rule.location << ": " << name << " twice";
     }
   }
 }
@@ -56,7 +56,7 @@ TEST(CuratedEnvironmentsTest, NoPatternHidesALaterOne) {
   ASSERT_TRUE(ReadSiteText(kCuratedEnvironments, "curated", "/", site).ok());
   for (const EnvironmentRule& rule : site.environments) {
     EXPECT_EQ(Site::FindRule(site.environments, rule.pattern), &rule)
-        << rule.place << ": " << rule.pattern << " is never reached";
+        << rule.location << ": " << rule.pattern << " is never reached";
   }
 }
 

@@ -43,21 +43,43 @@ std::string CanonicalAzureMl(absl::string_view path) {
   return absl::StrCat(kAzureMl, rest);
 }
 
-// HOST/PATH of a store's address in the form of https on blob storage.
+// "CONTAINER@HOST/PATH" becomes "HOST/CONTAINER/PATH", as Azure's blobs have it by https.
+std::string BlobByHttps(absl::string_view rest) {
+  const size_t slash = std::min(rest.find('/'), rest.size());
+  const size_t at = rest.find('@');
+  if (at >= slash) return std::string(rest);
+  return absl::StrCat(rest.substr(at + 1, slash - at - 1), "/", rest.substr(0, at),
+                      rest.substr(slash));
+}
+
+// A store whose files https serves, too. One more is one more line here.
+struct Store {
+  absl::string_view scheme;
+  std::string (*by_https)(absl::string_view rest);  // "HOST/PATH" from what is behind "SCHEME://"
+};
+constexpr Store kStores[] = {
+    {"wasb", BlobByHttps}, {"wasbs", BlobByHttps}, {"abfs", BlobByHttps}, {"abfss", BlobByHttps}};
+
+// nullptr if there is none of that scheme.
+const Store* FindStore(absl::string_view scheme) {
+  const auto* const found =
+      std::find_if(std::begin(kStores), std::end(kStores),
+                   [scheme](const Store& store) { return store.scheme == scheme; });
+  return found == std::end(kStores) ? nullptr : found;
+}
+
+// The one form of all addresses of a thing: by https, if it is one of a store.
 std::string CanonicalUrl(absl::string_view scheme, absl::string_view rest) {
   rest = rest.substr(0, rest.find_first_of("?#"));
-  const size_t slash = std::min(rest.find('/'), rest.size());
-  std::string host = absl::AsciiStrToLower(rest.substr(0, slash));
-  std::string path(absl::StripPrefix(rest.substr(slash), "/"));
-  const bool store = absl::StartsWith(scheme, "wasb") || absl::StartsWith(scheme, "abfs");
-  if (const size_t at = host.find('@'); store && at != std::string::npos) {
-    path = absl::StrCat(rest.substr(0, at), path.empty() ? "" : "/", path);
-    host.erase(0, at + 1);
-  }
+  const Store* const store = FindStore(scheme);
+  const std::string whole = store == nullptr ? std::string(rest) : store->by_https(rest);
+  const size_t slash = std::min(whole.find('/'), whole.size());
+  std::string host = absl::AsciiStrToLower(whole.substr(0, slash));
+  std::string path(absl::StripPrefix(absl::string_view(whole).substr(slash), "/"));
   if (const size_t dfs = host.find(".dfs."); dfs != std::string::npos) {
     host.replace(dfs, 5, ".blob.");
   }
-  const bool web = store || scheme == "http" || scheme == "https";
+  const bool web = store != nullptr || scheme == "http" || scheme == "https";
   while (!path.empty() && path.back() == '/') path.pop_back();
   return absl::StrCat(web ? "https" : scheme, "://", host, path.empty() ? "" : "/", path);
 }
@@ -133,9 +155,18 @@ std::string WebAddress(absl::string_view address) {
   if (is_url && (scheme == "http" || scheme == "https")) {
     return absl::StrCat(scheme, address.substr(scheme.size()));
   }
-  const bool is_blob =
-      is_url && (absl::StartsWith(scheme, "wasb") || absl::StartsWith(scheme, "abfs"));
-  return is_blob ? CanonicalAddress(address) : "";
+  return is_url && FindStore(scheme) != nullptr ? CanonicalAddress(address) : "";
+}
+
+bool LooksLikeAFile(absl::string_view path) {
+  const size_t host = path.find("://");
+  path = path.substr(0, path.find_first_of("?#"));
+  const size_t slash = path.rfind('/');
+  if (slash == absl::string_view::npos || (host != absl::string_view::npos && slash < host + 3)) {
+    return false;
+  }
+  const size_t dot = path.rfind('.');
+  return dot != absl::string_view::npos && dot > slash + 1 && dot + 1 < path.size();
 }
 
 std::string ShownAddress(absl::string_view address) {

@@ -24,6 +24,9 @@ std::string CanonicalAddress(absl::string_view address);
 // wasbs or abfss; "" if it has none.
 std::string WebAddress(absl::string_view address);
 
+// Whether the last part of an address or a path has an ending: "https://example.org/data.csv".
+bool LooksLikeAFile(absl::string_view address);
+
 // As messages show it: not too long, and without its query, which may be a key ("?sv=…&sig=…").
 std::string ShownAddress(absl::string_view address);
 

@@ -15,7 +15,7 @@
 namespace tutti::spec {
 
 // Gets each entry with its place, as "assets[3]".
-using EachEntry = std::function<absl::Status(const nlohmann::json& entry, std::string place)>;
+using EachEntry = std::function<absl::Status(const nlohmann::json& entry, std::string location)>;
 
 // The content of a list. `file` is its name as errors show it.
 absl::Status ReadListText(absl::string_view text, const std::string& file, const char* key,

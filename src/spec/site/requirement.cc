@@ -31,11 +31,12 @@ std::string PythonOfPart(absl::string_view part) {
 
 }  // namespace
 
-Requirement RequirementOf(std::string text, std::string place, int line, Diagnostics& diagnostics) {
+Requirement RequirementOf(std::string text, std::string location, int line,
+                          Diagnostics& diagnostics) {
   const bool is_path = absl::StartsWith(text, "/") || absl::StartsWith(text, ".");
-  if (is_path || PackageName(text) != kHorovod) return {std::move(text), std::move(place)};
-  if (!IsInBuiltInTable(place)) SayWhoseHorovodIs(line, diagnostics);
-  return {std::string(kHorovod), std::move(place)};
+  if (is_path || PackageName(text) != kHorovod) return {std::move(text), std::move(location)};
+  if (!IsInBuiltInTable(location)) SayWhoseHorovodIs(line, diagnostics);
+  return {std::string(kHorovod), std::move(location)};
 }
 
 void SayWhoseHorovodIs(int line, Diagnostics& diagnostics) {
@@ -63,7 +64,7 @@ std::string WithoutPins(absl::string_view requirement) {
 }
 
 bool IsOfBuiltInTable(const Requirement& requirement) {
-  return IsInBuiltInTable(requirement.place);
+  return IsInBuiltInTable(requirement.location);
 }
 
 std::string PythonInName(absl::string_view name) {

@@ -14,9 +14,10 @@ namespace tutti::spec {
 // and does not compile against today's frameworks.
 inline constexpr absl::string_view kHorovod = "horovod";
 
-// What is installed for `text`, which stands at `place`: tutti's own package for any requirement of
-// Horovod, which a warning at `line` says, unless a built-in table asks for it; else `text`.
-Requirement RequirementOf(std::string text, std::string place, int line, Diagnostics& diagnostics);
+// What is installed for `text`, which stands at `location`: tutti's own package for any requirement
+// of Horovod, which a warning at `line` says, unless a built-in table asks for it; else `text`.
+Requirement RequirementOf(std::string text, std::string location, int line,
+                          Diagnostics& diagnostics);
 
 // That warning.
 void SayWhoseHorovodIs(int line, Diagnostics& diagnostics);

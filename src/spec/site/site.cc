@@ -83,7 +83,7 @@ class SiteReader {
   EnvironmentRule ReadRule(const YamlNode::Entry& entry, bool of_images) {
     EnvironmentRule rule;
     rule.pattern = absl::AsciiStrToLower(entry.key);
-    rule.place = absl::StrCat(file_name_, ":", entry.line);
+    rule.location = absl::StrCat(file_name_, ":", entry.line);
     if (entry.value->kind == YamlNode::Kind::kScalar && entry.value->scalar == "host") {
       rule.kind = EnvironmentRule::Kind::kHost;
       return rule;

@@ -24,8 +24,8 @@ namespace tutti::spec {
 struct EnvironmentRule {
   enum class Kind { kHost, kPackages, kImage, kRefused };
 
-  std::string pattern;  // lower case; "*" stands for any text
-  std::string place;    // where it is written: "site.yml:7"
+  std::string pattern;   // lower case; "*" stands for any text
+  std::string location;  // where it is written: "site.yml:7"
   Kind kind = Kind::kPackages;
   std::string python;                            // a version, "" for any, or kNamedPython
   std::vector<std::string> packages;             // of PyPI

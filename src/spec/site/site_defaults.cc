@@ -4,7 +4,9 @@
 
 namespace tutti::spec {
 
-bool IsInBuiltInTable(absl::string_view place) { return absl::StartsWith(place, kBuiltInTable); }
+bool IsInBuiltInTable(absl::string_view location) {
+  return absl::StartsWith(location, kBuiltInTable);
+}
 
 const absl::string_view kSiteDefaults = R"yaml(
 # Azure ML's environments, by name without "AzureML-", in versions that curated_environments.cc does

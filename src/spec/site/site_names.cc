@@ -16,8 +16,8 @@ namespace {
 using RuleKind = EnvironmentRule::Kind;
 
 std::string PlaceOf(const EnvironmentRule& rule) {
-  if (IsInBuiltInTable(rule.place)) return std::string(kBuiltInTable);
-  return std::filesystem::path(rule.place).filename().string();
+  if (IsInBuiltInTable(rule.location)) return std::string(kBuiltInTable);
+  return std::filesystem::path(rule.location).filename().string();
 }
 
 // "Python 3.9"; "Python" for any. `name`: by which the rule was found; "" for the rule itself.

@@ -10,7 +10,7 @@
 #include "absl/strings/strip.h"
 #include "spec/site/local_path.h"
 #include "spec/text/mapping_reader.h"
-#include "spec/types/names.h"
+#include "spec/types/enum_names.h"
 #include "spec/types/node_folder.h"
 
 namespace tutti::spec {

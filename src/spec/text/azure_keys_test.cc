@@ -17,6 +17,7 @@
 #include "spec/file/job_file.h"
 #include "spec/site/compute_file.h"
 #include "spec/text/yaml_tree.h"
+#include "spec/types/slurm_settings.h"
 
 namespace tutti::spec {
 namespace {
@@ -368,8 +369,8 @@ bool HasKey(const YamlNode& node, absl::string_view key) {
   return false;
 }
 
-std::string With(absl::string_view text, absl::string_view place, absl::string_view value) {
-  return absl::StrReplaceAll(text, {{place, value}});
+std::string With(absl::string_view text, absl::string_view location, absl::string_view value) {
+  return absl::StrReplaceAll(text, {{location, value}});
 }
 
 constexpr char kUsesComponent[] = "type: pipeline\njobs: {a: {component: ./component.yml}}\n";
@@ -490,6 +491,13 @@ TEST(AzureKeys, TheDataReaderDoesWhatTheTableSays) {
     } else {
       EXPECT_THAT(result->warnings, Contains(HasSubstr("has no effect"))) << row.key;
     }
+  }
+}
+
+TEST(AzureKeys, EverySettingOfSlurmsIsNamed) {
+  for (const SlurmText& text : kSlurmTexts) {
+    EXPECT_THAT(std::string(FindAzureKey("command", "resources.properties")->note),
+                HasSubstr(text.key));
   }
 }
 

@@ -16,8 +16,8 @@ constexpr size_t kMostErrors = 20;
 constexpr size_t kMostLines = 8;  // that a warning names
 
 // One line: what it quotes from the file may hold several.
-std::string Shown(const SourceLocation& place, absl::string_view message) {
-  return absl::StrReplaceAll(absl::StrCat(place.file, ":", place.line, ": ", message),
+std::string Shown(const SourceLocation& location, absl::string_view message) {
+  return absl::StrReplaceAll(absl::StrCat(location.file, ":", location.line, ": ", message),
                              {{"\n", " "}});
 }
 
@@ -34,8 +34,8 @@ std::string AlsoAt(const std::vector<int>& lines) {
 
 void Diagnostics::Error(int line, absl::string_view message) { Error({file_name_, line}, message); }
 
-void Diagnostics::Error(const SourceLocation& place, absl::string_view message) {
-  errors_.push_back({place.line, place, std::string(message)});
+void Diagnostics::Error(const SourceLocation& location, absl::string_view message) {
+  errors_.push_back({location.line, location, std::string(message)});
 }
 
 void Diagnostics::Warning(int line, absl::string_view message) {
@@ -49,7 +49,7 @@ void Diagnostics::Add(int line, const Diagnostics& other) {
 
 void Diagnostics::Append(int line, const Messages& from, Messages& to) {
   for (Message& message : Sorted(from)) {
-    to.push_back({line, std::move(message.place), std::move(message.text)});
+    to.push_back({line, std::move(message.location), std::move(message.text)});
   }
 }
 
@@ -58,7 +58,7 @@ Diagnostics::Messages Diagnostics::Sorted(Messages messages) {
                    [](const Message& a, const Message& b) { return a.line < b.line; });
   std::set<std::string> told;
   std::erase_if(messages, [&](const Message& message) {
-    return !told.insert(Shown(message.place, message.text)).second;
+    return !told.insert(Shown(message.location, message.text)).second;
   });
   return messages;
 }
@@ -67,7 +67,7 @@ absl::Status Diagnostics::status(absl::StatusCode code) const {
   if (errors_.empty()) return absl::OkStatus();
   std::vector<std::string> lines;
   for (const Message& message : Sorted(errors_)) {
-    lines.push_back(Shown(message.place, message.text));
+    lines.push_back(Shown(message.location, message.text));
   }
   if (lines.size() > kMostErrors) {
     const size_t more = lines.size() - kMostErrors;
@@ -82,17 +82,17 @@ std::vector<std::string> Diagnostics::warnings() const {
   std::map<std::pair<std::string, std::string>, std::vector<int>> others;
   const Messages sorted = Sorted(warnings_);
   for (const Message& message : sorted) {
-    const auto [known, is_new] = others.try_emplace({message.place.file, message.text});
+    const auto [known, is_new] = others.try_emplace({message.location.file, message.text});
     if (is_new) {
       first.push_back(&message);
     } else {
-      known->second.push_back(message.place.line);
+      known->second.push_back(message.location.line);
     }
   }
   std::vector<std::string> lines;
   for (const Message* message : first) {
-    lines.push_back(Shown(message->place, message->text) +
-                    AlsoAt(others[{message->place.file, message->text}]));
+    lines.push_back(Shown(message->location, message->text) +
+                    AlsoAt(others[{message->location.file, message->text}]));
   }
   return lines;
 }

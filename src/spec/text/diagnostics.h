@@ -20,7 +20,7 @@ class Diagnostics {
 
   void Error(int line, absl::string_view message);
   // Of what this file has from another one.
-  void Error(const SourceLocation& place, absl::string_view message);
+  void Error(const SourceLocation& location, absl::string_view message);
   void Warning(int line, absl::string_view message);
   // What is wrong with another file, which `line` of this one names; told under the other's name.
   void Add(int line, const Diagnostics& other);
@@ -34,7 +34,7 @@ class Diagnostics {
  private:
   struct Message {
     int line;  // where it is told, among the others
-    SourceLocation place;
+    SourceLocation location;
     std::string text;
   };
   using Messages = std::vector<Message>;

@@ -49,7 +49,7 @@ struct Input {
   std::string path;
   std::string mode = "ro_mount";  // ro_mount, download, direct
   std::string literal;            // as it is put into the command
-  SourceLocation place;           // of the value: a step may give it to what a component has
+  SourceLocation location;        // of the value: a step may give it to what a component has
   bool absent = false;            // optional, and no value was given
   std::string job_folder;         // of an earlier job, whose result it is; for errors
 };
@@ -63,14 +63,14 @@ struct Output {
 // One package of a Python environment in pip's words, and where that is written.
 struct Requirement {
   std::string text;
-  std::string place;  // "conda.yaml:7", for errors
+  std::string location;  // "conda.yaml:7", for errors
 };
 
 // A program that a file has from conda. It is not installed here: the nodes have it, or the image.
 struct Program {
-  std::string name;     // "g++"
-  std::string package;  // as the file calls it: "gxx_linux-64"
-  std::string place;    // "conda.yaml:7", for errors
+  std::string name;      // "g++"
+  std::string package;   // as the file calls it: "gxx_linux-64"
+  std::string location;  // "conda.yaml:7", for errors
 };
 
 // The image whose containers a job's processes run in; an empty one says that they run in none.
@@ -78,7 +78,7 @@ struct Image {
   std::string reference;   // as podman names it; empty where it is built
   std::string context;     // of a build: the folder that is sent, absolute
   std::string dockerfile;  // of a build: its path in `context`
-  std::string place;       // "job.yml:4", for errors
+  std::string location;    // "job.yml:4", for errors
   // Of a build: what in the file cannot be had otherwise, "Dockerfile:6: RUN apt-get"; or empty.
   std::string needed_by;
   bool empty() const { return reference.empty() && context.empty(); }
@@ -89,7 +89,7 @@ struct CopiedFile {
   std::string path;    // as written; may have wildcards
   std::string folder;  // of the build, absolute
   std::string word;    // COPY or ADD
-  SourceLocation place;
+  SourceLocation location;
 };
 
 // What the processes of a job find installed: what the machine has, a Python environment that
@@ -111,7 +111,7 @@ struct Environment {
 // Where a job file asks for GPUs.
 struct GpuDemand {
   std::string what;  // "--gpus=all (docker_args)", "instance_type Standard_NC6"
-  SourceLocation place;
+  SourceLocation location;
   bool is_strict = false;  // asked for by name; else by a kind of machine
 };
 
@@ -143,12 +143,12 @@ struct JobSpec {
   int includes_line = 0;
   Environment environment;
   std::map<std::string, std::string> environment_variables;
-  std::string compute;  // "local"
+  std::string compute;  // "local"; empty while it is read: it was refused
   std::map<std::string, Input> inputs;
   std::map<std::string, Output> outputs;
   Distribution distribution;
   int instance_count = 1;
-  SourceLocation instance_count_place;
+  SourceLocation instance_count_location;
   // Options of `podman run` that the job asks for, as "--cap-add=SYS_PTRACE"; for an image only.
   std::vector<std::string> container_options;
   std::vector<GpuDemand> gpu_demands;                 // known until the job has been submitted

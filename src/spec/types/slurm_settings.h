@@ -24,7 +24,8 @@ struct SlurmSettings {
 
 // A setting whose value goes to sbatch as it is: `--OPTION=VALUE`. A line in kSlurmTexts, and the
 // member, is what such a setting needs: the readers of computes, jobs and #SBATCH, the merge of
-// both, JSON, the command and the page of Azure ML's keys go by it. docs/slurm.md describes it.
+// both, JSON and the command go by it. docs/slurm.md and the text of `resources.properties` in
+// spec/text/azure_keys.cc name it.
 struct SlurmText {
   const char* key;     // of site.yml and of a job's resources.properties.slurm
   const char* option;  // sbatch's

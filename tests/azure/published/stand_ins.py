@@ -57,4 +57,4 @@ def make(folder):
     for name in ("data_batch_1", "test_batch"):  # torchvision knows the real ones by their hashes, and refuses these
         path = folder / f"cifar-10/cifar-10-batches-py/{name}"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(b"no pictures")
+        path.write_bytes(b"no images")

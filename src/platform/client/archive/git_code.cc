@@ -13,10 +13,9 @@ namespace tutti::client {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr absl::Duration kLongest = absl::Minutes(10);
-
 // One call of git in `folder`.
-absl::Status Git(const fs::path& folder, std::vector<std::string> arguments) {
+absl::Status Git(const fs::path& folder, std::vector<std::string> arguments,
+                 base::Deadline deadline) {
   const fs::path said = folder.parent_path() / "git.log";
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd log, base::Open(said, O_WRONLY | O_CREAT | O_TRUNC));
   arguments.insert(arguments.begin(), "git");
@@ -28,7 +27,7 @@ absl::Status Git(const fs::path& folder, std::vector<std::string> arguments) {
   options.stdout_fd = options.stderr_fd = log.get();
   options.die_with_parent = true;
   TUTTI_ASSIGN_OR_RETURN(base::ChildProcess child, base::ChildProcess::Start(options));
-  const auto ended = child.Wait(base::Deadline::After(kLongest));
+  const auto ended = child.Wait(deadline);
   if (!ended.ok()) {
     child.SignalGroup(SIGKILL).IgnoreError();
     return ended.status();
@@ -38,26 +37,34 @@ absl::Status Git(const fs::path& folder, std::vector<std::string> arguments) {
   return absl::InvalidArgumentError(absl::StripAsciiWhitespace(text));
 }
 
-}  // namespace
-
-absl::StatusOr<fs::path> FetchGitCode(const spec::GitCode& code, const fs::path& folder) {
-  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
-  TUTTI_RETURN_IF_ERROR(Git(folder, {"init", "--quiet"}));
+// Makes `folder` a repository with the revision checked out.
+absl::Status Checkout(const spec::GitCode& code, const fs::path& folder, base::Deadline deadline) {
+  TUTTI_RETURN_IF_ERROR(Git(folder, {"init", "--quiet"}, deadline));
   const std::string revision = code.revision.empty() ? "HEAD" : code.revision;
-  absl::Status fetched =
-      Git(folder, {"fetch", "--quiet", "--depth", "1", "--", code.url, revision});
   std::string found = "FETCH_HEAD";
-  if (!fetched.ok() &&
+  absl::Status fetched =
+      Git(folder, {"fetch", "--quiet", "--depth", "1", "--", code.url, revision}, deadline);
+  if (absl::IsInvalidArgument(fetched) &&
       !code.revision.empty()) {  // a commit, which not every server hands out alone
-    fetched = Git(folder, {"fetch", "--quiet", "--tags", "--", code.url,
-                           "+refs/heads/*:refs/remotes/origin/*"});
+    fetched =
+        Git(folder,
+            {"fetch", "--quiet", "--tags", "--", code.url, "+refs/heads/*:refs/remotes/origin/*"},
+            deadline);
     found = revision;
   }
-  if (fetched.ok()) fetched = Git(folder, {"checkout", "--quiet", "--detach", found, "--"});
-  if (!fetched.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat("code: git cannot fetch ", revision, " of ",
-                                                   code.url, ": ", fetched.message()));
+  if (fetched.ok()) {
+    fetched = Git(folder, {"checkout", "--quiet", "--detach", found, "--"}, deadline);
   }
+  return base::Annotate(fetched,
+                        absl::StrCat("code: git cannot fetch ", revision, " of ", code.url));
+}
+
+}  // namespace
+
+absl::StatusOr<fs::path> FetchGitCode(const spec::GitCode& code, const fs::path& folder,
+                                      base::Deadline deadline) {
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
+  TUTTI_RETURN_IF_ERROR(Checkout(code, folder, deadline));
   // By its real name: a link in the repository must not lead to other folders of this machine.
   std::error_code error;
   const fs::path root = fs::canonical(folder, error);

@@ -52,7 +52,8 @@ class GitCodeTest : public testing::Test {
   }
   absl::StatusOr<fs::path> Fetch(const std::string& revision, const std::string& folder) {
     return FetchGitCode({absl::StrCat("file://", repository_.path().string()), revision, folder},
-                        scratch_.path() / absl::StrCat("clone", ++clones_));
+                        scratch_.path() / absl::StrCat("clone", ++clones_),
+                        base::Deadline::After(base::Patient(absl::Minutes(1))));
   }
   std::string ContentAt(const std::string& revision) {
     const auto folder = Fetch(revision, "src");

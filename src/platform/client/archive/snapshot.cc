@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/faults.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
@@ -57,8 +59,24 @@ bool IsOfThisMachine(const fs::path& path, bool is_directory) {
   return path.filename() == ".git" || (is_directory && base::IsPythonEnvironment(path));
 }
 
+constexpr size_t kMostRefusals = 10;  // that are told one by one
+
+// What a folder holds.
+struct Content {
+  std::vector<Item> items;
+  std::vector<std::string> refusals;  // of what cannot be sent
+};
+
+// Why it cannot be sent; OK if it can.
+absl::Status CheckEntry(const fs::path& path, fs::file_type type, const fs::path& folder) {
+  if (type == fs::file_type::symlink) return CheckLink(path, folder);
+  if (type == fs::file_type::regular || type == fs::file_type::directory) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(path.string(), " is no file, folder or link: leave it out in .amlignore"));
+}
+
 absl::Status Collect(const fs::path& folder, const fs::path& below, const IgnoreRules& rules,
-                     std::vector<Item>& items) {
+                     Content& content) {
   std::error_code error;
   for (fs::directory_iterator at(below, error), end; !error && at != end; at.increment(error)) {
     const fs::path& path = at->path();
@@ -66,14 +84,11 @@ absl::Status Collect(const fs::path& folder, const fs::path& below, const Ignore
     const bool is_directory = type == fs::file_type::directory;
     const std::string name = path.lexically_relative(folder).string();
     if (IsOfThisMachine(path, is_directory) || rules.Ignores(name, is_directory)) continue;
-    if (type == fs::file_type::symlink) {
-      TUTTI_RETURN_IF_ERROR(CheckLink(path, folder));
-    } else if (type != fs::file_type::regular && !is_directory) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(path.string(), " is no file, folder or link: leave it out in .amlignore"));
-    }
-    items.push_back({name, path, type});
-    if (is_directory) TUTTI_RETURN_IF_ERROR(Collect(folder, path, rules, items));
+    const absl::Status sendable = CheckEntry(path, type, folder);
+    if (absl::IsInvalidArgument(sendable)) content.refusals.emplace_back(sendable.message());
+    if (!sendable.ok() && !absl::IsInvalidArgument(sendable)) return sendable;
+    content.items.push_back({name, path, type});
+    if (is_directory) TUTTI_RETURN_IF_ERROR(Collect(folder, path, rules, content));
   }
   if (error) return base::ErrnoStatus(absl::StrCat("read ", below.string()), error.value());
   return absl::OkStatus();
@@ -181,14 +196,27 @@ class Packer {
   archive* const archive_;
 };
 
+// In the order of their names; only how many there are beyond the first.
+absl::Status Refusal(std::vector<std::string> refusals, const fs::path& folder) {
+  std::sort(refusals.begin(), refusals.end());
+  if (refusals.size() > kMostRefusals) {
+    const size_t more = refusals.size() - kMostRefusals;
+    refusals.resize(kMostRefusals);
+    refusals.push_back(absl::StrCat(folder.string(), " has ", more,
+                                    " more of what cannot be sent: leave it out in .amlignore"));
+  }
+  return absl::InvalidArgumentError(absl::StrJoin(refusals, "\n"));
+}
+
 // What lies in a folder, with names that count from it.
 absl::StatusOr<std::vector<Item>> ItemsIn(const fs::path& folder) {
   std::error_code error;
   const fs::path real = fs::canonical(folder, error);
-  std::vector<Item> items;
   TUTTI_ASSIGN_OR_RETURN(const IgnoreRules rules, RulesOf(real));
-  TUTTI_RETURN_IF_ERROR(Collect(real, real, rules, items));
-  return items;
+  Content content;
+  TUTTI_RETURN_IF_ERROR(Collect(real, real, rules, content));
+  if (content.refusals.empty()) return std::move(content.items);
+  return Refusal(std::move(content.refusals), folder);
 }
 
 absl::StatusOr<std::vector<Item>> ItemsOf(const fs::path& code, absl::string_view key = "code") {
@@ -215,13 +243,16 @@ absl::StatusOr<std::vector<Item>> ItemsOfInclude(const fs::path& include) {
 absl::StatusOr<std::vector<Item>> AllItems(const fs::path& code,
                                            const std::vector<fs::path>& includes) {
   std::vector<Item> items;
-  if (!code.empty()) {
-    TUTTI_ASSIGN_OR_RETURN(items, ItemsOf(code));
-  }
-  for (const fs::path& include : includes) {
-    TUTTI_ASSIGN_OR_RETURN(std::vector<Item> more, ItemsOfInclude(include));
-    std::move(more.begin(), more.end(), std::back_inserter(items));
-  }
+  base::Faults faults;
+  const auto take = [&](absl::StatusOr<std::vector<Item>> more) {
+    if (more.ok()) std::move(more->begin(), more->end(), std::back_inserter(items));
+    const bool other = !more.ok() && !absl::IsInvalidArgument(more.status());
+    if (!other) faults.Add(more.status());
+    return other ? more.status() : absl::OkStatus();
+  };
+  if (!code.empty()) TUTTI_RETURN_IF_ERROR(take(ItemsOf(code)));
+  for (const fs::path& include : includes) TUTTI_RETURN_IF_ERROR(take(ItemsOfInclude(include)));
+  TUTTI_RETURN_IF_ERROR(faults.status());
   std::sort(items.begin(), items.end(),
             [](const Item& a, const Item& b) { return a.name < b.name; });
   const auto two = std::adjacent_find(
@@ -247,6 +278,10 @@ absl::StatusOr<Snapshot> PackCode(const fs::path& code, const fs::path& archive,
   std::error_code error;
   snapshot.archive_bytes = fs::file_size(archive, error);
   return snapshot;
+}
+
+absl::Status CheckCode(const fs::path& code, const std::vector<fs::path>& includes) {
+  return AllItems(code, includes).status();
 }
 
 CodeSize MeasureCode(const fs::path& folder, int most_files, uint64_t most_bytes) {

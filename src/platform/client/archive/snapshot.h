@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace tutti::client {
@@ -23,13 +24,18 @@ struct Snapshot {
 // Packs `code`, a folder's content or a single file, into the file `archive`. Leaves out .git,
 // Python environments and what the folder's ignore file names (ignore.h). Symbolic links are kept
 // when they lead to a place in the folder. InvalidArgument, naming the file: a link that leaves the
-// folder, something that is neither file, folder nor link, a file that changed while it was read.
+// folder, something that is neither file, folder nor link (each of the first ten on a line of its
+// own), a file that changed while it was read.
 //
 // Each of `includes`, files and folders, stands beside the code's content under its own name; two
 // of one name are InvalidArgument. With them `code` may be empty.
 absl::StatusOr<Snapshot> PackCode(const std::filesystem::path& code,
                                   const std::filesystem::path& archive,
                                   const std::vector<std::filesystem::path>& includes = {});
+
+// What PackCode would find wrong without reading the files.
+absl::Status CheckCode(const std::filesystem::path& code,
+                       const std::vector<std::filesystem::path>& includes = {});
 
 struct CodeSize {
   int files = 0;

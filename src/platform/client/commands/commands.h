@@ -160,6 +160,13 @@ absl::StatusOr<ExitCode> DataUnmap(Context& context, const DataOptions& options)
 absl::StatusOr<ExitCode> DataList(Context& context, const DataOptions& options);
 
 absl::StatusOr<ExitCode> NodeList(Context& context, Format format);
+struct NodeCordonOptions {
+  std::string node;
+  std::string compute = "local";
+  std::string reason = "by a user";
+};
+absl::StatusOr<ExitCode> NodeCordon(Context& context, const NodeCordonOptions& options);
+absl::StatusOr<ExitCode> NodeUncordon(Context& context, const NodeCordonOptions& options);
 absl::StatusOr<ExitCode> RunDoctor(Context& context, Format format);
 
 // Runs `name`, a program of tutti's found beside this one, in place of this process.

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
-#include "platform/container/image.h"
+#include "platform/container/make_image.h"
 #include "platform/container/podman.h"
 #include "spec/file/job_file.h"
 

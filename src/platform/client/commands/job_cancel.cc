@@ -1,6 +1,6 @@
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
-#include "platform/client/jobs/job_name.h"
+#include "platform/client/jobs/choose_job.h"
 #include "platform/client/jobs/wait.h"
 
 namespace tutti::client {

@@ -7,7 +7,7 @@
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
-#include "platform/client/jobs/job_name.h"
+#include "platform/client/jobs/choose_job.h"
 #include "platform/client/jobs/runs.h"
 #include "platform/client/jobs/summary.h"
 #include "platform/client/text/amounts.h"

@@ -2,7 +2,7 @@
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/follow/follow.h"
-#include "platform/client/jobs/job_name.h"
+#include "platform/client/jobs/choose_job.h"
 
 namespace tutti::client {
 namespace {

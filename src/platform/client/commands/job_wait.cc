@@ -1,7 +1,7 @@
 #include "base/deadline.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
-#include "platform/client/jobs/job_name.h"
+#include "platform/client/jobs/choose_job.h"
 #include "platform/client/jobs/summary.h"
 #include "platform/client/jobs/wait.h"
 

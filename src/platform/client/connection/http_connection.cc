@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/status.h"
-#include "platform/client/connection/endpoint.h"
+#include "platform/client/connection/find_service.h"
 
 namespace tutti::client {
 namespace {

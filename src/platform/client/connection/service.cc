@@ -1,5 +1,7 @@
 #include "platform/client/connection/service.h"
 
+#include <nlohmann/json.hpp>
+
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "platform/http/url.h"
@@ -11,6 +13,11 @@ constexpr absl::Duration kStall = absl::Seconds(30);
 
 std::string JobTarget(const std::string& id, absl::string_view rest = "") {
   return absl::StrCat("/v1/jobs/", http::PercentEncode(id), rest);
+}
+
+std::string CordonTarget(const std::string& compute, const std::string& node) {
+  return absl::StrCat("/v1/nodes/", http::PercentEncode(compute), "/", http::PercentEncode(node),
+                      "/cordon");
 }
 
 }  // namespace
@@ -93,6 +100,18 @@ absl::Status Service::File(const std::string& id, const std::string& path,
 absl::StatusOr<std::string> Service::Problems() { return Call({.target = "/v1/problems"}); }
 
 absl::StatusOr<std::string> Service::Nodes() { return Call({.target = "/v1/nodes"}); }
+
+absl::Status Service::Cordon(const std::string& compute, const std::string& node,
+                             const std::string& reason) {
+  return Call({.method = "PUT",
+               .target = CordonTarget(compute, node),
+               .body = nlohmann::json({{"reason", reason}}).dump()})
+      .status();
+}
+
+absl::Status Service::Uncordon(const std::string& compute, const std::string& node) {
+  return Call({.method = "DELETE", .target = CordonTarget(compute, node)}).status();
+}
 
 absl::Status Service::Follow(const std::string& id, const std::string& cursor, bool follow,
                              http::ChunkCallback on_line) {

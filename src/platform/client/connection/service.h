@@ -40,6 +40,9 @@ class Service {
   // The bytes of a file of the job, piece by piece.
   absl::Status File(const std::string& id, const std::string& path, http::ChunkCallback on_chunk);
   absl::StatusOr<std::string> Nodes();
+  absl::Status Cordon(const std::string& compute, const std::string& node,
+                      const std::string& reason);
+  absl::Status Uncordon(const std::string& compute, const std::string& node);
   absl::StatusOr<std::string> Problems();
 
   // Lines after `cursor` ("" : from the first) until the job has ended or, with `follow` false,

@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "platform/client/connection/service.h"
-#include "platform/client/doctor/machine_report.h"
+#include "platform/client/doctor/report_checks.h"
 
 namespace tutti::client {
 namespace {

@@ -47,7 +47,7 @@ Check CheckMasterPort();  // 6105 is free
 Check CheckUv(const DoctorSubject& subject);
 Check CheckPodman(const DoctorSubject& subject);
 
-// With what the machine is good for (machine_report.h).
+// With what the machine is good for (report_checks.h).
 std::vector<Check> AllChecks(const DoctorSubject& subject);
 // False if one has failed.
 bool AllWell(const std::vector<Check>& checks);

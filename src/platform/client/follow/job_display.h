@@ -7,7 +7,7 @@
 
 #include "absl/time/time.h"
 #include "platform/client/connection/views.h"
-#include "platform/client/follow/metric.h"
+#include "platform/client/follow/metric_line.h"
 #include "platform/client/text/live_text.h"
 
 namespace tutti::client {

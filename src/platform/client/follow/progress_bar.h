@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "platform/client/follow/metric.h"
+#include "platform/client/follow/metric_line.h"
 
 namespace tutti::client {
 

@@ -8,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "platform/client/connection/views.h"
-#include "platform/client/follow/metric.h"
+#include "platform/client/follow/metric_line.h"
 #include "platform/client/jobs/job_parts.h"
 
 namespace tutti::client {

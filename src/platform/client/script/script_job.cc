@@ -10,6 +10,7 @@
 #include "platform/client/script/environment_choice.h"
 #include "platform/client/script/script_file.h"
 #include "platform/client/script/script_text.h"
+#include "spec/site/data_map.h"
 
 namespace tutti::client {
 namespace fs = std::filesystem;
@@ -64,7 +65,9 @@ absl::StatusOr<ScriptInput> InputOf(const std::string& written) {
   }
   ScriptInput input{written.substr(0, equals), "uri_folder", written.substr(equals + 1)};
   if (absl::StrContains(input.path, "://") || absl::StartsWith(input.path, "azureml:")) {
-    if (absl::StartsWith(input.path, "http")) input.type = "uri_file";
+    const bool by_http = absl::StartsWith(input.path, "http");
+    const bool is_file = !spec::WebAddress(input.path).empty() && spec::LooksLikeAFile(input.path);
+    if (by_http || is_file) input.type = "uri_file";
     return input;
   }
   const fs::path path = fs::absolute(input.path).lexically_normal();

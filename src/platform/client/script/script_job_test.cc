@@ -83,11 +83,16 @@ TEST_F(ScriptJobTest, InputsAreFilesFoldersOrAddresses) {
   Put("train.py", "");
   const YAML::Node inputs = Written(
       {.inputs = {"a=" + folder_.path().string(), "b=" + (folder_.path() / "train.py").string(),
-                  "c=https://example.org/x.csv", "d=azureml:iris:1"}})["inputs"];
+                  "c=https://example.org/x.csv", "d=azureml:iris:1",
+                  "e=abfss://data@team.dfs.core.windows.net/x.csv",
+                  "f=abfss://data@team.dfs.core.windows.net/images"}})["inputs"];
   EXPECT_EQ(inputs["a"]["type"].as<std::string>(), "uri_folder");
   EXPECT_EQ(inputs["b"]["type"].as<std::string>(), "uri_file");
   EXPECT_EQ(inputs["c"]["path"].as<std::string>(), "https://example.org/x.csv");
   EXPECT_EQ(inputs["d"]["path"].as<std::string>(), "azureml:iris:1");
+  EXPECT_EQ(inputs["c"]["type"].as<std::string>(), "uri_file");
+  EXPECT_EQ(inputs["e"]["type"].as<std::string>(), "uri_file") << "a blob, fetched by https";
+  EXPECT_EQ(inputs["f"]["type"].as<std::string>(), "uri_folder") << "a copy that is mapped";
   EXPECT_THAT(Wrong({.inputs = {"lr=0.1"}}), HasSubstr("after --"));
 }
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/faults.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -27,20 +29,16 @@ absl::Status AsInput(const absl::Status& status) {
   return absl::IsNotFound(status) ? absl::InvalidArgumentError(status.message()) : status;
 }
 
-// A git address becomes a folder below `temporary`, which is checked as any other code is.
-absl::Status FetchCode(spec::JobSpec& job, const fs::path& temporary, std::ostream& remarks) {
-  if (!spec::IsGitCode(job.code)) return absl::OkStatus();
-  remarks << "code: fetching " << job.code << std::endl;
-  TUTTI_ASSIGN_OR_RETURN(const spec::GitCode git, spec::ParseGitCode(job.code));
-  const auto folder = FetchGitCode(git, temporary / "repository");
-  if (!folder.ok()) {
-    return base::Annotate(folder.status(), absl::StrCat(job.file_name, ":", job.code_line));
-  }
-  job.code = folder->string();
-  std::vector<std::string> warnings;
-  const absl::Status status = AsInput(spec::CheckPaths(job, warnings));
-  for (const std::string& warning : warnings) remarks << "warning: " << warning << std::endl;
-  return status;
+constexpr absl::Duration kLongestFetch = absl::Minutes(10);
+constexpr absl::Duration kPatienceWithGit = absl::Seconds(10);  // of who gets faults in any case
+
+// Each line of the message.
+absl::Status AtCode(const absl::Status& status, const spec::JobSpec& job) {
+  if (status.ok()) return status;
+  const std::string place = absl::StrCat(job.file_name, ":", job.code_line, ": ");
+  return absl::Status(
+      status.code(),
+      absl::StrCat(place, absl::StrReplaceAll(status.message(), {{"\n", "\n" + place}})));
 }
 
 // A code folder that was packed.
@@ -52,43 +50,78 @@ struct Packed {
 // The code of a job and of all below it; each folder once, whichever of the jobs take it.
 class CodePacker {
  public:
-  CodePacker(const fs::path& temporary, std::ostream& remarks)
-      : temporary_(temporary), remarks_(remarks) {}
+  enum class Purpose { kSend, kFaults };  // kFaults: of a job that is refused in any case
 
+  CodePacker(Purpose purpose, std::ostream& remarks) : purpose_(purpose), remarks_(remarks) {}
+
+  // InvalidArgument: what is wrong with any of the codes.
   absl::Status PackTree(const spec::JobSpec& job) {
-    TUTTI_RETURN_IF_ERROR(PackOne(job));
-    for (const spec::Step& step : job.steps) TUTTI_RETURN_IF_ERROR(PackTree(step.job));
-    return absl::OkStatus();
+    base::Faults faults;
+    TUTTI_RETURN_IF_ERROR(PackTree(job, faults));
+    return faults.status();
   }
 
   // By AllCode of the jobs.
   const std::map<std::string, Packed>& packed() const { return packed_; }
 
  private:
+  absl::Status PackTree(const spec::JobSpec& job, base::Faults& faults) {
+    const absl::Status packed = PackOne(job);
+    if (!packed.ok() && !absl::IsInvalidArgument(packed)) return packed;
+    faults.Add(packed);
+    for (const spec::Step& step : job.steps) TUTTI_RETURN_IF_ERROR(PackTree(step.job, faults));
+    return absl::OkStatus();
+  }
+
   absl::Status PackOne(spec::JobSpec job) {
     const std::string named = job.AllCode();
-    if (named.empty() || packed_.contains(named)) return absl::OkStatus();
-    const fs::path folder = temporary_ / absl::StrCat(packed_.size());
+    if (named.empty() || !seen_.insert(named).second) return absl::OkStatus();
+    const fs::path folder = temporary_.path() / absl::StrCat(seen_.size());
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
-    TUTTI_RETURN_IF_ERROR(FetchCode(job, folder, remarks_));
+    TUTTI_RETURN_IF_ERROR(FetchCode(job, folder));
+    const std::vector<fs::path> includes(job.additional_includes.begin(),
+                                         job.additional_includes.end());
+    if (purpose_ == Purpose::kFaults) {
+      const absl::Status checked =
+          CheckCode(job.code, includes);  // CheckPaths tells what is missing
+      return absl::IsNotFound(checked) ? absl::OkStatus() : AtCode(checked, job);
+    }
     const fs::path archive = folder / "code.tar.zst";
-    const auto snapshot = PackCode(
-        job.code, archive, {job.additional_includes.begin(), job.additional_includes.end()});
-    if (!snapshot.ok()) {
-      return base::Annotate(AsInput(snapshot.status()),
-                            absl::StrCat(job.file_name, ":", job.code_line));
-    }
-    for (const std::string& file : snapshot->env_files) {
-      remarks_ << "warning: " << file
-               << " is sent with the code, to all who may see the job: if it "
-               << "holds secrets, name it in .amlignore" << std::endl;
-    }
+    const auto snapshot = PackCode(job.code, archive, includes);
+    if (!snapshot.ok()) return AtCode(AsInput(snapshot.status()), job);
+    WarnOfSecrets(*snapshot);
     packed_[named] = {*snapshot, archive};
     return absl::OkStatus();
   }
 
-  const fs::path temporary_;
+  // A git address becomes a folder below `folder`, which is checked as any other code is.
+  absl::Status FetchCode(spec::JobSpec& job, const fs::path& folder) {
+    if (!spec::IsGitCode(job.code)) return absl::OkStatus();
+    remarks_ << "code: fetching " << job.code << std::endl;
+    TUTTI_ASSIGN_OR_RETURN(const spec::GitCode git, spec::ParseGitCode(job.code));
+    const auto deadline =
+        base::Deadline::After(purpose_ == Purpose::kSend ? kLongestFetch : kPatienceWithGit);
+    const auto fetched = FetchGitCode(git, folder / "repository", deadline);
+    if (!fetched.ok()) return AtCode(fetched.status(), job);
+    job.code = fetched->string();
+    std::vector<std::string> warnings;
+    const absl::Status status = AsInput(spec::CheckPaths(job, warnings));
+    for (const std::string& warning : warnings) remarks_ << "warning: " << warning << std::endl;
+    return status;
+  }
+
+  void WarnOfSecrets(const Snapshot& snapshot) {
+    for (const std::string& file : snapshot.env_files) {
+      remarks_ << "warning: " << file
+               << " is sent with the code, to all who may see the job: if it "
+               << "holds secrets, name it in .amlignore" << std::endl;
+    }
+  }
+
+  const Purpose purpose_;
   std::ostream& remarks_;
+  const base::TemporaryDirectory temporary_{"tutti-code"};
+  std::set<std::string> seen_;
   std::map<std::string, Packed> packed_;
 };
 
@@ -139,11 +172,25 @@ absl::Status FaultsHere(UserJob& written) {
   return spec::InFileOrder(faults.status(), job.spec);
 }
 
+// `known`, and what is wrong with the code. `code` has the purpose that PurposeAfter says.
+absl::Status WithCodesFaults(const absl::Status& known, const UserJob& written, CodePacker& code) {
+  const absl::Status packed = code.PackTree(written.file.job.spec);
+  if (known.ok() || !absl::IsInvalidArgument(packed)) return known.ok() ? packed : known;
+  base::Faults faults;
+  faults.Add(known);
+  faults.Add(packed);
+  return spec::InFileOrder(faults.status(), written.file.job.spec);
+}
+
+CodePacker::Purpose PurposeAfter(const absl::Status& known) {
+  return known.ok() ? CodePacker::Purpose::kSend : CodePacker::Purpose::kFaults;
+}
+
 // What the service finds beside what is known here: addresses that it cannot fetch, too few nodes.
 // One list: a user sees no difference. Of what is no job at all there is nothing to find.
 absl::Status WithServicesFaults(const absl::Status& known, const UserJob& written, Service& service,
                                 const std::string& body) {
-  if (!written.file.is_job) return known;
+  if (!written.file.is_job || !absl::IsInvalidArgument(known)) return known;
   const absl::Status more = service.CheckJob(body).status();
   if (!absl::IsInvalidArgument(more)) return known;  // none, or it cannot be asked
   base::Faults faults;
@@ -157,7 +204,6 @@ absl::Status WithServicesFaults(const absl::Status& known, const UserJob& writte
 absl::StatusOr<std::string> SubmitJob(const Connect& connect, const fs::path& home,
                                       const JobFile& file, std::ostream& remarks) {
   TUTTI_ASSIGN_OR_RETURN(UserJob written, ReadUserJob(home, file));
-  const spec::JobSpec& job = written.file.job.spec;
   const std::vector<std::string>& told = written.file.job.warnings;
   const absl::Status known = FaultsHere(written);
   for (const std::string& remark : written.remarks) remarks << remark << std::endl;
@@ -165,10 +211,9 @@ absl::StatusOr<std::string> SubmitJob(const Connect& connect, const fs::path& ho
     for (const std::string& warning : told) remarks << "warning: " << warning << std::endl;
   }
   Service service(connect());
-  if (!known.ok()) return WithServicesFaults(known, written, service, BodyOf(written, {}));
-  const base::TemporaryDirectory temporary("tutti-code");
-  CodePacker code(temporary.path(), remarks);
-  TUTTI_RETURN_IF_ERROR(code.PackTree(job));
+  CodePacker code(PurposeAfter(known), remarks);
+  const absl::Status faults = WithCodesFaults(known, written, code);
+  if (!faults.ok()) return WithServicesFaults(faults, written, service, BodyOf(written, {}));
   TUTTI_ASSIGN_OR_RETURN(const auto snapshots, SendCode(service, code.packed(), remarks));
   const std::string body = BodyOf(written, snapshots, base::RandomHex(kNonceBytes));
   TUTTI_ASSIGN_OR_RETURN(std::string created, CreateJobOnce(service, connect, body, remarks));
@@ -185,17 +230,16 @@ absl::StatusOr<CheckedJob> CheckJob(Service* service, const fs::path& home, cons
   const absl::Status known = FaultsHere(written);
   const std::string body =
       CreateJobBody(written.path, written.text, written.directory.string(), "");
-  if (!known.ok()) return service ? WithServicesFaults(known, written, *service, body) : known;
+  std::ostringstream unheard;
+  CodePacker code(PurposeAfter(known), unheard);
+  const absl::Status faults = WithCodesFaults(known, written, code);
+  if (!faults.ok()) return service ? WithServicesFaults(faults, written, *service, body) : faults;
   spec::ReadResult& job = written.file.job;
   CheckedJob checked{std::move(job.spec), std::move(job.warnings), std::move(written.remarks)};
   if (service != nullptr) {
     TUTTI_ASSIGN_OR_RETURN(const std::string answer, service->CheckJob(body));
     TUTTI_ASSIGN_OR_RETURN(checked.warnings, ParseWarnings(answer));
   }
-  const base::TemporaryDirectory temporary("tutti-code");
-  std::ostringstream unheard;
-  CodePacker code(temporary.path(), unheard);
-  TUTTI_RETURN_IF_ERROR(code.PackTree(checked.job));
   return checked;
 }
 

@@ -42,6 +42,17 @@ class SubmitTest : public ::testing::Test {
   absl::StatusOr<std::string> Submit(const JobFile& file) {
     return SubmitJob(fake_.connect(), folder_.path() / "home", file, remarks_);
   }
+  // The faults of two links in src, a and b.
+  std::string AllOfCode(const std::string& file) const {
+    std::string faults;
+    for (const char* link : {"a", "b"}) {
+      const auto path = std::filesystem::canonical(folder_.path() / "src") / link;
+      absl::StrAppend(&faults, faults.empty() ? "" : "\n", file, ":2: ", path.string(),
+                      " is a link to /etc/passwd, outside of the code folder: copy what it points "
+                      "to, or leave it out in .amlignore");
+    }
+    return faults;
+  }
   std::string FaultsOf(const JobFile& file) {
     const auto created = Submit(file);
     EXPECT_TRUE(absl::IsInvalidArgument(created.status())) << created.status();
@@ -133,6 +144,31 @@ TEST_F(SubmitTest, WhatTheServiceFindsIsToldBesideWhatIsKnownHere) {
   EXPECT_THAT(FaultsOf(File()), AllOf(HasSubstr("job.yml:2: "), Not(HasSubstr("refused"))));
 }
 
+TEST_F(SubmitTest, WhatIsWrongWithTheCodeIsToldBesideTheOtherFaults) {
+  const std::string file = File().path;
+  for (const char* link : {"a", "b"}) {
+    std::filesystem::create_symlink("/etc/passwd", folder_.path() / "src" / link);
+  }
+  const json error = {{"code", "invalid_argument"}, {"message", file + ":4: too few nodes"}};
+  check_ = {.status = 400, .chunks = {json({{"error", error}}).dump()}};
+  const std::string in_code = AllOfCode(file);
+  Write("job.yml", absl::StrCat(kJob, "resources: {instance_count: 9}\n"));
+  EXPECT_EQ(FaultsOf(File()), absl::StrCat(in_code, "\n", file, ":4: too few nodes"));
+  Service service(fake_.connect()());
+  const auto checked = CheckJob(&service, folder_.path() / "home", File());
+  EXPECT_EQ(checked.status().message(), FaultsOf(File()));
+  Write("job.yml", absl::StrCat(kJob, "resourced: {instance_count: 9}\n"));
+  EXPECT_THAT(FaultsOf(File()), AllOf(HasSubstr(in_code), HasSubstr(":4: unknown key"),
+                                      HasSubstr(":4: too few nodes")));
+}
+
+TEST_F(SubmitTest, AGitAddressThatCannotBeFetchedIsToldBesideTheOtherFaults) {
+  Write("job.yml", absl::StrCat("command: hostname\ncode: git+file://", folder_.path().string(),
+                                "/none\nenvironment: host\nnosuch: 1\n"));
+  EXPECT_THAT(FaultsOf(File()), AllOf(HasSubstr("job.yml:2: code: git cannot fetch HEAD of "),
+                                      HasSubstr("job.yml:4: unknown key")));
+}
+
 TEST_F(SubmitTest, SecretsThatGoWithTheCodeAreWarnedOf) {
   Write("src/.env", "TOKEN=x\n");
   ASSERT_TRUE(Submit(File()).ok());
@@ -161,7 +197,7 @@ TEST_F(SubmitTest, AScriptsOptionsSayNothingToAJobFile) {
   file.script.nodes = 2;
   EXPECT_THAT(FaultsOf(file),
               AllOf(HasSubstr("--nodes is for scripts"), HasSubstr("--set resources")));
-  EXPECT_THAT(FaultsOf(File("none.yml")), StartsWith("cannot read the job file: "));
+  EXPECT_THAT(FaultsOf(File("none.yml")), StartsWith("cannot read the job file or script: open "));
   EXPECT_THAT(fake_.requests(), IsEmpty());
 }
 

@@ -21,7 +21,7 @@ absl::StatusOr<UserJob> ReadText(const JobFile& file) {
   const auto content = base::ReadFile(file.path, kLargestJobFile);
   if (!content.ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("cannot read the job file: ", content.status().message()));
+        absl::StrCat("cannot read the job file or script: ", content.status().message()));
   }
   if (const std::string option = file.script.Given(); !option.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -67,7 +67,7 @@ Tint TintOfRank(int rank) {
 Tint TintOfState(absl::string_view state) {
   if (state == "Completed" || state == "idle") return Tint::kGreen;
   if (state == "Failed" || state == "unusable") return Tint::kRed;
-  if (state == "Canceled") return Tint::kYellow;
+  if (state == "Canceled" || state == "cordoned") return Tint::kYellow;
   if (state == "Running" || state == "running") return Tint::kCyan;
   return Tint::kNone;
 }

@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/machine/usable_gpus.h"
 #include "base/status.h"
-#include "platform/engine/local/machine.h"
+#include "platform/engine/local/usable_cores.h"
 
 namespace tutti::engine {
 namespace {

@@ -1,4 +1,4 @@
-// Covers: placed_launcher.cc, machine.cc, node_isolation.cc, launcher_process.cc.
+// Covers: placed_launcher.cc, usable_cores.cc, node_isolation.cc, launcher_process.cc.
 #include "platform/engine/local/local_engine.h"
 
 #include <gmock/gmock.h>

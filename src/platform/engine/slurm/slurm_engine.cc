@@ -14,8 +14,8 @@
 #include "platform/engine/slurm/compute_folder.h"
 #include "platform/engine/slurm/slurm_messages.h"
 #include "platform/engine/slurm/unshared_job.h"
-#include "spec/types/endpoint.h"
-#include "spec/types/names.h"
+#include "spec/types/enum_names.h"
+#include "spec/types/service_endpoint.h"
 
 namespace tutti::engine {
 namespace {

@@ -18,7 +18,7 @@
 #include "base/test_patience.h"
 #include "platform/engine/slurm/slurm_commands_fake.h"
 #include "platform/engine/slurm/slurm_engine.h"
-#include "spec/types/endpoint.h"
+#include "spec/types/service_endpoint.h"
 
 namespace tutti::engine {
 
@@ -99,6 +99,7 @@ class SlurmEngineTest : public ::testing::Test {
     spec::LaunchPlan plan;
     plan.allocation_id = id;
     plan.job_id = "j";
+    plan.launcher_token = "s3cret";
     for (int i = 0; i < size; ++i) plan.nodes.push_back({"node", "0.0.0.0", i, 1});
     for (int i = 0; i < size; ++i) {
       plan.node_index = i;
@@ -165,7 +166,7 @@ class SlurmEngineTest : public ::testing::Test {
     Open();
   }
   void Announce(const std::string& address, const std::string& certificate = "") {
-    const spec::Endpoint service{address, "s3cret", certificate};
+    const spec::Endpoint service{address, "", certificate};
     ASSERT_TRUE(base::WriteFileAtomic(launcher_file_, spec::ToJson(service)).ok());
   }
   std::string Script(const std::string& id) const {

@@ -83,7 +83,7 @@ fetch() {
   local begin=$SECONDS pause=1 tls_errors=$1.tls
   until [ -e "$at/stop" ]; do
     rm -f "$1"
-    call GET "/internal/v1/snapshots/$program" >"$1" && is_program "$1" && rm -f "$tls_errors" && return
+    call GET "${nodes%/nodes}/snapshots/$program" >"$1" && is_program "$1" && rm -f "$tls_errors" && return
     [ $((SECONDS - begin)) -lt 10 ] || ! grep -q -s 'certificate verify failed' "$tls_errors" || exit 77
     [ $((SECONDS - begin)) -lt 600 ] || exit 69
     sleep $pause
@@ -196,6 +196,9 @@ std::string HomeOnNodes(const std::string& node_folder) {
 absl::StatusOr<std::string> UnsharedBatchScript(const spec::SlurmSettings& settings,
                                                 const Allocation& allocation,
                                                 const UnsharedJob& job) {
+  const std::string& own_token = allocation.plans.front().launcher_token;
+  spec::Endpoint service = job.service;  // as the nodes are told of it: their token is in the plan
+  service.token.clear();
   absl::string_view at = job.service.address;
   const bool spoken = job.service.certificate.empty() ? absl::ConsumePrefix(&at, "http://")
                                                       : absl::ConsumePrefix(&at, "https://");
@@ -213,9 +216,9 @@ absl::StatusOr<std::string> UnsharedBatchScript(const spec::SlurmSettings& setti
       "# What was in the environment under these names would hand them on to the job.\n",
       kNotExported, Set("comment", job.comment), Set("host", at.substr(0, at.rfind(':'))),
       Set("port", at.substr(at.rfind(':') + 1)), Set("certificate", job.service.certificate),
-      Set("token", job.service.token), Set("service", spec::ToJson(job.service)),
-      Set("program", job.program), Set("home", home), Set("folder", folder),
-      "spread=", base::ShellQuoted(home), "-$SLURM_JOB_ID.tar.gz\n",
+      Set("token", own_token), Set("service", spec::ToJson(service)), Set("program", job.program),
+      Set("home", home), Set("folder", folder), "spread=", base::ShellQuoted(home),
+      "-$SLURM_JOB_ID.tar.gz\n",
       Set("nodes", absl::StrCat("/internal/v1/allocations/", allocation.id, "/nodes")),
       Set("node_number", number), Set("plan", PlanOfAll(allocation, folder, home, number)),
       kFunctions, "is_first || exit 0\n", GangScript(allocation.plans.size()));

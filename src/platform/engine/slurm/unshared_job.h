@@ -8,16 +8,16 @@
 //   removes the folder once all is delivered.
 //
 // It asks of a node bash with /dev/tcp, coreutils and tar, Slurm's commands, and where the service
-// speaks TLS the openssl program, 1.1.0 or later. The script holds
-// the launchers' token; it is kept in shell variables and files of mode 0600, and comes to the
-// other nodes by srun's standard input.
+// speaks TLS the openssl program, 1.1.0 or later. The script holds the token of its
+// allocation; it is kept in shell variables and files of mode 0600, and comes to the other nodes by
+// srun's standard input.
 #pragma once
 
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "platform/engine/slurm/batch_job.h"
-#include "spec/types/endpoint.h"
+#include "spec/types/service_endpoint.h"
 
 namespace tutti::engine {
 

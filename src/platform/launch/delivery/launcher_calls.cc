@@ -37,7 +37,8 @@ absl::StatusOr<EventsAnswer> PostEvents(ServiceLink& link, int node, int64_t fir
   request.target = link.Target(node, absl::StrCat("/events?first=", first));
   request.body = std::move(lines);
   request.content_type = "application/jsonl";
-  TUTTI_ASSIGN_OR_RETURN(const http::ClientResponse response, link.Call(request, deadline));
+  TUTTI_ASSIGN_OR_RETURN(const http::ClientResponse response,
+                         link.Call(request, deadline, Urgency::kEvents));
   EventsAnswer answer{.go = SaysGo(response)};
   TUTTI_ASSIGN_OR_RETURN(answer.acknowledged, Field<int64_t>(response, "acknowledged"));
   return answer;
@@ -61,8 +62,10 @@ absl::StatusOr<bool> AskForGo(ServiceLink& link, int node, absl::Duration wait,
   http::ClientRequest request;
   request.target = link.Target(node, absl::StrCat("/go?wait=", absl::ToInt64Seconds(wait)));
   request.timeout = wait + absl::Seconds(20);
-  TUTTI_ASSIGN_OR_RETURN(const http::ClientResponse response, link.Call(request, deadline));
-  return SaysGo(response);
+  const auto response = link.Call(request, deadline, Urgency::kWait);
+  if (absl::IsDeadlineExceeded(response.status())) return false;
+  TUTTI_RETURN_IF_ERROR(response.status());
+  return SaysGo(*response);
 }
 
 absl::Status Download(ServiceLink& link, const std::string& snapshot,
@@ -72,7 +75,7 @@ absl::Status Download(ServiceLink& link, const std::string& snapshot,
                            base::Open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600));
     base::Sha256 hash;
     http::ClientRequest request;
-    request.target = absl::StrCat("/internal/v1/snapshots/", http::PercentEncode(snapshot));
+    request.target = link.Target(absl::StrCat("/snapshots/", http::PercentEncode(snapshot)));
     request.stall_timeout = absl::Seconds(60);
     request.on_chunk = [&](absl::string_view piece) {
       hash.Update(piece);

@@ -26,7 +26,7 @@ absl::StatusOr<uint64_t> PostOutput(ServiceLink& link, int node, int rank,
                                     const std::string& stream, uint64_t offset, std::string bytes,
                                     base::Deadline deadline);
 
-// Waits up to `wait` (whole seconds) for it.
+// Waits up to `wait` (whole seconds) for it, or until another call needs the link.
 absl::StatusOr<bool> AskForGo(ServiceLink& link, int node, absl::Duration wait,
                               base::Deadline deadline);
 

@@ -4,7 +4,11 @@
 #include <sys/inotify.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "platform/launch/delivery/launcher_calls.h"
@@ -13,19 +17,24 @@
 namespace tutti::launch {
 namespace {
 
-constexpr size_t kBatch = 1 << 20;
+// As much as the service takes in before it has a thread for it.
+constexpr size_t kBatch = 256 << 10;
+constexpr absl::Duration kLongestWait = absl::Seconds(20);
 constexpr absl::Duration kWithoutLimit = absl::Hours(24 * 365);  // the launcher's own ends it
+
+bool TellsPrepared(const std::string& lines) {
+  const std::vector<std::string> each = absl::StrSplit(lines, '\n', absl::SkipEmpty());
+  return std::any_of(each.begin(), each.end(), [](const std::string& line) {
+    const auto event = nlohmann::json::parse(line, nullptr, false);
+    return event.is_object() && event.value("kind", "") == "prepared";
+  });
+}
 
 }  // namespace
 
 ServiceDelivery::ServiceDelivery(const spec::LaunchPlan& plan, EventLog* events, Spool* spool,
                                  Wakeup* news)
-    : Delivery(events, spool, news),
-      plan_(plan),
-      event_link_(plan),
-      output_link_(plan),
-      go_link_(plan),
-      code_link_(plan) {}
+    : Delivery(events, spool, news), plan_(plan), link_(plan), code_link_(plan) {}
 
 void ServiceDelivery::Begin() {
   if (event_thread_.joinable()) return;
@@ -35,16 +44,19 @@ void ServiceDelivery::Begin() {
 }
 
 ServiceDelivery::~ServiceDelivery() {
-  ending_ = true;
+  {
+    absl::MutexLock lock(&mutex_);  // AwaitGo looks again when it is released
+    ending_ = true;
+  }
   events_->Interrupt();
-  for (ServiceLink* link : {&event_link_, &output_link_, &go_link_}) link->Abandon();
+  link_.Abandon();
   output_wake_.Notify();
   for (std::thread* thread : {&event_thread_, &output_thread_, &go_thread_}) {
     if (thread->joinable()) thread->join();
   }
 }
 
-bool ServiceDelivery::Continue(const absl::Status& status, ServiceLink& link) {
+bool ServiceDelivery::Continue(const absl::Status& status) {
   if (ending_ || absl::IsCancelled(status)) return false;
   if (absl::IsAborted(status)) {
     absl::MutexLock lock(&mutex_);
@@ -53,8 +65,8 @@ bool ServiceDelivery::Continue(const absl::Status& status, ServiceLink& link) {
     return false;
   }
   if (!status.ok()) {
-    link.SayOnce(status);
-    link.PauseAfterFailure();
+    link_.SayOnce(status);
+    link_.PauseAfterFailure();
   }
   return true;
 }
@@ -62,21 +74,22 @@ bool ServiceDelivery::Continue(const absl::Status& status, ServiceLink& link) {
 void ServiceDelivery::DeliverEvents() {
   int64_t acknowledged = 0;
   while (events_->AwaitMoreThan(acknowledged)) {
-    if (!Continue(SendEvents(acknowledged), event_link_)) return;
+    if (!Continue(SendEvents(acknowledged))) return;
     absl::MutexLock lock(&mutex_);
     acknowledged = events_acknowledged_;
   }
 }
 
 absl::Status ServiceDelivery::SendEvents(int64_t acknowledged) {
-  TUTTI_ASSIGN_OR_RETURN(
-      const EventsAnswer answer,
-      PostEvents(event_link_, plan_.node_index, acknowledged + 1, events_->From(acknowledged + 1),
-                 base::Deadline::After(kWithoutLimit)));
+  const std::string lines = events_->From(acknowledged + 1);
+  TUTTI_ASSIGN_OR_RETURN(const EventsAnswer answer,
+                         PostEvents(link_, plan_.node_index, acknowledged + 1, lines,
+                                    base::Deadline::After(kWithoutLimit)));
   if (answer.go) go_ = true;
   {
     absl::MutexLock lock(&mutex_);
     events_acknowledged_ = answer.acknowledged;
+    prepared_ |= TellsPrepared(lines);
   }
   news_->Notify();
   return answer.acknowledged > acknowledged
@@ -84,16 +97,27 @@ absl::Status ServiceDelivery::SendEvents(int64_t acknowledged) {
              : absl::InternalError("the service took none of the events");
 }
 
+// Before it is prepared the launcher only asks now and then whether its allocation is over: each of
+// its reports would break a wait off.
 void ServiceDelivery::AwaitGo() {
   while (!go_ && !gone_) {
-    const auto go = AskForGo(go_link_, plan_.node_index, absl::Seconds(20),
+    bool waits;
+    {
+      absl::MutexLock lock(&mutex_);
+      const auto is_prepared = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return prepared_ || ending_;
+      };
+      waits = mutex_.AwaitWithTimeout(absl::Condition(&is_prepared), kLongestWait);
+    }
+    if (go_ || ending_) break;
+    const auto go = AskForGo(link_, plan_.node_index, waits ? kLongestWait : absl::ZeroDuration(),
                              base::Deadline::After(kWithoutLimit));
-    if (!Continue(go.status(), go_link_)) return;
+    if (!Continue(go.status())) return;
     if (!go.ok()) continue;
     if (*go) go_ = true;
     // A service that answers "no" at once, since the job is to be stopped, is not asked all the
     // time.
-    if (!go_) go_link_.Pause(absl::Milliseconds(100));
+    if (!go_) link_.Pause(absl::Milliseconds(100));
   }
   news_->Notify();
 }
@@ -108,14 +132,14 @@ void ServiceDelivery::DeliverOutput() {
   }
   absl::Time saved = absl::Now();
   while (!ending_) {
-    if (output_link_.NobodyWaits()) {
-      Continue(absl::AbortedError(kNobodyWaits), output_link_);
+    if (link_.NobodyWaits()) {
+      Continue(absl::AbortedError(kNobodyWaits));
       return;
     }
     bool sent_any = false;
     for (const auto& file : spool_->files()) {
       const absl::StatusOr<bool> sent = SendOutput(*file);
-      if (!Continue(sent.status(), output_link_)) return;
+      if (!Continue(sent.status())) return;
       sent_any |= !sent.ok() || *sent;
     }
     if (absl::Now() - saved > absl::Seconds(1)) {
@@ -131,9 +155,9 @@ absl::StatusOr<bool> ServiceDelivery::SendOutput(SpoolFile& file) {
   const uint64_t offset = file.acknowledged();
   if (file.Backlog() == 0) return false;
   TUTTI_ASSIGN_OR_RETURN(std::string bytes, file.Read(offset, kBatch));
-  TUTTI_ASSIGN_OR_RETURN(const uint64_t now, PostOutput(output_link_, plan_.node_index, file.rank(),
-                                                        file.stream(), offset, std::move(bytes),
-                                                        base::Deadline::After(kWithoutLimit)));
+  TUTTI_ASSIGN_OR_RETURN(const uint64_t now,
+                         PostOutput(link_, plan_.node_index, file.rank(), file.stream(), offset,
+                                    std::move(bytes), base::Deadline::After(kWithoutLimit)));
   {
     absl::MutexLock lock(&mutex_);  // AwaitOutput looks again when it is released
     file.Acknowledge(std::min(now, file.Size()));
@@ -154,7 +178,9 @@ void ServiceDelivery::AwaitNewOutput(int inotify) {
 
 absl::StatusOr<std::filesystem::path> ServiceDelivery::FetchCode(
     const std::filesystem::path& file) {
-  TUTTI_RETURN_IF_ERROR(Download(code_link_, plan_.snapshot, file));
+  const absl::Status fetched = Download(code_link_, plan_.snapshot, file);
+  code_link_.Disconnect();
+  TUTTI_RETURN_IF_ERROR(fetched);
   return file;
 }
 

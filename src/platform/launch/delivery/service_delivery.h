@@ -1,5 +1,6 @@
-// Over HTTP, on two threads, so that an exit is never queued behind gigabytes of output. Sends as
-// soon as there is something; what comes while a call is under way goes with the next.
+// Over HTTP, by one connection whose turns an exit has before output, so that it is never queued
+// behind gigabytes of it. Sends as soon as there is something; what comes while a call is under way
+// goes with the next. Code and results have a connection for as long as they take.
 #pragma once
 
 #include <thread>
@@ -28,16 +29,15 @@ class ServiceDelivery final : public Delivery {
   absl::StatusOr<bool> SendOutput(SpoolFile& file);
   void AwaitNewOutput(int inotify);
   // False if the thread is to end.
-  bool Continue(const absl::Status& status, ServiceLink& link);
+  bool Continue(const absl::Status& status);
   void AwaitGo();
 
   const spec::LaunchPlan& plan_;
-  ServiceLink event_link_;
-  ServiceLink output_link_;
-  ServiceLink go_link_;
+  ServiceLink link_;
   ServiceLink code_link_;
   Wakeup output_wake_;
   std::atomic<bool> ending_ = false;
+  bool prepared_ ABSL_GUARDED_BY(mutex_) = false;  // and the service knows it
   std::thread event_thread_, output_thread_;
   std::thread go_thread_;  // none where there is no other node to wait for
 };

@@ -3,17 +3,19 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "platform/http/url.h"
-#include "spec/types/endpoint.h"
+#include "spec/types/service_endpoint.h"
 
 namespace tutti::launch {
 namespace {
 
 constexpr absl::Duration kFirstPause = absl::Milliseconds(20);
 constexpr absl::Duration kLongestPause = absl::Seconds(1);
+constexpr char kGivenUp[] = "the launcher has given the service up";
 
 bool IsPassing(int status) {
   return status == 401 || status == 408 || status == 429 || (status >= 500 && status != 507);
@@ -24,40 +26,84 @@ bool IsPassing(int status) {
 ServiceLink::ServiceLink(const spec::LaunchPlan& plan)
     : directory_(plan.directory),
       service_file_(plan.service_file),
-      prefix_(absl::StrCat("/internal/v1/allocations/", http::PercentEncode(plan.allocation_id),
-                           "/nodes/")),
+      prefix_(absl::StrCat("/internal/v1/allocations/", http::PercentEncode(plan.allocation_id))),
+      token_(plan.launcher_token),
       pause_(kFirstPause) {}
 
-std::string ServiceLink::Target(int node, absl::string_view rest) const {
-  return absl::StrCat(prefix_, node, rest);
+std::string ServiceLink::Target(absl::string_view rest) const {
+  return absl::StrCat(prefix_, rest);
 }
 
-absl::Status ServiceLink::Connect() {
+std::string ServiceLink::Target(int node, absl::string_view rest) const {
+  return absl::StrCat(prefix_, "/nodes/", node, rest);
+}
+
+ServiceLink::Turn::Turn(ServiceLink& link, Urgency urgency) : link_(link) {
+  absl::MutexLock lock(&link.mutex_);
+  int& waiting = link.waiting_[static_cast<size_t>(urgency)];
+  ++waiting;
+  if (link.turn_ == Urgency::kWait && urgency != Urgency::kWait) {
+    link.broken_off_ = true;
+    if (link.client_ != nullptr) link.client_->Cancel();
+  }
+  const auto is_turn = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(link.mutex_) {
+    return link.IsTurnOf(urgency);
+  };
+  link.mutex_.Await(absl::Condition(&is_turn));
+  --waiting;
+  link.turn_ = urgency;
+  link.broken_off_ = false;
+}
+
+ServiceLink::Turn::~Turn() {
+  absl::MutexLock lock(&link_.mutex_);
+  link_.turn_.reset();
+}
+
+bool ServiceLink::IsTurnOf(Urgency urgency) const {
+  if (turn_) return false;
+  for (size_t more = static_cast<size_t>(urgency) + 1; more < waiting_.size(); ++more) {
+    if (waiting_[more] > 0) return false;
+  }
+  return true;
+}
+
+absl::StatusOr<std::shared_ptr<http::Client>> ServiceLink::Connect() {
   {
     absl::MutexLock lock(&mutex_);
-    if (abandoned_) return absl::CancelledError("the launcher has given the service up");
-    if (client_ != nullptr) return absl::OkStatus();
+    if (abandoned_) return absl::CancelledError(kGivenUp);
+    if (client_ != nullptr) return client_;
   }
   const absl::StatusOr<spec::Endpoint> service = spec::ReadEndpoint(service_file_);
   if (!service.ok()) return absl::UnavailableError(service.status().message());
-  auto client =
-      std::make_shared<http::Client>(service->address, service->token, service->certificate);
+  auto client = std::make_shared<http::Client>(
+      service->address, token_.empty() ? service->token : token_, service->certificate);
   known_ = spec::ToJson(*service);
   absl::MutexLock lock(&mutex_);
-  if (abandoned_) return absl::CancelledError("the launcher has given the service up");
-  client_ = std::move(client);
-  return absl::OkStatus();
+  if (abandoned_) return absl::CancelledError(kGivenUp);
+  if (broken_off_) client->Cancel();  // it came before there was one to cancel
+  client_ = client;
+  return client;
 }
 
-absl::StatusOr<http::ClientResponse> ServiceLink::TryCall(const http::ClientRequest& request) {
-  TUTTI_RETURN_IF_ERROR(Connect());
-  std::shared_ptr<http::Client> client;
+absl::StatusOr<http::ClientResponse> ServiceLink::TryCall(const http::ClientRequest& request,
+                                                          Urgency urgency) {
+  const Turn turn(*this, urgency);
+  TUTTI_ASSIGN_OR_RETURN(const std::shared_ptr<http::Client> client, Connect());
+  absl::StatusOr<http::ClientResponse> response = client->Send(request);
   {
     absl::MutexLock lock(&mutex_);
-    client = client_;
-    if (abandoned_) return absl::CancelledError("the launcher has given the service up");
+    if (abandoned_) return absl::CancelledError(kGivenUp);
+    if (broken_off_) client_.reset();
+    if (broken_off_ && !response.ok()) {
+      return absl::DeadlineExceededError("broken off for a call that is more urgent");
+    }
   }
-  absl::StatusOr<http::ClientResponse> response = client->Send(request);
+  return Judge(std::move(response));
+}
+
+absl::StatusOr<http::ClientResponse> ServiceLink::Judge(
+    absl::StatusOr<http::ClientResponse> response) {
   const bool passing =
       response.ok()
           ? IsPassing(response->status) || (!response->ok() && HasMoved())
@@ -71,10 +117,16 @@ absl::StatusOr<http::ClientResponse> ServiceLink::TryCall(const http::ClientRequ
   }
   if (!response.ok()) return response.status();
   TUTTI_RETURN_IF_ERROR(http::ToStatus(*response));
+  absl::MutexLock lock(&mutex_);
   pause_ = kFirstPause;
   if (!said_.empty()) spdlog::info("the service answers again");
   said_.clear();
   return response;
+}
+
+void ServiceLink::Disconnect() {
+  absl::MutexLock lock(&mutex_);
+  client_.reset();
 }
 
 bool ServiceLink::HasMoved() const {
@@ -83,9 +135,9 @@ bool ServiceLink::HasMoved() const {
 }
 
 absl::StatusOr<http::ClientResponse> ServiceLink::Call(const http::ClientRequest& request,
-                                                       base::Deadline deadline) {
+                                                       base::Deadline deadline, Urgency urgency) {
   while (true) {
-    absl::StatusOr<http::ClientResponse> response = TryCall(request);
+    absl::StatusOr<http::ClientResponse> response = TryCall(request, urgency);
     if (response.ok() || !absl::IsUnavailable(response.status())) return response;
     SayOnce(response.status());
     if (NobodyWaits()) return absl::AbortedError(kNobodyWaits);
@@ -103,14 +155,20 @@ bool ServiceLink::NobodyWaits() const {
 }
 
 void ServiceLink::SayOnce(const absl::Status& status) {
+  absl::MutexLock lock(&mutex_);
   if (said_ == status.message()) return;
   said_ = std::string(status.message());
   spdlog::warn("{}; trying on", said_);
 }
 
 void ServiceLink::PauseAfterFailure() {
-  Pause(pause_);
-  pause_ = std::min(pause_ * 2, kLongestPause);
+  absl::Duration pause;
+  {
+    absl::MutexLock lock(&mutex_);
+    pause = pause_ * std::uniform_real_distribution<double>(0.5, 1)(chance_);
+    pause_ = std::min(pause_ * 2, kLongestPause);
+  }
+  Pause(pause);
 }
 
 void ServiceLink::Pause(absl::Duration duration) {

@@ -1,10 +1,14 @@
-// The launcher's way to the service. A call is repeated until the service has answered it: over an
-// outage, with the address and token read anew each time, since a service that comes back may have
-// another port. Used by one thread; Abandon may come from any.
+// The launcher's way to the service: one connection, on which calls of several threads take turns,
+// the more urgent first. A call is repeated until the service has answered it: over an outage, with
+// the address and token read anew each time, since a service that comes back may have another port.
+// Thread-safe.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <random>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -20,26 +24,38 @@ namespace tutti::launch {
 inline constexpr char kNobodyWaits[] =
     "the service does not know this allocation, or its folder and this one's have been removed";
 
+// Who waits for the connection goes before those of less urgency. A call of kWait lasts until the
+// service has news: another one breaks it off by closing the connection, which is made anew.
+enum class Urgency { kWait, kOutput, kEvents };
+
 class ServiceLink {
  public:
   explicit ServiceLink(const spec::LaunchPlan& plan);
 
+  // "/internal/v1/allocations/A" + `rest`.
+  std::string Target(absl::string_view rest) const;
   // "/internal/v1/allocations/A/nodes/NODE" + `rest`.
   std::string Target(int node, absl::string_view rest) const;
 
   // The first 2xx answer. Aborted: the service does not know the allocation (410), or is away and
   // nobody waits. Other 4xx are returned as what they stand for; 401, 408, 429 and 5xx are
-  // repeated. 507 is ResourceExhausted and returned. Cancelled after Abandon; DeadlineExceeded.
+  // repeated. 507 is ResourceExhausted and returned. Cancelled after Abandon; DeadlineExceeded,
+  // also of a call of kWait that was broken off.
   absl::StatusOr<http::ClientResponse> Call(const http::ClientRequest& request,
-                                            base::Deadline deadline);
+                                            base::Deadline deadline,
+                                            Urgency urgency = Urgency::kOutput);
   // The allocation's folder and the service's own have been removed, so it will not come back.
   bool NobodyWaits() const;
   // One attempt: Unavailable during an outage.
-  absl::StatusOr<http::ClientResponse> TryCall(const http::ClientRequest& request);
+  absl::StatusOr<http::ClientResponse> TryCall(const http::ClientRequest& request,
+                                               Urgency urgency = Urgency::kOutput);
+  // Closes the connection, which the next call makes anew. Not during a call.
+  void Disconnect();
 
   // Logs a failure that will be tried again, unless it is the one that was logged last.
   void SayOnce(const absl::Status& status);
-  // Waits before the next attempt, longer each time since the last success; Abandon ends it.
+  // Waits before the next attempt, longer each time since the last success, and by chance up to
+  // half of it less, so that not all launchers come at once; Abandon ends it.
   void PauseAfterFailure();
 
   // Waits that long, or until Abandon.
@@ -49,21 +65,37 @@ class ServiceLink {
   void Abandon();
 
  private:
-  absl::Status Connect();
+  // The connection is the caller's as long as it lives.
+  class Turn {
+   public:
+    Turn(ServiceLink& link, Urgency urgency);
+    ~Turn();
+
+   private:
+    ServiceLink& link_;
+  };
+  bool IsTurnOf(Urgency urgency) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // These in a turn.
+  absl::StatusOr<std::shared_ptr<http::Client>> Connect();
+  absl::StatusOr<http::ClientResponse> Judge(absl::StatusOr<http::ClientResponse> response);
   // Its file says something else than what the last connection was made by: who refuses may be
   // another one, or want to be spoken to by TLS.
   bool HasMoved() const;
 
   const std::filesystem::path directory_;
   const std::filesystem::path service_file_;
-  const std::string prefix_;
-  absl::Duration pause_;
-  std::string known_;  // the file's content at the last Connect
-  std::string said_;   // the error that is in the log already
+  const std::string prefix_, token_;
+  std::string known_;  // the file's content at the last Connect; of who has the turn
 
   absl::Mutex mutex_;
   bool abandoned_ ABSL_GUARDED_BY(mutex_) = false;
-  // Shared, so that Abandon can cancel it while a call runs on it.
+  std::optional<Urgency> turn_ ABSL_GUARDED_BY(mutex_);
+  std::array<int, 3> waiting_ ABSL_GUARDED_BY(mutex_) = {};  // for a turn, by their urgency
+  bool broken_off_ ABSL_GUARDED_BY(mutex_) = false;          // the turn, which is of kWait
+  absl::Duration pause_ ABSL_GUARDED_BY(mutex_);
+  std::string said_ ABSL_GUARDED_BY(mutex_);  // the error that is in the log already
+  std::minstd_rand chance_ ABSL_GUARDED_BY(mutex_){std::random_device{}()};
+  // Shared, so that it can be cancelled while a call runs on it.
   std::shared_ptr<http::Client> client_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/text/lost_peer.h"
 #include "base/text/utf8.h"
+#include "platform/launch/diagnosis/error_line.h"
 #include "platform/launch/diagnosis/exception_message.h"
 #include "platform/launch/diagnosis/native_error.h"
 #include "platform/launch/diagnosis/printed_lines.h"
@@ -17,7 +18,6 @@ namespace tutti::launch {
 namespace {
 
 constexpr size_t kMostCharacters = 500;
-constexpr std::ptrdiff_t kOneFailure = 12;  // lines between two errors of which one follows
 
 // Of a script that Python cannot read, which has no traceback.
 std::string SyntaxError(const Lines& lines) {
@@ -34,49 +34,6 @@ std::string Exception(const Printed& printed) {
   if (best.empty()) best = AssertionFailure(printed.lines);
   if (best.empty()) best = FatalPythonError(printed.lines);
   return best.empty() ? MpiError(printed.lines) : best;
-}
-
-// "tar: " of "tar: data.bin: Wrote only 4608 of 10240 bytes"; or "".
-absl::string_view ProgramOf(absl::string_view line) {
-  const size_t end = line.find(": ");
-  return IsOfAnotherProgram(line) ? line.substr(0, end + 2) : "";
-}
-
-// The line and what it announces: lines below it that are further in, or a paragraph's rest.
-std::string WithItsRest(Lines::const_iterator line, Lines::const_iterator end) {
-  std::string text = *line;
-  const bool announces = absl::EndsWith(text, ":") || absl::StartsWith(text, "  ");
-  if (!announces) return text;
-  for (++line; line != end && (absl::StartsWith(*line, "  ") || absl::StartsWith(*line, "\t"));
-       ++line) {
-    if (EndsAMessage(*line)) break;
-    absl::StrAppend(&text, " ", absl::StripAsciiWhitespace(*line));
-  }
-  return text;
-}
-
-// The first line that says so of those that stand close together at the end, in what a starter's
-// traceback does not follow.
-std::string LineThatSaysError(const Lines& lines, Lines::const_iterator end,
-                              bool (*says)(absl::string_view) = SaysError) {
-  const auto rend = std::make_reverse_iterator(lines.begin());
-  auto found = std::find_if(std::make_reverse_iterator(end), rend, says);
-  if (found == rend) return "";
-  for (auto line = found; line != rend && line - found <= kOneFailure; ++line) {
-    if (says(*line)) found = line;
-  }
-  const absl::string_view program = ProgramOf(*found);  // which may have said more before
-  for (auto line = found + 1; !program.empty() && line != rend && absl::StartsWith(*line, program);
-       ++line) {
-    if (!IsAWarning(*line)) found = line;
-  }
-  std::string text = WithItsRest(found.base() - 1, end);
-  if (!IsALoggedError(*found)) return text;
-  // A program goes on after what it logs: the words of its end say more, if they say error.
-  const auto last = std::find_if(found.base(), end, [says](const std::string& candidate) {
-    return says(candidate) && !IsALoggedError(candidate) && !BeginsAnew(candidate);
-  });
-  return last == end ? text : absl::StrCat(WithItsRest(last, end), " (after: ", text, ")");
 }
 
 std::string Failure(const Lines& lines) {

@@ -1,4 +1,5 @@
-// Covers: exception_message.cc, native_error.cc, printed_lines.cc, python_exception.cc.
+// Covers: error_line.cc, exception_message.cc, native_error.cc, printed_lines.cc,
+// python_exception.cc.
 #include "platform/launch/diagnosis/last_error.h"
 
 #include <gtest/gtest.h>
@@ -331,6 +332,22 @@ TEST(LastErrorTest, AnErrorThatIsNoExceptionComesBeforeItsStarters) {
                       "Traceback (most recent call last):\n  File \"setup.py\", line 3\n"
                       "subprocess.CalledProcessError: Command '['gcc']' returned 1.\n"),
             "gcc: fatal error: no input files");
+}
+
+TEST(LastErrorTest, TheWordsOfAStartedProgramAreTheCauseOfWhatIsRaisedFromItsExitCode) {
+  const std::string starter =
+      "Traceback (most recent call last):\n  File \"/w/a.py\", line 4, in fetch\n"
+      "    subprocess.run(['wget', url], check=True)\n"
+      "subprocess.CalledProcessError: Command '['wget']' returned non-zero exit status 4.\n\n"
+      "The above exception was the direct cause of the following exception:\n\n"
+      "Traceback (most recent call last):\n  File \"/w/a.py\", line 6, in <module>\n"
+      "    raise RuntimeError('no data') from error\nRuntimeError: no data\n";
+  EXPECT_EQ(LastError("wget: unable to resolve host address 'data.example'\n" + starter),
+            "RuntimeError: no data (caused by wget: unable to resolve host address "
+            "'data.example')");
+  EXPECT_EQ(LastError("epoch 1\n" + starter),
+            "RuntimeError: no data (caused by subprocess.CalledProcessError: Command '['wget']' "
+            "returned non-zero exit status 4.)");
 }
 
 TEST(LastErrorTest, TheEarliestExceptionOfAChainIsTheCause) {

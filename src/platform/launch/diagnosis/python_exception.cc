@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "base/text/lost_peer.h"
 #include "base/text/utf8.h"
+#include "platform/launch/diagnosis/error_line.h"
 #include "platform/launch/diagnosis/exception_message.h"
 #include "platform/launch/diagnosis/python_frame.h"
 
@@ -121,6 +122,15 @@ std::optional<Traceback> TracebackAt(const Lines& lines, Iterator begin) {
   return traceback;
 }
 
+// What a program said shortly before `traceback`, which is of one that started it and knows but its
+// exit code; or "".
+std::string WordsOfAStarted(const Lines& lines, const Traceback& traceback) {
+  if (!launch::IsOfAStarter(*traceback.error)) return "";
+  const Iterator from = traceback.begin - std::min(kOneFailure, traceback.begin - lines.begin());
+  const Lines before(from, traceback.begin);
+  return LineThatSaysError(before, before.end());
+}
+
 using Chain = std::vector<Traceback>;
 
 std::vector<Chain> ChainsOf(const Lines& lines) {
@@ -132,6 +142,9 @@ std::vector<Chain> ChainsOf(const Lines& lines) {
     const Iterator root = chains.empty() ? Root(lines, begin) : begin;
     if (!traceback->goes_on || chains.empty()) chains.emplace_back();
     if (root != begin) chains.back().push_back({.begin = root, .error = root, .message = *root});
+    if (const std::string words = WordsOfAStarted(lines, *traceback); !words.empty()) {
+      traceback->message = words;
+    }
     chains.back().push_back(*std::move(traceback));
   }
   return chains;

@@ -6,6 +6,7 @@
 // function that caught it made the second: the line has those words, and the earliest after them if
 // they do not hold it:
 //   RuntimeError: the configuration cannot be read (caused by FileNotFoundError: …)
+// A first one that knows but the exit code of a program gives way to what that program said.
 // What else befalls a handler, a `finally` or a `with` is no account of the first exception but a
 // consequence, or a second way that failed too; the line begins with the first:
 //   ValueError: no such label: 17 (while that was handled: FileNotFoundError: …)

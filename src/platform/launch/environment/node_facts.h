@@ -1,7 +1,7 @@
 // What this node adds to the environment of its processes.
 #pragma once
 
-#include "platform/launch/environment/environment.h"
+#include "platform/launch/environment/process_environment.h"
 
 namespace tutti::launch {
 

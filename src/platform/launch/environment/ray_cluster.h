@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "platform/launch/environment/environment.h"
+#include "platform/launch/environment/process_environment.h"
 #include "spec/json/launch_plan.h"
 
 namespace tutti::launch {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "platform/container/image.h"
+#include "platform/container/make_image.h"
 #include "platform/launch/hooks/node_hooks.h"
 #include "platform/launch/staging/container_start.h"
 

@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "platform/launch/delivery/delivery.h"
-#include "platform/launch/environment/environment.h"
+#include "platform/launch/environment/process_environment.h"
 #include "platform/launch/mpi/mpi_agreement.h"
 #include "platform/launch/node/signals.h"
 #include "platform/launch/node/wakeup.h"

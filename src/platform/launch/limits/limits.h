@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "platform/launch/environment/environment.h"
+#include "platform/launch/environment/process_environment.h"
 #include "platform/launch/limits/limit.h"
 #include "platform/launch/node/process_limit.h"
 #include "platform/launch/ranks/rank_table.h"

@@ -16,7 +16,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "platform/launch/environment/environment.h"
+#include "platform/launch/environment/process_environment.h"
 #include "platform/launch/mpi/gang_link.h"
 #include "platform/launch/mpi/pmi_server.h"
 #include "platform/launch/mpi/rank_listener.h"

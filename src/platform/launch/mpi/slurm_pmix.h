@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "platform/launch/environment/environment.h"
+#include "platform/launch/environment/process_environment.h"
 #include "spec/json/launch_plan.h"
 
 namespace tutti::launch {

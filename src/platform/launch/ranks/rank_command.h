@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "platform/launch/environment/environment.h"
+#include "platform/launch/environment/process_environment.h"
 
 namespace tutti::launch {
 

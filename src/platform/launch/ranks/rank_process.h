@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/process/child_process.h"
-#include "platform/launch/environment/environment.h"
+#include "platform/launch/environment/process_environment.h"
 #include "platform/launch/node/output_pipe.h"
 #include "platform/launch/node/process_limit.h"
 

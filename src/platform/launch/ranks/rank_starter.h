@@ -17,7 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/process/child_process.h"
-#include "platform/launch/environment/environment.h"
+#include "platform/launch/environment/process_environment.h"
 #include "platform/launch/mpi/mpi_agreement.h"
 #include "platform/launch/node/launcher_options.h"
 #include "platform/launch/node/output_pipe.h"

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
-#include "platform/launch/environment/environment.h"
+#include "platform/launch/environment/process_environment.h"
 
 namespace tutti::launch {
 namespace {

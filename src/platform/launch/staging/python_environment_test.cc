@@ -190,7 +190,7 @@ TEST_F(PythonEnvironment, WhatAFileAsksForLoosensThePinsOfTheBuiltInTable) {
   const auto made = Make(environment);
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_THAT(made->note, HasSubstr("versions of the image are the least"));
-  environment.packages[1].place = "c.yml:3";
+  environment.packages[1].location = "c.yml:3";
   EXPECT_FALSE(Make(environment).ok());
 }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/machine/machine.h"
+#include "base/process/child_process.h"
 #include "base/text/closest.h"
 #include "spec/command/first_program.h"
 #include "spec/environment/process_path.h"
@@ -63,7 +64,7 @@ std::string Message(const spec::JobSpec& job, absl::string_view who, absl::strin
 }
 
 std::string Message(const spec::JobSpec& job, const spec::Program& program) {
-  const std::string start = absl::StrCat(program.place, ": conda's \"", program.package,
+  const std::string start = absl::StrCat(program.location, ": conda's \"", program.package,
                                          "\" is not installed by tutti: \"", program.name, "\" ");
   if (!job.environment.image.empty()) return absl::StrCat(start, "must be in the image");
   const std::string install = job.compute == "local" ? "install it"
@@ -82,6 +83,7 @@ class Check {
   void LookAt(const spec::JobSpec& job, bool is_step) {
     for (const spec::Step& step : job.steps) LookAt(step.job, true);
     if (job.kind == spec::JobKind::kPipeline) return;
+    LookAtLength(job);
     const std::vector<std::string> folders =
         FoldersOf(spec::ProcessPath(job.environment_variables, facts_.own, facts_.program_folder));
     if (!folders.empty()) LookAtPrograms(job, folders);
@@ -99,6 +101,12 @@ class Check {
   }
 
  private:
+  void LookAtLength(const spec::JobSpec& job) {
+    const std::string too_long = base::WhatIsTooLong({job.command}, job.environment_variables);
+    if (too_long.empty()) return;
+    errors_.push_back(absl::StrCat(job.file_name, ":", job.command_line, ": ", too_long));
+  }
+
   static bool Has(const std::vector<std::string>& folders, const std::string& program) {
     return base::FindProgram(program, {{"PATH", absl::StrJoin(folders, ":")}}).ok();
   }

@@ -21,7 +21,7 @@ struct MachineFacts {
 // where `facts` are those of the nodes too: those that its environment's files have from conda and,
 // if its environment is the machine's, the first of its command and Ray's. Where the job may run
 // all the same (on the nodes of a cluster, after another step, with what follows in the command) a
-// warning is added instead.
+// warning is added instead. A command or variable that no Linux would take is refused, too.
 absl::Status CheckCommand(const spec::JobSpec& job, const MachineFacts& facts,
                           std::vector<std::string>& warnings);
 

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/file.h"
 
 namespace tutti::service {
@@ -45,6 +46,18 @@ TEST_F(CommandCheck, NamesTheLineAndTheRemedy) {
   EXPECT_THAT(Refusal(), HasSubstr("\"notes\""));
   job_.command = "python3 train.py";
   EXPECT_EQ(Refusal(), "");
+}
+
+TEST_F(CommandCheck, RefusesWhatIsLongerThanLinuxTakes) {
+  job_.command = absl::StrCat("notes ", std::string(140'000, 'x'));
+  job_.compute = "hpc";
+  EXPECT_THAT(Refusal(), HasSubstr("job.yml:3: the command has 140006 bytes, and Linux takes "
+                                   "131071: put it into a script"));
+  job_.command = "python3 train.py";
+  job_.environment_variables["LABELS"] = std::string(131'065, 'x');
+  EXPECT_EQ(Refusal(),
+            "job.yml:3: variable LABELS has 131072 bytes, and Linux takes 131071: put it into a "
+            "file");
 }
 
 TEST_F(CommandCheck, ARayJobNeedsRay) {

@@ -63,7 +63,7 @@ void CheckTree(const spec::JobSpec& job, const fs::path& directory, std::uintmax
     bytes += job.instance_count * sizes.Of(input.path);
     if (bytes <= room) continue;
     faults.push_back(absl::StrCat(
-        input.place.file, ":", input.place.line, ": input \"", name, "\": of ", input.path,
+        input.location.file, ":", input.location.line, ": input \"", name, "\": of ", input.path,
         " each of ", job.instance_count, job.instance_count == 1 ? " node" : " nodes",
         " gets a copy (mode: download), which with those before it is ", base::BinarySize(bytes),
         "; the disk of ", directory.native(), " has ", base::BinarySize(room),

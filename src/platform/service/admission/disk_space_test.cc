@@ -23,7 +23,7 @@ class DiskSpaceTest : public ::testing::Test {
     job.compute = "local";
     job.instance_count = 2;
     job.inputs["data"] = {.path = (folder_.path() / "data").native(), .mode = "download"};
-    job.inputs["data"].place = {.file = "job.yml", .line = 7};
+    job.inputs["data"].location = {.file = "job.yml", .line = 7};
     return job;
   }
   std::string Fault(const spec::JobSpec& job) {

@@ -30,7 +30,7 @@ void LookAt(const spec::JobSpec& job, std::vector<std::string>& faults,
   for (const spec::Step& step : job.steps) LookAt(step.job, faults, warnings);
   if (job.kind == spec::JobKind::kPipeline || job.compute != "local") return;
   for (const spec::GpuDemand& demand : job.gpu_demands) {
-    const std::string text = absl::StrCat(demand.place.file, ":", demand.place.line, ": ",
+    const std::string text = absl::StrCat(demand.location.file, ":", demand.location.line, ": ",
                                           demand.what, " asks for GPUs", kNone);
     if (demand.is_strict) {
       faults.push_back(
@@ -41,8 +41,8 @@ void LookAt(const spec::JobSpec& job, std::vector<std::string>& faults,
   }
   const std::string named = NamedForGpus(job.environment);
   if (named.empty()) return;
-  const std::string& place = job.environment.image.place;
-  warnings.push_back(absl::StrCat(place.empty() ? job.file_name : place, ": ", named,
+  const std::string& location = job.environment.image.location;
+  warnings.push_back(absl::StrCat(location.empty() ? job.file_name : location, ": ", named,
                                   " is made for GPUs", kNone,
                                   ": a program that needs one will fail"));
 }

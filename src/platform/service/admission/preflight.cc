@@ -8,7 +8,7 @@
 #include "base/faults.h"
 #include "base/machine/usable_gpus.h"
 #include "base/process/child_process.h"
-#include "platform/container/image.h"
+#include "platform/container/make_image.h"
 #include "platform/container/python_check.h"
 #include "platform/container/registry_check.h"
 #include "platform/service/admission/command_check.h"

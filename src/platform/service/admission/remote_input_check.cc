@@ -43,11 +43,12 @@ void Report(const spec::JobSpec& job, const Answers& answers, Findings& findings
     const auto answer = answers.find(input.path);
     if (answer == answers.end() || answer->second.ok()) continue;
     const std::string text =
-        absl::StrCat(input.place.file, ":", input.place.line, ": input \"", name,
+        absl::StrCat(input.location.file, ":", input.location.line, ": input \"", name,
                      "\": ", spec::RemoteInputFault(input, answer->second));
     if (absl::IsDeadlineExceeded(answer->second)) {
       findings.warnings.push_back(text);
-    } else if (absl::IsUnavailable(answer->second) && job.compute != "local") {
+    } else if (absl::IsUnavailable(answer->second) && job.compute != "local" &&
+               !job.compute.empty()) {
       findings.warnings.push_back(absl::StrCat(text, "; the nodes of compute \"", job.compute,
                                                "\" may reach it all the same"));
     } else {

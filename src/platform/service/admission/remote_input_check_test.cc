@@ -17,7 +17,7 @@ class RemoteInputCheckTest : public ::testing::Test {
  protected:
   spec::Input Remote(const std::string& path) const {
     spec::Input input{.path = server_.url(path)};
-    input.place = {"job.yml", 4};
+    input.location = {"job.yml", 4};
     return input;
   }
   absl::Status Check(const spec::JobSpec& job) {
@@ -33,7 +33,7 @@ TEST_F(RemoteInputCheckTest, TheCheckNamesEachThatIsNotThereWithItsLine) {
   server_.Put("/there.csv", "1", "\"1\"");
   spec::Step step;
   step.job.inputs["y"] = Remote("/gone");
-  step.job.inputs["y"].place = {"step.yml", 9};
+  step.job.inputs["y"].location = {"step.yml", 9};
   spec::JobSpec job;
   job.inputs = {{"a", Remote("/there.csv")}, {"x", Remote("/gone")}};
   job.steps.push_back(step);

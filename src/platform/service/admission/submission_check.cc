@@ -68,7 +68,8 @@ absl::Status SubmissionCheck::CheckCompute(const spec::JobSpec& job) const {
   StateLock lock(state_);
   const int nodes = static_cast<int>(state_.nodes.size());
   if (job.compute != "local" || job.instance_count <= nodes) return absl::OkStatus();
-  const spec::SourceLocation& location = job.instance_count_place;  // a script's #SBATCH has none
+  const spec::SourceLocation& location =
+      job.instance_count_location;  // a script's #SBATCH has none
   return absl::InvalidArgumentError(absl::StrCat(
       location.line > 0 ? absl::StrCat(location.file, ":", location.line) : job.file_name,
       ": instance_count is ", job.instance_count, ", but the cluster has ", nodes,

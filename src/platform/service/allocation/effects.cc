@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "platform/service/jobs/launcher_token.h"
 #include "platform/service/results/result_stamp.h"
 
 namespace tutti::service {
@@ -21,6 +22,7 @@ engine::Allocation AllocationFor(const ServiceOptions& options, const LiveJob& j
       .slurm = fixed.spec.slurm};
   for (size_t i = 0; i < allocation.plans.size(); ++i) {
     allocation.plans[i].attempt = job.attempt();
+    allocation.plans[i].launcher_token = LauncherToken(options.launcher_key, placement.allocation);
     if (!job.former || i >= job.former->nodes.size()) continue;
     allocation.plans[i].former_directory =
         (std::filesystem::path(job.former->nodes[i].directory) / job.former->allocation).native();

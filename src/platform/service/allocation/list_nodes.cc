@@ -36,7 +36,12 @@ NodeList ListNodes(SharedState& state, const JobTable& table, const LeavingAlloc
       continue;
     }
     for (const engine::Node& node : *nodes) {
-      list.nodes.push_back({compute, node, holders[{compute, node.name}]});
+      NodeStatus& status = list.nodes.emplace_back();
+      status = {compute, node, holders[{compute, node.name}]};
+      const auto cordon = state.cordons.find(node.name);
+      if (compute != "local" || cordon == state.cordons.end()) continue;
+      status.node.state = "cordoned";
+      status.node.reason = cordon->second.reason;
     }
   }
   return list;

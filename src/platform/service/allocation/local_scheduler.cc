@@ -47,7 +47,7 @@ void LocalScheduler::Schedule(Effects& effects) {
   next_explanation_ = now + kBetweenExplanations;
   const std::vector<scheduler::PendingJob> pending = Pending();
   if (pending.empty()) return;
-  const scheduler::Decision decision = scheduler::Schedule(pending, Running(now), NodeNames(), now);
+  const scheduler::Decision decision = Decide(pending, now);
   for (const scheduler::Start& start : decision.starts) {
     const absl::Status status = StartOn(*table_.Find(start.job_id), start.nodes, effects);
     state_.problems.Note(StartProblem(start.job_id), status, {.job = start.job_id});
@@ -109,10 +109,19 @@ std::vector<scheduler::RunningJob> LocalScheduler::Running(absl::Time now) const
   return running;
 }
 
+scheduler::Decision LocalScheduler::Decide(const std::vector<scheduler::PendingJob>& pending,
+                                           absl::Time now) const {
+  const std::vector<std::string> nodes = NodeNames();
+  const int cordoned = static_cast<int>(state_.nodes.size() - nodes.size());
+  return scheduler::Schedule(pending, Running(now), nodes, now, cordoned);
+}
+
 std::vector<std::string> LocalScheduler::NodeNames() const {
   std::vector<std::string> names;
   names.reserve(state_.nodes.size());
-  for (const engine::Node& node : state_.nodes) names.push_back(node.name);
+  for (const engine::Node& node : state_.nodes) {
+    if (!state_.cordons.contains(node.name)) names.push_back(node.name);
+  }
   return names;
 }
 
@@ -164,11 +173,11 @@ std::optional<Placement> LocalScheduler::PlaceAtOnce(const store::Job& job) {
   const bool is_next = waiting == 0 && state_.local_engine_observed && !state_.stopping;
   if (!is_ours || !is_next) return std::nullopt;
   const absl::Time now = state_.clock->Now();
-  const scheduler::Decision decision = scheduler::Schedule({{.id = job.id,
-                                                             .priority = job.spec.priority,
-                                                             .node_count = job.spec.instance_count,
-                                                             .time_limit = job.spec.timeout}},
-                                                           Running(now), NodeNames(), now);
+  const scheduler::Decision decision = Decide({{.id = job.id,
+                                                .priority = job.spec.priority,
+                                                .node_count = job.spec.instance_count,
+                                                .time_limit = job.spec.timeout}},
+                                              now);
   if (decision.starts.empty()) return std::nullopt;
   const std::vector<std::string>& names = decision.starts.front().nodes;
   auto placement = PlacementOn(job.spec, names);

@@ -41,6 +41,9 @@ class LocalScheduler {
   // With those that are over and whose nodes are not free yet.
   std::vector<scheduler::RunningJob> Running(absl::Time now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  scheduler::Decision Decide(const std::vector<scheduler::PendingJob>& pending,
+                             absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Those that jobs may start on.
   std::vector<std::string> NodeNames() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // On those nodes; without an id of the allocation.
   absl::StatusOr<Placement> PlacementOn(const spec::JobSpec& spec,

@@ -3,7 +3,7 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <string>
 
 #include "absl/strings/ascii.h"
@@ -73,7 +73,7 @@ constexpr absl::string_view kRunId =
     "take its info.run_id; the job's name is in AZUREML_RUN_ID";
 
 // The first that fits counts.
-constexpr std::array<Known, 81> kKnown = {{
+constexpr Known kKnown[] = {
     {"no module named", "horovod", kHorovod},
     {"horovod", "failed building wheel", kHorovod},
     {"horovod", "failed to build", kHorovod},
@@ -161,7 +161,7 @@ constexpr std::array<Known, 81> kKnown = {{
     {"permission denied", "bash: line", kNotExecutable},
     {"permission denied", "", "the job runs as the user of the service, which may not"},
     {"too many open files", "", "raise the limit of open files for the service"},
-}};
+};
 
 // Of these signals native code is the cause, which leaves no Python traceback.
 absl::string_view RemedyOfSignal(int signal, absl::string_view last_error) {
@@ -204,10 +204,11 @@ absl::string_view RemedyOfCode(int code, absl::string_view last_error) {
 
 absl::string_view RemedyOf(const base::ExitStatus& end, absl::string_view last_error) {
   const std::string lower = absl::AsciiStrToLower(last_error);
-  const auto known = std::find_if(kKnown.begin(), kKnown.end(), [&](const Known& entry) {
-    return absl::StrContains(lower, entry.words) && absl::StrContains(lower, entry.also);
-  });
-  if (known != kKnown.end()) return known->remedy;
+  const auto* const known =
+      std::find_if(std::begin(kKnown), std::end(kKnown), [&](const Known& entry) {
+        return absl::StrContains(lower, entry.words) && absl::StrContains(lower, entry.also);
+      });
+  if (known != std::end(kKnown)) return known->remedy;
   return end.signal != 0 ? RemedyOfSignal(end.signal, last_error)
                          : RemedyOfCode(end.code, last_error);
 }

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "platform/flow/sweep.h"
+#include "platform/flow/next_of_sweep.h"
 #include "platform/service/flow/trial.h"
 #include "platform/service/flow/trial_metrics.h"
 

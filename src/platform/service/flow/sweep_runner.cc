@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "platform/flow/sweep.h"
+#include "platform/flow/next_of_sweep.h"
 #include "platform/service/flow/flow_children.h"
 #include "platform/service/flow/trial.h"
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "platform/flow/sweep.h"
+#include "platform/flow/next_of_sweep.h"
 #include "platform/store/store.h"
 #include "spec/types/job.h"
 

@@ -1,5 +1,5 @@
 // What is told of each event of each job: followers, launchers and the log today; a webhook, e-mail
-// or a page that shows jobs are one class more (docs/ARCHITECTURE.md).
+// or a page that shows jobs are one class more (docs/checklists/platform.md).
 #pragma once
 
 #include "platform/service/jobs/service_lock.h"

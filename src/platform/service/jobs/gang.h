@@ -15,7 +15,7 @@
 #include "absl/time/time.h"
 #include "platform/service/diagnosis/diagnosis.h"
 #include "platform/service/diagnosis/unkept_note.h"
-#include "platform/service/jobs/placement.h"
+#include "platform/service/jobs/job_placement.h"
 
 namespace tutti::service {
 

@@ -22,6 +22,23 @@ TEST(NotifierTest, WakesThoseWhoWait) {
   waiting.join();
 }
 
+TEST(NotifierTest, CallsASubscriberAsLongAsItsSubscriptionLives) {
+  const auto notifier = std::make_shared<Notifier>();
+  int first = 0, second = 0;
+  Subscription kept = notifier->Subscribe([&] { ++first; });
+  {
+    const Subscription passing = notifier->Subscribe([&] { ++second; });
+    notifier->Notify();
+  }
+  Subscription moved = std::move(kept);
+  notifier->Notify();
+  EXPECT_EQ(first, 2);
+  EXPECT_EQ(second, 1);
+  moved = Subscription();
+  notifier->Notify();
+  EXPECT_EQ(first, 2);
+}
+
 TEST(NotifierTest, WaitsNoLongerThanTheDeadline) {
   Notifier notifier;
   notifier.WaitPast(0, base::Deadline::After(absl::Milliseconds(1)));

@@ -51,11 +51,13 @@ struct SharedState {
   absl::Mutex tick_mutex;  // one Tick at a time; taken before mutex
   absl::Mutex mutex;       // of all that is guarded by service_lock; taken by StateLock
   absl::CondVar wake;      // the loop
-  absl::CondVar changed;   // a job's state, or what was being inserted
+  absl::CondVar changed;   // what was being inserted
   bool loop_has_work ABSL_GUARDED_BY(service_lock) = true;
   bool stopping ABSL_GUARDED_BY(service_lock) = false;
   bool local_engine_observed ABSL_GUARDED_BY(service_lock) = false;  // once, by this service
   std::vector<engine::Node> nodes ABSL_GUARDED_BY(service_lock);     // of this machine
+  // Of this machine's nodes, by name. One may be of a node that is not there now.
+  std::map<std::string, store::Cordon> cordons ABSL_GUARDED_BY(service_lock);
   Problems problems ABSL_GUARDED_BY(service_lock);
 };
 

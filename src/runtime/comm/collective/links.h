@@ -25,7 +25,7 @@
 #include "runtime/comm/collective/selection.h"
 #include "runtime/comm/collective/spin_limit.h"
 #include "runtime/comm/rendezvous/membership/membership.h"
-#include "runtime/comm/transport/connect/connect.h"
+#include "runtime/comm/transport/connect/connector.h"
 #include "runtime/comm/transport/transport.h"
 
 namespace tutti::comm {

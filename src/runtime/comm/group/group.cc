@@ -16,7 +16,7 @@
 #include "runtime/comm/collective/reduce_scatter.h"
 #include "runtime/comm/collective/ring.h"
 #include "runtime/comm/group/new_group.h"
-#include "runtime/comm/group/placement.h"
+#include "runtime/comm/group/rank_placement.h"
 #include "runtime/comm/lost_rank.h"
 
 namespace tutti::comm {

@@ -10,7 +10,7 @@
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/rendezvous/membership/membership.h"
 #include "runtime/comm/rendezvous/rendezvous.h"
-#include "runtime/comm/transport/connect/connect.h"
+#include "runtime/comm/transport/connect/connector.h"
 
 namespace tutti::comm {
 

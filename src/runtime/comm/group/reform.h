@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/rendezvous/membership/generation.h"
-#include "runtime/comm/transport/connect/connect.h"
+#include "runtime/comm/transport/connect/connector.h"
 
 namespace tutti::comm {
 

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/status.h"
-#include "runtime/comm/negotiation/engine.h"
+#include "runtime/comm/negotiation/negotiation_engine.h"
 #include "runtime/comm/rendezvous/wire/codec.h"
 #include "runtime/comm/rendezvous/wire/message.h"
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "runtime/comm/negotiation/coordination/coordination_message.h"
 #include "runtime/comm/negotiation/coordination/coordinator.h"
-#include "runtime/comm/negotiation/coordination/message.h"
 
 namespace {
 

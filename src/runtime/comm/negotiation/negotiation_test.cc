@@ -1,7 +1,7 @@
 // Named collectives over real groups: threads of one process, and processes of which one is lost.
-// Covers: engine.cc, negotiation_thread.cc, submissions.cc, execution/runner.cc,
-// execution/run_reductions.cc, execution/run_moves.cc, execution/timeline.cc, execution/run.h,
-// execution/timeline_slot.h.
+// Covers: negotiation_engine.cc, negotiation_thread.cc, submissions.cc, execution/runner.cc,
+// execution/run_reductions.cc, execution/run_moves.cc, execution/tensor_timeline.cc,
+// execution/response_run.h, execution/timeline_slot.h.
 #include "runtime/comm/negotiation/negotiation.h"
 
 #include <gmock/gmock.h>

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "runtime/comm/negotiation/engine.h"
+#include "runtime/comm/negotiation/negotiation_engine.h"
 #include "runtime/comm/rendezvous/wire/message.h"
 
 namespace tutti::comm {

@@ -1,5 +1,5 @@
 // What is submitted is checked where it is, before anybody is told of it.
-// Covers: engine.cc.
+// Covers: negotiation_engine.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

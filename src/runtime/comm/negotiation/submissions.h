@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "runtime/comm/negotiation/coordination/message.h"
+#include "runtime/comm/negotiation/coordination/coordination_message.h"
 #include "runtime/comm/negotiation/coordination/stall_inspector.h"
 #include "runtime/comm/negotiation/execution/runner.h"
 

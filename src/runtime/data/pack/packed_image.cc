@@ -14,9 +14,15 @@ namespace {
 const Augmentation kLevels{.stddev = {1 / 255.0f, 1 / 255.0f, 1 / 255.0f}};
 
 absl::string_view ExtensionOf(ImageKind kind, absl::string_view encoded) {
-  if (kind == ImageKind::kJpeg) return "jpg";
-  if (kind == ImageKind::kPng) return "png";
-  return encoded[1] == '5' ? "pgm" : "ppm";
+  switch (kind) {
+    case ImageKind::kJpeg:
+      return "jpg";
+    case ImageKind::kPng:
+      return "png";
+    case ImageKind::kPnm:
+      return encoded[1] == '5' ? "pgm" : "ppm";
+  }
+  return "";
 }
 
 ImageSize Smaller(ImageSize size, int shorter_side) {

@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "runtime/data/augment/resample.h"
 #include "runtime/data/decode/image_decoder.h"
-#include "runtime/data/pack/pack.h"
+#include "runtime/data/pack/pack_dataset.h"
 
 namespace tutti::data {
 

@@ -8,7 +8,7 @@
 #include "runtime/data/dataset.h"
 #include "runtime/data/decode/jpeg/jpeg_fake.h"
 #include "runtime/data/decode/pnm.h"
-#include "runtime/data/pack/pack.h"
+#include "runtime/data/pack/pack_dataset.h"
 #include "runtime/data/pack/survey.h"
 #include "runtime/data/source/tar/tar_fake.h"
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "runtime/data/source/names.h"
+#include "runtime/data/source/split_names.h"
 
 namespace tutti::data {
 namespace fs = std::filesystem;

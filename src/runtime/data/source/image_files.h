@@ -10,7 +10,7 @@
 
 namespace tutti::data {
 
-// What lies below `folder` at any depth and ends as an image does (names.h), by its path from
+// What lies below `folder` at any depth and ends as an image does (split_names.h), by its path from
 // there, sorted. Errors name the folder.
 absl::StatusOr<std::vector<std::string>> ImagesBelow(const std::filesystem::path& folder);
 

@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/source/image_files.h"
-#include "runtime/data/source/names.h"
+#include "runtime/data/source/split_names.h"
 
 namespace tutti::data {
 namespace fs = std::filesystem;

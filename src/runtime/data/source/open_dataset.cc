@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "base/text/closest.h"
 #include "runtime/data/dataset.h"
-#include "runtime/data/source/names.h"
+#include "runtime/data/source/split_names.h"
 
 namespace tutti::data {
 namespace fs = std::filesystem;

@@ -1,4 +1,4 @@
-// How a kernel walks over a chunk of flat memory (device/chunks.h). A block of kChunkThreads has a
+// How a kernel walks over a chunk of flat memory (device/bucket_chunks.h). A block of kChunkThreads has a
 // chunk.
 #pragma once
 

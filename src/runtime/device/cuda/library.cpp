@@ -9,7 +9,7 @@
 #include "runtime/device/cuda/adam.h"
 #include "runtime/device/cuda/batch_norm.h"
 #include "runtime/device/cuda/batch_norm_pair.h"
-#include "runtime/device/cuda/gather.h"
+#include "runtime/device/cuda/gather_gradients.h"
 #include "runtime/device/cuda/lars.h"
 #include "runtime/device/cuda/max_pool.h"
 #include "runtime/device/cuda/sgd.h"

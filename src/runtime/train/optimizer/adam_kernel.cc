@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/machine/vector_width.h"
-#include "runtime/train/optimizer/parallel_for.h"
+#include "runtime/train/optimizer/parallel_update.h"
 
 namespace tutti::train {
 namespace {

@@ -1,12 +1,12 @@
 // LAMB, for large batches: AdamW with a step for each layer in proportion to its weights (You et
 // al. 2020, "Large batch optimization for deep learning", arXiv:1904.00962). Formula:
-// layerwise_kernel.h; which parameters are layers: layers.h.
+// layerwise_kernel.h; which parameters are layers: bucket_layers.h.
 #pragma once
 
 #include <vector>
 
 #include "runtime/train/optimizer/adam_moments.h"
-#include "runtime/train/optimizer/layers.h"
+#include "runtime/train/optimizer/bucket_layers.h"
 
 namespace tutti::train {
 

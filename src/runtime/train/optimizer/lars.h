@@ -1,11 +1,11 @@
 // LARS, for large batches: momentum with a rate for each layer (You, Gitman & Ginsburg 2017, "Large
 // batch training of convolutional networks", arXiv:1708.03888). Formula: layerwise_kernel.h; which
-// parameters are layers: layers.h.
+// parameters are layers: bucket_layers.h.
 #pragma once
 
 #include <vector>
 
-#include "runtime/train/optimizer/layers.h"
+#include "runtime/train/optimizer/bucket_layers.h"
 #include "runtime/train/optimizer/layerwise_kernel.h"
 #include "runtime/train/optimizer/momentum.h"
 

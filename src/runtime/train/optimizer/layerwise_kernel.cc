@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/machine/vector_width.h"
-#include "runtime/train/optimizer/parallel_for.h"
+#include "runtime/train/optimizer/parallel_update.h"
 
 namespace tutti::train {
 namespace {

@@ -2,9 +2,22 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numbers>
 
 namespace tutti::train {
+
+std::vector<absl::string_view> Schedule::Names() {
+  std::vector<absl::string_view> names;
+  for (const auto& [name, kind] : kNames) names.push_back(name);
+  return names;
+}
+
+Schedule::Kind Schedule::KindOf(absl::string_view name) {
+  const auto* const found = std::find_if(std::begin(kNames), std::end(kNames),
+                                         [name](const auto& entry) { return entry.first == name; });
+  return found == std::end(kNames) ? Kind::kCosine : found->second;
+}
 
 double Schedule::LearningRate(int64_t step) const {
   if (step < warmup_steps) {

@@ -2,12 +2,21 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
+
+#include "absl/strings/string_view.h"
 
 namespace tutti::train {
 
 struct Schedule {
   enum class Kind { kCosine, kStep, kConstant };
+  // The kinds by the names that recipes give them. Help and errors take them from here.
+  static constexpr std::pair<absl::string_view, Kind> kNames[] = {
+      {"cosine", Kind::kCosine}, {"step", Kind::kStep}, {"constant", Kind::kConstant}};
+  static std::vector<absl::string_view> Names();
+  static Kind KindOf(absl::string_view name);  // cosine, if it is none of kNames
+
   Kind kind = Kind::kCosine;
   double peak = 0.1;
   double last = 0;     // cosine ends here

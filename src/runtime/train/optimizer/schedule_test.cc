@@ -32,6 +32,11 @@ TEST(Schedule, StepMultipliesAtEachMilestone) {
   EXPECT_DOUBLE_EQ(schedule.LearningRate(60), 0.25);
 }
 
+TEST(Schedule, HasAKindForEachName) {
+  EXPECT_EQ(Schedule::Names(), (std::vector<absl::string_view>{"cosine", "step", "constant"}));
+  EXPECT_EQ(Schedule::KindOf("step"), Schedule::Kind::kStep);
+}
+
 TEST(Schedule, ConstantStaysAfterWarmup) {
   const Schedule schedule{
       .kind = Schedule::Kind::kConstant, .peak = 3, .warmup_steps = 2, .total_steps = 10};

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/text/closest.h"
 #include "runtime/train/optimizer/optimizers.h"
+#include "runtime/train/optimizer/schedule.h"
 
 namespace tutti::train {
 namespace {
@@ -199,11 +200,8 @@ std::vector<Field> FieldsOf(Recipe& r) {
        &r.decay,
        {"all", "weights"}},
       {"nesterov", kOptimizer, "Nesterov's momentum, of sgd", &r.nesterov},
-      {"schedule",
-       kOptimizer,
-       "of the learning rate after warm-up",
-       &r.schedule,
-       {"cosine", "step", "constant"}},
+      {"schedule", kOptimizer, "of the learning rate after warm-up", &r.schedule,
+       Schedule::Names()},
       {"warmup-epochs", kOptimizer, "linear warm-up; may be a fraction", &r.warmup_epochs},
       {"milestones", kOptimizer, "epochs at which \"step\" multiplies by --gamma, as 30,60,80",
        &r.milestones},

@@ -177,7 +177,7 @@ void RunReport::Unreadable(int64_t step, int64_t images) {
                                    images == 1 ? "" : "s", images == 1 ? "was" : "were"));
   }
   Plot(step, {{"unreadable", static_cast<double>(images)}});
-  Write("unreadable", {{"epoch", EpochOf(step)}, {"step", step}, {"pictures", images}});
+  Write("unreadable", {{"epoch", EpochOf(step)}, {"step", step}, {"images", images}});
 }
 
 void RunReport::RanksCompared(int64_t step, int64_t steps, std::span<const StepParts> ranks) {

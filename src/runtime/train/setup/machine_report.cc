@@ -20,8 +20,8 @@
 #include "runtime/models/model.h"
 #include "runtime/parallel/lap.h"
 #include "runtime/train/optimizer/optimizers.h"
-#include "runtime/train/setup/machine.h"
 #include "runtime/train/setup/precision.h"
+#include "runtime/train/setup/prepare_machine.h"
 #include "runtime/train/setup/run_parts.h"
 
 namespace tutti::train {

@@ -247,9 +247,7 @@ Schedule MakeSchedule(const Recipe& recipe, int64_t steps_per_epoch) {
     return static_cast<int64_t>(epochs * static_cast<double>(steps_per_epoch) + 0.5);
   };
   Schedule schedule;
-  schedule.kind = recipe.schedule == "step"       ? Schedule::Kind::kStep
-                  : recipe.schedule == "constant" ? Schedule::Kind::kConstant
-                                                  : Schedule::Kind::kCosine;
+  schedule.kind = Schedule::KindOf(recipe.schedule);
   schedule.peak = recipe.scale_lr ? ScaledToBatch(recipe.lr, recipe.batch) : recipe.lr;
   schedule.last = recipe.final_lr;
   schedule.gamma = recipe.gamma;

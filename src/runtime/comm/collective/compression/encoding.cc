@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "runtime/comm/collective/reduction/element.h"
-#include "runtime/comm/collective/reduction/operation.h"
+#include "runtime/comm/collective/reduction/reduce_operation.h"
 
 namespace tutti::comm {
 namespace {

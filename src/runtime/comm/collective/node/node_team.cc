@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "runtime/comm/rendezvous/membership/notifier.h"
+#include "runtime/comm/rendezvous/membership/shared_notifier.h"
 #include "runtime/comm/rendezvous/wire/descriptors.h"
 #include "runtime/comm/transport/sealed_file.h"
 

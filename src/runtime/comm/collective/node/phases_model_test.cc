@@ -13,7 +13,7 @@
 #include "runtime/comm/collective/node/phases.h"
 #include "runtime/comm/model/interleavings.h"
 #include "runtime/comm/model/weakened_test_support.h"
-#include "runtime/comm/rendezvous/membership/notifier.h"
+#include "runtime/comm/rendezvous/membership/shared_notifier.h"
 
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "runtime/comm/collective/reduction/operation.h"
+#include "runtime/comm/collective/reduction/reduce_operation.h"
 
 namespace tutti::comm {
 namespace {

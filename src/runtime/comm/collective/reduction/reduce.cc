@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "runtime/comm/collective/reduction/element.h"
-#include "runtime/comm/collective/reduction/operation.h"
+#include "runtime/comm/collective/reduction/reduce_operation.h"
 
 namespace tutti::comm {
 namespace {

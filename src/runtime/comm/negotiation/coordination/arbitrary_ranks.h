@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/comm/negotiation/coordination/coordination_message.h"
 #include "runtime/comm/negotiation/coordination/coordinator.h"
-#include "runtime/comm/negotiation/coordination/message.h"
 
 namespace tutti::comm {
 

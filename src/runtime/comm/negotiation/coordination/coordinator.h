@@ -34,7 +34,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "runtime/comm/negotiation/coordination/message.h"
+#include "runtime/comm/negotiation/coordination/coordination_message.h"
 #include "runtime/comm/negotiation/coordination/stall_inspector.h"
 #include "runtime/comm/negotiation/coordination/tensor_table.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "runtime/comm/negotiation/coordination/message.h"
+#include "runtime/comm/negotiation/coordination/coordination_message.h"
 
 namespace tutti::comm {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "runtime/comm/negotiation/coordination/message.h"
+#include "runtime/comm/negotiation/coordination/coordination_message.h"
 #include "runtime/comm/negotiation/execution/check_response.h"
 #include "runtime/comm/negotiation/submissions.h"
 

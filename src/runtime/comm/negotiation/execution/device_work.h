@@ -19,7 +19,7 @@
 #include "base/deadline.h"
 #include "runtime/comm/collective/nccl/device_stream.h"
 #include "runtime/comm/collective/nccl/nccl_group.h"
-#include "runtime/comm/negotiation/execution/pack.h"
+#include "runtime/comm/negotiation/execution/fusion_pack.h"
 #include "runtime/comm/negotiation/execution/runner.h"
 #include "runtime/comm/negotiation/execution/timeline_slot.h"
 

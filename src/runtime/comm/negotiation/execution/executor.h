@@ -19,7 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "runtime/comm/communicator.h"
-#include "runtime/comm/negotiation/coordination/message.h"
+#include "runtime/comm/negotiation/coordination/coordination_message.h"
 #include "runtime/comm/negotiation/coordination/stall_inspector.h"
 #include "runtime/comm/negotiation/execution/device_work.h"
 #include "runtime/comm/negotiation/execution/runner.h"

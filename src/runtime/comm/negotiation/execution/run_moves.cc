@@ -3,7 +3,7 @@
 
 #include "base/status.h"
 #include "runtime/comm/lost_rank.h"
-#include "runtime/comm/negotiation/execution/run.h"
+#include "runtime/comm/negotiation/execution/response_run.h"
 #include "runtime/comm/negotiation/execution/scale.h"
 
 namespace tutti::comm {

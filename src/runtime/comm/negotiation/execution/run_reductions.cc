@@ -1,6 +1,6 @@
 // All-reduce and reduce-scatter.
 #include "base/status.h"
-#include "runtime/comm/negotiation/execution/run.h"
+#include "runtime/comm/negotiation/execution/response_run.h"
 #include "runtime/comm/negotiation/execution/scale.h"
 
 namespace tutti::comm {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/status.h"
 #include "runtime/comm/collective/node/plain_buffer.h"
-#include "runtime/comm/negotiation/execution/run.h"
+#include "runtime/comm/negotiation/execution/response_run.h"
 
 namespace tutti::comm {
 

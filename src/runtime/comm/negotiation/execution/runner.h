@@ -18,9 +18,9 @@
 #include "runtime/comm/collective/compression/compression.h"
 #include "runtime/comm/collective/nccl/nccl_group.h"
 #include "runtime/comm/communicator.h"
-#include "runtime/comm/negotiation/coordination/message.h"
+#include "runtime/comm/negotiation/coordination/coordination_message.h"
 #include "runtime/comm/negotiation/execution/operation.h"
-#include "runtime/comm/negotiation/execution/timeline.h"
+#include "runtime/comm/negotiation/execution/tensor_timeline.h"
 #include "runtime/comm/shared_buffer.h"
 
 namespace tutti::comm {

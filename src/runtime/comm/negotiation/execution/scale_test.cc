@@ -1,4 +1,4 @@
-// Covers: pack.cc.
+// Covers: fusion_pack.cc.
 #include "runtime/comm/negotiation/execution/scale.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/comm/collective/reduction/half.h"
-#include "runtime/comm/negotiation/execution/pack.h"
+#include "runtime/comm/negotiation/execution/fusion_pack.h"
 
 namespace tutti::comm {
 namespace {

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <utility>
 
-#include "runtime/comm/negotiation/execution/timeline.h"
+#include "runtime/comm/negotiation/execution/tensor_timeline.h"
 
 namespace tutti::comm {
 

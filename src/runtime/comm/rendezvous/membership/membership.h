@@ -20,7 +20,7 @@
 #include "base/unique_fd.h"
 #include "runtime/comm/rendezvous/control.h"
 #include "runtime/comm/rendezvous/membership/membership_state.h"
-#include "runtime/comm/rendezvous/membership/notifier.h"
+#include "runtime/comm/rendezvous/membership/shared_notifier.h"
 #include "runtime/comm/rendezvous/wire/buffered_connection.h"
 
 namespace tutti::comm {

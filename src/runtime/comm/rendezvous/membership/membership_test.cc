@@ -1,6 +1,6 @@
 // What one rank's membership says on the wire, and what it makes of an end, when those that it
 // talks to take in nothing, or late.
-// Covers: runtime/comm/rendezvous/wire/buffered_connection.cc, notifier.cc.
+// Covers: runtime/comm/rendezvous/wire/buffered_connection.cc, shared_notifier.cc.
 #include "runtime/comm/rendezvous/membership/membership.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // The notifier's own code through all that a sleeper and two callers can do under C++'s memory
 // model: the sleeper hears of both and never sleeps for ever.
-// Covers: notifier.h.
+// Covers: shared_notifier.h.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/comm/model/interleavings.h"
 #include "runtime/comm/model/weakened_test_support.h"
-#include "runtime/comm/rendezvous/membership/notifier.h"
+#include "runtime/comm/rendezvous/membership/shared_notifier.h"
 
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 

@@ -14,9 +14,9 @@
 #include "runtime/data/annotation/boxes.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/source/classes.h"
-#include "runtime/data/source/names.h"
 #include "runtime/data/source/shard_bytes.h"
 #include "runtime/data/source/shard_files.h"
+#include "runtime/data/source/split_names.h"
 #include "runtime/data/source/tar/tar.h"
 
 namespace tutti::data {

@@ -10,8 +10,8 @@
 #include "base/status.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/source/classes.h"
-#include "runtime/data/source/names.h"
 #include "runtime/data/source/shard_bytes.h"
+#include "runtime/data/source/split_names.h"
 #include "runtime/data/source/tf_record/tf_example.h"
 #include "runtime/data/source/tf_record/tf_record.h"
 

@@ -1,4 +1,4 @@
-// Covers: tf_example.cc, tf_record.cc, crc32c.cc, runtime/data/source/names.cc.
+// Covers: tf_example.cc, tf_record.cc, crc32c.cc, runtime/data/source/split_names.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

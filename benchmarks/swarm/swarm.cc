@@ -1,0 +1,232 @@
+// N launchers of one gang, played from one process over TLS connections to a real service: how long
+// they take to connect and to assemble, what the service needs while they wait and while they
+// print, and how long a user's call takes beside it. A line of JSON a phase.
+//
+//   swarm [NODES [SECONDS]]      1000 launchers; 10 s a phase
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/deadline.h"
+#include "base/file.h"
+#include "launcher.h"
+#include "platform/http/client.h"
+#include "platform/http/url.h"
+#include "watched_service.h"
+
+namespace tutti::swarm {
+namespace {
+
+using nlohmann::json;
+
+double Seconds(absl::Duration duration) { return absl::ToDoubleSeconds(duration); }
+
+// Calls that a user makes, one after the other, from construction to Take.
+class UserBeside {
+ public:
+  explicit UserBeside(const spec::Endpoint& service) : thread_([this, service] { Run(service); }) {}
+  json Take() {
+    over_ = true;
+    thread_.join();
+    std::sort(times_.begin(), times_.end());
+    const auto at = [&](double part) {
+      return times_.empty() ? 0 : times_[static_cast<size_t>(part * (times_.size() - 1))];
+    };
+    return {
+        {"calls", times_.size()}, {"failed", failed_}, {"p50_ms", at(0.5)}, {"p99_ms", at(0.99)}};
+  }
+
+ private:
+  void Run(const spec::Endpoint& service) {
+    http::Client client(service.address, service.token, service.certificate);
+    while (!over_) {
+      const absl::Duration began = base::SteadyNow();
+      const auto answer = client.Send({.target = "/v1/job-summaries?limit=10"});
+      failed_ += answer.ok() && answer->ok() ? 0 : 1;
+      times_.push_back(1000 * Seconds(base::SteadyNow() - began));
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+  }
+
+  std::atomic<bool> over_ = false;
+  std::vector<double> times_;
+  int failed_ = 0;
+  std::thread thread_;
+};
+
+class Swarm {
+ public:
+  Swarm(const std::filesystem::path& folder, int nodes, absl::Duration phase)
+      : nodes_(nodes), phase_(phase), service_(folder, nodes) {}
+
+  void Run() {
+    Submit();
+    const spec::Endpoint service = service_.for_launchers();
+    const auto authority = *http::ParseBaseUrl(service.address);
+    gang_.service = {boost::asio::ip::make_address(authority.host),
+                     static_cast<unsigned short>(authority.port)};
+    gang_.token = service.token;
+    gang_.allocation = service_.AwaitAllocation();
+    for (int i = 0; i < nodes_; ++i) launchers_.push_back(std::make_unique<Launcher>(gang_, i));
+    Phase("no launcher", [&] { return Rest(); });
+    Phase("connect", [&] {
+      return Together(0, [&](Launcher& l, const Launcher::Done& done) { l.Connect(done); });
+    });
+    Phase("report", [&] {
+      return Together(0, [&](Launcher& l, const Launcher::Done& done) {
+        l.Report(Event("preparing"), 1, done);
+      });
+    });
+    // All but the first, so that nobody may go.
+    Phase("prepare", [&] {
+      return Together(1, [&](Launcher& l, const Launcher::Done& done) {
+        l.Report(Event("prepared"), 2, done);
+      });
+    });
+    size_t gone = 0;
+    for (size_t i = 1; i < launchers_.size(); ++i) launchers_[i]->AwaitGo([&] { ++gone; });
+    Phase("wait", [&] { return Rest(); });
+    Phase(
+        "wait, nobody calls", [&] { return Rest(); }, /*with_user=*/false);
+    Phase("assemble", [&] {
+      launchers_[0]->Report(Event("prepared"), 2, [&] { launchers_[0]->AwaitGo([&] { ++gone; }); });
+      return Until([&] { return gone == launchers_.size(); });
+    });
+    Phase("start", [&] {
+      int rank = 0;
+      return Together(0, [&](Launcher& l, const Launcher::Done& done) {
+        l.Report(Event("started", absl::StrCat(R"(,"rank":)", rank++, R"(,"pid":1)")), 3, done);
+      });
+    });
+    Phase("idle", [&] { return Rest(); });
+    Phase(
+        "idle, nobody calls", [&] { return Rest(); }, /*with_user=*/false);
+    Phase("print a line a second each", [&] { return Print(); });
+    std::cout << json({{"connections", Connections()}, {"failures", gang_.failures}}) << std::endl;
+  }
+
+ private:
+  static std::string Event(const char* kind, const std::string& more = "") {
+    return absl::StrCat(R"({"kind":")", kind, R"(","time":1)", more, "}\n");
+  }
+
+  void Submit() {
+    const spec::Endpoint user = service_.for_users();
+    http::Client client(user.address, user.token, user.certificate);
+    const std::string text = absl::StrCat(
+        "type: command\nname: gang\ncommand: sleep 1\nresources:\n  instance_count: ", nodes_,
+        "\ndistribution:\n  type: pytorch\n  process_count_per_instance: 1\n");
+    const auto answer =
+        client.Send({.method = "POST",
+                     .target = "/v1/jobs",
+                     .body = json({{"text", text}, {"base_directory", "/"}}).dump()});
+    if (answer.ok() && answer->ok()) return;
+    std::cerr << (answer.ok() ? answer->body : answer.status().ToString()) << std::endl;
+    std::exit(1);
+  }
+
+  // What the service needs while `act` runs, and a user beside it gets, as a line.
+  template <class Act>
+  void Phase(const char* name, const Act& act, bool with_user = true) {
+    std::optional<UserBeside> user;
+    if (with_user) user.emplace(service_.for_users());
+    const absl::Duration processor = service_.ProcessorTime();
+    const absl::Duration began = base::SteadyNow();
+    const bool whole = act();
+    const absl::Duration took = base::SteadyNow() - began;
+    std::cout << json({{"phase", name},
+                       {"seconds", Seconds(took)},
+                       {"cores", Seconds(service_.ProcessorTime() - processor) / Seconds(took)},
+                       {"threads", service_.Threads()},
+                       {"resident_mb", service_.ResidentMegabytes()},
+                       {"user", user ? user->Take() : json()}})
+              << std::endl;
+    if (whole) return;
+    const spec::Endpoint user_of = service_.for_users();
+    const auto job = http::Client(user_of.address, user_of.token, user_of.certificate)
+                         .Send({.target = "/v1/job-summaries"});
+    std::cerr << name << ": not all launchers came through; " << gang_.failures << " failures"
+              << (job.ok() ? job->body : job.status().ToString()) << std::endl;
+    std::exit(1);
+  }
+
+  // All launchers from `first` on at once; until each is done.
+  template <class Act>
+  bool Together(size_t first, const Act& act) {
+    size_t done = 0;
+    for (size_t i = first; i < launchers_.size(); ++i) act(*launchers_[i], [&] { ++done; });
+    return Until([&] { return done == launchers_.size() - first; });
+  }
+
+  template <class Condition>
+  bool Until(const Condition& condition) {
+    const base::Deadline deadline = base::Deadline::After(absl::Minutes(1));
+    while (!condition() && !deadline.Expired()) {
+      loop_.restart();
+      loop_.run_one_for(std::chrono::milliseconds(100));
+    }
+    return condition();
+  }
+
+  bool Rest() {
+    RunFor(phase_);
+    return true;
+  }
+
+  void RunFor(absl::Duration duration) {
+    const base::Deadline end = base::Deadline::After(duration);
+    loop_.restart();
+    loop_.run_for(absl::ToChronoMilliseconds(duration));
+    absl::SleepFor(end.Remaining());  // it ends before where nobody waits for anything
+  }
+
+  bool Print() {
+    for (absl::Duration second; second < phase_; second += absl::Seconds(1)) {
+      const base::Deadline next = base::Deadline::After(absl::Seconds(1));
+      const std::string line(99, 'x');
+      if (!Together(0,
+                    [&](Launcher& l, const Launcher::Done& done) { l.Print(line + "\n", done); })) {
+        return false;
+      }
+      RunFor(next.Remaining());
+    }
+    return true;
+  }
+
+  int Connections() const {
+    int count = 0;
+    for (const auto& launcher : launchers_) count += launcher->connections();
+    return count;
+  }
+
+  const int nodes_;
+  const absl::Duration phase_;
+  WatchedService service_;  // before any thread
+  boost::asio::io_context loop_;
+  boost::asio::ssl::context tls_{boost::asio::ssl::context::tls_client};
+  Gang gang_{loop_, tls_, {}, "", ""};
+  std::vector<std::unique_ptr<Launcher>> launchers_;
+};
+
+}  // namespace
+}  // namespace tutti::swarm
+
+int main(int argc, char** argv) {
+  rlimit limit = {};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  const tutti::base::TemporaryDirectory folder;
+  const int nodes = argc > 1 ? std::atoi(argv[1]) : 1000;
+  const int seconds = argc > 2 ? std::atoi(argv[2]) : 10;
+  tutti::swarm::Swarm(folder.path(), nodes, absl::Seconds(seconds)).Run();
+}

@@ -1,0 +1,151 @@
+#include "watched_service.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/deadline.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "platform.h"
+#include "platform/engine/engine.h"
+
+namespace tutti::swarm {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void Fail(const std::string& what) {
+  std::cerr << what << std::endl;
+  ::_exit(1);
+}
+
+// Nodes whose launchers the swarm plays. Tells which allocation it was given by a file.
+class SwarmEngine final : public engine::Engine {
+ public:
+  SwarmEngine(fs::path folder, int nodes) : folder_(std::move(folder)), nodes_(nodes) {}
+
+  engine::EngineTraits traits() const override { return {}; }
+  absl::StatusOr<std::vector<engine::Node>> ListNodes() override {
+    std::vector<engine::Node> nodes;
+    for (int i = 0; i < nodes_; ++i) {
+      nodes.push_back({.name = absl::StrCat("n", i + 1),
+                       .address = absl::StrCat("127.77.", i / 250, ".", i % 250 + 1),
+                       .cores = {0},
+                       .memory_bytes = int64_t{1} << 30,
+                       .directory = (folder_ / "scratch").native()});
+    }
+    return nodes;
+  }
+  absl::Status Start(const engine::Allocation& allocation) override {
+    state_ = {.id = allocation.id,
+              .launcher_alive = std::vector<bool>(allocation.plans.size(), true)};
+    return base::WriteFileAtomic(folder_ / "allocation", allocation.id);
+  }
+  absl::Status Stop(const std::string&, absl::Duration) override { return absl::OkStatus(); }
+  absl::Status Kill(const std::string&, int node) override {
+    state_.launcher_alive.at(static_cast<size_t>(node)) = false;
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::vector<engine::AllocationState>> Observe() override {
+    if (state_.id.empty()) return std::vector<engine::AllocationState>();
+    return std::vector<engine::AllocationState>{state_};
+  }
+  absl::Status Release(const std::string&) override {
+    state_ = {};
+    return absl::OkStatus();
+  }
+
+ private:
+  const fs::path folder_;
+  const int nodes_;
+  engine::AllocationState state_;  // calls of an engine come one after the other
+};
+
+[[noreturn]] void Serve(const fs::path& folder, int nodes, int ready) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  base::StartLogging("error");
+  PlatformOptions options{.directory = folder / "home", .port = 0, .tls = true};
+  options.make_engine = [&]() -> absl::StatusOr<std::unique_ptr<engine::Engine>> {
+    return std::make_unique<SwarmEngine>(folder, nodes);
+  };
+  options.make_clusters = [](const fs::path&) -> absl::StatusOr<PlatformOptions::Clusters> {
+    return PlatformOptions::Clusters();
+  };
+  const auto platform = Platform::Start(options);
+  if (!platform.ok()) Fail(platform.status().ToString());
+  if (::write(ready, "r", 1) != 1) Fail("the swarm has gone");
+  while (true) ::pause();
+}
+
+}  // namespace
+
+WatchedService::WatchedService(const fs::path& folder, int nodes) : folder_(folder) {
+  int ready[2];
+  if (::pipe(ready) != 0) Fail("pipe");
+  pid_ = ::fork();
+  if (pid_ == 0) Serve(folder, nodes, ready[1]);
+  ::close(ready[1]);
+  char byte;
+  if (::read(ready[0], &byte, 1) != 1) Fail("the service does not start");
+  ::close(ready[0]);
+}
+
+WatchedService::~WatchedService() {
+  ::kill(pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+spec::Endpoint WatchedService::for_users() const {
+  return *spec::ReadEndpoint(folder_ / "home" / "service.json");
+}
+
+spec::Endpoint WatchedService::for_launchers() const {
+  return *spec::ReadEndpoint(folder_ / "home" / "launcher.json");
+}
+
+std::string WatchedService::AwaitAllocation() const {
+  const base::Deadline deadline = base::Deadline::After(absl::Minutes(1));
+  while (!deadline.Expired()) {
+    const auto id = base::ReadFile(folder_ / "allocation");
+    if (id.ok()) return *id;
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  Fail("the service places no job");
+}
+
+std::string WatchedService::StatusLine(const std::string& name) const {
+  std::ifstream file(absl::StrCat("/proc/", pid_, "/status"));
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind(name + ":", 0) == 0) return line.substr(name.size() + 1);
+  }
+  return "0";
+}
+
+int WatchedService::Threads() const { return std::stoi(StatusLine("Threads")); }
+
+double WatchedService::ResidentMegabytes() const { return std::stod(StatusLine("VmRSS")) / 1024; }
+
+absl::Duration WatchedService::ProcessorTime() const {
+  std::ifstream file(absl::StrCat("/proc/", pid_, "/stat"));
+  std::string text;
+  std::getline(file, text);
+  std::istringstream rest(text.substr(text.rfind(')') + 2));
+  std::string skipped;
+  for (int field = 3; field < 14; ++field) rest >> skipped;
+  double user = 0, system = 0;
+  rest >> user >> system;
+  return absl::Seconds((user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK)));
+}
+
+}  // namespace tutti::swarm

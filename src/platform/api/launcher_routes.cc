@@ -1,0 +1,139 @@
+#include "platform/api/launcher_routes.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/status.h"
+#include "platform/api/query.h"
+
+namespace tutti::api {
+namespace {
+
+using http::JsonResponse;
+using http::Response;
+using service::Service;
+
+constexpr uint64_t kMaxResult = uint64_t{1} << 40;
+constexpr int64_t kLongestWait = 60;
+constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+
+// An allocation that is over is 410: the launcher ends.
+Response LauncherError(const absl::Status& status) {
+  if (absl::IsAborted(status))
+    return http::ErrorResponse(410, "gone", std::string(status.message()));
+  return http::ErrorResponse(status);
+}
+
+Response JsonOr(const absl::StatusOr<std::string>& json) {
+  return json.ok() ? JsonResponse(*json) : LauncherError(json.status());
+}
+
+absl::StatusOr<int> NodeOf(const Call& call) {
+  TUTTI_ASSIGN_OR_RETURN(const int64_t node, NumberFrom(call["node"], "node", 0, kMost));
+  return static_cast<int>(node);
+}
+
+absl::StatusOr<std::string> Events(Service* service, const Call& call) {
+  TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(call));
+  TUTTI_ASSIGN_OR_RETURN(const int64_t first, QueryNumber(call.request, "first", 1, 1));
+  TUTTI_ASSIGN_OR_RETURN(const std::string body, call.connection.ReadBody());
+  const std::vector<std::string> lines = absl::StrSplit(body, '\n', absl::SkipEmpty());
+  TUTTI_ASSIGN_OR_RETURN(const Service::Acknowledgement answer,
+                         service->ReportEvents(call["allocation"], node, first, lines));
+  return absl::StrCat("{\"acknowledged\": ", answer.acknowledged,
+                      ", \"go\": ", answer.go ? "true" : "false", "}");
+}
+
+// A launcher that waits for go.
+struct Waiter {
+  Service* service;
+  std::string allocation;
+  int node;
+  base::Deadline deadline;
+  service::Subscription news;
+
+  std::optional<Response> Look(base::Deadline& again) const {
+    const auto go = service->MayGo(allocation, node);
+    if (!go.ok()) return LauncherError(go.status());
+    again = deadline;
+    if (*go == Service::Go::kNotYet && !deadline.Expired()) return std::nullopt;
+    return JsonResponse(*go == Service::Go::kYes ? "{\"go\": true}" : "{\"go\": false}");
+  }
+};
+
+absl::StatusOr<std::shared_ptr<Waiter>> WaiterOf(Service* service, const Call& call) {
+  TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(call));
+  TUTTI_ASSIGN_OR_RETURN(const int64_t wait, QueryNumber(call.request, "wait", 0, 0, kMost));
+  const auto deadline = base::Deadline::After(absl::Seconds(std::min(wait, kLongestWait)));
+  auto waiter = std::make_shared<Waiter>(Waiter{service, call["allocation"], node, deadline, {}});
+  TUTTI_ASSIGN_OR_RETURN(
+      waiter->news, service->OnNewsOfAllocation(waiter->allocation, node, call.connection.Waker()));
+  return waiter;
+}
+
+Response Go(Service* service, const Call& call) {
+  auto waiter = WaiterOf(service, call);
+  if (!waiter.ok()) return LauncherError(waiter.status());
+  return {.later = [waiter = *waiter](base::Deadline& again) { return waiter->Look(again); }};
+}
+
+absl::StatusOr<std::string> Output(Service* service, const Call& call) {
+  TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(call));
+  TUTTI_ASSIGN_OR_RETURN(const int64_t rank,
+                         NumberFrom(call.request.Query("rank"), "rank", 0, kMost));
+  TUTTI_ASSIGN_OR_RETURN(const service::Stream stream,
+                         service::StreamFromName(call.request.Query("stream")));
+  TUTTI_ASSIGN_OR_RETURN(const int64_t offset, QueryNumber(call.request, "offset", 0, 0));
+  TUTTI_ASSIGN_OR_RETURN(const std::string body, call.connection.ReadBody());
+  TUTTI_ASSIGN_OR_RETURN(const uint64_t kept,
+                         service->AppendOutput(call["allocation"], node, static_cast<int>(rank),
+                                               stream, offset, body));
+  return absl::StrCat("{\"acknowledged\": ", kept, "}");
+}
+
+absl::StatusOr<std::string> PutFile(Service* service, const Call& call) {
+  TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(call));
+  TUTTI_ASSIGN_OR_RETURN(
+      const auto file, service->ReceiveFile(call["allocation"], node, call.request.Query("path")));
+  TUTTI_RETURN_IF_ERROR(call.connection.ReadBodyTo(
+      [&](absl::string_view bytes) { return file->Write(bytes); }, kMaxResult));
+  TUTTI_RETURN_IF_ERROR(file->Commit());
+  return "{}";
+}
+
+// To whoever knows the hash of its content.
+Response Snapshot(Service* service, const Call& call) {
+  const auto allocation = call.parts.find("allocation");
+  if (allocation != call.parts.end()) {
+    const absl::Status under_way = service->CheckUnderWay(allocation->second);
+    if (!under_way.ok()) return LauncherError(under_way);
+  }
+  const auto file = service->snapshots().Find(call["snapshot"]);
+  if (!file.ok()) return LauncherError(file.status());
+  return {.content_type = "application/zstd", .file = *file};
+}
+
+}  // namespace
+
+std::vector<Route> LauncherRoutes(Service* service) {
+  const auto with = [service](absl::StatusOr<std::string> (*answer)(Service*, const Call&)) {
+    return [service, answer](const Call& call) { return JsonOr(answer(service, call)); };
+  };
+  const auto snapshot = [service](const Call& call) { return Snapshot(service, call); };
+  const std::string all = "/internal/v1/allocations/{allocation}";
+  const std::string node = all + "/nodes/{node}";
+  return {
+      {"POST", node + "/events", Access::kLauncher, with(Events)},
+      {"GET", node + "/go", Access::kLauncher,
+       [service](const Call& call) { return Go(service, call); }},
+      {"POST", node + "/output", Access::kLauncher, with(Output)},
+      {"PUT", node + "/files", Access::kLauncher, with(PutFile)},
+      {"GET", all + "/snapshots/{snapshot}", Access::kLauncher, snapshot},
+      // Of launchers of before allocations had tokens.
+      {"GET", "/internal/v1/snapshots/{snapshot}", Access::kLauncher, snapshot},
+  };
+}
+
+}  // namespace tutti::api

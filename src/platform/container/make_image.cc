@@ -1,0 +1,200 @@
+#include "platform/container/make_image.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/machine/machine.h"
+#include "base/process/child_process.h"
+#include "base/process/waiting.h"
+#include "base/status.h"
+#include "platform/container/own_package.h"
+#include "platform/container/packages.h"
+#include "platform/container/podman.h"
+#include "platform/container/registries.h"
+
+namespace tutti::container {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string KeyOf(absl::string_view text) { return base::Hex(base::Sha256Of(text)).substr(0, 24); }
+
+// "MODE PATH HASH" of one file of a build's context.
+absl::StatusOr<std::string> LineOf(const fs::path& file, const fs::path& root) {
+  struct stat info {};
+  if (::lstat(file.c_str(), &info) != 0) return base::ErrnoStatus(file.string());
+  std::error_code error;
+  std::string content;
+  if (S_ISLNK(info.st_mode)) {
+    content = fs::read_symlink(file, error).string();
+  } else if (S_ISREG(info.st_mode)) {
+    TUTTI_ASSIGN_OR_RETURN(const auto digest, base::Sha256OfFile(file));
+    content = base::Hex(digest);
+  }
+  return absl::StrCat(info.st_mode, " ", file.lexically_relative(root).string(), " ", content,
+                      "\n");
+}
+
+class Maker {
+ public:
+  Maker(const spec::Image& image, const fs::path& folder, std::string name,
+        const std::atomic<bool>& cancelled)
+      : image_(image),
+        name_(std::move(name)),
+        // A folder that nodes share has a lock for each node's own storage.
+        stem_(folder / absl::StrCat("image-", KeyOf(name_), ".", base::HostName())),
+        cancelled_(cancelled) {}
+
+  absl::StatusOr<MadeImage> Make() {
+    const bool refresh = image_.context.empty() && MayChange(name_);
+    if (auto id = Find(name_); !refresh && !absl::IsNotFound(id.status())) return Made(id);
+    TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock,
+                           base::LockFile(absl::StrCat(stem_.string(), ".lock"), cancelled_));
+    auto here = Find(name_);  // another may have made it
+    if (!here.ok() && !absl::IsNotFound(here.status())) return here.status();
+    if (here.ok() && !refresh) return Made(here);
+    if (!image_.context.empty()) return Build();
+    return Pull(here.ok() ? *here : "");
+  }
+
+ private:
+  static absl::StatusOr<MadeImage> Made(const absl::StatusOr<std::string>& id) {
+    if (!id.ok()) return id.status();
+    return MadeImage{*id, ""};
+  }
+
+  // Several may ask at once; the log that stays is that of who ended last.
+  absl::StatusOr<std::string> Podman(const std::vector<std::string>& arguments,
+                                     const std::map<std::string, std::string>& variables = {}) {
+    const fs::path own = absl::StrCat(stem_.string(), ".", ::getpid(), ".log");
+    auto result = RunPodman(arguments, own, cancelled_, variables);
+    std::error_code error;
+    fs::rename(own, absl::StrCat(stem_.string(), ".log"), error);
+    return result;
+  }
+
+  // NotFound if this node does not have it.
+  absl::StatusOr<std::string> Find(const std::string& name) {
+    auto id = Podman({"image", "inspect", "--format", "{{.Id}}", name});
+    const bool unknown = absl::IsFailedPrecondition(id.status()) &&
+                         absl::StrContains(id.status().message(), "image not known");
+    if (unknown) return absl::NotFoundError(name);
+    return id;
+  }
+
+  absl::StatusOr<MadeImage> Pull(const std::string& here) {
+    const std::string full = FullReference(name_);
+    const auto pulled = Podman({"pull", "--quiet", full});
+    if (absl::IsCancelled(pulled.status())) return pulled.status();
+    if (pulled.ok()) return Made(Find(full));
+    const std::string why(pulled.status().message());
+    if (!here.empty()) {
+      return MadeImage{here, absl::StrCat("image ", name_, " is as this node had it (", why, ")")};
+    }
+    return absl::FailedPreconditionError(
+        absl::StrCat(image_.location, ": image ", name_, " cannot be pulled: ", why));
+  }
+
+  absl::StatusOr<MadeImage> Build() {
+    std::vector<std::string> arguments = {
+        "build", "--network=host", absl::StrCat("--tag=", name_),
+        absl::StrCat("--file=", (fs::path(image_.context) / image_.dockerfile).string())};
+    for (std::string& option : LimitOptions()) arguments.push_back(std::move(option));
+    arguments.push_back(image_.context);
+    const base::TemporaryDirectory scratch("tutti-build");
+    TUTTI_ASSIGN_OR_RETURN(const fs::path registries,
+                           WriteRegistries(base::CurrentEnvironment(), scratch.path()));
+    const auto built = Podman(arguments, {{"CONTAINERS_REGISTRIES_CONF", registries.string()}});
+    if (built.ok()) return Made(Find(name_));
+    if (absl::IsCancelled(built.status())) return built.status();
+    const std::string why =
+        image_.needed_by.empty()
+            ? ""
+            : absl::StrCat("; it is built for ", image_.needed_by,
+                           ", unless site.yml says which packages stand for its image");
+    return absl::FailedPreconditionError(
+        absl::StrCat(image_.location, ": ", image_.dockerfile,
+                     " cannot be built: ", built.status().message(), why));
+  }
+
+  const spec::Image& image_;
+  const std::string name_;
+  const fs::path stem_;
+  const std::atomic<bool>& cancelled_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::string> NameOfBuild(const spec::Image& image) {
+  const fs::path root(image.context);
+  std::vector<std::string> lines = {absl::StrCat("dockerfile ", image.dockerfile, "\n")};
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(root, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().filename() == ".git") {
+      entry.disable_recursion_pending();
+      continue;
+    }
+    TUTTI_ASSIGN_OR_RETURN(lines.emplace_back(), LineOf(entry->path(), root));
+  }
+  if (error) return base::ErrnoStatus(root.string(), error.value());
+  std::sort(lines.begin() + 1, lines.end());
+  base::Sha256 hash;
+  for (const std::string& line : lines) hash.Update(line);
+  return absl::StrCat("localhost/tutti-build:", base::Hex(hash.Finish()).substr(0, 24));
+}
+
+std::string FullReference(const std::string& reference) {
+  const size_t slash = reference.find('/');
+  if (slash == std::string::npos) return absl::StrCat("docker.io/library/", reference);
+  const absl::string_view first(reference.data(), slash);
+  const bool is_host =
+      first == "localhost" || absl::StrContains(first, '.') || absl::StrContains(first, ':');
+  return is_host ? reference : absl::StrCat("docker.io/", reference);
+}
+
+bool MayChange(const std::string& reference) {
+  if (absl::StrContains(reference, '@') || absl::StartsWith(reference, "localhost/")) return false;
+  const size_t tag = reference.find(':', reference.rfind('/') + 1);
+  return tag == std::string::npos || reference.substr(tag) == ":latest";
+}
+
+absl::StatusOr<MadeImage> MakeImage(const spec::Environment& environment, const fs::path& folder,
+                                    const std::atomic<bool>& cancelled) {
+  const spec::Image& image = environment.image;
+  TUTTI_RETURN_IF_ERROR(FindPodman().status());
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
+  std::string name = image.reference;
+  if (!image.context.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(name, NameOfBuild(image));
+  }
+  auto made = Maker(image, folder, name, cancelled).Make();
+  if (!made.ok() || environment.packages.empty()) return made;
+  TUTTI_ASSIGN_OR_RETURN(const spec::Environment with_own, WithOwnPackage(environment));
+  TUTTI_ASSIGN_OR_RETURN(made->id, WithPackages(with_own, made->id, folder, cancelled));
+  return made;
+}
+
+absl::Status CheckCanRun(const spec::JobSpec& job) {
+  for (const spec::Step& step : job.steps) TUTTI_RETURN_IF_ERROR(CheckCanRun(step.job));
+  const spec::Image& image = job.environment.image;
+  if (image.empty() || job.compute != "local") return absl::OkStatus();
+  const absl::Status found = FindPodman().status();
+  if (found.ok()) return absl::OkStatus();
+  const std::string what = !image.needed_by.empty() ? image.needed_by
+                           : image.context.empty()
+                               ? absl::StrCat(image.location, ": image ", image.reference)
+                               : absl::StrCat(image.location, ": the image of ", image.dockerfile);
+  return absl::InvalidArgumentError(absl::StrCat(what, " cannot be run: ", found.message()));
+}
+
+}  // namespace tutti::container

@@ -1,0 +1,83 @@
+// Where connections wait without a thread: for their sockets, for news, for a time. One thread
+// waits for all of them. Thread-safe. Internal to this room.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "base/deadline.h"
+#include "base/unique_fd.h"
+#include "platform/http/handler_pool.h"
+
+namespace tutti::http {
+
+class ServerConnection;
+
+// What a connection waits for.
+struct Waiting {
+  short events = 0;   // POLLIN, POLLOUT; that its client has gone always counts
+  bool news = false;  // Wake
+  base::Deadline until;
+  Lane lane = Lane::kProtocol;  // where it goes on
+};
+
+class ConnectionPoller {
+ public:
+  using Id = uint64_t;
+  // Called with the poller's lock: is to hand the connection on to another thread.
+  using Resume = std::function<void(Id, const std::shared_ptr<ServerConnection>&, Lane)>;
+
+  explicit ConnectionPoller(Resume resume);
+  ~ConnectionPoller();
+  absl::Status Start();
+
+  // Its number, which no other gets. It does not wait yet.
+  Id Add(int fd, std::function<std::shared_ptr<ServerConnection>(Id)> make);
+  // Has it resumed, once, when one of these has come; at once if Wake was called since it went on
+  // from a wait for news, or WakeAll since it went on. Its last waiting is over.
+  void Await(Id id, const Waiting& waiting);
+  // There may be news for it. Nothing for one that is not there.
+  void Wake(Id id);
+  // Before its descriptor is closed.
+  void Remove(Id id);
+  // Each goes on once, now or when it waits next.
+  void WakeAll();
+  // Ends the thread: nobody goes on any more.
+  void Stop();
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+  struct Entry {
+    int fd = -1;
+    std::shared_ptr<ServerConnection> connection;
+    bool armed = false;  // epoll knows its descriptor
+    bool waits = false;
+    bool woken = false;
+    bool goes_on = false;  // whatever it waits for
+    Waiting waiting{.until = base::Deadline::After(absl::ZeroDuration())};
+  };
+  void Loop();
+  int NextTimeout() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ResumeLate() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ResumeOne(Id id, Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Kick();
+
+  const Resume resume_;
+  base::UniqueFd epoll_, kick_;
+  std::thread thread_;
+  absl::Mutex mutex_;
+  std::map<Id, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::pair<Time, Id>> times_ ABSL_GUARDED_BY(mutex_);
+  Id last_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace tutti::http

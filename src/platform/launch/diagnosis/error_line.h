@@ -1,0 +1,20 @@
+// The line in which a program that shows no exception says what went wrong. Pure functions. Inside
+// the room launch only.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "platform/launch/diagnosis/printed_lines.h"
+
+namespace tutti::launch {
+
+// Lines between two errors of which one follows from the other.
+inline constexpr std::ptrdiff_t kOneFailure = 12;
+
+// The first line that says so of those that stand close together at the end of what is before
+// `end`, with what it announces; or "".
+std::string LineThatSaysError(const Lines& lines, Lines::const_iterator end,
+                              bool (*says)(absl::string_view) = SaysError);
+
+}  // namespace tutti::launch

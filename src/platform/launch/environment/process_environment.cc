@@ -1,0 +1,268 @@
+#include "platform/launch/environment/process_environment.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "platform/launch/environment/mlflow_stores.h"
+#include "platform/launch/environment/ray_cluster.h"
+#include "platform/launch/environment/tensorflow_cluster.h"
+#include "platform/launch/node/node_folders.h"
+#include "spec/environment/process_path.h"
+
+namespace tutti::launch {
+namespace {
+
+using spec::LaunchPlan;
+
+bool IsHandedOn(absl::string_view name) {
+  static constexpr absl::string_view kNames[] = {
+      "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "LD_LIBRARY_PATH", "PYTHONPATH",
+      "VIRTUAL_ENV", "CUDA_HOME", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "NO_PROXY",
+      "HTTPS_PROXY", "REQUESTS_CA_BUNDLE",
+      // Where packages come from.
+      "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_TRUSTED_HOST", "PIP_CERT",
+      "UV_DEFAULT_INDEX", "UV_INDEX", "UV_FIND_LINKS"};
+  static constexpr absl::string_view kPrefixes[] = {"LC_",   "CONDA_", "SSL_CERT_", "NVIDIA_",
+                                                    "NCCL_", "UCX_",   "SLURM_",    "OMPI_MCA_"};
+  return std::count(std::begin(kNames), std::end(kNames), name) > 0 ||
+         std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
+                     [&](absl::string_view prefix) { return absl::StartsWith(name, prefix); });
+}
+
+// What shells take as a name; job files allow more in the names of inputs and outputs.
+std::string AsVariableName(absl::string_view name) {
+  std::string result(name);
+  for (char& c : result) {
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c))) c = '_';
+  }
+  return result;
+}
+
+std::string Addresses(const LaunchPlan& plan, const char* separator) {
+  return absl::StrJoin(plan.nodes, separator, [](std::string* out, const spec::PlanNode& node) {
+    absl::StrAppend(out, node.address);
+  });
+}
+
+// What a Python environment of the job's own must not see of the launcher's.
+bool IsOfOtherPython(absl::string_view name) {
+  return name == "PYTHONPATH" || name == "VIRTUAL_ENV" || absl::StartsWith(name, "CONDA_");
+}
+
+// What means something where nothing of the host is installed.
+bool IsHandedOnToImage(absl::string_view name) {
+  return name == "TZ" || absl::EndsWithIgnoreCase(name, "_proxy") ||
+         absl::EndsWith(name, "_INDEX") || absl::StartsWith(name, "NCCL_") ||
+         absl::StartsWith(name, "UCX_") || name == "PIP_INDEX_URL" ||
+         name == "PIP_EXTRA_INDEX_URL" || name == "PIP_TRUSTED_HOST";
+}
+
+bool IsForThisJob(absl::string_view name, const NodeFacts& facts) {
+  if (!IsHandedOn(name)) return false;
+  if (!facts.image.empty()) return IsHandedOnToImage(name);
+  return facts.python.empty() || !IsOfOtherPython(name);
+}
+
+// Layer 1: good values that a user, or the job's environment, may replace.
+Variables Defaults(const LaunchPlan& plan, const NodeFacts& facts) {
+  Variables variables;
+  for (const auto& [name, value] : facts.own) {
+    if (IsForThisJob(name, facts)) variables[name] = value;
+  }
+  variables["PYTHONUNBUFFERED"] = "1";
+  variables["TMPDIR"] =
+      facts.temporary.empty() ? NodeFolders(plan.directory).scratch().string() : facts.temporary;
+  const int processes = std::max(1, plan.node().process_count);
+  if (plan.distribution.kind == spec::DistributionKind::kRay) {
+    variables["RAY_USAGE_STATS_ENABLED"] = "0";  // and Ray gives threads to each of its tasks
+  } else {
+    variables["OMP_NUM_THREADS"] = absl::StrCat(std::max(1, facts.cores / processes));
+  }
+  // All of the node's devices in every process, since scripts choose theirs by LOCAL_RANK.
+  if (!facts.gpus.empty()) variables["CUDA_VISIBLE_DEVICES"] = absl::StrJoin(facts.gpus, ",");
+  return variables;
+}
+
+// What a job logs with MLflow comes with its results, unless it names another place. A path as a
+// whole, since a command may leave its folder. Each rank has a store of its own: MLflow makes
+// stores, experiments and runs without a lock, and nodes' results come together under one name.
+void AddMlflow(const LaunchPlan& plan, int rank, const Variables& users, Variables& v) {
+  // MLflow 3.17 writes files only if it is told that it may.
+  v["MLFLOW_ALLOW_FILE_STORE"] = "true";
+  if (NamesItsOwnMlflow(plan)) return;
+  v["MLFLOW_TRACKING_URI"] = MlflowStoreOf(plan, rank).string();
+  // Of a server that the user names it would make an experiment, and beside an id it is an error.
+  if (plan.experiment_name.empty() || users.count("MLFLOW_EXPERIMENT_ID") > 0) return;
+  v["MLFLOW_EXPERIMENT_NAME"] = plan.experiment_name;
+}
+
+struct RankPlacement {
+  int rank, world_size, local_rank, local_size, node, nodes;
+  std::string master, port;
+};
+
+RankPlacement PlacementOf(const LaunchPlan& plan, int local_rank) {
+  return {plan.node().first_rank + local_rank,
+          plan.WorldSize(),
+          local_rank,
+          plan.node().process_count,
+          plan.node_index,
+          static_cast<int>(plan.nodes.size()),
+          plan.nodes.front().address,
+          absl::StrCat(plan.master_port)};
+}
+
+void AddTorch(const RankPlacement& at, const std::string& job, Variables& v) {
+  v["MASTER_ADDR"] = v["PET_MASTER_ADDR"] = at.master;
+  v["MASTER_PORT"] = v["PET_MASTER_PORT"] = at.port;
+  v["RANK"] = v["ROLE_RANK"] = absl::StrCat(at.rank);
+  v["WORLD_SIZE"] = v["ROLE_WORLD_SIZE"] = absl::StrCat(at.world_size);
+  v["LOCAL_RANK"] = absl::StrCat(at.local_rank);
+  v["LOCAL_WORLD_SIZE"] = v["PET_NPROC_PER_NODE"] = absl::StrCat(at.local_size);
+  v["NODE_RANK"] = v["GROUP_RANK"] = v["PET_NODE_RANK"] = absl::StrCat(at.node);
+  v["GROUP_WORLD_SIZE"] = v["PET_NNODES"] = absl::StrCat(at.nodes);
+  v["PET_RDZV_ENDPOINT"] = absl::StrCat(at.master, ":", at.port);
+  v["PET_RDZV_BACKEND"] = "static";
+  v["PET_RDZV_ID"] = job;
+}
+
+void AddMpiAndHorovod(const RankPlacement& at, Variables& v) {
+  v["OMPI_COMM_WORLD_RANK"] = v["HOROVOD_RANK"] = absl::StrCat(at.rank);
+  v["OMPI_COMM_WORLD_SIZE"] = v["HOROVOD_SIZE"] = absl::StrCat(at.world_size);
+  v["OMPI_COMM_WORLD_LOCAL_RANK"] = v["HOROVOD_LOCAL_RANK"] = absl::StrCat(at.local_rank);
+  v["OMPI_COMM_WORLD_LOCAL_SIZE"] = v["HOROVOD_LOCAL_SIZE"] = absl::StrCat(at.local_size);
+  // Open MPI's "node rank" is the rank within the node over all of a user's jobs.
+  v["OMPI_COMM_WORLD_NODE_RANK"] = absl::StrCat(at.local_rank);
+  v["HOROVOD_CROSS_RANK"] = absl::StrCat(at.node);
+  v["HOROVOD_CROSS_SIZE"] = absl::StrCat(at.nodes);
+}
+
+// As the libraries of MPICH and Intel MPI, and programs that look for these, find which rank they
+// are.
+void AddPmi(const RankPlacement& at, const std::string& address, Variables& v) {
+  v["PMI_PORT"] = address;
+  v["PMI_ID"] = v["PMI_RANK"] = absl::StrCat(at.rank);
+  v["PMI_SIZE"] = absl::StrCat(at.world_size);
+  v["MPI_LOCALRANKID"] = absl::StrCat(at.local_rank);
+  v["MPI_LOCALNRANKS"] = absl::StrCat(at.local_size);
+}
+
+void AddTensorFlow(const LaunchPlan& plan, const RankPlacement& at, Variables& v) {
+  v["TF_CONFIG"] = TfConfig(plan, at.rank);
+  const TensorFlowTask task = TaskOf(plan, at.rank);
+  v["AZ_BATCHAI_TASK_INDEX"] = absl::StrCat(task.index);
+  v["AZ_BATCHAI_WORKER_HOSTS"] = absl::StrJoin(WorkerHosts(plan), ",");
+  v["AZ_BATCHAI_PS_HOSTS"] = absl::StrJoin(ParameterServerHosts(plan), ",");
+  v["AZUREML_PROCESS_NAME"] = absl::StrCat(task.type, "_", task.index);
+}
+
+void AddAzure(const LaunchPlan& plan, const RankPlacement& at, const NodeFacts& facts,
+              Variables& v) {
+  const NodeFolders folders(plan.directory);
+  v["AZ_BATCH_MASTER_NODE"] = absl::StrCat(at.master, ":", at.port);
+  v["AZ_BATCH_HOST_LIST"] = Addresses(plan, ",");
+  v["AZ_BATCH_NODE_LIST"] = Addresses(plan, ";");
+  v["AZ_BATCH_IS_CURRENT_NODE_MASTER"] = at.node == 0 ? "true" : "false";
+  v["AZ_BATCHAI_MOUNT_ROOT"] = folders.inputs().string();
+  v["AZ_BATCHAI_JOB_TEMP"] = folders.scratch().string();
+  v["AZ_BATCHAI_STDOUTERR_DIR"] = folders.spool().string();
+  v["AZ_BATCHAI_MPI_HOST_FILE"] = folders.host_file().string();
+  v["AZ_BATCHAI_TASK_INDEX"] = absl::StrCat(at.rank);
+  v["AZ_BATCHAI_WORKER_HOSTS"] = Addresses(plan, ",");
+  v["AZ_BATCHAI_PS_HOSTS"] = "";
+  v["AZ_BATCHAI_PYTORCH_INIT_METHOD"] = absl::StrCat("tcp://", at.master, ":", at.port);
+  v["AZUREML_RUN_ID"] = v["AZUREML_ROOT_RUN_ID"] = plan.job_id;
+  v["AZUREML_EXPERIMENT_NAME"] = v["AZUREML_ARM_PROJECT_NAME"] = plan.experiment_name;
+  v["AZUREML_ARM_WORKSPACE_NAME"] = v["AZUREML_ARM_RESOURCEGROUP"] = "tutti";
+  v["AZUREML_ARM_SUBSCRIPTION"] = "00000000-0000-0000-0000-000000000000";
+  v["AZUREML_CR_NODE_RANK"] = absl::StrCat(at.node);
+  v["AZUREML_NODE_COUNT"] = absl::StrCat(at.nodes);
+  v["AZUREML_PROCESS_NAME"] = absl::StrCat("rank_", at.rank);
+  for (const auto& [name, value] : facts.inputs) {
+    const std::string id = AsVariableName(name);
+    v["AZ_BATCHAI_INPUT_" + id] = v["AZURE_ML_INPUT_" + id] = value;
+    v["AZUREML_DATAREFERENCE_" + id] = value;
+  }
+  for (const auto& [name, folder] : facts.outputs) {
+    const std::string id = AsVariableName(name);
+    v["AZ_BATCHAI_OUTPUT_" + id] = v["AZURE_ML_OUTPUT_" + id] = folder;
+  }
+}
+
+void AddTutti(const LaunchPlan& plan, const RankPlacement& at, Variables& v) {
+  v["TUTTI_JOB_ID"] = plan.job_id;
+  v["TUTTI_ALLOCATION_ID"] = plan.allocation_id;
+  v["TUTTI_NODE_NAME"] = plan.node().name;
+  v["TUTTI_NODE_ADDRESS"] = plan.node().address;
+  v["TUTTI_RESTART_COUNT"] = absl::StrCat(plan.attempt - 1);
+  v["TUTTI_JOB_TOKEN"] = plan.job_token;
+  v["TUTTI_METRICS_FILE"] = NodeFolders(plan.directory).stream(at.rank, "metrics").string();
+}
+
+// Layer 4: who the process is and where its files are.
+Variables Contract(const LaunchPlan& plan, int local_rank, const NodeFacts& facts) {
+  const RankPlacement at = PlacementOf(plan, local_rank);
+  Variables v;
+  AddTorch(at, plan.job_id, v);
+  AddMpiAndHorovod(at, v);
+  if (!facts.pmi.empty()) AddPmi(at, facts.pmi, v);
+  AddAzure(plan, at, facts, v);
+  if (plan.distribution.kind == spec::DistributionKind::kTensorFlow) AddTensorFlow(plan, at, v);
+  if (plan.distribution.kind == spec::DistributionKind::kRay) v["RAY_ADDRESS"] = RayAddress(plan);
+  AddTutti(plan, at, v);
+  return v;
+}
+
+}  // namespace
+
+Variables EnvironmentOf(const LaunchPlan& plan, int local_rank, const NodeFacts& facts) {
+  Variables users = plan.environment.variables;
+  const spec::ExpressionValues values = ValuesOf(plan, facts.inputs, facts.outputs);
+  for (const auto& [name, value] : plan.environment_variables) {
+    users[name] = spec::ExpandExpressions(value, values).value_or(value);
+  }
+  Variables variables = Defaults(plan, facts);
+  AddMlflow(plan, plan.node().first_rank + local_rank, users, variables);
+  for (auto& [name, value] : users) variables[name] = value;
+  // An image has a PATH of its own, and the host's programs are not in it.
+  if (facts.image.empty()) {
+    variables["PATH"] = spec::ProcessPath(variables, facts.own, facts.program_folder, facts.python);
+  }
+  if (!facts.python.empty()) variables["VIRTUAL_ENV"] = facts.python;
+  for (auto& [name, value] : Contract(plan, local_rank, facts)) variables[name] = value;
+  for (const auto& [name, value] : facts.pmix) variables[name] = value;
+  return variables;
+}
+
+spec::ExpressionValues ValuesOf(const LaunchPlan& plan, const Variables& inputs,
+                                const Variables& outputs) {
+  spec::ExpressionValues values{inputs, outputs, {}};
+  for (const auto& [name, input] : plan.inputs) {
+    if (input.absent) values.absent.insert(name);
+  }
+  return values;
+}
+
+std::vector<std::string> OverriddenNames(const LaunchPlan& plan) {
+  const Variables contract = Contract(plan, 0, {});
+  Variables given = plan.environment_variables;
+  given.insert(plan.environment.variables.begin(), plan.environment.variables.end());
+  std::vector<std::string> names;
+  for (const auto& [name, value] : given) {
+    if (contract.count(name) > 0) names.push_back(name);
+  }
+  return names;
+}
+
+std::string HostFile(const LaunchPlan& plan) {
+  std::string text;
+  for (const spec::PlanNode& node : plan.nodes) {
+    for (int i = 0; i < node.process_count; ++i) absl::StrAppend(&text, node.address, "\n");
+  }
+  return text;
+}
+
+}  // namespace tutti::launch

@@ -1,0 +1,246 @@
+// Covers: tensorflow_cluster.cc.
+#include "platform/launch/environment/process_environment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "platform/launch/environment/tensorflow_cluster.h"
+
+namespace tutti::launch {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Key;
+using ::testing::Not;
+using ::testing::Pair;
+
+spec::LaunchPlan TwoByTwo(spec::DistributionKind kind, int node) {
+  spec::LaunchPlan plan;
+  plan.allocation_id = "job.1";
+  plan.job_id = "job";
+  plan.experiment_name = "trials";
+  plan.node_index = node;
+  plan.nodes = {{"n1", "127.77.0.1", 0, 2}, {"n2", "127.77.0.2", 2, 2}};
+  plan.master_port = 6105;
+  plan.distribution.kind = kind;
+  plan.directory = "/a";
+  plan.job_token = "beef";
+  return plan;
+}
+
+TEST(EnvironmentOfTest, WherePmiIsServedItSaysWhichRankItIs) {
+  NodeFacts facts;
+  EXPECT_THAT(EnvironmentOf(TwoByTwo(spec::DistributionKind::kMpi, 1), 1, facts),
+              Not(Contains(Key("PMI_PORT"))));
+  facts.pmi = "127.77.0.1:4711";
+  const Variables variables = EnvironmentOf(TwoByTwo(spec::DistributionKind::kMpi, 1), 1, facts);
+  EXPECT_EQ(variables.at("PMI_PORT"), "127.77.0.1:4711");
+  for (const char* name : {"PMI_ID", "PMI_RANK"}) EXPECT_EQ(variables.at(name), "3");
+  EXPECT_EQ(variables.at("PMI_SIZE"), "4");
+  EXPECT_EQ(variables.at("MPI_LOCALRANKID"), "1");
+  EXPECT_EQ(variables.at("MPI_LOCALNRANKS"), "2");
+}
+
+TEST(EnvironmentOfTest, EveryValueForEveryProcessOfTwoByTwo) {
+  for (const auto kind : {spec::DistributionKind::kMpi, spec::DistributionKind::kPyTorch}) {
+    for (int rank = 0; rank < 4; ++rank) {
+      const int node = rank / 2, local = rank % 2;
+      NodeFacts facts;
+      facts.program_folder = "/opt/tutti";
+      facts.own = {{"PATH", "/usr/bin"}, {"HOME", "/root"}, {"SECRET_KEY", "x"}};
+      facts.inputs = {{"data-set", "/data"}};
+      facts.outputs = {{"model", "/a/outputs/model"}};
+      facts.cores = 4;
+      const Variables expected = {
+          {"MASTER_ADDR", "127.77.0.1"},
+          {"MASTER_PORT", "6105"},
+          {"WORLD_SIZE", "4"},
+          {"RANK", absl::StrCat(rank)},
+          {"LOCAL_RANK", absl::StrCat(local)},
+          {"LOCAL_WORLD_SIZE", "2"},
+          {"NODE_RANK", absl::StrCat(node)},
+          {"GROUP_RANK", absl::StrCat(node)},
+          {"GROUP_WORLD_SIZE", "2"},
+          {"ROLE_RANK", absl::StrCat(rank)},
+          {"ROLE_WORLD_SIZE", "4"},
+          {"PET_NNODES", "2"},
+          {"PET_NPROC_PER_NODE", "2"},
+          {"PET_NODE_RANK", absl::StrCat(node)},
+          {"PET_MASTER_ADDR", "127.77.0.1"},
+          {"PET_MASTER_PORT", "6105"},
+          {"PET_RDZV_ENDPOINT", "127.77.0.1:6105"},
+          {"PET_RDZV_BACKEND", "static"},
+          {"PET_RDZV_ID", "job"},
+          {"OMPI_COMM_WORLD_RANK", absl::StrCat(rank)},
+          {"OMPI_COMM_WORLD_SIZE", "4"},
+          {"OMPI_COMM_WORLD_LOCAL_RANK", absl::StrCat(local)},
+          {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+          {"OMPI_COMM_WORLD_NODE_RANK", absl::StrCat(local)},
+          {"HOROVOD_RANK", absl::StrCat(rank)},
+          {"HOROVOD_SIZE", "4"},
+          {"HOROVOD_LOCAL_RANK", absl::StrCat(local)},
+          {"HOROVOD_LOCAL_SIZE", "2"},
+          {"HOROVOD_CROSS_RANK", absl::StrCat(node)},
+          {"HOROVOD_CROSS_SIZE", "2"},
+          {"AZ_BATCH_MASTER_NODE", "127.77.0.1:6105"},
+          {"AZ_BATCH_HOST_LIST", "127.77.0.1,127.77.0.2"},
+          {"AZ_BATCH_NODE_LIST", "127.77.0.1;127.77.0.2"},
+          {"AZ_BATCH_IS_CURRENT_NODE_MASTER", node == 0 ? "true" : "false"},
+          {"AZ_BATCHAI_MOUNT_ROOT", "/a/inputs"},
+          {"AZ_BATCHAI_JOB_TEMP", "/a/scratch"},
+          {"AZ_BATCHAI_STDOUTERR_DIR", "/a/spool"},
+          {"AZ_BATCHAI_MPI_HOST_FILE", "/a/hostfile"},
+          {"AZ_BATCHAI_TASK_INDEX", absl::StrCat(rank)},
+          {"AZ_BATCHAI_WORKER_HOSTS", "127.77.0.1,127.77.0.2"},
+          {"AZ_BATCHAI_PS_HOSTS", ""},
+          {"AZ_BATCHAI_PYTORCH_INIT_METHOD", "tcp://127.77.0.1:6105"},
+          {"AZ_BATCHAI_INPUT_data_set", "/data"},
+          {"AZ_BATCHAI_OUTPUT_model", "/a/outputs/model"},
+          {"AZURE_ML_INPUT_data_set", "/data"},
+          {"AZURE_ML_OUTPUT_model", "/a/outputs/model"},
+          {"AZUREML_DATAREFERENCE_data_set", "/data"},
+          {"AZUREML_RUN_ID", "job"},
+          {"AZUREML_ROOT_RUN_ID", "job"},
+          {"AZUREML_EXPERIMENT_NAME", "trials"},
+          {"AZUREML_ARM_PROJECT_NAME", "trials"},
+          {"AZUREML_ARM_WORKSPACE_NAME", "tutti"},
+          {"AZUREML_ARM_RESOURCEGROUP", "tutti"},
+          {"AZUREML_ARM_SUBSCRIPTION", "00000000-0000-0000-0000-000000000000"},
+          {"AZUREML_CR_NODE_RANK", absl::StrCat(node)},
+          {"AZUREML_NODE_COUNT", "2"},
+          {"AZUREML_PROCESS_NAME", absl::StrCat("rank_", rank)},
+          {"TUTTI_JOB_ID", "job"},
+          {"TUTTI_ALLOCATION_ID", "job.1"},
+          {"TUTTI_RESTART_COUNT", "0"},
+          {"TUTTI_NODE_NAME", node == 0 ? "n1" : "n2"},
+          {"TUTTI_NODE_ADDRESS", node == 0 ? "127.77.0.1" : "127.77.0.2"},
+          {"TUTTI_JOB_TOKEN", "beef"},
+          {"TUTTI_METRICS_FILE", absl::StrCat("/a/spool/rank-", rank, ".metrics")},
+          {"MLFLOW_TRACKING_URI", rank == 0 ? "/a/work/outputs/mlruns"
+                                            : absl::StrCat("/a/work/outputs/mlruns-rank-", rank)},
+          {"MLFLOW_EXPERIMENT_NAME", "trials"},
+          {"MLFLOW_ALLOW_FILE_STORE", "true"},
+          {"PYTHONUNBUFFERED", "1"},
+          {"OMP_NUM_THREADS", "2"},
+          {"TMPDIR", "/a/scratch"},
+          {"PATH", "/opt/tutti:/usr/bin"},
+          {"HOME", "/root"},
+      };
+      EXPECT_EQ(EnvironmentOf(TwoByTwo(kind, node), local, facts), expected);
+    }
+  }
+}
+
+TEST(EnvironmentOfTest, AUserMaySetDefaultsButNotWhoAProcessIs) {
+  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  plan.environment_variables = {{"RANK", "9"},     {"MINE", "a b"},  {"OMP_NUM_THREADS", "7"},
+                                {"PATH", "/mine"}, {"TMPDIR", "/t"}, {"TUTTI_JOB_TOKEN", "0"}};
+  NodeFacts facts;
+  facts.program_folder = "/opt/tutti";
+  EXPECT_THAT(
+      EnvironmentOf(plan, 1, facts),
+      AllOf(Contains(Pair("RANK", "1")), Contains(Pair("MINE", "a b")),
+            Contains(Pair("OMP_NUM_THREADS", "7")), Contains(Pair("PATH", "/opt/tutti:/mine")),
+            Contains(Pair("TMPDIR", "/t")), Contains(Pair("TUTTI_JOB_TOKEN", "beef"))));
+  EXPECT_THAT(OverriddenNames(plan), ElementsAre("RANK", "TUTTI_JOB_TOKEN"));
+}
+
+TEST(EnvironmentOfTest, WhatTheJobsEnvironmentSetsLiesBelowItsOwnVariables) {
+  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  plan.environment.variables = {
+      {"FOO", "file ${{inputs.x}}"}, {"MINE", "file"}, {"OMP_NUM_THREADS", "3"}, {"RANK", "9"}};
+  plan.environment_variables = {{"MINE", "job"}};
+  EXPECT_THAT(EnvironmentOf(plan, 1, {}),
+              AllOf(Contains(Pair("FOO", "file ${{inputs.x}}")), Contains(Pair("MINE", "job")),
+                    Contains(Pair("OMP_NUM_THREADS", "3")), Contains(Pair("RANK", "1"))));
+  EXPECT_THAT(OverriddenNames(plan), ElementsAre("RANK"));
+}
+
+TEST(EnvironmentOfTest, TheJobsOwnPlaceForMlflowWinsAndGetsNoExperiment) {
+  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  plan.environment_variables = {{"MLFLOW_TRACKING_URI", "http://mlflow:5000"}};
+  EXPECT_THAT(EnvironmentOf(plan, 1, {}),
+              AllOf(Contains(Pair("MLFLOW_TRACKING_URI", "http://mlflow:5000")),
+                    Not(Contains(Key("MLFLOW_EXPERIMENT_NAME")))));
+  plan.environment_variables = {{"MLFLOW_EXPERIMENT_ID", "7"}};
+  EXPECT_THAT(EnvironmentOf(plan, 1, {}),
+              AllOf(Contains(Pair("MLFLOW_TRACKING_URI", "/a/work/outputs/mlruns-rank-1")),
+                    Not(Contains(Key("MLFLOW_EXPERIMENT_NAME")))));
+}
+
+TEST(EnvironmentOfTest, VariablesMayNameInputsAndOutputs) {
+  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  plan.inputs["gone"] = {.type = "number", .absent = true};
+  plan.environment_variables = {{"A", "${{inputs.x}}/y $[[no ${{inputs.gone}}]]"},
+                                {"PATH", "${{inputs.x}}/bin:/usr/bin"}};
+  NodeFacts facts;
+  facts.inputs = {{"x", "/in"}};
+  EXPECT_THAT(EnvironmentOf(plan, 0, facts),
+              AllOf(Contains(Pair("A", "/in/y ")), Contains(Pair("PATH", "/in/bin:/usr/bin"))));
+}
+
+TEST(EnvironmentOfTest, APythonEnvironmentComesFirstAndTheLaunchersIsNotSeen) {
+  NodeFacts facts;
+  facts.program_folder = "/opt/tutti";
+  facts.own = {{"PATH", "/usr/bin"}, {"PYTHONPATH", "/p"}, {"CONDA_PREFIX", "/c"}};
+  const spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  EXPECT_THAT(EnvironmentOf(plan, 0, facts), Contains(Pair("PYTHONPATH", "/p")));
+  facts.python = "/a/python";
+  EXPECT_THAT(EnvironmentOf(plan, 0, facts),
+              AllOf(Contains(Pair("PATH", "/opt/tutti:/a/python/bin:/usr/bin")),
+                    Contains(Pair("VIRTUAL_ENV", "/a/python")), Not(Contains(Key("PYTHONPATH"))),
+                    Not(Contains(Key("CONDA_PREFIX")))));
+}
+
+TEST(EnvironmentOfTest, EveryProcessSeesTheNodesGpusAndNothingIsSetWithoutOne) {
+  NodeFacts facts;
+  const spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kPyTorch, 0);
+  EXPECT_THAT(EnvironmentOf(plan, 0, facts), Not(Contains(Key("CUDA_VISIBLE_DEVICES"))));
+  EXPECT_THAT(EnvironmentOf(plan, 0, facts), Not(Contains(Key("TF_CONFIG"))));
+  facts.gpus = {"2", "3"};
+  EXPECT_THAT(EnvironmentOf(plan, 1, facts), Contains(Pair("CUDA_VISIBLE_DEVICES", "2,3")));
+}
+
+spec::LaunchPlan TensorFlow() {
+  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kTensorFlow, 1);
+  plan.nodes[1].process_count = 1;
+  plan.distribution.worker_count = 2;
+  plan.distribution.parameter_server_count = 1;
+  return plan;
+}
+
+TEST(TensorFlowClusterTest, WorkersComeFirstThenParameterServersEachWithAPortOfItsOwn) {
+  const spec::LaunchPlan plan = TensorFlow();
+  const auto config = nlohmann::json::parse(TfConfig(plan, 2));
+  EXPECT_EQ(config, nlohmann::json::parse(R"({
+    "cluster": {"worker": ["127.77.0.1:6106", "127.77.0.1:6107"], "ps": ["127.77.0.2:6108"]},
+    "task": {"type": "ps", "index": 0}, "environment": "cloud"})"));
+  EXPECT_THAT(EnvironmentOf(plan, 0, {}),
+              AllOf(Contains(Pair("TF_CONFIG", TfConfig(plan, 2))), Contains(Pair("RANK", "2")),
+                    Contains(Pair("AZ_BATCHAI_TASK_INDEX", "0")),
+                    Contains(Pair("AZ_BATCHAI_WORKER_HOSTS", "127.77.0.1:6106,127.77.0.1:6107")),
+                    Contains(Pair("AZ_BATCHAI_PS_HOSTS", "127.77.0.2:6108")),
+                    Contains(Pair("AZUREML_PROCESS_NAME", "ps_0"))));
+}
+
+TEST(TensorFlowClusterTest, WithoutParameterServersThereIsNoSuchJob) {
+  spec::LaunchPlan plan = TensorFlow();
+  plan.distribution.worker_count = 3;
+  plan.distribution.parameter_server_count = 0;
+  plan.master_port = 65535;  // ports wrap
+  const auto config = nlohmann::json::parse(TfConfig(plan, 0));
+  EXPECT_FALSE(config["cluster"].contains("ps"));
+  EXPECT_EQ(config["cluster"]["worker"][0], "127.77.0.1:1024");
+}
+
+TEST(HostFileTest, ListsEachAddressOncePerProcess) {
+  EXPECT_EQ(HostFile(TensorFlow()), "127.77.0.1\n127.77.0.1\n127.77.0.2\n");
+}
+
+}  // namespace
+}  // namespace tutti::launch

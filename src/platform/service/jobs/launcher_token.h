@@ -1,0 +1,14 @@
+// What the launchers of an allocation prove with whom they speak for: the bearer token of its calls
+// and of no other's. Nobody has to keep it, since it follows from the service's key.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace tutti::service {
+
+// Hexadecimal; HMAC-SHA-256 of the allocation's id. "" without a key, which opens nothing.
+std::string LauncherToken(absl::string_view key, absl::string_view allocation);
+
+}  // namespace tutti::service
