@@ -26,8 +26,15 @@ def test_torchrun_on_two_nodes(start_service):
         assert response.read()
 
 
-def test_parameter_servers_end_with_the_chief(service, write_job):
-    command = "echo $AZUREML_PROCESS_NAME; case $AZUREML_PROCESS_NAME in worker_*) exit 0;; esac; exec sleep 600"
+def test_parameter_servers_end_with_the_chief(service, write_job, tmp_path):
+    """The chief ends once the others have printed: with its end theirs comes, printed or not."""
+    command = f"""
+      echo $AZUREML_PROCESS_NAME
+      case $AZUREML_PROCESS_NAME in
+        worker_0) until [ -e {tmp_path}/worker_1 -a -e {tmp_path}/ps_0 ]; do sleep 0.05; done;;
+        worker_1) touch {tmp_path}/worker_1;;
+        ps_0) touch {tmp_path}/ps_0; exec sleep 600;;
+      esac"""
     file = write_job(command, nodes=2, distribution="tensorflow")
     roles = {"type": "tensorflow", "worker_count": 2, "parameter_server_count": 1}
     file.write_text(json.dumps({**json.loads(file.read_text()), "distribution": roles}))
