@@ -1,8 +1,8 @@
 #include "serve.h"
 
 #include <signal.h>
-#include <unistd.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <system_error>
 
