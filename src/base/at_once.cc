@@ -2,21 +2,36 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <thread>
 #include <vector>
+
+#include "base/start_thread.h"
 
 namespace tutti::base {
 
 void ForEachAtOnce(size_t count, size_t most, const std::function<void(size_t)>& body) {
   std::atomic<size_t> next = 0;
+  std::atomic<bool> failed = false;
+  std::exception_ptr first;  // of who has set `failed`
   const auto work = [&] {
-    for (size_t i = next++; i < count; i = next++) body(i);
+    for (size_t i = next++; i < count; i = next++) {
+      try {
+        body(i);
+      } catch (...) {
+        if (!failed.exchange(true)) first = std::current_exception();
+      }
+    }
   };
-  const size_t at_once = std::min(count, most);
-  std::vector<std::thread> others(at_once > 1 ? at_once - 1 : 0);
-  for (std::thread& other : others) other = std::thread(work);
+  std::vector<std::thread> others;
+  while (others.size() + 1 < std::min(count, most)) {
+    std::thread other = StartThread(work);
+    if (!other.joinable()) break;
+    others.push_back(std::move(other));
+  }
   work();
   for (std::thread& other : others) other.join();
+  if (first) std::rethrow_exception(first);
 }
 
 }  // namespace tutti::base

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "base/no_threads_for_tests.h"
 #include "base/test_patience.h"
 
 namespace tutti::base {
@@ -35,6 +37,25 @@ TEST(AtOnce, DoesAsManyAtATimeAsItMay) {
 TEST(AtOnce, OneIsDoneInTheCallersThread) {
   const std::thread::id caller = std::this_thread::get_id();
   ForEachAtOnce(1, 8, [&](size_t) { EXPECT_EQ(std::this_thread::get_id(), caller); });
+}
+
+TEST(AtOnce, WithoutThreadsItIsAllDoneByTheCaller) {
+  const NoThreads none;
+  int done = 0;
+  ForEachAtOnce(10, 4, [&](size_t) { ++done; });
+  EXPECT_EQ(done, 10);
+}
+
+TEST(AtOnce, AnExceptionIsTheCallersOnceTheOthersAreDone) {
+  std::atomic<int> done = 0;
+  const auto all = [&] {
+    ForEachAtOnce(10, 4, [&](size_t i) {
+      if (i % 3 == 0) throw std::runtime_error("no");
+      ++done;
+    });
+  };
+  EXPECT_THROW(all(), std::runtime_error);
+  EXPECT_EQ(done, 6);
 }
 
 }  // namespace

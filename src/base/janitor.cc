@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/deadline.h"
 #include "base/remove_tree.h"
+#include "base/start_thread.h"
 #include "base/status.h"
 
 namespace tutti::base {
@@ -29,7 +30,7 @@ void Janitor::Remove(std::filesystem::path folder) {
   absl::MutexLock lock(&mutex_);
   if (stopping_) return;
   entries_.push_back({.folder = std::move(folder)});
-  if (!thread_.joinable()) thread_ = std::thread([this] { Work(); });
+  if (!thread_.joinable()) thread_ = StartThread([this] { Work(); });  // or the next folder's
   changed_.SignalAll();
 }
 

@@ -1,11 +1,26 @@
 #include "base/work_queues.h"
 
+#include <spdlog/spdlog.h>
+
+#include <atomic>
+#include <exception>
 #include <memory>
+
+#include "absl/cleanup/cleanup.h"
+#include "base/start_thread.h"
 
 namespace tutti::base {
 namespace {
 
 constexpr absl::Duration kHangs = absl::Seconds(1);
+
+void DoOne(const std::string& queue, const WorkQueues::Task& task) {
+  try {
+    task();
+  } catch (const std::exception& e) {
+    spdlog::error("{}: {}", queue, e.what());
+  }
+}
 
 }  // namespace
 
@@ -43,16 +58,20 @@ void WorkQueues::Do(const std::string& name, Task task) {
     if (started_) {
       Queue& queue = queues_[name];
       queue.waiting.push_back(std::move(task));
-      if (queue.busy || queue.waiting.size() > 1) return;
-      ready_.push_back(name);
-      if (idle_ < ready_.size() && threads_.size() < most_threads_) {
-        threads_.emplace_back([this] { Work(); });
-      }
-      changed_.Signal();
-      return;
+      if (!queue.busy && queue.waiting.size() == 1) ready_.push_back(name);
+      return Begin();
     }
   }
-  task();
+  DoOne(name, task);
+}
+
+// Where there is no room for a thread the others do it, or the next Do tries again.
+void WorkQueues::Begin() {
+  if (idle_ < ready_.size() && threads_.size() < most_threads_) {
+    std::thread thread = StartThread([this] { Work(); });
+    if (thread.joinable()) threads_.push_back(std::move(thread));
+  }
+  changed_.Signal();
 }
 
 bool WorkQueues::DoWithin(const std::string& queue, Task task, Deadline deadline) {
@@ -60,6 +79,7 @@ bool WorkQueues::DoWithin(const std::string& queue, Task task, Deadline deadline
     absl::Mutex mutex;
     absl::CondVar changed;
     bool reached ABSL_GUARDED_BY(mutex) = false;
+    std::atomic<bool> done = false;
   };
   const auto end = std::make_shared<End>();
   {
@@ -67,16 +87,19 @@ bool WorkQueues::DoWithin(const std::string& queue, Task task, Deadline deadline
     if (stopping_) return false;
   }
   Do(queue, [end, task = std::move(task)] {
+    const absl::Cleanup reached = [&] {
+      absl::MutexLock lock(&end->mutex);
+      end->reached = true;
+      end->changed.SignalAll();
+    };
     task();
-    absl::MutexLock lock(&end->mutex);
-    end->reached = true;
-    end->changed.SignalAll();
+    end->done = true;
   });
   absl::MutexLock lock(&end->mutex);
   while (!end->reached && !deadline.Expired()) {
     end->changed.WaitWithTimeout(&end->mutex, deadline.Remaining());
   }
-  return end->reached;
+  return end->done;
 }
 
 bool WorkQueues::Hangs(const std::string& queue) const {
@@ -112,7 +135,7 @@ void WorkQueues::Work() {
     queue.since = SteadyNow();
     ++busy_;
     mutex_.Unlock();
-    task();
+    DoOne(name, task);
     task = nullptr;  // what it holds goes outside of the lock, too
     mutex_.Lock();
     --busy_;

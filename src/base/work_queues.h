@@ -34,7 +34,8 @@ class WorkQueues {
   WorkQueues(const WorkQueues&) = delete;
   WorkQueues& operator=(const WorkQueues&) = delete;
 
-  // Before it, tasks are done in the caller's thread, at once: so tests go step by step.
+  // Before it, tasks are done in the caller's thread, at once: so tests go step by step. An
+  // exception of a task is logged and ends that task alone.
   void Start();
   // Drops what waits: who asked for it asks the next process. What is at hand goes on; with a
   // deadline, waits for its end that long. False if something is still at hand.
@@ -46,7 +47,8 @@ class WorkQueues {
   // Dropped after Stop.
   void Do(const std::string& queue, Task task);
   // The same, and waits for its end. False if it is not done by the deadline; it is done later all
-  // the same, so what it refers to has to live on its own. False at once after Stop.
+  // the same, so what it refers to has to live on its own. False at once after Stop, and once the
+  // task has thrown.
   bool DoWithin(const std::string& queue, Task task, Deadline deadline);
 
   // Whether its task at hand is older than a second, so that another had better not wait for it.
@@ -61,6 +63,7 @@ class WorkQueues {
     absl::Duration since;  // SteadyNow, of the task at hand
   };
   void Work();
+  void Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t most_threads_;
   mutable absl::Mutex mutex_;

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <stdexcept>
 
 #include "absl/synchronization/notification.h"
+#include "base/no_threads_for_tests.h"
 #include "base/test_patience.h"
 
 namespace tutti::base {
@@ -78,6 +80,30 @@ TEST(WorkQueuesTest, StopsWithoutWhatHangsAndSaysSo) {
     EXPECT_TRUE(work.Stop(Soon()));
   }
   EXPECT_TRUE(dropped);
+}
+
+TEST(WorkQueuesTest, AnExceptionEndsItsTaskAlone) {
+  WorkQueues work(2);
+  const auto fails = [] { throw std::runtime_error("stale file handle"); };
+  work.Do("a", fails);
+  work.Start();
+  work.Do("a", fails);
+  EXPECT_FALSE(work.DoWithin("a", fails, Soon()));
+  EXPECT_TRUE(work.DoWithin(
+      "a", [] {}, Soon()));
+}
+
+TEST(WorkQueuesTest, WhatFoundNoThreadIsDoneOnceThereIsOne) {
+  WorkQueues work(2);
+  work.Start();
+  absl::Notification done;
+  {
+    const NoThreads none;
+    work.Do("a", [&] { done.Notify(); });
+  }
+  EXPECT_TRUE(work.DoWithin(
+      "b", [] {}, Soon()));
+  EXPECT_TRUE(Comes(done));
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "absl/time/clock.h"
 #include "base/deadline.h"
 #include "base/file.h"
+#include "base/start_thread.h"
 #include "base/status.h"
 #include "platform/http/client.h"
 
@@ -82,24 +83,25 @@ absl::StatusOr<std::string> RedirectedTo(const Address& from, const std::string&
   return to;
 }
 
-// Breaks a client's exchange off once a flag is set, for as long as it lives.
+// Breaks a client's exchange off once a flag is set, for as long as it lives. Without room for a
+// thread the exchange ends by its deadline alone.
 class Watch {
  public:
   Watch(Client& client, const std::atomic<bool>& cancelled)
-      : thread_([this, &client, &cancelled] {
+      : thread_(base::StartThread([this, &client, &cancelled] {
           absl::MutexLock lock(&mutex_);
           while (!mutex_.AwaitWithTimeout(absl::Condition(&over_), kLook)) {
             if (!cancelled) continue;
             client.Cancel();
             return;
           }
-        }) {}
+        })) {}
   ~Watch() {
     {
       absl::MutexLock lock(&mutex_);
       over_ = true;
     }
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
   }
 
  private:

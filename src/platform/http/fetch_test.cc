@@ -12,7 +12,9 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
+#include "base/no_threads_for_tests.h"
 #include "base/test_patience.h"
+#include "platform/http/file_server_for_tests.h"
 #include "platform/http/server.h"
 
 namespace tutti::http {
@@ -76,6 +78,20 @@ TEST(Fetch, TheTimeLimitIsOfTheWholeAndNotOfEachPart) {
   const auto led =
       Examine(server.url("/redirect"), base::Deadline::After(absl::Milliseconds(250)), never);
   EXPECT_EQ(led.status().code(), absl::StatusCode::kDeadlineExceeded) << led.status();
+}
+
+TEST(Fetch, GoesOnWhereThereIsNoRoomForAThread) {
+  FileServer server;
+  server.Put("/file", "content", "");
+  const base::TemporaryDirectory folder("tutti-fetch");
+  const std::atomic<bool> never = false;
+  const auto fetch = [&](const char* name) {
+    return FetchFile(server.url("/file"), folder.path() / name, {}, never);
+  };
+  ASSERT_TRUE(fetch("first").ok());  // the server has its threads from here on
+  const base::NoThreads none;
+  EXPECT_TRUE(fetch("second").ok());
+  EXPECT_EQ(base::ReadFile(folder.path() / "second").value_or(""), "content");
 }
 
 TEST(Fetch, AHostThatHasNoAddressIsNamed) {

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "base/start_thread.h"
 #include "base/status.h"
 #include "base/unique_fd.h"
 
@@ -55,11 +56,16 @@ absl::StatusOr<Addresses> Resolve(const Authority& of, int cancel_fd, base::Dead
   const auto question = std::make_shared<Question>(of);
   question->Ask(AI_NUMERICHOST);  // an address needs no resolver
   if (question->failure == 0) return std::move(question->found);
-  std::thread([question] {
+  std::thread asking = base::StartThread([question] {
     question->Ask(0);
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t n = ::write(question->done.get(), &one, sizeof one);
-  }).detach();
+  });
+  if (!asking.joinable()) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot find host ", of.host, ": this machine has no room for a thread"));
+  }
+  asking.detach();
   TUTTI_RETURN_IF_ERROR(WaitFor(*question, cancel_fd, deadline));
   if (question->failure == 0) return std::move(question->found);
   return absl::UnavailableError(

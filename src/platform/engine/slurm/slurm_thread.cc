@@ -6,12 +6,12 @@
 #include <atomic>
 #include <map>
 #include <span>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/at_once.h"
 #include "base/file.h"
 #include "platform/engine/slurm/slurm_engine.h"
 #include "platform/engine/slurm/slurm_messages.h"
@@ -138,10 +138,8 @@ void SlurmEngine::SubmitAll() {
       if (round.Expired() || !Submit(due[i].second)) next = due.size();
     }
   };
-  std::vector<std::thread> others;
-  while (others.size() + 1 < std::min(due.size(), kAtOnce)) others.emplace_back(submit);
-  submit();
-  for (std::thread& other : others) other.join();
+  const size_t at_once = std::min(due.size(), kAtOnce);
+  base::ForEachAtOnce(at_once, at_once, [&](size_t) { submit(); });
   absl::MutexLock lock(&mutex_);
   called_ |= round.Expired();  // there may be more
 }

@@ -1,0 +1,13 @@
+// Threads for work that goes on, if slower, without one more of them.
+#pragma once
+
+#include <functional>
+#include <thread>
+
+namespace tutti::base {
+
+// A thread that does `work`; one that is not joinable, and a line in the log, where the machine has
+// no room for another. An exception of `work` is the end of the process, as std::thread has it.
+std::thread StartThread(std::function<void()> work);
+
+}  // namespace tutti::base
