@@ -1,5 +1,6 @@
 #include "platform/http/connection_poller.h"
 
+#include <poll.h>
 #include <spdlog/spdlog.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -58,7 +59,9 @@ void ConnectionPoller::Await(Id id, const Waiting& waiting) {
   const Time until = waiting.until.time_point();
   times_.emplace(until, id);
   if (entry.goes_on || (waiting.news && entry.woken)) return ResumeOne(id, entry);
-  epoll_event event{.events = EPOLLONESHOT | EPOLLRDHUP | static_cast<uint32_t>(waiting.events),
+  // A client that sends no more may still read: where it does not, there is nothing to do for it.
+  const uint32_t end = (waiting.events & POLLOUT) != 0 ? 0u : uint32_t{EPOLLRDHUP};
+  epoll_event event{.events = EPOLLONESHOT | end | static_cast<uint32_t>(waiting.events),
                     .data = {.u64 = id}};
   const int how = entry.armed ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
   if (::epoll_ctl(epoll_.get(), how, entry.fd, &event) != 0) {

@@ -23,7 +23,9 @@ class ServerConnection;
 
 // What a connection waits for.
 struct Waiting {
-  short events = 0;   // POLLIN, POLLOUT; that its client has gone always counts
+  // POLLIN, POLLOUT. That its client has gone always counts, that it sends no more only where it is
+  // not waited for to read.
+  short events = 0;
   bool news = false;  // Wake
   base::Deadline until;
   Lane lane = Lane::kProtocol;  // where it goes on
