@@ -49,10 +49,13 @@ Response Echo(const Request& request, Connection& connection) {
   return JsonResponse(absl::StrCat(text, "token=", request.BearerToken(), "\n", *body));
 }
 
-base::UniqueFd ConnectTo(int port) {
+// `from`: the last byte of the client's address, 127.0.0.x.
+base::UniqueFd ConnectTo(int port, uint32_t from = 1) {
   base::UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in name{};
   name.sin_family = AF_INET;
+  name.sin_addr.s_addr = htonl((INADDR_LOOPBACK & ~0xffu) | from);
+  EXPECT_EQ(::bind(fd.get(), reinterpret_cast<sockaddr*>(&name), sizeof name), 0);
   name.sin_port = htons(static_cast<uint16_t>(port));
   name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   EXPECT_EQ(::connect(fd.get(), reinterpret_cast<sockaddr*>(&name), sizeof name), 0);
@@ -429,6 +432,74 @@ TEST_P(Http, StrangersWhoSayNothingKeepNobodyOut) {
   ASSERT_TRUE(response.ok()) << response.status();
   const auto another = Client(server->url(), "secret", certificate()).Send({.target = "/"});
   EXPECT_TRUE(another.ok()) << another.status();
+}
+
+// Sends it and waits for what is answered first; "" if nothing comes.
+std::string FirstAnswer(const base::UniqueFd& fd, absl::string_view bytes) {
+  const timeval limit = absl::ToTimeval(base::Patient(absl::Seconds(5)));
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  ::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  char block[4096];
+  const ssize_t n = ::recv(fd.get(), block, sizeof block, 0);
+  return {block, static_cast<size_t>(std::max<ssize_t>(n, 0))};
+}
+
+TEST(HttpConnections, StrangersWhoseBodiesDoNotComeKeepNobodyOut) {
+  ServerOptions options;
+  options.max_connections = 8;
+  options.admit = [](const Request& request) {
+    return request.path == "/health" ? Admission{} : ByToken(request);
+  };
+  auto server =
+      StartServer([](const Request&, Connection&) { return JsonResponse("{}"); }, options);
+  std::vector<base::UniqueFd> strangers;
+  for (uint32_t i = 0; i < 16; ++i) {
+    strangers.push_back(ConnectTo(server->port(), 1 + i % 4));
+    EXPECT_THAT(FirstAnswer(strangers.back(),
+                            "GET /health HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\nx"),
+                StartsWith("HTTP/1.1 200"));
+  }
+  for (const char* token : {"secret", "node"}) {
+    const auto response = Client(server->url(), token).Send({.target = "/"});
+    ASSERT_TRUE(response.ok()) << response.status();
+    EXPECT_EQ(response->status, 200);
+  }
+}
+
+TEST(HttpConnections, TheBodyOfAStrangerIsNotRead) {
+  ServerOptions options;
+  options.admit = [](const Request&) { return Admission{}; };
+  auto server = StartServer(Echo, options);
+  EXPECT_THAT(Raw(server->port(),
+                  "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi"),
+              StartsWith("HTTP/1.1 401"));
+}
+
+// What they send is read for a while, so that they see the answer, but users' headers go first.
+TEST(HttpConnections, StrangersWhoGoOnSendingKeepNobodyWaiting) {
+  ServerOptions options;
+  options.admit = ByToken;
+  auto server =
+      StartServer([](const Request&, Connection&) { return JsonResponse("{}"); }, options);
+  std::atomic<bool> over = false;
+  std::vector<std::thread> strangers;
+  for (int i = 0; i < 16; ++i) {
+    strangers.emplace_back([&] {
+      const std::string header = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 900000000\r\n\r\n";
+      const std::string block(256 << 10, 'x');
+      while (!over) {
+        const base::UniqueFd fd = ConnectTo(server->port());
+        ssize_t n = ::send(fd.get(), header.data(), header.size(), MSG_NOSIGNAL);
+        while (n > 0 && !over) n = ::send(fd.get(), block.data(), block.size(), MSG_NOSIGNAL);
+      }
+    });
+  }
+  Client client(server->url(), "secret");
+  const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(10)));
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(client.Send({.target = "/"})->status, 200);
+  EXPECT_FALSE(deadline.Expired());
+  over = true;
+  for (std::thread& stranger : strangers) stranger.join();
 }
 
 // The answer of each request is "go" once it is said.

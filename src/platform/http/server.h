@@ -25,7 +25,8 @@ namespace tutti::http {
 class Connection {
  public:
   virtual ~Connection() = default;
-  // The whole body. OutOfRange (413) if it is larger; DeadlineExceeded if it stalls.
+  // The whole body. OutOfRange (413) if it is larger; DeadlineExceeded if it stalls;
+  // Unauthenticated of a stranger, whose body is passed over.
   virtual absl::StatusOr<std::string> ReadBody(uint64_t max_bytes = uint64_t{16} << 20) = 0;
   // The body piece by piece as it comes, for bodies that do not fit in memory. An error of `sink`
   // ends the reading and is returned.

@@ -16,6 +16,7 @@ namespace {
 constexpr absl::Duration kLongestLinger = absl::Seconds(2);
 constexpr absl::Duration kLongestGoodbye = absl::Seconds(5);  // to who has sent no request
 constexpr uint64_t kMostLingered = uint64_t{64} << 20;
+constexpr uint64_t kLingeredInATurn = 256 << 10;
 
 base::Deadline FarAway() { return base::Deadline::After(absl::InfiniteDuration()); }
 
@@ -78,6 +79,10 @@ std::optional<Need> ServerConnection::NeedLane(Lane lane) const {
   return Need{.kind = Need::Kind::kLane, .lane = lane};
 }
 
+Lane ServerConnection::LaneOfUnwanted() const {
+  return IsStranger() ? Lane::kStranger : Lane::kProtocol;
+}
+
 Lane ServerConnection::LaneOf(bool bulk) const {
   if (IsStranger()) return Lane::kStranger;
   if (party_ == Party::kNode) return bulk ? Lane::kNodeBulk : Lane::kNode;
@@ -105,7 +110,8 @@ std::optional<Need> ServerConnection::BeginIdle() {
   // Who has proved nothing may be anybody.
   const bool known = served_ && !IsStranger();
   until_ = base::Deadline::After(known ? with_.options.idle_timeout : with_.options.header_timeout);
-  return Then(&ServerConnection::Idle);
+  Then(&ServerConnection::Idle);
+  return Need{.kind = Need::Kind::kLane, .lane = Lane::kProtocol};  // others had to wait meanwhile
 }
 
 // A stop ends the wait for a request and its header, not the work on one.
@@ -137,7 +143,6 @@ std::optional<Need> ServerConnection::ReadHeader() {
       return Answer(*std::move(refusal));
   }
   got_something_ = true;
-  with_.open.Answers(fd_);
   return Admit();
 }
 
@@ -156,6 +161,9 @@ std::optional<Need> ServerConnection::Admit() {
     if (!with_.open.Trust(fd_, admission.party)) return Answer(Busy());
     party_ = admission.party;
   }
+  // A stranger keeps his place only as long as nobody else needs it, and his body is not read.
+  if (IsStranger()) return Then(&ServerConnection::Handle);
+  with_.open.Answers(fd_);
   until_ = base::Deadline::After(with_.options.stall_timeout);
   return Then(reader_.MayPrefetch() ? &ServerConnection::ReadSmallBody : &ServerConnection::Handle);
 }
@@ -200,8 +208,14 @@ absl::StatusOr<std::string> ServerConnection::ReadBody(uint64_t max_bytes) {
     body.append(piece.data(), piece.size());
     return absl::OkStatus();
   };
-  TUTTI_RETURN_IF_ERROR(reader_.ReadBodyTo(append, max_bytes));
+  TUTTI_RETURN_IF_ERROR(ReadBodyTo(append, max_bytes));
   return body;
+}
+
+absl::Status ServerConnection::ReadBodyTo(
+    const std::function<absl::Status(absl::string_view)>& sink, uint64_t max_bytes) {
+  if (IsStranger()) return absl::UnauthenticatedError("who sends a body needs the service's token");
+  return reader_.ReadBodyTo(sink, max_bytes);
 }
 
 std::optional<Need> ServerConnection::Answer(Response response) {
@@ -286,9 +300,10 @@ std::optional<Need> ServerConnection::EndAnswer() {
 }
 
 std::optional<Need> ServerConnection::SkipBody() {
+  if (auto need = NeedLane(LaneOfUnwanted())) return need;
   switch (reader_.Skip()) {
     case Progress::kMore:
-      if (!until_.Expired()) return WaitForSocket(socket_.Wanted(), Lane::kProtocol);
+      if (!until_.Expired()) return WaitForSocket(socket_.Wanted(), LaneOfUnwanted());
       return BeginLingering();
     case Progress::kBroken:
       return BeginLingering();
@@ -308,13 +323,16 @@ std::optional<Need> ServerConnection::BeginLingering() {
 
 std::optional<Need> ServerConnection::Linger() {
   if (!got_something_ || with_.stopping) return Close();
+  if (auto need = NeedLane(LaneOfUnwanted())) return need;
   std::string block(kBlockBytes, '\0');
   error_code code;
-  while (!code && lingered_ < kMostLingered && !until_.Expired()) {
-    lingered_ += socket_.Read(block.data(), block.size(), code);
-  }
-  if (code != boost::asio::error::would_block || until_.Expired()) return Close();
-  return WaitForSocket(socket_.Wanted(), Lane::kProtocol);
+  uint64_t bytes = 0;
+  while (!code && bytes < kLingeredInATurn) bytes += socket_.Read(block.data(), block.size(), code);
+  lingered_ += bytes;
+  const bool goes_on = !code || code == boost::asio::error::would_block;
+  if (!goes_on || lingered_ >= kMostLingered || until_.Expired()) return Close();
+  if (!code) return Need{.kind = Need::Kind::kLane, .lane = lane_};  // behind those who wait for it
+  return WaitForSocket(socket_.Wanted(), lane_);
 }
 
 }  // namespace tutti::http

@@ -48,9 +48,7 @@ class ServerConnection final : public Connection {
 
   absl::StatusOr<std::string> ReadBody(uint64_t max_bytes) override;
   absl::Status ReadBodyTo(const std::function<absl::Status(absl::string_view)>& sink,
-                          uint64_t max_bytes) override {
-    return reader_.ReadBodyTo(sink, max_bytes);
-  }
+                          uint64_t max_bytes) override;
   int64_t ContentLength() const override { return reader_.ContentLength(); }
   bool Closed() override { return with_.stopping || socket_.PeerHasGone(); }
   std::function<void()> Waker() override { return wake_; }
@@ -64,6 +62,7 @@ class ServerConnection final : public Connection {
   Need WaitForNews(base::Deadline until) const;
   std::optional<Need> NeedLane(Lane lane) const;
   Lane LaneOf(bool bulk) const;
+  Lane LaneOfUnwanted() const;  // what is read of it to pass over it
   bool IsStranger() const { return party_ == Party::kStranger; }
 
   std::optional<Need> BeginTls();
