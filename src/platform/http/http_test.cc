@@ -502,6 +502,47 @@ TEST(HttpConnections, StrangersWhoGoOnSendingKeepNobodyWaiting) {
   for (std::thread& stranger : strangers) stranger.join();
 }
 
+TEST(HttpConnections, TheRoomOfABodyIsGivenBackOnceItIsAnswered) {
+  absl::Notification over;
+  std::atomic<int> hanging = 0;
+  ServerOptions options;
+  options.prefetch_bytes = 20;
+  auto server = StartServer(
+      [&](const Request& request, Connection& connection) {
+        if (request.path != "/hang") return Echo(request, connection);
+        ++hanging;
+        over.WaitForNotification();
+        return JsonResponse("{}");
+      },
+      options);
+  // Bodies that their handlers have to read have all threads of that lane.
+  std::vector<base::UniqueFd> large;
+  for (int i = 0; i < 20; ++i) {
+    large.push_back(ConnectTo(server->port()));
+    const std::string request =
+        absl::StrCat("POST /hang HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n");
+    ::send(large.back().get(), request.data(), request.size(), MSG_NOSIGNAL);
+  }
+  base::AwaitPatiently(absl::Seconds(30), [&] { return hanging == 16; });
+  Client client(server->url(), "");
+  for (int i = 0; i < 10; ++i) {
+    const auto answer = client.Send({.method = "POST", .target = "/", .body = "fifteen letters"});
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    EXPECT_THAT(answer->body, HasSubstr("fifteen letters"));
+  }
+  over.Notify();
+}
+
+TEST(HttpConnections, ABodyForWhichThereIsNoRoomIsReadByItsHandler) {
+  ServerOptions options;
+  options.prefetch_bytes = 1;
+  auto server = StartServer(Echo, options);
+  const auto answer =
+      Client(server->url(), "").Send({.method = "POST", .target = "/", .body = "hello"});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_THAT(answer->body, HasSubstr("hello"));
+}
+
 // The answer of each request is "go" once it is said.
 class Polls {
  public:

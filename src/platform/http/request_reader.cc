@@ -7,6 +7,7 @@
 #include <boost/beast/http/read.hpp>
 #include <limits>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -130,7 +131,9 @@ bool RequestReader::MayPrefetch() const {
 }
 
 Progress RequestReader::Prefetch(bool& moved) {
+  const absl::Cleanup drop_block = [this] { state_->block = {}; };  // many may wait for the rest
   std::string& body = state_->body ? *state_->body : state_->body.emplace();
+  body.reserve(static_cast<size_t>(ContentLength()));
   while (!state_->parser->is_done()) {
     error_code code;
     const size_t n = ReadPiece(code);
@@ -141,6 +144,8 @@ Progress RequestReader::Prefetch(bool& moved) {
   }
   return Progress::kDone;
 }
+
+void RequestReader::DropPrefetched() { state_->body = std::string(); }
 
 int64_t RequestReader::ContentLength() const {
   if (state_->parser->chunked()) return -1;

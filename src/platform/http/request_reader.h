@@ -52,6 +52,8 @@ class RequestReader {
   bool HasBody() const { return ContentLength() != 0; }
   // Reads the whole body for ReadBodyTo. `moved`: some of it has come.
   Progress Prefetch(bool& moved);
+  // The memory of what Prefetch has read.
+  void DropPrefetched();
 
   // See Connection.
   int64_t ContentLength() const;

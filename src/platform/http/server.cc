@@ -88,6 +88,7 @@ class Server::Impl {
         stop_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         port_(PortOf(listener_.get())),
         open_(Most(options), std::max(1, Most(options) / kShareOfAnAddress)),
+        prefetch_(options.prefetch_bytes),
         pool_(kThreads),
         poller_(std::make_shared<ConnectionPoller>(
             [this](ConnectionPoller::Id id, const std::shared_ptr<ServerConnection>& connection,
@@ -144,9 +145,9 @@ class Server::Impl {
     const int number = fd.release();  // open_ closes it
     const std::string peer = absl::StrCat(address, ":", ntohs(name.sin_port));
     poller_->Add(number, [&](ConnectionPoller::Id id) {
-      return std::make_shared<ServerConnection>(number, peer,
-                                                Surroundings{options_, handler_, open_, stopping_},
-                                                [poller = poller_, id] { poller->Wake(id); });
+      return std::make_shared<ServerConnection>(
+          number, peer, Surroundings{options_, handler_, open_, prefetch_, stopping_},
+          [poller = poller_, id] { poller->Wake(id); });
     });
   }
 
@@ -186,6 +187,7 @@ class Server::Impl {
   std::atomic<bool> stopping_ = false;
   std::thread acceptor_;
   OpenConnections open_;
+  PrefetchBudget prefetch_;
   HandlerPool pool_;
   const std::shared_ptr<ConnectionPoller> poller_;  // also of wakers, which may outlive the server
 };

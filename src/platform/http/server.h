@@ -60,6 +60,9 @@ struct ServerOptions {
   // By the header alone, without waiting. Null: everybody is a user.
   std::function<Admission(const Request&)> admit;
   int max_connections = 4096;  // fewer where the process may not open as many files
+  // Bodies that are kept until their handlers have a thread, of nodes and of users each. One that
+  // has no room is read by its handler.
+  int64_t prefetch_bytes = int64_t{64} << 20;
   uint32_t max_header_bytes = 32 << 10;
   // A whole header, from its first byte; the beginning of TLS; until the first byte of all.
   // And of a body that nobody wants.

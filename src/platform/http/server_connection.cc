@@ -47,6 +47,11 @@ ServerConnection::ServerConnection(int fd, const std::string& peer, const Surrou
   socket_.SetWaiting(false);
 }
 
+ServerConnection::~ServerConnection() {
+  DropBody();
+  socket_.Release();
+}
+
 Need ServerConnection::Turn(Lane lane) {
   lane_ = lane;
   try {
@@ -165,7 +170,20 @@ std::optional<Need> ServerConnection::Admit() {
   if (IsStranger()) return Then(&ServerConnection::Handle);
   with_.open.Answers(fd_);
   until_ = base::Deadline::After(with_.options.stall_timeout);
-  return Then(reader_.MayPrefetch() ? &ServerConnection::ReadSmallBody : &ServerConnection::Handle);
+  return Then(MayPrefetch() ? &ServerConnection::ReadSmallBody : &ServerConnection::Handle);
+}
+
+bool ServerConnection::MayPrefetch() {
+  const int64_t bytes = reader_.ContentLength();
+  if (!reader_.MayPrefetch() || !with_.prefetch.Take(party_, bytes)) return false;
+  prefetched_ = bytes;
+  return true;
+}
+
+void ServerConnection::DropBody() {
+  if (prefetched_ == 0) return;
+  reader_.DropPrefetched();
+  with_.prefetch.GiveBack(party_, std::exchange(prefetched_, 0));
 }
 
 std::optional<Need> ServerConnection::ReadSmallBody() {
@@ -176,15 +194,17 @@ std::optional<Need> ServerConnection::ReadSmallBody() {
   if (moved) until_ = base::Deadline::After(with_.options.stall_timeout);
   if (!until_.Expired()) return WaitForSocket(socket_.Wanted(), Lane::kProtocol);
   reader_.GiveUpBody();
+  DropBody();
   return Answer(ErrorResponse(408, "timeout", "the request's body did not come in time"));
 }
 
 std::optional<Need> ServerConnection::Handle() {
-  const bool bulk = reader_.HasBody() && !reader_.MayPrefetch();
+  const bool bulk = reader_.HasBody() && prefetched_ == 0;
   if (auto need = NeedLane(LaneOf(bulk))) return need;
   socket_.SetWaiting(true);  // for bodies that come while the handler reads them
   socket_.Limit(std::nullopt, with_.options.stall_timeout);
   Response response = CallHandler();
+  DropBody();
   socket_.SetWaiting(false);
   socket_.Limit(std::nullopt, absl::InfiniteDuration());
   if (reader_.Stalled()) {

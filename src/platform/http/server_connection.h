@@ -11,6 +11,7 @@
 #include "platform/http/connection_poller.h"
 #include "platform/http/handler_pool.h"
 #include "platform/http/open_connections.h"
+#include "platform/http/prefetch_budget.h"
 #include "platform/http/request_reader.h"
 #include "platform/http/response_writer.h"
 #include "platform/http/server.h"
@@ -31,6 +32,7 @@ struct Surroundings {
   const ServerOptions& options;
   const Handler& handler;
   OpenConnections& open;
+  PrefetchBudget& prefetch;
   const std::atomic<bool>& stopping;
 };
 
@@ -40,7 +42,7 @@ class ServerConnection final : public Connection {
   // `fd` stays the caller's to close, and is one of `with.open`. `wake` is its Waker.
   ServerConnection(int fd, const std::string& peer, const Surroundings& with,
                    std::function<void()> wake);
-  ~ServerConnection() override { socket_.Release(); }
+  ~ServerConnection() override;
 
   // May be given too early: then it needs the same again. Does not throw.
   Need Turn(Lane lane);
@@ -84,6 +86,8 @@ class ServerConnection final : public Connection {
   std::optional<Need> BeginLingering();
   std::optional<Need> Linger();
   Response CallHandler();
+  bool MayPrefetch();
+  void DropBody();
 
   const int fd_;
   const std::string peer_;
@@ -101,6 +105,7 @@ class ServerConnection final : public Connection {
   std::optional<Incoming> incoming_;
   Response response_;
   uint64_t lingered_ = 0;
+  int64_t prefetched_ = 0;  // bytes of with_.prefetch
 };
 
 }  // namespace tutti::http

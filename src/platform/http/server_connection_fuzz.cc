@@ -63,11 +63,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   options.max_header_bytes = 4096;
   const std::atomic<bool> stopping = false;
   tutti::http::OpenConnections open(/*most=*/1, /*most_untrusted=*/1);
+  tutti::http::PrefetchBudget prefetch(/*most=*/1000);
   const int number = server.release();  // `open` closes it
   if (!open.Add(number, "fuzz")) std::abort();
   const Handler handler = Check;
   {
-    ServerConnection connection(number, "fuzz", {options, handler, open, stopping}, [] {});
+    ServerConnection connection(number, "fuzz", {options, handler, open, prefetch, stopping},
+                                [] {});
     Serve(connection);
   }
   open.Close(number);

@@ -1,0 +1,33 @@
+// How much memory the bodies take that were read before their handlers have a thread, of nodes and
+// of users each: where handlers hang, callers go on coming. Thread-safe. Internal to this room.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "platform/http/server.h"
+
+namespace tutti::http {
+
+class PrefetchBudget {
+ public:
+  // `most`: bytes of each party.
+  explicit PrefetchBudget(int64_t most) : most_(most) {}
+
+  // False: there is no room, and nothing is taken.
+  bool Take(Party party, int64_t bytes) {
+    std::atomic<int64_t>& taken = Of(party);
+    if (taken.fetch_add(bytes) + bytes <= most_) return true;
+    taken -= bytes;
+    return false;
+  }
+  void GiveBack(Party party, int64_t bytes) { Of(party) -= bytes; }
+
+ private:
+  std::atomic<int64_t>& Of(Party party) { return party == Party::kNode ? of_nodes_ : of_users_; }
+
+  const int64_t most_;
+  std::atomic<int64_t> of_nodes_ = 0, of_users_ = 0;
+};
+
+}  // namespace tutti::http
