@@ -32,6 +32,7 @@ namespace {
 using ResponseParser = beast::http::response_parser<beast::http::buffer_body>;
 
 constexpr uint64_t kMaxBodyInMemory = uint64_t{1} << 30;
+constexpr uint64_t kMaxForeignError = 64 << 10;  // of any server: it may send for ever
 
 enum class Peer { kService, kAnyServer };
 
@@ -45,6 +46,7 @@ class Client::Impl {
  public:
   Impl(std::string base_url, std::string token, std::string certificate, Peer peer)
       : base_url_(std::move(base_url)),
+        is_service_(peer == Peer::kService),
         name_(absl::StrCat(peer == Peer::kService ? "the service at " : "", base_url_)),
         advice_(peer == Peer::kService ? ": is it running? start it with: tutti serve" : ""),
         token_(std::move(token)),
@@ -103,7 +105,7 @@ class Client::Impl {
     if (code) return sent.ok() ? StatusOf(code) : sent;
     if (unlimited) socket_->Limit(request.deadline, request.stall_timeout);
     TUTTI_ASSIGN_OR_RETURN(ClientResponse response, ReadAnswer(request, parser));
-    if (sent.ok() && parser.keep_alive()) std::move(close).Cancel();
+    if (sent.ok() && parser.is_done() && parser.keep_alive()) std::move(close).Cancel();
     return response;
   }
 
@@ -200,6 +202,9 @@ class Client::Impl {
       if (piece.empty()) continue;
       if (request.on_chunk && response.ok()) {
         TUTTI_RETURN_IF_ERROR(request.on_chunk(piece));
+      } else if (!is_service_ && !response.ok() &&
+                 response.body.size() + piece.size() > kMaxForeignError) {
+        return response;  // its status is what counts
       } else if (response.body.size() + piece.size() > kMaxBodyInMemory) {
         return absl::ResourceExhaustedError("the answer does not fit in memory");
       } else {
@@ -223,6 +228,7 @@ class Client::Impl {
                                                                  : "closed by the service"));
   }
 
+  const bool is_service_;     // else any server
   const std::string name_;    // as errors call it
   const std::string advice_;  // how to start it; empty: it is not ours
   const std::string token_;

@@ -71,7 +71,7 @@ class Client {
   // "https://host" or "127.0.0.1:6280". `certificate`: PEM, the only one that a service by https
   // may show; empty: one for its name, by an issuer that this machine trusts.
   Client(std::string base_url, std::string token, std::string certificate = "");
-  // Any server's.
+  // Any server's. The body of an answer that is no 2xx is cut off after 64 KiB.
   explicit Client(std::string base_url);
   ~Client();
 

@@ -80,6 +80,26 @@ TEST(Fetch, TheTimeLimitIsOfTheWholeAndNotOfEachPart) {
   EXPECT_EQ(led.status().code(), absl::StatusCode::kDeadlineExceeded) << led.status();
 }
 
+// What it sends with a status that is no success has no end.
+TEST(Fetch, AServersEndlessErrorIsCutOff) {
+  std::atomic<int64_t> sent = 0;
+  auto server = Server::Start({}, [&](const Request&, Connection&) {
+    Response response{.status = 404};
+    response.stream = [&](base::Deadline&) -> absl::StatusOr<Piece> {
+      sent += 64 << 10;
+      return Piece{std::string(64 << 10, 'x'), /*last=*/sent > (256 << 20)};
+    };
+    return response;
+  });
+  ASSERT_TRUE(server.ok()) << server.status();
+  const base::TemporaryDirectory folder("tutti-fetch");
+  const std::atomic<bool> never = false;
+  const absl::Status status =
+      FetchFile((*server)->url() + "/file", folder.path() / "file", {}, never);
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
+  EXPECT_LT(sent, 64 << 20);  // no more than what lies in buffers on its way
+}
+
 TEST(Fetch, GoesOnWhereThereIsNoRoomForAThread) {
   FileServer server;
   server.Put("/file", "content", "");
