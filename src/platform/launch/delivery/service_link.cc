@@ -43,8 +43,9 @@ ServiceLink::Turn::Turn(ServiceLink& link, Urgency urgency) : link_(link) {
   int& waiting = link.waiting_[static_cast<size_t>(urgency)];
   ++waiting;
   if (link.turn_ == Urgency::kWait && urgency != Urgency::kWait) {
+    // A client that was cancelled is of no use any more: its call may be over already.
     link.broken_off_ = true;
-    if (link.client_ != nullptr) link.client_->Cancel();
+    if (link.client_ != nullptr) std::exchange(link.client_, nullptr)->Cancel();
   }
   const auto is_turn = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(link.mutex_) {
     return link.IsTurnOf(urgency);

@@ -43,6 +43,7 @@ class ServiceLinkTest : public testing::Test {
       peers_.insert(request.peer);
     }
     if (request.method == "POST") return http::JsonResponse(R"({"acknowledged": 1})");
+    if (knows_nobody_) return http::ErrorResponse(absl::NotFoundError("no such node"));
     ++waiting_;
     http::Response response;
     response.later = [](base::Deadline&) { return std::nullopt; };
@@ -59,6 +60,7 @@ class ServiceLinkTest : public testing::Test {
     return plan;
   }();
   std::atomic<int> waiting_ = 0;
+  std::atomic<bool> knows_nobody_ = false;  // waits end at once
   absl::Mutex mutex_;
   std::set<std::string> peers_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<http::Server> server_;
@@ -93,6 +95,22 @@ TEST_F(ServiceLinkTest, AReportBreaksAWaitOff) {
   EXPECT_TRUE(PostEvents(link, 0, 1, "{}", Soon()).ok());
   waits.join();
   EXPECT_EQ(Connections(), 2u);
+}
+
+TEST_F(ServiceLinkTest, AWaitThatEndsWhileItIsBrokenOffLeavesNothingBroken) {
+  knows_nobody_ = true;
+  ServiceLink link(plan_);
+  std::atomic<bool> over = false;
+  std::thread waits([&] {
+    while (!over) AskForGo(link, 0, absl::ZeroDuration(), Soon()).IgnoreError();
+  });
+  absl::Status posted;
+  for (int i = 0; i < 5000 && posted.ok(); ++i) {
+    posted = PostEvents(link, 0, 1, "{}", Soon()).status();
+  }
+  over = true;
+  waits.join();
+  EXPECT_TRUE(posted.ok()) << posted;
 }
 
 TEST_F(ServiceLinkTest, AbandonEndsAWaitAndAllWhoWouldBeNext) {
