@@ -91,7 +91,7 @@ bool HasCdi() {
 
 // Podman takes the value of `--env=NAME` from its own environment, so that no secret stands on a
 // command line; but what steers podman itself, and would do so otherwise than for the launcher, is
-// given by value.
+// handed on by another name.
 bool SteersPodman(const std::string& name) {
   static constexpr absl::string_view kPrefixes[] = {
       "CONTAINER", "PODMAN", "XDG_",     "DOCKER",    "BUILDAH", "GO",        "LD_",
@@ -101,18 +101,29 @@ bool SteersPodman(const std::string& name) {
                      [&](absl::string_view prefix) { return absl::StartsWith(name, prefix); });
 }
 
-void AddVariables(const Variables& variables, ContainerStart& start) {
+bool IsName(absl::string_view name) {
+  return !name.empty() && !absl::ascii_isdigit(name.front()) &&
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return c == '_' || absl::ascii_isalnum(c); });
+}
+
+// Returns what the container's shell does first: it gives those their names that had another.
+std::string AddVariables(const Variables& variables, ContainerStart& start) {
   start.environment = base::CurrentEnvironment();
   const Variables own = start.environment;
+  std::string renames;
   for (const auto& [name, value] : variables) {
     const auto same = own.find(name);
-    if (SteersPodman(name) && (same == own.end() || same->second != value)) {
-      start.arguments.push_back(absl::StrCat("--env=", name, "=", value));
-    } else {
-      start.arguments.push_back(absl::StrCat("--env=", name));
-      start.environment[name] = value;
+    std::string given = name;
+    // Podman knows no name that a shell does not.
+    if (SteersPodman(name) && IsName(name) && (same == own.end() || same->second != value)) {
+      given = absl::StrCat("TUTTI_VALUE_OF_", name);
+      absl::StrAppend(&renames, "export ", name, "=\"$", given, "\"; unset ", given, "; ");
     }
+    start.arguments.push_back(absl::StrCat("--env=", given));
+    start.environment[given] = value;
   }
+  return renames;
 }
 
 int64_t SizeInBytes(absl::string_view text) {
@@ -181,8 +192,8 @@ absl::StatusOr<ContainerStart> ContainerStartOf(const spec::LaunchPlan& plan, in
   for (const std::string& option : plan.container_options) {
     if (!absl::StartsWith(option, kShmSize)) start.arguments.push_back(option);
   }
-  AddVariables(EnvironmentOf(plan, local_rank, facts), start);
-  Append({facts.image, "/bin/sh", "-c", kShellOfImage, "sh", command}, start.arguments);
+  const std::string renames = AddVariables(EnvironmentOf(plan, local_rank, facts), start);
+  Append({facts.image, "/bin/sh", "-c", renames + kShellOfImage, "sh", command}, start.arguments);
   return start;
 }
 
