@@ -8,10 +8,13 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status.h"
+#include "platform/launch/mpi/gang_newcomers.h"
+#include "platform/launch/mpi/gang_proof.h"
 #include "platform/launch/node/tcp.h"
 
 namespace tutti::launch {
@@ -19,23 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kLookEvery = 100;                             // ms between looks at `cancelled`
-constexpr absl::Duration kIntroduction = absl::Seconds(5);  // of one that has connected
-constexpr size_t kNonceBytes = 16;
-
-std::string Proof(const std::string& token, const std::string& words) {
-  return base::Hex(base::HmacSha256(token, words));
-}
-
-std::string TextOf(const json& message, const char* name) {
-  const auto field = message.find(name);
-  return field != message.end() && field->is_string() ? field->get<std::string>() : "";
-}
-
-bool FlagOf(const json& message, const char* name) {
-  const auto field = message.find(name);
-  return field != message.end() && field->is_boolean() && field->get<bool>();
-}
+constexpr int kLookEvery = 100;  // ms between looks at `cancelled`
 
 class Meeting {
  public:
@@ -47,16 +34,14 @@ class Meeting {
   absl::StatusOr<MpiWay> Gather(int pmi_port, std::map<int, LineSocket>& peers) {
     TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd listener, Listen());
     MpiWay way = own_;
+    Newcomers newcomers(plan_, listener.get());
     while (peers.size() + 1 < plan_.nodes.size()) {
-      TUTTI_RETURN_IF_ERROR(Await(listener.get(), POLLIN, Missing(peers)));
-      base::UniqueFd fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-      if (!fd.valid()) continue;
-      KeepAlive(fd.get());
-      LineSocket socket(std::move(fd));
-      bool theirs = false;
-      const absl::StatusOr<int> node = Admit(socket, theirs);
-      if (!node.ok() || !peers.try_emplace(*node, std::move(socket)).second) continue;
-      if (way == MpiWay::kMpirun && !theirs) way = MpiWay::kNone;
+      std::vector<pollfd> waiting = newcomers.Waiting();
+      TUTTI_RETURN_IF_ERROR(Look(waiting, Missing(peers)).status());
+      for (Newcomers::Proved& one : newcomers.Hear(waiting)) {
+        const bool is_new = peers.try_emplace(one.node, std::move(one.socket)).second;
+        if (is_new && !one.has_mpi && way == MpiWay::kMpirun) way = MpiWay::kNone;
+      }
     }
     for (auto& [node, socket] : peers) {
       TUTTI_RETURN_IF_ERROR(socket.Send(
@@ -86,18 +71,23 @@ class Meeting {
   bool has_mpi() const { return own_ == MpiWay::kMpirun; }
 
   absl::Status Await(int fd, short events, const std::string& for_whom) const {
+    std::vector<pollfd> waiting = {{fd, events, 0}};
     while (true) {
-      if (cancelled_) return absl::CancelledError("stopped before its processes began");
-      if (deadline_.Expired()) {
-        return absl::DeadlineExceededError(
-            absl::StrCat("the launchers did not meet at ", plan_.nodes.front().address, ":",
-                         plan_.start_port, " to start the ranks: waiting for ", for_whom));
-      }
-      pollfd waiting{fd, events, 0};
-      if (::poll(&waiting, 1, std::min(kLookEvery, deadline_.RemainingMillis())) > 0) {
-        return absl::OkStatus();
-      }
+      TUTTI_ASSIGN_OR_RETURN(const bool any, Look(waiting, for_whom));
+      if (any) return absl::OkStatus();
     }
+  }
+
+  // Waits a moment. Whether one of them is ready.
+  absl::StatusOr<bool> Look(std::vector<pollfd>& waiting, const std::string& for_whom) const {
+    if (cancelled_) return absl::CancelledError("stopped before its processes began");
+    if (deadline_.Expired()) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("the launchers did not meet at ", plan_.nodes.front().address, ":",
+                       plan_.start_port, " to start the ranks: waiting for ", for_whom));
+    }
+    const int timeout = std::min(kLookEvery, deadline_.RemainingMillis());
+    return ::poll(waiting.data(), waiting.size(), timeout) > 0;
   }
 
   std::string Missing(const std::map<int, LineSocket>& peers) const {
@@ -148,28 +138,6 @@ class Meeting {
     socklen_t size = sizeof error;
     ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
     return error;
-  }
-
-  // The index of the node that came, after both sides have proved who they are.
-  absl::StatusOr<int> Admit(LineSocket& socket, bool& has_mpi) const {
-    const base::Deadline deadline = base::Deadline::After(kIntroduction);
-    TUTTI_ASSIGN_OR_RETURN(const json hello, socket.Receive(deadline));
-    const auto field = hello.find("node");
-    const int node = field != hello.end() && field->is_number_integer() ? field->get<int>() : -1;
-    if (node < 1 || node >= static_cast<int>(plan_.nodes.size())) {
-      return absl::InvalidArgumentError("no node of this job");
-    }
-    has_mpi = FlagOf(hello, "mpi");
-    const std::string nonces =
-        absl::StrCat(" ", TextOf(hello, "nonce"), " ", base::RandomHex(kNonceBytes));
-    const std::string own = nonces.substr(nonces.rfind(' ') + 1);
-    TUTTI_RETURN_IF_ERROR(socket.Send(
-        {{"nonce", own}, {"proof", Proof(plan_.job_token, absl::StrCat("first", nonces))}}));
-    TUTTI_ASSIGN_OR_RETURN(const json answer, socket.Receive(deadline));
-    const std::string expected =
-        Proof(plan_.job_token, absl::StrCat(node, " ", has_mpi ? 1 : 0, nonces));
-    if (base::EqualInConstantTime(TextOf(answer, "proof"), expected)) return node;
-    return absl::PermissionDeniedError("it does not hold the job's token");
   }
 
   absl::Status Introduce(LineSocket& socket) const {

@@ -1,3 +1,4 @@
+// Covers: gang_newcomers.cc, gang_proof.h.
 #include "platform/launch/mpi/gang_link.h"
 
 #include <arpa/inet.h>
@@ -115,6 +116,33 @@ TEST_F(GangLinkTest, WhoDoesNotHoldTheTokenIsNeitherLetInNorBelieved) {
   stranger.join();
   EXPECT_EQ(link.status().code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(strangers.code(), absl::StatusCode::kPermissionDenied) << strangers;
+}
+
+TEST_F(GangLinkTest, ThoseWhoConnectAndSayNothingHoldNobodyUp) {
+  std::thread silent([&] {
+    sockaddr_in name{};
+    name.sin_family = AF_INET;
+    name.sin_port = htons(static_cast<uint16_t>(port_));
+    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    std::vector<base::UniqueFd> sockets;
+    const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
+    while (sockets.size() < 20 && !deadline.Expired()) {
+      base::UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      const auto* const address = reinterpret_cast<const sockaddr*>(&name);
+      if (::connect(fd.get(), address, sizeof name) != 0) continue;  // it does not listen yet
+      ::send(fd.get(), "{", sockets.size() % 2, MSG_NOSIGNAL);
+      sockets.push_back(std::move(fd));
+    }
+    const auto begin = absl::Now();
+    std::thread second(
+        [&] { EXPECT_TRUE(Meet(1, MpiWay::kMpirun, base::Patient(absl::Seconds(20))).ok()); });
+    EXPECT_TRUE(Meet(2, MpiWay::kMpirun, base::Patient(absl::Seconds(20))).ok());
+    second.join();
+    EXPECT_LT(absl::Now() - begin, base::Patient(absl::Seconds(4)));  // less than one may take
+  });
+  const auto link = Meet(0, MpiWay::kMpirun, base::Patient(absl::Seconds(40)));
+  silent.join();
+  EXPECT_TRUE(link.ok()) << link.status();
 }
 
 TEST_F(GangLinkTest, AWaitCanBeCancelled) {

@@ -1,0 +1,55 @@
+// Those who have connected to the first node of a gang, until each has proved that it holds the
+// job's token: all at a time, so that nobody who is silent holds the others up. Internal to this
+// folder. Not thread-safe.
+#pragma once
+
+#include <poll.h>
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/deadline.h"
+#include "platform/launch/mpi/gang_proof.h"
+#include "platform/launch/node/line_socket.h"
+#include "spec/json/launch_plan.h"
+
+namespace tutti::launch {
+
+class Newcomers {
+ public:
+  struct Proved {
+    int node = 0;
+    bool has_mpi = false;
+    LineSocket socket;
+  };
+
+  // `listener` does not block. Both outlive the object.
+  Newcomers(const spec::LaunchPlan& plan, int listener) : plan_(plan), listener_(listener) {}
+
+  // What to poll for; it comes back to Hear.
+  std::vector<pollfd> Waiting() const;
+  // Those that have proved by now who they are. Who cannot, or takes too long, is dropped.
+  std::vector<Proved> Hear(const std::vector<pollfd>& polled);
+
+ private:
+  struct Newcomer {
+    LineSocket socket;
+    base::Deadline deadline = base::Deadline::After(kIntroduction);
+    int node = -1;  // as it says
+    bool has_mpi = false;
+    std::string nonces;
+  };
+  void AcceptAll();
+  // What it has sent; true once it has proved that it holds the token. An error: it does not.
+  absl::StatusOr<bool> Hear(Newcomer& one) const;
+  absl::Status Greet(const nlohmann::json& hello, Newcomer& one) const;
+
+  const spec::LaunchPlan& plan_;
+  const int listener_;
+  std::vector<Newcomer> all_;  // in the order in which they came
+};
+
+}  // namespace tutti::launch
