@@ -8,7 +8,8 @@
 
 namespace tutti::launch {
 
-// A file or a folder with all it holds; links are followed. Cancelled once `cancelled` is set.
+// A file or a folder with all it holds; links are followed. Cancelled once `cancelled` is set;
+// InvalidArgument for a link to a folder above it, of which there would be copies without end.
 absl::Status Copy(const std::filesystem::path& from, const std::filesystem::path& to,
                   const std::atomic<bool>& cancelled);
 
