@@ -3,6 +3,8 @@
 // print, and how long a user's call takes beside it. A line of JSON a phase.
 //
 //   swarm [NODES [SECONDS]]      1000 launchers; 10 s a phase
+//
+// Ends with 1 if a connection broke or an answer was no success.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -68,14 +70,16 @@ class Swarm {
   Swarm(const std::filesystem::path& folder, int nodes, absl::Duration phase)
       : nodes_(nodes), phase_(phase), service_(folder, nodes) {}
 
-  void Run() {
+  // Whether all went well.
+  bool Run() {
     Submit();
     const spec::Endpoint service = service_.for_launchers();
     const auto authority = *http::ParseBaseUrl(service.address);
     gang_.service = {boost::asio::ip::make_address(authority.host),
                      static_cast<unsigned short>(authority.port)};
-    gang_.token = service.token;
-    gang_.allocation = service_.AwaitAllocation();
+    const WatchedService::Allocation placed = service_.AwaitAllocation();
+    gang_.allocation = placed.id;
+    gang_.token = placed.launcher_token;
     for (int i = 0; i < nodes_; ++i) launchers_.push_back(std::make_unique<Launcher>(gang_, i));
     Phase("no launcher", [&] { return Rest(); });
     Phase("connect", [&] {
@@ -112,6 +116,7 @@ class Swarm {
         "idle, nobody calls", [&] { return Rest(); }, /*with_user=*/false);
     Phase("print a line a second each", [&] { return Print(); });
     std::cout << json({{"connections", Connections()}, {"failures", gang_.failures}}) << std::endl;
+    return gang_.failures == 0 && user_failures_ == 0;
   }
 
  private:
@@ -143,12 +148,17 @@ class Swarm {
     const absl::Duration began = base::SteadyNow();
     const bool whole = act();
     const absl::Duration took = base::SteadyNow() - began;
+    json got;
+    if (user) {
+      got = user->Take();
+      user_failures_ += got.at("failed").get<int>();
+    }
     std::cout << json({{"phase", name},
                        {"seconds", Seconds(took)},
                        {"cores", Seconds(service_.ProcessorTime() - processor) / Seconds(took)},
                        {"threads", service_.Threads()},
                        {"resident_mb", service_.ResidentMegabytes()},
-                       {"user", user ? user->Take() : json()}})
+                       {"user", got}})
               << std::endl;
     if (whole) return;
     const spec::Endpoint user_of = service_.for_users();
@@ -215,6 +225,7 @@ class Swarm {
   boost::asio::ssl::context tls_{boost::asio::ssl::context::tls_client};
   Gang gang_{loop_, tls_, {}, "", ""};
   std::vector<std::unique_ptr<Launcher>> launchers_;
+  int user_failures_ = 0;
 };
 
 }  // namespace
@@ -228,5 +239,5 @@ int main(int argc, char** argv) {
   const tutti::base::TemporaryDirectory folder;
   const int nodes = argc > 1 ? std::atoi(argv[1]) : 1000;
   const int seconds = argc > 2 ? std::atoi(argv[2]) : 10;
-  tutti::swarm::Swarm(folder.path(), nodes, absl::Seconds(seconds)).Run();
+  return tutti::swarm::Swarm(folder.path(), nodes, absl::Seconds(seconds)).Run() ? 0 : 1;
 }

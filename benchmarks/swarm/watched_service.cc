@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/deadline.h"
 #include "base/file.h"
@@ -30,7 +31,8 @@ namespace fs = std::filesystem;
   ::_exit(1);
 }
 
-// Nodes whose launchers the swarm plays. Tells which allocation it was given by a file.
+// Nodes whose launchers the swarm plays. Tells which allocation it was given, and its launchers'
+// token, by a file.
 class SwarmEngine final : public engine::Engine {
  public:
   SwarmEngine(fs::path folder, int nodes) : folder_(std::move(folder)), nodes_(nodes) {}
@@ -50,7 +52,8 @@ class SwarmEngine final : public engine::Engine {
   absl::Status Start(const engine::Allocation& allocation) override {
     state_ = {.id = allocation.id,
               .launcher_alive = std::vector<bool>(allocation.plans.size(), true)};
-    return base::WriteFileAtomic(folder_ / "allocation", allocation.id);
+    const std::string& token = allocation.plans.at(0).launcher_token;
+    return base::WriteFileAtomic(folder_ / "allocation", absl::StrCat(allocation.id, " ", token));
   }
   absl::Status Stop(const std::string&, absl::Duration) override { return absl::OkStatus(); }
   absl::Status Kill(const std::string&, int node) override {
@@ -114,11 +117,14 @@ spec::Endpoint WatchedService::for_launchers() const {
   return *spec::ReadEndpoint(folder_ / "home" / "launcher.json");
 }
 
-std::string WatchedService::AwaitAllocation() const {
+WatchedService::Allocation WatchedService::AwaitAllocation() const {
   const base::Deadline deadline = base::Deadline::After(absl::Minutes(1));
   while (!deadline.Expired()) {
-    const auto id = base::ReadFile(folder_ / "allocation");
-    if (id.ok()) return *id;
+    const auto text = base::ReadFile(folder_ / "allocation");
+    if (text.ok()) {
+      const std::pair<std::string, std::string> both = absl::StrSplit(*text, ' ');
+      return {both.first, both.second};
+    }
     absl::SleepFor(absl::Milliseconds(1));
   }
   Fail("the service places no job");

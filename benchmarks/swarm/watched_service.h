@@ -19,9 +19,12 @@ class WatchedService {
   ~WatchedService();
 
   tutti::spec::Endpoint for_users() const;
-  tutti::spec::Endpoint for_launchers() const;
+  tutti::spec::Endpoint for_launchers() const;  // without a token
   // Of the job that was placed first; waits for it.
-  std::string AwaitAllocation() const;
+  struct Allocation {
+    std::string id, launcher_token;
+  };
+  Allocation AwaitAllocation() const;
 
   int Threads() const;
   double ResidentMegabytes() const;
