@@ -148,6 +148,17 @@ TEST_F(FlowTest, AStepWhoseKeptResultsWereChangedRunsAnew) {
   EXPECT_EQ((*service().ChildrenOf("r"))[0].reused_from, "q.a");
 }
 
+TEST_F(FlowTest, AStepWhoseKeptResultsCannotBeLookedAtRunsAnew) {
+  ASSERT_TRUE(world_.Submit(kPipeline).ok());
+  ASSERT_TRUE(world_.StepUntilOver("p"));
+  std::filesystem::remove_all(FolderOf("p.c"));
+  std::filesystem::create_symlink(FolderOf("p.c"), FolderOf("p.c"));  // stands for a stale handle
+  ASSERT_TRUE(world_.Submit(absl::StrReplaceAll(kPipeline, {{"name: p", "name: q"}})).ok());
+  ASSERT_TRUE(world_.StepUntilOver("q"));
+  EXPECT_EQ((*service().ChildrenOf("q"))[2].reused_from, "");
+  EXPECT_EQ(world_.State("q"), JobState::kCompleted);
+}
+
 TEST_F(FlowTest, WhatIsWrittenToReusedResultsStaysOutOfTheEarlierOnes) {
   ASSERT_TRUE(world_.Submit(kPipeline).ok());
   ASSERT_TRUE(world_.StepUntilOver("p"));

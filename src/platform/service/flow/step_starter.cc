@@ -95,7 +95,12 @@ StepPlan StepStarter::PlanOf(const spec::JobSpec& job, const std::string& snapsh
 
 void StepStarter::Reuse(const std::string& earlier, const std::string& id, StepPlan& plan) {
   const std::filesystem::path from = state_.files.FolderOf(earlier), to = state_.files.FolderOf(id);
-  const bool kept_any = std::filesystem::exists(from);
+  std::error_code error;
+  const bool kept_any = std::filesystem::exists(from, error);
+  if (error) {
+    spdlog::warn("job {}: the results of {} are not reused: {}", id, earlier, error.message());
+    return;
+  }
   if (kept_any && !ResultsAreAsStamped(from)) {
     spdlog::info("job {}: the results of {} have been changed since it ended, so it runs anew", id,
                  earlier);
