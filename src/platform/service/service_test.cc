@@ -19,6 +19,7 @@ using store::JobState;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 std::string Named(const std::string& name, int nodes = 2, const std::string& priority = "medium") {
   return absl::StrCat("type: command\nname: ", name, "\ncommand: echo hi\nresources:\n",
@@ -242,6 +243,22 @@ TEST_F(ServiceTest, NoJobStartsOnACordonedNodeAlsoAfterARestart) {
   EXPECT_TRUE(absl::IsNotFound(service().Uncordon("local", "n1")));
   ASSERT_TRUE(world_.StepUntilOver("wide")) << world_.Reason("wide");
   EXPECT_EQ(world_.State("wide"), JobState::kCompleted);
+}
+
+TEST_F(ServiceTest, ALongQueueBesideACordonedNodeIsNotDecidedOnAtEachChange) {
+  ASSERT_TRUE(service().Cordon("local", "n1", "a fan is loud").ok());
+  world_.launchers().script() = {{0, nullptr}};
+  ASSERT_TRUE(world_.Submit(Named("first", 1)).ok());
+  ASSERT_TRUE(world_.StepUntilState("first", JobState::kRunning));
+  for (int i = 0; i < 200; ++i) ASSERT_TRUE(world_.Submit(Named(absl::StrCat("w", i), 1)).ok());
+  world_.clock().Advance(absl::Seconds(2));
+  service().Tick();
+  ASSERT_TRUE(world_.Submit(Named("last", 1)).ok());
+  service().Tick();
+  EXPECT_THAT(world_.Reason("last"), Not(HasSubstr("waits for")));
+  world_.clock().Advance(absl::Seconds(2));
+  service().Tick();
+  EXPECT_THAT(world_.Reason("last"), HasSubstr("waits for"));
 }
 
 TEST_F(ServiceTest, StopsTheWholeGangWhenARankIsKilledAndSaysWhich) {

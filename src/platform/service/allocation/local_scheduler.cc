@@ -1,6 +1,8 @@
 #include "platform/service/allocation/local_scheduler.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -62,12 +64,18 @@ void LocalScheduler::Schedule(Effects& effects) {
 bool LocalScheduler::SchedulingPays(absl::Time now) const {
   if (table_.live().size() - table_.placed().size() < kLongQueue || now >= next_explanation_)
     return true;
-  size_t held = 0;
-  for (const LiveJob* job : table_.placed()) {
-    if (job->record.job.spec.compute == "local") held += job->placed->placement.nodes.size();
+  return IsANodeFree(now);
+}
+
+bool LocalScheduler::IsANodeFree(absl::Time now) const {
+  std::set<std::string> held;
+  for (scheduler::RunningJob& job : Running(now)) {
+    held.insert(std::make_move_iterator(job.nodes.begin()),
+                std::make_move_iterator(job.nodes.end()));
   }
-  for (const auto& [allocation, leaving] : leaving_.all()) held += leaving.nodes.size();
-  return held < state_.nodes.size();
+  const std::vector<std::string> names = NodeNames();
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return !held.contains(name); });
 }
 
 void LocalScheduler::WakeForNewJob() {

@@ -37,6 +37,8 @@ class LocalScheduler {
   // False while a queue is so long, and every node so busy, that there is nothing to decide and the
   // reasons for waiting can wait a moment.
   bool SchedulingPays(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // One that jobs may start on.
+  bool IsANodeFree(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   std::vector<scheduler::PendingJob> Pending() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // With those that are over and whose nodes are not free yet.
   std::vector<scheduler::RunningJob> Running(absl::Time now) const
