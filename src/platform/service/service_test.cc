@@ -227,6 +227,8 @@ TEST_F(ServiceTest, NoJobStartsOnACordonedNodeAlsoAfterARestart) {
   EXPECT_EQ(service().Cordon("local", "n9", "x").message(),
             "there is no node \"n9\": tutti node list shows them");
   EXPECT_TRUE(absl::IsInvalidArgument(service().Cordon("local", "n1", "")));
+  EXPECT_TRUE(absl::IsInvalidArgument(service().Cordon("local", "n1", "a\x1b[2Jb")));
+  EXPECT_TRUE(absl::IsInvalidArgument(service().Cordon("local", "n1", "two\nlines")));
   EXPECT_TRUE(absl::IsNotFound(service().Cordon("hpc", "n1", "x")));
   ASSERT_TRUE(service().Cordon("local", "n1", "a fan is loud").ok());
   world_.Open();
@@ -259,6 +261,26 @@ TEST_F(ServiceTest, ALongQueueBesideACordonedNodeIsNotDecidedOnAtEachChange) {
   world_.clock().Advance(absl::Seconds(2));
   service().Tick();
   EXPECT_THAT(world_.Reason("last"), HasSubstr("waits for"));
+}
+
+TEST_F(ServiceTest, CordonsOfManyAtTheSameTimeAreTheSameInTheStore) {
+  for (int round = 0; round < 50; ++round) {
+    std::vector<std::thread> users;
+    for (int i = 0; i < 4; ++i) {
+      users.emplace_back([&, i] {
+        if (i % 2 == 0) {
+          EXPECT_TRUE(service().Cordon("local", "n1", absl::StrCat("reason ", i)).ok());
+        } else {
+          service().Uncordon("local", "n1").IgnoreError();
+        }
+      });
+    }
+    for (std::thread& user : users) user.join();
+    const std::string seen = service().ListNodes().nodes.at(0).node.reason;
+    const auto kept = world_.store().Cordons();
+    ASSERT_TRUE(kept.ok()) << kept.status();
+    EXPECT_EQ(seen, kept->empty() ? "" : kept->front().reason);
+  }
 }
 
 TEST_F(ServiceTest, StopsTheWholeGangWhenARankIsKilledAndSaysWhich) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 
@@ -12,6 +13,16 @@ namespace tutti::service {
 namespace {
 
 constexpr size_t kLongestReason = 500;  // bytes
+
+// It is shown in tables and on terminals.
+absl::Status CheckReason(absl::string_view reason) {
+  const bool is_one_line = std::none_of(reason.begin(), reason.end(), [](char c) {
+    return absl::ascii_iscntrl(static_cast<unsigned char>(c));
+  });
+  if (!reason.empty() && reason.size() <= kLongestReason && is_one_line) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("a cordon has a reason of 1 to ", kLongestReason,
+                                                 " bytes, without control characters"));
+}
 
 // Slurm has states of its own for its nodes, which its administrators set.
 absl::Status OfSlurm(absl::string_view compute, absl::string_view node, absl::string_view command) {
@@ -47,10 +58,8 @@ absl::Status ReadCordons(SharedState& state) {
 
 absl::Status AddCordon(SharedState& state, absl::string_view compute, absl::string_view node,
                        absl::string_view reason) {
-  if (reason.empty() || reason.size() > kLongestReason) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a cordon has a reason of 1 to ", kLongestReason, " bytes"));
-  }
+  TUTTI_RETURN_IF_ERROR(CheckReason(reason));
+  absl::MutexLock one_at_a_time(&state.cordon_mutex);
   {
     StateLock lock(state);
     TUTTI_RETURN_IF_ERROR(CheckIsThere(state, compute, node, "state=drain reason=…"));
@@ -68,6 +77,7 @@ absl::Status RemoveCordon(SharedState& state, absl::string_view compute, absl::s
     StateLock lock(state);
     return CheckIsThere(state, compute, node, "state=resume");
   }
+  absl::MutexLock one_at_a_time(&state.cordon_mutex);
   TUTTI_RETURN_IF_ERROR(state.store->RemoveCordon(node));
   StateLock lock(state);
   state.cordons.erase(std::string(node));

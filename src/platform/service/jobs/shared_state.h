@@ -49,9 +49,11 @@ struct SharedState {
   std::atomic<bool> ending = false;                // long work is to be given up
 
   absl::Mutex tick_mutex;  // one Tick at a time; taken before mutex
-  absl::Mutex mutex;       // of all that is guarded by service_lock; taken by StateLock
-  absl::CondVar wake;      // the loop
-  absl::CondVar changed;   // what was being inserted
+  // One change of `cordons` at a time, from the store to memory; taken before mutex.
+  absl::Mutex cordon_mutex;
+  absl::Mutex mutex;      // of all that is guarded by service_lock; taken by StateLock
+  absl::CondVar wake;     // the loop
+  absl::CondVar changed;  // what was being inserted
   bool loop_has_work ABSL_GUARDED_BY(service_lock) = true;
   bool stopping ABSL_GUARDED_BY(service_lock) = false;
   bool local_engine_observed ABSL_GUARDED_BY(service_lock) = false;  // once, by this service
