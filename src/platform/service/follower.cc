@@ -9,6 +9,11 @@ namespace {
 
 constexpr size_t kBatchBytes = 1 << 20;
 
+void NotifyOf(const LiveJob& job) {
+  job.news->Notify();
+  job.steps->Notify();
+}
+
 // Turns events and lines into items; each carries the cursor that stands behind it.
 class Merge {
  public:
@@ -63,11 +68,11 @@ FollowResult MergeByTime(const Cursor& from, const std::vector<store::Event>& ev
 }  // namespace
 
 void Follower::OnEvent(const store::Job& job, const store::Event&) {
-  if (const LiveJob* const live = table_.Find(job.id)) live->news->Notify();
+  if (const LiveJob* const live = table_.Find(job.id)) NotifyOf(*live);
 }
 
 void Follower::WakeAll() {
-  for (const auto& [id, job] : table_.live()) job->news->Notify();
+  for (const auto& [id, job] : table_.live()) NotifyOf(*job);
 }
 
 absl::StatusOr<Subscription> Follower::OnNewsOf(absl::string_view id, std::function<void()> wake) {

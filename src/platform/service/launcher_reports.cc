@@ -75,13 +75,13 @@ absl::StatusOr<Service::Go> LauncherReports::MayGo(absl::string_view allocation,
   return decided || state_.stopping ? Service::Go::kNever : Service::Go::kNotYet;
 }
 
-// Follower notifies it of every event of the job.
+// Follower notifies it of every event of the job. Of its output, which is much, nobody here asks.
 absl::StatusOr<Subscription> LauncherReports::OnNewsOfAllocation(absl::string_view allocation,
                                                                  int node,
                                                                  std::function<void()> wake) {
   StateLock lock(state_);
   TUTTI_ASSIGN_OR_RETURN(const LiveJob* const job, Placed(allocation, node, /*asks=*/true));
-  return job->news->Subscribe(std::move(wake));
+  return job->steps->Subscribe(std::move(wake));
 }
 
 absl::Status LauncherReports::CheckUnderWay(absl::string_view allocation) {

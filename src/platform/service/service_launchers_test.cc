@@ -302,6 +302,8 @@ TEST_F(ServiceTest, LetsTheGangGoWhenEveryNodeIsPrepared) {
   std::atomic<int> news = 0;
   const auto subscription = service().OnNewsOfAllocation(id, 0, [&] { ++news; });
   ASSERT_TRUE(subscription.ok()) << subscription.status();
+  EXPECT_TRUE(service().AppendOutput(id, 0, 0, Stream::kStdout, 0, "preparing\n").ok());
+  EXPECT_EQ(news, 0) << "output lets nobody go";
   ASSERT_TRUE(service().ReportEvents(id, 1, 1, {prepared}).ok());
   service().Tick();
   EXPECT_GE(news, 1);

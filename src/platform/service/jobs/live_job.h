@@ -54,7 +54,8 @@ struct BegunAt {
 
 struct LiveJob {
   store::JobRecord record;
-  std::shared_ptr<Notifier> news = std::make_shared<Notifier>();  // for its followers
+  std::shared_ptr<Notifier> news = std::make_shared<Notifier>();   // for its followers
+  std::shared_ptr<Notifier> steps = std::make_shared<Notifier>();  // the same, without its output
   Cause cause = Cause::kNone;
   std::unique_ptr<PlacedJob> placed;  // null while it is queued
   std::unique_ptr<LiveFlow> flow;     // of a pipeline or a sweep, which is never placed
