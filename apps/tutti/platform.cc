@@ -99,15 +99,13 @@ class RunningPlatform final : public Platform {
   }
 
   absl::Status Listen(const PlatformOptions& options) {
-    const bool had_one_token = !folder_->former_launcher_token().empty();
-    if (had_one_token && !service_->HasLaunchers()) {
-      TUTTI_RETURN_IF_ERROR(folder_->ForgetFormerLaunchers());
-    }
+    TUTTI_RETURN_IF_ERROR(folder_->FindFormerAllocations(service_->AllocationsUnderWay()));
     api::ApiOptions listen{.address = options.address,
                            .port = options.port,
                            .tokens = {.user = folder_->user_token(),
                                       .launcher_key = folder_->launcher_key(),
-                                      .former_launcher = folder_->former_launcher_token()}};
+                                      .former_launcher = folder_->former_launcher_token(),
+                                      .former_allocations = folder_->former_allocations()}};
     if (options.tls) {
       TUTTI_ASSIGN_OR_RETURN(listen.identity, api::IdentityIn(options.directory, options.address));
     }

@@ -40,7 +40,10 @@ bool Router::Allowed(Access access, const http::Request& request,
   const auto allocation = parts.find("allocation");
   const bool own = allocation != parts.end() &&
                    is(service::LauncherToken(tokens_.launcher_key, allocation->second));
-  return own || is(tokens_.former_launcher);
+  const bool former = allocation != parts.end()
+                          ? tokens_.former_allocations.contains(allocation->second)
+                          : !tokens_.former_allocations.empty();
+  return own || (former && is(tokens_.former_launcher));
 }
 
 const Route* Router::Find(const http::Request& request, std::map<std::string, std::string>& parts,

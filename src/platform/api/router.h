@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,10 @@ struct Route {
 
 struct Tokens {
   std::string user;
-  std::string launcher_key;     // of service::LauncherToken: each allocation's calls have their own
-  std::string former_launcher;  // of all launchers of an earlier version; empty: there are none
+  std::string launcher_key;  // of service::LauncherToken: each allocation's calls have their own
+  // Of all launchers of an earlier version, and the allocations that are theirs.
+  std::string former_launcher;
+  std::set<std::string> former_allocations;
 };
 
 class Router {

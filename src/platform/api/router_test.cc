@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "platform/service/jobs/launcher_token.h"
+
 namespace tutti::api {
 namespace {
 
@@ -26,6 +28,38 @@ TEST(Matches, WantsTheWholePath) {
     EXPECT_FALSE(Matches("/v1/jobs/{job}", path, parts)) << path;
   }
   EXPECT_FALSE(Matches("/v1/jobs/{job}/files/{path...}", "/v1/jobs/j/files", parts));
+}
+
+constexpr char kKey[] = "key-0123456789abcdef", kFormer[] = "former-0123456789abcdef";
+
+class RouterTest : public ::testing::Test {
+ protected:
+  static bool Admits(const Router& router, const std::string& path, const std::string& token) {
+    http::Request request{.method = "GET", .path = path};
+    request.headers["authorization"] = "Bearer " + token;
+    return !router.Admit(request).refusal.has_value();
+  }
+  static std::vector<Route> Routes() {
+    return {{"GET", "/allocations/{allocation}/go", Access::kLauncher, nullptr},
+            {"GET", "/snapshots/{snapshot}", Access::kLauncher, nullptr}};
+  }
+};
+
+TEST_F(RouterTest, TheTokenOfAnEarlierVersionOpensTheAllocationsThatItHad) {
+  const Router router(
+      Routes(),
+      {.launcher_key = kKey, .former_launcher = kFormer, .former_allocations = {"before.1"}});
+  EXPECT_TRUE(Admits(router, "/allocations/before.1/go", kFormer));
+  EXPECT_TRUE(Admits(router, "/snapshots/x", kFormer));
+  EXPECT_FALSE(Admits(router, "/allocations/after.1/go", kFormer));
+  EXPECT_TRUE(Admits(router, "/allocations/after.1/go", service::LauncherToken(kKey, "after.1")));
+  EXPECT_FALSE(Admits(router, "/allocations/before.1/go", service::LauncherToken(kKey, "after.1")));
+}
+
+TEST_F(RouterTest, WithoutSuchAllocationsTheOldTokenOpensNothing) {
+  const Router router(Routes(), {.launcher_key = kKey, .former_launcher = kFormer});
+  EXPECT_FALSE(Admits(router, "/allocations/before.1/go", kFormer));
+  EXPECT_FALSE(Admits(router, "/snapshots/x", kFormer));
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 #include "platform/service/launcher_reports.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "platform/service/jobs/attempts.h"
 
 namespace tutti::service {
 namespace {
@@ -89,13 +89,18 @@ absl::Status LauncherReports::CheckUnderWay(absl::string_view allocation) {
   return table_.FindByAllocation(allocation) == nullptr ? Over(allocation) : absl::OkStatus();
 }
 
-bool LauncherReports::HasLaunchers() {
+std::vector<std::string> LauncherReports::AllocationsUnderWay() {
   StateLock lock(state_);
-  return std::any_of(table_.live().begin(), table_.live().end(), [](const auto& entry) {
-    const LiveJob& job = *entry.second;
-    const bool on_cluster = job.flow == nullptr && job.record.job.spec.compute != "local";
-    return job.placed != nullptr || on_cluster;
-  });
+  std::vector<std::string> allocations;
+  for (const auto& [id, job] : table_.live()) {
+    const bool on_cluster = job->flow == nullptr && job->record.job.spec.compute != "local";
+    if (job->placed != nullptr) {
+      allocations.push_back(job->placed->placement.allocation);
+    } else if (on_cluster) {
+      allocations.push_back(AllocationOf(*job));
+    }
+  }
+  return allocations;
 }
 
 absl::StatusOr<uint64_t> LauncherReports::AppendOutput(absl::string_view allocation, int node,

@@ -32,7 +32,7 @@ class LauncherReports {
                                                   std::function<void()> wake)
       ABSL_LOCKS_EXCLUDED(service_lock);
   absl::Status CheckUnderWay(absl::string_view allocation) ABSL_LOCKS_EXCLUDED(service_lock);
-  bool HasLaunchers() ABSL_LOCKS_EXCLUDED(service_lock);
+  std::vector<std::string> AllocationsUnderWay() ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<uint64_t> AppendOutput(absl::string_view allocation, int node, int rank,
                                         Stream stream, uint64_t offset, absl::string_view bytes)
       ABSL_LOCKS_EXCLUDED(service_lock);

@@ -132,8 +132,9 @@ class Service {
   virtual bool ReadFilesOf(absl::string_view job, std::function<void()> read,
                            base::Deadline deadline) = 0;
 
-  // Whether launchers run, or may begin any time: of placed jobs and of those in clusters' queues.
-  virtual bool HasLaunchers() = 0;
+  // Those that have launchers, or may have any time: of placed jobs and of those in clusters'
+  // queues.
+  virtual std::vector<std::string> AllocationsUnderWay() = 0;
 
   // --- Folders that hold no state of their own; thread-safe.
   virtual Snapshots& snapshots() = 0;

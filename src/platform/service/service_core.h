@@ -109,7 +109,9 @@ class ServiceCore final : public Service {
   absl::Status CheckUnderWay(absl::string_view allocation) override {
     return launchers_.CheckUnderWay(allocation);
   }
-  bool HasLaunchers() override { return launchers_.HasLaunchers(); }
+  std::vector<std::string> AllocationsUnderWay() override {
+    return launchers_.AllocationsUnderWay();
+  }
   absl::StatusOr<uint64_t> AppendOutput(absl::string_view allocation, int node, int rank,
                                         Stream stream, uint64_t offset,
                                         absl::string_view bytes) override {

@@ -2,6 +2,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/process/held_folder.h"
@@ -12,6 +14,7 @@ namespace tutti::service {
 namespace {
 
 constexpr size_t kTokenBytes = 24;
+constexpr size_t kLongestList = 16 << 20;
 
 absl::StatusOr<std::string> ReadOrMakeToken(const std::filesystem::path& path) {
   const auto existing = base::ReadFile(path, 4096);
@@ -52,10 +55,27 @@ absl::StatusOr<StateFolder> StateFolder::Open(const std::filesystem::path& direc
   return folder;
 }
 
-absl::Status StateFolder::ForgetFormerLaunchers() {
+absl::Status StateFolder::FindFormerAllocations(const std::vector<std::string>& under_way) {
+  if (former_launcher_token_.empty()) return absl::OkStatus();
+  const std::filesystem::path list = directory_ / "former_allocations";
+  const auto known = base::ReadFile(list, kLongestList);
+  if (known.ok()) {
+    const std::set<std::string> theirs = absl::StrSplit(*known, '\n', absl::SkipEmpty());
+    for (const std::string& id : under_way) {
+      if (theirs.contains(id)) former_allocations_.insert(id);
+    }
+  } else if (absl::IsNotFound(known.status())) {
+    former_allocations_ = {under_way.begin(), under_way.end()};
+    TUTTI_RETURN_IF_ERROR(
+        base::WriteFileAtomic(list, absl::StrJoin(former_allocations_, "\n"), 0600));
+  } else {
+    return known.status();
+  }
+  if (!former_allocations_.empty()) return absl::OkStatus();
   former_launcher_token_.clear();
-  std::error_code error;
+  std::error_code error;  // the list last: without it all that is under way would be theirs
   std::filesystem::remove(directory_ / "launcher_token", error);
+  if (!error) std::filesystem::remove(list, error);
   return error ? base::ErrnoStatus("remove launcher_token", error.value()) : absl::OkStatus();
 }
 

@@ -5,6 +5,7 @@
 //   token           the user's bearer token, mode 0600
 //   launcher_key    what each allocation's token is made of (jobs/launcher_token.h), mode 0600
 //   launcher_token  of earlier versions: one token for all launchers, until none of theirs is left
+//   former_allocations  those that it opens, a line each
 //   service.json    where it is, for clients (spec/types/service_endpoint.h), mode 0600; once the
 //   service has
 //                   ended service.json.ended, whose room is there for the next on a full disk
@@ -13,7 +14,9 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -32,8 +35,12 @@ class StateFolder {
   const std::string& launcher_key() const { return launcher_key_; }
   // Of the launchers of an earlier version; empty: there are none.
   const std::string& former_launcher_token() const { return former_launcher_token_; }
-  // Once none of them is left.
-  absl::Status ForgetFormerLaunchers();
+  // The allocations that are theirs.
+  const std::set<std::string>& former_allocations() const { return former_allocations_; }
+  // Of the allocations that are under way as this service begins: all are theirs when a version
+  // with a token for each begins for the first time, and later those of them that are left. Once
+  // none is, their token is forgotten.
+  absl::Status FindFormerAllocations(const std::vector<std::string>& under_way);
   std::filesystem::path database() const { return directory_ / "tutti.db"; }
   std::filesystem::path launcher_file() const { return directory_ / "launcher.json"; }
   std::filesystem::path service_file() const { return directory_ / "service.json"; }
@@ -48,6 +55,7 @@ class StateFolder {
 
   std::filesystem::path directory_;
   std::string user_token_, launcher_key_, former_launcher_token_;
+  std::set<std::string> former_allocations_;
   base::UniqueFd lock_;
 };
 

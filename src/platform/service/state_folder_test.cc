@@ -14,7 +14,9 @@
 namespace tutti::service {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 int ModeOf(const std::filesystem::path& path) {
   struct stat status = {};
@@ -61,8 +63,20 @@ TEST(StateFolder, TellsLaunchersOfAnEarlierVersionTheirTokenUntilNoneIsLeft) {
     return nlohmann::json::parse(base::ReadFile(folder->launcher_file()).value())
         .value("token", "");
   };
+  ASSERT_TRUE(folder->FindFormerAllocations({"before.1", "before.2"}).ok());
+  EXPECT_THAT(folder->former_allocations(), ElementsAre("before.1", "before.2"));
   EXPECT_EQ(told(), "of-before-0123456789");
-  ASSERT_TRUE(folder->ForgetFormerLaunchers().ok());
+  const auto open_again = [&] {
+    folder = absl::UnknownError("");  // who holds it ends
+    folder = StateFolder::Open(parent.path());
+    ASSERT_TRUE(folder.ok()) << folder.status();
+  };
+  open_again();
+  ASSERT_TRUE(folder->FindFormerAllocations({"after.1", "before.2"}).ok());
+  EXPECT_THAT(folder->former_allocations(), ElementsAre("before.2"));
+  open_again();
+  ASSERT_TRUE(folder->FindFormerAllocations({"after.1"}).ok());
+  EXPECT_THAT(folder->former_allocations(), IsEmpty());
   EXPECT_EQ(told(), "");
   EXPECT_FALSE(std::filesystem::exists(file));
 }
