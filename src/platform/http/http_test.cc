@@ -1,5 +1,5 @@
 // Covers: client.cc, server.cc, url.cc, connect.cc, response_writer.cc, client_answer.cc,
-// request_reader.cc, server_connection.cc, socket.cc, message.cc.
+// request_reader.cc, socket.cc, message.cc.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
