@@ -191,6 +191,16 @@ def test_memory_over_the_nodes_share_ends_the_job_as_out_of_memory(site, write_j
     assert re.match(r"rank 0 on n\d+ ran out of memory \(the node's share", job["reason"]), job["reason"]
 
 
+def test_no_variable_stands_in_the_list_of_processes(site, write_job):
+    secret = f"secret-{os.urandom(8).hex()}"
+    name = site.submit(write_job('echo "$GO_KEY $DOCKER_AUTH"; exec sleep 600', environment={"image": site.image},
+                                 environment_variables={"GO_KEY": secret, "DOCKER_AUTH": f"two\nlines {secret}"}))
+    wait_until(lambda: site.log_text(name, 0) == f"{secret} two\nlines {secret}\n", 60, "it has its variables")
+    processes = subprocess.run(["ps", "-ewwo", "args"], capture_output=True, text=True).stdout
+    assert "podman run" in processes and secret not in processes
+    assert site.cli("job", "cancel", name, "--wait", timeout=90).returncode == 0
+
+
 def test_cancel_leaves_no_process_and_no_container(site, write_job):
     command = "trap 'echo told; exit 0' TERM; (sleep 600) & echo here; sleep 600 & wait"
     name = site.submit(write_job(command, environment={"image": site.image}))
