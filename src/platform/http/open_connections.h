@@ -1,9 +1,9 @@
 // The connections that a server has, and which of them makes room for one more. One that waits for
 // its client (for the first byte, TLS, a header, the next request) may be closed at any time; one
-// whose request is being answered may not. Nobody who has not proved who he is can keep others out:
-// strangers have a share for each address, and they go first. Nodes and users leave a quarter to
-// others, so that neither keeps the other out.
-// Thread-safe. Internal to this room.
+// whose request is being answered may not, unless it is a stranger's. Nobody who has not proved who
+// he is can keep others out: strangers have a share for each address, and they go first. Nodes and
+// users leave a quarter to others, so that neither keeps the other out. Thread-safe. Internal to
+// this room.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class OpenConnections {
   // Removes it and closes it: from then on its number may be another's.
   void Close(int fd);
 
-  void Answers(int fd);  // its request is here
+  void Answers(int fd);  // the request is here of one who is no stranger
   void Waits(int fd);    // its client's turn
   // Its client has proved to be of that party, which is no stranger. Where the party has its share,
   // the one of it that has waited for longest is shut down; false if none waits.
