@@ -261,6 +261,19 @@ def test_what_docker_args_may_say_is_honoured_and_the_rest_named(site, write_job
     assert "docker_args: --name=mine has no effect" in result.stderr
 
 
+def test_what_reaches_out_of_a_container_needs_the_sites_leave(site, write_job, tmp_path):
+    (tmp_path / "outside").write_text("seen\n")
+    file = write_job("cat /outside", environment={"image": site.image}, resources={"docker_args": f"-v {tmp_path}/outside:/outside"})
+    for command in (("run", file), ("job", "validate", "--file", file)):
+        result = site.cli(*command)
+        assert result.returncode == 2 and re.search(r"job\.yml:\d+: docker_args: --volume=/\S+ reaches out of the container", result.stderr), result
+        assert "containers: {allow: [volume]} in its site.yml" in result.stderr, result
+    (site.home / "site.yml").write_text("containers: {allow: [volume]}\n")
+    job, result = run(site, file)
+    (site.home / "site.yml").unlink()
+    assert job["state"] == "Completed" and site.log_text(job["id"], 0) == "seen\n", result
+
+
 def python_file_system(folder):
     """busybox and this machine's Python with what it is linked to, as an image's files."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"

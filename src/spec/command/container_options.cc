@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -14,12 +18,24 @@
 namespace tutti::spec {
 namespace {
 
-// What neither names the container nor changes how it is started, watched and ended; a short form
-// beside its long one.
-constexpr std::pair<absl::string_view, absl::string_view> kPassedOn[] = {
-    {"--add-host", ""}, {"--cap-add", ""},   {"--cap-drop", ""}, {"--device", ""},
-    {"--env", "-e"},    {"--group-add", ""}, {"--mount", ""},    {"--security-opt", ""},
-    {"--shm-size", ""}, {"--tmpfs", ""},     {"--ulimit", ""},   {"--volume", "-v"}};
+// What neither names the container nor changes how it is started, watched and ended.
+struct PassedOn {
+  absl::string_view name, letter;  // a short form, if it has one
+  absl::string_view leave;         // of kContainerLeaves, which a site must give; empty: none
+};
+constexpr PassedOn kPassedOn[] = {{"--add-host", "", ""},
+                                  {"--cap-add", "", "cap-add"},
+                                  {"--cap-drop", "", ""},
+                                  {"--device", "", "device"},
+                                  {"--env", "-e", ""},
+                                  {"--group-add", "", "group-add"},
+                                  {"--mount", "", "volume"},
+                                  {"--privileged", "", "privileged"},
+                                  {"--security-opt", "", "security-opt"},
+                                  {"--shm-size", "", ""},
+                                  {"--tmpfs", "", ""},
+                                  {"--ulimit", "", ""},
+                                  {"--volume", "-v", "volume"}};
 // What holds without it: ranks share their node's network, memory, processes and devices.
 constexpr std::array<absl::string_view, 6> kHoldsAnyway = {
     "--ipc=host", "--network=host", "--net=host", "--pid=host", "--gpus=all", "--rm"};
@@ -45,8 +61,8 @@ std::vector<std::string> InLongForm(const std::vector<std::string>& words) {
   std::vector<std::string> options;
   for (size_t i = 0; i < words.size(); ++i) {
     std::string option = words[i];
-    for (const auto& [name, letter] : kPassedOn) {
-      if (!letter.empty() && option == letter) option = std::string(name);
+    for (const PassedOn& known : kPassedOn) {
+      if (!known.letter.empty() && option == known.letter) option = std::string(known.name);
     }
     const bool has_value = i + 1 < words.size() && !absl::StartsWith(words[i + 1], "-");
     if (absl::StartsWith(option, "-") && !absl::StrContains(option, '=') && has_value &&
@@ -58,13 +74,34 @@ std::vector<std::string> InLongForm(const std::vector<std::string>& words) {
   return options;
 }
 
-bool IsPassedOn(absl::string_view option) {
+// nullptr if it has no effect.
+const PassedOn* FindPassedOn(absl::string_view option) {
   const size_t equals = option.find('=');
-  if (equals == absl::string_view::npos || option.find('\0') != absl::string_view::npos)
-    return false;
   const absl::string_view name = option.substr(0, equals);
-  return std::any_of(std::begin(kPassedOn), std::end(kPassedOn),
-                     [&](const auto& known) { return known.first == name; });
+  if (option.find('\0') != absl::string_view::npos) return nullptr;
+  if (equals == absl::string_view::npos && !Has(kFlags, name)) return nullptr;
+  const auto* found = std::find_if(std::begin(kPassedOn), std::end(kPassedOn),
+                                   [&](const PassedOn& known) { return known.name == name; });
+  return found == std::end(kPassedOn) ? nullptr : found;
+}
+
+// "type=tmpfs,target=/x": memory, of the container's own. What is quoted, or says its type twice,
+// may be anything.
+bool IsOwnMount(absl::string_view value) {
+  if (absl::StrContains(value, '"')) return false;
+  const std::vector<absl::string_view> parts = absl::StrSplit(value, ',');
+  const auto is_type = [](absl::string_view part) { return absl::StartsWith(part, "type"); };
+  return Has(parts, absl::string_view("type=tmpfs")) &&
+         std::count_if(parts.begin(), parts.end(), is_type) == 1;
+}
+
+// What of kContainerLeaves the site must have given for it; "" if it reaches nothing outside.
+absl::string_view LeaveFor(const PassedOn& known, absl::string_view option) {
+  absl::string_view value = option;
+  if (absl::ConsumePrefix(&value, "--mount=") && IsOwnMount(value)) return "";
+  if (absl::StartsWith(option, "--device=nvidia.com/gpu=")) return "";          // there anyway
+  if (absl::StartsWith(option, "--security-opt=no-new-privileges")) return "";  // takes rights
+  return known.leave;
 }
 
 bool AsksForGpus(absl::string_view option) {
@@ -80,22 +117,62 @@ void WarnOfNoContainer(const YamlNode::Entry& entry, Diagnostics& diagnostics) {
                                    "it shares the host's /dev/shm and has no container"));
 }
 
-}  // namespace
+bool IsInContainer(const JobSpec& spec) { return !spec.environment.image.empty(); }
 
-void ReadContainerOptions(MappingReader& resources, JobSpec& spec, Diagnostics& diagnostics) {
-  const bool in_container = !spec.environment.image.empty();
+void ReadShmSize(MappingReader& resources, JobSpec& spec, Diagnostics& diagnostics) {
   std::string size;
-  if (const YamlNode::Entry* entry = resources.Text("shm_size", size)) {
-    if (!IsSize(size)) {
-      diagnostics.Error(entry->line, absl::StrCat("shm_size \"", size.substr(0, 80),
-                                                  "\" is no size: write 512m or 2g"));
-    } else if (in_container) {
-      spec.container_options.push_back(absl::StrCat("--shm-size=", size));
-    } else {
-      WarnOfNoContainer(*entry, diagnostics);
+  const YamlNode::Entry* entry = resources.Text("shm_size", size);
+  if (entry == nullptr) return;
+  if (!IsSize(size)) {
+    diagnostics.Error(entry->line, absl::StrCat("shm_size \"", size.substr(0, 80),
+                                                "\" is no size: write 512m or 2g"));
+  } else if (IsInContainer(spec)) {
+    spec.container_options.push_back(absl::StrCat("--shm-size=", size));
+  } else {
+    WarnOfNoContainer(*entry, diagnostics);
+  }
+}
+
+void Refuse(const std::vector<std::string>& refused, const std::set<std::string>& allowed, int line,
+            Diagnostics& diagnostics) {
+  diagnostics.Error(line,
+                    absl::StrCat("docker_args: ", absl::StrJoin(refused, " "),
+                                 refused.size() == 1 ? " reaches" : " reach",
+                                 " out of the container, for which this service gives no leave: "
+                                 "containers: {allow: [",
+                                 absl::StrJoin(allowed, ", "), "]} in its site.yml does"));
+}
+
+void PassOn(std::vector<std::string> options, int line, const Site& site, JobSpec& spec,
+            Diagnostics& diagnostics) {
+  std::vector<std::string> refused, left_out;
+  std::set<std::string> allowed = site.container_leave;  // and what the job needs
+  for (std::string& option : options) {
+    if (const PassedOn* known = FindPassedOn(option)) {
+      const std::string leave(LeaveFor(*known, option));
+      if (!leave.empty() && !site.container_leave.contains(leave)) {
+        refused.push_back(option.substr(0, 80));
+        allowed.insert(leave);
+      } else {
+        spec.container_options.push_back(std::move(option));
+      }
+    } else if (!Has(kHoldsAnyway, option)) {
+      left_out.push_back(option.substr(0, 80));
     }
   }
-  std::vector<std::string> words, left_out;
+  if (!refused.empty()) Refuse(refused, allowed, line, diagnostics);
+  if (left_out.empty()) return;
+  diagnostics.Warning(line, absl::StrCat("docker_args: ", absl::StrJoin(left_out, " "),
+                                         " has no effect: tutti decides how a container is named, "
+                                         "started, watched and ended"));
+}
+
+}  // namespace
+
+void ReadContainerOptions(MappingReader& resources, const Site& site, JobSpec& spec,
+                          Diagnostics& diagnostics) {
+  ReadShmSize(resources, spec, diagnostics);
+  std::vector<std::string> words;
   const YamlNode::Entry* entry = resources.Texts("docker_args", words);
   if (entry == nullptr) return;
   if (entry->value->kind == YamlNode::Kind::kScalar) {
@@ -112,21 +189,11 @@ void ReadContainerOptions(MappingReader& resources, JobSpec& spec, Diagnostics& 
                                 {diagnostics.file_name(), entry->line},
                                 /*is_strict=*/true});
   }
-  if (!in_container) {
+  if (!IsInContainer(spec)) {
     if (asks_for_more) WarnOfNoContainer(*entry, diagnostics);
     return;
   }
-  for (std::string& option : options) {
-    if (IsPassedOn(option)) {
-      spec.container_options.push_back(std::move(option));
-    } else if (!Has(kHoldsAnyway, option)) {
-      left_out.push_back(option.substr(0, 80));
-    }
-  }
-  if (left_out.empty()) return;
-  diagnostics.Warning(entry->line, absl::StrCat("docker_args: ", absl::StrJoin(left_out, " "),
-                                                " has no effect: tutti decides how a container is "
-                                                "named, started, watched and ended"));
+  PassOn(std::move(options), entry->line, site, spec, diagnostics);
 }
 
 }  // namespace tutti::spec

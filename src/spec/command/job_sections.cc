@@ -152,7 +152,7 @@ void LookAtInstanceType(const YamlNode& resources, JobSpec& spec, const Diagnost
 
 }  // namespace
 
-void ReadResources(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
+void ReadResources(MappingReader& job, const Site& site, JobSpec& spec, Diagnostics& diagnostics) {
   const auto entry = TakeSection(job, "resources", spec);
   if (!entry) return;
   MappingReader reader(*entry->value, "resources", diagnostics, {"command", "resources."});
@@ -164,7 +164,7 @@ void ReadResources(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) 
   }
   spec.gpu_demands.clear();  // a step's own resources are in place of its component's
   LookAtInstanceType(*entry->value, spec, diagnostics);
-  ReadContainerOptions(reader, spec, diagnostics);
+  ReadContainerOptions(reader, site, spec, diagnostics);
   ReadProperties(reader, spec, diagnostics);
   reader.Finish();
 }
@@ -180,8 +180,8 @@ void ReadQueueSettings(MappingReader& job, JobSpec& spec, Diagnostics& diagnosti
   reader.Finish();
 }
 
-void ReadSections(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
-  ReadResources(job, spec, diagnostics);
+void ReadSections(MappingReader& job, const Site& site, JobSpec& spec, Diagnostics& diagnostics) {
+  ReadResources(job, site, spec, diagnostics);
   ReadDistribution(job, spec, diagnostics);  // after the nodes, which give it a default
   ReadLimits(job, spec, diagnostics);
   ReadQueueSettings(job, spec, diagnostics);

@@ -100,7 +100,7 @@ JobSpec ReadCommandJob(const Source& source) {
   spec.inputs = ReadInputs(job.keys(), source.context, source.diagnostics);
   spec.outputs = ReadOutputs(job.keys(), source.diagnostics);
   job.CheckReferences(spec);
-  ReadSections(job.keys(), spec, source.diagnostics);
+  ReadSections(job.keys(), source.context.site, spec, source.diagnostics);
   job.Finish(spec);
   return spec;
 }

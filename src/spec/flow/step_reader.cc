@@ -151,7 +151,7 @@ class StepReader {
     WarnOfHost(*root_);
     job.outputs = ReadStepOutputs(given, scope_);
     step.CheckReferences(job);
-    ReadSections(step.keys(), job, source_.diagnostics);
+    ReadSections(step.keys(), source_.context.site, job, source_.diagnostics);
     step.Finish(job);
   }
 
@@ -183,7 +183,7 @@ class StepReader {
       step.ReadVariables(job);
       step.ReadEnvironmentKey(job);
       step.ReadCompute("compute", job);
-      ReadSections(step.keys(), job, source_.diagnostics);
+      ReadSections(step.keys(), source_.context.site, job, source_.diagnostics);
     }
     step.Finish(job);
     if (given.outputs != nullptr) {
@@ -206,7 +206,7 @@ class StepReader {
     job.outputs = ReadOutputs(component.keys(), inner, "component");
     job.inputs = InputsOf(given, component.keys().Take("inputs"), file, inner);
     component.CheckReferences(job);
-    ReadSections(component.keys(), job, inner);
+    ReadSections(component.keys(), below.site, job, inner);
     component.Finish(job);
     WarnOfHost(*file.root);
     source_.diagnostics.Add(entry_.line, inner);

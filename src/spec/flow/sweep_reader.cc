@@ -102,7 +102,7 @@ void ReadInlineTrial(const YamlNode::Entry& entry, const Given& given, JobSpec& 
   trial.ReadVariables(spec);
   trial.ReadCode(spec);
   trial.ReadEnvironmentKey(spec);
-  ReadSections(trial.keys(), spec, source.diagnostics);
+  ReadSections(trial.keys(), source.context.site, spec, source.diagnostics);
   trial.Finish(spec);
   if (given.outputs != nullptr) {
     CheckIsMapping(*given.outputs, source.diagnostics);
@@ -138,7 +138,7 @@ void ReadTrialComponent(const YamlNode::Entry& entry, const Given& given, JobSpe
   if (given.outputs != nullptr) {
     ReadOutputsOver(*given.outputs, given.what, spec.outputs, given.source.diagnostics);
   }
-  ReadSections(trial.keys(), spec, inner);
+  ReadSections(trial.keys(), below.site, spec, inner);
   const YamlNode::Entry* definitions = trial.keys().Take("inputs");
   for (const SearchParameter& parameter : spec.sweep->parameters) {
     CheckUse(parameter.name, given, definitions, *file, spec);
@@ -169,7 +169,7 @@ void ReadSweep(CommandReader& sweep, const Given& to_sweep, JobSpec& spec) {
   }
   absl::Duration& of_trials = spec.sweep->trial_timeout;
   of_trials = std::min(of_trials, std::exchange(spec.timeout, timeout));
-  ReadResources(sweep.keys(), spec, given.source.diagnostics);
+  ReadResources(sweep.keys(), given.source.context.site, spec, given.source.diagnostics);
   ReadQueueSettings(sweep.keys(), spec, given.source.diagnostics);
 }
 

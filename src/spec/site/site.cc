@@ -1,10 +1,14 @@
 #include "spec/site/site.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "base/status.h"
@@ -63,6 +67,7 @@ class SiteReader {
     }
     ReadComputes(reader);
     ReadComponents(reader);
+    ReadContainers(reader);
     if (const YamlNode::Entry* entry = reader.Take("data")) ReadData(*entry);
     reader.Finish();
     return diagnostics_.status();
@@ -147,6 +152,29 @@ class SiteReader {
     }
   }
 
+  void ReadContainers(MappingReader& reader) {
+    const YamlNode::Entry* section = reader.Take("containers");
+    if (section == nullptr) return;
+    MappingReader containers(*section->value, "containers", diagnostics_);
+    std::vector<std::string> allowed;
+    if (const YamlNode::Entry* entry = containers.Texts("allow", allowed)) {
+      site_.container_leave.clear();
+      for (const std::string& name : allowed) Allow(name, entry->line);
+    }
+    containers.Finish();
+  }
+
+  void Allow(const std::string& name, int line) {
+    if (std::find(kContainerLeaves.begin(), kContainerLeaves.end(), name) !=
+        kContainerLeaves.end()) {
+      site_.container_leave.insert(name);
+    } else {
+      diagnostics_.Error(line,
+                         absl::StrCat("containers.allow: \"", name.substr(0, 80), "\" is none of ",
+                                      absl::StrJoin(kContainerLeaves, ", ")));
+    }
+  }
+
   void ReadData(const YamlNode::Entry& section) {
     MappingReader check(*section.value, "data", diagnostics_);
     for (const YamlNode::Entry& entry : section.value->entries) {
@@ -189,6 +217,11 @@ std::string PythonOf(const EnvironmentRule& rule, absl::string_view name) {
   return rule.python == kNamedPython ? PythonInName(name) : rule.python;
 }
 
+std::set<std::string> DefaultContainerLeave(bool is_root) {
+  if (is_root) return {};
+  return {kContainerLeaves.begin(), kContainerLeaves.end()};
+}
+
 absl::Status ReadSiteText(absl::string_view text, absl::string_view file_name,
                           const fs::path& folder, Site& site) {
   TUTTI_ASSIGN_OR_RETURN(const auto root, ParseYaml(text, file_name));
@@ -220,6 +253,7 @@ const Site& BuiltInSite() {
 absl::StatusOr<Site> ReadSite(const fs::path& home) {
   Site site = BuiltInSite();
   site.jobs = (home / "jobs").string();
+  site.container_leave = DefaultContainerLeave(::geteuid() == 0);
   TUTTI_ASSIGN_OR_RETURN(const std::string text, TextOf(home / kSiteFile));
   if (!absl::StripAsciiWhitespace(text).empty()) {
     TUTTI_RETURN_IF_ERROR(ReadSiteText(text, (home / kSiteFile).string(), home, site));

@@ -5,8 +5,10 @@
 // Beside them HOME/data-assets.json and the like (asset.h) and HOME/computes.json (compute_file.h).
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,6 +44,15 @@ inline constexpr absl::string_view kNamedPython = "named";
 // The version of Python that the rule asks for under `name`, which matched it; "" for any.
 std::string PythonOf(const EnvironmentRule& rule, absl::string_view name);
 
+// What a container may have that reaches out of it, if the site gives leave: each an option of
+// podman without its dashes, "volume" also for --mount.
+inline constexpr std::array<absl::string_view, 6> kContainerLeaves = {
+    "cap-add", "device", "group-add", "privileged", "security-opt", "volume"};
+
+// Of a site that does not say. Without root podman is held by the kernel to what its user may, as a
+// job on the host is; a root's containers are walls only as long as none of these opens them.
+std::set<std::string> DefaultContainerLeave(bool is_root);
+
 struct Site {
   // The first rule that matches counts.
   std::vector<EnvironmentRule> environments, images;
@@ -58,7 +69,8 @@ struct Site {
   // They come before `environments` and `components`.
   Assets environment_assets{AssetKind::kEnvironment};
   Assets component_assets{AssetKind::kComponent};
-  std::string jobs;  // the folder of all jobs' results; empty: there is none
+  std::set<std::string> container_leave;  // of kContainerLeaves: what docker_args may ask for
+  std::string jobs;                       // the folder of all jobs' results; empty: there is none
 
   // nullptr if no rule fits. The case of `name` does not count.
   static const EnvironmentRule* FindRule(const std::vector<EnvironmentRule>& rules,

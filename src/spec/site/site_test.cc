@@ -55,6 +55,19 @@ TEST_F(SiteTest, ASitesOwnTableComesFirst) {
   EXPECT_EQ(*site->data.Find("https://e.org/sets/a"), (home_.path() / "sets/a").string());
 }
 
+TEST_F(SiteTest, ContainersOfAServiceOfRootReachNothingUnlessItSaysSo) {
+  EXPECT_TRUE(DefaultContainerLeave(/*is_root=*/true).empty());
+  EXPECT_EQ(DefaultContainerLeave(/*is_root=*/false).size(), kContainerLeaves.size());
+  EXPECT_TRUE(BuiltInSite().container_leave.empty());
+  Write("site.yml", "containers: {allow: [volume, device]}\n");
+  EXPECT_EQ(ReadSite(home_.path())->container_leave, (std::set<std::string>{"device", "volume"}));
+  Write("site.yml", "containers: {allow: []}\n");
+  EXPECT_TRUE(ReadSite(home_.path())->container_leave.empty());
+  Write("site.yml", "containers:\n  allow: [volumes]\n");
+  EXPECT_THAT(std::string(ReadSite(home_.path()).status().message()),
+              HasSubstr("site.yml:2: containers.allow: \"volumes\" is none of cap-add, device"));
+}
+
 TEST_F(SiteTest, WhatTheCommandMappedIsWrittenReadAndFirst) {
   Write("site.yml", "data: {'https://e.org/a': /site, 'https://e.org/b': /site}\n");
   DataMap map;

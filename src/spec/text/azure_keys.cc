@@ -32,9 +32,10 @@ constexpr absl::string_view kShm =
     "of a job whose environment is an image: its processes have the node's /dev/shm, which must be "
     "as large; of another job no effect, warned";
 constexpr absl::string_view kDockerArguments =
-    "of a job whose environment is an image: --add-host, --cap-add, --cap-drop, --device, --env, "
-    "--group-add, --mount, --security-opt, --shm-size, --tmpfs, --ulimit, --volume; others, and of "
-    "another job all, have no effect, warned";
+    "of a job whose environment is an image: --add-host, --cap-drop, --env, --shm-size, --tmpfs, "
+    "--ulimit; if the site allows it (containers: of site.yml) also --cap-add, --device, "
+    "--group-add, --mount, --privileged, --security-opt, --volume; others, and of another job all, "
+    "have no effect, warned";
 
 constexpr absl::string_view kProperties =
     "`slurm: {partition, account, qos, constraint, gres, reservation, time, memory, cpus_per_node, "

@@ -152,7 +152,7 @@ const std::map<std::string, std::string>& CommandSamples() {
       {"resources.instance_count", "resources: {instance_count: 2}"},
       {"resources.shm_size", "environment: {image: 'a.example/b:1'}\nresources: {shm_size: 2g}"},
       {"resources.docker_args",
-       "environment: {image: 'a.example/b:1'}\nresources: {docker_args: '--cap-add SYS_PTRACE'}"},
+       "environment: {image: 'a.example/b:1'}\nresources: {docker_args: '--cap-drop SYS_PTRACE'}"},
       {"resources.properties", "resources: {properties: {slurm: {qos: high}}}"},
       {"retry_settings", "retry_settings: {max_retries: 1}"},
       {"retry_settings.max_retries", "retry_settings: {max_retries: 2}"},
