@@ -79,6 +79,7 @@ void CommandDefinitions::AddTo(CLI::App* app) {
   cluster_.AddTo(
       app, [this](CLI::App* parent, const std::string& name, const std::string& description,
                   Action action) { return Add(parent, name, description, std::move(action)); });
+  AddBackup(app);
   AddDoctor(app);
   AddProgram(app, "score", "Classify images with a trained model");
   AddProgram(app, "bench", "Measure images per second over models, ranks and transports");
@@ -292,6 +293,23 @@ void CommandDefinitions::AddNode(CLI::App* app) {
   cluster_.AddExec(
       node, [this](CLI::App* parent, const std::string& name, const std::string& description,
                    Action action) { return Add(parent, name, description, std::move(action)); });
+}
+
+void CommandDefinitions::AddBackup(CLI::App* app) {
+  CLI::App* backup =
+      Add(app, "backup", "Save the service's jobs, keys and names in a file, while it runs",
+          [this](Context& context) { return Backup(context, backup_); });
+  backup->add_option("file", backup_.file, "The file to make; it replaces none")
+      ->required()
+      ->type_name(kFileValue);
+  backup->add_flag("--with-results", backup_.with_results, "With logs and results of all jobs");
+  CLI::App* restore =
+      Add(app, "restore", "Make a service's folder of a backup; tutti serve then goes on with it",
+          [this](Context& context) { return Restore(context, backup_); });
+  restore->add_option("file", backup_.file, "The backup")->required()->type_name(kFileValue);
+  restore->add_flag("--keep-queue", backup_.keep_queue,
+                    "Jobs that waited for this machine's nodes wait on: the service that was saved "
+                    "does not run any more, and has begun none of them since");
 }
 
 void CommandDefinitions::AddDoctor(CLI::App* app) {

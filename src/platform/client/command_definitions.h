@@ -67,6 +67,7 @@ class CommandDefinitions {
   void AddCompute(CLI::App* app);
   void AddEnvironment(CLI::App* app);
   void AddNode(CLI::App* app);
+  void AddBackup(CLI::App* app);
   void AddDoctor(CLI::App* app);
   void AddProgram(CLI::App* app, const std::string& name, const std::string& description);
   void AddCompletion(CLI::App* app);
@@ -93,6 +94,7 @@ class CommandDefinitions {
   ClusterDefinitions cluster_;
   std::vector<std::string> delete_;
   NodeCordonOptions cordon_;
+  BackupOptions backup_;
   Format format_ = Format::kTable;
   Action chosen_;
 };

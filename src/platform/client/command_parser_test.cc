@@ -84,8 +84,8 @@ constexpr char kJob[] = R"({"id": "brave_ant", "state": "Failed", "reason": "ran
 TEST_F(CommandParserTest, HelpNamesEveryCommandAndTheExitCodes) {
   const auto help = Parse({"--help"});
   ASSERT_TRUE(help.ok());
-  for (const char* word : {"serve", "run", "job", "node", "doctor", "score", "bench", "completion",
-                           "Exit codes", "TUTTI_HOME", "--home"}) {
+  for (const char* word : {"serve", "run", "job", "node", "backup", "restore", "doctor", "score",
+                           "bench", "completion", "Exit codes", "TUTTI_HOME", "--home"}) {
     EXPECT_THAT(help->text, HasSubstr(word));
   }
   EXPECT_THAT(help->text, Not(HasSubstr("launch")));
@@ -123,6 +123,15 @@ TEST_F(CommandParserTest, ServesAndLaunchesByWhatItWasGiven) {
   EXPECT_EQ(Parse({"--home", "/x", "job", "list"})->home, "/x");
   ASSERT_TRUE(Do({"launch", "--plan", "/p"}).ok());
   EXPECT_EQ(launched_, "/p");
+}
+
+TEST_F(CommandParserTest, ABackupOfAFolderWithoutAServiceIsRefused) {
+  EXPECT_THAT(Wrong({"backup"}), HasSubstr("tutti backup --help"));
+  EXPECT_THAT(Wrong({"restore", "file", "--with-results"}), HasSubstr("--with-results"));
+  const absl::Status refused = Do({"backup", "file", "--with-results"}).status();
+  EXPECT_TRUE(absl::IsNotFound(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("has no service's state"));
+  EXPECT_TRUE(absl::IsNotFound(Do({"restore", "/no/such/file"}).status()));
 }
 
 TEST_F(CommandParserTest, ShowsAJobWithItsFailures) {

@@ -167,6 +167,16 @@ struct NodeCordonOptions {
 };
 absl::StatusOr<ExitCode> NodeCordon(Context& context, const NodeCordonOptions& options);
 absl::StatusOr<ExitCode> NodeUncordon(Context& context, const NodeCordonOptions& options);
+
+// The service's folder as one file, and back.
+struct BackupOptions {
+  std::string file;
+  bool with_results = false;  // of backup
+  bool keep_queue = false;    // of restore
+};
+absl::StatusOr<ExitCode> Backup(Context& context, const BackupOptions& options);
+absl::StatusOr<ExitCode> Restore(Context& context, const BackupOptions& options);
+
 absl::StatusOr<ExitCode> RunDoctor(Context& context, Format format);
 
 // Runs `name`, a program of tutti's found beside this one, in place of this process.

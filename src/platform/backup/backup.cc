@@ -1,0 +1,174 @@
+#include "platform/backup/backup.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <limits>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "base/unique_fd.h"
+#include "platform/backup/archive_writer.h"
+#include "platform/backup/head.h"
+#include "platform/backup/home_parts.h"
+#include "platform/backup/work_folder.h"
+#include "platform/store/database_copy.h"
+#include "platform/store/store.h"
+#include "spec/site/asset.h"
+#include "spec/site/home_list.h"
+
+namespace tutti::backup {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr char kWorkFolder[] = ".tutti-backup";
+
+struct CopiedJobs {
+  int count = 0;
+  std::set<std::string> snapshots;  // "sha256:…", of those that have not ended
+};
+
+void NoteSnapshots(const spec::JobSpec& job, const std::string& snapshot,
+                   std::set<std::string>& snapshots) {
+  if (!snapshot.empty()) snapshots.insert(snapshot);
+  for (const spec::Step& step : job.steps) NoteSnapshots(step.job, step.snapshot, snapshots);
+}
+
+// Opening it has SQLite check the copy.
+absl::StatusOr<CopiedJobs> JobsIn(const fs::path& copy) {
+  TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> store, store::Store::Open(copy));
+  CopiedJobs jobs;
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<int64_t> all,
+                         store->Sequences({.limit = std::numeric_limits<int>::max()}));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<store::JobRecord> live, store->NonTerminalJobs());
+  jobs.count = static_cast<int>(all.size());
+  for (const store::JobRecord& record : live) {
+    NoteSnapshots(record.job.spec, record.job.snapshot, jobs.snapshots);
+  }
+  return jobs;
+}
+
+// The lists of assets and the files that belong to them are of one moment.
+absl::Status AddParts(const fs::path& home, ArchiveWriter& writer) {
+  std::vector<base::UniqueFd> locks;
+  for (const spec::AssetKind kind :
+       {spec::AssetKind::kData, spec::AssetKind::kEnvironment, spec::AssetKind::kComponent}) {
+    TUTTI_ASSIGN_OR_RETURN(locks.emplace_back(), spec::LockList(spec::AssetsFile(home, kind)));
+  }
+  for (const std::string& part : PartsOf(home)) {
+    std::error_code error;
+    const fs::path real =
+        fs::canonical(home / part, error);  // tls.pem may be the site's, by a link
+    if (!error) TUTTI_RETURN_IF_ERROR(writer.Add(part, real));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddSnapshots(const fs::path& home, const std::set<std::string>& snapshots,
+                          ArchiveWriter& writer) {
+  for (const std::string& snapshot : snapshots) {
+    const std::string name =
+        absl::StrCat(kSnapshots, "/", absl::StrReplaceAll(snapshot, {{":", "-"}}));
+    TUTTI_RETURN_IF_ERROR(writer.Add(name, home / name));
+  }
+  return absl::OkStatus();
+}
+
+// A hidden folder is of a job that is being deleted.
+absl::Status AddResults(const fs::path& home, ArchiveWriter& writer) {
+  std::set<std::string> jobs;
+  std::error_code error;
+  for (fs::directory_iterator at(home / kJobs, error), end; !error && at != end;
+       at.increment(error)) {
+    const std::string job = at->path().filename().string();
+    if (job.front() != '.') jobs.insert(job);
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return base::ErrnoStatus((home / kJobs).string(), error.value());
+  }
+  for (const std::string& job : jobs) {
+    TUTTI_RETURN_IF_ERROR(writer.Add(absl::StrCat(kJobs, "/", job), home / kJobs / job));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AlreadyThere(const fs::path& file) {
+  return absl::AlreadyExistsError(
+      absl::StrCat(file.string(), " is there already: give the backup another name"));
+}
+
+absl::Status CheckPlaces(const BackupOptions& options) {
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(options.file, error))) return AlreadyThere(options.file);
+  struct stat info = {};
+  if (::stat((options.home / kDatabase).c_str(), &info) != 0) {
+    return absl::NotFoundError(absl::StrCat(
+        options.home.string(), " has no service's state (", kDatabase,
+        "): nothing to save; --home or TUTTI_HOME say where the service keeps its own"));
+  }
+  if (info.st_uid == ::geteuid()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(options.home.string(), " is another user's (number ", info.st_uid,
+                   "): save it as that one, who would else find files that are not theirs"));
+}
+
+absl::StatusOr<CopiedJobs> WriteArchive(const BackupOptions& options, const fs::path& copy,
+                                        const fs::path& archive) {
+  TUTTI_RETURN_IF_ERROR(store::CopyDatabase(options.home / kDatabase, copy));
+  TUTTI_ASSIGN_OR_RETURN(const CopiedJobs jobs, JobsIn(copy));
+  TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<ArchiveWriter> writer,
+                         ArchiveWriter::Create(archive));
+  const Head head{.version = options.version,
+                  .home = options.home.string(),
+                  .made = options.now,
+                  .with_results = options.with_results};
+  TUTTI_RETURN_IF_ERROR(writer->AddText(kHeadName, ToJson(head)));
+  TUTTI_RETURN_IF_ERROR(writer->Add(kDatabase, copy));
+  TUTTI_RETURN_IF_ERROR(AddParts(options.home, *writer));
+  TUTTI_RETURN_IF_ERROR(AddSnapshots(options.home, jobs.snapshots, *writer));
+  if (options.with_results) TUTTI_RETURN_IF_ERROR(AddResults(options.home, *writer));
+  TUTTI_RETURN_IF_ERROR(writer->Finish());
+  return jobs;
+}
+
+// In one step, and over nothing.
+absl::Status Publish(const fs::path& archive, const fs::path& file) {
+  if (::renameat2(AT_FDCWD, archive.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) != 0) {
+    if (errno == EEXIST) return AlreadyThere(file);
+    if (errno != EINVAL) return base::ErrnoStatus(absl::StrCat("make ", file.string()));
+    // A file system that cannot: NFS.
+    std::error_code error;
+    fs::create_hard_link(archive, file, error);
+    if (error == std::errc::file_exists) return AlreadyThere(file);
+    if (error) return base::ErrnoStatus(absl::StrCat("make ", file.string()), error.value());
+  }
+  return base::SyncDirectory(file.parent_path());
+}
+
+}  // namespace
+
+absl::StatusOr<BackupReport> MakeBackup(const BackupOptions& options) {
+  TUTTI_RETURN_IF_ERROR(CheckPlaces(options));
+  const fs::path folder = options.file.parent_path();
+  TUTTI_ASSIGN_OR_RETURN(
+      const WorkFolder work,
+      WorkFolder::Open(folder / kWorkFolder,
+                       absl::StrCat("another backup is being written to ", folder.string())));
+  const fs::path archive = work.path() / "archive";
+  TUTTI_ASSIGN_OR_RETURN(const CopiedJobs jobs,
+                         WriteArchive(options, work.path() / kDatabase, archive));
+  std::error_code error;
+  const uintmax_t bytes = fs::file_size(archive, error);
+  TUTTI_RETURN_IF_ERROR(Publish(archive, options.file));
+  return BackupReport{.jobs = jobs.count, .bytes = error ? 0 : bytes};
+}
+
+}  // namespace tutti::backup

@@ -1,0 +1,31 @@
+// A service's folder as one file, while the service runs (docs/backup.md). What had been accepted
+// before it began is in it. Threads: none; another process's service goes on meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace tutti::backup {
+
+struct BackupOptions {
+  std::filesystem::path home;
+  std::filesystem::path file;  // absolute; it is not there yet
+  bool with_results = false;   // with logs and results of all jobs
+  std::string version;
+  absl::Time now;
+};
+
+struct BackupReport {
+  int jobs = 0;        // that have no parent
+  uint64_t bytes = 0;  // of the file
+};
+
+// The file is there once it is whole and on the disk, mode 0600; whatever ends the process before,
+// it is not. NotFound if `home` has no service's state, AlreadyExists if the file is there.
+absl::StatusOr<BackupReport> MakeBackup(const BackupOptions& options);
+
+}  // namespace tutti::backup

@@ -1,0 +1,336 @@
+// Covers: archive_reader.cc, archive_writer.cc, head.cc, home_parts.cc, restore.cc,
+// unended_jobs.cc, work_folder.cc.
+#include "platform/backup/backup.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <map>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/process/held_folder.h"
+#include "platform/backup/archive_reader.h"
+#include "platform/backup/archive_writer.h"
+#include "platform/backup/restore.h"
+#include "platform/store/store.h"
+#include "spec/site/asset.h"
+
+namespace tutti::backup {
+namespace {
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+const absl::Time kMade = absl::FromUnixSeconds(1'800'000'000);
+
+class BackupTest : public ::testing::Test {
+ protected:
+  BackupTest() { fs::create_directories(home_); }
+
+  void Write(const std::string& name, const std::string& text) {
+    fs::create_directories((home_ / name).parent_path());
+    ASSERT_TRUE(base::WriteFileAtomic(home_ / name, text).ok());
+  }
+  std::unique_ptr<store::Store> OpenStore(const fs::path& home) {
+    auto store = store::Store::Open(home / "tutti.db");
+    EXPECT_TRUE(store.ok()) << store.status();
+    return *std::move(store);
+  }
+  // With an event for each state.
+  void Insert(const std::string& id, const std::vector<store::JobState>& states,
+              const std::string& snapshot = "", const std::string& parent = "") {
+    store::Job job{.id = id, .created = kMade, .snapshot = snapshot, .parent = parent};
+    job.spec.command = "true";
+    job.spec.compute = "local";
+    std::vector<store::Event> events;
+    for (const store::JobState state : states) events.push_back({.time = kMade, .state = state});
+    const auto inserted = OpenStore(home_)->InsertJob(job, events);
+    ASSERT_TRUE(inserted.ok()) << inserted.status();
+  }
+  absl::StatusOr<BackupReport> Backup(bool with_results = false) {
+    return MakeBackup(
+        {.home = home_, .file = file_, .with_results = with_results, .version = "1", .now = kMade});
+  }
+  absl::StatusOr<RestoreReport> RestoreIt(bool keep_queue = false) {
+    return Restore({.file = file_,
+                    .home = restored_,
+                    .keep_queue = keep_queue,
+                    .now = kMade + absl::Hours(1)});
+  }
+  std::vector<std::string> NamesIn(const fs::path& folder) {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      names.push_back(entry.path().filename().string());
+    }
+    return names;
+  }
+  std::string Restored(const std::string& name) {
+    return base::ReadFile(restored_ / name).value_or("none");
+  }
+
+  base::TemporaryDirectory folder_;
+  const fs::path home_ = folder_.path() / "home", restored_ = folder_.path() / "restored",
+                 file_ = folder_.path() / "backups" / "one.tar.zst";
+
+ private:
+  const bool made_ = fs::create_directories(folder_.path() / "backups");
+};
+
+using store::JobState;
+const std::vector<JobState> kRan = {JobState::kQueued, JobState::kProvisioning, JobState::kRunning};
+const std::vector<JobState> kCompleted = {JobState::kQueued, JobState::kProvisioning,
+                                          JobState::kRunning, JobState::kFinalizing,
+                                          JobState::kCompleted};
+
+TEST_F(BackupTest, WhatMakesAServiceIsRestoredForItsOwnerAlone) {
+  Insert("done", kCompleted, "sha256:aa");
+  Insert("waits", {JobState::kQueued}, "sha256:bb");
+  Write("snapshots/sha256-aa", "old");
+  Write("snapshots/sha256-bb", "code");
+  Write("jobs/done/logs/0.out", "line\n");
+  Write("data-map.yml", "data: {}\n");
+  Write("computes.json", "{\"computes\": []}\n");
+  for (const char* name :
+       {"token", "launcher_key", "tls.pem", "clusters/hpc.json", "parts/train.yml",
+        "parts/src/train.py", "environments/x", "service.json", "launcher.json", "nodes/n1/plan"}) {
+    Write(name, absl::StrCat("of ", name));
+  }
+  Write("site.yml", "components: {train: ./parts/train.yml}\n");
+  const auto made = Backup();
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(made->jobs, 2);
+  struct stat info = {};
+  ASSERT_EQ(::stat(file_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  EXPECT_EQ(static_cast<uint64_t>(info.st_size), made->bytes);
+  EXPECT_THAT(NamesIn(file_.parent_path()), UnorderedElementsAre("one.tar.zst"));
+
+  const auto restored = RestoreIt();
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(restored->jobs, 2);
+  EXPECT_EQ(restored->head.made, kMade);
+  EXPECT_EQ(restored->head.home, home_.string());
+  EXPECT_THAT(
+      NamesIn(restored_),
+      UnorderedElementsAre("tutti.db", "token", "launcher_key", "tls.pem", "data-map.yml",
+                           "computes.json", "clusters", "parts", "snapshots", "site.yml", "lock"));
+  EXPECT_EQ(Restored("token"), "of token");
+  EXPECT_EQ(Restored("parts/src/train.py"), "of parts/src/train.py");
+  EXPECT_EQ(Restored("snapshots/sha256-bb"), "code");
+  EXPECT_EQ(Restored("snapshots/sha256-aa"), "none");  // its job has ended
+  ASSERT_EQ(::stat((restored_ / "token").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  ASSERT_EQ(::stat(restored_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700u);
+  EXPECT_EQ(OpenStore(restored_)->GetJob("done")->last.state, JobState::kCompleted);
+}
+
+TEST_F(BackupTest, ResultsAreInItWhereTheyAreAskedFor) {
+  Insert("done", kCompleted);
+  Write("jobs/done/logs/0.out", "line\n");
+  Write("jobs/done/outputs/.hidden", "kept");
+  Write("jobs/.deleted-other/x", "left out");
+  fs::create_symlink("model", home_ / "jobs/done/outputs/best");
+  ASSERT_TRUE(Backup(/*with_results=*/true).ok());
+  ASSERT_TRUE(RestoreIt().ok());
+  EXPECT_EQ(Restored("jobs/done/logs/0.out"), "line\n");
+  EXPECT_EQ(Restored("jobs/done/outputs/.hidden"), "kept");
+  EXPECT_THAT(NamesIn(restored_ / "jobs"), UnorderedElementsAre("done"));
+  EXPECT_EQ(fs::read_symlink(restored_ / "jobs/done/outputs/best"), "model");
+}
+
+TEST_F(BackupTest, WhatHadNotEndedIsNotBegunAgain) {
+  Insert("ran", kRan);
+  Insert("waits", {JobState::kQueued});
+  Insert("again", {JobState::kQueued, JobState::kRunning, JobState::kQueued});
+  ASSERT_TRUE(Backup().ok());
+  const auto restored = RestoreIt();
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(restored->unended.failed, 1);
+  EXPECT_EQ(restored->unended.canceled, 2);
+  const auto store = OpenStore(restored_);
+  EXPECT_THAT(*store->NonTerminalJobs(), IsEmpty());
+  const store::JobRecord ran = *store->GetJob("ran");
+  EXPECT_EQ(ran.last.state, JobState::kFailed);
+  EXPECT_EQ(ran.last.time, kMade + absl::Hours(1));
+  EXPECT_THAT(ran.last.reason,
+              HasSubstr("lost: had begun when the backup of 2027-01-15T08:00:00Z"));
+  EXPECT_EQ(store->GetJob("waits")->last.state, JobState::kCanceled);
+  EXPECT_THAT(store->GetJob("waits")->last.reason, HasSubstr("it may have been begun since"));
+}
+
+TEST_F(BackupTest, TheQueueIsKeptWhereTheUserSaysThatNothingWasBegunSince) {
+  Insert("ran", kRan);
+  Insert("waits", {JobState::kQueued});
+  Insert("again", {JobState::kQueued, JobState::kRunning, JobState::kQueued});
+  Insert("ran.step", {JobState::kQueued}, "", "ran");
+  ASSERT_TRUE(Backup().ok());
+  const auto restored = RestoreIt(/*keep_queue=*/true);
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(restored->unended.kept, 1);
+  EXPECT_EQ(restored->unended.canceled, 2);
+  EXPECT_EQ(OpenStore(restored_)->GetJob("waits")->last.state, JobState::kQueued);
+}
+
+TEST_F(BackupTest, NoAllocationHasTheIdOfOneThatTheOtherServiceMadeSince) {
+  Insert("first", kCompleted);
+  ASSERT_TRUE(Backup().ok());
+  Insert("train", {JobState::kQueued});
+  const int64_t since = OpenStore(home_)->GetJob("train")->job.sequence;
+  ASSERT_TRUE(RestoreIt().ok());
+  const auto store = OpenStore(restored_);
+  store::Job job{.id = "train", .created = kMade};
+  job.spec.command = "true";
+  const auto again = store->InsertJob(job, store::Event{.time = kMade});
+  EXPECT_GT(again->job.sequence, since);
+}
+
+TEST_F(BackupTest, AssetsAreWhereTheyNowLie) {
+  OpenStore(home_);
+  Write("assets/component/train/1/train.yml", "x");
+  spec::Assets assets(spec::AssetKind::kComponent);
+  ASSERT_TRUE(assets
+                  .Add({.name = "train",
+                        .version = "1",
+                        .type = "command",
+                        .path = (home_ / "assets/component/train/1/train.yml").string(),
+                        .digest = "d"})
+                  .ok());
+  ASSERT_TRUE(spec::WriteAssets(home_, assets).ok());
+  ASSERT_TRUE(Backup().ok());
+  ASSERT_TRUE(RestoreIt().ok());
+  const auto moved = spec::ReadAssets(restored_, spec::AssetKind::kComponent);
+  ASSERT_TRUE(moved.ok()) << moved.status();
+  const std::string path = moved->assets().at("train").front().path;
+  EXPECT_EQ(path, (restored_ / "assets/component/train/1/train.yml").string());
+  EXPECT_EQ(*base::ReadFile(path), "x");
+}
+
+TEST_F(BackupTest, ReplacesNothing) {
+  OpenStore(home_);
+  ASSERT_TRUE(base::WriteFileAtomic(file_, "mine").ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(Backup().status()));
+  EXPECT_EQ(*base::ReadFile(file_), "mine");
+}
+
+TEST_F(BackupTest, AFolderWithoutAServiceIsNamed) {
+  const absl::Status status = Backup().status();
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("has no service's state"));
+  EXPECT_FALSE(fs::exists(file_.parent_path() / ".tutti-backup"));
+}
+
+TEST_F(BackupTest, WhatAKilledOneLeftIsRemovedAndOneThatWritesIsNotDisturbed) {
+  OpenStore(home_);
+  const fs::path work = file_.parent_path() / ".tutti-backup";
+  fs::create_directories(work);
+  ASSERT_TRUE(base::WriteFileAtomic(work / "archive", "half").ok());
+  {
+    const auto other = base::HoldFolder(work);
+    const absl::Status refused = Backup().status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("another backup is being written to"));
+  }
+  ASSERT_TRUE(Backup().ok());
+  EXPECT_THAT(NamesIn(file_.parent_path()), UnorderedElementsAre("one.tar.zst"));
+}
+
+TEST_F(BackupTest, AFolderThatIsInUseIsNotRestoredOver) {
+  OpenStore(home_);
+  ASSERT_TRUE(Backup().ok());
+  fs::create_directories(restored_);
+  ASSERT_TRUE(base::WriteFileAtomic(restored_ / "token", "mine").ok());
+  const absl::Status refused = RestoreIt().status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              AllOf(HasSubstr("is not empty (it has token)"), HasSubstr("mv ")));
+  fs::remove(restored_ / "token");
+  EXPECT_TRUE(RestoreIt().ok());  // empty folders may be there
+}
+
+TEST_F(BackupTest, EachDamageIsFoundAndNothingRestored) {
+  Insert("done", kCompleted);
+  Write("token", "0123456789abcdef");
+  Write("jobs/done/logs/0.out", std::string(10'000, 'a'));
+  ASSERT_TRUE(Backup(/*with_results=*/true).ok());
+  const std::string whole = *base::ReadFile(file_);
+  for (size_t at = 20; at < whole.size(); at += whole.size() / 50 + 1) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
+    fs::remove(file_);
+    ASSERT_TRUE(base::WriteFileAtomic(file_, damaged).ok());
+    const absl::Status status = RestoreIt().status();
+    if (status.ok()) {  // of the compression's own words some say nothing
+      EXPECT_EQ(Restored("token"), "0123456789abcdef") << at;
+      EXPECT_EQ(Restored("jobs/done/logs/0.out"), std::string(10'000, 'a')) << at;
+      fs::remove_all(restored_);
+      continue;
+    }
+    EXPECT_THAT(std::string(status.message()), HasSubstr(file_.string())) << at;
+    EXPECT_FALSE(fs::exists(restored_)) << at;
+  }
+  for (const size_t size : {size_t{0}, size_t{10}, whole.size() / 2, whole.size() - 1}) {
+    fs::remove(file_);
+    ASSERT_TRUE(base::WriteFileAtomic(file_, whole.substr(0, size)).ok());
+    EXPECT_THAT(std::string(RestoreIt().status().message()), HasSubstr(file_.string())) << size;
+  }
+}
+
+class ArchiveTest : public ::testing::Test {
+ protected:
+  ArchiveTest() { fs::create_directories(folder_.path() / "out"); }
+  base::TemporaryDirectory folder_;
+  const fs::path file_ = folder_.path() / "archive", out_ = folder_.path() / "out";
+};
+
+TEST_F(ArchiveTest, NoEntryIsWrittenOutsideOfTheFolder) {
+  for (const std::string name : {"../out.txt", "/tmp/out.txt", "a/../../b", "./a", "a//b"}) {
+    fs::remove(file_);
+    auto writer = ArchiveWriter::Create(file_);
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    ASSERT_TRUE((*writer)->AddText("head", "{}").ok());
+    ASSERT_TRUE((*writer)->AddText(name, "x").ok());
+    ASSERT_TRUE((*writer)->Finish().ok());
+    EXPECT_TRUE(absl::IsDataLoss(UnpackArchive(file_, out_, "head").status())) << name;
+  }
+  EXPECT_TRUE(fs::is_empty(out_));
+}
+
+TEST_F(ArchiveTest, NoFileIsWrittenThroughALink) {
+  fs::create_symlink(folder_.path(), folder_.path() / "link");
+  auto writer = ArchiveWriter::Create(file_);
+  ASSERT_TRUE((*writer)->AddText("head", "{}").ok());
+  ASSERT_TRUE((*writer)->Add("a", folder_.path() / "link").ok());
+  ASSERT_TRUE((*writer)->AddText("a/evil", "x").ok());
+  ASSERT_TRUE((*writer)->Finish().ok());
+  EXPECT_FALSE(UnpackArchive(file_, out_, "head").ok());
+  EXPECT_FALSE(fs::exists(folder_.path() / "evil"));
+}
+
+TEST_F(ArchiveTest, SumsAreAsSha256sumReadsThem) {
+  auto writer = ArchiveWriter::Create(file_);
+  ASSERT_TRUE((*writer)->AddText("head", "hello").ok());
+  ASSERT_TRUE((*writer)->Finish().ok());
+  EXPECT_EQ(SumLine("2cf2", "head"), "2cf2  head\n");
+  const auto head = UnpackArchive(file_, out_, "head");
+  ASSERT_TRUE(head.ok()) << head.status();
+  EXPECT_EQ(*head, "hello");
+}
+
+TEST(BackupHead, OneOfALaterFormIsNamed) {
+  const Head head{.version = "1", .home = "/h", .made = kMade, .with_results = true};
+  const auto again = HeadFromJson(ToJson(head));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->made, kMade);
+  EXPECT_TRUE(again->with_results);
+  EXPECT_TRUE(absl::IsFailedPrecondition(HeadFromJson("{\"form\": 2, \"other\": 1}").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(HeadFromJson("{\"form\": 1}").status()));
+}
+
+}  // namespace
+}  // namespace tutti::backup

@@ -1,0 +1,21 @@
+// What of a service's folder makes it the same service elsewhere, beside its database, its
+// snapshots and its results. What is made anew is left out: where it listens, environments, what
+// lies on its nodes.
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+
+namespace tutti::backup {
+
+inline constexpr char kDatabase[] = "tutti.db";
+inline constexpr char kSnapshots[] = "snapshots";
+inline constexpr char kJobs[] = "jobs";
+
+// The names in `home` of files and folders, whether they are there or not: token, keys, what the
+// site says of itself, assets, clusters; and what site.yml names below `home`, with what lies
+// beside it. Data that site.yml maps are not among them.
+std::set<std::string> PartsOf(const std::filesystem::path& home);
+
+}  // namespace tutti::backup

@@ -1,0 +1,109 @@
+#include "platform/backup/restore.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/backup/archive_reader.h"
+#include "platform/backup/home_parts.h"
+#include "platform/backup/work_folder.h"
+#include "platform/store/database_copy.h"
+#include "platform/store/store.h"
+#include "spec/site/asset.h"
+
+namespace tutti::backup {
+namespace fs = std::filesystem;
+namespace {
+
+absl::Status CheckEmpty(const fs::path& home) {
+  std::error_code error;
+  const fs::directory_iterator first(home, error);
+  if (error == std::errc::no_such_file_or_directory) return absl::OkStatus();
+  if (error) return base::ErrnoStatus(home.string(), error.value());
+  if (first == fs::directory_iterator()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      home.string(), " is not empty (it has ", first->path().filename().string(),
+      "), and a service's folder is not restored over another's: end its service and move it away "
+      "(mv ",
+      home.string(), " ", home.string(),
+      ".before), or restore into another folder (tutti --home FOLDER restore FILE)"));
+}
+
+// What is kept of assets lies in the service's folder, which may have been another one.
+absl::Status MoveAssets(const fs::path& folder, const std::string& from, const fs::path& to) {
+  const std::string old = absl::StrCat(from, "/assets/");
+  for (const spec::AssetKind kind :
+       {spec::AssetKind::kData, spec::AssetKind::kEnvironment, spec::AssetKind::kComponent}) {
+    std::error_code error;
+    if (!fs::exists(spec::AssetsFile(folder, kind), error)) continue;
+    TUTTI_ASSIGN_OR_RETURN(const spec::Assets assets, spec::ReadAssets(folder, kind));
+    spec::Assets moved(kind);
+    for (const auto& [name, versions] : assets.assets()) {
+      for (spec::Asset asset : versions) {
+        if (absl::StartsWith(asset.path, old)) {
+          asset.path = (to / "assets" / asset.path.substr(old.size())).string();
+        }
+        TUTTI_RETURN_IF_ERROR(moved.Add(std::move(asset)).status());
+      }
+    }
+    TUTTI_RETURN_IF_ERROR(spec::WriteAssets(folder, moved));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TakeOverJobs(const fs::path& database, const RestoreOptions& options,
+                          RestoreReport& report) {
+  TUTTI_RETURN_IF_ERROR(store::SkipNumbersGivenSince(database));
+  TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> store, store::Store::Open(database));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<int64_t> all,
+                         store->Sequences({.limit = std::numeric_limits<int>::max()}));
+  report.jobs = static_cast<int>(all.size());
+  TUTTI_ASSIGN_OR_RETURN(report.unended,
+                         EndUnended(*store, report.head.made, options.now, options.keep_queue));
+  return absl::OkStatus();
+}
+
+absl::Status SyncAll(const fs::path& folder) {
+  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd fd, base::Open(folder, O_RDONLY | O_DIRECTORY));
+  return ::syncfs(fd.get()) == 0 ? absl::OkStatus() : base::ErrnoStatus(folder.string());
+}
+
+fs::path WorkFolderOf(const fs::path& home) {
+  return home.parent_path() / absl::StrCat(".", home.filename().string(), ".tutti-restore");
+}
+
+}  // namespace
+
+absl::StatusOr<RestoreReport> Restore(const RestoreOptions& options) {
+  const fs::path home =
+      options.home.has_filename() ? options.home : options.home.parent_path();  // "/a/home/"
+  TUTTI_RETURN_IF_ERROR(base::Open(options.file, O_RDONLY).status());
+  TUTTI_RETURN_IF_ERROR(CheckEmpty(home));
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(home.parent_path()));
+  TUTTI_ASSIGN_OR_RETURN(
+      WorkFolder work,
+      WorkFolder::Open(WorkFolderOf(home),
+                       absl::StrCat(home.string(), " is being restored by another")));
+  RestoreReport report;
+  TUTTI_ASSIGN_OR_RETURN(const std::string head,
+                         UnpackArchive(options.file, work.path(), kHeadName));
+  auto read = HeadFromJson(head);
+  TUTTI_RETURN_IF_ERROR(base::Annotate(read.status(), options.file.string()));
+  report.head = *std::move(read);
+  TUTTI_RETURN_IF_ERROR(MoveAssets(work.path(), report.head.home, home));
+  TUTTI_RETURN_IF_ERROR(TakeOverJobs(work.path() / kDatabase, options, report));
+  TUTTI_RETURN_IF_ERROR(SyncAll(work.path()));
+  TUTTI_RETURN_IF_ERROR(work.MoveTo(home));
+  return report;
+}
+
+}  // namespace tutti::backup

@@ -1,0 +1,34 @@
+// A folder beside what is being made, for its owner alone, that goes with the object. One that a
+// killed process has left is emptied and used. Two processes never have the same.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/unique_fd.h"
+
+namespace tutti::backup {
+
+class WorkFolder {
+ public:
+  // FailedPrecondition if another process has it; `busy` says what that one does.
+  static absl::StatusOr<WorkFolder> Open(std::filesystem::path path, const std::string& busy);
+  WorkFolder(WorkFolder&& other) noexcept;
+  WorkFolder& operator=(WorkFolder&&) = delete;
+  ~WorkFolder();
+
+  const std::filesystem::path& path() const { return path_; }
+  // It becomes `target`, which is not there or an empty folder.
+  absl::Status MoveTo(const std::filesystem::path& target);
+
+ private:
+  WorkFolder(std::filesystem::path path, base::UniqueFd lock)
+      : path_(std::move(path)), lock_(std::move(lock)) {}
+
+  std::filesystem::path path_;  // empty: it is nobody's any more
+  base::UniqueFd lock_;
+};
+
+}  // namespace tutti::backup

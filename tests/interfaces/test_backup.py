@@ -1,0 +1,162 @@
+"""Story: a service is saved while it runs and restored elsewhere; nothing that it had accepted is lost, and nothing is begun twice."""
+import json
+import os
+import signal
+import subprocess
+import threading
+
+from conftest import Service, processes_with, wait_until
+
+CLIENTS = 16
+
+
+def submit(service, text):
+    """By a call of its own: what 16 clients do at full speed. Returns the job's id."""
+    body = json.dumps({"file": "job.yml", "text": text, "base_directory": "/", "snapshot": None}).encode()
+    with service.request("/v1/jobs", "POST", body) as answer:
+        assert answer.status == 201
+        return json.load(answer)["id"]
+
+
+def listed(service):
+    return service.get("/v1/job-summaries?limit=100000")["jobs"]
+
+
+def restore(service, home, file, *options):
+    """A service beside `service`, whose folder is what the backup has."""
+    other = Service(home, service.nodes)
+    result = other.cli("restore", file, *options)
+    assert result.returncode == 0, result.stderr
+    return other, result.stdout
+
+
+def test_a_backup_under_load_has_all_that_was_accepted_before(service, start_service, tmp_path):
+    accepted, over = [], threading.Event()
+
+    def client():
+        while not over.is_set():
+            accepted.append(submit(service, "command: 'true'\nenvironment: host\ncompute: local\n"))
+    threads = [threading.Thread(target=client) for _ in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    try:
+        for number in range(3):
+            enough = len(accepted) + 50
+            wait_until(lambda: len(accepted) > enough, 60, "they submit")
+            before = list(accepted)
+            result = service.cli("backup", tmp_path / f"{number}.tar.zst")
+            assert result.returncode == 0, result.stderr
+            assert len(accepted) > len(before), "they went on meanwhile"
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+    restored, told = restore(service, tmp_path / "restored", tmp_path / "2.tar.zst")
+    restored = start_service(home=restored.home)
+    jobs = {job["id"]: job["state"] for job in listed(restored)}
+    assert set(before) <= set(jobs) <= set(accepted), told
+    assert set(jobs.values()) <= {"Completed", "Failed", "Canceled"}
+    for job in listed(service):  # thousands wait
+        if job["state"] not in ("Completed", "Failed", "Canceled"):
+            with service.request(f"/v1/jobs/{job['id']}/cancel", "POST", b""):
+                pass
+
+
+def test_elsewhere_it_is_the_same_service_and_begins_nothing_again(start_service, write_job, tmp_path):
+    service = start_service(nodes=1)
+    done = service.submit(write_job("echo kept; mkdir -p outputs; echo 42 >outputs/answer"))
+    assert service.wait(done)["state"] == "Completed"
+    begun, go = tmp_path / "begun", tmp_path / "go"
+    ran = service.submit(write_job(f"echo x >>{begun}; until [ -e {go} ]; do sleep 0.05; done"))
+    waits = service.submit(write_job(f"echo x >>{begun}"))
+    wait_until(begun.exists, 30, "it runs")
+    made = service.cli("backup", tmp_path / "saved.tar.zst", "--with-results")
+    assert made.returncode == 0 and "3 jobs" in made.stdout, made
+    assert (tmp_path / "saved.tar.zst").stat().st_mode & 0o777 == 0o600
+
+    other, told = restore(service, tmp_path / "other", tmp_path / "saved.tar.zst")
+    assert "1 job that had begun: Failed" in told and "1 job that waited: Canceled" in told, told
+    other = start_service(nodes=1, home=other.home)
+    assert [job["id"] for job in listed(other)] == [job["id"] for job in listed(service)]
+    assert other.user_token() == service.user_token() and other.endpoint()["certificate"] == service.endpoint()["certificate"]
+    assert other.job(done)["state"] == "Completed" and other.log_text(done, 0) == "kept\n"
+    with other.request(f"/v1/jobs/{done}/files/outputs/answer") as answer:
+        assert answer.read() == b"42\n"
+    lost = other.job(ran)
+    assert lost["state"] == "Failed" and lost["reason"].startswith("lost: had begun when the backup of 20"), lost
+    canceled = other.job(waits)
+    assert canceled["state"] == "Canceled" and "it was not begun again" in canceled["reason"], canceled
+    fresh = other.submit(write_job("echo fresh"))
+    assert other.wait(fresh)["state"] == "Completed" and other.log_text(fresh, 0) == "fresh\n"
+
+    go.touch()  # the service that was saved goes on as if nothing had been
+    assert service.wait(ran)["state"] == service.wait(waits)["state"] == "Completed"
+    assert begun.read_text() == "x\nx\n"
+
+
+def test_without_results_jobs_are_there_and_the_queue_may_be_kept(start_service, write_job, tmp_path):
+    service = start_service(nodes=1)
+    done = service.submit(write_job("echo kept"))
+    assert service.wait(done)["state"] == "Completed"
+    blocks = service.submit(write_job("sleep 1000"))
+    service.wait_for_state(blocks, "Running")
+    waits = service.submit(write_job("cat beside.txt", files={"beside.txt": "code\n"}))
+    assert service.cli("backup", tmp_path / "saved.tar.zst").returncode == 0
+    service.cli("job", "cancel", waits)
+    service.stop()
+    other, told = restore(service, tmp_path / "other", tmp_path / "saved.tar.zst", "--keep-queue")
+    assert "1 job that waited: Queued" in told, told
+    other = start_service(nodes=1, home=other.home)
+    assert other.wait(waits)["state"] == "Completed" and other.log_text(waits, 0) == "code\n", "its code is in the backup"
+    assert other.job(done)["state"] == "Completed" and other.log_text(done, 0) == ""
+    shown = other.cli("job", "show", done)
+    assert shown.returncode == 0, shown.stderr
+
+
+def test_launchers_of_a_service_that_is_replaced_end(service, start_service, write_job, tmp_path):
+    mark = str(tmp_path)
+    job = service.submit(write_job("while sleep 0.2; do echo runs; done", environment_variables={"MARK_OF_TEST": mark}))
+    wait_until(lambda: service.log_text(job, 0), 30, "it runs")
+    assert service.cli("backup", tmp_path / "saved.tar.zst").returncode == 0
+    assert processes_with("MARK_OF_TEST", mark)
+    service.kill()
+    service.home.rename(service.home.with_name("before"))
+    restore(service, service.home, tmp_path / "saved.tar.zst")
+    assert start_service(home=service.home).job(job)["state"] == "Failed"
+    wait_until(lambda: not processes_with("MARK_OF_TEST", mark), 60, "they are told that their job has ended")
+
+
+def test_whatever_ends_a_backup_there_is_no_half_of_one(service, write_job, tmp_path):
+    job = service.submit(write_job("mkdir -p outputs; head -c 200000000 /dev/urandom >outputs/large"))
+    assert service.wait(job)["state"] == "Completed"
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    archive = folder / ".tutti-backup" / "archive"
+    backup = subprocess.Popen([service.program, "backup", folder / "one", "--with-results"], env=service.environment,
+                              stdout=subprocess.DEVNULL)
+    wait_until(lambda: archive.exists() and archive.stat().st_size > 1_000_000, 60, "it writes")
+    backup.send_signal(signal.SIGKILL)
+    assert backup.wait(20) == -signal.SIGKILL
+    assert not (folder / "one").exists()
+    assert service.cli("backup", folder / "one").returncode == 0
+    assert os.listdir(folder) == ["one"], "what the killed one left is gone"
+
+
+def test_what_cannot_be_restored_is_refused_by_name(service, tmp_path):
+    file = tmp_path / "saved.tar.zst"
+    assert service.cli("backup", file).returncode == 0
+    again = service.cli("backup", file)
+    assert again.returncode == 7 and f"{file} is there already" in again.stderr, again
+    refused = service.cli("restore", file)
+    assert refused.returncode == 7 and f"{service.home} is not empty" in refused.stderr and f"mv {service.home}" in refused.stderr, refused
+    whole = file.read_bytes()
+    other = Service(tmp_path / "other")
+    for damaged in (whole[:len(whole) // 2], whole[:-1], whole[:1000] + bytes([whole[1000] ^ 1]) + whole[1001:]):
+        file.write_bytes(damaged)
+        refused = other.cli("restore", file)
+        assert refused.returncode == 9 and f"{file} is damaged" in refused.stderr, refused
+    file.write_bytes(b"no archive at all\n" * 100)
+    refused = other.cli("restore", file)
+    assert refused.returncode == 2 and f"{file} is no backup" in refused.stderr, refused
+    assert other.cli("restore", tmp_path / "none").returncode == 4
+    assert not other.home.exists()
