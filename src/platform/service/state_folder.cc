@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/process/held_folder.h"
 #include "base/status.h"
+#include "base/text/utf8.h"
 #include "spec/types/service_endpoint.h"
 
 namespace tutti::service {
@@ -36,9 +37,20 @@ absl::Status MoveTo(const std::filesystem::path& from, const std::filesystem::pa
   return error ? base::ErrnoStatus(from.native(), error.value()) : absl::OkStatus();
 }
 
+// Launch plans and events, which are JSON, name it.
+absl::Status CheckName(const std::string& directory) {
+  const std::string shown = base::BoundedUtf8(directory);
+  if (shown == directory) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(shown,
+                   ": the name of the service's folder is not UTF-8; choose another by --home or "
+                   "TUTTI_HOME"));
+}
+
 }  // namespace
 
 absl::StatusOr<StateFolder> StateFolder::Open(const std::filesystem::path& directory) {
+  TUTTI_RETURN_IF_ERROR(CheckName(directory.native()));
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(directory));
   std::error_code error;
   std::filesystem::permissions(directory, std::filesystem::perms::owner_all, error);

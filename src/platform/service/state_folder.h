@@ -27,7 +27,7 @@ namespace tutti::service {
 class StateFolder {
  public:
   // Makes the folder (mode 0700) and the tokens if they are not there. FailedPrecondition if
-  // another service holds it (names its pid and address).
+  // another service holds it (names its pid and address). InvalidArgument if its name is not UTF-8.
   static absl::StatusOr<StateFolder> Open(const std::filesystem::path& directory);
 
   const std::filesystem::path& directory() const { return directory_; }

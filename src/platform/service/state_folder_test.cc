@@ -81,6 +81,16 @@ TEST(StateFolder, TellsLaunchersOfAnEarlierVersionTheirTokenUntilNoneIsLeft) {
   EXPECT_FALSE(std::filesystem::exists(file));
 }
 
+TEST(StateFolder, RefusesANameThatPlansCannotTell) {
+  base::TemporaryDirectory parent;
+  const auto folder = StateFolder::Open(parent.path() / "x\xff");
+  EXPECT_TRUE(absl::IsInvalidArgument(folder.status())) << folder.status();
+  EXPECT_THAT(std::string(folder.status().message()), HasSubstr("/x?: the name"));
+  EXPECT_THAT(std::string(folder.status().message()), HasSubstr("TUTTI_HOME"));
+  EXPECT_FALSE(std::filesystem::exists(parent.path() / "x\xff"));
+  EXPECT_TRUE(StateFolder::Open(parent.path() / "caf\xc3\xa9").ok());
+}
+
 TEST(StateFolder, IsHeldByOneServiceAtATime) {
   base::TemporaryDirectory parent;
   const auto first = StateFolder::Open(parent.path());

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <exception>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -16,13 +17,37 @@ namespace {
 
 constexpr int kApplicationId = 0x74757474;  // "tutt", in the file's header
 
-// Exceptions of SQLiteCpp end here.
+// Of what is being caught, which no body should have thrown.
+absl::Status StatusOfUnforeseen() {
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    return absl::InternalError(absl::StrCat("the store: ", error.what()));
+  } catch (...) {
+    return absl::InternalError("the store: an exception that says nothing");
+  }
+}
+
+// Exceptions end here, those of SQLiteCpp and all others.
 template <typename Body, typename OnError>
 absl::Status Guard(const Body& body, const OnError& on_error) {
   try {
     return body();
   } catch (const SQLite::Exception& error) {
     return on_error(error);
+  } catch (...) {
+    return StatusOfUnforeseen();
+  }
+}
+
+// An error of SQLite is one of the whole transaction; any other exception is of this body alone.
+absl::Status RunOne(const std::function<absl::Status(Connection&)>& body, Connection& sqlite) {
+  try {
+    return body(sqlite);
+  } catch (const SQLite::Exception&) {
+    throw;
+  } catch (...) {
+    return StatusOfUnforeseen();
   }
 }
 
@@ -185,7 +210,7 @@ absl::Status Database::WriteTogether(
     statuses.clear();
     for (const auto* body : bodies) {
       sqlite.exec("SAVEPOINT one");
-      statuses.push_back((*body)(sqlite));
+      statuses.push_back(RunOne(*body, sqlite));
       if (!statuses.back().ok()) sqlite.exec("ROLLBACK TO one");
       sqlite.exec("RELEASE one");
     }

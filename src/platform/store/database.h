@@ -2,7 +2,8 @@
 // statuses that say what to do. Inside the room store only. Not thread-safe,
 // but for Sync.
 //
-// Invariant: outside of Write no transaction is open, whatever failed before.
+// Invariant: outside of Write no transaction is open, whatever failed or was thrown before. What a
+// body throws is an error of that body: Internal, if it is not SQLite's.
 #pragma once
 
 #include <SQLiteCpp/Database.h>

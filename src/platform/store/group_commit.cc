@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "base/status.h"
 
 namespace tutti::store {
 
 absl::Status GroupCommit::Write(const Body& body, Durability durability) {
-  Request own{&body, durability, absl::OkStatus()};
+  Request own{&body, durability, absl::InternalError("the store: this write was given up")};
   std::vector<Request*> batch;
   {
     absl::MutexLock lock(&mutex_);
@@ -21,10 +22,15 @@ absl::Status GroupCommit::Write(const Body& body, Durability durability) {
     at_work_ = true;
     batch = std::exchange(waiting_, {});
   }
-  Commit(batch);
-  absl::MutexLock lock(&mutex_);
-  for (Request* request : batch) request->done = true;
-  at_work_ = false;
+  {
+    // Whatever is thrown: the others do not wait for ever, and the next write has its turn.
+    const absl::Cleanup end = [&] {
+      absl::MutexLock lock(&mutex_);
+      for (Request* request : batch) request->done = true;
+      at_work_ = false;
+    };
+    Commit(batch);
+  }
   return own.status;
 }
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <new>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -96,6 +98,32 @@ TEST_F(GroupCommitTest, AnErrorOfTheDatabaseIsTheWritersOwn) {
   }
   for (std::thread& writer : writers) writer.join();
   EXPECT_EQ(Count(), 7);
+}
+
+TEST_F(GroupCommitTest, WhatABodyThrowsIsItsOwnErrorAndLaterWritesGoOn) {
+  GroupCommit writes(database_.get(), &mutex_);
+  EXPECT_EQ(writes.Write([](Connection&) -> absl::Status { throw std::bad_alloc(); }).code(),
+            absl::StatusCode::kInternal);
+  EXPECT_EQ(writes.Write([](Connection&) -> absl::Status { throw 42; }).code(),
+            absl::StatusCode::kInternal);
+  EXPECT_TRUE(writes.Write([](Connection& sqlite) { return Insert(sqlite, 1); }).ok());
+  EXPECT_EQ(Count(), 1);
+}
+
+TEST_F(GroupCommitTest, OneOfAGroupThatThrowsIsUndoneAlone) {
+  std::vector<absl::Status> statuses;
+  const std::function<absl::Status(Connection&)> good = [](Connection& sqlite) {
+    return Insert(sqlite, 1);
+  };
+  const std::function<absl::Status(Connection&)> bad = [](Connection& sqlite) -> absl::Status {
+    Insert(sqlite, 2).IgnoreError();
+    throw std::runtime_error("no name for it");
+  };
+  ASSERT_TRUE(database_->WriteTogether({&good, &bad, &good}, statuses).ok());
+  ASSERT_EQ(statuses.size(), 3u);
+  EXPECT_TRUE(statuses[0].ok() && statuses[2].ok());
+  EXPECT_THAT(std::string(statuses[1].message()), ::testing::HasSubstr("no name for it"));
+  EXPECT_EQ(Count(), 2);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Covers: next_step.cc.
+// Covers: next_step.cc, job_placement.cc.
 #include "platform/service/jobs/gang.h"
 
 #include <gtest/gtest.h>
@@ -344,6 +344,14 @@ TEST(Place, ComesBackFromItsJson) {
 TEST(JobOfAllocation, IsWhatStandsBeforeTheNumber) {
   EXPECT_EQ(JobOfAllocation("hello-1a2b.17"), "hello-1a2b");
   for (const char* id : {"", "x", ".1", "x.", "x.y", "x.1y"}) EXPECT_EQ(JobOfAllocation(id), "");
+}
+
+TEST(PlacementText, IsJsonWhateverBytesAFolderIsNamedWith) {
+  const Placement placement = {.allocation = "j.1",
+                               .nodes = {{.name = "n1", .directory = "/tmp/x\xff"}}};
+  const auto read = PlacementFromJson(ToJson(placement));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->nodes.at(0).directory, "/tmp/x\xEF\xBF\xBD");
 }
 
 }  // namespace

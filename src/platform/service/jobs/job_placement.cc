@@ -67,7 +67,7 @@ std::string ToJson(const Placement& placement) {
               {"start_port", placement.start_port},
               {"boot_id", placement.boot_id},
               {"nodes", std::move(nodes)}}
-      .dump();
+      .dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 absl::StatusOr<Placement> PlacementFromJson(absl::string_view text) {
