@@ -8,25 +8,17 @@
 
 namespace tutti::store {
 
-// A job with its last event and the time of its first Running event since it was last Queued. Both
-// are one seek in the index events_of_job, whatever the number of jobs.
+// A job with its last event and the time of its first Running event since it was last Queued: three
+// seeks by number, whatever there is of other jobs.
 const char kSelectRecord[] = R"sql(
   SELECT j.id, j.sequence, j.created_us, j.spec, j.file_text, j.snapshot, j.job_token, j.warnings,
          e.sequence, e.time_us, e.state, e.reason, e.detail,
-         (SELECT r.time_us FROM events r WHERE r.job_id = j.id AND r.state = 'Running'
-             AND r.sequence > (SELECT max(q.sequence) FROM events q
-                               WHERE q.job_id = j.id AND q.state = 'Queued')
-          ORDER BY r.sequence LIMIT 1),
+         s.started_us,
          j.parent, j.step, j.step_key, j.nonce
-  FROM jobs j JOIN events e
-    ON e.sequence = (SELECT max(l.sequence) FROM events l WHERE l.job_id = j.id)
+  FROM job_states s JOIN jobs j ON j.sequence = s.job JOIN events e ON e.sequence = s.last_event
 )sql";
 
-#define TUTTI_SELECT_EVENT "SELECT sequence, time_us, state, reason, detail FROM events"
-const char kSelectEvent[] = TUTTI_SELECT_EVENT;
-const char kSelectLastEvent[] =
-    TUTTI_SELECT_EVENT " WHERE job_id = ?1 ORDER BY sequence DESC LIMIT 1";
-#undef TUTTI_SELECT_EVENT
+const char kSelectEvent[] = "SELECT sequence, time_us, state, reason, detail FROM events";
 
 namespace {
 
@@ -79,6 +71,23 @@ absl::StatusOr<JobRecord> RecordAt(SQLite::Statement& row) {
                                           " is damaged in the store: ", record.status().message()));
 }
 
+// What follows from the event: the job's state, and when it has begun, which its return to the
+// queue takes back.
+void NoteState(Connection& sqlite, absl::string_view job_id, const Event& event, int64_t sequence) {
+  const CachedStatement note(
+      sqlite,
+      "INSERT INTO job_states (job, parent, state, last_event, started_us) "
+      "SELECT sequence, parent, ?2, ?3, iif(?2 = 'Running', ?4, NULL) FROM jobs WHERE id = ?1 "
+      "ON CONFLICT (job) DO UPDATE SET state = excluded.state, last_event = excluded.last_event, "
+      "started_us = iif(excluded.state = 'Queued', NULL, "
+      "                 coalesce(started_us, excluded.started_us))");
+  note->bind(1, std::string(job_id));
+  note->bind(2, std::string(Name(event.state)));
+  note->bind(3, sequence);
+  note->bind(4, absl::ToUnixMicros(event.time));
+  note->exec();
+}
+
 }  // namespace
 
 absl::Status NoJob(absl::string_view id) {
@@ -121,7 +130,21 @@ int64_t InsertEvent(Connection& sqlite, absl::string_view job_id, const Event& e
   insert->bind(4, event.reason);
   insert->bind(5, event.detail);
   insert->exec();
-  return sqlite.getLastInsertRowid();
+  const int64_t sequence = sqlite.getLastInsertRowid();
+  NoteState(sqlite, job_id, event, sequence);
+  return sequence;
+}
+
+absl::StatusOr<Event> LastStep(Connection& sqlite, absl::string_view job_id) {
+  const CachedStatement last(sqlite,
+                             "SELECT s.last_event, s.state FROM jobs j "
+                             "JOIN job_states s ON s.job = j.sequence WHERE j.id = ?");
+  last->bind(1, std::string(job_id));
+  if (!last->executeStep()) return NoJob(job_id);
+  Event event;
+  event.sequence = last->getColumn(0).getInt64();
+  TUTTI_ASSIGN_OR_RETURN(event.state, JobStateFromName(last->getColumn(1).getString()));
+  return event;
 }
 
 int64_t InsertRow(Connection& sqlite, const Job& job) {

@@ -12,7 +12,8 @@
 
 namespace tutti::store {
 
-// SELECT … FROM jobs j JOIN events e: every job with its last event `e`; WHERE is the caller's.
+// SELECT … FROM job_states s JOIN jobs j JOIN events e: every job with its last event `e`; WHERE is
+// the caller's.
 extern const char kSelectRecord[];
 
 // The rows of a statement that begins with kSelectRecord. DataLoss names a job that is damaged.
@@ -28,12 +29,13 @@ int64_t InsertRow(Connection& sqlite, const Job& job);
 
 // SELECT … FROM events; WHERE is the caller's.
 extern const char kSelectEvent[];
-extern const char kSelectLastEvent[];  // of job ?1
 
 // The current row of a statement that begins with kSelectEvent.
 absl::StatusOr<Event> ReadEvent(SQLite::Statement& row);
-// Returns the sequence that the event got.
+// Returns the sequence that the event got. The job's row in job_states follows.
 int64_t InsertEvent(Connection& sqlite, absl::string_view job_id, const Event& event);
+// The last event of a job, of which its number and state are read.
+absl::StatusOr<Event> LastStep(Connection& sqlite, absl::string_view job_id);
 
 // The highest number that is there, 0 if none.
 int64_t LastLauncherEvent(Connection& sqlite, absl::string_view allocation, int node);

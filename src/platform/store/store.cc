@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -18,19 +20,26 @@
 namespace tutti::store {
 namespace {
 
-// `select` and the end of a list query: its conditions on the parent, the current state and where
-// the page begins.
-std::string ListQuery(absl::string_view select, const JobFilter& filter) {
-  std::string query = absl::StrCat(select, " WHERE (?1 = 0 OR j.sequence < ?1) AND j.parent = ?3");
-  if (!filter.states.empty()) {
-    absl::StrAppend(
-        &query, " AND e.state IN ('",
-        absl::StrJoin(filter.states, "', '",
-                      [](std::string* out, JobState state) { absl::StrAppend(out, Name(state)); }),
-        "')");
+// The newest ?2 of the children of ?3 whose sequence is below ?1, and whose state is that one.
+constexpr char kNewest[] = "SELECT job FROM job_states WHERE parent = ?3 AND job < ?1";
+
+// The sequences that a list has, newest first. Of each state as many as the page may hold are read,
+// so that it takes as long among few jobs as among many.
+std::string PageQuery(const JobFilter& filter) {
+  constexpr char kPage[] = " ORDER BY job DESC LIMIT ?2";
+  if (filter.states.empty()) return absl::StrCat(kNewest, kPage);
+  std::vector<std::string> parts;
+  for (const JobState state : std::set<JobState>(filter.states.begin(), filter.states.end())) {
+    parts.push_back(
+        absl::StrCat("SELECT * FROM (", kNewest, " AND state = '", Name(state), "'", kPage, ")"));
   }
-  absl::StrAppend(&query, " ORDER BY j.sequence DESC LIMIT ?2");
-  return query;
+  return absl::StrCat("SELECT job FROM (", absl::StrJoin(parts, " UNION ALL "), ")", kPage);
+}
+
+void BindPage(SQLite::Statement& rows, const JobFilter& filter) {
+  rows.bind(1, filter.before == 0 ? std::numeric_limits<int64_t>::max() : filter.before);
+  rows.bind(2, std::max(filter.limit, 1));
+  rows.bind(3, filter.parent);
 }
 
 // As precise as the store keeps it.
@@ -125,27 +134,20 @@ class SqliteStore final : public Store {
     absl::MutexLock lock(&mutex_);
     std::vector<JobRecord> records;
     TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
-      SQLite::Statement rows(sqlite, ListQuery(kSelectRecord, filter));
-      rows.bind(1, filter.before);
-      rows.bind(2, std::max(filter.limit, 1));
-      rows.bind(3, filter.parent);
+      SQLite::Statement rows(sqlite, absl::StrCat(kSelectRecord, " WHERE s.job IN (",
+                                                  PageQuery(filter), ") ORDER BY s.job DESC"));
+      BindPage(rows, filter);
       return ReadRecords(rows, records);
     }));
     return records;
   }
 
   absl::StatusOr<std::vector<int64_t>> Sequences(const JobFilter& filter) override {
-    static constexpr char kAll[] = "SELECT j.sequence FROM jobs j";
-    static constexpr char kWithState[] =
-        "SELECT j.sequence FROM jobs j JOIN events e "
-        "ON e.sequence = (SELECT max(l.sequence) FROM events l WHERE l.job_id = j.id)";
     absl::MutexLock lock(&mutex_);
     std::vector<int64_t> sequences;
     TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
-      SQLite::Statement rows(sqlite, ListQuery(filter.states.empty() ? kAll : kWithState, filter));
-      rows.bind(1, filter.before);
-      rows.bind(2, std::max(filter.limit, 1));
-      rows.bind(3, filter.parent);
+      SQLite::Statement rows(sqlite, PageQuery(filter));
+      BindPage(rows, filter);
       while (rows.executeStep()) sequences.push_back(rows.getColumn(0).getInt64());
       return absl::OkStatus();
     }));
@@ -158,8 +160,8 @@ class SqliteStore final : public Store {
     absl::MutexLock lock(&mutex_);
     TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
       SQLite::Statement rows(
-          sqlite, absl::StrCat(kSelectRecord, " WHERE j.sequence IN (",
-                               absl::StrJoin(sequences, ","), ") ORDER BY j.sequence DESC"));
+          sqlite, absl::StrCat(kSelectRecord, " WHERE s.job IN (", absl::StrJoin(sequences, ","),
+                               ") ORDER BY s.job DESC"));
       return ReadRecords(rows, records);
     }));
     return records;
@@ -171,8 +173,8 @@ class SqliteStore final : public Store {
     TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
       SQLite::Statement rows(
           sqlite, absl::StrCat(kSelectRecord,
-                               " WHERE e.state NOT IN ('Completed', 'Failed', 'Canceled') "
-                               "ORDER BY j.sequence"));
+                               " WHERE s.state NOT IN ('Completed', 'Failed', 'Canceled') "
+                               "ORDER BY s.job"));
       return ReadRecords(rows, records);
     }));
     return records;
@@ -183,8 +185,8 @@ class SqliteStore final : public Store {
     std::vector<JobRecord> records;
     TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
       SQLite::Statement rows(sqlite, absl::StrCat(kSelectRecord,
-                                                  " WHERE j.parent = ? AND j.parent != '' "
-                                                  "ORDER BY j.sequence"));
+                                                  " WHERE s.parent = ? AND s.parent != '' "
+                                                  "ORDER BY s.job"));
       rows.bind(1, std::string(parent));
       return ReadRecords(rows, records);
     }));
@@ -197,7 +199,7 @@ class SqliteStore final : public Store {
     TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
       SQLite::Statement rows(sqlite, absl::StrCat(kSelectRecord,
                                                   " WHERE j.step_key = ? AND j.step_key != '' AND "
-                                                  "e.state = 'Completed' "
+                                                  "s.state = 'Completed' "
                                                   "ORDER BY j.sequence DESC LIMIT 1"));
       rows.bind(1, std::string(step_key));
       return ReadRecords(rows, records);
@@ -332,10 +334,7 @@ class SqliteStore final : public Store {
   // Whether a job whose last event is `expected_last` may take the step to `next`.
   static absl::Status CheckStep(Connection& sqlite, absl::string_view job_id, int64_t expected_last,
                                 JobState next) {
-    const CachedStatement last(sqlite, kSelectLastEvent);
-    last->bind(1, std::string(job_id));
-    if (!last->executeStep()) return NoJob(job_id);
-    TUTTI_ASSIGN_OR_RETURN(const Event event, ReadEvent(*last));
+    TUTTI_ASSIGN_OR_RETURN(const Event event, LastStep(sqlite, job_id));
     if (event.sequence != expected_last) {
       return absl::AbortedError(absl::StrCat("job ", job_id, " has moved on to ", Name(event.state),
                                              " (event ", event.sequence, ", expected ",

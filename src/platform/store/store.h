@@ -1,11 +1,11 @@
 // Durable state: jobs, their events, and what launchers reported. One SQLite file in WAL mode.
 //
 // The events are the truth: a job's state is what its last event says; the jobs table holds only
-// what never changes. What a call has returned OK for is on the disk and survives kill -9 and power
-// loss (synchronous=FULL), but for what its caller says need not survive the latter; a call that
-// failed changed nothing. An event is appended only after the one that its writer saw last, so that
-// two writers cannot both move a job. No number of an event is given twice, also not one that a
-// power loss took.
+// what never changes, and job_states what follows from the events, written with each. What a call
+// has returned OK for is on the disk and survives kill -9 and power loss (synchronous=FULL), but
+// for what its caller says need not survive the latter; a call that failed changed nothing. An
+// event is appended only after the one that its writer saw last, so that two writers cannot both
+// move a job. No number of an event is given twice, also not one that a power loss took.
 //
 // Thread-safe. Errors: NotFound, AlreadyExists, Aborted (someone else was faster: read again),
 // FailedPrecondition (not a step that a job can take), ResourceExhausted (disk full: nothing was

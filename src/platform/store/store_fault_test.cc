@@ -12,7 +12,9 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 #include "platform/store/database.h"
+#include "platform/store/schema.h"
 #include "platform/store/store.h"
 
 namespace tutti::store {
@@ -303,6 +305,116 @@ TEST_F(StoreFaultTest, AMigrationThatFailsLeavesTheLayoutItBeganWith) {
   EXPECT_FALSE(open({"", "CREATE TABLE b (x); CREATE TABLE oops oops"}).ok());
   EXPECT_EQ(names(**open({""})), "a1");
   EXPECT_EQ(names(**open({"", "CREATE TABLE b (x)"})), "a2,b2");
+}
+
+// A store as the layout before job_states had it: every third job runs for the second time, the
+// others have completed; every tenth is a child.
+class OldStoreTest : public StoreFaultTest {
+ protected:
+  static Migrations OldLayout() {
+    return {AllMigrations().begin(), AllMigrations().begin() + kOldLayout};
+  }
+  void MakeOldStore(int jobs) {
+    auto database = Database::Open(path_, OldLayout(), {absl::Seconds(5), nullptr, nullptr});
+    ASSERT_TRUE(database.ok()) << database.status();
+    const absl::Status written = (*database)->Write([&](Connection& sqlite) {
+      sqlite.exec(absl::StrCat(R"sql(
+        CREATE TEMP TABLE n AS WITH RECURSIVE c (n) AS (
+          SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < )sql",
+                               jobs, R"sql() SELECT n FROM c;
+        INSERT INTO jobs (id, created_us, spec, file_text, snapshot, job_token, warnings, parent)
+          SELECT 'j' || n, n, '{"command":"true"}', '', '', '', '[]', iif(n % 10 = 0, 'j1', '')
+          FROM n;
+        CREATE TEMP TABLE steps (number INTEGER, state TEXT, again INTEGER);
+        INSERT INTO steps VALUES (1, 'Queued', 0), (2, 'Running', 0), (3, 'Queued', 1),
+          (4, 'Running', 1), (5, 'Running', 1), (6, 'Finalizing', 2), (7, 'Completed', 2);
+        INSERT INTO events (job_id, time_us, state, reason, detail)
+          SELECT 'j' || n, 10 * n + number, state, '', '{}' FROM n, steps
+          WHERE again = 0 OR (again = 1) = (n % 3 = 0) ORDER BY number, n;
+        DROP TABLE steps; DROP TABLE n;
+      )sql"));
+      return absl::OkStatus();
+    });
+    ASSERT_TRUE(written.ok()) << written;
+  }
+  // What SQL says of the file as it lies there.
+  int64_t Ask(const std::string& sql) {
+    return SQLite::Database(path_.string(), SQLite::OPEN_READWRITE).execAndGet(sql).getInt64();
+  }
+  // All of the new layout, or none of it.
+  void ExpectOneLayout(int64_t jobs) {
+    const int64_t layout = Ask("PRAGMA user_version");
+    const int64_t tables = Ask("SELECT count(*) FROM sqlite_schema WHERE name = 'job_states'");
+    ASSERT_EQ(tables, layout > kOldLayout ? 1 : 0);
+    EXPECT_EQ(Ask("SELECT count(*) FROM events"), Ask("SELECT max(sequence) FROM events"));
+    if (tables == 1) {
+      EXPECT_EQ(Ask("SELECT count(*) FROM job_states"), jobs);
+    }
+  }
+
+  static constexpr int kOldLayout = 4;
+};
+
+TEST_F(OldStoreTest, StatesFollowFromTheEventsOfTheLayoutBefore) {
+  MakeOldStore(30);
+  auto store = Open();
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(store->NonTerminalJobs()->size(), 10u);
+  EXPECT_EQ(store->ListJobs({.states = {kCompleted}})->size(), 18u);  // the others are children
+  EXPECT_EQ(store->ChildrenOf("j1")->size(), 3u);
+  const JobRecord again = store->GetJob("j3").value();
+  EXPECT_EQ(again.last.state, kRunning);
+  EXPECT_EQ(again.started, absl::FromUnixMicros(34));
+  EXPECT_EQ(store->GetJob("j4")->started, absl::FromUnixMicros(42));
+  const auto next = store->AppendEvent("j3", again.last.sequence, AnEventOf(kFailed));
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_EQ(store->NonTerminalJobs()->size(), 9u);
+}
+
+TEST_F(OldStoreTest, ACrashAroundItsCommitLeavesOneLayout) {
+  for (const int64_t crash_at : {1, 2}) {
+    std::filesystem::remove(path_);
+    MakeOldStore(30);
+    const int status = InChild([&] {
+      StoreOptions options;
+      options.on_commit = [&](int64_t call) {
+        if (call == crash_at) ::_exit(42);
+      };
+      Store::Open(path_, options).status().IgnoreError();
+    });
+    ASSERT_EQ(WEXITSTATUS(status), 42);
+    ExpectOneLayout(30);
+    EXPECT_EQ(Open()->NonTerminalJobs()->size(), 10u) << crash_at;
+  }
+}
+
+// Pages that do not fit into memory go to the log long before the commit.
+TEST_F(OldStoreTest, Kill9WhileItsPagesAreWrittenLeavesOneLayout) {
+  constexpr int kJobs = 50'000;
+  MakeOldStore(kJobs);
+  int killed = 0;
+  for (const uint64_t written : {1'000, 1'000'000, 3'000'000}) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      Store::Open(path_).status().IgnoreError();
+      ::_exit(0);
+    }
+    bool over = false;
+    base::AwaitPatiently(absl::Seconds(60), [&] {
+      over = ::waitpid(pid, nullptr, WNOHANG) == pid;
+      std::error_code error;
+      const uint64_t size = std::filesystem::file_size(path_.string() + "-wal", error);
+      return over || (!error && size >= written);
+    });
+    if (!over) {
+      ::kill(pid, SIGKILL);
+      ::waitpid(pid, nullptr, 0);
+      ++killed;
+    }
+    ExpectOneLayout(kJobs);
+  }
+  EXPECT_GE(killed, 2);
+  EXPECT_EQ(Open()->ListJobs({.states = {kRunning}, .limit = kJobs})->size(), 15'000u);
 }
 
 }  // namespace

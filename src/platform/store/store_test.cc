@@ -1,9 +1,11 @@
 // Covers: rows.cc, schema.cc.
 #include "platform/store/store.h"
 
+#include <SQLiteCpp/Database.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <random>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -129,6 +131,27 @@ TEST_F(StoreTest, AJobThatGoesBackToTheQueueHasNotStarted) {
   EXPECT_EQ(store_->GetJob("one")->started, absl::FromUnixMicros(40));
 }
 
+TEST_F(StoreTest, WhatIsKeptOfStatesIsWhatTheEventsSay) {
+  std::minstd_rand random(7);
+  for (int i = 0; i < 20; ++i) Insert(absl::StrCat("j", i));
+  for (int i = 0; i < 400; ++i) {
+    Move(absl::StrCat("j", random() % 20), kJobStates[random() % kJobStates.size()], i)
+        .status()
+        .IgnoreError();
+  }
+  const int wrong = SQLite::Database(path_.string())
+                        .execAndGet(R"sql(
+    SELECT count(*) FROM job_states s JOIN jobs j ON j.sequence = s.job WHERE
+      s.last_event != (SELECT max(sequence) FROM events WHERE job_id = j.id) OR
+      s.state != (SELECT state FROM events WHERE sequence = s.last_event) OR
+      s.started_us IS NOT (
+        SELECT time_us FROM events r WHERE r.job_id = j.id AND r.state = 'Running' AND r.sequence >
+          (SELECT max(sequence) FROM events WHERE job_id = j.id AND state = 'Queued')
+        ORDER BY r.sequence LIMIT 1))sql")
+                        .getInt();
+  EXPECT_EQ(wrong, 0);
+}
+
 TEST_F(StoreTest, RefusesASecondJobOfTheSameId) {
   Insert("one");
   const auto again = store_->InsertJob(AJob("one"), AnEvent(kQueued));
@@ -189,6 +212,8 @@ TEST_F(StoreTest, ListsNewestFirstByPageAndState) {
   EXPECT_THAT(Ids({{}, 2, 0}), ElementsAre("j5", "j4"));
   EXPECT_THAT(Ids({{}, 2, 4}), ElementsAre("j3", "j2"));
   EXPECT_THAT(Ids({{kRunning, kFailed}, 10, 0}), ElementsAre("j4", "j2"));
+  EXPECT_THAT(Ids({{kRunning, kQueued, kRunning}, 3, 5}), ElementsAre("j3", "j2", "j1"));
+  EXPECT_THAT(Ids({{kRunning, kQueued}, 2, 0}), ElementsAre("j5", "j3"));
   EXPECT_THAT(Ids({{kCompleted}, 10, 0}), IsEmpty());
 }
 
