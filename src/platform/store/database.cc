@@ -94,16 +94,20 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::filesystem::
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::filesystem::path& path,
                                                          const Migrations& migrations,
                                                          DatabaseOptions options, LogIndex index) {
+  // The last connection that is closed in order leaves no log.
+  std::error_code error;
+  const bool was_left = std::filesystem::exists(path.string() + "-wal", error);
   std::unique_ptr<Database> database;
   try {
     database.reset(new Database(path, std::move(options)));
-  } catch (const SQLite::Exception& error) {
-    return OpenError(path, error);
+  } catch (const SQLite::Exception& thrown) {
+    return OpenError(path, thrown);
   }
   TUTTI_RETURN_IF_ERROR(database->Begin(index));
   // Whose file it is comes first: another program's is left as it was found.
   TUTTI_RETURN_IF_ERROR(database->CheckOwner());
   TUTTI_RETURN_IF_ERROR(database->Configure());
+  if (was_left) TUTTI_RETURN_IF_ERROR(database->CheckContent());
   TUTTI_RETURN_IF_ERROR(database->Migrate(migrations));
   TUTTI_RETURN_IF_ERROR(database->OpenLog());
   return database;
@@ -137,6 +141,13 @@ absl::Status Database::Configure() {
                        mode, "); put it on a local disk"));
     }
     sqlite.exec("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON");
+    return absl::OkStatus();
+  });
+}
+
+// Reads the whole file.
+absl::Status Database::CheckContent() {
+  return Read([&](Connection& sqlite) -> absl::Status {
     const std::string verdict = sqlite.execAndGet("PRAGMA quick_check(1)").getString();
     if (verdict == "ok") return absl::OkStatus();
     return absl::DataLossError(absl::StrCat(path_.string(), ": is damaged (", verdict,

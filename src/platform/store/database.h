@@ -66,7 +66,8 @@ class CachedStatement {
 class Database {
  public:
   // Opens one that is there also on a full disk: Write is then ResourceExhausted until there is
-  // room.
+  // room. Its whole content is checked if whoever had it last did not close it, which reads it
+  // all; other damage is DataLoss once it is read.
   static absl::StatusOr<std::unique_ptr<Database>> Open(const std::filesystem::path& path,
                                                         const Migrations& migrations,
                                                         DatabaseOptions options);
@@ -96,6 +97,7 @@ class Database {
   absl::Status Begin(LogIndex index);
   absl::Status CheckOwner();
   absl::Status Configure();
+  absl::Status CheckContent();
   absl::Status Migrate(const Migrations& migrations);
   absl::Status OpenLog();
   absl::Status StatusOf(const SQLite::Exception& error);

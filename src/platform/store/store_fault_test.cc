@@ -235,13 +235,28 @@ TEST_F(StoreFaultTest, OneThatWasClosedOpensOnAFullDiskAndTakesMoreOnceThereIsSp
   EXPECT_EQ(store->AppendEvent("one", last, AnEventOf(kQueued)).status(), absl::OkStatus());
 }
 
-TEST_F(StoreFaultTest, ADamagedFileIsDataLossAndSaysWhatToDo) {
+TEST_F(StoreFaultTest, DamageIsFoundAtTheStartAfterAnEndWithoutOrderAndSaysWhatToDo) {
   Open()->InsertJob(AJob(), AnEventOf(kQueued, std::string(50'000, 'x'))).status().IgnoreError();
-  Damage(4096, 8192);  // closing has moved everything from the log to the file
+  InChild([&] {
+    auto store = Open();
+    store->AddCordon({"n1", "for its log", absl::UnixEpoch()}).IgnoreError();
+    ::_exit(1);  // closes nothing
+  });
+  Damage(4096, 8192);  // pages of which the log has none
   const absl::Status status = ErrorOfOpening();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("restore it from a backup"));
   EXPECT_THAT(std::string(status.message()), HasSubstr(path_.string()));
+}
+
+TEST_F(StoreFaultTest, DamageOfAFileThatWasClosedIsFoundWhenItIsRead) {
+  Open()->InsertJob(AJob(), AnEventOf(kQueued, std::string(50'000, 'x'))).status().IgnoreError();
+  Damage(4096, 8192);  // closing has moved everything from the log to the file
+  const auto store = Store::Open(path_);
+  ASSERT_TRUE(store.ok()) << store.status();  // whose start does not read all of history
+  const absl::Status status = (*store)->GetJob("one").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("restore it from a backup"));
 }
 
 TEST_F(StoreFaultTest, AFileThatIsNoDatabaseIsDataLossAndStaysAsItIs) {
