@@ -2,11 +2,7 @@
 
 #include <SQLiteCpp/Transaction.h>
 #include <fcntl.h>
-#include <sqlite3.h>
 #include <unistd.h>
-
-#include <cerrno>
-#include <exception>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -16,29 +12,6 @@ namespace tutti::store {
 namespace {
 
 constexpr int kApplicationId = 0x74757474;  // "tutt", in the file's header
-
-// Of what is being caught, which no body should have thrown.
-absl::Status StatusOfUnforeseen() {
-  try {
-    throw;
-  } catch (const std::exception& error) {
-    return absl::InternalError(absl::StrCat("the store: ", error.what()));
-  } catch (...) {
-    return absl::InternalError("the store: an exception that says nothing");
-  }
-}
-
-// Exceptions end here, those of SQLiteCpp and all others.
-template <typename Body, typename OnError>
-absl::Status Guard(const Body& body, const OnError& on_error) {
-  try {
-    return body();
-  } catch (const SQLite::Exception& error) {
-    return on_error(error);
-  } catch (...) {
-    return StatusOfUnforeseen();
-  }
-}
 
 // An error of SQLite is one of the whole transaction; any other exception is of this body alone.
 absl::Status RunOne(const std::function<absl::Status(Connection&)>& body, Connection& sqlite) {
@@ -55,33 +28,12 @@ int Pragma(SQLite::Database& sqlite, const char* name) {
   return sqlite.execAndGet(absl::StrCat("PRAGMA ", name)).getInt();
 }
 
-bool IsOutOfSpace(const SQLite::Exception& error, int system_error) {
-  if (error.getErrorCode() == SQLITE_FULL) return true;
-  if (error.getErrorCode() != SQLITE_IOERR) return false;
-  return system_error == ENOSPC || system_error == EDQUOT || system_error == EFBIG ||
-         error.getExtendedErrorCode() == SQLITE_IOERR_SHMSIZE;
-}
-
-absl::Status OpenError(const std::filesystem::path& path, const SQLite::Exception& error) {
-  return absl::FailedPreconditionError(absl::StrCat(path.string(), ": cannot be opened (",
-                                                    error.what(),
-                                                    "); check that its folder exists and that you "
-                                                    "may write there"));
-}
-
 }  // namespace
-
-SQLite::Statement& Connection::Prepared(const char* sql) {
-  const auto found = prepared_.find(sql);
-  if (found != prepared_.end()) return found->second;
-  return prepared_.emplace(sql, SQLite::Statement(*this, sql)).first->second;
-}
 
 Database::Database(const std::filesystem::path& path, DatabaseOptions options)
     : path_(path),
       options_(std::move(options)),
-      sqlite_(path.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE,
-              static_cast<int>(absl::ToInt64Milliseconds(options_.busy_timeout))) {}
+      sqlite_(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, options_.busy_timeout) {}
 
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::filesystem::path& path,
                                                          const Migrations& migrations,
@@ -116,6 +68,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::filesystem::
 // Before the first read, which makes the index.
 absl::Status Database::Begin(LogIndex index) {
   if (index == LogIndex::kInFile) return absl::OkStatus();
+  keeps_others_out_ = true;
   return Read([&](Connection& sqlite) {
     sqlite.exec("PRAGMA locking_mode = EXCLUSIVE");
     return absl::OkStatus();
@@ -196,22 +149,20 @@ absl::Status Database::Sync() const {
 
 absl::Status Database::Write(const std::function<absl::Status(Connection&)>& body,
                              Durability durability) {
-  return Guard(
-      [&]() -> absl::Status {
-        if (durability != set_to_) {  // in WAL mode NORMAL is FULL without the sync of each commit
-          sqlite_.exec(durability == Durability::kCrash ? "PRAGMA synchronous = NORMAL"
-                                                        : "PRAGMA synchronous = FULL");
-          set_to_ = durability;
-        }
-        // Takes the write lock at once: a read that becomes a write can fail with no way to wait.
-        SQLite::Transaction transaction(sqlite_, SQLite::TransactionBehavior::IMMEDIATE);
-        TUTTI_RETURN_IF_ERROR(body(sqlite_));  // undone when `transaction` goes
-        if (options_.on_commit) options_.on_commit(++commit_calls_);
-        transaction.commit();
-        if (options_.on_commit) options_.on_commit(++commit_calls_);
-        return absl::OkStatus();
-      },
-      [&](const SQLite::Exception& error) { return StatusOf(error); });
+  return sqlite_.Guard([&]() -> absl::Status {
+    if (durability != set_to_) {  // in WAL mode NORMAL is FULL without the sync of each commit
+      sqlite_.exec(durability == Durability::kCrash ? "PRAGMA synchronous = NORMAL"
+                                                    : "PRAGMA synchronous = FULL");
+      set_to_ = durability;
+    }
+    // Takes the write lock at once: a read that becomes a write can fail with no way to wait.
+    SQLite::Transaction transaction(sqlite_, SQLite::TransactionBehavior::IMMEDIATE);
+    TUTTI_RETURN_IF_ERROR(body(sqlite_));  // undone when `transaction` goes
+    if (options_.on_commit) options_.on_commit(++commit_calls_);
+    transaction.commit();
+    if (options_.on_commit) options_.on_commit(++commit_calls_);
+    return absl::OkStatus();
+  });
 }
 
 absl::Status Database::WriteTogether(
@@ -231,37 +182,7 @@ absl::Status Database::WriteTogether(
 }
 
 absl::Status Database::Read(const std::function<absl::Status(Connection&)>& body) {
-  return Guard([&] { return body(sqlite_); },
-               [&](const SQLite::Exception& error) { return StatusOf(error); });
-}
-
-absl::Status Database::StatusOf(const SQLite::Exception& error) {
-  const std::string place = absl::StrCat(path_.string(), ": ");
-  if (IsOutOfSpace(error, sqlite3_system_errno(sqlite_.getHandle()))) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        place, "the disk is full and nothing was changed; free some space on the file system of ",
-        path_.parent_path().string(), " and try again"));
-  }
-  switch (error.getErrorCode()) {
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-      return absl::DataLossError(absl::StrCat(place, "is damaged (", error.what(),
-                                              "); restore it from a backup or move it away"));
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-      return absl::UnavailableError(absl::StrCat(place, "another program holds it for longer than ",
-                                                 absl::FormatDuration(options_.busy_timeout),
-                                                 "; stop it and try again"));
-    case SQLITE_IOERR:
-      return absl::UnavailableError(
-          absl::StrCat(place, "the device fails (", error.what(), "); see the system's log"));
-    case SQLITE_READONLY:
-    case SQLITE_PERM:
-    case SQLITE_CANTOPEN:
-      return OpenError(path_, error);
-    default:
-      return absl::InternalError(absl::StrCat(place, error.what()));
-  }
+  return sqlite_.Guard([&] { return body(sqlite_); });
 }
 
 }  // namespace tutti::store

@@ -1,18 +1,12 @@
-// One connection to a tutti database: opened safely, migrated, with SQLite's errors turned into
-// statuses that say what to do. Inside the room store only. Not thread-safe,
-// but for Sync.
+// The connection to a tutti database that writes: opened safely, migrated. Inside the room store
+// only. Not thread-safe, but for Sync.
 //
 // Invariant: outside of Write no transaction is open, whatever failed or was thrown before. What a
 // body throws is an error of that body: Internal, if it is not SQLite's.
 #pragma once
 
-#include <SQLiteCpp/Database.h>
-#include <SQLiteCpp/Exception.h>
-#include <SQLiteCpp/Statement.h>
-
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/unique_fd.h"
+#include "platform/store/connection.h"
 #include "platform/store/durability.h"
 
 namespace tutti::store {
@@ -32,35 +27,6 @@ struct DatabaseOptions {
   absl::Duration busy_timeout;
   std::function<void(int64_t)> on_commit;  // may be empty; see StoreOptions
   std::function<absl::Status()> on_sync;   // the same
-};
-
-// SQLite's connection, with the statements that it keeps prepared: to prepare one takes as long as
-// to run it. Not thread-safe.
-class Connection final : public SQLite::Database {
- public:
-  using SQLite::Database::Database;
-  // `sql` is a constant; one user at a time (CachedStatement).
-  SQLite::Statement& Prepared(const char* sql);
-
- private:
-  std::map<const char*, SQLite::Statement> prepared_;
-};
-
-// One use of a statement that a connection keeps.
-class CachedStatement {
- public:
-  CachedStatement(Connection& connection, const char* sql) : statement_(connection.Prepared(sql)) {}
-  ~CachedStatement() {
-    statement_.tryReset();  // else it would hold a read lock
-    statement_.clearBindings();
-  }
-  CachedStatement(const CachedStatement&) = delete;
-  CachedStatement& operator=(const CachedStatement&) = delete;
-  SQLite::Statement* operator->() const { return &statement_; }
-  SQLite::Statement& operator*() const { return statement_; }
-
- private:
-  SQLite::Statement& statement_;
 };
 
 class Database {
@@ -83,6 +49,8 @@ class Database {
   // Once it returns OK what was written before survives a loss of power. From any thread, also
   // beside a call of another: only the disk is waited for.
   absl::Status Sync() const;
+  // No other connection can read it, as there was no room for an index of its log.
+  bool keeps_others_out() const { return keeps_others_out_; }
   // Runs `body`, which only reads.
   absl::Status Read(const std::function<absl::Status(Connection&)>& body);
 
@@ -100,10 +68,10 @@ class Database {
   absl::Status CheckContent();
   absl::Status Migrate(const Migrations& migrations);
   absl::Status OpenLog();
-  absl::Status StatusOf(const SQLite::Exception& error);
 
   const std::filesystem::path path_;
   const DatabaseOptions options_;
+  bool keeps_others_out_ = false;
   int64_t commit_calls_ = 0;
   Durability set_to_ = Durability::kPowerLoss;  // as SQLite is set
   Connection sqlite_;

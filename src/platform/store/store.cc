@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "platform/store/database.h"
 #include "platform/store/group_commit.h"
+#include "platform/store/reader_pool.h"
 #include "platform/store/rows.h"
 #include "platform/store/schema.h"
 
@@ -64,8 +65,10 @@ absl::Status CheckPast(absl::string_view id, const std::vector<Event>& events) {
 
 class SqliteStore final : public Store {
  public:
-  explicit SqliteStore(std::unique_ptr<Database> database)
-      : database_(std::move(database)), writes_(database_.get(), &mutex_) {}
+  SqliteStore(std::unique_ptr<Database> database, std::unique_ptr<ReaderPool> readers)
+      : database_(std::move(database)),
+        writes_(database_.get(), &mutex_),
+        readers_(std::move(readers)) {}
 
   absl::StatusOr<JobRecord> InsertJob(const Job& job, const EventsFor& events,
                                       Durability durability) override {
@@ -111,9 +114,8 @@ class SqliteStore final : public Store {
   }
 
   absl::StatusOr<JobRecord> GetJob(absl::string_view id) override {
-    absl::MutexLock lock(&mutex_);
     absl::StatusOr<JobRecord> record;
-    TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) {
       record = SelectJob(sqlite, id);
       return record.status();
     }));
@@ -121,9 +123,8 @@ class SqliteStore final : public Store {
   }
 
   absl::StatusOr<JobRecord> JobOfNonce(absl::string_view nonce) override {
-    absl::MutexLock lock(&mutex_);
     absl::StatusOr<JobRecord> record;
-    TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) {
       record = SelectJobOfNonce(sqlite, nonce);
       return record.status();
     }));
@@ -131,9 +132,8 @@ class SqliteStore final : public Store {
   }
 
   absl::StatusOr<std::vector<JobRecord>> ListJobs(const JobFilter& filter) override {
-    absl::MutexLock lock(&mutex_);
     std::vector<JobRecord> records;
-    TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) {
       SQLite::Statement rows(sqlite, absl::StrCat(kSelectRecord, " WHERE s.job IN (",
                                                   PageQuery(filter), ") ORDER BY s.job DESC"));
       BindPage(rows, filter);
@@ -143,9 +143,8 @@ class SqliteStore final : public Store {
   }
 
   absl::StatusOr<std::vector<int64_t>> Sequences(const JobFilter& filter) override {
-    absl::MutexLock lock(&mutex_);
     std::vector<int64_t> sequences;
-    TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) {
       SQLite::Statement rows(sqlite, PageQuery(filter));
       BindPage(rows, filter);
       while (rows.executeStep()) sequences.push_back(rows.getColumn(0).getInt64());
@@ -157,8 +156,7 @@ class SqliteStore final : public Store {
   absl::StatusOr<std::vector<JobRecord>> JobsOf(const std::vector<int64_t>& sequences) override {
     std::vector<JobRecord> records;
     if (sequences.empty()) return records;
-    absl::MutexLock lock(&mutex_);
-    TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) {
       SQLite::Statement rows(
           sqlite, absl::StrCat(kSelectRecord, " WHERE s.job IN (", absl::StrJoin(sequences, ","),
                                ") ORDER BY s.job DESC"));
@@ -168,9 +166,8 @@ class SqliteStore final : public Store {
   }
 
   absl::StatusOr<std::vector<JobRecord>> NonTerminalJobs() override {
-    absl::MutexLock lock(&mutex_);
     std::vector<JobRecord> records;
-    TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) {
       SQLite::Statement rows(
           sqlite, absl::StrCat(kSelectRecord,
                                " WHERE s.state NOT IN ('Completed', 'Failed', 'Canceled') "
@@ -181,9 +178,8 @@ class SqliteStore final : public Store {
   }
 
   absl::StatusOr<std::vector<JobRecord>> ChildrenOf(absl::string_view parent) override {
-    absl::MutexLock lock(&mutex_);
     std::vector<JobRecord> records;
-    TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) {
       SQLite::Statement rows(sqlite, absl::StrCat(kSelectRecord,
                                                   " WHERE s.parent = ? AND s.parent != '' "
                                                   "ORDER BY s.job"));
@@ -194,9 +190,8 @@ class SqliteStore final : public Store {
   }
 
   absl::StatusOr<JobRecord> CompletedWithKey(absl::string_view step_key) override {
-    absl::MutexLock lock(&mutex_);
     std::vector<JobRecord> records;
-    TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) {
       SQLite::Statement rows(sqlite, absl::StrCat(kSelectRecord,
                                                   " WHERE j.step_key = ? AND j.step_key != '' AND "
                                                   "s.state = 'Completed' "
@@ -209,9 +204,8 @@ class SqliteStore final : public Store {
   }
 
   absl::StatusOr<std::vector<Event>> EventsOf(absl::string_view job_id, int64_t after) override {
-    absl::MutexLock lock(&mutex_);
     std::vector<Event> events;
-    TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) -> absl::Status {
+    TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) -> absl::Status {
       if (!HasJob(sqlite, job_id)) return NoJob(job_id);
       SQLite::Statement rows(sqlite, absl::StrCat(kSelectEvent,
                                                   " WHERE job_id = ? AND sequence > ? "
@@ -262,9 +256,8 @@ class SqliteStore final : public Store {
   }
 
   absl::StatusOr<std::vector<Cordon>> Cordons() override {
-    absl::MutexLock lock(&mutex_);
     std::vector<Cordon> cordons;
-    TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) {
       SQLite::Statement rows(sqlite, "SELECT node, reason, time_us FROM cordons ORDER BY node");
       while (rows.executeStep()) {
         cordons.push_back({rows.getColumn(0).getString(), rows.getColumn(1).getString(),
@@ -303,9 +296,8 @@ class SqliteStore final : public Store {
 
   absl::StatusOr<std::vector<std::string>> LauncherEvents(absl::string_view allocation, int node,
                                                           int64_t after) override {
-    absl::MutexLock lock(&mutex_);
     std::vector<std::string> lines;
-    TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) {
       SQLite::Statement rows(sqlite,
                              "SELECT line FROM launcher_events WHERE allocation = ? AND node = ? "
                              "AND sequence > ? ORDER BY sequence");
@@ -319,6 +311,13 @@ class SqliteStore final : public Store {
   }
 
  private:
+  // No commit is waited for where others may read the file.
+  absl::Status Read(const std::function<absl::Status(Connection&)>& body) {
+    if (readers_ != nullptr) return readers_->Read(body);
+    absl::MutexLock lock(&mutex_);
+    return database_->Read(body);
+  }
+
   // Followers go on behind the number of the last event that they were told, also of one that was
   // told and then lost with the power. Between two syncs lie far fewer events than are skipped, and
   // the first write of a process, which skips them, is synced.
@@ -346,6 +345,7 @@ class SqliteStore final : public Store {
   absl::Mutex mutex_;
   const std::unique_ptr<Database> database_ ABSL_PT_GUARDED_BY(mutex_);
   GroupCommit writes_;
+  const std::unique_ptr<ReaderPool> readers_;  // goes first: the last to close empties the log
   std::atomic<bool> skipped_ = false;
 };
 
@@ -358,11 +358,14 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::filesystem::path& 
   // locks on it.
   const absl::Status created = base::Open(path, O_RDWR | O_CREAT | O_EXCL, 0600).status();
   if (!created.ok() && !absl::IsAlreadyExists(created)) return created;
-  TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<Database> database,
-                         Database::Open(path, AllMigrations(),
-                                        {options.busy_timeout, std::move(options.on_commit),
-                                         std::move(options.on_sync)}));
-  return std::make_unique<SqliteStore>(std::move(database));
+  const absl::Duration busy_timeout = options.busy_timeout;
+  TUTTI_ASSIGN_OR_RETURN(
+      std::unique_ptr<Database> database,
+      Database::Open(path, AllMigrations(),
+                     {busy_timeout, std::move(options.on_commit), std::move(options.on_sync)}));
+  std::unique_ptr<ReaderPool> readers;
+  if (!database->keeps_others_out()) readers = std::make_unique<ReaderPool>(path, busy_timeout);
+  return std::make_unique<SqliteStore>(std::move(database), std::move(readers));
 }
 
 }  // namespace tutti::store

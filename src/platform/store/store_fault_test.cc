@@ -1,5 +1,5 @@
 // What the store keeps when processes are killed, disks fill up and files are damaged.
-// Covers: database.cc.
+// Covers: connection.cc, database.cc.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>

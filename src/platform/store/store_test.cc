@@ -1,10 +1,11 @@
-// Covers: rows.cc, schema.cc.
+// Covers: rows.cc, schema.cc, reader_pool.cc.
 #include "platform/store/store.h"
 
 #include <SQLiteCpp/Database.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <random>
 #include <thread>
 
@@ -275,6 +276,43 @@ TEST_F(StoreTest, AGapInLauncherEventsIsAnsweredWithWhereToGoOn) {
   EXPECT_FALSE(store_->AddLauncherEvents("one", "a", 0, 0, {"x"}).ok());
   EXPECT_EQ(store_->AddLauncherEvents("none", "a", 0, 1, {"x"}).status().code(),
             absl::StatusCode::kNotFound);
+}
+
+TEST_F(StoreTest, NoReadWaitsForACommit) {
+  Insert("one");
+  std::atomic<bool> read_all = false;
+  store_.reset();
+  StoreOptions options;
+  std::thread reader;
+  options.on_commit = [&](int64_t) {
+    if (reader.joinable()) return;
+    reader = std::thread([&] {
+      EXPECT_EQ(store_->GetJob("one")->last.state, kQueued);  // the commit is yet to come
+      EXPECT_EQ(store_->ListJobs({})->size(), 1u);
+      EXPECT_EQ(store_->EventsOf("one")->size(), 1u);
+      EXPECT_EQ(store_->ChildrenOf("one")->size(), 0u);
+      EXPECT_EQ(store_->NonTerminalJobs()->size(), 1u);
+      read_all = true;
+    });
+    base::AwaitPatiently(absl::Seconds(20), [&] { return read_all.load(); });
+  };
+  store_ = Store::Open(path_, options).value();
+  EXPECT_TRUE(Move("one", kRunning).ok());
+  reader.join();
+  EXPECT_EQ(store_->GetJob("one")->last.state, kRunning);
+}
+
+TEST_F(StoreTest, MoreReadersThanConnectionsTakeTurns) {
+  Insert("one");
+  std::vector<std::thread> readers;
+  std::atomic<int> failed = 0;
+  for (int i = 0; i < 32; ++i) {
+    readers.emplace_back([&] {
+      for (int n = 0; n < 50; ++n) failed += store_->GetJob("one").ok() ? 0 : 1;
+    });
+  }
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(failed, 0);
 }
 
 TEST_F(StoreTest, TextIsDataAndNeverSql) {

@@ -1,0 +1,45 @@
+// Connections that only read, so that no read waits for a commit, nor a short one for a long one.
+// In WAL mode each reads what was committed before it began, whatever is written meanwhile. Inside
+// the room store only. Thread-safe.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "platform/store/connection.h"
+
+namespace tutti::store {
+
+class ReaderPool {
+ public:
+  // Of a database that a Database has open for as long, whose file others may have open too.
+  ReaderPool(std::filesystem::path path, absl::Duration busy_timeout)
+      : path_(std::move(path)), busy_timeout_(busy_timeout) {}
+
+  // Runs `body`, which only reads; all that it reads is of one moment. Unavailable if all
+  // connections are in use for longer than the busy timeout.
+  absl::Status Read(const std::function<absl::Status(Connection&)>& body);
+
+ private:
+  static constexpr size_t kMost = 8;  // at the same time
+
+  // Whoever has taken one gives it back.
+  absl::StatusOr<std::unique_ptr<Connection>> Take() ABSL_LOCKS_EXCLUDED(mutex_);
+  void GiveBack(std::unique_ptr<Connection> connection) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const std::filesystem::path path_;
+  const absl::Duration busy_timeout_;
+  absl::Mutex mutex_;
+  std::vector<std::unique_ptr<Connection>> idle_ ABSL_GUARDED_BY(mutex_);
+  size_t in_use_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace tutti::store
