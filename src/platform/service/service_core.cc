@@ -173,14 +173,15 @@ void ServiceCore::TakeIn(const std::string& compute, const EngineCalls::States& 
 }
 
 absl::StatusOr<JobStatus> ServiceCore::Cancel(absl::string_view id) {
-  StateLock lock(state_);
-  insertions_.Await(id);
-  if (LiveJob* const job = table_.Find(id)) {
-    TUTTI_ASSIGN_OR_RETURN(const store::JobRecord record, table_.Cancel(*job, kCancelAsked));
-    return views_.StatusOf(record);
+  {
+    StateLock lock(state_);
+    insertions_.Await(id);
+    if (LiveJob* const job = table_.Find(id)) {
+      TUTTI_ASSIGN_OR_RETURN(const store::JobRecord record, table_.Cancel(*job, kCancelAsked));
+      return views_.StatusOf(record);
+    }
   }
-  TUTTI_ASSIGN_OR_RETURN(const store::JobRecord record, state_.store->GetJob(id));
-  return views_.StatusOf(record);
+  return views_.Get(id);
 }
 
 std::vector<std::string> ServiceCore::Problems() {

@@ -24,6 +24,17 @@ JobSummary Summary(const store::JobRecord& record) {
           .priority = spec.priority};
 }
 
+// Of one that has ended that is all. Needs no lock.
+JobStatus StatusAlone(const store::JobRecord& record) {
+  JobStatus status{.record = record, .reason = record.last.reason};
+  EventDetail detail = EventDetailFromJson(record.last.detail);
+  status.failures = std::move(detail.failures);
+  if (detail.placement) {
+    for (const PlacedNode& node : detail.placement->nodes) status.nodes.push_back(node.name);
+  }
+  return status;
+}
+
 bool Wanted(const store::JobFilter& filter, store::JobState state) {
   return filter.states.empty() ||
          std::find(filter.states.begin(), filter.states.end(), state) != filter.states.end();
@@ -32,31 +43,38 @@ bool Wanted(const store::JobFilter& filter, store::JobState state) {
 }  // namespace
 
 absl::StatusOr<JobStatus> JobViews::Get(absl::string_view id) const {
-  StateLock lock(state_);
-  if (const LiveJob* const live = table_.Find(id)) return StatusOf(live->record);
+  {
+    StateLock lock(state_);
+    if (const LiveJob* const live = table_.Find(id)) return StatusOf(live->record);
+  }
   TUTTI_ASSIGN_OR_RETURN(const store::JobRecord record, state_.store->GetJob(id));
-  return StatusOf(record);
+  return StatusAlone(record);
 }
 
 absl::StatusOr<std::vector<JobStatus>> JobViews::List(const store::JobFilter& filter) const {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<store::JobRecord> records,
                          state_.store->ListJobs(filter));
-  StateLock lock(state_);
   std::vector<JobStatus> jobs;
   jobs.reserve(records.size());
-  for (const store::JobRecord& record : records) jobs.push_back(StatusOf(record));
+  for (const store::JobRecord& record : records) jobs.push_back(StatusAlone(record));
+  const auto has_ended = [](const JobStatus& job) { return IsEnd(job.record.last.state); };
+  if (std::all_of(jobs.begin(), jobs.end(), has_ended)) return jobs;
+  StateLock lock(state_);
+  for (JobStatus& job : jobs) AddLive(job);
   return jobs;
 }
 
 JobStatus JobViews::StatusOf(const store::JobRecord& record) const {
-  JobStatus status{.record = record, .reason = record.last.reason};
-  EventDetail detail = EventDetailFromJson(record.last.detail);
-  status.failures = std::move(detail.failures);
-  if (detail.placement) {
-    for (const PlacedNode& node : detail.placement->nodes) status.nodes.push_back(node.name);
-  }
+  JobStatus status = StatusAlone(record);
+  AddLive(status);
+  return status;
+}
+
+void JobViews::AddLive(JobStatus& status) const {
+  const store::JobRecord& record = status.record;
+  if (IsEnd(record.last.state)) return;
   const LiveJob* const live = table_.Find(record.job.id);
-  if (live == nullptr) return status;
+  if (live == nullptr) return;
   if (record.last.state == store::JobState::kQueued) {
     if (!live->waits_for.empty()) status.reason = live->waits_for;
     status.expected_start = live->expected_start;
@@ -65,7 +83,6 @@ JobStatus JobViews::StatusOf(const store::JobRecord& record) const {
     if (!why.empty()) status.reason = why;
     if (!live->placed->output_status.ok()) status.reason = OutputProblem(state_, record.job.id);
   }
-  return status;
 }
 
 JobSummary JobViews::SummaryOf(const LiveJob& job) const {
@@ -106,9 +123,16 @@ std::vector<JobSummary> JobViews::LiveSummaries(const std::vector<int64_t>& page
 
 absl::StatusOr<std::vector<JobSummary>> JobViews::ListSummaries(
     const store::JobFilter& filter) const {
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<int64_t> page, state_.store->Sequences(filter));
+  TUTTI_ASSIGN_OR_RETURN(std::vector<int64_t> page, state_.store->Sequences(filter));
+  const bool ends_alone = !filter.states.empty() &&
+                          std::all_of(filter.states.begin(), filter.states.end(), store::IsEnd);
   std::vector<int64_t> ended;
-  std::vector<JobSummary> summaries = LiveSummaries(page, filter, ended);
+  std::vector<JobSummary> summaries;
+  if (ends_alone) {
+    ended = std::move(page);
+  } else {
+    summaries = LiveSummaries(page, filter, ended);
+  }
   TUTTI_ASSIGN_OR_RETURN(const std::vector<store::JobRecord> records, state_.store->JobsOf(ended));
   for (const store::JobRecord& record : records) {
     if (Wanted(filter, record.last.state)) summaries.push_back(Summary(record));

@@ -1,5 +1,6 @@
 // What users see of jobs: one, or a list of very many. Those that have not ended are in memory; of
-// the others the store is asked. Takes the service's lock, but where a function says otherwise.
+// the others the store is asked, without the service's lock. Takes it for the former, but where a
+// function says otherwise.
 #pragma once
 
 #include <vector>
@@ -27,6 +28,8 @@ class JobViews {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:
+  // What only memory knows of one that has not ended.
+  void AddLive(JobStatus& status) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   JobSummary SummaryOf(const LiveJob& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Of those that have not ended; the sequences of the others go to `ended`.
   std::vector<JobSummary> LiveSummaries(const std::vector<int64_t>& page,
