@@ -194,6 +194,31 @@ TEST_F(FlowTest, AStepIsDeletedWithItsParentOnly) {
   EXPECT_FALSE(std::filesystem::exists(FolderOf("p.a")));
 }
 
+TEST_F(FlowTest, AParentIsDeletedWithItsChildrenInOneCommit) {
+  ASSERT_TRUE(world_.Submit(kPipeline).ok());
+  ASSERT_TRUE(world_.StepUntilOver("p"));
+  int64_t calls = 0;
+  world_.Open({.on_commit = [&](int64_t call) { calls = call; }});
+  ASSERT_TRUE(service().Delete("p").ok());
+  EXPECT_EQ(calls, 2);  // before it and after it
+  EXPECT_TRUE(absl::IsNotFound(service().GetJob("p.a").status()));
+  EXPECT_FALSE(std::filesystem::exists(FolderOf("p.a")));
+}
+
+TEST_F(FlowTest, ADeleteThatADeadServiceLeftIsFinishedOrTakenBackForAllOfAJobsFolders) {
+  ASSERT_TRUE(world_.Submit(kPipeline).ok());
+  ASSERT_TRUE(world_.StepUntilOver("p"));
+  for (const char* job : {"p", "p.a", "p.b"}) ASSERT_TRUE(service().files().Hide(job).ok());
+  world_.Open();
+  EXPECT_TRUE(std::filesystem::exists(FolderOf("p.a")));
+  EXPECT_THAT(service().files().Hidden(), IsEmpty());
+  for (const char* job : {"p", "p.a", "p.b"}) ASSERT_TRUE(service().files().Hide(job).ok());
+  ASSERT_TRUE(world_.store().DeleteJob("p").ok());
+  world_.Open();
+  EXPECT_THAT(service().files().Hidden(), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(FolderOf("p.a")));
+}
+
 // Reports the metric of each trial as it starts: the value of x, so that trial 1 is best.
 void ReportMetrics(World& world, const std::filesystem::path& folder, const std::string& parent) {
   const auto children = world.service().ChildrenOf(parent);

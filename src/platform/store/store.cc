@@ -43,6 +43,12 @@ void BindPage(SQLite::Statement& rows, const JobFilter& filter) {
   rows.bind(3, filter.parent);
 }
 
+// The ids of job ?1 and of all that descend from it.
+constexpr char kTree[] =
+    "WITH RECURSIVE tree (id) AS (SELECT id FROM jobs WHERE id = ?1 UNION ALL "
+    "SELECT j.id FROM tree JOIN job_states s ON s.parent = tree.id "
+    "JOIN jobs j ON j.sequence = s.job) ";
+
 // As precise as the store keeps it.
 absl::Time ToMicros(absl::Time time) { return absl::FromUnixMicros(absl::ToUnixMicros(time)); }
 
@@ -221,17 +227,24 @@ class SqliteStore final : public Store {
     return events;
   }
 
+  absl::StatusOr<std::vector<std::string>> TreeOf(absl::string_view id) override {
+    std::vector<std::string> ids;
+    TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) {
+      SQLite::Statement rows(sqlite, absl::StrCat(kTree, "SELECT id FROM tree"));
+      rows.bind(1, std::string(id));
+      while (rows.executeStep()) ids.push_back(rows.getColumn(0).getString());
+      return ids.empty() ? NoJob(id) : absl::OkStatus();
+    }));
+    return ids;
+  }
+
   absl::Status DeleteJob(absl::string_view id) override {
     return writes_.Write([&](Connection& sqlite) -> absl::Status {
-      TUTTI_ASSIGN_OR_RETURN(const JobRecord record, SelectJob(sqlite, id));
-      if (!IsEnd(record.last.state)) {
-        return absl::FailedPreconditionError(absl::StrCat(
-            "job ", id, " is ", Name(record.last.state), "; cancel it before it is deleted"));
-      }
-      SQLite::Statement remove(sqlite, "DELETE FROM jobs WHERE id = ?");  // the rest cascades
+      TUTTI_RETURN_IF_ERROR(CheckAllEnded(sqlite, id));
+      SQLite::Statement remove(  // the rest cascades
+          sqlite, absl::StrCat(kTree, "DELETE FROM jobs WHERE id IN (SELECT id FROM tree)"));
       remove.bind(1, std::string(id));
-      remove.exec();
-      return absl::OkStatus();
+      return remove.exec() > 0 ? absl::OkStatus() : NoJob(id);
     });
   }
 
@@ -328,6 +341,19 @@ class SqliteStore final : public Store {
 
   Durability AtFirstDurable(Durability durability) const {
     return skipped_ ? durability : Durability::kPowerLoss;
+  }
+
+  static absl::Status CheckAllEnded(Connection& sqlite, absl::string_view id) {
+    SQLite::Statement live(
+        sqlite, absl::StrCat(kTree,
+                             "SELECT j.id, s.state FROM tree JOIN jobs j ON j.id = tree.id "
+                             "JOIN job_states s ON s.job = j.sequence "
+                             "WHERE s.state NOT IN ('Completed', 'Failed', 'Canceled') LIMIT 1"));
+    live.bind(1, std::string(id));
+    if (!live.executeStep()) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat("job ", live.getColumn(0).getString(), " is ",
+                                                      live.getColumn(1).getString(),
+                                                      "; cancel it before it is deleted"));
   }
 
   // Whether a job whose last event is `expected_last` may take the step to `next`.

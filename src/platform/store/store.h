@@ -140,7 +140,10 @@ class Store {
   // Oldest first, those after `after`. NotFound if there is no such job.
   virtual absl::StatusOr<std::vector<Event>> EventsOf(absl::string_view job_id,
                                                       int64_t after = 0) = 0;
-  // With its events and launcher events. FailedPrecondition if it has not ended.
+  // The ids of the job, its children and theirs; NotFound if there is no such job.
+  virtual absl::StatusOr<std::vector<std::string>> TreeOf(absl::string_view id) = 0;
+  // All of TreeOf, with events and launcher events, in one commit. FailedPrecondition if one has
+  // not ended.
   virtual absl::Status DeleteJob(absl::string_view id) = 0;
 
   // Keeps the launcher events `first`, `first`+1, … of a node of an allocation; those that are

@@ -372,6 +372,42 @@ TEST_F(StoreTest, ChildrenAreListedWithTheirParentOnly) {
   EXPECT_TRUE(store_->ChildrenOf("")->empty());
 }
 
+TEST_F(StoreTest, AJobIsDeletedWithAllThatDescendFromItInOneCommit) {
+  constexpr int kChildren = 10'000;
+  store_.reset();
+  int64_t commits = 0;
+  StoreOptions options;
+  options.on_commit = [&](int64_t call) { commits = call / 2; };
+  store_ = Store::Open(path_, options).value();
+  Insert("other");
+  Insert("p");
+  for (int i = 0; i < kChildren; ++i) {
+    Job child = AJob(absl::StrCat("p.", i));
+    child.parent = i % 100 == 1 ? "p.0" : "p";
+    const auto past = [](int64_t) { return std::vector{AnEvent(kQueued), AnEvent(kCanceled)}; };
+    ASSERT_TRUE(store_->InsertJob(child, past, Durability::kCrash).ok());
+  }
+  EXPECT_THAT(std::string(store_->DeleteJob("p").message()), HasSubstr("job p is Queued; cancel"));
+  ASSERT_TRUE(Move("p", kCanceled).ok());
+  EXPECT_EQ(store_->TreeOf("p")->size(), 1u + kChildren);
+  const int64_t before = commits;
+  ASSERT_TRUE(store_->DeleteJob("p").ok());
+  EXPECT_EQ(commits, before + 1);
+  EXPECT_TRUE(absl::IsNotFound(store_->TreeOf("p").status()));
+  EXPECT_TRUE(absl::IsNotFound(store_->GetJob("p.1").status()));
+  EXPECT_THAT(Ids({}), ElementsAre("other"));
+}
+
+TEST_F(StoreTest, AJobWhoseChildHasNotEndedIsNotDeleted) {
+  Insert("p");
+  Job child = AJob("p.a");
+  child.parent = "p";
+  ASSERT_TRUE(store_->InsertJob(child, AnEvent(kQueued)).ok());
+  ASSERT_TRUE(Move("p", kCanceled).ok());
+  EXPECT_EQ(store_->DeleteJob("p").message(), "job p.a is Queued; cancel it before it is deleted");
+  EXPECT_TRUE(store_->GetJob("p").ok());
+}
+
 TEST_F(StoreTest, KeepsCordonsOfNodes) {
   const absl::Time time = absl::FromUnixMicros(1'700'000'000'000'001);
   ASSERT_TRUE(store_->AddCordon({"n2", "a fan is loud", time}).ok());

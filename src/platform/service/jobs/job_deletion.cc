@@ -48,24 +48,31 @@ absl::Status JobDeletion::Begin(const std::string& id) {
 }
 
 absl::Status JobDeletion::DeleteWithChildren(const std::string& id) {
-  const absl::Status deleted = DeleteOne(id);
+  const absl::Status deleted = DeleteTree(id);
   StateLock lock(state_);
   under_way_.erase(id);
   return deleted;
 }
 
-// Children first: what an interrupted delete leaves is a parent with fewer of them.
-absl::Status JobDeletion::DeleteOne(const std::string& id) {
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<store::JobRecord> children,
-                         state_.store->ChildrenOf(id));
-  for (const store::JobRecord& child : children) TUTTI_RETURN_IF_ERROR(DeleteOne(child.job.id));
-  TUTTI_RETURN_IF_ERROR(state_.files.Hide(id));
-  if (absl::Status deleted = state_.store->DeleteJob(id); !deleted.ok()) {
-    const absl::Status restored = state_.files.Restore(id);
-    if (!restored.ok()) spdlog::error("job {}: {}", id, restored.ToString());
-    return deleted;
+// After a crash RestoreInterrupted finds them all in the store or none.
+absl::Status JobDeletion::DeleteTree(const std::string& id) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> jobs, state_.store->TreeOf(id));
+  absl::Status status;
+  for (const std::string& job : jobs) status.Update(state_.files.Hide(job));
+  if (status.ok()) status = state_.store->DeleteJob(id);
+  if (!status.ok()) {
+    Restore(jobs);
+    return status;
   }
-  return state_.files.Remove(id, state_.janitor);
+  for (const std::string& job : jobs) status.Update(state_.files.Remove(job, state_.janitor));
+  return status;
+}
+
+void JobDeletion::Restore(const std::vector<std::string>& jobs) {
+  for (const std::string& job : jobs) {
+    const absl::Status restored = state_.files.Restore(job);
+    if (!restored.ok()) spdlog::error("job {}: {}", job, restored.ToString());
+  }
 }
 
 void JobDeletion::RestoreInterrupted() {

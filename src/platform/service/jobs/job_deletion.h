@@ -1,9 +1,11 @@
-// Jobs that are deleted, with their logs, outputs and children. The folders of a job are hidden
-// first, then the store forgets the job, then its files go, by a thread that nobody waits for.
+// Jobs that are deleted, with their logs, outputs and children. The folders of all of them are
+// hidden first, then the store forgets them in one commit, then their files go, by a thread that
+// nobody waits for.
 #pragma once
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -25,7 +27,8 @@ class JobDeletion {
   absl::Status Begin(const std::string& id) ABSL_LOCKS_EXCLUDED(service_lock);
   // A task.
   absl::Status DeleteWithChildren(const std::string& id) ABSL_LOCKS_EXCLUDED(service_lock);
-  absl::Status DeleteOne(const std::string& id) ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::Status DeleteTree(const std::string& id) ABSL_LOCKS_EXCLUDED(service_lock);
+  void Restore(const std::vector<std::string>& jobs) ABSL_LOCKS_EXCLUDED(service_lock);
 
   SharedState& state_;
   const JobTable& table_;
