@@ -250,6 +250,23 @@ TEST_F(FlowTest, ASweepTriesEveryPointAndNamesTheBest) {
   EXPECT_TRUE(std::filesystem::exists(FolderOf("s") / "outputs"));
 }
 
+TEST_F(FlowTest, WhatEndedTrialsHaveReportedIsReadOnce) {
+  ASSERT_TRUE(world_.Submit(kSweep).ok());
+  ASSERT_TRUE(world_.StepUntil([&] {
+    ReportMetrics(world_, folder_.path(), "s");
+    return IsEnd(world_.State("s"));
+  }));
+  ASSERT_EQ((*service().ChildrenOf("s"))[2].metric, 3);
+  std::filesystem::remove_all(FolderOf("s.trial-3"));
+  const auto trials = *service().ChildrenOf("s");
+  EXPECT_EQ(trials[2].metric, 3);
+  EXPECT_THAT(trials[2].values, ElementsAre(std::pair<std::string, std::string>("x", "3")));
+  EXPECT_TRUE(trials[0].best);
+  EXPECT_EQ(trials[2].job->record.last.state, JobState::kCompleted);
+  world_.Open();  // knows what lies there
+  EXPECT_FALSE((*service().ChildrenOf("s"))[2].metric.has_value());
+}
+
 TEST_F(FlowTest, NoMoreTrialsRunAtOnceThanTheLimitSays) {
   world_.launchers().script() = {{0, nullptr}};
   ASSERT_TRUE(world_.Submit(kSweep).ok());

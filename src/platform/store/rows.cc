@@ -10,13 +10,14 @@ namespace tutti::store {
 
 // A job with its last event and the time of its first Running event since it was last Queued: three
 // seeks by number, whatever there is of other jobs.
-const char kSelectRecord[] = R"sql(
-  SELECT j.id, j.sequence, j.created_us, j.spec, j.file_text, j.snapshot, j.job_token, j.warnings,
-         e.sequence, e.time_us, e.state, e.reason, e.detail,
-         s.started_us,
-         j.parent, j.step, j.step_key, j.nonce
-  FROM job_states s JOIN jobs j ON j.sequence = s.job JOIN events e ON e.sequence = s.last_event
-)sql";
+#define TUTTI_SELECT_RECORD(spec, file_text)                                                    \
+  "SELECT j.id, j.sequence, j.created_us, " spec ", " file_text                                 \
+  ", j.snapshot, j.job_token, j.warnings, e.sequence, e.time_us, e.state, e.reason, e.detail, " \
+  "s.started_us, j.parent, j.step, j.step_key, j.nonce FROM job_states s "                      \
+  "JOIN jobs j ON j.sequence = s.job JOIN events e ON e.sequence = s.last_event"
+const char kSelectRecord[] = TUTTI_SELECT_RECORD("j.spec", "j.file_text");
+const char kSelectRecordWithoutSpec[] = TUTTI_SELECT_RECORD("'{}'", "''");
+#undef TUTTI_SELECT_RECORD
 
 const char kSelectEvent[] = "SELECT sequence, time_us, state, reason, detail FROM events";
 

@@ -15,8 +15,9 @@ namespace tutti::store {
 // SELECT … FROM job_states s JOIN jobs j JOIN events e: every job with its last event `e`; WHERE is
 // the caller's.
 extern const char kSelectRecord[];
+extern const char kSelectRecordWithoutSpec[];  // as Content::kWithoutSpec
 
-// The rows of a statement that begins with kSelectRecord. DataLoss names a job that is damaged.
+// The rows of a statement that begins with one of these. DataLoss names a job that is damaged.
 absl::Status ReadRecords(SQLite::Statement& rows, std::vector<JobRecord>& records);
 absl::StatusOr<JobRecord> SelectJob(SQLite::Database& sqlite, absl::string_view id);
 // NotFound if there is none.

@@ -183,12 +183,13 @@ class SqliteStore final : public Store {
     return records;
   }
 
-  absl::StatusOr<std::vector<JobRecord>> ChildrenOf(absl::string_view parent) override {
+  absl::StatusOr<std::vector<JobRecord>> ChildrenOf(absl::string_view parent,
+                                                    Content content) override {
+    const char* const select = content == Content::kAll ? kSelectRecord : kSelectRecordWithoutSpec;
     std::vector<JobRecord> records;
     TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) {
-      SQLite::Statement rows(sqlite, absl::StrCat(kSelectRecord,
-                                                  " WHERE s.parent = ? AND s.parent != '' "
-                                                  "ORDER BY s.job"));
+      SQLite::Statement rows(
+          sqlite, absl::StrCat(select, " WHERE s.parent = ? AND s.parent != '' ORDER BY s.job"));
       rows.bind(1, std::string(parent));
       return ReadRecords(rows, records);
     }));

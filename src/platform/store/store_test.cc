@@ -369,6 +369,14 @@ TEST_F(StoreTest, ChildrenAreListedWithTheirParentOnly) {
   ASSERT_EQ(children.size(), 1u);
   EXPECT_EQ(children[0].job.step, "a");
   EXPECT_EQ(children[0].job.step_key, "k1");
+  EXPECT_EQ(children[0].job.spec.command, "python train.py");
+  const auto bare = *store_->ChildrenOf("p", Content::kWithoutSpec);
+  ASSERT_EQ(bare.size(), 1u);
+  EXPECT_EQ(bare[0].job.step, "a");
+  EXPECT_EQ(bare[0].job.id, "p.a");
+  EXPECT_EQ(bare[0].last.state, kQueued);
+  EXPECT_THAT(bare[0].job.spec.command, IsEmpty());
+  EXPECT_THAT(bare[0].job.file_text, IsEmpty());
   EXPECT_TRUE(store_->ChildrenOf("")->empty());
 }
 

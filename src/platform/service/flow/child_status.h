@@ -14,9 +14,11 @@ namespace tutti::service {
 struct ChildStatus {
   std::string step;
   spec::JobKind kind = spec::JobKind::kCommand;
-  std::optional<JobStatus> job;  // nothing before it was started
-  bool never = false;            // nor will it be
-  std::string reused_from;       // the job whose results it took; empty: it ran
+  // Nothing before it was started. Of a trial without spec, nodes and failures: there may be
+  // thousands, whose own GET tells them.
+  std::optional<JobStatus> job;
+  bool never = false;       // nor will it be
+  std::string reused_from;  // the job whose results it took; empty: it ran
   // Of a trial: what it was given, by parameter; the best that it reported; whether it is the best.
   std::vector<std::pair<std::string, std::string>> values;
   std::optional<double> metric;

@@ -1,12 +1,15 @@
 // What users see of the children of a pipeline or a sweep.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "platform/service/flow/child_status.h"
+#include "platform/service/flow/ended_trials.h"
 #include "platform/service/jobs/job_views.h"
 
 namespace tutti::service {
@@ -21,19 +24,24 @@ class ChildViews {
       ABSL_LOCKS_EXCLUDED(service_lock);
 
  private:
-  absl::Status FillChild(const store::JobRecord& record, ChildStatus& child) const
+  absl::StatusOr<std::vector<ChildStatus>> StepsOf(const store::JobRecord& pipeline) const
       ABSL_LOCKS_EXCLUDED(service_lock);
-  // What each trial has reported best; nothing if their folders do not answer.
-  std::vector<std::optional<double>> MetricsOf(const store::Job& sweep,
-                                               const std::vector<store::JobRecord>& records) const
+  absl::Status FillStep(const store::JobRecord& record, ChildStatus& child) const
       ABSL_LOCKS_EXCLUDED(service_lock);
-  absl::Status FillTrials(const store::Job& job, const std::vector<store::JobRecord>& records,
-                          std::vector<ChildStatus>& children) const
+  absl::StatusOr<std::vector<ChildStatus>> TrialsOf(const store::JobRecord& sweep) const
       ABSL_LOCKS_EXCLUDED(service_lock);
+  // Of each trial, in their order. What is not known yet of those that have ended is read once.
+  absl::StatusOr<std::vector<TrialFacts>> FactsOf(const store::Job& sweep,
+                                                  const std::vector<store::JobRecord>& trials) const
+      ABSL_LOCKS_EXCLUDED(service_lock);
+  // Fills in what each of these has reported best; nothing if their folders do not answer.
+  void ReadMetrics(const store::Job& sweep, const std::vector<store::JobRecord>& trials,
+                   std::map<int64_t, TrialFacts*> unknown) const ABSL_LOCKS_EXCLUDED(service_lock);
 
   SharedState& state_;
   const JobTable& table_;
   const JobViews& views_;
+  mutable EndedTrials ended_trials_;
 };
 
 }  // namespace tutti::service

@@ -129,4 +129,10 @@ flow::MetricReports ReportsOf(const fs::path& job_folder, absl::string_view metr
   return metrics.reports();
 }
 
+bool HasReadableLogs(const fs::path& job_folder) {
+  std::error_code error;
+  const fs::directory_iterator entries(job_folder / "logs", error);
+  return !error || error == std::errc::no_such_file_or_directory;
+}
+
 }  // namespace tutti::service

@@ -79,7 +79,7 @@ void JobViews::AddLive(JobStatus& status) const {
     if (!live->waits_for.empty()) status.reason = live->waits_for;
     status.expected_start = live->expected_start;
   } else if (live->placed != nullptr) {
-    const std::string why = state_.engines.WhyOutOfReach(record.job.spec.compute);
+    const std::string why = state_.engines.WhyOutOfReach(live->record.job.spec.compute);
     if (!why.empty()) status.reason = why;
     if (!live->placed->output_status.ok()) status.reason = OutputProblem(state_, record.job.id);
   }

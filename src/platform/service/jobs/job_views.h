@@ -26,10 +26,10 @@ class JobViews {
   // Under the lock.
   JobStatus StatusOf(const store::JobRecord& record) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-
- private:
   // What only memory knows of one that has not ended.
   void AddLive(JobStatus& status) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+
+ private:
   JobSummary SummaryOf(const LiveJob& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Of those that have not ended; the sequences of the others go to `ended`.
   std::vector<JobSummary> LiveSummaries(const std::vector<int64_t>& page,
