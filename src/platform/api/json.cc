@@ -122,28 +122,39 @@ std::string QuotedTime(const std::optional<absl::Time>& time) {
   return std::string(text.data(), static_cast<size_t>(length));
 }
 
-json Children(const std::vector<service::ChildStatus>& children) {
-  json list = json::array();
-  for (const service::ChildStatus& child : children) {
-    json values = json::object();
-    for (const auto& [name, value] : child.values) values[name] = value;
-    const store::JobRecord* record = child.job ? &child.job->record : nullptr;
-    list.push_back({{"step", child.step},
-                    {"type", KindName(child.kind)},
-                    {"id", record == nullptr ? json(nullptr) : json(record->job.id)},
-                    {"state", record != nullptr ? StateName(record->last.state)
-                              : child.never     ? "NotStarted"
-                                                : "Waiting"},
-                    {"reason", child.job ? child.job->reason : ""},
-                    {"started", record == nullptr ? json(nullptr) : Rfc3339OrNull(record->started)},
-                    {"ended", record == nullptr ? json(nullptr) : Rfc3339OrNull(record->ended())},
-                    {"reused_from", TextOrNull(child.reused_from)},
-                    {"values", std::move(values)},
-                    {"metric", child.metric ? json(*child.metric) : json(nullptr)},
-                    {"best", child.best},
-                    {"children", Children(child.children)}});
+std::string QuotedOrNull(absl::string_view text) { return text.empty() ? "null" : Quoted(text); }
+
+void AppendChildren(const std::vector<service::ChildStatus>& children, std::string& text);
+
+// Written by hand, as the library takes some times as long and a sweep may have thousands.
+void AppendChild(const service::ChildStatus& child, std::string& text) {
+  const store::JobRecord* const record = child.job ? &child.job->record : nullptr;
+  const absl::string_view state = record != nullptr ? store::Name(record->last.state)
+                                  : child.never     ? "NotStarted"
+                                                    : "Waiting";
+  absl::StrAppend(&text, "{\"step\":", Quoted(child.step), ",\"type\":\"", KindName(child.kind),
+                  "\",\"id\":", record == nullptr ? "null" : Quoted(record->job.id),
+                  ",\"state\":\"", state,
+                  "\",\"reason\":", Quoted(child.job ? child.job->reason : ""));
+  absl::StrAppend(&text, ",\"started\":", record == nullptr ? "null" : QuotedTime(record->started),
+                  ",\"ended\":", record == nullptr ? "null" : QuotedTime(record->ended()),
+                  ",\"reused_from\":", QuotedOrNull(child.reused_from), ",\"values\":{");
+  for (const auto& [name, value] : child.values) {
+    absl::StrAppend(&text, text.back() == '{' ? "" : ",", Quoted(name), ":", Quoted(value));
   }
-  return list;
+  absl::StrAppend(&text, "},\"metric\":", child.metric ? Text(json(*child.metric)) : "null",
+                  ",\"best\":", child.best ? "true" : "false", ",\"children\":");
+  AppendChildren(child.children, text);
+  text += '}';
+}
+
+void AppendChildren(const std::vector<service::ChildStatus>& children, std::string& text) {
+  text += '[';
+  for (const service::ChildStatus& child : children) {
+    if (&child != children.data()) text += ',';
+    AppendChild(child, text);
+  }
+  text += ']';
 }
 
 json MetricsJson(const std::vector<mlflow::Metric>& metrics) {
@@ -219,9 +230,12 @@ std::string JobJson(const service::JobStatus& status, const std::vector<store::E
                              {"state", StateName(event.state)},
                              {"reason", event.reason}});
   }
-  job["children"] = Children(children);
-  job["logged"] = LoggedJson(logged);
-  return Text(job);
+  std::string text = Text(job);
+  text.back() = ',';  // its fields go on
+  text += "\"children\":";
+  AppendChildren(children, text);
+  absl::StrAppend(&text, ",\"logged\":", Text(LoggedJson(logged)), "}");
+  return text;
 }
 
 std::string JobsJson(const std::vector<service::JobStatus>& jobs) {
