@@ -34,6 +34,7 @@ absl::StatusOr<Event> EventAt(SQLite::Statement& row, int column) {
 }
 
 absl::StatusOr<std::vector<std::string>> WarningsFromJson(const std::string& text) {
+  if (text == "[]") return std::vector<std::string>();
   const auto document = nlohmann::json::parse(text, nullptr, false);
   std::vector<std::string> warnings;
   for (const auto& warning : document) {
@@ -48,7 +49,10 @@ absl::StatusOr<JobRecord> ReadRecord(SQLite::Statement& row) {
   record.job.id = row.getColumn(0).getString();
   record.job.sequence = row.getColumn(1).getInt64();
   record.job.created = absl::FromUnixMicros(row.getColumn(2).getInt64());
-  TUTTI_ASSIGN_OR_RETURN(record.job.spec, spec::JobSpecFromJson(row.getColumn(3).getString()));
+  const std::string job = row.getColumn(3).getString();
+  if (job != "{}") {
+    TUTTI_ASSIGN_OR_RETURN(record.job.spec, spec::JobSpecFromJson(job));
+  }
   record.job.file_text = row.getColumn(4).getString();
   record.job.snapshot = row.getColumn(5).getString();
   record.job.job_token = row.getColumn(6).getString();
