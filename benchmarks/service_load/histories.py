@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+"""What a service takes that has 1,000, 10,000, 100,000 ended jobs behind it, and SQLite alone on the same file.
+
+One job runs through a real service; its rows and its folder are copied until there are as many. Then, by size:
+
+start         from the start of the program to its first answer: after an orderly end, and after SIGKILL, which has the store checked
+list          GET /v1/job-summaries?state=Completed&limit=100
+show          GET of the newest job
+tick          the service's processor while one job runs, a second
+beside it     the same three questions by SQLite alone, on the same file
+
+A sweep of TRIALS such jobs that have reported REPORTS times: its first GET, those after it, and its DELETE with the calls of another user beside it.
+
+    benchmarks/service_load/histories.py [1000 10000 100000] [--trials 10000] [--reports 1000] [--build build] [--json FILE]
+"""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import signal
+import sqlite3
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+sys.path.insert(0, str(ROOT / "benchmarks" / "service_load"))
+
+from measure import quantiles  # noqa: E402
+from running_service import RunningService  # noqa: E402
+
+TICK_SECONDS = 10
+SWEEP = """type: sweep
+compute: local
+trial:
+  command: "echo '{\\"loss\\": ${{search_space.x}}}' >> $TUTTI_METRICS_FILE"
+  environment: host
+sampling_algorithm: grid
+search_space: {x: {type: choice, values: [1]}}
+objective: {goal: minimize, primary_metric: loss}
+"""
+COPIES = """
+    CREATE TEMP TABLE copies AS WITH RECURSIVE c (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM c WHERE n < :count) SELECT n FROM c;
+    INSERT INTO jobs (id, created_us, spec, file_text, snapshot, job_token, warnings, parent, step, step_key)
+        SELECT :prefix || n, created_us, spec, file_text, snapshot, job_token, warnings, parent, iif(step = '', '', 'trial-' || n), step_key
+        FROM copies, jobs WHERE id = :one;
+    INSERT INTO events (job_id, time_us, state, reason, detail)
+        SELECT :prefix || n, time_us, state, reason, detail FROM copies, events WHERE job_id = :one ORDER BY n, sequence;
+    INSERT INTO launcher_events (allocation, node, sequence, job_id, line)
+        SELECT :prefix || n || '.' || n, node, sequence, :prefix || n, line FROM copies, launcher_events WHERE job_id = :one;
+    INSERT INTO job_states
+        SELECT j.sequence, s.parent, s.state, (SELECT max(sequence) FROM events WHERE job_id = j.id), s.started_us
+        FROM copies, jobs j, job_states s WHERE j.id = :prefix || n AND s.job = (SELECT sequence FROM jobs WHERE id = :one);
+    DROP TABLE copies;
+"""
+LIST = """SELECT * FROM job_states s JOIN jobs j ON j.sequence = s.job JOIN events e ON e.sequence = s.last_event WHERE s.job IN
+    (SELECT job FROM job_states WHERE parent = '' AND state = 'Completed' ORDER BY job DESC LIMIT 100) ORDER BY s.job DESC"""
+SHOW = """SELECT * FROM jobs j JOIN job_states s ON s.job = j.sequence JOIN events e ON e.sequence = s.last_event WHERE j.id = ?"""
+UNDER_WAY = "SELECT * FROM job_states WHERE state NOT IN ('Completed', 'Failed', 'Canceled')"
+
+
+def copy_job(home, one, prefix, count):
+    """`one` becomes `count` jobs, the others named `prefix` and a number, each with a folder like its own."""
+    with sqlite3.connect(home / "tutti.db") as store:
+        store.execute("PRAGMA synchronous = OFF")
+        for statement in COPIES.split(";")[:-1]:
+            named = {"one": one, "prefix": prefix, "count": count}
+            store.execute(statement, {name: value for name, value in named.items() if f":{name}" in statement})
+    store.close()
+    for number in range(2, count + 1):
+        (home / "jobs" / f"{prefix}{number}" / "logs").mkdir(parents=True)
+
+
+def ended(service, job):
+    deadline = time.monotonic() + 60
+    while not (shown := json.loads(service.request("GET", f"/v1/jobs/{job}")))["ended"]:
+        if time.monotonic() > deadline:
+            raise SystemExit(f"job {job} does not end")
+        time.sleep(0.05)
+    if shown["state"] != "Completed":
+        raise SystemExit(f"job {job}: {shown['reason']}")
+    return job
+
+
+def submitted(service, text):
+    body = json.dumps({"file": "job.yml", "text": text, "base_directory": "/", "snapshot": None})
+    return json.loads(service.request("POST", "/v1/jobs", body))["id"]
+
+
+def timed(call, count):
+    took = []
+    for _ in range(count):
+        began = time.perf_counter()
+        call()
+        took.append(time.perf_counter() - began)
+    return quantiles(took)
+
+
+def started(program, home):
+    """A service, and the milliseconds from its program's start to its first answer."""
+    (home / "service.json").unlink(missing_ok=True)
+    began = time.monotonic()
+    service = RunningService(program, home)
+    service.request("GET", "/v1/job-summaries?limit=1")
+    return service, round(1000 * (time.monotonic() - began), 1)
+
+
+def end(service, how):
+    service.process.send_signal(how)
+    service.process.wait(timeout=60)
+
+
+def starts(program, home, how, count=5):
+    """The milliseconds of starts after an end by that signal, sorted; the service of the last one still runs."""
+    took = []
+    service, _ = started(program, home)
+    for _ in range(count):
+        end(service, how)
+        service, milliseconds = started(program, home)
+        took.append(milliseconds)
+    return service, sorted(took)
+
+
+def processor_ns(process):
+    """Of all its threads that there are."""
+    return sum(int(path.read_text().split()[0]) for path in pathlib.Path(f"/proc/{process.pid}/task").glob("*/schedstat"))
+
+
+def tick(service):
+    """Milliseconds of processor a second while a job runs and nobody asks."""
+    job = service.submit("sleep 3600")
+    while json.loads(service.request("GET", f"/v1/jobs/{job}"))["state"] != "Running":
+        time.sleep(0.05)
+    before = processor_ns(service.process)
+    time.sleep(TICK_SECONDS)
+    used = processor_ns(service.process) - before
+    service.request("POST", f"/v1/jobs/{job}/cancel")
+    return round(used / 1e6 / TICK_SECONDS, 2)
+
+
+def alone(home, newest):
+    """SQLite, by its own connection, with the same questions."""
+    began = time.perf_counter()
+    store = sqlite3.connect(f"file:{home / 'tutti.db'}?mode=ro", uri=True)
+    store.execute(UNDER_WAY).fetchall()
+    opened = round(1000 * (time.perf_counter() - began), 2)
+    return {"open, and what has not ended, ms": opened, "list, ms": timed(lambda: store.execute(LIST).fetchall(), 50),
+            "show, ms": timed(lambda: store.execute(SHOW, (newest,)).fetchall(), 50)}
+
+
+def history(program, home, count):
+    service, _ = started(program, home)
+    one = ended(service, service.submit("echo hi"))
+    end(service, signal.SIGTERM)
+    copy_job(home, one, "copy-", count)
+    newest = f"copy-{count}"
+    service, after_order = starts(program, home, signal.SIGTERM)
+    result = {"MB": round((home / "tutti.db").stat().st_size / 1e6), "start after an orderly end, ms": after_order}
+    result["list, ms"] = timed(lambda: service.request("GET", "/v1/job-summaries?state=Completed&limit=100"), 50)
+    result["show, ms"] = timed(lambda: service.request("GET", f"/v1/jobs/{newest}"), 50)
+    result["SQLite alone"] = alone(home, newest)
+    result["tick, ms of processor a second"] = tick(service)
+    end(service, signal.SIGTERM)
+    service, after_kill = starts(program, home, signal.SIGKILL)
+    result["start after SIGKILL, ms"] = after_kill
+    end(service, signal.SIGTERM)
+    return result
+
+
+def delete_beside_calls(service, job):
+    """How long DELETE takes, and the calls of another user meanwhile."""
+    stop, calls, other = threading.Event(), [], service.connect()
+
+    def ask():
+        head = f"GET /v1/job-summaries?limit=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {service.token}\r\n\r\n".encode()
+        while not stop.is_set():
+            began = time.perf_counter()
+            other.sendall(head)
+            other.recv(1 << 16)
+            calls.append(time.perf_counter() - began)
+            time.sleep(0.002)
+
+    user = threading.Thread(target=ask)
+    user.start()
+    began = time.monotonic()
+    service.request("DELETE", f"/v1/jobs/{job}")
+    took = time.monotonic() - began
+    stop.set()
+    user.join()
+    return {"delete, ms": round(1000 * took), "calls beside it, ms": quantiles(calls)}
+
+
+def sweep(program, home, trials, reports):
+    service, _ = started(program, home)
+    parent = ended(service, submitted(service, SWEEP))
+    end(service, signal.SIGTERM)
+    copy_job(home, f"{parent}.trial-1", f"{parent}.trial-", trials)
+    lines = "".join(f'{{"event": "metric", "name": "loss", "value": {1 + 1 / (n + 1):.6f}}}\n' for n in range(reports))
+    for number in range(2, trials + 1):
+        (home / "jobs" / f"{parent}.trial-{number}" / "logs" / "rank-0.metrics").write_text(lines)
+    service, _ = started(program, home)
+    began = time.monotonic()
+    shown = json.loads(service.request("GET", f"/v1/jobs/{parent}"))
+    first = round(1000 * (time.monotonic() - began))
+    while any(child["metric"] is None for child in shown["children"]):
+        shown = json.loads(service.request("GET", f"/v1/jobs/{parent}"))
+    result = {"trials": trials, "reports of each": reports, "first show, ms": first,
+              "until all metrics are there, s": round(time.monotonic() - began, 1)}
+    result["show, ms"] = timed(lambda: service.request("GET", f"/v1/jobs/{parent}"), 20)
+    result.update(delete_beside_calls(service, parent))
+    end(service, signal.SIGTERM)
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sizes", nargs="*", type=int, default=[1000, 10000, 100000])
+    parser.add_argument("--trials", type=int, default=10000)
+    parser.add_argument("--reports", type=int, default=1000)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--json", type=pathlib.Path)
+    options = parser.parse_args()
+    program = options.build / "bin/tutti"
+    results = {"load at the beginning": os.getloadavg()[0]}
+    runs = {f"{size} ended jobs": (lambda home, size=size: history(program, home, size)) for size in options.sizes}
+    if options.trials:
+        runs["sweep"] = lambda home: sweep(program, home, options.trials, options.reports)
+    for name, run in runs.items():
+        home = pathlib.Path(tempfile.mkdtemp(prefix="tutti-histories."))
+        try:
+            results[name] = run(home)
+        finally:
+            shutil.rmtree(home, ignore_errors=True)
+        print(name, json.dumps(results[name], indent=1), flush=True)
+    results["load at the end"] = os.getloadavg()[0]
+    print(f"load: {results['load at the beginning']} at the beginning, {results['load at the end']} at the end")
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
