@@ -97,6 +97,32 @@ TEST_F(TrainerTest, AResumedRunKeepsItsPrecisionUnlessToldOtherwise) {
   EXPECT_EQ(starts.back()["precision"], "fp32");
 }
 
+// Their default is another one for a network of tutti's.
+TEST_F(TrainerTest, AResumedRunKeepsItsProductsUnlessToldOtherwise) {
+  Recipe whole = RecipeFor("whole"), parts = RecipeFor("parts"), told = RecipeFor("told");
+  whole.precision = parts.precision = told.precision = "bf16";
+  whole.winograd = parts.winograd = false;
+  ASSERT_TRUE(TrainOver(2, whole).ok());
+  TrainerContext context;
+  context.stop_wanted = [] { return true; };
+  ASSERT_TRUE(TrainOver(2, parts, context).ok());
+  const fs::path begun = fs::path(parts.output) / "checkpoints";
+  parts.resume = "latest";
+  parts.winograd = std::nullopt;
+  told.resume = begun / "step-00000001";
+  told.winograd = true;
+  const auto taken_by = [&](const Recipe& recipe) {
+    EXPECT_TRUE(TrainOver(2, recipe).ok());
+    const checkpoint::CheckpointFolder folder(fs::path(recipe.output) / "checkpoints", 2);
+    const auto state = folder.LoadState(2 * kStepsPerEpoch);
+    EXPECT_TRUE(state.ok()) << state.status();
+    return state.ok() ? (*state)["recipe"]["winograd"] : nlohmann::json();
+  };
+  EXPECT_EQ(taken_by(told), "true");
+  EXPECT_EQ(taken_by(parts), "false");
+  EXPECT_EQ(Weights(parts), Weights(whole));
+}
+
 TEST_F(TrainerTest, ACheckpointHoldsThePrecisionThatWasTaken) {
   Recipe recipe = RecipeFor("taken");
   recipe.precision = "auto";

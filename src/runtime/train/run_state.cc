@@ -191,18 +191,22 @@ absl::StatusOr<Resumed> ReadOnRankZero(const Recipe& recipe, RunState& run) {
 
 }  // namespace
 
-std::string PrecisionToResume(const Recipe& recipe) {
-  if (recipe.resume == "no") return "";
+TakenBefore TakenToResume(const Recipe& recipe) {
+  if (recipe.resume == "no") return {};
   const Place place = PlaceOf(recipe);
   const std::vector<int64_t> steps =
       place.step ? std::vector{*place.step} : place.folder.List().value_or(std::vector<int64_t>());
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     const auto state = place.folder.LoadState(*step);
     if (!state.ok()) continue;
-    const std::string said = SaidBy(*state, "precision");
-    return said == "fp32" || said == "bf16" ? said : "";
+    TakenBefore taken;
+    const std::string precision = SaidBy(*state, "precision"),
+                      winograd = SaidBy(*state, "winograd");
+    if (precision == "fp32" || precision == "bf16") taken.precision = precision;
+    if (winograd == "true" || winograd == "false") taken.winograd = winograd == "true";
+    return taken;
   }
-  return "";
+  return {};
 }
 
 checkpoint::Checkpoint Capture(const RunState& run, const Recipe& recipe) {

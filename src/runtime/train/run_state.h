@@ -34,10 +34,14 @@ struct RunState {
       residual;  // see Strategy::SettleResidual; empty: nothing is compressed
 };
 
-// "fp32" or "bf16", of the run that recipe.resume goes on with, as its newest readable checkpoint
+// What was taken by the run that recipe.resume goes on with, as its newest readable checkpoint
 // says; empty where there is none or it does not say. What is wrong with a checkpoint is for
 // BeginOrResume to tell.
-std::string PrecisionToResume(const Recipe& recipe);
+struct TakenBefore {
+  std::string precision;         // "fp32" or "bf16"
+  std::optional<bool> winograd;  // see TakeWinograd
+};
+TakenBefore TakenToResume(const Recipe& recipe);
 
 // Shares the tensors' memory: save it before the next step.
 checkpoint::Checkpoint Capture(const RunState& run, const Recipe& recipe);

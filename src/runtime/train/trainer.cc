@@ -258,12 +258,13 @@ absl::StatusOr<Outcome> Train(const Recipe& asked, std::unique_ptr<comm::Communi
   Recipe recipe = ForRanks(asked, communicator->size());
   TUTTI_ASSIGN_OR_RETURN(const torch::Device device, device::Open(recipe.device));
   PrepareMachine(recipe.threads, device.is_cuda());
-  const std::string kept = communicator->rank() == 0 ? PrecisionToResume(recipe) : "";
-  TUTTI_ASSIGN_OR_RETURN(PrecisionTaken taken,
-                         TakePrecision(recipe.precision, kept, device, *communicator,
-                                       base::Deadline::After(absl::Seconds(recipe.step_timeout))));
+  const TakenBefore before = communicator->rank() == 0 ? TakenToResume(recipe) : TakenBefore{};
+  const auto deadline = base::Deadline::After(absl::Seconds(recipe.step_timeout));
+  TUTTI_ASSIGN_OR_RETURN(PrecisionTaken taken, TakePrecision(recipe.precision, before.precision,
+                                                             device, *communicator, deadline));
   recipe.precision = taken.precision;
-  recipe.winograd = UsesWinograd(recipe);
+  TUTTI_ASSIGN_OR_RETURN(recipe.winograd,
+                         TakeWinograd(recipe, before.winograd, *communicator, deadline));
   Run run(recipe, std::move(taken.why), device, context);
   const absl::Status prepared = run.Prepare(std::move(communicator));
   return run.Ended(prepared.ok() ? run.ToTheEnd() : prepared);

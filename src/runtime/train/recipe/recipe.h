@@ -34,7 +34,7 @@ struct Recipe {
   int64_t batch = 128;             // over all ranks
   int64_t batch_per_rank = 0;      // 0: `batch` is meant
   std::string precision = "auto";  // what TakePrecision takes
-  std::optional<bool> winograd;    // none: what UsesWinograd says
+  std::optional<bool> winograd;    // none: what TakeWinograd takes
   bool sync_bn = false;
   int64_t accumulation = 1;
   double label_smoothing = 0;

@@ -145,4 +145,13 @@ bool UsesWinograd(const Recipe& recipe) {
   return recipe.winograd.value_or(models::ScriptFile(recipe.model).empty());
 }
 
+absl::StatusOr<bool> TakeWinograd(const Recipe& recipe, std::optional<bool> kept,
+                                  comm::Communicator& group, base::Deadline deadline) {
+  auto taken = static_cast<char>(kept.value_or(UsesWinograd(recipe)));
+  if (group.size() > 1) {
+    TUTTI_RETURN_IF_ERROR(group.Broadcast(&taken, sizeof(taken), /*root=*/0, deadline));
+  }
+  return recipe.winograd.value_or(taken != 0);
+}
+
 }  // namespace tutti::train

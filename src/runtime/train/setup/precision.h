@@ -5,6 +5,7 @@
 #include <torch/types.h>
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -36,6 +37,12 @@ absl::StatusOr<PrecisionTaken> TakePrecision(absl::string_view asked, absl::stri
 // where it does not say, those of tutti's own networks; a TorchScript module may have been trained
 // with exact ones, and nobody has seen what it makes of others.
 bool UsesWinograd(const Recipe& recipe);
+
+// The same for a run of the group, of which every rank calls it: where the recipe does not say,
+// what the run had that is resumed, `kept`, of which rank 0's counts; none: UsesWinograd. Does not
+// communicate in a group of one.
+absl::StatusOr<bool> TakeWinograd(const Recipe& recipe, std::optional<bool> kept,
+                                  comm::Communicator& group, base::Deadline deadline);
 
 // Where the facts of this rank come from, which TakePrecision has of its device: what decides where
 // nothing was named, and what tells of bf16 that was whether it is emulated. May be timed: the

@@ -135,5 +135,24 @@ TEST(UsesWinograd, IsForTuttisOwnNetworksUnlessTheRecipeSaysIt) {
   EXPECT_TRUE(UsesWinograd(recipe));
 }
 
+TEST(TakeWinograd, KeepsThatOfTheResumedRunWhichRankZeroKnowsUnlessTheRecipeSaysIt) {
+  parallel::OnEveryRank(2, [&](int rank, std::unique_ptr<comm::Communicator> group) {
+    const auto taken = [&](const Recipe& recipe, std::optional<bool> kept) {
+      const auto soon = base::Deadline::After(base::Patient(absl::Seconds(60)));
+      const auto result = TakeWinograd(recipe, rank == 0 ? kept : std::nullopt, *group, soon);
+      EXPECT_TRUE(result.ok()) << result.status();
+      return result.value_or(false);
+    };
+    Recipe own, script;
+    script.model = "script:net.pt";
+    EXPECT_TRUE(taken(own, std::nullopt));
+    EXPECT_FALSE(taken(script, std::nullopt));
+    EXPECT_FALSE(taken(own, false));
+    EXPECT_TRUE(taken(script, true));
+    own.winograd = true;
+    EXPECT_TRUE(taken(own, false));
+  });
+}
+
 }  // namespace
 }  // namespace tutti::train
