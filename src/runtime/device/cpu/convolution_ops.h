@@ -4,7 +4,8 @@
 
 namespace tutti::device {
 
-// From now on. Once or more often. Nothing changes on processors without AVX512-BF16.
+// From now on. Once or more often. Nothing changes on processors without AVX2: see Takes() of
+// bf16/convolution.h and CanCompute() of fp32/convolution.h.
 void UseOwnConvolutions();
 
 }  // namespace tutti::device
