@@ -16,11 +16,12 @@ import zipfile
 
 import pytest
 
+from patience import make_processes_patient, patience
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = pathlib.Path(os.environ.get("TUTTI_BUILD", ROOT / "build")) / "bin"
-# How many times longer than written what waits may take: by this machine's speed and, in ./test, what else runs beside it.
-PATIENCE = float(os.environ.get("TUTTI_TEST_PATIENCE") or subprocess.check_output([ROOT / "tools/test-patience"]))
-os.environ["TUTTI_TEST_PATIENCE"] = f"{PATIENCE:g}"  # for workers and ranks, which need not measure it again
+PATIENCE = patience()  # how many times longer than written what waits may take
+make_processes_patient(PATIENCE)
 TERMINAL = {"Completed", "Failed", "Canceled"}
 LONG = ["test_cluster_autoscaling", "test_chaos", "test_slurm_frameworks", "test_slurm_jobs", "test_slurm", "test_faults", "test_failures", "test_slurm_unshared",
         "test_slurm_folder", "test_azure_jobs", "test_containers", "test_slurm_vanishing", "test_slurm_storms", "test_cluster",
@@ -28,19 +29,6 @@ LONG = ["test_cluster_autoscaling", "test_chaos", "test_slurm_frameworks", "test
         "test_launchers", "test_tasks", "test_processors"]  # the longest first
 if not os.environ.get("TUTTI_WHOLE_TESTS"):  # whose storms load the processors most, so behind other clusters' stories
     LONG.insert(1, LONG.pop(LONG.index("test_slurm_storms")))
-
-
-class PatientProcess(subprocess.Popen):
-    """A process for which the limits in the stories hold PATIENCE times as long."""
-
-    def wait(self, timeout=None):
-        return super().wait(timeout and timeout * PATIENCE)
-
-    def communicate(self, input=None, timeout=None):
-        return super().communicate(input, timeout and timeout * PATIENCE)
-
-
-subprocess.Popen = PatientProcess  # which subprocess.run starts as well
 
 
 def pytest_report_header():

@@ -7,16 +7,17 @@
 """
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests"))
+from patience import make_processes_patient, patience  # noqa: E402
+
 # How many times longer than written limits hold, here and in the ranks: frameworks take long to import on a busy machine.
-if "TUTTI_TEST_PATIENCE" not in os.environ:
-    os.environ["TUTTI_TEST_PATIENCE"] = subprocess.check_output([ROOT / "tools/test-patience", "3"], text=True).strip()
+make_processes_patient(patience("3"))
 
 from ranks import PYTHON, Ranks  # noqa: E402, reads it
 

@@ -11,7 +11,7 @@ import pytest
 
 from ranks import LIBRARY, PATIENCE, PYTHON
 
-DEADLINE = 50 * PATIENCE  # seconds: frameworks take long to import on a busy machine
+DEADLINE = 50  # seconds, PATIENCE times as long: frameworks take long to import on a busy machine
 THREE = "localhost:1,127.0.0.2:1,127.0.0.3:1"
 
 
@@ -42,7 +42,7 @@ class Run:
 
     def await_line(self, pattern, count=1):
         """The matches, once there are `count`."""
-        deadline = time.monotonic() + DEADLINE
+        deadline = time.monotonic() + DEADLINE * PATIENCE
         with self._changed:
             while len(self.find(pattern)) < count:
                 left = deadline - time.monotonic()
@@ -68,8 +68,8 @@ class Run:
         try:
             code = self.process.wait(timeout=DEADLINE)
         except subprocess.TimeoutExpired:
-            pytest.fail(f"has not ended after {DEADLINE} s:\n{self.text()}")
-        self._reader.join(DEADLINE)
+            pytest.fail(f"has not ended after {DEADLINE * PATIENCE:g} s:\n{self.text()}")
+        self._reader.join(DEADLINE * PATIENCE)
         return code
 
     def text(self):

@@ -5,7 +5,7 @@ import os
 import threading
 import time
 
-from ranks import raises
+from ranks import PATIENCE, raises
 from tutti import comm
 
 RANKS = {"framework": None, "size": 2, "HOROVOD_DYNAMIC_PROCESS_SETS": "1"}
@@ -70,7 +70,7 @@ def gathers():
 
     mine = floats(*[rank] * (rank + 1))
     operation = comm.submit(comm.ALL_GATHER, "rows", [tensor(mine)], allocate, over.set, mine)
-    assert over.wait(30)
+    assert over.wait(30 * PATIENCE)
     operation.wait()
     assert list(outputs[0]) == [0, 1, 1] and operation.received() == [1, 2]
     assert operation.output().shape == (3,)

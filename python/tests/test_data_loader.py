@@ -4,9 +4,10 @@ import threading
 import pytest
 
 import horovod.data
+from ranks import PATIENCE
 from tutti.data import AsyncDataLoaderMixin, BaseDataLoader
 
-DEADLINE = 20  # seconds
+DEADLINE = 20 * PATIENCE  # seconds
 
 
 class Counting(BaseDataLoader):

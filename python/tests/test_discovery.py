@@ -12,7 +12,7 @@ import urllib.request
 
 import pytest
 
-from ranks import LIBRARY, PYTHON
+from ranks import LIBRARY, PATIENCE, PYTHON
 from tutti.comm import address, discovery, meeting
 
 CONTRACT = {"RANK": "3", "WORLD_SIZE": "8", "NODE_RANK": "1", "MASTER_ADDR": "127.0.0.9",
@@ -194,7 +194,7 @@ def _serve_pmi(connections):
                 if words["cmd"] == "put":
                     values[words["key"]] = words["value"]
                 if words["cmd"] == "barrier_in":
-                    barrier.wait(20)
+                    barrier.wait(20 * PATIENCE)
                 if words["cmd"] == "finalize":
                     farewells.append(connection)
                 answer = {

@@ -27,7 +27,7 @@ def python(program, interpreter=sys.executable, **environment):
     result = subprocess.run([interpreter, "-c", program],
                             capture_output=True,
                             text=True,
-                            timeout=300,  # importing a framework takes long on a busy machine
+                            timeout=100,  # importing a framework takes long
                             env={
                                 **os.environ, "PYTHONPATH": str(PYTHON),
                                 "TUTTI_COMM_LIBRARY": str(LIBRARY), **environment
@@ -80,7 +80,7 @@ def test_a_library_that_is_not_there_is_said():
 
 
 def checked(*command, **more):
-    result = subprocess.run(command, capture_output=True, text=True, timeout=1200, **more)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=400, **more)
     assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
 
 
@@ -90,7 +90,7 @@ def builder():
     tools = tomllib.loads((PYTHON / "pyproject.toml").read_text())["build-system"]["requires"]
     made = subprocess.run([ROOT / "tools/python-environment", "package-builder-1",
                            f"{tools} from PyPI (seconds, once a machine)", *tools],
-                          capture_output=True, text=True, timeout=300)
+                          capture_output=True, text=True, timeout=100)
     if made.returncode != 0:
         pytest.skip(f"{tools} cannot be had: {made.stderr.strip().splitlines()[-1:]}")
     return pathlib.Path(made.stdout.strip())

@@ -35,7 +35,7 @@ def start(*arguments, **environment):
 
 def run(*arguments, timeout=60, **environment):
     process = start(*arguments, **environment)
-    process.out, process.err = process.communicate(timeout=timeout * PATIENCE)
+    process.out, process.err = process.communicate(timeout=timeout)
     return process
 
 
@@ -162,7 +162,7 @@ def test_a_signal_ends_all_ranks_in_order(number, tmp_path, nap):
         f"trap 'echo in order; exit 0' TERM; echo x >{tmp_path}/$RANK; sleep {nap} & wait")
     wait_until(lambda: len(list(tmp_path.iterdir())) == 2, "both ranks run")
     process.send_signal(number)
-    out, err = process.communicate(timeout=20 * PATIENCE)
+    out, err = process.communicate(timeout=20)
     assert process.returncode == 128 + number and out.count("in order") == 2
     assert number.name in err and not processes_with(nap)
 
@@ -172,7 +172,7 @@ def test_a_killed_launcher_leaves_nothing_behind(tmp_path, nap):
                     f"setsid sleep {nap} & echo x >{tmp_path}/$RANK; exec sleep {nap}")
     wait_until(lambda: len(list(tmp_path.iterdir())) == 2, "both ranks run")
     process.kill()
-    process.communicate(timeout=20 * PATIENCE)
+    process.communicate(timeout=20)
     wait_until(lambda: not processes_with(nap), "all processes have ended")
 
 
@@ -182,7 +182,7 @@ def test_ranks_that_do_not_listen_are_killed(tmp_path, nap):
     wait_until(lambda: list(tmp_path.iterdir()), "the rank runs")
     process.send_signal(signal.SIGTERM)
     process.send_signal(signal.SIGINT)  # a second one: at once
-    process.communicate(timeout=20 * PATIENCE)
+    process.communicate(timeout=20)
     assert not processes_with(nap)
 
 
@@ -282,7 +282,7 @@ def test_the_token_is_not_seen_among_processes(fake_ssh, tmp_path):
     wait_until(lambda: (tmp_path / "up").exists(), "the rank runs")
     assert not processes_with("5ecre7")
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20 * PATIENCE)
+    process.communicate(timeout=20)
 
 
 def test_a_host_that_ssh_does_not_reach_is_named(fake_ssh):
@@ -378,7 +378,7 @@ def test_a_signal_ends_a_run_whose_discovery_script_hangs(tmp_path, nap, ranks, 
                     "sleep", nap)
     wait_until(lambda: processes_with(f"{tmp_path}/never"), "the script hangs")
     process.send_signal(signal.SIGTERM)
-    _, err = process.communicate(timeout=20 * PATIENCE)
+    _, err = process.communicate(timeout=20)
     assert process.returncode == 128 + signal.SIGTERM and "SIGTERM" in err
     assert not processes_with(f"{tmp_path}/never") and not processes_with(nap)
 
@@ -389,7 +389,7 @@ def test_a_signal_ends_an_elastic_run_whose_first_host_does_not_answer(fake_ssh,
     process = start("-np", 1, "--min-np", 1, "-H", "far1:1", "true", **fake_ssh)
     wait_until(lambda: (tmp_path / "asked").exists(), "the host is asked")
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20 * PATIENCE)
+    process.communicate(timeout=20)
     assert process.returncode == 128 + signal.SIGTERM
 
 
