@@ -3,13 +3,18 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/machine/instruction_set.h"
 #include "runtime/checkpoint/model_folder.h"
 #include "runtime/data/decode/jpeg/jpeg_fake.h"
 #include "runtime/data/load_image.h"
+#include "runtime/device/cpu/bf16/amx.h"
+#include "runtime/device/cpu/bf16/convolution.h"
 #include "runtime/models/model.h"
+#include "runtime/models/script_model.h"
 #include "runtime/models/state.h"
 
 namespace tutti::scoring {
@@ -101,6 +106,22 @@ TEST_F(ScorerTest, ScoresInBf16CloseToFp32AndSaysWhichIsFastest) {
   EXPECT_NE(scores[0].predictions[0].probability, expected);
   EXPECT_TRUE(
       absl::StrContains(Scorer::Open(model())->precision_taken(), " (auto): this processor "));
+}
+
+// What others trained may have been trained with exact products.
+TEST_F(ScorerTest, ComputesTorchScriptWithExactProducts) {
+  const absl::Cleanup restore = [] { device::cpu::UseWinograd(false); };
+  const device::cpu::Convolution usual = {8, 16, 16, 32, 32, 3};
+  ASSERT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
+  ASSERT_TRUE(Scorer::Open(model(), "bf16").ok());
+  EXPECT_EQ(device::cpu::GoesByWinograd(usual), base::MayUseAvx512Bf16() && !device::cpu::HasAmx());
+  folder_.torchscript = *models::ToTorchScript(network_, 32, 32);
+  folder_.architecture = "script:model.pt";
+  ASSERT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
+  device::cpu::UseWinograd(true);
+  const auto scorer = Scorer::Open(model(), "bf16");
+  ASSERT_TRUE(scorer.ok()) << scorer.status();
+  EXPECT_FALSE(device::cpu::GoesByWinograd(usual));
 }
 
 TEST_F(ScorerTest, ScoresImagesOfAnotherSize) {

@@ -7,9 +7,13 @@
 
 #include <fstream>
 
+#include "absl/cleanup/cleanup.h"
 #include "base/file.h"
+#include "base/machine/instruction_set.h"
 #include "base/test_patience.h"
 #include "runtime/checkpoint/model_folder.h"
+#include "runtime/device/cpu/bf16/amx.h"
+#include "runtime/device/cpu/bf16/convolution.h"
 #include "runtime/models/script_model.h"
 #include "runtime/models/state.h"
 #include "runtime/parallel/data_parallel.h"
@@ -19,6 +23,7 @@
 #include "runtime/train/optimizer/sgd.h"
 #include "runtime/train/setup/image_folder_fake.h"
 #include "runtime/train/setup/input.h"
+#include "runtime/train/setup/run_parts.h"
 #include "runtime/train/setup/shapes_folder_fake.h"
 #include "runtime/train/trainer.h"
 
@@ -259,6 +264,25 @@ TEST_F(TasksTest, AScriptTrainsOverRanksAndItsFolderIsComplete) {
   const auto one = TrainOver(1, recipe);
   ASSERT_TRUE(one.ok()) << one.status();
   EXPECT_EQ(tasks::Value(one->metrics, "top1"), tasks::Value(two->metrics, "top1"));
+}
+
+// What others trained may have been trained with exact products.
+TEST_F(TasksTest, AScriptComputesWithExactProductsUnlessTheRecipeSaysOtherwise) {
+  const absl::Cleanup restore = [] { device::cpu::UseWinograd(false); };
+  const fs::path file = folder_.path() / "small.pt";
+  SaveScript(file, 2, /*normalise=*/true);
+  const auto goes_by_winograd = [&](const Recipe& recipe) {
+    const auto strategy =
+        MakeStrategy(recipe, *models::LoadScript(file), *comm::JoinGroup({}), torch::kCPU);
+    EXPECT_TRUE(strategy.ok()) << strategy.status();
+    return device::cpu::GoesByWinograd({8, 16, 16, 32, 32, 3});
+  };
+  Recipe recipe = RecipeFor("script:" + file.string(), "images");
+  recipe.precision = "bf16";
+  device::cpu::UseWinograd(true);
+  EXPECT_FALSE(goes_by_winograd(recipe));
+  recipe.winograd = true;
+  EXPECT_EQ(goes_by_winograd(recipe), base::MayUseAvx512Bf16() && !device::cpu::HasAmx());
 }
 
 TEST_F(TasksTest, AScriptThatDoesNotFitIsNamed) {

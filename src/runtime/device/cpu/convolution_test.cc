@@ -11,10 +11,15 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
+#include "base/machine/instruction_set.h"
+#include "base/process/command.h"
+#include "base/test_patience.h"
 #include "runtime/device/cpu/bf16/amx.h"
 #include "runtime/device/cpu/convolution_ops.h"
 #include "runtime/device/cpu/fp32/convolution.h"
@@ -24,6 +29,8 @@ namespace tutti::device {
 namespace {
 
 using torch::Tensor;
+
+constexpr char kHoldsToLess[] = "TUTTI_CPU_CAPABILITY";
 
 Tensor Random(torch::IntArrayRef size, torch::Dtype type = torch::kBFloat16) {
   return torch::randn(size).to(type).contiguous(torch::MemoryFormat::ChannelsLast);
@@ -162,6 +169,39 @@ TEST(ConvolutionInFp32, GoesByPatchesWhereThatIsWorthIt) {
   EXPECT_FALSE(cpu::fp32::GoesByPatches({2, 56, 56, 32, 64, 3, 2}));
   EXPECT_FALSE(cpu::fp32::GoesByPatches({2, 56, 56, 32, 64, 5}));
   EXPECT_FALSE(cpu::fp32::GoesByPatches({2, 56, 56, 3, 64, 3})) << "a stem";
+}
+
+// Of this process; a variable that holds it to less leaves none, whatever the processor has.
+TEST(Convolution, IsTakenAndGoesByWinogradOnlyWhereBf16IsNative) {
+  const absl::Cleanup restore = [] {
+    cpu::LeaveAmxAlone(false);
+    cpu::UseWinograd(false);
+  };
+  cpu::LeaveAmxAlone(true);
+  cpu::UseWinograd(true);
+  const bool native = base::MayUseAvx512Bf16();
+  if (std::getenv(kHoldsToLess) != nullptr) EXPECT_FALSE(native);
+  const cpu::Convolution usual = {2, 56, 56, 32, 64, 3};
+  EXPECT_EQ(cpu::Takes(usual), native);
+  EXPECT_EQ(cpu::GoesByWinograd(usual), native);
+  for (const cpu::Convolution& shape : Shapes()) {
+    if (!native) EXPECT_FALSE(cpu::Takes(shape) || cpu::GoesByWinograd(shape));
+  }
+}
+
+// It is read once in a process.
+TEST(Convolution, IsNotTakenWhereAVariableForbidsBf16) {
+  for (const char* const set : {"default", "avx2", "avx512"}) {
+    base::ChildOptions options;
+    options.arguments = {"/proc/self/exe", "--gtest_filter=Convolution.IsTakenAndGoesByWinograd*"};
+    options.environment = base::CurrentEnvironment();
+    options.environment[kHoldsToLess] = set;
+    const auto result =
+        base::RunCommand(options, "", base::Deadline::After(base::Patient(absl::Minutes(1))));
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_TRUE(result->exit.ok()) << set << ": " << result->out;
+    EXPECT_TRUE(absl::StrContains(result->out, "[  PASSED  ] 1 test")) << result->out;
+  }
 }
 
 TEST(Convolution, GoesByWinogradWhereThatIsWorthIt) {
