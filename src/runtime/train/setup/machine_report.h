@@ -17,8 +17,11 @@ struct MachineReport {
   int threads = 1;           // that computed, of one rank alone
   double memory_speed = 0;   // bytes a second, over all threads
   device::PrecisionTaken precision;
-  std::string device = "cpu";    // or "cuda", what computed the steps
-  double images_per_second = 0;  // training ResNet-20 on images of 32x32, batch 64
+  std::string device = "cpu";  // or "cuda", what computed the steps
+  // Training ResNet-20 on images of 32x32, batch 64; and what that were if no other program ran: on
+  // a CPU by the processor time of a step, which is right where threads wait asleep
+  // (OMP_WAIT_POLICY=passive).
+  double images_per_second = 0, images_per_second_alone = 0;
   std::optional<device::Gpu> gpu;
   std::string no_gpu;  // why there is none to compute on
 };
@@ -27,7 +30,8 @@ struct MachineReport {
 absl::StatusOr<MachineReport> DescribeMachine();
 
 // One line: {"processor", "instructions", "threads", "memory_speed", "precision", "why", "device",
-// "images_per_second", "gpu": {"name", "compute_capability", "memory"} or null, "no_gpu"}.
+// "images_per_second", "images_per_second_alone", "gpu": {"name", "compute_capability", "memory"}
+// or null, "no_gpu"}.
 std::string AsJson(const MachineReport& report);
 
 }  // namespace tutti::train
