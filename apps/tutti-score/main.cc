@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "runtime/scoring/report.h"
 #include "runtime/scoring/scorer.h"
 
@@ -92,6 +93,7 @@ int Score(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  tutti::base::StartLogging();
   CLI::App app("Tells the class of images by a trained model.", "tutti-score");
   Options options;
   Describe(app, options);

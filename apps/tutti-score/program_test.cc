@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "base/file.h"
@@ -42,13 +44,16 @@ class ScoreProgramTest : public testing::Test {
   }
   std::string Read(const char* name) { return *base::ReadFile(directory_.path() / name); }
 
-  Outcome Run(std::vector<std::string> arguments) {
+  Outcome Run(std::vector<std::string> arguments,
+              const std::map<std::string, std::string>& variables = {}) {
     arguments.insert(arguments.begin(), TUTTI_SCORE);
+    auto environment = base::CurrentEnvironment();
+    for (const auto& [name, value] : variables) environment[name] = value;
     constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC;
     const auto out = base::Open(directory_.path() / "out", kFlags);
     const auto err = base::Open(directory_.path() / "err", kFlags);
     auto child = base::ChildProcess::Start({.arguments = arguments,
-                                            .environment = base::CurrentEnvironment(),
+                                            .environment = std::move(environment),
                                             .directory = directory_.path(),
                                             .stdout_fd = out->get(),
                                             .stderr_fd = err->get()});
@@ -70,6 +75,27 @@ TEST_F(ScoreProgramTest, PrintsTheClassesOfAnImage) {
               absl::StrContains(outcome.err, " (auto): this processor "))
       << outcome.err;
   EXPECT_EQ(Run({"cat.jpg", "--model", "model", "--precision", "fp32"}).err, "");
+}
+
+TEST_F(ScoreProgramTest, WarnsOfBf16ByNameWhereTheProcessorEmulatesIt) {
+  const std::map<std::string, std::string> avx2 = {
+      {"TUTTI_CPU_CAPABILITY", "avx2"},
+      {"ATEN_CPU_CAPABILITY", "avx2"},
+      {"ONEDNN_MAX_CPU_ISA", "AVX2"},
+      {"MKL_ENABLE_INSTRUCTIONS", "AVX2"},
+      {"XDG_CACHE_HOME", (directory_.path() / "cache").string()}};
+  const Outcome named = Run({"cat.jpg", "--model", "model", "--precision", "bf16"}, avx2);
+  EXPECT_EQ(named.code, 0) << named.err;
+  EXPECT_TRUE(absl::StartsWith(named.out, "FILE ")) << "for programs: " << named.out;
+  for (const char* text : {"bf16 was asked for, and this processor emulates bf16 (",
+                           "ONEDNN_MAX_CPU_ISA=AVX2): a layer takes ",
+                           " times fp32's time; --precision auto takes what is fastest"}) {
+    EXPECT_TRUE(absl::StrContains(named.err, text)) << text << "\n" << named.err;
+  }
+  const Outcome fastest = Run({"cat.jpg", "--model", "model"}, avx2);
+  EXPECT_TRUE(absl::StrContains(fastest.err, "precision fp32 (auto): this processor emulates bf16"))
+      << fastest.err;
+  EXPECT_FALSE(absl::StrContains(fastest.err, "asked for")) << fastest.err;
 }
 
 TEST_F(ScoreProgramTest, ScoresTheOthersAndExitsWithOneWhenAFileIsNoImage) {
