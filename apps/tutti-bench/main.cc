@@ -90,7 +90,9 @@ absl::Status BenchAsRank(BenchCommand command) {
 int Report(const absl::Status& status) {
   if (status.ok()) return 0;
   std::fprintf(stderr, "tutti bench: %s\n", std::string(status.message()).c_str());
-  return absl::IsInvalidArgument(status) || absl::IsNotFound(status) ? 2 : 1;
+  const bool could_not_start = absl::IsInvalidArgument(status) || absl::IsNotFound(status) ||
+                               absl::IsFailedPrecondition(status);  // this machine lacks something
+  return could_not_start ? 2 : 1;
 }
 
 int Main(int argc, char** argv) {
