@@ -17,6 +17,7 @@ QEMU = shutil.which("qemu-x86_64")
 pytestmark = [pytest.mark.skipif(platform.machine() != "x86_64", reason="of processors of x86-64"),
               pytest.mark.skipif(QEMU is None, reason="no qemu-x86_64 here (Debian: qemu-user)")]
 OLDER = ["Nehalem", "Haswell"]  # x86-64-v2 of 2008, and v3 of 2013
+OLDEST = "Conroe"  # of 2006: x86-64 without SSE4.1
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE", "ATEN_CPU_CAPABILITY")}
 ENVIRONMENT["OMP_WAIT_POLICY"] = "passive"  # an emulated processor waits slowly
 TINY = ["--model", "resnet20", "--input-size", "8", "--batch", "2", "--max-steps", "1", "--evaluate-every", "0", "--no-torchscript",
@@ -98,29 +99,46 @@ def test_bench_and_link_run(processor, tmp_path):
     assert (tmp_path / "link.tar").stat().st_size > 10_000
 
 
-@pytest.mark.parametrize("processor", OLDER)
-def test_the_service_answers_its_command_line(processor, tmp_path):
+@pytest.mark.parametrize("processor", [OLDEST, *OLDER])
+def test_the_service_runs_a_job_of_its_command_line(processor, tmp_path):
+    (tmp_path / "job.yml").write_text("command: echo from a job\nenvironment: host\ncompute: local\n")
     home = {"TUTTI_HOME": str(tmp_path / "home")}
     with open(tmp_path / "log", "w+b") as log:
         service = start(processor, "tutti", "serve", "--nodes", 1, "--port", 0, environment=home, stdout=log, stderr=log)
         try:
             wait_until(lambda: (tmp_path / "home/service.json").exists() or service.poll() is not None, 60, "the service is up")
             assert "n1" in run(processor, "tutti", "node", "list", environment=home), (tmp_path / "log").read_text()
+            assert "from a job" in run(processor, "tutti", "run", tmp_path / "job.yml", environment=home), (tmp_path / "log").read_text()
         finally:
             service.send_signal(signal.SIGTERM)
             service.wait(timeout=60)
 
 
-def test_what_libtorch_cannot_train_on_is_refused_by_name(images, tmp_path):
-    """Conroe (2006) is x86-64 without SSE4.1."""
-    assert "tutti 0." in run("Conroe", "tutti", "--version")
-    said = run("Conroe", "tutti-train", "--data", images, "--output", tmp_path / "out", "--precision", "fp32", *TINY, code=2)
+def test_what_needs_no_libtorch_runs_without_sse41(images, tmp_path):
+    assert "tutti 0." in run(OLDEST, "tutti", "--version")
+    assert "4 images" in run(OLDEST, "tutti-data", "pack", images, tmp_path / "shards", "--resize", 24, "--fast-crops", "--compress")
+    assert "of 2 classes" in run(OLDEST, "tutti-data", "stats", tmp_path / "shards")
+    run(OLDEST, "tutti-link", "pack", tmp_path / "link.tar")
+    assert (tmp_path / "link.tar").stat().st_size > 10_000
+    said = run(OLDEST, "tutti_comm_test", "--gtest_filter=OneNode/CommunicatorTest.AllReduceGives*/2Ranks*:OneNode/MovementTest.*/2Ranks*")
+    assert "[  PASSED  ]" in said and "[  PASSED  ] 0 tests" not in said, said
+
+
+@pytest.mark.parametrize("program", ["tutti-train", "tutti-bench", "tutti-score"])
+def test_what_libtorch_cannot_compute_on_is_refused_by_name(program, images, tmp_path):
+    arguments = {"tutti-train": ["--data", images, "--output", tmp_path / "out", "--precision", "fp32", *TINY],
+                 "tutti-bench": ["--models", "resnet20", "--steps", 1, "--batch", 1, "--threads", 1],
+                 "tutti-score": [IMAGE, "--model", tmp_path / "model"]}[program]
+    said = run(OLDEST, program, *arguments, code=2, environment=ranks(1)[0])
     assert "SSE4.1" in said and "Conroe" in said and "x86-64-v2" in said, said
 
 
-# What of the rooms' unit tests is about kernels.
+# What of the rooms' unit tests is about kernels. Of device those are left out that time an emulated layer in emulated bf16, which says nothing here
+# (half of the whole time), and the five largest convolutions (two fifths), whose instructions the others execute as well.
 KERNELS = {"data": "Crc32c*:Resample*:*Transform*:Mix*:Jpeg*:Normalizer*:Huffman*", "comm": "Reduction*:Encod*:Adasum*:Combine*:ComputeThread*:Half*",
-           "device": "*", "train": "SgdUpdate*:AdamUpdate*:LayerwiseKernels*"}
+           "device": "*-DetectPrecisionTest.ALayer*:DetectPrecisionTest.AProcessAlone*:*/6x14x14of224to320by*:*/5x7x8of256to288by*:"
+                     "*/3x28x28of128to128by*:*/2x56x56of32to64by*:*/1x23x24of512to512by*",
+           "train": "SgdUpdate*:AdamUpdate*:LayerwiseKernels*"}
 
 
 @pytest.mark.skipif(not os.environ.get("TUTTI_WHOLE_TESTS"), reason="minutes of emulation, run with TUTTI_WHOLE_TESTS")
