@@ -72,6 +72,17 @@ void ConnectionPoller::Await(Id id, const Waiting& waiting) {
   if (times_.begin()->second == id) Kick();
 }
 
+bool ConnectionPoller::Take(Id id, uint64_t ticket) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = entries_.find(id);
+  if (found == entries_.end() || !found->second.waits) return false;
+  Entry& entry = found->second;
+  if (entry.waiting.ticket != ticket) return false;
+  times_.erase({entry.waiting.until.time_point(), id});
+  entry.waits = false;
+  return true;
+}
+
 void ConnectionPoller::Wake(Id id) {
   absl::MutexLock lock(&mutex_);
   const auto found = entries_.find(id);

@@ -29,6 +29,7 @@ struct Waiting {
   bool news = false;  // Wake
   base::Deadline until;
   Lane lane = Lane::kProtocol;  // where it goes on
+  uint64_t ticket = 0;          // for Take
 };
 
 class ConnectionPoller {
@@ -46,6 +47,8 @@ class ConnectionPoller {
   // Has it resumed, once, when one of these has come; at once if Wake was called since it went on
   // from a wait for news, or WakeAll since it went on. Its last waiting is over.
   void Await(Id id, const Waiting& waiting);
+  // Ends its wait with that ticket: it goes on with who calls. False: it has gone on already.
+  bool Take(Id id, uint64_t ticket);
   // There may be news for it. Nothing for one that is not there.
   void Wake(Id id);
   // Before its descriptor is closed.

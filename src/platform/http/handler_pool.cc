@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <optional>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -24,11 +26,43 @@ size_t Index(Lane lane) { return static_cast<size_t>(lane); }
 }  // namespace
 
 struct HandlerPool::State {
+  struct Waiting {
+    Task task;
+    absl::Duration added = base::SteadyNow();
+  };
+  struct Group {
+    std::deque<Waiting> waiting;
+    int working = 0;
+  };
+  // A group is in `ready` if something of it waits and may begin, once.
   struct LaneState {
     int most = 0;
     int working = 0;
-    std::deque<Task> waiting;
-    bool MayBegin() const { return !waiting.empty() && working < most; }
+    std::map<std::string, Group> groups;  // those with tasks
+    std::deque<std::string> ready;
+
+    static int MostOf(const std::string& group, int most) {
+      return group.empty() ? most : std::min(most, kMostOfAGroup);
+    }
+    int RoomOf(const std::string& name, const Group& group) const {
+      return std::min(static_cast<int>(group.waiting.size()), MostOf(name, most) - group.working);
+    }
+    bool MayBegin() const { return !ready.empty() && working < most; }
+    int Startable() const {
+      int count = 0;
+      for (const std::string& name : ready) {
+        if (count >= most - working) break;
+        count += RoomOf(name, groups.at(name));
+      }
+      return std::min(count, most - working);
+    }
+    void Add(const std::string& name, Task task);
+    Task Begin(std::string& name);
+    void Enter(const std::string& name) {
+      ++working;
+      ++groups[name].working;
+    }
+    void Leave(const std::string& name);
   };
 
   // The next lane with work, in turn, so that none waits for all of another's.
@@ -43,9 +77,7 @@ struct HandlerPool::State {
   }
   int Startable() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     int count = 0;
-    for (const LaneState& lane : lanes) {
-      count += std::min(static_cast<int>(lane.waiting.size()), lane.most - lane.working);
-    }
+    for (const LaneState& lane : lanes) count += lane.Startable();
     return count;
   }
 
@@ -64,6 +96,35 @@ struct HandlerPool::State {
   std::vector<Idle*> idle ABSL_GUARDED_BY(mutex);  // the last goes on first: the others may end
   bool stopping ABSL_GUARDED_BY(mutex) = false;
 };
+
+void HandlerPool::State::LaneState::Add(const std::string& name, Task task) {
+  Group& group = groups[name];
+  const bool listed = RoomOf(name, group) > 0;
+  group.waiting.push_back({std::move(task)});
+  if (!listed && RoomOf(name, group) > 0) ready.push_back(name);
+}
+
+// One of the group whose turn it is; it works from here on.
+HandlerPool::Task HandlerPool::State::LaneState::Begin(std::string& name) {
+  name = std::move(ready.front());
+  ready.pop_front();
+  Group& group = groups.at(name);
+  Task task = std::move(group.waiting.front().task);
+  group.waiting.pop_front();
+  Enter(name);
+  if (RoomOf(name, group) > 0) ready.push_back(name);
+  return task;
+}
+
+void HandlerPool::State::LaneState::Leave(const std::string& name) {
+  --working;
+  const auto found = groups.find(name);
+  Group& group = found->second;
+  const bool listed = RoomOf(name, group) > 0;
+  --group.working;
+  if (!listed && RoomOf(name, group) > 0) ready.push_back(name);
+  if (group.working == 0 && group.waiting.empty()) groups.erase(found);
+}
 
 HandlerPool::HandlerPool(const std::array<int, kLanes>& most) : state_(std::make_shared<State>()) {
   absl::MutexLock lock(&state_->mutex);
@@ -107,21 +168,33 @@ bool HandlerPool::AwaitWork(State& state) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   return state.threads <= kKept || state.Startable() > 0;
 }
 
-void HandlerPool::Add(Lane lane, Task task) {
+void HandlerPool::Add(const Place& place, Task task) {
   absl::MutexLock lock(&state_->mutex);
   if (state_->stopping) return;
-  state_->lanes[Index(lane)].waiting.push_back(std::move(task));
+  state_->lanes[Index(place.lane)].Add(place.group, std::move(task));
   StartThread(state_);
 }
 
-bool HandlerPool::Move(Lane from, Lane to) {
+bool HandlerPool::Move(const Place& from, const Place& to) {
   absl::MutexLock lock(&state_->mutex);
-  auto& next = state_->lanes[Index(to)];
-  if (!next.waiting.empty() || next.working >= next.most) return false;
-  ++next.working;
-  --state_->lanes[Index(from)].working;
+  State::LaneState& next = state_->lanes[Index(to.lane)];
+  const auto group = next.groups.find(to.group);
+  const int of_group = group == next.groups.end() ? 0 : group->second.working;
+  const bool full =
+      next.working >= next.most || of_group >= State::LaneState::MostOf(to.group, next.most);
+  if (!next.ready.empty() || full) return false;
+  next.Enter(to.group);
+  state_->lanes[Index(from.lane)].Leave(from.group);
   StartThread(state_);
   return true;
+}
+
+bool HandlerPool::Stuck(const Place& place, absl::Duration patience) const {
+  absl::MutexLock lock(&state_->mutex);
+  const State::LaneState& lane = state_->lanes[Index(place.lane)];
+  const auto group = lane.groups.find(place.group);
+  return group != lane.groups.end() && !group->second.waiting.empty() &&
+         base::SteadyNow() - group->second.waiting.front().added >= patience;
 }
 
 int HandlerPool::threads() const {
@@ -137,16 +210,14 @@ void HandlerPool::Work(const std::shared_ptr<State>& state) ABSL_NO_THREAD_SAFET
       if (!AwaitWork(*state)) break;
       continue;
     }
-    auto& at = state->lanes[Index(*lane)];
-    Task task = std::move(at.waiting.front());
-    at.waiting.pop_front();
-    ++at.working;
+    Place place{.lane = *lane};
+    Task task = state->lanes[Index(*lane)].Begin(place.group);
     --state->looking;
     state->mutex.Unlock();
-    task(*lane);
+    task(place);
     task = nullptr;
     state->mutex.Lock();
-    --state->lanes[Index(*lane)].working;
+    state->lanes[Index(place.lane)].Leave(place.group);
     ++state->looking;
   }
   --state->looking;
@@ -155,10 +226,14 @@ void HandlerPool::Work(const std::shared_ptr<State>& state) ABSL_NO_THREAD_SAFET
 }
 
 void HandlerPool::Stop() {
-  std::array<std::deque<Task>, kLanes> dropped;  // destroyed after the lock is released
+  // Destroyed after the lock is released.
+  std::vector<std::deque<State::Waiting>> dropped;
   absl::MutexLock lock(&state_->mutex);
   state_->stopping = true;
-  for (size_t i = 0; i < kLanes; ++i) dropped[i] = std::move(state_->lanes[i].waiting);
+  for (State::LaneState& lane : state_->lanes) {
+    lane.ready.clear();
+    for (auto& [name, group] : lane.groups) dropped.push_back(std::exchange(group.waiting, {}));
+  }
   for (State::Idle* const one : state_->idle) one->wake.Signal();
   while (state_->threads > 0) state_->ended.Wait(&state_->mutex);
 }

@@ -1,31 +1,59 @@
 // Threads for the work of connections. Each lane has a number of its own that may work at a time,
-// so that who fills one lane keeps nobody in another waiting. Threads are started when they are
-// needed and end when they have nothing to do. Thread-safe. Internal to this room.
+// so that who fills one lane keeps nobody in another waiting. Within a lane those of one group (a
+// job, a kind of call) have a few of its threads at most, and groups take turns. Threads are
+// started when they are needed and end when they have nothing to do. Thread-safe. Internal to this
+// room.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
+
+#include "absl/time/time.h"
 
 namespace tutti::http {
 
-enum class Lane { kProtocol, kStranger, kNode, kUser, kNodeBulk, kUserBulk };
-inline constexpr size_t kLanes = 6;
+// The protocol and strangers; calls of nodes and of users; users' calls that may take seconds, and
+// those that look at places that they name; what nodes and users send and fetch: the two are apart,
+// as one of them goes to another folder than the other comes from.
+enum class Lane {
+  kProtocol,
+  kStranger,
+  kNode,
+  kUser,
+  kUserSlow,
+  kUserForeign,
+  kNodeIn,
+  kNodeOut,
+  kUserIn,
+  kUserOut
+};
+inline constexpr size_t kLanes = 10;
+inline constexpr int kMostOfAGroup = 4;
+
+struct Place {
+  Lane lane = Lane::kProtocol;
+  std::string group;  // empty: of none, which has all of the lane
+};
 
 class HandlerPool {
  public:
-  // Has `lane` set to the lane that it was in last (see Move).
-  using Task = std::function<void(Lane& lane)>;
+  // Has `place` set to the place that it was in last (see Move).
+  using Task = std::function<void(Place& place)>;
 
   // `most`: how many may work in each lane, at least one.
   explicit HandlerPool(const std::array<int, kLanes>& most);
   ~HandlerPool();
 
-  // In the order of Add within a lane.
-  void Add(Lane lane, Task task);
+  // In the order of Add within a group of a lane.
+  void Add(const Place& place, Task task);
   // The task that calls goes on in `to` at once. False: others are before it; let it be added
   // there.
-  bool Move(Lane from, Lane to);
+  bool Move(const Place& from, const Place& to);
+  // Whether the first that waits there has waited that long: what is added would only wait, too.
+  bool Stuck(const Place& place, absl::Duration patience) const;
   // How many threads there are now.
   int threads() const;
   // Waits for the tasks that are under way; the others are dropped.

@@ -666,6 +666,117 @@ TEST(HttpConnections, NodesWhoseHandlersHangLeaveThreadsToUsers) {
   for (const std::string& one : nodes.ReadAll()) EXPECT_THAT(one, StartsWith("HTTP/1.1 200"));
 }
 
+// Its handlers of "/slow" and "/put" hang until it is released, and say how many have begun.
+class Hanging {
+ public:
+  Hanging() {
+    options_.admit = [](const Request& request) {
+      Admission admission = ByToken(request);
+      if (request.path == "/slow") admission.pace = Pace::kSlow;
+      if (request.path == "/put") admission.pace = Pace::kReceives;
+      if (request.path != "/") admission.group = std::string(request.Query("group"));
+      return admission;
+    };
+  }
+  ~Hanging() { Release(); }
+  void Start() {
+    server_ = StartServer(
+        [this](const Request& request, Connection&) {
+          if (request.path != "/") {
+            ++begun_;
+            over_.WaitForNotification();
+          }
+          return JsonResponse("{}");
+        },
+        options_);
+  }
+  void Release() {
+    if (!over_.HasBeenNotified()) over_.Notify();
+  }
+  base::UniqueFd Ask(absl::string_view target) const {
+    base::UniqueFd socket = ConnectTo(server_->port());
+    const std::string request =
+        absl::StrCat("GET ", target, " HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer secret\r\n",
+                     "Connection: close\r\n\r\n");
+    ::send(socket.get(), request.data(), request.size(), MSG_NOSIGNAL);
+    return socket;
+  }
+  static std::string AnswerOn(const base::UniqueFd& socket) {
+    char block[4096];
+    const ssize_t n = ::recv(socket.get(), block, sizeof block, 0);
+    return std::string(block, static_cast<size_t>(std::max<ssize_t>(n, 0)));
+  }
+  int QuickCall() const {
+    const auto answer = Client(server_->url(), "secret").Send({.target = "/"});
+    return answer.ok() ? answer->status : 0;
+  }
+  bool AwaitBegun(int count) const {
+    base::AwaitPatiently(absl::Seconds(30), [&] { return begun_ >= count; });
+    return begun_ == count;
+  }
+
+  ServerOptions options_;
+
+ private:
+  absl::Notification over_;
+  std::atomic<int> begun_ = 0;
+  std::unique_ptr<Server> server_;
+};
+
+TEST(HttpConnections, SlowHandlersLeaveThreadsToQuickOnesAndAGroupToOthers) {
+  Hanging hanging;
+  hanging.options_.room_timeout = absl::Hours(1);
+  hanging.Start();
+  std::vector<base::UniqueFd> asked;
+  for (int i = 0; i < 40; ++i) asked.push_back(hanging.Ask("/slow?group=one"));
+  EXPECT_TRUE(hanging.AwaitBegun(4));
+  for (int i = 0; i < 60; ++i) asked.push_back(hanging.Ask("/slow"));
+  EXPECT_TRUE(hanging.AwaitBegun(32)) << "the lane's";
+  for (int i = 0; i < 40; ++i) asked.push_back(hanging.Ask("/put"));
+  EXPECT_TRUE(hanging.AwaitBegun(48));
+  EXPECT_EQ(hanging.QuickCall(), 200);
+  hanging.Release();
+  for (const base::UniqueFd& one : asked) {
+    EXPECT_THAT(Hanging::AnswerOn(one), StartsWith("HTTP/1.1 200"));
+  }
+}
+
+TEST(HttpConnections, WhoFindsNoThreadInTimeIsTold) {
+  Hanging hanging;
+  hanging.options_.room_timeout = absl::Milliseconds(50);
+  hanging.Start();
+  std::vector<base::UniqueFd> asked;
+  for (int i = 0; i < 4; ++i) asked.push_back(hanging.Ask("/slow?group=one"));
+  EXPECT_TRUE(hanging.AwaitBegun(4));
+  for (int i = 0; i < 3; ++i) {  // the first waits, those after it need not
+    const std::string refusal = Hanging::AnswerOn(hanging.Ask("/slow?group=one"));
+    EXPECT_THAT(refusal, AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("Retry-After: 1")));
+  }
+  asked.push_back(hanging.Ask("/slow?group=another"));
+  EXPECT_TRUE(hanging.AwaitBegun(5));
+  hanging.Release();
+  for (const base::UniqueFd& one : asked) {
+    EXPECT_THAT(Hanging::AnswerOn(one), StartsWith("HTTP/1.1 200"));
+  }
+}
+
+TEST(HttpConnections, AFileIsSentOnceThereIsAThreadForIt) {
+  const base::TemporaryDirectory folder;
+  const std::string bytes(1 << 20, 'f');
+  ASSERT_TRUE(base::ReplaceFile(folder.path() / "file", bytes).ok());
+  auto server = StartServer([&](const Request&, Connection&) {
+    Response response;
+    response.file = folder.path() / "file";
+    return response;
+  });
+  std::vector<std::future<std::string>> read;
+  for (int i = 0; i < 40; ++i) {
+    read.push_back(std::async(
+        std::launch::async, [&] { return Client(server->url(), "").Send({.target = "/"})->body; }));
+  }
+  for (auto& one : read) EXPECT_EQ(one.get(), bytes);
+}
+
 TEST(HttpConnections, RefusesAStrangerBeforeHisBodyComes) {
   ServerOptions options;
   options.admit = ByToken;

@@ -69,8 +69,10 @@ Response ErrorResponse(int status, absl::string_view code, absl::string_view mes
   const nlohmann::json error = {
       {"error", {{"code", std::string(code)}, {"message", std::string(message)}}}};
   // Messages may quote bytes of the request, which need not be UTF-8.
-  return JsonResponse(error.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
-                      status);
+  Response response = JsonResponse(
+      error.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", status);
+  if (status == 503) response.headers.emplace_back("Retry-After", "1");
+  return response;
 }
 
 Response ErrorResponse(const absl::Status& status) {

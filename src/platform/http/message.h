@@ -56,7 +56,8 @@ struct Response {
 // A 200 (or `status`) with a JSON text.
 Response JsonResponse(std::string json, int status = 200);
 
-// {"error": {"code": CODE, "message": MESSAGE}}, the form of every error of the service.
+// {"error": {"code": CODE, "message": MESSAGE}}, the form of every error of the service. 503
+// says Retry-After: 1.
 Response ErrorResponse(int status, absl::string_view code, absl::string_view message);
 
 // By code: InvalidArgument 400, Unauthenticated 401, PermissionDenied 403, NotFound 404,

@@ -29,8 +29,9 @@ namespace {
 // Those of one address who have not proved who they are get this part of all connections.
 constexpr int kShareOfAnAddress = 4;
 
-// At a time: protocol, strangers, nodes, users, large bodies and files of nodes and of users.
-constexpr std::array<int, kLanes> kThreads = {8, 8, 32, 32, 16, 16};
+// At a time: protocol, strangers, nodes, users, users' slow and foreign calls, what nodes and users
+// send and fetch.
+constexpr std::array<int, kLanes> kThreads = {8, 8, 32, 32, 32, 32, 16, 16, 16, 16};
 
 // A quarter of the files that may be open is left for everything else.
 int Most(const ServerOptions& options) {
@@ -160,22 +161,40 @@ class Server::Impl {
     ::send(fd, kBusy.data(), kBusy.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   }
 
-  void Resume(ConnectionPoller::Id id, std::shared_ptr<ServerConnection> connection, Lane lane) {
-    pool_.Add(lane, [this, id, connection = std::move(connection)](Lane& at) {
+  using Id = ConnectionPoller::Id;
+  using ConnectionPtr = std::shared_ptr<ServerConnection>;
+
+  void Resume(Id id, ConnectionPtr connection, Lane lane) {
+    pool_.Add({lane}, [this, id, connection = std::move(connection)](Place& at) {
       GiveTurns(id, connection, at);
     });
   }
 
-  void GiveTurns(ConnectionPoller::Id id, const std::shared_ptr<ServerConnection>& connection,
-                 Lane& lane) {
+  // It waits for room there with the poller, which knows when that lasts too long.
+  void AwaitRoom(Id id, const ConnectionPtr& connection, const Need& need) {
+    const uint64_t ticket = ++tickets_;
+    poller_->Await(id, {.until = base::Deadline::After(need.patience), .ticket = ticket});
+    pool_.Add(need.place, [this, id, connection, ticket](Place& at) {
+      if (poller_->Take(id, ticket)) GiveTurns(id, connection, at);
+    });
+  }
+
+  void GiveTurns(Id id, const ConnectionPtr& connection, Place& at) {
     while (true) {
-      const Need need = connection->Turn(lane);
+      Need need = connection->Turn(at.lane);
       switch (need.kind) {
         case Need::Kind::kWaiting:
           return poller_->Await(id, need.waiting);
         case Need::Kind::kLane:
-          if (!pool_.Move(lane, need.lane)) return Resume(id, connection, need.lane);
-          lane = need.lane;
+          if (!pool_.Move(at, need.place)) return Resume(id, connection, need.place.lane);
+          at = std::move(need.place);
+          break;
+        case Need::Kind::kRoom:
+          if (pool_.Move(at, need.place)) {
+            at = std::move(need.place);
+          } else if (!pool_.Stuck(need.place, need.patience)) {
+            return AwaitRoom(id, connection, need);
+          }
           break;
         case Need::Kind::kClose:
           poller_->Remove(id);
@@ -185,6 +204,7 @@ class Server::Impl {
   }
 
   std::atomic<bool> stopping_ = false;
+  std::atomic<uint64_t> tickets_ = 0;
   std::thread acceptor_;
   OpenConnections open_;
   PrefetchBudget prefetch_;

@@ -44,13 +44,23 @@ class Connection {
 // Who sends a request. Each has threads and connections that the others do not take.
 enum class Party { kStranger, kNode, kUser };
 
+// How long a handler may hold its thread. kQuick: it waits for nothing but a database. kSlow: for
+// seconds, for a network or a folder. kForeign: for as long as places take that the request names.
+// kReceives: as long as the body takes, and the folder that it goes to.
+enum class Pace { kQuick, kSlow, kForeign, kReceives };
+
 struct Admission {
   Party party = Party::kStranger;
   std::optional<Response> refusal;  // is the answer; the body is not read
+  Pace pace = Pace::kQuick;
+  // Those of one group have a few threads at a time for what is not quick, the sending of a file
+  // included. Empty: no such limit.
+  std::string group;
 };
 
-// Called from many threads at once, for requests that were admitted. It may wait for a database or
-// a disk, but for nothing that only other requests bring. An exception is answered with 500.
+// Called from many threads at once, for requests that were admitted, for nothing that only other
+// requests bring. An exception is answered with 500. 503 where no thread was free
+// in time.
 using Handler = std::function<Response(const Request&, Connection&)>;
 
 struct ServerOptions {
@@ -70,6 +80,8 @@ struct ServerOptions {
   // Between two requests of a connection, of who is no stranger.
   absl::Duration idle_timeout = absl::Seconds(120);
   absl::Duration stall_timeout = absl::Seconds(60);  // no byte of a body came or went
+  // No thread was free for what is not quick; with a large body it is stall_timeout.
+  absl::Duration room_timeout = absl::Seconds(10);
 };
 
 // Thread-safe. Destroying it is Stop with no grace.

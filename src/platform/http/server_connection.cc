@@ -26,10 +26,13 @@ Response Failed(const std::string& what, const std::exception& e) {
 }
 
 Response Busy() {
-  Response response =
-      ErrorResponse(503, "unavailable", "all connections for callers of this kind are busy");
-  response.headers.emplace_back("Retry-After", "1");
-  return response;
+  return ErrorResponse(503, "unavailable", "all connections for callers of this kind are busy");
+}
+
+Response NoRoom() {
+  return ErrorResponse(
+      503, "unavailable",
+      "the threads for calls of this kind are busy: a folder or a cluster may not answer");
 }
 
 }  // namespace
@@ -76,22 +79,38 @@ Need ServerConnection::WaitForSocket(short events, Lane lane) const {
 
 Need ServerConnection::WaitForNews(base::Deadline until) const {
   return {.kind = Need::Kind::kWaiting,
-          .waiting = {.news = true, .until = until, .lane = LaneOf(/*bulk=*/false)}};
+          .waiting = {.news = true, .until = until, .lane = LaneOf()}};
 }
 
 std::optional<Need> ServerConnection::NeedLane(Lane lane) const {
   if (lane_ == lane) return std::nullopt;
-  return Need{.kind = Need::Kind::kLane, .lane = lane};
+  return Need{.kind = Need::Kind::kLane, .place = {lane}};
 }
 
 Lane ServerConnection::LaneOfUnwanted() const {
   return IsStranger() ? Lane::kStranger : Lane::kProtocol;
 }
 
-Lane ServerConnection::LaneOf(bool bulk) const {
+std::optional<Need> ServerConnection::NeedRoom(Lane lane, absl::Duration patience, bool& refused) {
+  const bool asked = std::exchange(asked_for_room_, false);
+  refused = lane_ != lane && asked;
+  if (lane_ == lane || refused) return std::nullopt;
+  asked_for_room_ = true;
+  return Need{.kind = Need::Kind::kRoom, .place = {lane, group_}, .patience = patience};
+}
+
+Lane ServerConnection::LaneOf() const {
   if (IsStranger()) return Lane::kStranger;
-  if (party_ == Party::kNode) return bulk ? Lane::kNodeBulk : Lane::kNode;
-  return bulk ? Lane::kUserBulk : Lane::kUser;
+  return party_ == Party::kNode ? Lane::kNode : Lane::kUser;
+}
+
+Lane ServerConnection::LaneOfHandler() const {
+  if (IsStranger()) return Lane::kStranger;
+  if (IsBodyLarge() || pace_ == Pace::kReceives) {
+    return party_ == Party::kNode ? Lane::kNodeIn : Lane::kUserIn;
+  }
+  if (pace_ == Pace::kQuick || party_ == Party::kNode) return LaneOf();
+  return pace_ == Pace::kSlow ? Lane::kUserSlow : Lane::kUserForeign;
 }
 
 std::optional<Need> ServerConnection::BeginTls() {
@@ -116,7 +135,7 @@ std::optional<Need> ServerConnection::BeginIdle() {
   const bool known = served_ && !IsStranger();
   until_ = base::Deadline::After(known ? with_.options.idle_timeout : with_.options.header_timeout);
   Then(&ServerConnection::Idle);
-  return Need{.kind = Need::Kind::kLane, .lane = Lane::kProtocol};  // others had to wait meanwhile
+  return Need{.kind = Need::Kind::kLane, .place = {Lane::kProtocol}};  // others had to wait meanwhile
 }
 
 // A stop ends the wait for a request and its header, not the work on one.
@@ -162,6 +181,8 @@ std::optional<Need> ServerConnection::Admit() {
     }
   }
   if (admission.refusal) return Answer(*std::move(admission.refusal));
+  pace_ = admission.pace;
+  group_ = std::move(admission.group);
   if (admission.party != Party::kStranger) {
     if (!with_.open.Trust(fd_, admission.party)) return Answer(Busy());
     party_ = admission.party;
@@ -199,8 +220,17 @@ std::optional<Need> ServerConnection::ReadSmallBody() {
 }
 
 std::optional<Need> ServerConnection::Handle() {
-  const bool bulk = reader_.HasBody() && prefetched_ == 0;
-  if (auto need = NeedLane(LaneOf(bulk))) return need;
+  const Lane lane = LaneOfHandler();
+  // What was sent of a large body would have to be sent again.
+  const absl::Duration patience =
+      IsBodyLarge() ? with_.options.stall_timeout : with_.options.room_timeout;
+  bool refused = false;
+  if (auto need = lane == LaneOf() ? NeedLane(lane) : NeedRoom(lane, patience, refused))
+    return need;
+  if (refused) {
+    DropBody();
+    return Answer(NoRoom());
+  }
   socket_.SetWaiting(true);  // for bodies that come while the handler reads them
   socket_.Limit(std::nullopt, with_.options.stall_timeout);
   Response response = CallHandler();
@@ -244,7 +274,7 @@ std::optional<Need> ServerConnection::Answer(Response response) {
 }
 
 std::optional<Need> ServerConnection::LookLater() {
-  if (auto need = NeedLane(LaneOf(/*bulk=*/false))) return need;
+  if (auto need = NeedLane(LaneOf())) return need;
   if (socket_.PeerHasGone()) return Close();
   base::Deadline again = FarAway();
   std::optional<Response> response;
@@ -260,7 +290,9 @@ std::optional<Need> ServerConnection::LookLater() {
 std::optional<Need> ServerConnection::BeginAnswer() {
   // Opening a file may take long.
   if (!response_.file.empty() && !response_.stream) {
-    if (auto need = NeedLane(LaneOf(/*bulk=*/true))) return need;
+    bool refused = false;
+    if (auto need = NeedRoom(LaneOfFiles(), with_.options.room_timeout, refused)) return need;
+    if (refused) response_ = NoRoom();
   }
   AnswerForm form = incoming_->form;
   if (!incoming_->request.ok() || !reader_.MaySkip() || with_.stopping) form.keep_alive = false;
@@ -276,7 +308,7 @@ std::optional<Need> ServerConnection::Send() {
     const size_t n = socket_.WriteSome(writer_.unsent(), code);
     if (code == boost::asio::error::would_block) {
       if (until_.Expired()) return Close();
-      return WaitForSocket(socket_.Wanted(), writer_.has_file() ? LaneOf(true) : lane_);
+      return WaitForSocket(socket_.Wanted(), LaneOf());
     }
     if (code) return Close();
     writer_.Sent(n);
@@ -291,13 +323,14 @@ std::optional<Need> ServerConnection::NextPart() {
 }
 
 std::optional<Need> ServerConnection::NextOfFile() {
-  if (auto need = NeedLane(LaneOf(/*bulk=*/true))) return need;
-  if (!writer_.AddFromFile().ok()) return Close();  // the length cannot be kept
+  bool refused = false;
+  if (auto need = NeedRoom(LaneOfFiles(), with_.options.room_timeout, refused)) return need;
+  if (refused || !writer_.AddFromFile().ok()) return Close();  // the length cannot be kept
   return Then(&ServerConnection::Send);
 }
 
 std::optional<Need> ServerConnection::NextPiece() {
-  if (auto need = NeedLane(LaneOf(/*bulk=*/false))) return need;
+  if (auto need = NeedLane(LaneOf())) return need;
   // Looked at each time: the kernel would take some bytes for a client that has gone.
   if (Closed()) return Close();
   base::Deadline again = FarAway();
@@ -351,7 +384,7 @@ std::optional<Need> ServerConnection::Linger() {
   lingered_ += bytes;
   const bool goes_on = !code || code == boost::asio::error::would_block;
   if (!goes_on || lingered_ >= kMostLingered || until_.Expired()) return Close();
-  if (!code) return Need{.kind = Need::Kind::kLane, .lane = lane_};  // behind those who wait for it
+  if (!code) return Need{.kind = Need::Kind::kLane, .place = {lane_}};  // behind those who wait for it
   return WaitForSocket(socket_.Wanted(), lane_);
 }
 

@@ -19,12 +19,14 @@
 
 namespace tutti::http {
 
-// What a connection needs before its next turn.
+// What a connection needs before its next turn. kRoom: as kLane, but after `patience`, or at once
+// if another has waited there for that long, it gets a turn where it was.
 struct Need {
-  enum class Kind { kWaiting, kLane, kClose };
+  enum class Kind { kWaiting, kLane, kRoom, kClose };
   Kind kind = Kind::kClose;
   Waiting waiting{.until = base::Deadline::After(absl::ZeroDuration())};  // kWaiting
-  Lane lane = Lane::kProtocol;                                            // kLane: a turn in it
+  Place place;                                                            // a turn there
+  absl::Duration patience;                                                // kRoom
 };
 
 // What the connections of a server share. Outlives them.
@@ -63,8 +65,15 @@ class ServerConnection final : public Connection {
   Need WaitForSocket(short events, Lane lane) const;
   Need WaitForNews(base::Deadline until) const;
   std::optional<Need> NeedLane(Lane lane) const;
-  Lane LaneOf(bool bulk) const;
+  // As NeedLane, for lanes whose threads may be held for long. Null with `refused`: there was no
+  // room in time.
+  std::optional<Need> NeedRoom(Lane lane, absl::Duration patience, bool& refused);
+  // The handler reads it as it comes.
+  bool IsBodyLarge() const { return reader_.HasBody() && prefetched_ == 0; }
+  Lane LaneOf() const;
+  Lane LaneOfHandler() const;
   Lane LaneOfUnwanted() const;  // what is read of it to pass over it
+  Lane LaneOfFiles() const { return party_ == Party::kNode ? Lane::kNodeOut : Lane::kUserOut; }
   bool IsStranger() const { return party_ == Party::kStranger; }
 
   std::optional<Need> BeginTls();
@@ -100,6 +109,9 @@ class ServerConnection final : public Connection {
   Lane lane_ = Lane::kProtocol;
   base::Deadline until_;  // of the present step
   Party party_ = Party::kStranger;
+  Pace pace_ = Pace::kQuick;
+  std::string group_;
+  bool asked_for_room_ = false;
   bool served_ = false;         // a request before this one
   bool got_something_ = false;  // of any request
   std::optional<Incoming> incoming_;

@@ -38,8 +38,9 @@ void Serve(ServerConnection& connection) {
   while (true) {
     const Need need = connection.Turn(lane);
     if (need.kind == Need::Kind::kClose) return;
-    lane = need.kind == Need::Kind::kLane ? need.lane : need.waiting.lane;
-    if (need.kind == Need::Kind::kLane) continue;
+    const bool waits = need.kind == Need::Kind::kWaiting;
+    lane = waits ? need.waiting.lane : need.place.lane;
+    if (!waits) continue;
     pollfd socket{connection.fd(), need.waiting.events, 0};
     ::poll(&socket, 1, need.waiting.until.RemainingMillis());
   }

@@ -39,9 +39,9 @@ class RefusedConnectionTest : public ::testing::Test {
   }
   // Turns until there is something to wait for.
   static Need TurnsOf(ServerConnection& connection) {
-    Need need{.kind = Need::Kind::kLane, .lane = Lane::kProtocol};
+    Need need{.kind = Need::Kind::kLane, .place = {Lane::kProtocol}};
     for (int i = 0; i < 20 && need.kind == Need::Kind::kLane; ++i)
-      need = connection.Turn(need.lane);
+      need = connection.Turn(need.place.lane);
     return need;
   }
 
