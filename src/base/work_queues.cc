@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <memory>
@@ -11,8 +12,6 @@
 
 namespace tutti::base {
 namespace {
-
-constexpr absl::Duration kHangs = absl::Seconds(1);
 
 void DoOne(const std::string& queue, const WorkQueues::Task& task) {
   try {
@@ -102,10 +101,16 @@ bool WorkQueues::DoWithin(const std::string& queue, Task task, Deadline deadline
   return end->done;
 }
 
-bool WorkQueues::Hangs(const std::string& queue) const {
+bool WorkQueues::Hangs(const std::string& queue, absl::Duration age) const {
+  const absl::Duration before = SteadyNow() - age;
   absl::MutexLock lock(&mutex_);
+  const auto is_old = [before](const Queue& one) { return one.busy && one.since < before; };
   const auto found = queues_.find(queue);
-  return found != queues_.end() && found->second.busy && SteadyNow() - found->second.since > kHangs;
+  if (found != queues_.end() && is_old(found->second)) return true;
+  return busy_ == most_threads_ &&
+         std::all_of(queues_.begin(), queues_.end(), [&is_old](const auto& entry) {
+           return !entry.second.busy || is_old(entry.second);
+         });
 }
 
 std::vector<std::pair<std::string, absl::Duration>> WorkQueues::OlderThan(

@@ -51,8 +51,9 @@ class WorkQueues {
   // task has thrown.
   bool DoWithin(const std::string& queue, Task task, Deadline deadline);
 
-  // Whether its task at hand is older than a second, so that another had better not wait for it.
-  bool Hangs(const std::string& queue) const;
+  // Whether its task at hand, or that of each thread, is older than `age`, so that another had
+  // better not wait for it.
+  bool Hangs(const std::string& queue, absl::Duration age) const;
   // The queues whose task at hand is older than `age`, with its age.
   std::vector<std::pair<std::string, absl::Duration>> OlderThan(absl::Duration age) const;
 

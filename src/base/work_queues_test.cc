@@ -63,6 +63,28 @@ TEST(WorkQueuesTest, GoesOnBesideAQueueThatHangs) {
   EXPECT_TRUE(behind);
 }
 
+TEST(WorkQueuesTest, SaysWhereAnotherTaskWouldOnlyWait) {
+  WorkQueues work(2);
+  work.Start();
+  EXPECT_FALSE(work.Hangs("a", absl::ZeroDuration()));
+  absl::Notification a, b, release;
+  const auto hang = [&release](absl::Notification& begun) {
+    return [&] {
+      begun.Notify();
+      release.WaitForNotification();
+    };
+  };
+  work.Do("a", hang(a));
+  ASSERT_TRUE(Comes(a));
+  EXPECT_TRUE(work.Hangs("a", absl::ZeroDuration()));
+  EXPECT_FALSE(work.Hangs("a", absl::Hours(1)));
+  EXPECT_FALSE(work.Hangs("b", absl::ZeroDuration()));
+  work.Do("b", hang(b));
+  ASSERT_TRUE(Comes(b));
+  EXPECT_TRUE(work.Hangs("c", absl::ZeroDuration())) << "all threads do";
+  release.Notify();
+}
+
 TEST(WorkQueuesTest, StopsWithoutWhatHangsAndSaysSo) {
   absl::Notification hangs, release;
   bool dropped = true;

@@ -1,10 +1,13 @@
 """Story: a file server that is away holds what is on it, and nothing else: every call answers, other jobs run and end, and what waited goes on."""
 import contextlib
+import http.client
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+import urllib.error
 
 import pytest
 
@@ -55,15 +58,15 @@ class Server:
 
 @pytest.fixture
 def serve(tmp_path):
-    """serve(folder): a service whose `folder` lies on a server of its own; with that server."""
+    """serve(folder, nodes): a service whose `folder` lies on a server of its own; with that server."""
     with contextlib.ExitStack() as stack:
-        def start(folder):
+        def start(folder, nodes=2):
             home = tmp_path / "home"
             home.mkdir(mode=0o700)
             (home / "site.yml").write_text(f"computes:\n  hpc: {{type: slurm, folder: {tmp_path}/shared, memory: 100M}}\n")
             server = Server(home / folder if folder != "shared" else tmp_path / "shared", tmp_path / "source")
             stack.callback(server.end)
-            service = Service(home).start()
+            service = Service(home, nodes).start()
             stack.callback(lambda: service.process.poll() is None and service.kill())
             stack.callback(server.come_back)
             return service, server
@@ -89,6 +92,42 @@ def cancel(service, job):
     def post():
         return service.request(f"/v1/jobs/{job}/cancel", "POST", b"").status
     assert in_time(post) < 300
+
+
+def ask(service, path, method="GET", body=None):
+    """The status of the answer; 0: none came."""
+    try:
+        with service.request(path, method, body) as response:
+            response.read()
+            return response.status
+    except urllib.error.HTTPError as error:
+        return error.code
+    except (OSError, http.client.HTTPException):
+        return 0
+
+
+class Callers:
+    """Calls that wait, each in a thread."""
+
+    def __init__(self):
+        self.threads = []
+        self.answers = []
+        self.begun = 0
+
+    def call(self, count, *arguments):
+        def one():
+            self.begun += 1
+            self.answers.append(ask(*arguments))
+
+        for _ in range(count):
+            self.threads.append(threading.Thread(target=one, daemon=True))
+            self.threads[-1].start()
+        wait_until(lambda: self.begun == len(self.threads), 20, "all have begun")
+
+    def end(self):
+        for thread in self.threads:
+            thread.join()
+        return set(self.answers)
 
 
 def test_a_slurm_folder_that_hangs_holds_its_own_jobs_alone(serve, write_job):
@@ -129,6 +168,64 @@ def test_results_that_hang_hold_no_call_and_their_jobs_end_later(serve, write_jo
     assert service.wait(first, 60)["state"] == "Completed"
     assert service.log_text(first, 0) == "hi\n"
     assert service.wait(second, 60)["state"] in TERMINAL
+
+
+def test_files_that_many_want_and_none_gets_hold_no_other_call(serve, write_job):
+    service, server = serve("jobs")
+    ended = service.submit(write_job("echo before"))
+    service.wait(ended)
+    running = service.submit(write_job("sleep 600"))
+    service.wait_for_state(running, "Running")
+    callers = Callers()
+    callers.call(40, service, f"/v1/jobs/{running}/stream")
+    server.go_away()
+    callers.call(40, service, f"/v1/jobs/{ended}/files")
+    callers.call(40, service, f"/v1/jobs/{ended}/files/logs/rank-0.stdout")
+    callers.call(40, service, f"/v1/jobs/{ended}/stream")
+    check_calls(service, running)
+    cancel(service, running)
+    server.come_back()
+    assert service.wait(running, 60)["state"] == "Canceled"
+    assert callers.end() <= {200, 503}
+    assert service.log_text(ended, 0) == "before\n"
+
+
+def test_a_gang_whose_log_hangs_holds_no_launcher_of_another_job_and_loses_no_line(serve, write_job):
+    gang, others = 34, 2  # more launchers than there are threads for their calls
+    service, server = serve("jobs/counts", gang + others)
+    counts = service.submit(write_job("i=0; while sleep 0.5; do i=$((i + 1)); echo $i; done", nodes=gang, name="counts"))
+    wait_until(lambda: all(service.log_text(counts, rank) for rank in range(gang)), 60, "every rank has printed")
+    server.go_away()
+    other = in_time(service.submit, write_job("for i in $(seq 12); do echo $i; sleep 1; done", nodes=others))
+    assert service.wait(other, 40)["state"] == "Completed"
+    assert service.log_text(other, 0) == "".join(f"{i}\n" for i in range(1, 13))
+    check_calls(service, counts)
+    cancel(service, counts)
+    server.come_back()
+    assert service.wait(counts, 60)["state"] == "Canceled"
+    for rank in range(gang):
+        lines = service.log_text(counts, rank).splitlines()
+        assert lines == [str(i) for i in range(1, len(lines) + 1)], f"rank {rank}"
+
+
+def test_snapshots_that_hang_hold_no_call_that_does_not_need_them(serve, write_job):
+    service, server = serve("snapshots")
+    before = service.submit(write_job("sleep 600"))
+    service.wait_for_state(before, "Running")
+    server.go_away()
+    callers = Callers()
+    names = [f"/v1/snapshots/sha256:{i:064x}" for i in range(40)]
+    for name in names:
+        callers.call(1, service, name, "HEAD")
+        callers.call(1, service, name, "PUT", b"code")
+    job = in_time(service.submit, write_job("echo hi"))
+    assert service.wait(job, 30)["state"] == "Completed"
+    assert service.log_text(job, 0) == "hi\n"
+    check_calls(service, job)
+    cancel(service, before)
+    assert service.wait(before, 30)["state"] == "Canceled"
+    server.come_back()
+    assert callers.end() <= {200, 400, 404, 503}
 
 
 @pytest.mark.parametrize("folder", ["snapshots", "environments", "data"])

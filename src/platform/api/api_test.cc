@@ -1,4 +1,4 @@
-// Covers: launcher_routes.cc, rest.cc, json.cc, query.cc, job_stream.cc.
+// Covers: launcher_routes.cc, rest.cc, json.cc, query.cc, job_stream.cc, file_answer.cc.
 #include "platform/api/api.h"
 
 #include <gmock/gmock.h>
@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
+#include "absl/synchronization/notification.h"
 #include "base/hash.h"
 #include "base/test_patience.h"
 #include "platform/api/launcher_routes.h"
@@ -48,7 +49,8 @@ class ApiTest : public ::testing::Test {
     store_ = *std::move(store);
     auto service = service::Service::Open({.directory = directory,
                                            .launcher_file = directory / "launcher.json",
-                                           .observe_interval = absl::Milliseconds(20)},
+                                           .observe_interval = absl::Milliseconds(20),
+                                           .patience_with_folders = patience_},
                                           store_.get(), engine_.get(), &clock_);
     ASSERT_TRUE(service.ok()) << service.status();
     service_ = *std::move(service);
@@ -124,6 +126,62 @@ class ApiTest : public ::testing::Test {
   std::unique_ptr<ApiServer> server_;
   std::thread launchers_;
   std::atomic<bool> over_ = false, play_ = true;
+  absl::Duration patience_ = absl::Hours(1);
+};
+
+using FileWork = service::Service::FileWork;
+
+// Folders that do not answer: their work hangs as long as this lives.
+class HungFolders {
+ public:
+  HungFolders(service::Service* service,
+              const std::vector<std::pair<FileWork, std::string>>& queues) {
+    for (const auto& [kind, queue] : queues) {
+      auto begun = std::make_shared<absl::Notification>();
+      service->DoFileWork(kind, queue, [begun, until = over_] {
+        begun->Notify();
+        until->WaitForNotification();
+      });
+      begun->WaitForNotification();
+    }
+  }
+  ~HungFolders() { over_->Notify(); }
+
+ private:
+  const std::shared_ptr<absl::Notification> over_ = std::make_shared<absl::Notification>();
+};
+
+// Calls in threads of their own.
+class Callers {
+ public:
+  ~Callers() { Join(); }
+  void Call(const std::string& url, const std::string& token, http::ClientRequest request) {
+    request.timeout = base::Patient(absl::Seconds(60));
+    threads_.emplace_back([this, url, token, request] {
+      http::Client client(url, token);
+      ++sent_;
+      auto response = client.Send(request);
+      absl::MutexLock lock(&mutex_);
+      answers_.push_back(response.ok() ? *std::move(response) : http::ClientResponse{});
+    });
+  }
+  // Once all have answered.
+  std::vector<http::ClientResponse> Join() {
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+    absl::MutexLock lock(&mutex_);
+    return std::exchange(answers_, {});
+  }
+  bool AwaitSent(int count) const {
+    base::AwaitPatiently(absl::Seconds(30), [&] { return sent_ >= count; });
+    return sent_ >= count;
+  }
+
+ private:
+  std::atomic<int> sent_ = 0;
+  absl::Mutex mutex_;
+  std::vector<http::ClientResponse> answers_;
+  std::vector<std::thread> threads_;
 };
 
 TEST_F(ApiTest, DocumentsTheRoutesThatThereAreAndNoOthers) {
@@ -407,6 +465,82 @@ TEST_F(ApiTest, SaysOfAJobWhetherItWouldBeTakenAndTakesNothing) {
   EXPECT_EQ(json::parse(Get("/v1/jobs").body)["jobs"].size(), 0u);
   CreateJob("name: taken\ncommand: true\n");
   EXPECT_EQ(check("name: taken\ncommand: true\n").first, 409);
+}
+
+std::vector<std::pair<FileWork, std::string>> FoldersOf(const std::string& job) {
+  std::vector<std::pair<FileWork, std::string>> queues = {{FileWork::kOutput, job},
+                                                          {FileWork::kReading, job}};
+  for (int i = 0; i < 4; ++i) queues.emplace_back(FileWork::kReading, absl::StrCat(job, "/", i));
+  return queues;
+}
+
+// More calls than there are threads for quick ones, which are 32.
+TEST_F(ApiTest, AFolderThatHangsHoldsNoCallThatDoesNotNeedIt) {
+  play_ = false;
+  CreateJob();
+  base::AwaitPatiently(absl::Seconds(20), [&] { return engine_->Starts().size() >= 2; });
+  const std::string output =
+      "/internal/v1/allocations/j.1/nodes/0/output?rank=0&stream=stdout&offset=0";
+  const std::string snapshot = "sha256:" + std::string(64, 'a');
+  Callers callers, fetchers;
+  {
+    auto queues = FoldersOf("j");
+    queues.emplace_back(FileWork::kSnapshots, snapshot);
+    const HungFolders hung(service_.get(), queues);
+    for (int i = 0; i < 40; ++i) {
+      callers.Call(server_->url(), kUserToken, {.target = "/v1/jobs/j/files"});
+      callers.Call(server_->url(), kUserToken, {.target = "/v1/jobs/j/stream?follow=false"});
+      callers.Call(server_->url(), TokenOf("j.1"),
+                   {.method = "POST", .target = output, .body = "one\n"});
+      fetchers.Call(server_->url(), TokenOf("j.1"),
+                    {.target = "/internal/v1/allocations/j.1/snapshots/" + snapshot});
+    }
+    ASSERT_TRUE(callers.AwaitSent(120));
+    ASSERT_TRUE(fetchers.AwaitSent(40));
+    EXPECT_EQ(json::parse(Get("/v1/jobs").body)["jobs"].size(), 1u);
+    EXPECT_EQ(Send({.target = "/internal/v1/allocations/j.1/nodes/1/go"}, TokenOf("j.1")).status,
+              200);
+    EXPECT_EQ(Send({.method = "POST", .target = "/v1/jobs/j/cancel"}).status, 200);
+  }
+  for (const http::ClientResponse& answer : callers.Join()) EXPECT_EQ(answer.status, 200);
+  for (const http::ClientResponse& answer : fetchers.Join()) EXPECT_EQ(answer.status, 404);
+  EXPECT_EQ(Get("/v1/jobs/j/files/logs/rank-0.stdout").body, "one\n")
+      << "once, for all its repeats";
+}
+
+TEST_F(ApiTest, WhoWaitsForAFolderTooLongIsToldAndHisOutputIsNotKept) {
+  End();
+  patience_ = absl::Milliseconds(50);
+  play_ = false;
+  Start();
+  CreateJob();
+  base::AwaitPatiently(absl::Seconds(20), [&] { return engine_->Starts().size() >= 2; });
+  const auto post = [&](const std::string& offset, const std::string& body) {
+    return Send(
+        {.method = "POST",
+         .target =
+             "/internal/v1/allocations/j.1/nodes/0/output?rank=0&stream=stdout&offset=" + offset,
+         .body = body},
+        TokenOf("j.1"));
+  };
+  const std::string snapshot = "/v1/snapshots/sha256:" + std::string(64, 'a');
+  {
+    auto queues = FoldersOf("j");
+    queues.emplace_back(FileWork::kSnapshots, "sha256:" + std::string(64, 'a'));
+    const HungFolders hung(service_.get(), queues);
+    for (int i = 0; i < 2; ++i) {  // the second is refused at once
+      const http::ClientResponse refused = post("0", "never\n");
+      ExpectError(refused, 503, "unavailable");
+      EXPECT_EQ(refused.headers.at("retry-after"), "1");
+      for (const char* target : {"/v1/jobs/j/files", "/v1/jobs/j/files/logs/rank-0.stdout",
+                                 "/v1/jobs/j/stream?follow=false", "/v1/jobs/j/stream"}) {
+        ExpectError(Get(target), 503, "unavailable");
+      }
+      EXPECT_EQ(Send({.method = "HEAD", .target = snapshot}).status, 503);
+    }
+  }
+  base::AwaitPatiently(absl::Seconds(20), [&] { return post("0", "kept\n").status == 200; });
+  EXPECT_EQ(Get("/v1/jobs/j/files/logs/rank-0.stdout").body, "kept\n");
 }
 
 TEST_F(ApiTest, EndsPromptlyWhileFollowersWait) {

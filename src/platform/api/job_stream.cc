@@ -1,12 +1,15 @@
 #include "platform/api/job_stream.h"
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/deadline.h"
 #include "base/status.h"
+#include "platform/api/file_answer.h"
 #include "platform/api/json.h"
 #include "platform/api/query.h"
 
@@ -17,29 +20,49 @@ using service::FollowResult;
 using service::Service;
 
 constexpr absl::Duration kAlive = absl::Seconds(10);
+constexpr int kQueuesOfAJob = 4;
+
+// Followers of a job that find their place in its log at the same time.
+std::string QueueOf(const std::string& job) {
+  static std::atomic<unsigned> followers = 0;
+  return absl::StrCat(job, "/", followers++ % kQueuesOfAJob);
+}
 
 // One follower. Holds no more than one batch.
-class Follower {
+class Follower : public std::enable_shared_from_this<Follower> {
  public:
   Follower(Service* service, std::string job, std::string cursor, bool follow)
       : service_(service), job_(std::move(job)), cursor_(std::move(cursor)), follow_(follow) {}
 
-  // Before the answer begins: finds what is wrong, and the first batch.
+  // Without a look at files.
   absl::Status Begin(const std::function<void()>& wake) {
-    if (follow_) {
-      TUTTI_ASSIGN_OR_RETURN(news_, service_->OnNewsOf(job_, wake));
-    }
-    TUTTI_ASSIGN_OR_RETURN(first_, Look());
+    if (!follow_) return absl::OkStatus();
+    TUTTI_ASSIGN_OR_RETURN(news_, service_->OnNewsOf(job_, [this, wake] {
+      has_news_ = true;
+      wake();
+    }));
     return absl::OkStatus();
   }
 
+  // Before the answer begins: finds what is wrong, and the first batch.
+  http::Response First() {
+    auto batch = Look();
+    if (!batch.ok()) return http::ErrorResponse(batch.status());
+    first_ = *std::move(batch);
+    return {
+        .content_type = "application/x-ndjson",
+        .stream = [self = shared_from_this()](base::Deadline& again) { return self->Next(again); }};
+  }
+
+ private:
   absl::StatusOr<http::Piece> Next(base::Deadline& again) {
     FollowResult batch;
     if (first_) {
       batch = *std::exchange(first_, std::nullopt);
-    } else {
+    } else if (more_ || has_news_ || !follow_) {
       TUTTI_ASSIGN_OR_RETURN(batch, Look());
     }
+    more_ = batch.more;
     http::Piece piece{.last = batch.ended || (batch.items.empty() && !follow_)};
     for (const service::FollowItem& item : batch.items) piece.bytes += FollowLine(item);
     if (!batch.items.empty()) cursor_ = batch.items.back().cursor;
@@ -51,8 +74,8 @@ class Follower {
     return piece;
   }
 
- private:
   absl::StatusOr<FollowResult> Look() {
+    has_news_ = false;  // what comes from here on the look may not see
     return service_->Follow(job_, cursor_, base::Deadline::After(absl::ZeroDuration()));
   }
 
@@ -60,9 +83,11 @@ class Follower {
   const std::string job_;
   std::string cursor_;
   const bool follow_;
-  service::Subscription news_;
+  std::atomic<bool> has_news_ = false;
+  bool more_ = false;  // than the last batch had
   std::optional<FollowResult> first_;
   base::Deadline alive_ = base::Deadline::After(kAlive);
+  service::Subscription news_;  // goes first: it refers to the above
 };
 
 }  // namespace
@@ -74,8 +99,8 @@ http::Response FollowJob(Service* service, const Call& call) {
                                              std::string(call.request.Query("cursor")), *follow);
   const absl::Status begun = follower->Begin(call.connection.Waker());
   if (!begun.ok()) return http::ErrorResponse(begun);
-  return {.content_type = "application/x-ndjson",
-          .stream = [follower](base::Deadline& again) { return follower->Next(again); }};
+  return AnswerByFileWork({service, Service::FileWork::kReading, QueueOf(call["job"])},
+                          call.connection, [follower] { return follower->First(); });
 }
 
 }  // namespace tutti::api

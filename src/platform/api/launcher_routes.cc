@@ -6,12 +6,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status.h"
+#include "platform/api/file_answer.h"
 #include "platform/api/query.h"
 
 namespace tutti::api {
 namespace {
 
 using http::JsonResponse;
+using http::Pace;
 using http::Response;
 using service::Service;
 
@@ -79,18 +81,44 @@ Response Go(Service* service, const Call& call) {
   return {.later = [waiter = *waiter](base::Deadline& again) { return waiter->Look(again); }};
 }
 
-absl::StatusOr<std::string> Output(Service* service, const Call& call) {
-  TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(call));
+// Of one append of a rank's output.
+struct Piece {
+  std::string allocation;
+  int node = 0;
+  int rank = 0;
+  service::Stream stream = service::Stream::kStdout;
+  uint64_t offset = 0;
+  std::string bytes;
+};
+
+absl::StatusOr<Piece> PieceOf(const Call& call) {
+  Piece piece{.allocation = call["allocation"]};
+  TUTTI_ASSIGN_OR_RETURN(piece.node, NodeOf(call));
   TUTTI_ASSIGN_OR_RETURN(const int64_t rank,
                          NumberFrom(call.request.Query("rank"), "rank", 0, kMost));
-  TUTTI_ASSIGN_OR_RETURN(const service::Stream stream,
-                         service::StreamFromName(call.request.Query("stream")));
+  piece.rank = static_cast<int>(rank);
+  TUTTI_ASSIGN_OR_RETURN(piece.stream, service::StreamFromName(call.request.Query("stream")));
   TUTTI_ASSIGN_OR_RETURN(const int64_t offset, QueryNumber(call.request, "offset", 0, 0));
-  TUTTI_ASSIGN_OR_RETURN(const std::string body, call.connection.ReadBody());
-  TUTTI_ASSIGN_OR_RETURN(const uint64_t kept,
-                         service->AppendOutput(call["allocation"], node, static_cast<int>(rank),
-                                               stream, offset, body));
-  return absl::StrCat("{\"acknowledged\": ", kept, "}");
+  piece.offset = static_cast<uint64_t>(offset);
+  TUTTI_ASSIGN_OR_RETURN(piece.bytes, call.connection.ReadBody());
+  return piece;
+}
+
+Response Append(Service* service, const Piece& piece) {
+  const auto kept = service->AppendOutput(piece.allocation, piece.node, piece.rank, piece.stream,
+                                          piece.offset, piece.bytes);
+  if (!kept.ok()) return LauncherError(kept.status());
+  return JsonResponse(absl::StrCat("{\"acknowledged\": ", *kept, "}"));
+}
+
+// By the thread of the job's output: one whose log hangs holds its own launchers alone.
+Response Output(Service* service, const Call& call) {
+  auto piece = PieceOf(call);
+  if (!piece.ok()) return LauncherError(piece.status());
+  const auto job = service->JobOfLauncher(piece->allocation, piece->node);
+  if (!job.ok()) return LauncherError(job.status());
+  return AnswerByFileWork({service, Service::FileWork::kOutput, *job}, call.connection,
+                          [service, piece = *std::move(piece)] { return Append(service, piece); });
 }
 
 absl::StatusOr<std::string> PutFile(Service* service, const Call& call) {
@@ -110,9 +138,12 @@ Response Snapshot(Service* service, const Call& call) {
     const absl::Status under_way = service->CheckUnderWay(allocation->second);
     if (!under_way.ok()) return LauncherError(under_way);
   }
-  const auto file = service->snapshots().Find(call["snapshot"]);
-  if (!file.ok()) return LauncherError(file.status());
-  return {.content_type = "application/zstd", .file = *file};
+  return AnswerByFileWork({service, Service::FileWork::kSnapshots, call["snapshot"]},
+                          call.connection, [service, name = call["snapshot"]]() -> Response {
+                            const auto file = service->snapshots().Find(name);
+                            if (!file.ok()) return LauncherError(file.status());
+                            return {.content_type = "application/zstd", .file = *file};
+                          });
 }
 
 }  // namespace
@@ -122,15 +153,17 @@ std::vector<Route> LauncherRoutes(Service* service) {
     return [service, answer](const Call& call) { return JsonOr(answer(service, call)); };
   };
   const auto snapshot = [service](const Call& call) { return Snapshot(service, call); };
+  const auto output = [service](const Call& call) { return Output(service, call); };
   const std::string all = "/internal/v1/allocations/{allocation}";
   const std::string node = all + "/nodes/{node}";
   return {
       {"POST", node + "/events", Access::kLauncher, with(Events)},
       {"GET", node + "/go", Access::kLauncher,
        [service](const Call& call) { return Go(service, call); }},
-      {"POST", node + "/output", Access::kLauncher, with(Output)},
-      {"PUT", node + "/files", Access::kLauncher, with(PutFile)},
-      {"GET", all + "/snapshots/{snapshot}", Access::kLauncher, snapshot},
+      {"POST", node + "/output", Access::kLauncher, output, Pace::kQuick, "allocation"},
+      {"PUT", node + "/files", Access::kLauncher, with(PutFile), Pace::kReceives, "allocation"},
+      {"GET", all + "/snapshots/{snapshot}", Access::kLauncher, snapshot, Pace::kQuick,
+       "allocation"},
       // Of launchers of before allocations had tokens.
       {"GET", "/internal/v1/snapshots/{snapshot}", Access::kLauncher, snapshot},
   };

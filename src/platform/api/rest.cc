@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status.h"
+#include "platform/api/file_answer.h"
 #include "platform/api/job_stream.h"
 #include "platform/api/json.h"
 #include "platform/api/openapi.h"
@@ -18,6 +19,7 @@ namespace {
 
 using http::ErrorResponse;
 using http::JsonResponse;
+using http::Pace;
 using http::Response;
 using service::Service;
 
@@ -40,8 +42,11 @@ Response Problems(Service* service, const Call&) {
 Response OpenApi(const Call&) { return JsonResponse(std::string(OpenApiText())); }
 
 Response HasSnapshot(Service* service, const Call& call) {
-  const auto file = service->snapshots().Find(call["snapshot"]);
-  return file.ok() ? JsonResponse("{}") : ErrorResponse(file.status());
+  return AnswerByFileWork({service, Service::FileWork::kSnapshots, call["snapshot"]},
+                          call.connection, [service, name = call["snapshot"]] {
+                            const auto file = service->snapshots().Find(name);
+                            return file.ok() ? JsonResponse("{}") : ErrorResponse(file.status());
+                          });
 }
 
 absl::Status Receive(Service* service, const Call& call) {
@@ -129,8 +134,12 @@ Response DeleteJob(Service* service, const Call& call) {
 
 Response ListFiles(Service* service, const Call& call) {
   if (const auto job = service->GetJob(call["job"]); !job.ok()) return ErrorResponse(job.status());
-  const auto files = service->files().List(call["job"]);
-  return files.ok() ? JsonResponse(FilesJson(*files)) : ErrorResponse(files.status());
+  return AnswerByFileWork({service, Service::FileWork::kReading, call["job"]}, call.connection,
+                          [service, job = call["job"]] {
+                            const auto files = service->files().List(job);
+                            return files.ok() ? JsonResponse(FilesJson(*files))
+                                              : ErrorResponse(files.status());
+                          });
 }
 
 std::string ContentType(absl::string_view path) {
@@ -141,13 +150,20 @@ std::string ContentType(absl::string_view path) {
   return "application/octet-stream";
 }
 
-Response GetFile(Service* service, const Call& call) {
-  if (const auto job = service->GetJob(call["job"]); !job.ok()) return ErrorResponse(job.status());
-  const auto file = service->files().Find(call["job"], call["path"]);
+Response FileResponse(const Service& service, const std::string& job, const std::string& path) {
+  const auto file = service.files().Find(job, path);
   if (!file.ok()) return ErrorResponse(file.status());
-  return Response{.content_type = ContentType(call["path"]),
+  return Response{.content_type = ContentType(path),
                   .headers = {{"X-Content-Type-Options", "nosniff"}},
                   .file = *file};
+}
+
+Response GetFile(Service* service, const Call& call) {
+  if (const auto job = service->GetJob(call["job"]); !job.ok()) return ErrorResponse(job.status());
+  return AnswerByFileWork({service, Service::FileWork::kReading, call["job"]}, call.connection,
+                          [service, job = call["job"], path = call["path"]] {
+                            return FileResponse(*service, job, path);
+                          });
 }
 
 Response ListNodes(Service* service, const Call&) {
@@ -170,6 +186,8 @@ Response UncordonNode(Service* service, const Call& call) {
 
 }  // namespace
 
+// What may wait for folders or networks has a pace, or answers by file work: no call but those
+// holds a thread of those that answer lists and cancels.
 std::vector<Route> UserRoutes(Service* service) {
   const auto with = [service](Response (*answer)(Service*, const Call&)) {
     return [service, answer](const Call& call) { return answer(service, call); };
@@ -177,21 +195,21 @@ std::vector<Route> UserRoutes(Service* service) {
   return {
       {"GET", "/openapi.json", Access::kAnyone, OpenApi},
       {"GET", "/v1/health", Access::kAnyone, Health},
-      {"GET", "/v1/problems", Access::kUser, with(Problems)},
+      {"GET", "/v1/problems", Access::kUser, with(Problems), Pace::kSlow, "problems"},
       {"HEAD", "/v1/snapshots/{snapshot}", Access::kUser, with(HasSnapshot)},
-      {"PUT", "/v1/snapshots/{snapshot}", Access::kUser, with(PutSnapshot)},
-      {"POST", "/v1/jobs", Access::kUser, with(CreateJob)},
-      {"POST", "/v1/job-checks", Access::kUser, with(CheckJob)},
+      {"PUT", "/v1/snapshots/{snapshot}", Access::kUser, with(PutSnapshot), Pace::kReceives},
+      {"POST", "/v1/jobs", Access::kUser, with(CreateJob), Pace::kForeign},
+      {"POST", "/v1/job-checks", Access::kUser, with(CheckJob), Pace::kForeign},
       {"GET", "/v1/jobs", Access::kUser, with(ListJobs)},
       {"GET", "/v1/job-summaries", Access::kUser, with(ListSummaries)},
-      {"GET", "/v1/jobs/{job}", Access::kUser, with(GetJob)},
-      {"DELETE", "/v1/jobs/{job}", Access::kUser, with(DeleteJob)},
+      {"GET", "/v1/jobs/{job}", Access::kUser, with(GetJob), Pace::kSlow, "job"},
+      {"DELETE", "/v1/jobs/{job}", Access::kUser, with(DeleteJob), Pace::kSlow, "deletions"},
       {"POST", "/v1/jobs/{job}/cancel", Access::kUser,
        [service](const Call& call) { return JobResponse(service->Cancel(call["job"])); }},
-      {"GET", "/v1/jobs/{job}/stream", Access::kUser, with(FollowJob)},
+      {"GET", "/v1/jobs/{job}/stream", Access::kUser, with(FollowJob), Pace::kQuick, "job"},
       {"GET", "/v1/jobs/{job}/files", Access::kUser, with(ListFiles)},
-      {"GET", "/v1/jobs/{job}/files/{path...}", Access::kUser, with(GetFile)},
-      {"GET", "/v1/nodes", Access::kUser, with(ListNodes)},
+      {"GET", "/v1/jobs/{job}/files/{path...}", Access::kUser, with(GetFile), Pace::kQuick, "job"},
+      {"GET", "/v1/nodes", Access::kUser, with(ListNodes), Pace::kSlow, "nodes"},
       {"PUT", "/v1/nodes/{compute}/{node}/cordon", Access::kUser, with(CordonNode)},
       {"DELETE", "/v1/nodes/{compute}/{node}/cordon", Access::kUser, with(UncordonNode)},
   };

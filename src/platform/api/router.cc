@@ -56,6 +56,22 @@ const Route* Router::Find(const http::Request& request, std::map<std::string, st
   return nullptr;
 }
 
+namespace {
+
+http::Party PartyOf(Access access) {
+  switch (access) {
+    case Access::kUser:
+      return http::Party::kUser;
+    case Access::kLauncher:
+      return http::Party::kNode;
+    case Access::kAnyone:
+      break;
+  }
+  return http::Party::kStranger;
+}
+
+}  // namespace
+
 http::Admission Router::Admit(const http::Request& request) const {
   std::map<std::string, std::string> parts;
   std::vector<std::string> methods;
@@ -76,15 +92,10 @@ http::Admission Router::Admit(const http::Request& request) const {
     response.headers.emplace_back("WWW-Authenticate", "Bearer");
     return {.refusal = std::move(response)};
   }
-  switch (route->access) {
-    case Access::kUser:
-      return {.party = http::Party::kUser};
-    case Access::kLauncher:
-      return {.party = http::Party::kNode};
-    case Access::kAnyone:
-      break;
-  }
-  return {.party = http::Party::kStranger};
+  const auto part = parts.find(route->group);
+  return {.party = PartyOf(route->access),
+          .pace = route->pace,
+          .group = part == parts.end() ? route->group : part->second};
 }
 
 http::Response Router::Answer(const http::Request& request, http::Connection& connection) const {

@@ -29,6 +29,9 @@ struct Route {
   std::string pattern;  // "/v1/jobs/{job}/files/{path...}": the last part may be the whole rest
   Access access = Access::kUser;
   std::function<http::Response(const Call&)> answer;
+  http::Pace pace = http::Pace::kQuick;
+  // See http::Admission: the name of a part of the pattern, whose value it is, or another word.
+  std::string group;
 };
 
 struct Tokens {

@@ -47,7 +47,8 @@ struct Response {
   // Exactly one of these is the body; `stream` wins over `file` wins over `body`.
   std::string body;
   std::filesystem::path file;  // sent from disk, as long as it is when it is opened
-  // An error breaks the body off, so that the client sees that it is incomplete.
+  // An error breaks the body off, so that the client sees that it is incomplete. It may read files,
+  // in a lane of what is sent.
   std::function<absl::StatusOr<Piece>(base::Deadline& again)> stream;
   // The answer itself, once there is one: then nothing else here counts.
   std::function<std::optional<Response>(base::Deadline& again)> later;

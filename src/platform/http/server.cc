@@ -164,8 +164,11 @@ class Server::Impl {
   using Id = ConnectionPoller::Id;
   using ConnectionPtr = std::shared_ptr<ServerConnection>;
 
+  // In a place that is stuck it would wait without end: it is to go on elsewhere and find that out.
   void Resume(Id id, ConnectionPtr connection, Lane lane) {
-    pool_.Add({lane}, [this, id, connection = std::move(connection)](Place& at) {
+    Place place = connection->PlaceIn(lane);
+    if (!place.group.empty() && pool_.Stuck(place, options_.room_timeout)) place = {};
+    pool_.Add(place, [this, id, connection = std::move(connection)](Place& at) {
       GiveTurns(id, connection, at);
     });
   }

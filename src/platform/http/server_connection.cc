@@ -77,9 +77,8 @@ Need ServerConnection::WaitForSocket(short events, Lane lane) const {
           .waiting = {.events = events, .until = until_, .lane = lane}};
 }
 
-Need ServerConnection::WaitForNews(base::Deadline until) const {
-  return {.kind = Need::Kind::kWaiting,
-          .waiting = {.news = true, .until = until, .lane = LaneOf()}};
+Need ServerConnection::WaitForNews(base::Deadline until, Lane lane) const {
+  return {.kind = Need::Kind::kWaiting, .waiting = {.news = true, .until = until, .lane = lane}};
 }
 
 std::optional<Need> ServerConnection::NeedLane(Lane lane) const {
@@ -284,7 +283,7 @@ std::optional<Need> ServerConnection::LookLater() {
     response = Failed("an answer that comes later", e);
   }
   if (!response && with_.stopping) response = ErrorResponse(503, "unavailable", "the service ends");
-  return response ? Answer(*std::move(response)) : WaitForNews(again);
+  return response ? Answer(*std::move(response)) : WaitForNews(again, LaneOf());
 }
 
 std::optional<Need> ServerConnection::BeginAnswer() {
@@ -330,13 +329,15 @@ std::optional<Need> ServerConnection::NextOfFile() {
 }
 
 std::optional<Need> ServerConnection::NextPiece() {
-  if (auto need = NeedLane(LaneOf())) return need;
+  bool refused = false;
+  if (auto need = NeedRoom(LaneOfFiles(), with_.options.room_timeout, refused)) return need;
+  if (refused) return Close();  // it may come again, and be told
   // Looked at each time: the kernel would take some bytes for a client that has gone.
   if (Closed()) return Close();
   base::Deadline again = FarAway();
   const absl::StatusOr<Piece> piece = response_.stream(again);
   if (!piece.ok()) return Close();
-  if (piece->bytes.empty() && !piece->last) return WaitForNews(again);
+  if (piece->bytes.empty() && !piece->last) return WaitForNews(again, LaneOfFiles());
   writer_.Add(*piece);
   until_ = base::Deadline::After(with_.options.stall_timeout);
   return Then(&ServerConnection::Send);

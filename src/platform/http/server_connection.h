@@ -49,6 +49,10 @@ class ServerConnection final : public Connection {
   // May be given too early: then it needs the same again. Does not throw.
   Need Turn(Lane lane);
   int fd() const { return fd_; }
+  // Where it goes on after a wait for that lane. Not during a turn.
+  Place PlaceIn(Lane lane) const {
+    return lane == LaneOfFiles() ? Place{lane, group_} : Place{lane};
+  }
 
   absl::StatusOr<std::string> ReadBody(uint64_t max_bytes) override;
   absl::Status ReadBodyTo(const std::function<absl::Status(absl::string_view)>& sink,
@@ -63,7 +67,7 @@ class ServerConnection final : public Connection {
   std::optional<Need> Then(Step step);
   static Need Close() { return {}; }
   Need WaitForSocket(short events, Lane lane) const;
-  Need WaitForNews(base::Deadline until) const;
+  Need WaitForNews(base::Deadline until, Lane lane) const;
   std::optional<Need> NeedLane(Lane lane) const;
   // As NeedLane, for lanes whose threads may be held for long. Null with `refused`: there was no
   // room in time.

@@ -25,6 +25,7 @@ struct FollowItem {
 struct FollowResult {
   std::vector<FollowItem> items;
   bool ended = false;  // the job has ended and these items are the last
+  bool more = false;   // there is more already than these items
 };
 
 }  // namespace tutti::service

@@ -58,6 +58,7 @@ FollowResult MergeByTime(const Cursor& from, const std::vector<store::Event>& ev
   FollowResult result;
   if (!any_lines && next < events.size()) merge.Event(events[next++]);
   result.items = merge.Take();
+  result.more = more_lines || next < events.size();
   if (!result.items.empty()) {
     const std::optional<store::Event>& last = result.items.back().event;
     result.ended = last.has_value() && IsEnd(last->state);
@@ -76,8 +77,13 @@ void Follower::WakeAll() {
 }
 
 absl::StatusOr<Subscription> Follower::OnNewsOf(absl::string_view id, std::function<void()> wake) {
-  TUTTI_ASSIGN_OR_RETURN(const Watched job, Watch(id));
-  return job.news == nullptr ? Subscription() : job.news->Subscribe(std::move(wake));
+  {
+    StateLock lock(state_);
+    insertions_.Await(id);
+    if (const LiveJob* const live = table_.Find(id)) return live->news->Subscribe(std::move(wake));
+  }
+  TUTTI_RETURN_IF_ERROR(state_.store->GetJob(id).status());
+  return Subscription();
 }
 
 absl::StatusOr<Follower::Watched> Follower::Watch(absl::string_view id) {

@@ -84,6 +84,12 @@ absl::StatusOr<Subscription> LauncherReports::OnNewsOfAllocation(absl::string_vi
   return job->steps->Subscribe(std::move(wake));
 }
 
+absl::StatusOr<std::string> LauncherReports::JobOf(absl::string_view allocation, int node) {
+  StateLock lock(state_);
+  TUTTI_ASSIGN_OR_RETURN(const LiveJob* const job, Placed(allocation, node));
+  return job->record.job.id;
+}
+
 absl::Status LauncherReports::CheckUnderWay(absl::string_view allocation) {
   StateLock lock(state_);
   return table_.FindByAllocation(allocation) == nullptr ? Over(allocation) : absl::OkStatus();
@@ -132,12 +138,7 @@ absl::StatusOr<uint64_t> LauncherReports::AppendOutput(absl::string_view allocat
 
 absl::StatusOr<std::unique_ptr<IncomingFile>> LauncherReports::ReceiveFile(
     absl::string_view allocation, int node, absl::string_view path) {
-  std::string job_id;
-  {
-    StateLock lock(state_);
-    TUTTI_ASSIGN_OR_RETURN(const LiveJob* const job, Placed(allocation, node));
-    job_id = job->record.job.id;
-  }
+  TUTTI_ASSIGN_OR_RETURN(const std::string job_id, JobOf(allocation, node));
   TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<IncomingFile> file, state_.files.Receive(job_id, path));
   // A large file can take longer than a launcher may be silent.
   file->OnWrite([this, allocation = std::string(allocation), node] {

@@ -31,6 +31,8 @@ class LauncherReports {
   absl::StatusOr<Subscription> OnNewsOfAllocation(absl::string_view allocation, int node,
                                                   std::function<void()> wake)
       ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::StatusOr<std::string> JobOf(absl::string_view allocation, int node)
+      ABSL_LOCKS_EXCLUDED(service_lock);
   absl::Status CheckUnderWay(absl::string_view allocation) ABSL_LOCKS_EXCLUDED(service_lock);
   std::vector<std::string> AllocationsUnderWay() ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<uint64_t> AppendOutput(absl::string_view allocation, int node, int rank,

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -81,7 +82,7 @@ class Service {
   virtual absl::Status Delete(absl::string_view id) = 0;
   // What comes after `cursor` ("" for the beginning), in the order in which it arrived; waits for
   // the first item until the deadline, then returns none. At most about a megabyte at a time.
-  // InvalidArgument for a cursor that no item of this job carried.
+  // InvalidArgument for a cursor that no item of this job carried. Reads files, which may hang.
   virtual absl::StatusOr<FollowResult> Follow(absl::string_view id, absl::string_view cursor,
                                               base::Deadline deadline) = 0;
   // Has `wake` called when Follow may have more, as long as the subscription lives.
@@ -116,7 +117,8 @@ class Service {
                                                           std::function<void()> wake) = 0;
   // OK for an allocation that is under way, or that a cluster is about to place.
   virtual absl::Status CheckUnderWay(absl::string_view allocation) = 0;
-  // Returns the number of bytes that are kept now; see JobLogs::Append.
+  // Returns the number of bytes that are kept now; see JobLogs::Append. Writes files, which may
+  // hang.
   virtual absl::StatusOr<uint64_t> AppendOutput(absl::string_view allocation, int node, int rank,
                                                 Stream stream, uint64_t offset,
                                                 absl::string_view bytes) = 0;
@@ -126,6 +128,18 @@ class Service {
                                                                     int node,
                                                                     absl::string_view path) = 0;
 
+  // The job that has that node, by a launcher's own call.
+  virtual absl::StatusOr<std::string> JobOfLauncher(absl::string_view allocation, int node) = 0;
+
+  // --- Work that touches folders, which may hang, by threads that nobody else needs.
+
+  enum class FileWork { kOutput, kReading, kSnapshots };
+  // Has `work` done, in its turn among that of the same queue; it is to be waited for until the
+  // time that is returned (ServiceOptions::patience_with_folders). None if what is at hand there
+  // has gone on for that long, so that it would only wait: it is not done. What it refers to has to
+  // live on its own, or to be this service.
+  virtual std::optional<base::Deadline> DoFileWork(FileWork kind, const std::string& queue,
+                                                   std::function<void()> work) = 0;
   // Has `read`, which reads files of that job, done and waits for its end. False if its folder does
   // not answer by the deadline: `read` then ends later or never, so what it refers to has to live
   // on its own. While one hangs, others of the job are not begun.

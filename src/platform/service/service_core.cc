@@ -3,6 +3,8 @@
 #include <spdlog/spdlog.h>
 #include <time.h>
 
+#include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -25,6 +27,11 @@ absl::Duration ProcessorTime() {
   return absl::DurationFromTimespec(time);
 }
 
+std::vector<base::WorkQueues*> AllWork(SharedState& state) {
+  return {&state.engine_work, &state.folder_work, &state.output_work, &state.read_work,
+          &state.snapshot_work};
+}
+
 // Of the work that is older than that, a line each.
 std::vector<std::string> Hanging(const SharedState& state, absl::Duration age) {
   std::vector<std::string> lines;
@@ -33,11 +40,35 @@ std::vector<std::string> Hanging(const SharedState& state, absl::Duration age) {
                                  absl::FormatDuration(absl::Trunc(since, absl::Seconds(1))),
                                  ": is its folder on a server that is away?"));
   }
-  for (const auto& [job, since] : state.folder_work.OlderThan(age)) {
+  // By job, the oldest.
+  std::map<std::string, absl::Duration> jobs;
+  for (const base::WorkQueues* const work :
+       {&state.folder_work, &state.output_work, &state.read_work}) {
+    for (const auto& [queue, since] : work->OlderThan(age)) {
+      absl::Duration& oldest = jobs[queue.substr(0, queue.find('/'))];
+      oldest = std::max(oldest, since);
+    }
+  }
+  for (const auto& [job, since] : jobs) {
     lines.push_back(absl::StrCat("work on files of job ", job, " has gone on for ",
                                  absl::FormatDuration(absl::Trunc(since, absl::Seconds(1)))));
   }
+  if (!state.snapshot_work.OlderThan(age).empty()) {
+    lines.emplace_back("the folder of snapshots does not answer: is it on a server that is away?");
+  }
   return lines;
+}
+
+base::WorkQueues& WorkOf(SharedState& state, Service::FileWork kind) {
+  switch (kind) {
+    case Service::FileWork::kOutput:
+      return state.output_work;
+    case Service::FileWork::kReading:
+      return state.read_work;
+    case Service::FileWork::kSnapshots:
+      break;
+  }
+  return state.snapshot_work;
 }
 
 }  // namespace
@@ -61,9 +92,7 @@ ServiceCore::ServiceCore(ServiceOptions options, store::Store* store, Engines en
 ServiceCore::~ServiceCore() {
   Stop();
   // Tasks know the members below `state_`.
-  state_.engine_work.Join();
-  state_.folder_work.Join();
-  state_.read_work.Join();
+  for (base::WorkQueues* const work : AllWork(state_)) work->Join();
 }
 
 absl::Status ServiceCore::Rebuild() {
@@ -82,9 +111,7 @@ absl::Status ServiceCore::Rebuild() {
 
 void ServiceCore::Run() {
   runs_ = true;
-  state_.engine_work.Start();
-  state_.folder_work.Start();
-  state_.read_work.Start();
+  for (base::WorkQueues* const work : AllWork(state_)) work->Start();
   loop_ = std::thread([this] { Loop(); });
 }
 
@@ -99,9 +126,9 @@ void ServiceCore::Stop() {
   }
   if (loop_.joinable()) loop_.join();
   const base::Deadline deadline = base::Deadline::After(kPatienceAtTheEnd);
-  const bool engines_ended = state_.engine_work.Stop(deadline);
-  const bool folders_ended = state_.folder_work.Stop(deadline) && state_.read_work.Stop(deadline);
-  if (!engines_ended || !folders_ended) {
+  bool ended = true;
+  for (base::WorkQueues* const work : AllWork(state_)) ended &= work->Stop(deadline);
+  if (!ended) {
     spdlog::warn("what is under way when the service ends does not end: {}",
                  absl::StrJoin(Hanging(state_, absl::ZeroDuration()), "; "));
   }
@@ -182,6 +209,15 @@ absl::StatusOr<JobStatus> ServiceCore::Cancel(absl::string_view id) {
     }
   }
   return views_.Get(id);
+}
+
+std::optional<base::Deadline> ServiceCore::DoFileWork(FileWork kind, const std::string& queue,
+                                                      std::function<void()> work) {
+  base::WorkQueues& queues = WorkOf(state_, kind);
+  const absl::Duration patience = state_.options.patience_with_folders;
+  if (queues.Hangs(queue, patience)) return std::nullopt;
+  queues.Do(queue, std::move(work));
+  return base::Deadline::After(patience);
 }
 
 std::vector<std::string> ServiceCore::Problems() {

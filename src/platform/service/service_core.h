@@ -15,6 +15,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -121,6 +122,11 @@ class ServiceCore final : public Service {
                                                             absl::string_view path) override {
     return launchers_.ReceiveFile(allocation, node, path);
   }
+  absl::StatusOr<std::string> JobOfLauncher(absl::string_view allocation, int node) override {
+    return launchers_.JobOf(allocation, node);
+  }
+  std::optional<base::Deadline> DoFileWork(FileWork kind, const std::string& queue,
+                                           std::function<void()> work) override;
   bool ReadFilesOf(absl::string_view job, std::function<void()> read,
                    base::Deadline deadline) override {
     return ReadFiles(state_, job, std::move(read), deadline);

@@ -1,5 +1,6 @@
 // An engine whose calls hang, as on a file server that is away: nothing else waits for it.
-// Covers: service_core.cc, allocation/engine_calls.cc, allocation/job_output.cc.
+// Covers: service_core.cc, allocation/engine_calls.cc, allocation/job_output.cc,
+// jobs/shared_state.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -109,6 +110,41 @@ TEST_F(ServiceHangTest, StartsWhatWasNotCanceledMeanwhileOnceItAnswers) {
   engine_.Let();
   EXPECT_TRUE(StepUntil([&] { return engine_.calls() > calls + 2; })) << "it is looked at again";
   EXPECT_EQ(engine_.starts(), 0);
+}
+
+TEST_F(ServiceHangTest, SnapshotsThatHangAreSaidToAndHoldNoOtherSubmission) {
+  const std::string name = "sha256:" + std::string(64, 'a');
+  absl::Notification begun;
+  const auto until = std::make_shared<absl::Notification>();
+  EXPECT_TRUE(world_.service().DoFileWork(Service::FileWork::kSnapshots, name, [&begun, until] {
+    begun.Notify();
+    until->WaitForNotification();
+  }));
+  begun.WaitForNotification();
+  const auto refused = world_.service().Submit(
+      {.text = "command: echo hi\n", .base_directory = "/", .snapshot = name});
+  EXPECT_TRUE(absl::IsUnavailable(refused.status())) << refused.status();
+  EXPECT_TRUE(world_.Submit().ok());
+  until->Notify();
+}
+
+TEST_F(ServiceHangTest, FileWorkOfAJobIsDoneInItsOrderBesideThatOfOthersThatHangs) {
+  const auto until = std::make_shared<absl::Notification>();
+  absl::Notification begun, behind, other;
+  const auto output = [&](const std::string& job, std::function<void()> work) {
+    EXPECT_TRUE(world_.service().DoFileWork(Service::FileWork::kOutput, job, std::move(work)));
+  };
+  output("hung", [&begun, until] {
+    begun.Notify();
+    until->WaitForNotification();
+  });
+  begun.WaitForNotification();
+  output("hung", [&behind] { behind.Notify(); });
+  output("other", [&other] { other.Notify(); });
+  EXPECT_TRUE(other.WaitForNotificationWithTimeout(base::Patient(absl::Seconds(10))));
+  EXPECT_FALSE(behind.HasBeenNotified());
+  until->Notify();
+  EXPECT_TRUE(behind.WaitForNotificationWithTimeout(base::Patient(absl::Seconds(10))));
 }
 
 }  // namespace

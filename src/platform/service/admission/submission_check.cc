@@ -92,7 +92,7 @@ absl::Status SubmissionCheck::AssignSnapshots(const std::map<std::string, std::s
     snapshot = found->second;
   }
   if (!snapshot.empty()) {
-    TUTTI_RETURN_IF_ERROR(state_.snapshots.Find(snapshot).status());
+    TUTTI_RETURN_IF_ERROR(FindSnapshot(state_, snapshot));
   } else if (!job.AllCode().empty()) {
     return absl::InvalidArgumentError(
         "the job has code, but its snapshot was not sent: PUT /v1/snapshots/… first");

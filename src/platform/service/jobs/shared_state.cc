@@ -1,5 +1,6 @@
 #include "platform/service/jobs/shared_state.h"
 
+#include <memory>
 #include <utility>
 
 #include "base/hash.h"
@@ -8,6 +9,7 @@
 namespace tutti::service {
 namespace {
 
+constexpr absl::Duration kPatienceWithSnapshots = absl::Seconds(2);
 constexpr absl::Duration kHangs = absl::Seconds(1);
 constexpr absl::Duration kPatienceOnceOneHangs = absl::Milliseconds(20);
 
@@ -32,14 +34,24 @@ SharedState::SharedState(ServiceOptions with, store::Store* jobs, Engines where,
 bool ReadFiles(SharedState& state, absl::string_view job, std::function<void()> read,
                base::Deadline deadline) {
   const std::string queue(job);
-  // Where one read hangs others may: then nobody waits for long, nor once all threads do.
-  const size_t hanging = state.read_work.OlderThan(kHangs).size();
-  if (hanging >= kMostFolderThreads) return false;
-  if (hanging > 0) {
+  // Where one read hangs others may: then nobody waits for long.
+  if (!state.read_work.OlderThan(kHangs).empty()) {
     deadline = base::Deadline::Sooner(deadline, base::Deadline::After(kPatienceOnceOneHangs));
   }
-  return !state.read_work.Hangs(queue) &&
+  return !state.read_work.Hangs(queue, kHangs) &&
          state.read_work.DoWithin(queue, std::move(read), deadline);
+}
+
+absl::Status FindSnapshot(SharedState& state, const std::string& name) {
+  const auto status = std::make_shared<absl::Status>();
+  const auto find = [status, name, snapshots = state.snapshots] {
+    *status = snapshots.Find(name).status();
+  };
+  const bool answers =
+      !state.snapshot_work.Hangs(name, kHangs) &&
+      state.snapshot_work.DoWithin(name, find, base::Deadline::After(kPatienceWithSnapshots));
+  if (answers) return *status;
+  return absl::UnavailableError("the service's folder of snapshots does not answer");
 }
 
 }  // namespace tutti::service

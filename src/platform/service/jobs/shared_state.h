@@ -44,9 +44,12 @@ struct SharedState {
   base::WorkQueues engine_work{kMostEngineThreads};
   // Files: a queue for each job, by its id, so that a folder that hangs holds what is its own.
   base::WorkQueues folder_work{kMostFolderThreads};
-  base::WorkQueues read_work{kMostFolderThreads};  // the same, for who waits for an answer
-  base::Janitor janitor;                           // of folders of jobs that are deleted
-  std::atomic<bool> ending = false;                // long work is to be given up
+  // The same, for who waits for an answer (Service::DoFileWork).
+  base::WorkQueues output_work{kMostFolderThreads};
+  base::WorkQueues read_work{kMostFolderThreads};
+  base::WorkQueues snapshot_work{kMostFolderThreads};  // a queue for each snapshot
+  base::Janitor janitor;                               // of folders of jobs that are deleted
+  std::atomic<bool> ending = false;                    // long work is to be given up
 
   absl::Mutex tick_mutex;  // one Tick at a time; taken before mutex
   // One change of `cordons` at a time, from the store to memory; taken before mutex.
@@ -66,6 +69,9 @@ struct SharedState {
 // As Service::ReadFilesOf.
 bool ReadFiles(SharedState& state, absl::string_view job, std::function<void()> read,
                base::Deadline deadline);
+
+// Whether Snapshots::Find finds it. Unavailable if the folder of snapshots does not answer.
+absl::Status FindSnapshot(SharedState& state, const std::string& name);
 
 // Holds the mutex of the state, and with it service_lock.
 class ABSL_SCOPED_LOCKABLE StateLock {

@@ -1,0 +1,101 @@
+#include "platform/api/file_answer.h"
+
+#include <spdlog/spdlog.h>
+
+#include <exception>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/synchronization/mutex.h"
+#include "base/deadline.h"
+
+namespace tutti::api {
+namespace {
+
+using http::Response;
+
+Response DoesNotAnswer() {
+  return http::ErrorResponse(503, "unavailable",
+                             "the service's folder for this does not answer: try again later");
+}
+
+// One answer on its way. Thread-safe.
+class FileAnswer {
+ public:
+  explicit FileAnswer(std::function<Response()> make) : make_(std::move(make)) {}
+
+  void Make() {
+    std::function<Response()> make;
+    {
+      absl::MutexLock lock(&mutex_);
+      make = std::exchange(make_, nullptr);
+    }
+    if (make == nullptr) return;
+    Response made = Guarded(make);
+    absl::MutexLock lock(&mutex_);
+    made_ = std::move(made);
+  }
+  // What has not been begun is not done, and what it holds goes now.
+  void GiveUp() {
+    std::function<Response()> dropped;
+    absl::MutexLock lock(&mutex_);
+    dropped = std::exchange(make_, nullptr);
+  }
+  std::optional<Response> Take() {
+    absl::MutexLock lock(&mutex_);
+    return std::exchange(made_, std::nullopt);
+  }
+
+ private:
+  static Response Guarded(const std::function<Response()>& make) {
+    try {
+      return make();
+    } catch (const std::exception& e) {
+      spdlog::error("work on files: {}", e.what());
+      return http::ErrorResponse(500, "internal", "the service failed; its log has the reason");
+    }
+  }
+
+  absl::Mutex mutex_;
+  std::function<Response()> make_ ABSL_GUARDED_BY(mutex_);
+  std::optional<Response> made_ ABSL_GUARDED_BY(mutex_);
+};
+
+// The connection that waits for it: nobody does once it is gone.
+class Wait {
+ public:
+  Wait(std::shared_ptr<FileAnswer> answer, base::Deadline deadline)
+      : answer_(std::move(answer)), deadline_(deadline) {}
+  ~Wait() { answer_->GiveUp(); }
+  Wait(const Wait&) = delete;
+  Wait& operator=(const Wait&) = delete;
+
+  std::optional<Response> Look(base::Deadline& again) {
+    again = deadline_;
+    std::optional<Response> made = answer_->Take();
+    if (!made && deadline_.Expired()) made = DoesNotAnswer();
+    return made;
+  }
+
+ private:
+  const std::shared_ptr<FileAnswer> answer_;
+  const base::Deadline deadline_;
+};
+
+}  // namespace
+
+Response AnswerByFileWork(const FileCall& call, http::Connection& connection,
+                          std::function<Response()> make) {
+  const auto answer = std::make_shared<FileAnswer>(std::move(make));
+  const auto work = [answer, wake = connection.Waker()] {
+    answer->Make();
+    wake();
+  };
+  const auto deadline = call.service->DoFileWork(call.kind, call.queue, work);
+  if (!deadline) return DoesNotAnswer();
+  const auto wait = std::make_shared<Wait>(answer, *deadline);
+  return {.later = [wait](base::Deadline& again) { return wait->Look(again); }};
+}
+
+}  // namespace tutti::api

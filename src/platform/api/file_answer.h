@@ -1,0 +1,24 @@
+// Answers whose making touches a folder, which may hang: made by a thread of the service, while
+// the connection waits without one; 503 if that takes too long.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "platform/api/router.h"
+#include "platform/service/service.h"
+
+namespace tutti::api {
+
+struct FileCall {
+  service::Service* service;
+  service::Service::FileWork kind;
+  std::string queue;  // see Service::DoFileWork
+};
+
+// `make` is called once or, if nobody waits for it any more when its turn comes, never; by another
+// thread, so that what it refers to has to live on its own, or to be the service.
+http::Response AnswerByFileWork(const FileCall& call, http::Connection& connection,
+                                std::function<http::Response()> make);
+
+}  // namespace tutti::api
