@@ -134,7 +134,8 @@ std::optional<Need> ServerConnection::BeginIdle() {
   const bool known = served_ && !IsStranger();
   until_ = base::Deadline::After(known ? with_.options.idle_timeout : with_.options.header_timeout);
   Then(&ServerConnection::Idle);
-  return Need{.kind = Need::Kind::kLane, .place = {Lane::kProtocol}};  // others had to wait meanwhile
+  return Need{.kind = Need::Kind::kLane,
+              .place = {Lane::kProtocol}};  // others had to wait meanwhile
 }
 
 // A stop ends the wait for a request and its header, not the work on one.
@@ -385,7 +386,8 @@ std::optional<Need> ServerConnection::Linger() {
   lingered_ += bytes;
   const bool goes_on = !code || code == boost::asio::error::would_block;
   if (!goes_on || lingered_ >= kMostLingered || until_.Expired()) return Close();
-  if (!code) return Need{.kind = Need::Kind::kLane, .place = {lane_}};  // behind those who wait for it
+  if (!code)
+    return Need{.kind = Need::Kind::kLane, .place = {lane_}};  // behind those who wait for it
   return WaitForSocket(socket_.Wanted(), lane_);
 }
 
