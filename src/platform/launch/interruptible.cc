@@ -10,6 +10,11 @@
 #include "platform/launch/environment/slurm_placement.h"
 
 namespace tutti::launch {
+namespace {
+
+constexpr absl::Duration kLookWithoutNews = absl::Seconds(1);  // also without news
+
+}  // namespace
 
 absl::Status Interruptible::WhyStopped() {
   NoteStopRequest(plan_.directory);
@@ -28,7 +33,8 @@ absl::Status Interruptible::Await(const std::function<bool()>& ready, base::Dead
       return absl::DeadlineExceededError("the other nodes of the job did not get ready in time");
     }
     pollfd waiting[2] = {{signals_->fd(), POLLIN, 0}, {news_->fd(), POLLIN, 0}};
-    ::poll(waiting, 2, deadline.RemainingMillis());
+    const base::Deadline look = base::Deadline::After(kLookWithoutNews);
+    ::poll(waiting, 2, base::Deadline::Sooner(look, deadline).RemainingMillis());
     news_->Clear();
   }
 }

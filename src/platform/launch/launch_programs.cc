@@ -114,18 +114,25 @@ int CodeOf(base::ExitStatus status) {
   return status.signal == 0 ? status.code : 128 + status.signal;
 }
 
-int RunRank() {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // with the daemon that started it
-  ::alarm(kBeginning);                 // SIGALRM ends it: its launcher hears that no rank began
+absl::StatusOr<base::UniqueFd> BlockSignals() {
   sigset_t set;
   sigemptyset(&set);
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, number);
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
-  const base::UniqueFd signals(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  base::UniqueFd signals(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals.valid()) return base::ErrnoStatus("signalfd");
+  return signals;
+}
+
+int RunRank() {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // with the daemon that started it
+  ::alarm(kBeginning);                 // SIGALRM ends it: its launcher hears that no rank began
+  const absl::StatusOr<base::UniqueFd> signals = BlockSignals();
   const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
   absl::StatusOr<LineSocket> launcher = ToLauncher();
   if (!launcher.ok()) return PrintError(launcher.status());
-  auto child = StartRank(*launcher, rank == nullptr ? -1 : std::atoi(rank));
+  const int number = rank == nullptr ? -1 : std::atoi(rank);
+  auto child = signals.ok() ? StartRank(*launcher, number) : signals.status();
   if (!child.ok()) {
     launcher->Send({{"kind", "failed"}, {"reason", std::string(child.status().message())}})
         .IgnoreError();
@@ -133,7 +140,7 @@ int RunRank() {
   }
   launcher->Send({{"kind", "begun"}}).IgnoreError();
   ::alarm(0);
-  const base::ExitStatus status = AwaitRank(*child, *launcher, signals.get());
+  const base::ExitStatus status = AwaitRank(*child, *launcher, signals->get());
   launcher->Send({{"kind", "ended"}, {"code", status.code}, {"signal", status.signal}})
       .IgnoreError();
   // Until it has been taken: mpirun ends the others once this process has gone.

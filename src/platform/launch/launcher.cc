@@ -35,20 +35,18 @@ namespace fs = std::filesystem;
 // One launcher's life, told in Run.
 class Launcher {
  public:
-  Launcher(spec::LaunchPlan plan, const LauncherOptions& options, Signals signals, NodeFacts facts,
-           std::unique_ptr<EventLog> events, std::unique_ptr<Spool> spool)
-      : plan_(std::move(plan)),
+  // `plan` and the parts outlive the object.
+  Launcher(const spec::LaunchPlan& plan, const LauncherOptions& options, NodeFacts facts,
+           const LauncherParts& parts)
+      : plan_(plan),
         options_(options),
-        signals_(std::move(signals)),
         facts_(std::move(facts)),
-        events_(std::move(events)),
-        spool_(std::move(spool)),
-        delivery_(Delivery::Make(plan_, events_.get(), spool_.get(), &news_)),
-        interruptible_(plan_, events_.get(), delivery_.get(), &signals_, &news_) {}
+        parts_(parts),
+        interruptible_(plan_, parts.events, parts.delivery, parts.signals, parts.news) {}
 
   absl::Status Run() {
-    events_->Append("preparing", nlohmann::json::object());
-    if (!BeginsAtOnce()) delivery_->Begin();
+    parts_.events->Append("preparing", nlohmann::json::object());
+    if (!BeginsAtOnce()) parts_.delivery->Begin();
     return Finish(PrepareAndRun());
   }
 
@@ -58,15 +56,15 @@ class Launcher {
         EndProcessesOf(plan_.allocation_id, base::Deadline::After(absl::Seconds(30)));
     RemoveProcessLimits(plan_);
     hooks_.AfterEnd(plan_);
-    if (events_->finished()) return Deliver();
+    if (parts_.events->finished()) return Deliver();
     const std::string recorded = ReadExitReason(NodeFolders(plan_.directory).died());
     const std::string reason =
         recorded.empty() ? absl::StrCat("the launcher of node ", plan_.node().name, " died")
                          : recorded;
-    events_->Append("lost", {{"reason", reason}});
+    parts_.events->Append("lost", {{"reason", reason}});
     // What results there are belong to the user all the same.
     const absl::Status uploaded =
-        delivery_->SendResults(base::Deadline::After(options_.delivery_limit));
+        parts_.delivery->SendResults(base::Deadline::After(options_.delivery_limit));
     if (!uploaded.ok()) spdlog::warn("{}", uploaded.ToString());
     return Finish(ended.ok() ? absl::InternalError(reason) : ended);
   }
@@ -84,12 +82,12 @@ class Launcher {
     for (const std::string& name : OverriddenNames(plan_)) {
       spdlog::warn("variable {} is set by tutti, the job's value is not used", name);
     }
-    NodeContext node{plan_, delivery_.get(), &signals_, &news_, facts_};
+    NodeContext node{plan_, parts_.delivery, parts_.signals, parts_.news, facts_};
     TUTTI_RETURN_IF_ERROR(Prepare(node));
     ReportPrepared(node);
     TUTTI_RETURN_IF_ERROR(AwaitGo());
     TUTTI_RETURN_IF_ERROR(BeforeStart(node));
-    NodeProcesses processes(plan_, options_, Parts(), std::move(node.command),
+    NodeProcesses processes(plan_, options_, parts_, std::move(node.command),
                             std::move(node.facts), std::move(node.mpi));
     const absl::Status status = processes.Run();
     if (processes.failed()) TUTTI_RETURN_IF_ERROR(MarkFailed());
@@ -97,22 +95,18 @@ class Launcher {
     if (absl::IsAborted(status)) return status;
     nlohmann::json left = nlohmann::json::object();
     hooks_.Describe(plan_, left);
-    events_->Append("finalizing", std::move(left));
+    parts_.events->Append("finalizing", std::move(left));
     const absl::Status uploaded =
-        delivery_->SendResults(base::Deadline::After(options_.delivery_limit));
+        parts_.delivery->SendResults(base::Deadline::After(options_.delivery_limit));
     if (status.ok()) hooks_.AfterResults(node);
     return status.ok() ? uploaded : status;
-  }
-
-  LauncherParts Parts() {
-    return {events_.get(), spool_.get(), delivery_.get(), &signals_, &news_};
   }
 
   void ReportPrepared(NodeContext& node) {
     std::erase(node.notes, "");
     nlohmann::json prepared = nlohmann::json::object();
     if (!node.notes.empty()) prepared["note"] = absl::StrJoin(node.notes, "; ");
-    events_->Append("prepared", std::move(prepared));
+    parts_.events->Append("prepared", std::move(prepared));
   }
 
   // For who starts launchers on a cluster, whose accounting is to say so.
@@ -141,7 +135,7 @@ class Launcher {
   // A node that is the whole gang waits for nobody: it is prepared, so all are.
   absl::Status AwaitGo() {
     const bool is_alone = plan_.nodes.size() == 1;
-    return interruptible_.Await([&] { return is_alone || delivery_->go(); },
+    return interruptible_.Await([&] { return is_alone || parts_.delivery->go(); },
                                 base::Deadline::After(options_.go_limit));
   }
 
@@ -159,17 +153,17 @@ class Launcher {
       MarkFailed().IgnoreError();
     }
     const base::Deadline deadline = base::Deadline::After(options_.delivery_limit);
-    TUTTI_RETURN_IF_ERROR(OkIfGone(delivery_->AwaitOutput(deadline)));
+    TUTTI_RETURN_IF_ERROR(OkIfGone(parts_.delivery->AwaitOutput(deadline)));
     nlohmann::json end = {{"ok", status.ok()}, {"reason", std::string(status.message())}};
     if (absl::IsCancelled(status)) end["told"] = true;
-    events_->Append("finished", std::move(end));
+    parts_.events->Append("finished", std::move(end));
     return Deliver();
   }
 
   absl::Status Deliver() {
     const base::Deadline deadline = base::Deadline::After(options_.delivery_limit);
-    TUTTI_RETURN_IF_ERROR(OkIfGone(delivery_->AwaitEvents(deadline)));
-    if (!plan_.service_file.empty()) spool_->SaveAcknowledged(events_->size());
+    TUTTI_RETURN_IF_ERROR(OkIfGone(parts_.delivery->AwaitEvents(deadline)));
+    if (!plan_.service_file.empty()) parts_.spool->SaveAcknowledged(parts_.events->size());
     hooks_.CleanUp(plan_);
     return base::Open(NodeFolders(plan_.directory).done(), O_WRONLY | O_CREAT).status();
   }
@@ -178,14 +172,10 @@ class Launcher {
     return absl::IsAborted(status) ? absl::OkStatus() : status;
   }
 
-  const spec::LaunchPlan plan_;
+  const spec::LaunchPlan& plan_;
   const LauncherOptions options_;
-  Signals signals_;
   const NodeFacts facts_;
-  Wakeup news_;
-  const std::unique_ptr<EventLog> events_;
-  const std::unique_ptr<Spool> spool_;
-  const std::unique_ptr<Delivery> delivery_;
+  const LauncherParts parts_;
   const HookList hooks_ = NodeHooks();
   Interruptible interruptible_;
 };
@@ -212,22 +202,31 @@ absl::Status Run(const fs::path& plan_file, const LauncherOptions& options, Stan
   TUTTI_ASSIGN_OR_RETURN(
       auto spool, Spool::Open(folders.spool(), plan.node().first_rank, plan.node().process_count));
   NodeFacts facts = ahead.facts ? *std::move(ahead.facts) : FactsOfThisNode();
-  Launcher launcher(std::move(plan), options, *std::move(ahead.signals), std::move(facts),
-                    std::move(events), std::move(spool));
+  TUTTI_ASSIGN_OR_RETURN(Wakeup news, Wakeup::Make());
+  TUTTI_ASSIGN_OR_RETURN(const auto delivery,
+                         Delivery::Make(plan, events.get(), spool.get(), &news));
+  Launcher launcher(plan, options, std::move(facts),
+                    {events.get(), spool.get(), delivery.get(), &*ahead.signals, &news});
   return claim.first ? launcher.Run() : launcher.ClearUp();
+}
+
+// Whoever watches is a thread that is to have the signals blocked too.
+absl::Status RunWatched(const fs::path& plan_file, const fs::path& note,
+                        const LauncherOptions& options, StandbyState ahead) {
+  if (!ahead.signals) {
+    TUTTI_ASSIGN_OR_RETURN(ahead.signals, Signals::Block());
+  }
+  const HangWatch watch(note, HangLimit());
+  return Run(plan_file, options, std::move(ahead));
 }
 
 }  // namespace
 
 absl::Status RunLauncher(const fs::path& plan_file, const LauncherOptions& options,
                          StandbyState ahead) {
-  if (!ahead.signals) {
-    TUTTI_ASSIGN_OR_RETURN(ahead.signals, Signals::Block());
-  }
   const fs::path note = NodeFolders(plan_file.parent_path()).died();
   RecordExitReasonOnTerminate(note);
-  const HangWatch watch(note, HangLimit());
-  const absl::Status status = Run(plan_file, options, std::move(ahead));
+  const absl::Status status = RunWatched(plan_file, note, options, std::move(ahead));
   const bool is_anothers = absl::IsFailedPrecondition(status);  // and at work
   if (!status.ok() && !is_anothers) RecordExitReason(note, status.message());
   return status;

@@ -1,7 +1,7 @@
 // Covers: environment/mlflow_stores.cc, environment/node_facts.cc, hooks/code_hook.cc,
-// hooks/former_outputs_hook.cc, hooks/inputs_hook.cc, hooks/results_hook.cc, interruptible.cc,
+// hooks/former_outputs_hook.cc, hooks/inputs_hook.cc, hooks/results_hook.cc,
 // limits/memory_limit.cc, node/memory_watch.cc, node/signals.cc, node/output_pipe.cc,
-// node/wakeup.h, staging/folders.cc, staging/copy.cc, delivery/service_delivery.cc,
+// staging/folders.cc, staging/copy.cc, delivery/service_delivery.cc,
 // delivery/results.cc, delivery/delivery.cc, node_processes.cc, output_forwarder.cc.
 #include "platform/launch/launcher.h"
 

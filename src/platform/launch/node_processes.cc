@@ -21,6 +21,7 @@ namespace {
 
 constexpr absl::Duration kTogether = absl::Milliseconds(200);
 constexpr absl::Duration kSweep = absl::Milliseconds(30);
+constexpr absl::Duration kLongestTurn = absl::Seconds(1);  // also without a sign
 
 }  // namespace
 
@@ -76,7 +77,7 @@ std::vector<OutputPipe*> NodeProcesses::Pipes() {
 }
 
 absl::Duration NodeProcesses::UntilNextTask() const {
-  absl::Duration wait = ending_ ? kSweep : absl::Hours(1);
+  absl::Duration wait = ending_ ? kSweep : kLongestTurn;
   wait = std::min({wait, starter_->UntilNextTask(), output_.UntilNextPump()});
   if (!AnyRuns()) return wait;
   for (const auto& limit : limits_) wait = std::min(wait, limit->UntilNextLook(ending()));

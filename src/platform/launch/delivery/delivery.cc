@@ -1,17 +1,22 @@
 #include "platform/launch/delivery/delivery.h"
 
+#include <utility>
+
+#include "base/status.h"
 #include "platform/launch/delivery/folder_delivery.h"
 #include "platform/launch/delivery/service_delivery.h"
 #include "platform/launch/delivery/service_link.h"
 
 namespace tutti::launch {
 
-std::unique_ptr<Delivery> Delivery::Make(const spec::LaunchPlan& plan, EventLog* events,
-                                         Spool* spool, Wakeup* news) {
+absl::StatusOr<std::unique_ptr<Delivery>> Delivery::Make(const spec::LaunchPlan& plan,
+                                                         EventLog* events, Spool* spool,
+                                                         Wakeup* news) {
   if (plan.service_file.empty()) {
     return std::make_unique<FolderDelivery>(plan, events, spool, news);
   }
-  return std::make_unique<ServiceDelivery>(plan, events, spool, news);
+  TUTTI_ASSIGN_OR_RETURN(Wakeup output_wake, Wakeup::Make());
+  return std::make_unique<ServiceDelivery>(plan, events, spool, news, std::move(output_wake));
 }
 
 absl::Status Delivery::Await(base::Deadline deadline, const absl::Condition& condition) {

@@ -24,8 +24,9 @@ class Delivery {
  public:
   // The way that the plan says. All outlive the object. `news` is notified when something was
   // acknowledged, when the service says go and when it no longer knows the allocation.
-  static std::unique_ptr<Delivery> Make(const spec::LaunchPlan& plan, EventLog* events,
-                                        Spool* spool, Wakeup* news);
+  static absl::StatusOr<std::unique_ptr<Delivery>> Make(const spec::LaunchPlan& plan,
+                                                        EventLog* events, Spool* spool,
+                                                        Wakeup* news);
   virtual ~Delivery() = default;
 
   // From here on what there is and what comes is delivered. Before, nothing takes a processor from

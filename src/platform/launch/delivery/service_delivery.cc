@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_split.h"
@@ -33,8 +34,12 @@ bool TellsPrepared(const std::string& lines) {
 }  // namespace
 
 ServiceDelivery::ServiceDelivery(const spec::LaunchPlan& plan, EventLog* events, Spool* spool,
-                                 Wakeup* news)
-    : Delivery(events, spool, news), plan_(plan), link_(plan), code_link_(plan) {}
+                                 Wakeup* news, Wakeup output_wake)
+    : Delivery(events, spool, news),
+      plan_(plan),
+      link_(plan),
+      code_link_(plan),
+      output_wake_(std::move(output_wake)) {}
 
 void ServiceDelivery::Begin() {
   if (event_thread_.joinable()) return;

@@ -12,7 +12,8 @@ namespace tutti::launch {
 
 class ServiceDelivery final : public Delivery {
  public:
-  ServiceDelivery(const spec::LaunchPlan& plan, EventLog* events, Spool* spool, Wakeup* news);
+  ServiceDelivery(const spec::LaunchPlan& plan, EventLog* events, Spool* spool, Wakeup* news,
+                  Wakeup output_wake);
   ~ServiceDelivery() override;
 
   void Begin() override;

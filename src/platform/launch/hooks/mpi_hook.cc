@@ -9,6 +9,8 @@
 namespace tutti::launch {
 namespace {
 
+constexpr int kLookAtRanks = 1000;  // milliseconds; also without a sign
+
 // What makes the ranks of the gang one MPI world.
 class MpiHook : public NodeHook {
  public:
@@ -30,7 +32,7 @@ class MpiHook : public NodeHook {
       pollfd waiting[3] = {{node.signals->fd(), POLLIN, 0},
                            {node.news->fd(), POLLIN, 0},
                            {node.pmi->idle().fd(), POLLIN, 0}};
-      ::poll(waiting, 3, -1);
+      ::poll(waiting, 3, kLookAtRanks);
       node.news->Clear();
       node.pmi->idle().Clear();
     }

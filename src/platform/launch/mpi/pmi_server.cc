@@ -36,7 +36,10 @@ absl::StatusOr<std::unique_ptr<PmiServer>> PmiServer::Listen(const spec::LaunchP
       ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&name), &size) != 0) {
     return Unusable(address);
   }
-  return std::unique_ptr<PmiServer>(new PmiServer(std::move(fd), ntohs(name.sin_port), plan));
+  TUTTI_ASSIGN_OR_RETURN(Wakeup idle, Wakeup::Make());
+  TUTTI_ASSIGN_OR_RETURN(Wakeup end, Wakeup::Make());
+  return std::unique_ptr<PmiServer>(
+      new PmiServer(std::move(fd), ntohs(name.sin_port), plan, std::move(idle), std::move(end)));
 }
 
 void PmiServer::Serve(const std::vector<int>& sockets) {

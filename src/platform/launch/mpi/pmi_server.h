@@ -47,12 +47,15 @@ class PmiServer {
     std::string read;  // what has come of the next line
   };
 
-  PmiServer(base::UniqueFd listener, int port, const spec::LaunchPlan& plan)
+  PmiServer(base::UniqueFd listener, int port, const spec::LaunchPlan& plan, Wakeup idle,
+            Wakeup end)
       : listener_(std::move(listener)),
         port_(port),
         // Whoever goes to one of loopback's addresses comes from the first of them.
         nodes_({"127.0.0.1", AddressFor(plan)}),
-        protocol_(plan.WorldSize(), absl::StrCat("kvs_", base::RandomHex(16))) {}
+        protocol_(plan.WorldSize(), absl::StrCat("kvs_", base::RandomHex(16))),
+        idle_(std::move(idle)),
+        end_(std::move(end)) {}
   void Run();
   // False if this process can take no more for now; who waits is taken later.
   bool AcceptAll();

@@ -5,14 +5,22 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <utility>
 
+#include "absl/status/statusor.h"
+#include "base/status.h"
 #include "base/unique_fd.h"
 
 namespace tutti::launch {
 
 class Wakeup {
  public:
-  Wakeup() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+  // ResourceExhausted if this process or the system has no descriptor left.
+  static absl::StatusOr<Wakeup> Make() {
+    base::UniqueFd fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!fd.valid()) return base::ErrnoStatus("eventfd");
+    return Wakeup(std::move(fd));
+  }
   int fd() const { return fd_.get(); }
   void Notify() {
     const uint64_t one = 1;
@@ -24,6 +32,7 @@ class Wakeup {
   }
 
  private:
+  explicit Wakeup(base::UniqueFd fd) : fd_(std::move(fd)) {}
   base::UniqueFd fd_;
 };
 

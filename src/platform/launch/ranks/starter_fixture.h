@@ -128,7 +128,7 @@ class StarterFixture : public ::testing::Test {
   std::string command = "true";
   NodeFacts facts;
   std::optional<ProcessLimit> limit;
-  Wakeup news;
+  Wakeup news = *Wakeup::Make();
   std::unique_ptr<EventLog> events;
   std::unique_ptr<Spool> spool;
   std::unique_ptr<Delivery> delivery;
