@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/launch/delivery/delivery.h"
+#include "platform/launch/delivery/results.h"
 #include "platform/launch/environment/node_facts.h"
 #include "platform/launch/environment/slurm_placement.h"
 #include "platform/launch/hooks/node_hooks.h"
@@ -61,10 +62,10 @@ class Launcher {
     const std::string reason =
         recorded.empty() ? absl::StrCat("the launcher of node ", plan_.node().name, " died")
                          : recorded;
-    parts_.events->Append("lost", {{"reason", reason}});
     // What results there are belong to the user all the same.
-    const absl::Status uploaded =
-        parts_.delivery->SendResults(base::Deadline::After(options_.delivery_limit));
+    const Results results = ResultsOf(plan_);
+    parts_.events->Append("lost", {{"reason", reason}, {"note", LeftOutNote(results)}});
+    const absl::Status uploaded = SendResults(results);
     if (!uploaded.ok()) spdlog::warn("{}", uploaded.ToString());
     return Finish(ended.ok() ? absl::InternalError(reason) : ended);
   }
@@ -87,19 +88,26 @@ class Launcher {
     ReportPrepared(node);
     TUTTI_RETURN_IF_ERROR(AwaitGo());
     TUTTI_RETURN_IF_ERROR(BeforeStart(node));
-    NodeProcesses processes(plan_, options_, parts_, std::move(node.command),
-                            std::move(node.facts), std::move(node.mpi));
+    NodeProcesses processes(plan_, options_, parts_, std::move(node.command), std::move(node.facts),
+                            std::move(node.mpi));
     const absl::Status status = processes.Run();
     if (processes.failed()) TUTTI_RETURN_IF_ERROR(MarkFailed());
     hooks_.AfterEnd(plan_);
     if (absl::IsAborted(status)) return status;
     nlohmann::json left = nlohmann::json::object();
-    hooks_.Describe(plan_, left);
+    const Results results = ResultsOf(plan_);
+    hooks_.Describe(plan_, results, left);
     parts_.events->Append("finalizing", std::move(left));
-    const absl::Status uploaded =
-        parts_.delivery->SendResults(base::Deadline::After(options_.delivery_limit));
+    const absl::Status uploaded = SendResults(results);
     if (status.ok()) hooks_.AfterResults(node);
     return status.ok() ? uploaded : status;
+  }
+
+  absl::Status SendResults(const Results& results) {
+    absl::Status sent =
+        parts_.delivery->SendResults(results.files, base::Deadline::After(options_.delivery_limit));
+    sent.Update(results.failure);
+    return sent;
   }
 
   void ReportPrepared(NodeContext& node) {

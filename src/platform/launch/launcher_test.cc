@@ -182,6 +182,33 @@ TEST_F(Launcher, FollowsLinksWithinAnOutputAndNamesWhatItLeavesOut) {
   EXPECT_TRUE(service.Events("finished")[0]["ok"]);
 }
 
+TEST_F(Launcher, NamesAResultWhoseNameIsTooLongAndSendsTheOthers) {
+  Run(
+      Plan("exec python3 -c \"\nimport os\nopen('outputs/kept', 'w').write('w')\n"
+           "os.chdir('outputs')\nfor i in range(20):\n  os.mkdir('d' * 240)\n"
+           "  os.chdir('d' * 240)\nopen('deep.txt', 'w').write('w')\n\""));
+  EXPECT_EQ(service.Files().size(), 1u);
+  EXPECT_EQ(service.Files()["outputs/kept"], "w");
+  const std::string note = service.Events("finalizing").at(0)["note"];
+  EXPECT_THAT(note, AllOf(HasSubstr("left out of the results: outputs/ddd"),
+                          HasSubstr("(File name too long)")));
+  EXPECT_LT(note.size(), 300u);
+  EXPECT_TRUE(service.Events("finished").at(0)["ok"]);
+}
+
+TEST_F(Launcher, FailsIfTheFolderOfResultsCannotBeRead) {
+  Run(Plan("rm -r outputs; ln -s outputs outputs; echo w >logs/kept"));
+  EXPECT_EQ(service.Files()["logs/kept"], "w\n");
+  const auto finished = service.Events("finished").at(0);
+  EXPECT_FALSE(finished["ok"]);
+  EXPECT_EQ(finished["reason"], "read outputs: Too many levels of symbolic links");
+}
+
+TEST_F(Launcher, AJobMayRemoveItsOutputsFolder) {
+  Run(Plan("rm -r outputs"));
+  EXPECT_TRUE(service.Events("finished").at(0)["ok"]);
+}
+
 TEST_F(Launcher, SaysWhichInputIsMissingAndStartsNothing) {
   spec::LaunchPlan plan = Plan("echo never");
   plan.inputs["data"] = {.path = "/no/such/folder"};

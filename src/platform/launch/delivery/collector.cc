@@ -110,10 +110,21 @@ class ResultsQueue {
         plan = waiting_.front();
         waiting_.pop_front();
       }
-      const absl::Status status = UploadOutputs(*plan, &link_, Never());
+      const absl::Status status = Deliver(*plan);
       absl::MutexLock lock(&mutex_);
       done_.emplace_back(plan->node_index, status);
     }
+  }
+
+  absl::Status Deliver(const spec::LaunchPlan& plan) {
+    const NodeFolders folders(plan.directory);
+    const auto list = base::ReadFile(folders.results(), 1 << 30);
+    // A launcher of an earlier version names none.
+    if (!list.ok() && !absl::IsNotFound(list.status())) return list.status();
+    const Results found =
+        list.ok() ? Results{ResultsFromText(*list, folders.root), {}, {}} : ResultsOf(plan);
+    TUTTI_RETURN_IF_ERROR(UploadResults(found.files, plan.node_index, &link_, Never()));
+    return found.failure;
   }
 
   ServiceLink link_;

@@ -8,11 +8,13 @@
 #include <atomic>
 #include <filesystem>
 #include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "base/deadline.h"
+#include "platform/launch/delivery/results.h"
 #include "platform/launch/node/event_log.h"
 #include "platform/launch/node/spool.h"
 #include "platform/launch/node/wakeup.h"
@@ -45,8 +47,8 @@ class Delivery {
   // place that is not. Aborted when gone; Cancelled after AbandonCode.
   virtual absl::StatusOr<std::filesystem::path> FetchCode(const std::filesystem::path& file) = 0;
   virtual void AbandonCode() = 0;
-  // Returns when the service has them all; as UploadOutputs.
-  virtual absl::Status SendResults(base::Deadline deadline) = 0;
+  // Returns when the service has them all; as UploadResults.
+  virtual absl::Status SendResults(const std::vector<Result>& files, base::Deadline deadline) = 0;
 
   // Both begin. Aborted when gone; DeadlineExceeded.
   absl::Status AwaitOutput(base::Deadline deadline);

@@ -117,7 +117,9 @@ void FolderDelivery::AbandonCode() {
   code_abandoned_ = true;
 }
 
-absl::Status FolderDelivery::SendResults(base::Deadline deadline) {
+absl::Status FolderDelivery::SendResults(const std::vector<Result>& files,
+                                         base::Deadline deadline) {
+  TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(folders_.results(), ToText(files, folders_.root)));
   absl::MutexLock lock(&mutex_);
   results_ready_ = true;
   const auto done = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return answer_.results || gone_; };

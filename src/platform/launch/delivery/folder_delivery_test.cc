@@ -79,6 +79,36 @@ TEST_F(FolderDelivery, EventsOutputAndResultsComeByTheCollector) {
   EXPECT_TRUE(std::filesystem::exists(node().done()));
 }
 
+TEST_F(FolderDelivery, WhatTheLauncherHasFoundIsSentWhateverItIsCalled) {
+  base::ChildProcess launcher = Launch(
+      SharedPlan("cd outputs; echo a >\"$(printf 'a\\nb')\"; mkdir c; echo d >c/d; ln -s c e; "
+                 "mkfifo pipe"));
+  base::ChildProcess collector = Collect();
+  EXPECT_TRUE(WaitFor(collector).ok());
+  WaitFor(launcher);
+  EXPECT_EQ(service.Files()["outputs/a\nb"], "a\n");
+  EXPECT_EQ(service.Files()["outputs/c/d"], "d\n");
+  EXPECT_EQ(service.Files()["outputs/e/d"], "d\n");
+  EXPECT_EQ(service.Events("finalizing").at(0)["note"],
+            "left out of the results: outputs/pipe (a pipe)");
+}
+
+TEST_F(FolderDelivery, AResultThatTheCollectorCannotReadFailsTheJobByName) {
+  base::ChildProcess launcher = Launch(SharedPlan("echo a >outputs/a; echo b >outputs/b"));
+  ASSERT_TRUE(service.Await([&] {
+    const auto written = base::ReadFile(node().written());
+    return written.ok() && WrittenFromJson(*written).results;
+  }));
+  ASSERT_TRUE(std::filesystem::remove(node().work_outputs() / "a"));
+  base::ChildProcess collector = Collect();
+  EXPECT_TRUE(WaitFor(collector).ok());
+  WaitFor(launcher);
+  EXPECT_EQ(service.Files()["outputs/b"], "b\n");
+  EXPECT_FALSE(service.Events("finished").at(0)["ok"]);
+  EXPECT_THAT(service.Events("finished").at(0)["reason"].get<std::string>(),
+              HasSubstr("sending outputs/a: "));
+}
+
 TEST_F(FolderDelivery, WhateverEndsMeanwhileNoByteIsLostOrDoubled) {
   base::ChildProcess launcher = Launch(SharedPlan(absl::StrCat(
       "i=0; while [ $i -lt 1000 ]; do echo $i; i=$((i+1)); done; ", AtGate(), "echo end")));

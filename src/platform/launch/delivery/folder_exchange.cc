@@ -1,10 +1,15 @@
 #include "platform/launch/delivery/folder_exchange.h"
 
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 
 namespace tutti::launch {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 using nlohmann::json;
@@ -45,6 +50,27 @@ std::string Text(const json& document) {
 }
 
 }  // namespace
+
+std::string ToText(const std::vector<Result>& files, const fs::path& folder) {
+  std::error_code error;
+  const fs::path root = fs::canonical(folder, error);
+  std::string text;
+  for (const Result& result : files) {
+    const fs::path within = result.file.lexically_relative(root);
+    const bool is_below = !error && !within.empty() && *within.begin() != "..";
+    text += result.path + '\0' + (is_below ? within : result.file).native() + '\0';
+  }
+  return text;
+}
+
+std::vector<Result> ResultsFromText(absl::string_view text, const fs::path& folder) {
+  const std::vector<std::string> parts = absl::StrSplit(text, '\0');
+  std::vector<Result> files;
+  for (size_t i = 0; i + 2 < parts.size(); i += 2) {
+    files.push_back({folder / parts[i + 1], parts[i]});  // as it is if it is absolute
+  }
+  return files;
+}
 
 std::string ToJson(const Written& written) {
   json document = {{"events", written.events}, {"results", written.results}};

@@ -5,11 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
+#include "platform/launch/delivery/results.h"
 
 namespace tutti::launch {
 
@@ -35,6 +38,11 @@ struct Acknowledged {
   std::optional<std::string> results;  // delivered
   bool operator==(const Acknowledged&) const = default;
 };
+
+// spool/results, the launcher's: what it has found at the end of its processes, names of any bytes.
+// Files below `folder`, the node's, are named within it: it may have another path elsewhere.
+std::string ToText(const std::vector<Result>& files, const std::filesystem::path& folder);
+std::vector<Result> ResultsFromText(absl::string_view text, const std::filesystem::path& folder);
 
 std::string ToJson(const Written& written);
 std::string ToJson(const Acknowledged& acknowledged);

@@ -1,13 +1,14 @@
 #include "platform/launch/delivery/results.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status.h"
+#include "base/text/utf8.h"
 #include "platform/launch/node/node_folders.h"
 
 namespace tutti::launch {
@@ -16,76 +17,97 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostNamed = 5;
+constexpr size_t kLongestName = 200;
 
 bool IsWithin(const fs::path& folder, const fs::path& path) {
   const auto [end, at] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
   return end == folder.end();
 }
 
+// The job has removed it.
+bool IsAbsent(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::symlink_status(folder, ignored).type() == fs::file_type::not_found;
+}
+
 // One output's folder.
 class Walk {
  public:
-  Walk(const fs::path& folder, Results& results) : results_(results) {
-    std::error_code error;
-    root_ = fs::canonical(folder, error);
-    error_ = error;
-  }
+  Walk(fs::path folder, Results& results) : folder_(std::move(folder)), results_(results) {}
 
   void Take(const std::string& prefix) {
-    if (!error_) Take(root_, prefix, false);
-    if (error_ && error_ != std::errc::no_such_file_or_directory) {
-      spdlog::warn("{}: {}", prefix, error_.message());
+    std::error_code error;
+    root_ = fs::canonical(folder_, error);
+    if (error == std::errc::no_such_file_or_directory && IsAbsent(folder_)) return;
+    if (!error) error = TakeEntries(root_, prefix, false);
+    if (error) {
+      results_.failure.Update(base::ErrnoStatus(absl::StrCat("read ", prefix), error.value()));
     }
   }
 
  private:
-  void Take(const fs::path& folder, const std::string& prefix, bool by_link) {
-    auto entry = fs::directory_iterator(folder, error_);
-    if (error_ == std::errc::permission_denied) {
-      LeaveOut(prefix, "a folder that may not be read");
-      error_.clear();
-    }
-    for (const fs::directory_iterator end; !error_ && entry != end; entry.increment(error_)) {
+  // What ended it before all of them.
+  std::error_code TakeEntries(const fs::path& folder, const std::string& prefix, bool by_link) {
+    std::error_code error;
+    auto entry = fs::directory_iterator(folder, error);
+    for (const fs::directory_iterator end; !error && entry != end; entry.increment(error)) {
       TakeEntry(*entry, absl::StrCat(prefix, "/", entry->path().filename().native()), by_link);
+    }
+    return error;
+  }
+
+  void TakeFolder(const fs::path& folder, const std::string& prefix, bool by_link) {
+    const std::error_code error = TakeEntries(folder, prefix, by_link);
+    if (error == std::errc::permission_denied) {
+      LeaveOut(prefix, "a folder that may not be read");
+    } else if (error) {
+      LeaveOut(prefix, error.message());
     }
   }
 
   void TakeEntry(const fs::directory_entry& entry, const std::string& path, bool by_link) {
-    std::error_code ignored;
+    std::error_code error, ignored;
     const bool is_link = entry.is_symlink(ignored);
-    if (entry.is_regular_file(ignored)) {
+    const fs::file_type type = entry.status(error).type();
+    if (type == fs::file_type::regular) {
       results_.files.push_back({entry.path(), path});
-    } else if (entry.is_directory(ignored)) {
-      is_link ? TakeLink(entry.path(), path, by_link) : Take(entry.path(), path, by_link);
+    } else if (type == fs::file_type::directory) {
+      is_link ? TakeLink(entry.path(), path, by_link) : TakeFolder(entry.path(), path, by_link);
+    } else if (error && !(is_link && error == std::errc::no_such_file_or_directory)) {
+      LeaveOut(path, error.message());
     } else {
-      LeaveOut(path, is_link                    ? "a link to no file"
-                     : entry.is_fifo(ignored)   ? "a pipe"
-                     : entry.is_socket(ignored) ? "a socket"
-                                                : "no file");
+      LeaveOut(path, is_link                         ? "a link to no file"
+                     : type == fs::file_type::fifo   ? "a pipe"
+                     : type == fs::file_type::socket ? "a socket"
+                                                     : "no file");
     }
   }
 
   void TakeLink(const fs::path& link, const std::string& path, bool by_link) {
     std::error_code error;
     const fs::path target = fs::canonical(link, error);
-    if (error || !IsWithin(root_, target)) {
+    const fs::path holder = error ? fs::path() : fs::canonical(link.parent_path(), error);
+    if (error) {
+      LeaveOut(path, error.message());
+    } else if (!IsWithin(root_, target)) {
       LeaveOut(path, "a link out of its folder");
     } else if (by_link) {
       LeaveOut(path, "a link within what a link leads to");
-    } else if (IsWithin(target, fs::canonical(link.parent_path(), error))) {
+    } else if (IsWithin(target, holder)) {
       LeaveOut(path, "a link to a folder that holds it");
     } else {
-      Take(target, path, true);
+      TakeFolder(target, path, true);
     }
   }
 
-  void LeaveOut(const std::string& path, absl::string_view reason) {
-    results_.left_out.push_back(absl::StrCat(path, " (", reason, ")"));
+  void LeaveOut(absl::string_view path, absl::string_view reason) {
+    results_.left_out.push_back(
+        absl::StrCat(base::BoundedUtf8(path, kLongestName), " (", reason, ")"));
   }
 
+  const fs::path folder_;
   Results& results_;
   fs::path root_;
-  std::error_code error_;
 };
 
 // The service's own logs have these names.

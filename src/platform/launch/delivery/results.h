@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "spec/json/launch_plan.h"
 
 namespace tutti::launch {
@@ -18,11 +19,13 @@ struct Result {
 struct Results {
   std::vector<Result> files;
   std::vector<std::string> left_out;  // "outputs/latest (a link out of its folder)"
+  absl::Status failure;               // the first of those folders that could not be read
 };
 
 // Links to files are followed. So are those to folders within the same output's folder, but not
 // again within what a link has led to, which bounds what is sent. Other links, pipes, sockets and
-// devices are left out. A folder without files is none.
+// devices are left out, and so is, with the error, what cannot be read. A folder without files is
+// none. Called once for a job's end: what it gives is sent, and is what the user is told of.
 Results ResultsOf(const spec::LaunchPlan& plan);
 
 // For the user: which were left out; or "".

@@ -189,9 +189,10 @@ absl::StatusOr<std::filesystem::path> ServiceDelivery::FetchCode(
   return file;
 }
 
-absl::Status ServiceDelivery::SendResults(base::Deadline deadline) {
+absl::Status ServiceDelivery::SendResults(const std::vector<Result>& files,
+                                          base::Deadline deadline) {
   ServiceLink link(plan_);
-  return UploadOutputs(plan_, &link, deadline);
+  return UploadResults(files, plan_.node_index, &link, deadline);
 }
 
 }  // namespace tutti::launch

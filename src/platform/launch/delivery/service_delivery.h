@@ -20,7 +20,7 @@ class ServiceDelivery final : public Delivery {
   void Wake() override { output_wake_.Notify(); }
   absl::StatusOr<std::filesystem::path> FetchCode(const std::filesystem::path& file) override;
   void AbandonCode() override { code_link_.Abandon(); }
-  absl::Status SendResults(base::Deadline deadline) override;
+  absl::Status SendResults(const std::vector<Result>& files, base::Deadline deadline) override;
 
  private:
   void DeliverEvents();

@@ -3,7 +3,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "platform/http/url.h"
-#include "platform/launch/delivery/results.h"
 
 namespace tutti::launch {
 namespace {
@@ -27,11 +26,11 @@ absl::Status Upload(const Result& result, int node, ServiceLink* link, base::Dea
 
 }  // namespace
 
-absl::Status UploadOutputs(const spec::LaunchPlan& plan, ServiceLink* link,
+absl::Status UploadResults(const std::vector<Result>& files, int node, ServiceLink* link,
                            base::Deadline deadline) {
   absl::Status first;
-  for (const Result& result : ResultsOf(plan).files) {
-    const absl::Status status = Upload(result, plan.node_index, link, deadline);
+  for (const Result& result : files) {
+    const absl::Status status = Upload(result, node, link, deadline);
     if (absl::IsAborted(status)) return status;
     first.Update(base::Annotate(status, absl::StrCat("sending ", result.path)));
   }

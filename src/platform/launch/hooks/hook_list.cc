@@ -58,8 +58,9 @@ void HookList::AfterEnd(const spec::LaunchPlan& plan) const {
   for (const auto& hook : hooks_) hook->AfterEnd(plan);
 }
 
-void HookList::Describe(const spec::LaunchPlan& plan, nlohmann::json& left) const {
-  for (const auto& hook : hooks_) hook->Describe(plan, left);
+void HookList::Describe(const spec::LaunchPlan& plan, const Results& results,
+                        nlohmann::json& left) const {
+  for (const auto& hook : hooks_) hook->Describe(plan, results, left);
 }
 
 void HookList::AfterResults(NodeContext& node) const {

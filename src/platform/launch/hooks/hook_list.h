@@ -23,7 +23,7 @@ class HookList {
   void Abandon(NodeContext& node) const;
 
   void AfterEnd(const spec::LaunchPlan& plan) const;
-  void Describe(const spec::LaunchPlan& plan, nlohmann::json& left) const;
+  void Describe(const spec::LaunchPlan& plan, const Results& results, nlohmann::json& left) const;
   void AfterResults(NodeContext& node) const;
   void CleanUp(const spec::LaunchPlan& plan) const;
 

@@ -62,7 +62,8 @@ class NodeHook {
   // No process is left. Also by the launcher that follows one that died, without the calls above.
   virtual void AfterEnd(const spec::LaunchPlan& /*plan*/) {}
   // Adds to the fields of the event "finalizing", before the results are sent.
-  virtual void Describe(const spec::LaunchPlan& /*plan*/, nlohmann::json& /*left*/) {}
+  virtual void Describe(const spec::LaunchPlan& /*plan*/, const Results& /*results*/,
+                        nlohmann::json& /*left*/) {}
   // The results have been sent of processes that ended by themselves.
   virtual void AfterResults(NodeContext& /*node*/) {}
   // Everything has been delivered. Also by a launcher that follows.

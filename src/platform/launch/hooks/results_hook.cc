@@ -23,8 +23,8 @@ class ResultsHook : public NodeHook {
     return absl::OkStatus();
   }
 
-  void Describe(const spec::LaunchPlan& plan, nlohmann::json& left) override {
-    const Results results = ResultsOf(plan);
+  void Describe(const spec::LaunchPlan& plan, const Results& results,
+                nlohmann::json& left) override {
     if (const std::string note = LeftOutNote(results); !note.empty()) left["note"] = note;
     const UnkeptFiles unkept = UnkeptBelow(NodeFolders(plan.directory).work(), code_is_there_);
     if (unkept.largest.empty()) return;

@@ -26,6 +26,7 @@ struct NodeFolders {
   std::filesystem::path events() const { return spool() / "events.jsonl"; }
   std::filesystem::path acknowledged() const { return spool() / "acknowledged.json"; }
   std::filesystem::path written() const { return spool() / "written.json"; }
+  std::filesystem::path results() const { return spool() / "results"; }
   std::filesystem::path stream(int rank, absl::string_view name) const {
     return spool() / absl::StrCat("rank-", rank, ".", name);
   }

@@ -29,7 +29,9 @@ class DeliveryFake : public Delivery {
     return file;
   }
   void AbandonCode() override {}
-  absl::Status SendResults(base::Deadline) override { return absl::OkStatus(); }
+  absl::Status SendResults(const std::vector<Result>&, base::Deadline) override {
+    return absl::OkStatus();
+  }
 };
 
 class SupervisorFake : public RankSupervisor {

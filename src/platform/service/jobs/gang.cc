@@ -77,7 +77,7 @@ void Gang::Apply(int number, absl::string_view line) {
     node.preparing = node.prepared = true;
     if (const auto note = Field<std::string>(event, "note", ""); !note.empty()) notes_.insert(note);
   }
-  if (kind == "finalizing") {
+  if (kind == "finalizing" || kind == "lost") {
     if (const auto note = Field<std::string>(event, "note", ""); !note.empty()) {
       end_notes_.insert(note);
     }
