@@ -128,6 +128,17 @@ TEST_F(NodeHooksTest, NameTheInputThatIsNotThere) {
             "input \"data\": /no/such/folder does not exist on node n1");
 }
 
+TEST_F(NodeHooksTest, SayWhyAnInputCannotBeLookedAt) {
+  const std::filesystem::path loop = std::filesystem::path(plan_.directory).parent_path() / "loop";
+  std::filesystem::create_symlink("loop", loop);
+  plan_.inputs["data"] = {.path = loop.string()};
+  NodeContext node{plan_, nullptr, nullptr, nullptr, {}};
+  const absl::Status prepared = NodeHooks().Prepare(node, /*cancelled=*/false);
+  EXPECT_EQ(std::string(prepared.message()),
+            absl::StrCat("input \"data\": ", loop.string(),
+                         " on node n1: Too many levels of symbolic links"));
+}
+
 TEST_F(NodeHooksTest, ARayJobRunsItsCommandBelowRayOnce) {
   plan_.distribution.kind = spec::DistributionKind::kRay;
   NodeContext node{plan_, nullptr, nullptr, nullptr, {}};

@@ -28,6 +28,19 @@ absl::Status CheckType(const std::string& name, const spec::Input& input, const 
       is_folder ? "folder, so its type must be uri_folder" : "file, so its type must be uri_file"));
 }
 
+// Or a file.
+absl::StatusOr<bool> IsFolder(const std::string& name, const fs::path& path,
+                              const std::string& node) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  const std::string called = absl::StrCat("input \"", name, "\": ", path.string());
+  if (status.type() == fs::file_type::not_found) {
+    return absl::NotFoundError(absl::StrCat(called, " does not exist on node ", node));
+  }
+  if (error) return base::ErrnoStatus(absl::StrCat(called, " on node ", node), error.value());
+  return fs::is_directory(status);
+}
+
 // Where the input lies on this node. Under inputs/NAME there is a copy, or a link to it.
 absl::StatusOr<std::string> StageInput(const spec::LaunchPlan& plan, const std::string& name,
                                        const spec::Input& input,
@@ -38,16 +51,12 @@ absl::StatusOr<std::string> StageInput(const spec::LaunchPlan& plan, const std::
     const fs::path data = fs::path(plan.environments_directory).parent_path() / "data";
     TUTTI_ASSIGN_OR_RETURN(path, FetchInput(name, input, data, cancelled));
   }
-  std::error_code error;
-  if (!fs::exists(path, error)) {
-    return absl::NotFoundError(absl::StrCat("input \"", name, "\": ", path.string(),
-                                            " does not exist on node ", plan.node().name));
-  }
-  const bool is_folder = fs::is_directory(path, error);
+  TUTTI_ASSIGN_OR_RETURN(const bool is_folder, IsFolder(name, path, plan.node().name));
   TUTTI_RETURN_IF_ERROR(CheckType(name, input, path, is_folder));
   const fs::path place = NodeFolders(plan.directory).inputs() / name;
   if (input.mode != "download") {
-    fs::create_symlink(path, place, error);  // for those who look below AZ_BATCHAI_MOUNT_ROOT
+    std::error_code ignored;
+    fs::create_symlink(path, place, ignored);  // for those who look below AZ_BATCHAI_MOUNT_ROOT
     return path.string();
   }
   const fs::path copy = is_folder ? place : place / path.filename();

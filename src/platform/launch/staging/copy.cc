@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -25,9 +26,10 @@ class FollowingCopy {
   absl::Status Copy(const fs::path& from, const fs::path& to) {
     if (cancelled_) return absl::CancelledError("stopped while inputs were copied");
     struct stat status = {};
-    if (::stat(from.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
-      return CopyFolder(from, to, {status.st_dev, status.st_ino});
+    if (::stat(from.c_str(), &status) != 0) {
+      return base::ErrnoStatus(absl::StrCat("copy ", from.string()), errno);
     }
+    if (S_ISDIR(status.st_mode)) return CopyFolder(from, to, {status.st_dev, status.st_ino});
     std::error_code error;
     fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
     if (error) return base::ErrnoStatus(absl::StrCat("copy ", from.string()), error.value());

@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -27,10 +29,13 @@ struct Free {
 };
 using Reader = std::unique_ptr<archive, Free>;
 
+// What the system said, or what is wrong with the archive: EILSEQ and EINVAL are the library's own.
 absl::Status ArchiveError(archive* reader) {
-  const char* text = archive_error_string(reader);
-  return absl::InvalidArgumentError(
-      absl::StrCat("broken archive: ", text == nullptr ? "unknown reason" : text));
+  const char* const said = archive_error_string(reader);
+  const std::string text = said == nullptr ? "unknown reason" : said;
+  const int number = archive_errno(reader);
+  if (number > 0 && number != EILSEQ && number != EINVAL) return base::ErrnoStatus(text, number);
+  return absl::InvalidArgumentError(absl::StrCat("broken archive: ", text));
 }
 
 class Unpacking {

@@ -41,6 +41,14 @@ TEST_F(Unpack, MakesFilesFoldersAndLinksInside) {
   EXPECT_TRUE(std::filesystem::is_symlink(folder() / "dangling"));
 }
 
+TEST_F(Unpack, AnArchiveThatCannotBeReadIsNotBrokenAndTheErrorIsSaid) {
+  const absl::Status none = UnpackArchive(top.path() / "none.tar.zst", folder());
+  EXPECT_THAT(std::string(none.message()), HasSubstr("none.tar.zst': No such file or directory"));
+  EXPECT_THAT(std::string(none.message()), testing::Not(HasSubstr("broken")));
+  const absl::Status no_file = UnpackArchive(top.path(), folder());
+  EXPECT_THAT(std::string(no_file.message()), HasSubstr("Is a directory"));
+}
+
 TEST_F(Unpack, RefusesEntriesThatWouldLeaveTheFolder) {
   ExpectRefused({{"../evil", "x"}}, "would leave the folder");
   ExpectRefused({{"a/../../../evil", "x"}}, "would leave the folder");
