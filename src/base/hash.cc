@@ -83,12 +83,30 @@ std::string Hex(std::span<const uint8_t> bytes) {
   return text;
 }
 
+namespace {
+
+// Where the call is refused, as by a filter of system calls that does not know it, or fails.
+void ReadRandomDevice(uint8_t* to, size_t count) {
+  const auto device = Open("/dev/urandom", O_RDONLY);
+  for (size_t filled = 0; filled < count;) {
+    const ssize_t n = device.ok() ? ::read(device->get(), to + filled, count - filled) : 0;
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) throw std::runtime_error("the system gives no random bytes");
+    filled += static_cast<size_t>(n);
+  }
+}
+
+}  // namespace
+
 std::string RandomHex(size_t count) {
   std::vector<uint8_t> bytes(count);
   // The kernel's own generator: OpenSSL's is seeded by it and takes many times as long.
   for (size_t filled = 0; filled < count;) {
     const ssize_t n = ::getrandom(bytes.data() + filled, count - filled, 0);
-    if (n < 0 && errno != EINTR) throw std::runtime_error("the system gives no random bytes");
+    if (n < 0 && errno != EINTR) {
+      ReadRandomDevice(bytes.data() + filled, count - filled);
+      break;
+    }
     if (n > 0) filled += static_cast<size_t>(n);
   }
   return Hex(bytes);
