@@ -24,7 +24,7 @@ PATIENCE = patience()  # how many times longer than written what waits may take
 make_processes_patient(PATIENCE)
 TERMINAL = {"Completed", "Failed", "Canceled"}
 LONG = ["test_cluster_autoscaling", "test_chaos", "test_slurm_frameworks", "test_slurm_jobs", "test_slurm", "test_faults", "test_failures", "test_slurm_unshared",
-        "test_slurm_folder", "test_azure_jobs", "test_containers", "test_slurm_vanishing", "test_slurm_storms", "test_cluster",
+        "test_slurm_folder", "test_azure_jobs", "test_containers", "test_slurm_vanishing", "test_slurm_storms", "test_slurm_faults", "test_cluster",
         "test_cluster_upkeep", "test_cluster_systemd", "test_harm", "test_torchvision", "test_training", "test_horovod",
         "test_launchers", "test_tasks", "test_processors"]  # the longest first
 if not os.environ.get("TUTTI_WHOLE_TESTS"):  # whose storms load the processors most, so behind other clusters' stories
@@ -260,7 +260,8 @@ GREETER = "def greeting(who):\n    return f'hello {who}'\n\n\ndef main():\n    i
 def make_wheel(folder):
     """A package `tutti_greeter` with a program `greet`, as pip and uv install it."""
     info = "tutti_greeter-1.0.dist-info"
-    with zipfile.ZipFile(folder / "tutti_greeter-1.0-py3-none-any.whl", "w") as wheel:
+    file = folder / "tutti_greeter-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(file, "w") as wheel:
         wheel.writestr("tutti_greeter.py", GREETER)
         wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tutti_greeter\nVersion: 1.0\n")
         wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
@@ -268,6 +269,7 @@ def make_wheel(folder):
         wheel.writestr(f"{info}/RECORD", "".join(
             f"{name},,\n" for name in ("tutti_greeter.py", f"{info}/METADATA", f"{info}/WHEEL", f"{info}/entry_points.txt",
                                        f"{info}/RECORD")))
+    return file
 
 
 # Adds up its ranks; with an argument that rank fails and the others wait.

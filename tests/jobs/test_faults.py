@@ -43,7 +43,7 @@ def test_two_hundred_faults_of_launchers_and_shims_each_end_their_job_alone(star
     stopped = stop_launcher(service, write_job)
     faults = [fault for kind in explore.KINDS for fault in explore.faults_of(service, write_job, library, kind, tmp_path)]
     exploration = explore.Exploration(service, write_job, library, tmp_path)
-    exploration.run(explore.sample(faults, 200, explore.SEED), 240, at_once=16)
+    exploration.run(explore.sample(faults, explore.SAMPLE, explore.SEED), 240, at_once=16)
     assert exploration.complaints == []
     assert exploration.ends["Failed"] + exploration.ends["Completed"] > 100, "the faults were met"
     job = service.wait(stopped, 240)

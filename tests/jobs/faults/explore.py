@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
 import zlib
 
 import pytest
@@ -26,10 +27,15 @@ FILES = [errno.EACCES, errno.ENOSPC, errno.ENOENT]
 DESCRIPTORS = [errno.EMFILE, errno.ENOSPC]
 FITTING = {  # what of EAGAIN, EACCES, ENOSPC and ENOENT (EMFILE for new descriptors) the call may say
     **dict.fromkeys(["create", "mkdir", "rename", "renameat2", "symlink"], FILES),
-    **dict.fromkeys(["open", "unlink", "chmod", "chdir", "stat", "lstat", "connect"], [errno.EACCES, errno.ENOENT]),
-    **dict.fromkeys(["write", "pwrite", "fsync", "fdatasync", "ftruncate", "fallocate"], [errno.ENOSPC]),
-    **dict.fromkeys(["pipe2", "socket", "dup2"], DESCRIPTORS[:1]),
-    **dict.fromkeys(["vfork", "pthread_create", "read", "recv", "send", "accept4"], [errno.EAGAIN]),
+    **dict.fromkeys(["open", "unlink", "chmod", "chdir", "stat", "lstat", "connect", "openat", "fdopendir", "fstatat", "statx", "unlinkat", "rmdir",
+                     "readlink", "realpath", "inotify_add_watch"], [errno.EACCES, errno.ENOENT]),
+    **dict.fromkeys(["write", "pwrite", "fsync", "fdatasync", "ftruncate", "fallocate", "writev", "sendfile",
+                     "epoll_ctl"], [errno.ENOSPC]),
+    **dict.fromkeys(["pipe2", "socket", "dup2", "eventfd", "signalfd", "socketpair", "epoll_create1", "inotify_init1", "memfd_create"],
+                    DESCRIPTORS[:1]),
+    **dict.fromkeys(["vfork", "pthread_create", "read", "recv", "send", "accept4", "getrandom"], [errno.EAGAIN]),
+    **dict.fromkeys(["link", "mkdtemp", "mkstemp"], FILES), **dict.fromkeys(["fchmod", "fchmodat", "setsid"], [errno.EACCES]),
+    "readdir": [errno.ENOENT], "waitpid": [errno.EAGAIN], "epoll_wait": [errno.EAGAIN],
     "execve": [errno.EACCES, errno.ENOENT, errno.EAGAIN], "bind": [errno.EACCES], "flock": [errno.EAGAIN], "setpgid": [errno.EACCES],
     "sendmsg": [errno.EAGAIN], "recvmsg": [errno.EAGAIN],
 }
@@ -38,9 +44,18 @@ KINDS = {
     "pytorch": {"command": "echo fine", "distribution": "pytorch", "processes": 2},
     "mpi": {"command": "echo fine", "distribution": "mpi", "processes": 2},
     "mpi on two nodes": {"command": "echo fine", "distribution": "mpi", "nodes": 2},
+    "pmi": {"command": "echo fine", "distribution": "mpi", "nodes": 2, "environment_variables": {"TUTTI_MPI": "pmi"}},
+    "tf": {"command": "echo fine", "distribution": {"type": "tensorflow", "worker_count": 2}, "nodes": 2},
     "ray": {"command": "echo fine", "distribution": {"type": "ray"}, "nodes": 2},
+    "full": {"command": "mkdir -p outputs/deep; python3 copy.py ${{inputs.i}}/data outputs/deep/kept ${{outputs.a}}/a ${{outputs.b}}/b && echo fine",
+             "files": {"copy.py": "import shutil, sys\nfor to in sys.argv[2:]:\n    shutil.copyfile(sys.argv[1], to)\n", "more/read.me": "sent along\n"},
+             "outputs": {"a": {"type": "uri_folder"}, "b": {"type": "uri_folder"}}},
+    "environment": {"command": "greet fine | cut -d' ' -f2"},
 }
-MOST_OF_A_CALL = 60  # ordinals; the later ones are more of the same loop
+ON_SLURM = {"slurm": {"command": "echo fine", "distribution": "mpi", "nodes": 2, "compute": "hpc"}}  # tests/slurm/test_slurm_faults.py
+SAMPLE, SAMPLE_ON_SLURM = 184, 16  # of CI
+RESULTS = {"full": ["outputs/deep/kept", "outputs/a/a", "outputs/b/b"]}  # what a job of that kind keeps, each of which says "brought"
+EACH_OF_A_CALL, MOST_OF_A_CALL = 60, 2000  # ordinals: those up to here, and then every tenth, which are more of the same loops
 TIME_LIMIT = 15
 SEED = int(os.environ.get("TUTTI_FAULTS_SEED", 28))
 
@@ -63,11 +78,30 @@ def service_environment(library, folder):
             "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(programs / "ray_module")}
 
 
+def input_folder(folder):
+    """An input of some files, of which the job takes data."""
+    inputs = folder / "input"
+    if not inputs.exists():
+        (inputs / "below").mkdir(parents=True)
+        (inputs / "below" / "more").write_text("more\n")
+        (inputs / "data").write_text("brought\n")
+    return inputs
+
+
+def new_wheel(folder):
+    """Of another content than any before it, and so of another environment."""
+    return conftest.make_wheel(pathlib.Path(tempfile.mkdtemp(prefix="wheel-", dir=folder)))
+
+
 def job_of(write_job, library, kind, fault):
-    keys = dict(KINDS[kind])
-    variables = {"TUTTI_FAULT": fault, "STORY": str(library.parent / "ray")}
+    keys = dict({**KINDS, **ON_SLURM}[kind])
+    variables = {"TUTTI_FAULT": fault, "STORY": str(library.parent / "ray"), **keys.pop("environment_variables", {})}
     if "environment" not in keys:  # what an image holds is not what it was built for
         variables["LD_PRELOAD"] = str(library)
+    if kind == "full":
+        keys["inputs"] = {"i": {"type": "uri_folder", "mode": "download", "path": str(input_folder(library.parent))}}
+    if kind == "environment":  # one that is there by an earlier job would not be made
+        keys["environment"] = {"conda_file": {"dependencies": ["python", {"pip": [str(new_wheel(library.parent))]}]}}
     return write_job(keys.pop("command"), environment_variables=variables, limits={"timeout": TIME_LIMIT * int(max(1, conftest.PATIENCE))}, **keys)
 
 
@@ -82,28 +116,51 @@ def faults_of(service, write_job, library, kind, folder):
         program, call, _ = line.split()
         counts[program, call] = max(counts[program, call], count)
     for (program, call), count in sorted(counts.items()):
-        for ordinal in range(1, min(count, MOST_OF_A_CALL) + 1):
+        for ordinal in [*range(1, min(count, EACH_OF_A_CALL) + 1), *range(EACH_OF_A_CALL + 10, min(count, MOST_OF_A_CALL) + 1, 10)]:
             for error in [HANG, *FITTING.get(call, [])]:
                 yield Fault(kind, program, call, ordinal, error)
 
 
 def complaint(service, fault, name, job):
     """What is wrong with the end of a job that met the fault; "" if nothing is."""
-    if job["state"] == "Completed":
-        return "" if service.log_text(name, 0) == "fine\n" else "Completed without its output"
     if fault.error == HANG:
         true = ["stuck in the kernel", "time limit", "could not be started", "has not reported within"]
     else:
-        true = [os.strerror(fault.error)]
-    return "" if any(words in job["reason"] for words in true) else "the reason is not the fault"
+        true = [os.strerror(fault.error), *(["does not exist"] if fault.error == errno.ENOENT else [])]
+    says_so = any(words in job["reason"] for words in true)
+    if job["state"] != "Completed":
+        return "" if says_so else "the reason is not the fault"
+    if service.log_text(name, 0) != "fine\n":
+        return "Completed without its output"
+    missing = [path for path in RESULTS.get(fault.kind, []) if file_text(service, name, path) != "brought\n"]
+    return f"Completed without {', '.join(missing)}, and does not say so" if missing and not says_so else ""
+
+
+def file_text(service, name, path):
+    """None: the job has no such file."""
+    try:
+        with service.request(f"/v1/jobs/{name}/files/{path}") as response:
+            return response.read().decode()
+    except urllib.error.HTTPError as error:
+        if error.code == 404:
+            return None
+        raise
 
 
 def sample(faults, count, seed):
-    """So many, as many of each kind as of every other."""
+    """So many: as many of each kind as of every other, and of the calls each before any of them again."""
     kinds = sorted({fault.kind for fault in faults})
-    chosen = random.Random(seed)
-    return [fault for i, kind in enumerate(kinds) for fault in chosen.sample(
-        [fault for fault in faults if fault.kind == kind], count * (i + 1) // len(kinds) - count * i // len(kinds))]
+    chosen, used, taken = random.Random(seed), collections.Counter(), []
+    for i, kind in enumerate(kinds):
+        of_calls = collections.defaultdict(list)
+        for fault in faults:
+            if fault.kind == kind:
+                of_calls[fault.call].append(fault)
+        for _ in range(count * (i + 1) // len(kinds) - count * i // len(kinds)):
+            call = min((call for call in of_calls if of_calls[call]), key=lambda call: (used[call], chosen.random()))
+            taken.append(of_calls[call].pop(chosen.randrange(len(of_calls[call]))))
+            used[call] += 1
+    return taken
 
 
 def shard_of(faults, text):

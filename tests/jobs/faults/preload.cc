@@ -7,6 +7,7 @@
 // the file ONCE is there, which is then made. record:FILE appends "PROGRAM CALL PROCESS" to FILE
 // at each call. A launcher, which may be there before its job is, reads it from the plan and counts
 // from there on.
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,10 +19,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/sendfile.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -187,6 +196,17 @@ extern "C" __attribute__((visibility("default"))) int open(const char* path, int
   return real(path, flags, mode);
 }
 
+extern "C" __attribute__((visibility("default"))) int openat(int folder, const char* path,
+                                                             int flags, ...) {
+  REAL(openat);
+  va_list more;
+  va_start(more, flags);
+  const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(more, mode_t) : 0;
+  va_end(more);
+  if (Fails("openat")) return -1;
+  return real(folder, path, flags, mode);
+}
+
 // The address that it returns to is on the stack, and the child would overwrite it: it is called by
 // a jump.
 extern "C" __attribute__((visibility("hidden"), used)) void* VforkOrFail() {
@@ -217,6 +237,13 @@ extern "C" __attribute__((visibility("default"))) ssize_t write(int fd, const vo
   REAL(write);
   if (IsFile(fd) && Fails("write")) return -1;
   return real(fd, from, size);
+}
+
+extern "C" __attribute__((visibility("default"))) ssize_t writev(int fd, const iovec* from,
+                                                                 int count) {
+  REAL(writev);
+  if (IsFile(fd) && Fails("writev")) return -1;
+  return real(fd, from, count);
 }
 
 FAILING(ssize_t, pread, -1, (int fd, void* to, size_t size, off_t at), fd, to, size, at)
@@ -254,6 +281,39 @@ FAILING(int, poll, -1, (pollfd * fds, nfds_t count, int milliseconds), fds, coun
 FAILING(int, stat, -1, (const char* path, struct stat* info), path, info)
 FAILING(int, lstat, -1, (const char* path, struct stat* info), path, info)
 FAILING(int, fstat, -1, (int fd, struct stat* info), fd, info)
+FAILING(int, fstatat, -1, (int folder, const char* path, struct stat* info, int flags), folder,
+        path, info, flags)
+FAILING(int, statx, -1,
+        (int folder, const char* path, int flags, unsigned mask, struct statx* info), folder, path,
+        flags, mask, info)
+FAILING(DIR*, fdopendir, nullptr, (int fd), fd)
+FAILING(dirent*, readdir, nullptr, (DIR * folder), folder)
+FAILING(int, unlinkat, -1, (int folder, const char* path, int flags), folder, path, flags)
+FAILING(int, rmdir, -1, (const char* path), path)
+FAILING(int, fchmod, -1, (int fd, mode_t mode), fd, mode)
+FAILING(int, fchmodat, -1, (int folder, const char* path, mode_t mode, int flags), folder, path,
+        mode, flags)
+FAILING(ssize_t, readlink, -1, (const char* path, char* to, size_t size), path, to, size)
+FAILING(char*, realpath, nullptr, (const char* path, char* to), path, to)
+FAILING(int, link, -1, (const char* from, const char* to), from, to)
+FAILING(char*, mkdtemp, nullptr, (char* name), name)
+FAILING(int, mkstemp, -1, (char* name), name)
+FAILING(int, memfd_create, -1, (const char* name, unsigned flags), name, flags)
+FAILING(ssize_t, sendfile, -1, (int to, int from, off_t* at, size_t size), to, from, at, size)
+FAILING(int, socketpair, -1, (int domain, int type, int protocol, int* ends), domain, type,
+        protocol, ends)
+FAILING(int, epoll_create1, -1, (int flags), flags)
+FAILING(int, epoll_ctl, -1, (int epoll, int what, int fd, epoll_event* event), epoll, what, fd,
+        event)
+FAILING(int, epoll_wait, -1, (int epoll, epoll_event* events, int most, int milliseconds), epoll,
+        events, most, milliseconds)
+FAILING(int, eventfd, -1, (unsigned count, int flags), count, flags)
+FAILING(int, inotify_init1, -1, (int flags), flags)
+FAILING(int, inotify_add_watch, -1, (int fd, const char* path, uint32_t mask), fd, path, mask)
+FAILING(int, signalfd, -1, (int fd, const sigset_t* set, int flags), fd, set, flags)
+FAILING(ssize_t, getrandom, -1, (void* to, size_t size, unsigned flags), to, size, flags)
+FAILING(pid_t, setsid, -1, (), )
+FAILING(pid_t, waitpid, -1, (pid_t pid, int* status, int options), pid, status, options)
 FAILING(int, setpgid, -1, (pid_t pid, pid_t group), pid, group)
 FAILING(int, waitid, -1, (idtype_t type, id_t id, siginfo_t* info, int options), type, id, info,
         options)
