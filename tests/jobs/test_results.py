@@ -153,6 +153,11 @@ def test_what_was_not_kept_is_named_at_the_end(service, write_job):
     job, shown = run(service, write_job("head -c 5000 /dev/zero > model.pkl; exit 3", files={"data.bin": "0" * 2_000_000}), code=1)
     assert lines_that_begin(shown, "Note") == ["Note: 5.0 kB in ./model.pkl were not kept: write to ./outputs"], shown
     assert "exit code 3" in shown
+    # And were it ever so little: together, as of one place.
+    for command, note in (("echo 0.93 > accuracy.txt", "5 bytes in ./accuracy.txt"),
+                          ("for i in $(seq 500); do echo 123456789 > sample-$i; done", "5.0 kB in the working folder")):
+        _, shown = run(service, write_job(command))
+        assert lines_that_begin(shown, "Note") == [f"Note: {note} were not kept: write to ./outputs"], shown
 
 
 def test_nothing_is_offered_where_nothing_is(service, write_job):

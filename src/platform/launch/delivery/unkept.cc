@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <system_error>
+#include <tuple>
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
@@ -66,6 +68,8 @@ class Search {
       Take(entry->path(), found);
       if (found.bytes >= kSmallestUnkept || found.result) {
         found_.largest.push_back(std::move(found));
+      } else if (found.bytes > 0) {
+        Add(found.path, found.bytes, found_.small);
       }
     }
     std::sort(found_.largest.begin(), found_.largest.end(), [](const Unkept& a, const Unkept& b) {
@@ -87,12 +91,23 @@ class Search {
     struct statx status = {};
     if (!Stat(path, status)) return;
     if (S_ISDIR(status.stx_mode)) return TakeFolder(path, found);
-    const bool counts = S_ISREG(status.stx_mode) && status.stx_nlink == 1 && status.stx_size > 0;
+    const bool counts = S_ISREG(status.stx_mode) && status.stx_size > 0 && IsLastName(status);
     if (!counts || !IsWrittenSince(status, since_)) return;
     const fs::path own = path.lexically_relative(work_);
-    found.path = found.bytes == 0 ? own.native() : Common(found.path, own).native();
-    found.bytes += status.stx_size;
+    Add(own, status.stx_size, found);
     found.result |= IsResultByKind(own);
+  }
+
+  static void Add(const fs::path& path, uint64_t bytes, Unkept& found) {
+    found.path = found.bytes == 0 ? path.native() : Common(found.path, path).native();
+    found.bytes += bytes;
+  }
+
+  // Of those that the file has: no other is outside of what is searched.
+  bool IsLastName(const struct statx& status) {
+    if (status.stx_nlink == 1) return true;
+    const std::tuple file(status.stx_dev_major, status.stx_dev_minor, status.stx_ino);
+    return ++names_[file] == status.stx_nlink;
   }
 
   void TakeFolder(const fs::path& folder, Unkept& found) {
@@ -109,6 +124,8 @@ class Search {
   const absl::Time since_;
   int left_;
   const base::Deadline deadline_;
+  std::map<std::tuple<uint32_t, uint32_t, uint64_t>, uint32_t>
+      names_;  // seen of those with several
   UnkeptFiles found_;
 };
 

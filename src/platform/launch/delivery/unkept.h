@@ -20,6 +20,7 @@ struct Unkept {
 struct UnkeptFiles {
   // The largest first: at most kMostUnkept with results, and as many without.
   std::vector<Unkept> largest;
+  Unkept small;       // all else together, which may be nothing
   bool more = false;  // the limits ended the search: there may be more than this
 };
 
@@ -29,13 +30,15 @@ struct UnkeptLimits {
 };
 
 inline constexpr size_t kMostUnkept = 5;
-inline constexpr uint64_t kSmallestUnkept = 1000;  // bytes of what is worth a word; results: any
+// What is smaller, and no result by its kind, is told of together, as of one place.
+inline constexpr uint64_t kSmallestUnkept = 1000;  // bytes
 
 // What was written after `since`, by the clock of the folder's file system (ChangeTime): before it
 // the job's code came. Together what lies in one folder of the working folder, named by the deepest
-// folder that holds all of it. Not counted: what a dot begins (.git, .cache), __pycache__, *.pyc,
-// node_modules, Python environments, links, and files with another name elsewhere (hard links).
-// What cannot be read is passed over. Takes no longer than the limits.
+// folder that holds all of it. A file of several names (hard links) counts once, if all are found
+// here: with another one elsewhere it may be kept. Not counted: what a dot begins (.git, .cache),
+// __pycache__, *.pyc, node_modules, Python environments, links. What cannot be read is passed over.
+// Takes no longer than the limits.
 UnkeptFiles UnkeptBelow(const std::filesystem::path& work, absl::Time since,
                         const UnkeptLimits& limits = {});
 

@@ -71,6 +71,24 @@ TEST_F(UnkeptTest, WhatIsKeptOrOfNoWorthIsNotFound) {
   EXPECT_THAT(Found(), IsEmpty());
 }
 
+TEST_F(UnkeptTest, AFileWhoseNamesAreAllRemovedCountsOnce) {
+  Put("runs/step-10", 5000);
+  fs::create_hard_link(work_ / "runs/step-10", work_ / "runs/latest");
+  EXPECT_THAT(Found(), ElementsAre(testing::AnyOf("runs/step-10 5000", "runs/latest 5000")));
+}
+
+TEST_F(UnkeptTest, SmallThingsAreTogetherWhatTheFolderThatHoldsThemIs) {
+  EXPECT_EQ(UnkeptBelow(work_, absl::InfinitePast()).small.bytes, 0u);
+  Put("tiny.txt", 900);
+  Unkept small = UnkeptBelow(work_, absl::InfinitePast()).small;
+  EXPECT_EQ(small.path, "tiny.txt");
+  for (int i = 0; i < 50; ++i) Put(absl::StrCat("sample-", i), 100);
+  const UnkeptFiles found = UnkeptBelow(work_, absl::InfinitePast());
+  EXPECT_THAT(found.largest, IsEmpty());
+  EXPECT_EQ(found.small.path, "");
+  EXPECT_EQ(found.small.bytes, 5900u);
+}
+
 TEST_F(UnkeptTest, ResultsAreFoundWhateverTheirSizeAndBesideAnyNumberOfOthers) {
   Put("metrics.json", 20);
   Put("runs/a/events.out.tfevents.1.host", 500);

@@ -10,6 +10,10 @@
 namespace tutti::launch {
 namespace {
 
+nlohmann::json ToJson(const Unkept& one) {
+  return {{"path", base::BoundedUtf8(one.path, 200)}, {"bytes", one.bytes}, {"result", one.result}};
+}
+
 // Says what of the job's files is not kept.
 class ResultsHook : public NodeHook {
  public:
@@ -26,15 +30,11 @@ class ResultsHook : public NodeHook {
   void Describe(const spec::LaunchPlan& plan, const Results& results,
                 nlohmann::json& left) override {
     if (const std::string note = LeftOutNote(results); !note.empty()) left["note"] = note;
-    const UnkeptFiles unkept = UnkeptBelow(NodeFolders(plan.directory).work(), code_is_there_);
-    if (unkept.largest.empty()) return;
     left["kept_files"] = results.files.size();
+    const UnkeptFiles unkept = UnkeptBelow(NodeFolders(plan.directory).work(), code_is_there_);
     left["unkept_more"] = unkept.more;
-    for (const Unkept& one : unkept.largest) {
-      left["unkept"].push_back({{"path", base::BoundedUtf8(one.path, 200)},
-                                {"bytes", one.bytes},
-                                {"result", one.result}});
-    }
+    if (unkept.small.bytes > 0) left["unkept_small"] = ToJson(unkept.small);
+    for (const Unkept& one : unkept.largest) left["unkept"].push_back(ToJson(one));
   }
 
  private:

@@ -29,7 +29,7 @@ std::string Size(uint64_t bytes) {
 std::string Shown(std::string path) {
   std::replace_if(
       path.begin(), path.end(), [](unsigned char c) { return absl::ascii_iscntrl(c); }, '?');
-  return absl::StrCat("./", path);
+  return path.empty() ? "the working folder" : absl::StrCat("./", path);
 }
 
 }  // namespace
@@ -40,16 +40,21 @@ void UnkeptNote::Add(const nlohmann::json& finalizing) {
   const auto unkept = finalizing.find("unkept");
   any_kept_ |= kept != finalizing.end() && kept->is_number_integer() && kept->get<int64_t>() > 0;
   more_ |= more != finalizing.end() && more->is_boolean() && more->get<bool>();
-  if (unkept == finalizing.end() || !unkept->is_array()) return;
-  for (const nlohmann::json& one : *unkept) {
-    const bool is_one = one.is_object() && one.contains("path") && one["path"].is_string() &&
-                        one.contains("bytes") && one["bytes"].is_number_unsigned();
-    if (!is_one) continue;
-    Place& place = places_[one["path"].get<std::string>()];
-    place.bytes += one["bytes"].get<uint64_t>();
-    const auto result = one.find("result");
-    place.has_results |= result != one.end() && result->is_boolean() && result->get<bool>();
+  if (const auto small = finalizing.find("unkept_small"); small != finalizing.end()) {
+    AddPlace(*small, small_);
   }
+  if (unkept == finalizing.end() || !unkept->is_array()) return;
+  for (const nlohmann::json& one : *unkept) AddPlace(one, places_);
+}
+
+void UnkeptNote::AddPlace(const nlohmann::json& one, std::map<std::string, Place>& places) {
+  const bool is_one = one.is_object() && one.contains("path") && one["path"].is_string() &&
+                      one.contains("bytes") && one["bytes"].is_number_unsigned();
+  if (!is_one) return;
+  Place& place = places[one["path"].get<std::string>()];
+  place.bytes += one["bytes"].get<uint64_t>();
+  const auto result = one.find("result");
+  place.has_results |= result != one.end() && result->is_boolean() && result->get<bool>();
 }
 
 std::string UnkeptNote::Text() const {
@@ -57,6 +62,9 @@ std::string UnkeptNote::Text() const {
   for (const auto& [path, place] : places_) {
     const bool worth_a_word = !any_kept_ || place.has_results || place.bytes >= kUnkeptWorthAWord;
     if (worth_a_word) places.emplace_back(place.has_results, place.bytes, path);
+  }
+  if (!any_kept_ && places.empty()) {
+    for (const auto& [path, place] : small_) places.emplace_back(false, place.bytes, path);
   }
   if (places.empty()) return "";
   std::sort(places.rbegin(), places.rend());

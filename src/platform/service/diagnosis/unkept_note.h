@@ -25,7 +25,9 @@ class UnkeptNote {
     bool has_results = false;
     uint64_t bytes = 0;
   };
+  void AddPlace(const nlohmann::json& one, std::map<std::string, Place>& places);
   std::map<std::string, Place> places_;  // by path within the working folder
+  std::map<std::string, Place> small_;   // so little that it counts only if nothing was kept
   bool any_kept_ = false, more_ = false;
 };
 

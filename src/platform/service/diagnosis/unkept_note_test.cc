@@ -35,6 +35,16 @@ TEST(UnkeptNote, SmallThingsCountOnlyIfNothingElseWasKept) {
   EXPECT_EQ(After({none, kept}), "");
 }
 
+TEST(UnkeptNote, TheSmallestThingsCountIfTheyAreAllThereIs) {
+  const char* many = R"({"kept_files": 0, "unkept_small": {"path": "", "bytes": 50000}})";
+  const char* one = R"({"kept_files": 0, "unkept_small": {"path": "a.txt", "bytes": 900}})";
+  EXPECT_EQ(After({many}), "50 kB in the working folder were not kept: write to ./outputs");
+  EXPECT_EQ(After({one}), "900 bytes in ./a.txt were not kept: write to ./outputs");
+  EXPECT_EQ(After({one, R"({"kept_files": 1})"}), "");
+  EXPECT_EQ(After({one, R"({"unkept": [{"path": "b", "bytes": 2000}]})"}),
+            "2.0 kB in ./b were not kept: write to ./outputs");
+}
+
 TEST(UnkeptNote, ResultsAreNamedFirstAndWhateverTheirSize) {
   EXPECT_EQ(After({R"({"kept_files": 2, "unkept": [{"path": "data", "bytes": 2000000},
                        {"path": "cache", "bytes": 500000, "result": false},
