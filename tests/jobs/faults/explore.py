@@ -25,7 +25,7 @@ CANNOT = "" if platform.machine() == "x86_64" else f"faults/preload.cc is for x8
 HANG = 0
 FILES = [errno.EACCES, errno.ENOSPC, errno.ENOENT]
 DESCRIPTORS = [errno.EMFILE, errno.ENOSPC]
-FITTING = {  # what of EAGAIN, EACCES, ENOSPC and ENOENT (EMFILE for new descriptors) the call may say
+FITTING = {  # what of EAGAIN, EACCES, ENOSPC and ENOENT (EMFILE for new descriptors; ENOLCK, since EAGAIN is an answer) the call may say
     **dict.fromkeys(["create", "mkdir", "rename", "renameat2", "symlink"], FILES),
     **dict.fromkeys(["open", "unlink", "chmod", "chdir", "stat", "lstat", "connect", "openat", "fdopendir", "fstatat", "statx", "unlinkat", "rmdir",
                      "readlink", "realpath", "inotify_add_watch"], [errno.EACCES, errno.ENOENT]),
@@ -36,7 +36,7 @@ FITTING = {  # what of EAGAIN, EACCES, ENOSPC and ENOENT (EMFILE for new descrip
     **dict.fromkeys(["vfork", "pthread_create", "read", "recv", "send", "accept4", "getrandom"], [errno.EAGAIN]),
     **dict.fromkeys(["link", "mkdtemp", "mkstemp"], FILES), **dict.fromkeys(["fchmod", "fchmodat", "setsid"], [errno.EACCES]),
     "readdir": [errno.ENOENT], "waitpid": [errno.EAGAIN], "epoll_wait": [errno.EAGAIN],
-    "execve": [errno.EACCES, errno.ENOENT, errno.EAGAIN], "bind": [errno.EACCES], "flock": [errno.EAGAIN], "setpgid": [errno.EACCES],
+    "execve": [errno.EACCES, errno.ENOENT, errno.EAGAIN], "bind": [errno.EACCES], "flock": [errno.ENOLCK], "setpgid": [errno.EACCES],
     "sendmsg": [errno.EAGAIN], "recvmsg": [errno.EAGAIN],
 }
 KINDS = {

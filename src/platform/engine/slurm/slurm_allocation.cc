@@ -246,6 +246,19 @@ std::string SlurmAllocation::LastOutput() const {
   return text;
 }
 
+std::string SlurmAllocation::WhyItDidNotBegin(absl::string_view program) const {
+  for (int i = 0; i < node_count(); ++i) {
+    if (HasBegun(i)) continue;
+    const auto text = base::ReadFile(node(i) / "died", 1 << 16);
+    const auto note = nlohmann::json::parse(text.value_or(""), nullptr, false);
+    const auto reason = note.is_object() ? note.find("reason") : note.end();
+    if (reason != note.end() && reason->is_string()) {
+      return absl::StrCat("its launcher could not begin: ", reason->get<std::string>());
+    }
+  }
+  return WhyItCouldNotBegin(LastOutput(), program);
+}
+
 absl::Status SlurmAllocation::NoteEnd(const std::string& how, bool is_lost) {
   stage = Stage::kEnded;
   end = how;

@@ -202,7 +202,7 @@ void SlurmEngine::NoteEnd(SlurmAllocation& known, const SlurmJob& job) {
                                   : HowItEnded(job);
   bool lost = HasLostANode(job) || unlaunched || unrequested;
   if (how.empty() && shared() && !known.stop && !known.HasBegunEverywhere()) {
-    how = WhyItCouldNotBegin(known.LastOutput(), options_.launcher.front());
+    how = known.WhyItDidNotBegin(options_.launcher.front());
     lost = !how.empty() && known.HasBegun();  // on another node: then this one is at fault
   }
   if (how.empty() && !shared() && !known.stop) {

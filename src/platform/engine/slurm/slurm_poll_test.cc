@@ -199,6 +199,18 @@ TEST_F(SlurmEngineTest, WhyItsLauncherCouldNotBeginIsSaid) {
   EXPECT_FALSE(failed.lost);
 }
 
+TEST_F(SlurmEngineTest, WhatALauncherNotedThatCouldNotTakeItsPlanIsSaid) {
+  slurm_.Hold(true);
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  Await("a.1", [](const AllocationState& s) { return absl::StrContains(s.reason, "Resources"); });
+  ASSERT_TRUE(base::ReplaceFile(root_.path() / "shared/a.1/1/died",
+                                R"({"pid": 1, "reason": "truncate lock: No space left on device"})")
+                  .ok());
+  slurm_.End("a.1", "FAILED");
+  EXPECT_EQ(AwaitEnd("a.1").reason,
+            "its launcher could not begin: truncate lock: No space left on device");
+}
+
 TEST_F(SlurmEngineTest, WhereAnotherNodesLauncherHasBegunTheNodeIsAtFault) {
   taking_back_ = absl::Hours(1);
   Open();

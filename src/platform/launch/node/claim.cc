@@ -33,6 +33,7 @@ absl::Status MakeMarker(const NodeFolders& folders) {
 absl::StatusOr<base::UniqueFd> TakeLock(const NodeFolders& folders) {
   TUTTI_ASSIGN_OR_RETURN(base::UniqueFd lock, base::Open(folders.lock(), O_RDWR | O_CREAT));
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return base::ErrnoStatus("lock " + folders.lock().string());
     return absl::FailedPreconditionError(
         absl::StrCat("another launcher is at work in ", folders.root.string()));
   }
