@@ -272,11 +272,13 @@ def make_wheel(folder):
     return file
 
 
-# Adds up its ranks; with an argument that rank fails and the others wait.
+# Adds up its ranks; with an argument that rank fails and the others wait, with "abort" or "leave" after it by MPI_Abort, or without a
+# word.
 MPI_PROGRAM = r"""
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 int main(int argc, char** argv) {
@@ -290,6 +292,8 @@ int main(int argc, char** argv) {
   printf("rank %d of %d on %s: %d, RANK %s\n", rank, size, host, sum, getenv("RANK"));
   fflush(stdout);
   if (argc > 1 && rank == atoi(argv[1])) {
+    if (argc > 2 && strcmp(argv[2], "abort") == 0) MPI_Abort(MPI_COMM_WORLD, 3);
+    if (argc > 2) _exit(0);
     fprintf(stderr, "error: no such label: 17\n");
     exit(3);
   }

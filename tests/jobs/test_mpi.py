@@ -66,7 +66,7 @@ def test_a_rank_that_leaves_without_finalize_is_the_reason_and_not_those_that_mp
         }"""
     command = "mkdir -p bin && mpicc -o bin/leave.$RANK leave.c && exec bin/leave.$RANK"
     job = service.wait(service.submit(write_job(command, files={"leave.c": code}, nodes=2, distribution="mpi", processes=2)), 90)
-    assert "rank 1 left MPI without MPI_Finalize" in job["reason"] and "signal" not in job["reason"], job["reason"]
+    assert job["reason"].startswith("rank 1 on n1 left MPI without MPI_Finalize") and "signal" not in job["reason"], job["reason"]
 
 
 def test_a_cancelled_mpi_job_leaves_no_process(service, write_job, summing):
@@ -188,6 +188,34 @@ def test_a_rank_of_mpich_or_intel_mpi_that_fails_is_named(service, write_job, of
     job = service.wait(name, 90)
     assert job["state"] == "Failed"
     assert job["reason"].startswith("rank 3 on n2 failed with exit code 3: error: no such label: 17"), job["reason"]
+
+
+@pytest.mark.parametrize("mpi", ["mpich", "intel"])
+@pytest.mark.parametrize("rank", [0, 2])
+def test_a_rank_of_mpich_or_intel_mpi_that_leaves_without_finalize_ends_the_job(service, write_job, of_mpich, mpi, rank):
+    name = service.submit(write_job(f"exec {of_mpich} {rank} leave", nodes=2, distribution="mpi", processes=2,
+                                    environment_variables=variables_of(mpi)))
+    job = service.wait(name, 90)
+    assert job["state"] == "Failed"
+    assert job["reason"].startswith(f"rank {rank} on n{1 + rank // 2} left MPI without MPI_Finalize"), job["reason"]
+
+
+def test_a_node_whose_ranks_have_left_ends_the_job_for_those_that_wait_on_the_other(service, write_job, of_mpich):
+    name = service.submit(write_job(f"exec {of_mpich} $((RANK < 2 ? RANK : 0)) leave", nodes=2, distribution="mpi", processes=2,
+                                    environment_variables=variables_of("mpich")))
+    job = service.wait(name, 90)
+    assert job["state"] == "Failed"
+    assert "on n1 left MPI without MPI_Finalize" in job["reason"], job["reason"]
+
+
+@pytest.mark.parametrize("mpi", ["mpich", "intel"])
+def test_a_rank_of_mpich_or_intel_mpi_that_aborts_fails_with_its_code(service, write_job, of_mpich, mpi):
+    name = service.submit(write_job(f"exec {of_mpich} 2 abort", nodes=2, distribution="mpi", processes=2,
+                                    environment_variables=variables_of(mpi)))
+    job = service.wait(name, 90)
+    assert job["state"] == "Failed"
+    assert job["reason"].startswith("rank 2 on n2 failed with exit code 3"), job["reason"]
+    assert "MPI_Abort(MPI_COMM_WORLD, 3)" in job["reason"] and "native code" not in job["reason"], job["reason"]
 
 
 def test_ranks_that_would_each_be_a_world_of_their_own_fail_with_the_reason(service, write_job, summing):

@@ -84,6 +84,7 @@ class Launcher {
       spdlog::warn("variable {} is set by tutti, the job's value is not used", name);
     }
     NodeContext node{plan_, parts_.delivery, parts_.signals, parts_.news, facts_};
+    node.events = parts_.events;
     TUTTI_RETURN_IF_ERROR(Prepare(node));
     ReportPrepared(node);
     TUTTI_RETURN_IF_ERROR(AwaitGo());
@@ -99,8 +100,9 @@ class Launcher {
     hooks_.Describe(plan_, results, left);
     parts_.events->Append("finalizing", std::move(left));
     const absl::Status uploaded = SendResults(results);
-    if (status.ok()) hooks_.AfterResults(node);
-    return status.ok() ? uploaded : status;
+    if (!status.ok()) return status;
+    const absl::Status after = hooks_.AfterResults(node);
+    return uploaded.ok() ? after : uploaded;
   }
 
   absl::Status SendResults(const Results& results) {

@@ -37,10 +37,11 @@ NodeProcesses::NodeProcesses(const spec::LaunchPlan& plan, const LauncherOptions
       most_processes_(options.most_processes > 0 ? options.most_processes : MostProcesses()),
       process_limit_(plan, most_processes_),
       ranks_(plan, parts.events, parts.delivery),
+      pmi_(agreement.pmi),
       starter_(MakeRankStarter(
           {plan_, options_, command_, facts_, process_limit_, parts.spool, &ranks_, this},
           std::move(agreement))),
-      limits_(LimitsOf({plan_, facts_, &ranks_, process_limit_, most_processes_})),
+      limits_(LimitsOf({plan_, facts_, &ranks_, process_limit_, most_processes_, pmi_.get()})),
       output_(plan, options, parts.spool, parts.delivery, parts.news) {}
 
 absl::Status NodeProcesses::Run() {

@@ -63,8 +63,10 @@ void HookList::Describe(const spec::LaunchPlan& plan, const Results& results,
   for (const auto& hook : hooks_) hook->Describe(plan, results, left);
 }
 
-void HookList::AfterResults(NodeContext& node) const {
-  for (const auto& hook : hooks_) hook->AfterResults(node);
+absl::Status HookList::AfterResults(NodeContext& node) const {
+  absl::Status first;
+  for (const auto& hook : hooks_) first.Update(hook->AfterResults(node));
+  return first;
 }
 
 void HookList::CleanUp(const spec::LaunchPlan& plan) const {

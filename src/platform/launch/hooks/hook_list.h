@@ -24,7 +24,7 @@ class HookList {
 
   void AfterEnd(const spec::LaunchPlan& plan) const;
   void Describe(const spec::LaunchPlan& plan, const Results& results, nlohmann::json& left) const;
-  void AfterResults(NodeContext& node) const;
+  absl::Status AfterResults(NodeContext& node) const;
   void CleanUp(const spec::LaunchPlan& plan) const;
 
  private:

@@ -2,14 +2,16 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/status.h"
 #include "platform/launch/hooks/node_hooks.h"
 #include "platform/launch/mpi/open_mpi.h"
+#include "platform/launch/mpi/pmi_failure_watch.h"
+#include "platform/launch/ranks/rank_table.h"
 
 namespace tutti::launch {
 namespace {
-
-constexpr int kLookAtRanks = 1000;  // milliseconds; also without a sign
 
 // What makes the ranks of the gang one MPI world.
 class MpiHook : public NodeHook {
@@ -21,21 +23,33 @@ class MpiHook : public NodeHook {
     if (!WantsMpi(node.plan)) return absl::OkStatus();
     TUTTI_ASSIGN_OR_RETURN(node.mpi, AgreeOnMpi(node.plan, node.facts, cancelled));
     node.facts.pmi = node.mpi.pmi_address;
-    node.pmi = std::move(node.mpi.pmi);
+    node.pmi = node.mpi.pmi;
     return absl::OkStatus();
   }
 
-  // Ranks of other nodes that finalize after this node's would crash if their PMI went away.
-  void AfterResults(NodeContext& node) override {
+  // Ranks of other nodes that finalize after this node's would crash if their PMI went away. One of
+  // this node's may have left MPI while they need it.
+  absl::Status AfterResults(NodeContext& node) override {
+    PmiFailureWatch watch;
     while (node.pmi != nullptr && node.pmi->busy() && !node.delivery->gone() &&
            !node.signals->Take()) {
-      pollfd waiting[3] = {{node.signals->fd(), POLLIN, 0},
-                           {node.news->fd(), POLLIN, 0},
-                           {node.pmi->idle().fd(), POLLIN, 0}};
-      ::poll(waiting, 3, kLookAtRanks);
-      node.news->Clear();
-      node.pmi->idle().Clear();
+      if (const auto failure = watch.Look(node.pmi->failure(), absl::Now())) {
+        AppendMpiFailure(*node.events, *failure);
+        return absl::InternalError(absl::StrCat("rank ", failure->rank, " ", failure->error));
+      }
+      Wait(node);
     }
+    return absl::OkStatus();
+  }
+
+ private:
+  static void Wait(NodeContext& node) {
+    pollfd waiting[3] = {{node.signals->fd(), POLLIN, 0},
+                         {node.news->fd(), POLLIN, 0},
+                         {node.pmi->idle().fd(), POLLIN, 0}};
+    ::poll(waiting, 3, static_cast<int>(absl::ToInt64Milliseconds(PmiFailureWatch::kInterval)));
+    node.news->Clear();
+    node.pmi->idle().Clear();
   }
 };
 

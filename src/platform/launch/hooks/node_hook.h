@@ -15,6 +15,7 @@
 #include "platform/launch/delivery/delivery.h"
 #include "platform/launch/environment/process_environment.h"
 #include "platform/launch/mpi/mpi_agreement.h"
+#include "platform/launch/node/event_log.h"
 #include "platform/launch/node/signals.h"
 #include "platform/launch/node/wakeup.h"
 #include "spec/json/launch_plan.h"
@@ -31,7 +32,8 @@ struct NodeContext {
   std::string command = {};             // what each rank runs
   std::vector<std::string> notes = {};  // what differs from what the job asked for; "": nothing
   MpiAgreement mpi = {};                // how the ranks are started
-  std::unique_ptr<PmiServer> pmi = {};  // serves as long as the context is there
+  std::shared_ptr<PmiServer> pmi = {};  // serves as long as the context is there
+  EventLog* events = nullptr;           // null where a launcher rehearses
 };
 
 class NodeHook {
@@ -64,8 +66,8 @@ class NodeHook {
   // Adds to the fields of the event "finalizing", before the results are sent.
   virtual void Describe(const spec::LaunchPlan& /*plan*/, const Results& /*results*/,
                         nlohmann::json& /*left*/) {}
-  // The results have been sent of processes that ended by themselves.
-  virtual void AfterResults(NodeContext& /*node*/) {}
+  // The results have been sent of processes that ended by themselves. An error ends the job.
+  virtual absl::Status AfterResults(NodeContext& /*node*/) { return absl::OkStatus(); }
   // Everything has been delivered. Also by a launcher that follows.
   virtual void CleanUp(const spec::LaunchPlan& /*plan*/) {}
 };

@@ -6,6 +6,7 @@
 
 #include "platform/launch/environment/process_environment.h"
 #include "platform/launch/limits/limit.h"
+#include "platform/launch/mpi/pmi_server.h"
 #include "platform/launch/node/process_limit.h"
 #include "platform/launch/ranks/rank_table.h"
 #include "spec/json/launch_plan.h"
@@ -18,7 +19,8 @@ struct LimitContext {
   const NodeFacts& facts;
   RankTable* ranks;
   const ProcessLimit& process_limit;
-  int most_processes;  // which process_limit holds, where it can
+  int most_processes;              // which process_limit holds, where it can
+  const PmiServer* pmi = nullptr;  // of the job, on its first node; null: elsewhere, or none
 };
 
 // Those that this plan needs, from now on.
@@ -32,5 +34,7 @@ std::unique_ptr<Limit> MakeProcessCountLimit(const LimitContext& context);
 std::unique_ptr<Limit> MakeMemoryLimit(const LimitContext& context);
 // Ranks that are an MPI world by PMI alone load no MPI that does not take part (singleton_watch.h).
 std::unique_ptr<Limit> MakeMpiSingletonLimit(const LimitContext& context);
+// No rank leaves the world that the others wait in (pmi_failure_watch.h).
+std::unique_ptr<Limit> MakeMpiWorldLimit(const LimitContext& context);
 
 }  // namespace tutti::launch

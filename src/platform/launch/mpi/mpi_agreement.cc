@@ -53,7 +53,7 @@ std::vector<int> SocketsOf(GangLink& link) {
 }
 
 // The launchers start the ranks.
-MpiAgreement OnPmi(const spec::LaunchPlan& plan, GangLink& link, std::unique_ptr<PmiServer> pmi) {
+MpiAgreement OnPmi(const spec::LaunchPlan& plan, GangLink& link, std::shared_ptr<PmiServer> pmi) {
   MpiAgreement agreement;
   agreement.pmi = std::move(pmi);
   agreement.pmi_address = absl::StrCat(PmiServer::AddressFor(plan), ":", link.pmi_port());

@@ -32,7 +32,7 @@ struct MpiAgreement {
   std::unique_ptr<GangLink> link;  // to the other launchers
   std::optional<RankListener> listener;
   // Of kNone, if the job wants an MPI world:
-  std::unique_ptr<PmiServer> pmi;  // on the first node
+  std::shared_ptr<PmiServer> pmi;  // on the first node
   std::string pmi_address;         // of that, for NodeFacts::pmi
 };
 

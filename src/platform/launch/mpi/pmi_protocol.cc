@@ -43,8 +43,34 @@ bool PmiProtocol::HandleCommand(int client, absl::string_view line,
 }
 
 void PmiProtocol::Forget(int client) {
-  ranks_.erase(client);
+  const auto gone = ranks_.find(client);
+  if (gone == ranks_.end()) return;
+  const int rank = gone->second;
+  if (!finalized_.contains(client) && !HasFailed(rank)) failures_.push_back({rank, std::nullopt});
+  ranks_.erase(gone);
+  finalized_.erase(client);
   in_barrier_.erase(client);
+}
+
+bool PmiProtocol::HasFailed(int rank) const {
+  return std::any_of(failures_.begin(), failures_.end(),
+                     [rank](const PmiFailure& failure) { return failure.rank == rank; });
+}
+
+std::optional<PmiFailure> PmiProtocol::failure() const {
+  const bool others_wait = std::any_of(ranks_.begin(), ranks_.end(), [this](const auto& entry) {
+    return !finalized_.contains(entry.first) && !HasFailed(entry.second);
+  });
+  if (failures_.empty() || !others_wait) return std::nullopt;
+  return failures_.front();
+}
+
+void PmiProtocol::Abort(int client, const std::string& code) {
+  const int rank = ranks_.at(client);
+  if (HasFailed(rank)) return;
+  int number = 1;
+  if (!absl::SimpleAtoi(code, &number)) number = 1;
+  failures_.push_back({rank, number});
 }
 
 bool PmiProtocol::Admit(int client, absl::string_view id, std::vector<PmiReply>& replies) {
@@ -54,6 +80,7 @@ bool PmiProtocol::Admit(int client, absl::string_view id, std::vector<PmiReply>&
                                    [rank](const auto& entry) { return entry.second == rank; });
   if (is_here || ranks_.contains(client)) return false;
   ranks_[client] = rank;
+  std::erase_if(failures_, [rank](const PmiFailure& failure) { return failure.rank == rank; });
   for (const std::string& line :
        {std::string("cmd=initack rc=0"), absl::StrCat("cmd=set size=", world_size_),
         absl::StrCat("cmd=set rank=", rank), std::string("cmd=set debug=0")}) {
@@ -82,7 +109,11 @@ bool PmiProtocol::Answer(int client, absl::string_view command, const Words& wor
   } else if (command == "get") {
     line = Get(words);
   } else if (command == "finalize") {
+    finalized_.insert(client);
     line = "cmd=finalize_ack rc=0";
+  } else if (command == "abort") {
+    Abort(client, WordOf(words, "exitcode"));
+    return true;
   } else if (command == "barrier_in") {
     Enter(client, replies);
     return true;

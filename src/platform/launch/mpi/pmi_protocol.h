@@ -9,9 +9,11 @@
 //         cmd=get kvsname= key=        -> cmd=get_result rc=0 value=, or rc=-1
 //         cmd=barrier_in               -> cmd=barrier_out, once all ranks are in it
 //         cmd=finalize                 -> cmd=finalize_ack
+//         cmd=abort exitcode=          (none: it ends)
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,6 +25,12 @@ namespace tutti::launch {
 struct PmiReply {
   int client;
   std::string line;  // without its newline
+};
+
+// A rank that has gone without cmd=finalize, for which the others would wait for ever.
+struct PmiFailure {
+  int rank;
+  std::optional<int> abort_code;  // of MPI_Abort, if it has called that
 };
 
 class PmiProtocol {
@@ -38,6 +46,8 @@ class PmiProtocol {
   // Its connection has ended. The rank may come again: a shell may run one program after another.
   void Forget(int client);
   bool HasRanks() const { return !ranks_.empty(); }
+  // The first such rank that has not come again, while others have yet to finalize.
+  std::optional<PmiFailure> failure() const;
 
  private:
   bool Admit(int client, absl::string_view id, std::vector<PmiReply>& replies);
@@ -46,11 +56,15 @@ class PmiProtocol {
   std::string Put(const std::map<std::string, std::string>& words);
   std::string Get(const std::map<std::string, std::string>& words) const;
   void Enter(int client, std::vector<PmiReply>& replies);
+  void Abort(int client, const std::string& code);
+  bool HasFailed(int rank) const;
 
   const int world_size_;
   const std::string space_;
-  std::map<int, int> ranks_;  // by client
-  std::set<int> in_barrier_;  // clients
+  std::map<int, int> ranks_;          // by client
+  std::set<int> in_barrier_;          // clients
+  std::set<int> finalized_;           // clients
+  std::vector<PmiFailure> failures_;  // by time
   std::map<std::string, std::string> values_;
   size_t bytes_ = 0;  // of them
 };

@@ -65,6 +65,40 @@ TEST_F(PmiProtocolTest, ARankMayComeAgainOnceItHasGone) {
   EXPECT_EQ(Say(3, "cmd=initack pmiid=0").size(), 4u);
 }
 
+TEST_F(PmiProtocolTest, ARankThatGoesWithoutFinalizeWhileOthersWaitIsAFailure) {
+  Come(1, 0);
+  Come(2, 1);
+  EXPECT_FALSE(world_.failure());
+  world_.Forget(2);
+  ASSERT_TRUE(world_.failure());
+  EXPECT_EQ(world_.failure()->rank, 1);
+  EXPECT_FALSE(world_.failure()->abort_code);
+  Come(3, 1);
+  EXPECT_FALSE(world_.failure()) << "it has come again";
+  world_.Forget(3);
+  Say(1, "cmd=finalize");
+  EXPECT_FALSE(world_.failure()) << "nobody waits";
+}
+
+TEST_F(PmiProtocolTest, WhoHasFinalizedMayGo) {
+  Come(1, 0);
+  Come(2, 1);
+  Say(2, "cmd=finalize");
+  world_.Forget(2);
+  EXPECT_FALSE(world_.failure());
+}
+
+TEST_F(PmiProtocolTest, AnAbortIsTakenWithItsCode) {
+  Come(1, 0);
+  Come(2, 1);
+  EXPECT_THAT(Say(2, "cmd=abort exitcode=3"), IsEmpty());
+  ASSERT_TRUE(world_.failure());
+  EXPECT_EQ(world_.failure()->rank, 1);
+  EXPECT_EQ(world_.failure()->abort_code, 3);
+  world_.Forget(2);
+  EXPECT_EQ(world_.failure()->abort_code, 3);
+}
+
 TEST_F(PmiProtocolTest, WhatItDoesNotKnowIsCutOff) {
   for (const char* line : {"cmd=initack pmiid=2", "cmd=initack pmiid=-1", "cmd=initack pmiid=x",
                            "cmd=get key=a", "", "mcmd=spawn", "===", "GET / HTTP/1.1"}) {

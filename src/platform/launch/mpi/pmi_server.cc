@@ -77,8 +77,17 @@ void PmiServer::Run() {
       if (!ReceiveFrom(numbers[i], client->second)) CutOff(numbers[i]);
     }
     takes = (takes && waiting[1].revents == 0) || AcceptAll();
+    {
+      const absl::MutexLock lock(&mutex_);
+      failure_ = protocol_.failure();
+    }
     if (busy_.exchange(protocol_.HasRanks()) && !protocol_.HasRanks()) idle_.Notify();
   }
+}
+
+std::optional<PmiFailure> PmiServer::failure() const {
+  const absl::MutexLock lock(&mutex_);
+  return failure_;
 }
 
 bool PmiServer::AcceptAll() {

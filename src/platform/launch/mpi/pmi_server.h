@@ -7,14 +7,17 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "base/hash.h"
 #include "base/unique_fd.h"
 #include "platform/launch/mpi/pmi_protocol.h"
@@ -38,6 +41,8 @@ class PmiServer {
   int port() const { return port_; }
   // Whether a rank is here: between its MPI_Init and its MPI_Finalize.
   bool busy() const { return busy_; }
+  // PmiProtocol::failure. Thread-safe.
+  std::optional<PmiFailure> failure() const;
   // Is notified when the last has gone.
   Wakeup& idle() { return idle_; }
 
@@ -71,6 +76,8 @@ class PmiServer {
   std::map<int, Client> clients_;
   int next_ = 0;
   std::atomic<bool> busy_ = false;
+  mutable absl::Mutex mutex_;
+  std::optional<PmiFailure> failure_ ABSL_GUARDED_BY(mutex_);
   Wakeup idle_;
   Wakeup end_;
   std::thread thread_;

@@ -114,6 +114,23 @@ TEST_F(PmiServerTest, IsBusyWhileARankIsThere) {
   EXPECT_FALSE(server_->busy());
 }
 
+TEST_F(PmiServerTest, KnowsOfARankThatHasLeftTheOthers) {
+  Rank zero(server_->port());
+  zero.Say("cmd=initack pmiid=0");
+  zero.Hear("debug=0\n");
+  {
+    Rank one(server_->port());
+    one.Say("cmd=initack pmiid=1");
+    one.Hear("debug=0\n");
+    EXPECT_FALSE(server_->failure());
+  }
+  do {  // each answer comes after a turn, of which one hears that the other has gone
+    zero.Say("cmd=get_appnum");
+  } while (absl::EndsWith(zero.Hear("\n"), "appnum=0\n") && !server_->failure());
+  ASSERT_TRUE(server_->failure());
+  EXPECT_EQ(server_->failure()->rank, 1);
+}
+
 TEST_F(PmiServerTest, WhoComesWhenNoDescriptorIsLeftIsTakenLater) {
   Rank zero(server_->port());
   zero.Say("cmd=initack pmiid=0");

@@ -82,10 +82,7 @@ void RankTable::GiveUp() {
 
 void RankTable::ReportMpiFailure(const MpiFailure& failure) {
   if (failure.rank < 0 || failure.error.empty()) return;
-  events_->Append("mpi_failure", {{"rank", failure.rank},
-                                  {"error", failure.error},
-                                  {"abort", failure.abort},
-                                  {"left", failure.left}});
+  AppendMpiFailure(*events_, failure);
 }
 
 void RankTable::Report(nlohmann::json exit) {
@@ -98,6 +95,13 @@ KernelKills RankTable::KilledByKernel() const {
   const std::optional<int64_t> now = KernelOutOfMemoryKills();
   if (!now || !kernel_kills_before_) return KernelKills::kUnknown;
   return *now > *kernel_kills_before_ ? KernelKills::kSome : KernelKills::kNone;
+}
+
+void AppendMpiFailure(EventLog& events, const MpiFailure& failure) {
+  events.Append("mpi_failure", {{"rank", failure.rank},
+                                {"error", failure.error},
+                                {"abort", failure.abort},
+                                {"left", failure.left}});
 }
 
 }  // namespace tutti::launch

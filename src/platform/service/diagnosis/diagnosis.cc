@@ -138,6 +138,7 @@ class Examination {
     if (lost != nullptr && (first == nullptr || MayComeOf(*lost, *first))) return Lost(*lost);
     if (first != nullptr) return OfRank(*first);
     if (TimedOut()) return TimeLimit();
+    if (end_.left) return LeftMpi(*end_.left);
     if (const NodeEnd* const failed = FailedNode()) return OfNode(*failed);
     if (const RankExit* waiting = FirstNotStopped(); waiting != nullptr) {
       if (const RankExit* failing = FirstFailing()) return OfRank(*failing);
@@ -151,13 +152,16 @@ class Examination {
   }
 
   bool AnyFailed() const {
-    return !bad_.empty() || std::any_of(end_.nodes.begin(), end_.nodes.end(),
-                                        [](const NodeEnd& node) { return !node.ok; });
+    return !bad_.empty() || end_.left ||
+           std::any_of(end_.nodes.begin(), end_.nodes.end(),
+                       [](const NodeEnd& node) { return !node.ok; });
   }
 
   // And not by a signal that a cluster ends jobs with.
   bool FailedByItself() const {
     const RankExit* first = FirstPrimary();
+    const auto has_left = [this](const RankExit* exit) { return exit->rank == end_.left->rank; };
+    if (first == nullptr && end_.left) return std::any_of(good_.begin(), good_.end(), has_left);
     return first != nullptr && first->signal != SIGKILL && first->signal != SIGTERM;
   }
 
@@ -260,6 +264,13 @@ class Examination {
     const std::string what = "exited early (exit code 0) while others waited for it";
     return With(absl::StrCat(Name(early), " ", what, ": ", Name(waiting), " ", What(waiting)),
                 {.rank = early.rank, .node = early.node, .what = what}, nullptr);
+  }
+
+  Diagnosis LeftMpi(const Failure& left) const {
+    const auto exit = std::find_if(bad_.begin(), bad_.end(),
+                                   [&](const RankExit* one) { return one->rank == left.rank; });
+    return With(absl::StrCat("rank ", left.rank, " on ", left.node, " ", left.what), left,
+                exit == bad_.end() ? nullptr : *exit);
   }
 
   Diagnosis Lost(const NodeEnd& node) const {

@@ -47,6 +47,13 @@ struct NodeEnd {
   int64_t memory_bytes = 0;  // the node's share, for out of memory; 0: unlimited
 };
 
+struct Failure {
+  int rank = -1;  // -1: of the node, not of a process
+  std::string node;
+  std::string what;  // "was killed by signal 9 (SIGKILL)", "failed with exit code 1: KeyError"
+  bool consequence = false;
+};
+
 struct GangEnd {
   std::vector<RankExit> exits;  // any order; a rank whose end nobody saw is absent
   std::vector<NodeEnd> nodes;
@@ -55,13 +62,8 @@ struct GangEnd {
   bool lost = false;       // and that is the loss of a node
   bool judged = false;     // the cluster has said that it is over, with a verdict or without
   bool timed_out = false;  // the service itself ended the job at its time limit
-};
-
-struct Failure {
-  int rank = -1;  // -1: of the node, not of a process
-  std::string node;
-  std::string what;  // "was killed by signal 9 (SIGKILL)", "failed with exit code 1: KeyError"
-  bool consequence = false;
+  // A rank that left MPI without MPI_Finalize, however it ended, for which the others were ended.
+  std::optional<Failure> left;
 };
 
 struct Diagnosis {

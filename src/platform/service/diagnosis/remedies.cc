@@ -165,7 +165,8 @@ constexpr Known kKnown[] = {
 
 // Of these signals native code is the cause, which leaves no Python traceback.
 absl::string_view RemedyOfSignal(int signal, absl::string_view last_error) {
-  const bool says_where = absl::StrContains(last_error, "Fatal Python error");
+  const bool says_where = absl::StrContains(last_error, "Fatal Python error") ||
+                          absl::StrContains(last_error, "MPI_Abort");
   switch (signal) {
     case SIGABRT:  // what aborts has mostly said why
       return last_error.empty() ? kNativeCode : "";

@@ -92,6 +92,7 @@ TEST(RemedyOfTest, KnowsWhatSignalsAndCodesMean) {
 TEST(RemedyOfTest, LeavesASignalToTheWordsThatTellIt) {
   EXPECT_EQ(RemedyOf({.signal = SIGABRT}, "std::out_of_range: map::at"), "");
   EXPECT_EQ(RemedyOf({.signal = SIGSEGV}, "Fatal Python error: Segmentation fault"), "");
+  EXPECT_EQ(RemedyOf({.signal = SIGSEGV}, "application called MPI_Abort(MPI_COMM_WORLD, 3)"), "");
   EXPECT_THAT(std::string(RemedyOf({.signal = SIGBUS}, "std::bad_alloc")), HasSubstr("memory"));
 }
 

@@ -188,18 +188,25 @@ std::set<std::string> Gang::end_notes() const {
 void Gang::AddMpiFailure(RankExit& exit) const {
   const auto told = mpi_failures_.find(exit.rank);
   if (told == mpi_failures_.end() || exit.ok() || exit.stopped) return;
-  if (exit.last_error.empty() || !told->second.abort) exit.last_error = told->second.error;
+  const bool is_less = told->second.abort || told->second.left;
+  if (exit.last_error.empty() || !is_less) exit.last_error = told->second.error;
 }
 
-// mpirun, on the first node, has ended the others by SIGTERM for one that may say it is well.
+// mpirun, or the first node's launcher, has ended the others for one that may say it is well.
 void Gang::MarkRankThatLeft(GangEnd& end) const {
   for (const auto& [rank, failure] : mpi_failures_) {
     if (!failure.left) continue;
     for (RankExit& exit : end.exits) exit.stopped |= exit.signal == SIGTERM;
-    NodeEnd& first = end.nodes.front();
-    if (first.ok) first.reason = absl::StrCat("rank ", rank, " ", failure.error);
-    first.ok = false;
+    end.left = {.rank = rank, .node = NodeOf(rank), .what = failure.error};
   }
+}
+
+std::string Gang::NodeOf(int rank) const {
+  const auto found = std::find_if(nodes_.begin(), nodes_.end(), [rank](const Node& node) {
+    const int local = rank - node.placed.first_rank;
+    return local >= 0 && local < node.placed.process_count;
+  });
+  return found == nodes_.end() ? "an unknown node" : found->placed.name;
 }
 
 GangEnd Gang::End() const {

@@ -198,10 +198,25 @@ TEST_F(GangTest, WhomMpirunEndedForOneThatLeftHasNotFailedByItself) {
   EXPECT_FALSE(gang_.End().exits[0].stopped);
   Say(0, R"({"kind":"mpi_failure","rank":1,"error":"left","left":true,"time":11})");
   for (const RankExit& exit : gang_.End().exits) EXPECT_EQ(exit.stopped, exit.signal == 15);
-  const auto nodes = gang_.End().nodes;
-  EXPECT_EQ(std::count_if(nodes.begin(), nodes.end(),
-                          [](const NodeEnd& node) { return node.reason == "rank 1 left"; }),
-            1);
+  ASSERT_TRUE(gang_.End().left);
+  EXPECT_EQ(gang_.End().left->rank, 1);
+  EXPECT_EQ(gang_.End().left->node, "n1");
+}
+
+TEST_F(GangTest, NamesTheNodeOfARankThatLeftAndNotOfWhoTellsOfIt) {
+  Say(1, R"({"kind":"exited","rank":2,"code":0,"time":8})");
+  Say(0, R"({"kind":"mpi_failure","rank":2,"error":"left MPI","left":true,"time":9})");
+  Say(0, R"({"kind":"exited","rank":0,"signal":15,"stopped":true,"time":10})");
+  Say(0, R"({"kind":"finished","ok":false,"reason":"rank 2 left MPI","time":11})");
+  EXPECT_EQ(Diagnose(gang_.End()).line, "rank 2 on n2 left MPI");
+}
+
+TEST_F(GangTest, OfARankThatLeftAndFailedItsOwnWordsCount) {
+  Say(1, R"({"kind":"exited","rank":2,"code":1,"last_error":"ValueError: x","time":8})");
+  Say(0, R"({"kind":"mpi_failure","rank":2,"error":"left MPI","left":true,"time":9})");
+  Say(0, R"({"kind":"exited","rank":0,"signal":15,"stopped":true,"time":10})");
+  Say(0, R"({"kind":"finished","ok":false,"reason":"rank 2 left MPI","time":11})");
+  EXPECT_EQ(Diagnose(gang_.End()).line, "rank 2 on n2 failed with exit code 1: ValueError: x");
 }
 
 TEST_F(GangTest, WaitsForTheVerdictOfAClusterThatHasToldItsLaunchersToEnd) {

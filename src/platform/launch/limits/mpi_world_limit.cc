@@ -1,0 +1,40 @@
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/deadline.h"
+#include "platform/launch/limits/limits.h"
+#include "platform/launch/mpi/pmi_failure_watch.h"
+
+namespace tutti::launch {
+namespace {
+
+class MpiWorldLimit : public Limit {
+ public:
+  explicit MpiWorldLimit(const LimitContext& context) : pmi_(context.pmi), ranks_(context.ranks) {}
+
+  absl::Duration UntilNextLook(bool ending) const override {
+    return ending ? absl::InfiniteDuration() : next_.Remaining();
+  }
+
+  std::optional<StopOrder> Look() override {
+    next_ = base::Deadline::After(PmiFailureWatch::kInterval);
+    const std::optional<MpiFailure> failure = watch_.Look(pmi_->failure(), absl::Now());
+    if (!failure) return std::nullopt;
+    ranks_->ReportMpiFailure(*failure);
+    return StopOrder{absl::InternalError(absl::StrCat("rank ", failure->rank, " ", failure->error)),
+                     std::nullopt};
+  }
+
+ private:
+  const PmiServer* const pmi_;
+  RankTable* const ranks_;
+  PmiFailureWatch watch_;
+  base::Deadline next_ = base::Deadline::After(PmiFailureWatch::kInterval);
+};
+
+}  // namespace
+
+std::unique_ptr<Limit> MakeMpiWorldLimit(const LimitContext& context) {
+  return std::make_unique<MpiWorldLimit>(context);
+}
+
+}  // namespace tutti::launch

@@ -1,0 +1,31 @@
+// Looks whether a rank has left an MPI world by PMI without MPI_Finalize, for which the others
+// would wait for ever: mpiexec and mpirun end a job for it too. One that fails leaves so as well,
+// and its own launcher then tells more, so that it counts only a while later. Not thread-safe.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "platform/launch/diagnosis/last_error.h"
+#include "platform/launch/mpi/pmi_server.h"
+
+namespace tutti::launch {
+
+class PmiFailureWatch {
+ public:
+  static constexpr absl::Duration kPatience = absl::Seconds(2);
+  static constexpr absl::Duration kInterval = absl::Milliseconds(250);  // of looks
+
+  // What counts once it has lasted for kPatience.
+  std::optional<MpiFailure> Look(std::optional<PmiFailure> failure, absl::Time now);
+
+ private:
+  int rank_ = -1;  // that has left; -1: none
+  absl::Time since_;
+};
+
+// "called MPI_Abort with exit code 3", …: what is told of it after the rank's name.
+std::string WordsOf(const PmiFailure& failure);
+
+}  // namespace tutti::launch
