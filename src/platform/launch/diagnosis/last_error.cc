@@ -134,6 +134,18 @@ std::string LastException(absl::string_view stderr_tail) {
   return Bounded(Exception(LinesOf(LastLines(stderr_tail))));
 }
 
+bool EndsWithException(absl::string_view stderr_tail) {
+  const Lines lines = LinesOf(LastLines(stderr_tail)).lines;
+  const auto traceback = std::find_if(lines.rbegin(), lines.rend(), [](const std::string& line) {
+    return absl::StrContains(line, "Traceback (most recent call last):");
+  });
+  if (traceback == lines.rend()) return false;
+  const auto error = std::find_if(traceback.base(), lines.end(), [](const std::string& line) {
+    return !absl::StartsWith(line, " ") && LooksLikeException(line);
+  });
+  return error != lines.end() && std::none_of(error + 1, lines.end(), EndsAMessage);
+}
+
 std::string LastError(absl::string_view stderr_tail, absl::string_view stdout_tail) {
   const Printed err = LinesOf(stderr_tail), out = LinesOf(stdout_tail);
   std::string best = CauseOf(Exception(err), err.lines);

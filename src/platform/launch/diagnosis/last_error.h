@@ -20,6 +20,10 @@ std::string LastError(absl::string_view stderr_tail, absl::string_view stdout_ta
 // there is none. For one that still runs.
 std::string LastException(absl::string_view stderr_tail);
 
+// Whether the last that a program has shown is an exception: it may have ended of it but for what
+// waits for others, as mpi4py does.
+bool EndsWithException(absl::string_view stderr_tail);
+
 // What the words of Open MPI's mpirun tell of one of its ranks.
 struct MpiFailure {
   int rank = -1;       // of MPI_COMM_WORLD; -1: they tell of none

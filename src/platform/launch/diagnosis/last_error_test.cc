@@ -474,5 +474,14 @@ TEST(LastErrorTest, ALineThatAnnouncesMoreIsToldWithIt) {
       "CMake Error at CMakeLists.txt:3 (find_package): Could not find X.");
 }
 
+TEST(EndsWithExceptionTest, HoldsWhileNothingIsPrintedAfterIt) {
+  const std::string raised =
+      "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n"
+      "ValueError: bad rank\nand its second line\n";
+  EXPECT_TRUE(EndsWithException(raised));
+  EXPECT_FALSE(EndsWithException(raised + "INFO: trying again\n"));
+  EXPECT_FALSE(EndsWithException("ValueError: bad rank\n"));
+}
+
 }  // namespace
 }  // namespace tutti::launch

@@ -104,6 +104,7 @@ std::string RankProcess::OutOfMemory(base::ExitStatus status, bool stopped,
 void RankProcess::NoteBeforeStop() {
   err_.Pump(kLastOutput).IgnoreError();
   error_before_stop_ = LastException(err_.tail());
+  error_was_last_ = EndsWithException(err_.tail());
 }
 
 void RankProcess::NoteStopRequest() {
@@ -128,7 +129,10 @@ nlohmann::json RankProcess::End(base::ExitStatus status, bool stopped, KernelKil
                            {"stopped", stopped},      {"last_error", why}};
   const bool from_elsewhere = IsKilled(status) && !stopped && !out_of_memory;
   if (from_elsewhere && kernel_kills == KernelKills::kNone) fields["not_for_memory"] = true;
-  if (stopped && !error_before_stop_.empty()) fields["error_before_stop"] = error_before_stop_;
+  if (stopped && !error_before_stop_.empty()) {
+    fields["error_before_stop"] = error_before_stop_;
+    if (error_was_last_) fields["error_was_last"] = true;
+  }
   return fields;
 }
 

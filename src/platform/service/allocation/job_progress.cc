@@ -32,6 +32,7 @@ JobNow NowOf(const SharedState& state, const LiveJob& job) {
              .world_size = spec.WorldSize(),
              .servers = spec.ServerCount(),
              .ray = spec.distribution.kind == spec::DistributionKind::kRay,
+             .mpi = spec.distribution.kind == spec::DistributionKind::kMpi,
              .node_count = placed.gang.size(),
              .environment = spec.environment.is_host ? "" : spec.environment.name,
              .reason = job.record.last.reason,

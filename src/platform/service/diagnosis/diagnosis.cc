@@ -26,6 +26,10 @@ constexpr absl::Duration kNoticing = absl::Seconds(1);
 // A cluster that sees it before we do ends the other processes by SIGTERM.
 constexpr absl::Duration kNoticingOnACluster = absl::Minutes(2);
 
+// mpi4py calls MPI_Finalize as Python ends, which waits for the other ranks.
+constexpr absl::string_view kWholeWorldEnds =
+    "; `python -m mpi4py SCRIPT` ends all ranks at once when one fails";
+
 std::string OneLine(absl::string_view text) {
   return absl::StrReplaceAll(absl::StripAsciiWhitespace(text), {{"\r\n", " "}, {"\n", " "}});
 }
@@ -137,7 +141,10 @@ class Examination {
     const NodeEnd* lost = FirstLost();
     if (lost != nullptr && (first == nullptr || MayComeOf(*lost, *first))) return Lost(*lost);
     if (first != nullptr) return OfRank(*first);
-    if (TimedOut()) return TimeLimit();
+    if (TimedOut()) {
+      const RankExit* const raised = FirstThatHadRaised();
+      return raised == nullptr ? TimeLimit() : HadFailed(*raised);
+    }
     if (end_.left) return LeftMpi(*end_.left);
     if (const NodeEnd* const failed = FailedNode()) return OfNode(*failed);
     if (const RankExit* waiting = FirstNotStopped(); waiting != nullptr) {
@@ -182,6 +189,15 @@ class Examination {
   const RankExit* FirstFailing() const {
     const auto found = std::find_if(bad_.begin(), bad_.end(),
                                     [](const RankExit* exit) { return WasFailing(*exit); });
+    return found == bad_.end() ? nullptr : *found;
+  }
+
+  // Of several: one alone waits for nobody.
+  const RankExit* FirstThatHadRaised() const {
+    if (end_.exits.size() < 2) return nullptr;
+    const auto found = std::find_if(bad_.begin(), bad_.end(), [](const RankExit* exit) {
+      return WasFailing(*exit) && exit->error_was_last;
+    });
     return found == bad_.end() ? nullptr : *found;
   }
 
@@ -294,12 +310,25 @@ class Examination {
     return diagnosis;
   }
 
+  std::string Limit() const {
+    const bool is_known = end_.time_limit != absl::InfiniteDuration();
+    return absl::StrCat(is_known ? " of " : "",
+                        is_known ? absl::FormatDuration(end_.time_limit) : "", " (limits.timeout)");
+  }
+
+  Diagnosis HadFailed(const RankExit& exit) const {
+    const absl::string_view remedy = RemedyOf({.code = 1}, exit.error_before_stop);
+    const std::string what = absl::StrCat(
+        "had failed: ", OneLine(exit.error_before_stop), remedy.empty() ? "" : " (", remedy,
+        remedy.empty() ? "" : ")", "; it and the others waited for each other until the time limit",
+        Limit(), end_.mpi ? kWholeWorldEnds : "");
+    return With(absl::StrCat(Name(exit), " ", what),
+                {.rank = exit.rank, .node = exit.node, .what = what}, &exit);
+  }
+
   Diagnosis TimeLimit() const {
-    const std::string limit = end_.time_limit == absl::InfiniteDuration()
-                                  ? ""
-                                  : absl::StrCat(" of ", absl::FormatDuration(end_.time_limit));
     const std::string line =
-        absl::StrCat("the job reached its time limit", limit, " (limits.timeout) and was ended");
+        absl::StrCat("the job reached its time limit", Limit(), " and was ended");
     return With(line, {.what = line}, nullptr);
   }
 

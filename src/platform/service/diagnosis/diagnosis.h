@@ -8,7 +8,9 @@
 // that exited 0 while the others still needed it. The earliest failure that is no consequence is
 // the cause; ties go to the lower rank. A rank that had shown an exception of its own when we
 // stopped it was failing, and is the cause if all that failed before it speak of a lost peer: one
-// that fails may close its connections long before it ends.
+// that fails may close its connections long before it ends. At the time limit a rank whose last
+// words were an exception is the cause too, if others were running: it waits for them as it ends,
+// as mpi4py does, and they wait for it.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +33,7 @@ struct RankExit {
   bool stopped = false;         // by our own stop, after something else
   std::string last_error;
   std::string error_before_stop;  // of one that is stopped: the exception that it had shown before
+  bool error_was_last = false;    // and nothing after it
   bool ok() const { return code == 0 && signal == 0; }
 };
 
@@ -58,6 +61,7 @@ struct GangEnd {
   std::vector<RankExit> exits;  // any order; a rank whose end nobody saw is absent
   std::vector<NodeEnd> nodes;
   absl::Duration time_limit = absl::InfiniteDuration();
+  bool mpi = false;        // its ranks are to be one MPI world
   std::string verdict;     // how the cluster ended the whole job, if that has a reason of its own
   bool lost = false;       // and that is the loss of a node
   bool judged = false;     // the cluster has said that it is over, with a verdict or without

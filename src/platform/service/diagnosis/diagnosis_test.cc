@@ -38,6 +38,28 @@ TEST(Diagnosis, IsEmptyWhenEveryRankEndedWell) {
   EXPECT_TRUE(d.failures.empty());
 }
 
+TEST(Diagnosis, OfARankThatHadRaisedAndWaitedForTheOthersUntilTheTimeLimit) {
+  RankExit raised = Stopped(2, 41);
+  raised.error_before_stop = "ValueError: bad rank";
+  raised.error_was_last = true;
+  GangEnd end = GangOf({Stopped(0, 40), Stopped(1, 40), raised});
+  end.timed_out = true;
+  end.time_limit = absl::Seconds(40);
+  end.mpi = true;
+  Diagnosis d = Diagnose(end);
+  EXPECT_EQ(d.line,
+            "rank 2 on n2 had failed: ValueError: bad rank; it and the others waited for each "
+            "other until the time limit of 40s (limits.timeout); `python -m mpi4py SCRIPT` ends "
+            "all ranks at once when one fails");
+  EXPECT_EQ(d.failures.front().rank, 2);
+  end.exits.back().error_was_last = false;
+  EXPECT_EQ(Diagnose(end).line,
+            "the job reached its time limit of 40s (limits.timeout) and was ended");
+  end.exits = {raised};
+  EXPECT_EQ(Diagnose(end).line,
+            "the job reached its time limit of 40s (limits.timeout) and was ended");
+}
+
 TEST(Diagnosis, NamesRankNodeAndSignal) {
   const Diagnosis d = Diagnose(GangOf({Stopped(0, 6), Ended(1, 5, 0, 9, "epoch 3")}));
   EXPECT_EQ(d.line, "rank 1 on n2 was killed by signal 9 (SIGKILL)");

@@ -120,7 +120,8 @@ void Gang::ApplyExit(Node& node, const json& event) {
                     .not_for_memory = Field(event, "not_for_memory", false),
                     .stopped = Field(event, "stopped", false),
                     .last_error = Field<std::string>(event, "last_error", ""),
-                    .error_before_stop = Field<std::string>(event, "error_before_stop", "")});
+                    .error_before_stop = Field<std::string>(event, "error_before_stop", ""),
+                    .error_was_last = Field(event, "error_was_last", false)});
 }
 
 void Gang::NoteDeath(int number, absl::Time now) {

@@ -84,6 +84,7 @@ std::string WithNotes(std::string line, const JobNow& job, const Gang& gang) {
 std::optional<Step> EndOf(const JobNow& job, const Gang& gang) {
   GangEnd end = EndThatCounts(job, gang);
   end.time_limit = job.time_limit;
+  end.mpi = job.mpi;
   end.timed_out = job.cause == Cause::kTimedOut;
   if (job.cause == Cause::kCanceled) {
     return Step{JobState::kCanceled, WithNotes("canceled", job, gang), job.cause};

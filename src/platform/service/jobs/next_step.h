@@ -33,6 +33,7 @@ struct JobNow {
   int world_size = 1;
   int servers = 0;  // the last ranks, as JobSpec::ServerCount() says
   bool ray = false;
+  bool mpi = false;
   int node_count = 1;
   std::string environment;  // that may have to be made first; empty: the host's
   std::string reason;       // of its state
