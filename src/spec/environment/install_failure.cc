@@ -57,19 +57,46 @@ absl::string_view FromError(absl::string_view said) {
   return said;
 }
 
+// "RuntimeError: text"
+bool NamesAPythonError(absl::string_view line) {
+  const absl::string_view name = line.substr(0, line.find(':'));
+  return std::all_of(name.begin(), name.end(), IsPartOfName) && absl::EndsWith(name, "Error");
+}
+
+// The first error that a build printed, of an exception all of its lines; or "".
+std::string FirstErrorIn(absl::string_view log) {
+  constexpr size_t kMostLines = 6;
+  std::vector<absl::string_view> error;
+  for (absl::string_view line : absl::StrSplit(log, '\n')) {
+    line = absl::StripAsciiWhitespace(line);
+    if (error.empty() && !absl::StrContains(absl::AsciiStrToLower(line), "error: ")) continue;
+    if (line.empty() || error.size() == kMostLines) break;
+    error.push_back(line);
+    if (!NamesAPythonError(error.front())) break;
+  }
+  return absl::StrJoin(error, " ");
+}
+
+// Where uv's advice begins in `error`, at `from` or later, unless it says no more than that a build
+// failed; npos: nowhere.
+size_t HintIn(absl::string_view error, size_t from) {
+  const size_t hint = error.find("hint:", from);
+  const bool tells_nothing =
+      hint != error.npos && absl::StartsWith(error.substr(hint), "hint: This usually indicates");
+  return tells_nothing ? error.npos : hint;
+}
+
 // Of a package that did not build, whose build printed "[stderr]": uv's own words and the build's
 // first error, without the rest of what it printed. Else `error` itself.
 std::string WithoutBuildLog(absl::string_view error) {
   const size_t log = std::min(error.find("[stdout]"), error.find("[stderr]"));
   if (log == absl::string_view::npos) return std::string(error);
-  const size_t hint = error.find("hint:", log);
+  const size_t hint = HintIn(error, log);
   std::string text(
       absl::StripTrailingAsciiWhitespace(error.substr(0, std::min(error.find("├─▶"), log))));
-  for (const absl::string_view line : absl::StrSplit(error.substr(log, hint - log), '\n')) {
-    if (!absl::StrContains(absl::AsciiStrToLower(line), "error: ")) continue;
-    absl::StrAppend(&text, ": ", absl::StripAsciiWhitespace(line));
-    break;
-  }
+  const std::string first =
+      FirstErrorIn(error.substr(log, std::min(error.find("hint:", log), error.size()) - log));
+  if (!first.empty()) absl::StrAppend(&text, ": ", first);
   if (hint != absl::string_view::npos) absl::StrAppend(&text, " ", error.substr(hint));
   return text;
 }
@@ -123,12 +150,25 @@ std::string WithAdviceForJobs(absl::string_view line) {
       line.substr(end + kEnd.size()));
 }
 
+// "http://h/a.git" of "git+http://h/a.git@v1#egg=a" and of "a @ http://h/a.git"; or "".
+absl::string_view UrlIn(absl::string_view requirement) {
+  const size_t scheme = requirement.find("://");
+  if (scheme == requirement.npos) return "";
+  const size_t begin = requirement.find_last_of("+ @", scheme) + 1;  // npos + 1 is 0
+  absl::string_view url = requirement.substr(begin);
+  url = url.substr(0, url.find_first_of("#; "));
+  const size_t version = url.find('@', url.rfind('/'));
+  return url.substr(0, version);
+}
+
 // "PLACE: REQUIREMENT" of all that `text` names.
 std::vector<std::string> NamedIn(absl::string_view text, const Environment& environment) {
   const std::string lower = absl::StrReplaceAll(absl::AsciiStrToLower(text), {{"_", "-"}});
   std::vector<std::string> named;
   for (const Requirement& package : environment.packages) {
-    if (NamesPackage(lower, PackageName(package.text))) {
+    const absl::string_view url = UrlIn(package.text);
+    const bool by_url = !url.empty() && absl::StrContains(text, url);
+    if (by_url || NamesPackage(lower, PackageName(package.text))) {
       named.push_back(absl::StrCat(package.location, ": ", package.text));
     }
   }
@@ -160,6 +200,20 @@ std::vector<std::string> Blamed(absl::string_view error, const Environment& envi
   return NamedIn(error, environment);
 }
 
+// What to do if the place of a package cannot be reached; or "".
+absl::string_view AdviceOnPlace(absl::string_view error) {
+  static constexpr absl::string_view kWords[] = {"Failed to connect to", "Couldn't connect",
+                                                 "Could not resolve host", "tcp connect error",
+                                                 "dns error"};
+  const bool cannot = std::any_of(std::begin(kWords), std::end(kWords),
+                                  [&](absl::string_view w) { return absl::StrContains(error, w); });
+  return cannot ? " (the machine that makes the environment cannot reach that place: name a copy "
+                  "that it can reach, or a package of the index)"
+                : "";
+}
+
+bool HasUrl(const std::string& blamed) { return absl::StrContains(blamed, "://"); }
+
 }  // namespace
 
 std::string ExplainFailure(const Environment& environment, const std::string& said) {
@@ -167,7 +221,9 @@ std::string ExplainFailure(const Environment& environment, const std::string& sa
   const std::vector<std::string> blamed = Blamed(error, environment);
   const std::string what =
       blamed.empty() ? absl::StrCat("environment ", environment.name) : absl::StrJoin(blamed, ", ");
-  return absl::StrCat(what, " cannot be had: ", InOneLine(WithAdviceForJobs(error)));
+  const bool by_url = std::any_of(blamed.begin(), blamed.end(), HasUrl);
+  return absl::StrCat(what, " cannot be had: ", InOneLine(WithAdviceForJobs(error)),
+                      by_url ? AdviceOnPlace(error) : "");
 }
 
 std::string InOneLine(absl::string_view text) {

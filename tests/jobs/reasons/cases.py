@@ -14,6 +14,9 @@ ENVIRONMENTS = {
     "impi": ["./mpi-environment", "intel"],
     "papermill": PACKAGES + ["papermill-2.7.0", "papermill from PyPI", "papermill==2.7.0", "ipykernel==7.4.0"],
     "python3.7": ["python3.7", "-c", "import sys; print(sys.executable)"],  # of this machine
+    "frameworks": PACKAGES + ["frameworks-1", "wandb, Hydra, JAX and pytest from PyPI", "wandb==0.19.1", "hydra-core==1.3.2", "jax==0.4.35", "pytest==8.3.4"],
+    "mpi4py": PACKAGES + ["mpi4py-4.1.1-mpich", "mpi4py and MPICH from PyPI", "mpi4py==4.1.1", "mpich==5.0.2"],
+    "mpi4py-alone": PACKAGES + ["mpi4py-4.1.1", "mpi4py from PyPI", "mpi4py==4.1.1"],
     "uv": PACKAGES + ["uv-0.9", "uv from PyPI", "uv==0.9.30"],
 }
 
@@ -72,6 +75,7 @@ CHANGING = [
     (r"\[\[\d+,1\],", "[[71,1],"),
     (r"\[node1:\d+\]", "[node1:71]"),
     (r"process \[\d+,", "process [71,"),
+    (r"offline-run-\w+-\w+", "offline-run-20261120_120000-abcdefgh"),
     (r"prterun-node1-\d+@", "prterun-node1-71@"),
 ]
 
@@ -497,6 +501,35 @@ python(
     environments=("mpich",),
 )
 
+MPI4PY = """
+    from mpi4py import MPI
+    if MPI.COMM_WORLD.rank == 1:
+        raise ValueError("no such label: 17")
+    MPI.COMM_WORLD.Barrier()
+    """
+python(
+    "mpi4py-raises-and-all-wait",
+    MPI4PY,
+    "timeout 10 mpirun -np 2 python3 train.py",
+    f"{PYTHON}, mpi4py 4.1.1, MPICH 5.0.2",
+    environments=("mpi4py",),
+)
+python(
+    "mpi4py-raises-and-ends-all",
+    MPI4PY,
+    "mpirun -np 2 python3 -m mpi4py train.py",
+    f"{PYTHON}, mpi4py 4.1.1, MPICH 5.0.2",
+    environments=("mpi4py",),
+)
+python(
+    "mpi4py-without-an-mpi",
+    "from mpi4py import MPI\nprint(MPI.COMM_WORLD.rank)",
+    versions=f"{PYTHON}, mpi4py 4.1.1",
+    environments=("mpi4py-alone",),
+    within="for library in /usr/lib/*/libmpi*.so* /usr/lib/libmpi*.so*; do [ ! -e $library ] || mount --bind /dev/null $library; done",
+)
+case("openmpi4-within-an-mpi-job", "OMPI_MCA_plm_rsh_agent='tutti-launcher launch-agent' mpirun -np 2 python3 train.py", "Open MPI 4.1.4")
+
 # Words of a program's own.
 
 python(
@@ -534,6 +567,10 @@ PROJECT = '[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptool
 BROKEN = {
     "broken/pyproject.toml": PROJECT.format(name="broken", more=""),
     "broken/setup.py": "import setuptools\nraise RuntimeError('this package needs CUDA: set CUDA_HOME')\n",
+}
+TELLING = {
+    "broken/pyproject.toml": PROJECT.format(name="broken", more=""),
+    "broken/setup.py": "import setuptools\nraise RuntimeError('this package needs CUDA_HOME:\\nset it to the folder of nvcc')\n",
 }
 UNCOMPILED = {
     "kernels/pyproject.toml": PROJECT.format(name="kernels", more=""),
@@ -598,6 +635,8 @@ uv("disk-is-full", "numpy", "six", within="mkdir -p venv/lib && mount -t tmpfs -
 uv("requirement-that-is-none", "numpy", "six=1.16")
 uv("flash-attn", "torch", "flash-attn==2.8.3")
 uv("numpy-of-another-age", "six", "numpy==1.19.0")
+uv("package-that-says-what-it-needs", "six", "./broken", files=TELLING)
+uv("wheel-that-cannot-be-reached", "six", "http://127.0.0.1:9/tqdm-4.66.1-py3-none-any.whl")
 uv("git-that-is-not-there", "six", "git+http://127.0.0.1:9/a/b.git")
 
 # Containers.
@@ -1150,3 +1189,73 @@ case(
 
 GROUP = "g=/sys/fs/cgroup/memory/reasons-$$ && mkdir $g && echo 50000000 > $g/memory.limit_in_bytes && echo $$ > $g/cgroup.procs"
 python("memory-killer", "import time\nx = [bytearray(1 << 20) for _ in range(4000)]\n", "python3 train.py; code=$?; echo finished; exit $code", within=GROUP)
+
+# What frameworks say around an exception.
+
+FRAMEWORKS = {"versions": f"{PYTHON}, wandb 0.19.1, hydra-core 1.3.2, jax 0.4.35, pytest 8.3.4", "environments": ("frameworks",)}
+python(
+    "wandb-raises",
+    """
+    import wandb
+    run = wandb.init(mode="offline", project="train")
+    run.log({"loss": 1.0})
+    raise ValueError("no such label: 17")
+    """,
+    "{ python3 train.py 2>&1 >&3 | cat >&2; exit ${PIPESTATUS[0]}; } 3>&2",
+    **FRAMEWORKS,
+)
+python(
+    "hydra-raises",
+    """
+    import hydra
+    @hydra.main(version_base=None, config_path=None)
+    def train(config):
+        raise ValueError("no such label: 17")
+    train()
+    """,
+    **FRAMEWORKS,
+)
+python(
+    "jax-shapes-that-do-not-fit",
+    """
+    import jax, jax.numpy as jnp
+    @jax.jit
+    def step(x, y):
+        return x @ y
+    step(jnp.ones((2, 3)), jnp.ones((4, 5)))
+    """,
+    **FRAMEWORKS,
+)
+python(
+    "pytest-fails",
+    "",
+    "pytest -q",
+    files={"test_train.py": "def test_loss():\n    assert 1 + 1 == 3\n\ndef test_labels():\n    raise ValueError('no such label: 17')\n"},
+    **FRAMEWORKS,
+)
+python(
+    "python-raised-on-the-line-of-except",
+    """
+    config = {}
+    try:
+        try: config["lr"]
+        except KeyError: raise RuntimeError("config has no lr")
+    finally:
+        open("/tmp/job/no-such-folder/end")
+    """,
+)
+python(
+    "python-three-ways-fail",
+    """
+    def read(part):
+        try:
+            return {}[part]
+        except KeyError:
+            try:
+                return int(part)
+            except ValueError:
+                return open("/tmp/job/" + part)
+    read("seven")
+    """,
+)
+python("python-exit-with-three-lines", "import sys\nsys.exit('cannot start:\\nno data in /data\\nno model in /model')")

@@ -11,10 +11,23 @@
 namespace tutti::launch {
 namespace {
 
+constexpr std::ptrdiff_t kLongestEnd = 6;  // lines
+
 // "tar: " of "tar: data.bin: Wrote only 4608 of 10240 bytes"; or "".
 absl::string_view ProgramOf(absl::string_view line) {
   const size_t end = line.find(": ");
   return IsOfAnotherProgram(line) ? line.substr(0, end + 2) : "";
+}
+
+bool IsFurtherIn(absl::string_view line) {
+  return absl::StartsWith(line, "  ") || absl::StartsWith(line, "\t");
+}
+
+// Whether `line` announces all that was printed after it, in lines that are not further in.
+bool AnnouncesTheEnd(Lines::const_iterator line, Lines::const_iterator end) {
+  const bool is_near = end - line > 1 && end - line <= kLongestEnd;
+  return is_near && absl::EndsWith(*line, ":") && std::none_of(line + 1, end, IsFurtherIn) &&
+         std::none_of(line + 1, end, EndsAMessage);
 }
 
 // The line and what it announces: lines below it that are further in, or a paragraph's rest.
@@ -22,8 +35,8 @@ std::string WithItsRest(Lines::const_iterator line, Lines::const_iterator end) {
   std::string text = *line;
   const bool announces = absl::EndsWith(text, ":") || absl::StartsWith(text, "  ");
   if (!announces) return text;
-  for (++line; line != end && (absl::StartsWith(*line, "  ") || absl::StartsWith(*line, "\t"));
-       ++line) {
+  const bool to_the_end = AnnouncesTheEnd(line, end);
+  for (++line; line != end && (to_the_end || IsFurtherIn(*line)); ++line) {
     if (EndsAMessage(*line)) break;
     absl::StrAppend(&text, " ", absl::StripAsciiWhitespace(*line));
   }

@@ -155,9 +155,11 @@ bool EndsAMessage(absl::string_view line) {
                                                   "Exception ignored",
                                                   "Exception raised from ",  // c10's stack
                                                   "terminate called",
+                                                  "Set the environment variable HYDRA_FULL_ERROR=1",
                                                   "\"\"\"",  // of what a worker's pool passes on
                                                   "[end of output]"};  // of what pip passes on
   return absl::StrContains(line, "Traceback (most recent call last)") || IsRule(line) ||
+         absl::StrContains(line, "): application called MPI_Abort(") ||  // MPICH, for mpi4py
          BeginsAnew(line) || IsOfAnotherProgram(line) || IsAPythonWarning(line) ||
          std::any_of(std::begin(kBegins), std::end(kBegins), [&](absl::string_view begin) {
            return absl::StartsWith(absl::StripLeadingAsciiWhitespace(line), begin);

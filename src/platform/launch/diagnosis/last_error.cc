@@ -151,6 +151,7 @@ std::string LastError(absl::string_view stderr_tail, absl::string_view stdout_ta
   std::string best = CauseOf(Exception(err), err.lines);
   if (best.empty()) best = Failure(err.lines);
   if (best.empty()) best = Exception(out);
+  if (best.empty()) best = PytestFailure(out.lines);
   if (best.empty()) best = OfAStarted(err.lines);
   if (best.empty()) best = OfAStarted(out.lines);
   if (best.empty()) best = SignalOfStarted(out.lines);

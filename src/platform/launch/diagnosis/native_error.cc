@@ -211,7 +211,8 @@ std::string MpirunFailure(const Lines& lines) {
   for (auto rule = std::find_if(lines.begin(), lines.end(), IsRuler); rule != lines.end();
        rule = std::find_if(rule + 1, lines.end(), IsRuler)) {
     const std::string paragraph = Paragraph(rule + 1, lines.end());
-    static constexpr absl::string_view kNames[] = {"mpirun", "prte", "PRTE", "PRRTE", "Open MPI"};
+    static constexpr absl::string_view kNames[] = {"mpirun", "prte",     "PRTE",
+                                                   "PRRTE",  "Open MPI", "MCA parameter"};
     const bool of_mpi =
         std::any_of(std::begin(kNames), std::end(kNames),
                     [&](absl::string_view name) { return absl::StrContains(paragraph, name); });
@@ -235,6 +236,17 @@ std::string SignalCaughtByOpenMpi(const Lines& lines) {
   frame = frame.substr(0, frame.find(")[0x") + 1);
   return absl::StrCat(signal, code.empty() ? "" : ": ", code, address.empty() ? "" : " at address ",
                       address, frame.empty() ? "" : ", in ", frame);
+}
+
+std::string PytestFailure(const Lines& lines) {
+  const auto summary = FindIn(lines.begin(), lines.end(), "= short test summary info =");
+  const auto is_of_a_test = [](const std::string& line) {
+    return absl::StartsWith(line, "FAILED ") || absl::StartsWith(line, "ERROR ");
+  };
+  const auto first = std::find_if(summary, lines.end(), is_of_a_test);
+  if (first == lines.end()) return "";
+  const auto count = std::count_if(first, lines.end(), is_of_a_test);
+  return count == 1 ? *first : absl::StrCat(count, " tests failed, the first: ", *first);
 }
 
 std::string SignalOfStarted(const Lines& lines) {

@@ -36,6 +36,10 @@ std::string MpirunFailure(const Lines& lines);
 // Open MPI's own handler prints in the rank that the signal ends; or "".
 std::string SignalCaughtByOpenMpi(const Lines& lines);
 
+// "2 tests failed, the first: FAILED test_a.py::test_b - ValueError: x", of pytest's summary on
+// stdout; or "".
+std::string PytestFailure(const Lines& lines);
+
 // What a starter says of a process that a signal ended, which printed nothing: "a process that it
 // started was ended: Signal 9 (SIGKILL) received by PID 71"; or "".
 std::string SignalOfStarted(const Lines& lines);

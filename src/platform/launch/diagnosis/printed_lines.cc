@@ -121,6 +121,7 @@ bool BeginsAnew(absl::string_view line) {
       "[A ",         "[A] ",  // c10, older
       "0000-00-00",           // logging's own, and TensorFlow's
       "[0000-00-00",          // DeepSpeed's
+      "wandb:",               // what Weights & Biases says as a program ends
       "INFO",        "DEBUG",  "WARNING",     "WARN", "[INFO",
       "[WARN",       "bash: ", "/bin/bash: ", "sh: ", "/bin/sh: "};
   return std::any_of(std::begin(kForms), std::end(kForms),
@@ -131,6 +132,7 @@ bool IsOfAnotherProgram(absl::string_view line) {
   const size_t colon = line.find(": ");
   if (colon == absl::string_view::npos || colon == 0 || !SaysError(line)) return false;
   const absl::string_view name = line.substr(0, colon);
+  if (absl::StrContains(name, ".so")) return false;  // a library, as dlopen begins its message
   return std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return absl::ascii_islower(c) || absl::ascii_isdigit(c) ||
            absl::StrContains("._-+/", static_cast<char>(c));

@@ -71,7 +71,9 @@ bool IsFromWithinAStatement(absl::string_view code) {
 // Whether `raise` made `error`, by the line of code that was shown for it.
 bool WasRaisedBy(absl::string_view code, absl::string_view error) {
   code = absl::StripAsciiWhitespace(code);
-  if (absl::StartsWith(code, "raise ")) return true;
+  const bool is_raise = absl::StartsWith(code, "raise ") || absl::StrContains(code, ": raise ") ||
+                        absl::StrContains(code, "; raise ");
+  if (is_raise) return true;
   return IsFromWithinAStatement(code) && !MayBeOfAnExpression(error);
 }
 
@@ -131,6 +133,14 @@ std::string WordsOfAStarted(const Lines& lines, const Traceback& traceback) {
   return LineThatSaysError(before, before.end());
 }
 
+// What JAX puts before the exception: that its own frames are left out, or those it has left out.
+bool IsOfJax(absl::string_view error) {
+  const absl::string_view name = NameOf(error);
+  return absl::EndsWith(name, "SimplifiedTraceback") ||
+         absl::EndsWith(name, "UnfilteredStackTrace") ||
+         absl::EndsWith(name, "JaxStackTraceBeforeTransformation");
+}
+
 using Chain = std::vector<Traceback>;
 
 std::vector<Chain> ChainsOf(const Lines& lines) {
@@ -141,7 +151,10 @@ std::vector<Chain> ChainsOf(const Lines& lines) {
     if (!traceback) continue;
     const Iterator root = chains.empty() ? Root(lines, begin) : begin;
     if (!traceback->goes_on || chains.empty()) chains.emplace_back();
-    if (root != begin) chains.back().push_back({.begin = root, .error = root, .message = *root});
+    if (IsOfJax(*traceback->error)) continue;
+    if (root != begin && !IsOfJax(*root)) {
+      chains.back().push_back({.begin = root, .error = root, .message = *root});
+    }
     if (const std::string words = WordsOfAStarted(lines, *traceback); !words.empty()) {
       traceback->message = words;
     }
@@ -167,10 +180,13 @@ std::string Account(const Chain& chain, size_t& at) {
 std::string ChainInOneLine(const Chain& chain) {
   size_t at = 0;
   const std::string first = Account(chain, at);
-  std::string last;
-  while (at < chain.size()) last = Account(chain, at);
-  if (last.empty() || Tells(first, last) || base::SpeaksOfALostPeer(last)) return first;
-  return absl::StrCat(first, " (while that was handled: ", last, ")");
+  std::string others;
+  while (at < chain.size()) {
+    const std::string other = Account(chain, at);
+    if (Tells(first, other) || Tells(others, other) || base::SpeaksOfALostPeer(other)) continue;
+    absl::StrAppend(&others, others.empty() ? "" : "; then: ", other);
+  }
+  return others.empty() ? first : absl::StrCat(first, " (while that was handled: ", others, ")");
 }
 
 bool IsOfAStarter(const Chain& chain) { return launch::IsOfAStarter(*chain.back().error); }

