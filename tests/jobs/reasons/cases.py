@@ -1259,3 +1259,10 @@ python(
     """,
 )
 python("python-exit-with-three-lines", "import sys\nsys.exit('cannot start:\\nno data in /data\\nno model in /model')")
+python(
+    "mlflow-run-id-is-passed-on",
+    """
+    import os
+    os.environ["MLFLOW_RUN_ID"] = os.getenv("MLFLOW_RUN_ID")
+    """,
+)

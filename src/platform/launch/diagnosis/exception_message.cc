@@ -20,7 +20,7 @@ constexpr size_t kLeastTelling = 12;  // characters: shorter texts are found any
 std::string LastFrame(Lines::const_iterator begin, Lines::const_iterator end) {
   for (auto line = end; line-- != begin;) {
     const std::optional<PythonFrame> frame = FrameIn(*line);
-    if (!frame) continue;
+    if (!frame || frame->file() == "os.py" || frame->file() == "<frozen os>") continue;
     const std::string code = line + 1 == end ? "" : *(line + 1);
     return absl::StrCat(frame->file(), ":", frame->line, code.empty() ? "" : ": ",
                         absl::StripAsciiWhitespace(code));
@@ -137,6 +137,11 @@ std::string OfACell(const Lines& lines, Lines::const_iterator rule) {
   return absl::StrCat(text, " ", error);
 }
 
+// What os.environ says of a value that is none, without the variable's name.
+bool IsOfAVariable(absl::string_view line) {
+  return absl::StartsWith(line, "TypeError: str expected, not ");
+}
+
 // "/w/train.py:224: UserWarning: text", as Python's module warnings prints.
 bool IsAPythonWarning(absl::string_view line) {
   const size_t at = line.find("Warning: ");
@@ -179,7 +184,7 @@ bool IsSyntaxError(absl::string_view line) {
 
 std::string ExceptionMessage(const Lines& lines, Lines::const_iterator traceback,
                              Lines::const_iterator line) {
-  if (!absl::StrContains(*line, ':') || IsSyntaxError(*line)) {
+  if (!absl::StrContains(*line, ':') || IsSyntaxError(*line) || IsOfAVariable(*line)) {
     const std::string place = LastFrame(traceback, line);
     return place.empty() ? *line : absl::StrCat(*line, " at ", place);
   }

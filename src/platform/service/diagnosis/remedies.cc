@@ -83,6 +83,7 @@ constexpr Known kKnown[] = {
     {"horovod", "could not build wheels", kHorovod},
     {"model registry features are not supported", "", kOldModelRegistry},
     {"keyerror", "'mlflow_run_id'", kRunId},
+    {"typeerror: str expected, not nonetype", "mlflow_run_id", kRunId},
     {"mlflow_run_id: unbound variable", "", kRunId},
     {"assertion `t >= 0", "n_classes",
      "a label is negative, or not below the number of classes that the model has"},
