@@ -9,7 +9,7 @@
 // A first one that knows but the exit code of a program gives way to what that program said.
 // What else befalls a handler, a `finally` or a `with` is no account of the first exception but a
 // consequence, or a second way that failed too; the line begins with the first:
-//   ValueError: no such label: 17 (while that was handled: FileNotFoundError: …)
+//   ValueError: no such label: 17 (while that was handled: FileNotFoundError: …; then: …)
 // A consequence that speaks of a lost peer is left out.
 //
 // Of several ranks in one stream the first counts that does not speak of a lost peer. What a
