@@ -61,6 +61,11 @@ def test_the_test_of_each_source_is_found():
     assert done.returncode == 0, done.stdout
 
 
+def test_each_line_of_the_curated_environments_was_made_as_it_stands():
+    done = subprocess.run([ROOT / "tests/jobs/environments/verify", "--stale"], capture_output=True, text=True)
+    assert done.returncode == 0, f"to be verified (tests/jobs/environments/verify LINE…): {done.stdout}{done.stderr}"
+
+
 def test_a_test_is_found_by_its_name_by_what_it_says_or_not_at_all():
     bodies = "inline int Twice(int n) {\n  return 2 * n;\n}\n"
     texts = {

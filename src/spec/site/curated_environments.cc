@@ -39,7 +39,7 @@ environments:
     packages: [scikit-learn~=0.24.1, "pandas>=1.1,<1.4", scipy~=1.7.0, numpy~=1.21.0,
                "joblib>=1,<1.3", matplotlib~=3.5.0, psutil~=5.9.0, tqdm~=4.66.3, "mlflow>=2.9,<3",
                azureml-core]
-    differs: Python 3.8 in location of 3.7
+    differs: Python 3.8 in place of 3.7
 
   lightgbm-3.3:
     python: "3.10"
@@ -58,7 +58,7 @@ environments:
     packages: [lightgbm~=3.2.1, scikit-learn~=0.24.1, "pandas>=1.1,<1.4", scipy~=1.7.0,
                numpy~=1.21.0, matplotlib~=3.5.0, psutil~=5.9.0, tqdm~=4.66.3, "mlflow>=2.9,<3",
                azureml-core]
-    differs: Python 3.8 in location of 3.7
+    differs: Python 3.8 in place of 3.7
 
   acpt-pytorch-2.8-*:
     python: "3.10"
@@ -171,20 +171,20 @@ environments:
                scikit-learn, pillow, matplotlib~=3.5.0, psutil~=5.9.0, tqdm, tensorboard,
                torch-tb-profiler~=0.4.0, py-cpuinfo, "setuptools<59.6", "mlflow>=2.9,<3",
                azureml-core, horovod]
-    differs: Python 3.8 in location of 3.7
+    differs: Python 3.8 in place of 3.7
   pytorch-1.8-*:
     python: "3.8"
     packages: [torch==1.8.1, torchvision==0.9.1, torchaudio==0.8.1, numpy<1.24, pandas,
                scikit-learn, pillow, matplotlib~=3.5.0, psutil~=5.9.0, tqdm, tensorboard,
                torch-tb-profiler~=0.4.0, py-cpuinfo, "setuptools<59.6", "mlflow>=2.9,<3",
                azureml-core, horovod]
-    differs: Python 3.8 in location of 3.7
+    differs: Python 3.8 in place of 3.7
   pytorch-1.7-*:
     python: "3.8"
     packages: [torch==1.7.1, torchvision==0.8.2, torchaudio==0.7.2, numpy<1.24, pandas,
                scikit-learn, pillow, matplotlib~=3.5.0, psutil~=5.9.0, tqdm, tensorboard,
                py-cpuinfo, "setuptools<59.6", "mlflow>=2.9,<3", azureml-core, horovod]
-    differs: Python 3.8 in location of 3.7
+    differs: Python 3.8 in place of 3.7
 
   tensorflow-2.16-*:
     python: "3.11"
@@ -193,14 +193,14 @@ environments:
                matplotlib~=3.6.0, psutil~=5.9.0, tqdm~=4.66.3, ipykernel~=6.20.2, debugpy~=1.6.3,
                pillow, h5py, "mlflow>=2.9,<3", azureml-core, horovod]
     variables: {TF_USE_LEGACY_KERAS: 1}
-    differs: Matplotlib 3.6 in location of 3.5
+    differs: Matplotlib 3.6 in place of 3.5
   tensorflow-2.12-*:
     python: "3.8"
     packages: [tensorflow-cpu~=2.12.0, tensorboard~=2.12.0, tensorflow-datasets~=4.5.0,
                pandas~=1.3.0, numpy~=1.22.0, scipy~=1.7.0, matplotlib~=3.5.0, psutil~=5.9.0,
                tqdm~=4.62.0, ipykernel~=6.20.2, debugpy~=1.6.3, protobuf~=3.20.3, onnxruntime,
                pillow, h5py, "mlflow>=2.9,<3", azureml-core, horovod]
-    differs: without GPUs, whose CUDA 11 is not on PyPI for it; protobuf 3.20 in location of 4.22
+    differs: without GPUs, whose CUDA 11 is not on PyPI for it; protobuf 3.20 in place of 4.22
   tensorflow-2.11-*:
     python: "3.8"
     packages: [tensorflow-cpu~=2.11.1, tensorflow-datasets~=4.5.0, pandas~=1.3.0, numpy~=1.22.0,
