@@ -8,6 +8,8 @@ ADDRESSES = {
     "https://azuremlexamples.blob.core.windows.net/datasets": "datasets",
     "https://dprepdata.blob.core.windows.net/demo": "demo",
     "azureml://datastores/workspaceblobstore/paths": "datastore",
+    "https://www.robots.ox.ac.uk/~vgg/data/pets/data": "pets",
+    "https://azureopendatastorage.blob.core.windows.net/nyctlc": "nyctlc",
 }
 DATA = {"azureml:sampledata": "datasets", "azureml:cifar-10-example": "cifar-10"}
 

@@ -41,8 +41,36 @@ def reason_of(service, job):
 
 
 def missing_promises(service, name, file):
-    """The outputs that the file declares and that a download does not bring with at least one file each."""
-    declared = [key for key, value in (file.job.get("outputs") or {}).items() if value is None or isinstance(value, (dict, str))]
+    """What the file promises and the job has not: outputs of its own and of its steps with at least one file each, and what its code logs by MLflow."""
+    missing = missing_outputs(service, name, file.job)
+    children = {child["step"]: child["id"] for child in service.job(name)["children"]}
+    steps = file.job.get("jobs") or {}
+    for step, body in steps.items():
+        child = children.get(step)
+        if child and isinstance(body, dict) and "component" not in body and body.get("type", "command") == "command":
+            missing += [f"{step}.{key}" for key in missing_outputs(service, child, body)]
+            missing += [f"{step}: {what}" for what in missing_of_mlflow(service, child, file, body)]
+    return missing + ([] if steps or "trial" in file.job else missing_of_mlflow(service, name, file, file.job))
+
+
+def missing_of_mlflow(service, name, file, body):
+    """Metrics and models, where a script that the command runs from the code says that it logs them."""
+    code = file.path.parent / str(body.get("code") or ".")
+    scripts = [code / word for word in re.findall(r"[\w./-]+\.py\b", str(body.get("command", ""))) if body.get("code")]
+    text = "\n".join(script.read_text(errors="replace") for script in scripts if script.is_file())
+    plain = re.sub(r"^\s*#.*$", "", text, flags=re.MULTILINE)
+    logged = service.job(name)["logged"]
+    missing = []
+    if re.search(r"\bmlflow\.log_metrics?\(", plain) and not (logged["metrics"] or any(run["metrics"] for run in logged["runs"])):
+        missing.append("MLflow's metrics")
+    if re.search(r"\bmlflow\.\w+\.log_model\(", plain) and not logged["models"]:
+        missing.append("MLflow's model")
+    return missing
+
+
+def missing_outputs(service, name, body):
+    """The outputs that it declares and that a download does not bring."""
+    declared = [key for key, value in (body.get("outputs") or {}).items() if value is None or isinstance(value, dict)]
     if not declared:
         return []
     with tempfile.TemporaryDirectory(prefix="azure-published.") as folder:
