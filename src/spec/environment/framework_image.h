@@ -1,5 +1,6 @@
-// Images that frameworks publish, whose tags say the framework's version:
-// "pytorch/pytorch:1.13.1-cuda11.6-cudnn8-runtime". Pure. Inside the room spec only.
+// Images that frameworks publish, whose tags say the framework's version,
+// "pytorch/pytorch:1.13.1-cuda11.6-cudnn8-runtime", and names of environments that say it,
+// "pytorch-1.6-ubuntu18.04-py37-cuda11". Pure. Inside the room spec only.
 #pragma once
 
 #include <vector>
@@ -16,5 +17,10 @@ namespace tutti::spec {
 // promises.
 EnvironmentRule RuleOfFrameworkImage(absl::string_view image, const EnvironmentRule& matched,
                                      const std::vector<EnvironmentRule>& environments);
+
+// The same of the name of an environment, in the case in which patterns are written, that `matched`
+// fits without pinning a version: lines of the name's own family ("acpt-pytorch-") come first.
+EnvironmentRule RuleOfFrameworkName(absl::string_view name, const EnvironmentRule& matched,
+                                    const std::vector<EnvironmentRule>& environments);
 
 }  // namespace tutti::spec

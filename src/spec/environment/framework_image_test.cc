@@ -17,8 +17,13 @@ class FrameworkImage : public ::testing::Test {
     return RuleOfFrameworkImage(image, *matched, site_.environments);
   }
   // "torch==1.9.1" and how that differs.
-  std::string Says(const std::string& image) {
-    const EnvironmentRule rule = Of(image);
+  std::string Says(const std::string& image) { return Said(Of(image)); }
+  std::string SaysOfName(const std::string& name) {
+    const EnvironmentRule* matched = Site::FindRule(site_.environments, name);
+    EXPECT_NE(matched, nullptr) << name;
+    return Said(RuleOfFrameworkName(name, *matched, site_.environments));
+  }
+  static std::string Said(const EnvironmentRule& rule) {
     return absl::StrCat(rule.packages.front(), rule.differs.empty() ? "" : "; ", rule.differs);
   }
 
@@ -38,7 +43,7 @@ TEST_F(FrameworkImage, AnotherTagIsTheNearestLineAndSaysSo) {
   EXPECT_EQ(Says("pytorch/pytorch:1.9.0-cuda10.2-cudnn7-runtime"),
             "torch==1.9.1; torch==1.9.1 in place of 1.9.0");
   EXPECT_EQ(Says("pytorch/pytorch:1.4-cuda10.1-cudnn7-runtime"),
-            "torch==1.7.1; torch==1.7.1 in place of 1.4.0");
+            "torch==1.7.1; torch==1.7.1 in place of 1.4");
   EXPECT_EQ(Says("pytorch/pytorch:2.6.0-cuda12.4-cudnn9-runtime"),
             "torch==2.7.1; torch==2.7.1 in place of 2.6.0");
   EXPECT_EQ(Says("tensorflow/tensorflow:2.4.0-gpu"),
@@ -57,6 +62,43 @@ TEST_F(FrameworkImage, ATagWithoutALineOfItsMajorOrOfANewerMinorIsTheNewest) {
   }
   EXPECT_EQ(Says("tensorflow/tensorflow:1.15.5"), "tensorflow-cpu");
   EXPECT_EQ(Says("tensorflow/tensorflow:latest-gpu"), "tensorflow-cpu; without GPUs");
+}
+
+TEST_F(FrameworkImage, ANameOfAnotherVersionIsTheNearestLineAndSaysSo) {
+  EXPECT_EQ(SaysOfName("tensorflow-2.4-ubuntu18.04-py37-cuda11-gpu"),
+            "tensorflow-cpu~=2.7.0; tensorflow-cpu~=2.7.0 in place of 2.4, Python 3.8 in place of "
+            "3.7, without GPUs, whose CUDA 11 is not on PyPI for it");
+  EXPECT_EQ(SaysOfName("pytorch-1.6-ubuntu18.04-py36-cpu"),
+            "torch==1.7.1; torch==1.7.1 in place of 1.6, Python 3.8 in place of 3.6");
+  EXPECT_EQ(SaysOfName("sklearn-1.2"),
+            "scikit-learn~=1.1.0; scikit-learn~=1.1.0 in place of 1.2, without azureml-mlflow, "
+            "azureml-defaults and torch-tb-profiler, psutil 5.9 in place of 5.8");
+  EXPECT_EQ(SaysOfName("sklearn-1.2-ubuntu20.04-py38-cpu"),
+            "scikit-learn~=1.1.0; scikit-learn~=1.1.0 in place of 1.2")
+      << "the line with its Python";
+  EXPECT_EQ(SaysOfName("acpt-pytorch-1.10-cuda11"),
+            "torch==1.11.0; torch==1.11.0 in place of 1.10, without DeepSpeed, ONNX Runtime's "
+            "training, azureml-mlflow and azureml-defaults")
+      << "its own family comes first";
+  EXPECT_EQ(SaysOfName("pytorch-1.12-cuda11"),
+            "torch==1.12.1; without DeepSpeed, ONNX Runtime's training, azureml-mlflow and "
+            "azureml-defaults");
+  EXPECT_EQ(SaysOfName("lightgbm-3.1-py38"), "lightgbm~=3.2.1; lightgbm~=3.2.1 in place of 3.1");
+}
+
+TEST_F(FrameworkImage, ANameWithoutALineOfItsMajorOrOfANewerMinorStaysAsItIs) {
+  for (const auto& [name, says] :
+       {std::pair("sklearn-1.99", "scikit-learn"), std::pair("pytorch-3.0", "torch"),
+        std::pair("tensorflow-1.15-py37", "tensorflow-cpu"), std::pair("xgboost-1.5", "xgboost"),
+        std::pair("tensorflow-2.11-cuda11",
+                  "tensorflow-cpu~=2.11.1; without GPUs, whose CUDA 11 is "
+                  "not on PyPI for it")}) {
+    EXPECT_EQ(SaysOfName(name), says);
+  }
+  ASSERT_TRUE(
+      ReadSiteText("environments: {pytorch-1.6: {packages: [torch]}}\n", "site.yml", "/home", site_)
+          .ok());
+  EXPECT_EQ(SaysOfName("pytorch-1.6"), "torch") << "the site's own";
 }
 
 TEST_F(FrameworkImage, WhatTheSiteSaysOfAnImageStays) {

@@ -94,11 +94,18 @@ class EnvironmentReader {
     if (rule != nullptr && rule->kind != EnvironmentRule::Kind::kRefused && !label.ok()) {
       return diagnostics_.Error(line, absl::StrCat("environment: ", label.message()));
     }
-    if (rule != nullptr) return Follow(*rule, line, absl::StrCat("environment \"", written, "\""));
+    if (rule != nullptr) {
+      return Follow(RuleOfName(*rule), line, absl::StrCat("environment \"", written, "\""));
+    }
     if (registered) {
       return diagnostics_.Error(line, absl::StrCat("environment: ", asset.status().message()));
     }
     RefuseUnknown(written, line);
+  }
+
+  EnvironmentRule RuleOfName(const EnvironmentRule& matched) const {
+    return RuleOfFrameworkName(absl::AsciiStrToLower(environment_.name), matched,
+                               context_.site.environments);
   }
 
   void RefuseUnknown(absl::string_view written, int line) {
@@ -177,7 +184,13 @@ class EnvironmentReader {
     const std::string shown = absl::StrCat("image \"", image.substr(0, 120), "\"");
     if (environment_.name == kUnnamed) environment_.name = image;
     if (rule == nullptr) return SetImage(image, line);
-    Follow(RuleOfFrameworkImage(image, *rule, context_.site.environments), line, shown, image);
+    absl::string_view curated = image;
+    const std::vector<EnvironmentRule>& environments = context_.site.environments;
+    if (absl::ConsumePrefix(&curated, kCuratedImages)) {
+      const std::string name = absl::AsciiStrToLower(curated.substr(0, curated.find(':')));
+      return Follow(RuleOfFrameworkName(name, *rule, environments), line, shown, image);
+    }
+    Follow(RuleOfFrameworkImage(image, *rule, environments), line, shown, image);
   }
 
   void SetImage(const std::string& reference, int line) {
@@ -218,8 +231,8 @@ class EnvironmentReader {
     if (!rule.conda_file.empty()) ReadPackagesOf(rule.conda_file, line);
   }
 
-  // "sklearn-1.2", which is not among the curated names, is the scikit-learn of the day. A version
-  // stands after one of `before`.
+  // "sklearn-1.99", which is newer than the curated names, is the scikit-learn of the day. A
+  // version stands after one of `before`.
   void WarnOfVersions(const EnvironmentRule& rule, int line, const std::string& what,
                       absl::string_view before) {
     if (!rule.differs.empty()) {

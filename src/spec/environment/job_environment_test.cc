@@ -73,7 +73,8 @@ TEST_F(JobEnvironment, CuratedNamesArePackages) {
     EXPECT_FALSE(environment.is_host);
     EXPECT_EQ(environment.packages.at(0).text, "scikit-learn~=1.5.0");
     EXPECT_EQ(environment.python, "3.10");
-    EXPECT_THAT(warnings_, IsEmpty());
+    EXPECT_THAT(warnings_, ElementsAre(HasSubstr("is not all that its name says: without "
+                                                 "azureml-mlflow")));
   }
   EXPECT_EQ(Of("azureml:AzureML-acpt-pytorch-2.8-cuda12.6@latest").packages.at(0).text,
             "torch==2.8.0");
@@ -209,8 +210,8 @@ TEST_F(JobEnvironment, TheTagOfAPythonImageIsItsPython) {
   EXPECT_EQ(Of("{image: 'python:3.9', conda_file: c.yml}").python, "3.10");
 }
 
-TEST_F(JobEnvironment, ANameWithAVersionOutsideTheTableBecomesTheNewestWhichIsSaid) {
-  for (const char* name : {"AzureML-sklearn-1.2", "AzureML-pytorch-1.6-gpu"}) {
+TEST_F(JobEnvironment, ANameWithAVersionBeyondTheTableBecomesTheNewestWhichIsSaid) {
+  for (const char* name : {"AzureML-sklearn-1.99", "AzureML-pytorch-3.6-gpu"}) {
     Of(name);
     EXPECT_THAT(warnings_, Contains(HasSubstr("not the version of its name"))) << name;
   }
@@ -380,6 +381,19 @@ TEST_F(JobEnvironment, AnImageOfAFrameworkHasTheVersionOfItsTagOrSaysWhatDiffers
   }
   EXPECT_EQ(Of("{image: pytorch/pytorch}").packages[0].text, "torch");
   EXPECT_THAT(warnings_, IsEmpty());
+}
+
+TEST_F(JobEnvironment, ANameOfAnotherVersionIsTheNearestLineWithAWarning) {
+  for (const char* written : {"azureml:AzureML-pytorch-1.6-ubuntu18.04-py37-cuda11-gpu@latest",
+                              "{image: 'mcr.microsoft.com/azureml/curated/pytorch-1.6-py37:3'}"}) {
+    const Environment environment = Of(written);
+    EXPECT_EQ(environment.packages[0].text, "torch==1.7.1") << written;
+    EXPECT_EQ(environment.python, "3.8") << written;
+    EXPECT_THAT(warnings_, Contains(HasSubstr("is not all that its name says: torch==1.7.1 in "
+                                              "place of 1.6, Python 3.8 in place of 3.7 (built-in "
+                                              "table of curated environments:")))
+        << written;
+  }
 }
 
 TEST_F(JobEnvironment, AnImageOfASystemSaysThatThisMachineStandsForItsVersion) {

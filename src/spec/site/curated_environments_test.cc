@@ -33,6 +33,8 @@ TEST(CuratedEnvironmentsTest, ComeBeforeTheNamesOfAnyVersion) {
   EXPECT_THAT(RuleOf("sklearn-1.5").location, StartsWith(std::string(kCuratedTable)));
   EXPECT_THAT(RuleOf("sklearn-1.5").packages, Contains("scikit-learn~=1.5.0"));
   EXPECT_EQ(RuleOf("sklearn-0.24-ubuntu18.04-py37-cpu").python, "3.8");
+  EXPECT_EQ(RuleOf("sklearn-0.24.1-ubuntu18.04-py37-cpu-inference").packages.front(),
+            "scikit-learn~=0.24.1");
   EXPECT_TRUE(IsInBuiltInTable(RuleOf("sklearn-1.5").location));
   EXPECT_FALSE(IsInBuiltInTable("site.yml:3"));
 }
