@@ -19,6 +19,15 @@ namespace tutti::spec {
 namespace {
 namespace fs = std::filesystem;
 
+// " does not exist" and the like; "" if it is there. What may not be asked is not called absent.
+std::string AbsenceOf(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (fs::exists(status)) return "";
+  if (status.type() == fs::file_type::not_found) return " does not exist";
+  return absl::StrCat(" cannot be read: ", error.message());
+}
+
 std::vector<std::string> ScriptsIn(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -86,9 +95,8 @@ void CheckCopied(const CopiedFile& copied, Diagnostics& diagnostics) {
   if (!relative.empty() && *relative.begin() == "..") {
     return tell(absl::StrCat(" is outside of the build's folder ", folder.string()));
   }
-  std::error_code error;
   if (copied.path.find_first_of("*?[") == std::string::npos) {
-    if (!fs::exists(path, error)) tell(" does not exist");
+    if (const std::string absence = AbsenceOf(path); !absence.empty()) tell(absence);
     return;
   }
   glob_t found{};
@@ -104,18 +112,17 @@ void AddNew(absl::string_view line, std::vector<std::string>& lines) {
 
 absl::Status CheckOne(const JobSpec& spec, std::vector<std::string>& warnings) {
   Diagnostics diagnostics(spec.file_name);
-  std::error_code error;
-  if (IsGitCode(spec.code)) {
-    // What it holds is known once it has been fetched.
-  } else if (!spec.code.empty() && !fs::exists(spec.code, error)) {
-    diagnostics.Error(spec.code_line, absl::StrCat("code: ", spec.code, " does not exist"));
-  } else {
+  const bool is_here = !spec.code.empty() && !IsGitCode(spec.code);
+  const std::string absence = is_here ? AbsenceOf(spec.code) : "";
+  if (!absence.empty()) {
+    diagnostics.Error(spec.code_line, absl::StrCat("code: ", spec.code, absence));
+  } else if (!IsGitCode(spec.code)) {  // what git's holds is known once it has been fetched
     CheckScript(spec, diagnostics);
   }
   for (const std::string& include : spec.additional_includes) {
-    if (fs::exists(include, error)) continue;
-    diagnostics.Error(spec.includes_line,
-                      absl::StrCat("additional_includes: ", include, " does not exist"));
+    const std::string absent = AbsenceOf(include);
+    if (absent.empty()) continue;
+    diagnostics.Error(spec.includes_line, absl::StrCat("additional_includes: ", include, absent));
   }
   for (const CopiedFile& copied : spec.environment.copied) CheckCopied(copied, diagnostics);
   for (const auto& [name, input] : spec.inputs) CheckInput(name, input, diagnostics);
@@ -140,11 +147,13 @@ std::string PathFault(const Input& input) {
   if (IsAddress(input.path)) return "";  // its server is asked when the job is submitted
   std::error_code error;
   const fs::file_status status = fs::status(input.path, error);
-  if (!input.job_folder.empty() && !fs::exists(input.job_folder, error)) {
+  const std::string absence = AbsenceOf(input.path);
+  if (!input.job_folder.empty() &&
+      fs::status(input.job_folder, error).type() == fs::file_type::not_found) {
     return absl::StrCat("there is no job \"", fs::path(input.job_folder).filename().string(),
                         "\" here; tutti job list shows those that there are");
   }
-  if (!fs::exists(status)) return absl::StrCat(input.path, " does not exist");
+  if (!absence.empty()) return absl::StrCat(input.path, absence);
   if (input.type == "uri_folder" && !fs::is_directory(status)) {
     return absl::StrCat(input.path, " is a file; its type is uri_file");
   }

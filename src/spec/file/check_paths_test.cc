@@ -44,6 +44,20 @@ TEST_F(CheckPathsTest, NamesWhatDoesNotExist) {
             "");
 }
 
+TEST_F(CheckPathsTest, WhatCannotBeReadIsNotCalledAbsent) {
+  const std::string loop = (directory_.path() / "loop").string();
+  std::filesystem::create_symlink(loop, loop);
+  const std::string why = " cannot be read: Too many levels of symbolic links";
+  EXPECT_EQ(Check("command: x\ncode: loop/a\ninputs:\n  data:\n    path: loop\n"),
+            absl::StrCat("job.yml:2: code: ", loop, "/a", why,
+                         "\njob.yml:5: input \"data\": ", loop, why));
+  ASSERT_TRUE(
+      base::WriteFileAtomic(directory_.path() / "Dockerfile", "FROM python:3.11\nCOPY loop /x/\n")
+          .ok());
+  EXPECT_EQ(Check("command: x\nenvironment: {build: {path: .}}\n"),
+            absl::StrCat("./Dockerfile:2: COPY loop: ", loop, why));
+}
+
 TEST_F(CheckPathsTest, NamesWhatADockerfileCopiesAndIsNotThere) {
   const std::string docker = (directory_.path() / "docker").string();
   ASSERT_TRUE(base::MakeDirectories(docker).ok());
