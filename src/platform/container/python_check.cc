@@ -101,6 +101,23 @@ std::map<std::string, absl::Status> FindAll(const std::set<std::string>& version
   return found;
 }
 
+std::string NotYetKnown(const std::string& version) {
+  return absl::StrCat("whether Python ", version,
+                      " can be had is not known yet: it is still being looked for; the job waits "
+                      "for it, and if it cannot be had this machine's Python is taken");
+}
+
+// "" if it is there. What else is wrong is said when the environment is made.
+std::string WhatIsTaken(const std::string& version, const absl::Status& found) {
+  if (!absl::IsNotFound(found)) return "";
+  return absl::StrCat(
+      found.message(),
+      "; this machine's Python is taken, with versions given by == or ~= as the least: ",
+      spec::IsTooOldPython(version)
+          ? "ask for Python 3.8 or a newer one"
+          : "install that Python, or name a mirror of uv's in UV_PYTHON_INSTALL_MIRROR");
+}
+
 absl::Status Check(const std::vector<Asked>& asked, const fs::path& folder, base::Deadline deadline,
                    std::vector<std::string>& warnings) {
   std::set<std::string> versions;
@@ -115,15 +132,11 @@ absl::Status Check(const std::vector<Asked>& asked, const fs::path& folder, base
   }
   const std::map<std::string, absl::Status> found = FindAll(versions, folder, deadline);
   for (const Asked& one : asked) {
+    if (IsPython2(one.version)) continue;
     const auto answer = found.find(one.version);
-    // What else is wrong is said when the environment is made.
-    if (answer == found.end() || !absl::IsNotFound(answer->second)) continue;
-    warnings.push_back(absl::StrCat(
-        one.location, ": ", answer->second.message(),
-        "; this machine's Python is taken, with versions given by == or ~= as the least: ",
-        spec::IsTooOldPython(one.version)
-            ? "ask for Python 3.8 or a newer one"
-            : "install that Python, or name a mirror of uv's in UV_PYTHON_INSTALL_MIRROR"));
+    const std::string doubt =
+        answer == found.end() ? NotYetKnown(one.version) : WhatIsTaken(one.version, answer->second);
+    if (!doubt.empty()) warnings.push_back(absl::StrCat(one.location, ": ", doubt));
   }
   if (faults.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrJoin(faults, "\n"));

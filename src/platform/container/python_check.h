@@ -14,8 +14,9 @@ namespace tutti::container {
 // The Pythons of a job's environment and of those below it are found or fetched, each version once.
 // One that cannot be had is a warning, with the line that asks for it, since the nearest is taken.
 // InvalidArgument has a line for each that asks for Python 2. What is not known by the deadline is
-// left to the launcher; the search goes on in this process, and who asks for the same meanwhile
-// joins it. Environments of clusters' nodes, and images that are run, are not looked at.
+// a warning that says so, and left to the launcher; the search goes on in this process, and who
+// asks for the same meanwhile joins it. Environments of clusters' nodes, and images that are run,
+// are not looked at.
 absl::Status CheckPython(const spec::Environment& environment, const std::filesystem::path& folder,
                          base::Deadline deadline, std::vector<std::string>& warnings);
 absl::Status CheckPythons(const spec::JobSpec& job, const std::filesystem::path& folder,
