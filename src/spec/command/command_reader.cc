@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/text/closest.h"
 #include "spec/command/code.h"
 #include "spec/environment/job_environment.h"
 #include "spec/site/asset.h"
@@ -23,6 +24,19 @@ std::string ReferredName(absl::string_view reference) {
   if (!absl::StartsWith(name, "azureml:")) return name;
   name.erase(0, 8);
   return name.substr(0, name.find_first_of("@:"));
+}
+
+// What is wrong with it. Of a sweep: that its search_space has no such parameter.
+std::string FaultOf(const ExpressionError& error, const JobSpec& spec) {
+  absl::string_view name = error.expression;
+  const size_t begin = name.find("search_space.");
+  if (!spec.sweep || begin == absl::string_view::npos) return error.message;
+  name.remove_prefix(begin + absl::string_view("search_space.").size());
+  name = absl::StripAsciiWhitespace(name.substr(0, std::min<size_t>(name.find('}'), 80)));
+  std::vector<absl::string_view> names;
+  for (const SearchParameter& parameter : spec.sweep->parameters) names.push_back(parameter.name);
+  return absl::StrCat(error.expression.substr(0, 120), ": search_space has no parameter \"", name,
+                      "\"", base::DidYouMean(name, names));
 }
 
 // Of an environment that was refused: its image and what is copied into it have passed.
@@ -185,16 +199,16 @@ void CommandReader::TakeCompute(absl::string_view key, JobSpec& spec) {
 
 void CommandReader::CheckReferences(const JobSpec& spec) {
   for (const ExpressionError& error : CheckExpressions(spec.command, spec.inputs, spec.outputs)) {
-    source_.diagnostics.Error(LineOfText(spec, error.expression), error.message);
+    source_.diagnostics.Error(LineOfText(spec, error.expression), FaultOf(error, spec));
   }
   for (const ExpressionError& near : NearExpressions(spec.command, spec.inputs, spec.outputs)) {
     source_.diagnostics.Warning(LineOfText(spec, near.expression), near.message);
   }
   for (const auto& [name, value] : spec.environment_variables) {
     for (const ExpressionError& error : CheckExpressions(value, spec.inputs, spec.outputs)) {
-      source_.diagnostics.Error(
-          LineOfKey("environment_variables"),
-          absl::StrCat("environment variable \"", name.substr(0, 80), "\": ", error.message));
+      source_.diagnostics.Error(LineOfKey("environment_variables"),
+                                absl::StrCat("environment variable \"", name.substr(0, 80),
+                                             "\": ", FaultOf(error, spec)));
     }
   }
 }

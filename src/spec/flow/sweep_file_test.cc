@@ -132,6 +132,17 @@ jobs:
       ElementsAre(HasSubstr("has no input of that name (did you mean \"rate\"?)")));
 }
 
+TEST(SweepFile, WhatTheSearchSpaceDoesNotHaveIsSaidSo) {
+  EXPECT_THAT(PipelineErrors("type: sweep\ntrial:\n  command: x ${{search_space.rat}}\n"
+                             "  environment_variables: {A: '${{search_space.mm}}'}\n"
+                             "search_space: {rate: {type: uniform, min_value: 0, max_value: 1}}\n"
+                             "objective: {goal: minimize, primary_metric: loss}\n"),
+              ElementsAre(HasSubstr("job.yml:3: ${{search_space.rat}}: search_space has no "
+                                    "parameter \"rat\" (did you mean \"rate\"?)"),
+                          HasSubstr("environment variable \"A\": ${{search_space.mm}}: "
+                                    "search_space has no parameter \"mm\"")));
+}
+
 TEST(SweepFile, ATrialThatIsAComponentIsNamedAlone) {
   EXPECT_THAT(PipelineErrors("type: sweep\ntrial: {component: ./parts/train.yml}\n"
                              "search_space: {rate: {type: uniform, min_value: 0, max_value: 1}}\n"
