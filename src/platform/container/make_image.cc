@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/faults.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/machine/machine.h"
@@ -184,8 +185,10 @@ absl::StatusOr<MadeImage> MakeImage(const spec::Environment& environment, const 
   return made;
 }
 
-absl::Status CheckCanRun(const spec::JobSpec& job) {
-  for (const spec::Step& step : job.steps) TUTTI_RETURN_IF_ERROR(CheckCanRun(step.job));
+namespace {
+
+// Of the job's own environment.
+absl::Status CheckImage(const spec::JobSpec& job) {
   const spec::Image& image = job.environment.image;
   if (image.empty() || job.compute != "local") return absl::OkStatus();
   const absl::Status found = FindPodman().status();
@@ -195,6 +198,15 @@ absl::Status CheckCanRun(const spec::JobSpec& job) {
                                ? absl::StrCat(image.location, ": image ", image.reference)
                                : absl::StrCat(image.location, ": the image of ", image.dockerfile);
   return absl::InvalidArgumentError(absl::StrCat(what, " cannot be run: ", found.message()));
+}
+
+}  // namespace
+
+absl::Status CheckCanRun(const spec::JobSpec& job) {
+  base::Faults faults;
+  for (const spec::Step& step : job.steps) faults.Add(CheckCanRun(step.job));
+  faults.Add(CheckImage(job));
+  return faults.status();
 }
 
 }  // namespace tutti::container

@@ -35,8 +35,8 @@ std::string FullReference(const std::string& reference);
 // Whether a registry may have another image under that name tomorrow.
 bool MayChange(const std::string& reference);
 
-// InvalidArgument, with the remedy, if an environment of the job or of one below it is an image,
-// its nodes are this machine's and this machine has no podman.
+// InvalidArgument, with a line and the remedy for each environment of the job, or of one below it,
+// that is an image, if its nodes are this machine's and this machine has no podman.
 absl::Status CheckCanRun(const spec::JobSpec& job);
 
 }  // namespace tutti::container

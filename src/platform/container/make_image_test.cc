@@ -120,7 +120,13 @@ TEST(Podman, WithoutItAJobWithAnImageIsRefusedWithTheRemedy) {
   job.steps[0].job.environment.image = {"", "/docker", "Dockerfile", "job.yml:7",
                                         "docker/Dockerfile:6: RUN apt-get"};
   const absl::Status of_build = CheckCanRun(job);
+  job.steps.push_back(step);
+  job.steps[1].job.compute = "local";
+  const absl::Status of_both = CheckCanRun(job);
   ::setenv("PATH", path.c_str(), 1);
+  EXPECT_THAT(std::string(of_both.message()),
+              ::testing::AllOf(StartsWith("docker/Dockerfile:6: RUN apt-get cannot be run: "),
+                               HasSubstr("\njob.yml:7: image a.example/b:1 cannot be run: ")));
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("job.yml:7: image a.example/b:1 cannot be run: podman, which runs images, "

@@ -55,9 +55,7 @@ TEST_F(CommandCheck, RefusesWhatIsLongerThanLinuxTakes) {
                                    "131071: put it into a script"));
   job_.command = "python3 train.py";
   job_.environment_variables["LABELS"] = std::string(131'065, 'x');
-  EXPECT_EQ(Refusal(),
-            "job.yml:3: variable LABELS has 131072 bytes, and Linux takes 131071: put it into a "
-            "file");
+  EXPECT_EQ(Refusal(), "") << "the job file's reader says that, with the variable's line";
 }
 
 TEST_F(CommandCheck, ARayJobNeedsRay) {
