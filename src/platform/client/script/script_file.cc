@@ -46,9 +46,44 @@ std::string PackageOf(absl::string_view words) {
   return std::string(words.substr(0, end));
 }
 
+// Where the string that begins at `at` ends: behind its last quote, or at the end of the line or
+// text where that is missing.
+size_t EndOfString(absl::string_view python, size_t at) {
+  const std::string three(3, python[at]);
+  const bool is_long = python.substr(at, 3) == three;
+  const absl::string_view close = is_long ? three : python.substr(at, 1);
+  for (at += close.size(); at < python.size(); ++at) {
+    if (python[at] == '\\') {
+      ++at;
+    } else if (absl::StartsWith(python.substr(at), close)) {
+      return at + close.size();
+    } else if (!is_long && python[at] == '\n') {
+      return at;
+    }
+  }
+  return python.size();
+}
+
+// Without strings and comments: what a docstring says is no code.
+std::string CodeOf(absl::string_view python) {
+  std::string code;
+  for (size_t at = 0; at < python.size();) {
+    if (python[at] == '"' || python[at] == '\'') {
+      at = EndOfString(python, at);
+      code += "\"\"";
+    } else if (python[at] == '#') {
+      at = std::min(python.find('\n', at), python.size());
+    } else {
+      code += python[at++];
+    }
+  }
+  return code;
+}
+
 std::set<std::string> Imports(absl::string_view python) {
   std::set<std::string> packages;
-  for (absl::string_view line : absl::StrSplit(python, '\n')) {
+  const std::string code = CodeOf(python);
+  for (absl::string_view line : absl::StrSplit(code, '\n')) {
     line = absl::StripLeadingAsciiWhitespace(line);
     if (absl::ConsumePrefix(&line, "from ")) {
       packages.insert(PackageOf(line));

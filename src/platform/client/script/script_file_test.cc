@@ -44,6 +44,34 @@ TEST_F(ScriptFileTest, TheCommandStartsItFromItsFolder) {
   EXPECT_FALSE(CommandOf(File("no", "", 0644), ScriptKind::kProgram).ok());
 }
 
+TEST_F(ScriptFileTest, WhatAStringOrACommentSaysIsNoImport) {
+  for (const char* text : {
+           R"py("""Without torch:
+import torch
+"""
+)py",
+           R"py('''
+from torch import nn
+'''
+)py",
+           R"py(x = """\"""
+import torch
+"""
+)py",
+           R"py(# """
+x = '''
+import torch
+'''
+)py"}) {
+    EXPECT_EQ(GuessDistribution(text).distribution, "") << text;
+  }
+  for (const char* text : {R"py("""doc""")py", R"py(x = 'it\'s')py", "# it's", "x = '#'",
+                           R"py(x = "'''")py", "x = ''"}) {
+    EXPECT_EQ(GuessDistribution(absl::StrCat(text, "\nimport torch\n")).distribution, "pytorch")
+        << text;
+  }
+}
+
 TEST_F(ScriptFileTest, TheFrameworkIsWhatItImports) {
   EXPECT_EQ(GuessDistribution("import os, torch.nn as nn\n").distribution, "pytorch");
   EXPECT_EQ(GuessDistribution("def f():\n  from torch import nn\n").package, "torch");
