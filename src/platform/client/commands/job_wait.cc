@@ -1,18 +1,16 @@
 #include "base/deadline.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
-#include "platform/client/jobs/choose_job.h"
 #include "platform/client/jobs/summary.h"
 #include "platform/client/jobs/wait.h"
 
 namespace tutti::client {
 
 absl::StatusOr<ExitCode> JobWait(Context& context, const JobWaitOptions& options) {
-  Service service(context.connect());
-  TUTTI_ASSIGN_OR_RETURN(const std::string id, ResolveJob(service, options.job));
-  TUTTI_ASSIGN_OR_RETURN(
-      const std::string text,
-      WaitForEnd(context.connect, id, {.deadline = base::Deadline::After(options.timeout)}));
+  const WaitOptions wait = {.deadline = base::Deadline::After(options.timeout)};
+  TUTTI_ASSIGN_OR_RETURN(const std::string id,
+                         ResolveOnceThere(context.connect, options.job, wait, context.err));
+  TUTTI_ASSIGN_OR_RETURN(const std::string text, WaitForEnd(context.connect, id, wait));
   TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(text));
   if (options.format != Format::kTable) {
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, options.format));

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "platform/client/connection/service.h"
 #include "platform/client/connection/views.h"
+#include "platform/client/jobs/choose_job.h"
 
 namespace tutti::client {
 
@@ -33,6 +34,24 @@ absl::StatusOr<std::string> WaitForEnd(const Connect& connect, const std::string
     if (options.deadline.Expired()) {
       return text.ok() ? absl::DeadlineExceededError(absl::StrCat(id, " has not ended yet"))
                        : text.status();
+    }
+    absl::SleepFor(std::min(pause, options.deadline.Remaining()));
+    pause = std::min(pause * 2, options.longest_pause);
+  }
+}
+
+absl::StatusOr<std::string> ResolveOnceThere(const Connect& connect, const std::string& name,
+                                             const WaitOptions& options, std::ostream& remarks) {
+  absl::Duration pause = options.first_pause;
+  const base::Deadline give_up = base::Deadline::After(options.give_up_after);
+  for (bool told = false;; told = true) {
+    Service service(connect());
+    auto id = ResolveJob(service, name);
+    if (id.ok() || !MayRecover(id.status()) || options.deadline.Expired()) return id;
+    if (give_up.Expired()) return DidNotComeBack(id.status(), options.give_up_after);
+    if (!told) {
+      remarks << "the service is away (" << id.status().message() << "): waiting for it"
+              << std::endl;
     }
     absl::SleepFor(std::min(pause, options.deadline.Remaining()));
     pause = std::min(pause * 2, options.longest_pause);

@@ -1,6 +1,7 @@
 // Waiting for a job without following it.
 #pragma once
 
+#include <ostream>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -23,5 +24,10 @@ struct WaitOptions {
 // Unavailable as a rule.
 absl::StatusOr<std::string> WaitForEnd(const Connect& connect, const std::string& id,
                                        const WaitOptions& options = {});
+
+// The job that `name` means (choose_job.h), asked also while the service is away, which `remarks`
+// are told once. The same errors as WaitForEnd's and ResolveJob's.
+absl::StatusOr<std::string> ResolveOnceThere(const Connect& connect, const std::string& name,
+                                             const WaitOptions& options, std::ostream& remarks);
 
 }  // namespace tutti::client

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "platform/client/connection/connection_fake.h"
 
 namespace tutti::client {
@@ -66,6 +68,33 @@ TEST(WaitForEnd, TheDeadlineIsToldApartFromAServiceThatIsAway) {
   WaitOptions options = Quick();
   options.deadline = base::Deadline::After(absl::Milliseconds(5));
   EXPECT_TRUE(absl::IsDeadlineExceeded(WaitForEnd(service.connect(), "j", options).status()));
+}
+
+TEST(ResolveOnceThere, WaitsForAServiceThatIsAwayAndSaysSoOnce) {
+  int answers = 0;
+  FakeService service([&](const http::ClientRequest&) -> FakeService::Answer {
+    if (answers++ < 3) return {.then = absl::UnavailableError("refused")};
+    return {.chunks = {kRunning}};
+  });
+  std::ostringstream said;
+  const auto id = ResolveOnceThere(service.connect(), "j", Quick(), said);
+  ASSERT_TRUE(id.ok()) << id.status();
+  EXPECT_EQ(*id, "j");
+  EXPECT_EQ(said.str(), "the service is away (refused): waiting for it\n");
+}
+
+TEST(ResolveOnceThere, ANameThatThereIsNotOrTheDeadlineEndsIt) {
+  FakeService unknown(
+      [](const http::ClientRequest&) -> FakeService::Answer { return {.status = 404}; });
+  std::ostringstream said;
+  EXPECT_FALSE(ResolveOnceThere(unknown.connect(), "j", Quick(), said).ok());
+  EXPECT_EQ(said.str(), "");
+  FakeService away([](const http::ClientRequest&) -> FakeService::Answer {
+    return {.then = absl::UnavailableError("refused")};
+  });
+  WaitOptions options = Quick();
+  options.deadline = base::Deadline::After(absl::Milliseconds(5));
+  EXPECT_TRUE(absl::IsUnavailable(ResolveOnceThere(away.connect(), "j", options, said).status()));
 }
 
 }  // namespace
