@@ -115,6 +115,18 @@ def test_a_script_in_a_home_folder_is_refused_and_can_be_sent_alone(service, fol
     assert result.returncode == 0 and "secret" not in service.log_text(last_job(service)["id"], 0), result.stderr
 
 
+def test_a_job_file_that_sends_a_home_folder_or_all_of_the_machine_is_told(service, folder):
+    (folder / "job.yml").write_text("command: ls -A\ncode: .\nenvironment: host\n")
+    (folder / ".ssh").mkdir()
+    (folder / ".ssh/id_rsa").write_text("key")
+    service.environment["HOME"] = str(folder)
+    sent = service.cli("job", "create", folder / "job.yml")
+    assert sent.returncode == 0 and "a home folder, is sent with the job" in sent.stderr and ".ssh/id_rsa is sent" in sent.stderr, sent.stderr
+    (folder / "job.yml").write_text("command: ls\ncode: /\nenvironment: host\n")
+    refused = service.cli("job", "create", folder / "job.yml")
+    assert refused.returncode == 2 and "job.yml:2: code: / is all of this machine" in refused.stderr, refused.stderr
+
+
 def test_a_folder_with_very_many_files_is_refused(service, folder):
     (folder / "train.py").write_text("")
     (folder / "data").mkdir()

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <iterator>
 #include <memory>
 #include <vector>
@@ -52,6 +53,16 @@ absl::Status CheckLink(const fs::path& link, const fs::path& folder) {
         ", outside of the code folder: copy what it points to, or leave it out in .amlignore"));
   }
   return absl::OkStatus();
+}
+
+// Of what it often is: tokens, private keys.
+bool MayBeSecret(const fs::path& path) {
+  static constexpr absl::string_view kNames[] = {".env",       ".netrc", ".git-credentials",
+                                                 "id_rsa",     "id_dsa", "id_ecdsa",
+                                                 "id_ed25519", ".pypirc"};
+  const std::string name = path.filename().string();
+  if (name == "credentials") return path.parent_path().filename() == ".aws";
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
 // Whatever the ignore file says: another machine has no use for it.
@@ -177,7 +188,7 @@ class Packer {
       return absl::InvalidArgumentError(absl::StrCat(
           item.path.string(), " changed while it was packed: leave it out in .amlignore"));
     }
-    if (item.path.filename() == ".env") snapshot.env_files.push_back(item.name);
+    if (MayBeSecret(item.path)) snapshot.secret_files.push_back(item.name);
     ++snapshot.files;
     snapshot.content_bytes += static_cast<uint64_t>(copied);
     return absl::OkStatus();
@@ -212,6 +223,10 @@ absl::Status Refusal(std::vector<std::string> refusals, const fs::path& folder) 
 absl::StatusOr<std::vector<Item>> ItemsIn(const fs::path& folder) {
   std::error_code error;
   const fs::path real = fs::canonical(folder, error);
+  if (real == real.root_path()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "code: ", folder.string(), " is all of this machine: name the folder that is meant"));
+  }
   TUTTI_ASSIGN_OR_RETURN(const IgnoreRules rules, RulesOf(real));
   Content content;
   TUTTI_RETURN_IF_ERROR(Collect(real, real, rules, content));
@@ -282,6 +297,13 @@ absl::StatusOr<Snapshot> PackCode(const fs::path& code, const fs::path& archive,
 
 absl::Status CheckCode(const fs::path& code, const std::vector<fs::path>& includes) {
   return AllItems(code, includes).status();
+}
+
+bool SendsAHome(const fs::path& code) {
+  const char* home = std::getenv("HOME");
+  std::error_code error;
+  if (home == nullptr || !fs::equivalent(code, home, error)) return false;
+  return !fs::exists(code / ".amlignore", error) && !fs::exists(code / ".gitignore", error);
 }
 
 CodeSize MeasureCode(const fs::path& folder, int most_files, uint64_t most_bytes) {

@@ -18,14 +18,14 @@ struct Snapshot {
   int files = 0;
   uint64_t content_bytes = 0;
   uint64_t archive_bytes = 0;
-  std::vector<std::string> env_files;  // those named .env, which often hold secrets
+  std::vector<std::string> secret_files;  // those that often hold secrets: .env, private keys
 };
 
 // Packs `code`, a folder's content or a single file, into the file `archive`. Leaves out .git,
 // Python environments and what the folder's ignore file names (ignore.h). Symbolic links are kept
 // when they lead to a place in the folder. InvalidArgument, naming the file: a link that leaves the
-// folder, something that is neither file, folder nor link (each of the first ten on a line of its
-// own), a file that changed while it was read.
+// folder, the folder "/", something that is neither file, folder nor link (each of the first ten on
+// a line of its own), a file that changed while it was read.
 //
 // Each of `includes`, files and folders, stands beside the code's content under its own name; two
 // of one name are InvalidArgument. With them `code` may be empty.
@@ -36,6 +36,9 @@ absl::StatusOr<Snapshot> PackCode(const std::filesystem::path& code,
 // What PackCode would find wrong without reading the files.
 absl::Status CheckCode(const std::filesystem::path& code,
                        const std::vector<std::filesystem::path>& includes = {});
+
+// Whether `code` is the user's home folder, and no ignore file there says what stays.
+bool SendsAHome(const std::filesystem::path& code);
 
 struct CodeSize {
   int files = 0;

@@ -4,6 +4,7 @@
 #include <archive_entry.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "absl/strings/str_cat.h"
@@ -107,9 +108,36 @@ TEST_F(SnapshotTest, TellsOfFilesThatOftenHoldSecrets) {
   Write("code/app/.env", "KEY=2");
   const auto all = PackCode(Code("code"), Archive());
   ASSERT_TRUE(all.ok()) << all.status();
-  EXPECT_THAT(all->env_files, ElementsAre(".env", "app/.env"));
+  EXPECT_THAT(all->secret_files, ElementsAre(".env", "app/.env"));
   Write("code/.amlignore", ".env");
-  EXPECT_TRUE(PackCode(Code("code"), Archive("b"))->env_files.empty());
+  EXPECT_TRUE(PackCode(Code("code"), Archive("b"))->secret_files.empty());
+}
+
+TEST_F(SnapshotTest, PrivateKeysAreAmongThem) {
+  for (const char* name :
+       {".ssh/id_rsa", ".ssh/id_rsa.pub", ".netrc", ".aws/credentials", "key.pem", "train.py"}) {
+    Write(absl::StrCat("code/", name), "x");
+  }
+  const auto all = PackCode(Code("code"), Archive());
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_THAT(all->secret_files, ElementsAre(".aws/credentials", ".netrc", ".ssh/id_rsa"));
+}
+
+TEST_F(SnapshotTest, TheWholeMachineIsNoCode) {
+  const absl::Status status = CheckCode("/");
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_EQ(status.message(), "code: / is all of this machine: name the folder that is meant");
+}
+
+TEST_F(SnapshotTest, AHomeIsSentWhereNoIgnoreFileSaysWhatStays) {
+  const char* const before = std::getenv("HOME");
+  const std::string home = before == nullptr ? "" : before;
+  Write("code/train.py", "x");
+  ::setenv("HOME", Code("code").c_str(), 1);
+  EXPECT_TRUE(SendsAHome(Code("code")));
+  Write("code/.amlignore", ".ssh/");
+  EXPECT_FALSE(SendsAHome(Code("code")));
+  ::setenv("HOME", home.c_str(), 1);
 }
 
 TEST_F(SnapshotTest, KeepsNamesInEveryLanguageByteByByte) {

@@ -39,12 +39,6 @@ bool SaysPackages(const fs::path& file) {
   return absl::StrContains(text, "\ndependencies:");
 }
 
-bool IsHome(const fs::path& folder) {
-  const char* home = std::getenv("HOME");
-  std::error_code error;
-  return home != nullptr && fs::equivalent(folder, home, error);
-}
-
 bool IsInPath(const fs::path& folder) {
   const char* path = std::getenv("PATH");
   const std::vector<std::string> folders = absl::StrSplit(path == nullptr ? "" : path, ':');
@@ -110,12 +104,11 @@ absl::Status CheckCodeFolder(const fs::path& folder, const std::string& script,
   const bool is_huge = size.files >= kMostFiles || size.bytes >= kMostBytes;
   const std::string holds = absl::StrCat(
       WithCommas(size.files), is_huge ? " files or more, " : " files, ", Bytes(size.bytes));
-  const bool has_rules = Exists(folder / ".amlignore") || Exists(folder / ".gitignore");
   const bool is_large = size.files >= kManyFiles || size.bytes >= kManyBytes;
   std::string no_code;
   if (is_huge) {
     no_code = holds;
-  } else if ((IsHome(folder) && !has_rules) || folder == folder.root_path()) {
+  } else if (SendsAHome(folder) || folder == folder.root_path()) {
     no_code = "a home folder";
   } else if (is_large && IsInPath(folder)) {
     no_code = absl::StrCat("programs of this machine, ", holds);

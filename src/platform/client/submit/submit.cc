@@ -86,6 +86,7 @@ class CodePacker {
           CheckCode(job.code, includes);  // CheckPaths tells what is missing
       return absl::IsNotFound(checked) ? absl::OkStatus() : AtCode(checked, job);
     }
+    WarnOfHome(job);
     const fs::path archive = folder / "code.tar.zst";
     const auto snapshot = PackCode(job.code, archive, includes);
     if (!snapshot.ok()) return AtCode(AsInput(snapshot.status()), job);
@@ -110,8 +111,17 @@ class CodePacker {
     return status;
   }
 
+  void WarnOfHome(const spec::JobSpec& job) {
+    if (job.code.empty() || !SendsAHome(job.code)) return;
+    remarks_ << "warning: " << job.file_name << ":" << job.code_line << ": code: all of "
+             << job.code
+             << ", a home folder, is sent with the job: put the code into a folder of its own, or "
+             << "name in " << (fs::path(job.code) / ".amlignore").string() << " what stays here"
+             << std::endl;
+  }
+
   void WarnOfSecrets(const Snapshot& snapshot) {
-    for (const std::string& file : snapshot.env_files) {
+    for (const std::string& file : snapshot.secret_files) {
       remarks_ << "warning: " << file
                << " is sent with the code, to all who may see the job: if it "
                << "holds secrets, name it in .amlignore" << std::endl;
