@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -29,18 +30,27 @@ class Questions {
     return answer.empty() ? otherwise : answer;
   }
 
+  void Say(const std::string& line) { out_ << line << std::endl; }
+
   absl::StatusOr<int> AskNumber(const std::string& question) {
     while (true) {
       TUTTI_ASSIGN_OR_RETURN(const std::string answer, Ask(question, "1"));
       int number = 0;
       if (absl::SimpleAtoi(answer, &number) && number > 0) return number;
-      out_ << "a number from 1 on, please\n";
+      Say("a number from 1 on, please");
     }
   }
 
  private:
   std::ostream& out_;
 };
+
+// One word that ends or begins as a script's path does.
+bool LooksLikeAScript(absl::string_view what) {
+  if (absl::StrContains(what, ' ')) return false;
+  return absl::EndsWith(what, ".py") || absl::EndsWith(what, ".sh") ||
+         absl::StartsWith(what, "./") || absl::StartsWith(what, "../");
+}
 
 // What is run: a script's path, or a command if there is no such script.
 absl::Status AskWhat(Questions& questions, InitOptions& options) {
@@ -49,7 +59,12 @@ absl::Status AskWhat(Questions& questions, InitOptions& options) {
     TUTTI_ASSIGN_OR_RETURN(const std::string what,
                            questions.Ask("1/3 What is run: a script, or a command", ""));
     if (what.empty()) continue;
-    (KindOfScript(what) == ScriptKind::kNone ? options.command : options.script) = what;
+    const bool is_script = KindOfScript(what) != ScriptKind::kNone;
+    if (!is_script && LooksLikeAScript(what)) {
+      questions.Say(absl::StrCat("there is no script ", what, " here"));
+      continue;
+    }
+    (is_script ? options.script : options.command) = what;
     return absl::OkStatus();
   }
 }
@@ -79,7 +94,10 @@ absl::Status Complete(Context& context, InitOptions& options) {
   if (!options.script.empty() && !options.command.empty()) {
     return absl::InvalidArgumentError("--script and --command: a job has one of them");
   }
-  if (::isatty(STDIN_FILENO) == 1) return AskAll(context.err, options);
+  if (::isatty(STDIN_FILENO) == 1) {
+    TUTTI_RETURN_IF_ERROR(CheckIsFree(options.file));  // before anyone answers for nothing
+    return AskAll(context.err, options);
+  }
   if (options.script.empty() && options.command.empty()) {
     return absl::InvalidArgumentError(
         "there is no terminal to ask at: say what is run by --script FILE or --command COMMAND");
@@ -92,7 +110,7 @@ absl::Status Complete(Context& context, InitOptions& options) {
 absl::StatusOr<ExitCode> Init(Context& context, const InitOptions& given) {
   InitOptions options = given;
   TUTTI_RETURN_IF_ERROR(Complete(context, options));
-  options.job.save = options.file;
+  options.job.save = options.file;  // from whose folder its paths count
   if (!options.script.empty() && KindOfScript(options.script) == ScriptKind::kNone) {
     return absl::InvalidArgumentError(
         absl::StrCat("--script ", options.script, ": there is no such script"));

@@ -155,9 +155,7 @@ absl::StatusOr<ScriptJob> JobOfCommand(const std::string& command, const fs::pat
   return Complete(job, {}, "", options);
 }
 
-absl::Status SaveJob(const std::string& text, const fs::path& file) {
-  const auto before = base::ReadFile(file, 1 << 20);
-  if (before.ok() && *before == text) return absl::OkStatus();
+absl::Status CheckIsFree(const fs::path& file) {
   std::error_code error;
   if (fs::exists(fs::symlink_status(file, error))) {
     return absl::AlreadyExistsError(
@@ -165,6 +163,20 @@ absl::Status SaveJob(const std::string& text, const fs::path& file) {
                      " is there already and is not overwritten: choose another "
                      "name, or remove it"));
   }
+  const fs::path folder = fs::absolute(file).lexically_normal().parent_path();
+  if (fs::is_directory(folder, error)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(file.string(), " cannot be written: there is no ",
+                                                 "folder ", folder.string(), "; make it first"));
+}
+
+absl::Status CheckCanSave(const std::string& text, const fs::path& file) {
+  const auto before = base::ReadFile(file, 1 << 20);
+  if (before.ok() && *before == text) return absl::OkStatus();
+  return CheckIsFree(file);
+}
+
+absl::Status SaveJob(const std::string& text, const fs::path& file) {
+  TUTTI_RETURN_IF_ERROR(CheckCanSave(text, file));
   return base::WriteFileAtomic(file, text);
 }
 

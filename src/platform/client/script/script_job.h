@@ -44,7 +44,14 @@ absl::StatusOr<ScriptJob> JobOfCommand(const std::string& command,
                                        const std::filesystem::path& code,
                                        const ScriptOptions& options);
 
-// Writes a job file. AlreadyExists if there is another file of that name: nothing is overwritten.
+// Whether a job file can be made: AlreadyExists if there is another file of that name, since
+// nothing is overwritten; InvalidArgument without its folder.
+absl::Status CheckIsFree(const std::filesystem::path& file);
+
+// The same; a file that has that very text may be there.
+absl::Status CheckCanSave(const std::string& text, const std::filesystem::path& file);
+
+// Writes it, if it can be.
 absl::Status SaveJob(const std::string& text, const std::filesystem::path& file);
 
 }  // namespace tutti::client

@@ -96,6 +96,14 @@ TEST_F(ScriptJobTest, InputsAreFilesFoldersOrAddresses) {
   EXPECT_THAT(Wrong({.inputs = {"lr=0.1"}}), HasSubstr("after --"));
 }
 
+TEST_F(ScriptJobTest, AFileOfAFolderThatIsNotThereIsRefused) {
+  const auto file = folder_.path() / "nodir/job.yml";
+  const absl::Status saved = SaveJob("mine\n", file);
+  EXPECT_TRUE(absl::IsInvalidArgument(saved));
+  EXPECT_EQ(saved.message(), file.string() + " cannot be written: there is no folder " +
+                                 file.parent_path().string() + "; make it first");
+}
+
 TEST_F(ScriptJobTest, AnExistingFileIsNotOverwritten) {
   Put("job.yml", "mine\n");
   const auto file = folder_.path() / "job.yml";

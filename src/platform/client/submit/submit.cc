@@ -209,11 +209,8 @@ absl::Status WithServicesFaults(const absl::Status& known, const UserJob& writte
   return spec::InFileOrder(faults.status(), written.file.job.spec);
 }
 
-}  // namespace
-
-absl::StatusOr<std::string> SubmitJob(const Connect& connect, const fs::path& home,
-                                      const JobFile& file, std::ostream& remarks) {
-  TUTTI_ASSIGN_OR_RETURN(UserJob written, ReadUserJob(home, file));
+absl::StatusOr<std::string> Submit(const Connect& connect, UserJob& written,
+                                   std::ostream& remarks) {
   const std::vector<std::string>& told = written.file.job.warnings;
   const absl::Status known = FaultsHere(written);
   for (const std::string& remark : written.remarks) remarks << remark << std::endl;
@@ -235,8 +232,7 @@ absl::StatusOr<std::string> SubmitJob(const Connect& connect, const fs::path& ho
   return created;
 }
 
-absl::StatusOr<CheckedJob> CheckJob(Service* service, const fs::path& home, const JobFile& file) {
-  TUTTI_ASSIGN_OR_RETURN(UserJob written, ReadUserJob(home, file));
+absl::StatusOr<CheckedJob> Check(Service* service, UserJob& written) {
   const absl::Status known = FaultsHere(written);
   const std::string body =
       CreateJobBody(written.path, written.text, written.directory.string(), "");
@@ -249,6 +245,32 @@ absl::StatusOr<CheckedJob> CheckJob(Service* service, const fs::path& home, cons
   if (service != nullptr) {
     TUTTI_ASSIGN_OR_RETURN(const std::string answer, service->CheckJob(body));
     TUTTI_ASSIGN_OR_RETURN(checked.warnings, ParseWarnings(answer));
+  }
+  return checked;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> SubmitJob(const Connect& connect, const fs::path& home,
+                                      const JobFile& file, std::ostream& remarks) {
+  TUTTI_ASSIGN_OR_RETURN(UserJob written, ReadUserJob(home, file));
+  auto created = Submit(connect, written, remarks);
+  if (!created.ok()) {
+    if (!written.save.empty()) {
+      remarks << written.save << " is not written, since the job was not taken" << std::endl;
+    }
+    return created.status();
+  }
+  if (const std::string saved = SaveTaken(written); !saved.empty()) remarks << saved << std::endl;
+  return created;
+}
+
+absl::StatusOr<CheckedJob> CheckJob(Service* service, const fs::path& home, const JobFile& file) {
+  TUTTI_ASSIGN_OR_RETURN(UserJob written, ReadUserJob(home, file));
+  auto checked = Check(service, written);
+  if (!checked.ok()) return checked.status();
+  if (std::string saved = SaveTaken(written); !saved.empty()) {
+    checked->remarks.push_back(std::move(saved));
   }
   return checked;
 }

@@ -45,25 +45,26 @@ absl::StatusOr<UserJob> WriteText(const JobFile& file) {
                  .remarks = std::move(job.remarks)};
 }
 
-absl::Status Save(const std::string& file, UserJob& written) {
-  TUTTI_RETURN_IF_ERROR(SaveJob(written.text, file));
-  written.path = file;
-  written.remarks.push_back(
-      absl::StrCat("saved: ", file, "; tutti run ", file, " is the same job"));
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<UserJob> ReadUserJob(const fs::path& home, const JobFile& file) {
   const bool is_script = KindOfScript(file.path) != ScriptKind::kNone;
   TUTTI_ASSIGN_OR_RETURN(UserJob written, is_script ? WriteText(file) : ReadText(file));
   TUTTI_ASSIGN_OR_RETURN(written.text, ApplySettings(written.text, file.settings));
-  const std::string& save = file.script.save;
-  if (!save.empty()) TUTTI_RETURN_IF_ERROR(Save(save, written));
+  if (const std::string& save = file.script.save; !save.empty()) {
+    TUTTI_RETURN_IF_ERROR(CheckCanSave(written.text, save));
+    written.path = written.save = save;
+  }
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(home));
   written.file = spec::ReadAllOfJobFile(written.text, written.path, written.directory, site);
   return written;
+}
+
+std::string SaveTaken(const UserJob& written) {
+  if (written.save.empty()) return "";
+  const absl::Status saved = SaveJob(written.text, written.save);
+  if (!saved.ok()) return absl::StrCat("warning: not saved: ", saved.message());
+  return absl::StrCat("saved: ", written.save, "; tutti run ", written.save, " is the same job");
 }
 
 }  // namespace tutti::client

@@ -16,12 +16,16 @@ struct UserJob {
   std::string path;  // as messages name it
   std::filesystem::path directory;
   std::vector<std::string> remarks;
+  std::string save;  // where the text is to be written once the job is taken; empty: nowhere
   spec::Reading file;
 };
 
 // The faults of the file are in it. InvalidArgument where there is none to read, and for every
-// fault of a script's options. Saves a script's job file if that is asked for. `home` holds the
-// site's tables.
+// fault of a script's options, AlreadyExists where its job file could not be saved. `home` holds
+// the site's tables.
 absl::StatusOr<UserJob> ReadUserJob(const std::filesystem::path& home, const JobFile& file);
+
+// Writes the job file of a script that was taken, if that is asked for; what to say of it, or "".
+std::string SaveTaken(const UserJob& written);
 
 }  // namespace tutti::client
