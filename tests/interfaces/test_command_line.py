@@ -112,8 +112,21 @@ def test_a_file_of_the_preview_schema_is_upgraded(service, tmp_path):
     assert shown.returncode == 0 and shown.stderr == "" and old.read_text() == PREVIEW, shown.stderr
     job = yaml.safe_load(shown.stdout)
     assert job["type"] == "sweep" and job["limits"] == {"max_total_trials": 2} and job["compute"] == "local"
-    assert service.cli("job", "upgrade", old, "--save").returncode == 0 and old.read_text() == shown.stdout
-    assert "is valid: a sweep" in service.cli("job", "validate", old).stdout
+    new = tmp_path / "new.yml"
+    assert service.cli("job", "upgrade", old, "--save", new).returncode == 0 and new.read_text() == shown.stdout and old.read_text() == PREVIEW
+    assert "is valid: a sweep" in service.cli("job", "validate", new).stdout
+    new.write_text("mine\n")
+    assert service.cli("job", "upgrade", old, "--save", new).returncode == 7 and new.read_text() == "mine\n"
+    (tmp_path / "sub").mkdir()
+    apart = service.cli("job", "upgrade", old, "--save", tmp_path / "sub/new.yml")
+    assert apart.returncode == 2 and "count from the folder" in apart.stderr
+    old.write_text(PREVIEW.replace("  command:", "  environment: azureml:nosuch:1\n  command:"))
+    left = service.cli("job", "upgrade", old, "--save", tmp_path / "left.yml").stderr
+    line = int(left.split(f"still to be done: {tmp_path}/left.yml:")[1].split(":")[0])
+    assert "nosuch" in (tmp_path / "left.yml").read_text().splitlines()[line - 1], left
+    assert "still to be done: what is shown of " in service.cli("job", "upgrade", old).stderr
+    old.write_text(PREVIEW)
+    assert service.cli("job", "upgrade", old, "--save", old).returncode == 0 and old.read_text() == shown.stdout
     again = service.cli("job", "upgrade", old)
     assert again.returncode == 2 and "nothing to convert" in again.stderr
 

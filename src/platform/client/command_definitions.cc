@@ -201,7 +201,10 @@ void CommandDefinitions::AddUpgrade(CLI::App* job) {
   upgrade->add_option("-f,--file,file", upgrade_.file, "The job file")
       ->required()
       ->type_name(kFileValue);
-  upgrade->add_flag("--save", upgrade_.save, "Write it to the file; comments are lost");
+  upgrade
+      ->add_option("--save", upgrade_.save,
+                   "Write it to this file, the old one or a new one beside it; comments are lost")
+      ->type_name(kFileValue);
 }
 
 void CommandDefinitions::AddViews(CLI::App* job) {

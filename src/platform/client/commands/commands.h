@@ -61,7 +61,7 @@ absl::StatusOr<ExitCode> Init(Context& context, const InitOptions& options);
 
 struct JobUpgradeOptions {
   std::string file;
-  bool save = false;  // to the file, not to the output
+  std::string save;  // the file to write; empty: it is shown
 };
 absl::StatusOr<ExitCode> JobUpgrade(Context& context, const JobUpgradeOptions& options);
 

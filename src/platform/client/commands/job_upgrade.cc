@@ -1,7 +1,11 @@
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
+#include "platform/client/script/script_job.h"
 #include "spec/file/job_file.h"
 #include "spec/file/preview_job.h"
 #include "spec/site/site.h"
@@ -9,12 +13,31 @@
 namespace tutti::client {
 namespace {
 
-// What is still wrong with it, by the lines of the new text.
+namespace fs = std::filesystem;
+
+fs::path FolderOf(const std::string& file) {
+  return fs::absolute(file).lexically_normal().parent_path();
+}
+
+// What is still wrong with it, by the lines of the new text, which is named as what it is.
 absl::Status CheckAgain(const Context& context, const JobUpgradeOptions& options,
                         const std::string& text) {
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(context.home));
-  const auto folder = std::filesystem::absolute(options.file).parent_path();
-  return spec::ReadJobFile(text, options.file, folder, site).status();
+  const std::string name =
+      options.save.empty() ? absl::StrCat("what is shown of ", options.file) : options.save;
+  return spec::ReadJobFile(text, name, FolderOf(options.file), site).status();
+}
+
+// The old file may be written over where it is named.
+absl::Status CheckSave(const JobUpgradeOptions& options, const std::string& text) {
+  std::error_code error;
+  if (options.save.empty() || fs::equivalent(options.save, options.file, error)) {
+    return absl::OkStatus();
+  }
+  if (FolderOf(options.save) == FolderOf(options.file)) return CheckCanSave(text, options.save);
+  return absl::InvalidArgumentError(
+      absl::StrCat("--save ", options.save, ": the paths in it count from the folder ",
+                   FolderOf(options.file).string(), ": name a file there"));
 }
 
 }  // namespace
@@ -27,6 +50,7 @@ absl::StatusOr<ExitCode> JobUpgrade(Context& context, const JobUpgradeOptions& o
     return absl::InvalidArgumentError(upgraded.status().message());
   }
   TUTTI_RETURN_IF_ERROR(upgraded.status());
+  TUTTI_RETURN_IF_ERROR(CheckSave(options, upgraded->text));
   for (const std::string& note : upgraded->notes) {
     context.err << "not converted: " << note << std::endl;
   }
@@ -34,12 +58,12 @@ absl::StatusOr<ExitCode> JobUpgrade(Context& context, const JobUpgradeOptions& o
   for (const absl::string_view line : absl::StrSplit(left.message(), '\n', absl::SkipEmpty())) {
     context.err << "still to be done: " << line << std::endl;
   }
-  if (!options.save) {
+  if (options.save.empty()) {
     context.out << upgraded->text;
     return ExitCode::kOk;
   }
-  TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(options.file, upgraded->text));
-  context.err << options.file << " is of today's schema\n";
+  TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(options.save, upgraded->text));
+  context.err << options.save << " is of today's schema\n";
   return ExitCode::kOk;
 }
 
