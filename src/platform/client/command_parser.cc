@@ -99,6 +99,11 @@ class CommandParser::Impl {
     const CommandTree tree = Tree();
     std::string what = UnknownCommand(tree, arguments);
     const CommandTree& node = NodeOf(tree, arguments);
+    if (what.empty() && IsWithoutItsFile(error)) {
+      what = node.name == "run"
+                 ? "say what is run: a job file or a script, as in tutti run train.py"
+                 : "say which file, as its name alone or by --file";
+    }
     if (what.empty()) what = absl::StrCat(error.what(), OptionHint(tree, node, arguments));
     std::string help = "tutti";
     const CommandTree* at = &tree;
@@ -112,6 +117,12 @@ class CommandParser::Impl {
     }
     return absl::InvalidArgumentError(
         absl::StrCat(absl::StripTrailingAsciiWhitespace(what), "; see `", help, " --help`"));
+  }
+
+  // FILE may be given without an option, so that "--file is required" says only half of it.
+  static bool IsWithoutItsFile(const CLI::Error& error) {
+    return error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError) &&
+           absl::StartsWith(error.what(), "--file is required");
   }
 
   static std::string OptionHint(const CommandTree& root, const CommandTree& node,

@@ -103,6 +103,10 @@ TEST_F(CommandParserTest, SaysWhatIsWrongAndWhatWasMeant) {
               HasSubstr("a program's own arguments are written after --"));
   EXPECT_THAT(Wrong({"job", "list", "-o", "xml"}), HasSubstr("table, json and yaml"));
   EXPECT_THAT(Wrong({"job", "show"}), HasSubstr("tutti job show --help"));
+  EXPECT_EQ(Wrong({"run"}),
+            "say what is run: a job file or a script, as in tutti run train.py; see `tutti run "
+            "--help`");
+  EXPECT_THAT(Wrong({"job", "validate"}), HasSubstr("say which file"));
   EXPECT_THAT(Wrong({"job", "wait", "x", "--timeout", "soon"}), HasSubstr("90s"));
   EXPECT_THAT(Wrong({"serve", "--nodes", "0"}), HasSubstr("--nodes"));
   EXPECT_THAT(Parse({})->text, HasSubstr("Runs training jobs"));
