@@ -7,9 +7,11 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "base/process/child_process.h"
 #include "base/text/lost_peer.h"
 #include "platform/service/diagnosis/remedies.h"
@@ -302,8 +304,8 @@ class Examination {
   }
 
   Diagnosis OfNode(const NodeEnd& node) const {
-    Diagnosis diagnosis = With(absl::StrCat("node ", node.node, ": ", OneLine(node.reason)),
-                               {.node = node.node, .what = OneLine(node.reason)}, nullptr);
+    Diagnosis diagnosis =
+        With(WithPlace(node), {.node = node.node, .what = OneLine(node.reason)}, nullptr);
     // Of a job that somebody has cancelled the cluster says so.
     const bool taken = node.told && end_.judged && end_.verdict.empty();
     diagnosis.lost_node = node.silent || node.unlaunched || taken;
@@ -324,6 +326,25 @@ class Examination {
         Limit(), end_.mpi ? kWholeWorldEnds : "");
     return With(absl::StrCat(Name(exit), " ", what),
                 {.rank = exit.rank, .node = exit.node, .what = what}, &exit);
+  }
+
+  // What mpirun says of a rank is told by its launcher, and the rank may be on another node.
+  std::string WithPlace(const NodeEnd& node) const {
+    const std::string reason = OneLine(node.reason);
+    absl::string_view rest = reason;
+    int rank = -1;
+    const bool of_rank =
+        absl::ConsumePrefix(&rest, "rank ") &&
+        absl::SimpleAtoi(rest.substr(0, rest.find_first_not_of("0123456789")), &rank);
+    if (!of_rank) return absl::StrCat("node ", node.node, ": ", reason);
+    rest = rest.substr(std::min(rest.find(' '), rest.size()));
+    for (const auto* exits : {&bad_, &good_}) {
+      for (const RankExit* exit : *exits) {
+        const bool is_placed = absl::StartsWith(rest, " on ");
+        if (exit->rank == rank && !is_placed) return absl::StrCat(Name(*exit), rest);
+      }
+    }
+    return reason;
   }
 
   Diagnosis TimeLimit() const {

@@ -209,6 +209,16 @@ TEST(Diagnosis, NamesTheNodeWhoseStagingFailed) {
   EXPECT_EQ(Diagnose(end).line, "node n2: input data: /data: No such file or directory");
 }
 
+TEST(Diagnosis, WhatALauncherSaysOfARankIsSaidWithTheRanksOwnNode) {
+  RankExit left = Ended(2, 3);
+  left.node = "n4";
+  GangEnd end = GangOf({left});
+  end.nodes[0] = {.node = "n1", .ok = false, .reason = "rank 2 left MPI without MPI_Finalize"};
+  EXPECT_EQ(Diagnose(end).line, "rank 2 on n4 left MPI without MPI_Finalize");
+  end.nodes[0].reason = "rank 7 left MPI without MPI_Finalize";
+  EXPECT_EQ(Diagnose(end).line, "rank 7 left MPI without MPI_Finalize") << "of unknown place";
+}
+
 TEST(Diagnosis, PutsALostLauncherBeforeTheRanksThatMissedIt) {
   GangEnd end = GangOf({Ended(0, 10, 1, 0, "RuntimeError: something unheard of")});
   end.nodes[1] = {.node = "n2",
