@@ -220,4 +220,4 @@ def test_gpus_that_are_not_there_are_refused(service, folder):
     (folder / "train.py").write_text("")
     result = service.cli("run", "--gpus", 2, folder / "train.py")
     assert result.returncode == 2 and "asks for GPUs, of which this machine has none" in result.stderr, result.stderr
-    assert "has no effect" not in result.stderr
+    assert "has no effect" not in result.stderr and "docker_args" not in result.stderr and "--gpus 2 asks" in result.stderr

@@ -10,6 +10,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -36,9 +37,9 @@ constexpr PassedOn kPassedOn[] = {{"--add-host", "", ""},
                                   {"--tmpfs", "", ""},
                                   {"--ulimit", "", ""},
                                   {"--volume", "-v", "volume"}};
-// What holds without it: ranks share their node's network, memory, processes and devices.
-constexpr std::array<absl::string_view, 6> kHoldsAnyway = {
-    "--ipc=host", "--network=host", "--net=host", "--pid=host", "--gpus=all", "--rm"};
+// What holds without it: ranks share their node's network, memory, processes and devices; GPUs too.
+constexpr std::array<absl::string_view, 5> kHoldsAnyway = {"--ipc=host", "--network=host",
+                                                           "--net=host", "--pid=host", "--rm"};
 // Options that take no value, so that the word after them is not theirs.
 constexpr std::array<absl::string_view, 9> kFlags = {"--rm",          "--init",   "--privileged",
                                                      "--read-only",   "--detach", "-d",
@@ -104,6 +105,14 @@ absl::string_view LeaveFor(const PassedOn& known, absl::string_view option) {
   return known.leave;
 }
 
+// Of "--gpus=4"; 1 where it says no number.
+size_t CountOfGpus(absl::string_view option) {
+  size_t count = 0;
+  const bool is_number =
+      absl::ConsumePrefix(&option, "--gpus=") && absl::SimpleAtoi(option, &count);
+  return is_number ? count : 1;
+}
+
 bool AsksForGpus(absl::string_view option) {
   absl::string_view gpus = option;
   if (absl::ConsumePrefix(&gpus, "--gpus=")) return gpus != "0";
@@ -156,7 +165,7 @@ void PassOn(std::vector<std::string> options, int line, const Site& site, JobSpe
       } else {
         spec.container_options.push_back(std::move(option));
       }
-    } else if (!Has(kHoldsAnyway, option)) {
+    } else if (!Has(kHoldsAnyway, option) && !absl::StartsWith(option, "--gpus=")) {
       left_out.push_back(option.substr(0, 80));
     }
   }
@@ -187,7 +196,8 @@ void ReadContainerOptions(MappingReader& resources, const Site& site, JobSpec& s
     }
     spec.gpu_demands.push_back({absl::StrCat(option.substr(0, 80), " (docker_args)"),
                                 {diagnostics.file_name(), entry->line},
-                                /*is_strict=*/true});
+                                /*is_strict=*/true,
+                                CountOfGpus(option)});
   }
   if (!IsInContainer(spec)) {
     if (asks_for_more) WarnOfNoContainer(*entry, diagnostics);

@@ -110,7 +110,8 @@ TEST(ContainerOptions, WhatAsksForGpusIsKnownWithItsPlace) {
     const auto read = ReadWithResources(resources, image);
     for (const GpuDemand& demand : read.value().spec.gpu_demands) {
       found.push_back(absl::StrCat(demand.location.file, ":", demand.location.line, " ",
-                                   demand.what, demand.is_strict ? " strictly" : ""));
+                                   demand.what, demand.is_strict ? " strictly" : "",
+                                   demand.count > 1 ? absl::StrCat(", ", demand.count) : ""));
     }
     return found;
   };
@@ -122,7 +123,7 @@ TEST(ContainerOptions, WhatAsksForGpusIsKnownWithItsPlace) {
                           "job.yml:3 --runtime=nvidia (docker_args) strictly",
                           "job.yml:3 --device=nvidia.com/gpu=0 (docker_args) strictly"));
   EXPECT_THAT(demands("{docker_args: --gpus=2}", "python"),
-              ElementsAre("job.yml:3 --gpus=2 (docker_args) strictly"));
+              ElementsAre("job.yml:3 --gpus=2 (docker_args) strictly, 2"));
   EXPECT_THAT(demands("{instance_type: Standard_D4s_v3, docker_args: --gpus=0}", "a.example/b:1"),
               IsEmpty());
 }

@@ -378,7 +378,10 @@ class EnvironmentReader {
 
 Environment ReadEnvironment(const YamlNode::Entry& entry, const ReadContext& context,
                             Diagnostics& diagnostics) {
-  return EnvironmentReader(context, diagnostics.file_name(), diagnostics).Read(entry);
+  Environment environment =
+      EnvironmentReader(context, diagnostics.file_name(), diagnostics).Read(entry);
+  environment.place = absl::StrCat(diagnostics.file_name(), ":", entry.line);
+  return environment;
 }
 
 Environment ReadWholeEnvironment(const YamlNode& root, const ReadContext& context,

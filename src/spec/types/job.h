@@ -105,6 +105,7 @@ struct Environment {
   std::map<std::string, std::string> variables;
   Image image;                     // if it is not empty: it, with the packages installed in it
   std::string python_place;        // "conda.yaml:3": where `python` is; until the job is submitted
+  std::string place;               // "job.yml:4": where the job names it; as long
   std::vector<CopiedFile> copied;  // known only where the file was read
 };
 
@@ -113,6 +114,7 @@ struct GpuDemand {
   std::string what;  // "--gpus=all (docker_args)", "instance_type Standard_NC6"
   SourceLocation location;
   bool is_strict = false;  // asked for by name; else by a kind of machine
+  size_t count = 1;        // on each node, at least
 };
 
 enum class Priority { kLow, kNormal, kHigh };

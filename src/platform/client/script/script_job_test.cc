@@ -66,7 +66,7 @@ TEST_F(ScriptJobTest, EachGpuHasAProcess) {
   Put("train.py", "");
   const YAML::Node job = Written({.gpus = 4});
   EXPECT_EQ(job["distribution"]["process_count_per_instance"].as<int>(), 4);
-  EXPECT_EQ(job["resources"]["docker_args"].as<std::string>(), "--gpus=all");
+  EXPECT_EQ(job["resources"]["docker_args"].as<std::string>(), "--gpus=4");
 }
 
 TEST_F(ScriptJobTest, PathsAreThoseOfTheSavedFilesFolder) {

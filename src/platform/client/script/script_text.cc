@@ -51,7 +51,8 @@ void WriteInputs(YAML::Emitter& yaml, const ScriptChoice& job) {
 void WriteScale(YAML::Emitter& yaml, const ScriptChoice& job) {
   yaml << YAML::Key << "resources" << YAML::Value << YAML::BeginMap << YAML::Key << "instance_count"
        << YAML::Value << job.nodes;
-  if (job.gpus > 0) yaml << YAML::Key << "docker_args" << YAML::Value << "--gpus=all";
+  if (job.gpus > 0)
+    yaml << YAML::Key << "docker_args" << YAML::Value << absl::StrCat("--gpus=", job.gpus);
   yaml << YAML::EndMap;
   if (job.distribution == "none") return;
   yaml << YAML::Key << "distribution" << YAML::Value << YAML::BeginMap << YAML::Key << "type"

@@ -259,7 +259,7 @@ absl::StatusOr<std::string> SubmitJob(const Connect& connect, const fs::path& ho
     if (!written.save.empty()) {
       remarks << written.save << " is not written, since the job was not taken" << std::endl;
     }
-    return created.status();
+    return AsTheUserWroteIt(created.status(), written);
   }
   if (const std::string saved = SaveTaken(written); !saved.empty()) remarks << saved << std::endl;
   return created;
@@ -268,7 +268,7 @@ absl::StatusOr<std::string> SubmitJob(const Connect& connect, const fs::path& ho
 absl::StatusOr<CheckedJob> CheckJob(Service* service, const fs::path& home, const JobFile& file) {
   TUTTI_ASSIGN_OR_RETURN(UserJob written, ReadUserJob(home, file));
   auto checked = Check(service, written);
-  if (!checked.ok()) return checked.status();
+  if (!checked.ok()) return AsTheUserWroteIt(checked.status(), written);
   if (std::string saved = SaveTaken(written); !saved.empty()) {
     checked->remarks.push_back(std::move(saved));
   }

@@ -4,6 +4,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/client/script/script_file.h"
@@ -42,7 +44,19 @@ absl::StatusOr<UserJob> WriteText(const JobFile& file) {
   return UserJob{.text = std::move(job.text),
                  .path = absl::StrCat("job of ", file.path),
                  .directory = std::move(job.directory),
-                 .remarks = std::move(job.remarks)};
+                 .remarks = std::move(job.remarks),
+                 .is_script = true};
+}
+
+// "job of train.py:10: --gpus=2 (docker_args) asks …" is "--gpus 2 asks …".
+std::string InOptions(absl::string_view line) {
+  constexpr absl::string_view kOption = ": --gpus=", kKey = " (docker_args)";
+  const size_t option = line.find(kOption), key = line.find(kKey);
+  if (option == absl::string_view::npos || key == absl::string_view::npos || key < option) {
+    return std::string(line);
+  }
+  const size_t number = option + kOption.size();
+  return absl::StrCat("--gpus ", line.substr(number, key - number), line.substr(key + kKey.size()));
 }
 
 }  // namespace
@@ -65,6 +79,15 @@ std::string SaveTaken(const UserJob& written) {
   const absl::Status saved = SaveJob(written.text, written.save);
   if (!saved.ok()) return absl::StrCat("warning: not saved: ", saved.message());
   return absl::StrCat("saved: ", written.save, "; tutti run ", written.save, " is the same job");
+}
+
+absl::Status AsTheUserWroteIt(const absl::Status& status, const UserJob& written) {
+  if (status.ok() || !written.is_script) return status;
+  std::vector<std::string> lines;
+  for (const absl::string_view line : absl::StrSplit(status.message(), '\n')) {
+    lines.push_back(InOptions(line));
+  }
+  return absl::Status(status.code(), absl::StrJoin(lines, "\n"));
 }
 
 }  // namespace tutti::client

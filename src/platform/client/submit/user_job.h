@@ -16,6 +16,7 @@ struct UserJob {
   std::string path;  // as messages name it
   std::filesystem::path directory;
   std::vector<std::string> remarks;
+  bool is_script = false;
   std::string save;  // where the text is to be written once the job is taken; empty: nowhere
   spec::Reading file;
 };
@@ -27,5 +28,9 @@ absl::StatusOr<UserJob> ReadUserJob(const std::filesystem::path& home, const Job
 
 // Writes the job file of a script that was taken, if that is asked for; what to say of it, or "".
 std::string SaveTaken(const UserJob& written);
+
+// What is wrong with a job, in the words in which the user asked for it: of a script, its options
+// in place of the keys that they stand for.
+absl::Status AsTheUserWroteIt(const absl::Status& status, const UserJob& written);
 
 }  // namespace tutti::client

@@ -25,23 +25,32 @@ std::string NamedForGpus(const spec::Environment& environment) {
   return IsNamedForGpus(environment.name) ? absl::StrCat("environment ", environment.name) : "";
 }
 
-void LookAt(const spec::JobSpec& job, std::vector<std::string>& faults,
+std::string Asks(const spec::GpuDemand& demand, size_t gpus) {
+  return absl::StrCat(
+      demand.location.file, ":", demand.location.line, ": ", demand.what, " asks for ",
+      gpus == 0 ? absl::StrCat("GPUs", kNone)
+                : absl::StrCat(demand.count, " GPUs on a node, and this machine has ", gpus));
+}
+
+void LookAt(const spec::JobSpec& job, size_t gpus, std::vector<std::string>& faults,
             std::vector<std::string>& warnings) {
-  for (const spec::Step& step : job.steps) LookAt(step.job, faults, warnings);
+  for (const spec::Step& step : job.steps) LookAt(step.job, gpus, faults, warnings);
   if (job.kind == spec::JobKind::kPipeline || job.compute != "local") return;
   for (const spec::GpuDemand& demand : job.gpu_demands) {
-    const std::string text = absl::StrCat(demand.location.file, ":", demand.location.line, ": ",
-                                          demand.what, " asks for GPUs", kNone);
+    if (demand.count <= gpus) continue;
+    const std::string text = Asks(demand, gpus);
     if (demand.is_strict) {
-      faults.push_back(
-          absl::StrCat(text, ": take it out, or name a compute whose nodes have them"));
+      faults.push_back(absl::StrCat(text, gpus == 0 ? ": take it out" : ": ask for fewer",
+                                    ", or name a compute whose nodes have them"));
     } else {
       warnings.push_back(absl::StrCat(text, ": a program that needs one will fail"));
     }
   }
+  if (gpus > 0) return;
   const std::string named = NamedForGpus(job.environment);
   if (named.empty()) return;
-  const std::string& location = job.environment.image.location;
+  const std::string& of_image = job.environment.image.location;
+  const std::string& location = of_image.empty() ? job.environment.place : of_image;
   warnings.push_back(absl::StrCat(location.empty() ? job.file_name : location, ": ", named,
                                   " is made for GPUs", kNone,
                                   ": a program that needs one will fail"));
@@ -49,11 +58,9 @@ void LookAt(const spec::JobSpec& job, std::vector<std::string>& faults,
 
 }  // namespace
 
-absl::Status CheckGpus(const spec::JobSpec& job, bool has_gpus,
-                       std::vector<std::string>& warnings) {
-  if (has_gpus) return absl::OkStatus();
+absl::Status CheckGpus(const spec::JobSpec& job, size_t gpus, std::vector<std::string>& warnings) {
   std::vector<std::string> faults;
-  LookAt(job, faults, warnings);
+  LookAt(job, gpus, faults, warnings);
   if (faults.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrJoin(faults, "\n"));
 }

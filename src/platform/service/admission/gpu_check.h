@@ -9,10 +9,11 @@
 
 namespace tutti::service {
 
-// `has_gpus`: whether this machine's nodes have any; of other computes' nothing is known here.
-// InvalidArgument has a line for each demand by name, in the job or one below it. A warning is
+// `gpus`: how many each of this machine's nodes has; of other computes' nothing is known here.
+// InvalidArgument has a line for each demand by name that asks for more, in the job or one below
+// it. Where there are none a warning is
 // added for what may do without: a size of machine, an environment or image whose name says that it
 // is made for CUDA.
-absl::Status CheckGpus(const spec::JobSpec& job, bool has_gpus, std::vector<std::string>& warnings);
+absl::Status CheckGpus(const spec::JobSpec& job, size_t gpus, std::vector<std::string>& warnings);
 
 }  // namespace tutti::service

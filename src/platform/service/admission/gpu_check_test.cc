@@ -6,6 +6,7 @@ namespace tutti::service {
 namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 spec::JobSpec Demanding() {
   spec::JobSpec job;
@@ -20,7 +21,7 @@ spec::JobSpec Demanding() {
 TEST(GpuCheck, RefusesWhatWouldNotStartAndWarnsOfWhatMayDoWithout) {
   std::vector<std::string> warnings;
   EXPECT_EQ(
-      CheckGpus(Demanding(), false, warnings).message(),
+      CheckGpus(Demanding(), 0, warnings).message(),
       "job.yml:7: --gpus=all (docker_args) asks for GPUs, of which this machine has none: take "
       "it out, or name a compute whose nodes have them");
   EXPECT_THAT(
@@ -37,24 +38,36 @@ TEST(GpuCheck, ANameSaysThatAnEnvironmentIsMadeForGpus) {
     job.file_name = "job.yml";
     job.compute = "local";
     job.environment.name = name;
+    job.environment.place = "job.yml:4";
     std::vector<std::string> warnings;
-    EXPECT_TRUE(CheckGpus(job, false, warnings).ok());
-    EXPECT_EQ(warnings.size(), 1u) << name;
+    EXPECT_TRUE(CheckGpus(job, 0, warnings).ok());
+    EXPECT_THAT(warnings, ElementsAre(StartsWith("job.yml:4: environment ")));
   }
+}
+
+TEST(GpuCheck, MoreThanThereAreAreRefusedByTheirNumber) {
+  spec::JobSpec job = Demanding();
+  job.gpu_demands[0] = {"--gpus=8 (docker_args)", {"job.yml", 7}, true, 8};
+  std::vector<std::string> warnings;
+  EXPECT_EQ(CheckGpus(job, 1, warnings).message(),
+            "job.yml:7: --gpus=8 (docker_args) asks for 8 GPUs on a node, and this machine has 1: "
+            "ask for fewer, or name a compute whose nodes have them");
+  EXPECT_TRUE(CheckGpus(job, 8, warnings).ok());
+  EXPECT_THAT(warnings, IsEmpty());
 }
 
 TEST(GpuCheck, NothingIsSaidWhereThereAreGpusOrOfNodesElsewhere) {
   std::vector<std::string> warnings;
-  EXPECT_TRUE(CheckGpus(Demanding(), true, warnings).ok());
+  EXPECT_TRUE(CheckGpus(Demanding(), 1, warnings).ok());
   spec::JobSpec elsewhere = Demanding();
   elsewhere.compute = "hpc";
-  EXPECT_TRUE(CheckGpus(elsewhere, false, warnings).ok());
+  EXPECT_TRUE(CheckGpus(elsewhere, 0, warnings).ok());
   spec::JobSpec pipeline;
   spec::Step step;
   step.job = Demanding();
   pipeline.steps.push_back(step);
   EXPECT_THAT(warnings, IsEmpty());
-  EXPECT_FALSE(CheckGpus(pipeline, false, warnings).ok()) << "of its step";
+  EXPECT_FALSE(CheckGpus(pipeline, 0, warnings).ok()) << "of its step";
 }
 
 }  // namespace

@@ -93,7 +93,7 @@ absl::Status Preflight(const spec::JobSpec& job, const std::filesystem::path& di
   base::Faults faults;
   faults.Add(spec::CheckPaths(job, warnings));
   faults.Add(container::CheckCanRun(job));
-  faults.Add(CheckGpus(job, !base::UsableGpus(facts->own).empty(), warnings));
+  faults.Add(CheckGpus(job, base::UsableGpus(facts->own).size(), warnings));
   faults.Add(CheckCommand(job, *facts, warnings));
   CheckNetwork(job, directory, faults, warnings);
   faults.Add(CheckCopiesFit(job, directory));
