@@ -85,11 +85,11 @@ std::vector<Check> AllChecks(const DoctorSubject& subject) {
   // A service that does not answer need not be reported twice.
   if (AllWell(checks)) checks.push_back(CheckToken(subject));
   if (AllWell(checks)) checks.push_back(CheckProblems(subject));
-  for (Check& check :
-       std::vector<Check>{CheckHome(subject), CheckDisk(subject), CheckMemory(subject),
-                          CheckCores(), CheckProgram(subject, "tutti-train"),
-                          CheckProgram(subject, "tutti-score"), CheckLoopback(), CheckNamespaces(),
-                          CheckMasterPort(), CheckUv(subject), CheckPodman(subject)}) {
+  for (Check& check : std::vector<Check>{
+           CheckHome(subject), CheckDisk(subject), CheckMemory(subject), CheckCores(),
+           CheckProgram(subject, "tutti-train"), CheckProgram(subject, "tutti-score"),
+           CheckLoopback(), CheckNamespaces(), CheckMasterPort(), CheckUv(subject),
+           CheckPodman(subject), CheckRdma(subject)}) {
     checks.push_back(std::move(check));
   }
   for (Check& check : CheckMachine(subject)) checks.push_back(std::move(check));

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/machine/rdma.h"
 #include "platform/client/connection/connection.h"
 
 namespace tutti::client {
@@ -29,6 +30,8 @@ struct DoctorSubject {
   std::map<std::string, std::string> variables;  // whose PATH has others' programs
   uint64_t least_disk_bytes = 1'000'000'000;
   uint64_t least_memory_bytes = 1'000'000'000;
+  std::filesystem::path rdma_devices = base::kRdmaDevices;
+  std::string ucx = "libucp.so.0";
 };
 
 Check CheckService(const DoctorSubject& subject);   // answers, and with which version
@@ -46,6 +49,7 @@ Check CheckMasterPort();  // 6105 is free
 // Where each is and of which version, or what lacks without it.
 Check CheckUv(const DoctorSubject& subject);
 Check CheckPodman(const DoctorSubject& subject);
+Check CheckRdma(const DoctorSubject& subject);  // that is there, and whether it can be used
 
 // With what the machine is good for (report_checks.h).
 std::vector<Check> AllChecks(const DoctorSubject& subject);

@@ -6,6 +6,7 @@
 
 #include "base/at_once.h"
 #include "base/faults.h"
+#include "base/machine/rdma.h"
 #include "base/machine/usable_gpus.h"
 #include "base/process/child_process.h"
 #include "platform/container/make_image.h"
@@ -14,6 +15,7 @@
 #include "platform/service/admission/command_check.h"
 #include "platform/service/admission/disk_space.h"
 #include "platform/service/admission/gpu_check.h"
+#include "platform/service/admission/rdma_check.h"
 #include "platform/service/admission/remote_input_check.h"
 #include "spec/file/job_file.h"
 #include "spec/site/remote_input.h"
@@ -94,6 +96,7 @@ absl::Status Preflight(const spec::JobSpec& job, const std::filesystem::path& di
   faults.Add(spec::CheckPaths(job, warnings));
   faults.Add(container::CheckCanRun(job));
   faults.Add(CheckGpus(job, base::UsableGpus(facts->own).size(), warnings));
+  WarnOfUnusedRdma(job, base::ActiveRdmaPorts(), warnings);
   faults.Add(CheckCommand(job, *facts, warnings));
   CheckNetwork(job, directory, faults, warnings);
   faults.Add(CheckCopiesFit(job, directory));

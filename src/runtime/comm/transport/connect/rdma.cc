@@ -1,12 +1,9 @@
 #include "runtime/comm/transport/connect/rdma.h"
 
 #include <algorithm>
-#include <system_error>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/file.h"
 #include "runtime/comm/transport/ucx_channel.h"
 
 namespace tutti::comm {
@@ -16,42 +13,14 @@ namespace fs = std::filesystem;
 
 constexpr char kUcxsName[] = "ib";  // UCX's word for all of its RDMA transports
 
-bool Says(const fs::path& file, absl::string_view word) {
-  return absl::StrContains(base::ReadFile(file, 4096).value_or(""), word);
-}
-
-std::vector<fs::path> Below(const fs::path& folder) {
-  std::vector<fs::path> entries;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    entries.push_back(entry->path());
-  }
-  std::sort(entries.begin(), entries.end());
-  return entries;
-}
-
 }  // namespace
 
 bool MayUseRdma(const Hello& hello) {
   return hello.transport == GroupOptions::Transport::kAuto && !hello.encrypt;
 }
 
-std::vector<std::string> ActiveRdmaPorts(const fs::path& devices) {
-  std::vector<std::string> active;
-  for (const fs::path& device : Below(devices)) {
-    if (Says(device / "node_type", "RNIC")) continue;
-    for (const fs::path& port : Below(device / "ports")) {
-      if (!Says(port / "state", "ACTIVE")) continue;
-      active.push_back(
-          absl::StrCat(device.filename().string(), " port ", port.filename().string()));
-    }
-  }
-  return active;
-}
-
 absl::Status CheckRdma(const fs::path& devices) {
-  const std::vector<std::string> ports = ActiveRdmaPorts(devices);
+  const std::vector<std::string> ports = base::ActiveRdmaPorts(devices);
   if (ports.empty()) return absl::NotFoundError("no RDMA");
   const absl::Status probed = ProbeUcx(kUcxsName);
   if (probed.ok()) return probed;

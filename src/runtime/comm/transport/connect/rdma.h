@@ -1,4 +1,4 @@
-// The RDMA (InfiniBand, RoCE) that this machine has, and whether UCX can send by it. Thread-safe.
+// Whether UCX can send by the RDMA (InfiniBand, RoCE) that this machine has. Thread-safe.
 #pragma once
 
 #include <filesystem>
@@ -6,23 +6,17 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/machine/rdma.h"
 #include "runtime/comm/rendezvous/wire/message.h"
 
 namespace tutti::comm {
 
-// Where the kernel lists the devices, each with its ports.
-inline constexpr char kRdmaDevices[] = "/sys/class/infiniband";
-
 // Whether the rank leaves the transport to tutti and needs no TLS, which goes over TCP.
 bool MayUseRdma(const Hello& hello);
 
-// "mlx5_0 port 1" of each port of `devices` whose link is up. Without iWARP's, which UCX does not
-// know.
-std::vector<std::string> ActiveRdmaPorts(const std::filesystem::path& devices = kRdmaDevices);
-
 // OK if UCX can send by one of them. NotFound: there is none; FailedPrecondition: there is, with
 // its name, and why UCX cannot. Takes some 20 ms where there is one.
-absl::Status CheckRdma(const std::filesystem::path& devices = kRdmaDevices);
+absl::Status CheckRdma(const std::filesystem::path& devices = base::kRdmaDevices);
 
 // Why RDMA that a rank has is not used between nodes, in a sentence for a warning, or "". `own`: of
 // CheckRdma on the machine of ranks[0].

@@ -6,9 +6,7 @@
 
 namespace tutti::comm {
 namespace {
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 // A folder as the kernel's /sys/class/infiniband is one.
 class RdmaTest : public ::testing::Test {
@@ -22,16 +20,6 @@ class RdmaTest : public ::testing::Test {
   }
   const base::TemporaryDirectory devices_;
 };
-
-TEST_F(RdmaTest, FindsThePortsWhoseLinkIsUp) {
-  EXPECT_THAT(ActiveRdmaPorts(devices_.path()), IsEmpty());
-  EXPECT_THAT(ActiveRdmaPorts("/no/such/folder"), IsEmpty());
-  AddPort("mlx5_1", "1", "4: ACTIVE\n");
-  AddPort("mlx5_0", "1", "1: DOWN\n");
-  AddPort("mlx5_0", "2", "4: ACTIVE\n");
-  AddPort("irdma0", "1", "4: ACTIVE\n", "4: RNIC\n");
-  EXPECT_THAT(ActiveRdmaPorts(devices_.path()), ElementsAre("mlx5_0 port 2", "mlx5_1 port 1"));
-}
 
 TEST_F(RdmaTest, WhatUcxCannotUseIsNamed) {
   EXPECT_EQ(CheckRdma(devices_.path()).code(), absl::StatusCode::kNotFound);
