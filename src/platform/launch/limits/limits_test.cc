@@ -1,7 +1,10 @@
 // Which limits a plan has, and each of those that need no ranks (launcher_test.cc has the others).
-// Covers: process_count_limit.cc, time_limit.cc.
+// Covers: process_count_limit.cc, time_limit.cc, mpi_world_limit.cc.
 #include "platform/launch/limits/limits.h"
 
+#include <sys/socket.h>
+
+#include "platform/launch/node/tcp.h"
 #include "platform/launch/ranks/starter_fixture.h"
 
 namespace tutti::launch {
@@ -12,6 +15,15 @@ class LimitsTest : public StarterFixture {
   LimitContext OfPlan(int most_processes = 1000) {
     limit.emplace(plan, 0);
     return {plan, facts, ranks.get(), *limit, most_processes};
+  }
+  // A rank of MPI that has come to `server` and said `lines`.
+  static base::UniqueFd ComeTo(const PmiServer& server, const std::string& lines) {
+    base::UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const sockaddr_in name = *AddressOf("127.0.0.1", server.port());
+    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name), 0);
+    EXPECT_EQ(::send(fd.get(), lines.data(), lines.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(lines.size()));
+    return fd;
   }
 };
 
@@ -32,6 +44,26 @@ TEST_F(LimitsTest, OfTimeIsHeldUntilTheProcessesAreToEnd) {
   ASSERT_TRUE(order.has_value());
   EXPECT_EQ(order->reason.message(), "wall time limit of 0.001 s reached");
   EXPECT_FALSE(order->grace.has_value());
+}
+
+TEST_F(LimitsTest, OfAnMpiWorldIsHeldUntilARankLeavesIt) {
+  plan.distribution.kind = spec::DistributionKind::kMpi;
+  auto pmi = PmiServer::Listen(plan);
+  ASSERT_TRUE(pmi.ok()) << pmi.status();
+  LimitContext context = OfPlan();
+  context.pmi = pmi->get();
+  const auto limit = MakeMpiWorldLimit(context);
+  EXPECT_FALSE(limit->Look().has_value());
+  EXPECT_EQ(limit->UntilNextLook(/*ending=*/true), absl::InfiniteDuration());
+  (*pmi)->Serve({});
+  const base::UniqueFd zero = ComeTo(**pmi, "cmd=initack pmiid=0\n");
+  const base::UniqueFd one = ComeTo(**pmi, "cmd=initack pmiid=1\ncmd=abort exitcode=3\n");
+  std::optional<StopOrder> order;
+  for (const auto deadline = Soon(); !order && !deadline.Expired();) order = limit->Look();
+  ASSERT_TRUE(order.has_value());
+  EXPECT_EQ(order->reason.message(), "rank 1 called MPI_Abort with exit code 3");
+  ASSERT_EQ(Events("mpi_failure").size(), 1u);
+  EXPECT_EQ(Events("mpi_failure")[0]["rank"], 1);
 }
 
 TEST_F(LimitsTest, OfProcessesEndsThemAtOnce) {

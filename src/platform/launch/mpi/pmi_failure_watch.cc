@@ -8,8 +8,10 @@ std::optional<MpiFailure> PmiFailureWatch::Look(std::optional<PmiFailure> failur
   const int rank = failure ? failure->rank : -1;
   if (rank != rank_) since_ = now;
   rank_ = rank;
-  if (rank < 0 || now - since_ < kPatience) return std::nullopt;
-  return MpiFailure{.rank = rank, .error = WordsOf(*failure), .left = true};
+  if (rank < 0) return std::nullopt;
+  const bool aborts = failure->abort_code.has_value();
+  if (!aborts && now - since_ < kPatience) return std::nullopt;
+  return MpiFailure{.rank = rank, .error = WordsOf(*failure), .abort = aborts, .left = true};
 }
 
 std::string WordsOf(const PmiFailure& failure) {

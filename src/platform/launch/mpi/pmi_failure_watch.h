@@ -1,6 +1,7 @@
 // Looks whether a rank has left an MPI world by PMI without MPI_Finalize, for which the others
 // would wait for ever: mpiexec and mpirun end a job for it too. One that fails leaves so as well,
-// and its own launcher then tells more, so that it counts only a while later. Not thread-safe.
+// and its own launcher then tells more, so that it counts only a while later. One that has called
+// MPI_Abort waits to be ended, and counts at once. Not thread-safe.
 #pragma once
 
 #include <optional>
@@ -17,7 +18,7 @@ class PmiFailureWatch {
   static constexpr absl::Duration kPatience = absl::Seconds(2);
   static constexpr absl::Duration kInterval = absl::Milliseconds(250);  // of looks
 
-  // What counts once it has lasted for kPatience.
+  // What counts: an abort, and what else has lasted for kPatience.
   std::optional<MpiFailure> Look(std::optional<PmiFailure> failure, absl::Time now);
 
  private:

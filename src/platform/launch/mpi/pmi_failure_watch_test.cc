@@ -24,11 +24,17 @@ TEST(PmiFailureWatchTest, WaitsAnewForEachRankAndForgetsThatOneHasGone) {
   PmiFailureWatch watch;
   const absl::Time t = absl::FromUnixSeconds(100);
   EXPECT_FALSE(watch.Look(PmiFailure{.rank = 2, .abort_code = std::nullopt}, t));
-  EXPECT_FALSE(watch.Look(PmiFailure{.rank = 1, .abort_code = 3}, t + kPatience));
+  EXPECT_FALSE(watch.Look(PmiFailure{.rank = 1, .abort_code = std::nullopt}, t + kPatience));
   EXPECT_FALSE(watch.Look(std::nullopt, t + kPatience * 2));
-  EXPECT_FALSE(watch.Look(PmiFailure{.rank = 1, .abort_code = 3}, t + kPatience * 3));
-  EXPECT_EQ(watch.Look(PmiFailure{.rank = 1, .abort_code = 3}, t + kPatience * 4)->error,
-            "called MPI_Abort with exit code 3");
+  EXPECT_FALSE(watch.Look(PmiFailure{.rank = 1, .abort_code = std::nullopt}, t + kPatience * 3));
+}
+
+TEST(PmiFailureWatchTest, TellsOfAnAbortAtOnce) {
+  const std::optional<MpiFailure> told =
+      PmiFailureWatch().Look(PmiFailure{.rank = 1, .abort_code = 3}, absl::FromUnixSeconds(100));
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->error, "called MPI_Abort with exit code 3");
+  EXPECT_TRUE(told->abort);
 }
 
 }  // namespace

@@ -198,8 +198,16 @@ void Gang::MarkRankThatLeft(GangEnd& end) const {
   for (const auto& [rank, failure] : mpi_failures_) {
     if (!failure.left) continue;
     for (RankExit& exit : end.exits) exit.stopped |= exit.signal == SIGTERM;
-    end.left = {.rank = rank, .node = NodeOf(rank), .what = failure.error};
+    end.left = {.rank = rank, .node = NodeOf(rank), .what = failure.error + WordsOf(rank, failure)};
   }
+}
+
+// ": " and what it said before its abort, for which it waits to be ended; or "".
+std::string Gang::WordsOf(int rank, const MpiFailure& failure) const {
+  const auto exit = std::find_if(exits_.begin(), exits_.end(),
+                                 [rank](const RankExit& one) { return one.rank == rank; });
+  const bool has_words = failure.abort && exit != exits_.end() && !exit->last_error.empty();
+  return has_words ? absl::StrCat(": ", exit->last_error) : "";
 }
 
 std::string Gang::NodeOf(int rank) const {

@@ -70,7 +70,6 @@ class Gang {
   void ApplyExit(Node& node, const nlohmann::json& event);
   void AddMpiFailure(RankExit& exit) const;
   void MarkRankThatLeft(GangEnd& end) const;
-  std::string NodeOf(int rank) const;
 
   std::vector<Node> nodes_;
   std::vector<RankExit> exits_;
@@ -79,6 +78,8 @@ class Gang {
     bool abort = false;
     bool left = false;
   };
+  std::string NodeOf(int rank) const;
+  std::string WordsOf(int rank, const MpiFailure& failure) const;
   std::map<int, MpiFailure> mpi_failures_;  // by rank, as mpirun or PMI tells them
   std::set<std::string> notes_, end_notes_;
   UnkeptNote unkept_;

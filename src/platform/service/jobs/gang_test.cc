@@ -211,6 +211,12 @@ TEST_F(GangTest, NamesTheNodeOfARankThatLeftAndNotOfWhoTellsOfIt) {
   EXPECT_EQ(Diagnose(gang_.End()).line, "rank 2 on n2 left MPI");
 }
 
+TEST_F(GangTest, OfARankThatWaitedToBeEndedAfterItsAbortItsWordsAreTold) {
+  Say(0, R"({"kind":"mpi_failure","rank":2,"error":"aborted","abort":true,"left":true,"time":9})");
+  Say(1, R"({"kind":"exited","rank":2,"signal":15,"stopped":true,"last_error":"no x","time":9})");
+  EXPECT_EQ(Diagnose(gang_.End()).line, "rank 2 on n2 aborted: no x");
+}
+
 TEST_F(GangTest, OfARankThatLeftAndFailedItsOwnWordsCount) {
   Say(1, R"({"kind":"exited","rank":2,"code":1,"last_error":"ValueError: x","time":8})");
   Say(0, R"({"kind":"mpi_failure","rank":2,"error":"left MPI","left":true,"time":9})");
