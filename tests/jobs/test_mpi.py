@@ -133,6 +133,14 @@ def test_mpi4py_finds_the_mpi_that_stands_beside_it_in_a_conda_file(service, wri
     assert [service.log_text(name, rank) for rank in range(4)] == [f"{vendor}: rank {rank} of 4, 6\n" for rank in range(4)]
 
 
+def test_mpi4py_finds_the_mpi_of_condas_channels(service, write_job):
+    name = service.submit(write_job("python sum.py", nodes=2, distribution="mpi", processes=2, files={"sum.py": MPI4PY_SUM},
+                                    environment={"conda_file": {"dependencies": ["openmpi=4.1.4", "mpi4py"]}}))
+    job = service.wait(name, 600)
+    assert job["state"] == "Completed", (job["reason"], service.log_text(name, 0, "stderr"))
+    assert [service.log_text(name, rank) for rank in range(4)] == [f"Open MPI: rank {rank} of 4, 6\n" for rank in range(4)]
+
+
 RAISING = """
 from mpi4py import MPI
 if MPI.COMM_WORLD.rank == 2:
