@@ -57,6 +57,7 @@ SAMPLE, SAMPLE_ON_SLURM = 184, 16  # of CI
 RESULTS = {"full": ["outputs/deep/kept", "outputs/a/a", "outputs/b/b"]}  # what a job of that kind keeps, each of which says "brought"
 EACH_OF_A_CALL, MOST_OF_A_CALL = 60, 2000  # ordinals: those up to here, and then every tenth, which are more of the same loops
 TIME_LIMIT = 15
+WORDED = {errno.ENOENT: ["does not exist"], errno.EACCES: ["may not be read"]}  # where a reason says more than the error does
 SEED = int(os.environ.get("TUTTI_FAULTS_SEED", 28))
 
 Fault = collections.namedtuple("Fault", "kind program call ordinal error")
@@ -126,7 +127,7 @@ def complaint(service, fault, name, job):
     if fault.error == HANG:
         true = ["stuck in the kernel", "time limit", "could not be started", "has not reported within"]
     else:
-        true = [os.strerror(fault.error), *(["does not exist"] if fault.error == errno.ENOENT else [])]
+        true = [os.strerror(fault.error), *WORDED.get(fault.error, [])]
     says_so = any(words in job["reason"] for words in true)
     if job["state"] != "Completed":
         return "" if says_so else "the reason is not the fault"

@@ -246,7 +246,7 @@ std::string SlurmAllocation::LastOutput() const {
   return text;
 }
 
-std::string SlurmAllocation::WhyItDidNotBegin(absl::string_view program) const {
+std::string SlurmAllocation::WhatALauncherNoted() const {
   for (int i = 0; i < node_count(); ++i) {
     if (HasBegun(i)) continue;
     const auto text = base::ReadFile(node(i) / "died", 1 << 16);
@@ -256,7 +256,7 @@ std::string SlurmAllocation::WhyItDidNotBegin(absl::string_view program) const {
       return absl::StrCat("its launcher could not begin: ", reason->get<std::string>());
     }
   }
-  return WhyItCouldNotBegin(LastOutput(), program);
+  return "";
 }
 
 absl::Status SlurmAllocation::NoteEnd(const std::string& how, bool is_lost) {

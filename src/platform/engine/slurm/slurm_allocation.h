@@ -87,9 +87,8 @@ struct SlurmAllocation {
   // What a poll tells of it. A job that completes is told with the nodes alone that still do.
   absl::Status NotePoll(const SlurmJob& seen);
   std::string LastOutput() const;  // the end of what its batch step printed
-  // Of one that has not begun on all of its nodes: what a launcher noted that could not take its
-  // plan, or what the batch step printed. `program`: what starts launchers.
-  std::string WhyItDidNotBegin(absl::string_view program) const;
+  // What a launcher noted that could not take its node's plan; "" if none did.
+  std::string WhatALauncherNoted() const;
   // It is over; written down, since Slurm forgets it after some minutes.
   absl::Status NoteEnd(const std::string& how, bool lost = false);
   // Writes down that it goes by the folder; before it is submitted.

@@ -183,6 +183,15 @@ void SlurmEngine::NoteTakenBack(SlurmAllocation& known) {
       known.NoteEnd("Slurm took it back to its queue after it had started it", /*lost=*/true));
 }
 
+// The end of a launcher that could not take its plan has the job stopped on the other nodes, so
+// that it may be we who cancelled it.
+static bool NoteWhatALauncherNoted(SlurmAllocation& known) {
+  const std::string noted = known.WhatALauncherNoted();
+  if (noted.empty()) return false;
+  SayIfWrong(known.NoteEnd(noted, /*is_lost=*/known.HasBegun()));
+  return true;
+}
+
 void SlurmEngine::NoteEnd(SlurmAllocation& known, const SlurmJob& job) {
   RequestPolls();
   const bool cancelled = job.state == "CANCELLED";
@@ -202,7 +211,7 @@ void SlurmEngine::NoteEnd(SlurmAllocation& known, const SlurmJob& job) {
                                   : HowItEnded(job);
   bool lost = HasLostANode(job) || unlaunched || unrequested;
   if (how.empty() && shared() && !known.stop && !known.HasBegunEverywhere()) {
-    how = known.WhyItDidNotBegin(options_.launcher.front());
+    how = WhyItCouldNotBegin(known.LastOutput(), options_.launcher.front());
     lost = !how.empty() && known.HasBegun();  // on another node: then this one is at fault
   }
   if (how.empty() && !shared() && !known.stop) {
@@ -210,7 +219,8 @@ void SlurmEngine::NoteEnd(SlurmAllocation& known, const SlurmJob& job) {
     how = gave_up.why;
     lost = gave_up.may_pass;
   }
-  SayIfWrong(known.NoteEnd(by_us ? "" : how, lost));
+  const bool noted = shared() && (how.empty() || by_us) && NoteWhatALauncherNoted(known);
+  if (!noted) SayIfWrong(known.NoteEnd(by_us ? "" : how, lost));
 }
 
 }  // namespace tutti::engine

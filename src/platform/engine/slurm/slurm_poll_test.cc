@@ -203,7 +203,9 @@ TEST_F(SlurmEngineTest, WhatALauncherNotedThatCouldNotTakeItsPlanIsSaid) {
   slurm_.Hold(true);
   ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
   Await("a.1", [](const AllocationState& s) { return absl::StrContains(s.reason, "Resources"); });
-  ASSERT_TRUE(base::ReplaceFile(root_.path() / "shared/a.1/1/died",
+  const std::filesystem::path node = root_.path() / "shared/a.1/0";
+  ASSERT_TRUE(base::MakeDirectories(node).ok());
+  ASSERT_TRUE(base::ReplaceFile(node / "died",
                                 R"({"pid": 1, "reason": "truncate lock: No space left on device"})")
                   .ok());
   slurm_.End("a.1", "FAILED");
