@@ -272,8 +272,8 @@ def make_wheel(folder):
     return file
 
 
-# Adds up its ranks; with an argument that rank fails and the others wait, with "abort" or "leave" after it by MPI_Abort, or without a
-# word.
+# Adds up its ranks; with an argument that rank ("all": each) fails and the others wait, with "abort" or "leave" after it by MPI_Abort,
+# or without a word. With "ignore" it calls MPI_Abort, and all go on to their end as far as they are let.
 MPI_PROGRAM = r"""
 #include <mpi.h>
 #include <stdio.h>
@@ -291,13 +291,18 @@ int main(int argc, char** argv) {
   MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   printf("rank %d of %d on %s: %d, RANK %s\n", rank, size, host, sum, getenv("RANK"));
   fflush(stdout);
-  if (argc > 1 && rank == atoi(argv[1])) {
-    if (argc > 2 && strcmp(argv[2], "abort") == 0) MPI_Abort(MPI_COMM_WORLD, 3);
-    if (argc > 2) _exit(0);
-    fprintf(stderr, "error: no such label: 17\n");
-    exit(3);
+  const char* how = argc > 2 ? argv[2] : "fail";
+  const int ignores = strcmp(how, "ignore") == 0;
+  if (argc > 1 && (strcmp(argv[1], "all") == 0 || rank == atoi(argv[1]))) {
+    if (ignores || strcmp(how, "abort") == 0) MPI_Abort(MPI_COMM_WORLD, 3);
+    if (strcmp(how, "leave") == 0) _exit(0);
+    if (strcmp(how, "fail") == 0) {
+      fprintf(stderr, "error: no such label: 17\n");
+      exit(3);
+    }
+  } else if (argc > 1 && !ignores) {
+    sleep(600);
   }
-  if (argc > 1) sleep(600);
   MPI_Finalize();
   return 0;
 }

@@ -87,12 +87,14 @@ absl::Duration NodeProcesses::UntilNextTask() const {
 
 void NodeProcesses::Wait() {
   std::vector<pollfd> waiting = {{parts_.signals->fd(), POLLIN, 0}, {parts_.news->fd(), POLLIN, 0}};
+  if (pmi_ != nullptr) waiting.push_back({pmi_->news().fd(), POLLIN, 0});
   starter_->AddTo(waiting);
   for (const OutputPipe* pipe : Pipes()) {
     if (pipe->open() && !output_.waits()) waiting.push_back({pipe->read_fd(), POLLIN, 0});
   }
   ::poll(waiting.data(), waiting.size(), base::Deadline::After(UntilNextTask()).RemainingMillis());
   parts_.news->Clear();
+  if (pmi_ != nullptr) pmi_->news().Clear();
   if (const std::optional<StopRequest> request = parts_.signals->Take()) {
     if (!TellsAllAtOnce()) ReapChildren();  // who has ended by now was not stopped
     EndOnRequest(*request);

@@ -83,7 +83,7 @@ class NodeProcesses : private RankSupervisor {
   const int most_processes_;
   const ProcessLimit process_limit_;
   RankTable ranks_;
-  const std::shared_ptr<const PmiServer> pmi_;
+  const std::shared_ptr<PmiServer> pmi_;
   const std::unique_ptr<RankStarter> starter_;
   const std::vector<std::unique_ptr<Limit>> limits_;
   OutputForwarder output_;

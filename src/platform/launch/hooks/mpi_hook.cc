@@ -28,16 +28,19 @@ class MpiHook : public NodeHook {
   }
 
   // Ranks of other nodes that finalize after this node's would crash if their PMI went away. One of
-  // this node's may have left MPI while they need it.
+  // this node's may have left MPI while they need it, and any may have called MPI_Abort as the last
+  // thing that it did.
   absl::Status AfterResults(NodeContext& node) override {
+    if (node.pmi == nullptr) return absl::OkStatus();
     PmiFailureWatch watch;
-    while (node.pmi != nullptr && node.pmi->busy() && !node.delivery->gone() &&
-           !node.signals->Take()) {
+    bool waits = true;
+    while (waits) {
+      waits = node.pmi->busy() && !node.delivery->gone() && !node.signals->Take();
       if (const auto failure = watch.Look(node.pmi->failure(), absl::Now())) {
         AppendMpiFailure(*node.events, *failure);
         return absl::InternalError(absl::StrCat("rank ", failure->rank, " ", failure->error));
       }
-      Wait(node);
+      if (waits) Wait(node);
     }
     return absl::OkStatus();
   }
@@ -46,10 +49,10 @@ class MpiHook : public NodeHook {
   static void Wait(NodeContext& node) {
     pollfd waiting[3] = {{node.signals->fd(), POLLIN, 0},
                          {node.news->fd(), POLLIN, 0},
-                         {node.pmi->idle().fd(), POLLIN, 0}};
+                         {node.pmi->news().fd(), POLLIN, 0}};
     ::poll(waiting, 3, static_cast<int>(absl::ToInt64Milliseconds(PmiFailureWatch::kInterval)));
     node.news->Clear();
-    node.pmi->idle().Clear();
+    node.pmi->news().Clear();
   }
 };
 

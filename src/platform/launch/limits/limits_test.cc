@@ -2,9 +2,8 @@
 // Covers: process_count_limit.cc, time_limit.cc, mpi_world_limit.cc.
 #include "platform/launch/limits/limits.h"
 
-#include <sys/socket.h>
+#include <poll.h>
 
-#include "platform/launch/node/tcp.h"
 #include "platform/launch/ranks/starter_fixture.h"
 
 namespace tutti::launch {
@@ -15,15 +14,6 @@ class LimitsTest : public StarterFixture {
   LimitContext OfPlan(int most_processes = 1000) {
     limit.emplace(plan, 0);
     return {plan, facts, ranks.get(), *limit, most_processes};
-  }
-  // A rank of MPI that has come to `server` and said `lines`.
-  static base::UniqueFd ComeTo(const PmiServer& server, const std::string& lines) {
-    base::UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const sockaddr_in name = *AddressOf("127.0.0.1", server.port());
-    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name), 0);
-    EXPECT_EQ(::send(fd.get(), lines.data(), lines.size(), MSG_NOSIGNAL),
-              static_cast<ssize_t>(lines.size()));
-    return fd;
   }
 };
 
@@ -64,6 +54,22 @@ TEST_F(LimitsTest, OfAnMpiWorldIsHeldUntilARankLeavesIt) {
   EXPECT_EQ(order->reason.message(), "rank 1 called MPI_Abort with exit code 3");
   ASSERT_EQ(Events("mpi_failure").size(), 1u);
   EXPECT_EQ(Events("mpi_failure")[0]["rank"], 1);
+}
+
+TEST_F(LimitsTest, OfAnMpiWorldIsLookedAtOnceARankAborts) {
+  plan.distribution.kind = spec::DistributionKind::kMpi;
+  auto pmi = PmiServer::Listen(plan);
+  ASSERT_TRUE(pmi.ok()) << pmi.status();
+  LimitContext context = OfPlan();
+  context.pmi = pmi->get();
+  const auto limit = MakeMpiWorldLimit(context);
+  EXPECT_FALSE(limit->Look().has_value());
+  (*pmi)->Serve({});
+  const base::UniqueFd alone = ComeTo(**pmi, "cmd=initack pmiid=0\ncmd=abort exitcode=3\n");
+  pollfd news{(*pmi)->news().fd(), POLLIN, 0};
+  ASSERT_EQ(::poll(&news, 1, Soon().RemainingMillis()), 1);
+  EXPECT_EQ(limit->UntilNextLook(/*ending=*/false), absl::ZeroDuration());
+  EXPECT_TRUE(limit->Look().has_value());
 }
 
 TEST_F(LimitsTest, OfProcessesEndsThemAtOnce) {

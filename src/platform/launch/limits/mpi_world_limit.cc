@@ -12,7 +12,9 @@ class MpiWorldLimit : public Limit {
   explicit MpiWorldLimit(const LimitContext& context) : pmi_(context.pmi), ranks_(context.ranks) {}
 
   absl::Duration UntilNextLook(bool ending) const override {
-    return ending ? absl::InfiniteDuration() : next_.Remaining();
+    if (ending) return absl::InfiniteDuration();
+    const std::optional<PmiFailure> failure = pmi_->failure();
+    return failure && failure->abort_code ? absl::ZeroDuration() : next_.Remaining();
   }
 
   std::optional<StopOrder> Look() override {

@@ -46,31 +46,26 @@ void PmiProtocol::Forget(int client) {
   const auto gone = ranks_.find(client);
   if (gone == ranks_.end()) return;
   const int rank = gone->second;
-  if (!finalized_.contains(client) && !HasFailed(rank)) failures_.push_back({rank, std::nullopt});
+  if (!finalized_.contains(client)) left_.push_back(rank);
   ranks_.erase(gone);
   finalized_.erase(client);
   in_barrier_.erase(client);
 }
 
-bool PmiProtocol::HasFailed(int rank) const {
-  return std::any_of(failures_.begin(), failures_.end(),
-                     [rank](const PmiFailure& failure) { return failure.rank == rank; });
-}
-
 std::optional<PmiFailure> PmiProtocol::failure() const {
+  if (abort_) return abort_;
   const bool others_wait = std::any_of(ranks_.begin(), ranks_.end(), [this](const auto& entry) {
-    return !finalized_.contains(entry.first) && !HasFailed(entry.second);
+    return !finalized_.contains(entry.first);
   });
-  if (failures_.empty() || !others_wait) return std::nullopt;
-  return failures_.front();
+  if (left_.empty() || !others_wait) return std::nullopt;
+  return PmiFailure{.rank = left_.front(), .abort_code = std::nullopt};
 }
 
 void PmiProtocol::Abort(int client, const std::string& code) {
-  const int rank = ranks_.at(client);
-  if (HasFailed(rank)) return;
+  if (abort_) return;
   int number = 1;
   if (!absl::SimpleAtoi(code, &number)) number = 1;
-  failures_.push_back({rank, number});
+  abort_ = {.rank = ranks_.at(client), .abort_code = number};
 }
 
 bool PmiProtocol::Admit(int client, absl::string_view id, std::vector<PmiReply>& replies) {
@@ -80,7 +75,7 @@ bool PmiProtocol::Admit(int client, absl::string_view id, std::vector<PmiReply>&
                                    [rank](const auto& entry) { return entry.second == rank; });
   if (is_here || ranks_.contains(client)) return false;
   ranks_[client] = rank;
-  std::erase_if(failures_, [rank](const PmiFailure& failure) { return failure.rank == rank; });
+  std::erase(left_, rank);
   for (const std::string& line :
        {std::string("cmd=initack rc=0"), absl::StrCat("cmd=set size=", world_size_),
         absl::StrCat("cmd=set rank=", rank), std::string("cmd=set debug=0")}) {

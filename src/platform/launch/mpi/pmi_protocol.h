@@ -9,7 +9,7 @@
 //         cmd=get kvsname= key=        -> cmd=get_result rc=0 value=, or rc=-1
 //         cmd=barrier_in               -> cmd=barrier_out, once all ranks are in it
 //         cmd=finalize                 -> cmd=finalize_ack
-//         cmd=abort exitcode=          (none: it ends)
+//         cmd=abort exitcode=          (none: it is to be ended)
 #pragma once
 
 #include <map>
@@ -27,7 +27,8 @@ struct PmiReply {
   std::string line;  // without its newline
 };
 
-// A rank that has gone without cmd=finalize, for which the others would wait for ever.
+// A rank that has called MPI_Abort, or that has gone without cmd=finalize, for which the others
+// would wait for ever.
 struct PmiFailure {
   int rank;
   std::optional<int> abort_code;  // of MPI_Abort, if it has called that
@@ -46,7 +47,9 @@ class PmiProtocol {
   // Its connection has ended. The rank may come again: a shell may run one program after another.
   void Forget(int client);
   bool HasRanks() const { return !ranks_.empty(); }
-  // The first such rank that has not come again, while others have yet to finalize.
+  // The first rank that has called MPI_Abort, for good: that ends a world, whatever its ranks do
+  // next, and MPICH's go on. Else the first that has gone and not come again, while others have yet
+  // to finalize.
   std::optional<PmiFailure> failure() const;
 
  private:
@@ -57,14 +60,14 @@ class PmiProtocol {
   std::string Get(const std::map<std::string, std::string>& words) const;
   void Enter(int client, std::vector<PmiReply>& replies);
   void Abort(int client, const std::string& code);
-  bool HasFailed(int rank) const;
 
   const int world_size_;
   const std::string space_;
-  std::map<int, int> ranks_;          // by client
-  std::set<int> in_barrier_;          // clients
-  std::set<int> finalized_;           // clients
-  std::vector<PmiFailure> failures_;  // by time
+  std::map<int, int> ranks_;         // by client
+  std::set<int> in_barrier_;         // clients
+  std::set<int> finalized_;          // clients
+  std::vector<int> left_;            // ranks that have gone, by time
+  std::optional<PmiFailure> abort_;  // the first
   std::map<std::string, std::string> values_;
   size_t bytes_ = 0;  // of them
 };

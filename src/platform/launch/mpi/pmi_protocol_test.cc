@@ -99,6 +99,22 @@ TEST_F(PmiProtocolTest, AnAbortIsTakenWithItsCode) {
   EXPECT_EQ(world_.failure()->abort_code, 3);
 }
 
+TEST_F(PmiProtocolTest, AnAbortStaysWhateverItsRanksDoNext) {
+  Come(1, 0);
+  Come(2, 1);
+  Say(2, "cmd=abort exitcode=3");
+  Say(1, "cmd=abort exitcode=4");
+  for (const int client : {1, 2}) {
+    Say(client, "cmd=finalize");
+    world_.Forget(client);
+    ASSERT_TRUE(world_.failure()) << "nobody waits";
+  }
+  Come(3, 1);
+  ASSERT_TRUE(world_.failure()) << "it has come again";
+  EXPECT_EQ(world_.failure()->rank, 1) << "the first";
+  EXPECT_EQ(world_.failure()->abort_code, 3);
+}
+
 TEST_F(PmiProtocolTest, WhatItDoesNotKnowIsCutOff) {
   for (const char* line : {"cmd=initack pmiid=2", "cmd=initack pmiid=-1", "cmd=initack pmiid=x",
                            "cmd=get key=a", "", "mcmd=spawn", "===", "GET / HTTP/1.1"}) {

@@ -36,10 +36,10 @@ absl::StatusOr<std::unique_ptr<PmiServer>> PmiServer::Listen(const spec::LaunchP
       ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&name), &size) != 0) {
     return Unusable(address);
   }
-  TUTTI_ASSIGN_OR_RETURN(Wakeup idle, Wakeup::Make());
+  TUTTI_ASSIGN_OR_RETURN(Wakeup news, Wakeup::Make());
   TUTTI_ASSIGN_OR_RETURN(Wakeup end, Wakeup::Make());
   return std::unique_ptr<PmiServer>(
-      new PmiServer(std::move(fd), ntohs(name.sin_port), plan, std::move(idle), std::move(end)));
+      new PmiServer(std::move(fd), ntohs(name.sin_port), plan, std::move(news), std::move(end)));
 }
 
 void PmiServer::Serve(const std::vector<int>& sockets) {
@@ -77,12 +77,22 @@ void PmiServer::Run() {
       if (!ReceiveFrom(numbers[i], client->second)) CutOff(numbers[i]);
     }
     takes = (takes && waiting[1].revents == 0) || AcceptAll();
-    {
-      const absl::MutexLock lock(&mutex_);
-      failure_ = protocol_.failure();
-    }
-    if (busy_.exchange(protocol_.HasRanks()) && !protocol_.HasRanks()) idle_.Notify();
+    Publish();
   }
+}
+
+// The failure first: who then sees that nobody is here any more knows of all that there were.
+void PmiServer::Publish() {
+  std::optional<PmiFailure> failure = protocol_.failure();
+  const bool aborts = failure && failure->abort_code;
+  bool had_aborted;
+  {
+    const absl::MutexLock lock(&mutex_);
+    had_aborted = failure_ && failure_->abort_code;
+    failure_ = std::move(failure);
+  }
+  const bool was_busy = busy_.exchange(protocol_.HasRanks());
+  if ((was_busy && !protocol_.HasRanks()) || (aborts && !had_aborted)) news_.Notify();
 }
 
 std::optional<PmiFailure> PmiServer::failure() const {

@@ -43,8 +43,8 @@ class PmiServer {
   bool busy() const { return busy_; }
   // PmiProtocol::failure. Thread-safe.
   std::optional<PmiFailure> failure() const;
-  // Is notified when the last has gone.
-  Wakeup& idle() { return idle_; }
+  // Is notified when the last has gone, and when a rank has called MPI_Abort.
+  Wakeup& news() { return news_; }
 
  private:
   struct Client {
@@ -52,14 +52,14 @@ class PmiServer {
     std::string read;  // what has come of the next line
   };
 
-  PmiServer(base::UniqueFd listener, int port, const spec::LaunchPlan& plan, Wakeup idle,
+  PmiServer(base::UniqueFd listener, int port, const spec::LaunchPlan& plan, Wakeup news,
             Wakeup end)
       : listener_(std::move(listener)),
         port_(port),
         // Whoever goes to one of loopback's addresses comes from the first of them.
         nodes_({"127.0.0.1", AddressFor(plan)}),
         protocol_(plan.WorldSize(), absl::StrCat("kvs_", base::RandomHex(16))),
-        idle_(std::move(idle)),
+        news_(std::move(news)),
         end_(std::move(end)) {}
   void Run();
   // False if this process can take no more for now; who waits is taken later.
@@ -68,6 +68,8 @@ class PmiServer {
   bool ReceiveFrom(int number, Client& client);
   bool HandleLine(int number, absl::string_view line);
   void CutOff(int number);
+  // What has changed in this turn.
+  void Publish();
 
   const base::UniqueFd listener_;
   const int port_;
@@ -78,7 +80,7 @@ class PmiServer {
   std::atomic<bool> busy_ = false;
   mutable absl::Mutex mutex_;
   std::optional<PmiFailure> failure_ ABSL_GUARDED_BY(mutex_);
-  Wakeup idle_;
+  Wakeup news_;
   Wakeup end_;
   std::thread thread_;
 };

@@ -109,8 +109,8 @@ TEST_F(PmiServerTest, IsBusyWhileARankIsThere) {
     zero.Hear("\n");  // whose first line was heard in a turn before
     EXPECT_TRUE(server_->busy());
   }
-  pollfd idle{server_->idle().fd(), POLLIN, 0};
-  EXPECT_EQ(::poll(&idle, 1, 60000), 1);
+  pollfd news{server_->news().fd(), POLLIN, 0};
+  EXPECT_EQ(::poll(&news, 1, 60000), 1);
   EXPECT_FALSE(server_->busy());
 }
 
@@ -129,6 +129,23 @@ TEST_F(PmiServerTest, KnowsOfARankThatHasLeftTheOthers) {
   } while (absl::EndsWith(zero.Hear("\n"), "appnum=0\n") && !server_->failure());
   ASSERT_TRUE(server_->failure());
   EXPECT_EQ(server_->failure()->rank, 1);
+}
+
+TEST_F(PmiServerTest, TellsOfAnAbortAtOnceAndOnce) {
+  Rank zero(server_->port());
+  zero.Say("cmd=initack pmiid=0");
+  zero.Hear("debug=0\n");
+  zero.Say("cmd=abort exitcode=3");
+  pollfd news{server_->news().fd(), POLLIN, 0};
+  EXPECT_EQ(::poll(&news, 1, 60000), 1);
+  ASSERT_TRUE(server_->failure());
+  EXPECT_EQ(server_->failure()->abort_code, 3);
+  server_->news().Clear();
+  for (int i = 0; i < 2; ++i) {  // each answer comes after a turn
+    zero.Say("cmd=get_appnum");
+    zero.Hear("appnum=0\n");
+  }
+  EXPECT_EQ(::poll(&news, 1, 0), 0);
 }
 
 TEST_F(PmiServerTest, WhoComesWhenNoDescriptorIsLeftIsTakenLater) {

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <filesystem>
@@ -16,7 +17,9 @@
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/test_patience.h"
+#include "platform/launch/mpi/pmi_server.h"
 #include "platform/launch/node/node_folders.h"
+#include "platform/launch/node/tcp.h"
 #include "platform/launch/ranks/rank_starter.h"
 
 namespace tutti::launch {
@@ -94,6 +97,16 @@ class StarterFixture : public ::testing::Test {
   std::filesystem::path Socket() const { return folder.path() / "socket"; }
   LineSocket Connect() const { return LineSocket(*ConnectToLauncher(Socket().string())); }
   static base::Deadline Soon() { return base::Deadline::After(base::Patient(absl::Seconds(20))); }
+
+  // A rank of MPI that has come to `server` and said `lines`.
+  static base::UniqueFd ComeTo(const PmiServer& server, const std::string& lines) {
+    base::UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const sockaddr_in name = *AddressOf("127.0.0.1", server.port());
+    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name), 0);
+    EXPECT_EQ(::send(fd.get(), lines.data(), lines.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(lines.size()));
+    return fd;
+  }
 
   // Until `done`, with what is sent handled.
   template <class Done>
