@@ -336,6 +336,23 @@ TEST_F(Launcher, TellsTheExceptionThatARankHadShownBeforeItWasStopped) {
   }
 }
 
+// Rank 0 ends and writes what it had buffered; rank 1 had caught its exception and goes on, which
+// stdout alone shows.
+TEST_F(Launcher, TellsWhetherTheExceptionWasTheLastThatARankHadShown) {
+  base::ChildProcess launcher = Launch(
+      Plan("printf 'Traceback (most recent call last):\\n  File \"a\"\\nKeyError: 1\\n' >&2\n"
+           "[ $RANK = 0 ] || sleep 1.5\necho ready\nexec sleep 600",
+           2));
+  ASSERT_TRUE(AwaitOutput("ready", 0));
+  ASSERT_TRUE(AwaitOutput("ready", 1));
+  ::kill(launcher.pid(), SIGTERM);
+  WaitFor(launcher);
+  for (const auto& exited : service.Events("exited")) {
+    EXPECT_EQ(exited.value("error_before_stop", ""), "KeyError: 1");
+    EXPECT_EQ(exited.value("error_was_last", false), exited["rank"] == 0);
+  }
+}
+
 TEST_F(Launcher, HoldsTheWallTimeLimit) {
   spec::LaunchPlan plan = Plan("sleep 600");
   plan.timeout_seconds = 0.3;

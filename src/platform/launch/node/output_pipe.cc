@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "absl/time/clock.h"
 #include "base/status.h"
 
 namespace tutti::launch {
@@ -46,6 +47,7 @@ absl::StatusOr<size_t> OutputPipe::Pump(size_t most) {
     }
     held_.assign(block, static_cast<size_t>(n));
     tail_.append(held_);
+    last_read_ = absl::Now();
     if (tail_.size() > 2 * kTail) tail_.erase(0, tail_.size() - kTail);
     moved += static_cast<size_t>(n);
     TUTTI_RETURN_IF_ERROR(Keep());

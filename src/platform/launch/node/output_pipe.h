@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "base/unique_fd.h"
 #include "platform/launch/node/spool.h"
 
@@ -28,6 +29,8 @@ class OutputPipe {
 
   // The last few KiB that were read, for the reason of a failure.
   const std::string& tail() const { return tail_; }
+  // When that was; InfinitePast: never.
+  absl::Time last_read() const { return last_read_; }
 
  private:
   explicit OutputPipe(SpoolFile* spool) : spool_(spool) {}
@@ -37,6 +40,7 @@ class OutputPipe {
   base::UniqueFd read_, write_;
   std::string held_;  // read and not yet in the spool
   std::string tail_;
+  absl::Time last_read_ = absl::InfinitePast();
 };
 
 }  // namespace tutti::launch

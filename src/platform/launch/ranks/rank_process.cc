@@ -17,6 +17,8 @@ namespace tutti::launch {
 namespace {
 
 constexpr size_t kLastOutput = 1 << 20;  // at most what a pipe can hold, whatever its size
+// A program that ends of an exception may write what it had buffered for stdout after that.
+constexpr absl::Duration kFlush = absl::Seconds(1);
 
 // A shell that had started the process gives its signal as a code.
 bool IsKilled(base::ExitStatus status) {
@@ -102,9 +104,10 @@ std::string RankProcess::OutOfMemory(base::ExitStatus status, bool stopped,
 }
 
 void RankProcess::NoteBeforeStop() {
-  err_.Pump(kLastOutput).IgnoreError();
+  for (OutputPipe* pipe : {&out_, &err_}) pipe->Pump(kLastOutput).IgnoreError();
   error_before_stop_ = LastException(err_.tail());
-  error_was_last_ = EndsWithException(err_.tail());
+  const bool went_on = out_.last_read() > err_.last_read() + kFlush;
+  error_was_last_ = !went_on && EndsWithException(err_.tail());
 }
 
 void RankProcess::NoteStopRequest() {

@@ -72,7 +72,7 @@ class RankProcess {
   bool stop_requested_ = false;
   std::string memory_reason_;
   std::string error_before_stop_;
-  bool error_was_last_ = false;  // nothing was printed after that
+  bool error_was_last_ = false;  // nothing was printed after that, on stdout either
 };
 
 // The arguments, environment and folder of the process with `local_rank`, as

@@ -31,6 +31,10 @@ constexpr absl::Duration kNoticingOnACluster = absl::Minutes(2);
 // mpi4py calls MPI_Finalize as Python ends, which waits for the other ranks.
 constexpr absl::string_view kWholeWorldEnds =
     "; `python -m mpi4py SCRIPT` ends all ranks at once when one fails";
+// Of a job of which nothing shows whether that was so.
+constexpr absl::string_view kMayHaveWaited =
+    "; a rank of mpi4py that raises or calls sys.exit waits for the others, which `python -m "
+    "mpi4py SCRIPT` ends at once";
 
 std::string OneLine(absl::string_view text) {
   return absl::StrReplaceAll(absl::StripAsciiWhitespace(text), {{"\r\n", " "}, {"\n", " "}});
@@ -194,13 +198,16 @@ class Examination {
     return found == bad_.end() ? nullptr : *found;
   }
 
-  // Of several: one alone waits for nobody.
+  // Of an MPI world that has others, who did not: those it waits for. What all have shown they have
+  // caught.
   const RankExit* FirstThatHadRaised() const {
-    if (end_.exits.size() < 2) return nullptr;
-    const auto found = std::find_if(bad_.begin(), bad_.end(), [](const RankExit* exit) {
+    const auto had_raised = [](const RankExit* exit) {
       return WasFailing(*exit) && exit->error_was_last;
-    });
-    return found == bad_.end() ? nullptr : *found;
+    };
+    const auto found = std::find_if(bad_.begin(), bad_.end(), had_raised);
+    const auto count = std::count_if(bad_.begin(), bad_.end(), had_raised);
+    const bool others = static_cast<size_t>(count) < end_.exits.size();
+    return end_.mpi && others && found != bad_.end() ? *found : nullptr;
   }
 
   const NodeEnd* FirstLost() const {
@@ -323,7 +330,7 @@ class Examination {
     const std::string what = absl::StrCat(
         "had failed: ", OneLine(exit.error_before_stop), remedy.empty() ? "" : " (", remedy,
         remedy.empty() ? "" : ")", "; it and the others waited for each other until the time limit",
-        Limit(), end_.mpi ? kWholeWorldEnds : "");
+        Limit(), kWholeWorldEnds);
     return With(absl::StrCat(Name(exit), " ", what),
                 {.rank = exit.rank, .node = exit.node, .what = what}, &exit);
   }
@@ -349,7 +356,8 @@ class Examination {
 
   Diagnosis TimeLimit() const {
     const std::string line =
-        absl::StrCat("the job reached its time limit", Limit(), " and was ended");
+        absl::StrCat("the job reached its time limit", Limit(), " and was ended",
+                     end_.mpi && end_.exits.size() > 1 ? kMayHaveWaited : "");
     return With(line, {.what = line}, nullptr);
   }
 

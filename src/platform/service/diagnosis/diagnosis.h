@@ -8,9 +8,9 @@
 // that exited 0 while the others still needed it. The earliest failure that is no consequence is
 // the cause; ties go to the lower rank. A rank that had shown an exception of its own when we
 // stopped it was failing, and is the cause if all that failed before it speak of a lost peer: one
-// that fails may close its connections long before it ends. At the time limit a rank whose last
-// words were an exception is the cause too, if others were running: it waits for them as it ends,
-// as mpi4py does, and they wait for it.
+// that fails may close its connections long before it ends. At the time limit of an MPI job a rank
+// whose last words were an exception is the cause too, if others had shown none: it waits for them
+// as it ends, as mpi4py does, and they wait for it.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct RankExit {
   bool stopped = false;         // by our own stop, after something else
   std::string last_error;
   std::string error_before_stop;  // of one that is stopped: the exception that it had shown before
-  bool error_was_last = false;    // and nothing after it
+  bool error_was_last = false;    // and nothing after it, on stdout either
   bool ok() const { return code == 0 && signal == 0; }
 };
 

@@ -52,12 +52,19 @@ TEST(Diagnosis, OfARankThatHadRaisedAndWaitedForTheOthersUntilTheTimeLimit) {
             "other until the time limit of 40s (limits.timeout); `python -m mpi4py SCRIPT` ends "
             "all ranks at once when one fails");
   EXPECT_EQ(d.failures.front().rank, 2);
+  const std::string limit = "the job reached its time limit of 40s (limits.timeout) and was ended";
+  const std::string hint =
+      "; a rank of mpi4py that raises or calls sys.exit waits for the others, which `python -m "
+      "mpi4py SCRIPT` ends at once";
   end.exits.back().error_was_last = false;
-  EXPECT_EQ(Diagnose(end).line,
-            "the job reached its time limit of 40s (limits.timeout) and was ended");
+  EXPECT_EQ(Diagnose(end).line, limit + hint);
+  end.exits = {raised, raised};
+  EXPECT_EQ(Diagnose(end).line, limit + hint) << "all had, and went on";
   end.exits = {raised};
-  EXPECT_EQ(Diagnose(end).line,
-            "the job reached its time limit of 40s (limits.timeout) and was ended");
+  EXPECT_EQ(Diagnose(end).line, limit);
+  end.exits = {Stopped(0, 40), raised};
+  end.mpi = false;
+  EXPECT_EQ(Diagnose(end).line, limit) << "nothing waits for others there";
 }
 
 TEST(Diagnosis, NamesRankNodeAndSignal) {
