@@ -335,7 +335,8 @@ class Examination {
                 {.rank = exit.rank, .node = exit.node, .what = what}, &exit);
   }
 
-  // What mpirun says of a rank is told by its launcher, and the rank may be on another node.
+  // What mpirun says of a rank is told by its launcher, and the rank may be on another node, unless
+  // it never began: its own launcher alone knows of that.
   std::string WithPlace(const NodeEnd& node) const {
     const std::string reason = OneLine(node.reason);
     absl::string_view rest = reason;
@@ -343,15 +344,14 @@ class Examination {
     const bool of_rank =
         absl::ConsumePrefix(&rest, "rank ") &&
         absl::SimpleAtoi(rest.substr(0, rest.find_first_not_of("0123456789")), &rank);
-    if (!of_rank) return absl::StrCat("node ", node.node, ": ", reason);
     rest = rest.substr(std::min(rest.find(' '), rest.size()));
-    for (const auto* exits : {&bad_, &good_}) {
-      for (const RankExit* exit : *exits) {
-        const bool is_placed = absl::StartsWith(rest, " on ");
-        if (exit->rank == rank && !is_placed) return absl::StrCat(Name(*exit), rest);
+    if (of_rank && absl::StartsWith(rest, " on ")) return reason;
+    if (of_rank && !absl::StartsWith(rest, " could not be started")) {
+      for (const RankExit& exit : end_.exits) {
+        if (exit.rank == rank) return absl::StrCat(Name(exit), rest);
       }
     }
-    return reason;
+    return absl::StrCat("node ", node.node, ": ", reason);
   }
 
   Diagnosis TimeLimit() const {

@@ -222,8 +222,20 @@ TEST(Diagnosis, WhatALauncherSaysOfARankIsSaidWithTheRanksOwnNode) {
   GangEnd end = GangOf({left});
   end.nodes[0] = {.node = "n1", .ok = false, .reason = "rank 2 left MPI without MPI_Finalize"};
   EXPECT_EQ(Diagnose(end).line, "rank 2 on n4 left MPI without MPI_Finalize");
+  end.nodes[0].reason = "rank 2 on n4 left MPI";
+  EXPECT_EQ(Diagnose(end).line, "rank 2 on n4 left MPI") << "which it says itself";
   end.nodes[0].reason = "rank 7 left MPI without MPI_Finalize";
-  EXPECT_EQ(Diagnose(end).line, "rank 7 left MPI without MPI_Finalize") << "of unknown place";
+  EXPECT_EQ(Diagnose(end).line, "node n1: rank 7 left MPI without MPI_Finalize")
+      << "of unknown place";
+}
+
+TEST(Diagnosis, NamesTheNodeOfARankThatNeverBegan) {
+  GangEnd end = GangOf({Stopped(1, 6)});
+  end.nodes[0] = {.node = "n1", .ok = false, .reason = "rank 0 could not be started: no /bin/sh"};
+  EXPECT_EQ(Diagnose(end).line, "node n1: rank 0 could not be started: no /bin/sh");
+  end.exits.push_back(Stopped(0, 6));
+  EXPECT_EQ(Diagnose(end).line, "node n1: rank 0 could not be started: no /bin/sh")
+      << "whom mpirun was to start has an end all the same";
 }
 
 TEST(Diagnosis, PutsALostLauncherBeforeTheRanksThatMissedIt) {
