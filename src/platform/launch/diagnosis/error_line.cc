@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "platform/launch/diagnosis/exception_message.h"
 
 namespace tutti::launch {
@@ -23,19 +24,29 @@ bool IsFurtherIn(absl::string_view line) {
   return absl::StartsWith(line, "  ") || absl::StartsWith(line, "\t");
 }
 
-// Whether `line` announces all that was printed after it, in lines that are not further in.
-bool AnnouncesTheEnd(Lines::const_iterator line, Lines::const_iterator end) {
-  const bool is_near = end - line > 1 && end - line <= kLongestEnd;
-  return is_near && absl::EndsWith(*line, ":") && std::none_of(line + 1, end, IsFurtherIn) &&
-         std::none_of(line + 1, end, EndsAMessage);
+bool BeginsAMessage(const std::string& line) {
+  return EndsAMessage(line) || absl::StartsWithIgnoreCase(line, "error");
 }
 
-// The line and what it announces: lines below it that are further in, or a paragraph's rest.
-std::string WithItsRest(Lines::const_iterator line, Lines::const_iterator end) {
+// Whether the lines from `line` on are few, and none but the first begins a message.
+bool AreOneMessage(Lines::const_iterator line, Lines::const_iterator end) {
+  return end - line > 1 && end - line <= kLongestEnd && std::none_of(line + 1, end, BeginsAMessage);
+}
+
+// Whether `line` announces all that was printed after it, in lines that are not further in.
+bool AnnouncesTheEnd(Lines::const_iterator line, Lines::const_iterator end) {
+  return absl::EndsWith(*line, ":") && AreOneMessage(line, end) &&
+         std::none_of(line + 1, end, IsFurtherIn);
+}
+
+// The line and what it announces: lines below it that are further in, or, of a program that says
+// nothing else, a paragraph's rest.
+std::string WithItsRest(Lines::const_iterator begin, Lines::const_iterator line,
+                        Lines::const_iterator end) {
   std::string text = *line;
   const bool announces = absl::EndsWith(text, ":") || absl::StartsWith(text, "  ");
   if (!announces) return text;
-  const bool to_the_end = AnnouncesTheEnd(line, end);
+  const bool to_the_end = line == begin && AnnouncesTheEnd(line, end);
   for (++line; line != end && (to_the_end || IsFurtherIn(*line)); ++line) {
     if (EndsAMessage(*line)) break;
     absl::StrAppend(&text, " ", absl::StripAsciiWhitespace(*line));
@@ -44,6 +55,16 @@ std::string WithItsRest(Lines::const_iterator line, Lines::const_iterator end) {
 }
 
 }  // namespace
+
+std::string MessageOfAll(const Lines& lines) {
+  if (!AreOneMessage(lines.begin(), lines.end()) || !SaysError(lines.front())) return "";
+  const std::string& first = lines.front();
+  // What such a one announces LineThatSaysError knows.
+  if (EndsAMessage(first) || IsALoggedError(first) || absl::EndsWith(first, ":")) return "";
+  return absl::StrJoin(lines, " ", [](std::string* text, const std::string& line) {
+    absl::StrAppend(text, absl::StripAsciiWhitespace(line));
+  });
+}
 
 std::string LineThatSaysError(const Lines& lines, Lines::const_iterator end,
                               bool (*says)(absl::string_view)) {
@@ -58,13 +79,14 @@ std::string LineThatSaysError(const Lines& lines, Lines::const_iterator end,
        ++line) {
     if (!IsAWarning(*line)) found = line;
   }
-  std::string text = WithItsRest(found.base() - 1, end);
+  std::string text = WithItsRest(lines.begin(), found.base() - 1, end);
   if (!IsALoggedError(*found)) return text;
   // A program goes on after what it logs: the words of its end say more, if they say error.
   const auto last = std::find_if(found.base(), end, [says](const std::string& candidate) {
     return says(candidate) && !IsALoggedError(candidate) && !BeginsAnew(candidate);
   });
-  return last == end ? text : absl::StrCat(WithItsRest(last, end), " (after: ", text, ")");
+  return last == end ? text
+                     : absl::StrCat(WithItsRest(lines.begin(), last, end), " (after: ", text, ")");
 }
 
 }  // namespace tutti::launch

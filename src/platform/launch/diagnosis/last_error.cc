@@ -40,6 +40,7 @@ std::string Failure(const Lines& lines) {
   std::string best = SignalOfStarted(lines);
   if (best.empty()) best = MpirunFailure(lines);
   if (best.empty()) best = SignalCaughtByOpenMpi(lines);
+  if (best.empty()) best = MessageOfAll(lines);
   return best.empty() ? LineThatSaysError(lines, StartersTraceback(lines)) : best;
 }
 

@@ -10,10 +10,11 @@ namespace tutti::launch {
 // The cause in `stderr_tail`, at most 500 characters, valid UTF-8: the exception that ended a
 // Python program with all of its text ("ValueError: no such label: 17"; of a chain and of several
 // ranks see python_exception.h), an uncaught C++ exception with its type, what MPI says of an abort
-// or of a failed call, else the first of the last lines that say "error": what a shell's next
-// commands say (rm: cannot remove …) follows from it. Then an exception on stdout, where
-// "2>&1 | tee" sends it, else the last line, with those from the one that announced it ("…:"),
-// or, if there is none, an error among the last lines of stdout. "" if there is none.
+// or of a failed call, else all of a stderr that is one short message, else the first of the last
+// lines that say "error": what a shell's next commands say (rm: cannot remove …) follows from it.
+// Then an exception on stdout, where "2>&1 | tee" sends it, else the last line, with those from the
+// one that announced it ("…:"), or, if there is none, an error among the last lines of stdout. ""
+// if there is none.
 std::string LastError(absl::string_view stderr_tail, absl::string_view stdout_tail = "");
 
 // The exception alone that a program has shown lately and that nobody seems to have caught; "" if

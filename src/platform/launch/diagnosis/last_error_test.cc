@@ -229,7 +229,7 @@ TEST(LastErrorTest, KnowsTheRankThatFailedInMpiFromMpirun) {
 }
 
 TEST(LastErrorTest, PrefersALineThatSaysErrorToTheLastOne) {
-  EXPECT_EQ(LastError("error: no data in /x\nbye\n"), "error: no data in /x");
+  EXPECT_EQ(LastError("step 1\nerror: no data in /x\nbye\n"), "error: no data in /x");
   EXPECT_EQ(LastError("/bin/bash: line 1: trian: command not found\n"),
             "/bin/bash: line 1: trian: command not found");
   EXPECT_EQ(LastError("/bin/bash: line 1: DATA: unbound variable\nbye\n"),
@@ -472,6 +472,25 @@ TEST(LastErrorTest, ALineThatAnnouncesMoreIsToldWithIt) {
   EXPECT_EQ(
       LastError("CMake Error at CMakeLists.txt:3 (find_package):\n  Could not find X.\n\nend\n"),
       "CMake Error at CMakeLists.txt:3 (find_package): Could not find X.");
+}
+
+TEST(LastErrorTest, AStderrThatIsOneShortMessageIsToldWhole) {
+  EXPECT_EQ(LastError("cannot start\nno data in /data\nno model in /model\n"),
+            "cannot start no data in /data no model in /model");
+  EXPECT_EQ(LastError("cannot start\n  no data in /data\n"), "cannot start no data in /data");
+  EXPECT_EQ(LastError("error: not there:\n/data/a\n/data/b\n"),
+            "error: not there: /data/a /data/b");
+  EXPECT_EQ(LastError("cannot start\nerror: no data\n"), "cannot start") << "two messages";
+  EXPECT_EQ(LastError("cannot start\nINFO: bye\n"), "cannot start");
+  std::string on = "cannot read the cache\n";
+  for (int i = 0; i < 6; ++i) on += "step\n";
+  EXPECT_EQ(LastError(on), "cannot read the cache") << "it went on";
+}
+
+TEST(LastErrorTest, WhatAProgramSaysAfterAnErrorAmongOtherLinesIsNoPartOfIt) {
+  EXPECT_EQ(
+      LastError("epoch 2 done\nerror: could not open checkpoint:\nepoch 3 done\nepoch 4 done\n"),
+      "error: could not open checkpoint:");
 }
 
 TEST(EndsWithExceptionTest, HoldsWhileNothingIsPrintedAfterIt) {
