@@ -493,6 +493,25 @@ TEST(LastErrorTest, WhatAProgramSaysAfterAnErrorAmongOtherLinesIsNoPartOfIt) {
       "error: could not open checkpoint:");
 }
 
+TEST(LastErrorTest, PassesOverWhatJaxPutsBeforeAnException) {
+  const std::string from =
+      "\nThe above exception was the direct cause of the following exception:\n\n"
+      "Traceback (most recent call last):\n  File \"a.py\", line 9, in <module>\n    step(x)\n"
+      "ValueError: bad shape\n";
+  EXPECT_EQ(
+      LastError("jax.errors.SimplifiedTraceback: For simplicity, JAX has removed its internal "
+                "frames from the traceback of the following exception. Set "
+                "JAX_TRACEBACK_FILTERING=off to include these.\n" +
+                from),
+      "ValueError: bad shape");
+  EXPECT_EQ(LastError("Traceback (most recent call last):\n  File \"a.py\", line 9, in <module>\n"
+                      "    step(x)\n"
+                      "jax._src.traceback_util.UnfilteredStackTrace: ValueError: bad shape\n\n"
+                      "The stack trace below excludes JAX-internal frames.\n" +
+                      from),
+            "ValueError: bad shape");
+}
+
 TEST(EndsWithExceptionTest, HoldsWhileNothingIsPrintedAfterIt) {
   const std::string raised =
       "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n"
