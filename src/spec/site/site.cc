@@ -1,7 +1,5 @@
 #include "spec/site/site.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -250,10 +248,10 @@ const Site& BuiltInSite() {
   return *site;
 }
 
-absl::StatusOr<Site> ReadSite(const fs::path& home) {
+absl::StatusOr<Site> ReadSite(const fs::path& home, std::set<std::string> container_leave) {
   Site site = BuiltInSite();
   site.jobs = (home / "jobs").string();
-  site.container_leave = DefaultContainerLeave(::geteuid() == 0);
+  site.container_leave = std::move(container_leave);
   TUTTI_ASSIGN_OR_RETURN(const std::string text, TextOf(home / kSiteFile));
   if (!absl::StripAsciiWhitespace(text).empty()) {
     TUTTI_RETURN_IF_ERROR(ReadSiteText(text, (home / kSiteFile).string(), home, site));

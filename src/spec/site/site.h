@@ -85,7 +85,11 @@ absl::Status ReadSiteText(absl::string_view text, absl::string_view file_name,
                           const std::filesystem::path& folder, Site& site);
 
 // With those of `home` over them. InvalidArgument names file and line of what is wrong in them.
-absl::StatusOr<Site> ReadSite(const std::filesystem::path& home);
+// `container_leave` is that of a home that does not say: the service gives its own default, and
+// everyone else leaves it to the service to refuse, which may run as another user.
+absl::StatusOr<Site> ReadSite(
+    const std::filesystem::path& home,
+    std::set<std::string> container_leave = DefaultContainerLeave(/*is_root=*/false));
 
 // HOME/data-map.yml alone, and writing it whole.
 absl::StatusOr<DataMap> ReadDataMap(const std::filesystem::path& home);

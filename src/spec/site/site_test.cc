@@ -68,6 +68,14 @@ TEST_F(SiteTest, ContainersOfAServiceOfRootReachNothingUnlessItSaysSo) {
               HasSubstr("site.yml:2: containers.allow: \"volumes\" is none of cap-add, device"));
 }
 
+TEST_F(SiteTest, TheLeaveOfContainersGoesByTheServiceAndNotByWhoReads) {
+  EXPECT_EQ(ReadSite(home_.path())->container_leave, DefaultContainerLeave(/*is_root=*/false));
+  EXPECT_TRUE(ReadSite(home_.path(), DefaultContainerLeave(true))->container_leave.empty());
+  Write("site.yml", "containers: {allow: [volume]}\n");
+  EXPECT_EQ(ReadSite(home_.path(), DefaultContainerLeave(true))->container_leave,
+            (std::set<std::string>{"volume"}));
+}
+
 TEST_F(SiteTest, WhatTheCommandMappedIsWrittenReadAndFirst) {
   Write("site.yml", "data: {'https://e.org/a': /site, 'https://e.org/b': /site}\n");
   DataMap map;

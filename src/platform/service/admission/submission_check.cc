@@ -1,5 +1,7 @@
 #include "platform/service/admission/submission_check.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,7 +22,9 @@ absl::StatusOr<spec::ReadResult> SubmissionCheck::Read(const Submission& submiss
   if (!submission.base_directory.is_absolute()) {
     return absl::InvalidArgumentError("base_directory must be an absolute path");
   }
-  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(state_.options.directory));
+  TUTTI_ASSIGN_OR_RETURN(
+      const spec::Site site,
+      spec::ReadSite(state_.options.directory, spec::DefaultContainerLeave(::geteuid() == 0)));
   auto [file, of_reader, is_job] =
       spec::ReadAllOfJobFile(submission.text, submission.file, submission.base_directory, site);
   if (!is_job) return of_reader;
