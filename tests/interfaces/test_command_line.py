@@ -30,7 +30,11 @@ def test_run_exits_with_1_and_the_reason_when_the_job_fails(service, write_job):
 def test_exit_codes_tell_apart_what_went_wrong(service, write_job, tmp_path):
     assert service.cli("job", "show", "no-such-job").returncode == 4
     assert service.cli("job", "frobnicate").returncode == 2
-    assert service.cli("--home", tmp_path / "nothing-here", "job", "list").returncode == 3
+    for words in (("job", "list"), ("job", "wait", "x")):
+        assert service.cli("--home", tmp_path / "nothing-here", *words, timeout=30).returncode == 3
+    service.environment["TUTTI_ADDRESS"] = "http://nowhere.invalid:1"
+    assert service.cli("--home", tmp_path / "nothing-here", "job", "wait", "x", timeout=60).returncode == 3
+    del service.environment["TUTTI_ADDRESS"]
     name = service.submit(write_job("sleep 600"))
     assert service.cli("job", "wait", name, "--timeout", "0.3").returncode == 6
     service.cli("job", "cancel", name)

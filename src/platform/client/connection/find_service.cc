@@ -1,15 +1,20 @@
 #include "platform/client/connection/find_service.h"
 
 #include <cstdlib>
+#include <system_error>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "platform/client/connection/outage.h"
 
 namespace tutti::client {
 namespace fs = std::filesystem;
 namespace {
+
+constexpr char kDatabase[] = "tutti.db";  // of a home that has had a service
 
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
@@ -69,10 +74,12 @@ absl::StatusOr<spec::Endpoint> FindService(const fs::path& home) {
       !given.address.empty() && (!given.token.empty() || absl::IsNotFound(running.status()));
   if (!running.ok() && said) return CheckedSecured(given);
   if (absl::IsNotFound(running.status())) {
-    return absl::UnavailableError(
+    absl::Status none = absl::UnavailableError(
         absl::StrCat("no service runs with ", home.string(),
                      " as its home: start one with `tutti serve`, or say where one is with "
                      "--home or TUTTI_ADDRESS"));
+    std::error_code ignored;
+    return fs::exists(home / kDatabase, ignored) ? none : NeverThere(std::move(none));
   }
   if (absl::IsDataLoss(running.status())) {
     return absl::UnavailableError(

@@ -15,8 +15,9 @@ std::filesystem::path HomeFolder(const std::string& flag);
 // TUTTI_ADDRESS, TUTTI_TOKEN and TUTTI_CERTIFICATE (a file) where they are set, the rest from
 // HOME/service.json, which a running service writes. Its token goes nowhere but to the holder of
 // its certificate, or without one (--no-tls) to its address. Unavailable, with what to do, when
-// there is no service; InvalidArgument where one that is known by a certificate is to be spoken to
-// without TLS, or where its token would go to another address.
+// there is no service (NeverThere of a home that has had none); InvalidArgument where one that is
+// known by a certificate is to be spoken to without TLS, or where its token would go to another
+// address.
 absl::StatusOr<spec::Endpoint> FindService(const std::filesystem::path& home);
 
 }  // namespace tutti::client

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "platform/client/connection/outage.h"
 
 namespace tutti::client {
 namespace {
@@ -85,6 +86,13 @@ TEST_F(EndpointTest, SaysHowToStartAServiceWhenThereIsNone) {
   const absl::Status status = FindService(home_.path()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_NE(status.message().find("tutti serve"), absl::string_view::npos);
+}
+
+TEST_F(EndpointTest, AHomeThatHadAServiceMayHaveOneAgain) {
+  EXPECT_TRUE(WasNeverThere(FindService(home_.path()).status()));
+  ASSERT_TRUE(base::WriteFileAtomic(home_.path() / "tutti.db", "").ok());
+  const absl::Status away = FindService(home_.path()).status();
+  EXPECT_TRUE(absl::IsUnavailable(away) && !WasNeverThere(away)) << away;
 }
 
 TEST_F(EndpointTest, ADamagedFileIsNoService) {

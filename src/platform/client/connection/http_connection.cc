@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/match.h"
@@ -9,6 +10,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/status.h"
 #include "platform/client/connection/find_service.h"
+#include "platform/client/connection/outage.h"
 
 namespace tutti::client {
 namespace {
@@ -28,8 +30,9 @@ class HttpConnection final : public ServiceConnection {
       hint = known_ ? "; it is not the one that service.json or TUTTI_CERTIFICATE tells of"
                     : "; TUTTI_CERTIFICATE names a copy of its home's certificate.pem";
     }
-    return absl::UnavailableError(
+    absl::Status away = absl::UnavailableError(
         absl::StrCat("the service at ", client->base_url(), " is not reachable: ", why, hint));
+    return absl::StrContains(why, "cannot find host ") ? NeverThere(std::move(away)) : away;
   }
 
   void Cancel() override {

@@ -4,6 +4,11 @@
 #include "base/status.h"
 
 namespace tutti::client {
+namespace {
+
+constexpr char kNeverThere[] = "tutti/never-there";
+
+}  // namespace
 
 bool MayRecover(const absl::Status& status) {
   switch (status.code()) {
@@ -17,6 +22,15 @@ bool MayRecover(const absl::Status& status) {
     default:
       return false;
   }
+}
+
+absl::Status NeverThere(absl::Status status) {
+  status.SetPayload(kNeverThere, absl::Cord());
+  return status;
+}
+
+bool WasNeverThere(const absl::Status& status) {
+  return status.GetPayload(kNeverThere).has_value();
 }
 
 absl::Status DidNotComeBack(const absl::Status& error, absl::Duration waited) {

@@ -13,6 +13,11 @@ inline constexpr absl::Duration kGiveUpAfter = absl::Minutes(10);
 // token that is refused: another service may have taken the port of one that has ended.
 bool MayRecover(const absl::Status& status);
 
+// `status`, of a service that is away, marked: nothing says that there has ever been one. Who has
+// spoken to it waits all the same, and nobody else.
+absl::Status NeverThere(absl::Status status);
+bool WasNeverThere(const absl::Status& status);
+
 // What is said after `waited` without the service.
 absl::Status DidNotComeBack(const absl::Status& error, absl::Duration waited);
 

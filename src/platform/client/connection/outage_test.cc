@@ -20,6 +20,14 @@ TEST(Absence, WhatIsWrongOfTheCallItselfIsNot) {
   EXPECT_FALSE(MayRecover(absl::PermissionDeniedError("")));
 }
 
+TEST(Absence, WhatWasNeverThereStaysTheSameError) {
+  const absl::Status away = absl::UnavailableError("no such host");
+  EXPECT_FALSE(WasNeverThere(away));
+  const absl::Status marked = NeverThere(away);
+  EXPECT_TRUE(WasNeverThere(marked) && MayRecover(marked));
+  EXPECT_EQ(marked.message(), "no such host");
+}
+
 TEST(Absence, GivingUpSaysHowLongAndWhatWasLastInTheWay) {
   const absl::Status status = DidNotComeBack(absl::UnavailableError("refused"), absl::Minutes(10));
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);

@@ -48,6 +48,7 @@ absl::StatusOr<std::string> ResolveOnceThere(const Connect& connect, const std::
     Service service(connect());
     auto id = ResolveJob(service, name);
     if (id.ok() || !MayRecover(id.status()) || options.deadline.Expired()) return id;
+    if (!told && WasNeverThere(id.status())) return id;
     if (give_up.Expired()) return DidNotComeBack(id.status(), options.give_up_after);
     if (!told) {
       remarks << "the service is away (" << id.status().message() << "): waiting for it"

@@ -26,7 +26,8 @@ absl::StatusOr<std::string> WaitForEnd(const Connect& connect, const std::string
                                        const WaitOptions& options = {});
 
 // The job that `name` means (choose_job.h), asked also while the service is away, which `remarks`
-// are told once. The same errors as WaitForEnd's and ResolveJob's.
+// are told once; a service that was never there (outage.h) is not waited for. The same errors as
+// WaitForEnd's and ResolveJob's.
 absl::StatusOr<std::string> ResolveOnceThere(const Connect& connect, const std::string& name,
                                              const WaitOptions& options, std::ostream& remarks);
 

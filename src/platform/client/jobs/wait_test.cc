@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "platform/client/connection/connection_fake.h"
+#include "platform/client/connection/outage.h"
 
 namespace tutti::client {
 namespace {
@@ -95,6 +96,30 @@ TEST(ResolveOnceThere, ANameThatThereIsNotOrTheDeadlineEndsIt) {
   WaitOptions options = Quick();
   options.deadline = base::Deadline::After(absl::Milliseconds(5));
   EXPECT_TRUE(absl::IsUnavailable(ResolveOnceThere(away.connect(), "j", options, said).status()));
+}
+
+TEST(ResolveOnceThere, AServiceThatWasNeverThereIsNotWaitedFor) {
+  int answers = 0;
+  FakeService service([&](const http::ClientRequest&) -> FakeService::Answer {
+    if (answers++ == 0) return {.then = NeverThere(absl::UnavailableError("no such host"))};
+    return {.chunks = {kRunning}};
+  });
+  std::ostringstream said;
+  const auto id = ResolveOnceThere(service.connect(), "j", Quick(), said);
+  EXPECT_TRUE(absl::IsUnavailable(id.status())) << id.status();
+  EXPECT_EQ(said.str(), "");
+  EXPECT_EQ(answers, 1);
+}
+
+TEST(ResolveOnceThere, AServiceThatWasAwayIsWaitedForWhereItsHostIsLost) {
+  int answers = 0;
+  FakeService service([&](const http::ClientRequest&) -> FakeService::Answer {
+    const absl::Status away = absl::UnavailableError("refused");
+    if (answers++ < 2) return {.then = answers == 1 ? away : NeverThere(away)};
+    return {.chunks = {kRunning}};
+  });
+  std::ostringstream said;
+  EXPECT_TRUE(ResolveOnceThere(service.connect(), "j", Quick(), said).ok());
 }
 
 }  // namespace
