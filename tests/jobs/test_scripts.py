@@ -178,6 +178,19 @@ def test_init_says_before_it_asks_what_cannot_be_made(service, folder):
     assert yaml.safe_load((folder / "other.yml").read_text())["command"] == "echo fine"
 
 
+def test_init_takes_a_file_that_is_no_script_of_its_own_as_a_command(service, folder):
+    (folder / "batch.sh").write_text("#!/bin/sh\n#SBATCH --nodes=2\necho batch\n")
+    (folder / "tool").write_text("echo tool\n")
+    (folder / "tool").chmod(0o755)
+    for given, command in (("batch.sh", "bash batch.sh"), ("./tool", "./tool")):
+        code, out = answer(service, folder, f"{given}\n1\n1\nhost\n".encode(), f"{given[-4:]}.yml")
+        assert code == 0 and "there is no script" not in out, out
+        assert yaml.safe_load((folder / f"{given[-4:]}.yml").read_text())["command"] == command
+        assert service.cli("run", folder / f"{given[-4:]}.yml").returncode == 0
+        refused = service.cli("init", "new.yml", "--script", given, cwd=folder)
+        assert refused.returncode == 2 and "--command" in refused.stderr and "no such script" not in refused.stderr, refused.stderr
+
+
 def test_a_job_file_is_saved_once_the_job_is_taken(service, folder):
     (folder / "train.py").write_text("print('hi')\n")
     refused = service.cli("job", "create", folder / "train.py", "--save", folder / "x.yml", "--set", "priority=high")

@@ -52,6 +52,17 @@ bool LooksLikeAScript(absl::string_view what) {
          absl::StartsWith(what, "./") || absl::StartsWith(what, "../");
 }
 
+bool IsFile(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+// What starts a file that is no script by KindOfScript: of a shell's the shell, since it has lines
+// for sbatch, which are comments to it; any other is a program.
+std::string CommandOfFile(const std::string& file) {
+  return absl::EndsWith(file, ".sh") ? absl::StrCat("bash ", ShellWord(file)) : file;
+}
+
 // What is run: a script's path, or a command if there is no such script.
 absl::Status AskWhat(Questions& questions, InitOptions& options) {
   if (!options.script.empty() || !options.command.empty()) return absl::OkStatus();
@@ -60,11 +71,17 @@ absl::Status AskWhat(Questions& questions, InitOptions& options) {
                            questions.Ask("1/3 What is run: a script, or a command", ""));
     if (what.empty()) continue;
     const bool is_script = KindOfScript(what) != ScriptKind::kNone;
-    if (!is_script && LooksLikeAScript(what)) {
+    if (is_script) {
+      options.script = what;
+    } else if (!LooksLikeAScript(what)) {
+      options.command = what;
+    } else if (IsFile(what)) {
+      options.command = CommandOfFile(what);
+      questions.Say(absl::StrCat("the command is ", options.command));
+    } else {
       questions.Say(absl::StrCat("there is no script ", what, " here"));
       continue;
     }
-    (is_script ? options.script : options.command) = what;
     return absl::OkStatus();
   }
 }
@@ -113,7 +130,11 @@ absl::StatusOr<ExitCode> Init(Context& context, const InitOptions& given) {
   options.job.save = options.file;  // from whose folder its paths count
   if (!options.script.empty() && KindOfScript(options.script) == ScriptKind::kNone) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--script ", options.script, ": there is no such script"));
+        absl::StrCat("--script ", options.script,
+                     IsFile(options.script)
+                         ? ": it is no Python, has no #! line, or has lines for sbatch, with which "
+                           "tutti run takes it as it is: say what starts it by --command"
+                         : ": there is no such script"));
   }
   TUTTI_ASSIGN_OR_RETURN(const ScriptJob job,
                          options.script.empty()
