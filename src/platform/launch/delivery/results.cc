@@ -1,6 +1,9 @@
 #include "platform/launch/delivery/results.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <system_error>
 #include <utility>
 
@@ -40,7 +43,11 @@ class Walk {
     root_ = fs::canonical(folder_, error);
     if (error == std::errc::no_such_file_or_directory && IsAbsent(folder_)) return;
     if (!error) error = TakeEntries(root_, prefix, false);
-    if (error) {
+    if (error == std::errc::permission_denied) {
+      results_.failure.Update(absl::PermissionDeniedError(
+          absl::StrCat("the job took away its own right to read ",
+                       absl::StrContains(prefix, '/') ? "" : "./", prefix)));
+    } else if (error) {
       results_.failure.Update(base::ErrnoStatus(absl::StrCat("read ", prefix), error.value()));
     }
   }
@@ -69,7 +76,10 @@ class Walk {
     std::error_code error, ignored;
     const bool is_link = entry.is_symlink(ignored);
     const fs::file_type type = entry.status(error).type();
-    if (type == fs::file_type::regular) {
+    if (type == fs::file_type::regular && ::access(entry.path().c_str(), R_OK) != 0) {
+      LeaveOut(path, errno == EACCES ? "a file that may not be read"
+                                     : std::generic_category().message(errno));
+    } else if (type == fs::file_type::regular) {
       results_.files.push_back({entry.path(), path});
     } else if (type == fs::file_type::directory) {
       is_link ? TakeLink(entry.path(), path, by_link) : TakeFolder(entry.path(), path, by_link);
