@@ -4,9 +4,11 @@ namespace tutti::spec {
 
 // Each line is what the name held as of the last commit of its published definition whose framework
 // has the version of the name (github.com/Azure/azureml-assets, assets/training/general and
-// assets/inference), of the packages that training scripts import. `differs` says what could not be
-// had so. MLflow is held below 3, which refuses what scripts of their day do, and above what fails
-// to import beside today's protobuf; frameworks go by the date of the image.
+// assets/inference), of the packages that training scripts import. `differs` says what of those
+// could not be had so; what is otherwise in all lines stands in docs/curated-environments.md, not
+// in a warning: psutil, torch-tb-profiler, what speaks with Azure ML. MLflow is held below 3, which
+// refuses what scripts of their day do, and above what fails to import beside today's protobuf;
+// frameworks go by the date of the image.
 const absl::string_view kCuratedEnvironments = R"yaml(
 environments:
   sklearn-1.5:
@@ -15,8 +17,6 @@ environments:
                numpy~=1.22.0, joblib~=1.2.0, matplotlib~=3.5.0, psutil~=5.9.0, tqdm~=4.66.3,
                tensorboard, ipykernel~=6.0, debugpy~=1.6.3, py-cpuinfo, "mlflow>=2.9,<3",
                azureml-core]
-    differs: &tools without azureml-mlflow, azureml-defaults and torch-tb-profiler, psutil 5.9 in
-      place of 5.8
   sklearn-1.1-ubuntu20.04-py38-*:
     python: "3.8"
     packages: [scikit-learn~=1.1.0, pandas~=1.3.0, scipy~=1.7.0, numpy~=1.22.0, joblib~=1.2.0,
@@ -27,7 +27,6 @@ environments:
                numpy~=1.22.0, joblib~=1.2.0, matplotlib~=3.5.0, psutil~=5.9.0, tqdm~=4.66.3,
                tensorboard, ipykernel~=6.0, debugpy~=1.6.3, py-cpuinfo, "mlflow>=2.9,<3",
                azureml-core]
-    differs: *tools
   sklearn-1.0-ubuntu20.04-py38-*:
     python: "3.8"
     packages: [scikit-learn~=1.0.0, pandas~=1.3.0, scipy~=1.7.0, numpy~=1.22.0, joblib~=1.2.0,
@@ -37,7 +36,6 @@ environments:
     packages: [scikit-learn~=1.0.0, pandas~=1.3.0, scipy~=1.10.0, numpy~=1.22.0, joblib~=1.2.0,
                matplotlib~=3.5.0, psutil~=5.9.0, tqdm~=4.66.3, tensorboard, ipykernel~=6.0,
                debugpy~=1.6.3, py-cpuinfo, "mlflow>=2.9,<3", azureml-core]
-    differs: *tools
   sklearn-0.24*:
     python: "3.8"
     packages: [scikit-learn~=0.24.1, "pandas>=1.1,<1.4", scipy~=1.7.0, numpy~=1.21.0,
@@ -51,7 +49,6 @@ environments:
                numpy~=1.22.0, distributed~=2021.10.0, adlfs~=0.7.0, matplotlib~=3.5.0,
                psutil~=5.9.0, tqdm~=4.66.3, tensorboard, ipykernel~=6.0, debugpy~=1.6.3, py-cpuinfo,
                "mlflow>=2.9,<3", azureml-core]
-    differs: *tools
   lightgbm:
     python: "3.10"
     packages: [lightgbm>=4.6.0, xgboost~=1.7.6, scikit-learn~=1.5.1, pandas~=1.5.3, scipy~=1.10.0,
@@ -71,7 +68,7 @@ environments:
                "datasets>=3,<4.1", accelerate>=1, evaluate, scikit-learn, pandas, pillow, regex,
                pybind11, matplotlib, psutil, tqdm, tensorboard, torch-tb-profiler, py-cpuinfo,
                ipykernel, debugpy, "mlflow>=2.9,<3", azureml-core]
-    differs: &acpt without DeepSpeed, ONNX Runtime's training, azureml-mlflow and azureml-defaults
+    differs: &acpt without DeepSpeed and ONNX Runtime's training
   acpt-pytorch-2.7-*:
     python: "3.10"
     packages: [torch==2.7.1, torchvision==0.22.1, torchaudio==2.7.1, transformers==4.54.1,
@@ -198,8 +195,7 @@ environments:
                matplotlib~=3.6.0, psutil~=5.9.0, tqdm~=4.66.3, ipykernel~=6.20.2, debugpy~=1.6.3,
                pillow, h5py, "mlflow>=2.9,<3", azureml-core, horovod]
     variables: {TF_USE_LEGACY_KERAS: 1}
-    differs: Matplotlib 3.6 in place of 3.5, psutil 5.9 in place of 5.8, without
-      azureml-mlflow and azureml-defaults
+    differs: Matplotlib 3.6 in place of 3.5
   tensorflow-2.12-*:
     python: "3.8"
     packages: [tensorflow-cpu~=2.12.0, tensorboard~=2.12.0, tensorflow-datasets~=4.5.0,

@@ -11,6 +11,7 @@ namespace tutti::spec {
 namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 const EnvironmentRule& RuleOf(absl::string_view name) {
@@ -64,6 +65,15 @@ TEST(CuratedEnvironmentsTest, NoPatternHidesALaterOne) {
 
 TEST(CuratedEnvironmentsTest, WhatDiffersFromTheImageIsSaid) {
   EXPECT_THAT(RuleOf("tensorflow-2.11-cuda11").differs, HasSubstr("without GPUs"));
+}
+
+// No script notices them; the page of the curated names says it once, for all lines.
+TEST(CuratedEnvironmentsTest, NoLineWarnsOfWhatScriptsDoNotImport) {
+  for (const EnvironmentRule& rule : BuiltInSite().environments) {
+    for (const char* package : {"azureml-", "psutil", "torch-tb-profiler"}) {
+      EXPECT_THAT(rule.differs, Not(HasSubstr(package))) << rule.location;
+    }
+  }
 }
 
 }  // namespace
