@@ -138,7 +138,7 @@ def test_what_was_not_kept_is_named_at_the_end(service, write_job):
         mkdir -p checkpoints/1 .cache __pycache__; echo kept > outputs/kept; head -c 5000 /dev/zero > small
         head -c 3000000 /dev/zero > checkpoints/1/model; cp checkpoints/1/model .cache/; cp checkpoints/1/model __pycache__/"""
     job, shown = run(service, write_job(command, files={"data.bin": "0" * 2_000_000}))
-    note = "3.0 MB in ./checkpoints/1/model were not kept: write to ./outputs"
+    note = "not kept: 3.0 MB in ./checkpoints/1/model; write to ./outputs"
     assert lines_that_begin(shown, "Note") == [f"Note: {note}"], shown
     assert job["events"][-1]["reason"].endswith(f"; note: {note}")
     assert note in service.cli("job", "show", job["id"]).stdout
@@ -147,17 +147,17 @@ def test_what_was_not_kept_is_named_at_the_end(service, write_job):
         mkdir -p lightning_logs/version_0 runs; echo kept > outputs/kept; head -c 5000 /dev/zero > vocabulary
         head -c 900000 /dev/zero > lightning_logs/version_0/metrics.csv; head -c 20000 /dev/zero > runs/events.out.tfevents.17.host.1; echo '{"a": 1}' > metrics.json"""
     _, shown = run(service, write_job(command, files={"data.bin": ""}))
-    note = "900 kB in ./lightning_logs/version_0/metrics.csv, 20 kB in ./runs/events.out.tfevents.17.host.1, 9 bytes in ./metrics.json were not kept: write to ./outputs"
+    note = "not kept: 900 kB in ./lightning_logs/version_0/metrics.csv, 20 kB in ./runs/events.out.tfevents.17.host.1, 9 bytes in ./metrics.json; write to ./outputs"
     assert lines_that_begin(shown, "Note") == [f"Note: {note}"], shown
     # Of a job that keeps nothing at all also a small file is told of; of a failed one as well.
     job, shown = run(service, write_job("head -c 5000 /dev/zero > model.pkl; exit 3", files={"data.bin": "0" * 2_000_000}), code=1)
-    assert lines_that_begin(shown, "Note") == ["Note: 5.0 kB in ./model.pkl were not kept: write to ./outputs"], shown
+    assert lines_that_begin(shown, "Note") == ["Note: not kept: 5.0 kB in ./model.pkl; write to ./outputs"], shown
     assert "exit code 3" in shown
     # And were it ever so little: together, as of one place.
     for command, note in (("echo 0.93 > accuracy.txt", "5 bytes in ./accuracy.txt"),
                           ("for i in $(seq 500); do echo 123456789 > sample-$i; done", "5.0 kB in the working folder")):
         _, shown = run(service, write_job(command))
-        assert lines_that_begin(shown, "Note") == [f"Note: {note} were not kept: write to ./outputs"], shown
+        assert lines_that_begin(shown, "Note") == [f"Note: not kept: {note}; write to ./outputs"], shown
 
 
 def test_nothing_is_offered_where_nothing_is(service, write_job):

@@ -95,8 +95,8 @@ TEST(Summary, OffersOnlyWhatBringsSomething) {
 }
 
 TEST(Summary, NamesWhatWasNotKeptOfEveryEnd) {
-  const std::string note = "; note: 120 MB in ./checkpoints were not kept: write to ./outputs";
-  const std::string line = "Note: 120 MB in ./checkpoints were not kept: write to ./outputs";
+  const std::string note = "; note: not kept: 120 MB in ./checkpoints; write to ./outputs";
+  const std::string line = "Note: not kept: 120 MB in ./checkpoints; write to ./outputs";
   EXPECT_THAT(Summary(Ended("Completed", "all ended" + note), std::nullopt, {}),
               ElementsAre("Completed in 1:02", line));
   EXPECT_THAT(Summary(Ended("Canceled", "canceled" + note), std::nullopt, {}),

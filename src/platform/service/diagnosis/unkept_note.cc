@@ -73,9 +73,8 @@ std::string UnkeptNote::Text() const {
     if (parts.size() == kMostNamed) break;
     parts.push_back(absl::StrCat(Size(bytes), " in ", Shown(path)));
   }
-  return absl::StrCat(more_ ? "at least " : "", absl::StrJoin(parts, ", "),
-                      places.size() > parts.size() ? " and more" : "",
-                      " were not kept: write to ./outputs");
+  return absl::StrCat("not kept: ", more_ ? "at least " : "", absl::StrJoin(parts, ", "),
+                      places.size() > parts.size() ? " and more" : "", "; write to ./outputs");
 }
 
 }  // namespace tutti::service

@@ -1,5 +1,5 @@
 // What a job has written where it was removed, over all of its nodes, in the words that the user
-// reads: "120 MB in ./checkpoints were not kept: write to ./outputs". Fed with the launchers'
+// reads: "not kept: 120 MB in ./checkpoints; write to ./outputs". Fed with the launchers'
 // events `finalizing` (docs/formats/launch-plan.md). Not thread-safe.
 #pragma once
 

@@ -85,7 +85,7 @@ TEST_F(GangTest, TellsAtEveryEndWhatWasNotKept) {
               R"("unkept":[{"path":"checkpoints","bytes":60000000}]})");
     Say(node, R"({"kind":"finished","ok":true,"time":6})");
   }
-  const std::string note = "; note: 120 MB in ./checkpoints were not kept: write to ./outputs";
+  const std::string note = "; note: not kept: 120 MB in ./checkpoints; write to ./outputs";
   EXPECT_EQ(Next(JobState::kFinalizing, Cause::kEnded)->reason,
             "all 4 processes ended with exit code 0" + note);
   EXPECT_EQ(Next(JobState::kFinalizing, Cause::kCanceled)->reason, "canceled" + note);
