@@ -122,8 +122,9 @@ def test_a_job_file_that_sends_a_home_folder_or_all_of_the_machine_is_told(servi
     (folder / ".ssh").mkdir()
     (folder / ".ssh/id_rsa").write_text("key")
     service.environment["HOME"] = str(folder)
-    sent = service.cli("job", "create", folder / "job.yml")
-    assert sent.returncode == 0 and "a home folder, is sent with the job" in sent.stderr and ".ssh/id_rsa is sent" in sent.stderr, sent.stderr
+    for words in (("job", "create"), ("job", "validate", "--file"), ("job", "validate", "--offline", "--file")):
+        sent = service.cli(*words, folder / "job.yml")
+        assert sent.returncode == 0 and "a home folder, is sent with the job" in sent.stderr and ".ssh/id_rsa is sent" in sent.stderr, sent.stderr
     (folder / "job.yml").write_text("command: ls\ncode: /\nenvironment: host\n")
     refused = service.cli("job", "create", folder / "job.yml")
     assert refused.returncode == 2 and "job.yml:2: code: / is all of this machine" in refused.stderr, refused.stderr

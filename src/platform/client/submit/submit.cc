@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <set>
 #include <sstream>
@@ -52,7 +53,12 @@ class CodePacker {
  public:
   enum class Purpose { kSend, kFaults };  // kFaults: of a job that is refused in any case
 
-  CodePacker(Purpose purpose, std::ostream& remarks) : purpose_(purpose), remarks_(remarks) {}
+  // `warn` is told of what may not be meant to be sent; of a home before it is packed, which can
+  // take long.
+  using Warn = std::function<void(const std::string& warning)>;
+
+  CodePacker(Purpose purpose, std::ostream& remarks, Warn warn)
+      : purpose_(purpose), remarks_(remarks), warn_(std::move(warn)) {}
 
   // InvalidArgument: what is wrong with any of the codes.
   absl::Status PackTree(const spec::JobSpec& job) {
@@ -107,29 +113,30 @@ class CodePacker {
     job.code = fetched->string();
     std::vector<std::string> warnings;
     const absl::Status status = AsInput(spec::CheckPaths(job, warnings));
-    for (const std::string& warning : warnings) remarks_ << "warning: " << warning << std::endl;
+    for (const std::string& warning : warnings) warn_(warning);
     return status;
   }
 
   void WarnOfHome(const spec::JobSpec& job) {
     if (job.code.empty() || !SendsAHome(job.code)) return;
-    remarks_ << "warning: " << job.file_name << ":" << job.code_line << ": code: all of "
-             << job.code
-             << ", a home folder, is sent with the job: put the code into a folder of its own, or "
-             << "name in " << (fs::path(job.code) / ".amlignore").string() << " what stays here"
-             << std::endl;
+    warn_(absl::StrCat(
+        job.file_name, ":", job.code_line, ": code: all of ", job.code,
+        ", a home folder, is sent with the job: put the code into a folder of its own, or name in ",
+        (fs::path(job.code) / ".amlignore").string(), " what stays here"));
   }
 
   void WarnOfSecrets(const Snapshot& snapshot) {
     for (const std::string& file : snapshot.secret_files) {
-      remarks_ << "warning: " << file
-               << " is sent with the code, to all who may see the job: if it "
-               << "holds secrets, name it in .amlignore" << std::endl;
+      warn_(absl::StrCat(
+          file,
+          " is sent with the code, to all who may see the job: if it holds secrets, name it in "
+          ".amlignore"));
     }
   }
 
   const Purpose purpose_;
   std::ostream& remarks_;
+  const Warn warn_;
   const base::TemporaryDirectory temporary_{"tutti-code"};
   std::set<std::string> seen_;
   std::map<std::string, Packed> packed_;
@@ -218,7 +225,9 @@ absl::StatusOr<std::string> Submit(const Connect& connect, UserJob& written,
     for (const std::string& warning : told) remarks << "warning: " << warning << std::endl;
   }
   Service service(connect());
-  CodePacker code(PurposeAfter(known), remarks);
+  CodePacker code(PurposeAfter(known), remarks, [&remarks](const std::string& warning) {
+    remarks << "warning: " << warning << std::endl;
+  });
   const absl::Status faults = WithCodesFaults(known, written, code);
   if (!faults.ok()) return WithServicesFaults(faults, written, service, BodyOf(written, {}));
   TUTTI_ASSIGN_OR_RETURN(const auto snapshots, SendCode(service, code.packed(), remarks));
@@ -237,7 +246,9 @@ absl::StatusOr<CheckedJob> Check(Service* service, UserJob& written) {
   const std::string body =
       CreateJobBody(written.path, written.text, written.directory.string(), "");
   std::ostringstream unheard;
-  CodePacker code(PurposeAfter(known), unheard);
+  std::vector<std::string> of_code;
+  CodePacker code(PurposeAfter(known), unheard,
+                  [&of_code](const std::string& warning) { of_code.push_back(warning); });
   const absl::Status faults = WithCodesFaults(known, written, code);
   if (!faults.ok()) return service ? WithServicesFaults(faults, written, *service, body) : faults;
   spec::ReadResult& job = written.file.job;
@@ -246,6 +257,7 @@ absl::StatusOr<CheckedJob> Check(Service* service, UserJob& written) {
     TUTTI_ASSIGN_OR_RETURN(const std::string answer, service->CheckJob(body));
     TUTTI_ASSIGN_OR_RETURN(checked.warnings, ParseWarnings(answer));
   }
+  checked.warnings.insert(checked.warnings.end(), of_code.begin(), of_code.end());
   return checked;
 }
 
