@@ -192,6 +192,16 @@ TEST_F(SubmitTest, AScriptIsTheJobFileThatItStandsFor) {
   EXPECT_THAT(remarks_.str(), HasSubstr("is the same job"));
 }
 
+TEST_F(SubmitTest, ARefusalNamesTheScriptAndNotTheFileThatIsNotWritten) {
+  JobFile file = File("src/train.py");
+  file.script.save = (folder_.path() / "saved.yml").string();
+  file.settings = {"nonsense=1"};
+  const std::string faults = FaultsOf(file);
+  EXPECT_THAT(faults, AllOf(HasSubstr("job of "), HasSubstr("train.py:"), HasSubstr("nonsense")));
+  EXPECT_THAT(faults, Not(HasSubstr("saved.yml")));
+  EXPECT_THAT(remarks_.str(), HasSubstr("saved.yml is not written"));
+}
+
 TEST_F(SubmitTest, AScriptsOptionsSayNothingToAJobFile) {
   JobFile file = File();
   file.script.nodes = 2;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/client/script/script_file.h"
@@ -45,7 +46,7 @@ absl::StatusOr<UserJob> WriteText(const JobFile& file) {
                  .path = absl::StrCat("job of ", file.path),
                  .directory = std::move(job.directory),
                  .remarks = std::move(job.remarks),
-                 .is_script = true};
+                 .script = file.path};
 }
 
 // "job of train.py:10: --gpus=2 (docker_args) asks …" is "--gpus 2 asks …".
@@ -57,6 +58,13 @@ std::string InOptions(absl::string_view line) {
   }
   const size_t number = option + kOption.size();
   return absl::StrCat("--gpus ", line.substr(number, key - number), line.substr(key + kKey.size()));
+}
+
+// A file that is written only once the job is taken is not there to look at.
+std::string InPlaceOf(absl::string_view unsaved, absl::string_view script, absl::string_view line) {
+  const std::string place = absl::StrCat(unsaved, ":");
+  if (unsaved.empty() || !absl::ConsumePrefix(&line, place)) return std::string(line);
+  return absl::StrCat("job of ", script, ":", line);
 }
 
 }  // namespace
@@ -82,10 +90,10 @@ std::string SaveTaken(const UserJob& written) {
 }
 
 absl::Status AsTheUserWroteIt(const absl::Status& status, const UserJob& written) {
-  if (status.ok() || !written.is_script) return status;
+  if (status.ok() || written.script.empty()) return status;
   std::vector<std::string> lines;
   for (const absl::string_view line : absl::StrSplit(status.message(), '\n')) {
-    lines.push_back(InOptions(line));
+    lines.push_back(InOptions(InPlaceOf(written.save, written.script, line)));
   }
   return absl::Status(status.code(), absl::StrJoin(lines, "\n"));
 }

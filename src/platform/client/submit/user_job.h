@@ -16,8 +16,8 @@ struct UserJob {
   std::string path;  // as messages name it
   std::filesystem::path directory;
   std::vector<std::string> remarks;
-  bool is_script = false;
-  std::string save;  // where the text is to be written once the job is taken; empty: nowhere
+  std::string script;  // for which the text stands; empty: it was a job file
+  std::string save;    // where the text is to be written once the job is taken; empty: nowhere
   spec::Reading file;
 };
 
@@ -30,7 +30,7 @@ absl::StatusOr<UserJob> ReadUserJob(const std::filesystem::path& home, const Job
 std::string SaveTaken(const UserJob& written);
 
 // What is wrong with a job, in the words in which the user asked for it: of a script, its options
-// in place of the keys that they stand for.
+// in place of the keys that they stand for, and no place in a file that is not saved.
 absl::Status AsTheUserWroteIt(const absl::Status& status, const UserJob& written);
 
 }  // namespace tutti::client
