@@ -128,7 +128,9 @@ def test_a_file_of_the_preview_schema_is_upgraded(service, tmp_path):
     left = service.cli("job", "upgrade", old, "--save", tmp_path / "left.yml").stderr
     line = int(left.split(f"still to be done: {tmp_path}/left.yml:")[1].split(":")[0])
     assert "nosuch" in (tmp_path / "left.yml").read_text().splitlines()[line - 1], left
-    assert "still to be done: what is shown of " in service.cli("job", "upgrade", old).stderr
+    shown_line = service.cli("job", "upgrade", old)
+    number = int(shown_line.stderr.split("still to be done: line ")[1].split(" of the new text: ")[0])
+    assert "nosuch" in shown_line.stdout.splitlines()[number - 1], shown_line
     old.write_text(PREVIEW)
     assert service.cli("job", "upgrade", old, "--save", old).returncode == 0 and old.read_text() == shown.stdout
     again = service.cli("job", "upgrade", old)

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
@@ -19,13 +21,24 @@ fs::path FolderOf(const std::string& file) {
   return fs::absolute(file).lexically_normal().parent_path();
 }
 
-// What is still wrong with it, by the lines of the new text, which is named as what it is.
+// What is still wrong with it, by the lines of the new text.
 absl::Status CheckAgain(const Context& context, const JobUpgradeOptions& options,
                         const std::string& text) {
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(context.home));
-  const std::string name =
-      options.save.empty() ? absl::StrCat("what is shown of ", options.file) : options.save;
+  const std::string& name = options.save.empty() ? options.file : options.save;
   return spec::ReadJobFile(text, name, FolderOf(options.file), site).status();
+}
+
+// "old.yml:4: what" is of line 4 of what is shown, and not of the old file, where that is not
+// saved.
+std::string InNewText(const JobUpgradeOptions& options, absl::string_view line) {
+  absl::string_view rest = line;
+  if (!options.save.empty() || !absl::ConsumePrefix(&rest, absl::StrCat(options.file, ":"))) {
+    return std::string(line);
+  }
+  const size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+  if (digits == 0) return absl::StrCat("the new text:", rest);
+  return absl::StrCat("line ", rest.substr(0, digits), " of the new text", rest.substr(digits));
 }
 
 // The old file may be written over where it is named.
@@ -56,7 +69,7 @@ absl::StatusOr<ExitCode> JobUpgrade(Context& context, const JobUpgradeOptions& o
   }
   const absl::Status left = CheckAgain(context, options, upgraded->text);
   for (const absl::string_view line : absl::StrSplit(left.message(), '\n', absl::SkipEmpty())) {
-    context.err << "still to be done: " << line << std::endl;
+    context.err << "still to be done: " << InNewText(options, line) << std::endl;
   }
   if (options.save.empty()) {
     context.out << upgraded->text;
