@@ -12,11 +12,10 @@
 #include "spec/site/local_path.h"
 #include "spec/text/expressions.h"
 #include "spec/types/identifier.h"
+#include "spec/types/process_variable.h"
 
 namespace tutti::spec {
 namespace {
-
-constexpr size_t kLongestVariable = 128 << 10;  // MAX_ARG_STRLEN of Linux
 
 // "azureml:NAME", "azureml:NAME@latest", "azureml:NAME:1" and the compute's id all name NAME.
 std::string ReferredName(absl::string_view reference) {
@@ -103,12 +102,9 @@ void CommandReader::CheckEnvironmentVariables(const JobSpec& spec) {
       source_.diagnostics.Error(line, absl::StrCat("environment variable \"", name.substr(0, 80),
                                                    "\" must be of letters, digits and \"_\""));
     }
-    // What the kernel takes of one variable, its name, "=" and a zero byte with it.
-    if (name.size() + value.size() + 2 > kLongestVariable) {
+    if (const std::string why = WhyTooLong(name, value); !why.empty()) {
       source_.diagnostics.Error(
-          line, absl::StrCat("environment variable \"", name.substr(0, 80), "\" has ", value.size(),
-                             " bytes; a process can be given no more than ", kLongestVariable >> 10,
-                             " KiB in one: put it into a file of the code"));
+          line, absl::StrCat("environment variable \"", name.substr(0, 80), "\" ", why));
     }
   }
 }

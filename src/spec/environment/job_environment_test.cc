@@ -507,6 +507,9 @@ TEST_F(JobEnvironment, WhatACondaFileSetsIsSet) {
   files_["/base/docker/Dockerfile"] = "FROM python:3.11\nENV FOO=docker A=1\n";
   EXPECT_THAT(Of("{build: {path: docker}, conda_file: c.yml}").variables,
               ElementsAre(Pair("A", "1"), Pair("FOO", "bar"), Pair("N", "1")));
+  files_["/base/c.yml"] = absl::StrCat("variables:\n  FOO: ", std::string(131072, 'x'), "\n");
+  EXPECT_THAT(Errors("{conda_file: c.yml}"),
+              ElementsAre(HasSubstr("c.yml:2: variables: FOO has 131072 bytes; a process can be")));
   files_["/base/c.yml"] = "variables: {FOO: [1]}\n";
   EXPECT_THAT(Errors("{conda_file: c.yml}"),
               ElementsAre(HasSubstr("c.yml:1: variables.FOO must be text")));

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "spec/environment/package_files.h"
 #include "spec/types/identifier.h"
+#include "spec/types/process_variable.h"
 
 namespace tutti::spec {
 namespace {
@@ -28,6 +29,10 @@ void SetVariable(absl::string_view what, const std::string& name, const std::str
     return leave_out(
         "the job's programs and libraries lie elsewhere; if it needs this, write it in "
         "environment_variables");
+  }
+  if (const std::string why = WhyTooLong(name, value); !why.empty()) {
+    diagnostics.Error(line, absl::StrCat(what, " ", why));
+    return;
   }
   environment.variables[name] = value;
 }
