@@ -86,7 +86,7 @@ struct Piece {
   std::string allocation;
   int node = 0;
   int rank = 0;
-  service::Stream stream = service::Stream::kStdout;
+  service::LogStream stream = service::LogStream::kStdout;
   uint64_t offset = 0;
   std::string bytes;
 };
@@ -97,7 +97,7 @@ absl::StatusOr<Piece> PieceOf(const Call& call) {
   TUTTI_ASSIGN_OR_RETURN(const int64_t rank,
                          NumberFrom(call.request.Query("rank"), "rank", 0, kMost));
   piece.rank = static_cast<int>(rank);
-  TUTTI_ASSIGN_OR_RETURN(piece.stream, service::StreamFromName(call.request.Query("stream")));
+  TUTTI_ASSIGN_OR_RETURN(piece.stream, service::LogStreamFromName(call.request.Query("stream")));
   TUTTI_ASSIGN_OR_RETURN(const int64_t offset, QueryNumber(call.request, "offset", 0, 0));
   piece.offset = static_cast<uint64_t>(offset);
   TUTTI_ASSIGN_OR_RETURN(piece.bytes, call.connection.ReadBody());

@@ -17,7 +17,7 @@ struct FollowItem {
   absl::Time time;
   std::optional<store::Event> event;  // a state change; else output:
   int rank = 0;
-  Stream stream = Stream::kStdout;
+  LogStream stream = LogStream::kStdout;
   std::string text;      // without its newline
   bool partial = false;  // no newline came: the end of the output, or a piece of a very long line
 };

@@ -110,7 +110,7 @@ std::vector<std::string> LauncherReports::AllocationsUnderWay() {
 }
 
 absl::StatusOr<uint64_t> LauncherReports::AppendOutput(absl::string_view allocation, int node,
-                                                       int rank, Stream stream, uint64_t offset,
+                                                       int rank, LogStream stream, uint64_t offset,
                                                        absl::string_view bytes) {
   std::shared_ptr<JobLogs> logs;
   std::shared_ptr<Notifier> news;

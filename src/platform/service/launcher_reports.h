@@ -36,7 +36,7 @@ class LauncherReports {
   absl::Status CheckUnderWay(absl::string_view allocation) ABSL_LOCKS_EXCLUDED(service_lock);
   std::vector<std::string> AllocationsUnderWay() ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<uint64_t> AppendOutput(absl::string_view allocation, int node, int rank,
-                                        Stream stream, uint64_t offset, absl::string_view bytes)
+                                        LogStream stream, uint64_t offset, absl::string_view bytes)
       ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<std::unique_ptr<IncomingFile>> ReceiveFile(absl::string_view allocation, int node,
                                                             absl::string_view path)

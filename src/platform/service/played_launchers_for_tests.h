@@ -146,8 +146,8 @@ class Launchers {
       const int rank = plan.node().first_rank + i;
       const std::string text = Output(rank);
       for (uint64_t at = 0; at < text.size();) {
-        const auto kept = service.AppendOutput(plan.allocation_id, node, rank, Stream::kStdout, at,
-                                               absl::string_view(text).substr(at, 9));
+        const auto kept = service.AppendOutput(plan.allocation_id, node, rank, LogStream::kStdout,
+                                               at, absl::string_view(text).substr(at, 9));
         if (!kept.ok()) return;
         EXPECT_GT(*kept, at);
         at = *kept;

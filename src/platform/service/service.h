@@ -120,7 +120,7 @@ class Service {
   // Returns the number of bytes that are kept now; see JobLogs::Append. Writes files, which may
   // hang.
   virtual absl::StatusOr<uint64_t> AppendOutput(absl::string_view allocation, int node, int rank,
-                                                Stream stream, uint64_t offset,
+                                                LogStream stream, uint64_t offset,
                                                 absl::string_view bytes) = 0;
   // Where a result file of this allocation goes; commit it with IncomingFile::Commit. It must not
   // outlive the service.

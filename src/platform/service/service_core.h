@@ -114,7 +114,7 @@ class ServiceCore final : public Service {
     return launchers_.AllocationsUnderWay();
   }
   absl::StatusOr<uint64_t> AppendOutput(absl::string_view allocation, int node, int rank,
-                                        Stream stream, uint64_t offset,
+                                        LogStream stream, uint64_t offset,
                                         absl::string_view bytes) override {
     return launchers_.AppendOutput(allocation, node, rank, stream, offset, bytes);
   }

@@ -269,12 +269,12 @@ TEST_F(ServiceTest, AnswersRepeatedAndWrongReportsOfLaunchers) {
   for (const char* unknown : {"j.999", "j", "", ".1", "nobody.1"}) {
     EXPECT_TRUE(absl::IsAborted(service().ReportEvents(unknown, 0, 1, two).status())) << unknown;
     EXPECT_TRUE(absl::IsAborted(service().MayGo(unknown, 0).status())) << unknown;
-    EXPECT_TRUE(
-        absl::IsAborted(service().AppendOutput(unknown, 0, 0, Stream::kStdout, 0, "x").status()));
+    EXPECT_TRUE(absl::IsAborted(
+        service().AppendOutput(unknown, 0, 0, LogStream::kStdout, 0, "x").status()));
     EXPECT_TRUE(absl::IsAborted(service().ReceiveFile(unknown, 0, "outputs/x").status()));
   }
-  EXPECT_TRUE(
-      absl::IsInvalidArgument(service().AppendOutput(id, 0, 1, Stream::kStdout, 0, "x").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      service().AppendOutput(id, 0, 1, LogStream::kStdout, 0, "x").status()));
   EXPECT_TRUE(absl::IsInvalidArgument(service().ReceiveFile(id, 0, "../x").status()));
 }
 
@@ -302,7 +302,7 @@ TEST_F(ServiceTest, LetsTheGangGoWhenEveryNodeIsPrepared) {
   std::atomic<int> news = 0;
   const auto subscription = service().OnNewsOfAllocation(id, 0, [&] { ++news; });
   ASSERT_TRUE(subscription.ok()) << subscription.status();
-  EXPECT_TRUE(service().AppendOutput(id, 0, 0, Stream::kStdout, 0, "preparing\n").ok());
+  EXPECT_TRUE(service().AppendOutput(id, 0, 0, LogStream::kStdout, 0, "preparing\n").ok());
   EXPECT_EQ(news, 0) << "output lets nobody go";
   ASSERT_TRUE(service().ReportEvents(id, 1, 1, {prepared}).ok());
   service().Tick();

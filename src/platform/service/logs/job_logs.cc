@@ -21,7 +21,8 @@
 namespace tutti::service {
 namespace {
 
-constexpr std::array<absl::string_view, 4> kStreamNames = {"stdout", "stderr", "metrics", "mpirun"};
+constexpr std::array<absl::string_view, 4> kLogStreamNames = {"stdout", "stderr", "metrics",
+                                                              "mpirun"};
 constexpr size_t kBlock = 256 << 10;
 constexpr char kKeptFile[] = "rank-kept.json";
 constexpr char kBeginsFile[] = "rank-begins.json";
@@ -52,7 +53,7 @@ absl::Status WriteAt(int fd, uint64_t& offset, absl::string_view bytes) {
   return absl::OkStatus();
 }
 
-std::string NameOf(int rank, Stream stream) {
+std::string NameOf(int rank, LogStream stream) {
   return absl::StrCat("rank-", rank, ".", Name(stream));
 }
 
@@ -70,11 +71,11 @@ int AttemptIn(const nlohmann::json& file) {
 
 }  // namespace
 
-absl::string_view Name(Stream stream) { return kStreamNames[static_cast<int>(stream)]; }
+absl::string_view Name(LogStream stream) { return kLogStreamNames[static_cast<int>(stream)]; }
 
-absl::StatusOr<Stream> StreamFromName(absl::string_view name) {
-  for (size_t i = 0; i < kStreamNames.size(); ++i) {
-    if (kStreamNames[i] == name) return static_cast<Stream>(i);
+absl::StatusOr<LogStream> LogStreamFromName(absl::string_view name) {
+  for (size_t i = 0; i < kLogStreamNames.size(); ++i) {
+    if (kLogStreamNames[i] == name) return static_cast<LogStream>(i);
   }
   return absl::InvalidArgumentError(
       absl::StrCat("stream must be stdout, stderr, metrics or mpirun, but is \"", name, "\""));
@@ -92,7 +93,7 @@ struct JobLogs::Record {
 
 struct JobLogs::File {
   int rank = 0;
-  Stream stream = Stream::kStdout;
+  LogStream stream = LogStream::kStdout;
   base::UniqueFd fd;
   uint64_t begin = 0;  // of what this attempt of the job prints
   uint64_t size = 0;
@@ -232,7 +233,7 @@ absl::Status JobLogs::FindFiles() {
     const std::pair<absl::string_view, absl::string_view> parts =
         absl::StrSplit(rest, absl::MaxSplits('.', 1));
     int rank = 0;
-    const auto stream = StreamFromName(parts.second);
+    const auto stream = LogStreamFromName(parts.second);
     if (!absl::SimpleAtoi(parts.first, &rank) || !stream.ok()) continue;
     TUTTI_RETURN_IF_ERROR(FileOf(rank, *stream).status());
   }
@@ -251,7 +252,7 @@ absl::Status JobLogs::ReadIndex() {
                                  block.size() * sizeof(Record)));
     for (size_t i = 0; i < block.size(); ++i) {
       const Record& record = block[i];
-      const auto found = files_.find({record.rank, static_cast<Stream>(record.stream)});
+      const auto found = files_.find({record.rank, static_cast<LogStream>(record.stream)});
       const bool fits = found != files_.end() && record.offset == found->second->indexed &&
                         record.offset + record.length <= found->second->size;
       if (!fits) {
@@ -264,7 +265,7 @@ absl::Status JobLogs::ReadIndex() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<JobLogs::File*> JobLogs::FileOf(int rank, Stream stream) const {
+absl::StatusOr<JobLogs::File*> JobLogs::FileOf(int rank, LogStream stream) const {
   if (const auto found = files_.find({rank, stream}); found != files_.end()) {
     return found->second.get();
   }
@@ -280,7 +281,7 @@ absl::StatusOr<JobLogs::File*> JobLogs::FileOf(int rank, Stream stream) const {
   return (files_[{rank, stream}] = std::move(fresh)).get();
 }
 
-absl::StatusOr<uint64_t> JobLogs::Append(int rank, Stream stream, uint64_t offset,
+absl::StatusOr<uint64_t> JobLogs::Append(int rank, LogStream stream, uint64_t offset,
                                          absl::string_view bytes) {
   absl::MutexLock lock(&mutex_);
   if (closed_) return absl::FailedPreconditionError("the job's logs are closed");
@@ -330,7 +331,7 @@ absl::Status JobLogs::BecomeFull() {
 // Metrics are read by programs, which would not understand the line.
 absl::Status JobLogs::AddTail(File& file) {
   const uint64_t left_out = file.tail->LeftOut();
-  if (left_out > 0 && file.stream != Stream::kMetrics) {
+  if (left_out > 0 && file.stream != LogStream::kMetrics) {
     char before = '\n';
     if (file.size > 0) TUTTI_RETURN_IF_ERROR(ReadAt(file.fd.get(), file.size - 1, &before, 1));
     TUTTI_RETURN_IF_ERROR(
@@ -413,7 +414,7 @@ absl::Status JobLogs::ReadRecord(const Record& record, uint64_t number, uint64_t
   {
     absl::MutexLock lock(&mutex_);
     TUTTI_ASSIGN_OR_RETURN(const File* const file,
-                           FileOf(record.rank, static_cast<Stream>(record.stream)));
+                           FileOf(record.rank, static_cast<LogStream>(record.stream)));
     fd = file->fd.get();
   }
   // One byte past the longest piece, to see whether its newline follows.
@@ -428,7 +429,7 @@ absl::Status JobLogs::ReadRecord(const Record& record, uint64_t number, uint64_t
     const size_t length = partial ? std::min(rest.size(), kMaxLine) : newline;
     LogLine line{.time = absl::FromUnixMicros(record.micros),
                  .rank = record.rank,
-                 .stream = static_cast<Stream>(record.stream),
+                 .stream = static_cast<LogStream>(record.stream),
                  .text = std::string(rest.substr(0, length)),
                  .partial = partial};
     rest.remove_prefix(length + (partial ? 0 : 1));

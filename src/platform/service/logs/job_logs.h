@@ -45,9 +45,9 @@ namespace tutti::service {
 
 // kMpirun: what mpirun, its daemon or srun says itself, by the first rank of its node. The numbers
 // stand in files.
-enum class Stream : uint8_t { kStdout = 0, kStderr = 1, kMetrics = 2, kMpirun = 3 };
-absl::string_view Name(Stream stream);
-absl::StatusOr<Stream> StreamFromName(absl::string_view name);
+enum class LogStream : uint8_t { kStdout = 0, kStderr = 1, kMetrics = 2, kMpirun = 3 };
+absl::string_view Name(LogStream stream);
+absl::StatusOr<LogStream> LogStreamFromName(absl::string_view name);
 
 // Between two lines: `record` whole records and `offset` bytes of the next one have been read.
 struct LogPosition {
@@ -59,7 +59,7 @@ struct LogLine {
   LogPosition next;  // the position after it
   absl::Time time;   // of arrival
   int rank = 0;
-  Stream stream = Stream::kStdout;
+  LogStream stream = LogStream::kStdout;
   std::string text;
   bool partial = false;  // without a newline
 };
@@ -85,7 +85,7 @@ class JobLogs {
   // `offset` are missing nothing is kept. Returns how many bytes are kept now: where to go on.
   // ResourceExhausted if the disk is full; a part may have been kept then. Unavailable if it cannot
   // be opened, FailedPrecondition after Close.
-  absl::StatusOr<uint64_t> Append(int rank, Stream stream, uint64_t offset,
+  absl::StatusOr<uint64_t> Append(int rank, LogStream stream, uint64_t offset,
                                   absl::string_view bytes);
   bool full() const { return full_; }
   // Nothing more comes: last lines without a newline are indexed, everything is on the disk. What
@@ -114,7 +114,8 @@ class JobLogs {
   uint64_t Room() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Keep(File& file, absl::string_view bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status AddTail(File& file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::StatusOr<File*> FileOf(int rank, Stream stream) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<File*> FileOf(int rank, LogStream stream) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status IndexLines(File& file, bool all) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<Record> RecordAt(uint64_t number) const;
   absl::Status ReadRecord(const Record& record, uint64_t number, uint64_t offset, size_t max_bytes,
@@ -132,7 +133,7 @@ class JobLogs {
   mutable uint64_t total_ ABSL_GUARDED_BY(mutex_) = 0;  // the sizes of all files
   uint64_t records_ ABSL_GUARDED_BY(mutex_) = 0;
   // Never shrinks; a File stays where it is.
-  mutable std::map<std::pair<int, Stream>, std::unique_ptr<File>> files_ ABSL_GUARDED_BY(mutex_);
+  mutable std::map<std::pair<int, LogStream>, std::unique_ptr<File>> files_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace tutti::service

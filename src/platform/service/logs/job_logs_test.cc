@@ -42,7 +42,7 @@ class JobLogsTest : public ::testing::Test {
     EXPECT_TRUE(lines.ok()) << lines.status();
     return Show(*lines);
   }
-  void Append(JobLogs& logs, int rank, Stream stream, uint64_t offset, absl::string_view bytes,
+  void Append(JobLogs& logs, int rank, LogStream stream, uint64_t offset, absl::string_view bytes,
               uint64_t expected) {
     const auto kept = logs.Append(rank, stream, offset, bytes);
     ASSERT_TRUE(kept.ok()) << kept.status();
@@ -57,19 +57,19 @@ class JobLogsTest : public ::testing::Test {
 TEST_F(JobLogsTest, ALaterAttemptGoesBehindWhatThereIsAndCountsFromThere) {
   const auto open = [&](int attempt) { return OpenLogs(JobLogs::kNoLimit, attempt); };
   auto first = open(1);
-  Append(*first, 0, Stream::kStdout, 0, "first\n", 6);
+  Append(*first, 0, LogStream::kStdout, 0, "first\n", 6);
   ASSERT_TRUE(first->Close().ok());
   auto second = open(2);
-  Append(*second, 0, Stream::kStdout, 0, "second\n", 7);
-  Append(*second, 1, Stream::kStdout, 0, "other\n", 6);
-  Append(*second, 0, Stream::kStdout, 9, "a gap\n", 7);
+  Append(*second, 0, LogStream::kStdout, 0, "second\n", 7);
+  Append(*second, 1, LogStream::kStdout, 0, "other\n", 6);
+  Append(*second, 0, LogStream::kStdout, 9, "a gap\n", 7);
   second = open(2);  // after a crash it begins where it began
-  Append(*second, 0, Stream::kStdout, 3, "ond\nmore\n", 12);
-  Append(*second, 1, Stream::kStdout, 0, "other\n", 6);
+  Append(*second, 0, LogStream::kStdout, 3, "ond\nmore\n", 12);
+  Append(*second, 1, LogStream::kStdout, 0, "other\n", 6);
   EXPECT_EQ(FileText("rank-0.stdout"), "first\nsecond\nmore\n");
   EXPECT_THAT(All(*second), ElementsAre("0out:first", "0out:second", "1out:other", "0out:more"));
   auto third = open(3);
-  Append(*third, 1, Stream::kStdout, 0, "third\n", 6);
+  Append(*third, 1, LogStream::kStdout, 0, "third\n", 6);
   EXPECT_EQ(FileText("rank-1.stdout"), "other\nthird\n");
 }
 
@@ -79,35 +79,35 @@ TEST_F(JobLogsTest, ALaterAttemptBeginsWhereItBeganAlsoBehindOnesThatPrintedNoth
   };
   open(1);
   auto second = open(2);
-  Append(*second, 0, Stream::kStdout, 0, "second\n", 7);
+  Append(*second, 0, LogStream::kStdout, 0, "second\n", 7);
   second = open(2);  // after a crash
-  Append(*second, 0, Stream::kStdout, 0, "second\nmore\n", 12);
+  Append(*second, 0, LogStream::kStdout, 0, "second\nmore\n", 12);
   EXPECT_THAT(All(*second), ElementsAre("0out:second", "0out:more"));
 }
 
 TEST_F(JobLogsTest, WhatCannotBeOpenedNowIsOpenedOnceItIsRepaired) {
-  Append(*OpenLogs(), 0, Stream::kStdout, 0, "before\n", 7);
+  Append(*OpenLogs(), 0, LogStream::kStdout, 0, "before\n", 7);
   const auto index = folder_.path() / "arrivals";
   std::filesystem::rename(index, folder_.path() / "aside");
   std::filesystem::create_directory(index);
   const auto logs = JobLogs::OpenLater(folder_.path(), &clock_);
   EXPECT_FALSE(logs->TryToOpen().ok());
   EXPECT_FALSE(logs->opened());
-  EXPECT_TRUE(absl::IsUnavailable(logs->Append(0, Stream::kStdout, 7, "x\n").status()));
+  EXPECT_TRUE(absl::IsUnavailable(logs->Append(0, LogStream::kStdout, 7, "x\n").status()));
   EXPECT_THAT(All(*logs), ElementsAre());
   std::filesystem::remove(index);
   std::filesystem::rename(folder_.path() / "aside", index);
   ASSERT_TRUE(logs->TryToOpen().ok());
-  Append(*logs, 0, Stream::kStdout, 7, "after\n", 13);
+  Append(*logs, 0, LogStream::kStdout, 7, "after\n", 13);
   EXPECT_THAT(All(*logs), ElementsAre("0out:before", "0out:after"));
 }
 
 TEST_F(JobLogsTest, MergesRanksInTheOrderOfArrival) {
   auto logs = OpenLogs();
-  Append(*logs, 0, Stream::kStdout, 0, "a\n", 2);
+  Append(*logs, 0, LogStream::kStdout, 0, "a\n", 2);
   clock_.Advance(absl::Seconds(1));
-  Append(*logs, 1, Stream::kStderr, 0, "b\nc\n", 4);
-  Append(*logs, 0, Stream::kStdout, 2, "d\n", 4);
+  Append(*logs, 1, LogStream::kStderr, 0, "b\nc\n", 4);
+  Append(*logs, 0, LogStream::kStdout, 2, "d\n", 4);
   EXPECT_THAT(All(*logs), ElementsAre("0out:a", "1err:b", "1err:c", "0out:d"));
   const auto lines = logs->Read({}, 100);
   EXPECT_EQ((*lines)[1].time - (*lines)[0].time, absl::Seconds(1));
@@ -116,20 +116,20 @@ TEST_F(JobLogsTest, MergesRanksInTheOrderOfArrival) {
 
 TEST_F(JobLogsTest, SkipsWhatItHasAndRefusesAGap) {
   auto logs = OpenLogs();
-  Append(*logs, 0, Stream::kStdout, 0, "abc\n", 4);
-  Append(*logs, 0, Stream::kStdout, 0, "abc\n", 4);
-  Append(*logs, 0, Stream::kStdout, 2, "c\nde\n", 7);
-  Append(*logs, 0, Stream::kStdout, 9, "x\n", 7);
-  Append(*logs, 0, Stream::kStdout, 7, "", 7);
+  Append(*logs, 0, LogStream::kStdout, 0, "abc\n", 4);
+  Append(*logs, 0, LogStream::kStdout, 0, "abc\n", 4);
+  Append(*logs, 0, LogStream::kStdout, 2, "c\nde\n", 7);
+  Append(*logs, 0, LogStream::kStdout, 9, "x\n", 7);
+  Append(*logs, 0, LogStream::kStdout, 7, "", 7);
   EXPECT_EQ(FileText("rank-0.stdout"), "abc\nde\n");
   EXPECT_THAT(All(*logs), ElementsAre("0out:abc", "0out:de"));
 }
 
 TEST_F(JobLogsTest, HoldsAPartialLineBackUntilItsEndOrTheLogsEnd) {
   auto logs = OpenLogs();
-  Append(*logs, 0, Stream::kStdout, 0, "ab", 2);
+  Append(*logs, 0, LogStream::kStdout, 0, "ab", 2);
   EXPECT_THAT(All(*logs), ElementsAre());
-  Append(*logs, 0, Stream::kStdout, 2, "c\nde", 6);
+  Append(*logs, 0, LogStream::kStdout, 2, "c\nde", 6);
   EXPECT_THAT(All(*logs), ElementsAre("0out:abc"));
   ASSERT_TRUE(logs->Close().ok());
   EXPECT_THAT(All(*logs), ElementsAre("0out:abc", "0out:de~"));
@@ -138,10 +138,10 @@ TEST_F(JobLogsTest, HoldsAPartialLineBackUntilItsEndOrTheLogsEnd) {
 TEST_F(JobLogsTest, GivesVeryLongLinesInPieces) {
   auto logs = OpenLogs();
   const std::string piece(JobLogs::kMaxLine, 'x');
-  Append(*logs, 0, Stream::kStdout, 0, piece + "yy\nz\n", piece.size() + 5);
+  Append(*logs, 0, LogStream::kStdout, 0, piece + "yy\nz\n", piece.size() + 5);
   EXPECT_THAT(All(*logs), ElementsAre("0out:" + piece + "~", "0out:yy", "0out:z"));
-  Append(*logs, 1, Stream::kStdout, 0, piece, piece.size());
-  Append(*logs, 1, Stream::kStdout, piece.size(), "\n", piece.size() + 1);
+  Append(*logs, 1, LogStream::kStdout, 0, piece, piece.size());
+  Append(*logs, 1, LogStream::kStdout, piece.size(), "\n", piece.size() + 1);
   const auto lines = All(*logs);
   ASSERT_EQ(lines.size(), 5u);
   EXPECT_EQ(lines[3], "1out:" + piece + "~");
@@ -151,7 +151,7 @@ TEST_F(JobLogsTest, GivesVeryLongLinesInPieces) {
 TEST_F(JobLogsTest, IndexesAfterACrashWhatHadReachedTheFile) {
   {
     auto logs = OpenLogs();
-    Append(*logs, 0, Stream::kStdout, 0, "a\nb", 3);
+    Append(*logs, 0, LogStream::kStdout, 0, "a\nb", 3);
   }
   {  // As if the process had died between the file and the index, and within a record.
     auto file = base::Open(folder_.path() / "rank-0.stdout", O_WRONLY | O_APPEND);
@@ -161,27 +161,27 @@ TEST_F(JobLogsTest, IndexesAfterACrashWhatHadReachedTheFile) {
   }
   auto logs = OpenLogs();
   EXPECT_THAT(All(*logs), ElementsAre("0out:a", "0out:bc", "0out:d"));
-  Append(*logs, 0, Stream::kStdout, 0, "a\nbc\nd\nef\n", 10);
+  Append(*logs, 0, LogStream::kStdout, 0, "a\nbc\nd\nef\n", 10);
   EXPECT_THAT(All(*logs), ElementsAre("0out:a", "0out:bc", "0out:d", "0out:ef"));
 }
 
 TEST_F(JobLogsTest, DropsRecordsOfBytesThatAPowerFailureTook) {
   {
     auto logs = OpenLogs();
-    Append(*logs, 0, Stream::kStdout, 0, "a\n", 2);
-    Append(*logs, 0, Stream::kStdout, 2, "b\n", 4);
-    Append(*logs, 1, Stream::kStdout, 0, "c\n", 2);
+    Append(*logs, 0, LogStream::kStdout, 0, "a\n", 2);
+    Append(*logs, 0, LogStream::kStdout, 2, "b\n", 4);
+    Append(*logs, 1, LogStream::kStdout, 0, "c\n", 2);
   }
   std::filesystem::resize_file(folder_.path() / "rank-0.stdout", 3);
   auto logs = OpenLogs();
   EXPECT_THAT(All(*logs), ElementsAre("0out:a", "1out:c"));
-  Append(*logs, 0, Stream::kStdout, 2, "b\n", 4);
+  Append(*logs, 0, LogStream::kStdout, 2, "b\n", 4);
   EXPECT_THAT(All(*logs), ElementsAre("0out:a", "1out:c", "0out:b"));
 }
 
 TEST_F(JobLogsTest, RefusesPositionsThatAreNoneOfItsOwn) {
   auto logs = OpenLogs();
-  Append(*logs, 0, Stream::kStdout, 0, "a\n", 2);
+  Append(*logs, 0, LogStream::kStdout, 0, "a\n", 2);
   EXPECT_TRUE(logs->Read({1, 0}, 100).ok());
   for (const LogPosition position : {LogPosition{2, 0}, LogPosition{1, 1}, LogPosition{0, 2}}) {
     EXPECT_TRUE(absl::IsInvalidArgument(logs->Read(position, 100).status()));
@@ -190,7 +190,7 @@ TEST_F(JobLogsTest, RefusesPositionsThatAreNoneOfItsOwn) {
 
 TEST_F(JobLogsTest, ReadsAnEndedJobAndOneThatHasNoLogs) {
   auto logs = OpenLogs();
-  Append(*logs, 3, Stream::kMetrics, 0, "{}\n{", 4);
+  Append(*logs, 3, LogStream::kMetrics, 0, "{}\n{", 4);
   ASSERT_TRUE(logs->Close().ok());
   auto reader = JobLogs::OpenToRead(folder_.path());
   ASSERT_TRUE(reader.ok());
@@ -201,9 +201,9 @@ TEST_F(JobLogsTest, ReadsAnEndedJobAndOneThatHasNoLogs) {
 }
 
 TEST_F(JobLogsTest, NamesItsStreams) {
-  EXPECT_EQ(*StreamFromName("metrics"), Stream::kMetrics);
-  EXPECT_EQ(*StreamFromName("mpirun"), Stream::kMpirun);
-  EXPECT_FALSE(StreamFromName("stdin").ok());
+  EXPECT_EQ(*LogStreamFromName("metrics"), LogStream::kMetrics);
+  EXPECT_EQ(*LogStreamFromName("mpirun"), LogStream::kMpirun);
+  EXPECT_FALSE(LogStreamFromName("stdin").ok());
 }
 
 // Any sizes of chunks, duplicates and gaps on the way in; any sizes of reads, crashes between: what
@@ -236,7 +236,7 @@ TEST_F(JobLogsTest, LosesAndRepeatsNothingUnderRandomOrders) {
       const uint64_t from = std::max<int64_t>(0, static_cast<int64_t>(kept[rank]) + below(60) - 40);
       const std::string chunk =
           sources[rank].substr(std::min(from, sources[rank].size()), below(300));
-      const auto now = logs->Append(rank, Stream::kStdout, from, chunk);
+      const auto now = logs->Append(rank, LogStream::kStdout, from, chunk);
       ASSERT_TRUE(now.ok());
       ASSERT_GE(*now, kept[rank]);
       kept[rank] = *now;
@@ -263,10 +263,10 @@ TEST_F(JobLogsTest, KeepsWorkingAfterADiskWasFull) {
     std::string text;
     for (int i = 0; i < 100; ++i) text += line;
     ASSERT_TRUE(base::WriteFileAtomic(mount / "ballast", std::string(20000, 'b')).ok());
-    const auto full = logs->Append(0, Stream::kStdout, 0, text);
+    const auto full = logs->Append(0, LogStream::kStdout, 0, text);
     EXPECT_TRUE(absl::IsResourceExhausted(full.status())) << full.status();
     std::filesystem::remove(mount / "ballast");
-    const auto again = logs->Append(0, Stream::kStdout, 0, text.substr(0, 45000));
+    const auto again = logs->Append(0, LogStream::kStdout, 0, text.substr(0, 45000));
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_GE(*again, 45000u);  // what had fitted counts
     EXPECT_EQ(All(*logs).size(), 45u);
@@ -276,13 +276,13 @@ TEST_F(JobLogsTest, KeepsWorkingAfterADiskWasFull) {
 
 TEST_F(JobLogsTest, KeepsTheHeadAndTheEndOfWhatIsMoreThanItsLimit) {
   auto logs = OpenLogs(12);
-  EXPECT_EQ(*logs->Append(0, Stream::kStdout, 0, "first\n"), 6u);
+  EXPECT_EQ(*logs->Append(0, LogStream::kStdout, 0, "first\n"), 6u);
   EXPECT_FALSE(logs->full());
-  EXPECT_EQ(*logs->Append(0, Stream::kStdout, 6, std::string(200'000, 'x') + "\n"), 200'007u);
+  EXPECT_EQ(*logs->Append(0, LogStream::kStdout, 6, std::string(200'000, 'x') + "\n"), 200'007u);
   EXPECT_TRUE(logs->full());
-  EXPECT_EQ(*logs->Append(1, Stream::kStderr, 0, "of another\n"), 11u);
-  EXPECT_EQ(*logs->Append(0, Stream::kStdout, 200'007, "last\n"), 200'012u);
-  EXPECT_EQ(*logs->Append(0, Stream::kStdout, 200'007, "last\n"), 200'012u);  // repeated
+  EXPECT_EQ(*logs->Append(1, LogStream::kStderr, 0, "of another\n"), 11u);
+  EXPECT_EQ(*logs->Append(0, LogStream::kStdout, 200'007, "last\n"), 200'012u);
+  EXPECT_EQ(*logs->Append(0, LogStream::kStdout, 200'007, "last\n"), 200'012u);  // repeated
   ASSERT_TRUE(logs->Close().ok());
   EXPECT_THAT(All(*logs),
               ElementsAre("0out:first", "0out:xxxxxx~", "0out:",
@@ -293,11 +293,11 @@ TEST_F(JobLogsTest, KeepsTheHeadAndTheEndOfWhatIsMoreThanItsLimit) {
 TEST_F(JobLogsTest, StaysFullAfterACrashWithWhatItHadKept) {
   {
     auto logs = OpenLogs(12);
-    EXPECT_EQ(*logs->Append(0, Stream::kStdout, 0, "0123456789abcdef\n"), 17u);
+    EXPECT_EQ(*logs->Append(0, LogStream::kStdout, 0, "0123456789abcdef\n"), 17u);
   }
   auto logs = OpenLogs(1000);
   EXPECT_TRUE(logs->full());
-  EXPECT_EQ(*logs->Append(0, Stream::kStdout, 17, "last\n"), 22u);
+  EXPECT_EQ(*logs->Append(0, LogStream::kStdout, 17, "last\n"), 22u);
   ASSERT_TRUE(logs->Close().ok());
   EXPECT_THAT(All(*logs),
               ElementsAre("0out:0123456789ab~",
@@ -308,18 +308,18 @@ TEST_F(JobLogsTest, StaysFullAfterACrashWithWhatItHadKept) {
 TEST_F(JobLogsTest, KeepsTheEndOfEachAttemptOfWhatIsMoreThanItsLimit) {
   const auto open = [&](int attempt) { return OpenLogs(6, attempt); };
   auto first = open(1);
-  Append(*first, 0, Stream::kStdout, 0, "first\nfirst ends\n", 17);
+  Append(*first, 0, LogStream::kStdout, 0, "first\nfirst ends\n", 17);
   ASSERT_TRUE(first->Close().ok());
   std::vector<std::string> lines = All(*first);
   EXPECT_THAT(lines, ElementsAre("0out:first", "0out:first ends"));
   auto second = open(2);
   EXPECT_TRUE(second->full());
-  Append(*second, 0, Stream::kStdout, 0, "second ends\n", 12);
+  Append(*second, 0, LogStream::kStdout, 0, "second ends\n", 12);
   second = open(2);  // the service died
-  Append(*second, 0, Stream::kStdout, 0, "second ends\n", 12);
+  Append(*second, 0, LogStream::kStdout, 0, "second ends\n", 12);
   ASSERT_TRUE(second->Close().ok());
   second = open(2);  // and again, before it was known that it had closed them
-  Append(*second, 0, Stream::kStdout, 0, "second ends\n", 12);
+  Append(*second, 0, LogStream::kStdout, 0, "second ends\n", 12);
   ASSERT_TRUE(second->Close().ok());
   lines.push_back("0out:second ends");
   EXPECT_EQ(All(*second), lines);
@@ -327,7 +327,7 @@ TEST_F(JobLogsTest, KeepsTheEndOfEachAttemptOfWhatIsMoreThanItsLimit) {
 
 TEST_F(JobLogsTest, KeepsWhatIsThereWhenItIsFoundToBeFull) {
   auto logs = OpenLogs();
-  Append(*logs, 0, Stream::kStdout, 0, "first\nse", 8);
+  Append(*logs, 0, LogStream::kStdout, 0, "first\nse", 8);
   logs = OpenLogs(6);
   EXPECT_TRUE(logs->full());
   EXPECT_THAT(All(*logs), ElementsAre("0out:first", "0out:se~"));
