@@ -139,7 +139,7 @@ TEST_F(GpuParallelTest, TheFirstStepIsNoneTwiceAndTheBuffersAreUpdatedOnce) {
   EXPECT_EQ(model->named_buffers()["bn1.num_batches_tracked"].item<int64_t>(), 3);
 }
 
-TEST_F(GpuParallelTest, ALossThatIsNotFiniteSpoilsNoParameter) {
+TEST_F(GpuParallelTest, ALossThatIsNotFiniteChangesNoParameter) {
   const auto model = Network();
   auto strategy = OnGpu(model, Alone(), true);
   Tensor images = images_.to(torch::kBFloat16);

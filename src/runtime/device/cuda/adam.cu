@@ -35,7 +35,7 @@ __device__ float UpdateOf(float value, float first, float second, const Factors&
 
 __global__ void __launch_bounds__(kChunkThreads)
     AdamW(const AdamStep s, const Factors f, float rate) {
-  if (IsSpoiled(s)) return;
+  if (FoundNonfinite(s)) return;
   const float decay = DecayHere(s);
   const auto update = [&](float& value, float& first, float& second, float gradient) {
     Accumulate(first, second, gradient, f);
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kChunkThreads)
 // The moments, and what the ratios are made of.
 __global__ void __launch_bounds__(kChunkThreads)
     LambMoments(const AdamStep s, const Factors f, double* __restrict__ partial) {
-  if (IsSpoiled(s)) return;
+  if (FoundNonfinite(s)) return;
   const float decay = DecayHere(s);
   double values = 0, updates = 0;
   const auto accumulate = [&](float value, float& first, float& second, float gradient) {
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(kChunkThreads)
 
 __global__ void __launch_bounds__(kChunkThreads)
     LambApply(const AdamStep s, const Factors f, const double* __restrict__ ratios) {
-  if (IsSpoiled(s)) return;
+  if (FoundNonfinite(s)) return;
   const float decay = DecayHere(s);
   const float rate = Finite(s.learning_rate * ratios[s.chunks.ranges[blockIdx.x]]);
   ForChunk(

@@ -26,7 +26,7 @@ __device__ inline const float4* Fours(const float* from) {
   return reinterpret_cast<const float4*>(from);
 }
 
-__device__ inline bool IsSpoiled(const Update& s) {
+__device__ inline bool FoundNonfinite(const Update& s) {
   return s.found_nonfinite != nullptr && *s.found_nonfinite != 0;
 }
 

@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(kChunkThreads)
 
 __global__ void __launch_bounds__(kChunkThreads)
     Apply(const LarsStep s, const double* __restrict__ ratios) {
-  if (IsSpoiled(s)) return;
+  if (FoundNonfinite(s)) return;
   const auto rate = static_cast<float>(s.learning_rate), momentum = static_cast<float>(s.momentum);
   const float decay = DecayHere(s), ratio = Finite(ratios[s.chunks.ranges[blockIdx.x]]);
   const auto update = [&](float& value, float& velocity, float gradient) {

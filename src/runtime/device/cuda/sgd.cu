@@ -5,7 +5,7 @@ namespace tutti::device {
 namespace {
 
 __global__ void __launch_bounds__(kChunkThreads) Descend(const SgdStep s) {
-  if (IsSpoiled(s)) return;
+  if (FoundNonfinite(s)) return;
   const auto rate = static_cast<float>(s.learning_rate), momentum = static_cast<float>(s.momentum);
   const float decay = DecayHere(s);
   const auto update = [&](float& value, float& velocity, float gradient) {

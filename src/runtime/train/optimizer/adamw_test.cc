@@ -53,7 +53,7 @@ TEST(AdamW, EqualsTorchs) {
   }
 }
 
-TEST(AdamW, ASpoiledBucketStaysAsItIs) {
+TEST(AdamW, ABucketWithANonfiniteGradientStaysAsItIs) {
   auto weight = torch::ones({4}).set_requires_grad(true);
   const auto buckets = OneBucket({{"weight", weight}});
   buckets[0]->found_nonfinite = torch::ones({1});

@@ -97,7 +97,7 @@ TEST_F(OptimizerOnGpu, EqualsTheSameOnTheCpu) {
   }
 }
 
-TEST_F(OptimizerOnGpu, ASpoiledBucketStaysAsItIs) {
+TEST_F(OptimizerOnGpu, ABucketWithANonfiniteGradientStaysAsItIs) {
   for (const Tried& tried : AllOptimizers()) {
     const Buckets buckets = OnTheGpu();
     const torch::Tensor before = buckets[0]->values().clone();

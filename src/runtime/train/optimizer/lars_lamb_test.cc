@@ -169,7 +169,7 @@ TEST(LayerwiseOptimizers, TheFirstStepIsAsLongAsTheWeightsAskWhateverTheGradient
   }
 }
 
-TEST(LayerwiseOptimizers, ASpoiledBucketStaysAsItIs) {
+TEST(LayerwiseOptimizers, ABucketWithANonfiniteGradientStaysAsItIs) {
   for (const Kind kind : {Kind::kLars, Kind::kLamb}) {
     auto weight = torch::ones({4, 4}).set_requires_grad(true);
     const auto buckets = BucketOf({{"weight", weight}});
