@@ -44,8 +44,9 @@ class GradientReducer {
   // sums.
   absl::Status Finish();
 
-  // What compression owes the sums, per bucket [size], to be kept by a checkpoint: see
-  // comm::CompressedAllReduce. None where nothing is compressed. Between steps.
+  // The residual of compression (what rounding has kept back from the sums), per bucket [size], to
+  // be kept by a checkpoint: see comm::CompressedAllReduce. None where nothing is compressed.
+  // Between steps.
   absl::StatusOr<std::vector<torch::Tensor>> Settle(base::Deadline deadline);
   absl::Status Restore(const std::vector<torch::Tensor>& residual, base::Deadline deadline);
 

@@ -109,8 +109,9 @@ absl::Status CheckOptimizer(const checkpoint::Checkpoint& from, const Recipe& re
   return absl::OkStatus();
 }
 
-// By name ("owed.layer1.0.conv1.weight"), as views.
-checkpoint::TensorMap OwedState(const RunState& run) {
+// The residual by name, as views. Checkpoints call it "owed.layer1.0.conv1.weight", and keep that
+// name so that older ones are read.
+checkpoint::TensorMap ResidualState(const RunState& run) {
   checkpoint::TensorMap state;
   if (!run.residual.empty()) AddByName("owed.", run.buckets, run.residual, state);
   return state;
@@ -118,8 +119,8 @@ checkpoint::TensorMap OwedState(const RunState& run) {
 
 // Nothing is kept back of a parameter where the checkpoint says nothing: it may be of a run that
 // did not compress.
-void RestoreOwed(const checkpoint::TensorMap& from, const RunState& run) {
-  for (auto& [name, tensor] : OwedState(run)) {
+void RestoreResidual(const checkpoint::TensorMap& from, const RunState& run) {
+  for (auto& [name, tensor] : ResidualState(run)) {
     const auto found = from.find(name);
     if (found != from.end() && found->second.sizes() == tensor.sizes()) tensor.copy_(found->second);
   }
@@ -214,7 +215,7 @@ checkpoint::Checkpoint Capture(const RunState& run, const Recipe& recipe) {
   taken.step = run.step;
   taken.model = models::StateOf(*run.model);
   taken.optimizer = run.optimizer.State();
-  taken.optimizer.merge(OwedState(run));
+  taken.optimizer.merge(ResidualState(run));
   taken.state = IdentityOf(run, recipe);
   taken.state["step"] = run.step;
   taken.state["evaluated"] = run.evaluated;
@@ -236,7 +237,7 @@ absl::Status Restore(const checkpoint::Checkpoint& from, const Recipe& recipe, R
   TUTTI_RETURN_IF_ERROR(models::LoadState(from.model, *run.model));
   torch::NoGradGuard no_grad;
   for (auto& [name, tensor] : state) tensor.copy_(from.optimizer.at(name));
-  RestoreOwed(from.optimizer, run);
+  RestoreResidual(from.optimizer, run);
   run.step = from.step;
   run.evaluated = from.state.value("evaluated", nlohmann::json(true)) == true;
   const nlohmann::json best = from.state.value("best", nlohmann::json());

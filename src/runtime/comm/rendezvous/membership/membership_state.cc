@@ -26,8 +26,8 @@ void MembershipState::End() {
   if (pair_.has_value()) return pair_.reset();
   Progress& own = progress_[rank_];
   own.finished = own.begun;
-  if (owed_.has_value() && own.finished >= *owed_) {
-    owed_.reset();
+  if (queried_.has_value() && own.finished >= *queried_) {
+    queried_.reset();
     Say(0, own);
   }
 }
@@ -139,7 +139,7 @@ void MembershipState::OnMessageFromJudge(const Message& message) {
     Progress own = progress_[rank_];
     own.answer = true;
     Say(0, own);
-    if (own.finished < query->until) owed_ = query->until;
+    if (own.finished < query->until) queried_ = query->until;
   } else if (const auto* departure = std::get_if<Departure>(&message)) {
     if (departure->rank < size_) Record(*departure);
   } else if (std::holds_alternative<LeaveAck>(message)) {

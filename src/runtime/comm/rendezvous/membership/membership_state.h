@@ -103,7 +103,7 @@ class MembershipState {
   std::vector<Departure> departures_;
   std::optional<Pair> pair_;
   std::optional<Inquiry> inquiry_;
-  std::optional<uint64_t> owed_;  // rank 0 wants to know when this many are finished
+  std::optional<uint64_t> queried_;  // rank 0 wants to know when this many are finished
   bool confirmed_ = false;
   absl::Duration next_beat_;
   absl::Duration last_tick_;
