@@ -60,15 +60,15 @@ def spread(values):
 @contextlib.contextmanager
 def awake(wanted):
     """Cores that have nothing to do look for work and do not halt, for all contenders alike; says whether it is so. In a virtual
-    machine waking a halted core takes long, which is no property of a program. By the kernel's own door, open as long as it is wanted; it needs root."""
+    machine waking a halted core takes long, which is no property of a program. By the kernel's own file for it, open as long as it is wanted; it needs root."""
     with contextlib.ExitStack() as stack:
         try:
-            door = stack.enter_context(open("/dev/cpu_dma_latency", "wb", buffering=0)) if wanted else None
+            latency = stack.enter_context(open("/dev/cpu_dma_latency", "wb", buffering=0)) if wanted else None
         except OSError:
-            door = None
-        if door:
-            door.write(struct.pack("=i", 0))  # microseconds
-        yield door is not None
+            latency = None
+        if latency:
+            latency.write(struct.pack("=i", 0))  # microseconds
+        yield latency is not None
 
 
 def load():

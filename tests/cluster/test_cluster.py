@@ -31,7 +31,7 @@ def test_bare_machines_become_a_cluster_whose_second_making_changes_nothing(mach
     assert "its nodes are h1, h2" in machines.tutti("exec", "h9", "true", what="node", code=4)
 
 
-def test_what_was_broken_is_found_with_its_mend_and_mended(machines):
+def test_what_was_broken_is_found_with_its_remedy_and_repaired(machines):
     found = machines.well()
     assert re.fullmatch(r"\d+ MB/s and \d+ us to the next node", found["h1", "bandwidth"]["detail"]), found
     machines.on("h2", "tc qdisc add dev eth0 root tbf rate 400mbit burst 64kb latency 50ms")

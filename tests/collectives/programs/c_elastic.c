@@ -34,7 +34,7 @@ static void tell(tutti_comm_group group) {
   printf("bit %d is rank %d of %d with %d\n", bit, place.rank, place.size, (int)here);
 }
 
-/* On a session: nobody stands at the door. Ends with the group as it was. */
+/* On a session: no newcomer waits. Ends with the group as it was. */
 static tutti_comm_group alone_with_session(tutti_comm_group group) {
   tutti_comm_session session;
   int32_t newcomers = -1;

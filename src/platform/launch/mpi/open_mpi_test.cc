@@ -144,13 +144,13 @@ TEST(StarterEnvironmentTest, SaysNotWhichRankItIs) {
   NodeFacts facts;
   facts.own = {{"PATH", "/usr/bin"}, {"SLURM_JOB_ID", "3"}, {"OMPI_MCA_btl", "tcp,self"}};
   const Variables variables =
-      StarterEnvironment(TwoByTwoMpi(), facts, "/usr/bin/orterun", "/s/door", "/s");
+      StarterEnvironment(TwoByTwoMpi(), facts, "/usr/bin/orterun", "/s/socket", "/s");
   for (const char* name :
        {"RANK", "LOCAL_RANK", "OMPI_COMM_WORLD_RANK", "HOROVOD_RANK", "SLURM_JOB_ID"}) {
     EXPECT_THAT(variables, Not(Contains(Key(name))));
   }
   EXPECT_EQ(variables.at("OMPI_MCA_btl"), "tcp,self");
-  EXPECT_EQ(variables.at("TUTTI_LAUNCH_DOOR"), "/s/door");
+  EXPECT_EQ(variables.at("TUTTI_LAUNCHER_SOCKET"), "/s/socket");
   EXPECT_EQ(variables.at("PATH"), "/s:/usr/bin");
   EXPECT_THAT(variables, Not(Contains(Key("OPAL_PREFIX"))));
 }
@@ -162,7 +162,7 @@ TEST(StarterEnvironmentTest, SaysWhereOpenMpiOfAPythonEnvironmentLies) {
   ASSERT_TRUE(base::WriteFileAtomic(shared.path() / "bin/prterun", "", 0755).ok());
   std::filesystem::create_symlink(shared.path() / "bin/prterun", job.path() / "prterun");
   const auto variables = [&](const spec::LaunchPlan& plan) {
-    return StarterEnvironment(plan, {}, (job.path() / "prterun").string(), "/s/door", "/s");
+    return StarterEnvironment(plan, {}, (job.path() / "prterun").string(), "/s/socket", "/s");
   };
   spec::LaunchPlan plan = TwoByTwoMpi();
   EXPECT_THAT(variables(plan), Not(Contains(Key("PRTE_PREFIX"))));

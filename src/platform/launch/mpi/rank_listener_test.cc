@@ -19,7 +19,7 @@ using nlohmann::json;
 class RankListenerTest : public ::testing::Test {
  protected:
   LineSocket Connect() {
-    auto fd = ConnectToLauncher((folder_.path() / "door").string());
+    auto fd = ConnectToLauncher((folder_.path() / "socket").string());
     EXPECT_TRUE(fd.ok()) << fd.status();
     return LineSocket(*std::move(fd));
   }
@@ -36,7 +36,7 @@ class RankListenerTest : public ::testing::Test {
   }
 
   const base::TemporaryDirectory folder_;
-  RankListener listener_ = *RankListener::Open(folder_.path() / "door");
+  RankListener listener_ = *RankListener::Open(folder_.path() / "socket");
 };
 
 TEST_F(RankListenerTest, ARankGetsItsOutputAndWhatItIsToRun) {

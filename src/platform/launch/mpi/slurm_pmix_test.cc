@@ -77,14 +77,14 @@ TEST(SrunCommandTest, ItsTasksRunTheLauncherOfTheirNodeInItsScratchFolder) {
   for (const std::string node : {"0", "1"}) {
     const auto scratch = allocation / node / "scratch";
     ASSERT_TRUE(base::MakeDirectories(scratch).ok());
-    const std::string program = "#!/bin/sh\necho $1 at $TUTTI_LAUNCH_DOOR in \"$PWD\"\n";
+    const std::string program = "#!/bin/sh\necho $1 at $TUTTI_LAUNCHER_SOCKET in \"$PWD\"\n";
     ASSERT_TRUE(base::WriteFileAtomic(scratch / kLauncherLink, program, 0755).ok());
     task.environment = SrunEnvironment({});
     task.environment["SLURM_NODEID"] = node;
     const auto ran =
         base::RunCommand(task, "", base::Deadline::After(base::Patient(absl::Seconds(20))));
     ASSERT_TRUE(ran.ok()) << ran.status();
-    EXPECT_EQ(ran->out, "launch-pmix-task at door in " + scratch.string() + "\n") << ran->err;
+    EXPECT_EQ(ran->out, "launch-pmix-task at socket in " + scratch.string() + "\n") << ran->err;
   }
 }
 
@@ -126,7 +126,7 @@ TEST(SrunEnvironmentTest, HasTheJobAndNothingOfTheLaunchersStep) {
                                {"PMIX_RANK", "0"}}),
               ElementsAre(Key("PATH"), Key("SLURM_CONF"), Key("SLURM_JOB_ID"),
                           Pair("SLURM_PMIX_FENCE", "ring"), Key("SLURM_PMIX_TIMEOUT"),
-                          Key("TUTTI_LAUNCH_DOOR")));
+                          Key("TUTTI_LAUNCHER_SOCKET")));
   EXPECT_EQ(SrunEnvironment({{"SLURM_PMIX_FENCE", "tree"}})["SLURM_PMIX_FENCE"], "tree")
       << "as the site says";
 }

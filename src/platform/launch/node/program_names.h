@@ -12,7 +12,7 @@ inline constexpr char kPmixTaskProgram[] = "launch-pmix-task";
 // The exit code of a rank whose command could not be begun, as of env(1) and timeout(1).
 inline constexpr int kNotStarted = 125;
 // The path of the launcher's socket, and its name in the node's scratch folder.
-inline constexpr char kLauncherSocketVariable[] = "TUTTI_LAUNCH_DOOR";
-inline constexpr char kLauncherSocketName[] = "door";
+inline constexpr char kLauncherSocketVariable[] = "TUTTI_LAUNCHER_SOCKET";
+inline constexpr char kLauncherSocketName[] = "socket";
 
 }  // namespace tutti::launch

@@ -240,7 +240,7 @@ TEST(ReformTest, AGroupThatLostItsFirstRankIsFoundByItsFileAndGrowsAgain) {
   for (const int rank : {1, 2, 3}) EXPECT_EQ(ranks.Report(rank), Expected({1, 2, 3}, rank, 2));
 }
 
-TEST(ReformTest, ANewcomerAtAnyMembersDoorIsSentToTheOneThatReceives) {
+TEST(ReformTest, ANewcomerAtAnyMembersListenerIsSentToTheOneThatReceives) {
   const base::TemporaryDirectory folder;
   auto options = ElasticOptions(3);
   options[0].group_file = folder.path() / "members";
@@ -374,7 +374,7 @@ TEST(ReformTest, ARankThatLeavesInGoodOrderDoesNotHinderTheOthers) {
   EXPECT_EQ(WithoutGeneration(ranks.Report(1)), WithoutGeneration(Expected({1}, 1, 1)));
 }
 
-TEST(ReformTest, AStrangerIsDeniedAtTheDoor) {
+TEST(ReformTest, AStrangerIsDeniedByTheRejoinListener) {
   auto options = ElasticOptions(1);
   const auto group = JoinGroup(options[0]);
   ASSERT_TRUE(group.ok()) << group.status();

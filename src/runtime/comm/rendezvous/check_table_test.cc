@@ -24,7 +24,7 @@ TEST(CheckTableTest, AWholeTableIs) {
   EXPECT_TRUE(CheckTable(table).ok());
 }
 
-TEST(CheckTableTest, WrongNumbersSizesDoorsAndNobodyAreNot) {
+TEST(CheckTableTest, WrongNumbersSizesRejoinPortsAndNobodyAreNot) {
   EXPECT_FALSE(CheckTable(Table{}).ok());
   for (const auto spoil : {+[](Table& table) { table.ranks[1].rank = 0; },
                            +[](Table& table) { table.ranks[0].size = 3; },

@@ -131,8 +131,8 @@ class Agreement {
     std::map<int, int> members;
     std::map<int, Hello> newcomers;
     for (const RejoinListener::Guest& guest : listener().Guests()) {
-      if (const JoinRequest* const knock = std::get_if<JoinRequest>(&guest.word)) {
-        newcomers[guest.number] = knock->self;
+      if (const JoinRequest* const request = std::get_if<JoinRequest>(&guest.word)) {
+        newcomers[guest.number] = request->self;
         continue;
       }
       const Promise& promise = std::get<Promise>(guest.word);

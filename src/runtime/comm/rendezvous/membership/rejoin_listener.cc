@@ -113,9 +113,9 @@ void RejoinListener::Decide(const std::string& group, const Table& next) {
   decided_[group] = next;
   for (auto& [number, visitor] : visitors_) {
     const Promise* const promise = std::get_if<Promise>(&visitor.word);
-    const JoinRequest* const knock = std::get_if<JoinRequest>(&visitor.word);
+    const JoinRequest* const request = std::get_if<JoinRequest>(&visitor.word);
     const bool asks = (promise != nullptr && promise->group == group) ||
-                      (knock != nullptr && IsMember(next, knock->self));
+                      (request != nullptr && IsMember(next, request->self));
     if (asks) Answer(visitor, Decided{next, false});
   }
   Changed();
@@ -167,11 +167,11 @@ void RejoinListener::Dismiss(const absl::Status& why) {
 }
 
 void RejoinListener::Changed() {
-  int knocking = 0;
+  int asking = 0;
   for (const auto& [number, visitor] : visitors_) {
-    knocking += std::holds_alternative<JoinRequest>(visitor.word);
+    asking += std::holds_alternative<JoinRequest>(visitor.word);
   }
-  waiting_->store(knocking);
+  waiting_->store(asking);
   news_ = true;
   changed_.notify_all();
   ::eventfd_write(wake_fd_.get(), 1);
@@ -187,11 +187,11 @@ void RejoinListener::Answer(Visitor& visitor, const Message& message) {
   visitor.word = LeaveAck{};
 }
 
-void RejoinListener::OnJoinRequest(Visitor& visitor, JoinRequest knock) {
-  if (IsMember(current_, knock.self)) return Answer(visitor, Decided{current_, false});
+void RejoinListener::OnJoinRequest(Visitor& visitor, JoinRequest request) {
+  if (IsMember(current_, request.self)) return Answer(visitor, Decided{current_, false});
   if (!leads_ && leader_.port == 0) return;  // in no group itself yet
   if (!leads_) return Answer(visitor, leader_);
-  visitor.word = std::move(knock);
+  visitor.word = std::move(request);
 }
 
 void RejoinListener::OnMessage(Visitor& visitor, Message message) {
@@ -204,8 +204,8 @@ void RejoinListener::OnMessage(Visitor& visitor, Message message) {
     if (next != nullptr) return Answer(visitor, Decided{*next, false});
     Answer(visitor, GroupStatus{current_.generation, static_cast<int>(current_.ranks.size()),
                                 waiting_->load()});
-  } else if (JoinRequest* const knock = std::get_if<JoinRequest>(&message)) {
-    OnJoinRequest(visitor, std::move(*knock));
+  } else if (JoinRequest* const request = std::get_if<JoinRequest>(&message)) {
+    OnJoinRequest(visitor, std::move(*request));
   } else if (std::holds_alternative<Accepted>(message)) {
     visitor.accepted = true;
   } else if (std::holds_alternative<Hello>(message)) {

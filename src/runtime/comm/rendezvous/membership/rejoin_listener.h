@@ -87,7 +87,7 @@ class RejoinListener {
   void Hear(int number, Visitor& visitor);
   void OnMessage(Visitor& visitor, Message message);
   void Answer(Visitor& visitor, const Message& message);
-  void OnJoinRequest(Visitor& visitor, JoinRequest knock);
+  void OnJoinRequest(Visitor& visitor, JoinRequest request);
   void Changed();
   const Table* FollowedBy(const std::string& group) const;
 

@@ -119,8 +119,8 @@ void Describe(Codec& codec, GroupStatus& standing) {
   codec.Number(standing.waiting, 0, kMostRanks);
 }
 template <typename Codec>
-void Describe(Codec& codec, JoinRequest& knock) {
-  Describe(codec, knock.self);
+void Describe(Codec& codec, JoinRequest& request) {
+  Describe(codec, request.self);
 }
 template <typename Codec>
 void Describe(Codec& codec, Redirect& elsewhere) {
