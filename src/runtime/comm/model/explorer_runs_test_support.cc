@@ -22,8 +22,8 @@ std::vector<int> Explorer::PositionsOf(int fiber) const {
       if (memory_.MaySee(fiber, next.word, next.operand, true)) ways.push_back(1);
       return ways;
     }
-    case FiberStep::kBell:
-      return fibers_[fiber].rung ? std::vector<int>{0} : std::vector<int>();
+    case FiberStep::kAwaitNotification:
+      return fibers_[fiber].notified ? std::vector<int>{0} : std::vector<int>();
     case FiberStep::kAsleep:
     case FiberStep::kNothing:
       return {};
@@ -113,7 +113,7 @@ uint64_t Explorer::HashOfState() const {
   }
   for (const ModelFiber& fiber : fibers_) {
     hash = Mix(hash, fiber.history);
-    hash = Mix(hash, static_cast<uint64_t>(fiber.next.step) * 2 + fiber.rung);
+    hash = Mix(hash, static_cast<uint64_t>(fiber.next.step) * 2 + fiber.notified);
   }
   for (const auto& [data, size] : kept_) {
     for (size_t at = 0; at < size; ++at) hash = Mix(hash, static_cast<unsigned char>(data[at]));

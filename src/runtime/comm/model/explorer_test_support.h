@@ -21,7 +21,7 @@ inline constexpr size_t kFiberFrame = 512;
 
 // What a fiber that has stopped will do when it goes on.
 struct FiberStep {
-  enum Step { kGo, kLoad, kStore, kUpdate, kSleep, kAsleep, kBell, kNothing };
+  enum Step { kGo, kLoad, kStore, kUpdate, kSleep, kAsleep, kAwaitNotification, kNothing };
   Step step = kGo;
   size_t word = 0;
   std::memory_order order = std::memory_order_seq_cst;
@@ -35,7 +35,7 @@ struct FiberPlace {
   size_t used = 0;  // bytes of its stack
   FiberStep next;
   uint64_t read = 0;
-  bool rung = false;
+  bool notified = false;
   uint64_t history = 0;
 };
 
@@ -119,13 +119,13 @@ class Explorer {
     memory_.Fence(current_, OrderAt(OrderPlace::Kind::kFence, order, where));
   }
   void Access(const void* data, bool is_write, const std::source_location& where);
-  void Ring(int fiber) {
+  void Notify(int fiber) {
     Stop({FiberStep::kGo});
-    fibers_[fiber].rung = true;
+    fibers_[fiber].notified = true;
   }
-  void AwaitBell() {
-    Stop({FiberStep::kBell});
-    current().rung = false;
+  void AwaitNotification() {
+    Stop({FiberStep::kAwaitNotification});
+    current().notified = false;
   }
   void Wake(size_t word) {
     Stop({FiberStep::kGo});

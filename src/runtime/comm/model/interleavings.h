@@ -89,10 +89,10 @@ class Interleavings {
   static void Fence(std::memory_order order,
                     std::source_location where = std::source_location::current());
 
-  // A bell for each fiber: Ring of a fiber, and its wait, which ends when it was rung and silences
-  // it. It orders no memory.
-  static void Ring(int fiber);
-  static void AwaitBell();
+  // A notifier for each fiber: Notify of a fiber, and that fiber's wait, which ends when it was
+  // notified and resets it. It orders no memory.
+  static void Notify(int fiber);
+  static void AwaitNotification();
 };
 
 // An atomic word of a model.

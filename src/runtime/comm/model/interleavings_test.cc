@@ -456,7 +456,7 @@ TEST(LitmusTest, FencesPassAMessage) {
 
 TEST(InterleavingsTest, FindsADeadlock) {
   const auto result = Interleavings::Explore(
-      2, [] {}, [](int) { Interleavings::AwaitBell(); });
+      2, [] {}, [](int) { Interleavings::AwaitNotification(); });
   EXPECT_EQ(result.failure, "nobody can go on");
 }
 

@@ -29,8 +29,8 @@ void Interleavings::Write(const void* data, std::source_location where) {
 void Interleavings::Fence(std::memory_order order, std::source_location where) {
   explorer->Fence(order, where);
 }
-void Interleavings::Ring(int fiber) { explorer->Ring(fiber); }
-void Interleavings::AwaitBell() { explorer->AwaitBell(); }
+void Interleavings::Notify(int fiber) { explorer->Notify(fiber); }
+void Interleavings::AwaitNotification() { explorer->AwaitNotification(); }
 
 ModelWord::ModelWord() : index_(explorer->NewWord()) {}
 uint64_t ModelWord::Load(std::memory_order order, const Where& where) const {

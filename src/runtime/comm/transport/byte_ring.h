@@ -10,7 +10,8 @@
 // Sleeping. A side that has nothing to do stores its `sleeps` flag and then looks at the other's
 // counter once more; the other side stores its counter and then looks at the flag. All four are
 // sequentially consistent, so of two such pairs at least one sees the other's store: either the
-// sleeper sees the bytes and does not sleep, or the other sees the flag and rings. No wake is lost.
+// sleeper sees the bytes and does not sleep, or the other sees the flag and wakes it. No wake is
+// lost.
 //
 // The atomics are a parameter so that byte_ring_model_test.cc can run this very code through all
 // that C++'s memory model allows. It also shows that no order here is stronger than needed.

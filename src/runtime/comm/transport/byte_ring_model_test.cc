@@ -61,13 +61,13 @@ void Write(Ring& ring) {
     while (*writer.Write({&byte, 1}) == 0) {
       if (ring.what.fault == RingFault::kNoSecondLook) {
         ring.state.writer_sleeps.store(1);
-        Interleavings::AwaitBell();
+        Interleavings::AwaitNotification();
       } else if (writer.PrepareToSleep()) {
-        Interleavings::AwaitBell();
+        Interleavings::AwaitNotification();
       }
       writer.Wake();
     }
-    if (writer.TakeWake()) Interleavings::Ring(kReader);
+    if (writer.TakeWake()) Interleavings::Notify(kReader);
   }
 }
 
@@ -83,13 +83,13 @@ void Read(Ring& ring) {
     ForgetBefore(ring, next);
     auto come = *reader.Readable(1);
     while (come.empty()) {
-      if (reader.PrepareToSleep(1)) Interleavings::AwaitBell();
+      if (reader.PrepareToSleep(1)) Interleavings::AwaitNotification();
       reader.Wake();
       come = *reader.Readable(1);
     }
     if (!early) Look(come, next);
     reader.Release(1);
-    if (reader.TakeWake()) Interleavings::Ring(kWriter);
+    if (reader.TakeWake()) Interleavings::Notify(kWriter);
     if (early) Look(come, next);
   }
 }

@@ -22,9 +22,10 @@
 // looks at the flags. Of a sleeper S, either the flag was stored before L's rank looked at it, and
 // S is woken; or after that, hence after L, and the look of S that follows sees all counters and S
 // does not sleep. Nobody else has to wake anybody: one wake for each sleeper and phase. A wake that
-// comes late (its rank was stopped between taking the flag and ringing) finds a sleeper of a later
-// phase, which looks, stores its flag anew and looks again: the argument holds from that store on.
-// The exchange that takes a flag needs no order: it only decides which of several wakers notifies.
+// comes late (its rank was stopped between taking the flag and notifying) finds a sleeper of a
+// later phase, which looks, stores its flag anew and looks again: the argument holds from that
+// store on. The exchange that takes a flag needs no order: it only decides which of several wakers
+// notifies.
 //
 // The counters are a peer's to write, so they are checked: a rank that waits for phase k sees k or
 // k + 1, or k - 1 and waits. Anything else is nonsense, and an error, not an access.

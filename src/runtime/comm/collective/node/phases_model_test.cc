@@ -83,7 +83,7 @@ class Rank {
     }
   }
   void EndPhase(uint64_t phase) {
-    Look look = phases_.End([this](int rank) { Ring(rank); });
+    Look look = phases_.End([this](int rank) { Notify(rank); });
     if (what_.fault == PhaseFault::kDataAfterTheCounter) Write(phase);
     if (look == Look::kMissing && what_.ranks == 2) look = phases_.Again();
     while (look == Look::kMissing) {
@@ -92,12 +92,12 @@ class Rank {
     }
     if (look == Look::kNonsense) Interleavings::Fail("a counter makes no sense");
   }
-  void Ring(int rank) {
-    if (!what_.futexes) return Interleavings::Ring(rank);
+  void Notify(int rank) {
+    if (!what_.futexes) return Interleavings::Notify(rank);
     memory_.notifiers[rank].Notify();
   }
   void Await() {
-    if (!what_.futexes) return Interleavings::AwaitBell();
+    if (!what_.futexes) return Interleavings::AwaitNotification();
     memory_.notifiers[self_].Await(base::Deadline::After(absl::Hours(1)));
   }
   Look Sleep() {
@@ -136,7 +136,9 @@ void ExpectAllWell(const PhasesCase& phases_case, const ExploreOptions& options 
 // Four phases: each slot is written twice.
 TEST(PhasesModelTest, TwoRanksNeverTearAndNeverLoseAWake) { ExpectAllWell({2, 4}); }
 
-TEST(PhasesModelTest, TwoRanksSleepAtTheirBells) { ExpectAllWell({2, 3, PhaseFault::kNone, true}); }
+TEST(PhasesModelTest, TwoRanksSleepAtTheirNotifiers) {
+  ExpectAllWell({2, 3, PhaseFault::kNone, true});
+}
 
 TEST(PhasesModelTest, ThreeRanksNeverReadWhatIsNotThere) { ExpectAllWell({3, 1}); }
 

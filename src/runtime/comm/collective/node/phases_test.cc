@@ -29,8 +29,8 @@ TEST(PhasesTest, EveryRankReadsInOnePhaseWhatAllWroteInTheLastOne) {
     View phases(marks.data(), kRanks, self);
     const auto wake = [&](int rank) { ASSERT_EQ(::eventfd_write(notifiers[rank].get(), 1), 0); };
     const auto sleep = [&] {
-      eventfd_t rung;
-      ASSERT_EQ(::eventfd_read(notifiers[self].get(), &rung), 0);
+      eventfd_t notified;
+      ASSERT_EQ(::eventfd_read(notifiers[self].get(), &notified), 0);
     };
     for (uint64_t phase = 0; phase < kPhases; ++phase) {
       slots[self][phase % 2] = phase * kRanks + self;

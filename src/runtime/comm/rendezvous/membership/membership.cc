@@ -15,7 +15,7 @@
 namespace tutti::comm {
 namespace {
 
-void Ring(const base::UniqueFd& event) {
+void Signal(const base::UniqueFd& event) {
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(event.get(), &one, sizeof(one));
 }
@@ -71,7 +71,7 @@ Membership::~Membership() {
     }
     stopping_ = true;
   }
-  Ring(wake_fd_);
+  Signal(wake_fd_);
   thread_.join();
 }
 
@@ -175,7 +175,7 @@ absl::Status Membership::ReportFailure(int suspect, Reason reason) {
       state_.ReportFailure(suspect, reason, base::SteadyNow());
     }
     Settle();
-    Ring(wake_fd_);  // the thread's next tick may have become earlier
+    Signal(wake_fd_);  // the thread's next tick may have become earlier
     Await(lock, peer_timeout_ / 4, [this] { return state_.Ending().has_value(); });
   }
   if (!state_.Ending().has_value()) {
@@ -216,7 +216,7 @@ void Membership::NoteEnd() {
   if (!ending.has_value() || (ending->clean && !state_.Busy())) return;
   if (ended_.exchange(true, std::memory_order_acq_rel)) return;
   payloads_before_end_ = payloads_.size();
-  Ring(ended_fd_);
+  Signal(ended_fd_);
 }
 
 void Membership::Flush() {
@@ -292,7 +292,7 @@ void Membership::Post(int to, std::string payload) {
   if (!link.line.valid()) return;
   link.line.Say(ControlPayload{std::move(payload)});
   link.line.Push();
-  if (link.line.unsent() > 0) Ring(wake_fd_);  // the thread has to wait for room too
+  if (link.line.unsent() > 0) Signal(wake_fd_);  // the thread has to wait for room too
 }
 
 void Membership::SetListener(Listener* listener) {
@@ -302,7 +302,7 @@ void Membership::SetListener(Listener* listener) {
     told_of_end_ = false;
     listening_ = listener != nullptr;
   }
-  Ring(wake_fd_);
+  Signal(wake_fd_);
 }
 
 void Membership::ReportNewcomers(std::shared_ptr<const std::atomic<int>> waiting) {

@@ -142,7 +142,7 @@ TEST(MembershipTest, AnEndOfOneWhoseLeaveNoticeIsUnsentIsAResetOnOtherHosts) {
   EXPECT_EQ(end, BufferedConnection::End::kReset);
 }
 
-TEST(MembershipTest, TheEndRingsTheBellThatWasGivenLast) {
+TEST(MembershipTest, TheEndNotifiesTheNotifierThatWasGivenLast) {
   std::vector<Wire> wires(1);
   const auto judge = Judge(wires, kPeerTimeout);
   ASSERT_TRUE(judge->Begin("all-reduce").ok());

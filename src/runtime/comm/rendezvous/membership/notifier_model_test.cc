@@ -1,5 +1,5 @@
 // The notifier's own code through all that a sleeper and two callers can do under C++'s memory
-// model: the sleeper hears of both and never sleeps for ever.
+// model: the sleeper sees what both did and never sleeps for ever.
 // Covers: shared_notifier.h.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,51 +17,52 @@ namespace tutti::comm {
 namespace {
 
 // What the callers have to say is said without any order of memory but the notifier's.
-struct Tower {
+struct Calls {
   NotifierOf<ModelAtomic, ModelFutex> notifier;
   ModelAtomic<int> said[2];
 };
 
-void AwaitAll(Tower& tower, int ringers, int times) {
+void AwaitAll(Calls& calls, int callers, int times) {
   const base::Deadline deadline = base::Deadline::After(absl::Hours(1));
-  for (int heard = 0; heard < ringers * times;) {
+  for (int heard = 0; heard < callers * times;) {
     Interleavings::Forget(0);
     heard = 0;
-    for (int ringer = 0; ringer < ringers; ++ringer) {
-      heard += tower.said[ringer].load(std::memory_order_relaxed);
+    for (int caller = 0; caller < callers; ++caller) {
+      heard += calls.said[caller].load(std::memory_order_relaxed);
     }
-    if (heard < ringers * times) tower.notifier.Await(deadline);
+    if (heard < callers * times) calls.notifier.Await(deadline);
   }
 }
 
-Interleavings::Result ExploreBell(int ringers, int times,
-                                  const std::optional<WeakenedOrder>& weakened = {}) {
-  std::unique_ptr<Tower> tower;
+Interleavings::Result ExploreNotifier(int callers, int times,
+                                      const std::optional<WeakenedOrder>& weakened = {}) {
+  std::unique_ptr<Calls> calls;
   return Interleavings::Explore(
-      ringers + 1, [&] { tower = std::make_unique<Tower>(); },
+      callers + 1, [&] { calls = std::make_unique<Calls>(); },
       [&](int fiber) {
-        if (fiber == ringers) return AwaitAll(*tower, ringers, times);
+        if (fiber == callers) return AwaitAll(*calls, callers, times);
         for (int time = 1; time <= times; ++time) {
           Interleavings::Forget(time);
-          tower->said[fiber].store(time, std::memory_order_relaxed);
-          tower->notifier.Notify();
+          calls->said[fiber].store(time, std::memory_order_relaxed);
+          calls->notifier.Notify();
         }
       },
       {.weakened = weakened});
 }
 
-TEST(NotifierModelTest, TheSleeperHearsOfAllThatWasDoneBeforeARing) {
-  for (const int ringers : {1, 2}) {
+TEST(NotifierModelTest, TheSleeperSeesAllThatWasDoneBeforeANotification) {
+  for (const int callers : {1, 2}) {
     const int times = 2;
-    const auto result = ExploreBell(ringers, times);
+    const auto result = ExploreNotifier(callers, times);
     EXPECT_EQ(result.failure, "");
-    PrintCounts(absl::StrCat("notifier, ", ringers, " callers, ", times, " notifications each"),
+    PrintCounts(absl::StrCat("notifier, ", callers, " callers, ", times, " notifications each"),
                 result);
   }
 }
 
 TEST(NotifierModelTest, NeedsItsMemoryOrders) {
-  const auto check = WeakenEach([](const auto& weakened) { return ExploreBell(2, 2, weakened); });
+  const auto check =
+      WeakenEach([](const auto& weakened) { return ExploreNotifier(2, 2, weakened); });
   EXPECT_THAT(check.not_needed, testing::IsEmpty());
   EXPECT_GT(check.tried, 0u);
 }
