@@ -28,7 +28,7 @@ int CoresOfThisProcess() {
   return sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
 }
 
-void Tell(const bench::Point& p) {
+void Print(const bench::Point& p) {
   std::fprintf(
       stderr, "%s\n",
       absl::StrFormat("%s, %s, %d rank%s: %.1f images/s, %.0f %% of ideal", p.model, p.transport,
@@ -80,7 +80,7 @@ absl::Status BenchAsRank(BenchCommand command) {
   train::PrepareMachine(sweep.threads, device.is_cuda());
   TUTTI_ASSIGN_OR_RETURN(sweep.setup.precision, PrecisionOf(command, device, group));
   TUTTI_ASSIGN_OR_RETURN(const std::vector<bench::Point> points,
-                         bench::RunSweep(sweep, group, Tell));
+                         bench::RunSweep(sweep, group, Print));
   if (group.rank != 0) return absl::OkStatus();
   const bench::Conditions conditions = ConditionsOf(sweep, group.size);
   std::fputs(bench::MarkdownTable(conditions, points).c_str(), stdout);

@@ -82,7 +82,7 @@ class RankProgram {
   }
 
   void ServeUntilQuit() {
-    for (std::string line = Hear(); line != "quit"; line = Hear()) {
+    for (std::string line = ReadLine(); line != "quit"; line = ReadLine()) {
       size_t bytes = 0, batch = 0, repeats = 0;
       if (std::sscanf(line.c_str(), "check %zu", &bytes) == 1) {
         Say(contender_.Prove(bytes / sizeof(float)));
@@ -119,7 +119,7 @@ class RankProgram {
     }
   }
 
-  std::string Hear() {
+  std::string ReadLine() {
     std::string line;
     for (char c = 0;;) {
       if (::read(socket_, &c, 1) != 1) return "quit";  // the driver has gone

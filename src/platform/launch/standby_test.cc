@@ -51,7 +51,7 @@ class Waiting {
     return owner.ok() && absl::StrContains(*owner, absl::StrCat("\"pid\": ", pid_, ","));
   }
   bool Runs() const { return ::waitpid(pid_, nullptr, WNOHANG) == 0; }
-  void Tell(const fs::path& plan) {
+  void SendPlan(const fs::path& plan) {
     const std::string line = absl::StrCat(plan.string(), "\n");
     EXPECT_EQ(::send(input_.get(), line.data(), line.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(line.size()));
@@ -104,7 +104,7 @@ TEST_F(StandbyTest, RunsAPlanInTheFolderThatItHasMade) {
   EXPECT_EQ(fs::file_size(ahead_ / "plan.json"), 0u);
   EXPECT_FALSE(fs::exists(ahead_ / "started"));
   fs::rename(ahead_, job_);
-  standby.Tell(WritePlan(job_));
+  standby.SendPlan(WritePlan(job_));
   ASSERT_TRUE(AwaitProcess(job_));
   EXPECT_TRUE(fs::exists(job_ / "started"));
   EXPECT_FALSE(fs::exists(job_ / "marker"));
@@ -118,7 +118,7 @@ TEST_F(StandbyTest, RunsAPlanInTheFolderThatItHasMade) {
 TEST_F(StandbyTest, RunsAPlanInAnotherFolder) {
   Waiting standby(ahead_);
   ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(30), [&] { return standby.IsReady(); }));
-  standby.Tell(WritePlan(job_));
+  standby.SendPlan(WritePlan(job_));
   ASSERT_TRUE(AwaitProcess(job_));
   EXPECT_FALSE(TakeLock(NodeFolders(job_)).ok());
   EXPECT_TRUE(TakeLock(NodeFolders(ahead_)).ok()) << "which it holds no more";
@@ -131,7 +131,7 @@ TEST_F(StandbyTest, OneThatWaitedBeforeDoesNotStandInTheWay) {
   ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(30), [&] { return standby.IsReady(); }));
   ASSERT_TRUE(old.Runs());
   fs::rename(ahead_, job_);
-  standby.Tell(WritePlan(job_));
+  standby.SendPlan(WritePlan(job_));
   EXPECT_TRUE(AwaitProcess(job_));
 }
 

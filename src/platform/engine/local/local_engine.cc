@@ -195,7 +195,7 @@ absl::Status LocalEngine::StartOn(const spec::LaunchPlan& plan, PlacedLauncher& 
     TUTTI_RETURN_IF_ERROR(standby ? placed.MakeFolderOf(AheadOn(nodes_[node]))
                                   : placed.MakeFolder());
     TUTTI_RETURN_IF_ERROR(placed.WritePlan(spec::ToJson(plan)));
-    if (standby && standby->Tell(plan_file)) {
+    if (standby && standby->SendPlan(plan_file)) {
       return placed.TakeOver(std::move(standby->process), standby->own);
     }
   }

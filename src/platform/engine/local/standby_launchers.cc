@@ -21,12 +21,12 @@ constexpr absl::Duration kToEnd = absl::Seconds(2);
 }  // namespace
 
 Standby::~Standby() {
-  if (!input_.valid()) return;  // told, or another object's now
+  if (!input_.valid()) return;  // the plan was sent, or it is another object's now
   input_.reset();
   process.Wait(base::Deadline::After(kToEnd)).IgnoreError();
 }
 
-bool Standby::Tell(const std::filesystem::path& plan) {
+bool Standby::SendPlan(const std::filesystem::path& plan) {
   const std::string line = absl::StrCat(plan.string(), "\n");
   const ssize_t sent = ::send(input_.get(), line.data(), line.size(), MSG_NOSIGNAL);
   if (sent != static_cast<ssize_t>(line.size())) return false;  // it has died

@@ -33,7 +33,7 @@ class Standby {
   ~Standby();
 
   // Whether it lives and takes that plan, whose folder is there; if so the process is the caller's.
-  bool Tell(const std::filesystem::path& plan);
+  bool SendPlan(const std::filesystem::path& plan);
   // Returns before it has ended.
   void EndInput() { ::shutdown(input_.get(), SHUT_WR); }
 
@@ -41,7 +41,7 @@ class Standby {
   LauncherProcess own;  // of `process`
 
  private:
-  base::UniqueFd input_;  // until it is told
+  base::UniqueFd input_;  // until the plan is sent
 };
 
 class StandbyLaunchers {

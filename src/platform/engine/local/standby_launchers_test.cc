@@ -14,7 +14,7 @@ namespace {
 
 class StandbyLaunchersTest : public ::testing::Test {
  protected:
-  // Writes down which plan it was told to take.
+  // Writes down which plan was sent to it.
   StandbyLaunchers::Starter Shell() {
     return [this](int node, int stdin_fd) {
       base::ChildOptions options;
@@ -27,11 +27,11 @@ class StandbyLaunchersTest : public ::testing::Test {
   }
   static base::ChildProcess AwaitTaken(StandbyLaunchers& standbys, int node, const char* plan) {
     std::optional<Standby> taken;
-    const auto is_told = [&] {  // it is made by a thread of its own
+    const auto has_plan = [&] {  // it is made by a thread of its own
       taken = standbys.Take(node);
-      return taken && taken->Tell(plan);
+      return taken && taken->SendPlan(plan);
     };
-    if (!base::AwaitPatiently(absl::Seconds(30), is_told)) std::abort();
+    if (!base::AwaitPatiently(absl::Seconds(30), has_plan)) std::abort();
     return std::move(taken->process);
   }
 

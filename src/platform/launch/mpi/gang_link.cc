@@ -38,7 +38,7 @@ class Meeting {
     while (peers.size() + 1 < plan_.nodes.size()) {
       std::vector<pollfd> waiting = newcomers.Waiting();
       TUTTI_RETURN_IF_ERROR(Look(waiting, Missing(peers)).status());
-      for (Newcomers::Proved& one : newcomers.Hear(waiting)) {
+      for (Newcomers::Proved& one : newcomers.ReadProofs(waiting)) {
         const bool is_new = peers.try_emplace(one.node, std::move(one.socket)).second;
         if (is_new && !one.has_mpi && way == MpiWay::kMpirun) way = MpiWay::kNone;
       }

@@ -26,12 +26,12 @@ std::vector<pollfd> Newcomers::Waiting() const {
   return waiting;
 }
 
-std::vector<Newcomers::Proved> Newcomers::Hear(const std::vector<pollfd>& polled) {
+std::vector<Newcomers::Proved> Newcomers::ReadProofs(const std::vector<pollfd>& polled) {
   std::vector<Proved> found;
   std::vector<Newcomer> others;
   for (size_t i = 0; i < all_.size(); ++i) {
     Newcomer& one = all_[i];
-    const absl::StatusOr<bool> proved = polled[i].revents != 0 ? Hear(one) : false;
+    const absl::StatusOr<bool> proved = polled[i].revents != 0 ? ReadProof(one) : false;
     if (proved.value_or(false)) {
       found.push_back({one.node, one.has_mpi, std::move(one.socket)});
     } else if (proved.ok() && !one.deadline.Expired()) {
@@ -54,7 +54,7 @@ void Newcomers::AcceptAll() {
   }
 }
 
-absl::StatusOr<bool> Newcomers::Hear(Newcomer& one) const {
+absl::StatusOr<bool> Newcomers::ReadProof(Newcomer& one) const {
   while (true) {
     TUTTI_ASSIGN_OR_RETURN(const std::optional<json> message, one.socket.Take());
     if (!message) return false;

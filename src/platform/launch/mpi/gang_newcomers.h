@@ -29,10 +29,10 @@ class Newcomers {
   // `listener` does not block. Both outlive the object.
   Newcomers(const spec::LaunchPlan& plan, int listener) : plan_(plan), listener_(listener) {}
 
-  // What to poll for; it comes back to Hear.
+  // What to poll for; it comes back to ReadProofs.
   std::vector<pollfd> Waiting() const;
   // Those that have proved by now who they are. Who cannot, or takes too long, is dropped.
-  std::vector<Proved> Hear(const std::vector<pollfd>& polled);
+  std::vector<Proved> ReadProofs(const std::vector<pollfd>& polled);
 
  private:
   struct Newcomer {
@@ -44,7 +44,7 @@ class Newcomers {
   };
   void AcceptAll();
   // What it has sent; true once it has proved that it holds the token. An error: it does not.
-  absl::StatusOr<bool> Hear(Newcomer& one) const;
+  absl::StatusOr<bool> ReadProof(Newcomer& one) const;
   absl::Status Greet(const nlohmann::json& hello, Newcomer& one) const;
 
   const spec::LaunchPlan& plan_;

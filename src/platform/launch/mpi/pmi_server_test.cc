@@ -33,7 +33,7 @@ class Rank {
     ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL);
   }
   // Until `end` has come; all that has come, if it is cut off.
-  std::string Hear(absl::string_view end) {
+  std::string ReadUntil(absl::string_view end) {
     std::string heard;
     char c;
     while (!absl::EndsWith(heard, end) && ::recv(fd_.get(), &c, 1, 0) == 1) heard += c;
@@ -63,11 +63,11 @@ TEST_F(PmiServerTest, RanksMeetInItsBarrier) {
   Rank zero(server_->port()), one(server_->port());
   zero.Say("cmd=initack pmiid=0");
   one.Say("cmd=initack pmiid=1\ncmd=barrier_in");
-  EXPECT_EQ(zero.Hear("debug=0\n"),
+  EXPECT_EQ(zero.ReadUntil("debug=0\n"),
             "cmd=initack rc=0\ncmd=set size=2\ncmd=set rank=0\ncmd=set debug=0\n");
   zero.Say("cmd=put kvsname=kvs_0 key=a value=b\ncmd=barrier_in");
-  EXPECT_TRUE(absl::EndsWith(zero.Hear("barrier_out rc=0\n"), "barrier_out rc=0\n"));
-  EXPECT_TRUE(absl::EndsWith(one.Hear("barrier_out rc=0\n"), "barrier_out rc=0\n"));
+  EXPECT_TRUE(absl::EndsWith(zero.ReadUntil("barrier_out rc=0\n"), "barrier_out rc=0\n"));
+  EXPECT_TRUE(absl::EndsWith(one.ReadUntil("barrier_out rc=0\n"), "barrier_out rc=0\n"));
 }
 
 TEST_F(PmiServerTest, NoTwoWorldsShareASpace) {
@@ -77,8 +77,8 @@ TEST_F(PmiServerTest, NoTwoWorldsShareASpace) {
   for (const int port : {server_->port(), other->port()}) {
     Rank rank(port);
     rank.Say("cmd=initack pmiid=0\ncmd=get_my_kvsname");
-    rank.Hear("kvsname=");
-    spaces.insert(rank.Hear("\n"));
+    rank.ReadUntil("kvsname=");
+    spaces.insert(rank.ReadUntil("\n"));
   }
   EXPECT_EQ(spaces.size(), 2u);
   EXPECT_FALSE(spaces.contains(""));
@@ -87,16 +87,16 @@ TEST_F(PmiServerTest, NoTwoWorldsShareASpace) {
 TEST_F(PmiServerTest, CutsOffWhoIsNoRank) {
   Rank stranger(server_->port());
   stranger.Say("GET / HTTP/1.1");
-  EXPECT_EQ(stranger.Hear("\n"), "");
+  EXPECT_EQ(stranger.ReadUntil("\n"), "");
   Rank endless(server_->port());
   endless.Say(std::string(1 << 17, 'x'));
-  EXPECT_EQ(endless.Hear("\n"), "");
+  EXPECT_EQ(endless.ReadUntil("\n"), "");
 }
 
 TEST_F(PmiServerTest, LetsNobodyInFromElsewhere) {
   Rank stranger(server_->port(), "127.9.9.9");
   stranger.Say("cmd=initack pmiid=0");
-  EXPECT_EQ(stranger.Hear("\n"), "");
+  EXPECT_EQ(stranger.ReadUntil("\n"), "");
 }
 
 TEST_F(PmiServerTest, IsBusyWhileARankIsThere) {
@@ -104,9 +104,9 @@ TEST_F(PmiServerTest, IsBusyWhileARankIsThere) {
   {
     Rank zero(server_->port());
     zero.Say("cmd=initack pmiid=0");
-    zero.Hear("debug=0\n");
+    zero.ReadUntil("debug=0\n");
     zero.Say("cmd=get_appnum");
-    zero.Hear("\n");  // whose first line was heard in a turn before
+    zero.ReadUntil("\n");  // whose first line was heard in a turn before
     EXPECT_TRUE(server_->busy());
   }
   pollfd news{server_->news().fd(), POLLIN, 0};
@@ -117,16 +117,16 @@ TEST_F(PmiServerTest, IsBusyWhileARankIsThere) {
 TEST_F(PmiServerTest, KnowsOfARankThatHasLeftTheOthers) {
   Rank zero(server_->port());
   zero.Say("cmd=initack pmiid=0");
-  zero.Hear("debug=0\n");
+  zero.ReadUntil("debug=0\n");
   {
     Rank one(server_->port());
     one.Say("cmd=initack pmiid=1");
-    one.Hear("debug=0\n");
+    one.ReadUntil("debug=0\n");
     EXPECT_FALSE(server_->failure());
   }
   do {  // each answer comes after a turn, of which one hears that the other has gone
     zero.Say("cmd=get_appnum");
-  } while (absl::EndsWith(zero.Hear("\n"), "appnum=0\n") && !server_->failure());
+  } while (absl::EndsWith(zero.ReadUntil("\n"), "appnum=0\n") && !server_->failure());
   ASSERT_TRUE(server_->failure());
   EXPECT_EQ(server_->failure()->rank, 1);
 }
@@ -151,7 +151,7 @@ TEST_F(PmiServerTest, TellsOfAnAbortAtOnceAndOnce) {
 TEST_F(PmiServerTest, WhoComesWhenNoDescriptorIsLeftIsTakenLater) {
   Rank zero(server_->port());
   zero.Say("cmd=initack pmiid=0");
-  zero.Hear("debug=0\n");
+  zero.ReadUntil("debug=0\n");
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   const int lowest_free = ::dup(0);
@@ -161,15 +161,15 @@ TEST_F(PmiServerTest, WhoComesWhenNoDescriptorIsLeftIsTakenLater) {
   Rank one(server_->port());
   one.Say("cmd=initack pmiid=1");
   zero.Say("cmd=get_appnum");
-  EXPECT_TRUE(absl::EndsWith(zero.Hear("\n"), "appnum=0\n"));
+  EXPECT_TRUE(absl::EndsWith(zero.ReadUntil("\n"), "appnum=0\n"));
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
-  EXPECT_TRUE(absl::EndsWith(one.Hear("debug=0\n"), "debug=0\n"));
+  EXPECT_TRUE(absl::EndsWith(one.ReadUntil("debug=0\n"), "debug=0\n"));
 }
 
 TEST_F(PmiServerTest, ItsEndCutsOffWhoIsThere) {
   Rank zero(server_->port());
   server_.reset();
-  EXPECT_EQ(zero.Hear("\n"), "");
+  EXPECT_EQ(zero.ReadUntil("\n"), "");
 }
 
 }  // namespace

@@ -134,7 +134,7 @@ void Engine::Follow(Orders orders) {
     leave_ack_ = leave_ack_ || orders.leave_ack;
     changed_.notify_all();
   }
-  Tell(std::move(orders.stalls));
+  ReportStalls(std::move(orders.stalls));
   if (orders.end.has_value()) Refuse(ErrorOf(*orders.end));
 }
 
@@ -152,7 +152,7 @@ void Engine::Queue(Response response) {
   executor_->Push(std::move(job));
 }
 
-void Engine::Tell(std::vector<Stall> stalls) {
+void Engine::ReportStalls(std::vector<Stall> stalls) {
   if (stalls.empty()) return;
   callbacks_.Add([this, stalls = std::move(stalls)] {
     for (const Stall& stall : stalls) {

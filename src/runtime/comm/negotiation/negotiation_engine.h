@@ -74,7 +74,7 @@ class Engine final : public Negotiation, private Control::Listener {
   void Follow(Orders orders);
   void Queue(Response response);  // with the mutex held
   void AwaitLeaveAck();
-  void Tell(std::vector<Stall> stalls);
+  void ReportStalls(std::vector<Stall> stalls);
   // What is not agreed on fails with this, and all that comes; End: what is agreed on too.
   void Refuse(const absl::Status& status);
   void End(const absl::Status& status);

@@ -132,7 +132,7 @@ void Engine::WatchRankZero() {
     }
     stalls = watch_.Inspect(waiting, Now(), silence);
   }
-  Tell(std::move(stalls));
+  ReportStalls(std::move(stalls));
 }
 
 }  // namespace tutti::comm

@@ -74,12 +74,13 @@ absl::Status RendezvousServer::AwaitAll(int listener) {
     if (absl::IsDeadlineExceeded(fd.status())) return Absent();
     TUTTI_RETURN_IF_ERROR(fd.status());
     // If that is too many at once, it is closed; a rank comes again.
-    handshakes_.Begin(*std::move(fd), [this](base::UniqueFd socket) { Hear(std::move(socket)); });
+    handshakes_.Begin(*std::move(fd),
+                      [this](base::UniqueFd socket) { Handshake(std::move(socket)); });
   }
 }
 
-void RendezvousServer::Hear(base::UniqueFd fd) {
-  absl::StatusOr<Hello> hello = Introduce(fd.get());
+void RendezvousServer::Handshake(base::UniqueFd fd) {
+  absl::StatusOr<Hello> hello = ReceiveHello(fd.get());
   if (hello.ok()) Admit(*std::move(hello), std::move(fd));
   const std::lock_guard lock(mutex_);
   if (hello.ok() || absl::IsCancelled(hello.status())) return;
@@ -87,7 +88,7 @@ void RendezvousServer::Hear(base::UniqueFd fd) {
   refused_ = std::string(hello.status().message());
 }
 
-absl::StatusOr<Hello> RendezvousServer::Introduce(int fd) const {
+absl::StatusOr<Hello> RendezvousServer::ReceiveHello(int fd) const {
   const Patience patience{
       base::Deadline::Sooner(deadline_, base::Deadline::After(kHandshakeTimeout)), done_.get()};
   TUTTI_RETURN_IF_ERROR(

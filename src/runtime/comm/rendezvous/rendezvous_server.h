@@ -32,8 +32,8 @@ class RendezvousServer {
     base::UniqueFd fd;
   };
 
-  void Hear(base::UniqueFd fd);
-  absl::StatusOr<Hello> Introduce(int fd) const;
+  void Handshake(base::UniqueFd fd);
+  absl::StatusOr<Hello> ReceiveHello(int fd) const;
   void Admit(Hello hello, base::UniqueFd fd);
   absl::StatusOr<base::UniqueFd> ListenAtMaster() const;
   absl::Status AwaitAll(int listener);

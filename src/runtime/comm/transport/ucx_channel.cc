@@ -79,7 +79,7 @@ class UcxChannel final : public StagedChannel {
   absl::Status Greet(const Patience& patience);
   bool IsUnsent();
   bool HasRoom();
-  void HearLifeline();
+  void ReadLifeline();
   void SayLastWords();
   void Close();
 
@@ -180,7 +180,7 @@ absl::StatusOr<bool> UcxChannel::Flush() {
 }
 
 // What the other side says as its last: eight bytes, then the end.
-void UcxChannel::HearLifeline() {
+void UcxChannel::ReadLifeline() {
   if (closed_) return;
   char bytes[8];
   const ssize_t n = ::recv(socket_.get(), bytes, sizeof(bytes) - last_words_.size(), MSG_DONTWAIT);
@@ -209,7 +209,7 @@ absl::StatusOr<size_t> UcxChannel::ReceiveInto(std::span<std::byte> bytes) {
   }
   received_ += n;
   if (closed_ && received_ >= will_come_) SayLastWords();  // it waits to hear that all has come
-  if (n == 0 && ++looks_ % 64 == 0) HearLifeline();
+  if (n == 0 && ++looks_ % 64 == 0) ReadLifeline();
   if (n == 0 && closed && received_ >= will_come_) return ConnectionClosed();
   if (n == 0 && endpoint_->failed()) return ConnectionClosed();
   return n;
@@ -235,7 +235,7 @@ short UcxChannel::PrepareTransportToSleep(bool to_send, bool to_receive) {
 void UcxChannel::Wake() {
   uint64_t times = 0;
   [[maybe_unused]] const ssize_t n = ::read(timer_.get(), &times, sizeof(times));
-  HearLifeline();
+  ReadLifeline();
 }
 
 void UcxChannel::SayLastWords() {
@@ -251,10 +251,10 @@ void UcxChannel::SayLastWords() {
 void UcxChannel::Close() {
   const base::Deadline deadline = base::Deadline::After(kCloseTimeout);
   const auto more = [&] { return !closed_ && !deadline.Expired(); };
-  for (; more() && !Flush().value_or(true); HearLifeline()) {
+  for (; more() && !Flush().value_or(true); ReadLifeline()) {
   }
   SayLastWords();
-  for (; more(); HearLifeline()) endpoint_->Progress();
+  for (; more(); ReadLifeline()) endpoint_->Progress();
 }
 
 }  // namespace

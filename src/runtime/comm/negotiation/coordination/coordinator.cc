@@ -132,7 +132,7 @@ void Coordinator::Refuse(int from, const Request& request, absl::string_view tex
   unit.request = request;
   unit.code = absl::StatusCode::kNotFound;
   unit.error = absl::StrCat(Quoted(request), ": ", text);
-  Tell(from, response);
+  SendResponse(from, response);
 }
 
 void Coordinator::SettleAll(int set, absl::Duration now) {
@@ -207,7 +207,7 @@ void Coordinator::Fail(Tensor& tensor, absl::StatusCode code, absl::string_view 
   unit.error = absl::StrCat(Quoted(tensor.request), ": ", text).substr(0, kLongestError);
   unit.blamed = blamed;
   for (size_t i = 0; i < set.ranks.size(); ++i) {
-    if (tensor.announced[i] && !left_[set.ranks[i]]) Tell(set.ranks[i], response);
+    if (tensor.announced[i] && !left_[set.ranks[i]]) SendResponse(set.ranks[i], response);
   }
   tensors_.End(tensor, false);
 }

@@ -113,7 +113,7 @@ class Coordinator {
   void ReleaseDue(absl::Duration now);
   void Release(int number, ProcessSet& set, absl::Duration now);
   void Send(int number, Response response, const Tensors& tensors, absl::Duration now);
-  void Tell(int rank, const Response& response);
+  void SendResponse(int rank, const Response& response);
   // What changes the sets themselves, and join.
   void Conclude(Tensor& tensor, absl::Duration now);
   absl::StatusOr<int64_t> Apply(const Request& request);

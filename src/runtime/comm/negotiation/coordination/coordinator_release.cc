@@ -53,13 +53,13 @@ void Coordinator::Send(int number, Response response, const Tensors& tensors, ab
   }
   response.set = number;
   response.fusion_bytes = options_.fusion_bytes;
-  for (const int rank : set.ranks) Tell(rank, response);
+  for (const int rank : set.ranks) SendResponse(rank, response);
   ++releases_;
   flight.number = set.released = told_[set.ranks[0]];
   in_flight_.push_back(std::move(flight));
 }
 
-void Coordinator::Tell(int rank, const Response& response) {
+void Coordinator::SendResponse(int rank, const Response& response) {
   ++told_[rank];
   outgoing_[rank].responses.push_back(response);
 }

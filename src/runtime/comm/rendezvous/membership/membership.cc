@@ -227,7 +227,7 @@ void Membership::Flush() {
   for (auto& link : links_) link->line.Push();
 }
 
-void Membership::Hear(int from) {
+void Membership::ReadFrom(int from) {
   Link& link = *links_[from];
   const BufferedConnection::End end = link.line.Read();
   while (true) {
@@ -271,7 +271,7 @@ void Membership::Listen(Lock& lock) {
   uint64_t drained;
   if (polled[0].revents != 0 && ::read(wake_fd_.get(), &drained, sizeof(drained)) < 0) return;
   for (size_t i = 1; i < polled.size(); ++i) {
-    if (polled[i].revents != 0) Hear(ranks[i]);
+    if (polled[i].revents != 0) ReadFrom(ranks[i]);
   }
 }
 

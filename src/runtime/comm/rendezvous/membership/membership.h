@@ -77,7 +77,7 @@ class Membership final : public Control {
   void Run();
   // All of these with the mutex held.
   void Listen(Lock& lock);
-  void Hear(int from);
+  void ReadFrom(int from);
   void Flush();
   void Settle();
   void NoteEnd();

@@ -107,7 +107,7 @@ std::vector<int> MembershipState::Lost() const {
 void MembershipState::OnMessage(int from, const Message& message, absl::Duration now) {
   if (gone_[from]) return;
   heard_[from] = now;
-  if (const Progress* progress = std::get_if<Progress>(&message)) Hear(from, *progress, now);
+  if (const Progress* progress = std::get_if<Progress>(&message)) OnProgress(from, *progress, now);
   if (judge()) {
     OnMessageToJudge(from, message, now);
   } else {
@@ -152,7 +152,7 @@ void MembershipState::OnClosed(int from) {
   Declare(from, absl::StatusCode::kUnavailable, "connection closed");
 }
 
-void MembershipState::Hear(int from, const Progress& progress, absl::Duration now) {
+void MembershipState::OnProgress(int from, const Progress& progress, absl::Duration now) {
   progress_[from] = progress;
   if (!progress.answer || !inquiry_.has_value()) return;
   inquiry_->silent.erase(from);

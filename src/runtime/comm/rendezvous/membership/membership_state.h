@@ -86,7 +86,7 @@ class MembershipState {
   void Record(Departure departure);
   void Say(int to, Message message) { outgoing_.emplace_back(to, std::move(message)); }
   void SayToAll(const Message& message);  // to rank 0, or from it to every rank
-  void Hear(int from, const Progress& progress, absl::Duration now);
+  void OnProgress(int from, const Progress& progress, absl::Duration now);
   void Inquire(int reporter, int suspect, Reason reason, absl::Duration now);
   void Conclude();
   void OnMessageToJudge(int from, const Message& message, absl::Duration now);

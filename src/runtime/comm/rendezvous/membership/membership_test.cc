@@ -165,8 +165,8 @@ TEST(MembershipTest, TheEndNotifiesTheNotifierThatWasGivenLast) {
 // Writes down what it hears, in its order.
 class Hearer final : public Control::Listener {
  public:
-  void OnPayload(int, const std::string& payload) override { Hear(payload); }
-  void OnEnded(const absl::Status& error) override { Hear(std::string(error.message())); }
+  void OnPayload(int, const std::string& payload) override { Record(payload); }
+  void OnEnded(const absl::Status& error) override { Record(std::string(error.message())); }
 
   std::vector<std::string> FirstHeard(size_t count) {
     std::unique_lock<std::mutex> lock(mutex_);
@@ -175,7 +175,7 @@ class Hearer final : public Control::Listener {
   }
 
  private:
-  void Hear(std::string what) {
+  void Record(std::string what) {
     const std::lock_guard<std::mutex> lock(mutex_);
     heard_.push_back(std::move(what));
     changed_.notify_all();

@@ -214,7 +214,7 @@ void RejoinListener::OnMessage(Visitor& visitor, Message message) {
   }
 }
 
-void RejoinListener::Hear(int number, Visitor& visitor) {
+void RejoinListener::ReadFrom(int number, Visitor& visitor) {
   const bool open = visitor.line.Read() == BufferedConnection::End::kOpen;
   bool sense = true;
   while (sense) {
@@ -267,7 +267,7 @@ void RejoinListener::Poll(Lock& lock) {
   for (size_t i = first; i < polled.size(); ++i) {
     const auto found = visitors_.find(numbers[i - first]);
     const bool here = found != visitors_.end() && found->second.line.fd() == polled[i].fd;
-    if (polled[i].revents != 0 && here) Hear(found->first, found->second);
+    if (polled[i].revents != 0 && here) ReadFrom(found->first, found->second);
   }
 }
 

@@ -84,7 +84,7 @@ class RejoinListener {
   void Poll(Lock& lock);
   void Welcome(int listener);
   // With the mutex held.
-  void Hear(int number, Visitor& visitor);
+  void ReadFrom(int number, Visitor& visitor);
   void OnMessage(Visitor& visitor, Message message);
   void Answer(Visitor& visitor, const Message& message);
   void OnJoinRequest(Visitor& visitor, JoinRequest request);

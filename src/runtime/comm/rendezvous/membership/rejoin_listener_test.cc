@@ -29,7 +29,7 @@ base::UniqueFd EnterAt(const RejoinListener& listener) {
 }
 
 // The next message that is no heartbeat.
-absl::StatusOr<Message> Hear(int fd) {
+absl::StatusOr<Message> ReceiveAfterHeartbeats(int fd) {
   while (true) {
     auto message = ReceiveMessage(fd, kLongestMessage, Patient());
     if (!message.ok() || !std::holds_alternative<Progress>(*message)) return message;
@@ -51,7 +51,7 @@ TEST(RejoinListenerTest, WhoCameHearsWhyThereIsNoNextGenerationThoughTheLeaderEn
     ASSERT_FALSE((*listener)->Guests().empty());
     (*listener)->Dismiss(absl::FailedPreconditionError("too few"));
     listener->reset();
-    const auto word = Hear(member.get());
+    const auto word = ReceiveAfterHeartbeats(member.get());
     ASSERT_TRUE(word.ok()) << word.status();
     const Refusal* const refusal = std::get_if<Refusal>(&*word);
     ASSERT_NE(refusal, nullptr);

@@ -26,19 +26,19 @@ ConnectionAcceptor::~ConnectionAcceptor() {
 absl::StatusOr<ConnectionAcceptor::Incoming> ConnectionAcceptor::Next(const Patience& patience) {
   while (true) {
     Incoming incoming;
-    if (TakeHeard(incoming)) return incoming;
+    if (TakePassed(incoming)) return incoming;
     TUTTI_RETURN_IF_ERROR(AcceptAll());
     Wait(patience);
     pollfd interrupt = {patience.interrupt, POLLIN, 0};
     if (::poll(&interrupt, 1, 0) > 0) return absl::CancelledError("interrupted");
     if (!patience.deadline.Expired()) continue;
-    if (TakeHeard(incoming)) return incoming;
+    if (TakePassed(incoming)) return incoming;
     return absl::DeadlineExceededError("nobody came in time");
   }
 }
 
 // Whether one has passed.
-bool ConnectionAcceptor::TakeHeard(Incoming& incoming) {
+bool ConnectionAcceptor::TakePassed(Incoming& incoming) {
   const std::lock_guard lock(mutex_);
   if (passed_.empty()) return false;
   incoming = std::move(passed_.front());
@@ -59,7 +59,7 @@ absl::Status ConnectionAcceptor::AcceptAll() {
       TUTTI_RETURN_IF_ERROR(socket.status());
       const uint64_t number = accepted_++;
       handshakes_.Begin(*std::move(socket), [this, number, local](base::UniqueFd fd) {
-        Hear(number, std::move(fd), local);
+        Handshake(number, std::move(fd), local);
       });
     }
   }
@@ -80,13 +80,13 @@ void ConnectionAcceptor::Wait(const Patience& patience) {
   if (polled[0].revents != 0) ::eventfd_read(news_fd_.get(), &count);
 }
 
-void ConnectionAcceptor::Hear(uint64_t number, base::UniqueFd socket, bool local) {
-  absl::StatusOr<Link> link = Introduce(socket.get());
+void ConnectionAcceptor::Handshake(uint64_t number, base::UniqueFd socket, bool local) {
+  absl::StatusOr<Link> link = ReceiveLink(socket.get());
   const std::lock_guard lock(mutex_);
   if (link.ok()) passed_.push_back({number, std::move(socket), local, *std::move(link)});
 }
 
-absl::StatusOr<Link> ConnectionAcceptor::Introduce(int socket) const {
+absl::StatusOr<Link> ConnectionAcceptor::ReceiveLink(int socket) const {
   const Patience patience{base::Deadline::After(kHandshake), stop_fd_.get()};
   TUTTI_RETURN_IF_ERROR(Authenticate(socket, Side::kListener, token_, kChannelPurpose, patience));
   TUTTI_ASSIGN_OR_RETURN(Message message, ReceiveMessage(socket, kLongestSmallMessage, patience));

@@ -51,11 +51,11 @@ class ConnectionAcceptor {
   absl::StatusOr<Incoming> Next(const Patience& patience);
 
  private:
-  bool TakeHeard(Incoming& incoming);
+  bool TakePassed(Incoming& incoming);
   absl::Status AcceptAll();
   void Wait(const Patience& patience);
-  void Hear(uint64_t number, base::UniqueFd socket, bool local);
-  absl::StatusOr<Link> Introduce(int socket) const;
+  void Handshake(uint64_t number, base::UniqueFd socket, bool local);
+  absl::StatusOr<Link> ReceiveLink(int socket) const;
 
   const std::string token_;
   const Listeners listeners_;
