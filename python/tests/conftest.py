@@ -1,9 +1,10 @@
 """The fixture `ranks`: the processes that a test module asks for.
 
-    RANKS = {"program": "torch_sums", "framework": "torch", "size": 2}  # see ranks.Ranks
+    RANKS = {"program": "torch_operations", "framework": "torch", "size": 2}  # see ranks.Ranks
 
-    def test_sums(ranks):
-        ranks.call("sums")  # the function of torch_sums.py, on every rank: asserts, or returns JSON
+    def test_layouts(ranks):
+        # The function of torch_operations.py, on every rank: it asserts, or returns JSON.
+        ranks.call("layouts")
 """
 import os
 import pathlib

@@ -130,7 +130,8 @@ class Step final : public Contender {
     values_.assign(count, 1.0f);
     gradients_.assign(count, 0.0f);
     momenta_.assign(count, 0.0f);
-    // As the trainer cuts a model (parallel/flat_model.h): eighths, between 64 KiB and 25 MiB.
+    // As the trainer cuts a model (runtime/parallel/flat_model.h): an eighth each, between 64 KiB
+    // and 25 MiB.
     bucket_ = std::clamp<size_t>(count / 8, (64 << 10) / sizeof(float), (25 << 20) / sizeof(float));
     feedback_ = std::vector<tutti::comm::ErrorFeedback>((count + bucket_ - 1) / bucket_);
   }

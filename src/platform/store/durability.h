@@ -1,3 +1,4 @@
+// What a write to the store survives, as its caller asks for it (store.h).
 #pragma once
 
 namespace tutti::store {

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of a collector, which locks it (launch/collector.h). Its existence: by_folder.
+// Of a collector, which locks it (platform/launch/delivery/collector.h). Its existence: by_folder.
 constexpr char kCollectorLock[] = "collector";
 
 constexpr char kFirstStart[] = "slurm-start";
