@@ -20,8 +20,8 @@
 #include "absl/time/clock.h"
 #include "base/deadline.h"
 #include "base/file.h"
-#include "base/start_thread.h"
 #include "base/status.h"
+#include "base/threads/start_thread.h"
 #include "platform/http/client.h"
 
 namespace tutti::http {

@@ -12,8 +12,8 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
-#include "base/no_threads_for_tests.h"
 #include "base/test_patience.h"
+#include "base/threads/no_threads_for_tests.h"
 #include "platform/http/file_server_for_tests.h"
 #include "platform/http/server.h"
 

@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "base/start_thread.h"
 #include "base/status.h"
+#include "base/threads/start_thread.h"
 #include "base/unique_fd.h"
 
 namespace tutti::http {

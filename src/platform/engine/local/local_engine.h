@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
-#include "base/janitor.h"
+#include "base/threads/janitor.h"
 #include "platform/engine/engine.h"
 #include "platform/engine/local/node_isolation.h"
 #include "platform/engine/local/placed_launcher.h"

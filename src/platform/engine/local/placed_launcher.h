@@ -9,8 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "base/janitor.h"
 #include "base/process/child_process.h"
+#include "base/threads/janitor.h"
 #include "platform/engine/local/launcher_process.h"
 
 namespace tutti::engine {

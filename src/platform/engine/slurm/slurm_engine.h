@@ -39,7 +39,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "base/deadline.h"
-#include "base/janitor.h"
+#include "base/threads/janitor.h"
 #include "base/unique_fd.h"
 #include "platform/engine/engine.h"
 #include "platform/engine/slurm/batch_job.h"

@@ -4,11 +4,11 @@
 #include <functional>
 #include <set>
 
-#include "base/at_once.h"
 #include "base/faults.h"
 #include "base/machine/rdma.h"
 #include "base/machine/usable_gpus.h"
 #include "base/process/child_process.h"
+#include "base/threads/at_once.h"
 #include "platform/container/make_image.h"
 #include "platform/container/python_check.h"
 #include "platform/container/registry_check.h"

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "base/janitor.h"
+#include "base/threads/janitor.h"
 #include "platform/service/results/incoming_file.h"
 
 namespace tutti::service {

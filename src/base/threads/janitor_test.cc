@@ -1,4 +1,4 @@
-#include "base/janitor.h"
+#include "base/threads/janitor.h"
 
 #include <gtest/gtest.h>
 

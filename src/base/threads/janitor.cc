@@ -1,4 +1,4 @@
-#include "base/janitor.h"
+#include "base/threads/janitor.h"
 
 #include <spdlog/spdlog.h>
 
@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/deadline.h"
 #include "base/remove_tree.h"
-#include "base/start_thread.h"
 #include "base/status.h"
+#include "base/threads/start_thread.h"
 
 namespace tutti::base {
 

@@ -1,8 +1,8 @@
-#include "base/start_thread.h"
+#include "base/threads/start_thread.h"
 
 #include <gtest/gtest.h>
 
-#include "base/no_threads_for_tests.h"
+#include "base/threads/no_threads_for_tests.h"
 
 namespace tutti::base {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/work_queues.h"
+#include "base/threads/work_queues.h"
 
 #include <spdlog/spdlog.h>
 
@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "absl/cleanup/cleanup.h"
-#include "base/start_thread.h"
+#include "base/threads/start_thread.h"
 
 namespace tutti::base {
 namespace {

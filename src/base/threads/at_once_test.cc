@@ -1,4 +1,4 @@
-#include "base/at_once.h"
+#include "base/threads/at_once.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
-#include "base/no_threads_for_tests.h"
 #include "base/test_patience.h"
+#include "base/threads/no_threads_for_tests.h"
 
 namespace tutti::base {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/at_once.h"
+#include "base/threads/at_once.h"
 
 #include <algorithm>
 #include <atomic>
@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/start_thread.h"
+#include "base/threads/start_thread.h"
 
 namespace tutti::base {
 

@@ -1,4 +1,4 @@
-#include "base/work_queues.h"
+#include "base/threads/work_queues.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <stdexcept>
 
 #include "absl/synchronization/notification.h"
-#include "base/no_threads_for_tests.h"
 #include "base/test_patience.h"
+#include "base/threads/no_threads_for_tests.h"
 
 namespace tutti::base {
 namespace {

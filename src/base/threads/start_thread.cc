@@ -1,4 +1,4 @@
-#include "base/start_thread.h"
+#include "base/threads/start_thread.h"
 
 #include <spdlog/spdlog.h>
 
