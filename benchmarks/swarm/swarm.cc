@@ -21,7 +21,7 @@
 #include "base/deadline.h"
 #include "base/file.h"
 #include "launcher.h"
-#include "platform/http/client.h"
+#include "platform/http/client/client.h"
 #include "platform/http/url.h"
 #include "watched_service.h"
 

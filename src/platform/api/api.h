@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "platform/api/router.h"
-#include "platform/http/server.h"
+#include "platform/http/server/server.h"
 #include "platform/service/service.h"
 
 namespace tutti::api {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "platform/http/server.h"
+#include "platform/http/server/server.h"
 
 namespace tutti::api {
 

@@ -1,5 +1,5 @@
-// Covers: client.cc, server.cc, url.cc, connect.cc, response_writer.cc, client_answer.cc,
-// request_reader.cc, socket.cc, message.cc.
+// Covers: client/client.cc, server/server.cc, url.cc, client/connect.cc, server/response_writer.cc,
+// client/client_answer.cc, server/request_reader.cc, socket.cc, message.cc.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,8 +17,8 @@
 #include "base/file.h"
 #include "base/test_patience.h"
 #include "base/unique_fd.h"
-#include "platform/http/client.h"
-#include "platform/http/server.h"
+#include "platform/http/client/client.h"
+#include "platform/http/server/server.h"
 #include "platform/http/url.h"
 
 namespace tutti::http {

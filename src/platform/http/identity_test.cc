@@ -7,8 +7,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "platform/http/client.h"
-#include "platform/http/server.h"
+#include "platform/http/client/client.h"
+#include "platform/http/server/server.h"
 
 namespace tutti::http {
 namespace {

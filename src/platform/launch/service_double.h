@@ -22,7 +22,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/deadline.h"
 #include "base/file.h"
-#include "platform/http/server.h"
+#include "platform/http/server/server.h"
 #include "spec/types/service_endpoint.h"
 
 namespace tutti::launch {

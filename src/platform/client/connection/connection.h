@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "platform/http/client.h"
+#include "platform/http/client/client.h"
 
 namespace tutti::client {
 

@@ -15,7 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/deadline.h"
-#include "platform/http/client.h"
+#include "platform/http/client/client.h"
 #include "spec/json/launch_plan.h"
 
 namespace tutti::launch {

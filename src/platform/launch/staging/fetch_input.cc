@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "base/process/waiting.h"
 #include "base/status.h"
-#include "platform/http/fetch.h"
+#include "platform/http/client/fetch.h"
 #include "platform/http/url.h"
 #include "spec/site/remote_input.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/file.h"
-#include "platform/http/file_server_for_tests.h"
+#include "platform/http/client/file_server_for_tests.h"
 
 namespace tutti::launch {
 namespace {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/threads/at_once.h"
-#include "platform/http/fetch.h"
+#include "platform/http/client/fetch.h"
 #include "spec/site/remote_input.h"
 
 namespace tutti::service {

@@ -1,5 +1,5 @@
 // Covers: resolve.cc.
-#include "platform/http/fetch.h"
+#include "platform/http/client/fetch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@
 #include "base/file.h"
 #include "base/test_patience.h"
 #include "base/threads/no_threads_for_tests.h"
-#include "platform/http/file_server_for_tests.h"
-#include "platform/http/server.h"
+#include "platform/http/client/file_server_for_tests.h"
+#include "platform/http/server/server.h"
 
 namespace tutti::http {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "base/test_patience.h"
-#include "platform/http/server.h"
+#include "platform/http/server/server.h"
 
 namespace tutti::http {
 

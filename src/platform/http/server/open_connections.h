@@ -13,7 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "platform/http/server.h"
+#include "platform/http/server/server.h"
 
 namespace tutti::http {
 

@@ -1,4 +1,4 @@
-#include "platform/http/response_writer.h"
+#include "platform/http/server/response_writer.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

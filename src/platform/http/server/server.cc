@@ -1,4 +1,4 @@
-#include "platform/http/server.h"
+#include "platform/http/server/server.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -18,10 +18,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "base/unique_fd.h"
-#include "platform/http/connection_poller.h"
-#include "platform/http/handler_pool.h"
-#include "platform/http/open_connections.h"
-#include "platform/http/server_connection.h"
+#include "platform/http/server/connection_poller.h"
+#include "platform/http/server/handler_pool.h"
+#include "platform/http/server/open_connections.h"
+#include "platform/http/server/server_connection.h"
 
 namespace tutti::http {
 namespace {

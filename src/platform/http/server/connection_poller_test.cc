@@ -1,4 +1,4 @@
-#include "platform/http/connection_poller.h"
+#include "platform/http/server/connection_poller.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -8,13 +8,13 @@
 #include <optional>
 #include <string>
 
-#include "platform/http/connection_poller.h"
-#include "platform/http/handler_pool.h"
-#include "platform/http/open_connections.h"
-#include "platform/http/prefetch_budget.h"
-#include "platform/http/request_reader.h"
-#include "platform/http/response_writer.h"
-#include "platform/http/server.h"
+#include "platform/http/server/connection_poller.h"
+#include "platform/http/server/handler_pool.h"
+#include "platform/http/server/open_connections.h"
+#include "platform/http/server/prefetch_budget.h"
+#include "platform/http/server/request_reader.h"
+#include "platform/http/server/response_writer.h"
+#include "platform/http/server/server.h"
 #include "platform/http/socket.h"
 
 namespace tutti::http {

@@ -1,4 +1,4 @@
-#include "platform/http/resolve.h"
+#include "platform/http/client/resolve.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>

@@ -1,4 +1,4 @@
-#include "platform/http/connect.h"
+#include "platform/http/client/connect.h"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -6,7 +6,7 @@
 #include <cerrno>
 
 #include "base/status.h"
-#include "platform/http/resolve.h"
+#include "platform/http/client/resolve.h"
 
 namespace tutti::http {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/unique_fd.h"
-#include "platform/http/server_connection.h"
+#include "platform/http/server/server_connection.h"
 
 namespace {
 

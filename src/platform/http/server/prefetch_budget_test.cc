@@ -1,4 +1,4 @@
-#include "platform/http/prefetch_budget.h"
+#include "platform/http/server/prefetch_budget.h"
 
 #include <gtest/gtest.h>
 

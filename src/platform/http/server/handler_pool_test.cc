@@ -1,4 +1,4 @@
-#include "platform/http/handler_pool.h"
+#include "platform/http/server/handler_pool.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "platform/http/client.h"
+#include "platform/http/client/client.h"
 
 #include <fcntl.h>
 #include <sys/eventfd.h>
@@ -22,7 +22,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/http/beast.h"
-#include "platform/http/connect.h"
+#include "platform/http/client/connect.h"
 #include "platform/http/socket.h"
 #include "platform/http/url.h"
 

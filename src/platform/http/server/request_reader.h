@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "platform/http/message.h"
-#include "platform/http/server.h"
+#include "platform/http/server/server.h"
 #include "platform/http/socket.h"
 
 namespace tutti::http {

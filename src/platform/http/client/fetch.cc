@@ -1,4 +1,4 @@
-#include "platform/http/fetch.h"
+#include "platform/http/client/fetch.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -22,7 +22,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "base/threads/start_thread.h"
-#include "platform/http/client.h"
+#include "platform/http/client/client.h"
 
 namespace tutti::http {
 namespace {

@@ -1,4 +1,4 @@
-#include "platform/http/server_connection.h"
+#include "platform/http/server/server_connection.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

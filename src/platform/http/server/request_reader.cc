@@ -1,4 +1,4 @@
-#include "platform/http/request_reader.h"
+#include "platform/http/server/request_reader.h"
 
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>

@@ -1,4 +1,4 @@
-#include "platform/http/open_connections.h"
+#include "platform/http/server/open_connections.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>

@@ -15,7 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/deadline.h"
 #include "base/unique_fd.h"
-#include "platform/http/handler_pool.h"
+#include "platform/http/server/handler_pool.h"
 
 namespace tutti::http {
 

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "platform/http/client.h"
+#include "platform/http/client/client.h"
 
 namespace tutti::http {
 

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "platform/http/server.h"
+#include "platform/http/server/server.h"
 
 namespace tutti::http {
 

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "base/unique_fd.h"
 #include "platform/http/message.h"
-#include "platform/http/request_reader.h"
+#include "platform/http/server/request_reader.h"
 
 namespace tutti::http {
 
