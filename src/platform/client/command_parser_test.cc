@@ -1,7 +1,7 @@
 // Covers: commands/node_cordon.cc, command_definitions.cc, site_definitions.cc,
 // cluster_definitions.cc, script_definitions.cc, commands/job_delete.cc, commands/job_list.cc,
 // commands/job_show.cc, commands/job_stream.cc, commands/job_wait.cc, commands/node_list.cc,
-// commands/run.cc, connection/service.cc.
+// commands/run.cc, connection/service_client.cc.
 #include "platform/client/command_parser.h"
 
 #include <gmock/gmock.h>

@@ -14,7 +14,8 @@ namespace {
 constexpr int kApplicationId = 0x74757474;  // "tutt", in the file's header
 
 // An error of SQLite is one of the whole transaction; any other exception is of this body alone.
-absl::Status RunOne(const std::function<absl::Status(Connection&)>& body, Connection& sqlite) {
+absl::Status RunOne(const std::function<absl::Status(SqliteConnection&)>& body,
+                    SqliteConnection& sqlite) {
   try {
     return body(sqlite);
   } catch (const SQLite::Exception&) {
@@ -69,14 +70,14 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::filesystem::
 absl::Status Database::Begin(LogIndex index) {
   if (index == LogIndex::kInFile) return absl::OkStatus();
   keeps_others_out_ = true;
-  return Read([&](Connection& sqlite) {
+  return Read([&](SqliteConnection& sqlite) {
     sqlite.exec("PRAGMA locking_mode = EXCLUSIVE");
     return absl::OkStatus();
   });
 }
 
 absl::Status Database::CheckOwner() {
-  return Read([&](Connection& sqlite) -> absl::Status {
+  return Read([&](SqliteConnection& sqlite) -> absl::Status {
     const int owner = Pragma(sqlite, "application_id");
     const int tables = sqlite.execAndGet("SELECT count(*) FROM sqlite_schema").getInt();
     if (owner == kApplicationId || (owner == 0 && tables == 0)) return absl::OkStatus();
@@ -86,7 +87,7 @@ absl::Status Database::CheckOwner() {
 }
 
 absl::Status Database::Configure() {
-  return Read([&](Connection& sqlite) -> absl::Status {
+  return Read([&](SqliteConnection& sqlite) -> absl::Status {
     const std::string mode = sqlite.execAndGet("PRAGMA journal_mode = WAL").getString();
     if (mode != "wal") {
       return absl::FailedPreconditionError(
@@ -100,7 +101,7 @@ absl::Status Database::Configure() {
 
 // Reads the whole file.
 absl::Status Database::CheckContent() {
-  return Read([&](Connection& sqlite) -> absl::Status {
+  return Read([&](SqliteConnection& sqlite) -> absl::Status {
     const std::string verdict = sqlite.execAndGet("PRAGMA quick_check(1)").getString();
     if (verdict == "ok") return absl::OkStatus();
     return absl::DataLossError(absl::StrCat(path_.string(), ": is damaged (", verdict,
@@ -111,7 +112,7 @@ absl::Status Database::CheckContent() {
 absl::Status Database::Migrate(const Migrations& migrations) {
   const int newest = static_cast<int>(migrations.size());
   int layout = 0;
-  TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) {
+  TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
     layout = Pragma(sqlite, "user_version");
     return absl::OkStatus();
   }));
@@ -122,7 +123,7 @@ absl::Status Database::Migrate(const Migrations& migrations) {
                      "); install that version, or choose another place for the data"));
   }
   while (layout < newest) {
-    TUTTI_RETURN_IF_ERROR(Write([&](Connection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Write([&](SqliteConnection& sqlite) {
       layout = Pragma(sqlite, "user_version");  // another process may have been faster
       if (layout < newest) {
         sqlite.exec(migrations[layout++]);
@@ -147,7 +148,7 @@ absl::Status Database::Sync() const {
   return base::ErrnoStatus(absl::StrCat("sync ", path_.string(), "-wal"));
 }
 
-absl::Status Database::Write(const std::function<absl::Status(Connection&)>& body,
+absl::Status Database::Write(const std::function<absl::Status(SqliteConnection&)>& body,
                              Durability durability) {
   return sqlite_.Guard([&]() -> absl::Status {
     if (durability != set_to_) {  // in WAL mode NORMAL is FULL without the sync of each commit
@@ -166,9 +167,9 @@ absl::Status Database::Write(const std::function<absl::Status(Connection&)>& bod
 }
 
 absl::Status Database::WriteTogether(
-    const std::vector<const std::function<absl::Status(Connection&)>*>& bodies,
+    const std::vector<const std::function<absl::Status(SqliteConnection&)>*>& bodies,
     std::vector<absl::Status>& statuses, Durability durability) {
-  const auto all = [&](Connection& sqlite) {
+  const auto all = [&](SqliteConnection& sqlite) {
     statuses.clear();
     for (const auto* body : bodies) {
       sqlite.exec("SAVEPOINT one");
@@ -181,7 +182,7 @@ absl::Status Database::WriteTogether(
   return Write(all, durability);
 }
 
-absl::Status Database::Read(const std::function<absl::Status(Connection&)>& body) {
+absl::Status Database::Read(const std::function<absl::Status(SqliteConnection&)>& body) {
   return sqlite_.Guard([&] { return body(sqlite_); });
 }
 

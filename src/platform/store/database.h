@@ -15,8 +15,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/unique_fd.h"
-#include "platform/store/connection.h"
 #include "platform/store/durability.h"
+#include "platform/store/sqlite_connection.h"
 
 namespace tutti::store {
 
@@ -39,12 +39,12 @@ class Database {
                                                         DatabaseOptions options);
 
   // Runs `body` in one write transaction: committed if it returns OK, else undone.
-  absl::Status Write(const std::function<absl::Status(Connection&)>& body,
+  absl::Status Write(const std::function<absl::Status(SqliteConnection&)>& body,
                      Durability durability = Durability::kPowerLoss);
   // Runs all in one transaction; those that do not return OK are undone, the others committed. On
   // an error of the database itself nothing is changed, and that is returned.
   absl::Status WriteTogether(
-      const std::vector<const std::function<absl::Status(Connection&)>*>& bodies,
+      const std::vector<const std::function<absl::Status(SqliteConnection&)>*>& bodies,
       std::vector<absl::Status>& statuses, Durability durability = Durability::kPowerLoss);
   // Once it returns OK what was written before survives a loss of power. From any thread, also
   // beside a call of another: only the disk is waited for.
@@ -52,7 +52,7 @@ class Database {
   // No other connection can read it, as there was no room for an index of its log.
   bool keeps_others_out() const { return keeps_others_out_; }
   // Runs `body`, which only reads.
-  absl::Status Read(const std::function<absl::Status(Connection&)>& body);
+  absl::Status Read(const std::function<absl::Status(SqliteConnection&)>& body);
 
  private:
   // Where SQLite keeps the index of its log: in a file that other programs share, or in memory,
@@ -74,7 +74,7 @@ class Database {
   bool keeps_others_out_ = false;
   int64_t commit_calls_ = 0;
   Durability set_to_ = Durability::kPowerLoss;  // as SQLite is set
-  Connection sqlite_;
+  SqliteConnection sqlite_;
   base::UniqueFd log_;  // SQLite's write-ahead log, which is there as long as its connection
 };
 

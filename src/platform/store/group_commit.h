@@ -18,7 +18,7 @@ namespace tutti::store {
 class GroupCommit {
  public:
   // May be run twice: what it writes elsewhere it writes anew.
-  using Body = std::function<absl::Status(Connection&)>;
+  using Body = std::function<absl::Status(SqliteConnection&)>;
 
   // `database` is used under `database_mutex` only.
   GroupCommit(Database* database, absl::Mutex* database_mutex)

@@ -102,20 +102,21 @@ TEST_F(GroupCommitTest, AnErrorOfTheDatabaseIsTheWritersOwn) {
 
 TEST_F(GroupCommitTest, WhatABodyThrowsIsItsOwnErrorAndLaterWritesGoOn) {
   GroupCommit writes(database_.get(), &mutex_);
-  EXPECT_EQ(writes.Write([](Connection&) -> absl::Status { throw std::bad_alloc(); }).code(),
+  EXPECT_EQ(writes.Write([](SqliteConnection&) -> absl::Status { throw std::bad_alloc(); }).code(),
             absl::StatusCode::kInternal);
-  EXPECT_EQ(writes.Write([](Connection&) -> absl::Status { throw 42; }).code(),
+  EXPECT_EQ(writes.Write([](SqliteConnection&) -> absl::Status { throw 42; }).code(),
             absl::StatusCode::kInternal);
-  EXPECT_TRUE(writes.Write([](Connection& sqlite) { return Insert(sqlite, 1); }).ok());
+  EXPECT_TRUE(writes.Write([](SqliteConnection& sqlite) { return Insert(sqlite, 1); }).ok());
   EXPECT_EQ(Count(), 1);
 }
 
 TEST_F(GroupCommitTest, OneOfAGroupThatThrowsIsUndoneAlone) {
   std::vector<absl::Status> statuses;
-  const std::function<absl::Status(Connection&)> good = [](Connection& sqlite) {
+  const std::function<absl::Status(SqliteConnection&)> good = [](SqliteConnection& sqlite) {
     return Insert(sqlite, 1);
   };
-  const std::function<absl::Status(Connection&)> bad = [](Connection& sqlite) -> absl::Status {
+  const std::function<absl::Status(SqliteConnection&)> bad =
+      [](SqliteConnection& sqlite) -> absl::Status {
     Insert(sqlite, 2).IgnoreError();
     throw std::runtime_error("no name for it");
   };

@@ -10,8 +10,8 @@
 
 namespace tutti::store {
 
-absl::Status ReaderPool::Read(const std::function<absl::Status(Connection&)>& body) {
-  TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, Take());
+absl::Status ReaderPool::Read(const std::function<absl::Status(SqliteConnection&)>& body) {
+  TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> connection, Take());
   const absl::Cleanup give_back = [&] { GiveBack(std::move(connection)); };
   return connection->Guard([&]() -> absl::Status {
     SQLite::Transaction one_moment(*connection);
@@ -19,7 +19,7 @@ absl::Status ReaderPool::Read(const std::function<absl::Status(Connection&)>& bo
   });
 }
 
-absl::StatusOr<std::unique_ptr<Connection>> ReaderPool::Take() {
+absl::StatusOr<std::unique_ptr<SqliteConnection>> ReaderPool::Take() {
   {
     absl::MutexLock lock(&mutex_);
     const auto is_free = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return in_use_ < kMost; };
@@ -29,13 +29,13 @@ absl::StatusOr<std::unique_ptr<Connection>> ReaderPool::Take() {
     }
     ++in_use_;
     if (!idle_.empty()) {
-      std::unique_ptr<Connection> connection = std::move(idle_.back());
+      std::unique_ptr<SqliteConnection> connection = std::move(idle_.back());
       idle_.pop_back();
       return connection;
     }
   }
   try {
-    return std::make_unique<Connection>(path_, SQLite::OPEN_READONLY, busy_timeout_);
+    return std::make_unique<SqliteConnection>(path_, SQLite::OPEN_READONLY, busy_timeout_);
   } catch (const SQLite::Exception& error) {
     GiveBack(nullptr);
     return OpenError(path_, error);
@@ -45,7 +45,7 @@ absl::StatusOr<std::unique_ptr<Connection>> ReaderPool::Take() {
   }
 }
 
-void ReaderPool::GiveBack(std::unique_ptr<Connection> connection) {
+void ReaderPool::GiveBack(std::unique_ptr<SqliteConnection> connection) {
   absl::MutexLock lock(&mutex_);
   --in_use_;
   if (connection != nullptr) idle_.push_back(std::move(connection));

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "platform/store/connection.h"
+#include "platform/store/sqlite_connection.h"
 
 namespace tutti::store {
 
@@ -26,19 +26,19 @@ class ReaderPool {
 
   // Runs `body`, which only reads; all that it reads is of one moment. Unavailable if all
   // connections are in use for longer than the busy timeout.
-  absl::Status Read(const std::function<absl::Status(Connection&)>& body);
+  absl::Status Read(const std::function<absl::Status(SqliteConnection&)>& body);
 
  private:
   static constexpr size_t kMost = 8;  // at the same time
 
   // Whoever has taken one gives it back.
-  absl::StatusOr<std::unique_ptr<Connection>> Take() ABSL_LOCKS_EXCLUDED(mutex_);
-  void GiveBack(std::unique_ptr<Connection> connection) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::unique_ptr<SqliteConnection>> Take() ABSL_LOCKS_EXCLUDED(mutex_);
+  void GiveBack(std::unique_ptr<SqliteConnection> connection) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::filesystem::path path_;
   const absl::Duration busy_timeout_;
   absl::Mutex mutex_;
-  std::vector<std::unique_ptr<Connection>> idle_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<SqliteConnection>> idle_ ABSL_GUARDED_BY(mutex_);
   size_t in_use_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -78,7 +78,8 @@ absl::StatusOr<JobRecord> RecordAt(SQLite::Statement& row) {
 
 // What follows from the event: the job's state, and when it has begun, which its return to the
 // queue takes back.
-void NoteState(Connection& sqlite, absl::string_view job_id, const Event& event, int64_t sequence) {
+void NoteState(SqliteConnection& sqlite, absl::string_view job_id, const Event& event,
+               int64_t sequence) {
   const CachedStatement note(
       sqlite,
       "INSERT INTO job_states (job, parent, state, last_event, started_us) "
@@ -125,7 +126,7 @@ absl::Status ReadRecords(SQLite::Statement& rows, std::vector<JobRecord>& record
   return absl::OkStatus();
 }
 
-int64_t InsertEvent(Connection& sqlite, absl::string_view job_id, const Event& event) {
+int64_t InsertEvent(SqliteConnection& sqlite, absl::string_view job_id, const Event& event) {
   const CachedStatement insert(sqlite,
                                "INSERT INTO events (job_id, time_us, state, reason, detail) "
                                "VALUES (?, ?, ?, ?, ?)");
@@ -140,7 +141,7 @@ int64_t InsertEvent(Connection& sqlite, absl::string_view job_id, const Event& e
   return sequence;
 }
 
-absl::StatusOr<Event> LastStep(Connection& sqlite, absl::string_view job_id) {
+absl::StatusOr<Event> LastStep(SqliteConnection& sqlite, absl::string_view job_id) {
   const CachedStatement last(sqlite,
                              "SELECT s.last_event, s.state FROM jobs j "
                              "JOIN job_states s ON s.job = j.sequence WHERE j.id = ?");
@@ -152,7 +153,7 @@ absl::StatusOr<Event> LastStep(Connection& sqlite, absl::string_view job_id) {
   return event;
 }
 
-int64_t InsertRow(Connection& sqlite, const Job& job) {
+int64_t InsertRow(SqliteConnection& sqlite, const Job& job) {
   const CachedStatement insert(sqlite,
                                "INSERT INTO jobs (id, created_us, spec, file_text, snapshot, "
                                "job_token, warnings, parent, step, step_key, nonce) "
@@ -174,20 +175,20 @@ int64_t InsertRow(Connection& sqlite, const Job& job) {
   return sqlite.getLastInsertRowid();
 }
 
-bool HasJob(Connection& sqlite, absl::string_view id) {
+bool HasJob(SqliteConnection& sqlite, absl::string_view id) {
   const CachedStatement found(sqlite, "SELECT 1 FROM jobs WHERE id = ?");
   found->bind(1, std::string(id));
   return found->executeStep();
 }
 
-bool HasNonce(Connection& sqlite, absl::string_view nonce) {
+bool HasNonce(SqliteConnection& sqlite, absl::string_view nonce) {
   if (nonce.empty()) return false;
   const CachedStatement found(sqlite, "SELECT 1 FROM jobs WHERE nonce != '' AND nonce = ?");
   found->bind(1, std::string(nonce));
   return found->executeStep();
 }
 
-int64_t LastLauncherEvent(Connection& sqlite, absl::string_view allocation, int node) {
+int64_t LastLauncherEvent(SqliteConnection& sqlite, absl::string_view allocation, int node) {
   const CachedStatement last(sqlite,
                              "SELECT coalesce(max(sequence), 0) FROM launcher_events "
                              "WHERE allocation = ? AND node = ?");

@@ -22,11 +22,11 @@ absl::Status ReadRecords(SQLite::Statement& rows, std::vector<JobRecord>& record
 absl::StatusOr<JobRecord> SelectJob(SQLite::Database& sqlite, absl::string_view id);
 // NotFound if there is none.
 absl::StatusOr<JobRecord> SelectJobOfNonce(SQLite::Database& sqlite, absl::string_view nonce);
-bool HasJob(Connection& sqlite, absl::string_view id);
-bool HasNonce(Connection& sqlite, absl::string_view nonce);
+bool HasJob(SqliteConnection& sqlite, absl::string_view id);
+bool HasNonce(SqliteConnection& sqlite, absl::string_view nonce);
 absl::Status NoJob(absl::string_view id);
 // Returns the sequence that the job got.
-int64_t InsertRow(Connection& sqlite, const Job& job);
+int64_t InsertRow(SqliteConnection& sqlite, const Job& job);
 
 // SELECT … FROM events; WHERE is the caller's.
 extern const char kSelectEvent[];
@@ -34,11 +34,11 @@ extern const char kSelectEvent[];
 // The current row of a statement that begins with kSelectEvent.
 absl::StatusOr<Event> ReadEvent(SQLite::Statement& row);
 // Returns the sequence that the event got. The job's row in job_states follows.
-int64_t InsertEvent(Connection& sqlite, absl::string_view job_id, const Event& event);
+int64_t InsertEvent(SqliteConnection& sqlite, absl::string_view job_id, const Event& event);
 // The last event of a job, of which its number and state are read.
-absl::StatusOr<Event> LastStep(Connection& sqlite, absl::string_view job_id);
+absl::StatusOr<Event> LastStep(SqliteConnection& sqlite, absl::string_view job_id);
 
 // The highest number that is there, 0 if none.
-int64_t LastLauncherEvent(Connection& sqlite, absl::string_view allocation, int node);
+int64_t LastLauncherEvent(SqliteConnection& sqlite, absl::string_view allocation, int node);
 
 }  // namespace tutti::store

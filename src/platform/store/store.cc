@@ -81,7 +81,7 @@ class SqliteStore final : public Store {
     if (job.id.empty()) return absl::InvalidArgumentError("a job needs an id");
     JobRecord record{.job = job, .last = {}, .started = std::nullopt};
     record.job.created = ToMicros(job.created);
-    const auto insert = [&](Connection& sqlite) -> absl::Status {
+    const auto insert = [&](SqliteConnection& sqlite) -> absl::Status {
       if (HasJob(sqlite, job.id)) {
         return absl::AlreadyExistsError(absl::StrCat("there is a job \"", job.id, "\" already"));
       }
@@ -108,7 +108,7 @@ class SqliteStore final : public Store {
   absl::StatusOr<Event> AppendEvent(absl::string_view job_id, int64_t expected_last,
                                     const Event& event, Durability durability) override {
     Event appended = event;
-    const auto append = [&](Connection& sqlite) -> absl::Status {
+    const auto append = [&](SqliteConnection& sqlite) -> absl::Status {
       TUTTI_RETURN_IF_ERROR(CheckStep(sqlite, job_id, expected_last, event.state));
       SkipNumbersOfLostEvents(sqlite);
       appended.sequence = InsertEvent(sqlite, job_id, event);
@@ -121,7 +121,7 @@ class SqliteStore final : public Store {
 
   absl::StatusOr<JobRecord> GetJob(absl::string_view id) override {
     absl::StatusOr<JobRecord> record;
-    TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
       record = SelectJob(sqlite, id);
       return record.status();
     }));
@@ -130,7 +130,7 @@ class SqliteStore final : public Store {
 
   absl::StatusOr<JobRecord> JobOfNonce(absl::string_view nonce) override {
     absl::StatusOr<JobRecord> record;
-    TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
       record = SelectJobOfNonce(sqlite, nonce);
       return record.status();
     }));
@@ -139,7 +139,7 @@ class SqliteStore final : public Store {
 
   absl::StatusOr<std::vector<JobRecord>> ListJobs(const JobFilter& filter) override {
     std::vector<JobRecord> records;
-    TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
       SQLite::Statement rows(sqlite, absl::StrCat(kSelectRecord, " WHERE s.job IN (",
                                                   PageQuery(filter), ") ORDER BY s.job DESC"));
       BindPage(rows, filter);
@@ -150,7 +150,7 @@ class SqliteStore final : public Store {
 
   absl::StatusOr<std::vector<int64_t>> Sequences(const JobFilter& filter) override {
     std::vector<int64_t> sequences;
-    TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
       SQLite::Statement rows(sqlite, PageQuery(filter));
       BindPage(rows, filter);
       while (rows.executeStep()) sequences.push_back(rows.getColumn(0).getInt64());
@@ -162,7 +162,7 @@ class SqliteStore final : public Store {
   absl::StatusOr<std::vector<JobRecord>> JobsOf(const std::vector<int64_t>& sequences) override {
     std::vector<JobRecord> records;
     if (sequences.empty()) return records;
-    TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
       SQLite::Statement rows(
           sqlite, absl::StrCat(kSelectRecord, " WHERE s.job IN (", absl::StrJoin(sequences, ","),
                                ") ORDER BY s.job DESC"));
@@ -173,7 +173,7 @@ class SqliteStore final : public Store {
 
   absl::StatusOr<std::vector<JobRecord>> NonTerminalJobs() override {
     std::vector<JobRecord> records;
-    TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
       SQLite::Statement rows(
           sqlite, absl::StrCat(kSelectRecord,
                                " WHERE s.state NOT IN ('Completed', 'Failed', 'Canceled') "
@@ -187,7 +187,7 @@ class SqliteStore final : public Store {
                                                     Content content) override {
     const char* const select = content == Content::kAll ? kSelectRecord : kSelectRecordWithoutSpec;
     std::vector<JobRecord> records;
-    TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
       SQLite::Statement rows(
           sqlite, absl::StrCat(select, " WHERE s.parent = ? AND s.parent != '' ORDER BY s.job"));
       rows.bind(1, std::string(parent));
@@ -198,7 +198,7 @@ class SqliteStore final : public Store {
 
   absl::StatusOr<JobRecord> CompletedWithKey(absl::string_view step_key) override {
     std::vector<JobRecord> records;
-    TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
       SQLite::Statement rows(sqlite, absl::StrCat(kSelectRecord,
                                                   " WHERE j.step_key = ? AND j.step_key != '' AND "
                                                   "s.state = 'Completed' "
@@ -212,7 +212,7 @@ class SqliteStore final : public Store {
 
   absl::StatusOr<std::vector<Event>> EventsOf(absl::string_view job_id, int64_t after) override {
     std::vector<Event> events;
-    TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) -> absl::Status {
+    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) -> absl::Status {
       if (!HasJob(sqlite, job_id)) return NoJob(job_id);
       SQLite::Statement rows(sqlite, absl::StrCat(kSelectEvent,
                                                   " WHERE job_id = ? AND sequence > ? "
@@ -230,7 +230,7 @@ class SqliteStore final : public Store {
 
   absl::StatusOr<std::vector<std::string>> TreeOf(absl::string_view id) override {
     std::vector<std::string> ids;
-    TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
       SQLite::Statement rows(sqlite, absl::StrCat(kTree, "SELECT id FROM tree"));
       rows.bind(1, std::string(id));
       while (rows.executeStep()) ids.push_back(rows.getColumn(0).getString());
@@ -240,7 +240,7 @@ class SqliteStore final : public Store {
   }
 
   absl::Status DeleteJob(absl::string_view id) override {
-    return writes_.Write([&](Connection& sqlite) -> absl::Status {
+    return writes_.Write([&](SqliteConnection& sqlite) -> absl::Status {
       TUTTI_RETURN_IF_ERROR(CheckAllEnded(sqlite, id));
       SQLite::Statement remove(  // the rest cascades
           sqlite, absl::StrCat(kTree, "DELETE FROM jobs WHERE id IN (SELECT id FROM tree)"));
@@ -250,7 +250,7 @@ class SqliteStore final : public Store {
   }
 
   absl::Status AddCordon(const Cordon& cordon) override {
-    return writes_.Write([&](Connection& sqlite) -> absl::Status {
+    return writes_.Write([&](SqliteConnection& sqlite) -> absl::Status {
       SQLite::Statement add(sqlite, "INSERT OR REPLACE INTO cordons VALUES (?, ?, ?)");
       add.bind(1, cordon.node);
       add.bind(2, cordon.reason);
@@ -261,7 +261,7 @@ class SqliteStore final : public Store {
   }
 
   absl::Status RemoveCordon(absl::string_view node) override {
-    return writes_.Write([&](Connection& sqlite) -> absl::Status {
+    return writes_.Write([&](SqliteConnection& sqlite) -> absl::Status {
       SQLite::Statement remove(sqlite, "DELETE FROM cordons WHERE node = ?");
       remove.bind(1, std::string(node));
       if (remove.exec() == 1) return absl::OkStatus();
@@ -271,7 +271,7 @@ class SqliteStore final : public Store {
 
   absl::StatusOr<std::vector<Cordon>> Cordons() override {
     std::vector<Cordon> cordons;
-    TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
       SQLite::Statement rows(sqlite, "SELECT node, reason, time_us FROM cordons ORDER BY node");
       while (rows.executeStep()) {
         cordons.push_back({rows.getColumn(0).getString(), rows.getColumn(1).getString(),
@@ -288,7 +288,7 @@ class SqliteStore final : public Store {
                                             Durability durability) override {
     if (first < 1) return absl::InvalidArgumentError("launcher events are numbered from 1");
     int64_t last = 0;
-    const auto add = [&](Connection& sqlite) -> absl::Status {
+    const auto add = [&](SqliteConnection& sqlite) -> absl::Status {
       if (!HasJob(sqlite, job_id)) return NoJob(job_id);
       last = LastLauncherEvent(sqlite, allocation, node);
       if (first > last + 1) return absl::OkStatus();
@@ -311,7 +311,7 @@ class SqliteStore final : public Store {
   absl::StatusOr<std::vector<std::string>> LauncherEvents(absl::string_view allocation, int node,
                                                           int64_t after) override {
     std::vector<std::string> lines;
-    TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
       SQLite::Statement rows(sqlite,
                              "SELECT line FROM launcher_events WHERE allocation = ? AND node = ? "
                              "AND sequence > ? ORDER BY sequence");
@@ -326,7 +326,7 @@ class SqliteStore final : public Store {
 
  private:
   // No commit is waited for where others may read the file.
-  absl::Status Read(const std::function<absl::Status(Connection&)>& body) {
+  absl::Status Read(const std::function<absl::Status(SqliteConnection&)>& body) {
     if (readers_ != nullptr) return readers_->Read(body);
     absl::MutexLock lock(&mutex_);
     return database_->Read(body);
@@ -344,7 +344,7 @@ class SqliteStore final : public Store {
     return skipped_ ? durability : Durability::kPowerLoss;
   }
 
-  static absl::Status CheckAllEnded(Connection& sqlite, absl::string_view id) {
+  static absl::Status CheckAllEnded(SqliteConnection& sqlite, absl::string_view id) {
     SQLite::Statement live(
         sqlite, absl::StrCat(kTree,
                              "SELECT j.id, s.state FROM tree JOIN jobs j ON j.id = tree.id "
@@ -358,8 +358,8 @@ class SqliteStore final : public Store {
   }
 
   // Whether a job whose last event is `expected_last` may take the step to `next`.
-  static absl::Status CheckStep(Connection& sqlite, absl::string_view job_id, int64_t expected_last,
-                                JobState next) {
+  static absl::Status CheckStep(SqliteConnection& sqlite, absl::string_view job_id,
+                                int64_t expected_last, JobState next) {
     TUTTI_ASSIGN_OR_RETURN(const Event event, LastStep(sqlite, job_id));
     if (event.sequence != expected_last) {
       return absl::AbortedError(absl::StrCat("job ", job_id, " has moved on to ", Name(event.state),

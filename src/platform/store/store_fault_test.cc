@@ -1,5 +1,5 @@
 // What the store keeps when processes are killed, disks fill up and files are damaged.
-// Covers: connection.cc, database.cc.
+// Covers: sqlite_connection.cc, database.cc.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
@@ -332,7 +332,7 @@ class OldStoreTest : public StoreFaultTest {
   void MakeOldStore(int jobs) {
     auto database = Database::Open(path_, OldLayout(), {absl::Seconds(5), nullptr, nullptr});
     ASSERT_TRUE(database.ok()) << database.status();
-    const absl::Status written = (*database)->Write([&](Connection& sqlite) {
+    const absl::Status written = (*database)->Write([&](SqliteConnection& sqlite) {
       sqlite.exec(absl::StrCat(R"sql(
         CREATE TEMP TABLE n AS WITH RECURSIVE c (n) AS (
           SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < )sql",

@@ -1,10 +1,10 @@
 #include "platform/client/commands/commands.h"
-#include "platform/client/connection/service.h"
+#include "platform/client/connection/service_client.h"
 
 namespace tutti::client {
 
 absl::StatusOr<ExitCode> CompleteJobs(Context& context) {
-  Service service(context.connect());
+  ServiceClient service(context.connect());
   const auto text = service.Jobs("", 50);
   const auto jobs = text.ok() ? ParseJobs(*text) : text.status();
   if (!jobs.ok()) return ExitCode::kOk;  // a shell's prompt is no place for errors

@@ -6,7 +6,7 @@
 namespace tutti::client {
 
 absl::StatusOr<ExitCode> JobCancel(Context& context, const JobCancelOptions& options) {
-  Service service(context.connect());
+  ServiceClient service(context.connect());
   TUTTI_ASSIGN_OR_RETURN(const std::string id, ResolveJob(service, options.job));
   TUTTI_ASSIGN_OR_RETURN(std::string text, service.Cancel(id));
   if (options.wait) {

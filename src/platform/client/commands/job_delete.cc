@@ -5,7 +5,7 @@
 namespace tutti::client {
 
 absl::StatusOr<ExitCode> JobDelete(Context& context, const std::vector<std::string>& jobs) {
-  Service service(context.connect());
+  ServiceClient service(context.connect());
   // A beginning of a name is enough to look, not to destroy.
   for (const std::string& job : jobs) {
     TUTTI_ASSIGN_OR_RETURN(const std::string id, ResolveJob(service, job));

@@ -21,7 +21,7 @@ uint64_t Total(const std::vector<FileView>& files) {
   return bytes;
 }
 
-absl::Status Fetch(Context& context, Service& service, const std::string& id,
+absl::Status Fetch(Context& context, ServiceClient& service, const std::string& id,
                    const std::vector<FileView>& files, const std::string& directory) {
   LiveText text(context.err, context.err_screen);
   const std::string all = Bytes(Total(files));
@@ -45,7 +45,7 @@ struct Part {
   std::vector<FileView> files;
 };
 
-absl::StatusOr<std::vector<Part>> PartsToBring(Service& service, const std::string& id,
+absl::StatusOr<std::vector<Part>> PartsToBring(ServiceClient& service, const std::string& id,
                                                const JobDownloadOptions& options) {
   std::vector<JobPart> jobs = {{id, ""}};
   if (options.all) {
@@ -81,7 +81,7 @@ std::string JsonOf(const std::vector<Part>& parts) {
   return document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-absl::Status Bring(Context& context, Service& service, const std::vector<Part>& parts) {
+absl::Status Bring(Context& context, ServiceClient& service, const std::vector<Part>& parts) {
   for (const Part& part : parts) {
     if (part.files.empty() && &part != &parts.front()) continue;
     TUTTI_RETURN_IF_ERROR(Fetch(context, service, part.job, part.files, part.directory));
@@ -91,7 +91,7 @@ absl::Status Bring(Context& context, Service& service, const std::vector<Part>& 
 }
 
 // What a pipeline that has no files of its own is asked with.
-std::string HowToBringMore(Service& service, const std::string& id) {
+std::string HowToBringMore(ServiceClient& service, const std::string& id) {
   const auto text = service.Job(id);
   const auto job = text.ok() ? ParseJob(*text) : text.status();
   if (!job.ok() || !KeptFilesOf(service, *job).of_children) return "";
@@ -102,7 +102,7 @@ std::string HowToBringMore(Service& service, const std::string& id) {
 }  // namespace
 
 absl::StatusOr<ExitCode> JobDownload(Context& context, const JobDownloadOptions& options) {
-  Service service(context.connect());
+  ServiceClient service(context.connect());
   TUTTI_ASSIGN_OR_RETURN(const std::string id, ResolveJob(service, options.job));
   TUTTI_ASSIGN_OR_RETURN(const std::vector<Part> parts, PartsToBring(service, id, options));
   TUTTI_RETURN_IF_ERROR(Bring(context, service, parts));

@@ -2,7 +2,7 @@
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
-#include "platform/client/connection/service.h"
+#include "platform/client/connection/service_client.h"
 #include "platform/client/text/amounts.h"
 #include "platform/client/text/table.h"
 
@@ -17,7 +17,7 @@ std::string Ran(const JobView& job, absl::Time now) {
 }  // namespace
 
 absl::StatusOr<ExitCode> JobList(Context& context, const JobListOptions& options) {
-  Service service(context.connect());
+  ServiceClient service(context.connect());
   if (options.format != Format::kTable) {
     TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Jobs(options.state, options.limit));
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, options.format));

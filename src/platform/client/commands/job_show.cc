@@ -71,7 +71,7 @@ using StepMetrics = std::map<std::string, std::string>;  // texts, by job
 
 // What a pipeline's steps have logged. Trials have their metric, and a step that took an earlier
 // job's results has them as its own; what cannot be asked is left out.
-void AskSteps(Service& service, const std::vector<ChildView>& children, Extent extent,
+void AskSteps(ServiceClient& service, const std::vector<ChildView>& children, Extent extent,
               StepMetrics& texts) {
   for (const ChildView& child : children) {
     if (texts.size() >= kMostAsked) return;
@@ -123,7 +123,7 @@ void ShowTree(Context& context, const std::vector<ChildView>& children, const St
   }
 }
 
-void ShowChildren(Context& context, Service& service, const JobView& job, Extent extent) {
+void ShowChildren(Context& context, ServiceClient& service, const JobView& job, Extent extent) {
   if (job.children.empty()) return;
   StepMetrics metrics;
   if (job.type == "pipeline") AskSteps(service, job.children, extent, metrics);
@@ -161,7 +161,7 @@ void ShowHistory(Context& context, const JobView& job) {
 }  // namespace
 
 absl::StatusOr<ExitCode> JobShow(Context& context, const JobOptions& options) {
-  Service service(context.connect());
+  ServiceClient service(context.connect());
   TUTTI_ASSIGN_OR_RETURN(const std::string id, ResolveJob(service, options.job));
   TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Job(id));
   if (options.format != Format::kTable) {

@@ -39,7 +39,7 @@ DisplayOptions LookOf(const JobStreamOptions& options) {
 }
 
 // A rank that the job does not have would be waited for in silence.
-absl::Status CheckRank(Service& service, const std::string& id, int rank) {
+absl::Status CheckRank(ServiceClient& service, const std::string& id, int rank) {
   if (rank < 0) return absl::OkStatus();
   TUTTI_ASSIGN_OR_RETURN(const std::string json, service.Job(id));
   TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(json));
@@ -51,7 +51,7 @@ absl::Status CheckRank(Service& service, const std::string& id, int rank) {
 }  // namespace
 
 absl::StatusOr<ExitCode> JobStream(Context& context, const JobStreamOptions& options) {
-  Service service(context.connect());
+  ServiceClient service(context.connect());
   TUTTI_ASSIGN_OR_RETURN(const std::string id, ResolveJob(service, options.job));
   TUTTI_RETURN_IF_ERROR(CheckRank(service, id, options.only_rank));
   FollowOptions follow;

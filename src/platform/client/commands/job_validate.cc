@@ -50,7 +50,7 @@ std::string InWords(const spec::JobSpec& job) {
 }  // namespace
 
 absl::StatusOr<ExitCode> JobValidate(Context& context, const JobValidateOptions& options) {
-  Service service(context.connect());
+  ServiceClient service(context.connect());
   const auto checked = CheckJob(options.offline ? nullptr : &service, context.home,
                                 {options.file, options.settings, options.script});
   if (!checked.ok() && !IsVerdict(checked.status())) return checked.status();

@@ -2,12 +2,12 @@
 
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
-#include "platform/client/connection/service.h"
+#include "platform/client/connection/service_client.h"
 
 namespace tutti::client {
 
 absl::StatusOr<ExitCode> NodeCordon(Context& context, const NodeCordonOptions& options) {
-  Service service(context.connect());
+  ServiceClient service(context.connect());
   TUTTI_RETURN_IF_ERROR(service.Cordon(options.compute, options.node, options.reason));
   TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Nodes());
   TUTTI_ASSIGN_OR_RETURN(const NodesView view, ParseNodes(text));
@@ -21,7 +21,7 @@ absl::StatusOr<ExitCode> NodeCordon(Context& context, const NodeCordonOptions& o
 }
 
 absl::StatusOr<ExitCode> NodeUncordon(Context& context, const NodeCordonOptions& options) {
-  Service service(context.connect());
+  ServiceClient service(context.connect());
   TUTTI_RETURN_IF_ERROR(service.Uncordon(options.compute, options.node));
   context.out << options.node << " takes jobs again\n";
   return ExitCode::kOk;

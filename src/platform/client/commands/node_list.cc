@@ -1,7 +1,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
-#include "platform/client/connection/service.h"
+#include "platform/client/connection/service_client.h"
 #include "platform/client/text/amounts.h"
 #include "platform/client/text/table.h"
 
@@ -22,7 +22,7 @@ std::string Ranges(const std::vector<int>& numbers) {
 }  // namespace
 
 absl::StatusOr<ExitCode> NodeList(Context& context, Format format) {
-  Service service(context.connect());
+  ServiceClient service(context.connect());
   TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Nodes());
   if (format != Format::kTable) {
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, format));

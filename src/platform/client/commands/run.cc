@@ -43,7 +43,7 @@ absl::StatusOr<ExitCode> Follow(Context& context, const RunOptions& options, Liv
     ShowHowToGoOn(text, id);
     return end->kind == FollowEnd::Kind::kDetached ? ExitCode::kOk : ExitCode::kInterrupted;
   }
-  Service service(context.connect());
+  ServiceClient service(context.connect());
   ShowSummary(text, *end->job, display.result(), KeptFilesOf(service, *end->job));
   return ExitCodeOfJobState(end->job->state);
 }
@@ -77,7 +77,7 @@ absl::StatusOr<ExitCode> Run(Context& context, const RunOptions& options) {
   text.Flush();
   TUTTI_ASSIGN_OR_RETURN(const ExitCode code, Follow(context, options, text, job.id));
   if (!table) {
-    Service now(context.connect());  // it may have come back at another address
+    ServiceClient now(context.connect());  // it may have come back at another address
     TUTTI_ASSIGN_OR_RETURN(const std::string ended, now.Job(job.id));
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, ended, options.format));
   }

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
-#include "platform/client/connection/service.h"
+#include "platform/client/connection/service_client.h"
 #include "platform/client/doctor/report_checks.h"
 
 namespace tutti::client {
@@ -28,7 +28,7 @@ absl::string_view Word(Check::Outcome outcome) {
 
 Check CheckService(const DoctorSubject& subject) {
   Check check{"service"};
-  Service service(subject.connect());
+  ServiceClient service(subject.connect());
   const auto health = service.Health();
   if (!health.ok()) {
     return {check.name, Check::Outcome::kFailed, std::string(health.status().message()),
@@ -45,7 +45,7 @@ Check CheckService(const DoctorSubject& subject) {
 }
 
 Check CheckToken(const DoctorSubject& subject) {
-  Service service(subject.connect());
+  ServiceClient service(subject.connect());
   const auto text = service.Nodes();
   const auto view = text.ok() ? ParseNodes(*text) : text.status();
   if (!view.ok()) {
@@ -67,7 +67,7 @@ Check CheckToken(const DoctorSubject& subject) {
 }
 
 Check CheckProblems(const DoctorSubject& subject) {
-  Service service(subject.connect());
+  ServiceClient service(subject.connect());
   const auto text = service.Problems();
   const auto problems = text.ok() ? ParseProblems(*text) : text.status();
   // A service of an earlier version does not know the call.

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/machine/rdma.h"
+#include "base/machine/rdma_ports.h"
 #include "platform/client/connection/connection.h"
 
 namespace tutti::client {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/machine/rdma.h"
+#include "base/machine/rdma_ports.h"
 #include "platform/client/doctor/checks.h"
 
 namespace tutti::client {

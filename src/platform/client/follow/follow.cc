@@ -79,7 +79,7 @@ class Following {
     const absl::Time now = absl::Now();
     if (done_ || away_ || !display_.queued() || now < ask_at_) return;
     if (ask_at_ != absl::InfinitePast()) {
-      Service service(connect_());
+      ServiceClient service(connect_());
       const auto text = service.Job(job_, absl::Seconds(2));
       const auto job = text.ok() ? ParseJob(*text) : text.status();
       if (job.ok() && job->state == "Queued")
@@ -110,7 +110,7 @@ class Following {
   }
 
   void Cancel() {
-    Service service(connect_());
+    ServiceClient service(connect_());
     const absl::Status status = service.Cancel(job_).status();
     cancelling_ = status.ok();
     display_.Remark(status.ok() ? "Cancelling; Ctrl-C again leaves at once."

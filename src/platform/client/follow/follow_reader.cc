@@ -83,7 +83,7 @@ void FollowReader::Run() {
 }
 
 FollowReader::Attempt FollowReader::Once(absl::Status& error) {
-  Service service(connect_());
+  ServiceClient service(connect_());
   {
     absl::MutexLock lock(&mutex_);
     if (stopping_) return Attempt::kOver;
@@ -122,7 +122,7 @@ absl::Status FollowReader::OnLine(absl::string_view text) {
 
 // A stream that ended in good order has been sent whole if the job has ended; else the service is
 // shutting down and the rest comes from its successor.
-FollowReader::Attempt FollowReader::AfterTheEnd(Service& service, absl::Status& error) {
+FollowReader::Attempt FollowReader::AfterTheEnd(ServiceClient& service, absl::Status& error) {
   if (!options_.follow) {
     Push({.kind = FollowItem::Kind::kEnded});
     return Attempt::kEnded;

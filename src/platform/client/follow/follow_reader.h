@@ -16,7 +16,7 @@
 #include "base/deadline.h"
 #include "platform/client/connection/connection.h"
 #include "platform/client/connection/outage.h"
-#include "platform/client/connection/service.h"
+#include "platform/client/connection/service_client.h"
 #include "platform/client/connection/views.h"
 
 namespace tutti::client {
@@ -55,7 +55,7 @@ class FollowReader {
   void Run();
   Attempt Once(absl::Status& error);
   absl::Status OnLine(absl::string_view text);
-  Attempt AfterTheEnd(Service& service, absl::Status& error);
+  Attempt AfterTheEnd(ServiceClient& service, absl::Status& error);
   bool Pause(absl::Duration pause);
   // False once the reader has gone. Blocks while the reader is far behind.
   bool Push(FollowItem item);
@@ -70,7 +70,7 @@ class FollowReader {
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<FollowItem> items_ ABSL_GUARDED_BY(mutex_);
-  Service* calling_ ABSL_GUARDED_BY(mutex_) = nullptr;  // to be broken off at the end
+  ServiceClient* calling_ ABSL_GUARDED_BY(mutex_) = nullptr;  // to be broken off at the end
   std::thread thread_;
 };
 

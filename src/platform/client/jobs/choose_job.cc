@@ -30,7 +30,7 @@ absl::StatusOr<std::string> ChooseJob(absl::string_view name, const std::vector<
       shown < fitting.size() ? ", …" : ""));
 }
 
-absl::StatusOr<std::string> ResolveJob(Service& service, const std::string& name) {
+absl::StatusOr<std::string> ResolveJob(ServiceClient& service, const std::string& name) {
   if (name.empty()) return absl::InvalidArgumentError("the job's name is empty");
   const auto exact = service.Job(name);
   if (exact.ok()) return name;

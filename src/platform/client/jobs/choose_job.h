@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "platform/client/connection/service.h"
+#include "platform/client/connection/service_client.h"
 
 namespace tutti::client {
 
@@ -16,6 +16,6 @@ absl::StatusOr<std::string> ChooseJob(absl::string_view name, const std::vector<
 
 // The same among the jobs of the service (the newest thousand for beginnings). Of a child's name
 // "PARENT.STEP" the parent's may be a beginning.
-absl::StatusOr<std::string> ResolveJob(Service& service, const std::string& name);
+absl::StatusOr<std::string> ResolveJob(ServiceClient& service, const std::string& name);
 
 }  // namespace tutti::client

@@ -37,7 +37,7 @@ TEST(JobName, AsksTheServiceForTheListOnlyWhenItMust) {
     }
     return {.status = 404};
   });
-  Service service(fake.connect()());
+  ServiceClient service(fake.connect()());
   EXPECT_EQ(*ResolveJob(service, "calm_bee"), "calm_bee");
   EXPECT_EQ(fake.requests().size(), 1u);
   EXPECT_EQ(*ResolveJob(service, "c"), "calm_bee");

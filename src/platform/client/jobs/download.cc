@@ -20,7 +20,7 @@ namespace {
 // What the service writes for bytes that are none of UTF-8.
 constexpr absl::string_view kNoUtf8 = "\xEF\xBF\xBD";
 
-absl::Status DownloadOne(Service& service, const std::string& job, const FileView& file,
+absl::Status DownloadOne(ServiceClient& service, const std::string& job, const FileView& file,
                          const fs::path& target, const DownloadProgress& progress) {
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(target.parent_path()));
   const fs::path temporary = absl::StrCat(target.string(), ".part.", ::getpid());
@@ -60,7 +60,7 @@ absl::StatusOr<fs::path> DestinationOf(const fs::path& directory, absl::string_v
   return directory / std::string(path);
 }
 
-absl::Status DownloadFiles(Service& service, const std::string& job,
+absl::Status DownloadFiles(ServiceClient& service, const std::string& job,
                            const std::vector<FileView>& files, const fs::path& directory,
                            const DownloadProgress& progress) {
   std::vector<fs::path> targets;  // all are checked before the first is written

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "platform/client/connection/service.h"
+#include "platform/client/connection/service_client.h"
 #include "platform/client/connection/views.h"
 
 namespace tutti::client {
@@ -27,7 +27,7 @@ using DownloadProgress = std::function<void(const FileView& file, uint64_t bytes
 // of its bytes are on disk and their number is what the service said. A file that exists is
 // replaced. Stops at the first error, which names the file; but one that the service does not
 // have, which is NotFound, holds up no other.
-absl::Status DownloadFiles(Service& service, const std::string& job,
+absl::Status DownloadFiles(ServiceClient& service, const std::string& job,
                            const std::vector<FileView>& files,
                            const std::filesystem::path& directory,
                            const DownloadProgress& progress);

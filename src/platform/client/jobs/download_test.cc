@@ -20,7 +20,7 @@ class DownloadTest : public testing::Test {
     FakeService fake([&](const http::ClientRequest& request) {
       return absl::EndsWith(request.target, missing) ? FakeService::Answer{.status = 404} : answer;
     });
-    Service service(fake.connect()());
+    ServiceClient service(fake.connect()());
     const absl::Status status = DownloadFiles(service, "j", files, folder_.path() / "to",
                                               [this](const FileView&, uint64_t n) { seen_ = n; });
     requests_ = fake.requests();

@@ -20,18 +20,18 @@ void AddParts(const std::vector<ChildView>& children, bool trials, const std::st
   }
 }
 
-absl::StatusOr<std::vector<FileView>> FilesOf(Service& service, const std::string& job) {
+absl::StatusOr<std::vector<FileView>> FilesOf(ServiceClient& service, const std::string& job) {
   const auto text = service.Files(job);
   if (!text.ok()) return text.status();
   return ParseFiles(*text);
 }
 
-bool HasAny(Service& service, const std::string& job) {
+bool HasAny(ServiceClient& service, const std::string& job) {
   const auto files = FilesOf(service, job);
   return !files.ok() || !files->empty();
 }
 
-bool HasOutputs(Service& service, const std::string& job) {
+bool HasOutputs(ServiceClient& service, const std::string& job) {
   const auto files = FilesOf(service, job);
   return !files.ok() || std::any_of(files->begin(), files->end(), [](const FileView& file) {
     return absl::StartsWith(file.path, "outputs/");
@@ -46,7 +46,7 @@ std::vector<JobPart> PartsOf(const JobView& job) {
   return parts;
 }
 
-KeptFiles KeptFilesOf(Service& service, const JobView& job) {
+KeptFiles KeptFilesOf(ServiceClient& service, const JobView& job) {
   const auto files = FilesOf(service, job.id);
   if (!files.ok()) return {true, true, true, true, true};
   KeptFiles kept;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "platform/client/connection/service.h"
+#include "platform/client/connection/service_client.h"
 #include "platform/client/connection/views.h"
 
 namespace tutti::client {
@@ -30,7 +30,7 @@ struct KeptFiles {
 
 // By asking the service, of children up to the first that has a file. What it does not answer is
 // taken to be there: then the download says what is wrong.
-KeptFiles KeptFilesOf(Service& service, const JobView& job);
+KeptFiles KeptFilesOf(ServiceClient& service, const JobView& job);
 
 // The first job that failed among them and theirs; "" if none did.
 std::string FailedJob(const std::vector<ChildView>& children);

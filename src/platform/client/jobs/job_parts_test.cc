@@ -35,7 +35,7 @@ TEST(JobParts, WhatHasFilesIsAsked) {
     return {.chunks = {has ? R"({"files": [{"path": "logs/rank-0.stdout", "bytes": 1}]})"
                            : R"({"files": []})"}};
   });
-  Service service(fake.connect()());
+  ServiceClient service(fake.connect()());
   const KeptFiles kept = KeptFilesOf(service, Pipeline());
   EXPECT_FALSE(kept.outputs || kept.logs);
   EXPECT_TRUE(kept.of_children);
@@ -49,7 +49,7 @@ TEST(JobParts, OutputsOfAStepThatCompletedAreKnownWhereAnotherFailed) {
     return {.chunks = {has ? R"({"files": [{"path": "outputs/model.pt", "bytes": 1}]})"
                            : R"({"files": [{"path": "logs/rank-0.stderr", "bytes": 1}]})"}};
   });
-  Service service(fake.connect()());
+  ServiceClient service(fake.connect()());
   EXPECT_TRUE(KeptFilesOf(service, Pipeline()).of_completed);
   JobView only_failed = Pipeline();
   only_failed.children[0].state = "Failed";
@@ -60,7 +60,7 @@ TEST(JobParts, WhatIsNotAnsweredIsTakenToBeThere) {
   FakeService fake([](const http::ClientRequest&) -> FakeService::Answer {
     return {.status = 500, .chunks = {R"({"error": {"code": "INTERNAL", "message": "no"}})"}};
   });
-  Service service(fake.connect()());
+  ServiceClient service(fake.connect()());
   EXPECT_TRUE(KeptFilesOf(service, Pipeline()).outputs);
 }
 

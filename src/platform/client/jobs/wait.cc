@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
-#include "platform/client/connection/service.h"
+#include "platform/client/connection/service_client.h"
 #include "platform/client/connection/views.h"
 #include "platform/client/jobs/choose_job.h"
 
@@ -16,9 +16,9 @@ absl::StatusOr<std::string> WaitForEnd(const Connect& connect, const std::string
                                        const WaitOptions& options) {
   absl::Duration pause = options.first_pause;
   base::Deadline give_up = base::Deadline::After(options.give_up_after);
-  std::unique_ptr<Service> service;  // as long as it answers
+  std::unique_ptr<ServiceClient> service;  // as long as it answers
   while (true) {
-    if (service == nullptr) service = std::make_unique<Service>(connect());
+    if (service == nullptr) service = std::make_unique<ServiceClient>(connect());
     auto text = service->Job(id);
     if (text.ok()) {
       TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(*text));
@@ -45,7 +45,7 @@ absl::StatusOr<std::string> ResolveOnceThere(const Connect& connect, const std::
   absl::Duration pause = options.first_pause;
   const base::Deadline give_up = base::Deadline::After(options.give_up_after);
   for (bool told = false;; told = true) {
-    Service service(connect());
+    ServiceClient service(connect());
     auto id = ResolveJob(service, name);
     if (id.ok() || !MayRecover(id.status()) || options.deadline.Expired()) return id;
     if (!told && WasNeverThere(id.status())) return id;

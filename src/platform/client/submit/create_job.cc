@@ -25,7 +25,7 @@ absl::Status MayBeThere(const absl::Status& error, absl::Duration waited) {
 
 }  // namespace
 
-absl::StatusOr<std::string> CreateJobOnce(Service& service, const Connect& connect,
+absl::StatusOr<std::string> CreateJobOnce(ServiceClient& service, const Connect& connect,
                                           const std::string& body, std::ostream& remarks,
                                           const CreateOptions& options) {
   bool asked = false;
@@ -37,7 +37,7 @@ absl::StatusOr<std::string> CreateJobOnce(Service& service, const Connect& conne
   while (!give_up.Expired()) {
     absl::SleepFor(std::min(pause, give_up.Remaining()));
     pause = std::min(pause * 2, options.longest_pause);
-    created = Service(connect()).CreateJob(body);
+    created = ServiceClient(connect()).CreateJob(body);
     if (created.ok() || !MayRecover(created.status())) return created;
   }
   return MayBeThere(created.status(), options.give_up_after);

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "platform/client/connection/connection.h"
-#include "platform/client/connection/service.h"
+#include "platform/client/connection/service_client.h"
 
 namespace tutti::client {
 
@@ -23,7 +23,7 @@ struct CreateOptions {
 // connection of its own, so that a service that came back at another address is found; that is
 // said to `remarks`. Blocks for `give_up_after` beside the limit of one call (30 s); then, and at
 // once where the service was never reached, its last error, Unavailable as a rule.
-absl::StatusOr<std::string> CreateJobOnce(Service& service, const Connect& connect,
+absl::StatusOr<std::string> CreateJobOnce(ServiceClient& service, const Connect& connect,
                                           const std::string& body, std::ostream& remarks,
                                           const CreateOptions& options = {});
 

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 class CreateJobTest : public ::testing::Test {
  protected:
   absl::StatusOr<std::string> Create(absl::Duration give_up_after = absl::Seconds(30)) {
-    Service service(fake_.connect()());
+    ServiceClient service(fake_.connect()());
     return CreateJobOnce(service, fake_.connect(), R"({"nonce": "n"})", remarks_,
                          {.give_up_after = give_up_after, .first_pause = absl::Milliseconds(1)});
   }

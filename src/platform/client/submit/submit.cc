@@ -150,7 +150,7 @@ std::string Size(const Snapshot& snapshot) {
 
 // Sends what the service does not have; the snapshots, by AllCode of the jobs.
 absl::StatusOr<std::map<std::string, std::string>> SendCode(
-    Service& service, const std::map<std::string, Packed>& packed, std::ostream& remarks) {
+    ServiceClient& service, const std::map<std::string, Packed>& packed, std::ostream& remarks) {
   std::map<std::string, std::string> sent;
   for (const auto& [code, file] : packed) {
     remarks << Size(file.snapshot);
@@ -205,8 +205,8 @@ CodePacker::Purpose PurposeAfter(const absl::Status& known) {
 
 // What the service finds beside what is known here: addresses that it cannot fetch, too few nodes.
 // One list: a user sees no difference. Of what is no job at all there is nothing to find.
-absl::Status WithServicesFaults(const absl::Status& known, const UserJob& written, Service& service,
-                                const std::string& body) {
+absl::Status WithServicesFaults(const absl::Status& known, const UserJob& written,
+                                ServiceClient& service, const std::string& body) {
   if (!written.file.is_job || !absl::IsInvalidArgument(known)) return known;
   const absl::Status more = service.CheckJob(body).status();
   if (!absl::IsInvalidArgument(more)) return known;  // none, or it cannot be asked
@@ -224,7 +224,7 @@ absl::StatusOr<std::string> Submit(const Connect& connect, UserJob& written,
   if (written.file.faults.ok()) {
     for (const std::string& warning : told) remarks << "warning: " << warning << std::endl;
   }
-  Service service(connect());
+  ServiceClient service(connect());
   CodePacker code(PurposeAfter(known), remarks, [&remarks](const std::string& warning) {
     remarks << "warning: " << warning << std::endl;
   });
@@ -241,7 +241,7 @@ absl::StatusOr<std::string> Submit(const Connect& connect, UserJob& written,
   return created;
 }
 
-absl::StatusOr<CheckedJob> Check(Service* service, UserJob& written) {
+absl::StatusOr<CheckedJob> Check(ServiceClient* service, UserJob& written) {
   const absl::Status known = FaultsHere(written);
   const std::string body =
       CreateJobBody(written.path, written.text, written.directory.string(), "");
@@ -277,7 +277,8 @@ absl::StatusOr<std::string> SubmitJob(const Connect& connect, const fs::path& ho
   return created;
 }
 
-absl::StatusOr<CheckedJob> CheckJob(Service* service, const fs::path& home, const JobFile& file) {
+absl::StatusOr<CheckedJob> CheckJob(ServiceClient* service, const fs::path& home,
+                                    const JobFile& file) {
   TUTTI_ASSIGN_OR_RETURN(UserJob written, ReadUserJob(home, file));
   auto checked = Check(service, written);
   if (!checked.ok()) return AsTheUserWroteIt(checked.status(), written);

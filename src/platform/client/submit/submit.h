@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "platform/client/connection/service.h"
+#include "platform/client/connection/service_client.h"
 #include "platform/client/script/script_job.h"
 #include "spec/types/job.h"
 
@@ -38,7 +38,7 @@ struct CheckedJob {
 // All that SubmitJob and the service check, with nothing kept: InvalidArgument, AlreadyExists and
 // the like as SubmitJob would give them. Without a service what needs none is checked: the file,
 // the paths in it and the code.
-absl::StatusOr<CheckedJob> CheckJob(Service* service, const std::filesystem::path& home,
+absl::StatusOr<CheckedJob> CheckJob(ServiceClient* service, const std::filesystem::path& home,
                                     const JobFile& file);
 
 }  // namespace tutti::client

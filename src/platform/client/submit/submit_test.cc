@@ -154,7 +154,7 @@ TEST_F(SubmitTest, WhatIsWrongWithTheCodeIsToldBesideTheOtherFaults) {
   const std::string in_code = AllOfCode(file);
   Write("job.yml", absl::StrCat(kJob, "resources: {instance_count: 9}\n"));
   EXPECT_EQ(FaultsOf(File()), absl::StrCat(in_code, "\n", file, ":4: too few nodes"));
-  Service service(fake_.connect()());
+  ServiceClient service(fake_.connect()());
   const auto checked = CheckJob(&service, folder_.path() / "home", File());
   EXPECT_EQ(checked.status().message(), FaultsOf(File()));
   Write("job.yml", absl::StrCat(kJob, "resourced: {instance_count: 9}\n"));
@@ -212,7 +212,7 @@ TEST_F(SubmitTest, AScriptsOptionsSayNothingToAJobFile) {
 }
 
 TEST_F(SubmitTest, ACheckKeepsNothing) {
-  Service service(fake_.connect()());
+  ServiceClient service(fake_.connect()());
   const auto checked = CheckJob(&service, folder_.path() / "home", File());
   ASSERT_TRUE(checked.ok()) << checked.status();
   EXPECT_EQ(checked->job.command, "python3 train.py");

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/faults.h"
-#include "base/machine/rdma.h"
+#include "base/machine/rdma_ports.h"
 #include "base/machine/usable_gpus.h"
 #include "base/process/child_process.h"
 #include "base/threads/at_once.h"

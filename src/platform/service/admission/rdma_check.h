@@ -8,11 +8,11 @@
 
 namespace tutti::service {
 
-// `ports`: of this machine (base/machine/rdma.h), as which the nodes of its clusters are taken to
-// be. A warning for each job, or job below it, of more than one node of a cluster whose processes
-// talk over TCP all the same: PyTorch's without GPUs, which have gloo, TensorFlow's and Ray's. Not
-// where the environment has Horovod, which is tutti's and takes UCX by itself, nor for MPI, which
-// chooses for itself, nor for virtual nodes, which have no network between them.
+// `ports`: of this machine (base/machine/rdma_ports.h), as which the nodes of its clusters are
+// taken to be. A warning for each job, or job below it, of more than one node of a cluster whose
+// processes talk over TCP all the same: PyTorch's without GPUs, which have gloo, TensorFlow's and
+// Ray's. Not where the environment has Horovod, which is tutti's and takes UCX by itself, nor for
+// MPI, which chooses for itself, nor for virtual nodes, which have no network between them.
 void WarnOfUnusedRdma(const spec::JobSpec& job, const std::vector<std::string>& ports,
                       std::vector<std::string>& warnings);
 

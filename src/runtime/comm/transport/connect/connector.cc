@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "runtime/comm/lost_rank.h"
 #include "runtime/comm/rendezvous/authenticate.h"
-#include "runtime/comm/transport/connect/rdma.h"
+#include "runtime/comm/transport/connect/ucx_rdma.h"
 #include "runtime/comm/transport/ucx_channel.h"
 
 namespace tutti::comm {

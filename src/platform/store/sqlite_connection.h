@@ -17,10 +17,10 @@
 namespace tutti::store {
 
 // To prepare a statement takes as long as to run it.
-class Connection final : public SQLite::Database {
+class SqliteConnection final : public SQLite::Database {
  public:
   // Throws as SQLite::Database does: OpenError.
-  Connection(const std::filesystem::path& path, int flags, absl::Duration busy_timeout);
+  SqliteConnection(const std::filesystem::path& path, int flags, absl::Duration busy_timeout);
 
   // `sql` is a constant; one user at a time (CachedStatement).
   SQLite::Statement& Prepared(const char* sql);
@@ -38,7 +38,8 @@ class Connection final : public SQLite::Database {
 // One use of a statement that a connection keeps.
 class CachedStatement {
  public:
-  CachedStatement(Connection& connection, const char* sql) : statement_(connection.Prepared(sql)) {}
+  CachedStatement(SqliteConnection& connection, const char* sql)
+      : statement_(connection.Prepared(sql)) {}
   ~CachedStatement() {
     statement_.tryReset();  // else it would hold a read lock
     statement_.clearBindings();

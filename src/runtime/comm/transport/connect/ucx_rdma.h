@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "base/machine/rdma.h"
+#include "base/machine/rdma_ports.h"
 #include "runtime/comm/rendezvous/wire/message.h"
 
 namespace tutti::comm {

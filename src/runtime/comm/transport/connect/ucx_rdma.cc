@@ -1,4 +1,4 @@
-#include "runtime/comm/transport/connect/rdma.h"
+#include "runtime/comm/transport/connect/ucx_rdma.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "platform/client/connection/service.h"
+#include "platform/client/connection/service_client.h"
 
 #include <nlohmann/json.hpp>
 
@@ -22,17 +22,17 @@ std::string CordonTarget(const std::string& compute, const std::string& node) {
 
 }  // namespace
 
-absl::StatusOr<std::string> Service::Call(const http::ClientRequest& request) {
+absl::StatusOr<std::string> ServiceClient::Call(const http::ClientRequest& request) {
   TUTTI_ASSIGN_OR_RETURN(http::ClientResponse response, connection_->Send(request));
   TUTTI_RETURN_IF_ERROR(http::ToStatus(response));
   return std::move(response.body);
 }
 
-absl::StatusOr<std::string> Service::Health() {
+absl::StatusOr<std::string> ServiceClient::Health() {
   return Call({.target = "/v1/health", .timeout = absl::Seconds(5)});
 }
 
-absl::StatusOr<bool> Service::HasSnapshot(const std::string& hash) {
+absl::StatusOr<bool> ServiceClient::HasSnapshot(const std::string& hash) {
   TUTTI_ASSIGN_OR_RETURN(
       const http::ClientResponse response,
       connection_->Send({.method = "HEAD", .target = absl::StrCat("/v1/snapshots/", hash)}));
@@ -41,7 +41,8 @@ absl::StatusOr<bool> Service::HasSnapshot(const std::string& hash) {
   return true;
 }
 
-absl::Status Service::PutSnapshot(const std::string& hash, const std::filesystem::path& archive) {
+absl::Status ServiceClient::PutSnapshot(const std::string& hash,
+                                        const std::filesystem::path& archive) {
   return Call({.method = "PUT",
                .target = absl::StrCat("/v1/snapshots/", hash),
                .content_type = "application/zstd",
@@ -50,71 +51,72 @@ absl::Status Service::PutSnapshot(const std::string& hash, const std::filesystem
       .status();
 }
 
-absl::StatusOr<std::string> Service::CreateJob(const std::string& body, bool* asked) {
+absl::StatusOr<std::string> ServiceClient::CreateJob(const std::string& body, bool* asked) {
   http::ClientRequest request{.method = "POST", .target = "/v1/jobs", .body = body};
   if (asked != nullptr) request.on_connected = [asked] { *asked = true; };
   return Call(request);
 }
 
-absl::StatusOr<std::string> Service::CheckJob(const std::string& body) {
+absl::StatusOr<std::string> ServiceClient::CheckJob(const std::string& body) {
   return Call({.method = "POST", .target = "/v1/job-checks", .body = body});
 }
 
-absl::StatusOr<std::string> Service::Jobs(const std::string& state, int limit, int64_t before) {
+absl::StatusOr<std::string> ServiceClient::Jobs(const std::string& state, int limit,
+                                                int64_t before) {
   std::string target = absl::StrCat("/v1/jobs?limit=", limit);
   if (!state.empty()) absl::StrAppend(&target, "&state=", http::PercentEncode(state));
   if (before > 0) absl::StrAppend(&target, "&before=", before);
   return Call({.target = target});
 }
 
-absl::StatusOr<std::string> Service::Summaries(const std::string& state, int limit) {
+absl::StatusOr<std::string> ServiceClient::Summaries(const std::string& state, int limit) {
   std::string target = absl::StrCat("/v1/job-summaries?limit=", limit);
   if (!state.empty()) absl::StrAppend(&target, "&state=", http::PercentEncode(state));
   return Call({.target = target});
 }
 
-absl::StatusOr<std::string> Service::Job(const std::string& id, absl::Duration timeout) {
+absl::StatusOr<std::string> ServiceClient::Job(const std::string& id, absl::Duration timeout) {
   return Call({.target = JobTarget(id), .timeout = timeout});
 }
 
-absl::StatusOr<std::string> Service::Cancel(const std::string& id) {
+absl::StatusOr<std::string> ServiceClient::Cancel(const std::string& id) {
   return Call({.method = "POST", .target = JobTarget(id, "/cancel")});
 }
 
-absl::Status Service::Delete(const std::string& id) {
+absl::Status ServiceClient::Delete(const std::string& id) {
   return Call({.method = "DELETE", .target = JobTarget(id)}).status();
 }
 
-absl::StatusOr<std::string> Service::Files(const std::string& id) {
+absl::StatusOr<std::string> ServiceClient::Files(const std::string& id) {
   return Call({.target = JobTarget(id, "/files")});
 }
 
-absl::Status Service::File(const std::string& id, const std::string& path,
-                           http::ChunkCallback on_chunk) {
+absl::Status ServiceClient::File(const std::string& id, const std::string& path,
+                                 http::ChunkCallback on_chunk) {
   return Call({.target = JobTarget(id, absl::StrCat("/files/", http::PercentEncode(path, true))),
                .stall_timeout = kStall,
                .on_chunk = std::move(on_chunk)})
       .status();
 }
 
-absl::StatusOr<std::string> Service::Problems() { return Call({.target = "/v1/problems"}); }
+absl::StatusOr<std::string> ServiceClient::Problems() { return Call({.target = "/v1/problems"}); }
 
-absl::StatusOr<std::string> Service::Nodes() { return Call({.target = "/v1/nodes"}); }
+absl::StatusOr<std::string> ServiceClient::Nodes() { return Call({.target = "/v1/nodes"}); }
 
-absl::Status Service::Cordon(const std::string& compute, const std::string& node,
-                             const std::string& reason) {
+absl::Status ServiceClient::Cordon(const std::string& compute, const std::string& node,
+                                   const std::string& reason) {
   return Call({.method = "PUT",
                .target = CordonTarget(compute, node),
                .body = nlohmann::json({{"reason", reason}}).dump()})
       .status();
 }
 
-absl::Status Service::Uncordon(const std::string& compute, const std::string& node) {
+absl::Status ServiceClient::Uncordon(const std::string& compute, const std::string& node) {
   return Call({.method = "DELETE", .target = CordonTarget(compute, node)}).status();
 }
 
-absl::Status Service::Follow(const std::string& id, const std::string& cursor, bool follow,
-                             http::ChunkCallback on_line) {
+absl::Status ServiceClient::Follow(const std::string& id, const std::string& cursor, bool follow,
+                                   http::ChunkCallback on_line) {
   std::string target = JobTarget(id, absl::StrCat("/stream?follow=", follow ? "true" : "false"));
   if (!cursor.empty()) absl::StrAppend(&target, "&cursor=", http::PercentEncode(cursor));
   return Call({.target = target,

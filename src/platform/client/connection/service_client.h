@@ -14,9 +14,9 @@
 
 namespace tutti::client {
 
-class Service {
+class ServiceClient {
  public:
-  explicit Service(std::unique_ptr<ServiceConnection> connection)
+  explicit ServiceClient(std::unique_ptr<ServiceConnection> connection)
       : connection_(std::move(connection)) {}
 
   absl::StatusOr<std::string> Health();

@@ -1,4 +1,4 @@
-#include "platform/store/connection.h"
+#include "platform/store/sqlite_connection.h"
 
 #include <sqlite3.h>
 
@@ -36,19 +36,20 @@ absl::Status StatusOfUnforeseen() {
   }
 }
 
-Connection::Connection(const std::filesystem::path& path, int flags, absl::Duration busy_timeout)
+SqliteConnection::SqliteConnection(const std::filesystem::path& path, int flags,
+                                   absl::Duration busy_timeout)
     : SQLite::Database(path.string(), flags,
                        static_cast<int>(absl::ToInt64Milliseconds(busy_timeout))),
       path_(path),
       busy_timeout_(busy_timeout) {}
 
-SQLite::Statement& Connection::Prepared(const char* sql) {
+SQLite::Statement& SqliteConnection::Prepared(const char* sql) {
   const auto found = prepared_.find(sql);
   if (found != prepared_.end()) return found->second;
   return prepared_.emplace(sql, SQLite::Statement(*this, sql)).first->second;
 }
 
-absl::Status Connection::Guard(absl::FunctionRef<absl::Status()> body) {
+absl::Status SqliteConnection::Guard(absl::FunctionRef<absl::Status()> body) {
   try {
     return body();
   } catch (const SQLite::Exception& error) {
@@ -58,7 +59,7 @@ absl::Status Connection::Guard(absl::FunctionRef<absl::Status()> body) {
   }
 }
 
-absl::Status Connection::StatusOf(const SQLite::Exception& error) {
+absl::Status SqliteConnection::StatusOf(const SQLite::Exception& error) {
   const std::string place = absl::StrCat(path_.string(), ": ");
   if (IsOutOfSpace(error, sqlite3_system_errno(getHandle()))) {
     return absl::ResourceExhaustedError(absl::StrCat(

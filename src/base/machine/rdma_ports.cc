@@ -1,4 +1,4 @@
-#include "base/machine/rdma.h"
+#include "base/machine/rdma_ports.h"
 
 #include <algorithm>
 #include <system_error>
