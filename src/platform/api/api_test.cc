@@ -17,7 +17,7 @@
 #include "platform/api/rest.h"
 #include "platform/api/schema_check_for_tests.h"
 #include "platform/http/client/client.h"
-#include "platform/service/jobs/launcher_token.h"
+#include "platform/service/attempt/launcher_token.h"
 #include "platform/service/world_for_tests.h"
 
 namespace tutti::api {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/hash.h"
-#include "platform/service/jobs/launcher_token.h"
+#include "platform/service/attempt/launcher_token.h"
 
 namespace tutti::api {
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "platform/service/jobs/launcher_token.h"
+#include "platform/service/attempt/launcher_token.h"
 
 namespace tutti::api {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "platform/service/jobs/attempts.h"
+#include "platform/service/jobs/next_attempt.h"
 
 namespace tutti::service {
 namespace {

@@ -1,6 +1,6 @@
 // Jobs of engines that schedule for themselves.
 // Covers: allocation/cluster_queue.cc, allocation/observer.cc, jobs/engines.cc, jobs/job_views.cc,
-// jobs/job_placement.cc.
+// attempt/job_placement.cc.
 #include <gmock/gmock.h>
 
 #include "absl/strings/str_replace.h"

@@ -1,5 +1,5 @@
 // Jobs that are begun again after the loss of a node.
-// Covers: jobs/attempts.cc, allocation/cluster_queue.cc, allocation/job_progress.cc.
+// Covers: jobs/next_attempt.cc, allocation/cluster_queue.cc, allocation/job_progress.cc.
 #include <gmock/gmock.h>
 
 #include <algorithm>

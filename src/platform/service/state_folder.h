@@ -3,7 +3,7 @@
 //
 //   lock            held while a service lives; its pid
 //   token           the user's bearer token, mode 0600
-//   launcher_key    what each allocation's token is made of (jobs/launcher_token.h), mode 0600
+//   launcher_key    what each allocation's token is made of (attempt/launcher_token.h), mode 0600
 //   launcher_token  of earlier versions: one token for all launchers, until none of theirs is left
 //   former_allocations  those that it opens, a line each
 //   service.json    where it is, for clients (spec/types/service_endpoint.h), mode 0600; once the

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "platform/service/admission/disk_space.h"
 #include "platform/service/admission/job_name.h"
-#include "platform/service/jobs/attempts.h"
+#include "platform/service/jobs/next_attempt.h"
 #include "platform/service/jobs/placed_job.h"
 
 namespace tutti::service {

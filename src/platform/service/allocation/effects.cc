@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "platform/service/jobs/launcher_token.h"
+#include "platform/service/attempt/launcher_token.h"
 #include "platform/service/results/result_stamp.h"
 
 namespace tutti::service {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
-#include "platform/service/jobs/attempts.h"
+#include "platform/service/jobs/next_attempt.h"
 #include "platform/service/jobs/placed_job.h"
 
 namespace tutti::service {

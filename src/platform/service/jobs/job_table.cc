@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "platform/service/jobs/attempts.h"
+#include "platform/service/jobs/next_attempt.h"
 #include "platform/service/jobs/placed_job.h"
 
 namespace tutti::service {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "platform/service/jobs/gang.h"
-#include "platform/service/jobs/job_placement.h"
+#include "platform/service/attempt/gang.h"
+#include "platform/service/attempt/job_placement.h"
+#include "platform/service/attempt/next_step.h"
 #include "platform/service/jobs/live_flow.h"
-#include "platform/service/jobs/next_step.h"
 #include "platform/service/jobs/notifier.h"
 #include "platform/service/logs/job_logs.h"
 #include "platform/store/store.h"

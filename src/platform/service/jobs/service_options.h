@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "platform/service/attempt/free_port.h"
 #include "platform/service/jobs/event_listener.h"
-#include "platform/service/jobs/free_port.h"
 
 namespace tutti::service {
 

@@ -1,10 +1,10 @@
 // Covers: next_step.cc, job_placement.cc.
-#include "platform/service/jobs/gang.h"
+#include "platform/service/attempt/gang.h"
 
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "platform/service/jobs/next_step.h"
+#include "platform/service/attempt/next_step.h"
 
 namespace tutti::service {
 namespace {

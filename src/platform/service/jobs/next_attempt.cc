@@ -1,4 +1,4 @@
-#include "platform/service/jobs/attempts.h"
+#include "platform/service/jobs/next_attempt.h"
 
 #include "absl/strings/str_cat.h"
 

@@ -1,4 +1,4 @@
-#include "platform/service/jobs/launcher_token.h"
+#include "platform/service/attempt/launcher_token.h"
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"

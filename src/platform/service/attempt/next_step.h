@@ -9,8 +9,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "platform/service/attempt/gang.h"
 #include "platform/service/diagnosis/diagnosis.h"
-#include "platform/service/jobs/gang.h"
 #include "platform/store/job_state.h"
 
 namespace tutti::service {

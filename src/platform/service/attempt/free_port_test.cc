@@ -1,4 +1,4 @@
-#include "platform/service/jobs/free_port.h"
+#include "platform/service/attempt/free_port.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "platform/engine/engine.h"
-#include "platform/service/jobs/free_port.h"
+#include "platform/service/attempt/free_port.h"
 #include "platform/store/store.h"
 
 namespace tutti::service {

@@ -13,9 +13,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "platform/service/attempt/job_placement.h"
 #include "platform/service/diagnosis/diagnosis.h"
 #include "platform/service/diagnosis/unkept_note.h"
-#include "platform/service/jobs/job_placement.h"
 
 namespace tutti::service {
 

@@ -1,4 +1,4 @@
-#include "platform/service/jobs/gang.h"
+#include "platform/service/attempt/gang.h"
 
 #include <signal.h>
 

@@ -1,4 +1,4 @@
-#include "platform/service/jobs/next_step.h"
+#include "platform/service/attempt/next_step.h"
 
 #include <algorithm>
 #include <array>

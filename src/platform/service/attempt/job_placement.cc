@@ -1,4 +1,4 @@
-#include "platform/service/jobs/job_placement.h"
+#include "platform/service/attempt/job_placement.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
