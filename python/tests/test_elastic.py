@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-import elastic_worker
-from elastic_run import THREE, discovery_script, replace, start  # noqa: F401  (start is a fixture)
+from elastic_runs import elastic_worker
+from elastic_runs.elastic_run import THREE, discovery_script, replace, start  # noqa: F401  (start is a fixture)
 from tutti.comm import elastic
 from tutti.comm.exceptions import HorovodInternalError, HostsUpdatedInterrupt
 

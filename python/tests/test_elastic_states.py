@@ -1,5 +1,5 @@
 """TorchState keeps models, optimizers and samplers; ElasticSampler loses no sample and repeats none."""
-RANKS = {"program": "elastic_states", "framework": "torch", "size": 2}
+RANKS = {"program": "elastic_runs.elastic_states", "framework": "torch", "size": 2}
 
 
 def test_every_sample_is_seen_once_also_after_a_change(ranks):

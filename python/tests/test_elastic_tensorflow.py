@@ -3,10 +3,10 @@ import os
 import pathlib
 import signal
 
-from elastic_run import start  # noqa: F401  (a fixture)
+from elastic_runs.elastic_run import start  # noqa: F401  (a fixture)
 from ranks import forked
 
-WORKER = pathlib.Path(__file__).with_name("elastic_tensorflow_worker.py")
+WORKER = pathlib.Path(__file__).with_name("elastic_runs") / "elastic_tensorflow_worker.py"
 
 
 def test_the_model_is_right_after_a_rank_was_killed(start):  # noqa: F811

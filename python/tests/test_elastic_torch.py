@@ -4,10 +4,10 @@ import os
 import pathlib
 import signal
 
-from elastic_run import THREE, discovery_script, replace, start  # noqa: F401  (start is a fixture)
+from elastic_runs.elastic_run import THREE, discovery_script, replace, start  # noqa: F401  (start is a fixture)
 from ranks import forked
 
-WORKER = pathlib.Path(__file__).with_name("elastic_torch_worker.py")
+WORKER = pathlib.Path(__file__).with_name("elastic_runs") / "elastic_torch_worker.py"
 
 
 def command(steps, ranks):
