@@ -59,6 +59,11 @@ std::string WithItsRest(Lines::const_iterator begin, Lines::const_iterator line,
 std::string MessageOfAll(const Lines& lines) {
   if (!AreOneMessage(lines.begin(), lines.end()) || !SaysError(lines.front())) return "";
   const std::string& first = lines.front();
+  const std::string word = first.substr(0, first.find(' '));
+  const bool says_several =
+      std::any_of(lines.begin() + 1, lines.end(),
+                  [&](const std::string& line) { return absl::StartsWith(line, word); });
+  if (says_several) return "";
   // What such a one announces LineThatSaysError knows.
   if (EndsAMessage(first) || IsALoggedError(first) || absl::EndsWith(first, ":")) return "";
   return absl::StrJoin(lines, " ", [](std::string* text, const std::string& line) {

@@ -481,6 +481,7 @@ TEST(LastErrorTest, AStderrThatIsOneShortMessageIsToldWhole) {
   EXPECT_EQ(LastError("error: not there:\n/data/a\n/data/b\n"),
             "error: not there: /data/a /data/b");
   EXPECT_EQ(LastError("cannot start\nerror: no data\n"), "cannot start") << "two messages";
+  EXPECT_EQ(LastError("cannot open a\ncannot open b\n"), "cannot open a") << "two messages";
   EXPECT_EQ(LastError("cannot start\nINFO: bye\n"), "cannot start");
   std::string on = "cannot read the cache\n";
   for (int i = 0; i < 6; ++i) on += "step\n";
