@@ -134,7 +134,7 @@ TEST_F(PmiServerTest, KnowsOfARankThatHasLeftTheOthers) {
 TEST_F(PmiServerTest, TellsOfAnAbortAtOnceAndOnce) {
   Rank zero(server_->port());
   zero.Say("cmd=initack pmiid=0");
-  zero.Hear("debug=0\n");
+  zero.ReadUntil("debug=0\n");
   zero.Say("cmd=abort exitcode=3");
   pollfd news{server_->news().fd(), POLLIN, 0};
   EXPECT_EQ(::poll(&news, 1, 60000), 1);
@@ -143,7 +143,7 @@ TEST_F(PmiServerTest, TellsOfAnAbortAtOnceAndOnce) {
   server_->news().Clear();
   for (int i = 0; i < 2; ++i) {  // each answer comes after a turn
     zero.Say("cmd=get_appnum");
-    zero.Hear("appnum=0\n");
+    zero.ReadUntil("appnum=0\n");
   }
   EXPECT_EQ(::poll(&news, 1, 0), 0);
 }
