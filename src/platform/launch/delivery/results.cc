@@ -45,8 +45,8 @@ class Walk {
     if (!error) error = TakeEntries(root_, prefix, false);
     if (error == std::errc::permission_denied) {
       results_.failure.Update(absl::PermissionDeniedError(
-          absl::StrCat("the job took away its own right to read ",
-                       absl::StrContains(prefix, '/') ? "" : "./", prefix)));
+          absl::StrCat("read ", absl::StrContains(prefix, '/') ? "" : "./", prefix,
+                       ": Permission denied; a job must keep its right to read it")));
     } else if (error) {
       results_.failure.Update(base::ErrnoStatus(absl::StrCat("read ", prefix), error.value()));
     }

@@ -69,7 +69,8 @@ TEST_F(ResultsTest, WhatMayNotBeReadIsNamedAndTheRestIsKept) {
 TEST_F(ResultsTest, AJobThatClosesItsOutputsIsToldSo) {
   Close("outputs");
   EXPECT_TRUE(ForAUser([](const Results& results) {
-    return results.failure.message() == "the job took away its own right to read ./outputs";
+    return results.failure.message() ==
+           "read ./outputs: Permission denied; a job must keep its right to read it";
   }));
 }
 
