@@ -167,7 +167,11 @@ absl::StatusOr<ExitStatus> ChildProcess::Wait(Deadline deadline) {
     if (ready < 0 && errno != EINTR) return ErrnoStatus("poll");
     if (ready > 0) {
       int status = 0;
-      if (::waitpid(pid_, &status, 0) < 0) return ErrnoStatus(absl::StrCat("waitpid ", pid_));
+      pid_t reaped;
+      do {
+        reaped = ::waitpid(pid_, &status, 0);
+      } while (reaped < 0 && errno == EINTR);
+      if (reaped < 0) return ErrnoStatus(absl::StrCat("waitpid ", pid_));
       ended_ = ExitStatus{WIFEXITED(status) ? WEXITSTATUS(status) : 0,
                           WIFSIGNALED(status) ? WTERMSIG(status) : 0};
     } else if (deadline.Expired()) {

@@ -33,26 +33,42 @@ absl::Status OutputPipe::Keep() {
   return absl::OkStatus();
 }
 
+size_t OutputPipe::Read() {
+  char block[kBlock];
+  ssize_t n;
+  do {
+    n = ::read(read_.get(), block, sizeof block);
+  } while (n < 0 && errno == EINTR);
+  if (n < 0 && errno == EAGAIN) return 0;
+  at_end_ = n <= 0;
+  if (at_end_) return 0;
+  held_.append(block, static_cast<size_t>(n));
+  tail_.append(block, static_cast<size_t>(n));
+  if (tail_.size() > 2 * kTail) tail_.erase(0, tail_.size() - kTail);
+  last_read_ = absl::Now();
+  return static_cast<size_t>(n);
+}
+
 absl::StatusOr<size_t> OutputPipe::Pump(size_t most) {
   TUTTI_RETURN_IF_ERROR(Keep());
   size_t moved = 0;
-  char block[kBlock];
   while (open() && moved < most) {
-    const ssize_t n = ::read(read_.get(), block, sizeof block);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && errno == EAGAIN) break;
-    if (n <= 0) {
-      read_.reset();
-      break;
-    }
-    held_.assign(block, static_cast<size_t>(n));
-    tail_.append(held_);
-    last_read_ = absl::Now();
-    if (tail_.size() > 2 * kTail) tail_.erase(0, tail_.size() - kTail);
-    moved += static_cast<size_t>(n);
+    const size_t n = at_end_ ? 0 : Read();
+    if (at_end_) read_.reset();
+    if (n == 0) break;
+    moved += n;
     TUTTI_RETURN_IF_ERROR(Keep());
   }
   return moved;
+}
+
+void OutputPipe::ReadLast(size_t most) {
+  size_t done = Pump(most).value_or(0);
+  while (open() && !at_end_ && done < most) {
+    const size_t n = Read();
+    if (n == 0) break;
+    done += n;
+  }
 }
 
 }  // namespace tutti::launch

@@ -1,5 +1,6 @@
-// One pipe from a process to its spool file. Holds at most one block in memory: when the spool
-// takes no more the block waits here and the process, in the end, in its write. Not thread-safe.
+// One pipe from a process to its spool file. While the process runs it holds at most one block in
+// memory: when the spool takes no more the block waits here and the process, in the end, in its
+// write. Not thread-safe.
 #pragma once
 
 #include <string>
@@ -27,6 +28,10 @@ class OutputPipe {
   // of the pipe. Returns how many were moved; ResourceExhausted while the disk is full.
   absl::StatusOr<size_t> Pump(size_t most);
 
+  // The same of a process that has ended or is about to, whose last words are wanted now: what the
+  // spool does not take is read all the same, up to `most` bytes, and waits here for a Pump.
+  void ReadLast(size_t most);
+
   // The last few KiB that were read, for the reason of a failure.
   const std::string& tail() const { return tail_; }
   // When that was; InfinitePast: never.
@@ -35,9 +40,12 @@ class OutputPipe {
  private:
   explicit OutputPipe(SpoolFile* spool) : spool_(spool) {}
   absl::Status Keep();
+  // What is in the pipe, at most one block, to what is held; 0: nothing now, or its end.
+  size_t Read();
 
   SpoolFile* spool_;
   base::UniqueFd read_, write_;
+  bool at_end_ = false;  // there is no more to read; still open while something is held
   std::string held_;  // read and not yet in the spool
   std::string tail_;
   absl::Time last_read_ = absl::InfinitePast();

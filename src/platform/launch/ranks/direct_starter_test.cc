@@ -25,6 +25,17 @@ TEST_F(DirectStarterTest, StartsEveryRankOfTheNodeAsAChild) {
   EXPECT_EQ(Events("exited")[1]["code"], 1);
 }
 
+TEST_F(DirectStarterTest, ARankWhoseExitStatusCannotBeReadHasFailedAndSaysSo) {
+  DirectStarter starter(Context());
+  ASSERT_TRUE(starter.Begin().ok());
+  RankProcess& rank = *ranks->ranks()[0];
+  ASSERT_EQ(::waitpid(rank.pid(), nullptr, 0), rank.pid());  // so nobody else can
+  EXPECT_NE(ranks->Reap(rank, /*stopped=*/false).code, 0);
+  EXPECT_TRUE(ranks->failed());
+  EXPECT_THAT(Events("exited")[0]["last_error"],
+              testing::HasSubstr("its exit status could not be read: waitpid"));
+}
+
 TEST_F(DirectStarterTest, IsWhatStartsRanksWhereNothingWasAgreedOn) {
   const auto starter = MakeRankStarter(Context(), MpiAgreement());
   EXPECT_NE(dynamic_cast<DirectStarter*>(starter.get()), nullptr);

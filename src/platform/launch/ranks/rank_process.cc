@@ -16,6 +16,7 @@
 namespace tutti::launch {
 namespace {
 
+constexpr int kUnknownEnd = 255;  // the exit code of a rank whose own is not known
 constexpr size_t kLastOutput = 1 << 20;  // at most what a pipe can hold, whatever its size
 // A program that ends of an exception may write what it had buffered for stdout after that.
 constexpr absl::Duration kFlush = absl::Seconds(1);
@@ -104,7 +105,7 @@ std::string RankProcess::OutOfMemory(base::ExitStatus status, bool stopped,
 }
 
 void RankProcess::NoteBeforeStop() {
-  for (OutputPipe* pipe : {&out_, &err_}) pipe->Pump(kLastOutput).IgnoreError();
+  for (OutputPipe* pipe : {&out_, &err_}) pipe->ReadLast(kLastOutput);
   error_before_stop_ = LastException(err_.tail());
   const bool went_on = out_.last_read() > err_.last_read() + kFlush;
   error_was_last_ = !went_on && EndsWithException(err_.tail());
@@ -116,14 +117,18 @@ void RankProcess::NoteStopRequest() {
 }
 
 nlohmann::json RankProcess::Reap(bool stopped, KernelKills kernel_kills) {
-  return End(child_->Wait(base::Deadline::After(absl::Seconds(1))).value_or(base::ExitStatus{}),
-             stopped, kernel_kills);
+  const auto status = child_->Wait(base::Deadline::After(absl::Seconds(1)));
+  if (status.ok()) return End(*status, stopped, kernel_kills);
+  nlohmann::json fields = End({.code = kUnknownEnd}, stopped, kernel_kills);
+  fields["last_error"] =
+      absl::StrCat("its exit status could not be read: ", status.status().message());
+  return fields;
 }
 
 nlohmann::json RankProcess::End(base::ExitStatus status, bool stopped, KernelKills kernel_kills) {
   ended_ = true;
   failed_ = !status.ok();
-  for (OutputPipe* pipe : {&out_, &err_}) pipe->Pump(kLastOutput).IgnoreError();
+  for (OutputPipe* pipe : {&out_, &err_}) pipe->ReadLast(kLastOutput);
   std::string why = OutOfMemory(status, stopped, kernel_kills);
   const bool out_of_memory = !why.empty();
   if (!out_of_memory && !status.ok()) why = LastError(err_.tail(), out_.tail());

@@ -40,9 +40,11 @@ absl::Status StarterProgram::Start(std::vector<std::string> arguments, Variables
 StarterProgram::End StarterProgram::Reap() {
   const auto status = child_->Wait(base::Deadline::After(absl::Seconds(1)));
   child_.reset();
-  output_->Pump(1 << 20).IgnoreError();
+  output_->ReadLast(1 << 20);
   End end{.ok = status.ok() && status->ok(),
-          .status = status.ok() ? status->ToString() : "no status",
+          .status = status.ok() ? status->ToString()
+                                : absl::StrCat("a status that could not be read: ",
+                                               status.status().message()),
           .said = ErrorOfRankPrograms(output_->tail()),
           .printed = output_->tail()};
   if (end.said.empty()) end.said = LastError(output_->tail());
