@@ -46,7 +46,7 @@ class OutputPipe {
   SpoolFile* spool_;
   base::UniqueFd read_, write_;
   bool at_end_ = false;  // there is no more to read; still open while something is held
-  std::string held_;  // read and not yet in the spool
+  std::string held_;     // read and not yet in the spool
   std::string tail_;
   absl::Time last_read_ = absl::InfinitePast();
 };

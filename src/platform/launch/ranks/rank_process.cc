@@ -16,7 +16,7 @@
 namespace tutti::launch {
 namespace {
 
-constexpr int kUnknownEnd = 255;  // the exit code of a rank whose own is not known
+constexpr int kUnknownEnd = 255;         // the exit code of a rank whose own is not known
 constexpr size_t kLastOutput = 1 << 20;  // at most what a pipe can hold, whatever its size
 // A program that ends of an exception may write what it had buffered for stdout after that.
 constexpr absl::Duration kFlush = absl::Seconds(1);
