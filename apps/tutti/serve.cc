@@ -12,6 +12,7 @@
 #include "platform/engine/local/local_engine.h"
 #include "platform/engine/slurm/program_snapshot.h"
 #include "platform/engine/slurm/slurm_engine.h"
+#include "platform/http/client/curl_library.h"
 #include "platform/launch/node/program_names.h"
 #include "spdlog/spdlog.h"
 #include "spec/site/site.h"
@@ -57,6 +58,8 @@ absl::StatusOr<std::unique_ptr<engine::Engine>> MakeCluster(const client::ServeO
   if (const auto on_nodes = spec::NodeFolder(compute.folder)) {
     slurm.node_folder = *on_nodes;
     slurm.compute.folder = (options.home / "slurm" / name).native();
+    // Nodes may have no libcurl: what is loaded goes along.
+    http::LoadCurl().IgnoreError();
     TUTTI_ASSIGN_OR_RETURN(slurm.program, engine::PackThisProgram(options.home / "snapshots"));
   }
   return engine::SlurmEngine::Open(slurm, commands);

@@ -1,9 +1,12 @@
 """Story: a job's input is a file behind http or https: it is fetched once, whole or not at all, and what cannot be had is
 said before the job queues. The servers are this test's own, on loopback; the certificate is of a test's authority."""
 import http.server
+import select
+import socket
 import ssl
 import subprocess
 import threading
+import urllib.parse
 
 import pytest
 
@@ -26,8 +29,23 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.answer(body=True)
 
+    def do_CONNECT(self):
+        """As a proxy, to this test's own server whatever its name is."""
+        self.server.asked.append((self.command, self.path, None))
+        with socket.create_connection(self.server.behind) as behind:
+            self.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            to = {self.connection: behind, behind: self.connection}
+            while to:
+                for end in select.select(list(to), [], [])[0]:
+                    data = end.recv(1 << 16)
+                    to[end].sendall(data)
+                    if not data:
+                        to = {}
+                        break
+        self.close_connection = True
+
     def answer(self, body):
-        path = self.path.split("?")[0]
+        path = urllib.parse.urlsplit(self.path).path  # whole addresses come to a proxy
         self.server.asked.append((self.command, self.path, self.headers.get("Range")))
         if path in ("/round", "/moved.bin"):
             self.send_response(302)
@@ -74,7 +92,7 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("remote")
     for name in ("trusted", "other"):
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-                        "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", folder / f"{name}.key",
+                        "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1,DNS:far.invalid", "-keyout", folder / f"{name}.key",
                         "-out", folder / f"{name}.pem"], check=True, capture_output=True)
     servers = [serve()]
     for name in ("trusted", "other"):
@@ -83,6 +101,7 @@ def site(tmp_path_factory):
         servers.append(serve(context))
     service = Service(folder / "home", environment={"SSL_CERT_FILE": str(folder / "trusted.pem")}).start()
     service.http, service.https, service.untrusted = servers
+    service.trusted = folder / "trusted.pem"
     yield service
     service.stop()
     for server in servers:
@@ -147,3 +166,24 @@ def test_a_transfer_that_never_comes_fails_the_job_in_one_line(site, write_job):
     ended = site.wait(name, 90)
     assert ended["state"] == "Failed" and "/short.bin cannot be had:" in ended["reason"] and "\n" not in ended["reason"]
     assert not list((site.home / "data").glob("*/short.bin"))
+
+
+def test_a_proxy_of_the_environment_is_asked_for_what_is_not_local(site, write_job, tmp_path):
+    """http:// by whole addresses, https:// by a tunnel; no_proxy leaves hosts out. The program of the launcher has the variables too."""
+    proxy = serve()
+    proxy.behind = ("127.0.0.1", site.https.server_port)
+    service = Service(tmp_path / "home", environment={"http_proxy": proxy.url, "https_proxy": proxy.url, "no_proxy": "127.0.0.1",
+                                                      "SSL_CERT_FILE": str(site.trusted)}).start()
+    try:
+        for url in ("http://far.invalid/sub/real.bin", "https://far.invalid/sub/real.bin"):
+            name = service.submit(job(write_job, url))
+            assert service.wait(name)["state"] == "Completed", service.job(name)
+            assert counted(service, name) == [str(len(BODY)), "real.bin"]
+        asked = {(method, path) for method, path, _ in proxy.asked}
+        assert {("GET", "http://far.invalid/sub/real.bin"), ("CONNECT", "far.invalid:443")} <= asked
+        name = service.submit(job(write_job, site.http.url + "/sub/real.bin"))
+        assert service.wait(name)["state"] == "Completed", service.job(name)
+        assert not any("127.0.0.1" in path for _, path, _ in proxy.asked)
+    finally:
+        service.stop()
+        proxy.shutdown()

@@ -7,22 +7,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
-#include <thread>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "base/deadline.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "base/threads/start_thread.h"
-#include "platform/http/client/client.h"
+#include "platform/http/client/transfer.h"
 
 namespace tutti::http {
 namespace {
@@ -32,14 +25,9 @@ namespace fs = std::filesystem;
 constexpr int kMostRedirects = 5;
 constexpr absl::Duration kLook = absl::Milliseconds(50);  // for a cancellation in a pause
 
-struct Address {
-  std::string origin;  // "https://host:8443"
-  std::string target;  // "/a/b?c=d"
-};
-
-absl::StatusOr<Address> AddressOf(absl::string_view url) {
+// Without the fragment, which is not the server's.
+absl::StatusOr<std::string> CheckedUrl(absl::string_view url) {
   url = url.substr(0, url.find('#'));
-  const size_t scheme = url.find("://");
   const bool known =
       absl::StartsWithIgnoreCase(url, "https://") || absl::StartsWithIgnoreCase(url, "http://");
   if (!known) {
@@ -51,10 +39,7 @@ absl::StatusOr<Address> AddressOf(absl::string_view url) {
       return absl::InvalidArgumentError("an address has no blanks: write %20");
     }
   }
-  const size_t path = std::min(url.find_first_of("/?", scheme + 3), url.size());
-  Address address{absl::AsciiStrToLower(url.substr(0, path)), std::string(url.substr(path))};
-  if (!absl::StartsWith(address.target, "/")) address.target.insert(0, "/");
-  return address;
+  return std::string(url);
 }
 
 std::string HeaderOf(const ClientResponse& response, const char* name) {
@@ -66,62 +51,18 @@ bool IsRedirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-absl::StatusOr<std::string> RedirectedTo(const Address& from, const std::string& location) {
-  if (location.empty()) return absl::InternalError("it redirects to nowhere");
-  std::string to = location;
-  if (absl::StartsWith(location, "//")) {
-    to = absl::StrCat(from.origin.substr(0, from.origin.find("//")), location);
-  } else if (absl::StartsWith(location, "/")) {
-    to = absl::StrCat(from.origin, location);
-  } else if (!absl::StrContains(location, "://")) {
-    const absl::string_view path = absl::string_view(from.target).substr(0, from.target.find('?'));
-    to = absl::StrCat(from.origin, path.substr(0, path.rfind('/') + 1), location);
-  }
-  const bool loses_tls =
-      absl::StartsWith(from.origin, "https:") && !absl::StartsWithIgnoreCase(to, "https:");
-  if (loses_tls) return absl::PermissionDeniedError("it redirects from https to http");
-  return to;
-}
-
-// Breaks a client's exchange off once a flag is set, for as long as it lives. Without room for a
-// thread the exchange ends by its deadline alone.
-class Watch {
- public:
-  Watch(Client& client, const std::atomic<bool>& cancelled)
-      : thread_(base::StartThread([this, &client, &cancelled] {
-          absl::MutexLock lock(&mutex_);
-          while (!mutex_.AwaitWithTimeout(absl::Condition(&over_), kLook)) {
-            if (!cancelled) continue;
-            client.Cancel();
-            return;
-          }
-        })) {}
-  ~Watch() {
-    {
-      absl::MutexLock lock(&mutex_);
-      over_ = true;
-    }
-    if (thread_.joinable()) thread_.join();
-  }
-
- private:
-  absl::Mutex mutex_;
-  bool over_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
-};
-
 // The answer of where the redirects end.
-absl::StatusOr<ClientResponse> SendFollowing(std::string url, const ClientRequest& request,
+absl::StatusOr<ClientResponse> SendFollowing(TransferRequest request,
                                              const std::atomic<bool>& cancelled) {
   for (int i = 0; i <= kMostRedirects; ++i) {
-    TUTTI_ASSIGN_OR_RETURN(const Address address, AddressOf(url));
-    Client client(address.origin);
-    const Watch watch(client, cancelled);
-    ClientRequest here = request;
-    here.target = address.target;
-    TUTTI_ASSIGN_OR_RETURN(ClientResponse response, client.Send(here));
+    TUTTI_ASSIGN_OR_RETURN(request.url, CheckedUrl(request.url));
+    TUTTI_ASSIGN_OR_RETURN(TransferResponse response, Transfer(request, cancelled));
     if (!IsRedirect(response.status)) return response;
-    TUTTI_ASSIGN_OR_RETURN(url, RedirectedTo(address, HeaderOf(response, "location")));
+    if (response.redirect.empty()) return absl::InternalError("it redirects to nowhere");
+    const bool loses_tls = absl::StartsWithIgnoreCase(request.url, "https:") &&
+                           !absl::StartsWithIgnoreCase(response.redirect, "https:");
+    if (loses_tls) return absl::PermissionDeniedError("it redirects from https to http");
+    request.url = response.redirect;
   }
   return absl::InternalError(absl::StrCat("it redirects more than ", kMostRedirects, " times"));
 }
@@ -202,21 +143,15 @@ class Fetcher {
 
   absl::Status TryOnce() {
     const int64_t have = validator_.empty() ? 0 : Size();
-    ClientRequest request;
-    request.stall_timeout = options_.stall;
-    request.timeout = options_.stall;
-    request.deadline = deadline_;
+    TransferRequest request{.url = url_, .deadline = deadline_, .stall = options_.stall};
     if (have > 0) {
       request.headers = {{"Range", absl::StrCat("bytes=", have, "-")}, {"If-Range", validator_}};
     }
     request.on_header = [this, have](const ClientResponse& answer) { return Begin(answer, have); };
     request.on_chunk = [this](absl::string_view piece) {
-      // Where bytes come without a pause no one waits for a deadline or a watch.
-      if (cancelled_) return absl::CancelledError("stopped while it was fetched");
-      if (deadline_.Expired()) return absl::AbortedError("it took longer than its time limit");
       return base::WriteAll(fd_.get(), piece, part_.string());
     };
-    TUTTI_ASSIGN_OR_RETURN(const ClientResponse answer, SendFollowing(url_, request, cancelled_));
+    TUTTI_ASSIGN_OR_RETURN(const ClientResponse answer, SendFollowing(request, cancelled_));
     const bool beyond = answer.status == 416 && have > 0;  // all of it may be here already
     if (beyond) return Restart();
     TUTTI_RETURN_IF_ERROR(StatusOfAnswer(answer.status));
@@ -270,21 +205,19 @@ class Fetcher {
 
 absl::StatusOr<RemoteFile> Examine(const std::string& url, base::Deadline deadline,
                                    const std::atomic<bool>& cancelled) {
-  ClientRequest request;
-  request.method = "HEAD";
-  request.deadline = deadline;
-  TUTTI_ASSIGN_OR_RETURN(ClientResponse answer, SendFollowing(url, request, cancelled));
+  TransferRequest request{.head = true, .url = url, .deadline = deadline};
+  TUTTI_ASSIGN_OR_RETURN(ClientResponse answer, SendFollowing(request, cancelled));
   const bool no_head =
       answer.status == 400 || answer.status == 403 || answer.status == 405 || answer.status == 501;
   if (no_head) {  // signed addresses are often for GET alone
-    request.method = "GET";
+    request.head = false;
     request.headers = {{"Range", "bytes=0-0"}};
     std::optional<ClientResponse> header;
     request.on_header = [&](const ClientResponse& got) {
       header = got;
       return absl::AbortedError("that is enough");  // it may send the whole
     };
-    const auto sent = SendFollowing(url, request, cancelled);
+    const auto sent = SendFollowing(request, cancelled);
     if (!header && !sent.ok()) return sent.status();
     answer = header ? *header : *sent;
   }

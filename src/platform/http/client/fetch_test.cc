@@ -1,10 +1,13 @@
-// Covers: resolve.cc.
+// Covers: resolve.cc, transfer.cc, curl_library.cc.
 #include "platform/http/client/fetch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -14,15 +17,32 @@
 #include "base/file.h"
 #include "base/test_patience.h"
 #include "base/threads/no_threads_for_tests.h"
+#include "platform/http/client/curl_library.h"
 #include "platform/http/client/file_server_for_tests.h"
 #include "platform/http/server/server.h"
 
 namespace tutti::http {
 namespace {
 
+namespace fs = std::filesystem;
+
 const absl::Duration kFar = base::Patient(absl::Minutes(5));  // what no call may take
 const absl::Duration kGenerous =
     base::Patient(absl::Seconds(20));  // on a machine that has much to do
+
+// A variable of this process while it lives.
+class ScopedVariable {
+ public:
+  ScopedVariable(const char* name, const std::string& value) : name_(name) {
+    if (const char* const before = std::getenv(name)) before_ = before;
+    ::setenv(name, value.c_str(), 1);
+  }
+  ~ScopedVariable() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
+
+ private:
+  const char* const name_;
+  std::optional<std::string> before_;
+};
 
 // Says nothing, ever, but to /redirects/N, which leads to the next.
 class SilentServer {
@@ -112,6 +132,40 @@ TEST(Fetch, GoesOnWhereThereIsNoRoomForAThread) {
   const base::NoThreads none;
   EXPECT_TRUE(fetch("second").ok());
   EXPECT_EQ(base::ReadFile(folder.path() / "second").value_or(""), "content");
+}
+
+// tests/jobs/test_remote_data.py has one that is there.
+TEST(Fetch, AProxyThatIsNotThereIsNamedAsOne) {
+  const std::atomic<bool> never = false;
+  const ScopedVariable variable("http_proxy", "http://no-such-proxy.invalid:1");
+  const auto answer = Examine("http://far.invalid/file", base::Deadline::After(kFar), never);
+  EXPECT_EQ(answer.status().code(), absl::StatusCode::kUnavailable) << answer.status();
+  EXPECT_THAT(std::string(answer.status().message()),
+              testing::HasSubstr("cannot find the proxy that http_proxy or https_proxy names"));
+}
+
+TEST(Fetch, TheRestIsAskedForWhereATransferWasCut) {
+  FileServer server;
+  server.Put("/file", "whole", "\"one\"");
+  const base::TemporaryDirectory folder("tutti-fetch");
+  const fs::path file = folder.path() / "file";
+  ASSERT_TRUE(base::ReplaceFile(file.string() + ".part", "wh").ok());
+  ASSERT_TRUE(base::ReplaceFile(file.string() + ".validator", "\"old\"").ok());
+  const std::atomic<bool> never = false;
+  const absl::Status status = FetchFile(server.url("/file"), file, {}, never);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(base::ReadFile(file).value_or(""), "whole") << "of another content than the part";
+}
+
+TEST(Fetch, IssuersAreWhereTheVariableOrTheDistributionSays) {
+  const base::TemporaryDirectory folder("tutti-fetch");
+  const fs::path own = folder.path() / "own.pem";
+  ASSERT_TRUE(base::ReplaceFile(own, "").ok());
+  const ScopedVariable variable("SSL_CERT_FILE", "");
+  EXPECT_EQ(IssuersFile(own), own);
+  EXPECT_NE(IssuersFile("/nowhere/at/all.pem"), "/nowhere/at/all.pem");
+  const ScopedVariable chosen("SSL_CERT_FILE", "/chosen.pem");
+  EXPECT_EQ(IssuersFile(own), "/chosen.pem");
 }
 
 TEST(Fetch, AHostThatHasNoAddressIsNamed) {

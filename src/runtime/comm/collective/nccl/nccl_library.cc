@@ -37,24 +37,9 @@ std::string TorchLibrary() {
   return found;
 }
 
-// Looks one function up; remembers the first that is missing.
-class Symbols {
- public:
-  explicit Symbols(void* library) : library_(library) {}
-  template <typename Function>
-  void Find(Function& function, const char* name) {
-    if (!base::Resolve(library_, name, function) && missing_.empty()) missing_ = name;
-  }
-  const std::string& missing() const { return missing_; }
-
- private:
-  void* const library_;
-  std::string missing_;
-};
-
 absl::StatusOr<nccl::Functions> Resolve(void* library) {
   nccl::Functions f = {};
-  Symbols symbols(library);
+  base::Symbols symbols(library);
   symbols.Find(f.GetVersion, "ncclGetVersion");
   symbols.Find(f.GetUniqueId, "ncclGetUniqueId");
   symbols.Find(f.CommInitRankConfig, "ncclCommInitRankConfig");
