@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/machine/instruction_set.h"
-#include "runtime/device/cpu/bf16/convolution.h"
-#include "runtime/device/cpu/fp32/convolution.h"
+#include "runtime/device/cpu/bf16/convolution_bf16.h"
+#include "runtime/device/cpu/fp32/convolution_fp32.h"
 
 namespace tutti {
 namespace {

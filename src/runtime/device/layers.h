@@ -44,8 +44,8 @@ class Layers {
   // Tells whether the functions below take `x`.
   virtual bool Takes(const torch::Tensor& x) const = 0;
 
-  // Normalises in train mode: see cuda/batch_norm.h and cpu/batch_norm/batch_norm.h. `residual`
-  // may be undefined.
+  // Normalises in train mode: see cuda/batch_norm_cuda.h and cpu/batch_norm/batch_norm_cpu.h.
+  // `residual` may be undefined.
   virtual Normalised BatchNormForward(const torch::Tensor& x, const torch::Tensor& residual,
                                       bool relu, const BatchNormTensors& norm) = 0;
   // The gradient of y is dy + dy2; dy2 may be undefined.

@@ -10,7 +10,7 @@
 #include "runtime/checkpoint/model_folder.h"
 #include "runtime/data/load_image.h"
 #include "runtime/device/autocast.h"
-#include "runtime/device/cpu/bf16/convolution.h"
+#include "runtime/device/cpu/bf16/convolution_bf16.h"
 #include "runtime/device/cpu/convolution_ops.h"
 #include "runtime/device/device.h"
 #include "runtime/device/precision/detect.h"

@@ -12,7 +12,7 @@
 #include "runtime/data/decode/jpeg/jpeg_fake.h"
 #include "runtime/data/load_image.h"
 #include "runtime/device/cpu/bf16/amx.h"
-#include "runtime/device/cpu/bf16/convolution.h"
+#include "runtime/device/cpu/bf16/convolution_bf16.h"
 #include "runtime/models/model.h"
 #include "runtime/models/script_model.h"
 #include "runtime/models/state.h"

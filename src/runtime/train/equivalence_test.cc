@@ -13,7 +13,7 @@
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/rendezvous/wire/socket.h"
-#include "runtime/device/cpu/bf16/convolution.h"
+#include "runtime/device/cpu/bf16/convolution_bf16.h"
 #include "runtime/device/cpu/convolution_ops.h"
 #include "runtime/models/model.h"
 #include "runtime/models/state.h"

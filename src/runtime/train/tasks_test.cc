@@ -13,7 +13,7 @@
 #include "base/test_patience.h"
 #include "runtime/checkpoint/model_folder.h"
 #include "runtime/device/cpu/bf16/amx.h"
-#include "runtime/device/cpu/bf16/convolution.h"
+#include "runtime/device/cpu/bf16/convolution_bf16.h"
 #include "runtime/models/script_model.h"
 #include "runtime/models/state.h"
 #include "runtime/parallel/data_parallel.h"

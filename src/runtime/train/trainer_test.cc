@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/test_patience.h"
 #include "runtime/checkpoint/model_folder.h"
-#include "runtime/device/cpu/bf16/convolution.h"
+#include "runtime/device/cpu/bf16/convolution_bf16.h"
 #include "runtime/device/cpu/kept_memory.h"
 #include "runtime/models/model.h"
 #include "runtime/models/state.h"

@@ -13,8 +13,8 @@
 #include <optional>
 #include <tuple>
 
-#include "runtime/device/cpu/bf16/convolution.h"
-#include "runtime/device/cpu/fp32/convolution.h"
+#include "runtime/device/cpu/bf16/convolution_bf16.h"
+#include "runtime/device/cpu/fp32/convolution_fp32.h"
 
 namespace tutti::device {
 namespace {

@@ -5,7 +5,7 @@
 namespace tutti::device {
 
 // From now on. Once or more often. Nothing changes on processors without AVX2: see Takes() of
-// bf16/convolution.h and CanCompute() of fp32/convolution.h.
+// bf16/convolution_bf16.h and CanCompute() of fp32/convolution_fp32.h.
 void UseOwnConvolutions();
 
 }  // namespace tutti::device

@@ -1,12 +1,11 @@
 // The convolutions against libtorch's in fp64.
-// Covers: convolution_ops.cc, bf16/convolution.cc, bf16/convolution_of_images.cc,
-// bf16/convolution_of_pixels.cc, bf16/weight_gradient.cc, bf16/weight_packing.cc, bf16/winograd.cc,
-// bf16/winograd_weight_gradient.cc, fp32/convolution.cc, fp32/kernels.cc, fp32/packing.cc,
-// fp32/weight_gradient.cc, fp32/window.cc, fp32/winograd.cc, fp32/winograd_weight_gradient.cc,
-// bf16/convolution_scratch.h, bf16/convolution_tiles.h, bf16/pixel_pairs.h, bf16/product.h,
-// bf16/product_shape.h, bf16/winograd_patches.h, fp32/patches.h.
-#include "runtime/device/cpu/bf16/convolution.h"
-
+// Covers: convolution_ops.cc, bf16/convolution_bf16.cc, bf16/convolution_of_images.cc,
+// bf16/convolution_of_pixels.cc, bf16/weight_gradient_bf16.cc, bf16/weight_packing.cc,
+// bf16/winograd_bf16.cc, bf16/winograd_weight_gradient_bf16.cc, fp32/convolution_fp32.cc,
+// fp32/kernels.cc, fp32/packing.cc, fp32/weight_gradient_fp32.cc, fp32/window.cc,
+// fp32/winograd_fp32.cc, fp32/winograd_weight_gradient_fp32.cc, bf16/convolution_scratch.h,
+// bf16/convolution_tiles.h, bf16/pixel_pairs.h, bf16/product.h, bf16/product_shape.h,
+// bf16/winograd_patches.h, fp32/patches.h.
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <torch/types.h>
@@ -21,8 +20,9 @@
 #include "base/process/command.h"
 #include "base/test_patience.h"
 #include "runtime/device/cpu/bf16/amx.h"
+#include "runtime/device/cpu/bf16/convolution_bf16.h"
 #include "runtime/device/cpu/convolution_ops.h"
-#include "runtime/device/cpu/fp32/convolution.h"
+#include "runtime/device/cpu/fp32/convolution_fp32.h"
 #include "runtime/device/cpu/fp32/kernels.h"
 
 namespace tutti::device {

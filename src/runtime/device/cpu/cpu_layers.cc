@@ -2,8 +2,8 @@
 
 #include <ATen/Parallel.h>
 
-#include "runtime/device/cpu/batch_norm/batch_norm.h"
-#include "runtime/device/cpu/max_pool/max_pool.h"
+#include "runtime/device/cpu/batch_norm/batch_norm_cpu.h"
+#include "runtime/device/cpu/max_pool/max_pool_cpu.h"
 
 namespace tutti::device {
 namespace {

@@ -1,4 +1,4 @@
-#include "batch_norm.cuh"
+#include "batch_norm_cuda.cuh"
 #include "batch_norm_pair.h"
 
 namespace tutti::device {

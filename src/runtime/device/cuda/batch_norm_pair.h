@@ -2,10 +2,10 @@
 //
 //   y = relu(w x^ + b + w2 x2^ + b2)
 //
-// Neither of the two is ever written. For the rest see batch_norm.h.
+// Neither of the two is ever written. For the rest see batch_norm_cuda.h.
 #pragma once
 
-#include "batch_norm.h"
+#include "batch_norm_cuda.h"
 
 namespace tutti::device {
 

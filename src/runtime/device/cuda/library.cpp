@@ -6,13 +6,13 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include "runtime/device/cuda.h"
-#include "runtime/device/cuda/adam.h"
-#include "runtime/device/cuda/batch_norm.h"
+#include "runtime/device/cuda/adam_update.h"
+#include "runtime/device/cuda/batch_norm_cuda.h"
 #include "runtime/device/cuda/batch_norm_pair.h"
 #include "runtime/device/cuda/gather_gradients.h"
-#include "runtime/device/cuda/lars.h"
-#include "runtime/device/cuda/max_pool.h"
-#include "runtime/device/cuda/sgd.h"
+#include "runtime/device/cuda/lars_update.h"
+#include "runtime/device/cuda/max_pool_cuda.h"
+#include "runtime/device/cuda/sgd_update.h"
 #include "runtime/device/cuda/space_to_depth.h"
 
 namespace tutti::device {

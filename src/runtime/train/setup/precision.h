@@ -34,9 +34,9 @@ absl::StatusOr<PrecisionTaken> TakePrecision(absl::string_view asked, absl::stri
                                              base::Deadline deadline);
 
 // Whether the recipe's 3x3 convolutions in bf16 go by Winograd's products
-// (runtime/device/cpu/bf16/convolution.h): where it does not say, those of tutti's own networks; a
-// TorchScript module may have been trained with exact ones, and nobody has seen what it makes of
-// others.
+// (runtime/device/cpu/bf16/convolution_bf16.h): where it does not say, those of tutti's own
+// networks; a TorchScript module may have been trained with exact ones, and nobody has seen what it
+// makes of others.
 bool UsesWinograd(const Recipe& recipe);
 
 // The same for a run of the group, of which every rank calls it: where the recipe does not say,

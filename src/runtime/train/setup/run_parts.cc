@@ -12,7 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "base/log.h"
 #include "base/status.h"
-#include "runtime/device/cpu/bf16/convolution.h"
+#include "runtime/device/cpu/bf16/convolution_bf16.h"
 #include "runtime/models/script_model.h"
 #include "runtime/models/state.h"
 #include "runtime/parallel/data_parallel.h"

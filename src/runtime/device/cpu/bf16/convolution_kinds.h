@@ -1,10 +1,10 @@
-// The ways of convolution.h: by pixels, where the kernel is 1x1, and by images with a border; by
-// Winograd's patches; the weights' gradient where there is AMX.
+// The ways of convolution_bf16.h: by pixels, where the kernel is 1x1, and by images with a border;
+// by Winograd's patches; the weights' gradient where there is AMX.
 #pragma once
 
 #include <cstdint>
 
-#include "runtime/device/cpu/bf16/convolution.h"
+#include "runtime/device/cpu/bf16/convolution_bf16.h"
 
 namespace tutti::device::cpu {
 

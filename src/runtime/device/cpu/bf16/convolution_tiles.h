@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "runtime/device/cpu/bf16/convolution.h"
+#include "runtime/device/cpu/bf16/convolution_bf16.h"
 
 namespace tutti::device::cpu {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "runtime/device/cpu/bf16/convolution.h"
+#include "runtime/device/cpu/bf16/convolution_bf16.h"
 
 namespace tutti::device::cpu {
 

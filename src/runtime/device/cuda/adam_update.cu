@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "adam.h"
+#include "adam_update.h"
 #include "norms.cuh"
 
 namespace tutti::device {

@@ -1,4 +1,4 @@
-#include "lars.h"
+#include "lars_update.h"
 #include "norms.cuh"
 
 namespace tutti::device {

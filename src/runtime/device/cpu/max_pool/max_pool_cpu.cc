@@ -1,4 +1,4 @@
-#include "runtime/device/cpu/max_pool/max_pool.h"
+#include "runtime/device/cpu/max_pool/max_pool_cpu.h"
 
 #include "runtime/device/cpu/vector/lanes.h"
 

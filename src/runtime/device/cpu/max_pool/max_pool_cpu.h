@@ -1,6 +1,6 @@
 // Max-pooling 3x3 with stride 2 and a padding of 1 over channels-last activations in fp32 or
-// bf16, as in the stem of a residual network. No torch here. Thread-safe; see batch_norm.h about
-// `threads`.
+// bf16, as in the stem of a residual network. No torch here. Thread-safe; see batch_norm_cpu.h
+// about `threads`.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "runtime/device/cpu/batch_norm/batch_norm.h"
+#include "runtime/device/cpu/batch_norm/batch_norm_cpu.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "runtime/device/cpu/bf16/convolution_scratch.h"
-#include "runtime/device/cpu/fp32/convolution.h"
+#include "runtime/device/cpu/fp32/convolution_fp32.h"
 #include "runtime/device/cpu/fp32/kernels.h"
 #include "runtime/device/cpu/fp32/window.h"
 

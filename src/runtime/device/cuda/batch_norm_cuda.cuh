@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "batch_norm.h"
+#include "batch_norm_cuda.h"
 #include "vector.cuh"
 
 namespace tutti::device {

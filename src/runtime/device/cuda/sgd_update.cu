@@ -1,5 +1,5 @@
 #include "chunk.cuh"
-#include "sgd.h"
+#include "sgd_update.h"
 
 namespace tutti::device {
 namespace {

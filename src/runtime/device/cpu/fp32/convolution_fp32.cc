@@ -1,4 +1,4 @@
-#include "runtime/device/cpu/fp32/convolution.h"
+#include "runtime/device/cpu/fp32/convolution_fp32.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "max_pool.h"
+#include "max_pool_cuda.h"
 #include "vector.cuh"
 
 namespace tutti::device {

@@ -11,7 +11,7 @@
 
 // For each place of a patch, a product of x's patches and the results' gradients, both transformed,
 // summed over all patches; the sums are transformed to the nine taps. Patches come by pairs, as
-// pixels do in weight_gradient.cc; of 32 channels the even ones come first, then the odd ones.
+// pixels do in weight_gradient_bf16.cc; of 32 channels the even ones come first, then the odd ones.
 namespace tutti::device::cpu {
 namespace {
 

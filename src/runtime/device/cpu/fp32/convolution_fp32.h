@@ -1,6 +1,6 @@
 // Convolutions over channels-last fp32 activations, for processors with AVX2 or AVX-512: those of
-// convolution.h, by an odd kernel padded by half of it, by steps of 1 or 2, over channels that are
-// multiples of 16; of a network's stem, whose input's gradient nobody wants, x has 1 to 4.
+// convolution_bf16.h, by an odd kernel padded by half of it, by steps of 1 or 2, over channels that
+// are multiples of 16; of a network's stem, whose input's gradient nobody wants, x has 1 to 4.
 //
 // 3x3 kernels by a step of 1 go by Winograd's F(4x4, 3x3) (Lavin and Gray 2016, "Fast Algorithms
 // for Convolutional Neural Networks"), forward and for both gradients: 36 products for the 144 of
@@ -13,7 +13,7 @@
 // pool, share the work.
 #pragma once
 
-#include "runtime/device/cpu/bf16/convolution.h"
+#include "runtime/device/cpu/bf16/convolution_bf16.h"
 
 namespace tutti::device::cpu::fp32 {
 
@@ -22,7 +22,7 @@ bool CanCompute(const Convolution& shape);
 // Whether it goes by patches, of those that it can.
 bool GoesByPatches(const Convolution& shape);
 
-// Layouts as in convolution.h.
+// Layouts as in convolution_bf16.h.
 void Forward(const Convolution& shape, const float* x, const float* w, float* y, int threads);
 // Not of a stem.
 void InputGradient(const Convolution& shape, const float* dy, const float* w, float* dx,

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "runtime/device/cpu/bf16/convolution_scratch.h"
-#include "runtime/device/cpu/fp32/convolution.h"
+#include "runtime/device/cpu/fp32/convolution_fp32.h"
 #include "runtime/device/cpu/fp32/packing.h"
 #include "runtime/device/cpu/fp32/patches.h"
 
