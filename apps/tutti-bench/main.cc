@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/status.h"
-#include "command_line.h"
+#include "bench_flags.h"
 #include "local_ranks.h"
 #include "runtime/bench/chart.h"
 #include "runtime/bench/result_table.h"

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status.h"
-#include "command_line.h"
+#include "data_flags.h"
 #include "survey_report.h"
 
 namespace tutti {

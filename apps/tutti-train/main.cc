@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/process/child_process.h"
 #include "base/status.h"
-#include "command_line.h"
+#include "train_flags.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/train/setup/machine_report.h"
 #include "runtime/train/trainer.h"

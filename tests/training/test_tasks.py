@@ -44,7 +44,7 @@ def test_boxes_are_learned_and_a_wrong_one_is_named(tmp_path):
     run(SHAPES / "make-shapes", tmp_path / "boxes", "boxes", "--train", 24, "--test", 8)
     out = tmp_path / "out"
     run(BIN / "tutti-train", "--config", SHAPES / "detection.yml", "--data", tmp_path / "boxes", "--output", out,
-        "--epochs", 2, "--threads", 1)  # that it learns is src/runtime/train/tasks_test.cc
+        "--epochs", 2, "--threads", 1)  # that it learns is src/runtime/train/trainer_tasks_test.cc
     result = result_of(out)
     assert 0 <= result["map"] <= result["map50"] <= 1 and result["images"] == 8, result
     wrong = tmp_path / "boxes/train/boxes/0003.txt"

@@ -1,4 +1,4 @@
-// Covers: launcher_routes.cc, rest.cc, json.cc, query.cc, job_stream.cc, file_answer.cc.
+// Covers: launcher_routes.cc, rest.cc, json.cc, query.cc, stream_answer.cc, file_answer.cc.
 #include "platform/api/api.h"
 
 #include <gmock/gmock.h>

@@ -7,7 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status.h"
 #include "platform/api/file_answer.h"
-#include "platform/api/job_stream.h"
+#include "platform/api/stream_answer.h"
 #include "platform/api/json.h"
 #include "platform/api/openapi.h"
 #include "platform/api/query.h"

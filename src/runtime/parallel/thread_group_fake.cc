@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "runtime/comm/group/join.h"
-#include "runtime/comm/rendezvous/wire/socket.h"
+#include "runtime/comm/rendezvous/wire/stream_socket.h"
 
 namespace tutti::parallel {
 namespace {

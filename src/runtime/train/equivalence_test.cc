@@ -12,7 +12,7 @@
 #include "base/test_patience.h"
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/comm/communicator.h"
-#include "runtime/comm/rendezvous/wire/socket.h"
+#include "runtime/comm/rendezvous/wire/stream_socket.h"
 #include "runtime/device/cpu/bf16/convolution_bf16.h"
 #include "runtime/device/cpu/convolution_ops.h"
 #include "runtime/models/model.h"

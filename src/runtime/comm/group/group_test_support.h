@@ -20,7 +20,7 @@
 #include "base/test_patience.h"
 #include "base/unique_fd.h"
 #include "runtime/comm/communicator.h"
-#include "runtime/comm/rendezvous/wire/socket.h"
+#include "runtime/comm/rendezvous/wire/stream_socket.h"
 
 namespace tutti::comm {
 

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "runtime/comm/collective/call.h"
 #include "runtime/comm/group/join.h"
-#include "runtime/comm/rendezvous/wire/socket.h"
+#include "runtime/comm/rendezvous/wire/stream_socket.h"
 
 namespace tutti::comm {
 

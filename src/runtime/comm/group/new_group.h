@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
 #include "runtime/comm/communicator.h"
-#include "runtime/comm/rendezvous/wire/message.h"
+#include "runtime/comm/rendezvous/wire/control_message.h"
 
 namespace tutti::comm {
 

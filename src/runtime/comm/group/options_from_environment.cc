@@ -5,7 +5,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status.h"
 #include "runtime/comm/group_options.h"
-#include "runtime/comm/rendezvous/wire/message.h"
+#include "runtime/comm/rendezvous/wire/control_message.h"
 
 namespace tutti::comm {
 namespace {

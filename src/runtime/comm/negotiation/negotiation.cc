@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "runtime/comm/negotiation/negotiation_engine.h"
 #include "runtime/comm/rendezvous/wire/codec.h"
-#include "runtime/comm/rendezvous/wire/message.h"
+#include "runtime/comm/rendezvous/wire/control_message.h"
 
 namespace tutti::comm {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/comm/lost_rank.h"
 #include "runtime/comm/rendezvous/wire/codec.h"
-#include "runtime/comm/rendezvous/wire/message.h"
+#include "runtime/comm/rendezvous/wire/control_message.h"
 
 namespace tutti::comm {
 namespace {

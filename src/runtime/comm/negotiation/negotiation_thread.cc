@@ -3,7 +3,7 @@
 #include <iterator>
 
 #include "runtime/comm/negotiation/negotiation_engine.h"
-#include "runtime/comm/rendezvous/wire/message.h"
+#include "runtime/comm/rendezvous/wire/control_message.h"
 
 namespace tutti::comm {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "absl/status/status.h"
-#include "runtime/comm/rendezvous/wire/message.h"
+#include "runtime/comm/rendezvous/wire/control_message.h"
 
 namespace tutti::comm {
 

@@ -11,7 +11,7 @@
 #include <future>
 #include <memory>
 
-#include "runtime/comm/rendezvous/wire/socket.h"
+#include "runtime/comm/rendezvous/wire/stream_socket.h"
 
 namespace tutti::comm {
 namespace {

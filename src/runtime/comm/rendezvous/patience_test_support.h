@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/test_patience.h"
-#include "runtime/comm/rendezvous/wire/socket.h"
+#include "runtime/comm/rendezvous/wire/stream_socket.h"
 
 namespace tutti::comm {
 

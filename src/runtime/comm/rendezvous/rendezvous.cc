@@ -11,7 +11,7 @@
 #include "runtime/comm/rendezvous/authenticate.h"
 #include "runtime/comm/rendezvous/check_table.h"
 #include "runtime/comm/rendezvous/rendezvous_server.h"
-#include "runtime/comm/rendezvous/wire/socket.h"
+#include "runtime/comm/rendezvous/wire/stream_socket.h"
 
 namespace tutti::comm {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/unique_fd.h"
 #include "runtime/comm/rendezvous/handshake_threads.h"
 #include "runtime/comm/rendezvous/rendezvous.h"
-#include "runtime/comm/rendezvous/wire/socket.h"
+#include "runtime/comm/rendezvous/wire/stream_socket.h"
 
 namespace tutti::comm {
 

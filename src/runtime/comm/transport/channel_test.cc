@@ -19,7 +19,7 @@
 #include "base/test_patience.h"
 #include "runtime/comm/rendezvous/patience_test_support.h"
 #include "runtime/comm/rendezvous/wire/descriptors.h"
-#include "runtime/comm/rendezvous/wire/socket.h"
+#include "runtime/comm/rendezvous/wire/stream_socket.h"
 #include "runtime/comm/transport/shm_channel.h"
 #include "runtime/comm/transport/striped_channel.h"
 #include "runtime/comm/transport/tcp_channel.h"

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "runtime/comm/rendezvous/wire/socket.h"
+#include "runtime/comm/rendezvous/wire/stream_socket.h"
 
 namespace tutti::comm {
 

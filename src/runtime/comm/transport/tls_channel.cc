@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "runtime/comm/rendezvous/wire/socket.h"
+#include "runtime/comm/rendezvous/wire/stream_socket.h"
 #include "runtime/comm/transport/tls_key.h"
 
 namespace tutti::comm {

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "runtime/comm/rendezvous/patience_test_support.h"
-#include "runtime/comm/rendezvous/wire/socket.h"
+#include "runtime/comm/rendezvous/wire/stream_socket.h"
 #include "runtime/comm/transport/tcp_channel.h"
 
 namespace tutti::comm {

@@ -37,7 +37,7 @@ absl::StatusOr<std::unique_ptr<Channel>> MakeUcxChannel(base::UniqueFd, const st
 #include <vector>
 
 #include "base/status.h"
-#include "runtime/comm/rendezvous/wire/socket.h"
+#include "runtime/comm/rendezvous/wire/stream_socket.h"
 #include "runtime/comm/transport/staged_channel.h"
 #include "runtime/comm/transport/ucx_endpoint.h"
 

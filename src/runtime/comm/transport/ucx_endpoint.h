@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "runtime/comm/rendezvous/wire/socket.h"
+#include "runtime/comm/rendezvous/wire/stream_socket.h"
 #include "runtime/comm/transport/ucx_library.h"
 
 namespace tutti::comm {

@@ -14,7 +14,7 @@
 #include "runtime/comm/rendezvous/membership/membership.h"
 #include "runtime/comm/rendezvous/membership/reform_agreement.h"
 #include "runtime/comm/rendezvous/membership/rejoin_listener.h"
-#include "runtime/comm/rendezvous/wire/message.h"
+#include "runtime/comm/rendezvous/wire/control_message.h"
 
 namespace tutti::comm {
 

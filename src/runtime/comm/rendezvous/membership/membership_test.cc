@@ -14,7 +14,7 @@
 
 #include "base/test_patience.h"
 #include "runtime/comm/rendezvous/patience_test_support.h"
-#include "runtime/comm/rendezvous/wire/socket.h"
+#include "runtime/comm/rendezvous/wire/stream_socket.h"
 
 namespace tutti::comm {
 namespace {

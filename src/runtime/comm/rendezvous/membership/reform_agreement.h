@@ -38,7 +38,7 @@
 
 #include "absl/time/time.h"
 #include "runtime/comm/elastic.h"
-#include "runtime/comm/rendezvous/wire/message.h"
+#include "runtime/comm/rendezvous/wire/control_message.h"
 
 namespace tutti::comm {
 

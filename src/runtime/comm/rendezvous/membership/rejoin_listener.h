@@ -24,8 +24,8 @@
 #include "base/unique_fd.h"
 #include "runtime/comm/rendezvous/handshake_threads.h"
 #include "runtime/comm/rendezvous/wire/buffered_connection.h"
-#include "runtime/comm/rendezvous/wire/message.h"
-#include "runtime/comm/rendezvous/wire/socket.h"
+#include "runtime/comm/rendezvous/wire/control_message.h"
+#include "runtime/comm/rendezvous/wire/stream_socket.h"
 
 namespace tutti::comm {
 

@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
-#include "runtime/comm/rendezvous/wire/message.h"
-#include "runtime/comm/rendezvous/wire/socket.h"
+#include "runtime/comm/rendezvous/wire/control_message.h"
+#include "runtime/comm/rendezvous/wire/stream_socket.h"
 
 namespace tutti::comm {
 

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
-#include "runtime/comm/rendezvous/wire/socket.h"
+#include "runtime/comm/rendezvous/wire/stream_socket.h"
 
 namespace tutti::comm {
 

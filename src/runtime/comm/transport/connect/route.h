@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "base/unique_fd.h"
 #include "runtime/comm/rendezvous/authenticate.h"
-#include "runtime/comm/rendezvous/wire/message.h"
+#include "runtime/comm/rendezvous/wire/control_message.h"
 #include "runtime/comm/transport/transport.h"
 
 namespace tutti::comm {

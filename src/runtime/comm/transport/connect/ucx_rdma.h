@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "base/machine/rdma_ports.h"
-#include "runtime/comm/rendezvous/wire/message.h"
+#include "runtime/comm/rendezvous/wire/control_message.h"
 
 namespace tutti::comm {
 

@@ -1,4 +1,4 @@
-#include "platform/api/job_stream.h"
+#include "platform/api/stream_answer.h"
 
 #include <atomic>
 #include <functional>

@@ -1,5 +1,5 @@
 // Covers: codec.h.
-#include "runtime/comm/rendezvous/wire/message.h"
+#include "runtime/comm/rendezvous/wire/control_message.h"
 
 #include <gtest/gtest.h>
 

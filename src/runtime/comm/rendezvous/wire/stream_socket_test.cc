@@ -1,4 +1,4 @@
-#include "runtime/comm/rendezvous/wire/socket.h"
+#include "runtime/comm/rendezvous/wire/stream_socket.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

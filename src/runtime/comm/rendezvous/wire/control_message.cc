@@ -1,4 +1,4 @@
-#include "runtime/comm/rendezvous/wire/message.h"
+#include "runtime/comm/rendezvous/wire/control_message.h"
 
 #include <utility>
 

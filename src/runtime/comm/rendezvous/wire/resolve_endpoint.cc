@@ -1,4 +1,4 @@
-#include "runtime/comm/rendezvous/wire/resolve.h"
+#include "runtime/comm/rendezvous/wire/resolve_endpoint.h"
 
 #include <netdb.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "command_line.h"
+#include "data_flags.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

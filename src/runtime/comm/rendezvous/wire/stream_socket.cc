@@ -1,4 +1,4 @@
-#include "runtime/comm/rendezvous/wire/socket.h"
+#include "runtime/comm/rendezvous/wire/stream_socket.h"
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "runtime/comm/rendezvous/wire/resolve.h"
+#include "runtime/comm/rendezvous/wire/resolve_endpoint.h"
 
 namespace tutti::comm {
 namespace {

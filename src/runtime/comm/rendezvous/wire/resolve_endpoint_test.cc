@@ -1,5 +1,5 @@
 // Names through a resolver that this test makes up.
-#include "runtime/comm/rendezvous/wire/resolve.h"
+#include "runtime/comm/rendezvous/wire/resolve_endpoint.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
