@@ -86,3 +86,9 @@ def test_a_test_is_found_by_its_name_by_what_it_says_or_not_at_all():
         "src/b/open_test.cc: its list of what it covers ends with no full stop"], faults
     assert sum(line.startswith("tools/check-tests: src/a/") for line in faults) == 2, faults
     assert counts == {"sources": 6, "named": 1, "covered": 3, "listed": 3}
+
+
+def test_two_sources_of_one_name_are_found():
+    paths = [pathlib.PurePosixPath(name) for name in (
+        "src/a/socket.h", "src/a/socket.cc", "src/b/stream_socket.h", "src/c/socket.h", "apps/x/main.cc", "apps/y/main.cc")]
+    assert [line.partition(" have")[0] for line in tool("check-tests").repeated(paths)] == ["socket.h: src/a/socket.h and src/c/socket.h"]

@@ -10,10 +10,10 @@
 #include "base/log.h"
 #include "base/process/child_process.h"
 #include "base/status.h"
-#include "train_flags.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/train/setup/machine_report.h"
 #include "runtime/train/trainer.h"
+#include "train_flags.h"
 
 namespace tutti {
 namespace {

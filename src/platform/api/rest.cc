@@ -7,10 +7,10 @@
 #include "absl/strings/str_split.h"
 #include "base/status.h"
 #include "platform/api/file_answer.h"
-#include "platform/api/stream_answer.h"
 #include "platform/api/json.h"
 #include "platform/api/openapi.h"
 #include "platform/api/query.h"
+#include "platform/api/stream_answer.h"
 #include "platform/mlflow/file_store.h"
 #include "spec/json/json_fields.h"
 

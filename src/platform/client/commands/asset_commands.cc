@@ -1,5 +1,3 @@
-#include "spec/site/asset.h"
-
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +8,7 @@
 #include "platform/client/text/table.h"
 #include "platform/container/python_check.h"
 #include "spec/file/asset_file.h"
+#include "spec/site/asset.h"
 #include "spec/site/home_list.h"
 #include "spec/site/site.h"
 #include "spec/site/site_names.h"

@@ -1,8 +1,7 @@
-#include "platform/backup/backup.h"
-
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
+#include "platform/backup/backup.h"
 #include "platform/backup/restore.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/text/amounts.h"

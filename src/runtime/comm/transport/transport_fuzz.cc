@@ -1,8 +1,8 @@
 // What a peer sends while a channel is set up, and after: any bytes end in an error or a channel,
 // never in a crash, a hang or a read outside of memory. Likewise what it does to the memory of a
 // ring, and what it sends in place of TLS's records once the handshake is done. (Messages before
-// that: control_message_fuzz.cc. The address of a UCX worker is read by UCX itself, and taken from peers
-// alone that know the token.)
+// that: control_message_fuzz.cc. The address of a UCX worker is read by UCX itself, and taken from
+// peers alone that know the token.)
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>

@@ -1,4 +1,6 @@
 // Covers: utilisation.cc, meter.cc, metrics_file.cc, progress.cc.
+#include "runtime/train/report/run_report.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -12,7 +14,6 @@
 #include "runtime/train/report/meter.h"
 #include "runtime/train/report/metrics_file.h"
 #include "runtime/train/report/progress.h"
-#include "runtime/train/report/run_report.h"
 #include "runtime/train/report/utilisation.h"
 
 namespace tutti::train {
