@@ -54,7 +54,7 @@ def desk(service, tmp_path):
     return desk
 
 
-@pytest.mark.parametrize("page", RUN, ids=[page.stem for page in RUN])
+@pytest.mark.parametrize("page", RUN, ids=[page.relative_to(ROOT).with_suffix("").as_posix() for page in RUN])
 def test_what_a_page_shows_as_commands_runs(service, desk, page):
     environment = {**service.environment, "PATH": f"{BIN}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
     for text in commands_of(page):

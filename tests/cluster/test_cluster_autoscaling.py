@@ -71,7 +71,7 @@ class Provider:
 
 
 class ServiceOnController:
-    """As docs/slurm-site.md has it: tutti beside slurmctld, whose nodes share nothing with it."""
+    """As docs/slurm/cluster.md has it: tutti beside slurmctld, whose nodes share nothing with it."""
 
     def __init__(self, machines):
         self.machines, self.home = machines, machines.power / "home"

@@ -157,7 +157,7 @@ class ScriptJob {
     if (name == "nodes") nodes_line_ = given.line;
   }
 
-  // What scripts look at, where there is no Slurm to say it. docs/slurm-scripts.md lists it.
+  // What scripts look at, where there is no Slurm to say it. docs/slurm/sbatch.md lists it.
   void AddVirtualSlurm() {
     spec_.timeout = time_;
     if (nodes_ > 1) {

@@ -1,5 +1,5 @@
 // Reads a script with #SBATCH lines as a job, as `sbatch SCRIPT` would take it
-// (docs/slurm-scripts.md): the script runs once, on the first node of what its lines ask for. Like
+// (docs/slurm/sbatch.md): the script runs once, on the first node of what its lines ask for. Like
 // every reader of job files it reports all errors at once with file and line. A pure function,
 // thread-safe.
 #pragma once

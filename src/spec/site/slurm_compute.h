@@ -1,5 +1,5 @@
-// A compute of type slurm, as site.yml describes it, and what a job asks of it (docs/slurm.md).
-// Plain values: what is empty or zero is left to Slurm.
+// A compute of type slurm, as site.yml describes it, and what a job asks of it
+// (docs/slurm/README.md). Plain values: what is empty or zero is left to Slurm.
 #pragma once
 
 #include <map>

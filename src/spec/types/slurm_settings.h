@@ -1,5 +1,5 @@
-// What a compute of type slurm, and a job, may ask of Slurm (docs/slurm.md). Plain values: what is
-// empty or zero is left to Slurm.
+// What a compute of type slurm, and a job, may ask of Slurm (docs/slurm/README.md). Plain values:
+// what is empty or zero is left to Slurm.
 #pragma once
 
 #include <optional>
@@ -24,8 +24,8 @@ struct SlurmSettings {
 
 // A setting whose value goes to sbatch as it is: `--OPTION=VALUE`. A line in kSlurmTexts, and the
 // member, is what such a setting needs: the readers of computes, jobs and #SBATCH, the merge of
-// both, JSON and the command go by it. docs/slurm.md and the text of `resources.properties` in
-// spec/text/azure_keys.cc name it.
+// both, JSON and the command go by it. docs/slurm/README.md and the text of `resources.properties`
+// in spec/text/azure_keys.cc name it.
 struct SlurmText {
   const char* key;     // of site.yml and of a job's resources.properties.slurm
   const char* option;  // sbatch's

@@ -26,7 +26,7 @@ TEST(SlurmSettingsTest, AJobsTextsStandOverItsComputesAndNoneLeavesThemToSlurm) 
 }
 
 TEST(SlurmSettingsTest, EveryTextIsReadKeptAndDocumented) {
-  const auto page = base::ReadFile(TUTTI_PAGES "/slurm.md", 1 << 20);
+  const auto page = base::ReadFile(TUTTI_PAGES "/slurm/README.md", 1 << 20);
   ASSERT_TRUE(page.ok()) << page.status();
   for (const SlurmText& text : kSlurmTexts) {
     Diagnostics diagnostics("site.yml");
