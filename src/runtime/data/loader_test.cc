@@ -1,4 +1,5 @@
-// Covers: prefetch/slot.cc, prefetch/prefetch_loader.cc, prefetch/decoded_cache.cc.
+// Covers: prefetch/make_loader.cc, prefetch/slot.cc, prefetch/prefetch_loader.cc,
+// prefetch/decoded_cache.cc.
 #include "runtime/data/loader.h"
 
 #include <gmock/gmock.h>

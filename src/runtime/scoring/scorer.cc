@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "runtime/checkpoint/model_folder.h"
-#include "runtime/data/load_image.h"
+#include "runtime/data/augment/load_image.h"
 #include "runtime/device/autocast.h"
 #include "runtime/device/cpu/bf16/convolution_bf16.h"
 #include "runtime/device/cpu/convolution_ops.h"

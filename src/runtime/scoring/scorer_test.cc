@@ -10,7 +10,7 @@
 #include "base/machine/instruction_set.h"
 #include "runtime/checkpoint/model_folder.h"
 #include "runtime/data/decode/jpeg/jpeg_fake.h"
-#include "runtime/data/load_image.h"
+#include "runtime/data/augment/load_image.h"
 #include "runtime/device/cpu/bf16/amx.h"
 #include "runtime/device/cpu/bf16/convolution_bf16.h"
 #include "runtime/models/model.h"

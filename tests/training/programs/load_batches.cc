@@ -10,7 +10,7 @@
 
 #include "runtime/data/augment/geometry.h"
 #include "runtime/data/augment/normalize.h"
-#include "runtime/data/load_image.h"
+#include "runtime/data/augment/load_image.h"
 
 namespace data = tutti::data;
 

@@ -1,4 +1,4 @@
-// Covers: runtime/data/load_image.cc.
+// Covers: load_image.cc.
 #include "runtime/data/augment/transform.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include "runtime/data/decode/jpeg/jpeg_fake.h"
 #include "runtime/data/decode/jpeg/planes.h"
-#include "runtime/data/load_image.h"
+#include "runtime/data/augment/load_image.h"
 
 namespace tutti::data {
 namespace {

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "runtime/data/augment/geometry.h"
-#include "runtime/data/load_image.h"
+#include "runtime/data/augment/load_image.h"
 
 namespace tutti::train {
 namespace {

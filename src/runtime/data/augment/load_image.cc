@@ -1,4 +1,4 @@
-#include "runtime/data/load_image.h"
+#include "runtime/data/augment/load_image.h"
 
 #include <algorithm>
 
