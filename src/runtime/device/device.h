@@ -9,7 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "runtime/device/cuda.h"
+#include "runtime/device/kernels/cuda.h"
+#include "runtime/device/kernels/layers.h"
 
 namespace tutti::device {
 
@@ -24,5 +25,7 @@ absl::StatusOr<torch::Device> Open(absl::string_view name);
 
 // tutti's own kernels and graphs; null before Open gave a GPU, and where they were not built.
 Cuda* Kernels();
+// The fused layers of a device; null where there are none: on a GPU without libtutti_cuda.so.
+Layers* LayersOn(torch::Device device);
 
 }  // namespace tutti::device

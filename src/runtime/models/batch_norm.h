@@ -8,7 +8,7 @@
 
 #include <torch/nn/module.h>
 
-#include "runtime/device/layers.h"
+#include "runtime/device/kernels/layers.h"
 #include "runtime/models/model.h"
 
 namespace tutti::models {

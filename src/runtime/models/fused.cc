@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "runtime/device/layers.h"
+#include "runtime/device/device.h"
 
 namespace tutti::models {
 namespace {

@@ -2,7 +2,7 @@
 // same buckets. What differs is that a GPU is told and not waited for:
 //
 // - Forward, backward and the gathering of the gradients are recorded once and started as one
-//   (device/cuda.h; without its kernels they are put on the stream one by one).
+//   (device/kernels/cuda.h; without its kernels they are put on the stream one by one).
 // - In bf16, convolutions and linear layers compute with a copy of their weights that the optimizer
 //   keeps; gradients are gathered in fp32, into the bucket.
 // - No step is waited for: its result is given kAhead steps later. A loss or gradient that is not

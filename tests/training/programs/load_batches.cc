@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/data/augment/geometry.h"
-#include "runtime/data/augment/normalize.h"
 #include "runtime/data/augment/load_image.h"
+#include "runtime/data/augment/normalize.h"
 
 namespace data = tutti::data;
 

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <vector>
 
+#include "runtime/data/augment/load_image.h"
 #include "runtime/data/decode/jpeg/jpeg_fake.h"
 #include "runtime/data/decode/jpeg/planes.h"
-#include "runtime/data/augment/load_image.h"
 
 namespace tutti::data {
 namespace {

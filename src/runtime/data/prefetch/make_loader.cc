@@ -1,9 +1,8 @@
-#include "runtime/data/loader.h"
-
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "runtime/data/augment/geometry.h"
 #include "runtime/data/augment/mix.h"
+#include "runtime/data/loader.h"
 #include "runtime/data/prefetch/prefetch_loader.h"
 
 namespace tutti::data {

@@ -1,7 +1,7 @@
 // The layers of this folder on libtorch's tensors and threads.
 #pragma once
 
-#include "runtime/device/layers.h"
+#include "runtime/device/kernels/layers.h"
 
 namespace tutti::device {
 

@@ -1,5 +1,5 @@
-// How a kernel walks over a chunk of flat memory (device/bucket_chunks.h). A block of kChunkThreads has a
-// chunk.
+// How a kernel walks over a chunk of flat memory (device/kernels/bucket_chunks.h). A block of
+// kChunkThreads has a chunk.
 #pragma once
 
 #include <cuda_bf16.h>

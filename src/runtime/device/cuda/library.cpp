@@ -5,7 +5,7 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
-#include "runtime/device/cuda.h"
+#include "runtime/device/kernels/cuda.h"
 #include "runtime/device/cuda/adam_update.h"
 #include "runtime/device/cuda/batch_norm_cuda.h"
 #include "runtime/device/cuda/batch_norm_pair.h"

@@ -5,7 +5,7 @@
 
 namespace tutti::device {
 
-// device/bucket_chunks.h as kernels have it.
+// device/kernels/bucket_chunks.h as kernels have it.
 struct ChunkTable {
   const int64_t* begins;
   const int* ranges;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/device/cuda.h"
+#include "runtime/device/kernels/cuda.h"
 #include "runtime/train/optimizer/adam_kernel.h"
 #include "runtime/train/optimizer/gpu_kernels.h"
 #include "runtime/train/optimizer/optimizer.h"

@@ -1,10 +1,10 @@
-// What an optimizer gives the kernels for GPUs (device/cuda.h) of its buckets. Internal to this
-// room. Thread-compatible.
+// What an optimizer gives the kernels for GPUs (device/kernels/cuda.h) of its buckets. Internal to
+// this room. Thread-compatible.
 #pragma once
 
 #include <vector>
 
-#include "runtime/device/cuda.h"
+#include "runtime/device/kernels/cuda.h"
 #include "runtime/train/optimizer/optimizer.h"
 #include "runtime/train/optimizer/parameter_range.h"
 

@@ -1,5 +1,5 @@
 // The optimizers' kernels against the same optimizers on the CPU.
-// Covers: runtime/device/bucket_chunks.cc.
+// Covers: runtime/device/kernels/bucket_chunks.cc.
 #include "runtime/train/optimizer/gpu_kernels.h"
 
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/device/cuda.h"
+#include "runtime/device/kernels/cuda.h"
 #include "runtime/train/optimizer/gpu_kernels.h"
 #include "runtime/train/optimizer/optimizer.h"
 #include "runtime/train/optimizer/parameter_range.h"

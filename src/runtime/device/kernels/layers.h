@@ -88,7 +88,4 @@ class Layers {
   }
 };
 
-// Returns null where there are none: on a GPU without libtutti_cuda.so.
-Layers* LayersOn(torch::Device device);
-
 }  // namespace tutti::device

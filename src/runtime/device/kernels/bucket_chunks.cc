@@ -1,4 +1,4 @@
-#include "runtime/device/bucket_chunks.h"
+#include "runtime/device/kernels/bucket_chunks.h"
 
 #include <algorithm>
 

@@ -11,8 +11,8 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/device/bucket_chunks.h"
-#include "runtime/device/layers.h"
+#include "runtime/device/kernels/bucket_chunks.h"
+#include "runtime/device/kernels/layers.h"
 
 namespace tutti::device {
 
