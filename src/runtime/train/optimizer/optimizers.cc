@@ -9,7 +9,6 @@
 #include "runtime/train/optimizer/lamb.h"
 #include "runtime/train/optimizer/lars.h"
 #include "runtime/train/optimizer/sgd.h"
-#include "runtime/train/recipe/recipe.h"
 
 namespace tutti::train {
 namespace {
@@ -17,33 +16,35 @@ namespace {
 using Made = std::unique_ptr<Optimizer>;
 using Buckets = Optimizer::Buckets;
 
-Decay DecayOf(const Recipe& r) { return r.decay == "weights" ? Decay::kWeights : Decay::kAll; }
-
-AdamCoefficients AdamOf(const Recipe& r) {
-  return {.beta1 = r.betas[0],
-          .beta2 = r.betas[1],
-          .epsilon = r.epsilon,
-          .weight_decay = r.weight_decay};
+Decay DecayOf(const OptimizerOptions& o) {
+  return o.decay == "weights" ? Decay::kWeights : Decay::kAll;
 }
 
-Made MakeSgd(const Recipe& r, const Buckets& buckets) {
+AdamCoefficients AdamOf(const OptimizerOptions& o) {
+  return {.beta1 = o.betas[0],
+          .beta2 = o.betas[1],
+          .epsilon = o.epsilon,
+          .weight_decay = o.weight_decay};
+}
+
+Made MakeSgd(const OptimizerOptions& o, const Buckets& buckets) {
   const SgdCoefficients coefficients{
-      .momentum = r.momentum, .weight_decay = r.weight_decay, .nesterov = r.nesterov};
-  return std::make_unique<Sgd>(buckets, coefficients, DecayOf(r));
+      .momentum = o.momentum, .weight_decay = o.weight_decay, .nesterov = o.nesterov};
+  return std::make_unique<Sgd>(buckets, coefficients, DecayOf(o));
 }
 
-Made MakeAdamW(const Recipe& r, const Buckets& buckets) {
-  return std::make_unique<AdamW>(buckets, AdamOf(r), DecayOf(r));
+Made MakeAdamW(const OptimizerOptions& o, const Buckets& buckets) {
+  return std::make_unique<AdamW>(buckets, AdamOf(o), DecayOf(o));
 }
 
-Made MakeLars(const Recipe& r, const Buckets& buckets) {
+Made MakeLars(const OptimizerOptions& o, const Buckets& buckets) {
   const LarsCoefficients coefficients{
-      .momentum = r.momentum, .weight_decay = r.weight_decay, .trust = r.trust};
+      .momentum = o.momentum, .weight_decay = o.weight_decay, .trust = o.trust};
   return std::make_unique<Lars>(buckets, coefficients);
 }
 
-Made MakeLamb(const Recipe& r, const Buckets& buckets) {
-  return std::make_unique<Lamb>(buckets, AdamOf(r));
+Made MakeLamb(const OptimizerOptions& o, const Buckets& buckets) {
+  return std::make_unique<Lamb>(buckets, AdamOf(o));
 }
 
 }  // namespace
@@ -75,12 +76,13 @@ const std::string& AboutOptimizers() {
   return about;
 }
 
-std::unique_ptr<Optimizer> MakeOptimizer(const Recipe& recipe, const Optimizer::Buckets& buckets) {
+std::unique_ptr<Optimizer> MakeOptimizer(const OptimizerOptions& options,
+                                         const Optimizer::Buckets& buckets) {
   const auto found =
       std::find_if(Optimizers().begin(), Optimizers().end(),
-                   [&](const OptimizerEntry& each) { return each.name == recipe.optimizer; });
+                   [&](const OptimizerEntry& each) { return each.name == options.optimizer; });
   if (found == Optimizers().end()) std::abort();
-  return found->make(recipe, buckets);
+  return found->make(options, buckets);
 }
 
 }  // namespace tutti::train

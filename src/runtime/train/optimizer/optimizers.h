@@ -8,16 +8,15 @@
 
 #include "absl/strings/string_view.h"
 #include "runtime/train/optimizer/optimizer.h"
+#include "runtime/train/optimizer/optimizer_options.h"
 
 namespace tutti::train {
-
-struct Recipe;
 
 struct OptimizerEntry {
   absl::string_view name;   // what --optimizer and checkpoints call it
   absl::string_view about;  // for the help of --optimizer
-  // Of the recipe's coefficients.
-  std::unique_ptr<Optimizer> (*make)(const Recipe& recipe, const Optimizer::Buckets& buckets);
+  std::unique_ptr<Optimizer> (*make)(const OptimizerOptions& options,
+                                     const Optimizer::Buckets& buckets);
 };
 
 const std::vector<OptimizerEntry>& Optimizers();
@@ -25,8 +24,9 @@ std::vector<absl::string_view> OptimizerNames();
 // "sgd: stochastic gradient descent with momentum; adamw: ...".
 const std::string& AboutOptimizers();
 
-// `buckets` must outlive it. Aborts unless recipe.optimizer names one, as SetField (recipe.h)
+// `buckets` must outlive it. Aborts unless options.optimizer names one, as SetField (recipe.h)
 // sees to.
-std::unique_ptr<Optimizer> MakeOptimizer(const Recipe& recipe, const Optimizer::Buckets& buckets);
+std::unique_ptr<Optimizer> MakeOptimizer(const OptimizerOptions& options,
+                                         const Optimizer::Buckets& buckets);
 
 }  // namespace tutti::train

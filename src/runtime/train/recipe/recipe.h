@@ -11,10 +11,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "runtime/train/optimizer/optimizer_options.h"
 
 namespace tutti::train {
 
-struct Recipe {
+struct Recipe : OptimizerOptions {
   std::string data;
   std::string augment = "standard";
   bool alternate_flip = false;
@@ -44,14 +45,6 @@ struct Recipe {
   double lr = 0.1;
   bool scale_lr = false;
   bool lr_per_rank = false;
-  std::string optimizer = "sgd";
-  double momentum = 0.9;
-  std::vector<double> betas = {0.9, 0.999};
-  double epsilon = 1e-8;
-  double trust = 0.001;
-  double weight_decay = 1e-4;
-  std::string decay = "all";
-  bool nesterov = false;
   std::string schedule = "cosine";
   double warmup_epochs = 0;
   std::vector<double> milestones;
