@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "spec/command/code.h"
 #include "spec/environment/job_environment.h"
+#include "spec/flow/pipeline_reader.h"
 #include "spec/flow/step_reader.h"
 #include "spec/site/asset_head.h"
 #include "spec/site/data_map.h"
@@ -118,7 +119,7 @@ class PartsReader {
     const Node step = MappingNode(std::move(keys));
     const Source source{*step, "", context_, diagnostics_};
     const Scope scope{pipeline, open, "local"};
-    JobSpec job = ReadStep({"component", 1, step}, source, scope).job;
+    JobSpec job = ReadStep({"component", 1, step}, source, scope, ReadPipelineComponent).job;
     asset.type = job.kind == JobKind::kPipeline ? "pipeline" : "command";
     AddPartsOf(job);
     return job;

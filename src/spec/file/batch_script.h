@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "absl/strings/string_view.h"
-#include "spec/file/job_file.h"
+#include "spec/file/job_reading.h"
 #include "spec/site/site.h"
 
 namespace tutti::spec {

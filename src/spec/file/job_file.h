@@ -20,28 +20,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "spec/file/job_reading.h"
 #include "spec/site/site.h"
 #include "spec/types/job.h"
 #include "spec/types/read_file.h"
 
 namespace tutti::spec {
-
-struct ReadResult {
-  JobSpec spec;
-  // Keys that are accepted and have no effect here: `job.yml:14: "shm_size" has no effect: …`.
-  std::vector<std::string> warnings;
-};
-
-// A file as far as it could be read.
-struct Reading {
-  // Where `faults` is not OK: the part that is certain, for checks that find more at the same time.
-  // What was refused, or what depends on it, is such that they say nothing of it; it is no job.
-  ReadResult job;
-  absl::Status faults;  // InvalidArgument holds all errors
-  // False where the file as a whole cannot be read (no YAML, no mapping, a file of another kind):
-  // `faults` then has the one reason, and no check is to add anything.
-  bool is_job = true;
-};
 
 // The arguments are those of ReadJobFile.
 Reading ReadAllOfJobFile(absl::string_view text, absl::string_view file_name,

@@ -125,7 +125,7 @@ class PipelineReader {
   void ReadSteps(const YamlNode& jobs, const std::set<std::string>& open, int depth) {
     const Scope scope{spec_, open, spec_.compute, depth, OutputsOfSteps(jobs)};
     for (const YamlNode::Entry& entry : jobs.entries) {
-      Step step = ReadStep(entry, source_, scope);
+      Step step = ReadStep(entry, source_, scope, ReadPipelineComponent);
       if (!spec_.reusable) step.job.reusable = false;
       lines_.push_back(entry.line);
       spec_.steps.push_back(std::move(step));

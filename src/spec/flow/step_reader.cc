@@ -10,9 +10,7 @@
 #include "base/text/closest.h"
 #include "spec/command/job_data.h"
 #include "spec/command/job_sections.h"
-#include "spec/flow/component_file.h"
 #include "spec/flow/input_bindings.h"
-#include "spec/flow/pipeline_reader.h"
 #include "spec/flow/step_outputs.h"
 #include "spec/flow/sweep_reader.h"
 #include "spec/text/other_kinds.h"
@@ -28,12 +26,14 @@ constexpr std::array<absl::string_view, 3> kStepTypes = {"command", "sweep", "pi
 // Reads one step: its bindings first, then what it runs.
 class StepReader {
  public:
-  StepReader(const YamlNode::Entry& entry, const Source& source, const Scope& scope)
+  StepReader(const YamlNode::Entry& entry, const Source& source, const Scope& scope,
+             ReadPipelineStep read_pipeline)
       : entry_(entry),
         what_(absl::StrCat("step \"", absl::string_view(entry.key).substr(0, 80), "\"")),
         root_(WithValues(entry.value, scope)),
         source_{*root_, source.text, source.context, source.diagnostics},
-        scope_(scope) {}
+        scope_(scope),
+        read_pipeline_(read_pipeline) {}
 
   Step Read() {
     step_.name = entry_.key;
@@ -173,7 +173,7 @@ class StepReader {
       unused.compute = scope.compute;
       step.ReadCompute("compute", unused);
       scope.compute = unused.compute;
-      step_.job = ReadPipelineComponent(file, given, scope);
+      step_.job = read_pipeline_(file, given, scope);
     } else {
       ReadCommandComponent(file, given);
     }
@@ -227,6 +227,7 @@ class StepReader {
   const Node root_;
   const Source source_;
   const Scope& scope_;
+  const ReadPipelineStep read_pipeline_;
   bool component_is_read_ = false;
   std::optional<ComponentFile> component_;
   Step step_;
@@ -234,8 +235,9 @@ class StepReader {
 
 }  // namespace
 
-Step ReadStep(const YamlNode::Entry& entry, const Source& source, const Scope& scope) {
-  return StepReader(entry, source, scope).Read();
+Step ReadStep(const YamlNode::Entry& entry, const Source& source, const Scope& scope,
+              ReadPipelineStep read_pipeline) {
+  return StepReader(entry, source, scope, read_pipeline).Read();
 }
 
 }  // namespace tutti::spec
