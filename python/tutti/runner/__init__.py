@@ -20,6 +20,21 @@ def _given_hosts(hosts, hostfile):
     return parsing.parse_host_file(hostfile) if hostfile else None
 
 
+def _settings(processes, least, most, hosts, discovery_script, interfaces, **others):
+    """On `hosts`, on those that a script finds, or on this one alone."""
+    from tutti.runner.settings import Settings
+    if hosts is None and discovery_script is None:
+        hosts = {"localhost": max(processes, most or 0)}
+    if discovery_script is not None and least is None:
+        least = processes
+    if interfaces is not None and not isinstance(interfaces, str):
+        interfaces = ",".join(interfaces)
+    settings = Settings(processes=processes, hosts=hosts, least=least, most=most,
+                        discovery_script=discovery_script, interfaces=interfaces, **others)
+    settings.knobs["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    return settings
+
+
 def run(func,
         args=(),
         kwargs=None,
@@ -56,7 +71,6 @@ def run(func,
     do not go together.
     """
     from tutti.runner import function
-    from tutti.runner.settings import Settings
     num_proc = _renamed("np", np, "num_proc", num_proc)
     least = _renamed("min_np", min_np, "min_num_proc", min_num_proc)
     most = _renamed("max_np", max_np, "max_num_proc", max_num_proc)
@@ -64,25 +78,14 @@ def run(func,
                           network_interfaces)
     if use_gloo and use_mpi:
         raise ValueError("use_gloo and use_mpi exclude each other")
-    found = _given_hosts(hosts, hostfile)
-    if found is None and host_discovery_script is None:
-        found = {"localhost": max(num_proc, most or 0)}
-    if host_discovery_script is not None and least is None:
-        least = num_proc
-    settings = Settings(processes=num_proc,
-                        hosts=found,
-                        least=least,
-                        most=most,
-                        reset_limit=reset_limit,
-                        cooldown=cooldown_range,
-                        slots_per_host=slots or 1,
-                        discovery_script=host_discovery_script,
-                        start_timeout=start_timeout,
-                        ssh_port=ssh_port,
-                        ssh_identity_file=ssh_identity_file,
-                        output_folder=output_filename,
-                        verbose=bool(verbose),
-                        interfaces=interfaces if interfaces is None or isinstance(interfaces, str)
-                        else ",".join(interfaces))
-    settings.knobs["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    settings = _settings(num_proc, least, most, _given_hosts(hosts, hostfile),
+                         host_discovery_script, interfaces,
+                         reset_limit=reset_limit,
+                         cooldown=cooldown_range,
+                         slots_per_host=slots or 1,
+                         start_timeout=start_timeout,
+                         ssh_port=ssh_port,
+                         ssh_identity_file=ssh_identity_file,
+                         output_folder=output_filename,
+                         verbose=bool(verbose))
     return function.run(settings, func, args, kwargs or {}, executable or sys.executable)

@@ -46,6 +46,24 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+// The gradient of a vector of y, dy + dy2, where y was positive; elsewhere there is none.
+template <bool kTwo>
+__device__ uint4 MaskedGradient(const uint4& dy, const uint4& dy2, unsigned positive) {
+  float d[kVector];
+  Unpack(dy, d);
+  if constexpr (kTwo) {
+    float second[kVector];
+    Unpack(dy2, second);
+#pragma unroll
+    for (int j = 0; j < kVector; ++j) d[j] += second[j];
+  }
+#pragma unroll
+  for (int j = 0; j < kVector; ++j) {
+    if (!(positive >> j & 1)) d[j] = 0;
+  }
+  return Pack(d);
+}
+
 template <bool kTwo>
 __global__ void __launch_bounds__(kThreads)
     SumsOfPair(const Layout l, const Sources from, const uint4* __restrict__ x2,
@@ -76,20 +94,9 @@ __global__ void __launch_bounds__(kThreads)
       for (int i = 0; i < kInFlightOfPair; ++i) {
         const int64_t r = row + i * place.step;
         if (r >= l.rows) break;
-        float d[kVector], v[kVector], v2[kVector];
-        Unpack(dy[i], d);
-        if constexpr (kTwo) {
-          float second[kVector];
-          Unpack(dy2[i], second);
-#pragma unroll
-          for (int j = 0; j < kVector; ++j) d[j] += second[j];
-        }
-#pragma unroll
-        for (int j = 0; j < kVector; ++j) {
-          if (!(bits[i] >> j & 1)) d[j] = 0;
-        }
         // The second pass reads these: both see the same rounding.
-        const uint4 packed = Pack(d);
+        const uint4 packed = MaskedGradient<kTwo>(dy[i], dy2[i], bits[i]);
+        float d[kVector], v[kVector], v2[kVector];
         masked[FromTheEnd(l, r) * l.vectors + place.vector] = packed;
         Unpack(packed, d);
         Unpack(raw[i], v);
