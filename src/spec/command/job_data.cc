@@ -188,11 +188,12 @@ class InputReader {
   }
 
   // With where a component says so, if it does.
-  void Refuse(absl::string_view why) {
-    diagnostics_.Error(input_.location.line,
-                       absl::StrCat(what_, " is \"", input_.literal.substr(0, 80), "\"", why,
-                                    entry_.defined.empty() ? "" : ": see ", entry_.defined));
+  std::string OfValue(absl::string_view why) const {
+    return absl::StrCat(what_, " is \"", input_.literal.substr(0, 80), "\"", why,
+                        entry_.defined.empty() ? "" : ": see ", entry_.defined);
   }
+
+  void Refuse(absl::string_view why) { diagnostics_.Error(input_.location.line, OfValue(why)); }
 
   void CheckLiteral() {
     double number = 0;
@@ -214,7 +215,10 @@ class InputReader {
     }
     if (!choices_.empty() &&
         std::find(choices_.begin(), choices_.end(), input_.literal) == choices_.end()) {
-      Refuse(absl::StrCat(", which is none of ", absl::StrJoin(choices_, ", ")));
+      // Azure ML holds no job to its enum, and published files rely on that.
+      diagnostics_.Warning(
+          input_.location.line,
+          OfValue(absl::StrCat(", which is none of ", absl::StrJoin(choices_, ", "))));
     }
   }
 

@@ -379,17 +379,25 @@ TEST(JobFile, InputsHaveDefaultsAndMayBeOptional) {
   EXPECT_EQ(spec.inputs.at("n").literal, "3");
   EXPECT_EQ(spec.inputs.at("b").literal, "True");
   EXPECT_THAT(Errors("command: x\ninputs:\n  n: {type: integer, default: 9, max: 5}\n"
-                     "  k: {type: string, default: c, enum: [a, b]}\n"
                      "  i: {type: integer, default: 1.5}\n  s: {type: string}\n"
                      "  y: {type: boolean, default: yes}\n"),
               ElementsAre("job.yml:3: input \"n\" is \"9\", which is more than 5",
-                          "job.yml:4: input \"k\" is \"c\", which is none of a, b",
-                          "job.yml:5: input \"i\" is \"1.5\", which is no whole number",
-                          HasSubstr("job.yml:6: input \"s\" has no value"),
-                          "job.yml:7: input \"y\" is \"yes\", which is no boolean (write true or "
+                          "job.yml:4: input \"i\" is \"1.5\", which is no whole number",
+                          HasSubstr("job.yml:5: input \"s\" has no value"),
+                          "job.yml:6: input \"y\" is \"yes\", which is no boolean (write true or "
                           "false)"));
   EXPECT_THAT(Errors("command: run ${{inputs.lr}}\ninputs: {lr: {type: number, optional: true}}\n"),
               ElementsAre(HasSubstr("input \"lr\" is optional and has no value")));
+}
+
+TEST(JobFile, AValueThatItsEnumLacksIsPassedOnWithAWarning) {
+  const auto result = Read(
+      "command: x ${{inputs.k}}\nenvironment: host\ncompute: local\ninputs:\n"
+      "  k: {type: string, default: c, enum: [a, b]}\n");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->spec.inputs.at("k").literal, "c");
+  EXPECT_THAT(result->warnings,
+              ElementsAre("job.yml:5: input \"k\" is \"c\", which is none of a, b"));
 }
 
 TEST(JobFile, VariablesMayNameInputs) {

@@ -121,22 +121,28 @@ TEST(ComponentStep, AValueThatTheComponentDoesNotAllowIsSaidWithBothLines) {
   const Files files = {{"/base/parts/tune.yml", R"(type: command
 inputs:
   epochs: {type: integer}
-  optimizer:
-    type: string
-    enum: [adam, sgd]
   rate: {type: number, default: 2, max: 1}
 environment: host
-command: tune ${{inputs.epochs}} ${{inputs.optimizer}} ${{inputs.rate}}
+command: tune ${{inputs.epochs}} ${{inputs.rate}}
 )"}};
-  EXPECT_THAT(
-      PipelineErrors("type: pipeline\njobs:\n  tune:\n    component: ./parts/tune.yml\n"
-                     "    inputs:\n      epochs: many\n      optimizer: lion\n",
-                     files),
-      ElementsAre("job.yml:6: input \"epochs\" is \"many\", which is no whole number: see "
-                  "parts/tune.yml:3",
-                  "job.yml:7: input \"optimizer\" is \"lion\", which is none of adam, sgd: see "
-                  "parts/tune.yml:4",
-                  "parts/tune.yml:7: input \"rate\" is \"2\", which is more than 1"));
+  EXPECT_THAT(PipelineErrors("type: pipeline\njobs:\n  tune:\n    component: ./parts/tune.yml\n"
+                             "    inputs:\n      epochs: many\n",
+                             files),
+              ElementsAre("job.yml:6: input \"epochs\" is \"many\", which is no whole number: see "
+                          "parts/tune.yml:3",
+                          "parts/tune.yml:4: input \"rate\" is \"2\", which is more than 1"));
+}
+
+TEST(ComponentStep, AValueThatTheComponentsEnumLacksIsWarnedOfWithBothLines) {
+  const auto result = ReadPipeline(
+      "type: pipeline\njobs:\n  tune:\n    component: ./tune.yml\n    inputs: {crop: 224}\n",
+      {{"/base/tune.yml",
+        "command: x ${{inputs.crop}}\nenvironment: host\ninputs:\n"
+        "  crop: {type: string, default: False, enum: ['True', 'False']}\n"}});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->warnings,
+              ElementsAre("job.yml:5: input \"crop\" is \"224\", which is none of True, False: "
+                          "see tune.yml:4"));
 }
 
 TEST(ComponentStep, WhatAComponentSaysWronglyOfItsInputsIsSaidOnceWithItsFileAndLine) {
