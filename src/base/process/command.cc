@@ -77,7 +77,7 @@ bool TakeOutput(int fd, BoundedText& text) {
   std::array<char, 65536> buffer;
   const ssize_t n = ::read(fd, buffer.data(), buffer.size());
   if (n > 0) text.Add({buffer.data(), static_cast<size_t>(n)});
-  return n > 0 || (n < 0 && errno == EINTR);
+  return n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
 // Both streams to their ends. False at the deadline, or when it is cancelled.

@@ -1,11 +1,29 @@
 #include "base/process/command.h"
 
 #include <gmock/gmock.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <thread>
 
 #include "base/test_patience.h"
+
+namespace {
+
+thread_local int failing_reads = 0;
+
+}  // namespace
+
+extern "C" ssize_t read(int fd, void* to, size_t size) {
+  if (failing_reads > 0) {
+    --failing_reads;
+    errno = EAGAIN;
+    return -1;
+  }
+  return ::syscall(SYS_read, fd, to, size);
+}
 
 namespace tutti::base {
 namespace {
@@ -23,6 +41,14 @@ TEST(Command, GivesBothOutputsAndTheExitCode) {
   EXPECT_EQ(result->out, "a line\n");
   EXPECT_EQ(result->err, "no\n");
   EXPECT_EQ(result->exit.code, 3);
+}
+
+TEST(Command, ReadsOnAfterAReadThatHadNothing) {
+  failing_reads = 3;
+  const auto result = Shell("head -c 300000 /dev/zero", "");  // more than a pipe holds
+  failing_reads = 0;
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->out.size(), 300000u);
 }
 
 TEST(Command, NeedsNobodyWhoReadsALongInput) {

@@ -90,8 +90,9 @@ class Client::Impl {
     if (request.on_connected) request.on_connected();
     const bool unlimited = request.stall_timeout < absl::InfiniteDuration();
     socket_->Limit(unlimited ? request.deadline : deadline, request.stall_timeout);
-    const absl::Status sent = SendRequest(request);
-    if (!sent.ok() && !absl::IsUnavailable(sent)) return sent;
+    error_code broken;
+    TUTTI_RETURN_IF_ERROR(SendRequest(request, broken));
+    if (broken && !absl::IsUnavailable(StatusOf(broken))) return StatusOf(broken);
     // A server that refuses a body answers before it has read all: look for that answer even so.
     socket_->Limit(unlimited ? Sooner(request) : deadline, absl::InfiniteDuration());
     ResponseParser parser;
@@ -102,10 +103,10 @@ class Client::Impl {
     error_code code;
     beast::http::read_header(*socket_, buffer_, parser, code);
     answer_began_ = parser.got_some();
-    if (code) return sent.ok() ? StatusOf(code) : sent;
+    if (code) return StatusOf(broken ? broken : code);
     if (unlimited) socket_->Limit(request.deadline, request.stall_timeout);
     TUTTI_ASSIGN_OR_RETURN(ClientResponse response, ReadAnswer(request, parser));
-    if (sent.ok() && parser.is_done() && parser.keep_alive()) std::move(close).Cancel();
+    if (!broken && parser.is_done() && parser.keep_alive()) std::move(close).Cancel();
     return response;
   }
 
@@ -123,7 +124,9 @@ class Client::Impl {
     return socket_->ConnectTls(authority_->host, certificate_);
   }
 
-  absl::Status SendRequest(const ClientRequest& request) {
+  // An error of the connection goes to `broken`. Others are of this side: no answer will come,
+  // since the server still waits for the rest.
+  absl::Status SendRequest(const ClientRequest& request, error_code& broken) {
     base::UniqueFd file;
     uint64_t length = request.body.size();
     if (!request.body_file.empty()) {
@@ -135,11 +138,11 @@ class Client::Impl {
       }
       length = static_cast<uint64_t>(info.st_size);
     }
-    error_code code;
-    SendHeader(request, length, code);
-    if (!code && file.valid()) return SendFile(file.get(), length, request.body_file);
-    if (!code) boost::asio::write(*socket_, boost::asio::buffer(request.body), code);
-    return code ? StatusOf(code) : absl::OkStatus();
+    SendHeader(request, length, broken);
+    if (broken) return absl::OkStatus();
+    if (file.valid()) return SendFile(file.get(), length, request.body_file, broken);
+    boost::asio::write(*socket_, boost::asio::buffer(request.body), broken);
+    return absl::OkStatus();
   }
 
   void SendHeader(const ClientRequest& request, uint64_t length, error_code& code) {
@@ -164,9 +167,10 @@ class Client::Impl {
     socket_->ExpectMore(false);
   }
 
-  absl::Status SendFile(int file, uint64_t left, const std::filesystem::path& name) {
+  absl::Status SendFile(int file, uint64_t left, const std::filesystem::path& name,
+                        error_code& broken) {
     std::string block(kBlockBytes * 4, '\0');  // read and send: sendfile would raise SIGPIPE
-    while (left > 0) {
+    while (left > 0 && !broken) {
       const ssize_t n = ::read(file, block.data(), std::min<uint64_t>(left, block.size()));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return base::ErrnoStatus(absl::StrCat("read ", name.string()));
@@ -174,9 +178,8 @@ class Client::Impl {
         return absl::DataLossError(
             absl::StrCat(name.string(), " became shorter while it was sent"));
       }
-      error_code code;
-      boost::asio::write(*socket_, boost::asio::buffer(block.data(), static_cast<size_t>(n)), code);
-      if (code) return StatusOf(code);
+      boost::asio::write(*socket_, boost::asio::buffer(block.data(), static_cast<size_t>(n)),
+                         broken);
       left -= static_cast<uint64_t>(n);
     }
     return absl::OkStatus();
