@@ -212,6 +212,19 @@ absl::string_view AdviceOnPlace(absl::string_view error) {
                 : "";
 }
 
+// Of uv's proof that no versions fit, where it is long, the begin and the end: the last step before
+// its conclusion names those that do not go together.
+std::string BoundedProof(absl::string_view proof) {
+  constexpr absl::string_view kStep = " And because ";
+  constexpr size_t kOfTheBegin = kMostCharacters / 2;
+  if (proof.size() <= kMostCharacters) return std::string(proof);
+  size_t end = proof.rfind(kStep);
+  if (end == proof.npos) return base::BoundedUtf8(proof, kMostCharacters);
+  if (const size_t before = proof.rfind(kStep, end - 1); before != proof.npos) end = before;
+  return absl::StrCat(base::BoundedUtf8(proof.substr(0, end), kOfTheBegin),
+                      base::BoundedUtf8(proof.substr(end), kMostCharacters));
+}
+
 bool HasUrl(const std::string& blamed) { return absl::StrContains(blamed, "://"); }
 
 }  // namespace
@@ -229,11 +242,12 @@ std::string ExplainFailure(const Environment& environment, const std::string& sa
 std::string InOneLine(absl::string_view text) {
   const std::string line = Flat(text);
   const size_t hint = line.size() <= kMostCharacters ? line.npos : DecidingHint(line);
-  if (hint == line.npos) return base::BoundedUtf8(line, kMostCharacters);
+  if (hint == line.npos) return BoundedProof(line);
   absl::string_view rest = absl::string_view(line).substr(hint);
   rest = rest.substr(0, rest.find(" hint:", 1));
-  return absl::StrCat(base::BoundedUtf8(absl::string_view(line).substr(0, hint), kMostCharacters),
-                      hint > kMostCharacters ? " " : "", base::BoundedUtf8(rest, kMostCharacters));
+  return absl::StrCat(
+      BoundedProof(absl::StripTrailingAsciiWhitespace(absl::string_view(line).substr(0, hint))),
+      " ", base::BoundedUtf8(rest, kMostCharacters));
 }
 
 }  // namespace tutti::spec

@@ -96,5 +96,21 @@ TEST(InstallFailure, UvsDecidingHintIsNotCutOff) {
   EXPECT_EQ(InOneLine("a\n  b hint: c"), "a b hint: c");
 }
 
+TEST(InstallFailure, OfALongProofTheStepThatNamesWhatDoesNotGoTogetherIsKept) {
+  const std::string words = absl::StrCat(
+      "  × No solution found when resolving dependencies:\n  ╰─▶ Because a==1 depends on "
+      "pyarrow>=0.17.0 ",
+      std::string(900, 'x'),
+      ", we can conclude that b==2 depends on pyarrow>=0.17.0.\n      And because c==3 depends on "
+      "pyarrow==0.16.0\n      and m==4 depends on c==3, we can conclude that m==4 and b==2 are "
+      "incompatible.\n      And because m==4 depends on b==2 and you require m==4, we can conclude "
+      "that your requirements are unsatisfiable.\n");
+  const std::string line = InOneLine(words);
+  EXPECT_THAT(line, HasSubstr("Because a==1 depends on pyarrow>=0.17.0 x"));
+  EXPECT_THAT(line, HasSubstr("x… And because c==3 depends on pyarrow==0.16.0 and m==4 depends on "
+                              "c==3, we can conclude that m==4 and b==2 are incompatible."));
+  EXPECT_LT(line.size(), 1000u);
+}
+
 }  // namespace
 }  // namespace tutti::spec
