@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 import time
 
+import machine
 from conftest import TERMINAL
 
 
@@ -35,7 +36,7 @@ def reason_of(service, job):
     """Of a pipeline or sweep the step's own as well."""
     reasons = [job["reason"] or ""]
     for child in service.get(f"/v1/jobs?parent={job['id']}")["jobs"]:
-        if child["state"] == "Failed":
+        if child["state"] == "Failed" and child["reason"] not in reasons[0]:
             reasons.append(f"{child.get('display_name') or child['id']}: {child['reason']}")
     return "; ".join(reasons)
 
@@ -76,14 +77,20 @@ def missing_outputs(service, name, body):
     with tempfile.TemporaryDirectory(prefix="azure-published.") as folder:
         service.cli("job", "download", name, "-d", folder, timeout=600)
         brought = [path.relative_to(folder) for path in pathlib.Path(folder).rglob("*") if path.is_file()]
-    return [key for key in declared if not any(key in path.parts or path.stem == key for path in brought)]
+    return [key for key in declared if not any(belongs(path, key, body) for path in brought)]
+
+
+def belongs(path, key, body):
+    """Whether a file that a download brings is of that output; of a step's `artifacts`, which its command does not name, what lies in ./outputs."""
+    is_default = key == "artifacts" and "outputs.artifacts" not in str(body.get("command"))
+    return key in path.parts or path.stem == key or is_default and path.parts[0] == "outputs"
 
 
 HEAD = """# What became of the job files that Azure publishes
 
 {completed} of {all} Completed with what the file promises: every job file below `cli/jobs` of github.com/Azure/azureml-examples ({commit}) of a type that
-runs here, as its authors wrote it, by `tests/azure/published/run CLONE --table docs/azure-published.md`, which writes this page. Computes' names mean
-virtual nodes of this machine; data from outside are stand-ins that the script makes, where a job takes them as an input. The machine reached no registry
+runs here, as its authors wrote it, by `tests/azure/published/run CLONE --table docs/azure-published.md`, which writes this page, on {machine}. Computes' names mean
+virtual nodes of that machine; data from outside are stand-ins that the script makes, where a job takes them as an input. The machine reached no registry
 of images and nothing but package registries, so what has to be built from an image, or fetches by itself, ends with that reason.
 {absent}
 | file below cli/jobs | result | done by hand | time |
@@ -91,14 +98,20 @@ of images and nothing but package registries, so what has to be built from an im
 """
 
 
-def said(clone, result):
+MOST_OF_A_REASON = 400  # characters
+
+
+def said(clone, name, result):
     """One cell: the last of what was said, since warnings come first; without the clone's path and the table's own marks."""
     if result["state"] == "Completed":
         return "Completed"
     reason = result["reason"].split("tutti: ")[-1] if result["state"] == "Refused" else result["reason"]
     reason = reason.replace(f"{clone / 'cli/jobs'}/", "").replace("|", "/")
+    reason = reason.replace(f"{pathlib.Path(name).parent}/", "")  # the row has it
     reason = re.sub(r" on [\d.]+:53\b", "", reason)  # the machine's own resolver
-    return f"{result['state']}: {reason[:280]}{'…' if len(reason) > 280 else ''}"
+    if len(reason) > MOST_OF_A_REASON:
+        reason = f"{reason[:MOST_OF_A_REASON // 2]} … {reason[-MOST_OF_A_REASON // 2:]}"
+    return f"{result['state']}: {reason}"
 
 
 def absent(clone, results):
@@ -116,6 +129,6 @@ def absent(clone, results):
 def table(clone, results):
     commit = subprocess.run(["git", "-C", clone, "log", "-1", "--format=%h of %cs"], capture_output=True, text=True).stdout.strip()
     completed = sum(result["state"] == "Completed" for result in results.values())
-    lines = [f"| {name} | {said(clone, result)} | {', '.join(result['by_hand'])} | {result['seconds']} s |"
+    lines = [f"| {name} | {said(clone, name, result)} | {', '.join(result['by_hand'])} | {result['seconds']} s |"
              for name, result in sorted(results.items())]
-    return HEAD.format(completed=completed, all=len(results), commit=commit, absent=absent(clone, results)) + "\n".join(lines) + "\n"
+    return HEAD.format(completed=completed, all=len(results), commit=commit, machine=machine.processor(), absent=absent(clone, results)) + "\n".join(lines) + "\n"
