@@ -3,16 +3,14 @@ step and DistributedGradientTape.
 
 elastic_tensorflow_worker.py STEPS RANKS
 """
-import os
 import sys
-import time
 
 import numpy as np
 import tensorflow as tf
 
+import elastic_steps
 import horovod.tensorflow as hvd
-
-SAMPLES = 48
+from elastic_steps import SAMPLES
 
 
 def data():
@@ -41,16 +39,9 @@ def one_step(model, optimizer, inputs, targets, distributed):
 def train(state, ranks):
     inputs, targets = data()
     step = tf.function(one_step)  # anew after a change: the number of ranks is in it
-    while state.left > 0:
-        mine = slice(hvd.rank(), SAMPLES, hvd.size())
-        step(state.model, state.optimizer, inputs[mine], targets[mine], True)
-        state.step += 1
-        state.left -= hvd.size() >= ranks
-        print(f"step {state.step} of rank {hvd.rank()} of {hvd.size()}, worker "
-              f"{os.environ['TUTTI_WORKER']} pid {os.getpid()}", flush=True)
-        if state.step % 3 == 0:
-            state.commit()
-        time.sleep(0.03)
+    elastic_steps.train(
+        hvd, state, ranks,
+        lambda mine: step(state.model, state.optimizer, inputs[mine], targets[mine], True))
 
 
 def main():

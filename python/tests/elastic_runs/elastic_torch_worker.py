@@ -5,15 +5,13 @@ elastic_torch_worker.py STEPS RANKS: trains until it has made STEPS steps with a
 Prints lines "step S of rank R of N, worker W pid P", and "equal on rank R of N".
 """
 import copy
-import os
 import sys
-import time
 
 import torch
 
+import elastic_steps
 import horovod.torch as hvd
-
-SAMPLES = 48
+from elastic_steps import SAMPLES
 
 
 def data():
@@ -47,17 +45,12 @@ def train_alone(model, steps):
 @hvd.elastic.run
 def train(state, ranks):
     inputs, targets = data()
-    while state.left > 0:
-        mine = slice(hvd.rank(), SAMPLES, hvd.size())
+
+    def step(mine):
         one_step(state.model, state.optimizer, inputs[mine], targets[mine])
-        state.step += 1
-        state.left -= hvd.size() >= ranks
         hvd.allreduce(torch.ones(1))  # unnamed: numbered alike on survivors and newcomers
-        print(f"step {state.step} of rank {hvd.rank()} of {hvd.size()}, worker "
-              f"{os.environ['TUTTI_WORKER']} pid {os.getpid()}", flush=True)
-        if state.step % 3 == 0:
-            state.commit()
-        time.sleep(0.03)
+
+    elastic_steps.train(hvd, state, ranks, step)
 
 
 def main():

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/test_patience.h"
 #include "platform/engine/fake/engine_fake.h"
+#include "platform/engine/gang_for_tests.h"
 #include "platform/engine/local/launcher_process.h"
 #include "platform/engine/local/local_engine.h"
 #include "platform/engine/slurm/slurm_commands_fake.h"
@@ -109,16 +110,7 @@ class EngineContract : public ::testing::TestWithParam<Maker> {
       nodes.clear();
       for (int i = 0; i < size; ++i) nodes.push_back({.name = "node", .address = "0.0.0.0"});
     }
-    Allocation allocation{id, {}};
-    spec::LaunchPlan plan;
-    plan.allocation_id = id;
-    for (int i = 0; i < size; ++i) plan.nodes.push_back({nodes[i].name, nodes[i].address, i, 1});
-    for (int i = 0; i < size; ++i) {
-      plan.node_index = i;
-      plan.directory = absl::StrCat(nodes[i].directory, "/", id);
-      allocation.plans.push_back(plan);
-    }
-    return allocation;
+    return GangOn(nodes, id, size);
   }
   std::vector<bool> Alive(const std::string& id) {
     const auto states = engine.Observe();

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/test_patience.h"
+#include "platform/engine/gang_for_tests.h"
 #include "platform/engine/local/launcher_process.h"
 
 namespace tutti::engine {
@@ -50,17 +51,7 @@ class LocalEngineTest : public ::testing::Test {
     return *std::move(engine);
   }
   static Allocation Gang(Engine& engine, const std::string& id, int size) {
-    Allocation allocation{id, {}};
-    const auto nodes = *engine.ListNodes();
-    spec::LaunchPlan plan;
-    plan.allocation_id = id;
-    for (int i = 0; i < size; ++i) plan.nodes.push_back({nodes[i].name, nodes[i].address, i, 1});
-    for (int i = 0; i < size; ++i) {
-      plan.node_index = i;
-      plan.directory = absl::StrCat(nodes[i].directory, "/", id);
-      allocation.plans.push_back(plan);
-    }
-    return allocation;
+    return GangOn(*engine.ListNodes(), id, size);
   }
   std::filesystem::path Folder(int node, const std::string& id) const {
     return root.path() / absl::StrCat("n", node) / id;

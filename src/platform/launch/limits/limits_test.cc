@@ -17,6 +17,23 @@ class LimitsTest : public StarterFixture {
   }
 };
 
+// Of a plan of MPI's, whose ranks have not come yet.
+class MpiWorldLimitTest : public LimitsTest {
+ protected:
+  void SetUp() override {
+    plan.distribution.kind = spec::DistributionKind::kMpi;
+    auto listening = PmiServer::Listen(plan);
+    ASSERT_TRUE(listening.ok()) << listening.status();
+    pmi = *std::move(listening);
+    LimitContext context = OfPlan();
+    context.pmi = pmi.get();
+    world_limit = MakeMpiWorldLimit(context);
+    EXPECT_FALSE(world_limit->Look().has_value());
+  }
+  std::unique_ptr<PmiServer> pmi;
+  std::unique_ptr<Limit> world_limit;
+};
+
 TEST_F(LimitsTest, AreThoseThatThePlanAndItsRanksNeed) {
   EXPECT_EQ(LimitsOf(OfPlan()).size(), 1u) << "no cgroup counts the processes";
   plan.timeout_seconds = 60;
@@ -36,40 +53,26 @@ TEST_F(LimitsTest, OfTimeIsHeldUntilTheProcessesAreToEnd) {
   EXPECT_FALSE(order->grace.has_value());
 }
 
-TEST_F(LimitsTest, OfAnMpiWorldIsHeldUntilARankLeavesIt) {
-  plan.distribution.kind = spec::DistributionKind::kMpi;
-  auto pmi = PmiServer::Listen(plan);
-  ASSERT_TRUE(pmi.ok()) << pmi.status();
-  LimitContext context = OfPlan();
-  context.pmi = pmi->get();
-  const auto limit = MakeMpiWorldLimit(context);
-  EXPECT_FALSE(limit->Look().has_value());
-  EXPECT_EQ(limit->UntilNextLook(/*ending=*/true), absl::InfiniteDuration());
-  (*pmi)->Serve({});
-  const base::UniqueFd zero = ComeTo(**pmi, "cmd=initack pmiid=0\n");
-  const base::UniqueFd one = ComeTo(**pmi, "cmd=initack pmiid=1\ncmd=abort exitcode=3\n");
+TEST_F(MpiWorldLimitTest, IsHeldUntilARankLeavesTheWorld) {
+  EXPECT_EQ(world_limit->UntilNextLook(/*ending=*/true), absl::InfiniteDuration());
+  pmi->Serve({});
+  const base::UniqueFd zero = ComeTo(*pmi, "cmd=initack pmiid=0\n");
+  const base::UniqueFd one = ComeTo(*pmi, "cmd=initack pmiid=1\ncmd=abort exitcode=3\n");
   std::optional<StopOrder> order;
-  for (const auto deadline = Soon(); !order && !deadline.Expired();) order = limit->Look();
+  for (const auto deadline = Soon(); !order && !deadline.Expired();) order = world_limit->Look();
   ASSERT_TRUE(order.has_value());
   EXPECT_EQ(order->reason.message(), "rank 1 called MPI_Abort with exit code 3");
   ASSERT_EQ(Events("mpi_failure").size(), 1u);
   EXPECT_EQ(Events("mpi_failure")[0]["rank"], 1);
 }
 
-TEST_F(LimitsTest, OfAnMpiWorldIsLookedAtOnceARankAborts) {
-  plan.distribution.kind = spec::DistributionKind::kMpi;
-  auto pmi = PmiServer::Listen(plan);
-  ASSERT_TRUE(pmi.ok()) << pmi.status();
-  LimitContext context = OfPlan();
-  context.pmi = pmi->get();
-  const auto limit = MakeMpiWorldLimit(context);
-  EXPECT_FALSE(limit->Look().has_value());
-  (*pmi)->Serve({});
-  const base::UniqueFd alone = ComeTo(**pmi, "cmd=initack pmiid=0\ncmd=abort exitcode=3\n");
-  pollfd news{(*pmi)->news().fd(), POLLIN, 0};
+TEST_F(MpiWorldLimitTest, IsLookedAtOnceARankAborts) {
+  pmi->Serve({});
+  const base::UniqueFd alone = ComeTo(*pmi, "cmd=initack pmiid=0\ncmd=abort exitcode=3\n");
+  pollfd news{pmi->news().fd(), POLLIN, 0};
   ASSERT_EQ(::poll(&news, 1, Soon().RemainingMillis()), 1);
-  EXPECT_EQ(limit->UntilNextLook(/*ending=*/false), absl::ZeroDuration());
-  EXPECT_TRUE(limit->Look().has_value());
+  EXPECT_EQ(world_limit->UntilNextLook(/*ending=*/false), absl::ZeroDuration());
+  EXPECT_TRUE(world_limit->Look().has_value());
 }
 
 TEST_F(LimitsTest, OfProcessesEndsThemAtOnce) {

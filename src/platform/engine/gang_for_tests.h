@@ -1,0 +1,26 @@
+// For tests: what a service would have an engine start.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "platform/engine/engine.h"
+
+namespace tutti::engine {
+
+// On the first `size` of these nodes, a process each.
+inline Allocation GangOn(const std::vector<Node>& nodes, const std::string& id, int size) {
+  Allocation allocation{id, {}};
+  spec::LaunchPlan plan;
+  plan.allocation_id = id;
+  for (int i = 0; i < size; ++i) plan.nodes.push_back({nodes[i].name, nodes[i].address, i, 1});
+  for (int i = 0; i < size; ++i) {
+    plan.node_index = i;
+    plan.directory = absl::StrCat(nodes[i].directory, "/", id);
+    allocation.plans.push_back(plan);
+  }
+  return allocation;
+}
+
+}  // namespace tutti::engine

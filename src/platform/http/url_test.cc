@@ -1,0 +1,29 @@
+#include "platform/http/url.h"
+
+#include <gtest/gtest.h>
+
+namespace tutti::http {
+namespace {
+
+TEST(Url, EncodesAndDecodesEveryByteButNul) {
+  std::string all;
+  for (int c = 1; c < 256; ++c) all += static_cast<char>(c);
+  EXPECT_EQ(*PercentDecode(PercentEncode(all)), all);
+  EXPECT_EQ(PercentEncode("a/b c", true), "a/b%20c");
+  for (const char* broken : {"%", "%1", "%zz", "a%0", "%00"}) {
+    EXPECT_FALSE(PercentDecode(broken).ok()) << broken;
+  }
+}
+
+TEST(Url, ReadsTheFormsOfABaseUrl) {
+  EXPECT_EQ(ParseBaseUrl("http://127.0.0.1:6280/")->port, 6280);
+  EXPECT_EQ(ParseBaseUrl("host:99")->host, "host");
+  EXPECT_EQ(ParseBaseUrl("http://host")->port, 80);
+  EXPECT_EQ(ParseBaseUrl("[::1]:5")->host, "::1");
+  for (const char* wrong : {"", "http://", "host:0", "host:x", "host:70000", "https://", "a/b"}) {
+    EXPECT_FALSE(ParseBaseUrl(wrong).ok()) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace tutti::http
