@@ -70,3 +70,10 @@ def test_commands_that_are_not_run_say_why():
         for info, text in blocks(page):
             if COMMAND.match(text):
                 assert info.strip() == "sh" or re.fullmatch(r"sh not run: \S.*", info), f"{page.relative_to(ROOT)}: ```{info}\n{text}"
+
+
+def test_what_plays_commands_that_are_not_run_is_there():
+    for page in PAGES:
+        for info, _ in blocks(page):
+            for path in re.findall(r"not run:.*?((?:tests|python|apps|src)/[\w./-]+|\.ci/\w+)", info):
+                assert (ROOT / path).exists(), f"{page.relative_to(ROOT)}: ```{info}"
