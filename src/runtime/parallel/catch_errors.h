@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "base/status.h"
 #include "runtime/comm/stream.h"
-#include "runtime/models/synchronized_batch_norm.h"
+#include "runtime/models/layers/synchronized_batch_norm.h"
 
 namespace tutti::parallel {
 

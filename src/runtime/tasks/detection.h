@@ -12,7 +12,7 @@ namespace tutti::tasks {
 // an object.
 class Detection final : public Task {
  public:
-  // `default_boxes` [A, 4], centred (models/single_shot_detector.h).
+  // `default_boxes` [A, 4], centred (models/networks/single_shot_detector.h).
   Detection(int64_t classes, torch::Tensor default_boxes)
       : classes_(classes), default_boxes_(std::move(default_boxes)) {}
   absl::string_view name() const override { return "detection"; }

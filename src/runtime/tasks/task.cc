@@ -1,7 +1,7 @@
 #include "runtime/tasks/task.h"
 
 #include "absl/strings/str_cat.h"
-#include "runtime/models/single_shot_detector.h"
+#include "runtime/models/networks/single_shot_detector.h"
 #include "runtime/tasks/classification.h"
 #include "runtime/tasks/detection.h"
 #include "runtime/tasks/segmentation.h"

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/models/single_shot_detector.h"
+#include "runtime/models/networks/single_shot_detector.h"
 #include "runtime/tasks/average_precision.h"
 #include "runtime/tasks/box_arithmetic.h"
 #include "runtime/tasks/classification.h"

@@ -16,7 +16,7 @@
 #include "base/status.h"
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/models/model.h"
-#include "runtime/models/single_shot_detector.h"
+#include "runtime/models/networks/single_shot_detector.h"
 #include "runtime/models/state.h"
 #include "runtime/tasks/detection.h"
 

@@ -1,10 +1,10 @@
-#include "runtime/models/single_shot_detector.h"
+#include "runtime/models/networks/single_shot_detector.h"
 
 #include <torch/nn/modules/linear.h>
 
 #include <cmath>
 
-#include "runtime/models/initialisation.h"
+#include "runtime/models/layers/initialisation.h"
 
 namespace tutti::models {
 namespace {

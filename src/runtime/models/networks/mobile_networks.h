@@ -8,8 +8,8 @@
 
 #include <torch/nn/module.h>
 
-#include "runtime/models/blocks.h"
-#include "runtime/models/feature_classifier.h"
+#include "runtime/models/layers/blocks.h"
+#include "runtime/models/networks/feature_classifier.h"
 
 namespace tutti::models {
 

@@ -11,7 +11,7 @@
 
 #include <vector>
 
-#include "runtime/models/batch_norm.h"
+#include "runtime/models/layers/batch_norm.h"
 #include "runtime/models/model.h"
 
 namespace tutti::models {

@@ -1,6 +1,6 @@
-#include "runtime/models/blocks.h"
+#include "runtime/models/layers/blocks.h"
 
-#include "runtime/models/fused.h"
+#include "runtime/models/layers/fused.h"
 
 namespace tutti::models {
 

@@ -13,9 +13,9 @@
 
 #include <vector>
 
-#include "runtime/models/blocks.h"
+#include "runtime/models/layers/blocks.h"
 #include "runtime/models/model.h"
-#include "runtime/models/residual_network.h"
+#include "runtime/models/networks/residual_network.h"
 
 namespace tutti::models {
 

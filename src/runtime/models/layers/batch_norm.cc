@@ -1,7 +1,7 @@
-#include "runtime/models/batch_norm.h"
+#include "runtime/models/layers/batch_norm.h"
 
-#include "runtime/models/fused.h"
-#include "runtime/models/synchronized_batch_norm.h"
+#include "runtime/models/layers/fused.h"
+#include "runtime/models/layers/synchronized_batch_norm.h"
 
 namespace tutti::models {
 

@@ -1,8 +1,9 @@
 // Networks beside the plain residual ones: sizes, first weights, shapes of outputs. That they
 // compute what torchvision's do is tests/training/test_torchvision.py.
-// Covers: single_shot_detector.cc, preactivation_network.cc, script_model.cc, script_export.cc,
-// mobile_networks.cc, fully_convolutional.cc, inception.cc, detector_backbones.cc, registry.cc,
-// blocks.cc, feature_classifier.h, model.h.
+// Covers: single_shot_detector.cc, preactivation_network.cc, mobile_networks.cc,
+// fully_convolutional.cc, inception.cc, detector_backbones.cc, registry.cc, feature_classifier.h,
+// runtime/models/layers/blocks.cc, runtime/models/script_model.cc, runtime/models/script_export.cc,
+// runtime/models/model.h.
 #include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,10 +13,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "runtime/models/networks_test_support.h"
-#include "runtime/models/preactivation_network.h"
+#include "runtime/models/networks/networks_test_support.h"
+#include "runtime/models/networks/preactivation_network.h"
+#include "runtime/models/networks/single_shot_detector.h"
 #include "runtime/models/script_model.h"
-#include "runtime/models/single_shot_detector.h"
 #include "runtime/models/state.h"
 
 namespace tutti::models {

@@ -1,9 +1,9 @@
-#include "runtime/models/residual_network.h"
+#include "runtime/models/networks/residual_network.h"
 
 #include "absl/strings/str_cat.h"
-#include "runtime/models/blocks.h"
-#include "runtime/models/fused.h"
-#include "runtime/models/initialisation.h"
+#include "runtime/models/layers/blocks.h"
+#include "runtime/models/layers/fused.h"
+#include "runtime/models/layers/initialisation.h"
 
 namespace tutti::models {
 

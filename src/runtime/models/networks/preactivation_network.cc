@@ -1,7 +1,7 @@
-#include "runtime/models/preactivation_network.h"
+#include "runtime/models/networks/preactivation_network.h"
 
 #include "absl/strings/str_cat.h"
-#include "runtime/models/fused.h"
+#include "runtime/models/layers/fused.h"
 
 namespace tutti::models {
 

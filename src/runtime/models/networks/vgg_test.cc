@@ -1,4 +1,4 @@
-#include "runtime/models/vgg.h"
+#include "runtime/models/networks/vgg.h"
 
 #include <gtest/gtest.h>
 #include <torch/torch.h>

@@ -1,4 +1,4 @@
-#include "runtime/models/initialisation.h"
+#include "runtime/models/layers/initialisation.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "runtime/models/vgg.h"
+#include "runtime/models/networks/vgg.h"
 
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/conv.h>

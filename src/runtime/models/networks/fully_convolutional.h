@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "runtime/models/model.h"
-#include "runtime/models/residual_network.h"
+#include "runtime/models/networks/residual_network.h"
 
 namespace tutti::models {
 

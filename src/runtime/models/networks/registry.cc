@@ -8,15 +8,15 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "base/text/closest.h"
-#include "runtime/models/fully_convolutional.h"
-#include "runtime/models/inception.h"
-#include "runtime/models/mobile_networks.h"
 #include "runtime/models/model.h"
-#include "runtime/models/preactivation_network.h"
-#include "runtime/models/residual_network.h"
+#include "runtime/models/networks/fully_convolutional.h"
+#include "runtime/models/networks/inception.h"
+#include "runtime/models/networks/mobile_networks.h"
+#include "runtime/models/networks/preactivation_network.h"
+#include "runtime/models/networks/residual_network.h"
+#include "runtime/models/networks/single_shot_detector.h"
+#include "runtime/models/networks/vgg.h"
 #include "runtime/models/script_model.h"
-#include "runtime/models/single_shot_detector.h"
-#include "runtime/models/vgg.h"
 
 namespace tutti::models {
 namespace {

@@ -1,12 +1,12 @@
-#include "runtime/models/inception.h"
+#include "runtime/models/networks/inception.h"
 
 #include <torch/nn/modules/conv.h>
 
 #include <array>
 #include <map>
 
-#include "runtime/models/blocks.h"
-#include "runtime/models/initialisation.h"
+#include "runtime/models/layers/blocks.h"
+#include "runtime/models/layers/initialisation.h"
 
 namespace tutti::models {
 namespace {

@@ -1,8 +1,8 @@
-#include "runtime/models/synchronized_batch_norm.h"
+#include "runtime/models/layers/synchronized_batch_norm.h"
 
 #include <torch/autograd.h>
 
-#include "runtime/models/batch_norm.h"
+#include "runtime/models/layers/batch_norm.h"
 
 namespace tutti::models {
 namespace {

@@ -1,9 +1,9 @@
-#include "runtime/models/fully_convolutional.h"
+#include "runtime/models/networks/fully_convolutional.h"
 
 #include <torch/nn/modules/linear.h>
 
-#include "runtime/models/blocks.h"
-#include "runtime/models/initialisation.h"
+#include "runtime/models/layers/blocks.h"
+#include "runtime/models/layers/initialisation.h"
 
 namespace tutti::models {
 namespace {

@@ -1,7 +1,7 @@
 // The fused layers, on the CPU in fp32 and bf16 and on a GPU in bf16, against libtorch's in fp64.
 // Covers: runtime/device/cpu/cpu_layers.cc, runtime/device/cpu/batch_norm/batch_norm_cpu.cc,
 // runtime/device/cpu/max_pool/max_pool_cpu.cc, runtime/device/cpu/vector/lanes.h.
-#include "runtime/models/fused.h"
+#include "runtime/models/layers/fused.h"
 
 #include <gtest/gtest.h>
 #include <torch/autograd.h>

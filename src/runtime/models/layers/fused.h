@@ -8,7 +8,7 @@
 #include <torch/types.h>
 
 #include "runtime/device/kernels/layers.h"
-#include "runtime/models/batch_norm.h"
+#include "runtime/models/layers/batch_norm.h"
 
 namespace tutti::models {
 

@@ -1,4 +1,4 @@
-#include "runtime/models/mobile_networks.h"
+#include "runtime/models/networks/mobile_networks.h"
 
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/dropout.h>

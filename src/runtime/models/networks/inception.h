@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/models/blocks.h"
+#include "runtime/models/layers/blocks.h"
 #include "runtime/models/model.h"
 
 namespace tutti::models {

@@ -5,11 +5,11 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/pooling.h>
 
-#include "runtime/models/blocks.h"
-#include "runtime/models/initialisation.h"
-#include "runtime/models/residual_network.h"
-#include "runtime/models/single_shot_detector.h"
-#include "runtime/models/vgg.h"
+#include "runtime/models/layers/blocks.h"
+#include "runtime/models/layers/initialisation.h"
+#include "runtime/models/networks/residual_network.h"
+#include "runtime/models/networks/single_shot_detector.h"
+#include "runtime/models/networks/vgg.h"
 
 namespace tutti::models {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/models/batch_norm.h"
+#include "runtime/models/layers/batch_norm.h"
 
 namespace tutti::models {
 

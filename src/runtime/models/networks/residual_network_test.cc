@@ -1,10 +1,10 @@
-// Covers: initialisation.cc, state.cc.
-#include "runtime/models/residual_network.h"
+// Covers: runtime/models/layers/initialisation.cc, runtime/models/state.cc.
+#include "runtime/models/networks/residual_network.h"
 
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/models/networks_test_support.h"
+#include "runtime/models/networks/networks_test_support.h"
 #include "runtime/models/state.h"
 
 namespace tutti::models {

@@ -1,5 +1,5 @@
 // Covers: synchronized_batch_norm.cc.
-#include "runtime/models/batch_norm.h"
+#include "runtime/models/layers/batch_norm.h"
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 #include <functional>
 #include <utility>
 
-#include "runtime/models/blocks.h"
-#include "runtime/models/initialisation.h"
+#include "runtime/models/layers/blocks.h"
+#include "runtime/models/layers/initialisation.h"
 #include "runtime/models/model.h"
 
 namespace tutti::models {

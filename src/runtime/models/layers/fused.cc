@@ -1,4 +1,4 @@
-#include "runtime/models/fused.h"
+#include "runtime/models/layers/fused.h"
 
 #include <ATen/record_function.h>
 #include <torch/autograd.h>
