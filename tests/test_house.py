@@ -92,3 +92,16 @@ def test_two_sources_of_one_name_are_found():
     paths = [pathlib.PurePosixPath(name) for name in (
         "src/a/socket.h", "src/a/socket.cc", "src/b/stream_socket.h", "src/c/socket.h", "apps/x/main.cc", "apps/y/main.cc")]
     assert [line.partition(" have")[0] for line in tool("check-tests").repeated(paths)] == ["socket.h: src/a/socket.h and src/c/socket.h"]
+
+
+def test_wide_prose_is_wrapped_and_nothing_else_is_touched():
+    wrapped = tool("wrap-pages").wrapped
+    words = " ".join(["- an item of `code` and words"] + ["word"] * 40 + ["# no", "heading"] + ["word"] * 40)
+    text = f"# {words}\n\n| {words} |\n\n```sh\n{words}\n```\n\n{words}\n  goes on\n- short\n"
+    new = wrapped(text)
+    assert new.split() == text.split() and wrapped(new) == new
+    before, prose = new.split("```\n\n")
+    assert before == text.split("```\n\n")[0], "a heading, a table and code have what width they need"
+    lines = prose.split("\n")
+    assert all(len(line) <= 160 for line in lines[:-2]) and all(line.startswith("  ") for line in lines[1:-2]), lines
+    assert not any(line.strip().startswith("#") for line in lines) and lines[-2] == "- short"
