@@ -73,6 +73,7 @@ class Swarm {
   // Whether all went well.
   bool Run() {
     Submit();
+    const absl::Duration submitted = base::SteadyNow();
     const spec::Endpoint service = service_.for_launchers();
     const auto authority = *http::ParseBaseUrl(service.address);
     gang_.service = {boost::asio::ip::make_address(authority.host),
@@ -80,6 +81,10 @@ class Swarm {
     const WatchedService::Allocation placed = service_.AwaitAllocation();
     gang_.allocation = placed.id;
     gang_.token = placed.launcher_token;
+    std::cout << json({{"plan_bytes", placed.plan_bytes},
+                       {"plan_seconds", placed.plan_seconds},
+                       {"placed_after", Seconds(base::SteadyNow() - submitted)}})
+              << std::endl;
     for (int i = 0; i < nodes_; ++i) launchers_.push_back(std::make_unique<Launcher>(gang_, i));
     Phase("no launcher", [&] { return Rest(); });
     Phase("connect", [&] {

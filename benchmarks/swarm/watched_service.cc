@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/deadline.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/status.h"
 #include "platform.h"
-#include "platform/engine/engine.h"
+#include "platform/engine/plan_files.h"
 
 namespace tutti::swarm {
 namespace {
@@ -31,8 +31,23 @@ namespace fs = std::filesystem;
   ::_exit(1);
 }
 
-// Nodes whose launchers the swarm plays. Tells which allocation it was given, and its launchers'
-// token, by a file.
+// The launch plans of an allocation, as the local engine writes them: their bytes together.
+absl::StatusOr<uint64_t> WritePlans(const engine::Allocation& allocation, const fs::path& folder) {
+  const fs::path shared = folder / "shared.json";
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
+  TUTTI_RETURN_IF_ERROR(engine::WriteSharedPlan(allocation, shared));
+  std::error_code none;
+  uint64_t bytes = fs::exists(shared, none) ? fs::file_size(shared, none) : 0;
+  for (const spec::NodePart& node : allocation.nodes) {
+    const std::string text = engine::PlanText(allocation, node, shared);
+    TUTTI_RETURN_IF_ERROR(base::ReplaceFile(folder / absl::StrCat(node.node_index), text, 0600));
+    bytes += text.size();
+  }
+  return bytes;
+}
+
+// Nodes whose launchers the swarm plays. Tells by a file which allocation it was given, its
+// launchers' token, and what its plans took.
 class SwarmEngine final : public engine::Engine {
  public:
   SwarmEngine(fs::path folder, int nodes) : folder_(std::move(folder)), nodes_(nodes) {}
@@ -51,9 +66,13 @@ class SwarmEngine final : public engine::Engine {
   }
   absl::Status Start(const engine::Allocation& allocation) override {
     state_ = {.id = allocation.id,
-              .launcher_alive = std::vector<bool>(allocation.plans.size(), true)};
-    const std::string& token = allocation.plans.at(0).launcher_token;
-    return base::WriteFileAtomic(folder_ / "allocation", absl::StrCat(allocation.id, " ", token));
+              .launcher_alive = std::vector<bool>(allocation.nodes.size(), true)};
+    const absl::Duration began = base::SteadyNow();
+    TUTTI_ASSIGN_OR_RETURN(const uint64_t bytes, WritePlans(allocation, folder_ / "plans"));
+    return base::WriteFileAtomic(
+        folder_ / "allocation",
+        absl::StrCat(allocation.id, " ", allocation.plan.launcher_token, " ", bytes, " ",
+                     absl::ToDoubleSeconds(base::SteadyNow() - began)));
   }
   absl::Status Stop(const std::string&, absl::Duration) override { return absl::OkStatus(); }
   absl::Status Kill(const std::string&, int node) override {
@@ -122,8 +141,10 @@ WatchedService::Allocation WatchedService::AwaitAllocation() const {
   while (!deadline.Expired()) {
     const auto text = base::ReadFile(folder_ / "allocation");
     if (text.ok()) {
-      const std::pair<std::string, std::string> both = absl::StrSplit(*text, ' ');
-      return {both.first, both.second};
+      std::istringstream words(*text);
+      Allocation placed;
+      words >> placed.id >> placed.launcher_token >> placed.plan_bytes >> placed.plan_seconds;
+      return placed;
     }
     absl::SleepFor(absl::Milliseconds(1));
   }

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -23,6 +24,8 @@ class WatchedService {
   // Of the job that was placed first; waits for it.
   struct Allocation {
     std::string id, launcher_token;
+    uint64_t plan_bytes = 0;  // of all of its launch plans, and how long writing them took
+    double plan_seconds = 0;
   };
   Allocation AwaitAllocation() const;
 

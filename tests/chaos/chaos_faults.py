@@ -35,6 +35,12 @@ def variable(environment, name):
     return None
 
 
+def job_of_plan(file):
+    """Whose plan it is; that of a gang's node names the file of what all nodes share."""
+    plan = json.loads(file.read_text())
+    return plan["job_id"] if "job_id" in plan else job_of_plan(pathlib.Path(plan["shared"]))
+
+
 def launchers(allocations):
     """(pid, job) of each launcher that lives, of allocations whose folders are ALLOCATIONS/*/*."""
     for lock in map(pathlib.Path, glob.iglob(f"{allocations}*/*/lock")):  # unlike Path.glob, it bears folders that go meanwhile
@@ -42,7 +48,7 @@ def launchers(allocations):
             holder = json.loads(lock.read_text())
             fields = pathlib.Path(f"/proc/{holder['pid']}/stat").read_text().rsplit(")", 1)[1].split()
             if int(fields[19]) == holder["start_time"] and fields[0] != "Z":
-                yield holder["pid"], json.loads(lock.with_name("plan.json").read_text())["job_id"]
+                yield holder["pid"], job_of_plan(lock.with_name("plan.json"))
 
 
 def role_of(words):

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/deadline.h"
-#include "spec/json/launch_plan.h"
+#include "spec/json/gang_plan.h"
 
 namespace tutti::engine {
 
@@ -32,11 +32,13 @@ struct Node {
   std::string state, reason;
 };
 
-// The nodes of one gang, one plan per node, in node_index order; plan.nodes names the nodes. For an
-// engine that schedules for itself those names stand for nodes that it has yet to choose.
+// The nodes of one gang: the plan as far as they share it, and what is each one's own, in
+// node_index order; plan.nodes names the nodes. For an engine that schedules for itself those names
+// stand for nodes that it has yet to choose.
 struct Allocation {
   std::string id;
-  std::vector<spec::LaunchPlan> plans;
+  spec::LaunchPlan plan;
+  std::vector<spec::NodePart> nodes;
   spec::Priority priority = spec::Priority::kNormal;  // in the engine's own queue
   spec::SlurmSettings slurm;  // what the job asks of Slurm over its compute's settings
 };

@@ -1,5 +1,5 @@
 // What every engine promises, over each implementation.
-// Covers: local/local_engine.cc, slurm/slurm_engine.cc.
+// Covers: plan_files.cc, local/local_engine.cc, slurm/slurm_engine.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -150,7 +150,7 @@ TEST_P(EngineContract, StartIsIdempotentAndReplacesADeadLauncherOnly) {
 TEST_P(EngineContract, AGangForANodeThatDoesNotExistLeavesNothing) {
   if (engine.traits().schedules_itself) GTEST_SKIP() << "it chooses the nodes itself";
   Allocation gang = Gang("a.1", 2);
-  for (spec::LaunchPlan& plan : gang.plans) plan.nodes[1].name = "n77";
+  gang.plan.nodes[1].name = "n77";
   EXPECT_EQ(engine.Start(gang).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(*engine.Observe(), IsEmpty());
 }

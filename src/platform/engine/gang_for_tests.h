@@ -11,14 +11,12 @@ namespace tutti::engine {
 
 // On the first `size` of these nodes, a process each.
 inline Allocation GangOn(const std::vector<Node>& nodes, const std::string& id, int size) {
-  Allocation allocation{id, {}};
-  spec::LaunchPlan plan;
-  plan.allocation_id = id;
-  for (int i = 0; i < size; ++i) plan.nodes.push_back({nodes[i].name, nodes[i].address, i, 1});
+  Allocation allocation{.id = id};
+  allocation.plan.allocation_id = id;
   for (int i = 0; i < size; ++i) {
-    plan.node_index = i;
-    plan.directory = absl::StrCat(nodes[i].directory, "/", id);
-    allocation.plans.push_back(plan);
+    allocation.plan.nodes.push_back({nodes[i].name, nodes[i].address, i, 1});
+    allocation.nodes.push_back(
+        {.node_index = i, .directory = absl::StrCat(nodes[i].directory, "/", id)});
   }
   return allocation;
 }

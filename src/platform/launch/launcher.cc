@@ -27,6 +27,7 @@
 #include "platform/launch/node/process_tree.h"
 #include "platform/launch/node/signals.h"
 #include "platform/launch/node_processes.h"
+#include "spec/json/gang_plan.h"
 
 namespace tutti::launch {
 namespace {
@@ -199,8 +200,7 @@ void HeedEarlyStop(const NodeFolders& folders) {
 
 absl::Status Run(const fs::path& plan_file, const LauncherOptions& options, StandbyState ahead) {
   TUTTI_RETURN_IF_ERROR(BecomeSubreaper());
-  TUTTI_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(plan_file, 64 << 20));
-  TUTTI_ASSIGN_OR_RETURN(spec::LaunchPlan plan, spec::LaunchPlanFromJson(text));
+  TUTTI_ASSIGN_OR_RETURN(spec::LaunchPlan plan, spec::ReadLaunchPlan(plan_file));
   if (const char* gang = std::getenv("TUTTI_GANG"))
     TUTTI_RETURN_IF_ERROR(ApplySlurmPlacement(gang, plan));
   const NodeFolders folders(plan.directory);

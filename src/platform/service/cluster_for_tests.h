@@ -19,7 +19,7 @@ class FakeCluster final : public engine::Engine {
     if (during_start) during_start();
     if (!fail_start.ok()) return fail_start;
     if (allocations_.insert(allocation.id).second) started_.push_back(allocation.id);
-    plans = allocation.plans;
+    plan = allocation.plan;
     return absl::OkStatus();
   }
   absl::Status Stop(const std::string& id, absl::Duration) override {
@@ -56,7 +56,7 @@ class FakeCluster final : public engine::Engine {
   absl::StatusOr<std::vector<engine::Node>> nodes = std::vector<engine::Node>();
   std::function<void()> during_start;
   absl::Status fail_start;
-  std::vector<spec::LaunchPlan> plans;  // of the allocation that came last
+  spec::LaunchPlan plan;  // that the nodes share, of the allocation that came last
   // So many allocations are lost, the first ones, before it has told of any node of them. All
   // others wait.
   int losses = 0;

@@ -40,11 +40,12 @@ class DiskEngine final : public engine::Engine {
     if (!fail_start.ok()) return fail_start;
     const std::filesystem::path folder = root_ / allocation.id;
     std::filesystem::create_directories(folder);
-    for (size_t i = 0; i < allocation.plans.size(); ++i) {
+    for (size_t i = 0; i < allocation.nodes.size(); ++i) {
       const std::string node = absl::StrCat(i);
       if (std::filesystem::exists(folder / ("alive-" + node))) continue;
       if (!std::filesystem::exists(folder / ("ran-" + node))) {
-        Put(folder / ("plan-" + node), spec::ToJson(allocation.plans[i]));
+        Put(folder / ("plan-" + node),
+            spec::ToJson(spec::PlanFor(allocation.plan, allocation.nodes[i])));
         AppendLine(root_ / "starts", absl::StrCat(allocation.id, " ", node));
         Put(folder / ("ran-" + node), "");
       } else {

@@ -42,10 +42,10 @@ TEST_F(ServiceClusterTest, RaysHeadHasThePortOfItsFileOrOneThatNoOtherJobOfANode
   const std::string file = "type: command\ncommand: x\ncompute: hpc\ndistribution: {type: ray";
   ASSERT_EQ(world_.Submit(absl::StrCat(file, "}\n")).status(), absl::OkStatus());
   world_.Step();
-  EXPECT_EQ(cluster_.plans.at(0).start_port, cluster_.plans.at(0).master_port + 1);
+  EXPECT_EQ(cluster_.plan.start_port, cluster_.plan.master_port + 1);
   ASSERT_EQ(world_.Submit(absl::StrCat(file, ", port: 7000}\n")).status(), absl::OkStatus());
   world_.Step();
-  EXPECT_EQ(cluster_.plans.at(0).start_port, 7000);
+  EXPECT_EQ(cluster_.plan.start_port, 7000);
 }
 
 TEST_F(ServiceClusterTest, OfAJobThatTheClusterTookBackNothingIsConcludedBeforeItSaysThatItIsLost) {

@@ -138,14 +138,19 @@ void Arm(const char* text) {
 void ArmByPlan(const char* path) {
   static std::atomic<bool> read{false};
   const size_t size = path == nullptr ? 0 : strlen(path);
-  if (strcmp(program, "launch") != 0 || size < 10 || strcmp(path + size - 10, "/plan.json") != 0)
-    return;
+  if (strcmp(program, "launch") != 0 || size < 10) return;
+  const bool is_plan = strcmp(path + size - 10, "/plan.json") == 0;
+  const bool is_shared =
+      strstr(path, "/shared/") != nullptr && strcmp(path + size - 5, ".json") == 0;
+  if (!is_plan && !is_shared) return;
   static char plan[1 << 20];
   const long fd = Raw(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path), O_RDONLY | O_CLOEXEC);
   const long n = fd < 0 ? 0 : Raw(SYS_read, fd, reinterpret_cast<long>(plan), sizeof plan - 1);
   if (fd >= 0) Raw(SYS_close, fd);
-  if (n <= 0 || read.exchange(true)) return;  // one that is empty is nobody's yet
+  if (n <= 0) return;  // one that is empty is nobody's yet
   plan[n] = 0;
+  if (strstr(plan, "\"shared\":\"") != nullptr) return;  // a node's part: what is shared follows
+  if (read.exchange(true)) return;
   const char* const name = strstr(plan, "\"TUTTI_FAULT\"");
   const char* const colon = name == nullptr ? nullptr : strchr(name, ':');
   const char* const value = colon == nullptr ? nullptr : strchr(colon, '"');

@@ -24,18 +24,15 @@ absl::StatusOr<std::vector<Node>> FakeEngine::ListNodes() { return nodes_; }
 absl::Status FakeEngine::Start(const Allocation& allocation) {
   absl::MutexLock lock(&mutex_);
   if (!next_start_.ok()) return std::exchange(next_start_, absl::OkStatus());
-  for (const spec::LaunchPlan& plan : allocation.plans) {
-    const bool exists = std::any_of(nodes_.begin(), nodes_.end(), [&](const Node& node) {
-      return node.name == plan.node().name;
-    });
-    if (!exists) {
-      return absl::InvalidArgumentError(absl::StrCat("there is no node ", plan.node().name));
-    }
+  for (const spec::PlanNode& place : allocation.plan.nodes) {
+    const bool exists = std::any_of(nodes_.begin(), nodes_.end(),
+                                    [&](const Node& node) { return node.name == place.name; });
+    if (!exists) return absl::InvalidArgumentError(absl::StrCat("there is no node ", place.name));
   }
   Known& known = known_[allocation.id];
   known.allocation = allocation;
-  known.alive.resize(allocation.plans.size(), false);
-  known.starts.resize(allocation.plans.size(), 0);
+  known.alive.resize(allocation.nodes.size(), false);
+  known.starts.resize(allocation.nodes.size(), 0);
   for (size_t i = 0; i < known.alive.size(); ++i) {
     if (known.alive[i]) continue;
     known.alive[i] = true;

@@ -13,6 +13,7 @@
 #include "base/machine/usable_gpus.h"
 #include "base/status.h"
 #include "platform/engine/local/usable_cores.h"
+#include "platform/engine/plan_files.h"
 
 namespace tutti::engine {
 namespace {
@@ -27,9 +28,10 @@ absl::Status CheckId(const std::string& id) {
   return absl::OkStatus();
 }
 
-bool IsNodeName(absl::string_view name) {
+// I of "nI"; 0 of other names.
+int NumberOfNode(absl::string_view name) {
   int number = 0;
-  return absl::ConsumePrefix(&name, "n") && absl::SimpleAtoi(name, &number);
+  return absl::ConsumePrefix(&name, "n") && absl::SimpleAtoi(name, &number) ? number : 0;
 }
 
 std::vector<Node> MakeNodes(const LocalEngineOptions& options) {
@@ -77,6 +79,7 @@ absl::StatusOr<std::unique_ptr<LocalEngine>> LocalEngine::Open(const LocalEngine
   for (const Node& node : engine->nodes_) {
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(node.directory));
   }
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(options.root / "shared"));
   TUTTI_RETURN_IF_ERROR(engine->PrepareHosts());
   engine->FindAllocations();
   engine->KeepStandbys();
@@ -107,10 +110,30 @@ void LocalEngine::FindAllocations() {
   absl::MutexLock lock(&mutex_);
   std::error_code error;
   for (const auto& node : fs::directory_iterator(options_.root, error)) {
-    if (!IsNodeName(node.path().filename().string())) continue;
+    if (NumberOfNode(node.path().filename().string()) <= 0) continue;
     for (const auto& entry : fs::directory_iterator(node.path(), error))
       FindAllocation(entry.path());
   }
+  RemoveStraySharedPlans();
+}
+
+// What a service left that ended between it and the nodes' folders.
+void LocalEngine::RemoveStraySharedPlans() {
+  std::error_code error;
+  std::vector<std::string> ids;
+  for (const auto& entry : fs::directory_iterator(options_.root / "shared", error)) {
+    ids.push_back(entry.path().stem().string());
+  }
+  for (const std::string& id : ids) RemoveSharedPlan(id);
+}
+
+void LocalEngine::RemoveSharedPlan(const std::string& allocation_id) {
+  std::error_code error;
+  if (LaunchersOf(allocation_id).empty()) fs::remove(SharedPlanOf(allocation_id), error);
+}
+
+fs::path LocalEngine::SharedPlanOf(const std::string& allocation_id) const {
+  return options_.root / "shared" / (allocation_id + ".json");
 }
 
 void LocalEngine::FindAllocation(const fs::path& folder) {
@@ -122,16 +145,16 @@ void LocalEngine::FindAllocation(const fs::path& folder) {
   std::error_code error;
   if (!CheckId(id).ok() || !fs::is_directory(folder, error)) return;
   const auto text = base::ReadFile(folder / "plan.json");
-  const auto plan = spec::LaunchPlanFromJson(text.ok() ? *text : "");
-  if (plan.ok()) {
-    gangs_[id].try_emplace(plan->node_index, folder);
+  const auto index = spec::NodeIndexOf(text.ok() ? *text : "");
+  if (index.ok()) {
+    gangs_[id].try_emplace(*index, folder);
     return;
   }
   PlacedLauncher launcher(folder);
   // Of an empty plan nobody has been told, though the one whose folder it was to be may yet live.
   const bool is_untold = text.ok() && text->empty() && !launcher.HasBegun();
   if (!is_untold && (launcher.HasBegun() || launcher.Alive())) {
-    spdlog::error("{}: {}", folder.string(), plan.status().ToString());
+    spdlog::error("{}: {}", folder.string(), index.status().ToString());
     without_plan_[id].push_back(std::move(launcher));
   } else if (const absl::Status removed = launcher.Remove(janitor_); !removed.ok()) {
     spdlog::error("{}", removed.ToString());
@@ -153,17 +176,18 @@ EngineTraits LocalEngine::traits() const { return {.schedules_itself = false}; }
 
 absl::StatusOr<std::vector<Node>> LocalEngine::ListNodes() { return nodes_; }
 
-absl::StatusOr<int> LocalEngine::NodeOf(const spec::LaunchPlan& plan) const {
-  const auto node = std::find_if(nodes_.begin(), nodes_.end(),
-                                 [&](const Node& n) { return n.name == plan.node().name; });
-  if (node == nodes_.end()) {
-    return absl::InvalidArgumentError(absl::StrCat("there is no node ", plan.node().name));
+absl::StatusOr<int> LocalEngine::NodeOf(const Allocation& allocation,
+                                        const spec::NodePart& part) const {
+  const std::string& name = allocation.plan.nodes.at(part.node_index).name;
+  const int index = NumberOfNode(name) - 1;
+  if (index < 0 || index >= static_cast<int>(nodes_.size()) || nodes_[index].name != name) {
+    return absl::InvalidArgumentError(absl::StrCat("there is no node ", name));
   }
-  if (fs::path(plan.directory) != fs::path(node->directory) / plan.allocation_id) {
+  if (fs::path(part.directory) != fs::path(nodes_[index].directory) / allocation.id) {
     return absl::InvalidArgumentError(
-        absl::StrCat(plan.directory, " is not the allocation's folder on ", node->name));
+        absl::StrCat(part.directory, " is not the allocation's folder on ", name));
   }
-  return static_cast<int>(node - nodes_.begin());
+  return index;
 }
 
 base::ChildOptions LocalEngine::LauncherOn(int index, std::vector<std::string> arguments) const {
@@ -179,8 +203,9 @@ base::ChildOptions LocalEngine::LauncherOn(int index, std::vector<std::string> a
   return options;
 }
 
-absl::Status LocalEngine::StartOn(const spec::LaunchPlan& plan, PlacedLauncher& placed) {
-  TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(plan));
+absl::Status LocalEngine::StartOn(const Allocation& allocation, const spec::NodePart& part,
+                                  PlacedLauncher& placed) {
+  TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(allocation, part));
   if (placed.Alive() || placed.IsDone()) return absl::OkStatus();
   if (placed.Launched() && !placed.HasPlan()) {  // without its traces it would run once more
     return absl::DataLossError(absl::StrCat(placed.folder().string(), " was removed while it ran"));
@@ -194,7 +219,8 @@ absl::Status LocalEngine::StartOn(const spec::LaunchPlan& plan, PlacedLauncher& 
     // What was made ahead is that standby's, who holds the lock in it.
     TUTTI_RETURN_IF_ERROR(standby ? placed.MakeFolderOf(AheadOn(nodes_[node]))
                                   : placed.MakeFolder());
-    TUTTI_RETURN_IF_ERROR(placed.WritePlan(spec::ToJson(plan)));
+    TUTTI_RETURN_IF_ERROR(
+        placed.WritePlan(PlanText(allocation, part, SharedPlanOf(allocation.id))));
     if (standby && standby->SendPlan(plan_file)) {
       return placed.TakeOver(std::move(standby->process), standby->own);
     }
@@ -221,23 +247,27 @@ void LocalEngine::KeepStandbys() {
 
 absl::Status LocalEngine::Start(const Allocation& allocation) {
   TUTTI_RETURN_IF_ERROR(CheckId(allocation.id));
-  for (const spec::LaunchPlan& plan : allocation.plans) {
-    TUTTI_RETURN_IF_ERROR(NodeOf(plan).status());
+  for (const spec::NodePart& part : allocation.nodes) {
+    TUTTI_RETURN_IF_ERROR(NodeOf(allocation, part).status());
   }
   absl::MutexLock lock(&mutex_);
+  TUTTI_RETURN_IF_ERROR(WriteSharedPlan(allocation, SharedPlanOf(allocation.id)));
   Gang& gang = gangs_[allocation.id];
   std::vector<int> fresh;  // have no trace of the allocation yet: what is taken back on an error
   absl::Status status;
-  for (const spec::LaunchPlan& plan : allocation.plans) {
-    PlacedLauncher& placed = gang.try_emplace(plan.node_index, plan.directory).first->second;
+  for (const spec::NodePart& part : allocation.nodes) {
+    PlacedLauncher& placed = gang.try_emplace(part.node_index, part.directory).first->second;
     if (!placed.HasBegun() && !placed.Launched() && !placed.Alive()) {
-      fresh.push_back(plan.node_index);
+      fresh.push_back(part.node_index);
     }
-    status = base::Annotate(StartOn(plan, placed), absl::StrCat("starting on ", plan.node().name));
+    status = base::Annotate(
+        StartOn(allocation, part, placed),
+        absl::StrCat("starting on ", allocation.plan.nodes.at(part.node_index).name));
     if (!status.ok()) break;
   }
   if (!status.ok()) TakeBack(gang, fresh);
   if (gang.empty()) gangs_.erase(allocation.id);
+  if (!status.ok()) RemoveSharedPlan(allocation.id);
   return status;
 }
 
@@ -297,6 +327,7 @@ absl::Status LocalEngine::Release(const std::string& allocation_id) {
   for (const PlacedLauncher* placed : launchers) TUTTI_RETURN_IF_ERROR(placed->Remove(janitor_));
   gangs_.erase(allocation_id);
   without_plan_.erase(allocation_id);
+  RemoveSharedPlan(allocation_id);
   return absl::OkStatus();
 }
 

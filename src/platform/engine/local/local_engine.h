@@ -4,6 +4,7 @@
 //   ROOT/hosts                     the nodes' /etc/hosts
 //   ROOT/nI/ALLOCATION/            the allocation's folder on node I (docs/formats/launch-plan.md)
 //   ROOT/nI/ALLOCATION/plan.json   its plan; a folder without one never began and is removed
+//   ROOT/shared/ALLOCATION.json    of a gang: the part of the plan that its nodes share
 //   ROOT/nI/ALLOCATION/started     a launcher has taken it: the folder goes by Release alone
 //   ROOT/nI/ALLOCATION/launcher    process id and start time of the launcher started last
 //   ROOT/nI/.released-ALLOCATION/  is being removed, by a thread that nobody waits for
@@ -61,11 +62,16 @@ class LocalEngine final : public Engine {
   absl::Status PrepareHosts();
   void FindAllocations();
   void FindAllocation(const std::filesystem::path& folder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RemoveStraySharedPlans() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Unless there is a launcher of it.
+  void RemoveSharedPlan(const std::string& allocation_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::filesystem::path SharedPlanOf(const std::string& allocation_id) const;
   // Its launchers, also those whose node is not known.
   std::vector<PlacedLauncher*> LaunchersOf(const std::string& allocation_id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::StatusOr<int> NodeOf(const spec::LaunchPlan& plan) const;
-  absl::Status StartOn(const spec::LaunchPlan& plan, PlacedLauncher& placed);
+  absl::StatusOr<int> NodeOf(const Allocation& allocation, const spec::NodePart& part) const;
+  absl::Status StartOn(const Allocation& allocation, const spec::NodePart& part,
+                       PlacedLauncher& placed);
   void TakeBack(Gang& gang, const std::vector<int>& nodes);
   base::ChildOptions LauncherOn(int node, std::vector<std::string> arguments) const;
   void KeepStandbys();

@@ -173,7 +173,8 @@ TEST_F(LocalEngineTest, AnAllocationsFolderIsTheOneThatWasMadeAheadOnItsNode) {
   ASSERT_TRUE(engine->Start(gang).ok());
   EXPECT_TRUE(std::filesystem::exists(Folder(1, "job.1") / "ready"));
   EXPECT_TRUE(std::filesystem::exists(root.path() / "n2" / ".ahead" / "ready"));
-  EXPECT_EQ(*base::ReadFile(Folder(1, "job.1") / "plan.json"), spec::ToJson(gang.plans[0]));
+  EXPECT_EQ(*base::ReadFile(Folder(1, "job.1") / "plan.json"),
+            spec::ToJson(spec::PlanFor(gang.plan, gang.nodes[0])));
   ASSERT_TRUE(base::AwaitPatiently(
       absl::Seconds(20), [&] { return std::filesystem::exists(Folder(1, "job.1") / "started"); }));
   engine = Open();  // which takes nothing else for an allocation
@@ -215,6 +216,44 @@ TEST_F(LocalEngineTest, AllNodesOrNone) {
   // And it can be tried again.
   std::filesystem::remove(root.path() / "n2" / "job.1");
   EXPECT_TRUE(engine->Start(gang).ok());
+  EndAll(*engine, "job.1");
+}
+
+TEST_F(LocalEngineTest, NodesOfAGangShareOneDocumentAsLongAsThereIsOneOfThem) {
+  const std::filesystem::path shared = root.path() / "shared" / "job.1.json";
+  auto engine = Open();
+  const Allocation gang = Gang(*engine, "job.1", 2);
+  ASSERT_TRUE(engine->Start(gang).ok());
+  for (int node = 0; node < 2; ++node) {
+    const std::filesystem::path file = Folder(node + 1, "job.1") / "plan.json";
+    EXPECT_EQ(base::ReadFile(file)->find("127.77"), std::string::npos);
+    const auto plan = spec::ReadLaunchPlan(file);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_EQ(spec::ToJson(*plan), spec::ToJson(spec::PlanFor(gang.plan, gang.nodes[node])));
+  }
+  ASSERT_TRUE(base::WriteFileAtomic(root.path() / "shared" / "gone.1.json", "{}").ok());
+  engine = Open();
+  EXPECT_FALSE(std::filesystem::exists(root.path() / "shared" / "gone.1.json"));
+  ASSERT_TRUE(std::filesystem::exists(shared));
+  EndAll(*engine, "job.1");
+  EXPECT_TRUE(engine->Release("job.1").ok());
+  EXPECT_FALSE(std::filesystem::exists(shared));
+}
+
+TEST_F(LocalEngineTest, TakesOverAGangWhosePlansAreWholeAsEarlierVersionsWroteThem) {
+  auto engine = Open();
+  const Allocation gang = Gang(*engine, "job.1", 2);
+  for (int node = 0; node < 2; ++node) {
+    const std::filesystem::path folder = Folder(node + 1, "job.1");
+    std::filesystem::create_directories(folder);
+    const std::string whole = spec::ToJson(spec::PlanFor(gang.plan, gang.nodes[node]));
+    ASSERT_TRUE(base::WriteFileAtomic(folder / "plan.json", whole).ok());
+    ASSERT_TRUE(base::WriteFileAtomic(folder / "started", "").ok());
+  }
+  engine = Open();
+  EXPECT_THAT(Alive(*engine, "job.1"), ElementsAre(false, false));
+  ASSERT_TRUE(engine->Start(gang).ok());
+  EXPECT_THAT(Alive(*engine, "job.1"), ElementsAre(true, true));
   EndAll(*engine, "job.1");
 }
 
@@ -274,7 +313,7 @@ TEST_F(LocalEngineTest, ALauncherThatCannotBeExecutedIsAnErrorThatNamesIt) {
 TEST_F(LocalEngineTest, RefusesPlansForOtherFoldersAndNamesThatLeaveTheRoot) {
   auto engine = Open();
   Allocation gang = Gang(*engine, "job.1", 1);
-  gang.plans[0].directory = "/tmp/elsewhere";
+  gang.nodes[0].directory = "/tmp/elsewhere";
   EXPECT_EQ(engine->Start(gang).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(engine->Start({"../x", {}}).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_TRUE(engine->Observe()->empty());

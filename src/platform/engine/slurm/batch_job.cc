@@ -36,7 +36,7 @@ bool TakesAllCpus(const spec::SlurmSettings& settings) {
 int CpusOf(const spec::SlurmSettings& settings, const Allocation& allocation) {
   if (settings.cpus_per_node > 0) return settings.cpus_per_node;
   int most = 1;
-  for (const spec::PlanNode& node : allocation.plans.front().nodes) {
+  for (const spec::PlanNode& node : allocation.plan.nodes) {
     most = std::max(most, node.process_count);
   }
   return most;
@@ -46,7 +46,7 @@ int CpusOf(const spec::SlurmSettings& settings, const Allocation& allocation) {
 std::vector<std::string> ShapeOf(const spec::SlurmSettings& settings,
                                  const Allocation& allocation) {
   if (!settings.shape.empty()) return settings.shape;
-  return {absl::StrCat("--nodes=", allocation.plans.size()), "--ntasks-per-node=1",
+  return {absl::StrCat("--nodes=", allocation.nodes.size()), "--ntasks-per-node=1",
           absl::StrCat(TakesAllCpus(settings) ? "--mincpus=" : "--cpus-per-task=",
                        CpusOf(settings, allocation))};
 }
@@ -66,8 +66,8 @@ bool SayMemory(const std::vector<std::string>& options) {
 
 std::vector<std::string> SbatchCommand(const spec::SlurmSettings& settings,
                                        const Allocation& allocation, const BatchJob& job) {
-  const spec::LaunchPlan& plan = allocation.plans.front();
-  const bool one = allocation.plans.size() == 1;
+  const spec::LaunchPlan& plan = allocation.plan;
+  const bool one = allocation.nodes.size() == 1;
   std::vector<std::string> command = {
       "sbatch",
       "--parsable",
@@ -127,7 +127,7 @@ std::string GangScript(size_t nodes) {
 }
 
 std::string SrunScript(const spec::SlurmSettings& settings, const Allocation& allocation) {
-  const size_t nodes = allocation.plans.size();
+  const size_t nodes = allocation.nodes.size();
   // A step that says a number has no more than that, also of nodes that the job has whole.
   const std::string cpus =
       TakesAllCpus(settings) ? "" : absl::StrCat(" --cpus-per-task=", CpusOf(settings, allocation));
@@ -137,11 +137,11 @@ std::string SrunScript(const spec::SlurmSettings& settings, const Allocation& al
 
 std::string BatchScript(const spec::SlurmSettings& settings, const Allocation& allocation,
                         const BatchJob& job) {
-  const size_t nodes = allocation.plans.size();
+  const size_t nodes = allocation.nodes.size();
   const std::string plan =
       absl::StrCat(base::ShellQuoted(job.folder.native()), "/\"$SLURM_NODEID\"/plan.json");
-  std::string script = absl::StrCat("#!/bin/bash\n# Job ", allocation.plans.front().job_id,
-                                    " of tutti.\n", kForgetTheCluster, GangScript(nodes));
+  std::string script = absl::StrCat("#!/bin/bash\n# Job ", allocation.plan.job_id, " of tutti.\n",
+                                    kForgetTheCluster, GangScript(nodes));
   // Slurm's accounting is to say whether the job failed; launchers themselves end with 0.
   const std::string failed =
       absl::StrCat("for file in ", base::ShellQuoted(job.folder.native()),

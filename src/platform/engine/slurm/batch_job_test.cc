@@ -70,23 +70,23 @@ TEST(SbatchCommand, SaysWhatTheJobAndItsComputeAsk) {
       {"nothing", [](auto&, auto&) {}, {"--signal=B:TERM@60", "--nice=100"}, {"--time="}},
       {"limits.timeout: a minute, the grace and ten minutes",
        [](auto&, auto& gang) {
-         gang.plans[0].timeout_seconds = 60;
-         gang.plans[0].grace_seconds = 30;
+         gang.plan.timeout_seconds = 60;
+         gang.plan.grace_seconds = 30;
        },
        {"--time=12"},
        {}},
       {"limits.timeout over the compute's time",
        [](auto& compute, auto& gang) {
          compute.time = "1-00";
-         gang.plans[0].timeout_seconds = 60;
-         gang.plans[0].grace_seconds = 0;
+         gang.plan.timeout_seconds = 60;
+         gang.plan.grace_seconds = 0;
        },
        {"--time=11"},
        {"--time=1-00"}},
       {"the job's own time over its limits.timeout",
        [](auto&, auto& gang) {
          gang.slurm.time = "00:20:00";
-         gang.plans[0].timeout_seconds = 1200;
+         gang.plan.timeout_seconds = 1200;
        },
        {"--time=00:20:00"},
        {"--time=31"}},
@@ -146,7 +146,7 @@ TEST(SbatchCommand, SaysWhatTheJobAndItsComputeAsk) {
        {"--cpus-per-task=1"},
        {"--gres", "--qos", "--time", "--exclusive"}},
       {"two nodes, whose launchers Slurm signals itself",
-       [](auto&, auto& gang) { gang.plans.push_back(gang.plans[0]); },
+       [](auto&, auto& gang) { gang.nodes.push_back({.node_index = 1}); },
        {"--signal=TERM@60", "--nodes=2", "--ntasks-per-node=1"},
        {}},
   };
@@ -154,7 +154,7 @@ TEST(SbatchCommand, SaysWhatTheJobAndItsComputeAsk) {
     SCOPED_TRACE(one.what);
     spec::SlurmSettings compute;
     Allocation gang{.id = "a.1"};
-    gang.plans.resize(1);
+    gang.nodes.resize(1);
     one.set(compute, gang);
     const std::vector<std::string> command =
         SbatchCommand(spec::Over(compute, gang.slurm), gang, {.comment = "c", .folder = "/f/a.1"});

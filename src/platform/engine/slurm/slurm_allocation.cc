@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "platform/engine/plan_files.h"
 #include "platform/engine/slurm/batch_job.h"
 #include "platform/engine/slurm/slurm_messages.h"
 #include "spec/json/json_fields.h"
@@ -91,6 +92,7 @@ absl::Status SyncAllocation(const fs::path& folder) {
     if (::fsync(fd.get()) != 0) return base::ErrnoStatus(absl::StrCat("fsync ", file.native()));
     return absl::OkStatus();
   };
+  if (IsThere(folder / "plan.json")) TUTTI_RETURN_IF_ERROR(sync(folder / "plan.json"));
   for (int i = 0; IsThere(folder / absl::StrCat(i) / "plan.json"); ++i) {
     TUTTI_RETURN_IF_ERROR(sync(folder / absl::StrCat(i) / "plan.json"));
     TUTTI_RETURN_IF_ERROR(base::SyncDirectory(folder / absl::StrCat(i)));
@@ -101,6 +103,21 @@ absl::Status SyncAllocation(const fs::path& folder) {
 }
 
 fs::path SlurmAllocation::node(int index) const { return folder / absl::StrCat(index); }
+
+absl::Status SlurmAllocation::WritePlans(const Allocation& allocation) const {
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
+  TUTTI_RETURN_IF_ERROR(WriteSharedPlan(allocation, shared_plan()));
+  for (size_t i = 0; i < allocation.nodes.size(); ++i) {
+    TUTTI_RETURN_IF_ERROR(base::MakeDirectories(node(static_cast<int>(i))));
+    TUTTI_RETURN_IF_ERROR(WritePlan(allocation, static_cast<int>(i)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SlurmAllocation::WritePlan(const Allocation& allocation, int index) const {
+  const std::string text = PlanText(allocation, allocation.nodes.at(index), shared_plan());
+  return base::ReplaceFile(node(index) / "plan.json", text, 0600);
+}
 
 bool SlurmAllocation::HasBegun(int index) const { return IsThereByNow(node(index) / "started"); }
 

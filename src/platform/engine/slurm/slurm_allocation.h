@@ -66,6 +66,11 @@ struct SlurmAllocation {
 
   int node_count() const { return static_cast<int>(couriers.size()); }
   std::filesystem::path node(int index) const;
+  std::filesystem::path shared_plan() const { return folder / "plan.json"; }
+  // What its launchers read (platform/engine/plan_files.h); WritePlan of one of several nodes has
+  // the shared plan beside it.
+  absl::Status WritePlans(const Allocation& allocation) const;
+  absl::Status WritePlan(const Allocation& allocation, int index) const;
   bool HasBegun(int index) const;  // a launcher has taken that node's plan
   bool HasBegun() const;           // on any node
   bool HasBegunEverywhere() const;

@@ -11,6 +11,7 @@
 #include "base/process/command.h"
 #include "base/process/held_folder.h"
 #include "base/status.h"
+#include "platform/engine/plan_files.h"
 #include "platform/engine/slurm/compute_folder.h"
 #include "platform/engine/slurm/slurm_messages.h"
 #include "platform/engine/slurm/unshared_job.h"
@@ -137,16 +138,16 @@ bool SlurmEngine::GoesByFolder() const {
 
 Allocation SlurmEngine::Localized(Allocation allocation, bool by_folder) const {
   const fs::path root = options_.compute.folder;
-  for (size_t i = 0; i < allocation.plans.size(); ++i) {
-    spec::LaunchPlan& plan = allocation.plans[i];
-    plan.directory = (root / allocation.id / absl::StrCat(i)).native();
-    if (!plan.former_directory.empty()) {  // of that allocation, wherever the service saw it
-      const fs::path former = fs::path(plan.former_directory).filename();
-      plan.former_directory = (root / former / absl::StrCat(i)).native();
-    }
-    plan.service_file = by_folder ? "" : (root / "launcher.json").native();
-    plan.environments_directory = (root / "environments").native();
+  for (spec::NodePart& node : allocation.nodes) {
+    const std::string number = absl::StrCat(node.node_index);
+    node.directory = (root / allocation.id / number).native();
+    if (node.former_directory.empty()) continue;
+    // Of that allocation, wherever the service saw it.
+    const fs::path former = fs::path(node.former_directory).filename();
+    node.former_directory = (root / former / number).native();
   }
+  allocation.plan.service_file = by_folder ? "" : (root / "launcher.json").native();
+  allocation.plan.environments_directory = (root / "environments").native();
   return allocation;
 }
 
@@ -165,7 +166,7 @@ absl::StatusOr<std::string> SlurmEngine::ScriptOf(const Allocation& allocation,
 
 absl::Status SlurmEngine::Start(const Allocation& given) {
   TUTTI_RETURN_IF_ERROR(CheckAllocationId(given.id));
-  if (given.plans.empty()) return absl::InvalidArgumentError("an allocation without nodes");
+  if (given.nodes.empty()) return absl::InvalidArgumentError("an allocation without nodes");
   absl::MutexLock lock(&mutex_);
   const auto known = known_.find(given.id);
   SlurmAllocation fresh;
@@ -175,7 +176,7 @@ absl::Status SlurmEngine::Start(const Allocation& given) {
     return StartHere(known->second, allocation);
   }
   fresh.folder = fs::path(options_.compute.folder) / allocation.id;
-  fresh.couriers.resize(allocation.plans.size());
+  fresh.couriers.resize(allocation.nodes.size());
   fresh.since = base::SteadyNow();
   const BatchJob job{comment_ + allocation.id, fresh.folder, ProgramOf(options_.launcher),
                      shared()};
@@ -184,14 +185,10 @@ absl::Status SlurmEngine::Start(const Allocation& given) {
   at.command = SbatchCommand(SettingsOf(options_.compute, allocation), allocation, job);
   const bool is_submitted = at.stage == Stage::kSubmitted || at.HasBegun();
   if (is_submitted && shared()) return absl::OkStatus();
-  if (!is_submitted) at.couriers.resize(allocation.plans.size());
+  if (!is_submitted) at.couriers.resize(allocation.nodes.size());
   // The thread that submits brings them to the disk. What was here before a loss of power may be
   // less than whole, and the script of nodes that share nothing says where the service is now.
-  for (size_t i = 0; i < allocation.plans.size() && !is_submitted; ++i) {
-    TUTTI_RETURN_IF_ERROR(base::MakeDirectories(fresh.node(i)));
-    TUTTI_RETURN_IF_ERROR(
-        base::ReplaceFile(fresh.node(i) / "plan.json", spec::ToJson(allocation.plans[i]), 0600));
-  }
+  if (!is_submitted) TUTTI_RETURN_IF_ERROR(fresh.WritePlans(allocation));
   if (known == known_.end() && fresh.by_folder) TUTTI_RETURN_IF_ERROR(fresh.PrepareCollection());
   TUTTI_RETURN_IF_ERROR(base::ReplaceFile(fresh.folder / "batch.sh", script, 0700));
   if (known != known_.end()) return absl::OkStatus();
@@ -202,20 +199,19 @@ absl::Status SlurmEngine::Start(const Allocation& given) {
 
 // The Slurm job is over: launchers that find its traces deliver from here what was left. Where
 // none began there is nothing to deliver, and one that began now would run the job.
-absl::Status SlurmEngine::StartHere(SlurmAllocation& known, const Allocation& allocation) {
+absl::Status SlurmEngine::StartHere(SlurmAllocation& known, Allocation allocation) {
   if (!shared()) return absl::OkStatus();
   known.EndCollector();
+  if (known.by_folder) allocation.plan.service_file = options_.launcher_file.native();
   for (int i = 0; i < known.node_count(); ++i) {
     if (known.couriers[i] || !known.HasBegun(i) || known.IsDone(i)) continue;
-    const fs::path plan = known.node(i) / "plan.json";
-    spec::LaunchPlan here = allocation.plans.at(i);
-    if (known.by_folder) here.service_file = options_.launcher_file.native();
-    TUTTI_RETURN_IF_ERROR(base::ReplaceFile(plan, spec::ToJson(here), 0600));
+    TUTTI_RETURN_IF_ERROR(WriteSharedPlan(allocation, known.shared_plan()));
+    TUTTI_RETURN_IF_ERROR(known.WritePlan(allocation, i));
     TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd log, base::Open(known.node(i) / "courier.log",
                                                                 O_WRONLY | O_CREAT | O_APPEND));
     base::ChildOptions options;
     options.arguments = options_.launcher;
-    options.arguments.push_back(plan.native());
+    options.arguments.push_back((known.node(i) / "plan.json").native());
     options.environment = base::CurrentEnvironment();
     options.directory = "/";
     options.stdout_fd = options.stderr_fd = log.get();

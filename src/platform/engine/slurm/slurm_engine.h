@@ -110,7 +110,7 @@ class SlurmEngine final : public Engine {
   bool SawGpus(const std::string& partition) ABSL_LOCKS_EXCLUDED(gpus_mutex_);
   Allocation Localized(Allocation allocation, bool by_folder) const;
   absl::StatusOr<std::string> ScriptOf(const Allocation& allocation, const BatchJob& job) const;
-  absl::Status StartHere(SlurmAllocation& known, const Allocation& allocation)
+  absl::Status StartHere(SlurmAllocation& known, Allocation allocation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   void RunThread();                                   // the thread

@@ -96,14 +96,13 @@ class SlurmEngineTest : public ::testing::Test {
 
   static Allocation Gang(const std::string& id, int size = 1) {
     Allocation allocation{.id = id};
-    spec::LaunchPlan plan;
+    spec::LaunchPlan& plan = allocation.plan;
     plan.allocation_id = id;
     plan.job_id = "j";
     plan.launcher_token = "s3cret";
-    for (int i = 0; i < size; ++i) plan.nodes.push_back({"node", "0.0.0.0", i, 1});
     for (int i = 0; i < size; ++i) {
-      plan.node_index = i;
-      allocation.plans.push_back(plan);
+      plan.nodes.push_back({"node", "0.0.0.0", i, 1});
+      allocation.nodes.push_back({.node_index = i});
     }
     return allocation;
   }
@@ -145,8 +144,7 @@ class SlurmEngineTest : public ::testing::Test {
     Open();
   }
   spec::LaunchPlan PlanOf(const std::string& id, int node) const {
-    return *spec::LaunchPlanFromJson(
-        *base::ReadFile(root_.path() / "shared" / id / absl::StrCat(node) / "plan.json"));
+    return *spec::ReadLaunchPlan(root_.path() / "shared" / id / absl::StrCat(node) / "plan.json");
   }
   // Those that have been started for the allocation, a line each.
   std::vector<std::string> Collectors(const std::string& id) const {

@@ -136,7 +136,7 @@ TEST_F(SlurmEngineTest, HowAJobEndedThatSlurmHasForgottenItsAccountingTells) {
   slurm_.KeepAccounts();
   const auto start = [&](const std::string& id, const std::string& job) {
     Allocation gang = Gang(id, 2);
-    gang.plans.front().job_id = job;
+    gang.plan.job_id = job;
     ASSERT_TRUE(engine_->Start(gang).ok());
     AwaitRunning(id);
   };

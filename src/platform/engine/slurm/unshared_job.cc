@@ -172,11 +172,10 @@ exit $code
 // One plan for all nodes: `number` stands where a node's own is to be.
 std::string PlanOfAll(const Allocation& allocation, const std::string& folder,
                       const std::string& home, const std::string& number) {
-  spec::LaunchPlan plan = allocation.plans.front();
+  spec::LaunchPlan plan = allocation.plan;
   plan.directory = absl::StrCat(folder, "/", number);
   plan.service_file = absl::StrCat(plan.directory, "/launcher.json");
   plan.environments_directory = absl::StrCat(home, "/environments");
-  plan.former_directory.clear();  // on nodes that may not be this job's any more
   nlohmann::json json = nlohmann::json::parse(spec::ToJson(plan));
   json["node_index"] = number;
   return absl::StrReplaceAll(json.dump(), {{absl::StrCat("\"node_index\":\"", number, "\""),
@@ -196,7 +195,7 @@ std::string HomeOnNodes(const std::string& node_folder) {
 absl::StatusOr<std::string> UnsharedBatchScript(const spec::SlurmSettings& settings,
                                                 const Allocation& allocation,
                                                 const UnsharedJob& job) {
-  const std::string& own_token = allocation.plans.front().launcher_token;
+  const std::string& own_token = allocation.plan.launcher_token;
   spec::Endpoint service = job.service;  // as the nodes are told of it: their token is in the plan
   service.token.clear();
   absl::string_view at = job.service.address;
@@ -211,7 +210,7 @@ absl::StatusOr<std::string> UnsharedBatchScript(const spec::SlurmSettings& setti
   const std::string folder = absl::StrCat(home, "/", job.id, "/", allocation.id);
   const std::string number = base::RandomHex(16);  // which nothing in the plan can be by chance
   std::string script = absl::StrCat(
-      "#!/bin/bash\n# Job ", allocation.plans.front().job_id, " of tutti. Holds a secret.\n",
+      "#!/bin/bash\n# Job ", allocation.plan.job_id, " of tutti. Holds a secret.\n",
       kForgetTheCluster,
       "# What was in the environment under these names would hand them on to the job.\n",
       kNotExported, Set("comment", job.comment), Set("host", at.substr(0, at.rfind(':'))),
@@ -221,10 +220,10 @@ absl::StatusOr<std::string> UnsharedBatchScript(const spec::SlurmSettings& setti
       "-$SLURM_JOB_ID.tar.gz\n",
       Set("nodes", absl::StrCat("/internal/v1/allocations/", allocation.id, "/nodes")),
       Set("node_number", number), Set("plan", PlanOfAll(allocation, folder, home, number)),
-      kFunctions, "is_first || exit 0\n", GangScript(allocation.plans.size()));
-  if (allocation.plans.size() == 1) return script + "on_node\n";
+      kFunctions, "is_first || exit 0\n", GangScript(allocation.nodes.size()));
+  if (allocation.nodes.size() == 1) return script + "on_node\n";
   const std::string count =
-      absl::StrCat("--nodes=", allocation.plans.size(), " --ntasks=", allocation.plans.size(),
+      absl::StrCat("--nodes=", allocation.nodes.size(), " --ntasks=", allocation.nodes.size(),
                    " --ntasks-per-node=1");
   return absl::StrCat(
       script, absl::StrReplaceAll(

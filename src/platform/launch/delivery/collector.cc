@@ -24,7 +24,7 @@
 #include "platform/launch/delivery/launcher_calls.h"
 #include "platform/launch/delivery/upload.h"
 #include "platform/launch/node/node_folders.h"
-#include "spec/json/launch_plan.h"
+#include "spec/json/gang_plan.h"
 
 namespace tutti::launch {
 namespace {
@@ -57,8 +57,10 @@ absl::StatusOr<std::string> ReadPart(const fs::path& file, uint64_t offset, size
 }
 
 struct Node {
-  explicit Node(spec::LaunchPlan its_plan) : plan(std::move(its_plan)), folders(plan.directory) {}
-  spec::LaunchPlan plan;
+  Node(spec::LaunchPlan its_plan, spec::PlanNode its_place)
+      : plan(std::move(its_plan)), place(std::move(its_place)), folders(plan.directory) {}
+  spec::LaunchPlan plan;  // without the gang's nodes, which would be n times n
+  spec::PlanNode place;
   NodeFolders folders;
   Written written;
   Acknowledged acknowledged;
@@ -167,7 +169,7 @@ class Collector {
     if (absl::IsAborted(status)) {
       node.acknowledged.gone = true;
     } else if (!status.ok()) {
-      link_.SayOnce(base::Annotate(status, absl::StrCat("node ", node.plan.node().name)));
+      link_.SayOnce(base::Annotate(status, absl::StrCat("node ", node.place.name)));
     }
   }
 
@@ -228,7 +230,7 @@ class Collector {
   // A turn of each stream; `more`: one has bytes left.
   absl::Status SendOutput(Node& node, bool& more) {
     if (node.done()) return absl::OkStatus();
-    const spec::PlanNode& place = node.plan.node();
+    const spec::PlanNode& place = node.place;
     for (int rank = place.first_rank; rank < place.first_rank + place.process_count; ++rank) {
       for (const char* stream : {"stdout", "stderr", "metrics"}) {
         TUTTI_RETURN_IF_ERROR(SendStream(node, rank, stream, more));
@@ -281,17 +283,15 @@ class Collector {
 };
 
 absl::StatusOr<std::vector<Node>> ReadNodes(const fs::path& folder, const fs::path& service_file) {
+  TUTTI_ASSIGN_OR_RETURN(spec::LaunchPlan plan,
+                         spec::ReadLaunchPlan(NodeFolders(folder / "0").plan()));
+  plan.service_file = service_file;
+  const std::vector<spec::PlanNode> places = std::exchange(plan.nodes, {});
   std::vector<Node> nodes;
-  size_t count = 1;
-  while (nodes.size() < count) {
-    TUTTI_ASSIGN_OR_RETURN(
-        const std::string text,
-        base::ReadFile(NodeFolders(folder / absl::StrCat(nodes.size())).plan(), 64 << 20));
-    TUTTI_ASSIGN_OR_RETURN(spec::LaunchPlan plan, spec::LaunchPlanFromJson(text));
-    plan.service_file = service_file;
-    plan.directory = folder / absl::StrCat(nodes.size());
-    count = plan.nodes.size();
-    Node& node = nodes.emplace_back(std::move(plan));
+  for (const spec::PlanNode& place : places) {
+    plan.node_index = static_cast<int>(nodes.size());
+    plan.directory = folder / absl::StrCat(plan.node_index);
+    Node& node = nodes.emplace_back(plan, place);
     const auto before = base::ReadFile(node.folders.acknowledged(), 64 << 20);
     if (before.ok()) node.saved = AcknowledgedFromJson(*before);
     node.acknowledged = node.saved;

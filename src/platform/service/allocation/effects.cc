@@ -17,14 +17,15 @@ engine::Allocation AllocationFor(const ServiceOptions& options, const LiveJob& j
   const store::Job& fixed = job.record.job;
   engine::Allocation allocation{
       .id = placement.allocation,
-      .plans = PlansOf(fixed, placement, options.launcher_file, options.stop_grace),
+      .plan = SharedPlanOf(fixed, placement, options.launcher_file, options.stop_grace),
+      .nodes = NodePartsOf(placement),
       .priority = fixed.spec.priority,
       .slurm = fixed.spec.slurm};
-  for (size_t i = 0; i < allocation.plans.size(); ++i) {
-    allocation.plans[i].attempt = job.attempt();
-    allocation.plans[i].launcher_token = LauncherToken(options.launcher_key, placement.allocation);
+  allocation.plan.attempt = job.attempt();
+  allocation.plan.launcher_token = LauncherToken(options.launcher_key, placement.allocation);
+  for (size_t i = 0; i < allocation.nodes.size(); ++i) {
     if (!job.former || i >= job.former->nodes.size()) continue;
-    allocation.plans[i].former_directory =
+    allocation.nodes[i].former_directory =
         (std::filesystem::path(job.former->nodes[i].directory) / job.former->allocation).native();
   }
   return allocation;

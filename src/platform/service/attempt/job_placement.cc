@@ -91,9 +91,8 @@ absl::StatusOr<Placement> PlacementFromJson(absl::string_view text) {
   }
 }
 
-std::vector<spec::LaunchPlan> PlansOf(const store::Job& job, const Placement& placement,
-                                      const std::filesystem::path& service_file,
-                                      absl::Duration grace) {
+spec::LaunchPlan SharedPlanOf(const store::Job& job, const Placement& placement,
+                              const std::filesystem::path& service_file, absl::Duration grace) {
   spec::LaunchPlan plan{
       .allocation_id = placement.allocation,
       .job_id = job.id,
@@ -122,15 +121,18 @@ std::vector<spec::LaunchPlan> PlansOf(const store::Job& job, const Placement& pl
                           .first_rank = node.first_rank,
                           .process_count = node.process_count});
   }
-  std::vector<spec::LaunchPlan> plans;
-  for (size_t i = 0; i < placement.nodes.size(); ++i) {
-    plan.node_index = static_cast<int>(i);
-    plan.memory_bytes = placement.nodes[i].memory_bytes;
-    plan.directory =
-        (std::filesystem::path(placement.nodes[i].directory) / placement.allocation).native();
-    plans.push_back(plan);
+  return plan;
+}
+
+std::vector<spec::NodePart> NodePartsOf(const Placement& placement) {
+  std::vector<spec::NodePart> parts;
+  for (const PlacedNode& node : placement.nodes) {
+    const std::filesystem::path directory = std::filesystem::path(node.directory);
+    parts.push_back({.node_index = static_cast<int>(parts.size()),
+                     .directory = (directory / placement.allocation).native(),
+                     .memory_bytes = node.memory_bytes});
   }
-  return plans;
+  return parts;
 }
 
 }  // namespace tutti::service

@@ -49,9 +49,9 @@ int AttemptOf(absl::string_view allocation);
 std::string ToJson(const Placement& placement);
 absl::StatusOr<Placement> PlacementFromJson(absl::string_view text);
 
-// One plan per node.
-std::vector<spec::LaunchPlan> PlansOf(const store::Job& job, const Placement& placement,
-                                      const std::filesystem::path& service_file,
-                                      absl::Duration grace);
+// The plan as far as the nodes share it, and what is each one's own.
+spec::LaunchPlan SharedPlanOf(const store::Job& job, const Placement& placement,
+                              const std::filesystem::path& service_file, absl::Duration grace);
+std::vector<spec::NodePart> NodePartsOf(const Placement& placement);
 
 }  // namespace tutti::service

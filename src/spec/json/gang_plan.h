@@ -1,0 +1,34 @@
+// The launch plans of a gang as files: what all of its nodes share is one document, kept once
+// however many they are; each node's own is a small one, which names that
+// (docs/formats/launch-plan.md). A node that is alone has all in one document, as had every node of
+// a gang in earlier versions: readers take either.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "spec/json/launch_plan.h"
+
+namespace tutti::spec {
+
+// What of a plan is a node's own.
+struct NodePart {
+  int node_index = 0;
+  std::string directory, former_directory;
+  int64_t memory_bytes = 0;
+};
+
+LaunchPlan PlanFor(LaunchPlan shared, const NodePart& part);
+
+// What the nodes share, without what is one's own.
+std::string SharedToJson(const LaunchPlan& plan);
+// A node's own document, whose gang's shared one is in that file, absolute.
+std::string ToJson(const NodePart& part, const std::filesystem::path& shared);
+
+// The plan in `file`, with what it shares with others. InvalidArgument names the field that is
+// missing or of the wrong type, and the file if it is the shared one.
+absl::StatusOr<LaunchPlan> ReadLaunchPlan(const std::filesystem::path& file);
+// Of the text of such a file, without the shared one.
+absl::StatusOr<int> NodeIndexOf(absl::string_view text);
+
+}  // namespace tutti::spec
