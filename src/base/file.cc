@@ -156,6 +156,8 @@ absl::Status RemoveTree(const fs::path& path) {
   return RemoveTree(path, never);
 }
 
+void Touch(const std::filesystem::path& path) { ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0); }
+
 absl::StatusOr<uint64_t> FreeBytes(const fs::path& path) {
   struct statvfs info;
   if (::statvfs(path.c_str(), &info) != 0)

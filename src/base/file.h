@@ -57,6 +57,9 @@ absl::Status SyncDirectory(const std::filesystem::path& path);
 // Removes a tree, also with folders of mode 0555; OK if there is none (remove_tree.h).
 absl::Status RemoveTree(const std::filesystem::path& path);
 
+// Sets when it was last changed to now, as a mark of its use. Nothing is said if that cannot be.
+void Touch(const std::filesystem::path& path);
+
 // Bytes that an unprivileged process can still write on the file system of `path`.
 absl::StatusOr<uint64_t> FreeBytes(const std::filesystem::path& path);
 

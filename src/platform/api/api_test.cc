@@ -323,6 +323,31 @@ TEST_F(ApiTest, KeepsSnapshotsByTheirHash) {
               "invalid_argument");
 }
 
+TEST_F(ApiTest, RemovesWhatIsKeptNoLongerAndTheJobSaysSo) {
+  CreateJob();
+  EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] {
+    return json::parse(Get("/v1/jobs/j").body)["state"] == "Completed";
+  }));
+  ASSERT_TRUE(
+      base::WriteFileAtomic(folder_.path() / "state/site.yml", "retention: {logs: {size: 0MB}}\n")
+          .ok());
+  const json dry =
+      Fits("post", "/v1/prune", Send({.method = "POST", .target = "/v1/prune?dry_run=true"}));
+  EXPECT_EQ(dry["removed"].size(), 1u) << dry;
+  EXPECT_EQ(Get("/v1/jobs/j/files/logs/rank-0.stdout").status, 200);
+  const json gone = Fits("post", "/v1/prune", Send({.method = "POST", .target = "/v1/prune"}));
+  EXPECT_EQ(gone["removed"][0]["name"], "j");
+  EXPECT_EQ(gone["bytes"], dry["bytes"]);
+  const json job = Fits("get", "/v1/jobs/{job}", Get("/v1/jobs/j"));
+  EXPECT_EQ(job["removed"][0]["kind"], "logs");
+  const auto file = Get("/v1/jobs/j/files/logs/rank-0.stdout");
+  ExpectError(file, 404, "not_found");
+  EXPECT_THAT(file.body, HasSubstr("the logs of job j were removed on 20"));
+  EXPECT_THAT(file.body, HasSubstr("by the site's retention"));
+  ExpectError(Send({.method = "POST", .target = "/v1/prune?dry_run=maybe"}), 400,
+              "invalid_argument");
+}
+
 TEST_F(ApiTest, AsksForTheRightToken) {
   ExpectError(Send({.target = "/v1/jobs"}, ""), 401, "unauthenticated");
   ExpectError(Send({.target = "/v1/jobs"}, "wrong"), 401, "unauthenticated");

@@ -220,9 +220,13 @@ absl::Status ReadField(const nlohmann::json& value, const char* name, bool requi
 std::string JobJson(const service::JobStatus& status) { return Text(Job(status)); }
 
 std::string JobJson(const service::JobStatus& status, const std::vector<store::Event>& events,
-                    const std::vector<service::ChildStatus>& children,
-                    const mlflow::Logged& logged) {
+                    const std::vector<service::ChildStatus>& children, const mlflow::Logged& logged,
+                    const std::vector<store::RemovedFiles>& removed) {
   json job = Job(status);
+  job["removed"] = json::array();
+  for (const store::RemovedFiles& files : removed) {
+    job["removed"].push_back({{"kind", files.kind}, {"time", Rfc3339(files.time)}});
+  }
   job["events"] = json::array();
   for (const store::Event& event : events) {
     job["events"].push_back({{"sequence", event.sequence},
@@ -279,6 +283,20 @@ std::string NodesJson(const service::NodeList& nodes) {
                     {"job", TextOrNull(node.job)}});
   }
   return Text({{"nodes", std::move(list)}, {"warnings", nodes.warnings}});
+}
+
+std::string PruneJson(bool dry_run, const std::vector<service::Removal>& removals) {
+  json list = json::array();
+  uint64_t bytes = 0;
+  for (const service::Removal& removal : removals) {
+    bytes += removal.what.bytes;
+    list.push_back({{"kind", std::string(service::Name(removal.what.kind))},
+                    {"name", removal.what.name},
+                    {"bytes", removal.what.bytes},
+                    {"last_used", Rfc3339(removal.what.last_use)},
+                    {"why", removal.why}});
+  }
+  return Text({{"dry_run", dry_run}, {"bytes", bytes}, {"removed", std::move(list)}});
 }
 
 std::string FilesJson(const std::vector<service::JobFile>& files) {

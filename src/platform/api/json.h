@@ -13,14 +13,16 @@
 namespace tutti::api {
 
 std::string JobJson(const service::JobStatus& job);
-// With what it went through, its children, and what it has logged with MLflow.
+// With what it went through, its children, what it has logged with MLflow, and what of its files is
+// removed.
 std::string JobJson(const service::JobStatus& job, const std::vector<store::Event>& events,
-                    const std::vector<service::ChildStatus>& children,
-                    const mlflow::Logged& logged);
+                    const std::vector<service::ChildStatus>& children, const mlflow::Logged& logged,
+                    const std::vector<store::RemovedFiles>& removed = {});
 std::string JobsJson(const std::vector<service::JobStatus>& jobs);
 // Written by hand, since there may be ten thousand.
 std::string SummariesJson(const std::vector<service::JobSummary>& jobs);
 std::string NodesJson(const service::NodeList& nodes);
+std::string PruneJson(bool dry_run, const std::vector<service::Removal>& removals);
 std::string FilesJson(const std::vector<service::JobFile>& files);
 // What is to be said of a job that would be taken.
 std::string WarningsJson(const std::vector<std::string>& warnings);

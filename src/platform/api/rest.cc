@@ -124,7 +124,9 @@ Response GetJob(Service* service, const Call& call) {
       job->record.job.id, [logged, outputs] { *logged = mlflow::LoggedBelow(outputs); },
       base::Deadline::After(kPatienceWithFiles));
   if (!read) logged = std::make_shared<decltype(mlflow::LoggedBelow(outputs))>();
-  return JsonResponse(JobJson(*job, *events, *children, *logged));
+  const auto removed = service->RemovedOf(job->record.job.id);
+  if (!removed.ok()) return ErrorResponse(removed.status());
+  return JsonResponse(JobJson(*job, *events, *children, *logged, *removed));
 }
 
 Response DeleteJob(Service* service, const Call& call) {
@@ -150,9 +152,24 @@ std::string ContentType(absl::string_view path) {
   return "application/octet-stream";
 }
 
-Response FileResponse(const Service& service, const std::string& job, const std::string& path) {
+// A file that is not there may have been.
+absl::Status WhyThereIsNone(Service& service, const std::string& job, const std::string& path,
+                            const absl::Status& none) {
+  const auto removed = service.RemovedOf(job);
+  if (!absl::IsNotFound(none) || !removed.ok()) return none;
+  const absl::string_view kind = absl::StartsWith(path, "logs/") ? "logs" : "results";
+  for (const store::RemovedFiles& files : *removed) {
+    if (files.kind != kind) continue;
+    return absl::NotFoundError(absl::StrCat(
+        "the ", kind, " of job ", job, " were removed on ",
+        absl::FormatTime("%Y-%m-%d", files.time, absl::UTCTimeZone()), " by the site's retention"));
+  }
+  return none;
+}
+
+Response FileResponse(Service& service, const std::string& job, const std::string& path) {
   const auto file = service.files().Find(job, path);
-  if (!file.ok()) return ErrorResponse(file.status());
+  if (!file.ok()) return ErrorResponse(WhyThereIsNone(service, job, path, file.status()));
   return Response{.content_type = ContentType(path),
                   .headers = {{"X-Content-Type-Options", "nosniff"}},
                   .file = *file};
@@ -164,6 +181,16 @@ Response GetFile(Service* service, const Call& call) {
                           [service, job = call["job"], path = call["path"]] {
                             return FileResponse(*service, job, path);
                           });
+}
+
+Response Prune(Service* service, const Call& call) {
+  const absl::string_view dry_run = call.request.Query("dry_run");
+  if (!dry_run.empty() && dry_run != "true" && dry_run != "false") {
+    return ErrorResponse(absl::InvalidArgumentError("dry_run must be true or false"));
+  }
+  const auto removals = service->Prune(dry_run == "true");
+  return removals.ok() ? JsonResponse(PruneJson(dry_run == "true", *removals))
+                       : ErrorResponse(removals.status());
 }
 
 Response ListNodes(Service* service, const Call&) {
@@ -209,6 +236,7 @@ std::vector<Route> UserRoutes(Service* service) {
       {"GET", "/v1/jobs/{job}/stream", Access::kUser, with(FollowJob), Pace::kQuick, "job"},
       {"GET", "/v1/jobs/{job}/files", Access::kUser, with(ListFiles)},
       {"GET", "/v1/jobs/{job}/files/{path...}", Access::kUser, with(GetFile), Pace::kQuick, "job"},
+      {"POST", "/v1/prune", Access::kUser, with(Prune), Pace::kSlow, "prune"},
       {"GET", "/v1/nodes", Access::kUser, with(ListNodes), Pace::kSlow, "nodes"},
       {"PUT", "/v1/nodes/{compute}/{node}/cordon", Access::kUser, with(CordonNode)},
       {"DELETE", "/v1/nodes/{compute}/{node}/cordon", Access::kUser, with(UncordonNode)},

@@ -80,6 +80,7 @@ void CommandDefinitions::AddTo(CLI::App* app) {
       app, [this](CLI::App* parent, const std::string& name, const std::string& description,
                   Action action) { return Add(parent, name, description, std::move(action)); });
   AddBackup(app);
+  AddPrune(app);
   AddDoctor(app);
   AddProgram(app, "score", "Classify images with a trained model");
   AddProgram(app, "bench", "Measure images per second over models, ranks and transports");
@@ -296,6 +297,14 @@ void CommandDefinitions::AddNode(CLI::App* app) {
   cluster_.AddExec(
       node, [this](CLI::App* parent, const std::string& name, const std::string& description,
                    Action action) { return Add(parent, name, description, std::move(action)); });
+}
+
+void CommandDefinitions::AddPrune(CLI::App* app) {
+  CLI::App* prune =
+      Add(app, "prune", "Remove what the site keeps no longer (retention in site.yml)",
+          [this](Context& context) { return Prune(context, prune_); });
+  prune->add_flag("--dry-run", prune_.dry_run, "Show what would go, and why; remove nothing");
+  AddFormat(prune, &prune_.format);
 }
 
 void CommandDefinitions::AddBackup(CLI::App* app) {

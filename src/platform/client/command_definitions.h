@@ -68,6 +68,7 @@ class CommandDefinitions {
   void AddEnvironment(CLI::App* app);
   void AddNode(CLI::App* app);
   void AddBackup(CLI::App* app);
+  void AddPrune(CLI::App* app);
   void AddDoctor(CLI::App* app);
   void AddProgram(CLI::App* app, const std::string& name, const std::string& description);
   void AddCompletion(CLI::App* app);
@@ -95,6 +96,7 @@ class CommandDefinitions {
   std::vector<std::string> delete_;
   NodeCordonOptions cordon_;
   BackupOptions backup_;
+  PruneOptions prune_;
   Format format_ = Format::kTable;
   Action chosen_;
 };

@@ -39,6 +39,7 @@
 #include "platform/service/logs/job_logs.h"
 #include "platform/service/results/job_files.h"
 #include "platform/service/results/snapshots.h"
+#include "platform/service/retention/removal.h"
 #include "platform/store/store.h"
 
 namespace tutti::service {
@@ -96,6 +97,12 @@ class Service {
   virtual absl::Status Cordon(absl::string_view compute, absl::string_view node,
                               absl::string_view reason) = 0;
   virtual absl::Status Uncordon(absl::string_view compute, absl::string_view node) = 0;
+  // Removes what site.yml's `retention` keeps no longer, and says what that was; a dry run: what it
+  // would be. What is in use stays, and so does what cannot be removed, which is among Problems.
+  // InvalidArgument if site.yml is wrong. Reads folders, which may hang.
+  virtual absl::StatusOr<std::vector<Removal>> Prune(bool dry_run) = 0;
+  // Files of an ended job that retention has removed.
+  virtual absl::StatusOr<std::vector<store::RemovedFiles>> RemovedOf(absl::string_view id) = 0;
   // What is broken now and goes on without: a line each. Empty: nothing.
   virtual std::vector<std::string> Problems() = 0;
 

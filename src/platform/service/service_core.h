@@ -42,6 +42,7 @@
 #include "platform/service/jobs/job_views.h"
 #include "platform/service/jobs/shared_state.h"
 #include "platform/service/launcher_reports.h"
+#include "platform/service/retention/retention.h"
 #include "platform/service/service.h"
 
 namespace tutti::service {
@@ -93,6 +94,12 @@ class ServiceCore final : public Service {
     return follower_.OnNewsOf(id, std::move(wake));
   }
   NodeList ListNodes() override { return service::ListNodes(state_, table_, leaving_); }
+  absl::StatusOr<std::vector<Removal>> Prune(bool dry_run) override {
+    return retention_.Prune(dry_run);
+  }
+  absl::StatusOr<std::vector<store::RemovedFiles>> RemovedOf(absl::string_view id) override {
+    return state_.store->RemovedOf(id);
+  }
   std::vector<std::string> Problems() override;
 
   absl::StatusOr<Acknowledgement> ReportEvents(absl::string_view allocation, int node,
@@ -149,6 +156,7 @@ class ServiceCore final : public Service {
   Insertions insertions_{state_};
   JobViews views_{state_, table_};
   JobDeletion deletion_{state_, table_};
+  Retention retention_{state_, table_};
   LeavingAllocations leaving_{state_, table_};
   EngineCalls engine_calls_{state_, table_, leaving_};
   JobOutput output_{state_, table_};

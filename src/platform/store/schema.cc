@@ -2,7 +2,7 @@
 
 namespace tutti::store {
 
-// job_states, of the last step, holds nothing that events do not say: what lists and a start of the
+// job_states holds nothing that events do not say: what lists and a start of the
 // service ask for, in narrow rows, so that an event rewrites no job's file.
 const Migrations& AllMigrations() {
   static const auto* migrations = new Migrations{R"sql(
@@ -74,6 +74,14 @@ const Migrations& AllMigrations() {
     CREATE INDEX jobs_under_way ON job_states (job)
       WHERE state NOT IN ('Completed', 'Failed', 'Canceled');
     DROP INDEX jobs_of_parent;
+  )sql",
+                                                 R"sql(
+    CREATE TABLE removed_files (
+      job     INTEGER NOT NULL REFERENCES jobs (sequence) ON DELETE CASCADE,
+      kind    TEXT NOT NULL,
+      time_us INTEGER NOT NULL,
+      PRIMARY KEY (job, kind)
+    ) WITHOUT ROWID;
   )sql"};
   return *migrations;
 }

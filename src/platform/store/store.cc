@@ -249,6 +249,62 @@ class SqliteStore final : public Store {
     });
   }
 
+  absl::StatusOr<std::vector<EndedJob>> EndedWith(absl::string_view kind, int64_t after,
+                                                  int limit) override {
+    std::vector<EndedJob> jobs;
+    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
+      SQLite::Statement rows(
+          sqlite,
+          "SELECT j.id, s.job, e.time_us FROM job_states s JOIN jobs j ON j.sequence = s.job "
+          "JOIN events e ON e.sequence = s.last_event WHERE s.parent = '' AND s.job > ?1 "
+          "AND s.state IN ('Completed', 'Failed', 'Canceled') AND NOT EXISTS "
+          "(SELECT * FROM removed_files r WHERE r.job = s.job AND r.kind = ?2) "
+          "ORDER BY s.job LIMIT ?3");
+      rows.bind(1, after);
+      rows.bind(2, std::string(kind));
+      rows.bind(3, limit);
+      while (rows.executeStep()) {
+        jobs.push_back({rows.getColumn(0).getString(), rows.getColumn(1).getInt64(),
+                        absl::FromUnixMicros(rows.getColumn(2).getInt64())});
+      }
+      return absl::OkStatus();
+    }));
+    return jobs;
+  }
+
+  absl::Status NoteRemoved(const std::vector<std::string>& jobs,
+                           const RemovedFiles& removed) override {
+    return writes_.Write([&](SqliteConnection& sqlite) -> absl::Status {
+      const CachedStatement note(sqlite,
+                                 "INSERT OR IGNORE INTO removed_files "
+                                 "SELECT sequence, ?2, ?3 FROM jobs WHERE id = ?1");
+      for (const std::string& job : jobs) {
+        note->reset();
+        note->bind(1, job);
+        note->bind(2, removed.kind);
+        note->bind(3, absl::ToUnixMicros(removed.time));
+        note->exec();
+      }
+      return absl::OkStatus();
+    });
+  }
+
+  absl::StatusOr<std::vector<RemovedFiles>> RemovedOf(absl::string_view job_id) override {
+    std::vector<RemovedFiles> removed;
+    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
+      SQLite::Statement rows(sqlite,
+                             "SELECT r.kind, r.time_us FROM jobs j JOIN removed_files r "
+                             "ON r.job = j.sequence WHERE j.id = ? ORDER BY r.kind");
+      rows.bind(1, std::string(job_id));
+      while (rows.executeStep()) {
+        removed.push_back(
+            {rows.getColumn(0).getString(), absl::FromUnixMicros(rows.getColumn(1).getInt64())});
+      }
+      return absl::OkStatus();
+    }));
+    return removed;
+  }
+
   absl::Status AddCordon(const Cordon& cordon) override {
     return writes_.Write([&](SqliteConnection& sqlite) -> absl::Status {
       SQLite::Statement add(sqlite, "INSERT OR REPLACE INTO cordons VALUES (?, ?, ?)");

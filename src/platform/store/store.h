@@ -84,6 +84,18 @@ struct Cordon {
   absl::Time time;
 };
 
+// Files of an ended job that are not there any more, though the job is.
+struct RemovedFiles {
+  std::string kind;  // "logs", "results"
+  absl::Time time;   // microseconds are kept
+};
+
+struct EndedJob {
+  std::string id;
+  int64_t sequence = 0;
+  absl::Time ended;
+};
+
 struct StoreOptions {
   absl::Duration busy_timeout = absl::Seconds(5);
   // For crash tests: called under the store's lock before (1, 3, …) and after (2, 4, …) each
@@ -161,6 +173,17 @@ class Store {
   // The lines of a node after number `after`, in order; empty if nothing is known of it.
   virtual absl::StatusOr<std::vector<std::string>> LauncherEvents(absl::string_view allocation,
                                                                   int node, int64_t after = 0) = 0;
+
+  // Jobs without a parent that have ended and of which no files of `kind` have been removed, by
+  // their sequence, those after `after`.
+  virtual absl::StatusOr<std::vector<EndedJob>> EndedWith(absl::string_view kind, int64_t after,
+                                                          int limit) = 0;
+  // Of all these jobs, in one commit; what was noted of that kind stays. Those that are not there
+  // are left out.
+  virtual absl::Status NoteRemoved(const std::vector<std::string>& jobs,
+                                   const RemovedFiles& removed) = 0;
+  // By kind; none if there is no such job.
+  virtual absl::StatusOr<std::vector<RemovedFiles>> RemovedOf(absl::string_view job_id) = 0;
 
   // Keeps it; another one of the same node gives way.
   virtual absl::Status AddCordon(const Cordon& cordon) = 0;

@@ -380,6 +380,38 @@ TEST_F(StoreTest, ChildrenAreListedWithTheirParentOnly) {
   EXPECT_TRUE(store_->ChildrenOf("")->empty());
 }
 
+TEST_F(StoreTest, KnowsOfWhichEndedJobsFilesAreStillThere) {
+  for (const char* id : {"a", "b", "c"}) Insert(id);
+  Job child = AJob("b.step");
+  child.parent = "b";
+  ASSERT_TRUE(store_->InsertJob(child, AnEvent(kQueued)).ok());
+  for (const char* id : {"b.step", "b", "c"}) ASSERT_TRUE(Move(id, kCanceled, 7).ok());
+  const auto ids = [&](absl::string_view kind, int64_t after = 0) {
+    std::vector<std::string> found;
+    const auto jobs = store_->EndedWith(kind, after, 10);
+    for (const EndedJob& job : *jobs) {
+      EXPECT_EQ(job.ended, absl::FromUnixMicros(7));
+      found.push_back(absl::StrCat(job.id, job.sequence));
+    }
+    return found;
+  };
+  EXPECT_THAT(ids("logs"), ElementsAre("b2", "c3"));
+  EXPECT_THAT(ids("logs", 2), ElementsAre("c3"));
+  ASSERT_TRUE(store_->NoteRemoved({"b", "b.step", "gone"}, {"logs", absl::FromUnixMicros(9)}).ok());
+  ASSERT_TRUE(store_->NoteRemoved({"b"}, {"logs", absl::FromUnixMicros(11)}).ok());
+  EXPECT_THAT(ids("logs"), ElementsAre("c3"));
+  EXPECT_THAT(ids("results"), ElementsAre("b2", "c3"));
+  Reopen();
+  const auto removed = store_->RemovedOf("b").value();
+  ASSERT_EQ(removed.size(), 1u);
+  EXPECT_EQ(removed[0].kind, "logs");
+  EXPECT_EQ(removed[0].time, absl::FromUnixMicros(9)) << "as it was noted first";
+  EXPECT_EQ(store_->RemovedOf("b.step")->size(), 1u);
+  EXPECT_THAT(*store_->RemovedOf("c"), IsEmpty());
+  EXPECT_TRUE(store_->DeleteJob("b").ok());
+  EXPECT_THAT(*store_->RemovedOf("b"), IsEmpty());
+}
+
 TEST_F(StoreTest, AJobIsDeletedWithAllThatDescendFromItInOneCommit) {
   constexpr int kChildren = 10'000;
   store_.reset();

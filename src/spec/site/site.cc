@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "spec/site/local_path.h"
 #include "spec/site/requirement.h"
+#include "spec/site/retention.h"
 #include "spec/site/site_defaults.h"
 #include "spec/text/diagnostics.h"
 #include "spec/text/mapping_reader.h"
@@ -66,6 +67,9 @@ class SiteReader {
     ReadComputes(reader);
     ReadComponents(reader);
     ReadContainers(reader);
+    if (const YamlNode::Entry* entry = reader.Take("retention")) {
+      ReadRetention(*entry, diagnostics_, site_.retention);
+    }
     if (const YamlNode::Entry* entry = reader.Take("data")) ReadData(*entry);
     reader.Finish();
     return diagnostics_.status();

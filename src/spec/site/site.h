@@ -19,6 +19,7 @@
 #include "spec/site/compute_file.h"
 #include "spec/site/data_map.h"
 #include "spec/site/slurm_compute.h"
+#include "spec/types/retention.h"
 
 namespace tutti::spec {
 
@@ -70,7 +71,8 @@ struct Site {
   Assets environment_assets{AssetKind::kEnvironment};
   Assets component_assets{AssetKind::kComponent};
   std::set<std::string> container_leave;  // of kContainerLeaves: what docker_args may ask for
-  std::string jobs;                       // the folder of all jobs' results; empty: there is none
+  Retention retention;
+  std::string jobs;  // the folder of all jobs' results; empty: there is none
 
   // nullptr if no rule fits. The case of `name` does not count.
   static const EnvironmentRule* FindRule(const std::vector<EnvironmentRule>& rules,

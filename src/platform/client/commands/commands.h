@@ -113,6 +113,13 @@ struct JobDownloadOptions {
 };
 absl::StatusOr<ExitCode> JobDownload(Context& context, const JobDownloadOptions& options);
 
+// What the site keeps no longer.
+struct PruneOptions {
+  bool dry_run = false;
+  Format format = Format::kTable;
+};
+absl::StatusOr<ExitCode> Prune(Context& context, const PruneOptions& options);
+
 absl::StatusOr<ExitCode> JobDelete(Context& context, const std::vector<std::string>& jobs);
 
 // Images of environments on this machine, by podman.

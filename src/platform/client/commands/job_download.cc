@@ -7,6 +7,7 @@
 #include "platform/client/jobs/choose_job.h"
 #include "platform/client/jobs/download.h"
 #include "platform/client/jobs/job_parts.h"
+#include "platform/client/jobs/summary.h"
 #include "platform/client/text/amounts.h"
 #include "platform/client/text/columns.h"
 #include "platform/client/text/live_text.h"
@@ -90,6 +91,13 @@ absl::Status Bring(Context& context, ServiceClient& service, const std::vector<P
   return absl::OkStatus();
 }
 
+void TellOfRemoved(Context& context, ServiceClient& service, const std::string& id) {
+  const auto text = service.Job(id);
+  const auto job = text.ok() ? ParseJob(*text) : text.status();
+  if (!job.ok()) return;
+  for (const std::string& line : RemovedLines(*job)) context.err << "removed: " << line << "\n";
+}
+
 // What a pipeline that has no files of its own is asked with.
 std::string HowToBringMore(ServiceClient& service, const std::string& id) {
   const auto text = service.Job(id);
@@ -118,6 +126,7 @@ absl::StatusOr<ExitCode> JobDownload(Context& context, const JobDownloadOptions&
     }
     all.insert(all.end(), part.files.begin(), part.files.end());
   }
+  TellOfRemoved(context, service, id);
   context.err << all.size() << (all.size() == 1 ? " file, " : " files, ") << Bytes(Total(all))
               << " in " << parts.front().directory
               << (all.empty() && !options.all ? HowToBringMore(service, id) : "") << "\n";

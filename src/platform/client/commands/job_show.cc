@@ -170,6 +170,7 @@ absl::StatusOr<ExitCode> JobShow(Context& context, const JobOptions& options) {
   }
   TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(text));
   ShowFacts(context, job);
+  for (const std::string& line : RemovedLines(job)) Fact(context, "Removed", line);
   for (const auto& [name, value] : LoggedFacts(job, Extent::kAll)) Fact(context, name, value);
   const Extent extent = options.all ? Extent::kAll : Extent::kBrief;
   Fact(context, "Params", ParamsText(job.params, extent, job.id));

@@ -1,8 +1,10 @@
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/follow/follow.h"
 #include "platform/client/jobs/choose_job.h"
+#include "platform/client/jobs/summary.h"
 
 namespace tutti::client {
 namespace {
@@ -38,11 +40,14 @@ DisplayOptions LookOf(const JobStreamOptions& options) {
   return look;
 }
 
-// A rank that the job does not have would be waited for in silence.
-absl::Status CheckRank(ServiceClient& service, const std::string& id, int rank) {
-  if (rank < 0) return absl::OkStatus();
+// A rank that the job does not have would be waited for in silence, and so would output that was
+// removed be missed.
+absl::Status CheckJob(Context& context, ServiceClient& service, const std::string& id, int rank) {
   TUTTI_ASSIGN_OR_RETURN(const std::string json, service.Job(id));
   TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(json));
+  for (const std::string& line : RemovedLines(job)) {
+    if (absl::StartsWith(line, "logs")) context.err << "removed: " << line << "\n";
+  }
   if (rank < job.world_size) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("job ", id, " has no rank ", rank, ": its last is ", job.world_size - 1));
@@ -53,7 +58,7 @@ absl::Status CheckRank(ServiceClient& service, const std::string& id, int rank) 
 absl::StatusOr<ExitCode> JobStream(Context& context, const JobStreamOptions& options) {
   ServiceClient service(context.connect());
   TUTTI_ASSIGN_OR_RETURN(const std::string id, ResolveJob(service, options.job));
-  TUTTI_RETURN_IF_ERROR(CheckRank(service, id, options.only_rank));
+  TUTTI_RETURN_IF_ERROR(CheckJob(context, service, id, options.only_rank));
   FollowOptions follow;
   follow.offer_cancel = false;
   follow.reader.cursor = options.since;

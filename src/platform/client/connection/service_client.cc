@@ -101,6 +101,12 @@ absl::Status ServiceClient::File(const std::string& id, const std::string& path,
 
 absl::StatusOr<std::string> ServiceClient::Problems() { return Call({.target = "/v1/problems"}); }
 
+absl::StatusOr<std::string> ServiceClient::Prune(bool dry_run) {
+  return Call({.method = "POST",
+               .target = absl::StrCat("/v1/prune?dry_run=", dry_run ? "true" : "false"),
+               .timeout = absl::Minutes(30)});
+}
+
 absl::StatusOr<std::string> ServiceClient::Nodes() { return Call({.target = "/v1/nodes"}); }
 
 absl::Status ServiceClient::Cordon(const std::string& compute, const std::string& node,

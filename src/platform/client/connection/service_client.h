@@ -44,6 +44,7 @@ class ServiceClient {
                       const std::string& reason);
   absl::Status Uncordon(const std::string& compute, const std::string& node);
   absl::StatusOr<std::string> Problems();
+  absl::StatusOr<std::string> Prune(bool dry_run);
 
   // Lines after `cursor` ("" : from the first) until the job has ended or, with `follow` false,
   // until there are no more now. DeadlineExceeded when nothing came for half a minute.

@@ -161,6 +161,9 @@ JobView JobOf(const json& object) {
   for (const json& event : ObjectsIn(object, "events")) {
     job.events.push_back({Text(event, "time"), Text(event, "state"), Text(event, "reason")});
   }
+  for (const json& files : ObjectsIn(object, "removed")) {
+    job.removed.push_back({Text(files, "kind"), Text(files, "time")});
+  }
   ReadLogged(object, job);
   return job;
 }
@@ -213,6 +216,17 @@ absl::StatusOr<std::vector<std::string>> ParseWarnings(absl::string_view text) {
 absl::StatusOr<std::vector<std::string>> ParseProblems(absl::string_view text) {
   TUTTI_ASSIGN_OR_RETURN(const json document, Object(text, "what is broken"));
   return Texts(document, "problems");
+}
+
+absl::StatusOr<std::vector<PrunedView>> ParsePruned(absl::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<json> objects, Objects(text, "removed"));
+  std::vector<PrunedView> pruned;
+  for (const json& object : objects) {
+    pruned.push_back({Text(object, "kind"), Text(object, "name"), Text(object, "last_used"),
+                      Text(object, "why")});
+    pruned.back().bytes = static_cast<uint64_t>(std::max<int64_t>(0, Number(object, "bytes")));
+  }
+  return pruned;
 }
 
 absl::StatusOr<std::vector<FileView>> ParseFiles(absl::string_view text) {

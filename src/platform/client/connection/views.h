@@ -60,6 +60,12 @@ struct LoggedModel {
   std::string name, path;
 };
 
+// Files that the site's retention has removed.
+struct RemovedView {
+  std::string kind;  // "logs", "results"
+  std::string time;  // RFC 3339
+};
+
 struct JobView {
   std::string id;
   std::string type = "command";  // or pipeline, sweep
@@ -79,7 +85,8 @@ struct JobView {
   std::vector<LoggedMetric> metrics;  // only of a single job
   std::vector<LoggedRun> runs;        // those that `metrics` are of, and those within them
   std::vector<LoggedParam> params;
-  std::vector<LoggedModel> models;  // only of a single job
+  std::vector<LoggedModel> models;   // only of a single job
+  std::vector<RemovedView> removed;  // only of a single job
 
   bool ended_already() const;  // Completed, Failed or Canceled
 };
@@ -93,6 +100,12 @@ struct NodeView {
 struct NodesView {
   std::vector<NodeView> nodes;
   std::vector<std::string> warnings;
+};
+
+// One thing that was removed, or would be.
+struct PrunedView {
+  std::string kind, name, last_used, why;
+  uint64_t bytes = 0;
 };
 
 struct FileView {
@@ -117,6 +130,7 @@ absl::StatusOr<NodesView> ParseNodes(absl::string_view json);
 // Of a job that was created, or checked.
 absl::StatusOr<std::vector<std::string>> ParseWarnings(absl::string_view json);
 absl::StatusOr<std::vector<std::string>> ParseProblems(absl::string_view json);
+absl::StatusOr<std::vector<PrunedView>> ParsePruned(absl::string_view json);
 absl::StatusOr<std::vector<FileView>> ParseFiles(absl::string_view json);
 // nullopt for a kind of line that this client does not know.
 absl::StatusOr<std::optional<FollowLine>> ParseFollowLine(absl::string_view json);

@@ -76,5 +76,19 @@ TEST(Views, AJobWithoutCodeHasNoSnapshot) {
             R"({"base_directory":"/x","file":"job.yml","snapshot":null,"text":"a: \"b\""})");
 }
 
+TEST(Views, ReadsWhatWasRemoved) {
+  const auto pruned = ParsePruned(R"({"dry_run": false, "bytes": 5, "removed": [
+      {"kind": "data", "name": "k", "bytes": 5, "last_used": "t", "why": "old"}, 7]})");
+  ASSERT_TRUE(pruned.ok()) << pruned.status();
+  ASSERT_EQ(pruned->size(), 1u);
+  EXPECT_EQ(pruned->front().kind, "data");
+  EXPECT_EQ(pruned->front().bytes, 5u);
+  EXPECT_EQ(pruned->front().why, "old");
+  EXPECT_FALSE(ParsePruned("{}").ok());
+  const auto job = ParseJob(R"({"removed": [{"kind": "logs", "time": "2026-11-24T01:02:03Z"}]})");
+  ASSERT_EQ(job->removed.size(), 1u);
+  EXPECT_EQ(job->removed[0].kind, "logs");
+}
+
 }  // namespace
 }  // namespace tutti::client

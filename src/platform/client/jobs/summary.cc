@@ -132,6 +132,16 @@ std::vector<std::pair<std::string, std::string>> LoggedFacts(const JobView& job,
   return facts;
 }
 
+std::vector<std::string> RemovedLines(const JobView& job) {
+  std::vector<std::string> lines;
+  for (const RemovedView& files : job.removed) {
+    lines.push_back(absl::StrCat(Printable(files.kind), ", on ",
+                                 Printable(files.time.substr(0, files.time.find('T'))),
+                                 " by the site's retention"));
+  }
+  return lines;
+}
+
 std::string NoteLine(const JobView& job) {
   const std::string note = ReasonAndNote(job.reason).second;
   return note.empty() ? "" : absl::StrCat("Note: ", Printable(note));

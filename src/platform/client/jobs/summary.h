@@ -26,6 +26,9 @@ std::vector<std::pair<std::string, std::string>> LoggedFacts(const JobView& job,
 // What the service has to say beside how it ended: "Note: …"; "" if there is nothing.
 std::string NoteLine(const JobView& job);
 
+// "logs, on 2026-11-24 by the site's retention" for each kind of its files that is removed.
+std::vector<std::string> RemovedLines(const JobView& job);
+
 // "loss 0.25, top1 0.9"; "" of none. kBrief: the first few, and how to see the others, which
 // `job_id` has: "… and 3 more: tutti job show brave_ant --all".
 std::string MetricsText(const std::vector<LoggedMetric>& metrics, Extent extent,

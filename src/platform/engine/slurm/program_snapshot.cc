@@ -35,6 +35,7 @@ absl::StatusOr<std::string> PackThisProgram(const fs::path& snapshots) {
   const fs::path noted = snapshots / ("program-" + KeyOf(parts));
   std::error_code error;
   if (const auto hex = base::ReadFile(noted, 64); hex.ok() && fs::exists(file_of(*hex), error)) {
+    base::Touch(noted);  // the newest is this program, which retention keeps
     return absl::StrCat("sha256:", *hex);
   }
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(snapshots));

@@ -58,7 +58,10 @@ absl::StatusOr<fs::path> FetchInput(const std::string& name, const spec::Input& 
                          base::LockFile(data / absl::StrCat(key, ".lock"), cancelled));
   std::error_code error;
   // Of a content that its server does not tell from another there is no keeping.
-  if (fs::exists(file, error) && !remote->validator.empty()) return file;
+  if (fs::exists(file, error) && !remote->validator.empty()) {
+    base::Touch(file.parent_path());
+    return file;
+  }
   const absl::Status fetched = http::FetchFile(input.path, file, {}, cancelled);
   if (!fetched.ok()) return failed(fetched);
   return file;

@@ -1,6 +1,7 @@
 #include "platform/launch/staging/python_environment.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -157,6 +158,16 @@ bool IsComplete(const fs::path& folder) {
   return fs::exists(folder / "complete", error) && fs::exists(folder / "bin/python", error);
 }
 
+// Whether it is whole; then it is marked as used just now, which keeps who removes unused ones, by
+// the same lock, from taking it away. False while another makes or removes it.
+bool Use(const fs::path& folder, const fs::path& lock_file) {
+  const auto lock = base::Open(lock_file, O_RDWR | O_CREAT);
+  if (lock.ok() && ::flock(lock->get(), LOCK_SH | LOCK_NB) != 0) return false;
+  if (!IsComplete(folder)) return false;
+  base::Touch(folder);
+  return true;
+}
+
 // Of a requirement that is a path: a file of that name may have changed.
 std::string StampOf(const std::string& requirement) {
   if (!absl::StartsWith(requirement, "/")) return "";
@@ -196,13 +207,15 @@ absl::StatusOr<MadeEnvironment> MakeEnvironment(const spec::Environment& wanted,
   const std::string key = EnvironmentKey(environment);
   const fs::path folder = environments / key;
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(environments));
+  const fs::path lock_file = environments / absl::StrCat(key, ".lock");
   base::UniqueFd lock;
-  if (!IsComplete(folder)) {
-    auto locked = base::LockFile(environments / absl::StrCat(key, ".lock"), cancelled);
+  if (!Use(folder, lock_file)) {
+    auto locked = base::LockFile(lock_file, cancelled);
     if (absl::IsCancelled(locked.status())) return Cancelled();
     TUTTI_ASSIGN_OR_RETURN(lock, std::move(locked));
   }
   if (!IsComplete(folder)) return Maker(environment, environments, key, cancelled).Make();
+  if (lock.valid()) base::Touch(folder);
   TUTTI_ASSIGN_OR_RETURN(std::string note, base::ReadFile(folder / "complete", kLargestLog));
   return MadeEnvironment{folder, std::move(note)};
 }

@@ -2,7 +2,8 @@
 // finds the folder, and never changed afterwards. A job gets a thin environment of its own on top,
 // so that its `pip install` changes nothing for others.
 //
-//   environments/KEY/         a virtual environment; KEY is the hash of what was asked for
+//   environments/KEY/         a virtual environment; KEY is the hash of what was asked for; last
+//                             changed when a job last took it, for the service's retention
 //   environments/KEY/complete its last file: without it the folder is half made, or being made
 //   environments/KEY.lock     held by who makes it
 //   environments/KEY.log      what uv said

@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "platform/service/admission/job_name.h"
 #include "platform/service/admission/preflight.h"
+#include "platform/service/retention/in_use.h"
 #include "spec/site/site.h"
 
 namespace tutti::service {
@@ -44,6 +46,10 @@ absl::StatusOr<store::Job> SubmissionCheck::ToJob(const Submission& submission) 
   TUTTI_ASSIGN_OR_RETURN(spec::ReadResult file, Read(submission));
   std::string snapshot = submission.snapshot;
   TUTTI_RETURN_IF_ERROR(AssignSnapshots(submission.snapshots, file.spec, snapshot));
+  // Retention sees when their results were used last.
+  for (const std::string& job : JobsInInputs(file.spec, state_.options.directory / "jobs")) {
+    base::Touch(state_.files.FolderOf(job));
+  }
   return store::Job{.created = state_.clock->Now(),
                     .spec = std::move(file.spec),
                     .file_text = submission.text,

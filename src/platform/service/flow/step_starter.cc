@@ -106,7 +106,10 @@ void StepStarter::Reuse(const std::string& earlier, const std::string& id, StepP
                  earlier);
     return;
   }
-  const absl::Status copied = kept_any ? CopyContent(from, to) : base::MakeDirectories(to);
+  absl::Status copied = kept_any ? CopyContent(from, to) : base::MakeDirectories(to);
+  if (copied.ok() && kept_any && !ResultsAreAsStamped(from)) {
+    copied = absl::AbortedError("they are being removed");
+  }
   if (copied.ok()) {
     StampForReuse(state_, id);
     plan.reused_from = earlier;

@@ -22,9 +22,10 @@ struct ServiceOptions {
   absl::Duration report_limit = absl::Minutes(2);            // for the first word of a launcher
   absl::Duration silence_limit = absl::Minutes(2);           // of a launcher that was told to stop
   absl::Duration patience_with_folders = absl::Seconds(10);  // of calls that need a job's files
-  uint64_t log_limit = uint64_t{1} << 30;  // bytes of a job's output that are kept
-  int drain_attempts = 3;                  // to recover the spool of a launcher that died
-  std::string boot_id;                     // of this machine; empty: base::BootId
+  absl::Duration retention_interval = absl::Hours(1);  // between looks at what is kept too long
+  uint64_t log_limit = uint64_t{1} << 30;              // bytes of a job's output that are kept
+  int drain_attempts = 3;  // to recover the spool of a launcher that died
+  std::string boot_id;     // of this machine; empty: base::BootId
   // A port that is free on that numeric address, `preferred` if it can be.
   std::function<FreePort(const std::string& address, int preferred)>
       find_port;                                        // empty: FindFreePort

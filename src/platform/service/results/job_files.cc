@@ -1,5 +1,8 @@
 #include "platform/service/results/job_files.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "absl/strings/match.h"
@@ -16,6 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr absl::string_view kHiddenPrefix = ".deleted-";
 constexpr absl::string_view kGonePrefix = ".gone-";
+constexpr absl::string_view kRetiredPrefix = ".retired-";
 constexpr absl::string_view kIndex = "logs/arrivals";
 
 // No part of `path` below `folder` is a link, so it ends where it says.
@@ -132,6 +136,39 @@ std::vector<std::string> JobFiles::Hidden() const {
     if (absl::ConsumePrefix(&job, kHiddenPrefix)) jobs.emplace_back(job);
   }
   return jobs;
+}
+
+fs::path JobFiles::RetiredFolder(absl::string_view job, absl::string_view part) const {
+  return directory_ / absl::StrCat(kRetiredPrefix, part, "-", job);
+}
+
+// The folder's time is that of its last use, which this is none of.
+absl::Status JobFiles::Retire(absl::string_view job, absl::string_view part) const {
+  const fs::path folder = FolderOf(job);
+  struct stat before = {};
+  const bool known = ::stat(folder.c_str(), &before) == 0;
+  TUTTI_RETURN_IF_ERROR(Rename(folder / std::string(part), RetiredFolder(job, part)));
+  const timespec times[2] = {before.st_atim, before.st_mtim};
+  if (known) ::utimensat(AT_FDCWD, folder.c_str(), times, 0);
+  return absl::OkStatus();
+}
+
+absl::Status JobFiles::RemoveRetired(absl::string_view job, absl::string_view part,
+                                     base::Janitor& janitor) const {
+  return janitor.RenameAndRemove(RetiredFolder(job, part), kGonePrefix);
+}
+
+std::vector<std::pair<std::string, std::string>> JobFiles::Retired() const {
+  std::vector<std::pair<std::string, std::string>> retired;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory_, error)) {
+    const std::string name = entry.path().filename().native();
+    absl::string_view rest = name;
+    if (!absl::ConsumePrefix(&rest, kRetiredPrefix)) continue;
+    const std::pair<std::string, std::string> parts = absl::StrSplit(rest, absl::MaxSplits('-', 1));
+    retired.emplace_back(parts.second, parts.first);
+  }
+  return retired;
 }
 
 }  // namespace tutti::service

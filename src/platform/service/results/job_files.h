@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -49,7 +50,17 @@ class JobFiles {
   // Jobs that are hidden: a delete was interrupted.
   std::vector<std::string> Hidden() const;
 
+  // Taking "logs" or "outputs" of a job alone away, in two steps: Retire, then the store notes it,
+  // then RemoveRetired. OK if there is no such folder.
+  absl::Status Retire(absl::string_view job, absl::string_view part) const;
+  absl::Status RemoveRetired(absl::string_view job, absl::string_view part,
+                             base::Janitor& janitor) const;
+  // Jobs and parts of which the second step has not been taken.
+  std::vector<std::pair<std::string, std::string>> Retired() const;
+
  private:
+  std::filesystem::path RetiredFolder(absl::string_view job, absl::string_view part) const;
+
   std::filesystem::path directory_, staging_;
 };
 

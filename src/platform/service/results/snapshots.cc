@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/file.h"
 
 namespace tutti::service {
 namespace {
@@ -28,6 +29,7 @@ absl::StatusOr<std::filesystem::path> Snapshots::Find(absl::string_view name) co
   auto hex = HexOf(name);
   if (!hex.ok()) return hex.status();
   std::filesystem::path path = directory_ / absl::StrCat("sha256-", *hex);
+  base::Touch(path);
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) {
     return absl::NotFoundError(absl::StrCat("there is no snapshot ", name));

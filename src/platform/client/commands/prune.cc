@@ -1,0 +1,50 @@
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "platform/client/commands/commands.h"
+#include "platform/client/connection/service_client.h"
+#include "platform/client/text/amounts.h"
+#include "platform/client/text/columns.h"
+
+namespace tutti::client {
+namespace {
+
+constexpr int kKindWidth = 12, kSizeWidth = 8;
+
+// The first digits of a snapshot's hash tell it from others.
+std::string ShownName(const std::string& name) {
+  return Printable(name.size() > 40 ? absl::StrCat(name.substr(0, 19), "…") : name);
+}
+
+void Show(Context& context, const std::vector<PrunedView>& pruned, bool dry_run) {
+  int width = 0;
+  uint64_t bytes = 0;
+  for (const PrunedView& one : pruned) {
+    width = std::max(width, Columns(ShownName(one.name)));
+    bytes += one.bytes;
+  }
+  for (const PrunedView& one : pruned) {
+    context.out << PadRight(Printable(one.kind), kKindWidth) << "  "
+                << PadRight(ShownName(one.name), width) << "  "
+                << PadLeft(Bytes(one.bytes), kSizeWidth) << "  " << Printable(one.why) << "\n";
+  }
+  context.out << (pruned.empty() ? "nothing" : Bytes(bytes))
+              << (dry_run ? " would be removed" : " removed") << "\n";
+}
+
+}  // namespace
+
+absl::StatusOr<ExitCode> Prune(Context& context, const PruneOptions& options) {
+  ServiceClient service(context.connect());
+  TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Prune(options.dry_run));
+  if (options.format != Format::kTable) {
+    TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, options.format));
+    return ExitCode::kOk;
+  }
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<PrunedView> pruned, ParsePruned(text));
+  Show(context, pruned, options.dry_run);
+  return ExitCode::kOk;
+}
+
+}  // namespace tutti::client

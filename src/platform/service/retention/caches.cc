@@ -1,0 +1,174 @@
+#include "platform/service/retention/caches.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <optional>
+#include <system_error>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/file.h"
+#include "base/status.h"
+
+namespace tutti::service {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr absl::string_view kGoneCachePrefix = ".gone-";
+constexpr absl::string_view kSnapshotPrefix = "sha256-";
+constexpr absl::string_view kProgramPrefix = "program-";
+constexpr size_t kKeyLength = 24;  // of an environment, or of what was fetched
+// What was sent or made is taken by a job soon after, which is not known here before.
+constexpr absl::Duration kFresh = absl::Hours(1);
+constexpr absl::Duration kPatienceWithRemoval = absl::Seconds(10);
+
+bool IsKey(absl::string_view name) {
+  return name.size() == kKeyLength && std::all_of(name.begin(), name.end(), absl::ascii_isxdigit);
+}
+
+std::optional<absl::Time> ChangedAt(const fs::path& path) {
+  struct stat info = {};
+  if (::lstat(path.c_str(), &info) != 0) return std::nullopt;
+  return absl::TimeFromTimespec(info.st_mtim);
+}
+
+// The names in a folder; none if it is not there.
+std::vector<std::string> NamesIn(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    names.push_back(entry->path().filename().native());
+  }
+  return names;
+}
+
+}  // namespace
+
+uint64_t BytesBelow(const fs::path& path) {
+  struct stat info = {};
+  if (::lstat(path.c_str(), &info) != 0) return 0;
+  if (!S_ISDIR(info.st_mode)) return static_cast<uint64_t>(info.st_size);
+  uint64_t bytes = 0;
+  std::error_code error;
+  for (fs::recursive_directory_iterator
+           entry(path, fs::directory_options::skip_permission_denied, error),
+       end;
+       !error && entry != end; entry.increment(error)) {
+    if (::lstat(entry->path().c_str(), &info) == 0 && S_ISREG(info.st_mode)) {
+      bytes += static_cast<uint64_t>(info.st_size);
+    }
+  }
+  return bytes;
+}
+
+fs::path Caches::FolderOf(KeptKind kind) const {
+  return state_.options.directory / std::string(Name(kind));
+}
+
+fs::path Caches::PathOf(KeptKind kind, const std::string& name) const {
+  const bool is_snapshot = kind == KeptKind::kSnapshots;
+  return FolderOf(kind) /
+         (is_snapshot ? absl::StrCat(kSnapshotPrefix, absl::StripPrefix(name, "sha256:")) : name);
+}
+
+std::set<std::string> Caches::Programs() const {
+  const fs::path folder = FolderOf(KeptKind::kSnapshots);
+  std::string newest;
+  absl::Time time = absl::InfinitePast();
+  for (const std::string& name : NamesIn(folder)) {
+    if (!absl::StartsWith(name, kProgramPrefix)) continue;
+    const auto changed = ChangedAt(folder / name);
+    const auto hex = base::ReadFile(folder / name, 64);
+    if (!changed || !hex.ok() || *changed <= time) continue;
+    time = *changed;
+    newest = absl::StrCat("sha256:", *hex);
+  }
+  return {newest};
+}
+
+uint64_t Caches::BytesOf(const fs::path& path) const {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (const auto known = bytes_.find(path.native()); known != bytes_.end()) return known->second;
+  }
+  const uint64_t bytes = BytesBelow(path);
+  absl::MutexLock lock(&mutex_);
+  return bytes_[path.native()] = bytes;
+}
+
+std::vector<Kept> Caches::List(KeptKind kind, const InUse& in_use) const {
+  const fs::path folder = FolderOf(kind);
+  const bool of_snapshots = kind == KeptKind::kSnapshots;
+  const std::set<std::string> programs = of_snapshots ? Programs() : std::set<std::string>();
+  const absl::Time used_since = std::min(
+      of_snapshots ? absl::InfiniteFuture() : in_use.first_placed, state_.clock->Now() - kFresh);
+  std::vector<Kept> list;
+  for (const std::string& file : NamesIn(folder)) {
+    absl::string_view hex = file;
+    if (of_snapshots ? !absl::ConsumePrefix(&hex, kSnapshotPrefix) : !IsKey(file)) continue;
+    Kept kept{.kind = kind, .name = of_snapshots ? absl::StrCat("sha256:", hex) : file};
+    const bool is_half = kind == KeptKind::kEnvironments && !ChangedAt(folder / file / "complete");
+    const auto changed = ChangedAt(folder / file);
+    if (!changed || is_half || state_.ending) continue;
+    kept.last_use = *changed;
+    kept.bytes = BytesOf(folder / file);
+    kept.in_use = kept.last_use >= used_since || programs.contains(kept.name) ||
+                  in_use.snapshots.contains(kept.name);
+    list.push_back(std::move(kept));
+  }
+  return list;
+}
+
+// By its name, in one step, while nobody else can take it.
+absl::StatusOr<bool> Caches::RemoveUnchanged(const Kept& kept) const {
+  const fs::path path = PathOf(kept.kind, kept.name);
+  if (ChangedAt(path) != kept.last_use) return false;
+  TUTTI_RETURN_IF_ERROR(state_.janitor.RenameAndRemove(path, kGoneCachePrefix));
+  absl::MutexLock lock(&mutex_);
+  bytes_.erase(path.native());
+  return true;
+}
+
+// Under the lock of those who make and take it, which are other processes.
+absl::StatusOr<bool> Caches::RemoveFolder(const Kept& kept) const {
+  const fs::path path = PathOf(kept.kind, kept.name);
+  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock,
+                         base::Open(path.native() + ".lock", O_RDWR | O_CREAT));
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK || errno == EINTR) return false;
+    return base::ErrnoStatus(absl::StrCat("lock ", path.native()));
+  }
+  TUTTI_ASSIGN_OR_RETURN(const bool removed, RemoveUnchanged(kept));
+  std::error_code ignored;
+  if (removed) fs::remove(path.native() + ".log", ignored);
+  return removed;
+}
+
+absl::StatusOr<bool> Caches::Remove(const Kept& kept) const {
+  if (kept.kind != KeptKind::kSnapshots) return RemoveFolder(kept);
+  // Whoever asks for a snapshot does so in its queue.
+  const auto removed = std::make_shared<absl::StatusOr<bool>>(false);
+  const bool answers = state_.snapshot_work.DoWithin(
+      kept.name, [this, removed, kept] { *removed = RemoveUnchanged(kept); },
+      base::Deadline::After(kPatienceWithRemoval));
+  return answers ? *removed : absl::StatusOr<bool>(false);
+}
+
+void Caches::Resume() const {
+  for (const KeptKind kind : {KeptKind::kSnapshots, KeptKind::kData, KeptKind::kEnvironments}) {
+    for (const std::string& name : NamesIn(FolderOf(kind))) {
+      if (absl::StartsWith(name, kGoneCachePrefix)) state_.janitor.Remove(FolderOf(kind) / name);
+    }
+  }
+}
+
+}  // namespace tutti::service

@@ -1,0 +1,52 @@
+// What a service can have again: code archives, inputs that were fetched, Python environments. What
+// is removed is renamed first, which is one step, to a name that says that it is to go, so that a
+// crash at any time leaves the whole of it or nothing under its own name; then a janitor removes
+// it. Who takes something marks it as used (base::Touch) before it looks whether it is there, and
+// who removes it looks at that mark while nobody can take it. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "platform/service/retention/in_use.h"
+#include "platform/service/retention/removal.h"
+
+namespace tutti::service {
+
+class Caches {
+ public:
+  explicit Caches(SharedState& state) : state_(state) {}
+
+  // All of a kind, without what is made just now. Reads folders.
+  std::vector<Kept> List(KeptKind kind, const InUse& in_use) const;
+  // False if it is not removed, since it was used after it was listed, or is being made.
+  absl::StatusOr<bool> Remove(const Kept& kept) const;
+  // Has removed what a service before this one had renamed.
+  void Resume() const;
+
+ private:
+  std::filesystem::path FolderOf(KeptKind kind) const;
+  std::filesystem::path PathOf(KeptKind kind, const std::string& name) const;
+  // "sha256:…" of archives that are this program, for nodes that do not have it.
+  std::set<std::string> Programs() const;
+  uint64_t BytesOf(const std::filesystem::path& path) const;
+  absl::StatusOr<bool> RemoveFolder(const Kept& kept) const;
+  absl::StatusOr<bool> RemoveUnchanged(const Kept& kept) const;
+
+  SharedState& state_;
+  mutable absl::Mutex mutex_;
+  // Of folders, which do not change once they are there.
+  mutable std::map<std::string, uint64_t> bytes_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Of all files below it, or of a file. Links are not followed.
+uint64_t BytesBelow(const std::filesystem::path& path);
+
+}  // namespace tutti::service

@@ -1,0 +1,69 @@
+#include "platform/service/retention/in_use.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "absl/strings/strip.h"
+#include "base/file.h"
+
+namespace tutti::service {
+namespace {
+
+constexpr char kSinceFile[] = "retention_since";
+
+void AddInputs(const spec::JobSpec& job, const std::string& jobs, std::set<std::string>& ids) {
+  for (const auto& [name, input] : job.inputs) {
+    for (absl::string_view path :
+         {absl::string_view(input.path), absl::string_view(input.job_folder)}) {
+      absl::ConsumePrefix(&path, "file://");
+      if (!absl::ConsumePrefix(&path, jobs)) continue;
+      ids.emplace(path.substr(0, path.find('/')));
+    }
+  }
+  for (const spec::Step& step : job.steps) AddInputs(step.job, jobs, ids);
+}
+
+void AddSnapshots(const spec::JobSpec& job, std::set<std::string>& snapshots) {
+  for (const spec::Step& step : job.steps) {
+    snapshots.insert(step.snapshot);
+    AddSnapshots(step.job, snapshots);
+  }
+}
+
+absl::Time MarkedSince(const std::filesystem::path& home) {
+  struct stat info = {};
+  const bool known = ::stat((home / kSinceFile).c_str(), &info) == 0;
+  return known ? absl::TimeFromTimespec(info.st_mtim) : absl::InfiniteFuture();
+}
+
+}  // namespace
+
+std::set<std::string> JobsInInputs(const spec::JobSpec& job, const std::filesystem::path& jobs) {
+  std::set<std::string> ids;
+  AddInputs(job, (jobs / "").native(), ids);
+  return ids;
+}
+
+absl::Status NoteThatUseIsMarked(const std::filesystem::path& home) {
+  return base::Open(home / kSinceFile, O_WRONLY | O_CREAT, 0600).status();
+}
+
+InUse WhatIsInUse(SharedState& state, const JobTable& table) {
+  InUse in_use;
+  const absl::Time marked_since = MarkedSince(state.options.directory);
+  const std::filesystem::path jobs = state.options.directory / "jobs";
+  StateLock lock(state);
+  for (const auto& [id, live] : table.live()) {
+    const store::Job& job = live->record.job;
+    in_use.snapshots.insert(job.snapshot);
+    AddSnapshots(job.spec, in_use.snapshots);
+    in_use.jobs.merge(JobsInInputs(job.spec, jobs));
+    if (live->placed != nullptr) in_use.first_placed = std::min(in_use.first_placed, job.created);
+  }
+  if (in_use.first_placed < marked_since) in_use.first_placed = absl::InfinitePast();
+  return in_use;
+}
+
+}  // namespace tutti::service

@@ -1,0 +1,33 @@
+// What jobs that have not ended need of what is kept.
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include "absl/time/time.h"
+#include "platform/service/jobs/job_table.h"
+#include "spec/types/job.h"
+
+namespace tutti::service {
+
+struct InUse {
+  std::set<std::string> snapshots;  // "sha256:…"
+  std::set<std::string> jobs;       // whose results are inputs
+  // The first of the jobs that have nodes was submitted then: what it or a later one has taken of
+  // the caches was marked as used since. The infinite past if an earlier version of tutti, which
+  // marked nothing, may have begun one.
+  absl::Time first_placed = absl::InfiniteFuture();
+};
+
+// HOME/retention_since, made when retention first looks there: what launchers take from then on is
+// marked.
+absl::Status NoteThatUseIsMarked(const std::filesystem::path& home);
+
+// Of a moment: whoever acts on it looks again at what it would remove.
+InUse WhatIsInUse(SharedState& state, const JobTable& table) ABSL_LOCKS_EXCLUDED(service_lock);
+
+// The jobs, by their folders below `jobs`, whose files are inputs of that job or of one below it.
+std::set<std::string> JobsInInputs(const spec::JobSpec& job, const std::filesystem::path& jobs);
+
+}  // namespace tutti::service

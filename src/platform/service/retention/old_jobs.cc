@@ -1,0 +1,124 @@
+#include "platform/service/retention/old_jobs.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "base/status.h"
+#include "platform/service/retention/caches.h"
+
+namespace tutti::service {
+namespace {
+
+constexpr int kPageOfEnded = 1000;
+constexpr absl::Duration kPatienceWithOldJobs = absl::Seconds(10);
+
+// Its folder's name in a job's.
+std::string PartOf(KeptKind kind) { return kind == KeptKind::kLogs ? "logs" : "outputs"; }
+
+KeptKind KindOf(absl::string_view part) {
+  return part == "logs" ? KeptKind::kLogs : KeptKind::kResults;
+}
+
+bool AnyIn(const std::vector<std::string>& jobs, const std::set<std::string>& in_use) {
+  return std::any_of(jobs.begin(), jobs.end(),
+                     [&](const std::string& job) { return in_use.contains(job); });
+}
+
+}  // namespace
+
+absl::StatusOr<Kept> OldJobs::KeptOf(KeptKind kind, const store::EndedJob& job,
+                                     const InUse& in_use) const {
+  Kept kept{.kind = kind, .name = job.id, .last_use = job.ended};
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> jobs, state_.store->TreeOf(job.id));
+  for (const std::string& id : jobs) {
+    struct stat info = {};
+    // Of a job that another takes results of, its folder is marked.
+    if (kind != KeptKind::kResults || ::stat(state_.files.FolderOf(id).c_str(), &info) != 0) {
+      continue;
+    }
+    kept.last_use = std::max(kept.last_use, absl::TimeFromTimespec(info.st_mtim));
+  }
+  kept.in_use = AnyIn(jobs, in_use.jobs);
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto known = bytes_.find({kind, job.id});
+    if (known != bytes_.end()) kept.bytes = known->second;
+    if (known != bytes_.end()) return kept;
+  }
+  for (const std::string& id : jobs) {
+    kept.bytes += BytesBelow(state_.files.FolderOf(id) / PartOf(kind));
+  }
+  absl::MutexLock lock(&mutex_);
+  bytes_[{kind, job.id}] = kept.bytes;
+  return kept;
+}
+
+absl::StatusOr<std::vector<Kept>> OldJobs::List(KeptKind kind, const spec::KeepFor& limit,
+                                                const InUse& in_use) const {
+  std::vector<Kept> list;
+  if (!limit.age && !limit.size) return list;
+  const absl::Time old = limit.size ? absl::InfiniteFuture() : state_.clock->Now() - *limit.age;
+  for (int64_t after = 0; !state_.ending;) {
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<store::EndedJob> page,
+                           state_.store->EndedWith(Name(kind), after, kPageOfEnded));
+    if (page.empty()) break;
+    after = page.back().sequence;
+    for (const store::EndedJob& job : page) {
+      if (job.ended >= old || state_.ending) continue;
+      const auto kept = KeptOf(kind, job, in_use);
+      if (absl::IsNotFound(kept.status())) continue;  // deleted meanwhile
+      TUTTI_RETURN_IF_ERROR(kept.status());
+      if (kept->bytes > 0) list.push_back(*kept);
+    }
+  }
+  return list;
+}
+
+// In the queue of the job's folder, as its deletion is.
+absl::StatusOr<bool> OldJobs::Remove(const Kept& kept) const {
+  const auto removed = std::make_shared<absl::StatusOr<bool>>(false);
+  const bool answers = state_.folder_work.DoWithin(
+      kept.name, [this, removed, kept] { *removed = RemoveTree(kept); },
+      base::Deadline::After(kPatienceWithOldJobs));
+  return answers ? *removed : absl::StatusOr<bool>(false);
+}
+
+absl::StatusOr<bool> OldJobs::RemoveTree(const Kept& kept) const {
+  const auto jobs = state_.store->TreeOf(kept.name);
+  if (absl::IsNotFound(jobs.status())) return false;
+  TUTTI_RETURN_IF_ERROR(jobs.status());
+  if (AnyIn(*jobs, WhatIsInUse(state_, table_).jobs)) return false;
+  for (const std::string& job : *jobs) {
+    TUTTI_RETURN_IF_ERROR(state_.files.Retire(job, PartOf(kept.kind)));
+  }
+  TUTTI_RETURN_IF_ERROR(Finish(kept.kind, *jobs));
+  absl::MutexLock lock(&mutex_);
+  bytes_.erase({kept.kind, kept.name});
+  return true;
+}
+
+absl::Status OldJobs::Finish(KeptKind kind, const std::vector<std::string>& jobs) const {
+  TUTTI_RETURN_IF_ERROR(
+      state_.store->NoteRemoved(jobs, {std::string(Name(kind)), state_.clock->Now()}));
+  absl::Status status;
+  for (const std::string& job : jobs) {
+    status.Update(state_.files.RemoveRetired(job, PartOf(kind), state_.janitor));
+  }
+  return status;
+}
+
+void OldJobs::Resume() const {
+  for (const auto& [job, part] : state_.files.Retired()) {
+    state_.folder_work.Do(job, [this, job = job, part = part] {
+      const absl::Status finished = Finish(KindOf(part), {job});
+      StateLock lock(state_);
+      state_.problems.Note(absl::StrCat("old files of job ", job, " cannot be removed"), finished,
+                           {.job = job});
+    });
+  }
+}
+
+}  // namespace tutti::service

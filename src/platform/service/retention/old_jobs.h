@@ -1,0 +1,45 @@
+// Logs and results of jobs that have ended: of a pipeline or a sweep with those of all of its jobs.
+// The job itself stays, and says since when they are gone. Each folder is renamed, to a name that
+// says of which job it was; then the store notes that it is gone; then it is removed. A crash
+// leaves it under its own name, or so that Resume goes on. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "platform/service/retention/in_use.h"
+#include "platform/service/retention/removal.h"
+
+namespace tutti::service {
+
+class OldJobs {
+ public:
+  OldJobs(SharedState& state, const JobTable& table) : state_(state), table_(table) {}
+
+  // Those that have files of that kind, and that `limit` may concern. Reads folders.
+  absl::StatusOr<std::vector<Kept>> List(KeptKind kind, const spec::KeepFor& limit,
+                                         const InUse& in_use) const;
+  // False if one of them has become an input meanwhile, or has been deleted.
+  absl::StatusOr<bool> Remove(const Kept& kept) const;
+  // Finishes what a service before this one had begun.
+  void Resume() const;
+
+ private:
+  absl::StatusOr<bool> RemoveTree(const Kept& kept) const;
+  absl::Status Finish(KeptKind kind, const std::vector<std::string>& jobs) const;
+  absl::StatusOr<Kept> KeptOf(KeptKind kind, const store::EndedJob& job, const InUse& in_use) const;
+
+  SharedState& state_;
+  const JobTable& table_;
+  mutable absl::Mutex mutex_;
+  // Of ended jobs with those below them, which change no more.
+  mutable std::map<std::pair<KeptKind, std::string>, uint64_t> bytes_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace tutti::service

@@ -1,0 +1,41 @@
+// What goes, of what there is: the decision alone. Pure.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "spec/types/retention.h"
+
+namespace tutti::service {
+
+enum class KeptKind { kSnapshots, kData, kEnvironments, kLogs, kResults };
+inline constexpr std::array<KeptKind, 5> kKeptKinds = {KeptKind::kSnapshots, KeptKind::kData,
+                                                       KeptKind::kEnvironments, KeptKind::kLogs,
+                                                       KeptKind::kResults};
+// As site.yml has them: "snapshots".
+absl::string_view Name(KeptKind kind);
+const spec::KeepFor& LimitOf(const spec::Retention& retention, KeptKind kind);
+
+// One thing that goes or stays as a whole.
+struct Kept {
+  KeptKind kind = KeptKind::kSnapshots;
+  std::string name;  // a snapshot's, a folder's, a job's
+  uint64_t bytes = 0;
+  absl::Time last_use;
+  bool in_use = false;  // it stays, whatever the limit
+};
+
+struct Removal {
+  Kept what;
+  std::string why;
+};
+
+// Those of one kind that go: first what is too old, then the longest unused until the rest, with
+// what is in use, fits. The longest unused comes first.
+std::vector<Removal> ToRemove(std::vector<Kept> kept, const spec::KeepFor& limit, absl::Time now);
+
+}  // namespace tutti::service

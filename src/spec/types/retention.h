@@ -1,0 +1,26 @@
+// How long a service keeps what it can make or fetch again, and what ended jobs have left.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/time/time.h"
+
+namespace tutti::spec {
+
+// What is longer unused than `age` goes, and of the rest what is longest unused until `size` bytes
+// are left. Neither: all is kept.
+struct KeepFor {
+  std::optional<absl::Duration> age;
+  std::optional<uint64_t> size;
+};
+
+// Of a site that does not say: users' files stay, and caches are fetched or made again.
+struct Retention {
+  KeepFor snapshots{.age = absl::Hours(24 * 30)};     // code that was sent
+  KeepFor data{.age = absl::Hours(24 * 30)};          // inputs that were fetched
+  KeepFor environments{.age = absl::Hours(24 * 90)};  // Python environments
+  KeepFor logs, results;                              // of jobs that have ended
+};
+
+}  // namespace tutti::spec
