@@ -26,7 +26,8 @@ struct Node {
   std::string address;     // numeric
   std::vector<int> cores;  // processor numbers of its share; may overlap on a small machine
   int64_t memory_bytes = 0;
-  std::string directory;  // its scratch folder, absolute
+  std::string directory;               // its scratch folder, absolute
+  std::vector<std::string> gpus = {};  // its share, as CUDA_VISIBLE_DEVICES of its launchers
   // Of an engine that schedules for itself; spec/types/node_state.h has the words, the reason is
   // its own.
   std::string state, reason;

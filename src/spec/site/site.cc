@@ -70,6 +70,7 @@ class SiteReader {
     if (const YamlNode::Entry* entry = reader.Take("retention")) {
       ReadRetention(*entry, diagnostics_, site_.retention);
     }
+    ReadHealthCheck(reader);
     if (const YamlNode::Entry* entry = reader.Take("data")) ReadData(*entry);
     reader.Finish();
     return diagnostics_.status();
@@ -175,6 +176,32 @@ class SiteReader {
                          absl::StrCat("containers.allow: \"", name.substr(0, 80), "\" is none of ",
                                       absl::StrJoin(kContainerLeaves, ", ")));
     }
+  }
+
+  // A command alone, or a mapping.
+  void ReadHealthCheck(MappingReader& reader) {
+    const YamlNode::Entry* section = reader.Take("health_check");
+    if (section == nullptr) return;
+    HealthCheck& check = site_.health_check;
+    if (section->value->kind == YamlNode::Kind::kScalar) {
+      check.command = section->value->scalar;
+      return;
+    }
+    MappingReader mapping(*section->value, "health_check", diagnostics_);
+    mapping.Text("command", check.command);
+    mapping.Count("timeout", 3600, check.timeout_seconds);
+    mapping.Count("interval", 24 * 3600, check.interval_seconds);
+    if (const YamlNode::Entry* entry = mapping.Texts("links", check.links)) {
+      for (const std::string& link : check.links) CheckLinkName(link, entry->line);
+    }
+    mapping.Finish();
+  }
+
+  // It becomes a part of a path.
+  void CheckLinkName(const std::string& link, int line) {
+    if (!link.empty() && link.front() != '.' && link.find('/') == std::string::npos) return;
+    diagnostics_.Error(line, absl::StrCat("health_check.links: \"", link.substr(0, 80),
+                                          "\" names no link: write eth0, mlx5_0 or mlx5_0:1"));
   }
 
   void ReadData(const YamlNode::Entry& section) {

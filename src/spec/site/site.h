@@ -54,6 +54,14 @@ inline constexpr std::array<absl::string_view, 6> kContainerLeaves = {
 // job on the host is; a root's containers are walls only as long as none of these opens them.
 std::set<std::string> DefaultContainerLeave(bool is_root);
 
+// How nodes of this machine are looked at (docs/node-health.md).
+struct HealthCheck {
+  std::string command;             // the site's own, for a shell; empty: there is none
+  int timeout_seconds = 60;        // that it may take
+  int interval_seconds = 300;      // from one look at an idle node to the next
+  std::vector<std::string> links;  // that must be up: "eth0", "mlx5_0", "mlx5_0:1"
+};
+
 struct Site {
   // The first rule that matches counts.
   std::vector<EnvironmentRule> environments, images;
@@ -72,6 +80,7 @@ struct Site {
   Assets component_assets{AssetKind::kComponent};
   std::set<std::string> container_leave;  // of kContainerLeaves: what docker_args may ask for
   Retention retention;
+  HealthCheck health_check;
   std::string jobs;  // the folder of all jobs' results; empty: there is none
 
   // nullptr if no rule fits. The case of `name` does not count.

@@ -76,6 +76,24 @@ TEST_F(SiteTest, TheLeaveOfContainersGoesByTheServiceAndNotByWhoReads) {
             (std::set<std::string>{"volume"}));
 }
 
+TEST_F(SiteTest, SaysHowNodesAreLookedAt) {
+  EXPECT_EQ(ReadSite(home_.path())->health_check.command, "");
+  EXPECT_EQ(ReadSite(home_.path())->health_check.interval_seconds, 300);
+  Write("site.yml", "health_check: /opt/check --fast\n");
+  EXPECT_EQ(ReadSite(home_.path())->health_check.command, "/opt/check --fast");
+  Write("site.yml",
+        "health_check: {command: /opt/check, timeout: 5, interval: 30, links: [eth0, mlx5_0:1]}\n");
+  const HealthCheck check = ReadSite(home_.path())->health_check;
+  EXPECT_EQ(check.command, "/opt/check");
+  EXPECT_EQ(check.timeout_seconds, 5);
+  EXPECT_EQ(check.interval_seconds, 30);
+  EXPECT_EQ(check.links, (std::vector<std::string>{"eth0", "mlx5_0:1"}));
+  Write("site.yml", "health_check:\n  links: [../../etc]\n  timeout: 0\n");
+  const std::string message(ReadSite(home_.path()).status().message());
+  EXPECT_THAT(message, HasSubstr("site.yml:2: health_check.links: \"../../etc\" names no link"));
+  EXPECT_THAT(message, HasSubstr("site.yml:3: "));
+}
+
 TEST_F(SiteTest, WhatTheCommandMappedIsWrittenReadAndFirst) {
   Write("site.yml", "data: {'https://e.org/a': /site, 'https://e.org/b': /site}\n");
   DataMap map;

@@ -34,7 +34,16 @@ int NumberOfNode(absl::string_view name) {
   return absl::ConsumePrefix(&name, "n") && absl::SimpleAtoi(name, &number) ? number : 0;
 }
 
-std::vector<Node> MakeNodes(const LocalEngineOptions& options) {
+template <class T>
+std::vector<T> Share(const std::vector<T>& all, int index, int count) {
+  const size_t size = all.size();
+  if (size == 0) return {};
+  if (static_cast<size_t>(count) > size) return {all[index % size]};
+  return {all.begin() + size * index / count, all.begin() + size * (index + 1) / count};
+}
+
+std::vector<Node> MakeNodes(const LocalEngineOptions& options,
+                            const std::vector<std::string>& gpus) {
   const std::vector<int> cores = options.cores.empty() ? UsableCores() : options.cores;
   const int64_t memory = options.memory_bytes > 0 ? options.memory_bytes : UsableMemory() / 10 * 9;
   std::vector<Node> nodes;
@@ -45,6 +54,7 @@ std::vector<Node> MakeNodes(const LocalEngineOptions& options) {
     node.cores = ShareOf(cores, i, options.node_count);
     node.memory_bytes = memory / options.node_count;
     node.directory = (options.root / node.name).string();
+    node.gpus = Share(gpus, i, options.node_count);
     nodes.push_back(std::move(node));
   }
   return nodes;
@@ -52,14 +62,6 @@ std::vector<Node> MakeNodes(const LocalEngineOptions& options) {
 
 // What a launcher that waits there has made for the next allocation's folder.
 fs::path AheadOn(const Node& node) { return fs::path(node.directory) / ".ahead"; }
-
-template <class T>
-std::vector<T> Share(const std::vector<T>& all, int index, int count) {
-  const size_t size = all.size();
-  if (size == 0) return {};
-  if (static_cast<size_t>(count) > size) return {all[index % size]};
-  return {all.begin() + size * index / count, all.begin() + size * (index + 1) / count};
-}
 
 }  // namespace
 
@@ -74,8 +76,9 @@ absl::StatusOr<std::unique_ptr<LocalEngine>> LocalEngine::Open(const LocalEngine
   if (!options.root.is_absolute() || options.launcher.empty()) {
     return absl::InvalidArgumentError("the engine needs an absolute root folder and a launcher");
   }
-  std::unique_ptr<LocalEngine> engine(
-      new LocalEngine(options, MakeNodes(options), base::UsableGpus(base::CurrentEnvironment())));
+  std::vector<std::string> gpus = base::UsableGpus(base::CurrentEnvironment());
+  std::vector<Node> nodes = MakeNodes(options, gpus);
+  std::unique_ptr<LocalEngine> engine(new LocalEngine(options, std::move(nodes), std::move(gpus)));
   for (const Node& node : engine->nodes_) {
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(node.directory));
   }
@@ -196,8 +199,7 @@ base::ChildOptions LocalEngine::LauncherOn(int index, std::vector<std::string> a
   options.arguments = std::move(arguments);
   options.environment = base::CurrentEnvironment();
   if (!gpus_.empty()) {
-    options.environment["CUDA_VISIBLE_DEVICES"] =
-        absl::StrJoin(Share(gpus_, index, options_.node_count), ",");
+    options.environment["CUDA_VISIBLE_DEVICES"] = absl::StrJoin(node.gpus, ",");
   }
   options.before_exec = EnterNode({node.name, node.cores, options_.root / "hosts"}, isolation_);
   return options;

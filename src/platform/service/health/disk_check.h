@@ -1,0 +1,23 @@
+// Whether files can be written in a folder, and come back as they were.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "platform/service/health/node_check.h"
+
+namespace tutti::service {
+
+// Below it a node takes no job: staging would fail.
+struct DiskLimits {
+  uint64_t bytes = 1 << 20;
+  uint64_t inodes = 64;
+};
+
+// Looks at space and inodes, then writes a small file, syncs it, reads it and removes it. Takes as
+// long as the disk does, for ever if that hangs.
+NodeCheck CheckDisk(const std::string& name, const std::filesystem::path& folder,
+                    const DiskLimits& limits = {});
+
+}  // namespace tutti::service

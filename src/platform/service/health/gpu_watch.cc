@@ -1,0 +1,125 @@
+#include "platform/service/health/gpu_watch.h"
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace tutti::service {
+namespace {
+
+constexpr std::array<std::pair<int, absl::string_view>, 7> kDeviceXids = {
+    {{48, "an error of its memory that ECC could not correct"},
+     {64, "a row of its memory that could not be replaced"},
+     {74, "an error of its NVLink"},
+     {79, "it has left the bus"},
+     {95, "an error of its memory that reached other programs"},
+     {119, "its firmware did not answer"},
+     {120, "its firmware failed"}}};
+
+absl::string_view WordsOf(int code) {
+  for (const auto& [known, words] : kDeviceXids) {
+    if (known == code) return words;
+  }
+  return "";
+}
+
+// "00000000:3B:00.0" and "0000:3b:00" are "0000:3b:00"; "" if it is no address.
+std::string NormalBus(absl::string_view text) {
+  const std::vector<std::string> parts = absl::StrSplit(absl::AsciiStrToLower(text), ':');
+  if (parts.size() != 3 || parts[0].size() < 4 || parts[2].size() < 2) return "";
+  return absl::StrCat(parts[0].substr(parts[0].size() - 4), ":", parts[1], ":",
+                      parts[2].substr(0, 2));
+}
+
+const Gpu* FindGpu(const std::vector<Gpu>& gpus, const std::string& uuid) {
+  const auto found =
+      std::find_if(gpus.begin(), gpus.end(), [&](const Gpu& gpu) { return gpu.uuid == uuid; });
+  return found == gpus.end() ? nullptr : &*found;
+}
+
+// "" if nothing is.
+std::string WhatIsWrong(const Gpu& gpu, const std::vector<Xid>& xids) {
+  if (gpu.uncorrected_errors.value_or(0) > 0) {
+    return absl::StrCat("has ", *gpu.uncorrected_errors,
+                        " errors of memory that ECC could not correct");
+  }
+  for (const Xid& xid : xids) {
+    if (xid.bus == gpu.bus) return absl::StrCat("had XID ", xid.code, ": ", WordsOf(xid.code));
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Gpu>> ParseGpus(absl::string_view text) {
+  std::vector<Gpu> gpus;
+  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipWhitespace())) {
+    std::vector<std::string> fields = absl::StrSplit(line, ',');
+    for (std::string& field : fields) absl::StripAsciiWhitespace(&field);
+    if (fields.size() != 4 || NormalBus(fields[2]).empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("nvidia-smi says \"", line.substr(0, 200), "\""));
+    }
+    Gpu gpu{.index = fields[0], .uuid = fields[1], .bus = NormalBus(fields[2])};
+    if (int64_t count = 0; absl::SimpleAtoi(fields[3], &count)) gpu.uncorrected_errors = count;
+    gpus.push_back(std::move(gpu));
+  }
+  return gpus;
+}
+
+// "NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus."
+std::vector<Xid> DeviceXids(absl::string_view kernel_log) {
+  static constexpr absl::string_view kBegin = "NVRM: Xid (PCI:";
+  std::vector<Xid> xids;
+  for (absl::string_view line : absl::StrSplit(kernel_log, '\n')) {
+    const size_t at = line.find(kBegin);
+    if (at == absl::string_view::npos) continue;
+    line.remove_prefix(at + kBegin.size());
+    const size_t end = line.find("): ");
+    if (end == absl::string_view::npos) continue;
+    const absl::string_view rest = line.substr(end + 3);
+    Xid xid{.bus = NormalBus(line.substr(0, end))};
+    if (!absl::SimpleAtoi(rest.substr(0, rest.find(',')), &xid.code)) continue;
+    if (!WordsOf(xid.code).empty()) xids.push_back(std::move(xid));
+  }
+  return xids;
+}
+
+std::vector<GpuFault> FaultsOf(const std::vector<Gpu>& before, const std::vector<Gpu>& now,
+                               const std::vector<Xid>& xids) {
+  std::vector<GpuFault> faults;
+  for (const Gpu& gpu : before) {
+    if (FindGpu(now, gpu.uuid) != nullptr) continue;
+    const std::string why = WhatIsWrong(gpu, xids);
+    faults.push_back(
+        {gpu.index, gpu.uuid, absl::StrCat("is gone", why.empty() ? "" : ": it ", why)});
+  }
+  for (const Gpu& gpu : now) {
+    std::string why = WhatIsWrong(gpu, xids);
+    if (!why.empty()) faults.push_back({gpu.index, gpu.uuid, std::move(why)});
+  }
+  std::stable_sort(faults.begin(), faults.end(), [](const GpuFault& a, const GpuFault& b) {
+    return std::pair(a.index.size(), a.index) < std::pair(b.index.size(), b.index);
+  });
+  return faults;
+}
+
+std::string ToText(const std::vector<Gpu>& gpus) {
+  std::string text;
+  for (const Gpu& gpu : gpus) {
+    absl::StrAppend(&text, gpu.index, ", ", gpu.uuid, ", ", gpu.bus, ".0, [N/A]\n");
+  }
+  return text;
+}
+
+std::vector<Gpu> GpusFromText(absl::string_view text) {
+  return ParseGpus(text).value_or(std::vector<Gpu>());
+}
+
+}  // namespace tutti::service

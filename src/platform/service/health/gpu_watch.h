@@ -1,0 +1,50 @@
+// GPUs of NVIDIA: those that were there before and are not now, uncorrected errors of their memory,
+// and XIDs in the kernel's log that speak of the device and not of a program.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace tutti::service {
+
+struct Gpu {
+  std::string index, uuid;
+  std::string bus;                            // "0000:3b:00"
+  std::optional<int64_t> uncorrected_errors;  // since its driver was loaded; none: it has no ECC
+};
+
+// Lines of `nvidia-smi --query-gpu=index,uuid,pci.bus_id,ecc.errors.uncorrected.volatile.total
+// --format=csv,noheader,nounits`. InvalidArgument if one is no such line.
+absl::StatusOr<std::vector<Gpu>> ParseGpus(absl::string_view text);
+
+struct Xid {
+  std::string bus;
+  int code = 0;
+};
+
+// Those in the kernel's log after which a device is not to be used before it is reset: of its
+// memory (48, 64, 95), its NVLink (74), one that has left the bus (79), its firmware (119, 120).
+std::vector<Xid> DeviceXids(absl::string_view kernel_log);
+
+// What is wrong with one of them.
+struct GpuFault {
+  std::string index, uuid;
+  std::string what;
+};
+
+// Of those that were there `before` and those that are there `now`; in order of their numbers.
+std::vector<GpuFault> FaultsOf(const std::vector<Gpu>& before, const std::vector<Gpu>& now,
+                               const std::vector<Xid>& xids);
+
+// As kept in a file: a line for each.
+std::string ToText(const std::vector<Gpu>& gpus);
+std::vector<Gpu> GpusFromText(absl::string_view text);
+
+}  // namespace tutti::service

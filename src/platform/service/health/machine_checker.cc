@@ -1,0 +1,238 @@
+#include "platform/service/health/machine_checker.h"
+
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/synchronization/mutex.h"
+#include "base/deadline.h"
+#include "base/file.h"
+#include "base/process/command.h"
+#include "base/status.h"
+#include "platform/service/health/disk_check.h"
+#include "platform/service/health/gpu_watch.h"
+#include "platform/service/health/machine_checks.h"
+#include "spec/site/site.h"
+
+namespace tutti::service {
+namespace {
+
+namespace fs = std::filesystem;
+using Outcome = NodeCheck::Outcome;
+
+constexpr absl::Duration kGpuLimit = absl::Seconds(30);
+constexpr size_t kLongestWord = 300;  // of a program, in bytes
+
+// All that the kernel still has; "" where it may not be read.
+std::string ReadKernelLog() {
+  const auto fd = base::Open("/dev/kmsg", O_RDONLY | O_NONBLOCK);
+  std::string log;
+  if (!fd.ok()) return log;
+  std::array<char, 8192> record;
+  while (true) {
+    const ssize_t n = ::read(fd->get(), record.data(), record.size());
+    if (n < 0 && (errno == EPIPE || errno == EINTR)) continue;  // what was next was overwritten
+    if (n <= 0) return log;
+    log.append(record.data(), static_cast<size_t>(n));
+  }
+}
+
+// The first line that says something, fit for a table.
+std::string FirstWords(absl::string_view text) {
+  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipWhitespace())) {
+    std::string words(absl::StripAsciiWhitespace(line.substr(0, kLongestWord)));
+    std::replace_if(
+        words.begin(), words.end(),
+        [](char c) { return absl::ascii_iscntrl(static_cast<unsigned char>(c)); }, ' ');
+    return words;
+  }
+  return "";
+}
+
+std::string WordsOf(const base::CommandResult& result) {
+  const std::string said = FirstWords(result.out);
+  return said.empty() ? FirstWords(result.err) : said;
+}
+
+absl::StatusOr<base::CommandResult> RunWithin(std::vector<std::string> arguments,
+                                              absl::Duration limit) {
+  base::ChildOptions options;
+  options.arguments = std::move(arguments);
+  options.environment = base::CurrentEnvironment();
+  return base::RunCommand(options, "", base::Deadline::After(limit), 64 << 10);
+}
+
+NodeCheck CheckByProgram(const spec::HealthCheck& check) {
+  const absl::Duration limit = absl::Seconds(check.timeout_seconds);
+  const auto result = RunWithin({"/bin/sh", "-c", check.command}, limit);
+  if (absl::IsDeadlineExceeded(result.status())) {
+    return {"program", Outcome::kIll,
+            absl::StrCat("it did not end within ", absl::FormatDuration(limit))};
+  }
+  if (!result.ok()) return {"program", Outcome::kUnknown, std::string(result.status().message())};
+  const std::string said = WordsOf(*result);
+  if (result->exit.ok()) return {"program", Outcome::kWell, said.empty() ? "exit code 0" : said};
+  // The shell's own codes: it could not be found, or not be run.
+  const bool ran =
+      result->exit.signal != 0 || (result->exit.code != 126 && result->exit.code != 127);
+  return {"program", ran ? Outcome::kIll : Outcome::kUnknown,
+          said.empty() ? absl::StrCat("it ended with ", result->exit.ToString()) : said};
+}
+
+// Whether what CUDA_VISIBLE_DEVICES names is that GPU.
+bool IsNamed(const GpuFault& fault, const std::string& name) {
+  return name == fault.index ||
+         (absl::StartsWith(name, "GPU-") && absl::StartsWith(fault.uuid, name));
+}
+
+class MachineChecker final : public NodeChecker {
+ public:
+  explicit MachineChecker(const MachineCheckerOptions& options) : options_(options) {
+    if (!options_.kernel_log) options_.kernel_log = ReadKernelLog;
+  }
+
+  std::vector<NodeCheck> Check(const engine::Node& node, absl::Duration age) override {
+    std::vector<NodeCheck> checks = {DiskOf("disk", node.directory, age)};
+    const Machine machine = MachineWithin(age);
+    checks.insert(checks.end(), machine.checks.begin(), machine.checks.end());
+    if (!node.gpus.empty() && machine.gpu) checks.push_back(GpusOf(node, machine));
+    return checks;
+  }
+
+  void Accept() override { accept_ = true; }
+
+  absl::Duration interval() const override { return absl::Seconds(interval_.load()); }
+
+ private:
+  struct Machine {
+    absl::Duration at;              // SteadyNow
+    std::vector<NodeCheck> checks;  // of all nodes
+    std::optional<NodeCheck> gpu;   // likewise, but for `faults`; none: it has none
+    std::vector<GpuFault> faults;
+  };
+
+  // Folders of one file system share a probe that went well.
+  NodeCheck DiskOf(const std::string& name, const fs::path& folder, absl::Duration age) {
+    struct stat status = {};
+    const bool is_there = ::stat(folder.c_str(), &status) == 0;
+    if (is_there) {
+      absl::MutexLock lock(&disk_mutex_);
+      const auto known = disks_.find(status.st_dev);
+      if (known != disks_.end() && base::SteadyNow() - known->second.first < age) {
+        return {name, Outcome::kWell, known->second.second};
+      }
+    }
+    NodeCheck check = CheckDisk(name, folder);
+    absl::MutexLock lock(&disk_mutex_);
+    if (is_there && !check.ill()) disks_[status.st_dev] = {base::SteadyNow(), check.detail};
+    return check;
+  }
+
+  Machine MachineWithin(absl::Duration age) {
+    absl::MutexLock lock(&mutex_);
+    if (machine_ && base::SteadyNow() - machine_->at < age) return *machine_;
+    Machine machine;
+    machine.checks = {DiskOf("home", options_.home, age), CheckMemory(options_.root)};
+    const auto site = spec::ReadSite(options_.home);
+    if (site.ok()) {
+      const spec::HealthCheck& check = site->health_check;
+      interval_ = check.interval_seconds;
+      if (!check.links.empty()) machine.checks.push_back(CheckLinks(check.links, options_.root));
+      if (!check.command.empty()) machine.checks.push_back(CheckByProgram(check));
+    } else {
+      machine.checks.push_back({"site", Outcome::kUnknown, FirstWords(site.status().message())});
+    }
+    LookAtGpus(machine);
+    machine.at = base::SteadyNow();
+    machine_ = machine;
+    return machine;
+  }
+
+  fs::path GpuFile() const { return options_.home / "gpus"; }
+
+  void LookAtGpus(Machine& machine) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const std::vector<Gpu> before = GpusFromText(base::ReadFile(GpuFile()).value_or(""));
+    std::error_code error;
+    const bool is_awaited = !before.empty() || fs::exists(options_.root / "dev/nvidia0", error);
+    const auto now = GpusNow();
+    if (!now.ok()) {
+      if (!is_awaited) return;
+      const bool is_missing = absl::IsNotFound(now.status());  // the program
+      machine.gpu = {"gpu", is_missing ? Outcome::kUnknown : Outcome::kIll,
+                     std::string(now.status().message())};
+      return;
+    }
+    if (before.empty() && now->empty()) return;
+    machine.gpu = {"gpu", Outcome::kWell, "no errors"};
+    const bool accepts = accept_.exchange(false);
+    machine.faults = FaultsOf(accepts ? *now : before, *now, DeviceXids(options_.kernel_log()));
+    Remember(accepts ? std::vector<Gpu>() : before, *now);
+  }
+
+  absl::StatusOr<std::vector<Gpu>> GpusNow() const {
+    TUTTI_ASSIGN_OR_RETURN(
+        const base::CommandResult result,
+        RunWithin({options_.nvidia_smi,
+                   "--query-gpu=index,uuid,pci.bus_id,ecc.errors.uncorrected.volatile.total",
+                   "--format=csv,noheader,nounits"},
+                  kGpuLimit));
+    if (result.exit.ok()) return ParseGpus(result.out);
+    return absl::InternalError(
+        absl::StrCat("nvidia-smi ended with ", result.exit.ToString(), ": ", WordsOf(result)));
+  }
+
+  // Those that were seen stay until they are accepted to be gone.
+  void Remember(std::vector<Gpu> known, const std::vector<Gpu>& now) const {
+    const std::string old = ToText(known);
+    for (const Gpu& gpu : now) {
+      const auto same = [&](const Gpu& other) { return other.uuid == gpu.uuid; };
+      if (std::none_of(known.begin(), known.end(), same)) known.push_back(gpu);
+    }
+    const std::string text = ToText(known);
+    if (text == old) return;
+    const absl::Status written = base::WriteFileAtomic(GpuFile(), text);
+    if (!written.ok()) spdlog::warn("{}", written.ToString());
+  }
+
+  static NodeCheck GpusOf(const engine::Node& node, const Machine& machine) {
+    NodeCheck check = *machine.gpu;
+    std::vector<std::string> faults;
+    for (const GpuFault& fault : machine.faults) {
+      const bool is_its =
+          std::any_of(node.gpus.begin(), node.gpus.end(),
+                      [&](const std::string& name) { return IsNamed(fault, name); });
+      if (is_its) faults.push_back(absl::StrCat("GPU ", fault.index, " ", fault.what));
+    }
+    if (faults.empty()) return check;
+    return {check.name, Outcome::kIll, absl::StrJoin(faults, ", ")};
+  }
+
+  MachineCheckerOptions options_;
+  std::atomic<bool> accept_ = false;
+  std::atomic<int> interval_ = spec::HealthCheck().interval_seconds;
+  absl::Mutex disk_mutex_;
+  // By device: when its last probe went well, and what was told of it.
+  std::map<dev_t, std::pair<absl::Duration, std::string>> disks_ ABSL_GUARDED_BY(disk_mutex_);
+  absl::Mutex mutex_;  // held while the machine is looked at, so that its nodes share that
+  std::optional<Machine> machine_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+std::unique_ptr<NodeChecker> MakeMachineChecker(const MachineCheckerOptions& options) {
+  return std::make_unique<MachineChecker>(options);
+}
+
+}  // namespace tutti::service

@@ -1,0 +1,19 @@
+// What the kernel says of memory and links. `root` is "/", but in tests.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "platform/service/health/node_check.h"
+
+namespace tutti::service {
+
+// Memory that is nearly used up, and errors of it that its ECC could not correct.
+NodeCheck CheckMemory(const std::filesystem::path& root = "/");
+
+// Each of `links` is to be up: "eth0", an RDMA device "mlx5_0" (one port of it), "mlx5_0:1".
+NodeCheck CheckLinks(const std::vector<std::string>& links,
+                     const std::filesystem::path& root = "/");
+
+}  // namespace tutti::service

@@ -1,0 +1,19 @@
+// What was found of one thing that a node must have to run jobs. Plain values.
+#pragma once
+
+#include <string>
+
+namespace tutti::service {
+
+struct NodeCheck {
+  // kUnknown: it could not be looked at, from which nothing follows for the node.
+  enum class Outcome { kWell, kIll, kUnknown };
+
+  std::string name;  // "disk", "gpu"
+  Outcome outcome = Outcome::kWell;
+  std::string detail;  // one line: what there is, or what is wrong
+
+  bool ill() const { return outcome == Outcome::kIll; }
+};
+
+}  // namespace tutti::service

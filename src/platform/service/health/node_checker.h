@@ -1,0 +1,24 @@
+// Looks at a node of this machine.
+#pragma once
+
+#include <vector>
+
+#include "absl/time/time.h"
+#include "platform/engine/engine.h"
+#include "platform/service/health/node_check.h"
+
+namespace tutti::service {
+
+class NodeChecker {
+ public:
+  virtual ~NodeChecker() = default;
+  // What was found of it, by whatever thread may wait: it takes as long as disks and programs do,
+  // for ever if they hang. What is found may be up to `age` old. Thread-safe.
+  virtual std::vector<NodeCheck> Check(const engine::Node& node, absl::Duration age) = 0;
+  // What the machine has now is what it is to have: a GPU that is gone is not missed any more.
+  virtual void Accept() = 0;
+  // From one look at an idle node to the next.
+  virtual absl::Duration interval() const = 0;
+};
+
+}  // namespace tutti::service
