@@ -113,7 +113,7 @@ void ServiceCore::Run() {
   runs_ = true;
   for (base::WorkQueues* const work : AllWork(state_)) work->Start();
   loop_ = std::thread([this] { Loop(); });
-  retention_.Run();
+  pruner_.Run();
 }
 
 void ServiceCore::Stop() {
@@ -126,7 +126,7 @@ void ServiceCore::Stop() {
     follower_.WakeAll();
   }
   if (loop_.joinable()) loop_.join();
-  retention_.Stop();
+  pruner_.Stop();
   const base::Deadline deadline = base::Deadline::After(kPatienceAtTheEnd);
   bool ended = true;
   for (base::WorkQueues* const work : AllWork(state_)) ended &= work->Stop(deadline);

@@ -42,7 +42,7 @@
 #include "platform/service/jobs/job_views.h"
 #include "platform/service/jobs/shared_state.h"
 #include "platform/service/launcher_reports.h"
-#include "platform/service/retention/retention.h"
+#include "platform/service/retention/pruner.h"
 #include "platform/service/service.h"
 
 namespace tutti::service {
@@ -95,7 +95,7 @@ class ServiceCore final : public Service {
   }
   NodeList ListNodes() override { return service::ListNodes(state_, table_, leaving_); }
   absl::StatusOr<std::vector<Removal>> Prune(bool dry_run) override {
-    return retention_.Prune(dry_run);
+    return pruner_.Prune(dry_run);
   }
   absl::StatusOr<std::vector<store::RemovedFiles>> RemovedOf(absl::string_view id) override {
     return state_.store->RemovedOf(id);
@@ -156,7 +156,7 @@ class ServiceCore final : public Service {
   Insertions insertions_{state_};
   JobViews views_{state_, table_};
   JobDeletion deletion_{state_, table_};
-  Retention retention_{state_, table_};
+  Pruner pruner_{state_, table_};
   LeavingAllocations leaving_{state_, table_};
   EngineCalls engine_calls_{state_, table_, leaving_};
   JobOutput output_{state_, table_};

@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "spec/site/local_path.h"
 #include "spec/site/requirement.h"
-#include "spec/site/retention.h"
+#include "spec/site/retention_section.h"
 #include "spec/site/site_defaults.h"
 #include "spec/text/diagnostics.h"
 #include "spec/text/mapping_reader.h"

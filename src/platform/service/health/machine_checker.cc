@@ -23,7 +23,7 @@
 #include "base/status.h"
 #include "platform/service/health/disk_check.h"
 #include "platform/service/health/gpu_watch.h"
-#include "platform/service/health/machine_checks.h"
+#include "platform/service/health/kernel_checks.h"
 #include "spec/site/site.h"
 
 namespace tutti::service {

@@ -14,11 +14,11 @@
 
 namespace tutti::service {
 
-class Retention {
+class Pruner {
  public:
-  Retention(SharedState& state, const JobTable& table)
+  Pruner(SharedState& state, const JobTable& table)
       : state_(state), table_(table), caches_(state), jobs_(state, table) {}
-  ~Retention() { Stop(); }
+  ~Pruner() { Stop(); }
 
   // As Service has it.
   absl::StatusOr<std::vector<Removal>> Prune(bool dry_run) ABSL_LOCKS_EXCLUDED(service_lock);

@@ -1,5 +1,5 @@
 // Covers: caches.cc, in_use.cc, old_jobs.cc.
-#include "platform/service/retention/retention.h"
+#include "platform/service/retention/pruner.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "spec/site/retention.h"
+#include "spec/site/retention_section.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

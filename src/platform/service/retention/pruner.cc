@@ -1,4 +1,4 @@
-#include "platform/service/retention/retention.h"
+#include "platform/service/retention/pruner.h"
 
 #include <spdlog/spdlog.h>
 
@@ -22,7 +22,7 @@ bool IsOfJobs(KeptKind kind) { return kind == KeptKind::kLogs || kind == KeptKin
 
 }  // namespace
 
-absl::StatusOr<std::vector<Removal>> Retention::ToRemoveOf(const spec::Retention& keep) {
+absl::StatusOr<std::vector<Removal>> Pruner::ToRemoveOf(const spec::Retention& keep) {
   const InUse in_use = WhatIsInUse(state_, table_);
   std::vector<Removal> all;
   for (const KeptKind kind : kKeptKinds) {
@@ -41,7 +41,7 @@ absl::StatusOr<std::vector<Removal>> Retention::ToRemoveOf(const spec::Retention
   return all;
 }
 
-absl::StatusOr<std::vector<Removal>> Retention::Prune(bool dry_run) {
+absl::StatusOr<std::vector<Removal>> Pruner::Prune(bool dry_run) {
   absl::MutexLock lock(&one_at_a_time_);
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(state_.options.directory));
   TUTTI_RETURN_IF_ERROR(NoteThatUseIsMarked(state_.options.directory));
@@ -54,7 +54,7 @@ absl::StatusOr<std::vector<Removal>> Retention::Prune(bool dry_run) {
   return removals;
 }
 
-bool Retention::Remove(const Removal& removal) {
+bool Pruner::Remove(const Removal& removal) {
   if (state_.ending) return false;
   const Kept& what = removal.what;
   const auto removed = IsOfJobs(what.kind) ? jobs_.Remove(what) : caches_.Remove(what);
@@ -67,11 +67,11 @@ bool Retention::Remove(const Removal& removal) {
   return removed.ok() && *removed;
 }
 
-void Retention::Run() {
+void Pruner::Run() {
   thread_ = base::StartThread([this] { Loop(); });
 }
 
-void Retention::Loop() {
+void Pruner::Loop() {
   absl::Duration wait = std::min(kFirstLook, state_.options.retention_interval);
   while (true) {
     {
@@ -85,7 +85,7 @@ void Retention::Loop() {
   }
 }
 
-void Retention::Stop() {
+void Pruner::Stop() {
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;

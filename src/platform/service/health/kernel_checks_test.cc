@@ -1,4 +1,4 @@
-#include "platform/service/health/machine_checks.h"
+#include "platform/service/health/kernel_checks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
