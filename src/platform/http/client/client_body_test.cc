@@ -1,4 +1,4 @@
-// Covers: client.cc, what of a request fails on this side.
+// What of a request fails on this side. Covers: client.cc.
 #include "platform/http/client/client.h"
 
 #include <gmock/gmock.h>
