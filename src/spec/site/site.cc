@@ -17,6 +17,7 @@
 #include "spec/text/diagnostics.h"
 #include "spec/text/mapping_reader.h"
 #include "spec/types/node_folder.h"
+#include "spec/types/process_variable.h"
 
 namespace tutti::spec {
 namespace fs = std::filesystem;
@@ -104,7 +105,7 @@ class SiteReader {
     MappingReader reader(*entry.value, absl::StrCat("\"", entry.key, "\""), diagnostics_);
     reader.Text("python", rule.python);
     reader.Texts("packages", rule.packages);
-    reader.TextMap("variables", rule.variables);
+    ReadVariables(reader, rule.variables);
     reader.Text("differs", rule.differs);
     if (reader.Text("image", rule.image) != nullptr) rule.kind = EnvironmentRule::Kind::kImage;
     if (reader.Text("refused", rule.reason) != nullptr) rule.kind = EnvironmentRule::Kind::kRefused;
@@ -114,6 +115,18 @@ class SiteReader {
     }
     reader.Finish();
     return rule;
+  }
+
+  void ReadVariables(MappingReader& reader, std::map<std::string, std::string>& variables) {
+    reader.TextMap("variables", variables);
+    const YamlNode::Entry* const section = reader.Take("variables");
+    if (section == nullptr) return;
+    for (const YamlNode::Entry& entry : section->value->entries) {
+      const std::string why = WhyTooLong(entry.key, entry.value->scalar);
+      if (why.empty()) continue;
+      diagnostics_.Error(entry.line,
+                         absl::StrCat("variables: ", entry.key.substr(0, 80), " ", why));
+    }
   }
 
   void ReadComputes(MappingReader& reader) {

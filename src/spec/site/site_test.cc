@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "absl/strings/str_cat.h"
 #include "base/file.h"
 
 namespace tutti::spec {
@@ -36,6 +37,15 @@ TEST_F(SiteTest, ALineOfASiteSetsVariablesAndSaysWhatDiffers) {
   EXPECT_EQ(team->variables.at("A"), "1");
   EXPECT_EQ(team->differs, "no GPU");
   EXPECT_EQ(Site::FindRule(site->images, "mine/python:3.9")->python, kNamedPython);
+}
+
+TEST_F(SiteTest, AVariableThatNoProcessCanBeGivenIsRefused) {
+  const std::string text = absl::StrCat(
+      "environments:\n  team:\n    variables:\n      A: 1\n      B: ", std::string(131072, 'x'),
+      "\n");
+  Write("site.yml", text.c_str());
+  EXPECT_THAT(std::string(ReadSite(home_.path()).status().message()),
+              HasSubstr("site.yml:5: variables: B has 131072 bytes; a process can be given"));
 }
 
 TEST_F(SiteTest, ASitesOwnTableComesFirst) {
