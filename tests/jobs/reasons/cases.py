@@ -1216,6 +1216,32 @@ python(
     **FRAMEWORKS,
 )
 python(
+    "hydra-option-that-is-not-there",
+    """
+    import hydra
+    @hydra.main(version_base=None, config_path="conf", config_name="config")
+    def train(config):
+        print(config.lr)
+    train()
+    """,
+    "python3 train.py db=nope",
+    files={"conf/config.yaml": "defaults: [_self_, {db: mysql}]\nlr: 1\n", "conf/db/mysql.yaml": "name: m\n"},
+    **FRAMEWORKS,
+)
+python(
+    "hydra-key-that-is-not-there",
+    """
+    import hydra
+    @hydra.main(version_base=None, config_path="conf", config_name="config")
+    def train(config):
+        print(config.lr)
+    train()
+    """,
+    "python3 train.py rate=1",
+    files={"conf/config.yaml": "lr: 1\n"},
+    **FRAMEWORKS,
+)
+python(
     "jax-shapes-that-do-not-fit",
     """
     import jax, jax.numpy as jnp

@@ -71,6 +71,23 @@ std::string MessageOfAll(const Lines& lines) {
   });
 }
 
+std::string HydrasError(const Lines& lines) {
+  const auto last = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
+    return absl::StartsWith(line, "Set the environment variable HYDRA_FULL_ERROR=1");
+  });
+  if (last == lines.end() || last == lines.begin()) return "";
+  const auto earliest = last - lines.begin() > kOneFailure ? last - kOneFailure : lines.begin();
+  auto begin = std::find_if(std::make_reverse_iterator(last), std::make_reverse_iterator(earliest),
+                            EndsAMessage)
+                   .base();
+  // The code that a warning was about.
+  begin = std::find_if_not(begin, last, IsFurtherIn);
+  const auto end = std::find(begin, last, "Config search path:");
+  return absl::StrJoin(begin, end, " ", [](std::string* text, const std::string& line) {
+    absl::StrAppend(text, absl::StripAsciiWhitespace(line));
+  });
+}
+
 std::string LineThatSaysError(const Lines& lines, Lines::const_iterator end,
                               bool (*says)(absl::string_view)) {
   const auto rend = std::make_reverse_iterator(lines.begin());

@@ -16,6 +16,10 @@ inline constexpr std::ptrdiff_t kOneFailure = 12;
 // other begins a message of its own; else "".
 std::string MessageOfAll(const Lines& lines);
 
+// What Hydra says of a configuration that it cannot make: "In 'config': Could not find 'db/x'
+// Available options in 'db': mysql"; or "".
+std::string HydrasError(const Lines& lines);
+
 // The first line that says so of those that stand close together at the end of what is before
 // `end`, with what it announces; or "".
 std::string LineThatSaysError(const Lines& lines, Lines::const_iterator end,

@@ -30,6 +30,7 @@ std::string Exception(const Printed& printed) {
   std::string best = ExceptionGroup(printed.lines);
   if (best.empty()) best = PythonException(printed);
   if (best.empty()) best = SyntaxError(printed.lines);
+  if (best.empty()) best = HydrasError(printed.lines);
   if (best.empty()) best = CppException(printed.lines);
   if (best.empty()) best = AssertionFailure(printed.lines);
   if (best.empty()) best = FatalPythonError(printed.lines);
