@@ -350,10 +350,10 @@ def test_faults_of_launchers_that_start_containers_each_end_their_job_alone(tmp_
     opened = open_site(tmp_path, explore.service_environment(library, tmp_path))
     site = next(opened)
     try:
-        monkeypatch.setitem(explore.KINDS, "container", {"command": "echo fine", "environment": {"image": site.image}})
+        monkeypatch.setitem(explore.KINDS, "container", explore.in_image(site.image))
         faults = list(explore.faults_of(site, write_job, library, "container", tmp_path))
         exploration = explore.Exploration(site, write_job, library, tmp_path)
-        exploration.run(explore.sample(faults, 24, explore.SEED), 300, at_once=6)
+        exploration.run(explore.sample(faults, explore.SAMPLE_IN_IMAGES, explore.SEED), 300, at_once=6)
         assert exploration.complaints == []
         assert exploration.all_nodes_run()
         wait_until(lambda: containers(site) == [], 60, "no container is left")

@@ -28,7 +28,7 @@ def service(cluster, tmp_path):
 
 def test_faults_of_launchers_on_slurm_each_end_their_job_alone(service, write_job, tmp_path):
     """TUTTI_FAULTS_SEED chooses others."""
-    faults = list(explore.faults_of(service, write_job, service.library, "slurm", tmp_path))
+    faults = [fault for kind in explore.ON_SLURM for fault in explore.faults_of(service, write_job, service.library, kind, tmp_path)]
     exploration = explore.Exploration(service, write_job, service.library, tmp_path)
     exploration.run(explore.sample(faults, explore.SAMPLE_ON_SLURM, explore.SEED), 300, at_once=4)
     assert exploration.complaints == []

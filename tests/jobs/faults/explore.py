@@ -52,15 +52,26 @@ KINDS = {
              "outputs": {"a": {"type": "uri_folder"}, "b": {"type": "uri_folder"}}},
     "environment": {"command": "greet fine | cut -d' ' -f2"},
 }
-ON_SLURM = {"slurm": {"command": "echo fine", "distribution": "mpi", "nodes": 2, "compute": "hpc"}}  # tests/slurm/test_slurm_faults.py
-SAMPLE, SAMPLE_ON_SLURM = 184, 16  # of CI
-RESULTS = {"full": ["outputs/deep/kept", "outputs/a/a", "outputs/b/b"]}  # what a job of that kind keeps, each of which says "brought"
+MPI_ON_SLURM = {"command": "echo fine", "distribution": "mpi", "nodes": 2, "compute": "hpc"}
+ON_SLURM = {"slurm pmix": MPI_ON_SLURM,  # tests/slurm/test_slurm_faults.py
+            "slurm mpirun": {**MPI_ON_SLURM, "environment_variables": {"TUTTI_MPI": "mpirun"}}}
+SAMPLE, SAMPLE_ON_SLURM, SAMPLE_IN_IMAGES = 184, 24, 40  # of CI
+# What a job of that kind keeps of its input, each of which says "brought".
+RESULTS = dict.fromkeys(["full", "container"], ["outputs/deep/kept", "outputs/a/a", "outputs/b/b"])
 EACH_OF_A_CALL, MOST_OF_A_CALL = 60, 2000  # ordinals: those up to here, and then every tenth, which are more of the same loops
 TIME_LIMIT = 15
 WORDED = {errno.ENOENT: ["does not exist"], errno.EACCES: ["may not be read"]}  # where a reason says more than the error does
 SEED = int(os.environ.get("TUTTI_FAULTS_SEED", 28))
 
 Fault = collections.namedtuple("Fault", "kind program call ordinal error")
+
+
+def in_image(image):
+    """The kind "container": as "full", in an image that has busybox alone."""
+    return {"command": "mkdir -p outputs/deep && for to in outputs/deep/kept ${{outputs.a}}/a ${{outputs.b}}/b; "
+                       "do cat ${{inputs.i}}/data >$to || exit 1; done; cat word",
+            "files": {"word": "fine\n", "more/read.me": "sent along\n"}, "environment": {"image": image},
+            "outputs": {"a": {"type": "uri_folder"}, "b": {"type": "uri_folder"}}}
 
 
 def build(folder):
@@ -99,7 +110,7 @@ def job_of(write_job, library, kind, fault):
     variables = {"TUTTI_FAULT": fault, "STORY": str(library.parent / "ray"), **keys.pop("environment_variables", {})}
     if "environment" not in keys:  # what an image holds is not what it was built for
         variables["LD_PRELOAD"] = str(library)
-    if kind == "full":
+    if kind in RESULTS:
         keys["inputs"] = {"i": {"type": "uri_folder", "mode": "download", "path": str(input_folder(library.parent))}}
     if kind == "environment":  # one that is there by an earlier job would not be made
         keys["environment"] = {"conda_file": {"dependencies": ["python", {"pip": [str(new_wheel(library.parent))]}]}}
@@ -218,12 +229,28 @@ class Exploration:
         return self.service.wait(name, 300)["state"] == "Completed"
 
 
+def services(folder, options, library):
+    """The service that the faults are met on; ended by whoever asks for another."""
+    environment = service_environment(library, folder)
+    if "container" in (options.kind or []):
+        sys.path.insert(0, str(HERE.parent))
+        import test_containers
+        for site in test_containers.open_site(folder, environment):
+            KINDS["container"] = in_image(site.image)
+            yield site
+        return
+    service = conftest.Service(folder / "home", options.nodes, environment).start()
+    yield service
+    service.stop()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=0, help="so many of all faults, by the seed; 0: all")
     parser.add_argument("--nodes", type=int, default=8)
-    parser.add_argument("--kind", action="append", choices=KINDS, help="may be given more than once; default: all")
+    parser.add_argument("--kind", action="append", choices=[*KINDS, "container"],
+                        help="may be given more than once; default: all but container, which needs root, podman and docker-registry")
     parser.add_argument("--call", help="this call alone")
     parser.add_argument("--shard", metavar="I/N", default="1/1", help="the I-th of N disjoint parts of all faults, the same ones in every run")
     parser.add_argument("--limit", type=int, default=300, help="seconds for each job")
@@ -232,7 +259,8 @@ def main():
         sys.exit(CANNOT)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="tutti-faults-"))
     library = build(folder)
-    service = conftest.Service(folder / "home", options.nodes, service_environment(library, folder)).start()
+    opened = services(folder, options, library)
+    service = next(opened)
     try:
         write_job = conftest.job_writer(folder)
         faults = [fault for kind in options.kind or KINDS for fault in faults_of(service, write_job, library, kind, folder)]
@@ -245,7 +273,7 @@ def main():
         exploration.run(faults, options.limit)
         print(dict(exploration.ends), "all nodes run" if exploration.all_nodes_run() else "NODES ARE HELD")
     finally:
-        service.stop()
+        list(opened)  # closes it
     return 1 if exploration.complaints else 0
 
 
