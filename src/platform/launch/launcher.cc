@@ -25,6 +25,7 @@
 #include "platform/launch/node/node_folders.h"
 #include "platform/launch/node/process_limit.h"
 #include "platform/launch/node/process_tree.h"
+#include "platform/launch/node/rank_failure.h"
 #include "platform/launch/node/signals.h"
 #include "platform/launch/node_processes.h"
 #include "spec/json/gang_plan.h"
@@ -160,12 +161,12 @@ class Launcher {
   // Reports the end and stays until everything has been acknowledged.
   absl::Status Finish(const absl::Status& status) {
     if (!status.ok()) {
-      spdlog::warn("{}", status.ToString());
+      spdlog::warn("{}", status.ToString(absl::StatusToStringMode::kWithNoExtraData));
       MarkFailed().IgnoreError();
     }
     const base::Deadline deadline = base::Deadline::After(options_.delivery_limit);
     TUTTI_RETURN_IF_ERROR(OkIfGone(parts_.delivery->AwaitOutput(deadline)));
-    nlohmann::json end = {{"ok", status.ok()}, {"reason", std::string(status.message())}};
+    nlohmann::json end = EndOf(status);
     if (absl::IsCancelled(status)) end["told"] = true;
     parts_.events->Append("finished", std::move(end));
     return Deliver();

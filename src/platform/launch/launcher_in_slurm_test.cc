@@ -152,8 +152,9 @@ exit 137
 )");
   const std::string up = (folder.path() / "up-$RANK").string();
   EXPECT_TRUE(Run(MpiPlan("touch " + up + "; exec sleep 600")).ok());
+  EXPECT_EQ(service.Events().back()["rank"], 1);
   EXPECT_EQ(service.Events().back()["reason"],
-            "rank 1 left MPI without MPI_Finalize, for which Slurm's PMIx ends the others");
+            "left MPI without MPI_Finalize, for which Slurm's PMIx ends the others");
   EXPECT_TRUE(service.Events("unlaunched").empty());
   EXPECT_TRUE(NoProcessLeft());
 }

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "platform/launch/delivery/service_link.h"
 #include "platform/launch/environment/slurm_placement.h"
+#include "platform/launch/node/rank_failure.h"
 
 namespace tutti::launch {
 namespace {
@@ -191,9 +192,7 @@ void NodeProcesses::GiveUpOnRanks() {
   ranks_.GiveUp();
   const std::string given_up =
       absl::StrCat("its processes on node ", plan_.node().name, " were given up: ", what);
-  reason_ = reason_.ok()
-                ? absl::InternalError(given_up)
-                : absl::Status(reason_.code(), absl::StrCat(reason_.message(), "; ", given_up));
+  reason_ = reason_.ok() ? absl::InternalError(given_up) : WithMore(reason_, given_up);
 }
 
 }  // namespace tutti::launch

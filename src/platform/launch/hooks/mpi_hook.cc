@@ -8,6 +8,7 @@
 #include "platform/launch/hooks/node_hooks.h"
 #include "platform/launch/mpi/open_mpi.h"
 #include "platform/launch/mpi/pmi_failure_watch.h"
+#include "platform/launch/node/rank_failure.h"
 #include "platform/launch/ranks/rank_table.h"
 
 namespace tutti::launch {
@@ -38,7 +39,7 @@ class MpiHook : public NodeHook {
       waits = node.pmi->busy() && !node.delivery->gone() && !node.signals->Take();
       if (const auto failure = watch.Look(node.pmi->failure(), absl::Now())) {
         AppendMpiFailure(*node.events, *failure);
-        return absl::InternalError(absl::StrCat("rank ", failure->rank, " ", failure->error));
+        return RankFailure(absl::StatusCode::kInternal, failure->rank, failure->error);
       }
       if (waits) Wait(node);
     }

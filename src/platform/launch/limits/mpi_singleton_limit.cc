@@ -4,6 +4,7 @@
 #include "platform/launch/limits/limits.h"
 #include "platform/launch/mpi/open_mpi.h"
 #include "platform/launch/mpi/singleton_watch.h"
+#include "platform/launch/node/rank_failure.h"
 
 namespace tutti::launch {
 namespace {
@@ -22,13 +23,16 @@ class MpiSingletonLimit : public Limit {
     const std::optional<MpiSingleton> found = watch_.Look(ranks_->Running());
     next_ = base::Deadline::After(watch_.interval());
     if (!found) return std::nullopt;
-    return StopOrder{absl::FailedPreconditionError(ReasonOf(*found)), std::nullopt};
+    const std::string what = WhatItDid(*found);
+    constexpr auto kCode = absl::StatusCode::kFailedPrecondition;
+    return StopOrder{found->rank < 0 ? absl::Status(kCode, absl::StrCat("a rank ", what))
+                                     : RankFailure(kCode, found->rank, what),
+                     std::nullopt};
   }
 
  private:
-  std::string ReasonOf(const MpiSingleton& found) const {
-    const std::string who = found.rank < 0 ? "a rank" : absl::StrCat("rank ", found.rank);
-    return absl::StrCat(who, " has loaded Open MPI (", found.library,
+  std::string WhatItDid(const MpiSingleton& found) const {
+    return absl::StrCat("has loaded Open MPI (", found.library,
                         ") and would be a world of its own: ",
                         WhyNoOpenMpi(plan_, EnvironmentOf(plan_, 0, facts_)), "; or, if its ranks ",
                         "need no MPI world, environment_variables: {", kMpiVariable, ": direct}");

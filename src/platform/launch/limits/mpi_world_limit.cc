@@ -3,6 +3,7 @@
 #include "base/deadline.h"
 #include "platform/launch/limits/limits.h"
 #include "platform/launch/mpi/pmi_failure_watch.h"
+#include "platform/launch/node/rank_failure.h"
 
 namespace tutti::launch {
 namespace {
@@ -22,7 +23,7 @@ class MpiWorldLimit : public Limit {
     const std::optional<MpiFailure> failure = watch_.Look(pmi_->failure(), absl::Now());
     if (!failure) return std::nullopt;
     ranks_->ReportMpiFailure(*failure);
-    return StopOrder{absl::InternalError(absl::StrCat("rank ", failure->rank, " ", failure->error)),
+    return StopOrder{RankFailure(absl::StatusCode::kInternal, failure->rank, failure->error),
                      std::nullopt};
   }
 

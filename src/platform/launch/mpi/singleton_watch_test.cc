@@ -39,15 +39,17 @@ class LauncherWithoutMpirun : public LauncherFixture {
 
 TEST_F(LauncherWithoutMpirun, EndsRanksThatWouldBeWorldsOfTheirOwn) {
   Run(MpiPlan("[ $RANK = 0 ] || exec ./libmpi.so.40-1 600; exec sleep 600"));
-  const std::string reason = service.Events("finished").at(0)["reason"];
-  EXPECT_THAT(reason, StartsWith("rank 1 has loaded Open MPI (/"));
+  const nlohmann::json finished = service.Events("finished").at(0);
+  EXPECT_EQ(finished["rank"], 1);
+  EXPECT_THAT(finished["reason"].get<std::string>(), StartsWith("has loaded Open MPI (/"));
 }
 
 // As those of a container, which are children of a monitor that has left podman.
 TEST_F(LauncherWithoutMpirun, LooksAtProcessesThatHaveLeftTheirRank) {
   Run(MpiPlan("[ $RANK = 0 ] || (setsid ./libmpi.so.40-1 600 &); exec sleep 600"));
-  const std::string reason = service.Events("finished").at(0)["reason"];
-  EXPECT_THAT(reason, StartsWith("rank 1 has loaded Open MPI (/"));
+  const nlohmann::json finished = service.Events("finished").at(0);
+  EXPECT_EQ(finished["rank"], 1);
+  EXPECT_THAT(finished["reason"].get<std::string>(), StartsWith("has loaded Open MPI (/"));
 }
 
 TEST_F(LauncherWithoutMpirun, LeavesAloneWhatAnMpirunOfTheJobHasStarted) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "platform/launch/mpi/slurm_pmix.h"
+#include "platform/launch/node/rank_failure.h"
 #include "platform/launch/ranks/direct_starter.h"
 
 namespace tutti::launch {
@@ -22,8 +23,8 @@ absl::Status ErrorOf(const StarterProgram::End& end) {
   if (end.ok) return absl::OkStatus();
   if (FoundNoController(end.printed)) return absl::UnavailableError(end.said);
   if (const int rank = RankThatLeftPmix(end.printed); rank >= 0) {
-    return absl::AbortedError(absl::StrCat(
-        "rank ", rank, " left MPI without MPI_Finalize, for which Slurm's PMIx ends the others"));
+    return RankFailure(absl::StatusCode::kAborted, rank,
+                       "left MPI without MPI_Finalize, for which Slurm's PMIx ends the others");
   }
   return absl::Status(
       WasNotLaunched(end.printed) ? absl::StatusCode::kFailedPrecondition

@@ -103,6 +103,8 @@ void Gang::Apply(int number, absl::string_view line) {
     node.end.ok = false;
     node.end.told = Field(event, "told", false);
     node.end.reason = Field<std::string>(event, "reason", "it failed without saying why");
+    node.end.rank = Field(event, "rank", -1);
+    if (node.end.rank >= 0) node.end.rank_node = NodeOf(node.end.rank);
     node.end.time = TimeOf(event);
   }
 }

@@ -211,6 +211,11 @@ TEST_F(GangTest, NamesTheNodeOfARankThatLeftAndNotOfWhoTellsOfIt) {
   EXPECT_EQ(Diagnose(gang_.End()).line, "rank 2 on n2 left MPI");
 }
 
+TEST_F(GangTest, WhatALauncherTellsOfAnotherNodesRankIsOfThatNode) {
+  Say(0, R"({"kind":"finished","ok":false,"reason":"left MPI","rank":2,"time":11})");
+  EXPECT_EQ(Diagnose(gang_.End()).line, "rank 2 on n2 left MPI");
+}
+
 TEST_F(GangTest, OfARankThatWaitedToBeEndedAfterItsAbortItsWordsAreTold) {
   Say(0, R"({"kind":"mpi_failure","rank":2,"error":"aborted","abort":true,"left":true,"time":9})");
   Say(1, R"({"kind":"exited","rank":2,"signal":15,"stopped":true,"last_error":"no x","time":9})");

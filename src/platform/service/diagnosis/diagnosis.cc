@@ -7,11 +7,9 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/strip.h"
 #include "base/process/child_process.h"
 #include "base/text/lost_peer.h"
 #include "platform/service/diagnosis/remedies.h"
@@ -151,7 +149,7 @@ class Examination {
       const RankExit* const raised = FirstThatHadRaised();
       return raised == nullptr ? TimeLimit() : HadFailed(*raised);
     }
-    if (end_.left) return LeftMpi(*end_.left);
+    if (end_.left) return Told(*end_.left);
     if (const NodeEnd* const failed = FailedNode()) return OfNode(*failed);
     if (const RankExit* waiting = FirstNotStopped(); waiting != nullptr) {
       if (const RankExit* failing = FirstFailing()) return OfRank(*failing);
@@ -291,11 +289,12 @@ class Examination {
                 {.rank = early.rank, .node = early.node, .what = what}, nullptr);
   }
 
-  Diagnosis LeftMpi(const Failure& left) const {
+  // What a launcher tells of a rank, be it another node's.
+  Diagnosis Told(const Failure& of_rank) const {
     const auto exit = std::find_if(bad_.begin(), bad_.end(),
-                                   [&](const RankExit* one) { return one->rank == left.rank; });
-    return With(absl::StrCat("rank ", left.rank, " on ", left.node, " ", left.what), left,
-                exit == bad_.end() ? nullptr : *exit);
+                                   [&](const RankExit* one) { return one->rank == of_rank.rank; });
+    return With(absl::StrCat("rank ", of_rank.rank, " on ", of_rank.node, " ", of_rank.what),
+                of_rank, exit == bad_.end() ? nullptr : *exit);
   }
 
   Diagnosis Lost(const NodeEnd& node) const {
@@ -311,8 +310,11 @@ class Examination {
   }
 
   Diagnosis OfNode(const NodeEnd& node) const {
-    Diagnosis diagnosis =
-        With(WithPlace(node), {.node = node.node, .what = OneLine(node.reason)}, nullptr);
+    const std::string reason = OneLine(node.reason);
+    Diagnosis diagnosis = node.rank >= 0
+                              ? Told({.rank = node.rank, .node = node.rank_node, .what = reason})
+                              : With(absl::StrCat("node ", node.node, ": ", reason),
+                                     {.node = node.node, .what = reason}, nullptr);
     // Of a job that somebody has cancelled the cluster says so.
     const bool taken = node.told && end_.judged && end_.verdict.empty();
     diagnosis.lost_node = node.silent || node.unlaunched || taken;
@@ -333,25 +335,6 @@ class Examination {
         Limit(), kWholeWorldEnds);
     return With(absl::StrCat(Name(exit), " ", what),
                 {.rank = exit.rank, .node = exit.node, .what = what}, &exit);
-  }
-
-  // What mpirun says of a rank is told by its launcher, and the rank may be on another node, unless
-  // it never began: its own launcher alone knows of that.
-  std::string WithPlace(const NodeEnd& node) const {
-    const std::string reason = OneLine(node.reason);
-    absl::string_view rest = reason;
-    int rank = -1;
-    const bool of_rank =
-        absl::ConsumePrefix(&rest, "rank ") &&
-        absl::SimpleAtoi(rest.substr(0, rest.find_first_not_of("0123456789")), &rank);
-    rest = rest.substr(std::min(rest.find(' '), rest.size()));
-    if (of_rank && absl::StartsWith(rest, " on ")) return reason;
-    if (of_rank && !absl::StartsWith(rest, " could not be started")) {
-      for (const RankExit& exit : end_.exits) {
-        if (exit.rank == rank) return absl::StrCat(Name(exit), rest);
-      }
-    }
-    return absl::StrCat("node ", node.node, ": ", reason);
   }
 
   Diagnosis TimeLimit() const {

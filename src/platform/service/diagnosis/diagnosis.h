@@ -42,6 +42,8 @@ struct NodeEnd {
   std::string node;
   bool ok = true;
   std::string reason;       // what went wrong outside of the processes: staging, time limit, upload
+  int rank = -1;            // `reason` is what this one did ("left MPI"), be it another node's
+  std::string rank_node;    // on which it runs
   bool lost = false;        // the launcher died; `reason` says what is known
   bool silent = false;      // its launcher was never heard of, and may not have died
   bool unlaunched = false;  // the cluster did not begin its ranks: no fault of the job's

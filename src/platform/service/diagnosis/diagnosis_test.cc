@@ -220,13 +220,17 @@ TEST(Diagnosis, WhatALauncherSaysOfARankIsSaidWithTheRanksOwnNode) {
   RankExit left = Ended(2, 3);
   left.node = "n4";
   GangEnd end = GangOf({left});
-  end.nodes[0] = {.node = "n1", .ok = false, .reason = "rank 2 left MPI without MPI_Finalize"};
-  EXPECT_EQ(Diagnose(end).line, "rank 2 on n4 left MPI without MPI_Finalize");
-  end.nodes[0].reason = "rank 2 on n4 left MPI";
-  EXPECT_EQ(Diagnose(end).line, "rank 2 on n4 left MPI") << "which it says itself";
-  end.nodes[0].reason = "rank 7 left MPI without MPI_Finalize";
-  EXPECT_EQ(Diagnose(end).line, "node n1: rank 7 left MPI without MPI_Finalize")
-      << "of unknown place";
+  end.nodes[0] = {.node = "n1",
+                  .ok = false,
+                  .reason = "left MPI without MPI_Finalize",
+                  .rank = 2,
+                  .rank_node = "n4"};
+  const Diagnosis diagnosis = Diagnose(end);
+  EXPECT_EQ(diagnosis.line, "rank 2 on n4 left MPI without MPI_Finalize");
+  EXPECT_EQ(diagnosis.failures.at(0).rank, 2);
+  EXPECT_EQ(diagnosis.failures.at(0).node, "n4");
+  end.nodes[0] = {.node = "n1", .ok = false, .reason = "rank 2 left MPI"};
+  EXPECT_EQ(Diagnose(end).line, "node n1: rank 2 left MPI") << "as an older launcher tells it";
 }
 
 TEST(Diagnosis, NamesTheNodeOfARankThatNeverBegan) {

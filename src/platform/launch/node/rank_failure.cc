@@ -1,0 +1,41 @@
+#include "platform/launch/node/rank_failure.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+namespace tutti::launch {
+namespace {
+
+constexpr char kRank[] = "tutti/rank";
+
+}  // namespace
+
+absl::Status RankFailure(absl::StatusCode code, int rank, absl::string_view what) {
+  absl::Status status(code, absl::StrCat("rank ", rank, " ", what));
+  status.SetPayload(kRank, absl::Cord(absl::StrCat(rank)));
+  return status;
+}
+
+absl::Status WithMore(const absl::Status& status, absl::string_view more) {
+  absl::Status longer(status.code(), absl::StrCat(status.message(), "; ", more));
+  if (const auto rank = status.GetPayload(kRank)) longer.SetPayload(kRank, *rank);
+  return longer;
+}
+
+nlohmann::json EndOf(const absl::Status& status) {
+  nlohmann::json end = {{"ok", status.ok()}, {"reason", std::string(status.message())}};
+  int rank = -1;
+  const auto of_rank = status.GetPayload(kRank);
+  if (!of_rank || !absl::SimpleAtoi(std::string(*of_rank), &rank)) return end;
+  end["rank"] = rank;
+  end["reason"] =
+      std::string(absl::StripPrefix(status.message(), absl::StrCat("rank ", rank, " ")));
+  return end;
+}
+
+}  // namespace tutti::launch
