@@ -222,7 +222,9 @@ absl::StatusOr<std::string> Submit(const Connect& connect, UserJob& written,
   const absl::Status known = FaultsHere(written);
   for (const std::string& remark : written.remarks) remarks << remark << std::endl;
   if (written.file.faults.ok()) {
-    for (const std::string& warning : told) remarks << "warning: " << warning << std::endl;
+    for (const std::string& warning : told) {
+      remarks << "warning: " << AsTheUserWroteIt(warning, written) << std::endl;
+    }
   }
   ServiceClient service(connect());
   CodePacker code(PurposeAfter(known), remarks, [&remarks](const std::string& warning) {

@@ -17,6 +17,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -200,6 +201,15 @@ TEST_F(SubmitTest, ARefusalNamesTheScriptAndNotTheFileThatIsNotWritten) {
   EXPECT_THAT(faults, AllOf(HasSubstr("job of "), HasSubstr("train.py:"), HasSubstr("nonsense")));
   EXPECT_THAT(faults, Not(HasSubstr("saved.yml")));
   EXPECT_THAT(remarks_.str(), HasSubstr("saved.yml is not written"));
+}
+
+TEST_F(SubmitTest, AWarningBeforeARefusalNamesTheScriptToo) {
+  JobFile file = File("src/train.py");
+  file.script.save = (folder_.path() / "saved.yml").string();
+  file.settings = {"properties.a=1", "inputs.d.type=uri_folder", "inputs.d.path=./none"};
+  EXPECT_THAT(FaultsOf(file), HasSubstr("none does not exist"));
+  EXPECT_THAT(remarks_.str(),
+              ContainsRegex("warning: job of [^\n]*train.py:[0-9]+: \"properties\" has no effect"));
 }
 
 TEST_F(SubmitTest, AScriptsOptionsSayNothingToAJobFile) {

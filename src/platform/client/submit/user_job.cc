@@ -93,9 +93,14 @@ absl::Status AsTheUserWroteIt(const absl::Status& status, const UserJob& written
   if (status.ok() || written.script.empty()) return status;
   std::vector<std::string> lines;
   for (const absl::string_view line : absl::StrSplit(status.message(), '\n')) {
-    lines.push_back(InOptions(InPlaceOf(written.save, written.script, line)));
+    lines.push_back(AsTheUserWroteIt(line, written));
   }
   return absl::Status(status.code(), absl::StrJoin(lines, "\n"));
+}
+
+std::string AsTheUserWroteIt(absl::string_view line, const UserJob& written) {
+  if (written.script.empty()) return std::string(line);
+  return InOptions(InPlaceOf(written.save, written.script, line));
 }
 
 }  // namespace tutti::client

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "platform/client/submit/submit.h"
 #include "spec/file/job_file.h"
 
@@ -32,5 +33,7 @@ std::string SaveTaken(const UserJob& written);
 // What is wrong with a job, in the words in which the user asked for it: of a script, its options
 // in place of the keys that they stand for, and no place in a file that is not saved.
 absl::Status AsTheUserWroteIt(const absl::Status& status, const UserJob& written);
+// The same of one line, a warning for example, that is told before the job is taken.
+std::string AsTheUserWroteIt(absl::string_view line, const UserJob& written);
 
 }  // namespace tutti::client
