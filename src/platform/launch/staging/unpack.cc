@@ -108,7 +108,8 @@ class Unpacking {
     }
     // By way of other links a name that looks harmless may lead outside: so look where it ends.
     for (const auto& [name, target] : links_) {
-      if (!IsInside(folder_ / name)) return Refuse(name, "a link that leaves the folder");
+      TUTTI_ASSIGN_OR_RETURN(const bool inside, IsInside(folder_ / name));
+      if (!inside) return Refuse(name, "a link that leaves the folder");
     }
     return absl::OkStatus();
   }
@@ -127,12 +128,12 @@ class Unpacking {
     return end.empty() || *end.begin() != "..";
   }
 
-  bool IsInside(const fs::path& path) const {
+  absl::StatusOr<bool> IsInside(const fs::path& path) const {
     std::error_code error;
     const fs::path root = fs::canonical(folder_, error);
-    if (error) return false;
+    if (error) return base::ErrnoStatus(folder_.string(), error.value());
     const fs::path real = fs::weakly_canonical(path, error);
-    if (error) return false;
+    if (error) return base::ErrnoStatus(path.string(), error.value());
     return std::mismatch(root.begin(), root.end(), real.begin(), real.end()).first == root.end();
   }
 

@@ -65,6 +65,11 @@ TEST_F(Unpack, RefusesLinksThatLeaveTheFolder) {
   ExpectRefused({{"a", ".", AE_IFLNK}, {"a/b", "..", AE_IFLNK}}, "below a link");
 }
 
+TEST_F(Unpack, OfALinkWhoseEndCannotBeFoundTheErrorIsSaid) {
+  const absl::Status status = Try({{"a", "b", AE_IFLNK}, {"b", "a", AE_IFLNK}});
+  EXPECT_THAT(std::string(status.message()), HasSubstr("a: Too many levels of symbolic links"));
+}
+
 TEST_F(Unpack, WritesNoFileThroughALink) {
   const absl::Status status = Try({{"l", "..", AE_IFLNK}, {"l/evil", "x"}});
   EXPECT_FALSE(status.ok());
