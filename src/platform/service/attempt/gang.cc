@@ -123,7 +123,8 @@ void Gang::ApplyExit(Node& node, const json& event) {
                     .stopped = Field(event, "stopped", false),
                     .last_error = Field<std::string>(event, "last_error", ""),
                     .error_before_stop = Field<std::string>(event, "error_before_stop", ""),
-                    .error_was_last = Field(event, "error_was_last", false)});
+                    .error_was_last = Field(event, "error_was_last", false),
+                    .python_ended = Field(event, "python_ended", false)});
 }
 
 void Gang::NoteDeath(int number, absl::Time now) {

@@ -146,8 +146,9 @@ class Examination {
     if (lost != nullptr && (first == nullptr || MayComeOf(*lost, *first))) return Lost(*lost);
     if (first != nullptr) return OfRank(*first);
     if (TimedOut()) {
-      const RankExit* const raised = FirstThatHadRaised();
-      return raised == nullptr ? TimeLimit() : HadFailed(*raised);
+      if (const RankExit* const raised = FirstThatHadRaised()) return HadFailed(*raised);
+      const RankExit* const ended = FirstThatHadEnded();
+      return ended == nullptr ? TimeLimit() : HadEnded(*ended);
     }
     if (end_.left) return Told(*end_.left);
     if (const NodeEnd* const failed = FailedNode()) return OfNode(*failed);
@@ -199,11 +200,18 @@ class Examination {
   // Of an MPI world that has others, who did not: those it waits for. What all have shown they have
   // caught.
   const RankExit* FirstThatHadRaised() const {
-    const auto had_raised = [](const RankExit* exit) {
-      return WasFailing(*exit) && exit->error_was_last;
-    };
-    const auto found = std::find_if(bad_.begin(), bad_.end(), had_raised);
-    const auto count = std::count_if(bad_.begin(), bad_.end(), had_raised);
+    return FirstOfSome([](const RankExit& e) { return WasFailing(e) && e.error_was_last; });
+  }
+
+  const RankExit* FirstThatHadEnded() const {
+    return FirstOfSome([](const RankExit& e) { return e.stopped && e.python_ended; });
+  }
+
+  // Null if that is true of all ranks, or of none.
+  const RankExit* FirstOfSome(bool (*holds)(const RankExit&)) const {
+    const auto does = [holds](const RankExit* exit) { return holds(*exit); };
+    const auto found = std::find_if(bad_.begin(), bad_.end(), does);
+    const auto count = std::count_if(bad_.begin(), bad_.end(), does);
     const bool others = static_cast<size_t>(count) < end_.exits.size();
     return end_.mpi && others && found != bad_.end() ? *found : nullptr;
   }
@@ -332,6 +340,16 @@ class Examination {
     const std::string what = absl::StrCat(
         "had failed: ", OneLine(exit.error_before_stop), remedy.empty() ? "" : " (", remedy,
         remedy.empty() ? "" : ")", "; it and the others waited for each other until the time limit",
+        Limit(), kWholeWorldEnds);
+    return With(absl::StrCat(Name(exit), " ", what),
+                {.rank = exit.rank, .node = exit.node, .what = what}, &exit);
+  }
+
+  Diagnosis HadEnded(const RankExit& exit) const {
+    const std::string what = absl::StrCat(
+        "had come to the end of its Python program (by sys.exit, an exception or its last line) "
+        "and "
+        "waited for the others, as mpi4py does, until the time limit",
         Limit(), kWholeWorldEnds);
     return With(absl::StrCat(Name(exit), " ", what),
                 {.rank = exit.rank, .node = exit.node, .what = what}, &exit);

@@ -10,7 +10,8 @@
 // stopped it was failing, and is the cause if all that failed before it speak of a lost peer: one
 // that fails may close its connections long before it ends. At the time limit of an MPI job a rank
 // whose last words were an exception is the cause too, if others had shown none: it waits for them
-// as it ends, as mpi4py does, and they wait for it.
+// as it ends, as mpi4py does, and they wait for it. So may be one whose Python program had come to
+// its end when others' had not, as by sys.exit.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +35,7 @@ struct RankExit {
   std::string last_error;
   std::string error_before_stop;  // of one that is stopped: the exception that it had shown before
   bool error_was_last = false;    // and nothing after it, on stdout either
+  bool python_ended = false;      // when it was stopped its Python program had come to its end
   bool ok() const { return code == 0 && signal == 0; }
 };
 

@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 RankExit Ended(int rank, int at, int code = 0, int signal = 0, std::string last_error = "") {
   return {.rank = rank,
@@ -157,6 +158,23 @@ TEST(Diagnosis, SaysThatAKillWasNotForMemoryWhereThatIsKnown) {
             "Killed");
   end.verdict = "Slurm ended it for its memory";
   EXPECT_THAT(Diagnose(end).line, Not(HasSubstr("not for want of memory")));
+}
+
+TEST(Diagnosis, OfARankThatHadEndedAndWaitedForTheOthersUntilTheTimeLimit) {
+  RankExit ended = Stopped(2, 41);
+  ended.python_ended = true;
+  GangEnd end = GangOf({Stopped(0, 40), Stopped(1, 40), ended});
+  end.timed_out = true;
+  end.time_limit = absl::Seconds(40);
+  end.mpi = true;
+  const Diagnosis d = Diagnose(end);
+  EXPECT_EQ(d.line,
+            "rank 2 on n2 had come to the end of its Python program (by sys.exit, an exception or "
+            "its last line) and waited for the others, as mpi4py does, until the time limit of 40s "
+            "(limits.timeout); `python -m mpi4py SCRIPT` ends all ranks at once when one fails");
+  EXPECT_EQ(d.failures.front().rank, 2);
+  end.exits = {ended, ended};
+  EXPECT_THAT(Diagnose(end).line, StartsWith("the job reached its time limit"));
 }
 
 TEST(Diagnosis, TranslatesTheShellsCodeForASignal) {
