@@ -6,6 +6,7 @@
 
 #include "platform/scheduler/profile.h"
 #include "platform/scheduler/reasons.h"
+#include "platform/scheduler/waiting_jobs.h"
 
 namespace tutti::scheduler {
 namespace {
@@ -14,10 +15,7 @@ namespace {
 constexpr size_t kMostForecasts = 200;
 
 std::vector<PendingJob> InQueueOrder(std::vector<PendingJob> jobs) {
-  std::stable_sort(jobs.begin(), jobs.end(), [](const PendingJob& a, const PendingJob& b) {
-    return std::make_tuple(-static_cast<int>(a.priority), a.sequence, a.id) <
-           std::make_tuple(-static_cast<int>(b.priority), b.sequence, b.id);
-  });
+  std::stable_sort(jobs.begin(), jobs.end(), GoesFirst);
   for (PendingJob& job : jobs) job.node_count = std::max(job.node_count, 1);
   return jobs;
 }
@@ -57,6 +55,29 @@ class Pass {
     load_.free = static_cast<int>(free_.size());
     Explain();
     return std::move(decision_);
+  }
+
+  // Of each kind the first: once it cannot start, all behind it could not either, as nodes and the
+  // profile only fill up. The first of all that could not is the head.
+  std::vector<Start> Starts(const WaitingJobs& waiting) {
+    using Position =
+        std::pair<WaitingJobs::Line::const_iterator, WaitingJobs::Line::const_iterator>;
+    std::map<WaitingJobs::Place, Position> next;
+    for (const auto& [kind, line] : waiting.lines()) {
+      if (kind.first <= load_.total)
+        next.emplace(line.begin()->first, Position{line.begin(), line.end()});
+    }
+    while (!free_.empty() && !next.empty()) {
+      auto [at, end] = next.begin()->second;
+      next.erase(next.begin());
+      if (!MayStartNow(at->second)) {
+        if (head_ == nullptr) Reserve(at->second);
+        continue;
+      }
+      StartNow(at->second);
+      if (++at != end) next.emplace(at->first, Position{at, end});
+    }
+    return std::move(decision_.starts);
   }
 
  private:
@@ -135,6 +156,16 @@ class Pass {
 };
 
 }  // namespace
+
+bool GoesFirst(const PendingJob& a, const PendingJob& b) {
+  const int first = -static_cast<int>(a.priority), second = -static_cast<int>(b.priority);
+  return std::tie(first, a.sequence, a.id) < std::tie(second, b.sequence, b.id);
+}
+
+std::vector<Start> StartsOf(const WaitingJobs& waiting, const std::vector<RunningJob>& running,
+                            const std::vector<std::string>& nodes, absl::Time now, int cordoned) {
+  return Pass(running, nodes, cordoned, now).Starts(waiting);
+}
 
 Decision Schedule(const std::vector<PendingJob>& pending, const std::vector<RunningJob>& running,
                   const std::vector<std::string>& nodes, absl::Time now, int cordoned) {

@@ -26,6 +26,9 @@ struct PendingJob {
   absl::Duration time_limit = absl::InfiniteDuration();
 };
 
+// Whether `a` is ahead of `b` in the queue.
+bool GoesFirst(const PendingJob& a, const PendingJob& b);
+
 struct RunningJob {
   std::string id;
   std::vector<std::string> nodes;

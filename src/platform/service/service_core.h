@@ -64,17 +64,23 @@ class ServiceCore final : public Service {
   absl::StatusOr<std::vector<std::string>> Check(const Submission& submission) override {
     return admission_.Check(submission);
   }
-  absl::StatusOr<JobStatus> GetJob(absl::string_view id) override { return views_.Get(id); }
+  absl::StatusOr<JobStatus> GetJob(absl::string_view id) override {
+    scheduler_.Explain();
+    return views_.Get(id);
+  }
   absl::StatusOr<std::vector<store::Event>> EventsOf(absl::string_view id) override {
     return state_.store->EventsOf(id);
   }
   absl::StatusOr<std::vector<JobStatus>> ListJobs(const store::JobFilter& filter) override {
+    scheduler_.Explain();
     return views_.List(filter);
   }
   absl::StatusOr<std::vector<JobSummary>> ListSummaries(const store::JobFilter& filter) override {
+    scheduler_.Explain();
     return views_.ListSummaries(filter);
   }
   absl::StatusOr<std::vector<ChildStatus>> ChildrenOf(absl::string_view id) override {
+    scheduler_.Explain();
     return children_.ChildrenOf(id);
   }
   absl::StatusOr<JobStatus> Cancel(absl::string_view id) override;

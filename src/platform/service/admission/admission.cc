@@ -138,7 +138,7 @@ JobStatus Admission::Adopt(const store::JobRecord& record, std::vector<store::Ev
   LiveJob& job = table_.Add(record);
   table_.AnnounceInserted(record, std::move(events));
   if (placed == nullptr) {
-    scheduler_.WakeForNewJob();
+    scheduler_.WakeForNewJob(job);
     return views_.StatusOf(job.record);
   }
   const absl::Status opened = placed->output_status;

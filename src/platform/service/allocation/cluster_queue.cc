@@ -45,22 +45,18 @@ std::string PlacementProblem(const std::string& job) {
 }  // namespace
 
 void ClusterQueue::HandOver(Effects& effects) {
-  for (const auto& [id, live] : table_.live()) {
-    const store::Job& job = live->record.job;
-    if (live->placed != nullptr || live->flow != nullptr || live->handed_over ||
-        live->being_handed || job.spec.compute == "local") {
-      continue;
+  for (auto& [compute, jobs] : table_.to_hand_over()) {
+    if (!state_.engines.WhyOutOfReach(compute).empty()) continue;
+    for (const auto& [sequence, live] : jobs) {
+      const store::Job& job = live->record.job;
+      live->waits_for = "is being handed to the cluster";
+      live->being_handed = true;
+      const Placement placement =
+          PlaceOnCluster(job, AllocationOf(*live), StandIns(job.spec.instance_count));
+      effects.starts.push_back(
+          {.compute = compute, .allocation = AllocationFor(state_.options, *live, placement)});
     }
-    if (const std::string why = state_.engines.WhyOutOfReach(job.spec.compute); !why.empty()) {
-      live->waits_for = absl::StrCat("waits: ", why);
-      continue;
-    }
-    live->waits_for = "is being handed to the cluster";
-    live->being_handed = true;
-    const Placement placement =
-        PlaceOnCluster(job, AllocationOf(*live), StandIns(job.spec.instance_count));
-    effects.starts.push_back({.compute = job.spec.compute,
-                              .allocation = AllocationFor(state_.options, *live, placement)});
+    jobs.clear();
   }
 }
 
@@ -110,7 +106,7 @@ absl::Status ClusterQueue::PlaceOn(LiveJob& job, const engine::AllocationState& 
     return written;
   }
   job.placed->started = true;
-  table_.placed().insert(&job);
+  table_.NotePlaced(job);
   return absl::OkStatus();
 }
 

@@ -1,8 +1,8 @@
 #include "platform/service/allocation/local_scheduler.h"
 
 #include <algorithm>
-#include <iterator>
-#include <set>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,7 +17,7 @@ namespace {
 constexpr int kMasterPort = 6105;
 constexpr int kStartPort = 6104;
 constexpr int kRayPort = 6379;  // Ray's own
-// Who waits behind so many is told why every so often, and not at every change.
+// Why so many wait is found out every so often, and not at every change.
 constexpr size_t kLongQueue = 200;
 constexpr absl::Duration kBetweenExplanations = absl::Seconds(1);
 
@@ -44,56 +44,51 @@ Placement PlaceWithPorts(const ServiceOptions& options, const spec::JobSpec& spe
 }  // namespace
 
 void LocalScheduler::Schedule(Effects& effects) {
+  is_explained_ = false;
+  if (table_.waiting().empty() || !IsANodeFree()) return;
   const absl::Time now = state_.clock->Now();
-  if (!SchedulingPays(now)) return;
-  next_explanation_ = now + kBetweenExplanations;
-  const std::vector<scheduler::PendingJob> pending = Pending();
-  if (pending.empty()) return;
-  const scheduler::Decision decision = Decide(pending, now);
-  for (const scheduler::Start& start : decision.starts) {
+  const std::vector<std::string> nodes = NodeNames();
+  for (const scheduler::Start& start :
+       scheduler::StartsOf(table_.waiting(), Running(now), nodes, now, Cordoned(nodes))) {
     const absl::Status status = StartOn(*table_.Find(start.job_id), start.nodes, effects);
     state_.problems.Note(StartProblem(start.job_id), status, {.job = start.job_id});
   }
-  for (const scheduler::Wait& wait : decision.waits) {
+}
+
+void LocalScheduler::Explain() {
+  StateLock lock(state_);
+  const absl::Time now = state_.clock->Now();
+  const size_t waiting = table_.waiting().size();
+  if (is_explained_ || waiting == 0 || !state_.local_engine_observed) return;
+  if (waiting >= kLongQueue && base::IsWithin(kBetweenExplanations, last_explanation_, now)) return;
+  last_explanation_ = now;
+  is_explained_ = true;
+  for (const scheduler::Wait& wait : Decide(table_.waiting().InOrder(), now).waits) {
     LiveJob& job = *table_.Find(wait.job_id);
     job.waits_for = wait.reason;
     job.expected_start = wait.expected_start;
   }
 }
 
-bool LocalScheduler::SchedulingPays(absl::Time now) const {
-  if (table_.live().size() - table_.placed().size() < kLongQueue || now >= next_explanation_)
-    return true;
-  return IsANodeFree(now);
-}
-
-bool LocalScheduler::IsANodeFree(absl::Time now) const {
-  std::set<std::string> held;
-  for (scheduler::RunningJob& job : Running(now)) {
-    held.insert(std::make_move_iterator(job.nodes.begin()),
-                std::make_move_iterator(job.nodes.end()));
+bool LocalScheduler::IsANodeFree() const {
+  std::unordered_set<std::string_view> held;
+  for (const LiveJob* job : table_.placed()) {
+    if (job->record.job.spec.compute != "local") continue;
+    for (const PlacedNode& node : job->placed->placement.nodes) held.insert(node.name);
   }
-  const std::vector<std::string> names = NodeNames();
-  return std::any_of(names.begin(), names.end(),
-                     [&](const std::string& name) { return !held.contains(name); });
-}
-
-void LocalScheduler::WakeForNewJob() {
-  if (SchedulingPays(state_.clock->Now())) state_.Wake();
-}
-
-std::vector<scheduler::PendingJob> LocalScheduler::Pending() const {
-  std::vector<scheduler::PendingJob> pending;
-  for (const auto& [id, job] : table_.live()) {
-    const spec::JobSpec& spec = job->record.job.spec;
-    if (job->placed != nullptr || job->flow != nullptr || spec.compute != "local") continue;
-    pending.push_back({.id = id,
-                       .priority = spec.priority,
-                       .sequence = job->record.job.sequence,
-                       .node_count = spec.instance_count,
-                       .time_limit = spec.timeout});
+  for (const auto& [id, nodes] : held_) held.insert(nodes.begin(), nodes.end());
+  for (const auto& [allocation, leaving] : leaving_.all()) {
+    if (leaving.compute == "local") held.insert(leaving.nodes.begin(), leaving.nodes.end());
   }
-  return pending;
+  return std::any_of(state_.nodes.begin(), state_.nodes.end(), [&](const engine::Node& node) {
+    return !held.contains(node.name) && !state_.cordons.contains(node.name);
+  });
+}
+
+void LocalScheduler::WakeForNewJob(const LiveJob& job) {
+  is_explained_ = false;
+  const bool is_ours = job.flow == nullptr && job.record.job.spec.compute == "local";
+  if (!is_ours || IsANodeFree()) state_.Wake();
 }
 
 std::vector<scheduler::RunningJob> LocalScheduler::Running(absl::Time now) const {
@@ -120,8 +115,11 @@ std::vector<scheduler::RunningJob> LocalScheduler::Running(absl::Time now) const
 scheduler::Decision LocalScheduler::Decide(const std::vector<scheduler::PendingJob>& pending,
                                            absl::Time now) const {
   const std::vector<std::string> nodes = NodeNames();
-  const int cordoned = static_cast<int>(state_.nodes.size() - nodes.size());
-  return scheduler::Schedule(pending, Running(now), nodes, now, cordoned);
+  return scheduler::Schedule(pending, Running(now), nodes, now, Cordoned(nodes));
+}
+
+int LocalScheduler::Cordoned(const std::vector<std::string>& nodes) const {
+  return static_cast<int>(state_.nodes.size() - nodes.size());
 }
 
 std::vector<std::string> LocalScheduler::NodeNames() const {
@@ -167,7 +165,7 @@ absl::Status LocalScheduler::StartOn(LiveJob& job, const std::vector<std::string
     return written;
   }
   job.placed->must_open = true;
-  table_.placed().insert(&job);
+  table_.NotePlaced(job);
   Effects more;
   progress_.Advance(job, more).IgnoreError();  // the next tick tries again, and says why
   effects.starts.insert(effects.starts.end(), more.starts.begin(), more.starts.end());
@@ -177,8 +175,7 @@ absl::Status LocalScheduler::StartOn(LiveJob& job, const std::vector<std::string
 
 std::optional<Placement> LocalScheduler::PlaceAtOnce(const store::Job& job) {
   const bool is_ours = job.spec.kind == spec::JobKind::kCommand && job.spec.compute == "local";
-  const size_t waiting = table_.live().size() - table_.placed().size() - table_.flows().size();
-  const bool is_next = waiting == 0 && state_.local_engine_observed && !state_.stopping;
+  const bool is_next = table_.waiting().empty() && state_.local_engine_observed && !state_.stopping;
   if (!is_ours || !is_next) return std::nullopt;
   const absl::Time now = state_.clock->Now();
   const scheduler::Decision decision = Decide({{.id = job.id,

@@ -20,10 +20,13 @@ class LocalScheduler {
                  JobProgress& progress)
       : state_(state), table_(table), leaving_(leaving), progress_(progress) {}
 
-  // Starts what can start now, and says of the others what they wait for.
+  // Starts what can start now. Where nothing can, it takes no longer for a longer queue.
   void Schedule(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // A job has come into the queue.
-  void WakeForNewJob() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // For who is about to look at jobs: says of those that wait what they wait for, which takes as
+  // long as there are such, and is not done twice for the same state of things.
+  void Explain() ABSL_LOCKS_EXCLUDED(service_lock);
+  // A job has come.
+  void WakeForNewJob(const LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Where a job that is being inserted can start at once, since none is ahead of it and the nodes
   // are idle: they are held for it until Release. The allocation has no id yet.
   std::optional<Placement> PlaceAtOnce(const store::Job& job)
@@ -34,17 +37,16 @@ class LocalScheduler {
   static std::string ReasonOfStart(const Placement& placement);
 
  private:
-  // False while a queue is so long, and every node so busy, that there is nothing to decide and the
-  // reasons for waiting can wait a moment.
-  bool SchedulingPays(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // One that jobs may start on.
-  bool IsANodeFree(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  std::vector<scheduler::PendingJob> Pending() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  bool IsANodeFree() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // With those that are over and whose nodes are not free yet.
   std::vector<scheduler::RunningJob> Running(absl::Time now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   scheduler::Decision Decide(const std::vector<scheduler::PendingJob>& pending,
                              absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // How many nodes there are beside those.
+  int Cordoned(const std::vector<std::string>& nodes) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Those that jobs may start on.
   std::vector<std::string> NodeNames() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // On those nodes; without an id of the allocation.
@@ -60,7 +62,8 @@ class LocalScheduler {
   JobProgress& progress_;
   // Nodes of jobs that are being inserted with their placement.
   std::map<std::string, std::vector<std::string>> held_ ABSL_GUARDED_BY(service_lock);
-  absl::Time next_explanation_ ABSL_GUARDED_BY(service_lock) = absl::InfinitePast();
+  bool is_explained_ ABSL_GUARDED_BY(service_lock) = false;  // since the last change
+  absl::Time last_explanation_ ABSL_GUARDED_BY(service_lock) = absl::InfinitePast();
 };
 
 }  // namespace tutti::service

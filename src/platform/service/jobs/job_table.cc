@@ -58,36 +58,69 @@ absl::StatusOr<LiveJob*> JobTable::Rebuild(store::JobRecord record) {
   job->former = std::move(detail.former);
   job->begun_before = detail.begun_before;
   job->begun_at = std::move(detail.begun_at);
-  const std::string id = job->record.job.id;
   if (detail.placement) {
-    TUTTI_ASSIGN_OR_RETURN(job->placed, RebuildPlacedJob(state_, id, *std::move(detail.placement)));
+    TUTTI_ASSIGN_OR_RETURN(
+        job->placed, RebuildPlacedJob(state_, job->record.job.id, *std::move(detail.placement)));
     job->placed->started = job->record.last.state != JobState::kProvisioning;
-    placed_.insert(job.get());
   }
-  if (job->record.job.spec.kind != spec::JobKind::kCommand) {
-    job->flow = std::make_unique<LiveFlow>();
-    flows_.insert(job.get());
-  }
-  return (live_[id] = std::move(job)).get();
+  return &Insert(std::move(job));
 }
 
 LiveJob& JobTable::Add(const store::JobRecord& record) {
-  LiveJob& job = *(live_[record.job.id] = std::make_unique<LiveJob>());
-  job.record = record;
-  if (record.job.spec.kind != spec::JobKind::kCommand) {
+  auto job = std::make_unique<LiveJob>();
+  job->record = record;
+  return Insert(std::move(job));
+}
+
+LiveJob& JobTable::Insert(std::unique_ptr<LiveJob> inserted) {
+  const store::Job& fixed = inserted->record.job;
+  LiveJob& job = *(live_[fixed.id] = std::move(inserted));
+  by_sequence_[job.record.job.sequence] = &job;
+  if (job.record.job.spec.kind != spec::JobKind::kCommand) {
     job.flow = std::make_unique<LiveFlow>();
     flows_.insert(&job);
+  } else if (job.placed != nullptr) {
+    placed_.insert(&job);
+  } else {
+    Enqueue(job);
   }
   return job;
 }
 
+void JobTable::Enqueue(LiveJob& job) {
+  const store::Job& fixed = job.record.job;
+  if (fixed.spec.compute != "local") {
+    to_hand_over_[fixed.spec.compute][fixed.sequence] = &job;
+    return;
+  }
+  waiting_.Add({.id = fixed.id,
+                .priority = fixed.spec.priority,
+                .sequence = fixed.sequence,
+                .node_count = fixed.spec.instance_count,
+                .time_limit = fixed.spec.timeout});
+}
+
+void JobTable::Dequeue(const LiveJob& job) {
+  const store::Job& fixed = job.record.job;
+  waiting_.Remove(fixed.id);
+  const auto jobs = to_hand_over_.find(fixed.spec.compute);
+  if (jobs != to_hand_over_.end()) jobs->second.erase(fixed.sequence);
+}
+
 void JobTable::Place(LiveJob& job, std::unique_ptr<PlacedJob> placed) {
   job.placed = std::move(placed);
+  NotePlaced(job);
+}
+
+void JobTable::NotePlaced(LiveJob& job) {
+  Dequeue(job);
   placed_.insert(&job);
 }
 
 void JobTable::Remove(const LiveJob& job) {
   const std::string id = job.record.job.id;
+  Dequeue(job);
+  by_sequence_.erase(job.record.job.sequence);
   state_.problems.ForgetJob(id);
   live_.erase(id);
 }
@@ -95,6 +128,11 @@ void JobTable::Remove(const LiveJob& job) {
 LiveJob* JobTable::Find(absl::string_view id) const {
   const auto live = live_.find(id);
   return live == live_.end() ? nullptr : live->second.get();
+}
+
+LiveJob* JobTable::FindBySequence(int64_t sequence) const {
+  const auto found = by_sequence_.find(sequence);
+  return found == by_sequence_.end() ? nullptr : found->second;
 }
 
 LiveJob* JobTable::FindByAllocation(absl::string_view allocation) const {
@@ -147,6 +185,7 @@ void JobTable::Announce(const store::Job& job, const store::Event& event) {
 absl::Status JobTable::BeginAgain(LiveJob& job, const std::string& why) {
   TUTTI_RETURN_IF_ERROR(Append(job, StepToNextAttempt(job, why)));
   BeginNextAttempt(job);
+  Enqueue(job);
   return absl::OkStatus();
 }
 

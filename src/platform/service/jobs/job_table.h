@@ -8,11 +8,13 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "platform/scheduler/waiting_jobs.h"
 #include "platform/service/jobs/event_listener.h"
 #include "platform/service/jobs/live_job.h"
 #include "platform/service/jobs/shared_state.h"
@@ -34,6 +36,8 @@ class JobTable {
   LiveJob& Add(const store::JobRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   void Place(LiveJob& job, std::unique_ptr<PlacedJob> placed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // It has got nodes: `placed` is set.
+  void NotePlaced(LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // The job has ended. `job` is gone then.
   void Remove(const LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
@@ -44,8 +48,17 @@ class JobTable {
     return placed_;
   }
   std::set<LiveJob*>& flows() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) { return flows_; }
+  // Those that wait for nodes of this machine.
+  const scheduler::WaitingJobs& waiting() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
+    return waiting_;
+  }
+  // Those that are to be handed to a cluster: by compute, in the order in which they came.
+  using ToHandOver = std::map<std::string, std::map<int64_t, LiveJob*>>;
+  ToHandOver& to_hand_over() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) { return to_hand_over_; }
+  void HandOverAgain(LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) { Enqueue(job); }
   // Null if there is none that has not ended.
   LiveJob* Find(absl::string_view id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  LiveJob* FindBySequence(int64_t sequence) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // The job whose present attempt that allocation is, or null; the same of one that has its nodes.
   LiveJob* FindByAllocation(absl::string_view allocation) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
@@ -69,14 +82,22 @@ class JobTable {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:
+  // Keeps live_ and what is found by other ways than the id.
+  LiveJob& Insert(std::unique_ptr<LiveJob> job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Into the queue that it waits in, and out of it.
+  void Enqueue(LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  void Dequeue(const LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   void Announce(const store::Job& job, const store::Event& event)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
   SharedState& state_;
   std::vector<EventListener*> listeners_;
   Jobs live_ ABSL_GUARDED_BY(service_lock);
+  std::unordered_map<int64_t, LiveJob*> by_sequence_ ABSL_GUARDED_BY(service_lock);
   std::set<LiveJob*> placed_ ABSL_GUARDED_BY(service_lock);
   std::set<LiveJob*> flows_ ABSL_GUARDED_BY(service_lock);
+  scheduler::WaitingJobs waiting_ ABSL_GUARDED_BY(service_lock);
+  ToHandOver to_hand_over_ ABSL_GUARDED_BY(service_lock);
 };
 
 // How long it runs already; zero before it does. By the clock since boot, so that who sets the

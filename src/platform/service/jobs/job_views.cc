@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "platform/service/jobs/placed_job.h"
 
@@ -33,6 +34,16 @@ JobStatus StatusAlone(const store::JobRecord& record) {
     for (const PlacedNode& node : detail.placement->nodes) status.nodes.push_back(node.name);
   }
   return status;
+}
+
+// Of one that is queued; "" if nothing is known.
+std::string WhatItWaitsFor(const SharedState& state, const LiveJob& job) {
+  const std::string& compute = job.record.job.spec.compute;
+  if (compute != "local" && !job.handed_over && !job.being_handed) {
+    const std::string why = state.engines.WhyOutOfReach(compute);
+    if (!why.empty()) return absl::StrCat("waits: ", why);
+  }
+  return job.waits_for;
 }
 
 bool Wanted(const store::JobFilter& filter, store::JobState state) {
@@ -76,7 +87,8 @@ void JobViews::AddLive(JobStatus& status) const {
   const LiveJob* const live = table_.Find(record.job.id);
   if (live == nullptr) return;
   if (record.last.state == store::JobState::kQueued) {
-    if (!live->waits_for.empty()) status.reason = live->waits_for;
+    std::string why = WhatItWaitsFor(state_, *live);
+    if (!why.empty()) status.reason = std::move(why);
     status.expected_start = live->expected_start;
   } else if (live->placed != nullptr) {
     const std::string why = state_.engines.WhyOutOfReach(live->record.job.spec.compute);
@@ -92,7 +104,8 @@ JobSummary JobViews::SummaryOf(const LiveJob& job) const {
     if (!why.empty()) summary.reason = why;
   }
   if (job.record.last.state != store::JobState::kQueued) return summary;
-  if (!job.waits_for.empty()) summary.reason = job.waits_for;
+  std::string why = WhatItWaitsFor(state_, job);
+  if (!why.empty()) summary.reason = std::move(why);
   summary.expected_start = job.expected_start;
   return summary;
 }
@@ -103,19 +116,12 @@ std::vector<JobSummary> JobViews::LiveSummaries(const std::vector<int64_t>& page
   std::vector<JobSummary> summaries;
   summaries.reserve(page.size());
   StateLock lock(state_);
-  std::vector<std::pair<int64_t, const LiveJob*>> live;
-  live.reserve(table_.live().size());
-  for (const auto& [id, job] : table_.live()) {
-    live.emplace_back(job->record.job.sequence, job.get());
-  }
-  std::sort(live.begin(), live.end());
   for (const int64_t sequence : page) {
-    const auto found = std::lower_bound(live.begin(), live.end(),
-                                        std::pair(sequence, static_cast<const LiveJob*>(nullptr)));
-    if (found == live.end() || found->first != sequence) {
+    const LiveJob* const job = table_.FindBySequence(sequence);
+    if (job == nullptr) {
       ended.push_back(sequence);
-    } else if (Wanted(filter, found->second->record.last.state)) {
-      summaries.push_back(SummaryOf(*found->second));
+    } else if (Wanted(filter, job->record.last.state)) {
+      summaries.push_back(SummaryOf(*job));
     }
   }
   return summaries;

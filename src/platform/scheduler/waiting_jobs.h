@@ -1,0 +1,44 @@
+// The queue as it is kept between decisions: jobs that ask for the same, as many nodes for as long,
+// stand behind one another, so that what can start is found from the first of each kind, however
+// many wait. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "platform/scheduler/scheduler.h"
+
+namespace tutti::scheduler {
+
+class WaitingJobs {
+ public:
+  using Kind = std::pair<int, absl::Duration>;          // nodes, time limit
+  using Place = std::tuple<int, int64_t, std::string>;  // in the queue: the least goes first
+  using Line = std::map<Place, PendingJob>;             // never empty
+
+  // One of that id is replaced.
+  void Add(PendingJob job);
+  // Does nothing if there is none of that id.
+  void Remove(const std::string& id);
+
+  bool empty() const { return where_.empty(); }
+  size_t size() const { return where_.size(); }
+  const std::map<Kind, Line>& lines() const { return lines_; }
+  std::vector<PendingJob> InOrder() const;
+
+ private:
+  std::map<Kind, Line> lines_;
+  std::map<std::string, std::pair<Kind, Place>> where_;  // by id
+};
+
+// The starts that Schedule would decide on for the same jobs. Takes as long as there are kinds of
+// jobs and starts, not jobs: of a kind whose first cannot start now none behind it can.
+std::vector<Start> StartsOf(const WaitingJobs& waiting, const std::vector<RunningJob>& running,
+                            const std::vector<std::string>& nodes, absl::Time now,
+                            int cordoned = 0);
+
+}  // namespace tutti::scheduler
