@@ -47,12 +47,14 @@ class Judge {
     return absl::StrCat(sweep_.metric, " ", absl::StrFormat("%.6g", Turned(turned)));
   }
 
+  static size_t CountUntil(const TrialReports& trial, int interval) {
+    return std::min(static_cast<size_t>(interval), trial.reports.size());
+  }
+
   double BestUntil(const TrialReports& trial, int interval) const {
-    double best = -std::numeric_limits<double>::infinity();
-    for (int i = 0; i < std::min<int>(interval, std::ssize(trial.reports)); ++i) {
-      best = std::max(best, Turned(trial.reports[i]));
-    }
-    return best;
+    const size_t count = CountUntil(trial, interval);
+    if (count == 0) return -std::numeric_limits<double>::infinity();
+    return sweep_.maximize ? trial.reports.Highest(count) : -trial.reports.Lowest(count);
   }
 
   // The worst that a trial may have beside a best of `best`.
@@ -73,11 +75,11 @@ class Judge {
   std::string Median(const TrialReports& trial, int interval) const {
     std::vector<double> averages;
     for (const TrialReports& other : trials_) {
-      const int count = std::min<int>(interval, std::ssize(other.reports));
-      double sum = 0;
-      for (int i = 0; i < count; ++i) sum += Turned(other.reports[i]);
+      const size_t count = CountUntil(other, interval);
+      if (count == 0) continue;
+      const double average = Turned(other.reports.Sum(count)) / static_cast<double>(count);
       // A sum is rounded: the average of equal reports must not be above each of them.
-      if (count > 0) averages.push_back(std::min(sum / count, BestUntil(other, interval)));
+      averages.push_back(std::min(average, BestUntil(other, interval)));
     }
     std::sort(averages.begin(), averages.end());
     const size_t n = averages.size();
@@ -93,7 +95,9 @@ class Judge {
     const auto value = [&](const TrialReports& of) { return Turned(of.reports[interval - 1]); };
     std::vector<double> values;
     for (const TrialReports& other : trials_) {
-      if (std::ssize(other.reports) >= interval) values.push_back(value(other));
+      if (CountUntil(other, interval) == static_cast<size_t>(interval)) {
+        values.push_back(value(other));
+      }
     }
     const size_t worst = values.size() * policy_.truncation_percentage / 100;
     if (worst == 0) return "";

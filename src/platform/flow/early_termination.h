@@ -16,14 +16,15 @@
 #include <string>
 #include <vector>
 
+#include "platform/flow/report_series.h"
 #include "spec/types/sweep.h"
 
 namespace tutti::flow {
 
 struct TrialReports {
   int number = 0;
-  bool active = false;          // others are compared with, and not stopped
-  std::vector<double> reports;  // of the metric, in order
+  bool active = false;   // others are compared with, and not stopped
+  ReportSeries reports;  // of the metric, in order
 };
 
 struct TrialStop {

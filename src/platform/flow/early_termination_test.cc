@@ -58,9 +58,9 @@ TEST(Bandit, JudgesATrialByItsBestAndByWhatOthersHadByThen) {
 // 0.8 sixteen times has, summed and divided, an average above 0.8.
 TEST(MedianStopping, SparesATrialWhoseReportsAreAllEqual) {
   const Sweep sweep = With({.kind = Kind::kMedianStopping});
-  const std::vector<double> constant(16, 0.8);
-  const std::vector<double> better(16, 0.9);
-  const std::vector<double> worse(16, 0.1);
+  const ReportSeries constant(std::vector<double>(16, 0.8));
+  const ReportSeries better(std::vector<double>(16, 0.9));
+  const ReportSeries worse(std::vector<double>(16, 0.1));
   EXPECT_THAT(Stopped(sweep, {{1, true, better}, {2, true, constant}, {3, false, worse}}),
               IsEmpty());
 }
@@ -71,8 +71,8 @@ TEST(Policies, LookAtTheirIntervalsFromTheDelayOn) {
                             .delay_evaluation = 5,
                             .slack_factor = 0.1});
   const auto stopped = [&](int reports) {
-    return !Stopped(sweep, {{1, true, std::vector<double>(9, 1.0)},
-                            {2, true, std::vector<double>(reports, 0.1)}})
+    return !Stopped(sweep, {{1, true, ReportSeries(std::vector<double>(9, 1.0))},
+                            {2, true, ReportSeries(std::vector<double>(reports, 0.1))}})
                 .empty();
   };
   EXPECT_FALSE(stopped(1));

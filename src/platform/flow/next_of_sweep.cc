@@ -19,23 +19,24 @@ constexpr int kHopeless = 3;
 class Search {
  public:
   Search(const spec::JobSpec& job, uint64_t seed, const SweepNow& now)
-      : job_(job), sweep_(*job.sweep), seed_(seed), now_(now) {
-    for (size_t i = 0; i < now.trials.size(); ++i) Count(static_cast<int>(i) + 1, now.trials[i]);
+      : job_(job), sweep_(*job.sweep), seed_(seed), now_(now), trials_(now.trials) {
+    decision_.best = trials_.best();
+    decision_.best_metric = trials_.best_metric();
   }
 
   SweepDecision Decide() {
     SweepDecision& d = decision_;
-    const bool hopeless = failed_ >= kHopeless && failed_ == ended_;
+    const bool hopeless = trials_.failed() >= kHopeless && trials_.failed() == trials_.ended();
     const bool halted = now_.canceled || now_.timed_out || hopeless;
     if (halted) {
       StopAll(now_.timed_out ? "the sweep's time limit has passed"
               : hopeless     ? "the first trials have failed"
                              : "the sweep is being canceled");
     } else {
-      StopTheWorse();
+      d.stops = TrialsToStop(sweep_, trials_.reports());
       StartOne();
     }
-    if (active_ == 0 && !d.starts) {
+    if (trials_.active().empty() && !d.starts) {
       End(hopeless);
     } else {
       d.line = Progress();
@@ -44,60 +45,14 @@ class Search {
   }
 
  private:
-  void Count(int number, const Trial& trial) {
-    switch (trial.child.state) {
-      case ChildState::kActive:
-        ++active_;
-        return;
-      case ChildState::kFailed:
-        ++failed_;
-        if (first_failure_ == 0) first_failure_ = number;
-        break;
-      case ChildState::kCanceled:
-        ++stopped_;
-        break;
-      case ChildState::kCompleted:
-        ++completed_;
-        if (!trial.reports.empty()) Compare(number, BestOf(sweep_, trial.reports));
-        break;
-    }
-    ++ended_;
-  }
-
-  void Compare(int number, double metric) {
-    const bool better = decision_.best == 0 || (sweep_.maximize ? metric > decision_.best_metric
-                                                                : metric < decision_.best_metric);
-    if (!better) return;
-    decision_.best = number;
-    decision_.best_metric = metric;
-  }
-
   void StopAll(const std::string& reason) {
-    for (size_t i = 0; i < now_.trials.size(); ++i) {
-      if (now_.trials[i].child.state != ChildState::kActive) continue;
-      decision_.stops.push_back({static_cast<int>(i) + 1, reason});
-    }
-  }
-
-  void StopTheWorse() {
-    std::vector<TrialReports> reports;
-    for (size_t i = 0; i < now_.trials.size(); ++i) {
-      const Trial& trial = now_.trials[i];
-      reports.push_back(
-          {static_cast<int>(i) + 1, trial.child.state == ChildState::kActive, trial.reports});
-    }
-    decision_.stops = TrialsToStop(sweep_, reports);
+    for (const int number : trials_.active()) decision_.stops.push_back({number, reason});
   }
 
   void StartOne() {
-    if (active_ >= sweep_.max_concurrent) return;
-    std::vector<Observation> seen;
-    for (const Trial& trial : now_.trials) {
-      const bool known = trial.child.state == ChildState::kCompleted && !trial.reports.empty();
-      if (known) seen.push_back({trial.values, BestOf(sweep_, trial.reports)});
-    }
-    const int number = static_cast<int>(now_.trials.size()) + 1;
-    if (auto values = Propose(sweep_, seed_, number, seen)) {
+    const bool is_full = std::ssize(trials_.active()) >= sweep_.max_concurrent;
+    if (is_full || !now_.may_start) return;
+    if (auto values = Propose(sweep_, seed_, trials_.size() + 1, trials_.Observations())) {
       decision_.starts = true;
       decision_.values = *std::move(values);
     }
@@ -109,23 +64,24 @@ class Search {
   }
 
   std::string Counts() const {
-    std::string counts = absl::StrCat(completed_, " of ", TrialCount(sweep_),
+    std::string counts = absl::StrCat(trials_.completed(), " of ", TrialCount(sweep_),
                                       TrialCount(sweep_) == 1 ? " trial" : " trials", " completed");
-    if (stopped_ > 0) absl::StrAppend(&counts, ", ", stopped_, " stopped");
-    if (failed_ > 0) absl::StrAppend(&counts, ", ", failed_, " failed");
+    if (trials_.stopped() > 0) absl::StrAppend(&counts, ", ", trials_.stopped(), " stopped");
+    if (trials_.failed() > 0) absl::StrAppend(&counts, ", ", trials_.failed(), " failed");
     return counts;
   }
 
   std::string Progress() const {
     std::string line = Counts();
-    if (active_ > 0) absl::StrAppend(&line, ", ", active_, " under way");
+    const size_t active = trials_.active().size();
+    if (active > 0) absl::StrAppend(&line, ", ", active, " under way");
     if (decision_.best > 0) absl::StrAppend(&line, "; ", Best());
     return line;
   }
 
   std::string FirstFailure() const {
-    return absl::StrCat(TrialName(first_failure_),
-                        " failed: ", now_.trials[first_failure_ - 1].child.reason);
+    return absl::StrCat(TrialName(trials_.first_failure()),
+                        " failed: ", trials_.reason_of_first_failure());
   }
 
   void End(bool hopeless) {
@@ -140,12 +96,12 @@ class Search {
     } else if (d.best > 0) {
       d.outcome = Outcome::kCompleted;
       d.line = absl::StrCat(Best(), "; ", Counts());
-    } else if (hopeless || completed_ == 0) {
+    } else if (hopeless || trials_.completed() == 0) {
       d.outcome = Outcome::kFailed;
-      d.line =
-          first_failure_ > 0
-              ? absl::StrCat(FirstFailure(), hopeless && failed_ > 1 ? "; so did the others" : "")
-              : "no trial completed";
+      d.line = trials_.first_failure() > 0
+                   ? absl::StrCat(FirstFailure(),
+                                  hopeless && trials_.failed() > 1 ? "; so did the others" : "")
+                   : "no trial completed";
     } else {
       d.outcome = Outcome::kFailed;
       d.line = NoMetric();
@@ -153,13 +109,9 @@ class Search {
   }
 
   std::string NoMetric() const {
-    std::set<std::string> others;
-    std::string odd_line;
-    for (const Trial& trial : now_.trials) {
-      if (odd_line.empty()) odd_line = trial.odd_line;
-      others.insert(trial.other_metrics.begin(), trial.other_metrics.end());
-    }
+    const std::set<std::string>& others = trials_.other_metrics();
     const std::vector<absl::string_view> names(others.begin(), others.end());
+    const std::string& odd_line = trials_.odd_line();
     std::string line = absl::StrCat("no trial reported the metric \"", sweep_.metric, "\"",
                                     base::DidYouMean(sweep_.metric, names));
     if (names.empty()) {
@@ -179,8 +131,8 @@ class Search {
   const spec::Sweep& sweep_;
   const uint64_t seed_;
   const SweepNow& now_;
+  const SweepTrials& trials_;
   SweepDecision decision_;
-  int active_ = 0, completed_ = 0, failed_ = 0, stopped_ = 0, ended_ = 0, first_failure_ = 0;
 };
 
 }  // namespace

@@ -7,25 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "platform/flow/child.h"
-#include "platform/flow/early_termination.h"
-#include "platform/flow/sampling.h"
+#include "platform/flow/sweep_trials.h"
 #include "spec/types/job.h"
 
 namespace tutti::flow {
 
-struct Trial {
-  Child child;
-  Values values;
-  std::vector<double> reports;             // of the primary metric, in order
-  std::vector<std::string> other_metrics;  // that it reported instead, for advice
-  std::string odd_line;                    // of its metrics file, that reports nothing; for advice
-};
-
 struct SweepNow {
-  std::vector<Trial> trials;  // those that were started; the first is number 1
+  const SweepTrials& trials;  // those that were started
   bool canceled = false;
   bool timed_out = false;
+  bool may_start = true;  // another trial, if the sweep has one
 };
 
 struct SweepDecision {

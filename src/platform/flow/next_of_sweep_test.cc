@@ -26,57 +26,88 @@ spec::JobSpec Job(int trials = 4, int at_once = 2) {
   return job;
 }
 
-Trial Done(double loss) {
-  return {.child = {.state = ChildState::kCompleted}, .values = {"1"}, .reports = {loss}};
-}
+// A trial as it stands.
+struct Trial {
+  ChildState state = ChildState::kActive;
+  std::string reason;
+  MetricReports reports;
+};
+
+Trial Done(double loss) { return {.state = ChildState::kCompleted, .reports = {.values = {loss}}}; }
 Trial Failed(const std::string& reason = "exit code 1") {
-  return {.child = {.state = ChildState::kFailed, .reason = reason}, .values = {"1"}};
+  return {.state = ChildState::kFailed, .reason = reason};
+}
+
+struct Now {
+  std::vector<Trial> trials;
+  bool canceled = false, timed_out = false, may_start = true;
+};
+
+SweepTrials TrialsOf(const spec::Sweep& sweep, const std::vector<Trial>& all) {
+  SweepTrials trials(sweep);
+  for (const Trial& trial : all) {
+    trials.Start({"1"});
+    trials.Report(trials.size(), trial.reports);
+    if (trial.state != ChildState::kActive) trials.End(trials.size(), trial.state, trial.reason);
+  }
+  return trials;
+}
+
+SweepDecision Next(const spec::JobSpec& job, uint64_t seed, const Now& now) {
+  const SweepTrials trials = TrialsOf(*job.sweep, now.trials);
+  return NextOfSweep(job, seed, {trials, now.canceled, now.timed_out, now.may_start});
 }
 
 TEST(NextOfSweep, StartsAsManyAsMayRunAtOnce) {
-  EXPECT_TRUE(NextOfSweep(Job(), 1, {}).starts);
-  EXPECT_EQ(NextOfSweep(Job(), 1, {}).values, *Propose(*Job().sweep, 1, 1, {}));
-  EXPECT_TRUE(NextOfSweep(Job(), 1, {.trials = {Trial{}}}).starts);
-  EXPECT_FALSE(NextOfSweep(Job(), 1, {.trials = {Trial{}, Trial{}}}).starts);
-  EXPECT_TRUE(NextOfSweep(Job(), 1, {.trials = {Done(1), Trial{}}}).starts);
+  EXPECT_TRUE(Next(Job(), 1, {}).starts);
+  EXPECT_EQ(Next(Job(), 1, {}).values, *Propose(*Job().sweep, 1, 1, {}));
+  EXPECT_TRUE(Next(Job(), 1, {.trials = {Trial{}}}).starts);
+  EXPECT_FALSE(Next(Job(), 1, {.trials = {Trial{}, Trial{}}}).starts);
+  EXPECT_TRUE(Next(Job(), 1, {.trials = {Done(1), Trial{}}}).starts);
 }
 
 TEST(NextOfSweep, NamesTheBestTrialAtItsEnd) {
-  const auto end = NextOfSweep(Job(3), 1, {.trials = {Done(0.5), Done(0.25), Failed()}});
+  const auto end = Next(Job(3), 1, {.trials = {Done(0.5), Done(0.25), Failed()}});
   EXPECT_EQ(end.outcome, Outcome::kCompleted);
   EXPECT_EQ(end.best, 2);
   EXPECT_EQ(end.line, "best trial-2 with loss 0.25; 2 of 3 trials completed, 1 failed");
   spec::JobSpec most = Job(2);
   most.sweep->maximize = true;
-  EXPECT_EQ(NextOfSweep(most, 1, {.trials = {Done(0.5), Done(0.25)}}).best, 1);
+  EXPECT_EQ(Next(most, 1, {.trials = {Done(0.5), Done(0.25)}}).best, 1);
+}
+
+TEST(NextOfSweep, StartsNoneWhereItMayNot) {
+  const auto now = Next(Job(), 1, {.trials = {Trial{}}, .may_start = false});
+  EXPECT_FALSE(now.starts);
+  EXPECT_EQ(now.outcome, Outcome::kNone);
 }
 
 TEST(NextOfSweep, GivesUpWhenTheFirstTrialsAllFail) {
   const auto now =
-      NextOfSweep(Job(20), 1, {.trials = {Failed("exit code 2"), Failed(), Failed(), Trial{}}});
+      Next(Job(20), 1, {.trials = {Failed("exit code 2"), Failed(), Failed(), Trial{}}});
   EXPECT_FALSE(now.starts);
   ASSERT_EQ(now.stops.size(), 1u);
   EXPECT_EQ(now.stops[0].number, 4);
-  const auto end = NextOfSweep(Job(20), 1, {.trials = {Failed("exit code 2"), Failed(), Failed()}});
+  const auto end = Next(Job(20), 1, {.trials = {Failed("exit code 2"), Failed(), Failed()}});
   EXPECT_EQ(end.outcome, Outcome::kFailed);
   EXPECT_EQ(end.line, "trial-1 failed: exit code 2; so did the others");
-  EXPECT_TRUE(NextOfSweep(Job(20), 1, {.trials = {Failed(), Done(1), Failed(), Failed()}}).starts);
+  EXPECT_TRUE(Next(Job(20), 1, {.trials = {Failed(), Done(1), Failed(), Failed()}}).starts);
 }
 
 TEST(NextOfSweep, SaysWhichMetricsCameInPlaceOfTheOneThatWasAskedFor) {
-  Trial trial{.child = {.state = ChildState::kCompleted}, .other_metrics = {"Loss", "accuracy"}};
-  const auto end = NextOfSweep(Job(1), 1, {.trials = {trial}});
+  Trial trial{.state = ChildState::kCompleted, .reports = {.other_names = {"Loss", "accuracy"}}};
+  const auto end = Next(Job(1), 1, {.trials = {trial}});
   EXPECT_EQ(end.outcome, Outcome::kFailed);
   EXPECT_THAT(end.line,
               HasSubstr("no trial reported the metric \"loss\" (did you mean \"Loss\"?)"));
-  trial.other_metrics.clear();
-  EXPECT_THAT(NextOfSweep(Job(1), 1, {.trials = {trial}}).line, HasSubstr("mlflow.log_metric"));
+  trial.reports.other_names.clear();
+  EXPECT_THAT(Next(Job(1), 1, {.trials = {trial}}).line, HasSubstr("mlflow.log_metric"));
 }
 
 TEST(NextOfSweep, ShowsTheShapeOfALineOfMetricsAndTheOneThatHasAnother) {
   const std::string line = R"({"name": "loss", "value": 0.3})";
-  Trial trial{.child = {.state = ChildState::kCompleted}, .odd_line = line};
-  const std::string told = NextOfSweep(Job(1), 1, {.trials = {trial}}).line;
+  Trial trial{.state = ChildState::kCompleted, .reports = {.odd_line = line}};
+  const std::string told = Next(Job(1), 1, {.trials = {trial}}).line;
   EXPECT_THAT(told, HasSubstr(R"(a line {"event": "metric", "name": "loss", "value": 0.5} to )"
                               "$TUTTI_METRICS_FILE"));
   EXPECT_THAT(told, HasSubstr("; a line in $TUTTI_METRICS_FILE has another shape: " + line));
@@ -97,15 +128,15 @@ TEST(MetricReports, KeepTheFirstLineThatReportsNothing) {
 }
 
 TEST(NextOfSweep, ACancelOrTheTimeLimitStopsEveryTrialAndKeepsTheBest) {
-  const auto now = NextOfSweep(Job(), 1, {.trials = {Done(1), Trial{}}, .canceled = true});
+  const auto now = Next(Job(), 1, {.trials = {Done(1), Trial{}}, .canceled = true});
   EXPECT_FALSE(now.starts);
   ASSERT_EQ(now.stops.size(), 1u);
-  const auto end = NextOfSweep(Job(), 1, {.trials = {Done(1)}, .canceled = true});
+  const auto end = Next(Job(), 1, {.trials = {Done(1)}, .canceled = true});
   EXPECT_EQ(end.outcome, Outcome::kCanceled);
   EXPECT_EQ(end.best, 1);
   spec::JobSpec limited = Job();
   limited.timeout = absl::Seconds(90);
-  const auto late = NextOfSweep(limited, 1, {.trials = {Done(1)}, .timed_out = true});
+  const auto late = Next(limited, 1, {.trials = {Done(1)}, .timed_out = true});
   EXPECT_EQ(late.outcome, Outcome::kFailed);
   EXPECT_THAT(late.line, HasSubstr("its time limit of 1m30s has passed"));
   EXPECT_THAT(late.line, HasSubstr("best trial-1"));

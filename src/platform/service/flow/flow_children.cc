@@ -1,5 +1,6 @@
 #include "platform/service/flow/flow_children.h"
 
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,22 @@ ChildState StateOfChild(JobState state) {
   }
 }
 
+// True if the child has ended by that event, its last one.
+bool TakeIn(const store::Event& last, LiveChild& child, LiveFlow& flow) {
+  const bool has_ended = IsEnd(last.state);
+  if (child.last_event == last.sequence) return has_ended;
+  child.last_event = last.sequence;
+  child.child = {.state = StateOfChild(last.state),
+                 .reason = last.reason,
+                 .queued = last.state == JobState::kQueued};
+  if (has_ended) {
+    child.child.ended = last.time;
+    child.child.reused = !EventDetailFromJson(last.detail).reused_from.empty();
+  }
+  flow.changed = true;
+  return has_ended;
+}
+
 }  // namespace
 
 std::string ChildId(const LiveJob& parent, absl::string_view step) {
@@ -42,34 +59,56 @@ absl::Status FlowChildren::Rebuild(LiveJob& job) {
 }
 
 void FlowChildren::Adopt(LiveJob& parent, const store::JobRecord& record) {
-  LiveChild& child = parent.flow->children[record.job.step];
-  child.id = record.job.id;
-  if (parent.record.job.spec.sweep) {
-    child.values = ValuesOf(*parent.record.job.spec.sweep, record.job.spec);
+  LiveFlow& flow = *parent.flow;
+  if (flow.trials != nullptr) {  // which come in the order of their numbers
+    if (flow::TrialNumber(record.job.step) != flow.trials->size() + 1) return;
+    flow.trials->Start(ValuesOf(*parent.record.job.spec.sweep, record.job.spec));
   }
-  RefreshOne(parent, child, record.last);
+  LiveChild& child = flow.children[record.job.step];
+  child.id = record.job.id;
+  if (IsEnd(record.last.state)) child.end = record.last;
+  flow.active.insert(record.job.step);
+  flow.changed = true;
 }
 
 absl::Status FlowChildren::Refresh(LiveJob& parent, Effects& effects) {
-  const bool is_sweep = parent.record.job.spec.sweep.has_value();
-  for (auto& [step, child] : parent.flow->children) {
-    if (child.child.state != ChildState::kActive) continue;
-    store::Event last;
-    if (const LiveJob* const live = table_.Find(child.id)) {
-      last = live->record.last;
-    } else {
-      TUTTI_ASSIGN_OR_RETURN(const store::JobRecord record, state_.store->GetJob(child.id));
-      last = record.last;
-    }
-    if (is_sweep) ReadMetrics(parent, step, child, IsEnd(last.state), effects);
-    RefreshOne(parent, child, last);
+  LiveFlow& flow = *parent.flow;
+  for (auto step = flow.active.begin(); step != flow.active.end();) {
+    LiveChild& child = flow.children.at(*step);
+    TUTTI_ASSIGN_OR_RETURN(const store::Event* const last, LastOf(child));
+    const bool has_ended = flow.trials != nullptr
+                               ? LookAtTrial(parent, *step, child, *last, effects)
+                               : TakeIn(*last, child, flow);
+    step = has_ended ? flow.active.erase(step) : std::next(step);
   }
   return absl::OkStatus();
 }
 
+absl::StatusOr<const store::Event*> FlowChildren::LastOf(LiveChild& child) const {
+  if (const LiveJob* const live = table_.Find(child.id)) return &live->record.last;
+  if (!child.end) {
+    TUTTI_ASSIGN_OR_RETURN(store::JobRecord record, state_.store->GetJob(child.id));
+    child.end = std::move(record.last);
+  }
+  return &*child.end;
+}
+
+bool FlowChildren::LookAtTrial(const LiveJob& sweep, const std::string& step, LiveChild& trial,
+                               const store::Event& last, Effects& effects) {
+  if (!IsEnd(last.state)) {
+    TakeIn(last, trial, *sweep.flow);
+    if (!trial.child.queued) ReadMetrics(sweep, step, trial, /*has_ended=*/false, effects);
+    return false;
+  }
+  if (trial.reading) return false;  // and then once more, to the end
+  trial.end = last;
+  ReadMetrics(sweep, step, trial, /*has_ended=*/true, effects);
+  return true;
+}
+
 void FlowChildren::ReadMetrics(const LiveJob& sweep, const std::string& step, LiveChild& trial,
                                bool has_ended, Effects& effects) {
-  if (trial.reading || trial.read_to_the_end) return;
+  if (trial.reading) return;
   const store::Job& job = sweep.record.job;
   if (trial.metrics == nullptr) {
     trial.metrics =
@@ -94,21 +133,17 @@ void FlowChildren::NoteMetrics(const std::string& sweep, const std::string& step
   if (found == parent->flow->children.end() || found->second.metrics != metrics) return;
   LiveChild& trial = found->second;
   trial.reading = false;
-  trial.read_to_the_end = to_the_end;
   if (!any && !to_the_end) return;
-  trial.reports = std::move(reports);
+  const int number = flow::TrialNumber(step);
+  LiveFlow& flow = *parent->flow;
+  flow.trials->Report(number, reports);
+  if (to_the_end) {
+    TakeIn(*trial.end, trial, flow);
+    flow.trials->End(number, trial.child.state, trial.child.reason);
+    trial.metrics.reset();
+  }
+  flow.changed = true;
   state_.Wake();
-}
-
-void FlowChildren::RefreshOne(const LiveJob& parent, LiveChild& child, const store::Event& last) {
-  const bool is_trial = parent.record.job.spec.sweep.has_value();
-  child.child.queued = last.state == JobState::kQueued;
-  if (is_trial && IsEnd(last.state) && !child.read_to_the_end) return;
-  child.child.state = StateOfChild(last.state);
-  child.child.reason = last.reason;
-  if (!IsEnd(last.state)) return;
-  child.child.ended = last.time;
-  child.child.reused = !EventDetailFromJson(last.detail).reused_from.empty();
 }
 
 }  // namespace tutti::service

@@ -24,12 +24,17 @@ class FlowChildren {
   // A child that is in the store.
   void Adopt(LiveJob& parent, const store::JobRecord& record)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // All that have not ended. A trial has, once all that it has reported is known.
+  // All that have not ended, and notes in the flow whether anything has changed. A trial has ended
+  // once all that it has reported is known.
   absl::Status Refresh(LiveJob& parent, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:
-  void RefreshOne(const LiveJob& parent, LiveChild& child, const store::Event& last)
+  absl::StatusOr<const store::Event*> LastOf(LiveChild& child) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // True if it need not be looked at again.
+  bool LookAtTrial(const LiveJob& sweep, const std::string& step, LiveChild& trial,
+                   const store::Event& last, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Has a trial's metrics read on, by a task.
   void ReadMetrics(const LiveJob& sweep, const std::string& step, LiveChild& trial, bool has_ended,

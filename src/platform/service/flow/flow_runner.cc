@@ -47,8 +47,12 @@ absl::StatusOr<bool> FlowRunner::Advance(LiveJob& parent, Effects& effects) {
                  Cause::kTimedOut}));
   }
   TUTTI_RETURN_IF_ERROR(children_.Refresh(parent, effects));
-  return job.spec.kind == spec::JobKind::kSweep ? sweeps_.Advance(parent, effects)
-                                                : pipelines_.Advance(parent, effects);
+  if (!parent.flow->changed) return false;
+  parent.flow->changed = false;
+  const auto ended = job.spec.kind == spec::JobKind::kSweep ? sweeps_.Advance(parent, effects)
+                                                            : pipelines_.Advance(parent, effects);
+  if (!ended.ok()) parent.flow->changed = true;  // and is tried again
+  return ended;
 }
 
 }  // namespace tutti::service

@@ -71,6 +71,7 @@ void FlowTransitions::Collect(const std::string& id, const std::vector<Result>& 
   const LiveJob* const job = table_.Find(id);
   if (job == nullptr) return;
   job->flow->results = LiveFlow::Results::kThere;
+  job->flow->changed = true;
   state_.Wake();
 }
 

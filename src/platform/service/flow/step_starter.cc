@@ -70,6 +70,7 @@ void StepStarter::MakePlan(const std::string& parent, const std::string& step,
   LiveJob* const live = table_.Find(parent);
   if (live == nullptr) return;
   live->flow->plans[step] = made;
+  live->flow->changed = true;
   state_.Wake();
 }
 

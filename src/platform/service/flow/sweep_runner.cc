@@ -10,36 +10,23 @@
 #include "platform/service/flow/trial.h"
 
 namespace tutti::service {
-namespace {
-
-flow::SweepNow NowOf(const LiveJob& sweep) {
-  flow::SweepNow now{.canceled = sweep.cause == Cause::kCanceled,
-                     .timed_out = sweep.cause == Cause::kTimedOut};
-  for (int number = 1;; ++number) {
-    const auto found = sweep.flow->children.find(flow::TrialName(number));
-    if (found == sweep.flow->children.end()) return now;
-    const LiveChild& child = found->second;
-    now.trials.push_back({child.child,
-                          child.values,
-                          child.reports.values,
-                          {child.reports.other_names.begin(), child.reports.other_names.end()},
-                          child.reports.odd_line});
-  }
-}
-
-}  // namespace
 
 absl::StatusOr<bool> SweepRunner::Advance(LiveJob& sweep, Effects& effects) {
   const store::Job& job = sweep.record.job;
   while (true) {
-    const flow::SweepNow now = NowOf(sweep);
-    const flow::SweepDecision decision = flow::NextOfSweep(job.spec, SeedOf(job), now);
+    const flow::SweepTrials& trials = *sweep.flow->trials;
+    const flow::SweepDecision decision =
+        flow::NextOfSweep(job.spec, SeedOf(job),
+                          {.trials = trials,
+                           .canceled = sweep.cause == Cause::kCanceled,
+                           .timed_out = sweep.cause == Cause::kTimedOut,
+                           .may_start = !QueuesEnough(sweep)});
     for (const flow::TrialStop& stop : decision.stops) {
       TUTTI_RETURN_IF_ERROR(
           transitions_.StopChild(sweep, flow::TrialName(stop.number), stop.reason));
     }
-    if (decision.starts && !QueuesEnough(sweep)) {
-      const int number = static_cast<int>(now.trials.size()) + 1;
+    if (decision.starts) {
+      const int number = trials.size() + 1;
       TUTTI_RETURN_IF_ERROR(insertion_.Insert(
           sweep, flow::TrialName(number),
           {.spec = TrialSpec(job.spec, number, decision.values), .snapshot = job.snapshot}, {}));
@@ -61,9 +48,8 @@ absl::StatusOr<bool> SweepRunner::Advance(LiveJob& sweep, Effects& effects) {
 // What is proposed later knows more, and a queue of thousands of trials helps nobody.
 bool SweepRunner::QueuesEnough(const LiveJob& sweep) const {
   size_t queued = 0;
-  for (const auto& [step, child] : sweep.flow->children) {
-    if (child.child.state != flow::ChildState::kActive) continue;
-    const LiveJob* const live = table_.Find(child.id);
+  for (const std::string& step : sweep.flow->active) {
+    const LiveJob* const live = table_.Find(sweep.flow->children.at(step).id);
     if (live != nullptr && live->placed == nullptr) ++queued;
   }
   return queued > state_.nodes.size();

@@ -78,6 +78,8 @@ LiveJob& JobTable::Insert(std::unique_ptr<LiveJob> inserted) {
   by_sequence_[job.record.job.sequence] = &job;
   if (job.record.job.spec.kind != spec::JobKind::kCommand) {
     job.flow = std::make_unique<LiveFlow>();
+    const auto& sweep = job.record.job.spec.sweep;
+    if (sweep) job.flow->trials = std::make_unique<flow::SweepTrials>(*sweep);
     flows_.insert(&job);
   } else if (job.placed != nullptr) {
     placed_.insert(&job);
@@ -164,6 +166,7 @@ absl::Status JobTable::Append(LiveJob& job, const Step& step) {
                                                    DurabilityOf(job, step.state)));
   if (begins) job.record.started = event.time;
   job.record.last = std::move(event);
+  if (job.flow != nullptr && job.cause != step.cause) job.flow->changed = true;
   job.cause = step.cause;
   Announce(job.record.job, job.record.last);
   return absl::OkStatus();

@@ -2,13 +2,15 @@
 // from the store and from its children's logs, and is rebuilt from them.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 
-#include "platform/flow/child.h"
-#include "platform/flow/metric_reports.h"
-#include "platform/flow/sampling.h"
+#include "platform/flow/sweep_trials.h"
+#include "platform/store/store.h"
 
 namespace tutti::service {
 
@@ -17,12 +19,11 @@ class TrialMetrics;  // flow/trial_metrics.h
 struct LiveChild {
   std::string id;  // of its job
   flow::Child child;
-  // Of a trial: its values, and what it has reported so far.
-  flow::Values values;
-  flow::MetricReports reports;
-  std::shared_ptr<TrialMetrics> metrics;  // reads them; a task's while `reading`
+  int64_t last_event = 0;  // by which `child` is as it is
+  // Of a trial that has not ended, or whose metrics are still read to their end.
+  std::shared_ptr<TrialMetrics> metrics;  // a task's while `reading`
   bool reading = false;
-  bool read_to_the_end = false;  // it has ended, and all that it reported is in `reports`
+  std::optional<store::Event> end;  // of one that has ended, while it is in `active`
 };
 
 // What was found out about a step before its job is made.
@@ -36,7 +37,11 @@ struct LiveFlow {
   enum class Results { kNone, kUnderWay, kThere };
 
   std::map<std::string, LiveChild> children;  // by step, of those that were started
-  std::map<std::string, StepPlan> plans;      // by step, of those that are about to
+  std::set<std::string> active;               // steps of those that are looked at at each tick
+  std::unique_ptr<flow::SweepTrials> trials;  // of a sweep
+  // Since the last decision something has that it goes by.
+  bool changed = true;
+  std::map<std::string, StepPlan> plans;  // by step, of those that are about to
   Results results = Results::kNone;
 };
 

@@ -1,0 +1,37 @@
+// What a trial has reported of its sweep's metric, in order, and what is asked of its beginnings:
+// each answer takes the same time, however long the series is. Plain values.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <vector>
+
+namespace tutti::flow {
+
+class ReportSeries {
+ public:
+  ReportSeries() = default;
+  ReportSeries(std::initializer_list<double> values) : ReportSeries(std::vector<double>(values)) {}
+  explicit ReportSeries(std::vector<double> values);
+
+  size_t size() const { return values_.size(); }
+  bool empty() const { return values_.empty(); }
+  double operator[](size_t i) const { return values_[i]; }
+
+  // Of the first `count` reports, which is at least 1 and at most size().
+  double Highest(size_t count) const { return Of(count).highest; }
+  double Lowest(size_t count) const { return Of(count).lowest; }
+  double Sum(size_t count) const { return Of(count).sum; }
+
+ private:
+  struct Summary {
+    double highest, lowest, sum;
+    void Add(double value);
+  };
+  Summary Of(size_t count) const;
+
+  std::vector<double> values_;
+  std::vector<Summary> blocks_;  // of the first kBlock reports, twice as many, …
+};
+
+}  // namespace tutti::flow

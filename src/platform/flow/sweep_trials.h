@@ -1,0 +1,65 @@
+// What the trials of a sweep have come to, kept as it changes, so that deciding what follows takes
+// no longer for the trials that ended long ago. Not thread-safe.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "platform/flow/child.h"
+#include "platform/flow/early_termination.h"
+#include "platform/flow/metric_reports.h"
+#include "platform/flow/sampling.h"
+#include "spec/types/sweep.h"
+
+namespace tutti::flow {
+
+class SweepTrials {
+ public:
+  explicit SweepTrials(const spec::Sweep& sweep)
+      : maximize_(sweep.maximize), observes_(sweep.sampling == spec::Sampling::kBayesian) {}
+
+  // Trial number size() + 1 has started.
+  void Start(Values values);
+  // All that it has reported so far.
+  void Report(int number, const MetricReports& reports);
+  // It has ended, and has reported all. `reason` is of its last event.
+  void End(int number, ChildState state, const std::string& reason);
+
+  int size() const { return static_cast<int>(reports_.size()); }
+  const std::set<int>& active() const { return active_; }
+  int completed() const { return completed_; }
+  int failed() const { return failed_; }
+  int stopped() const { return stopped_; }
+  int ended() const { return completed_ + failed_ + stopped_; }
+  int first_failure() const { return first_failure_; }  // its number; 0: none
+  const std::string& reason_of_first_failure() const { return reason_of_first_failure_; }
+  // Of the completed trials the one whose metric is best, of equal ones the first; 0: none.
+  int best() const { return best_; }
+  double best_metric() const { return best_metric_; }
+
+  // Of all, by number; the first is number 1.
+  const std::vector<TrialReports>& reports() const { return reports_; }
+  // Of the completed trials, by number; none where the sampling does not ask for them.
+  std::vector<Observation> Observations() const;
+  // For advice: metrics that were reported instead, and a line that reports nothing.
+  const std::set<std::string>& other_metrics() const { return other_metrics_; }
+  const std::string& odd_line() const { return odd_line_; }
+
+ private:
+  double BestOf(int number) const;
+  void Compare(int number);
+
+  const bool maximize_, observes_;
+  std::vector<Values> values_;
+  std::vector<TrialReports> reports_;
+  std::set<int> active_, observed_;
+  int completed_ = 0, failed_ = 0, stopped_ = 0, first_failure_ = 0, best_ = 0;
+  double best_metric_ = 0;
+  std::string reason_of_first_failure_;
+  std::set<std::string> other_metrics_;
+  std::string odd_line_;
+  int odd_trial_ = 0;  // whose line that is
+};
+
+}  // namespace tutti::flow
