@@ -9,6 +9,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "base/deadline.h"
+#include "base/disk_reserve.h"
 #include "base/status.h"
 #include "platform/api/api.h"
 #include "platform/api/tls_files.h"
@@ -62,7 +63,10 @@ class RunningPlatform final : public Platform {
     TUTTI_ASSIGN_OR_RETURN(service::StateFolder folder,
                            service::StateFolder::Open(options.directory));
     folder_ = std::make_unique<service::StateFolder>(std::move(folder));
-    TUTTI_ASSIGN_OR_RETURN(store_, store::Store::Open(folder_->database()));
+    reserve_ = std::make_unique<base::DiskReserve>(options.directory / "reserve");
+    store::StoreOptions with;
+    with.on_full = [reserve = reserve_.get()] { return reserve->GiveUp(); };
+    TUTTI_ASSIGN_OR_RETURN(store_, store::Store::Open(folder_->database(), std::move(with)));
     TUTTI_RETURN_IF_ERROR(OpenService(options));
     TUTTI_RETURN_IF_ERROR(Listen(options));
     service_->Run();
@@ -85,6 +89,7 @@ class RunningPlatform final : public Platform {
     TUTTI_ASSIGN_OR_RETURN(engine_, options.make_engine());
     service::ServiceOptions service = options.service;
     service.directory = options.directory;
+    service.reserve = reserve_.get();
     service.launcher_file = folder_->launcher_file();
     service.launcher_key = folder_->launcher_key();
     service::Engines engines(engine_.get());
@@ -116,6 +121,7 @@ class RunningPlatform final : public Platform {
   EndInTime end_in_time_;
   const base::SystemClock clock_;
   std::unique_ptr<service::StateFolder> folder_;
+  std::unique_ptr<base::DiskReserve> reserve_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<engine::Engine> engine_;
   PlatformOptions::Clusters clusters_;

@@ -141,7 +141,7 @@ def test_a_service_that_died_while_the_disk_was_full_starts_again(start_service,
         service.start(*arguments)
         assert service.job(kept)["state"] == "Completed" and service.log_text(kept, 0) == "kept\n"
         refused = service.cli("run", write_job("echo refused", {"big.bin": "x" * 100000}))
-        assert refused.returncode == 9 and "space" in refused.stderr.lower(), refused.stderr
+        assert refused.returncode == 9 and "disk is full" in refused.stderr, refused.stderr
         (disk / "filler").unlink()
         go.touch()
         assert service.wait(held)["state"] == "Completed" and service.log_text(held, 0) == "begun\nended\n"
@@ -166,7 +166,7 @@ def test_a_service_that_was_stopped_before_its_disk_filled_serves_what_it_has(st
         service.start()
         assert service.job(kept)["state"] == "Completed" and service.log_text(kept, 0) == "kept\n"
         refused = service.cli("run", write_job("echo refused"))
-        assert refused.returncode == 9 and f"the disk of {disk}/home is full" in refused.stderr, refused.stderr
+        assert refused.returncode == 9 and "the service's disk is full: 0 MiB free in " in refused.stderr and f"{disk}/home" in refused.stderr, refused.stderr
         assert "is full" in str(service.get("/v1/problems")["problems"])
         assert "full" in service.cli("doctor").stdout
         (disk / "filler").unlink()

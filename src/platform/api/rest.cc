@@ -29,8 +29,10 @@ constexpr int kMostJobs = 1000;
 constexpr int kMostSummaries = 100'000;
 constexpr uint64_t kMaxSnapshot = uint64_t{8} << 30;
 
-Response Health(const Call&) {
-  return JsonResponse(R"({"status": "ok", "version": ")" TUTTI_VERSION R"("})");
+Response Health(Service* service, const Call&) {
+  return JsonResponse(absl::StrCat(R"({"status": "ok", "version": ")" TUTTI_VERSION
+                                   R"(", "disk": ")",
+                                   service->DiskIsFull() ? "full" : "ok", R"("})"));
 }
 
 Response Problems(Service* service, const Call&) {
@@ -221,7 +223,7 @@ std::vector<Route> UserRoutes(Service* service) {
   };
   return {
       {"GET", "/openapi.json", Access::kAnyone, OpenApi},
-      {"GET", "/v1/health", Access::kAnyone, Health},
+      {"GET", "/v1/health", Access::kAnyone, with(Health)},
       {"GET", "/v1/problems", Access::kUser, with(Problems), Pace::kSlow, "problems"},
       {"HEAD", "/v1/snapshots/{snapshot}", Access::kUser, with(HasSnapshot)},
       {"PUT", "/v1/snapshots/{snapshot}", Access::kUser, with(PutSnapshot), Pace::kReceives},

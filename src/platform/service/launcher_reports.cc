@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "platform/service/jobs/next_attempt.h"
+#include "platform/service/results/disk_room.h"
 
 namespace tutti::service {
 namespace {
@@ -109,6 +110,12 @@ std::vector<std::string> LauncherReports::AllocationsUnderWay() {
   return allocations;
 }
 
+// Unavailable, which launchers wait out: they keep what they have.
+absl::Status LauncherReports::RoomForLaunchers() const {
+  const absl::Status room = CheckRoom(state_.options.directory);
+  return room.ok() ? room : absl::UnavailableError(room.message());
+}
+
 absl::StatusOr<uint64_t> LauncherReports::AppendOutput(absl::string_view allocation, int node,
                                                        int rank, LogStream stream, uint64_t offset,
                                                        absl::string_view bytes) {
@@ -125,6 +132,7 @@ absl::StatusOr<uint64_t> LauncherReports::AppendOutput(absl::string_view allocat
     logs = job->placed->logs;
     news = job->news;
   }
+  TUTTI_RETURN_IF_ERROR(RoomForLaunchers());
   const bool was_full = logs->full();
   auto kept = logs->Append(rank, stream, offset, bytes);
   if (!was_full && logs->full()) {
@@ -138,6 +146,7 @@ absl::StatusOr<uint64_t> LauncherReports::AppendOutput(absl::string_view allocat
 
 absl::StatusOr<std::unique_ptr<IncomingFile>> LauncherReports::ReceiveFile(
     absl::string_view allocation, int node, absl::string_view path) {
+  TUTTI_RETURN_IF_ERROR(RoomForLaunchers());
   TUTTI_ASSIGN_OR_RETURN(const std::string job_id, JobOf(allocation, node));
   TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<IncomingFile> file, state_.files.Receive(job_id, path));
   // A large file can take longer than a launcher may be silent.

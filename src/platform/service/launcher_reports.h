@@ -43,6 +43,7 @@ class LauncherReports {
       ABSL_LOCKS_EXCLUDED(service_lock);
 
  private:
+  absl::Status RoomForLaunchers() const;
   // The job that has its nodes there, by a launcher's own call: a sign of life. Aborted if there is
   // none. One that only `asks` is silent all the same once it has been told to stop.
   absl::StatusOr<LiveJob*> Placed(absl::string_view allocation, int node, bool asks = false)

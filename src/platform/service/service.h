@@ -105,6 +105,8 @@ class Service {
   virtual absl::StatusOr<std::vector<store::RemovedFiles>> RemovedOf(absl::string_view id) = 0;
   // What is broken now and goes on without: a line each. Empty: nothing.
   virtual std::vector<std::string> Problems() = 0;
+  // Then no job, code, output or result is taken, and what runs goes on.
+  virtual bool DiskIsFull() = 0;
 
   // --- For launchers (docs/formats/launch-plan.md). Aborted if the allocation is not known or is
   // over: the launcher is to end. InvalidArgument for a node, rank or stream that it does not have.

@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "platform/service/admission/disk_space.h"
+#include "platform/service/results/disk_room.h"
 
 namespace tutti::service {
 namespace {
@@ -151,6 +151,7 @@ void ServiceCore::Loop() {
 
 void ServiceCore::Tick() {
   absl::MutexLock one_at_a_time(&state_.tick_mutex);
+  LookAtTheDisk();
   bool observe = false, anything_else = false;
   {
     StateLock lock(state_);
@@ -162,6 +163,20 @@ void ServiceCore::Tick() {
   // What an engine says wakes the loop. One that hangs does not, so that no step waits for it.
   if (observe && ObserveEngines() && runs_ && !anything_else) return;
   TakeSteps();
+}
+
+// Of a full disk no job is told to begin; what was given up of the reserve is taken again later.
+void ServiceCore::LookAtTheDisk() {
+  const absl::Status room = CheckRoom(state_.options.directory);
+  base::DiskReserve* const reserve = state_.options.reserve;
+  if (room.ok() && reserve != nullptr && !reserve_is_whole_) {
+    std::error_code error;
+    const auto disk = std::filesystem::space(state_.options.directory, error);
+    reserve_is_whole_ = !error && reserve->Restore(LeastRoom(disk.capacity));
+  }
+  if (!room.ok()) reserve_is_whole_ = false;
+  StateLock lock(state_);
+  state_.disk_is_full = std::string(room.message());
 }
 
 void ServiceCore::TakeSteps() {
@@ -222,12 +237,14 @@ std::optional<base::Deadline> ServiceCore::DoFileWork(FileWork kind, const std::
   return base::Deadline::After(patience);
 }
 
+bool ServiceCore::DiskIsFull() { return !CheckRoom(state_.options.directory).ok(); }
+
 std::vector<std::string> ServiceCore::Problems() {
   std::vector<std::string> problems;
   for (const auto& [compute, why] : state_.engines.broken) {
     problems.push_back(absl::StrCat("compute ", compute, " cannot be used: ", why));
   }
-  if (const absl::Status space = CheckSpace(state_.options.directory); !space.ok()) {
+  if (const absl::Status space = CheckRoom(state_.options.directory); !space.ok()) {
     problems.emplace_back(space.message());
   }
   for (std::string& line : Hanging(state_, kLong)) problems.push_back(std::move(line));

@@ -107,6 +107,7 @@ class ServiceCore final : public Service {
     return state_.store->RemovedOf(id);
   }
   std::vector<std::string> Problems() override;
+  bool DiskIsFull() override;
 
   absl::StatusOr<Acknowledgement> ReportEvents(absl::string_view allocation, int node,
                                                int64_t first,
@@ -155,6 +156,7 @@ class ServiceCore final : public Service {
   void TakeIn(const std::string& compute, const EngineCalls::States& states)
       ABSL_LOCKS_EXCLUDED(service_lock);
   void TakeSteps() ABSL_LOCKS_EXCLUDED(service_lock);
+  void LookAtTheDisk() ABSL_LOCKS_EXCLUDED(service_lock);
 
   // Each is made of those above it.
   SharedState state_;
@@ -177,7 +179,8 @@ class ServiceCore final : public Service {
   LauncherReports launchers_{state_, table_, cluster_queue_};
   Follower follower_{state_, table_, insertions_};
   EventLogger event_logger_;
-  bool runs_ = false;  // by itself, with threads; set before the loop begins
+  bool reserve_is_whole_ = false;  // as far as is known; of the tick
+  bool runs_ = false;              // by itself, with threads; set before the loop begins
   std::thread loop_;
 };
 

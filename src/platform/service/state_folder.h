@@ -11,6 +11,8 @@
 //                   ended service.json.ended, whose room is there for the next on a full disk
 //   launcher.json   the same for launchers, without a token: theirs is in their plans
 //   tutti.db, jobs/, snapshots/
+//   reserve         room on the disk that is held for the store (base/disk_reserve.h)
+//   retention_since  since when the use of caches is marked (retention/in_use.h)
 #pragma once
 
 #include <filesystem>

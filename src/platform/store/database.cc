@@ -40,6 +40,9 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::filesystem::
                                                          const Migrations& migrations,
                                                          DatabaseOptions options) {
   auto database = Open(path, migrations, options, LogIndex::kInFile);
+  while (absl::IsResourceExhausted(database.status()) && options.on_full && options.on_full()) {
+    database = Open(path, migrations, options, LogIndex::kInFile);
+  }
   if (!absl::IsResourceExhausted(database.status())) return database;
   return Open(path, migrations, std::move(options), LogIndex::kInMemory);
 }
@@ -150,6 +153,15 @@ absl::Status Database::Sync() const {
 
 absl::Status Database::Write(const std::function<absl::Status(SqliteConnection&)>& body,
                              Durability durability) {
+  absl::Status written = TryToWrite(body, durability);
+  while (absl::IsResourceExhausted(written) && options_.on_full && options_.on_full()) {
+    written = TryToWrite(body, durability);
+  }
+  return written;
+}
+
+absl::Status Database::TryToWrite(const std::function<absl::Status(SqliteConnection&)>& body,
+                                  Durability durability) {
   return sqlite_.Guard([&]() -> absl::Status {
     if (durability != set_to_) {  // in WAL mode NORMAL is FULL without the sync of each commit
       sqlite_.exec(durability == Durability::kCrash ? "PRAGMA synchronous = NORMAL"

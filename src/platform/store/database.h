@@ -27,6 +27,7 @@ struct DatabaseOptions {
   absl::Duration busy_timeout;
   std::function<void(int64_t)> on_commit;  // may be empty; see StoreOptions
   std::function<absl::Status()> on_sync;   // the same
+  std::function<bool()> on_full;           // the same
 };
 
 class Database {
@@ -63,6 +64,8 @@ class Database {
                                                         const Migrations& migrations,
                                                         DatabaseOptions options, LogIndex index);
   absl::Status Begin(LogIndex index);
+  absl::Status TryToWrite(const std::function<absl::Status(SqliteConnection&)>& body,
+                          Durability durability);
   absl::Status CheckOwner();
   absl::Status Configure();
   absl::Status CheckContent();

@@ -442,10 +442,10 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::filesystem::path& 
   const absl::Status created = base::Open(path, O_RDWR | O_CREAT | O_EXCL, 0600).status();
   if (!created.ok() && !absl::IsAlreadyExists(created)) return created;
   const absl::Duration busy_timeout = options.busy_timeout;
-  TUTTI_ASSIGN_OR_RETURN(
-      std::unique_ptr<Database> database,
-      Database::Open(path, AllMigrations(),
-                     {busy_timeout, std::move(options.on_commit), std::move(options.on_sync)}));
+  TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<Database> database,
+                         Database::Open(path, AllMigrations(),
+                                        {busy_timeout, std::move(options.on_commit),
+                                         std::move(options.on_sync), std::move(options.on_full)}));
   std::unique_ptr<ReaderPool> readers;
   if (!database->keeps_others_out()) readers = std::make_unique<ReaderPool>(path, busy_timeout);
   return std::make_unique<SqliteStore>(std::move(database), std::move(readers));

@@ -101,6 +101,9 @@ struct StoreOptions {
   // For crash tests: called under the store's lock before (1, 3, …) and after (2, 4, …) each
   // commit; the number counts all calls since Open.
   std::function<void(int64_t)> on_commit;
+  // Called, under the store's lock, when a write meets a full disk: true if it has made some room,
+  // so that the write is to be tried again.
+  std::function<bool()> on_full;
   // For fault tests: called before each Sync, whose answer an error of it is.
   std::function<absl::Status()> on_sync;
 };

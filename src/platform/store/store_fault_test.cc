@@ -211,6 +211,46 @@ TEST_F(StoreFaultTest, AFullDiskChangesNothingAndTheStoreWorksOnOnceThereIsSpace
   EXPECT_EQ(store->EventsOf("one")->size(), written + 1);
 }
 
+TEST_F(StoreFaultTest, WhatMeetsAFullDiskIsWrittenOnceRoomIsMadeForIt) {
+  const auto small = directory_.path() / "small";
+  ASSERT_TRUE(base::MakeDirectories(small).ok());
+  if (::mount("tmpfs", small.c_str(), "tmpfs", 0, "size=2m") != 0) {
+    GTEST_SKIP() << "may not mount a small tmpfs";
+  }
+  absl::Cleanup unmount = [&] { ::umount2(small.c_str(), MNT_DETACH); };
+  path_ = small / "store.db";
+  uint64_t held = 600'000;
+  ASSERT_TRUE(base::WriteFileAtomic(small / "reserve", std::string(held, 'r')).ok());
+  StoreOptions options;
+  options.on_full = [&] {
+    if (held == 0) return false;
+    held -= std::min<uint64_t>(held, 100'000);
+    std::filesystem::resize_file(small / "reserve", held);
+    return true;
+  };
+  auto store = Store::Open(path_, options).value();
+  int64_t last = store->InsertJob(AJob(), AnEventOf(kQueued))->last.sequence;
+  const auto filler = base::Open(small / "filler", O_WRONLY | O_CREAT);
+  const std::string page(4096, 'f');
+  while (::write(filler->get(), page.data(), page.size()) > 0) continue;
+  size_t written = 0;
+  while (true) {
+    const auto event =
+        store->AppendEvent("one", last, AnEventOf(kQueued, std::string(20'000, 'x')));
+    if (!event.ok()) {
+      EXPECT_TRUE(absl::IsResourceExhausted(event.status())) << event.status();
+      break;
+    }
+    last = event->sequence;
+    ++written;
+  }
+  EXPECT_GE(written, 10u);
+  EXPECT_EQ(held, 0u);
+  EXPECT_EQ(store->EventsOf("one")->size(), written + 1);
+  store.reset();
+  EXPECT_EQ(Open()->EventsOf("one")->size(), written + 1);
+}
+
 TEST_F(StoreFaultTest, OneThatWasClosedOpensOnAFullDiskAndTakesMoreOnceThereIsSpace) {
   const auto small = directory_.path() / "small";
   ASSERT_TRUE(base::MakeDirectories(small).ok());
@@ -330,7 +370,8 @@ class OldStoreTest : public StoreFaultTest {
     return {AllMigrations().begin(), AllMigrations().begin() + kOldLayout};
   }
   void MakeOldStore(int jobs) {
-    auto database = Database::Open(path_, OldLayout(), {absl::Seconds(5), nullptr, nullptr});
+    auto database =
+        Database::Open(path_, OldLayout(), {absl::Seconds(5), nullptr, nullptr, nullptr});
     ASSERT_TRUE(database.ok()) << database.status();
     const absl::Status written = (*database)->Write([&](SqliteConnection& sqlite) {
       sqlite.exec(absl::StrCat(R"sql(

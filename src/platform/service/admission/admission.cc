@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "platform/service/admission/disk_space.h"
 #include "platform/service/admission/job_name.h"
 #include "platform/service/jobs/next_attempt.h"
 #include "platform/service/jobs/placed_job.h"
+#include "platform/service/results/disk_room.h"
 
 namespace tutti::service {
 namespace {
@@ -34,7 +34,7 @@ std::vector<store::Event> FirstEvents(const store::Job& job, int64_t sequence, a
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> Admission::Check(const Submission& submission) const {
-  TUTTI_RETURN_IF_ERROR(CheckSpace(state_.options.directory));
+  TUTTI_RETURN_IF_ERROR(CheckRoom(state_.options.directory));
   TUTTI_ASSIGN_OR_RETURN(spec::ReadResult file, check_.Read(submission));
   if (!file.spec.name.empty() && views_.Get(file.spec.name).ok())
     return NameIsTaken(file.spec.name);
@@ -68,7 +68,7 @@ absl::StatusOr<std::optional<JobStatus>> Admission::Known(const Submission& subm
 }
 
 absl::StatusOr<JobStatus> Admission::SubmitNew(const Submission& submission) {
-  TUTTI_RETURN_IF_ERROR(CheckSpace(state_.options.directory));
+  TUTTI_RETURN_IF_ERROR(CheckRoom(state_.options.directory));
   TUTTI_ASSIGN_OR_RETURN(store::Job job, check_.ToJob(submission));
   const bool named = !job.spec.name.empty();
   for (int attempt = 0;; ++attempt) {

@@ -16,9 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// For what accepted jobs have yet to write: their events and the ends of their logs.
-constexpr std::uintmax_t kReservedBytes = 4 << 20;
-
 // How large copies are, within a time that whoever submits a job may wait for: what is not known
 // then counts as nothing.
 class Sizes {
@@ -73,16 +70,6 @@ void CheckTree(const spec::JobSpec& job, const fs::path& directory, std::uintmax
 }
 
 }  // namespace
-
-absl::Status CheckSpace(const fs::path& directory) {
-  std::error_code error;
-  const fs::space_info space = fs::space(directory, error);
-  if (error || space.available >= kReservedBytes) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the disk of ", directory.native(), " is full: ", space.available >> 10,
-                   " kB of space are left, and no job is taken below ", kReservedBytes >> 10,
-                   " kB; delete files or jobs that have ended"));
-}
 
 absl::Status CheckCopiesFit(const spec::JobSpec& job, const fs::path& directory) {
   std::error_code error;

@@ -1,4 +1,5 @@
-// Whether the disk of the service's folder has room for what a job brings, before it is taken.
+// Whether the disk of the service's folder has room for what a job brings, before it is taken; that
+// it has any is results/disk_room.h.
 #pragma once
 
 #include <filesystem>
@@ -7,9 +8,6 @@
 #include "spec/types/job.h"
 
 namespace tutti::service {
-
-// ResourceExhausted if that disk is full but for a rest that the jobs there are need to end well.
-absl::Status CheckSpace(const std::filesystem::path& directory);
 
 // ResourceExhausted if `directory`'s disk has no room for the inputs of the job, or of one below
 // it, of which each of this machine's nodes gets a copy (mode download): a line with the place and

@@ -46,11 +46,18 @@ bool JobOutput::Close(LiveJob& job, Effects& effects) {
   effects.tasks.push_back(
       {fixed.id, [this, id = fixed.id, is_step = !fixed.step_key.empty(), logs = placed.logs,
                   allocation = placed.placement.allocation] {
-         const absl::Status closed = logs->Close();
+         absl::Status closed = logs->Close();
+         while (absl::IsResourceExhausted(closed) && MakeRoom()) closed = logs->Close();
          if (closed.ok() && is_step) StampForReuse(state_, id);
          NoteClosed(allocation, closed);
        }});
   return false;
+}
+
+// A job ends also on a full disk: its lines are there, and the index of the last is small.
+bool JobOutput::MakeRoom() {
+  base::DiskReserve* const reserve = state_.options.reserve;
+  return reserve != nullptr && reserve->GiveUp();
 }
 
 void JobOutput::NoteClosed(const std::string& allocation, const absl::Status& status) {

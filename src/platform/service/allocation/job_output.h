@@ -20,6 +20,7 @@ class JobOutput {
   bool Close(LiveJob& job, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:
+  bool MakeRoom();
   void NoteOpened(const std::string& allocation, const absl::Status& status)
       ABSL_LOCKS_EXCLUDED(service_lock);
   void NoteClosed(const std::string& allocation, const absl::Status& status)

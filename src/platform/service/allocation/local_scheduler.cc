@@ -45,7 +45,7 @@ Placement PlaceWithPorts(const ServiceOptions& options, const spec::JobSpec& spe
 
 void LocalScheduler::Schedule(Effects& effects) {
   is_explained_ = false;
-  if (table_.waiting().empty() || !IsANodeFree()) return;
+  if (table_.waiting().empty() || !state_.disk_is_full.empty() || !IsANodeFree()) return;
   const absl::Time now = state_.clock->Now();
   const std::vector<std::string> nodes = NodeNames();
   for (const scheduler::Start& start :
@@ -63,10 +63,19 @@ void LocalScheduler::Explain() {
   if (waiting >= kLongQueue && base::IsWithin(kBetweenExplanations, last_explanation_, now)) return;
   last_explanation_ = now;
   is_explained_ = true;
+  if (!state_.disk_is_full.empty()) return ExplainFullDisk();
   for (const scheduler::Wait& wait : Decide(table_.waiting().InOrder(), now).waits) {
     LiveJob& job = *table_.Find(wait.job_id);
     job.waits_for = wait.reason;
     job.expected_start = wait.expected_start;
+  }
+}
+
+void LocalScheduler::ExplainFullDisk() {
+  for (const scheduler::PendingJob& pending : table_.waiting().InOrder()) {
+    LiveJob& job = *table_.Find(pending.id);
+    job.waits_for = state_.disk_is_full;
+    job.expected_start.reset();
   }
 }
 

@@ -37,6 +37,7 @@ class LocalScheduler {
   static std::string ReasonOfStart(const Placement& placement);
 
  private:
+  void ExplainFullDisk() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // One that jobs may start on.
   bool IsANodeFree() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // With those that are over and whose nodes are not free yet.

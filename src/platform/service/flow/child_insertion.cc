@@ -34,6 +34,7 @@ absl::Status ChildInsertion::Insert(LiveJob& parent, const std::string& step, st
     children_.Adopt(parent, *known);
     return absl::OkStatus();
   }
+  if (!state_.disk_is_full.empty()) return absl::ResourceExhaustedError(state_.disk_is_full);
   Complete(parent, step, job);
   std::vector<store::Event> events = FirstEvents(job.created, reused_from);
   TUTTI_ASSIGN_OR_RETURN(const store::JobRecord record, state_.store->InsertJob(job, events));

@@ -35,6 +35,7 @@ absl::StatusOr<std::string> DigestOfInput(const spec::Input& input, FileDigests&
 }  // namespace
 
 absl::Status StepStarter::Start(LiveJob& parent, const spec::Step& step, Effects& effects) {
+  if (!state_.disk_is_full.empty()) return absl::ResourceExhaustedError(state_.disk_is_full);
   const std::string id = ChildId(parent, step.name);
   const auto [plan, is_new] = parent.flow->plans.try_emplace(step.name);
   const store::Job& job = parent.record.job;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/disk_reserve.h"
 #include "platform/service/attempt/free_port.h"
 #include "platform/service/jobs/event_listener.h"
 
@@ -23,9 +24,10 @@ struct ServiceOptions {
   absl::Duration silence_limit = absl::Minutes(2);           // of a launcher that was told to stop
   absl::Duration patience_with_folders = absl::Seconds(10);  // of calls that need a job's files
   absl::Duration retention_interval = absl::Hours(1);  // between looks at what is kept too long
-  uint64_t log_limit = uint64_t{1} << 30;              // bytes of a job's output that are kept
-  int drain_attempts = 3;  // to recover the spool of a launcher that died
-  std::string boot_id;     // of this machine; empty: base::BootId
+  base::DiskReserve* reserve = nullptr;    // of the disk of `directory`; outlives the service
+  uint64_t log_limit = uint64_t{1} << 30;  // bytes of a job's output that are kept
+  int drain_attempts = 3;                  // to recover the spool of a launcher that died
+  std::string boot_id;                     // of this machine; empty: base::BootId
   // A port that is free on that numeric address, `preferred` if it can be.
   std::function<FreePort(const std::string& address, int preferred)>
       find_port;                                        // empty: FindFreePort

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
+#include "platform/service/results/disk_room.h"
 
 namespace tutti::service {
 namespace {
@@ -40,6 +41,7 @@ absl::StatusOr<std::filesystem::path> Snapshots::Find(absl::string_view name) co
 absl::StatusOr<Snapshots::Upload> Snapshots::Begin(absl::string_view name) const {
   auto hex = HexOf(name);
   if (!hex.ok()) return hex.status();
+  if (absl::Status room = CheckRoom(directory_.parent_path()); !room.ok()) return room;
   auto file = IncomingFile::Create(directory_ / absl::StrCat("sha256-", *hex), staging_,
                                    /*hashed=*/true);
   if (!file.ok()) return file.status();

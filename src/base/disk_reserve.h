@@ -1,0 +1,36 @@
+// Room on a disk that is held by a file until it is needed: what must be written although the disk
+// is full gets a part of it. Thread-safe.
+//
+//   base::DiskReserve reserve(home / "reserve");
+//   reserve.Restore();                                       // as there is room
+//   while (IsResourceExhausted(status) && reserve.GiveUp()) status = Write();
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace tutti::base {
+
+class DiskReserve {
+ public:
+  // Of what an earlier process has left of it in `file`.
+  explicit DiskReserve(std::filesystem::path file) : file_(std::move(file)) {}
+
+  // Gives a part of it back to the disk, so that others get as little of it as can be. False if
+  // nothing is left of it.
+  bool GiveUp();
+  // Makes it whole again where `spare` bytes stay free beside it: 16 MiB, but no more than a
+  // sixteenth of the disk. True if it is whole then.
+  bool Restore(uint64_t spare);
+  uint64_t bytes() const;
+
+ private:
+  const std::filesystem::path file_;
+  mutable absl::Mutex mutex_;
+};
+
+}  // namespace tutti::base

@@ -1,0 +1,101 @@
+"""Story: the service's disk is full. It says so to everyone, takes nothing more, and what it has accepted goes on: jobs end, cancels count, and
+nothing that was printed is lost."""
+import json
+import os
+import subprocess
+import urllib.error
+
+import pytest
+
+from conftest import wait_until
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small tmpfs needs root")
+
+
+@pytest.fixture
+def disk(tmp_path):
+    place = tmp_path / "disk"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", place], check=True)
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)
+
+
+def fill(place):
+    """To the last byte."""
+    with open(place / "filler", "ab", buffering=0) as file:
+        for size in (1 << 16, 512, 1):
+            try:
+                while True:
+                    file.write(b"\0" * size)
+            except OSError:
+                pass
+
+
+def held(service, write_job, go, before="", after=""):
+    """A job that has begun, and ends once `go` is there."""
+    job = service.submit(write_job(f"{before or 'true'}; until [ -e {go} ]; do sleep 0.05; done; {after or 'true'}"))
+    wait_until(lambda: service.job(job)["state"] == "Running", 60, "it runs")
+    return job
+
+
+def test_it_is_said_and_what_was_accepted_goes_on(disk, start_service, write_job, tmp_path):
+    service = start_service(home=disk / "home", nodes=3)
+    reserve = disk / "home" / "reserve"
+    wait_until(lambda: reserve.exists() and reserve.stat().st_blocks > 0, 30, "it holds a reserve")
+    whole = reserve.stat().st_size
+    go, never = tmp_path / "go", tmp_path / "never"
+    silent = held(service, write_job, go)
+    talks = held(service, write_job, go, "echo before", "echo after; mkdir -p outputs; echo 42 >outputs/answer")
+    unwanted = held(service, write_job, never)
+    waits = service.submit(write_job("echo waited"))
+    code = b"no archive"
+    fill(disk)
+
+    assert service.get("/v1/health")["disk"] == "full"
+    refused = service.cli("run", write_job("echo refused"))
+    assert refused.returncode == 9 and "the service's disk is full: 0 MiB free in " in refused.stderr, refused
+    for call in (("/v1/snapshots/sha256:" + "0" * 64, "PUT", code),
+                 ("/v1/jobs", "POST", json.dumps({"text": "command: 'true'", "base_directory": "/"}).encode())):
+        with pytest.raises(urllib.error.HTTPError) as answer:
+            service.request(*call)
+        assert answer.value.code == 507 and b"the service's disk is full" in answer.value.read(), call
+    assert "the service's disk is full" in service.cli("doctor").stdout
+
+    assert service.cli("job", "cancel", unwanted).returncode == 0
+    go.touch()
+    assert service.wait(silent)["state"] == "Completed"
+    assert service.wait(unwanted)["state"] == "Canceled"
+    wait_until(lambda: "disk is full" in service.job(waits)["reason"], 30, "the one that waits says why")
+    assert service.job(talks)["state"] in ("Running", "Finalizing"), "its output waits on its node"
+    service.kill()
+    fill(disk)
+    service.start()
+    assert service.job(silent)["state"] == "Completed" and service.job(unwanted)["state"] == "Canceled"
+
+    (disk / "filler").unlink()
+    assert service.wait(talks)["state"] == "Completed" and service.log_text(talks, 0) == "before\nafter\n"
+    with service.request(f"/v1/jobs/{talks}/files/outputs/answer") as answer:
+        assert answer.read() == b"42\n"
+    assert service.wait(waits)["state"] == "Completed" and service.log_text(waits, 0) == "waited\n"
+    assert service.get("/v1/health")["disk"] == "ok"
+    wait_until(lambda: reserve.stat().st_size == whole, 30, "the reserve is made again")
+    assert service.get("/v1/problems")["problems"] == []
+
+
+def test_many_jobs_end_and_are_canceled_while_there_is_no_room(disk, start_service, write_job, tmp_path):
+    service = start_service(home=disk / "home", nodes=4)
+    reserve = disk / "home" / "reserve"
+    wait_until(lambda: reserve.exists() and reserve.stat().st_blocks > 0, 30, "it holds a reserve")
+    go = tmp_path / "go"
+    running = [held(service, write_job, go) for _ in range(4)]
+    queued = [service.submit(write_job("echo never")) for _ in range(40)]
+    fill(disk)
+    for job in queued[:20]:
+        assert service.cli("job", "cancel", job).returncode == 0
+    go.touch()
+    assert {service.wait(job)["state"] for job in running} == {"Completed"}
+    assert {service.job(job)["state"] for job in queued[:20]} == {"Canceled"}
+    assert {service.job(job)["state"] for job in queued[20:]} == {"Queued"}, "none is begun, and none is lost"
+    (disk / "filler").unlink()
+    assert {service.wait(job)["state"] for job in queued[20:]} == {"Completed"}
