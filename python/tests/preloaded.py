@@ -84,8 +84,9 @@ def become(rank):
         os.close(descriptor)
     os.environ.clear()
     os.environ.update(rank["environment"])
-    sys.path[:0] = rank["environment"].get("PYTHONPATH", "").split(os.pathsep)
     sys.argv = rank["arguments"]
+    sys.path[:0] = [os.path.dirname(sys.argv[0]),
+                    *rank["environment"].get("PYTHONPATH", "").split(os.pathsep)]
 
 
 def main():
