@@ -89,9 +89,10 @@ bool LocalScheduler::IsANodeFree() const {
   for (const auto& [allocation, leaving] : leaving_.all()) {
     if (leaving.compute == "local") held.insert(leaving.nodes.begin(), leaving.nodes.end());
   }
-  return std::any_of(state_.nodes.begin(), state_.nodes.end(), [&](const engine::Node& node) {
+  const auto is_free = [&](const engine::Node& node) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
     return !held.contains(node.name) && !state_.cordons.contains(node.name);
-  });
+  };
+  return std::any_of(state_.nodes.begin(), state_.nodes.end(), is_free);
 }
 
 void LocalScheduler::WakeForNewJob(const LiveJob& job) {
