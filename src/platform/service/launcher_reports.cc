@@ -40,6 +40,16 @@ absl::StatusOr<LiveJob*> LauncherReports::Placed(absl::string_view allocation, i
 absl::StatusOr<Service::Acknowledgement> LauncherReports::ReportEvents(
     absl::string_view allocation, int node, int64_t first, const std::vector<std::string>& lines) {
   if (first < 1) return absl::InvalidArgumentError("events are numbered from 1");
+  bool sync = false;
+  TUTTI_ASSIGN_OR_RETURN(const Service::Acknowledgement told,
+                         Keep(allocation, node, first, lines, sync));
+  if (sync) TUTTI_RETURN_IF_ERROR(state_.store->Sync());
+  return told;
+}
+
+absl::StatusOr<Service::Acknowledgement> LauncherReports::Keep(
+    absl::string_view allocation, int node, int64_t first, const std::vector<std::string>& lines,
+    bool& sync) {
   StateLock lock(state_);
   const absl::StatusOr<LiveJob*> placed = Placed(allocation, node);
   if (absl::IsAborted(placed.status())) {
@@ -51,7 +61,8 @@ absl::StatusOr<Service::Acknowledgement> LauncherReports::ReportEvents(
   for (const std::string& line : lines) TUTTI_RETURN_IF_ERROR(gang.Check(node, line));
   TUTTI_ASSIGN_OR_RETURN(const int64_t kept,
                          state_.store->AddLauncherEvents(job.record.job.id, allocation, node, first,
-                                                         lines, DurabilityOf(job)));
+                                                         lines, store::Durability::kCrash));
+  sync = !lines.empty() && DurabilityOf(job) == store::Durability::kPowerLoss;
   while (gang.count(node) < kept) gang.Apply(node, lines.at(gang.count(node) + 1 - first));
   state_.Wake();
   return Service::Acknowledgement{.acknowledged = kept, .go = HasGo(job)};

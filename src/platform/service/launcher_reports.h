@@ -21,7 +21,9 @@ class LauncherReports {
   LauncherReports(SharedState& state, const JobTable& table, const ClusterQueue& cluster_queue)
       : state_(state), table_(table), cluster_queue_(cluster_queue) {}
 
-  // As Service has them.
+  // As Service has them. What it acknowledges is on the disk where that is asked for; the disk is
+  // waited for without the lock. A step that follows from a report before that is an event behind
+  // it in the same log, so that no loss of power takes the report alone.
   absl::StatusOr<Service::Acknowledgement> ReportEvents(absl::string_view allocation, int node,
                                                         int64_t first,
                                                         const std::vector<std::string>& lines)
@@ -44,6 +46,11 @@ class LauncherReports {
 
  private:
   absl::Status RoomForLaunchers() const;
+  // Sets `sync` if the disk is to be waited for.
+  absl::StatusOr<Service::Acknowledgement> Keep(absl::string_view allocation, int node,
+                                                int64_t first,
+                                                const std::vector<std::string>& lines, bool& sync)
+      ABSL_LOCKS_EXCLUDED(service_lock);
   // The job that has its nodes there, by a launcher's own call: a sign of life. Aborted if there is
   // none. One that only `asks` is silent all the same once it has been told to stop.
   absl::StatusOr<LiveJob*> Placed(absl::string_view allocation, int node, bool asks = false)

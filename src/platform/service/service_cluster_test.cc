@@ -3,7 +3,14 @@
 // attempt/job_placement.cc.
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <functional>
+#include <thread>
+#include <utility>
+
 #include "absl/strings/str_replace.h"
+#include "absl/synchronization/notification.h"
+#include "base/test_patience.h"
 #include "platform/service/cluster_for_tests.h"
 #include "platform/service/world_for_tests.h"
 
@@ -97,6 +104,60 @@ TEST(ServiceWithoutItsCluster, SaysOfItsJobsThatTheirComputeIsGone) {
   ASSERT_TRUE(jobs.ok()) << jobs.status();
   for (const JobSummary& job : *jobs) reasons.push_back(job.reason);
   EXPECT_THAT(reasons, testing::UnorderedElementsAre(gone, absl::StrCat("waits: ", gone)));
+}
+
+// Of a node of a cluster: what it reports survives a loss of power of this machine.
+class ClusterReportTest : public ServiceClusterTest {
+ protected:
+  void Begin(std::function<absl::Status()> on_sync) {
+    world_.Open({.on_sync = std::move(on_sync)});
+    ASSERT_TRUE(world_.Submit(absl::StrCat(kJobFile, "compute: hpc\n")).ok());
+    world_.Step();
+    cluster_.runs = true;
+    ASSERT_TRUE(world_.StepUntil([&] { return world_.State("j") == JobState::kProvisioning; }));
+  }
+  absl::StatusOr<Service::Acknowledgement> Report() {
+    return world_.service().ReportEvents("j.1", 0, next_, {R"({"kind":"preparing","time":1})"});
+  }
+
+  int64_t next_ = 1;
+};
+
+TEST_F(ClusterReportTest, HoldsNobodyUpWhileItWaitsForTheDisk) {
+  absl::Notification waits, goes_on;
+  std::atomic<bool> hangs = false, answered = false;
+  Begin([&] {
+    if (!hangs.exchange(false)) return absl::OkStatus();
+    waits.Notify();
+    goes_on.WaitForNotificationWithTimeout(base::Patient(absl::Seconds(20)));
+    return absl::OkStatus();
+  });
+  hangs = true;
+  absl::StatusOr<Service::Acknowledgement> told;
+  std::thread launcher([&] {
+    told = Report();
+    answered = true;
+  });
+  EXPECT_TRUE(waits.WaitForNotificationWithTimeout(base::Patient(absl::Seconds(20))));
+  EXPECT_EQ(world_.State("j"), JobState::kProvisioning);
+  EXPECT_TRUE(world_.service().Cancel("j").ok());
+  world_.service().Tick();
+  EXPECT_FALSE(answered);
+  goes_on.Notify();
+  launcher.join();
+  EXPECT_EQ(told->acknowledged, next_);
+}
+
+TEST_F(ClusterReportTest, IsNotAcknowledgedBeforeTheDiskHasItAndIsKeptOnce) {
+  bool fails = false;
+  Begin([&] { return fails ? absl::UnavailableError("the device fails") : absl::OkStatus(); });
+  fails = true;
+  EXPECT_EQ(Report().status(), absl::UnavailableError("the device fails"));
+  EXPECT_EQ(Report().status(), absl::UnavailableError("the device fails"));
+  world_.Open();  // the launcher asks the next service
+  EXPECT_EQ(Report()->acknowledged, next_);
+  ++next_;
+  EXPECT_EQ(Report()->acknowledged, next_);
 }
 
 }  // namespace
