@@ -34,7 +34,7 @@ class RunningService:
 
     def connect(self):
         """Another connection, by TLS as all are."""
-        plain = socket.create_connection(self.address, timeout=60)
+        plain = socket.create_connection(self.address, timeout=300)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return self.known.wrap_socket(plain)
 

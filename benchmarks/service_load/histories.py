@@ -43,7 +43,7 @@ search_space: {x: {type: choice, values: [1]}}
 objective: {goal: minimize, primary_metric: loss}
 """
 COPIES = """
-    CREATE TEMP TABLE copies AS WITH RECURSIVE c (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM c WHERE n < :count) SELECT n FROM c;
+    CREATE TEMP TABLE copies AS WITH RECURSIVE c (n) AS (SELECT :first UNION ALL SELECT n + 1 FROM c WHERE n < :count) SELECT n FROM c;
     INSERT INTO jobs (id, created_us, spec, file_text, snapshot, job_token, warnings, parent, step, step_key)
         SELECT :prefix || n, created_us, spec, file_text, snapshot, job_token, warnings, parent, iif(step = '', '', 'trial-' || n), step_key
         FROM copies, jobs WHERE id = :one;
@@ -62,15 +62,15 @@ SHOW = """SELECT * FROM jobs j JOIN job_states s ON s.job = j.sequence JOIN even
 UNDER_WAY = "SELECT * FROM job_states WHERE state NOT IN ('Completed', 'Failed', 'Canceled')"
 
 
-def copy_job(home, one, prefix, count):
-    """`one` becomes `count` jobs, the others named `prefix` and a number, each with a folder like its own."""
+def copy_job(home, one, prefix, count, first=2):
+    """`one` becomes `count` jobs, the others named `prefix` and a number from `first` on, each with a folder like its own."""
     with sqlite3.connect(home / "tutti.db") as store:
         store.execute("PRAGMA synchronous = OFF")
         for statement in COPIES.split(";")[:-1]:
-            named = {"one": one, "prefix": prefix, "count": count}
+            named = {"one": one, "prefix": prefix, "count": count, "first": first}
             store.execute(statement, {name: value for name, value in named.items() if f":{name}" in statement})
     store.close()
-    for number in range(2, count + 1):
+    for number in range(first, count + 1):
         (home / "jobs" / f"{prefix}{number}" / "logs").mkdir(parents=True)
 
 
@@ -125,8 +125,8 @@ def starts(program, home, how, count=5):
 
 
 def processor_ns(process):
-    """Of all its threads that there are."""
-    return sum(int(path.read_text().split()[0]) for path in pathlib.Path(f"/proc/{process.pid}/task").glob("*/schedstat"))
+    """Of all threads that it has and has had: the clock that clock_getcpuclockid names."""
+    return time.clock_gettime_ns((~process.pid << 3) | 2)
 
 
 def tick(service):

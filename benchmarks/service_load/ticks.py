@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""What the service's own loop takes of the processor while 100, 1,000, 10,000 jobs wait, or a sweep of as many trials is under way.
+
+queue   a job that does not end holds the only node; SIZE others wait behind it
+sweep   SIZE trials, of which one runs and all others have ended and reported REPORTS times (their rows and folders are copies of one)
+
+tick    milliseconds of processor a second while nobody asks and nothing happens
+wake    milliseconds of processor for a call that changes something and wakes the loop: a job that waits is cancelled, again 20 ms after the answer
+
+    benchmarks/service_load/ticks.py [100 1000 10000] [--reports 200] [--build build] [--json FILE]
+"""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import signal
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+sys.path.insert(0, str(ROOT / "benchmarks" / "service_load"))
+
+from histories import copy_job, end, processor_ns, started, submitted  # noqa: E402
+from measure import submit_many  # noqa: E402
+
+TICK_SECONDS = 8
+WAKES = 100
+CLIENTS = 16
+SWEEP = """type: sweep
+compute: local
+trial:
+  command: "case $AZUREML_RUN_ID in *trial-1) echo '{{\\"loss\\": 1}}' >> $TUTTI_METRICS_FILE;; *) sleep 3600;; esac; : ${{{{search_space.x}}}}"
+  environment: host
+sampling_algorithm: random
+search_space: {{x: {{type: choice, values: [1]}}}}
+objective: {{goal: minimize, primary_metric: loss}}
+limits: {{max_total_trials: {trials}, max_concurrent_trials: 1}}
+"""
+
+
+def awaited(condition, what, seconds=600):
+    """How long it took."""
+    began = time.monotonic()
+    while not condition():
+        if time.monotonic() > began + seconds:
+            raise SystemExit(f"{what}: not within {seconds} s")
+        time.sleep(0.1)
+    return round(time.monotonic() - began, 1)
+
+
+def shown(service, job):
+    """Without its children."""
+    jobs = json.loads(service.request("GET", "/v1/job-summaries?limit=100"))["jobs"]
+    return next(one for one in jobs if one["id"] == job)
+
+
+def ended(service, job):
+    return json.loads(service.request("GET", f"/v1/jobs/{job}"))["ended"]
+
+
+def loop(service):
+    """What a tick and a wake take."""
+    before = processor_ns(service.process)
+    time.sleep(TICK_SECONDS)
+    tick = (processor_ns(service.process) - before) / 1e6 / TICK_SECONDS
+    waiting = [service.submit("echo queued") for _ in range(WAKES)]
+    time.sleep(2)
+    before = processor_ns(service.process)
+    began = time.monotonic()
+    for job in waiting:
+        service.request("POST", f"/v1/jobs/{job}/cancel")
+        time.sleep(0.02)
+    at_rest = tick * (time.monotonic() - began)
+    wake = ((processor_ns(service.process) - before) / 1e6 - at_rest) / WAKES
+    return {"tick, ms of processor a second": round(tick, 2), "wake, ms of processor": round(wake, 3)}
+
+
+def queue(program, home, size, _):
+    service, _ = started(program, home)
+    first = service.submit("sleep 3600")
+    awaited(lambda: shown(service, first)["state"] == "Running", "the first job runs")
+    submit_many(service, size, CLIENTS)
+    time.sleep(2)
+    result = loop(service)
+    service.request("POST", f"/v1/jobs/{first}/cancel")
+    awaited(lambda: ended(service, first), "the first job ends")
+    end(service, signal.SIGKILL)
+    return result
+
+
+def copy_trials(home, sweep, size, reports):
+    copy_job(home, f"{sweep}.trial-1", f"{sweep}.trial-", size, first=3)
+    lines = "".join(f'{{"event": "metric", "name": "loss", "value": {1 + 1 / (n + 1):.6f}}}\n' for n in range(reports))
+    for number in range(3, size + 1):
+        (home / "jobs" / f"{sweep}.trial-{number}" / "logs" / "rank-0.metrics").write_text(lines)
+
+
+def sweep(program, home, size, reports):
+    service, _ = started(program, home)
+    job = submitted(service, SWEEP.format(trials=size))
+    awaited(lambda: shown(service, job)["reason"].startswith(f"1 of {size} trials completed, 1 under way"), "the second trial runs")
+    running = f"{job}.trial-2"
+    awaited(lambda: json.loads(service.request("GET", f"/v1/jobs/{running}"))["state"] == "Running", "the second trial runs")
+    end(service, signal.SIGTERM)
+    copy_trials(home, job, size, reports)
+    service, _ = started(program, home)
+    read = awaited(lambda: shown(service, job)["reason"].startswith(f"{size - 1} of {size} trials completed, 1 under way"),
+                   "what all trials have reported is read")
+    time.sleep(2)
+    result = {"until all reports are read after a start, s": read} | loop(service)
+    service.request("POST", f"/v1/jobs/{job}/cancel")
+    awaited(lambda: ended(service, running), "the trial that runs is ended")
+    end(service, signal.SIGKILL)
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sizes", nargs="*", type=int, default=[100, 1000, 10000])
+    parser.add_argument("--reports", type=int, default=200)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--json", type=pathlib.Path)
+    options = parser.parse_args()
+    results = {"load at the beginning": os.getloadavg()[0]}
+    for name, run in {"queue": queue, "sweep": sweep}.items():
+        for size in options.sizes:
+            home = pathlib.Path(tempfile.mkdtemp(prefix="tutti-ticks."))
+            try:
+                results[f"{name} of {size}"] = run(options.build / "bin/tutti", home, size, options.reports)
+            finally:
+                shutil.rmtree(home, ignore_errors=True)
+            print(f"{name} of {size}", json.dumps(results[f"{name} of {size}"]), flush=True)
+    results["load at the end"] = os.getloadavg()[0]
+    print(f"load: {results['load at the beginning']} at the beginning, {results['load at the end']} at the end")
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
