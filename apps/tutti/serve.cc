@@ -14,6 +14,7 @@
 #include "platform/engine/slurm/slurm_engine.h"
 #include "platform/http/client/curl_library.h"
 #include "platform/launch/node/program_names.h"
+#include "platform/service/health/machine_checker.h"
 #include "spdlog/spdlog.h"
 #include "spec/site/site.h"
 #include "spec/types/node_folder.h"
@@ -103,10 +104,11 @@ sigset_t BlockSignalsOfEnd() {
 }
 
 PlatformOptions PlatformOptionsOf(const client::ServeOptions& options,
-                                  engine::SlurmCommands* commands) {
+                                  engine::SlurmCommands* commands, service::NodeChecker* checker) {
   PlatformOptions platform{
       .directory = options.home, .address = options.bind, .port = options.port};
   platform.tls = options.tls;
+  platform.service.node_checker = checker;
   platform.service.log_limit = static_cast<uint64_t>(options.log_limit) << 20;
   platform.make_engine = [&options] { return MakeEngine(options); };
   platform.make_clusters = [&options, commands](const fs::path& launcher_file) {
@@ -123,7 +125,8 @@ absl::Status Serve(const client::ServeOptions& options) {
   const sigset_t signals = BlockSignalsOfEnd();
   RaiseTheLimitOfOpenFiles();
   engine::RealSlurmCommands commands;
-  const PlatformOptions with = PlatformOptionsOf(options, &commands);
+  const auto checker = service::MakeMachineChecker({.home = options.home});
+  const PlatformOptions with = PlatformOptionsOf(options, &commands, checker.get());
   TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<Platform> platform, Platform::Start(with));
   if (!with.tls) {
     spdlog::warn(

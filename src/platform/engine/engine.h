@@ -42,6 +42,8 @@ struct Allocation {
   std::vector<spec::NodePart> nodes;
   spec::Priority priority = spec::Priority::kNormal;  // in the engine's own queue
   spec::SlurmSettings slurm;  // what the job asks of Slurm over its compute's settings
+  // Nodes that an engine which schedules for itself is to give it only if there are no others.
+  std::vector<std::string> avoid = {};
 };
 
 struct AllocationState {

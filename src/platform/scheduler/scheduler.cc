@@ -99,11 +99,18 @@ class Pass {
   }
 
   void StartNow(const PendingJob& job) {
+    if (!job.avoid.empty()) PutLast(job.avoid);
     Start start{job.id, {free_.begin(), free_.begin() + job.node_count}};
     free_.erase(free_.begin(), free_.begin() + job.node_count);
     Occupy(job.id, job.node_count, now_ + job.time_limit);
     if (job.time_limit == absl::InfiniteDuration()) never_needed_ -= job.node_count;
     decision_.starts.push_back(std::move(start));
+  }
+
+  void PutLast(const std::vector<std::string>& nodes) {
+    std::stable_partition(free_.begin(), free_.end(), [&](const std::string& node) {
+      return std::find(nodes.begin(), nodes.end(), node) == nodes.end();
+    });
   }
 
   void Reserve(const PendingJob& head) {

@@ -24,6 +24,7 @@ struct PendingJob {
   int64_t sequence = 0;  // order of submission
   int node_count = 1;
   absl::Duration time_limit = absl::InfiniteDuration();
+  std::vector<std::string> avoid = {};  // nodes that it has only if there are no others
 };
 
 // Whether `a` is ahead of `b` in the queue.

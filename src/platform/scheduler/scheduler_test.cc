@@ -47,6 +47,16 @@ TEST(Scheduler, StartsAGangOnWholeNodesInTheirOrder) {
   EXPECT_THAT(decision.waits, IsEmpty());
 }
 
+TEST(Scheduler, NodesToAvoidAreTakenLast) {
+  PendingJob job = Job("a", 1, 2);
+  job.avoid = {"n0", "n2"};
+  EXPECT_THAT(Schedule({job}, {}, kFour, kNow).starts.at(0).nodes, ElementsAre("n1", "n3"));
+  job.node_count = 3;
+  EXPECT_THAT(Schedule({job}, {}, kFour, kNow).starts.at(0).nodes, ElementsAre("n1", "n3", "n0"));
+  const Decision two = Schedule({job, Job("b", 2, 1)}, {}, kFour, kNow);
+  EXPECT_THAT(two.starts.at(1).nodes, ElementsAre("n2"));
+}
+
 TEST(Scheduler, APriorityGoesFirstAndWithinOneFirstComeFirstServed) {
   const Decision decision =
       Schedule({Job("late", 3, 1), Job("low", 1, 1, absl::InfiniteDuration(), Priority::kLow),

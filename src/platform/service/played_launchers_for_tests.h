@@ -47,7 +47,8 @@ class Launchers {
   }
 
   Script& script() { return script_; }
-  bool silent = false;  // launchers do not answer, and do not end
+  std::map<std::string, std::string> cannot_prepare;  // by node, the reason
+  bool silent = false;                                // launchers do not answer, and do not end
 
  private:
   static std::string Output(int rank) {
@@ -92,6 +93,9 @@ class Launchers {
       say({{"kind", "preparing"}});
     } else if (has("exited") || (stop && !has("started"))) {
       Finish(service, plan, node, say, lines);
+    } else if (const auto why = cannot_prepare.find(plan.node().name);
+               why != cannot_prepare.end() && !has("prepared")) {
+      say({{"kind", "finished"}, {"ok", false}, {"reason", why->second}});
     } else if (!has("prepared")) {
       say({{"kind", "prepared"}});
     } else if (has("started")) {

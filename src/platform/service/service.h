@@ -32,6 +32,7 @@
 #include "platform/service/allocation/node_list.h"
 #include "platform/service/flow/child_status.h"
 #include "platform/service/follow_result.h"
+#include "platform/service/health/node_check.h"
 #include "platform/service/jobs/engines.h"
 #include "platform/service/jobs/job_status.h"
 #include "platform/service/jobs/notifier.h"
@@ -103,6 +104,11 @@ class Service {
   virtual absl::StatusOr<std::vector<Removal>> Prune(bool dry_run) = 0;
   // Files of an ended job that retention has removed.
   virtual absl::StatusOr<std::vector<store::RemovedFiles>> RemovedOf(absl::string_view id) = 0;
+  // Looks at the node now and acts on it, as the service does by itself after jobs and while the
+  // node is idle. Waits for disks and programs, up to NodeChecker::patience. NotFound if there is
+  // no such node, FailedPrecondition for one of Slurm's.
+  virtual absl::StatusOr<std::vector<NodeCheck>> CheckNode(absl::string_view compute,
+                                                           absl::string_view node) = 0;
   // What is broken now and goes on without: a line each. Empty: nothing.
   virtual std::vector<std::string> Problems() = 0;
   // Then no job, code, output or result is taken, and what runs goes on.

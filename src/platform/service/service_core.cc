@@ -28,8 +28,8 @@ absl::Duration ProcessorTime() {
 }
 
 std::vector<base::WorkQueues*> AllWork(SharedState& state) {
-  return {&state.engine_work, &state.folder_work, &state.output_work, &state.read_work,
-          &state.snapshot_work};
+  return {&state.engine_work,   &state.folder_work, &state.output_work, &state.read_work,
+          &state.snapshot_work, &state.health_work, &state.cordon_work};
 }
 
 // Of the work that is older than that, a line each.
@@ -125,6 +125,7 @@ void ServiceCore::Stop() {
     state_.changed.SignalAll();
     follower_.WakeAll();
   }
+  if (state_.options.node_checker != nullptr) state_.options.node_checker->Abandon();
   if (loop_.joinable()) loop_.join();
   pruner_.Stop();
   const base::Deadline deadline = base::Deadline::After(kPatienceAtTheEnd);
@@ -188,6 +189,7 @@ void ServiceCore::TakeSteps() {
     flows_.AdvanceAll(effects);
     if (state_.local_engine_observed) scheduler_.Schedule(effects);
     cluster_queue_.HandOver(effects);
+    health_.Look(effects);
     observations_.NoteWork(ProcessorTime() - began);
   }
   engine_calls_.Perform(effects);
@@ -239,6 +241,13 @@ std::optional<base::Deadline> ServiceCore::DoFileWork(FileWork kind, const std::
 
 bool ServiceCore::DiskIsFull() { return !CheckRoom(state_.options.directory).ok(); }
 
+absl::Status ServiceCore::Uncordon(absl::string_view compute, absl::string_view node) {
+  TUTTI_RETURN_IF_ERROR(RemoveCordon(state_, compute, node));
+  StateLock lock(state_);
+  health_.Accept(node);
+  return absl::OkStatus();
+}
+
 std::vector<std::string> ServiceCore::Problems() {
   std::vector<std::string> problems;
   for (const auto& [compute, why] : state_.engines.broken) {
@@ -250,6 +259,11 @@ std::vector<std::string> ServiceCore::Problems() {
   for (std::string& line : Hanging(state_, kLong)) problems.push_back(std::move(line));
   for (std::string& line : state_.janitor.Problems()) problems.push_back(std::move(line));
   StateLock lock(state_);
+  for (const auto& [node, cordon] : state_.cordons) {
+    if (cordon.author == store::CordonAuthor::kUser) continue;
+    problems.push_back(absl::StrCat("node ", node, " is ill and gets no jobs: ", cordon.reason,
+                                    " (tutti node check ", node, ")"));
+  }
   for (std::string& line : state_.problems.Lines()) problems.push_back(std::move(line));
   return problems;
 }

@@ -30,6 +30,7 @@
 #include "platform/service/allocation/leaving_allocations.h"
 #include "platform/service/allocation/list_nodes.h"
 #include "platform/service/allocation/local_scheduler.h"
+#include "platform/service/allocation/node_health.h"
 #include "platform/service/allocation/observation_schedule.h"
 #include "platform/service/allocation/observer.h"
 #include "platform/service/flow/child_views.h"
@@ -93,8 +94,10 @@ class ServiceCore final : public Service {
                       absl::string_view reason) override {
     return AddCordon(state_, compute, node, reason);
   }
-  absl::Status Uncordon(absl::string_view compute, absl::string_view node) override {
-    return RemoveCordon(state_, compute, node);
+  absl::Status Uncordon(absl::string_view compute, absl::string_view node) override;
+  absl::StatusOr<std::vector<NodeCheck>> CheckNode(absl::string_view compute,
+                                                   absl::string_view node) override {
+    return health_.CheckNow(compute, node);
   }
   absl::StatusOr<Subscription> OnNewsOf(absl::string_view id, std::function<void()> wake) override {
     return follower_.OnNewsOf(id, std::move(wake));
@@ -167,9 +170,10 @@ class ServiceCore final : public Service {
   Pruner pruner_{state_, table_};
   LeavingAllocations leaving_{state_, table_};
   EngineCalls engine_calls_{state_, table_, leaving_};
+  NodeHealth health_{state_};
   JobOutput output_{state_, table_};
-  JobProgress progress_{state_, table_, leaving_, output_};
-  LocalScheduler scheduler_{state_, table_, leaving_, progress_};
+  JobProgress progress_{state_, table_, leaving_, output_, health_};
+  LocalScheduler scheduler_{state_, table_, leaving_, progress_, health_};
   ClusterQueue cluster_queue_{state_, table_, engine_calls_};
   Observer observer_{state_, table_, leaving_, cluster_queue_};
   ObservationSchedule observations_{state_, leaving_};

@@ -40,10 +40,12 @@ class World {
  public:
   // `cluster`, if there is one, is the engine of the compute "hpc"; listeners outlive it.
   explicit World(const std::filesystem::path& folder, Script script = {}, int nodes = 2,
-                 engine::Engine* cluster = nullptr, std::vector<EventListener*> listeners = {})
+                 engine::Engine* cluster = nullptr, std::vector<EventListener*> listeners = {},
+                 NodeChecker* checker = nullptr)
       : folder_(folder),
         cluster_(cluster),
         listeners_(std::move(listeners)),
+        checker_(checker),
         engine_(folder / "engine", nodes),
         launchers_(&engine_, std::move(script)) {
     Open();
@@ -58,6 +60,7 @@ class World {
     ServiceOptions options{.directory = folder_,
                            .launcher_file = folder_ / "launcher.json",
                            .observe_interval = absl::ZeroDuration(),
+                           .node_checker = checker_,
                            .listeners = listeners_};
     options.find_port = [](const std::string&, int preferred) { return FreePort{preferred}; };
     Engines engines(&engine_);
@@ -133,6 +136,7 @@ class World {
   const std::filesystem::path folder_;
   engine::Engine* const cluster_;
   const std::vector<EventListener*> listeners_;
+  NodeChecker* const checker_;
   base::ManualClock clock_{absl::FromUnixSeconds(1'800'000'000)};
   DiskEngine engine_;
   Launchers launchers_;

@@ -82,6 +82,9 @@ const Migrations& AllMigrations() {
       time_us INTEGER NOT NULL,
       PRIMARY KEY (job, kind)
     ) WITHOUT ROWID;
+    )sql",
+                                                 R"sql(
+    ALTER TABLE cordons ADD COLUMN author TEXT NOT NULL DEFAULT 'user';
   )sql"};
   return *migrations;
 }

@@ -21,6 +21,14 @@
 namespace tutti::store {
 namespace {
 
+// A name that is not known is a user's: nobody else takes that cordon off.
+CordonAuthor CordonAuthorFromName(absl::string_view name) {
+  for (const CordonAuthor author : {CordonAuthor::kCheck, CordonAuthor::kJobs}) {
+    if (name == Name(author)) return author;
+  }
+  return CordonAuthor::kUser;
+}
+
 // The newest ?2 of the children of ?3 whose sequence is below ?1, and whose state is that one.
 constexpr char kNewest[] = "SELECT job FROM job_states WHERE parent = ?3 AND job < ?1";
 
@@ -307,10 +315,11 @@ class SqliteStore final : public Store {
 
   absl::Status AddCordon(const Cordon& cordon) override {
     return writes_.Write([&](SqliteConnection& sqlite) -> absl::Status {
-      SQLite::Statement add(sqlite, "INSERT OR REPLACE INTO cordons VALUES (?, ?, ?)");
+      SQLite::Statement add(sqlite, "INSERT OR REPLACE INTO cordons VALUES (?, ?, ?, ?)");
       add.bind(1, cordon.node);
       add.bind(2, cordon.reason);
       add.bind(3, absl::ToUnixMicros(cordon.time));
+      add.bind(4, std::string(Name(cordon.author)));
       add.exec();
       return absl::OkStatus();
     });
@@ -328,10 +337,12 @@ class SqliteStore final : public Store {
   absl::StatusOr<std::vector<Cordon>> Cordons() override {
     std::vector<Cordon> cordons;
     TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
-      SQLite::Statement rows(sqlite, "SELECT node, reason, time_us FROM cordons ORDER BY node");
+      SQLite::Statement rows(sqlite,
+                             "SELECT node, reason, time_us, author FROM cordons ORDER BY node");
       while (rows.executeStep()) {
         cordons.push_back({rows.getColumn(0).getString(), rows.getColumn(1).getString(),
-                           absl::FromUnixMicros(rows.getColumn(2).getInt64())});
+                           absl::FromUnixMicros(rows.getColumn(2).getInt64()),
+                           CordonAuthorFromName(rows.getColumn(3).getString())});
       }
       return absl::OkStatus();
     }));
@@ -433,6 +444,18 @@ class SqliteStore final : public Store {
 };
 
 }  // namespace
+
+absl::string_view Name(CordonAuthor author) {
+  switch (author) {
+    case CordonAuthor::kUser:
+      return "user";
+    case CordonAuthor::kCheck:
+      return "check";
+    case CordonAuthor::kJobs:
+      return "jobs";
+  }
+  return "user";
+}
 
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::filesystem::path& path,
                                                    StoreOptions options) {

@@ -77,11 +77,17 @@ struct JobFilter {
 // the time.
 enum class Content { kAll, kWithoutSpec };
 
+// Who has cordoned a node, and so who takes that back: a user; a check, once it passes again; or
+// the service for failures of jobs, which a user takes back.
+enum class CordonAuthor { kUser, kCheck, kJobs };
+absl::string_view Name(CordonAuthor author);  // "user", "check", "jobs"
+
 // A node of this machine that gets no jobs.
 struct Cordon {
   std::string node;
   std::string reason;  // of who said so; never empty
   absl::Time time;
+  CordonAuthor author = CordonAuthor::kUser;
 };
 
 // Files of an ended job that are not there any more, though the job is.

@@ -451,12 +451,14 @@ TEST_F(StoreTest, AJobWhoseChildHasNotEndedIsNotDeleted) {
 TEST_F(StoreTest, KeepsCordonsOfNodes) {
   const absl::Time time = absl::FromUnixMicros(1'700'000'000'000'001);
   ASSERT_TRUE(store_->AddCordon({"n2", "a fan is loud", time}).ok());
-  ASSERT_TRUE(store_->AddCordon({"n1", "ECC errors", time}).ok());
+  ASSERT_TRUE(store_->AddCordon({"n1", "ECC errors", time, CordonAuthor::kCheck}).ok());
   ASSERT_TRUE(store_->AddCordon({"n2", "a new fan", time}).ok());
   Reopen();
   const auto cordons = *store_->Cordons();
   ASSERT_EQ(cordons.size(), 2u);
   EXPECT_EQ(cordons[0].reason, "ECC errors");
+  EXPECT_EQ(cordons[0].author, CordonAuthor::kCheck);
+  EXPECT_EQ(cordons[1].author, CordonAuthor::kUser);
   EXPECT_EQ(cordons[1].reason, "a new fan");
   EXPECT_EQ(cordons[1].time, time);
   EXPECT_TRUE(store_->RemoveCordon("n1").ok());

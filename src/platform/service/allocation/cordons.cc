@@ -1,5 +1,7 @@
 #include "platform/service/allocation/cordons.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -45,7 +47,45 @@ absl::Status CheckIsThere(SharedState& state, absl::string_view compute, absl::s
       absl::StrCat("there is no node \"", node, "\": tutti node list shows them"));
 }
 
+// For who listens, and the service's log.
+void Tell(SharedState& state, const store::Cordon& cordon, bool is_on)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
+  if (is_on) {
+    spdlog::warn("node {} gets no jobs, by {}: {}", cordon.node, std::string(Name(cordon.author)),
+                 cordon.reason);
+  } else {
+    spdlog::info("node {} gets jobs again", cordon.node);
+  }
+  for (EventListener* const listener : state.options.listeners) listener->OnCordon(cordon, is_on);
+}
+
+// In memory, once it is in the store.
+void NoteCordon(SharedState& state, const store::Cordon& cordon) ABSL_LOCKS_EXCLUDED(service_lock) {
+  StateLock lock(state);
+  state.cordons[cordon.node] = cordon;
+  Tell(state, cordon, /*is_on=*/true);
+  state.Wake();  // what waits is told why
+}
+
+void ForgetCordon(SharedState& state, const std::string& node) ABSL_LOCKS_EXCLUDED(service_lock) {
+  StateLock lock(state);
+  const auto found = state.cordons.find(node);
+  if (found == state.cordons.end()) return;
+  Tell(state, found->second, /*is_on=*/false);
+  state.cordons.erase(found);
+  state.Wake();
+}
+
 }  // namespace
+
+absl::Status CheckIsOurs(SharedState& state, absl::string_view compute, absl::string_view node) {
+  if (state.engines.clusters.contains(std::string(compute))) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the nodes of compute ", compute,
+        " are Slurm's, which looks at them itself (HealthCheckProgram of slurm.conf)"));
+  }
+  return CheckIsThere(state, compute, node, "");
+}
 
 absl::Status ReadCordons(SharedState& state) {
   TUTTI_ASSIGN_OR_RETURN(std::vector<store::Cordon> cordons, state.store->Cordons());
@@ -66,9 +106,7 @@ absl::Status AddCordon(SharedState& state, absl::string_view compute, absl::stri
   }
   const store::Cordon cordon{std::string(node), std::string(reason), state.clock->Now()};
   TUTTI_RETURN_IF_ERROR(state.store->AddCordon(cordon));
-  StateLock lock(state);
-  state.cordons[cordon.node] = cordon;
-  state.Wake();  // what waits is told why
+  NoteCordon(state, cordon);
   return absl::OkStatus();
 }
 
@@ -78,11 +116,41 @@ absl::Status RemoveCordon(SharedState& state, absl::string_view compute, absl::s
     return CheckIsThere(state, compute, node, "state=resume");
   }
   absl::MutexLock one_at_a_time(&state.cordon_mutex);
-  TUTTI_RETURN_IF_ERROR(state.store->RemoveCordon(node));
-  StateLock lock(state);
-  state.cordons.erase(std::string(node));
-  state.Wake();
+  const absl::Status removed = state.store->RemoveCordon(node);
+  // One that could not be written is in memory alone.
+  const bool is_known = [&] {
+    StateLock lock(state);
+    return state.cordons.contains(std::string(node));
+  }();
+  if (!removed.ok() && !(absl::IsNotFound(removed) && is_known)) return removed;
+  ForgetCordon(state, std::string(node));
   return absl::OkStatus();
+}
+
+void SetCordon(SharedState& state, const store::Cordon& cordon) {
+  absl::MutexLock one_at_a_time(&state.cordon_mutex);
+  {
+    StateLock lock(state);
+    if (state.cordons.contains(cordon.node)) return;
+  }
+  if (const absl::Status written = state.store->AddCordon(cordon); !written.ok()) {
+    spdlog::warn("the cordon of node {} is not kept: {}", cordon.node, written.ToString());
+  }
+  NoteCordon(state, cordon);
+}
+
+void LiftCordon(SharedState& state, const std::string& node, store::CordonAuthor author) {
+  absl::MutexLock one_at_a_time(&state.cordon_mutex);
+  {
+    StateLock lock(state);
+    const auto found = state.cordons.find(node);
+    if (found == state.cordons.end() || found->second.author != author) return;
+  }
+  const absl::Status removed = state.store->RemoveCordon(node);
+  if (!removed.ok() && !absl::IsNotFound(removed)) {
+    spdlog::warn("the cordon of node {} may come back: {}", node, removed.ToString());
+  }
+  ForgetCordon(state, node);
 }
 
 }  // namespace tutti::service

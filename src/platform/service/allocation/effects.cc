@@ -20,7 +20,8 @@ engine::Allocation AllocationFor(const ServiceOptions& options, const LiveJob& j
       .plan = SharedPlanOf(fixed, placement, options.launcher_file, options.stop_grace),
       .nodes = NodePartsOf(placement),
       .priority = fixed.spec.priority,
-      .slurm = fixed.spec.slurm};
+      .slurm = fixed.spec.slurm,
+      .avoid = job.avoid};
   allocation.plan.attempt = job.attempt();
   allocation.plan.launcher_token = LauncherToken(options.launcher_key, placement.allocation);
   for (size_t i = 0; i < allocation.nodes.size(); ++i) {

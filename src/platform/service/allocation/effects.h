@@ -31,6 +31,8 @@ struct Effects {
     std::function<void()> run;
   };
   std::vector<Task> tasks;
+  std::vector<Task> checks;                    // of SharedState::health_work
+  std::vector<std::function<void()>> cordons;  // changes of them, of SharedState::cordon_work
 };
 
 // What Engine::Start is given for the job's present attempt.

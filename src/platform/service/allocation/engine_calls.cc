@@ -23,6 +23,8 @@ bool EngineCalls::Enqueue(const std::string& compute, const std::string& key, co
 
 void EngineCalls::Perform(const Effects& effects) {
   for (const Effects::Task& task : effects.tasks) state_.folder_work.Do(task.queue, task.run);
+  for (const auto& change : effects.cordons) state_.cordon_work.Do("cordons", change);
+  for (const Effects::Task& task : effects.checks) state_.health_work.Do(task.queue, task.run);
   for (const Effects::Start& start : effects.starts) {
     Enqueue(start.compute, absl::StrCat("start ", start.allocation.id),
             [this, allocation = start.allocation](engine::Engine& engine) {

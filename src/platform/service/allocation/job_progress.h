@@ -5,14 +5,16 @@
 #include "platform/service/allocation/effects.h"
 #include "platform/service/allocation/job_output.h"
 #include "platform/service/allocation/leaving_allocations.h"
+#include "platform/service/allocation/node_health.h"
 #include "platform/service/jobs/job_table.h"
 
 namespace tutti::service {
 
 class JobProgress {
  public:
-  JobProgress(SharedState& state, JobTable& table, LeavingAllocations& leaving, JobOutput& output)
-      : state_(state), table_(table), leaving_(leaving), output_(output) {}
+  JobProgress(SharedState& state, JobTable& table, LeavingAllocations& leaving, JobOutput& output,
+              NodeHealth& health)
+      : state_(state), table_(table), leaving_(leaving), output_(output), health_(health) {}
 
   void AdvanceAll(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Takes every step that is possible. True if the job has left its nodes: it has ended, or is
@@ -27,6 +29,7 @@ class JobProgress {
   JobTable& table_;
   LeavingAllocations& leaving_;
   JobOutput& output_;
+  NodeHealth& health_;
 };
 
 }  // namespace tutti::service

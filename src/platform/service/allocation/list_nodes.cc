@@ -37,11 +37,12 @@ NodeList ListNodes(SharedState& state, const JobTable& table, const LeavingAlloc
     }
     for (const engine::Node& node : *nodes) {
       NodeStatus& status = list.nodes.emplace_back();
-      status = {compute, node, holders[{compute, node.name}]};
+      status = {compute, node, "", holders[{compute, node.name}]};
       const auto cordon = state.cordons.find(node.name);
       if (compute != "local" || cordon == state.cordons.end()) continue;
       status.node.state = "cordoned";
       status.node.reason = cordon->second.reason;
+      status.cordoned_by = std::string(Name(cordon->second.author));
     }
   }
   return list;

@@ -86,6 +86,7 @@ bool LocalScheduler::IsANodeFree() const {
     for (const PlacedNode& node : job->placed->placement.nodes) held.insert(node.name);
   }
   for (const auto& [id, nodes] : held_) held.insert(nodes.begin(), nodes.end());
+  for (const auto& [node, id] : health_.suspects()) held.insert(node);
   for (const auto& [allocation, leaving] : leaving_.all()) {
     if (leaving.compute == "local") held.insert(leaving.nodes.begin(), leaving.nodes.end());
   }
@@ -113,6 +114,8 @@ std::vector<scheduler::RunningJob> LocalScheduler::Running(absl::Time now) const
   }
   for (const auto& [id, nodes] : held_)
     running.push_back({.id = id, .nodes = nodes, .expected_end = now});
+  for (const auto& [node, id] : health_.suspects())
+    running.push_back({.id = id, .nodes = {node}, .expected_end = now});
   for (const auto& [allocation, leaving] : leaving_.all()) {
     if (leaving.compute != "local") continue;
     running.push_back({.id = JobOfAllocation(allocation),
@@ -180,6 +183,7 @@ absl::Status LocalScheduler::StartOn(LiveJob& job, const std::vector<std::string
   progress_.Advance(job, more).IgnoreError();  // the next tick tries again, and says why
   effects.starts.insert(effects.starts.end(), more.starts.begin(), more.starts.end());
   effects.tasks.insert(effects.tasks.end(), more.tasks.begin(), more.tasks.end());
+  effects.cordons.insert(effects.cordons.end(), more.cordons.begin(), more.cordons.end());
   return absl::OkStatus();
 }
 

@@ -17,8 +17,8 @@ namespace tutti::service {
 class LocalScheduler {
  public:
   LocalScheduler(SharedState& state, JobTable& table, const LeavingAllocations& leaving,
-                 JobProgress& progress)
-      : state_(state), table_(table), leaving_(leaving), progress_(progress) {}
+                 JobProgress& progress, const NodeHealth& health)
+      : state_(state), table_(table), leaving_(leaving), progress_(progress), health_(health) {}
 
   // Starts what can start now. Where nothing can, it takes no longer for a longer queue.
   void Schedule(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
@@ -40,7 +40,7 @@ class LocalScheduler {
   void ExplainFullDisk() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // One that jobs may start on.
   bool IsANodeFree() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // With those that are over and whose nodes are not free yet.
+  // With those that are over and whose nodes are not free yet, or are looked at for their failure.
   std::vector<scheduler::RunningJob> Running(absl::Time now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   scheduler::Decision Decide(const std::vector<scheduler::PendingJob>& pending,
@@ -61,6 +61,7 @@ class LocalScheduler {
   JobTable& table_;
   const LeavingAllocations& leaving_;
   JobProgress& progress_;
+  const NodeHealth& health_;
   // Nodes of jobs that are being inserted with their placement.
   std::map<std::string, std::vector<std::string>> held_ ABSL_GUARDED_BY(service_lock);
   bool is_explained_ ABSL_GUARDED_BY(service_lock) = false;  // since the last change

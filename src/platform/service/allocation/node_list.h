@@ -11,7 +11,8 @@ namespace tutti::service {
 struct NodeStatus {
   std::string compute;
   engine::Node node;
-  std::string job;  // that holds it, or one of those of this service on it; empty: none
+  std::string cordoned_by;  // "user", "check" or "jobs"; empty: it is not
+  std::string job;          // that holds it, or one of those of this service on it; empty: none
 };
 
 struct NodeList {

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "platform/service/diagnosis/node_fault.h"
 
 namespace tutti::service {
 namespace {
@@ -105,6 +107,7 @@ void Gang::Apply(int number, absl::string_view line) {
     node.end.reason = Field<std::string>(event, "reason", "it failed without saying why");
     node.end.rank = Field(event, "rank", -1);
     if (node.end.rank >= 0) node.end.rank_node = NodeOf(node.end.rank);
+    node.end.disk_fault = !node.prepared && SpeaksOfABrokenDisk(node.end.reason);
     node.end.time = TimeOf(event);
   }
 }
@@ -151,6 +154,10 @@ void Gang::GiveUp(int number, absl::string_view reason, absl::Time now) {
   node.end.lost = node.end.lost || (node.death < absl::InfiniteFuture() && !node.killed);
   if (node.end.time == absl::Time()) node.end.time = std::min(node.death, now);
   if (node.end.reason.empty()) node.end.reason = std::string(reason);
+  // An engine that could not start the gang says on which node.
+  node.end.disk_fault |=
+      absl::StrContains(reason, absl::StrCat("starting on ", node.placed.name, ":")) &&
+      SpeaksOfABrokenDisk(reason);
 }
 
 bool Gang::Every(bool (*holds)(const Node&)) const {

@@ -225,10 +225,11 @@ class Examination {
   }
 
   // The first of those that know most: that its ranks were not begun, and then that it was told to
-  // end, may come of what another node knows.
+  // end, may come of what another node knows. Of a gang that could not be started it is the node
+  // whose disk would not do.
   const NodeEnd* FailedNode() const {
     const auto knows_less = [](const NodeEnd& node) {
-      return std::tie(node.told, node.unlaunched);
+      return std::tuple(node.told, node.unlaunched, !node.disk_fault);
     };
     const NodeEnd* found = nullptr;
     for (const NodeEnd& node : end_.nodes) {
@@ -325,7 +326,7 @@ class Examination {
                                      {.node = node.node, .what = reason}, nullptr);
     // Of a job that somebody has cancelled the cluster says so.
     const bool taken = node.told && end_.judged && end_.verdict.empty();
-    diagnosis.lost_node = node.silent || node.unlaunched || taken;
+    diagnosis.lost_node = node.silent || node.unlaunched || node.disk_fault || taken;
     return diagnosis;
   }
 

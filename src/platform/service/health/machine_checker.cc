@@ -32,6 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 using Outcome = NodeCheck::Outcome;
 
+constexpr absl::Duration kDiskLimit = absl::Seconds(30);
 constexpr absl::Duration kGpuLimit = absl::Seconds(30);
 constexpr size_t kLongestWord = 300;  // of a program, in bytes
 
@@ -67,16 +68,17 @@ std::string WordsOf(const base::CommandResult& result) {
 }
 
 absl::StatusOr<base::CommandResult> RunWithin(std::vector<std::string> arguments,
-                                              absl::Duration limit) {
+                                              absl::Duration limit,
+                                              const std::atomic<bool>& abandoned) {
   base::ChildOptions options;
   options.arguments = std::move(arguments);
   options.environment = base::CurrentEnvironment();
-  return base::RunCommand(options, "", base::Deadline::After(limit), 64 << 10);
+  return base::RunCommand(options, "", base::Deadline::After(limit), 64 << 10, &abandoned);
 }
 
-NodeCheck CheckByProgram(const spec::HealthCheck& check) {
+NodeCheck CheckByProgram(const spec::HealthCheck& check, const std::atomic<bool>& abandoned) {
   const absl::Duration limit = absl::Seconds(check.timeout_seconds);
-  const auto result = RunWithin({"/bin/sh", "-c", check.command}, limit);
+  const auto result = RunWithin({"/bin/sh", "-c", check.command}, limit, abandoned);
   if (absl::IsDeadlineExceeded(result.status())) {
     return {"program", Outcome::kIll,
             absl::StrCat("it did not end within ", absl::FormatDuration(limit))};
@@ -112,8 +114,12 @@ class MachineChecker final : public NodeChecker {
   }
 
   void Accept() override { accept_ = true; }
+  void Abandon() override { abandoned_ = true; }
 
   absl::Duration interval() const override { return absl::Seconds(interval_.load()); }
+  absl::Duration patience() const override {
+    return kDiskLimit + kGpuLimit + absl::Seconds(program_limit_.load());
+  }
 
  private:
   struct Machine {
@@ -149,11 +155,13 @@ class MachineChecker final : public NodeChecker {
     if (site.ok()) {
       const spec::HealthCheck& check = site->health_check;
       interval_ = check.interval_seconds;
+      program_limit_ = check.command.empty() ? 0 : check.timeout_seconds;
       if (!check.links.empty()) machine.checks.push_back(CheckLinks(check.links, options_.root));
-      if (!check.command.empty()) machine.checks.push_back(CheckByProgram(check));
+      if (!check.command.empty()) machine.checks.push_back(CheckByProgram(check, abandoned_));
     } else {
       machine.checks.push_back({"site", Outcome::kUnknown, FirstWords(site.status().message())});
     }
+    if (abandoned_) return {};
     LookAtGpus(machine);
     machine.at = base::SteadyNow();
     machine_ = machine;
@@ -169,8 +177,9 @@ class MachineChecker final : public NodeChecker {
     const auto now = GpusNow();
     if (!now.ok()) {
       if (!is_awaited) return;
-      const bool is_missing = absl::IsNotFound(now.status());  // the program
-      machine.gpu = {"gpu", is_missing ? Outcome::kUnknown : Outcome::kIll,
+      // The program is not there, or was ended with the service.
+      const bool is_unknown = absl::IsNotFound(now.status()) || absl::IsCancelled(now.status());
+      machine.gpu = {"gpu", is_unknown ? Outcome::kUnknown : Outcome::kIll,
                      std::string(now.status().message())};
       return;
     }
@@ -187,7 +196,7 @@ class MachineChecker final : public NodeChecker {
         RunWithin({options_.nvidia_smi,
                    "--query-gpu=index,uuid,pci.bus_id,ecc.errors.uncorrected.volatile.total",
                    "--format=csv,noheader,nounits"},
-                  kGpuLimit));
+                  kGpuLimit, abandoned_));
     if (result.exit.ok()) return ParseGpus(result.out);
     return absl::InternalError(
         absl::StrCat("nvidia-smi ended with ", result.exit.ToString(), ": ", WordsOf(result)));
@@ -220,8 +229,9 @@ class MachineChecker final : public NodeChecker {
   }
 
   MachineCheckerOptions options_;
-  std::atomic<bool> accept_ = false;
+  std::atomic<bool> accept_ = false, abandoned_ = false;
   std::atomic<int> interval_ = spec::HealthCheck().interval_seconds;
+  std::atomic<int> program_limit_ = 0;  // seconds; of the site's program, if there is one
   absl::Mutex disk_mutex_;
   // By device: when its last probe went well, and what was told of it.
   std::map<dev_t, std::pair<absl::Duration, std::string>> disks_ ABSL_GUARDED_BY(disk_mutex_);

@@ -17,8 +17,12 @@ class NodeChecker {
   virtual std::vector<NodeCheck> Check(const engine::Node& node, absl::Duration age) = 0;
   // What the machine has now is what it is to have: a GPU that is gone is not missed any more.
   virtual void Accept() = 0;
+  // The service ends: programs that a look waits for are ended too.
+  virtual void Abandon() {}
   // From one look at an idle node to the next.
   virtual absl::Duration interval() const = 0;
+  // What a look may take: one that takes longer hangs, and the node with it.
+  virtual absl::Duration patience() const = 0;
 };
 
 }  // namespace tutti::service

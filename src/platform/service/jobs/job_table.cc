@@ -15,12 +15,14 @@ using store::JobState;
 EventDetail DetailOf(const LiveJob& job, const Step& step) {
   EventDetail detail{.former = job.former,
                      .begun_before = job.begun_before,
+                     .avoid = job.avoid,
                      .cause = step.cause,
                      .failures = step.failures,
                      .begun_at = job.begun_at};
   if (step.state == JobState::kQueued) {  // it is begun again
     detail.former = FormerAfter(job);
     detail.begun_before = job.attempt();
+    detail.avoid = AvoidAfter(job);
     detail.begun_at.reset();
   } else if (job.placed != nullptr) {
     detail.placement = job.placed->placement;
@@ -57,6 +59,7 @@ absl::StatusOr<LiveJob*> JobTable::Rebuild(store::JobRecord record) {
   job->cause = detail.cause;
   job->former = std::move(detail.former);
   job->begun_before = detail.begun_before;
+  job->avoid = std::move(detail.avoid);
   job->begun_at = std::move(detail.begun_at);
   if (detail.placement) {
     TUTTI_ASSIGN_OR_RETURN(
@@ -99,7 +102,8 @@ void JobTable::Enqueue(LiveJob& job) {
                 .priority = fixed.spec.priority,
                 .sequence = fixed.sequence,
                 .node_count = fixed.spec.instance_count,
-                .time_limit = fixed.spec.timeout});
+                .time_limit = fixed.spec.timeout,
+                .avoid = job.avoid});
 }
 
 void JobTable::Dequeue(const LiveJob& job) {

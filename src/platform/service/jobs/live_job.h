@@ -61,6 +61,7 @@ struct LiveJob {
   std::unique_ptr<LiveFlow> flow;     // of a pipeline or a sweep, which is never placed
   std::optional<Placement> former;    // of the last attempt that had taken over what was there
   int begun_before = 0;               // attempts
+  std::vector<std::string> avoid;     // nodes on which they failed, not by the job's own fault
   std::optional<BegunAt> begun_at;    // with record.started, which tells it by the wall's clock
   bool handed_over = false;           // to a cluster's queue, by this service
   bool being_handed = false;          // its engine has been called, and has not answered
@@ -75,6 +76,7 @@ struct EventDetail {
   std::optional<Placement> placement;
   std::optional<Placement> former;  // as in LiveJob
   int begun_before = 0;
+  std::vector<std::string> avoid;
   Cause cause = Cause::kNone;
   std::vector<Failure> failures;
   std::string reused_from;  // of a step: the job whose results it took

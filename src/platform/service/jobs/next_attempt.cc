@@ -1,6 +1,9 @@
 #include "platform/service/jobs/next_attempt.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
+#include "platform/service/diagnosis/node_fault.h"
 
 namespace tutti::service {
 
@@ -25,6 +28,15 @@ std::optional<Placement> FormerAfter(const LiveJob& job) {
                                                                  : job.former;
 }
 
+std::vector<std::string> AvoidAfter(const LiveJob& job) {
+  std::vector<std::string> avoid = job.avoid;
+  if (job.placed == nullptr) return avoid;
+  for (const std::string& node : NodesToAvoid(job.placed->gang.End())) {
+    if (std::find(avoid.begin(), avoid.end(), node) == avoid.end()) avoid.push_back(node);
+  }
+  return avoid;
+}
+
 Step StepToNextAttempt(const LiveJob& job, const std::string& why) {
   const int attempts = job.record.job.spec.max_retries + 1;
   return {.state = JobState::kQueued,
@@ -34,6 +46,7 @@ Step StepToNextAttempt(const LiveJob& job, const std::string& why) {
 
 void BeginNextAttempt(LiveJob& job) {
   job.former = FormerAfter(job);
+  job.avoid = AvoidAfter(job);
   job.begun_before = job.attempt();
   job.placed.reset();
   job.handed_over = job.being_handed = false;

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "platform/service/jobs/live_job.h"
 
@@ -17,6 +18,9 @@ bool MayBeginAgain(const LiveJob& job, const Step& end);
 
 // Whose outputs the attempt after the present one takes over.
 std::optional<Placement> FormerAfter(const LiveJob& job);
+
+// The nodes that the attempt after the present one had better not have.
+std::vector<std::string> AvoidAfter(const LiveJob& job);
 
 // The step back to Queued.
 Step StepToNextAttempt(const LiveJob& job, const std::string& why);

@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "base/disk_reserve.h"
 #include "platform/service/attempt/free_port.h"
+#include "platform/service/health/node_checker.h"
 #include "platform/service/jobs/event_listener.h"
 
 namespace tutti::service {
@@ -32,7 +33,8 @@ struct ServiceOptions {
   std::function<FreePort(const std::string& address, int preferred)>
       find_port;                                        // empty: FindFreePort
   std::function<std::string(size_t bytes)> random_hex;  // empty: base::RandomHex
-  std::vector<EventListener*> listeners;  // to every event of every job; they outlive the service
+  NodeChecker* node_checker = nullptr;    // of this machine's nodes; null: they are not looked at
+  std::vector<EventListener*> listeners;  // to every event of every job; these outlive the service
 };
 
 }  // namespace tutti::service

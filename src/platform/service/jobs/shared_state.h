@@ -48,6 +48,8 @@ struct SharedState {
   base::WorkQueues output_work{kMostFolderThreads};
   base::WorkQueues read_work{kMostFolderThreads};
   base::WorkQueues snapshot_work{kMostFolderThreads};  // a queue for each snapshot
+  base::WorkQueues health_work{kMostFolderThreads};    // looks at nodes: a queue for each node
+  base::WorkQueues cordon_work{1};                     // changes of cordons in the store
   base::Janitor janitor;                               // of folders of jobs that are deleted
   std::atomic<bool> ending = false;                    // long work is to be given up
 

@@ -1,0 +1,90 @@
+// When this machine's nodes are looked at, and what follows: one that is ill is cordoned with the
+// reason, and goes on once a look finds nothing (decision 057).
+//
+// Invariant: no look is made by who holds the lock or waits for a job to start. Each is a task of
+// SharedState::health_work, in a queue of its node's; one that hangs holds that queue and a thread.
+// A node that a job has failed on for a reason that may be the node's gets no job until it has been
+// looked at.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "platform/service/allocation/effects.h"
+#include "platform/service/health/fault_ledger.h"
+#include "platform/service/health/node_check.h"
+#include "platform/service/jobs/shared_state.h"
+
+namespace tutti::service {
+
+class NodeHealth {
+ public:
+  explicit NodeHealth(SharedState& state) : state_(state) {}
+
+  // Adds the looks that are due. Mostly it is none, which costs a look at the clock.
+  void Look(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // How that attempt at the job has ended: its nodes are looked at soon, and those at once on which
+  // it failed for a reason that may be theirs.
+  void NoteEnd(const LiveJob& job, const Step& step, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Nodes that get no job until they have been looked at, each with the job that failed there.
+  const std::map<std::string, std::string>& suspects() const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
+    return suspects_;
+  }
+  // A user has taken the node's cordon off: what was found is no reason to cordon it again.
+  void Accept(absl::string_view node) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+
+  // As Service::CheckNode.
+  absl::StatusOr<std::vector<NodeCheck>> CheckNow(absl::string_view compute, absl::string_view node)
+      ABSL_LOCKS_EXCLUDED(service_lock);
+
+ private:
+  struct Watched {
+    bool queued = false;                              // a look is asked for
+    bool runs = false;                                // or under way
+    absl::Duration began;                             // the one that is; since boot, as the next
+    bool is_silent = false;                           // and has not come back in time
+    bool soon = false;                                // a job has ended there
+    absl::Duration last = -absl::InfiniteDuration();  // when one came back
+    std::set<std::string> ill;                        // the checks that failed at the last look
+    std::set<std::string> accepted;                   // of them, those that a user has accepted
+    std::string verdict;                              // why it is ill if no check finds anything
+  };
+  using Change = std::function<void()>;  // of cordons, to be made without the lock
+
+  void LookAtSuspects(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  void NoteSilences(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  void LookAtTheNextOne(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  absl::Duration DueAt(const engine::Node& node, const Watched& watched) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  void Begin(const engine::Node& node, absl::Duration age, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // A look, on a thread that may wait.
+  std::vector<NodeCheck> Check(const engine::Node& node, absl::Duration age)
+      ABSL_LOCKS_EXCLUDED(service_lock);
+  // What follows from it. Null if nothing does.
+  Change Judge(const std::string& node, const std::vector<NodeCheck>& checks)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  Change JudgeByJobs(const std::string& node, const std::string& verdict)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  Change NoteSilence(const engine::Node& node, Watched& watched)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  Change ToCordon(const std::string& node, const std::string& reason, store::CordonAuthor author)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  bool IsCordonedByCheck(const std::string& node) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+
+  SharedState& state_;
+  FaultLedger ledger_ ABSL_GUARDED_BY(service_lock);
+  std::map<std::string, Watched> nodes_ ABSL_GUARDED_BY(service_lock);
+  std::map<std::string, std::string> suspects_ ABSL_GUARDED_BY(service_lock);
+  std::vector<engine::Node> running_ ABSL_GUARDED_BY(service_lock);  // their looks
+  size_t next_ ABSL_GUARDED_BY(service_lock) = 0;                    // whose turn it is
+  absl::Duration last_sweep_ ABSL_GUARDED_BY(service_lock) = -absl::InfiniteDuration();
+};
+
+}  // namespace tutti::service

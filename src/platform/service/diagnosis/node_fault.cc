@@ -1,0 +1,44 @@
+#include "platform/service/diagnosis/node_fault.h"
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace tutti::service {
+namespace {
+
+// The words of ENOSPC, EIO, EROFS, EUCLEAN, and of ENOTCONN for a FUSE file system that has died. A
+// quota is its user's.
+constexpr std::array<absl::string_view, 5> kOfADisk = {
+    "No space left on device", "Input/output error", "Read-only file system",
+    "Structure needs cleaning", "Transport endpoint is not connected"};
+
+}  // namespace
+
+bool SpeaksOfABrokenDisk(absl::string_view reason) {
+  return std::any_of(kOfADisk.begin(), kOfADisk.end(),
+                     [&](absl::string_view words) { return absl::StrContains(reason, words); });
+}
+
+std::vector<NodeFault> NodeFaultsOf(const GangEnd& end) {
+  std::vector<NodeFault> faults;
+  for (const NodeEnd& node : end.nodes) {
+    if (node.lost) {
+      faults.push_back({node.node, "its launcher was lost"});
+    } else if (node.disk_fault) {
+      faults.push_back({node.node, absl::StrCat("it could not prepare: ", node.reason)});
+    }
+  }
+  return faults;
+}
+
+std::vector<std::string> NodesToAvoid(const GangEnd& end) {
+  std::vector<std::string> nodes;
+  for (const NodeFault& fault : NodeFaultsOf(end)) nodes.push_back(fault.node);
+  if (nodes.size() > 1 && nodes.size() == end.nodes.size()) return {};
+  return nodes;
+}
+
+}  // namespace tutti::service

@@ -1,0 +1,26 @@
+// Which nodes an attempt failed on for a reason that may be theirs, and not the job's: its launcher
+// was lost, or could not prepare since the node's disk does not do. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "platform/service/diagnosis/diagnosis.h"
+
+namespace tutti::service {
+
+// Whether a launcher that could not prepare says so of its disk: it is full, or broken.
+bool SpeaksOfABrokenDisk(absl::string_view reason);
+
+struct NodeFault {
+  std::string node;
+  std::string what;
+};
+std::vector<NodeFault> NodeFaultsOf(const GangEnd& end);
+
+// Those that the next attempt had better not have. None if they are a whole gang: then it is known
+// of none.
+std::vector<std::string> NodesToAvoid(const GangEnd& end);
+
+}  // namespace tutti::service

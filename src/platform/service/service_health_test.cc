@@ -1,0 +1,341 @@
+// Nodes that are ill get no jobs, and jobs go elsewhere; nodes that are well are not blamed for
+// jobs. Covers: allocation/node_health.cc, allocation/cordons.cc, jobs/next_attempt.cc,
+// allocation/local_scheduler.cc.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/synchronization/notification.h"
+#include "base/test_patience.h"
+#include "platform/service/health/node_checker.h"
+#include "platform/service/world_for_tests.h"
+
+namespace tutti::service {
+namespace {
+
+using store::JobState;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr char kFull[] = "make /scratch/j.1/work: No space left on device";
+
+// Finds what a test says, and may hang.
+class PlayedChecker final : public NodeChecker {
+ public:
+  std::vector<NodeCheck> Check(const engine::Node& node, absl::Duration) override {
+    std::shared_ptr<absl::Notification> until;
+    {
+      absl::MutexLock lock(&mutex_);
+      looks_.push_back(node.name);
+      if (node.name == hangs_) until = until_;
+    }
+    if (until != nullptr) until->WaitForNotification();
+    absl::MutexLock lock(&mutex_);
+    return found_.contains(node.name) ? found_.at(node.name) : std::vector<NodeCheck>{{"disk"}};
+  }
+  void Accept() override { ++accepted; }
+  absl::Duration interval() const override { return absl::Minutes(5); }
+  absl::Duration patience() const override { return absl::Minutes(1); }
+
+  void Find(const std::string& node, NodeCheck check) {
+    absl::MutexLock lock(&mutex_);
+    found_[node] = {std::move(check)};
+  }
+  void FindIll(const std::string& node, const std::string& name = "disk") {
+    Find(node, {name, NodeCheck::Outcome::kIll, "it is broken"});
+  }
+  void FindWell(const std::string& node) { Find(node, {"disk"}); }
+  void Hang(const std::string& node) {
+    absl::MutexLock lock(&mutex_);
+    hangs_ = node;
+  }
+  void Let() {
+    absl::MutexLock lock(&mutex_);
+    hangs_.clear();
+    if (!until_->HasBeenNotified()) until_->Notify();
+  }
+  size_t looks() {
+    absl::MutexLock lock(&mutex_);
+    return looks_.size();
+  }
+  bool HasLookedAt(const std::string& node) {
+    absl::MutexLock lock(&mutex_);
+    return std::find(looks_.begin(), looks_.end(), node) != looks_.end();
+  }
+  int accepted = 0;
+
+ private:
+  absl::Mutex mutex_;
+  std::map<std::string, std::vector<NodeCheck>> found_;
+  std::vector<std::string> looks_;
+  std::string hangs_;
+  std::shared_ptr<absl::Notification> until_ = std::make_shared<absl::Notification>();
+};
+
+class CordonRecorder final : public EventListener {
+ public:
+  void OnEvent(const store::Job&, const store::Event&) override {}
+  void OnCordon(const store::Cordon& cordon, bool is_on) override {
+    told.push_back(absl::StrCat(is_on ? "+" : "-", cordon.node, " ", Name(cordon.author)));
+  }
+  std::vector<std::string> told;
+};
+
+class ServiceHealthTest : public ::testing::Test {
+ protected:
+  NodeStatus Node(const std::string& name) {
+    for (const NodeStatus& node : world_.service().ListNodes().nodes) {
+      if (node.node.name == name) return node;
+    }
+    return {};
+  }
+  bool IsCordoned(const std::string& name) { return !Node(name).cordoned_by.empty(); }
+  // So that whatever is due by then has been looked at, every second one node.
+  void Pass(absl::Duration time) {
+    world_.clock().Advance(time);
+    for (int i = 0; i < 12; ++i) world_.Step();
+  }
+  static std::string Job(const std::string& name, int retries = 0,
+                         const std::string& command = "") {
+    return absl::StrCat(
+        "type: command\nname: ", name, "\ncommand: echo ", command.empty() ? name : command,
+        "\nresources: {instance_count: 1}\nretry_settings: {max_retries: ", retries, "}\n");
+  }
+  // A job of a work of its own, whose launcher dies on the node that it gets.
+  std::string LoseOne(const std::string& name, const std::string& command = "") {
+    world_.launchers().script() = {{0, nullptr}};
+    EXPECT_TRUE(world_.Submit(Job(name, 0, command)).ok());
+    EXPECT_TRUE(world_.StepUntilState(name, JobState::kRunning));
+    const std::string node = world_.service().GetJob(name)->nodes.at(0);
+    world_.launchers().Kill(world_.engine().Allocations().back(), 0);
+    EXPECT_TRUE(world_.StepUntilOver(name));
+    EXPECT_EQ(world_.State(name), JobState::kFailed);
+    return node;
+  }
+
+  base::TemporaryDirectory folder_;
+  PlayedChecker checker_;
+  CordonRecorder recorder_;
+  World world_{folder_.path(), {}, 2, nullptr, {&recorder_}, &checker_};
+};
+
+TEST_F(ServiceHealthTest, ANodeThatALookFindsIllGetsNoJobsUntilOneFindsItWell) {
+  checker_.FindIll("n1");
+  Pass(absl::ZeroDuration());
+  EXPECT_EQ(Node("n1").node.state, "cordoned");
+  EXPECT_EQ(Node("n1").node.reason, "disk: it is broken");
+  EXPECT_EQ(Node("n1").cordoned_by, "check");
+  EXPECT_THAT(
+      world_.service().Problems(),
+      Contains("node n1 is ill and gets no jobs: disk: it is broken (tutti node check n1)"));
+  ASSERT_TRUE(world_.Submit(Job("a")).ok());
+  ASSERT_TRUE(world_.StepUntilOver("a"));
+  EXPECT_THAT(world_.service().GetJob("a")->nodes, ElementsAre("n2"));
+  world_.Open();  // it outlives the service
+  EXPECT_TRUE(IsCordoned("n1"));
+  checker_.FindWell("n1");
+  Pass(absl::Seconds(11));
+  EXPECT_FALSE(IsCordoned("n1"));
+  EXPECT_THAT(world_.service().Problems(), IsEmpty());
+  EXPECT_THAT(recorder_.told, ElementsAre("+n1 check", "-n1 check"));
+}
+
+TEST_F(ServiceHealthTest, AUsersCordonIsNoChecksToTakeOff) {
+  ASSERT_TRUE(world_.service().Cordon("local", "n1", "a fan is loud").ok());
+  Pass(absl::Minutes(6));
+  EXPECT_TRUE(checker_.HasLookedAt("n1"));
+  EXPECT_EQ(Node("n1").node.reason, "a fan is loud");
+  EXPECT_EQ(Node("n1").cordoned_by, "user");
+}
+
+TEST_F(ServiceHealthTest, WhatAUserAcceptsCordonsTheNodeAgainOnlyOnceItHasPassed) {
+  checker_.FindIll("n1", "gpu");
+  Pass(absl::ZeroDuration());
+  ASSERT_TRUE(world_.service().Uncordon("local", "n1").ok());
+  EXPECT_EQ(checker_.accepted, 1);
+  Pass(absl::Minutes(6));
+  EXPECT_FALSE(IsCordoned("n1"));
+  checker_.FindIll("n1", "link");  // something else
+  Pass(absl::Minutes(6));
+  EXPECT_EQ(Node("n1").node.reason, "link: it is broken");
+  checker_.FindWell("n1");
+  Pass(absl::Seconds(11));
+  checker_.FindIll("n1", "gpu");
+  Pass(absl::Minutes(6));
+  EXPECT_EQ(Node("n1").node.reason, "gpu: it is broken");
+}
+
+TEST_F(ServiceHealthTest, WhatCannotBeLookedAtIsAProblemAndNoFaultOfTheNode) {
+  checker_.Find("n1", {"program", NodeCheck::Outcome::kUnknown, "/opt/chekc: not found"});
+  Pass(absl::ZeroDuration());
+  EXPECT_FALSE(IsCordoned("n1"));
+}
+
+TEST_F(ServiceHealthTest, LooksAfterJobsAndWhileIdleButNeverBeforeAStart) {
+  Pass(absl::ZeroDuration());
+  Pass(absl::Seconds(2));
+  ASSERT_EQ(checker_.looks(), 2U);
+  Pass(absl::Minutes(1));
+  EXPECT_EQ(checker_.looks(), 2U);
+  world_.clock().Advance(absl::Minutes(10));  // both are due
+  ASSERT_TRUE(world_.Submit(Job("a")).ok());
+  EXPECT_EQ(world_.State("a"), JobState::kProvisioning);
+  EXPECT_EQ(checker_.looks(), 2U);
+  ASSERT_TRUE(world_.StepUntilOver("a"));
+  Pass(absl::Seconds(2));
+  const size_t looks = checker_.looks();
+  ASSERT_TRUE(world_.Submit(Job("b")).ok());
+  ASSERT_TRUE(world_.StepUntilOver("b"));
+  Pass(absl::Seconds(30));
+  EXPECT_EQ(checker_.looks(), looks);  // a minute apart at most
+  Pass(absl::Seconds(31));
+  EXPECT_EQ(checker_.looks(), looks + 1);
+}
+
+TEST_F(ServiceHealthTest, AUserMayLookNow) {
+  checker_.FindIll("n2");
+  const auto checks = world_.service().CheckNode("local", "n2");
+  ASSERT_TRUE(checks.ok()) << checks.status();
+  ASSERT_EQ(checks->size(), 1U);
+  EXPECT_TRUE(checks->at(0).ill());
+  EXPECT_TRUE(IsCordoned("n2"));
+  EXPECT_TRUE(absl::IsNotFound(world_.service().CheckNode("local", "n7").status()));
+  EXPECT_TRUE(absl::IsNotFound(world_.service().CheckNode("hpc", "n1").status()));
+}
+
+TEST_F(ServiceHealthTest, AJobThatANodesDiskKeptFromPreparingIsBegunAgainElsewhere) {
+  world_.launchers().cannot_prepare = {{"n1", kFull}};
+  ASSERT_TRUE(world_.Submit(Job("a", 1)).ok());
+  ASSERT_TRUE(world_.StepUntil(
+      [&] { return absl::StrContains(world_.History("a"), "Finalizing Queued"); }));
+  world_.Open();  // also by a service that comes after
+  ASSERT_TRUE(world_.StepUntilOver("a"));
+  EXPECT_EQ(world_.State("a"), JobState::kCompleted) << world_.Reason("a");
+  EXPECT_THAT(world_.service().GetJob("a")->nodes, ElementsAre("n2"));
+  std::vector<std::string> reasons;
+  for (const auto& event : *world_.service().EventsOf("a")) reasons.push_back(event.reason);
+  EXPECT_THAT(reasons,
+              Contains(HasSubstr("No space left on device; it is begun again, attempt 2 of 2")));
+  EXPECT_FALSE(IsCordoned("n1")) << "no check finds anything, and one job is one witness";
+}
+
+TEST_F(ServiceHealthTest, SoIsOneWhoseLauncherCouldNotBeStartedThere) {
+  world_.engine().fail_start =
+      absl::ResourceExhaustedError("starting on n1: make /nodes/n1/a.1: No space left on device");
+  ASSERT_TRUE(world_.Submit(Job("a", 1)).ok());
+  ASSERT_TRUE(world_.StepUntil([&] { return world_.engine().start_calls > 0; }));
+  world_.engine().fail_start = absl::OkStatus();
+  ASSERT_TRUE(world_.StepUntilOver("a"));
+  EXPECT_EQ(world_.State("a"), JobState::kCompleted) << world_.Reason("a");
+  EXPECT_THAT(world_.service().GetJob("a")->nodes, ElementsAre("n2"));
+}
+
+TEST_F(ServiceHealthTest, TheFaultIsLookedIntoAtOnceAndTheNodeIsCordonedIfItIsIll) {
+  Pass(absl::ZeroDuration());
+  Pass(absl::Seconds(2));
+  checker_.FindIll("n1");
+  world_.launchers().cannot_prepare = {{"n1", kFull}};
+  ASSERT_TRUE(world_.Submit(Job("a", 0)).ok());
+  ASSERT_TRUE(world_.StepUntilOver("a"));
+  EXPECT_EQ(world_.State("a"), JobState::kFailed);
+  EXPECT_EQ(Node("n1").cordoned_by, "check");
+}
+
+TEST_F(ServiceHealthTest, ARanksOwnWordsAreNoFaultOfItsNode) {
+  world_.launchers().script() = {{0, {{"code", 1}, {"last_error", kFull}}}};
+  for (const char* name : {"a", "b", "c"}) {
+    ASSERT_TRUE(world_.Submit(Job(name)).ok());
+    ASSERT_TRUE(world_.StepUntilOver(name));
+  }
+  EXPECT_FALSE(IsCordoned("n1"));
+}
+
+TEST_F(ServiceHealthTest, ANodeOnWhichTwoWorksFailInARowIsCordonedForThem) {
+  EXPECT_EQ(LoseOne("a"), "n1");
+  EXPECT_FALSE(IsCordoned("n1"));
+  EXPECT_EQ(LoseOne("b"), "n1");
+  EXPECT_EQ(Node("n1").cordoned_by, "jobs");
+  EXPECT_EQ(Node("n1").node.reason,
+            "jobs a and b failed here one after the other: its launcher was lost");
+  Pass(absl::Minutes(20));
+  EXPECT_TRUE(IsCordoned("n1")) << "no check says that it is over";
+  EXPECT_EQ(LoseOne("c"), "n2");
+  EXPECT_EQ(LoseOne("d"), "n2");
+  EXPECT_FALSE(IsCordoned("n2")) << "the last one that takes jobs";
+  EXPECT_THAT(world_.service().Problems(),
+              Contains(HasSubstr("node n2 may be ill, and is the last that takes jobs")));
+}
+
+TEST_F(ServiceHealthTest, AJobThatGoesWellBetweenThemSpeaksForTheNode) {
+  LoseOne("a");
+  world_.launchers().script().clear();
+  ASSERT_TRUE(world_.Submit(Job("well")).ok());
+  ASSERT_TRUE(world_.StepUntilOver("well"));
+  EXPECT_EQ(LoseOne("b"), "n1");
+  EXPECT_FALSE(IsCordoned("n1"));
+}
+
+TEST_F(ServiceHealthTest, WhatFollowsTheJobOverTwoNodesIsTheJobs) {
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(LoseOne(absl::StrCat("a", i), "same"), "n1");
+  EXPECT_FALSE(IsCordoned("n1"));
+  EXPECT_EQ(LoseOne("b", "other"), "n1");
+  ASSERT_TRUE(IsCordoned("n1"));
+  EXPECT_EQ(LoseOne("a3", "same"), "n2");
+  EXPECT_FALSE(IsCordoned("n1")) << "it rested on the word of a job that is at fault itself";
+  EXPECT_FALSE(IsCordoned("n2"));
+}
+
+// With threads: a look that does not come back.
+class HungHealthTest : public ServiceHealthTest {
+ protected:
+  void SetUp() override { world_.service().Run(); }
+  ~HungHealthTest() override { checker_.Let(); }
+  template <typename Condition>
+  bool Await(const Condition& condition) {
+    const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
+    while (!condition() && !deadline.Expired()) {
+      world_.clock().Advance(absl::Milliseconds(50));
+      world_.service().Tick();
+      world_.launchers().Step(world_.service(), world_.clock().Now());
+      std::this_thread::yield();
+    }
+    return condition();
+  }
+};
+
+TEST_F(HungHealthTest, ADiskThatHangsIsTheReasonAndHoldsNobody) {
+  checker_.Hang("n1");
+  ASSERT_TRUE(Await([&] { return checker_.HasLookedAt("n1"); }));
+  ASSERT_TRUE(world_.Submit(Job("a")).ok());
+  EXPECT_TRUE(Await([&] { return IsEnd(world_.State("a")); }));
+  world_.clock().Advance(absl::Minutes(2));
+  ASSERT_TRUE(Await([&] { return IsCordoned("n1"); }));
+  EXPECT_THAT(Node("n1").node.reason, HasSubstr("answer: its checks have not come back for 1m"));
+  EXPECT_FALSE(IsCordoned("n2"));
+  checker_.Let();
+  EXPECT_TRUE(Await([&] { return !IsCordoned("n1"); }));
+}
+
+TEST_F(HungHealthTest, ANodeThatIsLookedAtForAFaultGetsNoJobMeanwhile) {
+  ASSERT_TRUE(Await([&] { return checker_.HasLookedAt("n1") && checker_.HasLookedAt("n2"); }));
+  world_.launchers().cannot_prepare = {{"n1", kFull}};
+  ASSERT_TRUE(world_.service().Cordon("local", "n2", "so that n1 is the only one").ok());
+  checker_.Hang("n1");
+  ASSERT_TRUE(world_.Submit(Job("a")).ok());
+  ASSERT_TRUE(Await([&] { return IsEnd(world_.State("a")); }));
+  world_.launchers().cannot_prepare.clear();
+  ASSERT_TRUE(Await([&] { return world_.engine().Allocations().empty(); }));
+  ASSERT_TRUE(world_.Submit(Job("b")).ok());
+  EXPECT_EQ(world_.State("b"), JobState::kQueued);
+  checker_.Let();
+  EXPECT_TRUE(Await([&] { return IsEnd(world_.State("b")); }));
+  EXPECT_THAT(world_.service().GetJob("b")->nodes, ElementsAre("n1"));
+}
+
+}  // namespace
+}  // namespace tutti::service
