@@ -34,6 +34,18 @@ std::string TokenOf(const char* allocation) {
   return service::LauncherToken(kLauncherKey, allocation);
 }
 
+// Finds the same at every look that it is asked for, and is due for none.
+class OneFinding final : public service::NodeChecker {
+ public:
+  std::vector<service::NodeCheck> Check(const engine::Node& node, absl::Duration age) override {
+    if (age > absl::Seconds(1) || node.name != "n1") return {{"disk"}};
+    return {{"disk"}, {"gpu", service::NodeCheck::Outcome::kIll, "GPU 1 is gone"}};
+  }
+  void Accept() override {}
+  absl::Duration interval() const override { return absl::Hours(1); }
+  absl::Duration patience() const override { return absl::Minutes(1); }
+};
+
 // A real server on loopback, on an engine of this test whose launchers are played by a thread.
 class ApiTest : public ::testing::Test {
  protected:
@@ -50,7 +62,8 @@ class ApiTest : public ::testing::Test {
     auto service = service::Service::Open({.directory = directory,
                                            .launcher_file = directory / "launcher.json",
                                            .observe_interval = absl::Milliseconds(20),
-                                           .patience_with_folders = patience_},
+                                           .patience_with_folders = patience_,
+                                           .node_checker = &checker_},
                                           store_.get(), engine_.get(), &clock_);
     ASSERT_TRUE(service.ok()) << service.status();
     service_ = *std::move(service);
@@ -120,6 +133,7 @@ class ApiTest : public ::testing::Test {
   const json document_ = json::parse(OpenApiText().begin(), OpenApiText().end());
   const SchemaCheck check_{document_};
   const base::SystemClock clock_;
+  OneFinding checker_;
   std::unique_ptr<DiskEngine> engine_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<service::Service> service_;
@@ -292,6 +306,20 @@ TEST_F(ApiTest, CordonsANodeAndLetsItGo) {
   EXPECT_EQ(node["reason"], "ECC errors");
   Fits("delete", path, Send({.method = "DELETE", .target = target}));
   ExpectError(Send({.method = "DELETE", .target = target}), 404, "not_found");
+}
+
+TEST_F(ApiTest, LooksAtANode) {
+  const std::string path = "/v1/nodes/{compute}/{node}/check";
+  const json checks =
+      Fits("post", path, Send({.method = "POST", .target = "/v1/nodes/local/n1/check"}))["checks"];
+  ASSERT_EQ(checks.size(), 2U);
+  EXPECT_EQ(checks[1]["name"], "gpu");
+  EXPECT_EQ(checks[1]["outcome"], "ill");
+  EXPECT_EQ(checks[1]["detail"], "GPU 1 is gone");
+  const json node = Fits("get", "/v1/nodes", Get("/v1/nodes"))["nodes"][0];
+  EXPECT_EQ(node["cordoned_by"], "check");
+  EXPECT_EQ(node["reason"], "gpu: GPU 1 is gone");
+  ExpectError(Send({.method = "POST", .target = "/v1/nodes/local/n9/check"}), 404, "not_found");
 }
 
 TEST_F(ApiTest, KeepsSnapshotsByTheirHash) {

@@ -280,6 +280,7 @@ std::string NodesJson(const service::NodeList& nodes) {
                     {"memory_bytes", node.node.memory_bytes},
                     {"state", node.node.state.empty() ? ours : node.node.state},
                     {"reason", TextOrNull(node.node.reason)},
+                    {"cordoned_by", TextOrNull(node.cordoned_by)},
                     {"job", TextOrNull(node.job)}});
   }
   return Text({{"nodes", std::move(list)}, {"warnings", nodes.warnings}});
@@ -297,6 +298,17 @@ std::string PruneJson(bool dry_run, const std::vector<service::Removal>& removal
                     {"why", removal.why}});
   }
   return Text({{"dry_run", dry_run}, {"bytes", bytes}, {"removed", std::move(list)}});
+}
+
+std::string ChecksJson(const std::vector<service::NodeCheck>& checks) {
+  static constexpr std::array<const char*, 3> kOutcomes = {"ok", "ill", "unknown"};
+  json list = json::array();
+  for (const service::NodeCheck& check : checks) {
+    list.push_back({{"name", check.name},
+                    {"outcome", kOutcomes.at(static_cast<size_t>(check.outcome))},
+                    {"detail", check.detail}});
+  }
+  return Text({{"checks", std::move(list)}});
 }
 
 std::string FilesJson(const std::vector<service::JobFile>& files) {

@@ -23,6 +23,7 @@ std::string JobsJson(const std::vector<service::JobStatus>& jobs);
 std::string SummariesJson(const std::vector<service::JobSummary>& jobs);
 std::string NodesJson(const service::NodeList& nodes);
 std::string PruneJson(bool dry_run, const std::vector<service::Removal>& removals);
+std::string ChecksJson(const std::vector<service::NodeCheck>& checks);
 std::string FilesJson(const std::vector<service::JobFile>& files);
 // What is to be said of a job that would be taken.
 std::string WarningsJson(const std::vector<std::string>& warnings);

@@ -213,6 +213,11 @@ Response UncordonNode(Service* service, const Call& call) {
   return status.ok() ? JsonResponse("{}") : ErrorResponse(status);
 }
 
+Response CheckNode(Service* service, const Call& call) {
+  const auto checks = service->CheckNode(call["compute"], call["node"]);
+  return checks.ok() ? JsonResponse(ChecksJson(*checks)) : ErrorResponse(checks.status());
+}
+
 }  // namespace
 
 // What may wait for folders or networks has a pace, or answers by file work: no call but those
@@ -240,6 +245,7 @@ std::vector<Route> UserRoutes(Service* service) {
       {"GET", "/v1/jobs/{job}/files/{path...}", Access::kUser, with(GetFile), Pace::kQuick, "job"},
       {"POST", "/v1/prune", Access::kUser, with(Prune), Pace::kSlow, "prune"},
       {"GET", "/v1/nodes", Access::kUser, with(ListNodes), Pace::kSlow, "nodes"},
+      {"POST", "/v1/nodes/{compute}/{node}/check", Access::kUser, with(CheckNode), Pace::kForeign},
       {"PUT", "/v1/nodes/{compute}/{node}/cordon", Access::kUser, with(CordonNode)},
       {"DELETE", "/v1/nodes/{compute}/{node}/cordon", Access::kUser, with(UncordonNode)},
   };

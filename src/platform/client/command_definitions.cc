@@ -279,7 +279,7 @@ void CommandDefinitions::AddFiles(CLI::App* job) {
 
 void CommandDefinitions::AddNode(CLI::App* app) {
   CLI::App* node =
-      app->add_subcommand("node", "Nodes that jobs run on: list, cordon, uncordon, exec");
+      app->add_subcommand("node", "Nodes that jobs run on: list, check, cordon, uncordon, exec");
   node->require_subcommand(1)->fallthrough();
   CLI::App* list = Add(node, "list", "Show every node and what runs on it",
                        [this](Context& context) { return NodeList(context, format_); });
@@ -289,6 +289,10 @@ void CommandDefinitions::AddNode(CLI::App* app) {
   cordon->add_option("--reason", cordon_.reason, "Why, for `tutti node list`")->type_name("TEXT");
   CLI::App* uncordon = Add(node, "uncordon", "Let jobs start on a node again",
                            [this](Context& context) { return NodeUncordon(context, cordon_); });
+  CLI::App* check =
+      Add(node, "check", "Look at this machine's nodes now: disk, memory, GPUs, links",
+          [this](Context& context) { return NodeCheck(context, cordon_); });
+  check->add_option("node", cordon_.node, "The node's name (default: all)")->type_name("NODE");
   for (CLI::App* command : {cordon, uncordon}) {
     command->add_option("node", cordon_.node, "The node's name")->required()->type_name("NODE");
     command->add_option("--compute", cordon_.compute, "The node's compute (default: local)")

@@ -1,7 +1,7 @@
-// Covers: commands/node_cordon.cc, command_definitions.cc, site_definitions.cc,
-// cluster_definitions.cc, script_definitions.cc, commands/job_delete.cc, commands/job_list.cc,
-// commands/job_show.cc, commands/job_stream.cc, commands/job_wait.cc, commands/node_list.cc,
-// commands/run.cc, connection/service_client.cc.
+// Covers: commands/node_cordon.cc, commands/node_check.cc, command_definitions.cc,
+// site_definitions.cc, cluster_definitions.cc, script_definitions.cc, commands/job_delete.cc,
+// commands/job_list.cc, commands/job_show.cc, commands/job_stream.cc, commands/job_wait.cc,
+// commands/node_list.cc, commands/run.cc, connection/service_client.cc.
 #include "platform/client/command_parser.h"
 
 #include <gmock/gmock.h>
@@ -192,6 +192,25 @@ TEST_F(CommandParserTest, CordonsNodes) {
   EXPECT_EQ(out_.str(), "n1 is cordoned: no job starts on it; job brave_ant goes on there\n");
   ASSERT_TRUE(Do({"node", "uncordon", "n1"}).ok());
   EXPECT_EQ(out_.str(), "n1 takes jobs again\n");
+}
+
+TEST_F(CommandParserTest, LooksAtANodeOrAtAll) {
+  answers_["GET /v1/nodes"] = {
+      .chunks = {R"({"nodes": [{"name": "n1", "compute": "local"}, {"name": "n2", "compute":
+                    "local"}, {"name": "gpu1", "compute": "hpc"}], "warnings": []})"}};
+  answers_["POST /v1/nodes/local/n1/check"] = {
+      .chunks = {R"({"checks": [{"name": "disk", "outcome": "ok", "detail": "9 GiB free"}]})"}};
+  answers_["POST /v1/nodes/local/n2/check"] = {
+      .chunks = {R"({"checks": [{"name": "gpu", "outcome": "ill", "detail": "GPU 1 is gone"}]})"}};
+  EXPECT_EQ(*Do({"node", "check", "n1"}), ExitCode::kOk);
+  EXPECT_EQ(out_.str(),
+            "NODE  CHECK  FOUND  DETAIL\n"
+            "n1    disk   ok     9 GiB free\n");
+  EXPECT_EQ(*Do({"node", "check"}), ExitCode::kJobFailed);
+  EXPECT_EQ(out_.str(),
+            "NODE  CHECK  FOUND  DETAIL\n"
+            "n1    disk   ok     9 GiB free\n"
+            "n2    gpu    ill    GPU 1 is gone\n");
 }
 
 TEST_F(CommandParserTest, TheExitCodeOfWaitIsTheJobs) {

@@ -173,6 +173,8 @@ struct NodeCordonOptions {
   std::string reason = "by a user";
 };
 absl::StatusOr<ExitCode> NodeCordon(Context& context, const NodeCordonOptions& options);
+// Without a node all of this machine's. kJobFailed if one of them is ill.
+absl::StatusOr<ExitCode> NodeCheck(Context& context, const NodeCordonOptions& options);
 absl::StatusOr<ExitCode> NodeUncordon(Context& context, const NodeCordonOptions& options);
 
 // The service's folder as one file, and back.

@@ -10,6 +10,8 @@ namespace tutti::client {
 namespace {
 
 constexpr absl::Duration kStall = absl::Seconds(30);
+constexpr absl::Duration kLook =
+    absl::Hours(2);  // at a node: as long as the site's program may take
 
 std::string JobTarget(const std::string& id, absl::string_view rest = "") {
   return absl::StrCat("/v1/jobs/", http::PercentEncode(id), rest);
@@ -119,6 +121,14 @@ absl::Status ServiceClient::Cordon(const std::string& compute, const std::string
 
 absl::Status ServiceClient::Uncordon(const std::string& compute, const std::string& node) {
   return Call({.method = "DELETE", .target = CordonTarget(compute, node)}).status();
+}
+
+absl::StatusOr<std::string> ServiceClient::CheckNode(const std::string& compute,
+                                                     const std::string& node) {
+  return Call({.method = "POST",
+               .target = absl::StrCat("/v1/nodes/", http::PercentEncode(compute), "/",
+                                      http::PercentEncode(node), "/check"),
+               .timeout = kLook});
 }
 
 absl::Status ServiceClient::Follow(const std::string& id, const std::string& cursor, bool follow,

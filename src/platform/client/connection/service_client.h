@@ -43,6 +43,8 @@ class ServiceClient {
   absl::Status Cordon(const std::string& compute, const std::string& node,
                       const std::string& reason);
   absl::Status Uncordon(const std::string& compute, const std::string& node);
+  // Looks at it now, which may take minutes.
+  absl::StatusOr<std::string> CheckNode(const std::string& compute, const std::string& node);
   absl::StatusOr<std::string> Problems();
   absl::StatusOr<std::string> Prune(bool dry_run);
 

@@ -171,6 +171,7 @@ JobView JobOf(const json& object) {
 NodeView NodeOf(const json& object) {
   NodeView node{Text(object, "name"),  Text(object, "compute"), Text(object, "address"),
                 Text(object, "state"), Text(object, "reason"),  Text(object, "job")};
+  node.cordoned_by = Text(object, "cordoned_by");
   node.memory_bytes = static_cast<uint64_t>(std::max<int64_t>(0, Number(object, "memory_bytes")));
   const auto cores = object.find("cores");
   if (cores != object.end() && cores->is_array()) {
@@ -206,6 +207,15 @@ absl::StatusOr<NodesView> ParseNodes(absl::string_view text) {
   TUTTI_ASSIGN_OR_RETURN(const json document, Object(text, "nodes"));
   view.warnings = Texts(document, "warnings");
   return view;
+}
+
+absl::StatusOr<std::vector<NodeCheckView>> ParseNodeChecks(absl::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<json> objects, Objects(text, "checks"));
+  std::vector<NodeCheckView> checks;
+  for (const json& object : objects) {
+    checks.push_back({Text(object, "name"), Text(object, "outcome"), Text(object, "detail")});
+  }
+  return checks;
 }
 
 absl::StatusOr<std::vector<std::string>> ParseWarnings(absl::string_view text) {

@@ -92,7 +92,7 @@ struct JobView {
 };
 
 struct NodeView {
-  std::string name, compute, address, state, reason, job;
+  std::string name, compute, address, state, reason, job, cordoned_by;
   std::vector<int> cores;
   uint64_t memory_bytes = 0;
 };
@@ -106,6 +106,11 @@ struct NodesView {
 struct PrunedView {
   std::string kind, name, last_used, why;
   uint64_t bytes = 0;
+};
+
+// What was found of one thing of a node.
+struct NodeCheckView {
+  std::string name, outcome, detail;  // outcome: ok, ill or unknown
 };
 
 struct FileView {
@@ -127,6 +132,7 @@ struct FollowLine {
 absl::StatusOr<JobView> ParseJob(absl::string_view json);
 absl::StatusOr<std::vector<JobView>> ParseJobs(absl::string_view json);
 absl::StatusOr<NodesView> ParseNodes(absl::string_view json);
+absl::StatusOr<std::vector<NodeCheckView>> ParseNodeChecks(absl::string_view json);
 // Of a job that was created, or checked.
 absl::StatusOr<std::vector<std::string>> ParseWarnings(absl::string_view json);
 absl::StatusOr<std::vector<std::string>> ParseProblems(absl::string_view json);
