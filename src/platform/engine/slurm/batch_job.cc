@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/process/command.h"
 
@@ -56,6 +57,20 @@ std::string AsPattern(const std::filesystem::path& file) {
   return absl::StrReplaceAll(file.native(), {{"%", "%%"}});
 }
 
+// In one option with those that `options` exclude: of two sbatch takes the last one alone.
+std::vector<std::string> WithExcluded(std::vector<std::string> options,
+                                      const std::vector<std::string>& nodes) {
+  if (nodes.empty()) return options;
+  const std::string names = absl::StrJoin(nodes, ",");
+  for (std::string& option : options) {
+    if (!absl::StartsWith(option, "--exclude=")) continue;
+    absl::StrAppend(&option, ",", names);
+    return options;
+  }
+  options.push_back(absl::StrCat("--exclude=", names));
+  return options;
+}
+
 bool SayMemory(const std::vector<std::string>& options) {
   return std::any_of(options.begin(), options.end(), [](const std::string& option) {
     return absl::StartsWith(option, "--mem") && !absl::StartsWith(option, "--mem-b");  // where
@@ -100,7 +115,8 @@ std::vector<std::string> SbatchCommand(const spec::SlurmSettings& settings,
   }
   const std::vector<std::string> shape = ShapeOf(settings, allocation);
   command.insert(command.end(), shape.begin(), shape.end());
-  command.insert(command.end(), settings.options.begin(), settings.options.end());
+  const std::vector<std::string> options = WithExcluded(settings.options, allocation.avoid);
+  command.insert(command.end(), options.begin(), options.end());
   command.push_back((job.folder / "batch.sh").native());
   return command;
 }

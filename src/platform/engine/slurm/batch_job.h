@@ -25,6 +25,8 @@ struct BatchJob {
 // sbatch with everything but the environment; `settings`: the compute's with the allocation's over
 // them. Where the job does not say its --time, that is later than the job's own limit, which its
 // launchers keep; a minute ahead of it they are told by SIGTERM.
+// With `--exclude` of what the allocation avoids, in one option with the nodes that its settings
+// exclude.
 std::vector<std::string> SbatchCommand(const spec::SlurmSettings& settings,
                                        const Allocation& allocation, const BatchJob& job);
 

@@ -165,6 +165,28 @@ TEST(SbatchCommand, SaysWhatTheJobAndItsComputeAsk) {
   }
 }
 
+TEST_F(SlurmEngineTest, NodesToAvoidAreExcludedBesideThoseThatTheJobExcludes) {
+  Allocation gang{.id = "a.1"};
+  gang.plans.resize(1);
+  gang.avoid = {"n2", "n3"};
+  const BatchJob job{.comment = "c", .folder = "/f/a.1"};
+  EXPECT_THAT(SbatchCommand({}, gang, job), Contains("--exclude=n2,n3"));
+  gang.slurm.options = {"--exclude=n9", "--licenses=x"};
+  const auto both = SbatchCommand(gang.slurm, gang, job);
+  EXPECT_THAT(both, Contains("--exclude=n9,n2,n3"));
+  EXPECT_THAT(both, Not(Contains("--exclude=n9")));
+}
+
+TEST_F(SlurmEngineTest, WhereSlurmHasTooFewOthersTheyAreTakenAfterAll) {
+  slurm_.SetFault("sbatch", SlurmCommandsFake::Fault::kRefuse);
+  Allocation gang = Gang("a.1");
+  gang.avoid = {"n2"};
+  ASSERT_TRUE(engine_->Start(gang).ok());
+  EXPECT_THAT(AwaitEnd("a.1").reason, HasSubstr("Slurm refused it: "));
+  EXPECT_EQ(listening_.calls("sbatch"), 2);
+  EXPECT_THAT(listening_.last("sbatch"), Not(Contains(HasSubstr("--exclude"))));
+}
+
 TEST_F(SlurmEngineTest, AScriptsLinesStandForTheJobsOwnShape) {
   Allocation gang = Gang("a.1");
   gang.slurm.shape = {"--nodes=2", "--ntasks=4", "--mem-per-cpu=1G"};

@@ -33,9 +33,11 @@ struct SlurmAllocation {
   std::filesystem::path folder;
   Stage stage = Stage::kToSubmit;
   std::vector<std::string> command;  // of sbatch; empty after a restart, until Start
-  absl::Duration since;              // SteadyNow, of the stage
-  absl::Duration seen;               // when Slurm had it last, as far as is known
-  bool shown = false;                // by the last poll that succeeded
+  // The same without nodes to avoid, for a Slurm that has too few others; empty: it avoids none.
+  std::vector<std::string> command_anywhere;
+  absl::Duration since;  // SteadyNow, of the stage
+  absl::Duration seen;   // when Slurm had it last, as far as is known
+  bool shown = false;    // by the last poll that succeeded
   // A look showed it waiting that began after a launcher was seen to have begun: Slurm has ended
   // that run.
   bool ran_before = false;

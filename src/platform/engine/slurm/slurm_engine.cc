@@ -182,7 +182,13 @@ absl::Status SlurmEngine::Start(const Allocation& given) {
                      shared()};
   TUTTI_ASSIGN_OR_RETURN(const std::string script, ScriptOf(allocation, job));
   SlurmAllocation& at = known == known_.end() ? fresh : known->second;
-  at.command = SbatchCommand(SettingsOf(options_.compute, allocation), allocation, job);
+  const spec::SlurmSettings settings = SettingsOf(options_.compute, allocation);
+  at.command = SbatchCommand(settings, allocation, job);
+  if (!allocation.avoid.empty()) {
+    Allocation anywhere = allocation;
+    anywhere.avoid.clear();
+    at.command_anywhere = SbatchCommand(settings, anywhere, job);
+  }
   const bool is_submitted = at.stage == Stage::kSubmitted || at.HasBegun();
   if (is_submitted && shared()) return absl::OkStatus();
   if (!is_submitted) at.couriers.resize(allocation.nodes.size());

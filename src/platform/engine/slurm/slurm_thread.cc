@@ -183,6 +183,13 @@ bool SlurmEngine::Submit(const std::string& id) {
       result.ok() ? TookTooLong(result->err) : absl::IsDeadlineExceeded(result.status());
   const std::string limit = result.ok() ? SubmitLimit(result->err) : "";
   if (!late && result.ok() && !result->exit.ok() && limit.empty() && !MayPass(result->err)) {
+    if (!known.command_anywhere.empty()) {
+      spdlog::warn("allocation {} gets nodes that failed before: Slurm says {}", id, why);
+      known.command = std::exchange(known.command_anywhere, {});
+      known.stage = Stage::kToSubmit;
+      called_ = true;
+      return true;
+    }
     SayIfWrong(known.NoteEnd(absl::StrCat("Slurm refused it: ", why)));
     return true;
   }
