@@ -10,6 +10,8 @@
 namespace tutti::service {
 namespace {
 
+constexpr absl::Duration kMostClockOffset = absl::Minutes(1);
+
 absl::Status Over(absl::string_view allocation) {
   return absl::AbortedError(absl::StrCat("allocation ", allocation, " is over: end"));
 }
@@ -38,18 +40,19 @@ absl::StatusOr<LiveJob*> LauncherReports::Placed(absl::string_view allocation, i
 }
 
 absl::StatusOr<Service::Acknowledgement> LauncherReports::ReportEvents(
-    absl::string_view allocation, int node, int64_t first, const std::vector<std::string>& lines) {
+    absl::string_view allocation, int node, int64_t first, const std::vector<std::string>& lines,
+    std::optional<absl::Time> sent) {
   if (first < 1) return absl::InvalidArgumentError("events are numbered from 1");
   bool sync = false;
   TUTTI_ASSIGN_OR_RETURN(const Service::Acknowledgement told,
-                         Keep(allocation, node, first, lines, sync));
+                         Keep(allocation, node, first, lines, sent, sync));
   if (sync) TUTTI_RETURN_IF_ERROR(state_.store->Sync());
   return told;
 }
 
 absl::StatusOr<Service::Acknowledgement> LauncherReports::Keep(
     absl::string_view allocation, int node, int64_t first, const std::vector<std::string>& lines,
-    bool& sync) {
+    std::optional<absl::Time> sent, bool& sync) {
   StateLock lock(state_);
   const absl::StatusOr<LiveJob*> placed = Placed(allocation, node);
   if (absl::IsAborted(placed.status())) {
@@ -57,6 +60,7 @@ absl::StatusOr<Service::Acknowledgement> LauncherReports::Keep(
   }
   TUTTI_RETURN_IF_ERROR(placed.status());
   const LiveJob& job = **placed;
+  if (sent) NoteClock(job, node, *sent);
   Gang& gang = job.placed->gang;
   for (const std::string& line : lines) TUTTI_RETURN_IF_ERROR(gang.Check(node, line));
   TUTTI_ASSIGN_OR_RETURN(const int64_t kept,
@@ -66,6 +70,23 @@ absl::StatusOr<Service::Acknowledgement> LauncherReports::Keep(
   while (gang.count(node) < kept) gang.Apply(node, lines.at(gang.count(node) + 1 - first));
   state_.Wake();
   return Service::Acknowledgement{.acknowledged = kept, .go = HasGo(job)};
+}
+
+// Here both have one clock. A call takes seconds at most, so that a minute is no delay.
+void LauncherReports::NoteClock(const LiveJob& job, int node, absl::Time sent) {
+  const Placement& placement = job.placed->placement;
+  if (!placement.boot_id.empty()) return;
+  const absl::Duration offset = sent - state_.clock->Now();
+  const bool is_well = absl::AbsDuration(offset) <= kMostClockOffset;
+  const absl::Duration seconds = absl::Trunc(absl::AbsDuration(offset), absl::Seconds(1));
+  state_.problems.Note(
+      absl::StrCat("the clock of node ", placement.nodes[node].name, " of compute ",
+                   job.record.job.spec.compute, " is wrong"),
+      is_well ? absl::OkStatus()
+              : absl::FailedPreconditionError(absl::StrCat(
+                    absl::FormatDuration(seconds),
+                    offset > absl::ZeroDuration() ? " ahead of" : " behind", " the service's")),
+      {.job = job.record.job.id});
 }
 
 // A launcher whose last acknowledgement was lost asks again after its job has ended. What was kept

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,8 @@ class LauncherReports {
   // it in the same log, so that no loss of power takes the report alone.
   absl::StatusOr<Service::Acknowledgement> ReportEvents(absl::string_view allocation, int node,
                                                         int64_t first,
-                                                        const std::vector<std::string>& lines)
+                                                        const std::vector<std::string>& lines,
+                                                        std::optional<absl::Time> sent)
       ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<Service::Go> MayGo(absl::string_view allocation, int node)
       ABSL_LOCKS_EXCLUDED(service_lock);
@@ -49,8 +51,11 @@ class LauncherReports {
   // Sets `sync` if the disk is to be waited for.
   absl::StatusOr<Service::Acknowledgement> Keep(absl::string_view allocation, int node,
                                                 int64_t first,
-                                                const std::vector<std::string>& lines, bool& sync)
+                                                const std::vector<std::string>& lines,
+                                                std::optional<absl::Time> sent, bool& sync)
       ABSL_LOCKS_EXCLUDED(service_lock);
+  void NoteClock(const LiveJob& job, int node, absl::Time sent)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // The job that has its nodes there, by a launcher's own call: a sign of life. Aborted if there is
   // none. One that only `asks` is silent all the same once it has been told to stop.
   absl::StatusOr<LiveJob*> Placed(absl::string_view allocation, int node, bool asks = false)

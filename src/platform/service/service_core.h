@@ -113,9 +113,9 @@ class ServiceCore final : public Service {
   bool DiskIsFull() override;
 
   absl::StatusOr<Acknowledgement> ReportEvents(absl::string_view allocation, int node,
-                                               int64_t first,
-                                               const std::vector<std::string>& lines) override {
-    return launchers_.ReportEvents(allocation, node, first, lines);
+                                               int64_t first, const std::vector<std::string>& lines,
+                                               std::optional<absl::Time> sent) override {
+    return launchers_.ReportEvents(allocation, node, first, lines, sent);
   }
   absl::StatusOr<Go> MayGo(absl::string_view allocation, int node) override {
     return launchers_.MayGo(allocation, node);

@@ -1,6 +1,6 @@
 // Nodes that are ill get no jobs, and jobs go elsewhere; nodes that are well are not blamed for
 // jobs. Covers: allocation/node_health.cc, allocation/cordons.cc, jobs/next_attempt.cc,
-// allocation/local_scheduler.cc.
+// allocation/local_scheduler.cc, launcher_reports.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/synchronization/notification.h"
 #include "base/test_patience.h"
+#include "platform/service/cluster_for_tests.h"
 #include "platform/service/health/node_checker.h"
 #include "platform/service/world_for_tests.h"
 
@@ -288,6 +289,30 @@ TEST_F(ServiceHealthTest, WhatFollowsTheJobOverTwoNodesIsTheJobs) {
   EXPECT_EQ(LoseOne("a3", "same"), "n2");
   EXPECT_FALSE(IsCordoned("n1")) << "it rested on the word of a job that is at fault itself";
   EXPECT_FALSE(IsCordoned("n2"));
+}
+
+TEST(LauncherClockTest, OneThatIsWrongIsAProblemWhileItsJobRuns) {
+  base::TemporaryDirectory folder;
+  DiskEngine::Put(folder.path() / "site.yml", "computes: {hpc: {type: slurm, folder: ./shared}}\n");
+  FakeCluster cluster;
+  cluster.runs = true;
+  World world(folder.path(), {}, 2, &cluster);
+  ASSERT_TRUE(world.Submit(absl::StrCat(kJobFile, "compute: hpc\n")).ok());
+  ASSERT_TRUE(world.StepUntilState("j", JobState::kProvisioning));
+  const auto report = [&](absl::Duration offset) {
+    const auto answer = world.service().ReportEvents("j.1", 1, 1, {R"({"kind": "preparing"})"},
+                                                     world.clock().Now() + offset);
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    return world.service().Problems();
+  };
+  EXPECT_THAT(report(absl::Seconds(59)), IsEmpty());
+  EXPECT_THAT(
+      report(absl::Minutes(5)),
+      ElementsAre("the clock of node n2 of compute hpc is wrong: 5m ahead of the service's"));
+  EXPECT_THAT(
+      report(-absl::Minutes(61)),
+      ElementsAre("the clock of node n2 of compute hpc is wrong: 1h1m behind the service's"));
+  EXPECT_THAT(report(absl::ZeroDuration()), IsEmpty());
 }
 
 // With threads: a look that does not come back.

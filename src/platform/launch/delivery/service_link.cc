@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/status.h"
 #include "platform/http/url.h"
 #include "spec/types/service_endpoint.h"
@@ -19,6 +20,12 @@ constexpr char kGivenUp[] = "the launcher has given the service up";
 
 bool IsPassing(int status) {
   return status == 401 || status == 408 || status == 429 || (status >= 500 && status != 507);
+}
+
+// Each attempt says when it is made, from which the service sees whether this clock is wrong.
+http::ClientRequest WithTime(http::ClientRequest request) {
+  absl::StrAppend(&request.target, "&now=", absl::ToUnixMillis(absl::Now()));
+  return request;
 }
 
 }  // namespace
@@ -91,7 +98,8 @@ absl::StatusOr<http::ClientResponse> ServiceLink::TryCall(const http::ClientRequ
                                                           Urgency urgency) {
   const Turn turn(*this, urgency);
   TUTTI_ASSIGN_OR_RETURN(const std::shared_ptr<http::Client> client, Connect());
-  absl::StatusOr<http::ClientResponse> response = client->Send(request);
+  absl::StatusOr<http::ClientResponse> response =
+      urgency == Urgency::kEvents ? client->Send(WithTime(request)) : client->Send(request);
   {
     absl::MutexLock lock(&mutex_);
     if (abandoned_) return absl::CancelledError(kGivenUp);
