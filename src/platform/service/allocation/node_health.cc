@@ -180,18 +180,22 @@ bool NodeHealth::IsCordonedByCheck(const std::string& node) const {
 void NodeHealth::NoteEnd(const LiveJob& job, const Step& step, Effects& effects) {
   const Placement& placement = job.placed->placement;
   if (job.record.job.spec.compute != "local") return;
-  for (const PlacedNode& node : placement.nodes) nodes_[node.name].soon = true;
-  const std::string work = WorkOf(job.record.job);
-  const std::string& id = job.record.job.id;
-  if (step.state == store::JobState::kCompleted) {
-    for (const PlacedNode& node : placement.nodes) ledger_.NoteWell(node.name, work);
+  const bool went_well = step.state == store::JobState::kCompleted;
+  for (const PlacedNode& node : placement.nodes) {
+    nodes_[node.name].soon = true;
+    if (went_well) ledger_.NoteWell(node.name, WorkOf(job.record.job));
   }
   // What a reboot has ended is nobody's fault.
   const bool counts =
       step.state == store::JobState::kFailed && placement.boot_id == state_.options.boot_id;
-  if (!counts) return;
+  if (counts) NoteFaults(job, effects);
+}
+
+void NodeHealth::NoteFaults(const LiveJob& job, Effects& effects) {
+  const std::string& id = job.record.job.id;
   for (const NodeFault& fault : NodeFaultsOf(job.placed->gang.End())) {
-    const std::string verdict = ledger_.NoteFault(fault.node, {work, id, fault.what});
+    const std::string verdict =
+        ledger_.NoteFault(fault.node, {WorkOf(job.record.job), id, fault.what});
     if (state_.options.node_checker != nullptr) {
       suspects_[fault.node] = id;
       nodes_[fault.node].verdict = verdict;

@@ -64,6 +64,7 @@ class NodeHealth {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   void Begin(const engine::Node& node, absl::Duration age, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  void NoteFaults(const LiveJob& job, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // A look, on a thread that may wait.
   std::vector<NodeCheck> Check(const engine::Node& node, absl::Duration age)
       ABSL_LOCKS_EXCLUDED(service_lock);
