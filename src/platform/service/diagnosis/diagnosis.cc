@@ -144,7 +144,10 @@ class Examination {
     const RankExit* first = FirstPrimary();
     const NodeEnd* lost = FirstLost();
     if (lost != nullptr && (first == nullptr || MayComeOf(*lost, *first))) return Lost(*lost);
-    if (first != nullptr) return OfRank(*first);
+    if (first != nullptr) {
+      const NodeEnd* const failed = TimedOut() ? nullptr : NodeThatEnded(*first);
+      return failed == nullptr ? OfRank(*first) : OfNode(*failed);
+    }
     if (TimedOut()) {
       if (const RankExit* const raised = FirstThatHadRaised()) return HadFailed(*raised);
       const RankExit* const ended = FirstThatHadEnded();
@@ -237,6 +240,17 @@ class Examination {
       if (found == nullptr || knows_less(node) < knows_less(*found)) found = &node;
     }
     return found;
+  }
+
+  // Another node whose failure is why `exit` was ended: a cluster ends all by SIGTERM when a
+  // launcher has failed, and may tell ranks before we do. Null: none.
+  const NodeEnd* NodeThatEnded(const RankExit& exit) const {
+    if (exit.signal != SIGTERM && exit.code != 128 + SIGTERM) return nullptr;
+    const auto found = std::find_if(end_.nodes.begin(), end_.nodes.end(), [&](const NodeEnd& node) {
+      const bool knows_why = !node.ok && !node.lost && !node.told && !node.unlaunched;
+      return knows_why && node.node != exit.node && node.time <= exit.time + kNoticing;
+    });
+    return found == end_.nodes.end() ? nullptr : &*found;
   }
 
   bool AnyUnlaunched() const {

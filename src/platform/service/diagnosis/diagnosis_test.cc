@@ -251,6 +251,21 @@ TEST(Diagnosis, WhatALauncherSaysOfARankIsSaidWithTheRanksOwnNode) {
   EXPECT_EQ(Diagnose(end).line, "node n1: rank 2 left MPI") << "as an older launcher tells it";
 }
 
+TEST(Diagnosis, ARankThatAClusterEndsForAnotherNodesFailureIsNotTheCause) {
+  GangEnd end = GangOf({Ended(0, 20, 0, SIGTERM)});
+  end.nodes[1] = {.node = "n2",
+                  .ok = false,
+                  .reason = "read logs: No such file or directory",
+                  .time = absl::FromUnixSeconds(19)};
+  EXPECT_EQ(Diagnose(end).line, "node n2: read logs: No such file or directory");
+  end.nodes[1].time = absl::FromUnixSeconds(25);
+  EXPECT_EQ(Diagnose(end).line, "rank 0 on n1 was killed by signal 15 (SIGTERM)")
+      << "which may be why the other failed";
+  end.nodes[1].time = absl::FromUnixSeconds(19);
+  end.nodes[1].told = true;
+  EXPECT_EQ(Diagnose(end).line, "rank 0 on n1 was killed by signal 15 (SIGTERM)");
+}
+
 TEST(Diagnosis, NamesTheNodeOfARankThatNeverBegan) {
   GangEnd end = GangOf({Stopped(1, 6)});
   end.nodes[0] = {.node = "n1", .ok = false, .reason = "rank 0 could not be started: no /bin/sh"};
