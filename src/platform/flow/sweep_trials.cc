@@ -57,6 +57,7 @@ void SweepTrials::Compare(int number) {
 
 std::vector<Observation> SweepTrials::Observations() const {
   std::vector<Observation> seen;
+  seen.reserve(observed_.size());
   for (const int number : observed_) seen.push_back({values_[number - 1], BestOf(number)});
   return seen;
 }
