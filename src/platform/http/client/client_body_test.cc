@@ -1,6 +1,4 @@
 // What of a request fails on this side. Covers: client.cc.
-#include "platform/http/client/client.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
@@ -12,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/test_patience.h"
+#include "platform/http/client/client.h"
 #include "platform/http/server/server.h"
 
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "platform/service/allocation/cordons.h"
-#include "platform/service/diagnosis/node_fault.h"
+#include "platform/service/diagnosis/faulty_node.h"
 #include "platform/service/health/node_checker.h"
 
 namespace tutti::service {

@@ -7,7 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "platform/service/diagnosis/node_fault.h"
+#include "platform/service/diagnosis/faulty_node.h"
 
 namespace tutti::service {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "platform/service/diagnosis/node_fault.h"
+#include "platform/service/diagnosis/faulty_node.h"
 
 namespace tutti::service {
 

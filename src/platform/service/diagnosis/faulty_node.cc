@@ -1,4 +1,4 @@
-#include "platform/service/diagnosis/node_fault.h"
+#include "platform/service/diagnosis/faulty_node.h"
 
 #include <algorithm>
 #include <array>
