@@ -167,7 +167,7 @@ TEST(SbatchCommand, SaysWhatTheJobAndItsComputeAsk) {
 
 TEST_F(SlurmEngineTest, NodesToAvoidAreExcludedBesideThoseThatTheJobExcludes) {
   Allocation gang{.id = "a.1"};
-  gang.plans.resize(1);
+  gang.nodes.resize(1);
   gang.avoid = {"n2", "n3"};
   const BatchJob job{.comment = "c", .folder = "/f/a.1"};
   EXPECT_THAT(SbatchCommand({}, gang, job), Contains("--exclude=n2,n3"));
