@@ -102,9 +102,11 @@ void MpirunStarter::HandlePeerMessage(int node, LineSocket& peer, const nlohmann
 void MpirunStarter::ProgramEnded(const StarterProgram::End& end) {
   if (end.ok || ranks().AnyFailed() || supervisor().stopped()) return;
   if (supervisor().StopIfRequested(kTogetherWithMpirun)) return;
-  supervisor().Stop(absl::InternalError(
-      absl::StrCat(plan().node_index == 0 ? "mpirun" : "mpirun's daemon", " ended with ",
-                   end.status, end.said.empty() ? "" : ": ", end.said)));
+  // A cluster that ends a job may tell the program before the launcher.
+  const auto code = end.told ? absl::StatusCode::kCancelled : absl::StatusCode::kInternal;
+  supervisor().Stop(absl::Status(
+      code, absl::StrCat(plan().node_index == 0 ? "mpirun" : "mpirun's daemon", " ended with ",
+                         end.status, end.said.empty() ? "" : ": ", end.said)));
 }
 
 void MpirunStarter::RanksAreMissing(const std::string& within, const std::string& error) {

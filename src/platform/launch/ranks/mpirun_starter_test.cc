@@ -53,6 +53,15 @@ TEST_F(MpirunStarterTest, TellsWhatMpirunSaidWhenItFails) {
   EXPECT_TRUE(starter->ReapIfOwn(child));
   EXPECT_FALSE(starter->running());
   EXPECT_EQ(supervisor.reason(), "mpirun ended with exit code 3: Error: no slots");
+  EXPECT_FALSE(supervisor.told());
+}
+
+TEST_F(MpirunStarterTest, OfAnMpirunThatWasToldToEndAnotherKnowsWhy) {
+  const auto starter = Make("kill -TERM $$\n");
+  ASSERT_TRUE(starter->Begin().ok());
+  EXPECT_TRUE(starter->ReapIfOwn(AwaitChild()));
+  EXPECT_EQ(supervisor.reason(), "mpirun ended with signal 15 (SIGTERM)");
+  EXPECT_TRUE(supervisor.told());
 }
 
 TEST_F(MpirunStarterTest, ARankThatFailedExplainsItsEndBetterThanMpirun) {

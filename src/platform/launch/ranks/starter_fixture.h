@@ -53,6 +53,7 @@ class SupervisorFake : public RankSupervisor {
   bool stopped() const override { return stopped_; }
 
   std::string reason() const { return std::string(reason_.message()); }
+  bool told() const { return absl::IsCancelled(reason_); }
   bool unlaunched() const { return unlaunched_; }
 
  private:

@@ -1,5 +1,7 @@
 #include "platform/launch/ranks/starter_program.h"
 
+#include <signal.h>
+
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -42,6 +44,7 @@ StarterProgram::End StarterProgram::Reap() {
   child_.reset();
   output_->ReadLast(1 << 20);
   End end{.ok = status.ok() && status->ok(),
+          .told = status.ok() && status->signal == SIGTERM,
           .status = status.ok() ? status->ToString()
                                 : absl::StrCat("a status that could not be read: ",
                                                status.status().message()),

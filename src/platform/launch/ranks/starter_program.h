@@ -28,6 +28,7 @@ class StarterProgram {
 
   struct End {
     bool ok = false;
+    bool told = false;    // by SIGTERM: who ended it knows why
     std::string status;   // "exit code 1"
     std::string said;     // the line that says why; "" if there is none
     std::string printed;  // the last few KiB
