@@ -56,6 +56,16 @@ TEST_F(MpirunStarterTest, TellsWhatMpirunSaidWhenItFails) {
   EXPECT_FALSE(supervisor.told());
 }
 
+TEST_F(MpirunStarterTest, SaysWhyItKnowsNotHowMpirunEnded) {
+  const auto starter = Make("exit 3\n");
+  ASSERT_TRUE(starter->Begin().ok());
+  const pid_t child = AwaitChild();
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE(starter->ReapIfOwn(child));
+  EXPECT_THAT(supervisor.reason(), HasSubstr("mpirun ended with no status (waitpid "));
+  EXPECT_THAT(supervisor.reason(), HasSubstr("No child processes"));
+}
+
 TEST_F(MpirunStarterTest, OfAnMpirunThatWasToldToEndAnotherKnowsWhy) {
   const auto starter = Make("kill -TERM $$\n");
   ASSERT_TRUE(starter->Begin().ok());
