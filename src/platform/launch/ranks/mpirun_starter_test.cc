@@ -62,7 +62,8 @@ TEST_F(MpirunStarterTest, SaysWhyItKnowsNotHowMpirunEnded) {
   const pid_t child = AwaitChild();
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
   EXPECT_TRUE(starter->ReapIfOwn(child));
-  EXPECT_THAT(supervisor.reason(), HasSubstr("mpirun ended with no status (waitpid "));
+  EXPECT_THAT(supervisor.reason(),
+              HasSubstr("mpirun ended with a status that could not be read: waitpid "));
   EXPECT_THAT(supervisor.reason(), HasSubstr("No child processes"));
 }
 
