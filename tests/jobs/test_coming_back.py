@@ -171,7 +171,7 @@ def test_a_service_that_was_stopped_before_its_disk_filled_serves_what_it_has(st
         assert "full" in service.cli("doctor").stdout
         (disk / "filler").unlink()
         assert service.wait(service.submit(write_job("echo again")))["state"] == "Completed"
-        assert service.get("/v1/problems")["problems"] == []
+        wait_until(lambda: service.get("/v1/problems")["problems"] == [], 30, "both nodes have been looked at again")
         service.stop()
     finally:
         subprocess.run(["umount", "-l", disk], check=True)
