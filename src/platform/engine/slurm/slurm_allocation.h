@@ -35,9 +35,10 @@ struct SlurmAllocation {
   std::vector<std::string> command;  // of sbatch; empty after a restart, until Start
   // The same without nodes to avoid, for a Slurm that has too few others; empty: it avoids none.
   std::vector<std::string> command_anywhere;
-  absl::Duration since;  // SteadyNow, of the stage
-  absl::Duration seen;   // when Slurm had it last, as far as is known
-  bool shown = false;    // by the last poll that succeeded
+  bool was_refused = false;  // with those nodes to avoid, of which Slurm may show a record
+  absl::Duration since;      // SteadyNow, of the stage
+  absl::Duration seen;       // when Slurm had it last, as far as is known
+  bool shown = false;        // by the last poll that succeeded
   // A look showed it waiting that began after a launcher was seen to have begun: Slurm has ended
   // that run.
   bool ran_before = false;

@@ -28,13 +28,21 @@ constexpr absl::Duration kAccountingLimit = absl::Seconds(10);
 const std::vector<std::string> kListQueue = {"squeue",       "--all",      "--me",
                                              "--states=all", "--noheader", "--json"};
 
-// Of several Slurm jobs of one allocation the one that counts: what runs, then what waits, and of
-// those the first.
-bool CountsMore(const SlurmJob& a, const SlurmJob& b) {
-  const auto rank = [](const SlurmJob& job) {
-    return job.phase == SlurmPhase::kRunning ? 0 : job.phase == SlurmPhase::kWaiting ? 1 : 2;
+// Of several Slurm jobs of one allocation the one that counts: what runs, then what waits, then the
+// one that it is known to have (another that has ended was refused, or cancelled as one too many),
+// and of those the first.
+bool CountsMore(const SlurmJob& a, const SlurmJob& b, int64_t known) {
+  const auto rank = [known](const SlurmJob& job) {
+    if (job.phase == SlurmPhase::kRunning) return 0;
+    if (job.phase == SlurmPhase::kWaiting) return 1;
+    return job.id == known ? 2 : 3;
   };
   return std::pair(rank(a), a.id) < std::pair(rank(b), b.id);
+}
+
+// Slurm keeps a record of a job for a while that it has refused to take.
+bool IsOfARefusal(const SlurmAllocation& known, const SlurmJob& job) {
+  return known.was_refused && job.phase == SlurmPhase::kEnded && job.id != known.job.id;
 }
 
 }  // namespace
@@ -90,9 +98,12 @@ std::vector<SlurmEngine::Forgotten> SlurmEngine::Learn(const std::vector<SlurmJo
   std::map<absl::string_view, const SlurmJob*> counting;
   surplus_.clear();
   for (const SlurmJob& job : jobs) {
-    const SlurmJob*& best = counting[absl::StripPrefix(job.comment, comment_)];
+    const absl::string_view id = absl::StripPrefix(job.comment, comment_);
+    const SlurmJob*& best = counting[id];
     const SlurmJob* surplus = best;
-    if (best == nullptr || CountsMore(job, *best)) {
+    const auto known = known_.find(std::string(id));
+    if (best == nullptr ||
+        CountsMore(job, *best, known == known_.end() ? 0 : known->second.job.id)) {
       best = &job;
     } else {
       surplus = &job;
@@ -109,7 +120,7 @@ std::vector<SlurmEngine::Forgotten> SlurmEngine::Learn(const std::vector<SlurmJo
   for (auto& [id, known] : known_) {
     if (known.stage == Stage::kEnded) continue;
     const auto found = counting.find(id);
-    known.shown = found != counting.end();
+    known.shown = found != counting.end() && !IsOfARefusal(known, *found->second);
     if (known.shown) {
       const SlurmJob& job = *found->second;
       if (known.stage != Stage::kSubmitted || known.job.id != job.id) {

@@ -144,7 +144,14 @@ void SlurmEngine::SubmitAll() {
   called_ |= round.Expired();  // there may be more
 }
 
+// Before the next poll, which may show a record of what was refused.
 bool SlurmEngine::Submit(const std::string& id) {
+  bool again = false;
+  const bool more = SubmitOnce(id, again);
+  return again ? SubmitOnce(id, again) : more;
+}
+
+bool SlurmEngine::SubmitOnce(const std::string& id, bool& again) {
   std::vector<std::string> command;
   {
     absl::MutexLock lock(&mutex_);
@@ -187,7 +194,7 @@ bool SlurmEngine::Submit(const std::string& id) {
       spdlog::warn("allocation {} gets nodes that failed before: Slurm says {}", id, why);
       known.command = std::exchange(known.command_anywhere, {});
       known.stage = Stage::kToSubmit;
-      called_ = true;
+      again = known.was_refused = true;
       return true;
     }
     SayIfWrong(known.NoteEnd(absl::StrCat("Slurm refused it: ", why)));
