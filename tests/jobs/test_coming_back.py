@@ -114,6 +114,21 @@ def test_a_cluster_that_cannot_be_set_up_does_not_keep_the_service_from_starting
     assert refused.returncode == 2 and "compute hpc cannot be used: " in refused.stderr and "repair it" in refused.stderr, refused.stderr
 
 
+def test_many_small_results_are_all_there_though_the_service_was_killed_while_they_came(start_service, write_job, tmp_path):
+    service = start_service(nodes=1)
+    make = "import os; [open(f'outputs/{i}', 'w').write(f'of {i}') for i in range(5000)]"
+    job = service.submit(write_job(f'mkdir -p outputs; python3 -c "{make}"'))
+    kept = service.home / "jobs" / job / "outputs"
+    for _ in range(2):
+        there = len(list(kept.iterdir())) if kept.exists() else 0
+        wait_until(lambda: kept.exists() and len(list(kept.iterdir())) > there or service.job(job)["state"] in TERMINAL, 60, "some are there")
+        service.kill()
+        service.start()
+    assert service.wait(job)["state"] == "Completed"
+    assert {path.name: path.read_text() for path in kept.iterdir()} == {str(i): f"of {i}" for i in range(5000)}
+    assert not list((service.home / "incoming").iterdir())
+
+
 def fill(disk):
     with open(disk / "filler", "wb", buffering=0) as file:
         for size in (65536, 4096, 1):

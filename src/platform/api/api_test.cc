@@ -17,6 +17,7 @@
 #include "platform/api/rest.h"
 #include "platform/api/schema_check_for_tests.h"
 #include "platform/http/client/client.h"
+#include "platform/http/file_batch.h"
 #include "platform/service/attempt/launcher_token.h"
 #include "platform/service/world_for_tests.h"
 
@@ -476,6 +477,36 @@ TEST_F(ApiTest, HearsALauncherOut) {
       400, "invalid_argument");
   EXPECT_EQ(Get("/v1/jobs/j/files/logs/rank-0.stdout").body, "one\ntwo\xff\n");
   EXPECT_THAT(Get("/v1/jobs/j/stream?follow=false").body, HasSubstr("two\xEF\xBF\xBD"));
+}
+
+TEST_F(ApiTest, TakesSmallResultsTogetherAndAgain) {
+  play_ = false;
+  const json job = CreateJob();
+  const std::string node =
+      absl::StrCat("/internal/v1/allocations/j.", job["sequence"].dump(), "/nodes/0");
+  const std::string token = TokenOf(absl::StrCat("j.", job["sequence"].dump()).c_str());
+  std::string body;
+  http::AppendToBatch("outputs/a", "1", body);
+  http::AppendToBatch("../b", "2", body);
+  http::AppendToBatch("outputs/deep/c", "3", body);
+  const auto send = [&](const std::string& what) {
+    return Send({.method = "POST",
+                 .target = node + "/results",
+                 .content_type = "application/octet-stream",
+                 .body = what},
+                token);
+  };
+  const std::string pattern = "/internal/v1/allocations/{allocation}/nodes/{node}/results";
+  EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] { return send("").status == 200; }));
+  for (int again = 0; again < 2; ++again) {
+    const json answer = Fits("post", pattern, send(body));
+    ASSERT_EQ(answer["refused"].size(), 1u) << answer;
+    EXPECT_EQ(answer["refused"][0]["file"], 1);
+  }
+  EXPECT_EQ(Get("/v1/jobs/j/files/outputs/deep/c").body, "3");
+  ExpectError(send(body.substr(0, body.size() - 1)), 400, "invalid_argument");
+  ExpectError(send(std::string(http::kLargestBatch + 1, 'x')), 413, "too_large");
+  play_ = true;
 }
 
 TEST_F(ApiTest, ComesBackWithItsJobsAndAFollowerGoesOn) {

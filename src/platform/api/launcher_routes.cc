@@ -8,6 +8,8 @@
 #include "base/status.h"
 #include "platform/api/file_answer.h"
 #include "platform/api/query.h"
+#include "platform/http/file_batch.h"
+#include "spec/json/json_fields.h"
 
 namespace tutti::api {
 namespace {
@@ -133,6 +135,25 @@ absl::StatusOr<std::string> PutFile(Service* service, const Call& call) {
   return "{}";
 }
 
+// {"refused": [{"file": I, "why": TEXT}]}: the I-th of the batch, from 0; all others are kept.
+std::string RefusedJson(const std::vector<absl::Status>& statuses) {
+  nlohmann::json refused = nlohmann::json::array();
+  for (size_t i = 0; i < statuses.size(); ++i) {
+    if (statuses[i].ok()) continue;
+    refused.push_back({{"file", i}, {"why", std::string(statuses[i].message())}});
+  }
+  return spec::Dump({{"refused", std::move(refused)}});
+}
+
+absl::StatusOr<std::string> PostResults(Service* service, const Call& call) {
+  TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(call));
+  TUTTI_ASSIGN_OR_RETURN(const std::string body, call.connection.ReadBody(http::kLargestBatch));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<http::BatchFile> files, http::FilesOfBatch(body));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<absl::Status> statuses,
+                         service->ReceiveFiles(call["allocation"], node, files));
+  return RefusedJson(statuses);
+}
+
 // To whoever knows the hash of its content.
 Response Snapshot(Service* service, const Call& call) {
   const auto allocation = call.parts.find("allocation");
@@ -163,6 +184,8 @@ std::vector<Route> LauncherRoutes(Service* service) {
       {"GET", node + "/go", Access::kLauncher,
        [service](const Call& call) { return Go(service, call); }},
       {"POST", node + "/output", Access::kLauncher, output, Pace::kQuick, "allocation"},
+      {"POST", node + "/results", Access::kLauncher, with(PostResults), Pace::kReceives,
+       "allocation"},
       {"PUT", node + "/files", Access::kLauncher, with(PutFile), Pace::kReceives, "allocation"},
       {"GET", all + "/snapshots/{snapshot}", Access::kLauncher, snapshot, Pace::kQuick,
        "allocation"},

@@ -22,6 +22,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/deadline.h"
 #include "base/file.h"
+#include "platform/http/file_batch.h"
 #include "platform/http/server/server.h"
 #include "spec/types/service_endpoint.h"
 
@@ -89,6 +90,10 @@ class ServiceDouble {
   size_t connections() const {
     absl::MutexLock lock(&mutex_);
     return peers_.size();
+  }
+  int requests() const {
+    absl::MutexLock lock(&mutex_);
+    return requests_;
   }
   int duplicates() const {
     absl::MutexLock lock(&mutex_);
@@ -163,6 +168,7 @@ class ServiceDouble {
       };
       return response;
     }
+    if (what == "/results") return TakeResults(body);
     if (what == "/files") {
       files_[std::string(request.Query("path"))] = body;
       return http::JsonResponse("{}");
@@ -183,6 +189,19 @@ class ServiceDouble {
     }
     WakeThoseWhoWait();
     return http::JsonResponse(absl::StrCat(R"({"acknowledged": )", events_.size(), "}"));
+  }
+
+  http::Response TakeResults(const std::string& body) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    nlohmann::json refused = nlohmann::json::array();
+    const auto files = http::FilesOfBatch(body).value();
+    for (size_t i = 0; i < files.size(); ++i) {
+      if (files[i].name == "outputs/refused") {
+        refused.push_back({{"file", i}, {"why", "this name may not be"}});
+      } else {
+        files_[std::string(files[i].name)] = std::string(files[i].bytes);
+      }
+    }
+    return http::JsonResponse(nlohmann::json({{"refused", refused}}).dump());
   }
 
   http::Response TakeOutput(const http::Request& request, const std::string& body)

@@ -189,4 +189,11 @@ absl::StatusOr<std::unique_ptr<IncomingFile>> LauncherReports::ReceiveFile(
   return file;
 }
 
+absl::StatusOr<std::vector<absl::Status>> LauncherReports::ReceiveFiles(
+    absl::string_view allocation, int node, const std::vector<http::BatchFile>& files) {
+  TUTTI_RETURN_IF_ERROR(RoomForLaunchers());
+  TUTTI_ASSIGN_OR_RETURN(const std::string job, JobOf(allocation, node));
+  return state_.files.ReceiveAll(job, files);
+}
+
 }  // namespace tutti::service

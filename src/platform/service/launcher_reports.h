@@ -46,6 +46,10 @@ class LauncherReports {
                                                             absl::string_view path)
       ABSL_LOCKS_EXCLUDED(service_lock);
 
+  absl::StatusOr<std::vector<absl::Status>> ReceiveFiles(absl::string_view allocation, int node,
+                                                         const std::vector<http::BatchFile>& files)
+      ABSL_LOCKS_EXCLUDED(service_lock);
+
  private:
   absl::Status RoomForLaunchers() const;
   // Sets `sync` if the disk is to be waited for.

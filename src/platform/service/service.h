@@ -145,6 +145,10 @@ class Service {
                                                                     int node,
                                                                     absl::string_view path) = 0;
 
+  // Small result files, together: what became of each (JobFiles::ReceiveAll).
+  virtual absl::StatusOr<std::vector<absl::Status>> ReceiveFiles(
+      absl::string_view allocation, int node, const std::vector<http::BatchFile>& files) = 0;
+
   // The job that has that node, by a launcher's own call.
   virtual absl::StatusOr<std::string> JobOfLauncher(absl::string_view allocation, int node) = 0;
 

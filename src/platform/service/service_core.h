@@ -139,6 +139,10 @@ class ServiceCore final : public Service {
                                                             absl::string_view path) override {
     return launchers_.ReceiveFile(allocation, node, path);
   }
+  absl::StatusOr<std::vector<absl::Status>> ReceiveFiles(
+      absl::string_view allocation, int node, const std::vector<http::BatchFile>& files) override {
+    return launchers_.ReceiveFiles(allocation, node, files);
+  }
   absl::StatusOr<std::string> JobOfLauncher(absl::string_view allocation, int node) override {
     return launchers_.JobOf(allocation, node);
   }

@@ -184,5 +184,29 @@ TEST_F(Crash, AtEveryWriteOfAJobThatIsBegunAgain) {
   }
 }
 
+TEST_F(Crash, RetentionTakesResultsAwayWithANoteOrNotYet) {
+  int64_t die_at = 1;
+  for (int code = kDied; code == kDied; ++die_at) {
+    base::TemporaryDirectory folder;
+    const std::filesystem::path outputs = folder.path() / "jobs/j/outputs";
+    ASSERT_EQ(InAProcess(folder.path(), {}, 0,
+                         [&](World& world) { RunJob(world, folder.path(), false); }),
+              0);
+    DiskEngine::Put(folder.path() / "site.yml", "retention: {results: {size: 0MB}}\n");
+    code = InAProcess(folder.path(), {}, die_at, [](World& world) {
+      world.service().Prune(/*dry_run=*/false).status().IgnoreError();
+    });
+    ASSERT_TRUE(code == kDied || code == 0) << code;
+    World world(folder.path());
+    EXPECT_FALSE(std::filesystem::exists(outputs)) << "renamed before the first write";
+    ASSERT_TRUE(world.service().Prune(/*dry_run=*/false).ok());
+    EXPECT_EQ(world.service().RemovedOf("j")->size(), 1u) << die_at;
+    EXPECT_TRUE(world.service().files().Retired().empty());
+    EXPECT_FALSE(std::filesystem::exists(outputs));
+    EXPECT_TRUE(world.service().Delete("j").ok());
+  }
+  EXPECT_GT(die_at, 3) << "it died before and after the commit";
+}
+
 }  // namespace
 }  // namespace tutti::service

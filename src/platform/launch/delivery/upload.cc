@@ -1,11 +1,24 @@
 #include "platform/launch/delivery/upload.h"
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <system_error>
+
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
 #include "base/status.h"
+#include "platform/http/file_batch.h"
 #include "platform/http/url.h"
 
 namespace tutti::launch {
 namespace {
+
+constexpr uint64_t kSmall = 256 << 10;   // a file that goes with others
+constexpr size_t kBatchBytes = 4 << 20;  // from which on a batch is sent
+constexpr size_t kBatchFiles = 1000;
+static_assert(kBatchBytes + kSmall + 8192 <= http::kLargestBatch);
+static_assert(kBatchFiles <= http::kMostOfABatch);
 
 absl::Status Upload(const Result& result, int node, ServiceLink* link, base::Deadline deadline) {
   http::ClientRequest request;
@@ -24,16 +37,88 @@ absl::Status Upload(const Result& result, int node, ServiceLink* link, base::Dea
   }
 }
 
+// Small files of one call. What the service has is not asked for: a call that is cut off is
+// repeated as a whole, which changes nothing of what had come.
+class Batch {
+ public:
+  Batch(int node, ServiceLink* link, base::Deadline deadline)
+      : node_(node), link_(link), deadline_(deadline) {}
+
+  bool empty() const { return paths_.empty(); }
+  bool full() const { return body_.size() >= kBatchBytes || paths_.size() >= kBatchFiles; }
+  void Add(const std::string& path, absl::string_view bytes) {
+    http::AppendToBatch(path, bytes, body_);
+    paths_.push_back(path);
+  }
+  // The first error, with the name of its file; Aborted as UploadResults has it.
+  absl::Status Send() {
+    http::ClientRequest request;
+    request.method = "POST";
+    request.target = link_->Target(node_, "/results");
+    request.content_type = "application/octet-stream";
+    request.body = std::move(body_);
+    request.timeout = absl::Minutes(5);
+    const auto response = link_->Call(request, deadline_);
+    if (absl::IsAborted(response.status())) return response.status();
+    const absl::Status status =
+        response.ok() ? FirstRefused(response->body)
+                      : base::Annotate(response.status(),
+                                       absl::StrCat("sending ", paths_.size(), " results, ",
+                                                    paths_.front(), " the first"));
+    body_.clear();
+    paths_.clear();
+    return status;
+  }
+
+ private:
+  absl::Status FirstRefused(const std::string& answer) const {
+    const auto parsed = nlohmann::json::parse(answer, nullptr, /*allow_exceptions=*/false);
+    if (!parsed.is_object() || !parsed.contains("refused") || !parsed["refused"].is_array()) {
+      return absl::InternalError("the service's answer to results is not readable");
+    }
+    for (const nlohmann::json& refused : parsed["refused"]) {
+      const size_t file = refused.value("file", size_t{0});
+      return absl::InvalidArgumentError(absl::StrCat(
+          "sending ", file < paths_.size() ? paths_[file] : "", ": ", refused.value("why", "")));
+    }
+    return absl::OkStatus();
+  }
+
+  const int node_;
+  ServiceLink* const link_;
+  const base::Deadline deadline_;
+  std::string body_;
+  std::vector<std::string> paths_;
+};
+
+bool IsSmall(const Result& result) {
+  std::error_code error;
+  const uint64_t bytes = std::filesystem::file_size(result.file, error);
+  return !error && bytes <= kSmall;
+}
+
 }  // namespace
 
 absl::Status UploadResults(const std::vector<Result>& files, int node, ServiceLink* link,
                            base::Deadline deadline) {
   absl::Status first;
+  Batch batch(node, link, deadline);
   for (const Result& result : files) {
-    const absl::Status status = Upload(result, node, link, deadline);
+    // One that grows meanwhile, or cannot be read, goes alone, which says why.
+    const auto bytes = IsSmall(result) ? base::ReadFile(result.file, kSmall)
+                                       : absl::StatusOr<std::string>(absl::UnknownError("large"));
+    if (bytes.ok()) batch.Add(result.path, *bytes);
+    if (bytes.ok() && !batch.full()) continue;
+    const absl::Status status = bytes.ok() ? batch.Send()
+                                           : base::Annotate(Upload(result, node, link, deadline),
+                                                            absl::StrCat("sending ", result.path));
     if (absl::IsAborted(status)) return status;
-    first.Update(base::Annotate(status, absl::StrCat("sending ", result.path)));
+    first.Update(status);
   }
+  if (batch.empty()) return first;
+  const absl::Status last = batch.Send();
+  if (absl::IsAborted(last)) return last;
+  first.Update(last);
   return first;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "platform/service/results/incoming_batch.h"
 
 namespace tutti::service {
 namespace {
@@ -92,8 +93,7 @@ absl::StatusOr<fs::path> JobFiles::Find(absl::string_view job, absl::string_view
   return absl::NotFoundError(absl::StrCat("job ", job, " has no file ", path));
 }
 
-absl::StatusOr<std::unique_ptr<IncomingFile>> JobFiles::Receive(absl::string_view job,
-                                                                absl::string_view path) const {
+absl::StatusOr<fs::path> JobFiles::PlaceOf(absl::string_view job, absl::string_view path) const {
   TUTTI_RETURN_IF_ERROR(CheckRelativePath(path));
   const bool own_log = absl::StartsWith(path, "logs/rank-") || absl::StartsWith(path, kIndex);
   const bool is_result =
@@ -102,7 +102,30 @@ absl::StatusOr<std::unique_ptr<IncomingFile>> JobFiles::Receive(absl::string_vie
     return absl::InvalidArgumentError(
         absl::StrCat("\"", path, "\": results go to outputs/ or logs/ of the job"));
   }
-  return IncomingFile::Create(FolderOf(job) / std::string(path), staging_, /*hashed=*/false);
+  return FolderOf(job) / std::string(path);
+}
+
+absl::StatusOr<std::unique_ptr<IncomingFile>> JobFiles::Receive(absl::string_view job,
+                                                                absl::string_view path) const {
+  TUTTI_ASSIGN_OR_RETURN(const fs::path place, PlaceOf(job, path));
+  return IncomingFile::Create(place, staging_, /*hashed=*/false);
+}
+
+absl::StatusOr<std::vector<absl::Status>> JobFiles::ReceiveAll(
+    absl::string_view job, const std::vector<http::BatchFile>& files) const {
+  TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<IncomingBatch> batch,
+                         IncomingBatch::Create(staging_));
+  std::vector<absl::Status> statuses(files.size());
+  std::vector<size_t> added;
+  for (size_t i = 0; i < files.size(); ++i) {
+    const auto place = PlaceOf(job, files[i].name);
+    statuses[i] = place.ok() ? batch->Add(*place, files[i].bytes) : place.status();
+    if (absl::IsResourceExhausted(statuses[i])) return statuses[i];
+    if (statuses[i].ok()) added.push_back(i);
+  }
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<absl::Status> kept, batch->Commit());
+  for (size_t i = 0; i < added.size(); ++i) statuses[added[i]] = kept[i];
+  return statuses;
 }
 
 absl::Status JobFiles::Hide(absl::string_view job) const {

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/threads/janitor.h"
+#include "platform/http/file_batch.h"
 #include "platform/service/results/incoming_file.h"
 
 namespace tutti::service {
@@ -38,6 +39,9 @@ class JobFiles {
   // that name is replaced by Commit.
   absl::StatusOr<std::unique_ptr<IncomingFile>> Receive(absl::string_view job,
                                                         absl::string_view path) const;
+  // Small ones, together: what became of each, in their order. An error of the disk is one of all.
+  absl::StatusOr<std::vector<absl::Status>> ReceiveAll(
+      absl::string_view job, const std::vector<http::BatchFile>& files) const;
 
   // Deleting in two steps around the store's own, so that a crash between leaves no half: Hide,
   // then the store forgets the job, then Remove. Restore takes Hide back.
@@ -59,6 +63,9 @@ class JobFiles {
   std::vector<std::pair<std::string, std::string>> Retired() const;
 
  private:
+  // Where a result of that name goes; InvalidArgument as Receive has it.
+  absl::StatusOr<std::filesystem::path> PlaceOf(absl::string_view job,
+                                                absl::string_view path) const;
   std::filesystem::path RetiredFolder(absl::string_view job, absl::string_view part) const;
 
   std::filesystem::path directory_, staging_;

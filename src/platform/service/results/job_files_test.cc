@@ -55,6 +55,23 @@ TEST_F(JobFilesTest, ReplacesAFileAsAWhole) {
   EXPECT_EQ(base::ReadFile(*files_.Find("j", "outputs/a")).value(), "new");
 }
 
+TEST_F(JobFilesTest, KeepsOfManyTogetherThoseThatMayBeThere) {
+  Send("outputs/a", "old");
+  std::filesystem::create_directory_symlink("/etc", files_.FolderOf("j") / "outputs" / "link");
+  const auto kept = files_.ReceiveAll("j", {{"outputs/a", "new"},
+                                            {"../x", "x"},
+                                            {"outputs/link/x", "x"},
+                                            {"outputs/deep/b", "b"},
+                                            {"logs/rank-0.stdout", "x"}});
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  std::vector<bool> ok;
+  for (const absl::Status& status : *kept) ok.push_back(status.ok());
+  EXPECT_THAT(ok, ElementsAre(true, false, false, true, false));
+  EXPECT_THAT(Paths(), ElementsAre("outputs/a", "outputs/deep/b"));
+  EXPECT_EQ(base::ReadFile(*files_.Find("j", "outputs/a")).value(), "new");
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path() / "incoming"));
+}
+
 TEST_F(JobFilesTest, LeavesNothingOfAnUploadThatBroke) {
   { auto file = files_.Receive("j", "outputs/a"); }
   EXPECT_THAT(Paths(), ElementsAre());

@@ -1,0 +1,27 @@
+// Several small files as the body of one call: of each "NAME_BYTES BYTES\n", its name, which may be
+// any bytes, and its content. Pure.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace tutti::http {
+
+// What a server takes as one. A file that is larger than a part of it goes by a call of its own.
+inline constexpr size_t kLargestBatch = 8 << 20;
+inline constexpr size_t kMostOfABatch = 2000;  // files
+
+struct BatchFile {
+  absl::string_view name, bytes;
+};
+
+void AppendToBatch(absl::string_view name, absl::string_view bytes, std::string& body);
+
+// They refer to `body`. InvalidArgument if it is none, or is cut off.
+absl::StatusOr<std::vector<BatchFile>> FilesOfBatch(absl::string_view body);
+
+}  // namespace tutti::http
