@@ -94,8 +94,9 @@ struct JobLogs::Record {
 struct JobLogs::File {
   int rank = 0;
   LogStream stream = LogStream::kStdout;
-  base::UniqueFd fd;
-  uint64_t begin = 0;  // of what this attempt of the job prints
+  std::shared_ptr<const base::UniqueFd> fd;  // null: it is not open
+  std::list<File*>::iterator place;          // in open_, if it is
+  uint64_t begin = 0;                        // of what this attempt of the job prints
   uint64_t size = 0;
   uint64_t whole = 0;              // bytes up to and with the last newline
   uint64_t indexed = 0;            // bytes that records cover
@@ -119,6 +120,7 @@ absl::Status JobLogs::TryToOpen() {
 
 absl::Status JobLogs::OpenOnce() {
   if (opened_) return absl::OkStatus();
+  open_.clear();
   files_.clear();  // of an attempt that failed
   total_ = 0;
   full_ = false;
@@ -172,7 +174,8 @@ absl::Status JobLogs::Recover() {
     file->whole = file->indexed;
     for (uint64_t at = file->indexed; at < file->size; at += block.size()) {
       block.resize(std::min<uint64_t>(kBlock, file->size - at));
-      TUTTI_RETURN_IF_ERROR(ReadAt(file->fd.get(), at, block.data(), block.size()));
+      TUTTI_ASSIGN_OR_RETURN(const auto fd, Descriptor(*file));
+      TUTTI_RETURN_IF_ERROR(ReadAt(fd->get(), at, block.data(), block.size()));
       const size_t newline = block.rfind('\n');
       if (newline != std::string::npos) file->whole = at + newline + 1;
     }
@@ -216,7 +219,8 @@ absl::Status JobLogs::RecoverFullness() {
       total_ -= file->size - size;
       file->size = size;
     }
-    if (::ftruncate(file->fd.get(), static_cast<off_t>(file->size)) != 0) {
+    TUTTI_ASSIGN_OR_RETURN(const auto fd, Descriptor(*file));
+    if (::ftruncate(fd->get(), static_cast<off_t>(file->size)) != 0) {
       return base::ErrnoStatus("shorten a job's log");
     }
     file->tail.emplace(file->size);
@@ -272,13 +276,32 @@ absl::StatusOr<JobLogs::File*> JobLogs::FileOf(int rank, LogStream stream) const
   auto fresh = std::make_unique<File>();
   fresh->rank = rank;
   fresh->stream = stream;
-  const std::filesystem::path path = directory_ / NameOf(rank, stream);
-  TUTTI_ASSIGN_OR_RETURN(fresh->fd,
-                         base::Open(path, clock_ == nullptr ? O_RDONLY : O_RDWR | O_CREAT));
-  TUTTI_ASSIGN_OR_RETURN(fresh->size, service::SizeOf(fresh->fd.get()));
+  TUTTI_ASSIGN_OR_RETURN(const auto fd, Descriptor(*fresh));
+  const auto size = service::SizeOf(fd->get());
+  if (!size.ok()) open_.pop_front();
+  TUTTI_RETURN_IF_ERROR(size.status());
+  fresh->size = *size;
   if (full_) fresh->tail.emplace(fresh->size);
   total_ += fresh->size;
   return (files_[{rank, stream}] = std::move(fresh)).get();
+}
+
+absl::StatusOr<std::shared_ptr<const base::UniqueFd>> JobLogs::Descriptor(File& file) const {
+  if (file.fd != nullptr) {
+    open_.splice(open_.begin(), open_, file.place);
+    return file.fd;
+  }
+  const std::filesystem::path path = directory_ / NameOf(file.rank, file.stream);
+  TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd,
+                         base::Open(path, clock_ == nullptr ? O_RDONLY : O_RDWR | O_CREAT));
+  while (open_.size() >= kMostOpen) {
+    open_.back()->fd.reset();  // who reads from it closes it
+    open_.pop_back();
+  }
+  file.fd = std::make_shared<const base::UniqueFd>(std::move(fd));
+  open_.push_front(&file);
+  file.place = open_.begin();
+  return file.fd;
 }
 
 absl::StatusOr<uint64_t> JobLogs::Append(int rank, LogStream stream, uint64_t offset,
@@ -306,7 +329,8 @@ absl::StatusOr<uint64_t> JobLogs::Append(int rank, LogStream stream, uint64_t of
 // Writes to the end of the file; a part may be there if that fails.
 absl::Status JobLogs::Keep(File& file, absl::string_view bytes) {
   const uint64_t before = file.size;
-  const absl::Status written = WriteAt(file.fd.get(), file.size, bytes);
+  TUTTI_ASSIGN_OR_RETURN(const auto fd, Descriptor(file));
+  const absl::Status written = WriteAt(fd->get(), file.size, bytes);
   total_ += file.size - before;
   const size_t newline = bytes.substr(0, file.size - before).rfind('\n');
   if (newline != absl::string_view::npos) file.whole = before + newline + 1;
@@ -333,7 +357,8 @@ absl::Status JobLogs::AddTail(File& file) {
   const uint64_t left_out = file.tail->LeftOut();
   if (left_out > 0 && file.stream != LogStream::kMetrics) {
     char before = '\n';
-    if (file.size > 0) TUTTI_RETURN_IF_ERROR(ReadAt(file.fd.get(), file.size - 1, &before, 1));
+    TUTTI_ASSIGN_OR_RETURN(const auto fd, Descriptor(file));
+    if (file.size > 0) TUTTI_RETURN_IF_ERROR(ReadAt(fd->get(), file.size - 1, &before, 1));
     TUTTI_RETURN_IF_ERROR(
         Keep(file, absl::StrCat(before == '\n' ? "" : "\n", "[tutti: ", left_out,
                                 " bytes are left out here: ", limit_ >> 20,
@@ -370,7 +395,8 @@ absl::Status JobLogs::Close() {
   for (auto& [key, file] : files_) {
     if (file->tail) TUTTI_RETURN_IF_ERROR(AddTail(*file));
     TUTTI_RETURN_IF_ERROR(IndexLines(*file, /*all=*/true));
-    if (::fsync(file->fd.get()) != 0) return base::ErrnoStatus("fsync a job's log");
+    TUTTI_ASSIGN_OR_RETURN(const auto fd, Descriptor(*file));
+    if (::fsync(fd->get()) != 0) return base::ErrnoStatus("fsync a job's log");
   }
   if (::fsync(index_.get()) != 0) return base::ErrnoStatus("fsync the index of a job's logs");
   return base::SyncDirectory(directory_);
@@ -410,16 +436,16 @@ absl::StatusOr<JobLogs::Record> JobLogs::RecordAt(uint64_t number) const {
 // The lines of one record from `offset` in it on, until about `max_bytes` are reached.
 absl::Status JobLogs::ReadRecord(const Record& record, uint64_t number, uint64_t offset,
                                  size_t max_bytes, std::vector<LogLine>& lines) const {
-  int fd = -1;
+  std::shared_ptr<const base::UniqueFd> fd;
   {
     absl::MutexLock lock(&mutex_);
-    TUTTI_ASSIGN_OR_RETURN(const File* const file,
+    TUTTI_ASSIGN_OR_RETURN(File* const file,
                            FileOf(record.rank, static_cast<LogStream>(record.stream)));
-    fd = file->fd.get();
+    TUTTI_ASSIGN_OR_RETURN(fd, Descriptor(*file));
   }
   // One byte past the longest piece, to see whether its newline follows.
   std::string block(std::min<uint64_t>(record.length - offset, max_bytes + kMaxLine + 1), '\0');
-  TUTTI_RETURN_IF_ERROR(ReadAt(fd, record.offset + offset, block.data(), block.size()));
+  TUTTI_RETURN_IF_ERROR(ReadAt(fd->get(), record.offset + offset, block.data(), block.size()));
   const bool to_the_end = offset + block.size() == record.length;
   absl::string_view rest = block;
   while (!rest.empty() && block.size() - rest.size() < max_bytes) {

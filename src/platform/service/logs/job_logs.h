@@ -19,6 +19,9 @@
 // What a later attempt of the job prints goes behind what there is: `rank-begins.json` says where
 // in each file it begins, and offsets of Append count from there.
 //
+// Of the files as many are open at a time as kMostOpen says, those that were used last: a gang of a
+// thousand ranks needs no two thousand descriptors.
+//
 // Thread-safe; one object for writing per folder. What reads or writes files may wait for a disk;
 // opened and full never do.
 #pragma once
@@ -26,6 +29,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -67,6 +71,7 @@ struct LogLine {
 class JobLogs {
  public:
   static constexpr size_t kMaxLine = 64 << 10;
+  static constexpr size_t kMostOpen = 64;  // files of one log, beside its index
   static constexpr uint64_t kNoLimit = ~uint64_t{0};
 
   // For writing; nothing is read or kept before TryToOpen succeeds, which may be tried again. A
@@ -116,6 +121,9 @@ class JobLogs {
   absl::Status AddTail(File& file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<File*> FileOf(int rank, LogStream stream) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Its descriptor, which stays open as long as the caller has it.
+  absl::StatusOr<std::shared_ptr<const base::UniqueFd>> Descriptor(File& file) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status IndexLines(File& file, bool all) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<Record> RecordAt(uint64_t number) const;
   absl::Status ReadRecord(const Record& record, uint64_t number, uint64_t offset, size_t max_bytes,
@@ -132,6 +140,7 @@ class JobLogs {
   std::atomic<bool> full_ = false;                      // set under the mutex
   mutable uint64_t total_ ABSL_GUARDED_BY(mutex_) = 0;  // the sizes of all files
   uint64_t records_ ABSL_GUARDED_BY(mutex_) = 0;
+  mutable std::list<File*> open_ ABSL_GUARDED_BY(mutex_);  // the last used first
   // Never shrinks; a File stays where it is.
   mutable std::map<std::pair<int, LogStream>, std::unique_ptr<File>> files_ ABSL_GUARDED_BY(mutex_);
 };

@@ -54,6 +54,34 @@ class JobLogsTest : public ::testing::Test {
   base::ManualClock clock_{absl::FromUnixSeconds(1'000'000)};
 };
 
+size_t OpenDescriptors() {
+  const auto all = std::filesystem::directory_iterator("/proc/self/fd");
+  return static_cast<size_t>(std::distance(all, std::filesystem::directory_iterator()));
+}
+
+TEST_F(JobLogsTest, AGangOfAThousandNeedsFewDescriptors) {
+  constexpr int kRanks = 1000;
+  const size_t before = OpenDescriptors();
+  auto logs = OpenLogs();
+  for (int rank = 0; rank < kRanks; ++rank) {
+    Append(*logs, rank, LogStream::kStdout, 0, absl::StrCat("a", rank, "\n"),
+           absl::StrCat("a", rank, "\n").size());
+    Append(*logs, rank, LogStream::kStderr, 0, "half", 4);
+  }
+  EXPECT_LE(OpenDescriptors(), before + JobLogs::kMostOpen + 2);
+  for (int rank = 0; rank < kRanks; ++rank) Append(*logs, rank, LogStream::kStderr, 4, " b\n", 7);
+  EXPECT_EQ(All(*logs).size(), 2u * kRanks);
+  logs = OpenLogs();  // as after a crash
+  Append(*logs, 7, LogStream::kStdout, 3, "c\n", 5);
+  ASSERT_TRUE(logs->Close().ok());
+  EXPECT_LE(OpenDescriptors(), before + JobLogs::kMostOpen + 2);
+  EXPECT_EQ(FileText("rank-7.stdout"), "a7\nc\n");
+  EXPECT_EQ(FileText("rank-999.stderr"), "half b\n");
+  const auto reader = JobLogs::OpenToRead(folder_.path()).value();
+  EXPECT_EQ(All(*reader).size(), 2u * kRanks + 1);
+  EXPECT_LE(OpenDescriptors(), before + 2 * (JobLogs::kMostOpen + 2));
+}
+
 TEST_F(JobLogsTest, ALaterAttemptGoesBehindWhatThereIsAndCountsFromThere) {
   const auto open = [&](int attempt) { return OpenLogs(JobLogs::kNoLimit, attempt); };
   auto first = open(1);
