@@ -52,7 +52,7 @@ def test_it_is_said_and_what_was_accepted_goes_on(disk, start_service, write_job
     code = b"no archive"
     fill(disk)
 
-    assert service.get("/v1/health")["disk"] == "full"
+    wait_until(lambda: service.get("/v1/health")["disk"] == "full", 30, "it is said to anyone")
     refused = service.cli("run", write_job("echo refused"))
     assert refused.returncode == 9 and "the service's disk is full: 0 MiB free in " in refused.stderr, refused
     for call in (("/v1/snapshots/sha256:" + "0" * 64, "PUT", code),
@@ -78,7 +78,7 @@ def test_it_is_said_and_what_was_accepted_goes_on(disk, start_service, write_job
     with service.request(f"/v1/jobs/{talks}/files/outputs/answer") as answer:
         assert answer.read() == b"42\n"
     assert service.wait(waits)["state"] == "Completed" and service.log_text(waits, 0) == "waited\n"
-    assert service.get("/v1/health")["disk"] == "ok"
+    wait_until(lambda: service.get("/v1/health")["disk"] == "ok", 30, "there is room")
     wait_until(lambda: reserve.stat().st_size == whole, 30, "the reserve is made again")
     assert service.get("/v1/problems")["problems"] == []
 

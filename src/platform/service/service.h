@@ -111,7 +111,8 @@ class Service {
                                                            absl::string_view node) = 0;
   // What is broken now and goes on without: a line each. Empty: nothing.
   virtual std::vector<std::string> Problems() = 0;
-  // Then no job, code, output or result is taken, and what runs goes on.
+  // Then no job, code, output or result is taken, and what runs goes on. As the loop has last seen
+  // it: who asks waits for no disk.
   virtual bool DiskIsFull() = 0;
 
   // --- For launchers (docs/formats/launch-plan.md). Aborted if the allocation is not known or is

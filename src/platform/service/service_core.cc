@@ -239,7 +239,10 @@ std::optional<base::Deadline> ServiceCore::DoFileWork(FileWork kind, const std::
   return base::Deadline::After(patience);
 }
 
-bool ServiceCore::DiskIsFull() { return !CheckRoom(state_.options.directory).ok(); }
+bool ServiceCore::DiskIsFull() {
+  StateLock lock(state_);
+  return !state_.disk_is_full.empty();
+}
 
 absl::Status ServiceCore::Uncordon(absl::string_view compute, absl::string_view node) {
   TUTTI_RETURN_IF_ERROR(RemoveCordon(state_, compute, node));
