@@ -85,7 +85,7 @@ absl::StatusOr<PlatformOptions::Clusters> MakeClusters(const client::ServeOption
   return clusters;
 }
 
-// Each rank of a running job has up to three files open here.
+// Each running job has some dozens of files open here (JobLogs::kMostOpen), each call a connection.
 void RaiseTheLimitOfOpenFiles() {
   rlimit limit = {};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
