@@ -35,10 +35,9 @@ struct SlurmAllocation {
   std::vector<std::string> command;  // of sbatch; empty after a restart, until Start
   // The same without nodes to avoid, for a Slurm that has too few others; empty: it avoids none.
   std::vector<std::string> command_anywhere;
-  bool was_refused = false;  // with those nodes to avoid, of which Slurm may show a record
-  absl::Duration since;      // SteadyNow, of the stage
-  absl::Duration seen;       // when Slurm had it last, as far as is known
-  bool shown = false;        // by the last poll that succeeded
+  absl::Duration since;  // SteadyNow, of the stage
+  absl::Duration seen;   // when Slurm had it last, as far as is known
+  bool shown = false;    // by the last poll that succeeded
   // A look showed it waiting that began after a launcher was seen to have begun: Slurm has ended
   // that run.
   bool ran_before = false;
@@ -57,6 +56,7 @@ struct SlurmAllocation {
   bool stop = false;
   bool stopped_before = false;  // by a service before this one, which may have ended it by force
   bool signalled = false;       // Slurm has passed it on
+  bool was_refused = false;     // with nodes to avoid, of which Slurm may show a record
   absl::Duration next_cancel = -absl::InfiniteDuration();   // not before, when one was sent
   absl::Duration kill_at;                                   // when the Slurm job is ended by force
   bool killed = false;                                      // by force, by this engine

@@ -137,7 +137,8 @@ class SlurmEngine final : public Engine {
   void SubmitAll() ABSL_LOCKS_EXCLUDED(mutex_);
   // False if others that are due should wait.
   bool Submit(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The same; `again`: Slurm refused it with the nodes to avoid, and it is to be submitted without, now.
+  // The same; `again`: Slurm refused it with the nodes to avoid, and it is to be submitted without,
+  // now.
   bool SubmitOnce(const std::string& id, bool& again) ABSL_LOCKS_EXCLUDED(mutex_);
   void StartCollectors() ABSL_LOCKS_EXCLUDED(mutex_);
   void StopAll() ABSL_LOCKS_EXCLUDED(mutex_);

@@ -116,7 +116,7 @@ absl::Status RemoveCordon(SharedState& state, absl::string_view compute, absl::s
     return CheckIsThere(state, compute, node, "state=resume");
   }
   absl::MutexLock one_at_a_time(&state.cordon_mutex);
-  const absl::Status removed = state.store->RemoveCordon(node);
+  absl::Status removed = state.store->RemoveCordon(node);
   // One that could not be written is in memory alone.
   const bool is_known = [&] {
     StateLock lock(state);
