@@ -34,6 +34,7 @@ TEST_F(DirectStarterTest, ARankWhoseExitStatusCannotBeReadHasFailedAndSaysSo) {
   EXPECT_TRUE(ranks->failed());
   EXPECT_THAT(Events("exited")[0]["last_error"],
               testing::HasSubstr("its exit status could not be read: waitpid"));
+  EXPECT_EQ(ranks->Reap(*ranks->ranks()[1], /*stopped=*/false).code, 0);
 }
 
 TEST_F(DirectStarterTest, IsWhatStartsRanksWhereNothingWasAgreedOn) {
