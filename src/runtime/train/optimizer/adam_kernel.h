@@ -13,12 +13,8 @@ struct AdamCoefficients {
   double weight_decay = 0;  // decoupled: of the value, not added to the gradient
 };
 
-// With g the gradient, p the value, m and v the moments (zero at first), at the t-th update:
-//   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g g
-//   p = (1 - learning_rate weight_decay) p
-//       - learning_rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
-// The four arrays have `count` elements and do not overlap. Shared by `threads` threads of OpenMP,
-// whose number changes no bit.
+// The t-th update by the formula of adamw.h. The four arrays have `count` elements and do not
+// overlap. Shared by `threads` threads of OpenMP, whose number changes no bit.
 void AdamUpdate(float* values, float* first, float* second, const float* gradients, size_t count,
                 const AdamCoefficients& coefficients, int64_t t, int threads = 1);
 void AdamUpdate(double* values, double* first, double* second, const double* gradients,

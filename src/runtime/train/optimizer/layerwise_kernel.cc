@@ -97,7 +97,7 @@ struct LambFactors {
   const T beta1, beta2, of_gradient, of_square, mean, root, epsilon, decay;
 };
 
-// u of the header's formulas.
+// u of lamb.h's formula.
 template <typename T>
 TUTTI_INLINE T UpdateOf(T value, T first, T second, const LambFactors<T>& f) {
   return f.mean * first / (std::sqrt(second) * f.root + f.epsilon) + f.decay * value;

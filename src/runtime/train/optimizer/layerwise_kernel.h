@@ -19,17 +19,13 @@ struct LarsCoefficients {
   double trust = 0.001;  // eta of the paper
 };
 
-// With g the gradients, p the values and v the velocities (zero at first):
-//   r = trust |p| / (|g| + weight_decay |p|), or 1 where |p| or |g| is 0
-//   v = momentum v + r (g + weight_decay p);  p -= learning_rate v
+// One update by the formula of lars.h.
 void LarsUpdate(float* values, float* velocities, const float* gradients, size_t count,
                 const LarsCoefficients& coefficients, int threads = 1);
 void LarsUpdate(double* values, double* velocities, const double* gradients, size_t count,
                 const LarsCoefficients& coefficients, int threads = 1);
 
-// With m and v the moments, as AdamUpdate's, at the t-th update:
-//   u = (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay p
-//   p -= learning_rate r u, where r = |p| / |u|, or 1 where one of the two is 0
+// The t-th update by the formula of lamb.h.
 void LambUpdate(float* values, float* first, float* second, const float* gradients, size_t count,
                 const AdamCoefficients& coefficients, int64_t t, int threads = 1);
 void LambUpdate(double* values, double* first, double* second, const double* gradients,

@@ -1,6 +1,8 @@
 // Stochastic gradient descent with momentum (Sutskever et al. 2013, "On the importance of
 // initialization and momentum in deep learning"), in torch::optim::SGD's form without dampening.
-// Formula: sgd_kernel.h.
+// With g the gradient, p the value and v the velocity (torch's "momentum buffer", zero at first):
+//   d = g + weight_decay p;  v = momentum v + d
+//   p -= learning_rate (nesterov ? d + momentum v : v)
 #pragma once
 
 #include "runtime/train/optimizer/momentum.h"

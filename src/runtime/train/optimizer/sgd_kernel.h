@@ -13,11 +13,8 @@ struct SgdCoefficients {
   bool nesterov = false;
 };
 
-// With g the gradient, p the value and v the velocity (torch's "momentum buffer", zero at first):
-//   d = g + weight_decay p;  v = momentum v + d;  p -= learning_rate (nesterov ? d + momentum v :
-//   v)
-// The three arrays have `count` elements and do not overlap. Shared by `threads` threads of OpenMP,
-// whose number changes no bit.
+// One update by the formula of sgd.h. The three arrays have `count` elements and do not overlap.
+// Shared by `threads` threads of OpenMP, whose number changes no bit.
 void SgdUpdate(float* values, float* velocities, const float* gradients, size_t count,
                const SgdCoefficients& coefficients, int threads = 1);
 void SgdUpdate(double* values, double* velocities, const double* gradients, size_t count,
