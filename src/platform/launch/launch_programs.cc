@@ -23,8 +23,8 @@
 #include "platform/launch/delivery/collector.h"
 #include "platform/launch/mpi/rank_listener.h"
 #include "platform/launch/mpi/slurm_pmix.h"
-#include "platform/launch/node/process_name.h"
 #include "platform/launch/node/program_names.h"
+#include "platform/launch/process/process_name.h"
 #include "platform/launch/ranks/rank_process.h"
 #include "platform/launch/standby.h"
 

@@ -23,11 +23,11 @@
 #include "platform/launch/node/exit_reason.h"
 #include "platform/launch/node/hang_watch.h"
 #include "platform/launch/node/node_folders.h"
-#include "platform/launch/node/process_limit.h"
-#include "platform/launch/node/process_tree.h"
 #include "platform/launch/node/rank_failure.h"
 #include "platform/launch/node/signals.h"
 #include "platform/launch/node_processes.h"
+#include "platform/launch/process/process_limit.h"
+#include "platform/launch/process/process_tree.h"
 #include "spec/json/gang_plan.h"
 
 namespace tutti::launch {

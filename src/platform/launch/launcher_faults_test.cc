@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "platform/launch/launcher_fixture.h"
-#include "platform/launch/node/process_limit.h"
+#include "platform/launch/process/process_limit.h"
 
 namespace tutti::launch {
 namespace {

@@ -17,7 +17,7 @@
 #include "base/process/child_process.h"
 #include "base/test_patience.h"
 #include "platform/launch/node/node_folders.h"
-#include "platform/launch/node/process_tree.h"
+#include "platform/launch/process/process_tree.h"
 #include "platform/launch/service_double.h"
 #include "spec/json/launch_plan.h"
 

@@ -12,7 +12,7 @@
 #include "platform/launch/mpi/open_mpi.h"
 #include "platform/launch/node/memory_watch.h"
 #include "platform/launch/node/program_names.h"
-#include "platform/launch/node/python_state.h"
+#include "platform/launch/process/python_state.h"
 #include "platform/launch/staging/unpack_archive_for_test.h"
 
 namespace tutti::launch {

@@ -15,8 +15,8 @@
 #include "base/status.h"
 #include "platform/launch/delivery/service_link.h"
 #include "platform/launch/environment/slurm_placement.h"
-#include "platform/launch/node/python_state.h"
 #include "platform/launch/node/rank_failure.h"
+#include "platform/launch/process/python_state.h"
 
 namespace tutti::launch {
 namespace {

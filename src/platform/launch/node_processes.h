@@ -17,10 +17,10 @@
 #include "platform/launch/limits/limits.h"
 #include "platform/launch/mpi/mpi_agreement.h"
 #include "platform/launch/node/launcher_options.h"
-#include "platform/launch/node/process_limit.h"
-#include "platform/launch/node/process_tree.h"
 #include "platform/launch/node/signals.h"
 #include "platform/launch/output_forwarder.h"
+#include "platform/launch/process/process_limit.h"
+#include "platform/launch/process/process_tree.h"
 #include "platform/launch/ranks/rank_starter.h"
 #include "platform/launch/ranks/rank_table.h"
 

@@ -23,8 +23,8 @@
 #include "platform/launch/node/claim.h"
 #include "platform/launch/node/event_log.h"
 #include "platform/launch/node/node_folders.h"
-#include "platform/launch/node/process_limit.h"
 #include "platform/launch/node/spool.h"
+#include "platform/launch/process/process_limit.h"
 #include "platform/launch/ranks/rank_process.h"
 #include "platform/launch/staging/folders.h"
 

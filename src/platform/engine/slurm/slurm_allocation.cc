@@ -77,7 +77,7 @@ absl::Duration AgeOf(const fs::path& file) {
 
 }  // namespace
 
-void SayIfWrong(const absl::Status& status) {
+void LogError(const absl::Status& status) {
   if (!status.ok()) spdlog::error("{}", status.ToString());
 }
 
@@ -230,7 +230,7 @@ void SlurmAllocation::ForgetFirstRun() {
   was_booting = ran_before = had_begun = false;
   taken_back = absl::InfiniteDuration();
   first_start = absl::InfinitePast();
-  SayIfWrong(base::RemoveTree(folder / kFirstStart));
+  LogError(base::RemoveTree(folder / kFirstStart));
 }
 
 absl::Status SlurmAllocation::NotePoll(const SlurmJob& seen) {

@@ -24,7 +24,7 @@ absl::Status WriteSlurmId(const std::filesystem::path& folder, int64_t id, bool 
 absl::Status SyncAllocation(const std::filesystem::path& folder);
 
 // In the log: what an engine could not write down it finds out again.
-void SayIfWrong(const absl::Status& status);
+void LogError(const absl::Status& status);
 
 struct SlurmAllocation {
   // kUncertain: an sbatch for it may have taken effect.

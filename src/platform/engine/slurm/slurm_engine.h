@@ -176,9 +176,9 @@ class SlurmEngine final : public Engine {
   std::vector<Cancelled> surplus_ ABSL_GUARDED_BY(mutex_);
   absl::Duration next_surplus_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
   absl::Duration next_submit_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
-  absl::Status slurm_ ABSL_GUARDED_BY(mutex_);     // of the last poll
-  bool polled_ ABSL_GUARDED_BY(mutex_) = false;    // a poll has succeeded
-  bool owes_poll_ ABSL_GUARDED_BY(mutex_) = true;  // at first, and after each end: for surplus
+  absl::Status slurm_ ABSL_GUARDED_BY(mutex_);       // of the last poll
+  bool polled_ ABSL_GUARDED_BY(mutex_) = false;      // a poll has succeeded
+  bool poll_is_due_ ABSL_GUARDED_BY(mutex_) = true;  // at first, and after each end: for surplus
   // When one more is due, for what was forgotten meanwhile.
   absl::Duration late_poll_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
   bool hurry_ ABSL_GUARDED_BY(mutex_) = false;

@@ -87,7 +87,7 @@ std::vector<SlurmEngine::Forgotten> SlurmEngine::NotePoll(
     return {};
   }
   polled_ = true;
-  owes_poll_ = false;
+  poll_is_due_ = false;
   if (began >= late_poll_) late_poll_ = absl::InfiniteDuration();
   return Learn(*jobs, began);
 }
@@ -124,13 +124,13 @@ std::vector<SlurmEngine::Forgotten> SlurmEngine::Learn(const std::vector<SlurmJo
     if (known.shown) {
       const SlurmJob& job = *found->second;
       if (known.stage != Stage::kSubmitted || known.job.id != job.id) {
-        SayIfWrong(known.NoteId(job.id, !shared()));
+        LogError(known.NoteId(job.id, !shared()));
       }
       if (known.stage != Stage::kSubmitted) known.since = began;
       known.stage = Stage::kSubmitted;
       known.seen = began;
       known.problem.clear();
-      SayIfWrong(known.NotePoll(job));
+      LogError(known.NotePoll(job));
       if (job.phase == SlurmPhase::kEnded) NoteEnd(known, job);
       const bool waits_again =
           job.phase == SlurmPhase::kWaiting && began - known.taken_back >= options_.taking_back;
@@ -139,7 +139,7 @@ std::vector<SlurmEngine::Forgotten> SlurmEngine::Learn(const std::vector<SlurmJo
       forgotten.push_back({id, known.job.id});
     } else if (known.stage == Stage::kUncertain && known.settles < began) {
       if (known.HasBegun()) {
-        SayIfWrong(known.NoteEnd("Slurm no longer knows its job", /*lost=*/true));
+        LogError(known.NoteEnd("Slurm no longer knows its job", /*lost=*/true));
       } else {
         known.stage = Stage::kToSubmit;
       }
@@ -174,24 +174,23 @@ void SlurmEngine::EndForgotten(std::span<const Forgotten> forgotten) {
     } else if (shared() && known.MayBeLost(options_.saving)) {
       spdlog::warn("Slurm no longer knows its job {}, which had just come: {} is submitted again",
                    one.number, one.allocation);
-      SayIfWrong(known.NoteLoss(options_.settling));
+      LogError(known.NoteLoss(options_.settling));
     } else {
       const std::string how = absl::StrCat("Slurm no longer knows its job ", one.number);
       RequestPolls();
-      SayIfWrong(known.NoteEnd(how, /*lost=*/true));
+      LogError(known.NoteEnd(how, /*lost=*/true));
     }
   }
 }
 
 void SlurmEngine::RequestPolls() {
-  owes_poll_ = true;
+  poll_is_due_ = true;
   late_poll_ = base::SteadyNow() + options_.forgetting;
 }
 
 void SlurmEngine::NoteTakenBack(SlurmAllocation& known) {
   RequestPolls();  // that find a job which nobody waits for, and cancel it
-  SayIfWrong(
-      known.NoteEnd("Slurm took it back to its queue after it had started it", /*lost=*/true));
+  LogError(known.NoteEnd("Slurm took it back to its queue after it had started it", /*lost=*/true));
 }
 
 // The end of a launcher that could not take its plan has the job stopped on the other nodes, so
@@ -199,7 +198,7 @@ void SlurmEngine::NoteTakenBack(SlurmAllocation& known) {
 static bool NoteWhatALauncherNoted(SlurmAllocation& known) {
   const std::string noted = known.WhatALauncherNoted();
   if (noted.empty()) return false;
-  SayIfWrong(known.NoteEnd(noted, /*is_lost=*/known.HasBegun()));
+  LogError(known.NoteEnd(noted, /*is_lost=*/known.HasBegun()));
   return true;
 }
 
@@ -231,7 +230,7 @@ void SlurmEngine::NoteEnd(SlurmAllocation& known, const SlurmJob& job) {
     lost = gave_up.may_pass;
   }
   const bool noted = shared() && (how.empty() || by_us) && NoteWhatALauncherNoted(known);
-  if (!noted) SayIfWrong(known.NoteEnd(by_us ? "" : how, lost));
+  if (!noted) LogError(known.NoteEnd(by_us ? "" : how, lost));
 }
 
 }  // namespace tutti::engine

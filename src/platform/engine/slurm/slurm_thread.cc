@@ -72,7 +72,7 @@ void SlurmEngine::Call() {
 }
 
 bool SlurmEngine::HasWork() const {
-  return owes_poll_ || !surplus_.empty() || base::SteadyNow() >= late_poll_ ||
+  return poll_is_due_ || !surplus_.empty() || base::SteadyNow() >= late_poll_ ||
          std::any_of(known_.begin(), known_.end(),
                      [](const auto& entry) { return entry.second.stage != Stage::kEnded; });
 }
@@ -119,7 +119,7 @@ void SlurmEngine::SubmitAll() {
     for (auto& [id, known] : known_) {
       if (known.stage != Stage::kToSubmit) continue;
       if (known.stop) {
-        SayIfWrong(known.NoteEnd(""));
+        LogError(known.NoteEnd(""));
         continue;
       }
       if (known.command.empty() || now < std::max(known.not_before, next_submit_)) continue;
@@ -170,7 +170,7 @@ bool SlurmEngine::SubmitOnce(const std::string& id, bool& again) {
                           : absl::StatusOr<CommandResult>(synced);
   const int64_t number = result.ok() && result->exit.ok() ? NumberIn(result->out) : 0;
   // On a disk that the nodes share their traces tell what has run.
-  if (number > 0) SayIfWrong(WriteSlurmId(folder, number, /*durable=*/!shared()));
+  if (number > 0) LogError(WriteSlurmId(folder, number, /*durable=*/!shared()));
   absl::MutexLock lock(&mutex_);
   SlurmAllocation& known = known_.at(id);  // nor what is uncertain
   known.since = known.seen = base::SteadyNow();
@@ -197,7 +197,7 @@ bool SlurmEngine::SubmitOnce(const std::string& id, bool& again) {
       again = known.was_refused = true;
       return true;
     }
-    SayIfWrong(known.NoteEnd(absl::StrCat("Slurm refused it: ", why)));
+    LogError(known.NoteEnd(absl::StrCat("Slurm refused it: ", why)));
     return true;
   }
   known.problem = limit.empty()
@@ -226,7 +226,7 @@ void SlurmEngine::StartCollectors() {
         base::Open(known.folder / "collector.log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC);
     if (log.ok()) options.stdout_fd = options.stderr_fd = log->get();
     auto collector = base::ChildProcess::Start(options);
-    SayIfWrong(collector.status());
+    LogError(collector.status());
     if (collector.ok()) known.collector = *std::move(collector);
   }
 }

@@ -7,7 +7,7 @@
 #include "platform/launch/environment/process_environment.h"
 #include "platform/launch/limits/limit.h"
 #include "platform/launch/mpi/pmi_server.h"
-#include "platform/launch/node/process_limit.h"
+#include "platform/launch/process/process_limit.h"
 #include "platform/launch/ranks/rank_table.h"
 #include "spec/json/launch_plan.h"
 

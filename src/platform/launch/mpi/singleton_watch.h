@@ -11,7 +11,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "platform/launch/node/process_tree.h"
+#include "platform/launch/process/process_tree.h"
 
 namespace tutti::launch {
 

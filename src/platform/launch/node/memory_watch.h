@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "platform/launch/node/process_tree.h"
+#include "platform/launch/process/process_tree.h"
 
 namespace tutti::launch {
 

@@ -13,8 +13,8 @@
 #include "base/process/child_process.h"
 #include "platform/launch/environment/process_environment.h"
 #include "platform/launch/node/output_pipe.h"
-#include "platform/launch/node/process_limit.h"
-#include "platform/launch/node/python_state.h"
+#include "platform/launch/process/process_limit.h"
+#include "platform/launch/process/python_state.h"
 
 namespace tutti::launch {
 

@@ -21,8 +21,8 @@
 #include "platform/launch/mpi/mpi_agreement.h"
 #include "platform/launch/node/launcher_options.h"
 #include "platform/launch/node/output_pipe.h"
-#include "platform/launch/node/process_limit.h"
 #include "platform/launch/node/spool.h"
+#include "platform/launch/process/process_limit.h"
 #include "platform/launch/ranks/rank_table.h"
 #include "spec/json/launch_plan.h"
 

@@ -16,7 +16,7 @@
 #include "platform/launch/node/event_log.h"
 #include "platform/launch/node/memory_watch.h"
 #include "platform/launch/node/output_pipe.h"
-#include "platform/launch/node/process_tree.h"
+#include "platform/launch/process/process_tree.h"
 #include "platform/launch/ranks/rank_process.h"
 #include "spec/json/launch_plan.h"
 

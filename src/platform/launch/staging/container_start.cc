@@ -19,7 +19,7 @@
 #include "base/status.h"
 #include "platform/container/podman.h"
 #include "platform/launch/node/node_folders.h"
-#include "platform/launch/node/process_limit.h"
+#include "platform/launch/process/process_limit.h"
 #include "platform/launch/staging/folders.h"
 
 namespace tutti::launch {

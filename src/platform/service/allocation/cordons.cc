@@ -48,7 +48,7 @@ absl::Status CheckIsThere(SharedState& state, absl::string_view compute, absl::s
 }
 
 // For who listens, and the service's log.
-void Tell(SharedState& state, const store::Cordon& cordon, bool is_on)
+void AnnounceCordon(SharedState& state, const store::Cordon& cordon, bool is_on)
     ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
   if (is_on) {
     spdlog::warn("node {} gets no jobs, by {}: {}", cordon.node, std::string(Name(cordon.author)),
@@ -63,7 +63,7 @@ void Tell(SharedState& state, const store::Cordon& cordon, bool is_on)
 void NoteCordon(SharedState& state, const store::Cordon& cordon) ABSL_LOCKS_EXCLUDED(service_lock) {
   StateLock lock(state);
   state.cordons[cordon.node] = cordon;
-  Tell(state, cordon, /*is_on=*/true);
+  AnnounceCordon(state, cordon, /*is_on=*/true);
   state.Wake();  // what waits is told why
 }
 
@@ -71,7 +71,7 @@ void ForgetCordon(SharedState& state, const std::string& node) ABSL_LOCKS_EXCLUD
   StateLock lock(state);
   const auto found = state.cordons.find(node);
   if (found == state.cordons.end()) return;
-  Tell(state, found->second, /*is_on=*/false);
+  AnnounceCordon(state, found->second, /*is_on=*/false);
   state.cordons.erase(found);
   state.Wake();
 }

@@ -1,4 +1,4 @@
-#include "platform/launch/node/process_tree.h"
+#include "platform/launch/process/process_tree.h"
 
 #include <poll.h>
 #include <signal.h>

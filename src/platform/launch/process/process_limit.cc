@@ -1,4 +1,4 @@
-#include "platform/launch/node/process_limit.h"
+#include "platform/launch/process/process_limit.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "platform/launch/node/process_name.h"
+#include "platform/launch/process/process_name.h"
 
 #include <gtest/gtest.h>
 

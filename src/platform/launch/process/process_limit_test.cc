@@ -1,4 +1,4 @@
-#include "platform/launch/node/process_limit.h"
+#include "platform/launch/process/process_limit.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

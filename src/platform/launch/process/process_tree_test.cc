@@ -1,4 +1,4 @@
-#include "platform/launch/node/process_tree.h"
+#include "platform/launch/process/process_tree.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "platform/launch/node/python_state.h"
+#include "platform/launch/process/python_state.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
