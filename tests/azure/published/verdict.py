@@ -4,11 +4,14 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
 import time
 
-import machine
-from conftest import TERMINAL
+from conftest import ROOT, TERMINAL
+
+sys.path.append(str(ROOT / "benchmarks"))
+import machine  # noqa: E402
 
 
 def of(service, file, limit):

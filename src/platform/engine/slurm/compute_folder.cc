@@ -84,8 +84,11 @@ absl::StatusOr<std::string> IdOfComputeFolder(const fs::path& folder, bool has_j
     id = base::RandomHex(4);
     TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(folder / "id", *id));
   }
-  TUTTI_RETURN_IF_ERROR(
-      base::WriteFileAtomic(folder / "place", absl::StrCat(now.number, "\n", now.path)));
+  // One that is right is left as it is: on a full disk too a service comes back to its compute.
+  const std::string place = absl::StrCat(now.number, "\n", now.path);
+  if (base::ReadFile(folder / "place", 1 << 16).value_or("") != place) {
+    TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(folder / "place", place));
+  }
   return std::string(absl::StripAsciiWhitespace(*id));
 }
 
