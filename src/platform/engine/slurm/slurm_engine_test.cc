@@ -148,6 +148,20 @@ TEST_F(SlurmEngineTest, AFolderThatWasCopiedHasAnIdOfItsOwnAndNoJobsOfTheOthers)
   EXPECT_EQ(id_of(root_.path() / "elsewhere"), id);
 }
 
+// So a service that starts on a full disk has its computes.
+TEST_F(SlurmEngineTest, WhatSaysWhoseAFolderIsIsNotWrittenAnew) {
+  const auto inode_of = [&](const char* name) {
+    struct stat info = {};
+    EXPECT_EQ(::stat((root_.path() / "shared" / name).c_str(), &info), 0) << name;
+    return info.st_ino;
+  };
+  const auto id = inode_of("id"), place = inode_of("place");
+  engine_.reset();
+  Open();
+  EXPECT_EQ(inode_of("id"), id);
+  EXPECT_EQ(inode_of("place"), place);
+}
+
 TEST_F(SlurmEngineTest, AnAllocationThatCannotBeReadIsAnErrorAndItsJobRunsOn) {
   ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
   AwaitRunning("a.1");
