@@ -73,7 +73,8 @@ class Outside:
         for line in path.read_text().splitlines() if path.exists() else []:
             attempt, words = line.split(" ", 1)
             marks[attempt].append(words)
-        killed = any(hit.job == name and hit.fault in ("kill_launcher", "kill_standby") for hit in self.hits)
+        # A node that is lost takes its launcher with it, and what lies unread in the pipe.
+        killed = any(hit.fault == "lose_node" or hit.job == name and hit.fault in ("kill_launcher", "kill_standby") for hit in self.hits)
         for attempt in marks.keys() | logs["stdout"].keys() | logs["stderr"].keys():
             said = marks[attempt]
             if "twice" in said or sum(words.startswith("begin ") for words in said) > 1:
