@@ -355,6 +355,7 @@ def test_faults_of_launchers_that_start_containers_each_end_their_job_alone(tmp_
         exploration = explore.Exploration(site, write_job, library, tmp_path)
         exploration.run(explore.sample(faults, explore.SAMPLE_IN_IMAGES, explore.SEED), 300, at_once=6)
         assert exploration.complaints == []
+        assert exploration.ends["Failed"] + exploration.ends["Completed"] > explore.SAMPLE_IN_IMAGES // 2, "the faults were met"
         assert exploration.all_nodes_run()
         wait_until(lambda: containers(site) == [], 60, "no container is left")
     finally:
