@@ -193,14 +193,19 @@ def delete_beside_calls(service, job):
     return {"delete, ms": round(1000 * took), "calls beside it, ms": quantiles(calls)}
 
 
+def copy_trials(home, sweep, count, reports, first=2):
+    """Trials FIRST to COUNT of a sweep, which ended as its first did and reported so often."""
+    copy_job(home, f"{sweep}.trial-1", f"{sweep}.trial-", count, first=first)
+    lines = "".join(f'{{"event": "metric", "name": "loss", "value": {1 + 1 / (n + 1):.6f}}}\n' for n in range(reports))
+    for number in range(first, count + 1):
+        (home / "jobs" / f"{sweep}.trial-{number}" / "logs" / "rank-0.metrics").write_text(lines)
+
+
 def sweep(program, home, trials, reports):
     service, _ = started(program, home)
     parent = ended(service, submitted(service, SWEEP))
     end(service, signal.SIGTERM)
-    copy_job(home, f"{parent}.trial-1", f"{parent}.trial-", trials)
-    lines = "".join(f'{{"event": "metric", "name": "loss", "value": {1 + 1 / (n + 1):.6f}}}\n' for n in range(reports))
-    for number in range(2, trials + 1):
-        (home / "jobs" / f"{parent}.trial-{number}" / "logs" / "rank-0.metrics").write_text(lines)
+    copy_trials(home, parent, trials, reports)
     service, _ = started(program, home)
     began = time.monotonic()
     shown = json.loads(service.request("GET", f"/v1/jobs/{parent}"))

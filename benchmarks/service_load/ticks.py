@@ -23,7 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 sys.path.insert(0, str(ROOT / "benchmarks" / "service_load"))
 
-from histories import copy_job, end, processor_ns, started, submitted  # noqa: E402
+from histories import copy_trials, end, processor_ns, started, submitted  # noqa: E402
 from measure import submit_many  # noqa: E402
 
 TICK_SECONDS = 8
@@ -91,13 +91,6 @@ def queue(program, home, size, _):
     return result
 
 
-def copy_trials(home, sweep, size, reports):
-    copy_job(home, f"{sweep}.trial-1", f"{sweep}.trial-", size, first=3)
-    lines = "".join(f'{{"event": "metric", "name": "loss", "value": {1 + 1 / (n + 1):.6f}}}\n' for n in range(reports))
-    for number in range(3, size + 1):
-        (home / "jobs" / f"{sweep}.trial-{number}" / "logs" / "rank-0.metrics").write_text(lines)
-
-
 def sweep(program, home, size, reports):
     service, _ = started(program, home)
     job = submitted(service, SWEEP.format(trials=size))
@@ -105,7 +98,7 @@ def sweep(program, home, size, reports):
     running = f"{job}.trial-2"
     awaited(lambda: json.loads(service.request("GET", f"/v1/jobs/{running}"))["state"] == "Running", "the second trial runs")
     end(service, signal.SIGTERM)
-    copy_trials(home, job, size, reports)
+    copy_trials(home, job, size, reports, first=3)
     service, _ = started(program, home)
     read = awaited(lambda: shown(service, job)["reason"].startswith(f"{size - 1} of {size} trials completed, 1 under way"),
                    "what all trials have reported is read")

@@ -1,29 +1,12 @@
 #include "base/process/command.h"
 
 #include <gmock/gmock.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <thread>
 
+#include "base/failing_reads_for_tests.h"
 #include "base/test_patience.h"
-
-namespace {
-
-thread_local int failing_reads = 0;
-
-}  // namespace
-
-extern "C" ssize_t read(int fd, void* to, size_t size) {
-  if (failing_reads > 0) {
-    --failing_reads;
-    errno = EAGAIN;
-    return -1;
-  }
-  return ::syscall(SYS_read, fd, to, size);
-}
 
 namespace tutti::base {
 namespace {

@@ -1,32 +1,15 @@
 // What of a request fails on this side. Covers: client.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 
 #include "absl/time/clock.h"
+#include "base/failing_reads_for_tests.h"
 #include "base/file.h"
 #include "base/test_patience.h"
 #include "platform/http/client/client.h"
 #include "platform/http/server/server.h"
-
-namespace {
-
-thread_local int failing_reads = 0;
-
-}  // namespace
-
-extern "C" ssize_t read(int fd, void* to, size_t size) {
-  if (failing_reads > 0) {
-    --failing_reads;
-    errno = EAGAIN;
-    return -1;
-  }
-  return ::syscall(SYS_read, fd, to, size);
-}
 
 namespace tutti::http {
 namespace {
@@ -54,9 +37,9 @@ TEST(ClientBody, ABodyThatCannotBeReadIsAnErrorAtOnceAndIsSentByTheNextCall) {
   request.body_file = file;
   request.timeout = base::Patient(absl::Minutes(1));
   const absl::Time began = absl::Now();
-  failing_reads = 1;
+  base::failing_reads = 1;
   const auto failed = client.Send(request);
-  failing_reads = 0;
+  base::failing_reads = 0;
   EXPECT_EQ(failed.status().code(), absl::StatusCode::kUnavailable) << failed.status();
   EXPECT_THAT(std::string(failed.status().message()), HasSubstr("model.pt"));
   EXPECT_LT(absl::Now() - began, base::Patient(absl::Seconds(20)));

@@ -1,0 +1,23 @@
+// For tests: reads of this thread that fail with EAGAIN, as a file system of a user's own program
+// may answer. Takes the place of the C library's read, so one source of a test program includes it.
+#pragma once
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace tutti::base {
+
+inline thread_local int failing_reads = 0;  // how many of the next ones
+
+}  // namespace tutti::base
+
+extern "C" ssize_t read(int fd, void* to, size_t size) {
+  if (tutti::base::failing_reads > 0) {
+    --tutti::base::failing_reads;
+    errno = EAGAIN;
+    return -1;
+  }
+  return ::syscall(SYS_read, fd, to, size);
+}
