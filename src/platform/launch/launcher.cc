@@ -66,7 +66,9 @@ class Launcher {
                          : recorded;
     // What results there are belong to the user all the same.
     const Results results = ResultsOf(plan_);
-    parts_.events->Append("lost", {{"reason", reason}, {"note", LeftOutNote(results)}});
+    parts_.events->Append(
+        "lost",
+        {{"reason", reason}, {"explained", !recorded.empty()}, {"note", LeftOutNote(results)}});
     const absl::Status uploaded = SendResults(results);
     if (!uploaded.ok()) spdlog::warn("{}", uploaded.ToString());
     return Finish(ended.ok() ? absl::InternalError(reason) : ended);

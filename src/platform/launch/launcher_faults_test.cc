@@ -100,7 +100,8 @@ TEST_F(LauncherFaults, AfterKill9TheSecondLauncherDeliversTheRestAndRunsNothing)
   EXPECT_TRUE(Run(plan).ok());
   EXPECT_EQ(service.Output(0, "stdout"), Expected(1000));
   EXPECT_EQ(service.Events("started").size(), 1u);
-  EXPECT_EQ(service.Events("lost").size(), 1u);
+  ASSERT_EQ(service.Events("lost").size(), 1u);
+  EXPECT_EQ(service.Events("lost").front()["explained"], false);
   EXPECT_EQ(service.Events().back()["kind"], "finished");
   EXPECT_EQ(service.Events().back()["ok"], false);
   EXPECT_THAT(service.Events().back()["reason"], HasSubstr("launcher of node n1 died"));

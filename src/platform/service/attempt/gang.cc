@@ -96,7 +96,10 @@ void Gang::Apply(int number, absl::string_view line) {
   if (kind == "lost") {
     node.end.lost = !node.killed;
     node.end.ok = false;
-    node.end.reason = node.killed ? kKilled : Field<std::string>(event, "reason", "");
+    node.end.unexplained = !node.killed && !Field(event, "explained", true);
+    node.end.reason = node.killed            ? kKilled
+                      : node.end.unexplained ? ""
+                                             : Field<std::string>(event, "reason", "");
     node.end.time = std::min(node.death, TimeOf(event));
   }
   if (kind == "finished") {
@@ -153,7 +156,10 @@ void Gang::GiveUp(int number, absl::string_view reason, absl::Time now) {
   node.end.ok = false;
   node.end.lost = node.end.lost || (node.death < absl::InfiniteFuture() && !node.killed);
   if (node.end.time == absl::Time()) node.end.time = std::min(node.death, now);
-  if (node.end.reason.empty()) node.end.reason = std::string(reason);
+  if (node.end.reason.empty()) {
+    node.end.reason = std::string(reason);
+    node.end.unexplained = true;
+  }
   // An engine that could not start the gang says on which node.
   node.end.disk_fault |=
       absl::StrContains(reason, absl::StrCat("starting on ", node.placed.name, ":")) &&

@@ -148,6 +148,19 @@ TEST_F(GangTest, TakesADeathForALossOnlyWhenTheSecondLauncherSaysSo) {
   EXPECT_EQ(Diagnose(gang_.End()).line, "launcher on node n1 died (killed)");
 }
 
+TEST_F(GangTest, ALauncherThatDiedWithoutAWordYieldsToOneThatSaidWhy) {
+  gang_.NoteDeath(0, absl::FromUnixSeconds(5));
+  gang_.NoteDeath(1, absl::FromUnixSeconds(5));
+  Say(1, R"({"kind":"lost","reason":"out of threads","explained":true,"time":9})");
+  gang_.GiveUp(0, "what it had not yet sent is lost", absl::FromUnixSeconds(8));
+  EXPECT_EQ(Diagnose(gang_.End()).line, "launcher on node n2 died (out of threads)");
+}
+
+TEST_F(GangTest, DoesNotSayTwiceThatALauncherDied) {
+  Say(0, R"({"kind":"lost","reason":"the launcher of node n1 died","explained":false,"time":9})");
+  EXPECT_EQ(Diagnose(gang_.End()).line, "launcher on node n1 died");
+}
+
 TEST_F(GangTest, EndsAJobThatIsOverdue) {
   const JobNow now{.state = JobState::kRunning, .overdue = absl::FromUnixSeconds(50)};
   EXPECT_FALSE(NextStep(now, gang_, absl::FromUnixSeconds(50)).has_value());

@@ -219,10 +219,20 @@ class Examination {
     return end_.mpi && others && found != bad_.end() ? *found : nullptr;
   }
 
+  // A cluster ends all launchers when one has died. Of those that it can have ended for another the
+  // reason is that other's.
   const NodeEnd* FirstLost() const {
+    const NodeEnd* const first = FirstLostOf([](const NodeEnd&) { return true; });
+    if (first == nullptr || !first->unexplained) return first;
+    const NodeEnd* const known = FirstLostOf([](const NodeEnd& node) { return !node.unexplained; });
+    return known != nullptr && known->time - kNoticingOnACluster <= first->time ? known : first;
+  }
+
+  const NodeEnd* FirstLostOf(bool (*holds)(const NodeEnd&)) const {
     const NodeEnd* first = nullptr;
     for (const NodeEnd& node : end_.nodes) {
-      if (node.lost && (first == nullptr || node.time < first->time)) first = &node;
+      if (!node.lost || !holds(node)) continue;
+      if (first == nullptr || node.time < first->time) first = &node;
     }
     return first;
   }
@@ -322,9 +332,8 @@ class Examination {
 
   Diagnosis Lost(const NodeEnd& node) const {
     if (node.silent) return OfNode(node);
-    // A second launcher that knows no more says that the first one died.
-    const bool known = !node.reason.empty() && !absl::StrContains(node.reason, "launcher of node");
-    const std::string why = known ? absl::StrCat(" (", OneLine(node.reason), ")") : "";
+    const std::string why =
+        node.reason.empty() ? "" : absl::StrCat(" (", OneLine(node.reason), ")");
     Diagnosis diagnosis =
         With(absl::StrCat("launcher on node ", node.node, " died", why),
              {.node = node.node, .what = absl::StrCat("the launcher died", why)}, nullptr);

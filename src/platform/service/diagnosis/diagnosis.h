@@ -43,15 +43,16 @@ struct RankExit {
 struct NodeEnd {
   std::string node;
   bool ok = true;
-  std::string reason;       // what went wrong outside of the processes: staging, time limit, upload
-  int rank = -1;            // `reason` is what this one did ("left MPI"), be it another node's
-  std::string rank_node;    // on which it runs
-  bool lost = false;        // the launcher died; `reason` says what is known
-  bool silent = false;      // its launcher was never heard of, and may not have died
-  bool unlaunched = false;  // the cluster did not begin its ranks: no fault of the job's
-  bool disk_fault = false;  // it could not prepare, for its disk (node_fault.h)
-  bool told = false;        // it was ended from outside, and knows no more
-  absl::Time time;          // when that was noticed
+  std::string reason;     // what went wrong outside of the processes: staging, time limit, upload
+  int rank = -1;          // `reason` is what this one did ("left MPI"), be it another node's
+  std::string rank_node;  // on which it runs
+  bool lost = false;      // the launcher died; `reason` says what is known
+  bool unexplained = false;  // and nobody knows why: another launcher's death may be why
+  bool silent = false;       // its launcher was never heard of, and may not have died
+  bool unlaunched = false;   // the cluster did not begin its ranks: no fault of the job's
+  bool disk_fault = false;   // it could not prepare, for its disk (node_fault.h)
+  bool told = false;         // it was ended from outside, and knows no more
+  absl::Time time;           // when that was noticed
   int64_t memory_bytes = 0;  // the node's share, for out of memory; 0: unlimited
 };
 

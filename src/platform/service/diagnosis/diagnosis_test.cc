@@ -287,11 +287,23 @@ TEST(Diagnosis, PutsALostLauncherBeforeTheRanksThatMissedIt) {
   EXPECT_EQ(d.failures[0].node, "n2");
 }
 
-TEST(Diagnosis, DoesNotSayTwiceThatALauncherDied) {
+// srun kills the others, of which nothing is known then but that they are gone.
+TEST(Diagnosis, PutsTheLauncherOfWhichIsKnownWhyItDiedBeforeOneThatAClusterEndedForIt) {
   GangEnd end = GangOf({});
-  end.nodes[1] = {
-      .node = "n2", .ok = false, .reason = "the launcher of node n2 died", .lost = true};
-  EXPECT_EQ(Diagnose(end).line, "launcher on node n2 died");
+  end.nodes[0] = {.node = "n1",
+                  .ok = false,
+                  .reason = "what it had not yet sent is lost",
+                  .lost = true,
+                  .unexplained = true,
+                  .time = absl::FromUnixSeconds(10)};
+  end.nodes[1] = {.node = "n2",
+                  .ok = false,
+                  .reason = "it could not go on: no threads",
+                  .lost = true,
+                  .time = absl::FromUnixSeconds(12)};
+  EXPECT_EQ(Diagnose(end).line, "launcher on node n2 died (it could not go on: no threads)");
+  end.nodes[1].time = absl::FromUnixSeconds(200);
+  EXPECT_EQ(Diagnose(end).line, "launcher on node n1 died (what it had not yet sent is lost)");
 }
 
 TEST(Diagnosis, PutsARankThatFailedLongBeforeALauncherDiedFirst) {
