@@ -1,5 +1,6 @@
 #include "platform/service/follower.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/status.h"
@@ -64,6 +65,16 @@ FollowResult MergeByTime(const Cursor& from, const std::vector<store::Event>& ev
     result.ended = last.has_value() && IsEnd(last->state);
   }
   return result;
+}
+
+// 0: it tells of none.
+int64_t LastEventOf(const FollowResult& result, const store::Event& last) {
+  if (result.ended) return last.sequence;
+  int64_t sequence = 0;
+  for (const FollowItem& item : result.items) {
+    if (item.event) sequence = std::max(sequence, item.event->sequence);
+  }
+  return sequence;
 }
 
 }  // namespace
@@ -133,6 +144,7 @@ absl::StatusOr<FollowResult> Follower::Follow(absl::string_view id, absl::string
   while (true) {
     TUTTI_ASSIGN_OR_RETURN(const Watched job, Watch(id));
     TUTTI_ASSIGN_OR_RETURN(FollowResult result, WhatFollows(id, job, from));
+    TUTTI_RETURN_IF_ERROR(AwaitDurable(state_, LastEventOf(result, job.last)));
     if (!result.items.empty() || result.ended || job.stopping || deadline.Expired()) return result;
     if (job.news != nullptr) job.news->WaitPast(job.seen, deadline);
   }

@@ -66,7 +66,7 @@ absl::StatusOr<Service::Acknowledgement> LauncherReports::Keep(
   TUTTI_ASSIGN_OR_RETURN(const int64_t kept,
                          state_.store->AddLauncherEvents(job.record.job.id, allocation, node, first,
                                                          lines, store::Durability::kCrash));
-  sync = !lines.empty() && DurabilityOf(job) == store::Durability::kPowerLoss;
+  sync = OutlivesThisMachine(job) && (!lines.empty() || HasGo(job));
   while (gang.count(node) < kept) gang.Apply(node, lines.at(gang.count(node) + 1 - first));
   state_.Wake();
   return Service::Acknowledgement{.acknowledged = kept, .go = HasGo(job)};
@@ -101,11 +101,19 @@ absl::StatusOr<Service::Acknowledgement> LauncherReports::AnswerForEndedJob(
 }
 
 absl::StatusOr<Service::Go> LauncherReports::MayGo(absl::string_view allocation, int node) {
-  StateLock lock(state_);
-  TUTTI_ASSIGN_OR_RETURN(const LiveJob* const job, Placed(allocation, node, /*asks=*/true));
-  if (HasGo(*job)) return Service::Go::kYes;
-  const bool decided = job->record.last.state >= store::JobState::kStarting;
-  return decided || state_.stopping ? Service::Go::kNever : Service::Go::kNotYet;
+  int64_t last_event = 0;
+  {
+    StateLock lock(state_);
+    TUTTI_ASSIGN_OR_RETURN(const LiveJob* const job, Placed(allocation, node, /*asks=*/true));
+    if (!HasGo(*job)) {
+      const bool decided = job->record.last.state >= store::JobState::kStarting;
+      return decided || state_.stopping ? Service::Go::kNever : Service::Go::kNotYet;
+    }
+    if (!OutlivesThisMachine(*job)) return Service::Go::kYes;
+    last_event = job->record.last.sequence;
+  }
+  TUTTI_RETURN_IF_ERROR(AwaitDurable(state_, last_event));
+  return Service::Go::kYes;
 }
 
 // Follower notifies it of every event of the job. Of its output, which is much, nobody here asks.

@@ -140,11 +140,21 @@ TEST_F(ClusterReportTest, HoldsNobodyUpWhileItWaitsForTheDisk) {
   });
   EXPECT_TRUE(waits.WaitForNotificationWithTimeout(base::Patient(absl::Seconds(20))));
   EXPECT_EQ(world_.State("j"), JobState::kProvisioning);
-  EXPECT_TRUE(world_.service().Cancel("j").ok());
-  world_.service().Tick();
+  std::atomic<bool> canceled = false;
+  std::thread user([&] {
+    EXPECT_TRUE(world_.service().Cancel("j").ok());
+    canceled = true;
+  });
+  // It is decided, which its launchers may know, before the disk has it, which its user waits for.
+  const auto decided = [&] {
+    return world_.service().MayGo("j.1", 0).value() == Service::Go::kNever;
+  };
+  while (!decided()) std::this_thread::yield();
   EXPECT_FALSE(answered);
+  EXPECT_FALSE(canceled);
   goes_on.Notify();
   launcher.join();
+  user.join();
   EXPECT_EQ(told->acknowledged, next_);
 }
 

@@ -161,6 +161,11 @@ void ServiceCore::Tick() {
     observe = observations_.IsDue();
     if (observe) observations_.NoteObservation();
   }
+  anything_else |= std::exchange(owes_steps_, false);
+  if (!engine_calls_.PerformHeld()) {
+    owes_steps_ = true;
+    return;
+  }
   // What an engine says wakes the loop. One that hangs does not, so that no step waits for it.
   if (observe && ObserveEngines() && runs_ && !anything_else) return;
   TakeSteps();
@@ -191,8 +196,9 @@ void ServiceCore::TakeSteps() {
     cluster_queue_.HandOver(effects);
     health_.Look(effects);
     observations_.NoteWork(ProcessorTime() - began);
+    effects.after = state_.store->LastDeferred();
   }
-  engine_calls_.Perform(effects);
+  engine_calls_.Perform(std::move(effects));
 }
 
 bool ServiceCore::ObserveEngines() {
@@ -208,17 +214,23 @@ bool ServiceCore::ObserveEngines() {
 
 void ServiceCore::TakeIn(const std::string& compute, const EngineCalls::States& states) {
   const std::string where = compute == "local" ? "" : absl::StrCat(" of compute ", compute);
+  if (engine_calls_.holds()) return;  // it says that again
   Effects effects;
   {
     StateLock lock(state_);
     state_.problems.Note(absl::StrCat("the engine", where, " cannot be observed"), states.status());
     if (states.ok()) observer_.Observe(compute, *states, effects);
+    effects.after = state_.store->LastDeferred();
     state_.Wake();
   }
-  engine_calls_.Perform(effects);
+  engine_calls_.Perform(std::move(effects));
 }
 
 absl::StatusOr<JobStatus> ServiceCore::Cancel(absl::string_view id) {
+  return Durable(CancelNow(id));
+}
+
+absl::StatusOr<JobStatus> ServiceCore::CancelNow(absl::string_view id) {
   {
     StateLock lock(state_);
     insertions_.Await(id);

@@ -6,12 +6,14 @@
 //   start what waits (allocation/local_scheduler.h, cluster_queue.h); then hand what follows to
 //   other threads: calls on engines (allocation/engine_calls.h), files (SharedState::folder_work)
 //
-// The loop and who holds the lock wait for nothing but the store. What comes of an effect is noted
-// under the lock by the thread that has done it, which wakes the loop.
+// Who holds the lock waits for nothing but a commit of the store, and no commit of a step waits for
+// the disk (store::Durability::kDeferred). What comes of an effect is noted under the lock by the
+// thread that has done it, which wakes the loop.
 //
 // A step is written before its effect begins, and what a loss of power must not take is on the
-// disk; an effect that a crash cut short is begun again. Users come by admission/admission.h and
-// jobs/job_views.h, followers by follower.h, launchers by launcher_reports.h.
+// disk before anything follows from it and before anybody is told of it (EngineCalls::Perform,
+// Durable); an effect that a crash cut short is begun again. Users come by admission/admission.h
+// and jobs/job_views.h, followers by follower.h, launchers by launcher_reports.h.
 #pragma once
 
 #include <memory>
@@ -21,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status.h"
 #include "platform/service/admission/admission.h"
 #include "platform/service/allocation/cluster_queue.h"
 #include "platform/service/allocation/cordons.h"
@@ -67,22 +70,22 @@ class ServiceCore final : public Service {
   }
   absl::StatusOr<JobStatus> GetJob(absl::string_view id) override {
     scheduler_.Explain();
-    return views_.Get(id);
+    return Durable(views_.Get(id));
   }
   absl::StatusOr<std::vector<store::Event>> EventsOf(absl::string_view id) override {
-    return state_.store->EventsOf(id);
+    return Durable(state_.store->EventsOf(id));
   }
   absl::StatusOr<std::vector<JobStatus>> ListJobs(const store::JobFilter& filter) override {
     scheduler_.Explain();
-    return views_.List(filter);
+    return Durable(views_.List(filter));
   }
   absl::StatusOr<std::vector<JobSummary>> ListSummaries(const store::JobFilter& filter) override {
     scheduler_.Explain();
-    return views_.ListSummaries(filter);
+    return Durable(views_.ListSummaries(filter));
   }
   absl::StatusOr<std::vector<ChildStatus>> ChildrenOf(absl::string_view id) override {
     scheduler_.Explain();
-    return children_.ChildrenOf(id);
+    return Durable(children_.ChildrenOf(id));
   }
   absl::StatusOr<JobStatus> Cancel(absl::string_view id) override;
   absl::Status Delete(absl::string_view id) override { return deletion_.Delete(id); }
@@ -157,6 +160,25 @@ class ServiceCore final : public Service {
 
  private:
   void Loop();
+  // What is told survives a loss of power.
+  template <typename Many>
+  absl::StatusOr<std::vector<Many>> Durable(absl::StatusOr<std::vector<Many>> answer)
+      ABSL_LOCKS_EXCLUDED(service_lock) {
+    if (answer.ok() && !answer->empty()) TUTTI_RETURN_IF_ERROR(AwaitDurable(state_));
+    return answer;
+  }
+  absl::StatusOr<std::vector<store::Event>> Durable(
+      absl::StatusOr<std::vector<store::Event>> events) ABSL_LOCKS_EXCLUDED(service_lock) {
+    const bool any = events.ok() && !events->empty();
+    if (any) TUTTI_RETURN_IF_ERROR(AwaitDurable(state_, events->back().sequence));
+    return events;
+  }
+  absl::StatusOr<JobStatus> Durable(absl::StatusOr<JobStatus> job)
+      ABSL_LOCKS_EXCLUDED(service_lock) {
+    if (job.ok()) TUTTI_RETURN_IF_ERROR(AwaitDurable(state_, job->record.last.sequence));
+    return job;
+  }
+  absl::StatusOr<JobStatus> CancelNow(absl::string_view id) ABSL_LOCKS_EXCLUDED(service_lock);
   // Has each engine looked at that is not being looked at. False if there was none.
   bool ObserveEngines() ABSL_LOCKS_EXCLUDED(service_lock);
   // What an engine has said, on the thread that has called it.
@@ -188,6 +210,7 @@ class ServiceCore final : public Service {
   Follower follower_{state_, table_, insertions_};
   EventLogger event_logger_;
   bool reserve_is_whole_ = false;  // as far as is known; of the tick
+  bool owes_steps_ = false;        // the store could not be synced; of the tick
   bool runs_ = false;              // by itself, with threads; set before the loop begins
   std::thread loop_;
 };

@@ -149,15 +149,53 @@ TEST_F(ServiceTest, PlacesAJobThatNeedNotWaitWithItsFirstEvent) {
 
 TEST_F(ServiceTest, RefusesAndEndsAJobThatHasBegunWhenTheDiskTakesNothing) {
   size_t begun = 0;
+  bool fails = false;
   world_.Open({.on_sync = [&] {
     begun = world_.engine().Starts().size();
-    return absl::UnavailableError("the device fails");
+    return fails ? absl::UnavailableError("the device fails") : absl::OkStatus();
   }});
+  ASSERT_TRUE(world_.Submit(Named("zeroth")).ok());  // a service's first write is always synced
+  ASSERT_TRUE(world_.StepUntilOver("zeroth"));
   world_.Step();
+  const size_t before = world_.engine().Starts().size();
+  fails = true;
   EXPECT_EQ(world_.Submit(Named("first")).status(), absl::UnavailableError("the device fails"));
-  EXPECT_EQ(begun, 2u);
+  EXPECT_EQ(begun, before + 2);
+  fails = false;
   ASSERT_TRUE(world_.StepUntilOver("first"));
   EXPECT_EQ(world_.State("first"), store::JobState::kCanceled);
+}
+
+TEST_F(ServiceTest, NothingFollowsFromAStepThatTheDiskDoesNotTake) {
+  absl::Status sync;
+  world_.Open({.on_sync = [&] { return sync; }});
+  ASSERT_TRUE(world_.Submit().ok());  // its nodes are not known to be idle: it is queued
+  sync = absl::UnavailableError("the device fails");
+  for (int i = 0; i < 3; ++i) world_.Step();
+  EXPECT_EQ(world_.service().GetJob("j").status(), sync) << "it is told what no disk has";
+  EXPECT_EQ(world_.service().EventsOf("j").status(), sync);
+  EXPECT_TRUE(world_.engine().Starts().empty());
+  EXPECT_THAT(world_.service().Problems(),
+              testing::ElementsAre(HasSubstr("the database cannot be brought onto the disk")));
+  sync = absl::OkStatus();
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(world_.State("j"), JobState::kCompleted);
+  EXPECT_EQ(world_.engine().start_calls, 1);
+  EXPECT_TRUE(world_.service().Problems().empty());
+}
+
+TEST_F(ServiceTest, StepsOfOneTickShareASync) {
+  std::atomic<int> syncs = 0;
+  world_.Open({.on_sync = [&] {
+    ++syncs;
+    return absl::OkStatus();
+  }});
+  ASSERT_TRUE(world_.Submit(Named("one", 1)).ok());  // both are queued
+  ASSERT_TRUE(world_.Submit(Named("two", 1)).ok());
+  syncs = 0;
+  world_.service().Tick();
+  EXPECT_EQ(world_.engine().Starts().size(), 2u);
+  EXPECT_EQ(syncs, 1);
 }
 
 TEST_F(ServiceTest, SaysAtOnceOfAJobThatCannotBeginThatItHasFailed) {

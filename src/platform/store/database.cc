@@ -145,10 +145,33 @@ absl::Status Database::OpenLog() {
 }
 
 // What has left the log for the database file by a checkpoint was synced by that.
-absl::Status Database::Sync() const {
+absl::Status Database::SyncLog() const {
   if (options_.on_sync) TUTTI_RETURN_IF_ERROR(options_.on_sync());
   if (::fdatasync(log_.get()) == 0) return absl::OkStatus();
   return base::ErrnoStatus(absl::StrCat("sync ", path_.string(), "-wal"));
+}
+
+absl::Status Database::Sync() {
+  absl::Status synced = SyncLog();
+  if (synced.ok() && has_lost_pages_) synced = BeginLogAnew();
+  has_lost_pages_ = !synced.ok();
+  return synced;
+}
+
+// By a connection of its own: this object's may be at work for another thread.
+absl::Status Database::BeginLogAnew() const {
+  if (keeps_others_out_) return absl::OkStatus();
+  try {
+    SqliteConnection sqlite(path_, SQLite::OPEN_READWRITE, options_.busy_timeout);
+    return sqlite.Guard([&]() -> absl::Status {
+      sqlite.exec("PRAGMA synchronous = FULL");
+      const bool busy = sqlite.execAndGet("PRAGMA wal_checkpoint(RESTART)").getInt() != 0;
+      return busy ? absl::UnavailableError(absl::StrCat(path_.string(), ": its log is in use"))
+                  : absl::OkStatus();
+    });
+  } catch (const SQLite::Exception& thrown) {
+    return OpenError(path_, thrown);
+  }
 }
 
 absl::Status Database::Write(const std::function<absl::Status(SqliteConnection&)>& body,
@@ -163,10 +186,10 @@ absl::Status Database::Write(const std::function<absl::Status(SqliteConnection&)
 absl::Status Database::TryToWrite(const std::function<absl::Status(SqliteConnection&)>& body,
                                   Durability durability) {
   return sqlite_.Guard([&]() -> absl::Status {
-    if (durability != set_to_) {  // in WAL mode NORMAL is FULL without the sync of each commit
-      sqlite_.exec(durability == Durability::kCrash ? "PRAGMA synchronous = NORMAL"
-                                                    : "PRAGMA synchronous = FULL");
-      set_to_ = durability;
+    const bool syncs = durability == Durability::kPowerLoss;
+    if (syncs != syncs_commits_) {  // in WAL mode NORMAL is FULL without the sync of each commit
+      sqlite_.exec(syncs ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
+      syncs_commits_ = syncs;
     }
     // Takes the write lock at once: a read that becomes a write can fail with no way to wait.
     SQLite::Transaction transaction(sqlite_, SQLite::TransactionBehavior::IMMEDIATE);

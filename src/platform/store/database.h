@@ -47,9 +47,11 @@ class Database {
   absl::Status WriteTogether(
       const std::vector<const std::function<absl::Status(SqliteConnection&)>*>& bodies,
       std::vector<absl::Status>& statuses, Durability durability = Durability::kPowerLoss);
-  // Once it returns OK what was written before survives a loss of power. From any thread, also
-  // beside a call of another: only the disk is waited for.
-  absl::Status Sync() const;
+  // Once it returns OK what was written before survives a loss of power. From one thread at a time,
+  // also beside a call of another: only the disk is waited for. After one that has failed the next
+  // writes the log's content into the file and begins the log anew: the system tells once that it
+  // could not write a page, and may have dropped it.
+  absl::Status Sync();
   // No other connection can read it, as there was no room for an index of its log.
   bool keeps_others_out() const { return keeps_others_out_; }
   // Runs `body`, which only reads.
@@ -71,12 +73,15 @@ class Database {
   absl::Status CheckContent();
   absl::Status Migrate(const Migrations& migrations);
   absl::Status OpenLog();
+  absl::Status SyncLog() const;
+  absl::Status BeginLogAnew() const;
 
   const std::filesystem::path path_;
   const DatabaseOptions options_;
   bool keeps_others_out_ = false;
   int64_t commit_calls_ = 0;
-  Durability set_to_ = Durability::kPowerLoss;  // as SQLite is set
+  bool syncs_commits_ = true;    // as SQLite is set
+  bool has_lost_pages_ = false;  // of the log, by a failed sync; of who syncs
   SqliteConnection sqlite_;
   base::UniqueFd log_;  // SQLite's write-ahead log, which is there as long as its connection
 };

@@ -9,7 +9,18 @@
 namespace tutti::store {
 
 absl::Status GroupCommit::Write(const Body& body, Durability durability) {
-  Request own{&body, durability, absl::InternalError("the store: this write was given up")};
+  return Write(body, durability, /*last_event=*/0);
+}
+
+absl::Status GroupCommit::Write(const Body& body, Durability durability, const int64_t& last_event,
+                                int64_t* number) {
+  const Body numbered = [&](SqliteConnection& sqlite) {
+    const int64_t own = mark_->BeginWrite(durability);
+    if (number != nullptr) *number = own;
+    return body(sqlite);
+  };
+  Request own{&numbered, durability, &last_event,
+              absl::InternalError("the store: this write was given up")};
   std::vector<Request*> batch;
   {
     absl::MutexLock lock(&mutex_);
@@ -44,14 +55,27 @@ void GroupCommit::Commit(const std::vector<Request*>& batch) {
       durability = std::max(durability, request->durability);
     }
     std::vector<absl::Status> statuses;
-    if (database_->WriteTogether(bodies, statuses, durability).ok()) {
+    const bool written = database_->WriteTogether(bodies, statuses, durability).ok();
+    if (written) {
       for (size_t i = 0; i < batch.size(); ++i) batch[i]->status = std::move(statuses[i]);
-      return;
+      return NoteEnd(batch, durability);
     }
   }
   for (Request* request : batch) {
     request->status = database_->Write(*request->body, request->durability);
+    NoteEnd({request}, request->durability);
   }
+}
+
+void GroupCommit::NoteEnd(const std::vector<Request*>& batch, Durability durability) {
+  bool any = false;
+  int64_t last_event = 0;
+  for (const Request* request : batch) {
+    if (!request->status.ok()) continue;
+    any = true;
+    last_event = std::max(last_event, *request->last_event);
+  }
+  mark_->EndWrites(any && durability == Durability::kPowerLoss, last_event);
 }
 
 }  // namespace tutti::store

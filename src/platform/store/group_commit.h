@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "platform/store/database.h"
+#include "platform/store/durable_mark.h"
 
 namespace tutti::store {
 
@@ -20,25 +21,32 @@ class GroupCommit {
   // May be run twice: what it writes elsewhere it writes anew.
   using Body = std::function<absl::Status(SqliteConnection&)>;
 
-  // `database` is used under `database_mutex` only.
-  GroupCommit(Database* database, absl::Mutex* database_mutex)
-      : database_(database), database_mutex_(database_mutex) {}
+  // `database` is used under `database_mutex` only. All writes are counted by `mark`.
+  GroupCommit(Database* database, absl::Mutex* database_mutex, DurableMark* mark)
+      : database_(database), database_mutex_(database_mutex), mark_(mark) {}
 
   // Returns once `body` is written as `durability` asks, or undone. One of a group that asks for
   // the disk has it for all.
   absl::Status Write(const Body& body, Durability durability = Durability::kPowerLoss);
+  // The same of one that inserts events, the last of whose sequences is in `last_event` once `body`
+  // has run. `number`, if there is one, gets that of the write.
+  absl::Status Write(const Body& body, Durability durability, const int64_t& last_event,
+                     int64_t* number = nullptr);
 
  private:
   struct Request {
     const Body* body;
     Durability durability;
+    const int64_t* last_event;
     absl::Status status;
     bool done = false;
   };
   void Commit(const std::vector<Request*>& batch);
+  void NoteEnd(const std::vector<Request*>& batch, Durability durability);
 
   Database* const database_;
   absl::Mutex* const database_mutex_;
+  DurableMark* const mark_;
   absl::Mutex mutex_;
   bool at_work_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<Request*> waiting_ ABSL_GUARDED_BY(mutex_);

@@ -44,10 +44,11 @@ class GroupCommitTest : public ::testing::Test {
   std::atomic<int> commit_calls_ = 0;
   std::unique_ptr<Database> database_;
   absl::Mutex mutex_;
+  DurableMark mark_{[this] { return database_->Sync(); }};
 };
 
 TEST_F(GroupCommitTest, WritesThatGatherShareACommit) {
-  GroupCommit writes(database_.get(), &mutex_);
+  GroupCommit writes(database_.get(), &mutex_, &mark_);
   commit_calls_ = 0;
   std::vector<std::thread> writers;
   std::atomic<int> there = 0;
@@ -66,7 +67,7 @@ TEST_F(GroupCommitTest, WritesThatGatherShareACommit) {
 }
 
 TEST_F(GroupCommitTest, AWriteThatFailsIsUndoneAlone) {
-  GroupCommit writes(database_.get(), &mutex_);
+  GroupCommit writes(database_.get(), &mutex_, &mark_);
   std::vector<std::thread> writers;
   std::atomic<int> failed = 0;
   for (int n = 0; n < 8; ++n) {
@@ -85,7 +86,7 @@ TEST_F(GroupCommitTest, AWriteThatFailsIsUndoneAlone) {
 }
 
 TEST_F(GroupCommitTest, AnErrorOfTheDatabaseIsTheWritersOwn) {
-  GroupCommit writes(database_.get(), &mutex_);
+  GroupCommit writes(database_.get(), &mutex_, &mark_);
   std::vector<std::thread> writers;
   for (int n = 0; n < 8; ++n) {
     writers.emplace_back([&, n] {
@@ -101,7 +102,7 @@ TEST_F(GroupCommitTest, AnErrorOfTheDatabaseIsTheWritersOwn) {
 }
 
 TEST_F(GroupCommitTest, WhatABodyThrowsIsItsOwnErrorAndLaterWritesGoOn) {
-  GroupCommit writes(database_.get(), &mutex_);
+  GroupCommit writes(database_.get(), &mutex_, &mark_);
   EXPECT_EQ(writes.Write([](SqliteConnection&) -> absl::Status { throw std::bad_alloc(); }).code(),
             absl::StatusCode::kInternal);
   EXPECT_EQ(writes.Write([](SqliteConnection&) -> absl::Status { throw 42; }).code(),

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/store/database.h"
+#include "platform/store/durable_mark.h"
 #include "platform/store/group_commit.h"
 #include "platform/store/reader_pool.h"
 #include "platform/store/rows.h"
@@ -81,8 +82,13 @@ class SqliteStore final : public Store {
  public:
   SqliteStore(std::unique_ptr<Database> database, std::unique_ptr<ReaderPool> readers)
       : database_(std::move(database)),
-        writes_(database_.get(), &mutex_),
-        readers_(std::move(readers)) {}
+        mark_([this] { return SyncDatabase(); }),
+        writes_(database_.get(), &mutex_, &mark_),
+        readers_(std::move(readers)) {
+    // What an earlier process wrote and did not sync before it was killed.
+    mark_.BeginWrite(Durability::kDeferred);
+    mark_.EndWrites(/*synced=*/false);
+  }
 
   absl::StatusOr<JobRecord> InsertJob(const Job& job, const EventsFor& events,
                                       Durability durability) override {
@@ -105,13 +111,17 @@ class SqliteStore final : public Store {
       for (const Event& event : past) record.last.sequence = InsertEvent(sqlite, job.id, event);
       return absl::OkStatus();
     };
-    TUTTI_RETURN_IF_ERROR(writes_.Write(insert, AtFirstDurable(durability)));
+    TUTTI_RETURN_IF_ERROR(InsertAndSync(insert, durability, record.last.sequence, job.id));
     skipped_ = true;
     return record;
   }
 
-  // Not under the lock: it is the disk that is waited for.
-  absl::Status Sync() override ABSL_NO_THREAD_SAFETY_ANALYSIS { return database_->Sync(); }
+  absl::Status Sync() override { return mark_.AwaitAll(); }
+  int64_t LastDeferred() const override { return mark_.last_deferred(); }
+  absl::Status AwaitDurable(int64_t write) override { return mark_.Await(write); }
+  absl::Status AwaitEvent(int64_t sequence) override {
+    return mark_.HasEvent(sequence) ? absl::OkStatus() : mark_.Await(mark_.last_deferred());
+  }
 
   absl::StatusOr<Event> AppendEvent(absl::string_view job_id, int64_t expected_last,
                                     const Event& event, Durability durability) override {
@@ -122,7 +132,7 @@ class SqliteStore final : public Store {
       appended.sequence = InsertEvent(sqlite, job_id, event);
       return absl::OkStatus();
     };
-    TUTTI_RETURN_IF_ERROR(writes_.Write(append, AtFirstDurable(durability)));
+    TUTTI_RETURN_IF_ERROR(writes_.Write(append, AtFirstDurable(durability), appended.sequence));
     skipped_ = true;
     return appended;
   }
@@ -407,6 +417,29 @@ class SqliteStore final : public Store {
     sqlite.exec("UPDATE sqlite_sequence SET seq = seq + 1000000 WHERE name = 'events'");
   }
 
+  // The disk is waited for with no lock held, so that other writes go on.
+  absl::Status InsertAndSync(const GroupCommit::Body& insert, Durability durability,
+                             const int64_t& last_event, const std::string& id) {
+    if (durability != Durability::kPowerLoss) {
+      return writes_.Write(insert, AtFirstDurable(durability), last_event);
+    }
+    int64_t number = 0;
+    TUTTI_RETURN_IF_ERROR(writes_.Write(insert, Durability::kDeferred, last_event, &number));
+    absl::Status synced = mark_.Await(number);
+    if (synced.ok()) return synced;
+    const auto undo = [&](SqliteConnection& sqlite) {
+      SQLite::Statement remove(sqlite, "DELETE FROM jobs WHERE id = ?");
+      remove.bind(1, id);
+      remove.exec();
+      return absl::OkStatus();
+    };
+    synced.Update(writes_.Write(undo, Durability::kCrash));
+    return synced;
+  }
+
+  // To sync needs no lock.
+  absl::Status SyncDatabase() ABSL_NO_THREAD_SAFETY_ANALYSIS { return database_->Sync(); }
+
   Durability AtFirstDurable(Durability durability) const {
     return skipped_ ? durability : Durability::kPowerLoss;
   }
@@ -438,6 +471,7 @@ class SqliteStore final : public Store {
 
   absl::Mutex mutex_;
   const std::unique_ptr<Database> database_ ABSL_PT_GUARDED_BY(mutex_);
+  DurableMark mark_;
   GroupCommit writes_;
   const std::unique_ptr<ReaderPool> readers_;  // goes first: the last to close empties the log
   std::atomic<bool> skipped_ = false;

@@ -139,8 +139,16 @@ class Store {
                                               Durability durability = Durability::kPowerLoss) = 0;
 
   // Once it returns OK all that was written before survives a loss of power too. Other calls go on
-  // meanwhile.
+  // meanwhile, and those that wait at the same time share one sync of the disk. One that fails may
+  // be tried again.
   virtual absl::Status Sync() = 0;
+  // The number of the last write of Durability::kDeferred; 0: there was none. Whoever has read
+  // what such a write wrote gets at least its number.
+  virtual int64_t LastDeferred() const = 0;
+  // As Sync, of that write and all before it; returns at once if they do survive it.
+  virtual absl::Status AwaitDurable(int64_t write) = 0;
+  // The same of all writes of Durability::kDeferred, unless it is known that this event survives.
+  virtual absl::Status AwaitEvent(int64_t sequence) = 0;
 
   // Returns the event with its sequence. Aborted if the job's last event is another one than
   // `expected_last`; FailedPrecondition if the state cannot follow.

@@ -123,6 +123,56 @@ TEST_F(StoreFaultTest, TheNumberOfAnEventThatAPowerLossTookIsNotGivenAgain) {
   EXPECT_GT(store->AppendEvent("one", kept, AnEventOf(kFailed))->sequence, lost);
 }
 
+TEST_F(StoreFaultTest, AJobThatDoesNotGetOntoTheDiskIsNotTakenIn) {
+  absl::Status sync = absl::UnavailableError("the device fails");
+  StoreOptions options;
+  options.on_sync = [&] { return sync; };
+  auto store = *Store::Open(path_, options);
+  ASSERT_TRUE(store->AddCordon({.node = "n1", .reason = "r"}).ok());
+  EXPECT_EQ(store->InsertJob(AJob(), AnEventOf(kQueued)).status(), sync);
+  EXPECT_TRUE(absl::IsNotFound(store->GetJob("one").status()));
+  sync = absl::OkStatus();
+  EXPECT_TRUE(store->InsertJob(AJob(), AnEventOf(kQueued)).ok());
+}
+
+TEST_F(StoreFaultTest, ADeferredWriteIsDurableOnceItWasAwaited) {
+  int syncs = 0;
+  StoreOptions options;
+  options.on_sync = [&] {
+    ++syncs;
+    return absl::OkStatus();
+  };
+  auto store = *Store::Open(path_, options);
+  const int64_t first = store->InsertJob(AJob(), AnEventOf(kQueued))->last.sequence;
+  const int64_t before = store->LastDeferred();
+  EXPECT_TRUE(store->AwaitDurable(before).ok());
+  const int after_insert = syncs;
+  ASSERT_TRUE(store->AppendEvent("one", first, AnEventOf(kPreparing), Durability::kDeferred).ok());
+  EXPECT_EQ(syncs, after_insert);
+  EXPECT_GT(store->LastDeferred(), before);
+  EXPECT_TRUE(store->AwaitDurable(store->LastDeferred()).ok());
+  EXPECT_EQ(syncs, after_insert + 1);
+}
+
+// The system may have dropped the pages of the log that it could not write, and tells that once.
+TEST_F(StoreFaultTest, WhatAFailedSyncMayHaveLostIsWrittenAnew) {
+  absl::Status sync;
+  StoreOptions options;
+  options.on_sync = [&] { return sync; };
+  auto store = *Store::Open(path_, options);
+  const int64_t first = store->InsertJob(AJob(), AnEventOf(kQueued))->last.sequence;
+  ASSERT_TRUE(store->AppendEvent("one", first, AnEventOf(kPreparing), Durability::kDeferred).ok());
+  sync = absl::UnavailableError("the device fails");
+  EXPECT_EQ(store->AwaitDurable(store->LastDeferred()), sync);
+  sync = absl::OkStatus();
+  EXPECT_TRUE(store->AwaitDurable(store->LastDeferred()).ok());
+  const std::filesystem::path file = directory_.path() / "without-its-log.db";
+  std::filesystem::copy_file(path_, file);
+  store.reset();
+  path_ = file;
+  EXPECT_EQ(Open()->GetJob("one")->last.state, kPreparing);
+}
+
 TEST_F(StoreFaultTest, ACrashAtAnyCommitLeavesAllOfAWriteOrNothing) {
   constexpr JobState kSteps[] = {kPreparing, kRunning, kFinalizing, kCompleted};
   Open().reset();  // migrations are not what is tested here

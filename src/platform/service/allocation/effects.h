@@ -22,6 +22,9 @@ struct Effects {
     AllocationAt at;
     int node;
   };
+  // What the store has written of the steps that these follow from: Store::AwaitDurable of it comes
+  // before them.
+  int64_t after = 0;
   std::vector<Start> starts;
   std::vector<AllocationAt> stops;
   std::vector<AllocationAt> releases;

@@ -2,9 +2,18 @@
 
 #include <spdlog/spdlog.h>
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 
 namespace tutti::service {
+
+namespace {
+
+constexpr char kUnsynced[] =
+    "the database cannot be brought onto the disk, and no job goes on until it can";
+
+}  // namespace
 
 bool EngineCalls::Enqueue(const std::string& compute, const std::string& key, const Call& call) {
   engine::Engine* const engine = state_.engines.Of(compute);
@@ -21,7 +30,37 @@ bool EngineCalls::Enqueue(const std::string& compute, const std::string& key, co
   return true;
 }
 
-void EngineCalls::Perform(const Effects& effects) {
+void EngineCalls::Perform(Effects effects) {
+  const absl::Status durable = state_.store->AwaitDurable(effects.after);
+  if (durable.ok()) return HandOn(effects);
+  {
+    absl::MutexLock lock(&mutex_);
+    held_.push_back(std::move(effects));
+  }
+  StateLock lock(state_);
+  state_.problems.Note(kUnsynced, durable);
+}
+
+bool EngineCalls::PerformHeld() {
+  std::vector<Effects> held;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (held_.empty()) return true;
+    held = std::exchange(held_, {});
+  }
+  for (Effects& effects : held) Perform(std::move(effects));
+  if (holds()) return false;
+  StateLock lock(state_);
+  state_.problems.Note(kUnsynced, absl::OkStatus());
+  return true;
+}
+
+bool EngineCalls::holds() const {
+  absl::MutexLock lock(&mutex_);
+  return !held_.empty();
+}
+
+void EngineCalls::HandOn(const Effects& effects) {
   for (const Effects::Task& task : effects.tasks) state_.folder_work.Do(task.queue, task.run);
   for (const auto& change : effects.cordons) state_.cordon_work.Do("cordons", change);
   for (const Effects::Task& task : effects.checks) state_.health_work.Do(task.queue, task.run);

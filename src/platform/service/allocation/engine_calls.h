@@ -1,13 +1,15 @@
 // Carries out effects: the one place that has engines do something. Each compute has a queue of its
 // own (SharedState::engine_work), on whose thread its engine is called, and what came of a call is
 // noted under the lock before the next one begins: so what Observe says is never older than a start
-// that has been noted. A call that is under way or waits is not asked for again.
+// that has been noted. A call that is under way or waits is not asked for again. What the store
+// cannot get onto the disk has no effects until it can.
 #pragma once
 
 #include <functional>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -21,8 +23,12 @@ class EngineCalls {
   EngineCalls(SharedState& state, JobTable& table, LeavingAllocations& leaving)
       : state_(state), table_(table), leaving_(leaving) {}
 
-  // Returns at once; without threads (WorkQueues::Start) once all is done.
-  void Perform(const Effects& effects) ABSL_LOCKS_EXCLUDED(service_lock);
+  // Waits for the store to have on the disk what they follow from, and then hands them on; without
+  // threads (WorkQueues::Start) it returns once all is done. If the disk fails they are held.
+  void Perform(Effects effects) ABSL_LOCKS_EXCLUDED(service_lock);
+  // Tries again those that are held. False if some are still.
+  bool PerformHeld() ABSL_LOCKS_EXCLUDED(service_lock);
+  bool holds() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Starts the launchers of a job that has just got its nodes.
   void StartAtOnce(const std::string& id) ABSL_LOCKS_EXCLUDED(service_lock);
   // Has the engine of that compute looked at, and hands on what it says. False if a look is under
@@ -35,6 +41,7 @@ class EngineCalls {
 
  private:
   using Call = std::function<void(engine::Engine&)>;
+  void HandOn(const Effects& effects);
   // False if a call of that key is under way or waits, or if there is no such compute.
   bool Enqueue(const std::string& compute, const std::string& key, const Call& call)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -51,9 +58,10 @@ class EngineCalls {
   SharedState& state_;
   JobTable& table_;
   LeavingAllocations& leaving_;
-  absl::Mutex mutex_;  // may be taken under the service's
+  mutable absl::Mutex mutex_;  // may be taken under the service's
   // By compute, and what the call is.
   std::set<std::pair<std::string, std::string>> under_way_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Effects> held_ ABSL_GUARDED_BY(mutex_);  // in the order of Perform
 };
 
 }  // namespace tutti::service

@@ -37,7 +37,10 @@ absl::Status ChildInsertion::Insert(LiveJob& parent, const std::string& step, st
   if (!state_.disk_is_full.empty()) return absl::ResourceExhaustedError(state_.disk_is_full);
   Complete(parent, step, job);
   std::vector<store::Event> events = FirstEvents(job.created, reused_from);
-  TUTTI_ASSIGN_OR_RETURN(const store::JobRecord record, state_.store->InsertJob(job, events));
+  TUTTI_ASSIGN_OR_RETURN(
+      const store::JobRecord record,
+      state_.store->InsertJob(
+          job, [&events](int64_t) { return events; }, store::Durability::kDeferred));
   children_.Adopt(parent, record);
   if (!IsEnd(record.last.state)) table_.Add(record);
   table_.AnnounceInserted(record, std::move(events));

@@ -34,14 +34,14 @@ EventDetail DetailOf(const LiveJob& job, const Step& step) {
 store::Durability DurabilityOf(const LiveJob& job, JobState state) {
   const bool is_between =
       state != JobState::kQueued && state != JobState::kProvisioning && !IsEnd(state);
-  return is_between ? DurabilityOf(job) : store::Durability::kPowerLoss;
+  const bool may_go = is_between && !OutlivesThisMachine(job);
+  return may_go ? store::Durability::kCrash : store::Durability::kDeferred;
 }
 
 }  // namespace
 
-store::Durability DurabilityOf(const LiveJob& job) {
-  const bool is_here = job.placed != nullptr && !job.placed->placement.boot_id.empty();
-  return is_here ? store::Durability::kCrash : store::Durability::kPowerLoss;
+bool OutlivesThisMachine(const LiveJob& job) {
+  return job.placed == nullptr || job.placed->placement.boot_id.empty();
 }
 
 absl::Duration RunTimeOf(const SharedState& state, const LiveJob& job) {

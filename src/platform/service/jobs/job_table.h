@@ -104,8 +104,8 @@ class JobTable {
 // wall's clock ends no job; by the wall's alone if the machine has been started anew since.
 absl::Duration RunTimeOf(const SharedState& state, const LiveJob& job);
 
-// What is noted of a job between its start and its end: on this machine its launchers do not
-// survive a loss of power either, and it ends as lost whatever was noted.
-store::Durability DurabilityOf(const LiveJob& job);
+// Whether it goes on when this machine loses its power. On this machine its launchers do not, and
+// it ends as lost whatever was noted between its start and its end.
+bool OutlivesThisMachine(const LiveJob& job);
 
 }  // namespace tutti::service

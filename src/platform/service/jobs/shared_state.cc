@@ -31,6 +31,14 @@ SharedState::SharedState(ServiceOptions with, store::Store* jobs, Engines where,
       snapshots(options.directory / "snapshots", options.directory / "incoming"),
       files(options.directory / "jobs", options.directory / "incoming") {}
 
+absl::Status AwaitDurable(SharedState& state) {
+  return state.store->AwaitDurable(state.store->LastDeferred());
+}
+
+absl::Status AwaitDurable(SharedState& state, int64_t event) {
+  return state.store->AwaitEvent(event);
+}
+
 bool ReadFiles(SharedState& state, absl::string_view job, std::function<void()> read,
                base::Deadline deadline) {
   const std::string queue(job);

@@ -1,0 +1,58 @@
+// Knows up to which write the store survives a loss of power, and lets all that wait for theirs
+// share one sync of the disk. Writes go on while the disk is waited for. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "platform/store/durability.h"
+
+namespace tutti::store {
+
+class DurableMark {
+ public:
+  // `sync` returns OK once all that was committed before its call survives a loss of power. It is
+  // called by one thread at a time.
+  explicit DurableMark(std::function<absl::Status()> sync) : sync_(std::move(sync)) {}
+
+  // The number of a write, ascending from 1. Called within the transaction of the write: no reader
+  // sees what it wrote before last_deferred() counts it.
+  int64_t BeginWrite(Durability durability);
+  // All writes that have a number are committed or undone; `synced`: and the commit has synced.
+  // `last_event` is the last event of those that are committed, 0: there is none.
+  void EndWrites(bool synced, int64_t last_event = 0);
+  // The number of the last write of kDeferred; 0: there was none.
+  int64_t last_deferred() const;
+  // Whether it is known that this event and all before it survive a loss of power.
+  bool HasEvent(int64_t event) const;
+  // Returns once that write and all before it survive a loss of power. An error is that of the
+  // sync, and the next call tries again.
+  absl::Status Await(int64_t number);
+  // The same of all writes that are committed.
+  absl::Status AwaitAll();
+
+ private:
+  // How far the store has come.
+  struct Position {
+    int64_t number = 0;  // of a write
+    int64_t event = 0;
+  };
+  // Waits until `number` is durable (false), or until it is this thread that is to sync (true).
+  bool BeginSync(int64_t number, Position& synced);
+  void EndSync(const Position& synced, bool ok);
+
+  const std::function<absl::Status()> sync_;
+  mutable absl::Mutex mutex_;
+  int64_t begun_ ABSL_GUARDED_BY(mutex_) = 0;
+  Position ended_ ABSL_GUARDED_BY(mutex_);    // up to which none is under way
+  Position durable_ ABSL_GUARDED_BY(mutex_);  // at most `ended_`
+  int64_t deferred_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool at_work_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_failed_ ABSL_GUARDED_BY(mutex_) = false;  // the last sync: what lay before it is lost
+};
+
+}  // namespace tutti::store
