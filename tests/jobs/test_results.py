@@ -160,6 +160,40 @@ def test_what_was_not_kept_is_named_at_the_end(service, write_job):
         assert lines_that_begin(shown, "Note") == [f"Note: not kept: {note}; write to ./outputs"], shown
 
 
+def test_what_steps_and_trials_did_not_keep_is_named_at_their_parents_end(service, tmp_path):
+    (tmp_path / "flow.yml").write_text(textwrap.dedent("""
+        type: pipeline
+        settings: {continue_on_step_failure: true}
+        jobs:
+          train: {command: "head -c 3000000 /dev/zero > model.pt; echo kept > outputs/kept", environment: host, compute: local}
+          clean: {command: "echo kept > outputs/kept", environment: host, compute: local}
+          broken: {command: "head -c 5000 /dev/zero > model.pkl; exit 3", environment: host, compute: local}
+          tune:
+            type: sweep
+            compute: local
+            sampling_algorithm: grid
+            search_space: {x: {type: choice, values: [1, 2, 3, 4, 5, 6]}}
+            objective: {goal: minimize, primary_metric: loss}
+            limits: {max_total_trials: 6, max_concurrent_trials: 1}
+            trial: {command: "echo loss=${{search_space.x}} > loss.txt", environment: host}
+        """))
+    job, shown = run(service, tmp_path / "flow.yml", code=1)
+    rest = [f"tune.trial-{trial}: not kept: 7 bytes in ./loss.txt; write to ./outputs" for trial in range(1, 7)]
+    notes = ["train: not kept: 3.0 MB in ./model.pt; write to ./outputs",
+             "broken: not kept: 5.0 kB in ./model.pkl; write to ./outputs", *rest]
+    brief = [*notes[:5], f"and 3 more: tutti job show {job['id']} --all"]
+    assert lines_that_begin(shown, "Note") == [f"Note: {note}" for note in brief], shown
+    waited = service.cli("job", "wait", job["id"]).stdout
+    assert lines_that_begin(waited, "Note") == [f"Note: {note}" for note in brief], waited
+    facts = lines_that_begin(service.cli("job", "show", job["id"]).stdout, "Note")
+    assert [fact.removeprefix("Note").strip() for fact in facts] == brief, facts
+    facts = lines_that_begin(service.cli("job", "show", job["id"], "--all").stdout, "Note")
+    assert [fact.removeprefix("Note").strip() for fact in facts] == notes, facts
+    # A sweep's own trials are named without it.
+    waited = service.cli("job", "wait", f"{job['id']}.tune").stdout
+    assert lines_that_begin(waited, "Note")[0] == "Note: trial-1: not kept: 7 bytes in ./loss.txt; write to ./outputs", waited
+
+
 def test_nothing_is_offered_where_nothing_is(service, write_job):
     _, shown = run(service, write_job("true"))
     assert "tutti job download" not in shown, shown

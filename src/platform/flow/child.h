@@ -11,7 +11,7 @@ enum class ChildState { kActive, kCompleted, kFailed, kCanceled };
 
 struct Child {
   ChildState state = ChildState::kActive;
-  std::string reason;  // of its last event
+  std::string reason;  // of its last event, without notes
   absl::Time ended = absl::InfiniteFuture();
   bool reused = false;
   bool queued = false;  // active, and not begun yet

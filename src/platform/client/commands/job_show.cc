@@ -176,6 +176,7 @@ absl::StatusOr<ExitCode> JobShow(Context& context, const JobOptions& options) {
   Fact(context, "Params", ParamsText(job.params, extent, job.id));
   ShowRuns(context, job, extent);
   ShowChildren(context, service, job, extent);
+  for (const std::string& note : NotesOfChildren(job, extent)) Fact(context, "Note", note);
   ShowHistory(context, job);
   return ExitCode::kOk;
 }

@@ -16,7 +16,9 @@ absl::StatusOr<ExitCode> JobWait(Context& context, const JobWaitOptions& options
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, options.format));
   } else {
     context.out << Summary(job, std::nullopt, {}).front() << "\n";
-    if (const std::string note = NoteLine(job); !note.empty()) context.out << note << "\n";
+    for (const std::string& note : NotesOf(job, Extent::kBrief)) {
+      context.out << "Note: " << note << "\n";
+    }
   }
   return ExitCodeOfJobState(job.state);
 }

@@ -15,6 +15,7 @@ namespace tutti::client {
 namespace {
 
 constexpr size_t kMostLogged = 8;      // metrics, and models, that are named briefly
+constexpr size_t kMostNotes = 5;       // of children
 constexpr size_t kLongestBrief = 100;  // of the line of metrics, but for a first one that is longer
 
 // All, or the first few and how to see those beyond.
@@ -73,6 +74,17 @@ std::string Metrics(const JobView& job) {
 
 std::string More(const JobView& job, size_t count) {
   return absl::StrCat("and ", count, " more: tutti job show ", job.id);
+}
+
+// What is to be known of each child and of theirs, by their names below the job: "tune.trial-1".
+void AddNotes(const std::vector<ChildView>& children, const std::string& above,
+              std::vector<std::string>& notes) {
+  for (const ChildView& child : children) {
+    const std::string name = absl::StrCat(above, Printable(child.step));
+    const std::string note = ReasonAndNote(child.reason).second;
+    if (!note.empty()) notes.push_back(absl::StrCat(name, ": ", Printable(note)));
+    AddNotes(child.children, absl::StrCat(name, "."), notes);
+  }
 }
 
 // The first of them.
@@ -142,9 +154,22 @@ std::vector<std::string> RemovedLines(const JobView& job) {
   return lines;
 }
 
-std::string NoteLine(const JobView& job) {
-  const std::string note = ReasonAndNote(job.reason).second;
-  return note.empty() ? "" : absl::StrCat("Note: ", Printable(note));
+std::vector<std::string> NotesOfChildren(const JobView& job, Extent extent) {
+  std::vector<std::string> notes;
+  AddNotes(job.children, "", notes);
+  if (extent == Extent::kBrief && notes.size() > kMostNotes) {
+    const size_t more = notes.size() - kMostNotes;
+    notes.resize(kMostNotes);
+    notes.push_back(absl::StrCat(More(job, more), " --all"));
+  }
+  return notes;
+}
+
+std::vector<std::string> NotesOf(const JobView& job, Extent extent) {
+  std::vector<std::string> notes = NotesOfChildren(job, extent);
+  const std::string own = ReasonAndNote(job.reason).second;
+  if (!own.empty()) notes.insert(notes.begin(), Printable(own));
+  return notes;
 }
 
 std::vector<std::string> Summary(const JobView& job, const std::optional<Metric>& result,
@@ -165,7 +190,9 @@ std::vector<std::string> Summary(const JobView& job, const std::optional<Metric>
   for (size_t i = 1; i < job.failures.size(); ++i) {
     lines.push_back(absl::StrCat("  ", FailureLine(job.failures[i])));
   }
-  if (std::string note = NoteLine(job); !note.empty()) lines.push_back(std::move(note));
+  for (const std::string& note : NotesOf(job, Extent::kBrief)) {
+    lines.push_back(absl::StrCat("Note: ", note));
+  }
   for (const auto& [name, value] : LoggedFacts(job, Extent::kBrief)) {
     lines.push_back(absl::StrCat(name, ": ", value));
   }

@@ -23,8 +23,11 @@ std::vector<std::string> Summary(const JobView& job, const std::optional<Metric>
 enum class Extent { kBrief, kAll };
 std::vector<std::pair<std::string, std::string>> LoggedFacts(const JobView& job, Extent extent);
 
-// What the service has to say beside how it ended: "Note: …"; "" if there is nothing.
-std::string NoteLine(const JobView& job);
+// What the service has to say beside how it ended, then of its children beside how they did:
+// "train: not kept: …". kBrief: the first few, and how to see the others.
+std::vector<std::string> NotesOf(const JobView& job, Extent extent);
+// The same of the children alone.
+std::vector<std::string> NotesOfChildren(const JobView& job, Extent extent);
 
 // "logs, on 2026-11-24 by the site's retention" for each kind of its files that is removed.
 std::vector<std::string> RemovedLines(const JobView& job);

@@ -105,6 +105,25 @@ TEST(Summary, NamesWhatWasNotKeptOfEveryEnd) {
               ElementsAre("Failed after 1:02: rank 0 failed", line));
 }
 
+TEST(Summary, NamesWhatChildrenDidNotKeepTheFirstFewOfThem) {
+  const auto child = [](const char* step, const char* reason) {
+    ChildView view;
+    view.step = step;
+    view.reason = reason;
+    return view;
+  };
+  JobView job = Ended("Completed", "all 2 steps completed");
+  job.type = "pipeline";
+  job.children = {child("train", "exit code 0; note: not kept: 3 MB in ./a"),
+                  child("clean", "exit code 0"), child("tune", "all 5 trials completed")};
+  job.children[2].children.assign(5, child("trial-1", "exit code 0; note: not kept: ./b"));
+  const std::string trial = "Note: tune.trial-1: not kept: ./b";
+  EXPECT_THAT(Summary(job, std::nullopt, {}),
+              ElementsAre("Completed in 1:02", "Note: train: not kept: 3 MB in ./a", trial, trial,
+                          trial, trial, "Note: and 1 more: tutti job show brave_ant --all"));
+  EXPECT_EQ(NotesOf(job, Extent::kAll).size(), 6u);
+}
+
 TEST(Summary, TellsWhatWasLogged) {
   JobView job = Ended("Completed", "");
   job.metrics = {{"loss", 0.25}, {"bad", std::nullopt}};

@@ -74,10 +74,12 @@ bool CauseMayCome(const Diagnosis& failure, const Gang& gang, absl::Time now) {
          absl::AbsDuration(now - *failure.unexplained_since) < kUntilTheCause;
 }
 
+constexpr absl::string_view kNotes = "; note: ";  // before them, as clients know
+
 std::string WithNotes(std::string line, const JobNow& job, const Gang& gang) {
   std::set<std::string> notes = gang.end_notes();
   if (!job.note.empty()) notes.insert(job.note);
-  return notes.empty() ? line : absl::StrCat(line, "; note: ", absl::StrJoin(notes, "; "));
+  return notes.empty() ? line : absl::StrCat(line, kNotes, absl::StrJoin(notes, "; "));
 }
 
 // Nothing while the cluster may yet say that the job is not at fault.
@@ -121,7 +123,7 @@ std::optional<Step> Forward(const JobNow& job, const Gang& gang, absl::Time now)
       return Step{
           JobState::kStarting,
           absl::StrCat("every node is prepared; starting ", Processes(job),
-                       gang.notes().empty() ? "" : "; note: ", absl::StrJoin(gang.notes(), "; "))};
+                       gang.notes().empty() ? "" : kNotes, absl::StrJoin(gang.notes(), "; "))};
     case JobState::kStarting:
       if (!gang.AllStarted()) return std::nullopt;
       return Step{JobState::kRunning,
@@ -151,6 +153,10 @@ Cause CauseFromName(absl::string_view name) {
     if (kCauses[i] == name) return static_cast<Cause>(i);
   }
   return Cause::kNone;
+}
+
+absl::string_view WithoutNotes(absl::string_view reason) {
+  return reason.substr(0, reason.rfind(kNotes));
 }
 
 std::optional<Step> NextStep(const JobNow& job, const Gang& gang, absl::Time now) {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "platform/service/attempt/next_step.h"
 #include "platform/service/flow/trial.h"
 #include "platform/service/flow/trial_metrics.h"
 
@@ -34,7 +35,7 @@ bool TakeIn(const store::Event& last, LiveChild& child, LiveFlow& flow) {
   if (child.last_event == last.sequence) return has_ended;
   child.last_event = last.sequence;
   child.child = {.state = StateOfChild(last.state),
-                 .reason = last.reason,
+                 .reason = std::string(WithoutNotes(last.reason)),
                  .queued = last.state == JobState::kQueued};
   if (has_ended) {
     child.child.ended = last.time;
