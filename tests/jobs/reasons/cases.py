@@ -1292,3 +1292,25 @@ python(
     os.environ["MLFLOW_RUN_ID"] = os.getenv("MLFLOW_RUN_ID")
     """,
 )
+python(
+    "logged-error-whose-further-lines-say-error",
+    """
+    import logging
+    import sys
+    try:
+        open("/data/train.csv")
+    except OSError as e:
+        logging.error("no data:\\n  %s\\n  give --data", e)
+        sys.exit(1)
+    """,
+)
+python("python-exit-with-a-sentence-over-lines", 'raise SystemExit("the data set\\nhas no labels\\n")')
+python(
+    "python-fatal-on-stdout-before-a-removal-fails",
+    """
+    import sys
+    print("FATAL: disk quota exceeded", flush=True)
+    sys.exit(1)
+    """,
+    "trap 'rm checkpoint.tmp' EXIT; python3 train.py",
+)

@@ -44,7 +44,8 @@ bool AnnouncesTheEnd(Lines::const_iterator line, Lines::const_iterator end) {
 std::string WithItsRest(Lines::const_iterator begin, Lines::const_iterator line,
                         Lines::const_iterator end) {
   std::string text = *line;
-  const bool announces = absl::EndsWith(text, ":") || absl::StartsWith(text, "  ");
+  const bool announces =
+      absl::EndsWith(text, ":") || absl::StartsWith(text, "  ") || IsALoggedError(text);
   if (!announces) return text;
   const bool to_the_end = line == begin && AnnouncesTheEnd(line, end);
   for (++line; line != end && (to_the_end || IsFurtherIn(*line)); ++line) {
@@ -104,7 +105,8 @@ std::string LineThatSaysError(const Lines& lines, Lines::const_iterator end,
   std::string text = WithItsRest(lines.begin(), found.base() - 1, end);
   if (!IsALoggedError(*found)) return text;
   // A program goes on after what it logs: the words of its end say more, if they say error.
-  const auto last = std::find_if(found.base(), end, [says](const std::string& candidate) {
+  const auto rest = std::find_if_not(found.base(), end, IsFurtherIn);
+  const auto last = std::find_if(rest, end, [says](const std::string& candidate) {
     return says(candidate) && !IsALoggedError(candidate) && !BeginsAnew(candidate);
   });
   return last == end ? text

@@ -83,8 +83,36 @@ std::string CauseOf(std::string best, const Lines& lines) {
   return cause.empty() ? best : cause;
 }
 
+std::string InOneLine(Lines::const_iterator begin, Lines::const_iterator end) {
+  return absl::StrJoin(begin, end, " ", [](std::string* text, const auto& line) {
+    absl::StrAppend(text, absl::StripAsciiWhitespace(line));
+  });
+}
+
+// Whether `line` may be the begin of a sentence that goes on below: of several words, and no
+// sentence that has ended, progress or measure.
+bool MayGoOn(absl::string_view line) {
+  return absl::StrContains(line, ' ') &&
+         !absl::ascii_isdigit(static_cast<unsigned char>(line.back())) &&
+         !absl::StrContains(".!?%|]", line.substr(line.size() - 1));
+}
+
+bool GoesOn(absl::string_view line) {
+  line = absl::StripLeadingAsciiWhitespace(line);
+  return absl::ascii_islower(static_cast<unsigned char>(line[0]));
+}
+
+// Whether the lines are a sentence over several of them, and nothing else.
+bool AreOneSentence(const Lines& lines) {
+  constexpr size_t kMost = 4;
+  return lines.size() > 1 && lines.size() <= kMost &&
+         std::none_of(lines.begin(), lines.end(), EndsAMessage) &&
+         std::all_of(lines.begin(), lines.end() - 1, MayGoOn) &&
+         std::all_of(lines.begin() + 1, lines.end(), GoesOn);
+}
+
 // The last line, for rules of dashes say nothing, with those above it from the one that announced
-// it ("no checkpoint in /data:").
+// it ("no checkpoint in /data:"), or all of a sentence over several lines.
 std::string LastLine(const Lines& lines) {
   const auto last = std::find_if(lines.rbegin(), lines.rend(), [](const std::string& candidate) {
     return candidate.find_first_not_of("-=* ") != std::string::npos;
@@ -94,10 +122,10 @@ std::string LastLine(const Lines& lines) {
   auto first = std::find_if(last, earliest, [](const std::string& candidate) {
     return absl::EndsWith(candidate, ":") || EndsAMessage(candidate);
   });
-  if (first == earliest || EndsAMessage(*first)) first = last;
-  return absl::StrJoin(first.base() - 1, last.base(), " ", [](std::string* text, const auto& line) {
-    absl::StrAppend(text, absl::StripAsciiWhitespace(line));
-  });
+  const bool announced = first != earliest && !EndsAMessage(*first);
+  if (!announced && AreOneSentence(lines)) return InOneLine(lines.begin(), lines.end());
+  if (!announced) first = last;
+  return InOneLine(first.base() - 1, last.base());
 }
 
 // Of a long line the begin, which says what, and the end, which often says why.
@@ -130,6 +158,15 @@ std::string ErrorAmongResults(absl::string_view stdout_tail) {
   return LineThatSaysError(lines, lines.end(), SaysErrorAmongResults);
 }
 
+// What a program called fatal on stdout stands before what another one, which may have cleaned up
+// after it, said on stderr: which came first nobody can tell.
+std::string WithLastWords(const std::string& failure, absl::string_view stdout_tail) {
+  if (!IsOfAnotherProgram(failure)) return failure;
+  const Lines lines = LinesOf(LastLines(stdout_tail)).lines;
+  const std::string fatal = LineThatSaysError(lines, lines.end(), SaysFatal);
+  return fatal.empty() ? failure : absl::StrCat(fatal, " (beside: ", failure, ")");
+}
+
 }  // namespace
 
 std::string LastException(absl::string_view stderr_tail) {
@@ -151,7 +188,7 @@ bool EndsWithException(absl::string_view stderr_tail) {
 std::string LastError(absl::string_view stderr_tail, absl::string_view stdout_tail) {
   const Printed err = LinesOf(stderr_tail), out = LinesOf(stdout_tail);
   std::string best = CauseOf(Exception(err), err.lines);
-  if (best.empty()) best = Failure(err.lines);
+  if (best.empty()) best = WithLastWords(Failure(err.lines), stdout_tail);
   if (best.empty()) best = Exception(out);
   if (best.empty()) best = PytestFailure(out.lines);
   if (best.empty()) best = OfAStarted(err.lines);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 namespace tutti::launch {
@@ -240,6 +241,29 @@ TEST(LastErrorTest, PrefersALineThatSaysErrorToTheLastOne) {
   EXPECT_EQ(LastError("one\ntwo\n\n"), "two");
   EXPECT_EQ(LastError(""), "");
   EXPECT_EQ(LastError("\n \n"), "");
+}
+
+TEST(LastErrorTest, ASentenceOverLinesIsToldWhole) {
+  EXPECT_EQ(LastError("the data set\nhas no labels\n\n"), "the data set has no labels");
+  EXPECT_EQ(LastError("Using device cuda\nNo labels\n"), "No labels");
+  EXPECT_EQ(LastError("loss is now 0.25\nno labels\n"), "no labels");
+  EXPECT_EQ(LastError("a b\nc d\ne f\ng h\nno labels\n"), "no labels");
+}
+
+TEST(LastErrorTest, ALoggedErrorHoldsTheLinesBelowThatAreFurtherIn) {
+  EXPECT_EQ(LastError("ERROR:root:no data\n  cannot open x\nbye\n"),
+            "ERROR:root:no data cannot open x");
+  EXPECT_EQ(LastError("ERROR:root:no data:\n  cannot open x\nFATAL: no loader\n"),
+            "FATAL: no loader (after: ERROR:root:no data: cannot open x)");
+}
+
+TEST(LastErrorTest, WhatIsFatalOnStdoutStandsBeforeAnotherProgramsError) {
+  const char removal[] = "rm: cannot remove 'x': No such file or directory\n";
+  EXPECT_EQ(
+      LastError(removal, "step 1\nFATAL: disk quota exceeded\n"),
+      "FATAL: disk quota exceeded (beside: rm: cannot remove 'x': No such file or directory)");
+  EXPECT_EQ(LastError(removal, "ERROR: went on\n"), absl::StripAsciiWhitespace(removal));
+  EXPECT_EQ(LastError("Error: no labels\n", "FATAL: x\n"), "Error: no labels");
 }
 
 TEST(LastErrorTest, TheLastLineIsToldWithTheLineThatAnnouncesIt) {

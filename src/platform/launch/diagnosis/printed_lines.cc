@@ -192,9 +192,14 @@ bool SaysError(absl::string_view line) {
                      [&](absl::string_view mark) { return absl::StrContains(lower, mark); });
 }
 
+bool SaysFatal(absl::string_view line) {
+  return (HasWord(line, "FATAL") || HasWord(line, "CRITICAL")) && !IsAWarning(line) &&
+         !IsOfAStarter(line);
+}
+
 bool SaysErrorAmongResults(absl::string_view line) {
   if (IsAWarning(line) || IsOfAStarter(line)) return false;
-  if (HasWord(line, "ERROR") || HasWord(line, "FATAL") || HasWord(line, "CRITICAL")) return true;
+  if (HasWord(line, "ERROR") || SaysFatal(line)) return true;
   const bool of_itself = absl::StartsWithIgnoreCase(line, "error:") ||
                          absl::StartsWithIgnoreCase(line, "fatal") || IsOfAnotherProgram(line) ||
                          TellsWhatItFailedAt(line);

@@ -46,6 +46,9 @@ bool SaysError(absl::string_view line);
 // measure ("error: 0.3").
 bool SaysErrorAmongResults(absl::string_view line);
 
+// Whether that is in a log's words for what ends a program: "FATAL: …", "… CRITICAL …".
+bool SaysFatal(absl::string_view line);
+
 // What a starter of processes says when one of them has failed: torchrun, accelerate, mpirun's
 // wrappers. The process's own exception or error, printed before, says why.
 bool IsOfAStarter(absl::string_view line);
