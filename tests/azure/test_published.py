@@ -15,9 +15,23 @@ outputs: {all: }
 jobs:
   prepare: {type: command, command: x, outputs: {kept: {type: uri_folder}, lost: }}
   train: {type: command, code: src, command: python train.py, outputs: {model: "${{parent.outputs.all}}"}}
-  other: {type: command, component: ./c.yml, outputs: {unknown: }}
 """
-NOTHING = {"metrics": [], "runs": [], "models": []}
+COMPONENTS = """
+type: pipeline
+jobs:
+  train: {type: command, component: "file:train/component.yml", outputs: {model: "${{parent.outputs.all}}"}}
+  score: {component: "azureml:my_score@latest"}
+  whole: {type: pipeline, component: ./pipeline.yml}
+  elsewhere: {type: command, component: "azureml://registries/azureml/components/metrics/versions/1", outputs: {unknown: }}
+outputs: {all: }
+"""
+FILES = {
+    "train/component.yml": "{type: command, code: ./src, command: python train.py, outputs: {model: {type: uri_folder}, report: {type: uri_file}}}",
+    "score.yml": "{name: my_score, type: command, command: x, outputs: {scores: {type: uri_folder}}}",
+    "pipeline.yml": "{type: pipeline, jobs: {inner: {component: ./score.yml}}}",
+    "train/src/train.py": "import mlflow\nmlflow.autolog()\nmodel.fit(x)\n",
+}
+NOTHING = {"metrics": [], "runs": [], "models": [], "params": []}
 
 
 class Played:
@@ -44,10 +58,31 @@ def missing(tmp_path, text, jobs, script=""):
 
 
 def test_outputs_of_steps_are_promised_as_the_files_own_are(tmp_path):
-    children = [{"step": "prepare", "id": "p"}, {"step": "train", "id": "t"}, {"step": "other", "id": "o"}]
-    jobs = {"j": {"children": children, "files": ["all/model.pt"]}, "p": {"files": ["kept/a"]}, "t": {}, "o": {}}
+    children = [{"step": "prepare", "id": "p"}, {"step": "train", "id": "t"}]
+    jobs = {"j": {"children": children, "files": ["all/model.pt"]}, "p": {"files": ["kept/a"]}, "t": {}}
     assert missing(tmp_path, PIPELINE, jobs) == ["prepare.lost"]
     assert missing(tmp_path, PIPELINE, {**jobs, "j": {"children": children}}) == ["all", "prepare.lost"]
+
+
+def test_what_the_component_of_a_step_declares_is_promised(tmp_path):
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    steps = [{"step": name, "id": name} for name in ("train", "score", "whole", "elsewhere")]
+    jobs = {"j": {"children": steps, "files": ["all/model.pt"]}, "train": {}, "score": {}, "elsewhere": {},
+            "whole": {"children": [{"step": "inner", "id": "inner"}]}, "inner": {}}
+    assert missing(tmp_path, COMPONENTS, jobs) == [
+        "train.report", "train: what MLflow's autolog writes", "score.scores", "whole.inner.scores", "elsewhere.unknown"]
+    jobs |= {"train": {"files": ["report/a"], "logged": {**NOTHING, "params": [{"name": "rate"}]}}, "score": {"files": ["scores/a"]},
+             "inner": {"files": ["scores/a"]}, "elsewhere": {"files": ["unknown/a"]}}
+    assert missing(tmp_path, COMPONENTS, jobs) == []
+
+
+def test_autolog_promises_nothing_of_a_script_that_fits_nothing(tmp_path):
+    text = "{type: command, code: src, command: 'python train.py'}"
+    assert missing(tmp_path, text, {"j": {}}, "mlflow.sklearn.autolog()\nmodel.predict(x)\n") == []
+    assert missing(tmp_path, text, {"j": {}}, "mlflow.sklearn.autolog()\nmodel.fit(x)\n") == ["what MLflow's autolog writes"]
+    assert missing(tmp_path, text, {"j": {}}, "mlflow.lightgbm.autolog()\nlgb.train(x)\n") == ["what MLflow's autolog writes"]
 
 
 def test_what_the_code_logs_by_mlflow_is_promised(tmp_path):

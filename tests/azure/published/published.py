@@ -43,6 +43,27 @@ def steps_of(document):
     return [step for step in (document.get("jobs") or {}).values() if isinstance(step, dict)]
 
 
+def component_of(step, folder):
+    """The component that a step names, and its folder; ({}, folder) of none, and of one that lies in a registry."""
+    component = step.get("component", {})
+    if isinstance(component, dict):
+        return component, folder
+    registered = re.fullmatch(r"azureml:([\w-]+)([@:].*)?", component)
+    files = sorted(folder.rglob("*.y*ml")) if registered else [folder / component.removeprefix("file:")]
+    for file in files:
+        document = read(file) if file.is_file() and file.suffix in (".yml", ".yaml") else None
+        if isinstance(document, dict) and (not registered or document.get("name") == registered[1]):
+            return document, file.parent
+    return {}, folder
+
+
+def read(file):
+    try:
+        return yaml.safe_load(file.read_text())
+    except yaml.YAMLError:
+        return None  # a template of the repository's own scripts
+
+
 def runs_elsewhere(document, folder):
     """The job, one of its steps, or one of a component that it names by file."""
     if type_of(document) in ELSEWHERE:
@@ -50,13 +71,9 @@ def runs_elsewhere(document, folder):
     for step in steps_of(document):
         if step.get("type") in ELSEWHERE or any(key in step for key in ("mini_batch_size", "task_type")):
             return True
-        component = str(step.get("component", "")).removeprefix("file:")
-        if component.endswith(".yml") and not component.startswith("azureml:"):
-            file = folder / component
-            if file.exists():
-                inner = yaml.safe_load(file.read_text())
-                if inner.get("type") in ELSEWHERE or runs_elsewhere(inner, file.parent):
-                    return True
+        inner, inner_folder = component_of(step, folder)
+        if inner.get("type") in ELSEWHERE or inner and runs_elsewhere(inner, inner_folder):
+            return True
     return False
 
 
@@ -64,9 +81,6 @@ def that_run_here(clone):
     """In the order of their names."""
     jobs = clone / "cli/jobs"
     for path in sorted(jobs.rglob("*.yml")):
-        try:
-            document = yaml.safe_load(path.read_text())
-        except yaml.YAMLError:
-            continue  # a template of the repository's own scripts
+        document = read(path)
         if is_job(path, document) and not runs_elsewhere(document, path.parent):
             yield File(path, str(path.relative_to(jobs)), document)

@@ -12,6 +12,7 @@ from conftest import ROOT, TERMINAL
 
 sys.path.append(str(ROOT / "benchmarks"))
 import machine  # noqa: E402
+import published  # noqa: E402
 
 
 def of(service, file, limit):
@@ -48,28 +49,46 @@ def reason_of(service, job):
 def missing_promises(service, name, file):
     """What the file promises and the job has not: outputs of its own and of its steps with at least one file each, and what its code logs by MLflow."""
     missing = missing_outputs(service, name, file.job)
+    if "trial" not in file.job and not file.job.get("jobs"):
+        missing += missing_of_mlflow(service, name, file.path.parent, file.job)
+    return missing + missing_of_steps(service, name, file.job, file.path.parent)
+
+
+def missing_of_steps(service, name, pipeline, folder):
+    """Of steps with a component what that declares, and of a pipeline as a component what its own steps do."""
+    if not pipeline.get("jobs"):
+        return []
     children = {child["step"]: child["id"] for child in service.job(name)["children"]}
-    steps = file.job.get("jobs") or {}
-    for step, body in steps.items():
-        child = children.get(step)
-        if child and isinstance(body, dict) and "component" not in body and body.get("type", "command") == "command":
-            missing += [f"{step}.{key}" for key in missing_outputs(service, child, body)]
-            missing += [f"{step}: {what}" for what in missing_of_mlflow(service, child, file, body)]
-    return missing + ([] if steps or "trial" in file.job else missing_of_mlflow(service, name, file, file.job))
+    missing = []
+    for step, body in pipeline["jobs"].items():
+        if step not in children or not isinstance(body, dict):
+            continue
+        child = children[step]
+        component, its_folder = published.component_of(body, folder)
+        whole = {**component, **body, "outputs": {**(component.get("outputs") or {}), **(body.get("outputs") or {})}}
+        if whole.get("type", "command") == "command":
+            missing += [f"{step}.{key}" for key in missing_outputs(service, child, whole)]
+            missing += [f"{step}: {what}" for what in missing_of_mlflow(service, child, its_folder, whole)]
+        missing += [f"{step}.{what}" for what in missing_of_steps(service, child, whole, its_folder)]
+    return missing
 
 
-def missing_of_mlflow(service, name, file, body):
-    """Metrics and models, where a script that the command runs from the code says that it logs them."""
-    code = file.path.parent / str(body.get("code") or ".")
+def missing_of_mlflow(service, name, folder, body):
+    """What a script that the command runs from the code says that it logs: metrics, models, or that autolog writes of what it fits."""
+    code = folder / str(body.get("code") or ".")
     scripts = [code / word for word in re.findall(r"[\w./-]+\.py\b", str(body.get("command", ""))) if body.get("code")]
     text = "\n".join(script.read_text(errors="replace") for script in scripts if script.is_file())
     plain = re.sub(r"^\s*#.*$", "", text, flags=re.MULTILINE)
     logged = service.job(name)["logged"]
+    has_metrics = logged["metrics"] or any(run["metrics"] for run in logged["runs"])
     missing = []
-    if re.search(r"\bmlflow\.log_metrics?\(", plain) and not (logged["metrics"] or any(run["metrics"] for run in logged["runs"])):
+    if re.search(r"\bmlflow\.log_metrics?\(", plain) and not has_metrics:
         missing.append("MLflow's metrics")
     if re.search(r"\bmlflow\.\w+\.log_model\(", plain) and not logged["models"]:
         missing.append("MLflow's model")
+    fits = re.search(r"\.fit(_generator)?\(|\b(lgb|lightgbm|xgb|xgboost)\.train\(", plain)
+    if fits and re.search(r"\bmlflow(\.\w+)?\.autolog\(", plain) and not (has_metrics or logged["models"] or logged["params"]):
+        missing.append("what MLflow's autolog writes")
     return missing
 
 
