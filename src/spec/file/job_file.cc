@@ -133,11 +133,22 @@ void LeaveOutDoubtful(JobSpec& spec) {
   for (Step& step : spec.steps) LeaveOutDoubtful(step.job);
 }
 
+// Of what is no YAML by its name either the user may have meant a script.
+absl::Status OrAScript(const absl::Status& status, absl::string_view file_name) {
+  for (const absl::string_view end : {".yml", ".yaml", ".json"}) {
+    if (absl::EndsWithIgnoreCase(file_name, end)) return status;
+  }
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(),
+                                   "; a script needs a first line that begins with \"#!\", or a "
+                                   "name that ends in .py or .sh"));
+}
+
 // What the file is that has no more to be read.
 absl::Status CheckFile(const YamlNode& root, Diagnostics& diagnostics) {
   if (root.kind != YamlNode::Kind::kMapping) {
     MappingReader(root, "a job file", diagnostics);
-    return diagnostics.status();
+    return OrAScript(diagnostics.status(), diagnostics.file_name());
   }
   TUTTI_RETURN_IF_ERROR(CheckKind("job", root, diagnostics));
   TUTTI_RETURN_IF_ERROR(RefusePreview(root, diagnostics));
@@ -156,7 +167,7 @@ Reading ReadAllOfJobFile(absl::string_view text, absl::string_view file_name,
                          const ReadFileFunction& read_file) {
   if (IsBatchScript(text)) return ReadBatchScript(text, file_name, base_directory, site);
   const auto root = ParseYaml(text, file_name);
-  if (!root.ok()) return {.faults = root.status(), .is_job = false};
+  if (!root.ok()) return {.faults = OrAScript(root.status(), file_name), .is_job = false};
   Diagnostics diagnostics(file_name);
   if (absl::Status other = CheckFile(**root, diagnostics); !other.ok()) {
     return {.faults = other, .is_job = false};

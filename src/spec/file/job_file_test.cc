@@ -12,8 +12,10 @@
 namespace tutti::spec {
 namespace {
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 absl::StatusOr<ReadResult> Read(absl::string_view text) {
   return ReadJobFile(text, "job.yml", "/home/me/project");
@@ -262,6 +264,18 @@ TEST(JobFile, AFileThatIsNoMappingHasThatOneFault) {
   EXPECT_THAT(Errors("hello\n"),
               ElementsAre("job.yml:1: a job file must be a mapping, but is \"hello\""));
   EXPECT_THAT(Errors("command: x\nna\xffme: y\n"), ElementsAre("job.yml:2: is not UTF-8 text"));
+}
+
+TEST(JobFile, WhatIsNoYamlByItsNameEitherMayBeAScript) {
+  const auto fault = [](const char* text, const char* name) {
+    return std::string(ReadAllOfJobFile(text, name, "/", BuiltInSite(), {}).faults.message());
+  };
+  const char hint[] =
+      "; a script needs a first line that begins with \"#!\", or a name that ends in .py or .sh";
+  EXPECT_THAT(fault("import os\n", "/w/train"), EndsWith(hint));
+  EXPECT_THAT(fault("x = {'a': 1}\nfor i in x:\n  y: z: 3\n", "/w/train.txt"), EndsWith(hint));
+  EXPECT_THAT(fault("hello\n", "job.yaml"), Not(HasSubstr("script")));
+  EXPECT_THAT(fault("x: 1\n", "job"), Not(HasSubstr("script")));
 }
 
 TEST(JobFile, BadYamlAndKeysThatComeTwiceNameTheLine) {

@@ -153,8 +153,8 @@ absl::StatusOr<std::map<std::string, std::string>> SendCode(
     ServiceClient& service, const std::map<std::string, Packed>& packed, std::ostream& remarks) {
   std::map<std::string, std::string> sent;
   for (const auto& [code, file] : packed) {
-    remarks << Size(file.snapshot);
     TUTTI_ASSIGN_OR_RETURN(const bool known, service.HasSnapshot(file.snapshot.hash));
+    remarks << Size(file.snapshot);  // an error would stand on the same line
     if (known) {
       remarks << ", unchanged since an earlier job" << std::endl;
     } else {

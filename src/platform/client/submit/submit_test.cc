@@ -61,7 +61,7 @@ class SubmitTest : public ::testing::Test {
   }
 
   FakeService::Answer Handle(const http::ClientRequest& request) {
-    if (request.method == "HEAD") return {.status = knows_code_ ? 200 : 404};
+    if (request.method == "HEAD") return {.status = knows_code_ ? 200 : head_status_};
     if (request.target == "/v1/job-checks") return check_;
     if (request.target == "/v1/jobs") {
       body_ = json::parse(request.body);
@@ -72,11 +72,18 @@ class SubmitTest : public ::testing::Test {
 
   const base::TemporaryDirectory folder_;
   bool knows_code_ = false;
+  int head_status_ = 404;
   FakeService::Answer check_ = {.chunks = {R"({"warnings": ["node n2 is full"]})"}};
   json body_;  // of the job that was created
   FakeService fake_{[this](const http::ClientRequest& request) { return Handle(request); }};
   std::ostringstream remarks_;
 };
+
+TEST_F(SubmitTest, AnErrorBeforeTheCodeIsSentStandsOnALineOfItsOwn) {
+  head_status_ = 503;
+  EXPECT_FALSE(Submit(File()).ok());
+  EXPECT_EQ(remarks_.str(), "");
+}
 
 TEST_F(SubmitTest, SendsTheCodeAndThenTheJobThatNamesIt) {
   const auto created = Submit(File());
