@@ -37,6 +37,10 @@ def test_what_a_plain_job_logs_is_shown_and_brought(service, write_job, tmp_path
     listed = service.cli("job", "show", job["id"]).stdout
     assert "loss 0.25, top1 0.9" in lines_that_begin(listed, "Metrics")[0]
     assert lines_that_begin(listed, "Params")[0].split() == ["Params", "rate", "0.1"]
+    assert lines_that_begin(listed, "Artifacts")[0].split() == ["Artifacts", "note.txt"]
+    [artifact] = job["logged"]["artifacts"]
+    with service.request(f"/v1/jobs/{job['id']}/files/{artifact['path']}") as response:
+        assert response.read() == b"an artifact\n"
     [model] = job["logged"]["models"]
     assert model["name"] == "model" and model["path"] in lines_that_begin(listed, "Model model")[0]
     target = tmp_path / "results"

@@ -179,17 +179,21 @@ json RunsJson(const std::vector<mlflow::Run>& runs) {
 }
 
 json LoggedJson(const mlflow::Logged& logged) {
-  json models = json::array(), params = json::array();
+  json models = json::array(), params = json::array(), artifacts = json::array();
   for (const mlflow::Param& param : logged.params) {
     params.push_back({{"name", param.name}, {"value", param.value}});
   }
   for (const mlflow::Model& model : logged.models) {
     models.push_back({{"name", model.name}, {"path", model.path}});
   }
+  for (const mlflow::Artifact& artifact : logged.artifacts) {
+    artifacts.push_back({{"name", artifact.name}, {"path", artifact.path}});
+  }
   return {{"metrics", MetricsJson(logged.metrics)},
           {"runs", RunsJson(logged.runs)},
           {"params", std::move(params)},
-          {"models", std::move(models)}};
+          {"models", std::move(models)},
+          {"artifacts", std::move(artifacts)}};
 }
 
 absl::Status Wrong(absl::string_view what) {

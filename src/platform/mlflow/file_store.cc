@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -143,16 +144,35 @@ void AddOwnModels(const fs::path& store, const fs::path& outputs, Budget& budget
   }
 }
 
-// Before MLflow 3 a model is a folder among its run's artifacts.
-void AddModelsOfRuns(const fs::path& store, const fs::path& outputs, Budget& budget,
-                     Logged& logged) {
+bool IsWithinAny(const fs::path& file, const std::set<fs::path>& folders) {
+  for (fs::path above = file.parent_path(); above.has_relative_path();
+       above = above.parent_path()) {
+    if (folders.contains(above)) return true;
+  }
+  return false;
+}
+
+// What a run logged as files. Before MLflow 3 a model is a folder among them.
+void AddArtifactsOfRuns(const fs::path& store, const fs::path& outputs, Budget& budget,
+                        Logged& logged) {
   for (const fs::path& run : RunsOf(store, budget)) {
     const fs::path artifacts = run / "artifacts";
+    std::set<fs::path> models, files;
     ForEachFileBelow(artifacts, kDeepest, budget, [&](const fs::path& file) {
-      if (file.filename() != "MLmodel" || file.parent_path() == artifacts) return;
-      logged.models.push_back({file.parent_path().lexically_relative(artifacts).generic_string(),
-                               file.parent_path().lexically_relative(outputs.parent_path())});
+      const bool is_a_models = file.filename() == "MLmodel" && file.parent_path() != artifacts;
+      is_a_models ? models.insert(file.parent_path()) : files.insert(file);
     });
+    const auto name = [&](const fs::path& path) {
+      return path.lexically_relative(artifacts).generic_string();
+    };
+    const auto place = [&](const fs::path& path) {
+      return path.lexically_relative(outputs.parent_path()).generic_string();
+    };
+    for (const fs::path& model : models) logged.models.push_back({name(model), place(model)});
+    for (const fs::path& file : files) {
+      if (logged.artifacts.size() >= kMostArtifacts) break;
+      if (!IsWithinAny(file, models)) logged.artifacts.push_back({name(file), place(file)});
+    }
   }
 }
 
@@ -225,7 +245,7 @@ Logged LoggedBelow(const fs::path& outputs) {
     if (logged.params.empty()) AddParamsOf(store, logged);
     const auto first = static_cast<std::ptrdiff_t>(logged.models.size());
     Budget budget;
-    AddModelsOfRuns(store, outputs, budget, logged);
+    AddArtifactsOfRuns(store, outputs, budget, logged);
     AddOwnModels(store, outputs, budget, logged);
     std::sort(logged.models.begin() + first, logged.models.end(),
               [](const Model& a, const Model& b) { return a.path < b.path; });

@@ -56,6 +56,13 @@ struct Model {
   std::string path;  // "outputs/mlruns/0/RUN/artifacts/model": the folder that has its MLmodel
 };
 
+// A file that a run logged, but for what is within a model.
+struct Artifact {
+  std::string name;  // "plots/roc.png"
+  std::string path;  // "outputs/mlruns/0/RUN/artifacts/plots/roc.png"
+};
+inline constexpr size_t kMostArtifacts = 200;
+
 // One run of a store, with what it logged itself.
 struct Run {
   std::string id;
@@ -65,17 +72,18 @@ struct Run {
 };
 
 struct Logged {
-  std::vector<Metric> metrics;  // by name
-  std::vector<Run> runs;        // each behind its parent, else by the time when they began
-  std::vector<Param> params;    // by name, of the same runs as `metrics`
-  std::vector<Model> models;    // of the lowest rank first, by path
+  std::vector<Metric> metrics;      // by name
+  std::vector<Run> runs;            // each behind its parent, else by the time when they began
+  std::vector<Param> params;        // by name, of the same runs as `metrics`
+  std::vector<Model> models;        // of the lowest rank first, by path
+  std::vector<Artifact> artifacts;  // the same; the first kMostArtifacts
 };
 
 // Metrics are those of the lowest rank that logged any; those of runs within other runs are left
 // out of `metrics` where another run has any. `runs` are those of that rank that logged metrics,
 // and those in which they are nested. What MLflow measures by itself (system/…) is none. Params are
 // of the lowest rank that logged any; of several runs the one that was begun last counts. Models
-// are of all ranks.
+// and artifacts are of all ranks.
 Logged LoggedBelow(const std::filesystem::path& outputs);
 
 // The last value of a metric's file ("TIME VALUE STEP" a line): that of the highest step, and of

@@ -153,6 +153,20 @@ TEST_F(FileStoreTest, ModelsOfBothLayoutsAreFound) {
   EXPECT_EQ(models[2].path, "outputs/mlruns-rank-1/0/run/artifacts/model");
 }
 
+TEST_F(FileStoreTest, ArtifactsAreTheFilesOfRunsThatAreOfNoModel) {
+  Put("mlruns/0/run/artifacts/model/MLmodel", "flavors: {}\n");
+  Put("mlruns/0/run/artifacts/model/data/weights", "1\n");
+  Put("mlruns/0/run/artifacts/plots/roc.png", "1\n");
+  Put("mlruns-rank-1/0/run/artifacts/note.txt", "1\n");
+  const auto artifacts = LoggedBelow(outputs_).artifacts;
+  ASSERT_EQ(artifacts.size(), 2u);
+  EXPECT_EQ(artifacts[0].name, "plots/roc.png");
+  EXPECT_EQ(artifacts[0].path, "outputs/mlruns/0/run/artifacts/plots/roc.png");
+  EXPECT_EQ(artifacts[1].path, "outputs/mlruns-rank-1/0/run/artifacts/note.txt");
+  for (size_t i = 0; i < kMostArtifacts; ++i) Put(absl::StrCat("mlruns/0/run/artifacts/", i), "");
+  EXPECT_EQ(LoggedBelow(outputs_).artifacts.size(), kMostArtifacts);
+}
+
 TEST_F(FileStoreTest, AStoreThatWasMadeAndNotUsedIsRemoved) {
   const fs::path store = outputs_ / "mlruns";
   ASSERT_TRUE(MakeStore(store, "it's mine").ok());

@@ -174,6 +174,7 @@ absl::StatusOr<ExitCode> JobShow(Context& context, const JobOptions& options) {
   for (const auto& [name, value] : LoggedFacts(job, Extent::kAll)) Fact(context, name, value);
   const Extent extent = options.all ? Extent::kAll : Extent::kBrief;
   Fact(context, "Params", ParamsText(job.params, extent, job.id));
+  Fact(context, "Artifacts", ArtifactsText(job.artifacts, extent, job.id));
   ShowRuns(context, job, extent);
   ShowChildren(context, service, job, extent);
   for (const std::string& note : NotesOfChildren(job, extent)) Fact(context, "Note", note);

@@ -125,6 +125,9 @@ void ReadLogged(const json& object, JobView& job) {
   for (const json& model : ObjectsIn(*logged, "models")) {
     job.models.push_back({Text(model, "name"), Text(model, "path")});
   }
+  for (const json& artifact : ObjectsIn(*logged, "artifacts")) {
+    job.artifacts.push_back(Text(artifact, "name"));
+  }
 }
 
 JobView JobOf(const json& object) {

@@ -85,8 +85,9 @@ struct JobView {
   std::vector<LoggedMetric> metrics;  // only of a single job
   std::vector<LoggedRun> runs;        // those that `metrics` are of, and those within them
   std::vector<LoggedParam> params;
-  std::vector<LoggedModel> models;   // only of a single job
-  std::vector<RemovedView> removed;  // only of a single job
+  std::vector<LoggedModel> models;     // only of a single job
+  std::vector<std::string> artifacts;  // names; only of a single job
+  std::vector<RemovedView> removed;    // only of a single job
 
   bool ended_already() const;  // Completed, Failed or Canceled
 };

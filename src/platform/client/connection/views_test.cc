@@ -22,6 +22,7 @@ TEST(Views, ReadsAJob) {
 TEST(Views, ReadsWhatAJobHasLogged) {
   const auto job = ParseJob(R"({"id": "a", "logged": {"metrics": [{"name": "loss", "value": 0.5},
     {"name": "bad", "value": null}, 3], "models": [{"name": "model", "path": "outputs/m"}],
+    "artifacts": [{"name": "roc.png", "path": "outputs/a/roc.png"}],
     "runs": [{"id": "r", "name": "fold", "parent": null, "metrics": [{"name": "inner", "value": 1}]}], "params": [{"name": "rate", "value": "0.1"}, 3]}})");
   ASSERT_TRUE(job.ok());
   ASSERT_EQ(job->metrics.size(), 2u);
@@ -33,6 +34,7 @@ TEST(Views, ReadsWhatAJobHasLogged) {
   ASSERT_EQ(job->params.size(), 1u);
   EXPECT_EQ(job->params[0].value, "0.1");
   EXPECT_EQ(job->models.at(0).path, "outputs/m");
+  EXPECT_EQ(job->artifacts.at(0), "roc.png");
 }
 
 TEST(Views, WrongTypesAreEmptyNotFatal) {

@@ -120,6 +120,13 @@ std::string MetricsText(const std::vector<LoggedMetric>& metrics, Extent extent,
   return Listed(std::move(texts), extent, job_id);
 }
 
+std::string ArtifactsText(const std::vector<std::string>& names, Extent extent,
+                          absl::string_view job_id) {
+  std::vector<std::string> texts;
+  for (const std::string& name : names) texts.push_back(Printable(name));
+  return Listed(std::move(texts), extent, job_id);
+}
+
 std::string ParamsText(const std::vector<LoggedParam>& params, Extent extent,
                        absl::string_view job_id) {
   std::vector<std::string> texts;

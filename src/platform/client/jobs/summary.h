@@ -36,6 +36,8 @@ std::vector<std::string> RemovedLines(const JobView& job);
 // `job_id` has: "… and 3 more: tutti job show brave_ant --all".
 std::string MetricsText(const std::vector<LoggedMetric>& metrics, Extent extent,
                         absl::string_view job_id);
+std::string ArtifactsText(const std::vector<std::string>& names, Extent extent,
+                          absl::string_view job_id);
 std::string ParamsText(const std::vector<LoggedParam>& params, Extent extent,
                        absl::string_view job_id);
 
