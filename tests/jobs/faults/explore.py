@@ -28,14 +28,15 @@ DESCRIPTORS = [errno.EMFILE, errno.ENOSPC]
 FITTING = {  # what of EAGAIN, EACCES, ENOSPC and ENOENT (EMFILE for new descriptors; ENOLCK, since EAGAIN is an answer) the call may say
     **dict.fromkeys(["create", "mkdir", "rename", "renameat2", "symlink"], FILES),
     **dict.fromkeys(["open", "unlink", "chmod", "chdir", "stat", "lstat", "connect", "openat", "fdopendir", "fstatat", "statx", "unlinkat", "rmdir",
-                     "readlink", "realpath", "inotify_add_watch"], [errno.EACCES, errno.ENOENT]),
+                     "readlink", "realpath", "inotify_add_watch", "access", "statvfs", "utimensat"], [errno.EACCES, errno.ENOENT]),
     **dict.fromkeys(["write", "pwrite", "fsync", "fdatasync", "ftruncate", "fallocate", "writev", "sendfile",
                      "epoll_ctl"], [errno.ENOSPC]),
     **dict.fromkeys(["pipe2", "socket", "dup2", "eventfd", "signalfd", "socketpair", "epoll_create1", "inotify_init1", "memfd_create"],
                     DESCRIPTORS[:1]),
     **dict.fromkeys(["vfork", "pthread_create", "read", "recv", "send", "accept4", "getrandom"], [errno.EAGAIN]),
-    **dict.fromkeys(["link", "mkdtemp", "mkstemp"], FILES), **dict.fromkeys(["fchmod", "fchmodat", "setsid"], [errno.EACCES]),
-    "readdir": [errno.ENOENT], "waitpid": [errno.EAGAIN], "epoll_wait": [errno.EAGAIN],
+    **dict.fromkeys(["link", "mkdtemp", "mkstemp"], FILES), **dict.fromkeys(["fchmod", "fchmodat", "setsid", "pread", "listen", "fstat"], [errno.EACCES]),
+    "readdir": [errno.ENOENT], "getaddrinfo": [errno.EAGAIN, errno.ENOENT],  # EAI_AGAIN and EAI_NONAME
+    **dict.fromkeys(["waitpid", "waitid", "epoll_wait", "poll"], [errno.EAGAIN]),
     "execve": [errno.EACCES, errno.ENOENT, errno.EAGAIN], "bind": [errno.EACCES], "flock": [errno.ENOLCK], "setpgid": [errno.EACCES],
     "sendmsg": [errno.EAGAIN], "recvmsg": [errno.EAGAIN],
 }
@@ -60,7 +61,8 @@ SAMPLE, SAMPLE_ON_SLURM, SAMPLE_IN_IMAGES = 184, 24, 40  # of CI
 RESULTS = dict.fromkeys(["full", "container"], ["outputs/deep/kept", "outputs/a/a", "outputs/b/b"])
 EACH_OF_A_CALL, MOST_OF_A_CALL = 60, 2000  # ordinals: those up to here, and then every tenth, which are more of the same loops
 TIME_LIMIT = 15
-WORDED = {errno.ENOENT: ["does not exist"], errno.EACCES: ["may not be read"]}  # where a reason says more than the error does
+WORDED = {errno.ENOENT: ["does not exist", "Name or service not known"], errno.EACCES: ["may not be read"],
+          errno.EAGAIN: ["Temporary failure in name resolution"]}  # where a reason says more than the error does
 SEED = int(os.environ.get("TUTTI_FAULTS_SEED", 28))
 
 Fault = collections.namedtuple("Fault", "kind program call ordinal error")
@@ -251,7 +253,7 @@ def main():
     parser.add_argument("--nodes", type=int, default=8)
     parser.add_argument("--kind", action="append", choices=[*KINDS, "container"],
                         help="may be given more than once; default: all but container, which needs root, podman and docker-registry")
-    parser.add_argument("--call", help="this call alone")
+    parser.add_argument("--call", help="these calls alone, parted by commas")
     parser.add_argument("--shard", metavar="I/N", default="1/1", help="the I-th of N disjoint parts of all faults, the same ones in every run")
     parser.add_argument("--limit", type=int, default=300, help="seconds for each job")
     options = parser.parse_args()
@@ -264,7 +266,7 @@ def main():
     try:
         write_job = conftest.job_writer(folder)
         faults = [fault for kind in options.kind or KINDS for fault in faults_of(service, write_job, library, kind, folder)]
-        faults = [fault for fault in faults if options.call in (None, fault.call)]
+        faults = [fault for fault in faults if options.call is None or fault.call in options.call.split(",")]
         total, faults = len(faults), shard_of(faults, options.shard)
         print(f"{len(faults)} of {total} faults; home: {folder}", flush=True)
         if options.count:

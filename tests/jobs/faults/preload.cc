@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -29,6 +30,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -283,6 +285,13 @@ FAILING(ssize_t, recv, -1, (int fd, void* to, size_t size, int flags), fd, to, s
 FAILING(ssize_t, sendmsg, -1, (int fd, const msghdr* message, int flags), fd, message, flags)
 FAILING(ssize_t, recvmsg, -1, (int fd, msghdr* message, int flags), fd, message, flags)
 FAILING(int, poll, -1, (pollfd * fds, nfds_t count, int milliseconds), fds, count, milliseconds)
+FAILING(int, access, -1, (const char* path, int mode), path, mode)
+FAILING(int, statvfs, -1, (const char* path, struct statvfs* info), path, info)
+FAILING(int, utimensat, -1, (int folder, const char* path, const timespec* times, int flags),
+        folder, path, times, flags)
+FAILING(int, getaddrinfo, errno == EAGAIN ? EAI_AGAIN : EAI_NONAME,
+        (const char* host, const char* port, const addrinfo* hints, addrinfo** found), host, port,
+        hints, found)
 FAILING(int, stat, -1, (const char* path, struct stat* info), path, info)
 FAILING(int, lstat, -1, (const char* path, struct stat* info), path, info)
 FAILING(int, fstat, -1, (int fd, struct stat* info), fd, info)
