@@ -1,5 +1,5 @@
-// The commands `tutti cluster …`: a Slurm cluster on machines that ssh reaches. They need no
-// service.
+// Declares the commands `tutti cluster …`, which create, change, check and delete a Slurm cluster
+// on machines that ssh reaches. They need no service.
 #pragma once
 
 #include <functional>
@@ -19,15 +19,17 @@ struct ClusterOptions {
   std::string user, ssh_config;
   std::string accounting;  // mysql://…, or @FILE with that
   bool dry_run = false;    // say what would be done
-  bool force = false;      // also while jobs are there, or a machine is gone
+  bool force = false;      // also while the cluster has jobs, or a machine does not answer
   int wait_seconds = 3600;
-  std::vector<std::function<void(cluster::Autoscale&)>> scale;  // what is to be changed of it
-  bool scale_off = false;                                       // it ends
-  std::string like;  // a host whose hardware they have; empty: as it was, at first the first node's
+  std::vector<std::function<void(cluster::Autoscale&)>> scale;  // changes to the autoscale settings
+  bool scale_off = false;                                       // switch autoscale off
+  // A host whose hardware the nodes of autoscale have; empty: as before, at first the first node.
+  std::string like;
   Format format = Format::kTable;
 };
 using ClusterCommand = absl::StatusOr<ExitCode> (*)(Context&, const ClusterOptions&);
-// Runs `command` once no other changes that cluster from this home; a dry run at once.
+// Runs `command` under the lock of that cluster in this home, so that no other command changes the
+// cluster meanwhile. A dry run needs no lock.
 absl::StatusOr<ExitCode> ChangeCluster(Context& context, const ClusterOptions& options,
                                        ClusterCommand command);
 absl::StatusOr<ExitCode> ClusterCreate(Context& context, const ClusterOptions& options);

@@ -1,4 +1,5 @@
-// What several commands of `tutti cluster` share.
+// Declares the steps that several commands of `tutti cluster` share: checks of the request, and
+// Converge, which makes the hosts what the description says.
 #pragma once
 
 #include <string>
@@ -11,14 +12,14 @@
 
 namespace tutti::client {
 
-// InvalidArgument unless the names are names, each given once.
+// InvalidArgument unless the hosts' names are valid and each is given once.
 absl::Status CheckHosts(const ClusterOptions& options);
 
-// FailedPrecondition with the number of its jobs, and what else there is to say.
+// FailedPrecondition if the cluster has jobs: their number, followed by `else_say`.
 absl::Status CheckQueueIsEmpty(cluster::Remote& remote, const cluster::Description& description,
                                absl::string_view else_say);
 
-// A line for each thing that was done.
+// Prints a line for each step that was done.
 cluster::Report LinesOn(Context& context);
 
 ExitCode SayWhatWouldBeDone(Context& context, const std::vector<cluster::Step>& steps);

@@ -1,4 +1,5 @@
-// What it takes for machines to leave: no jobs on them, and, of those that come and go, no power.
+// Prepares machines to leave a cluster: drains them of jobs and, where autoscale manages them,
+// switches them off.
 #pragma once
 
 #include <string>
@@ -10,12 +11,12 @@
 
 namespace tutti::client {
 
-// Slurm's nodes take no more jobs and, at the end, have none.
+// Has Slurm give the nodes no more jobs, and waits up to `wait_seconds` until they have none.
 absl::Status Drain(Context& context, cluster::Remote& remote, const std::string& controller,
                    const std::vector<std::string>& nodes, int wait_seconds);
 
-// Nodes of autoscale, by the site's command. With `force` their jobs are requeued, if they may be,
-// or ended, and one that stays on is told.
+// Switches nodes of autoscale off by the site's command. With `force` their jobs are requeued, if
+// they may be, or ended; a node that stays on is reported and is no error.
 absl::Status SwitchOff(Context& context, cluster::Remote& remote, const std::string& controller,
                        const std::vector<std::string>& nodes, bool force);
 

@@ -1,6 +1,7 @@
-// The commands of the program `tutti`, one function each, one file each. A command talks to the
-// service through Context, writes what it shows, and returns the program's exit code; an error that
-// it returns is shown by the caller, as "tutti: …", and gives the code of ExitCodeOf.
+// Declares the commands of the program `tutti`, one function each; every command, or small group of
+// them, has a source file of its own. A command talks to the service through Context, writes what
+// it shows, and returns the program's exit code; an error that it returns is shown by the caller,
+// as "tutti: …", and gives the code of ExitCodeOf.
 #pragma once
 
 #include <filesystem>
@@ -44,7 +45,7 @@ struct JobValidateOptions {
   std::string file;
   std::vector<std::string> settings;
   ScriptOptions script;
-  bool offline = false;  // what needs no service alone
+  bool offline = false;  // only the checks that need no service
   Format format = Format::kTable;
 };
 absl::StatusOr<ExitCode> JobValidate(Context& context, const JobValidateOptions& options);
@@ -72,10 +73,10 @@ struct JobListOptions {
 };
 absl::StatusOr<ExitCode> JobList(Context& context, const JobListOptions& options);
 
-// Of one job: an id, or a beginning of one that no other job shares.
+// Options of commands about one job, which `job` names: its id, or the unique start of one.
 struct JobOptions {
   std::string job;
-  bool all = false;  // of lists, not their first few alone
+  bool all = false;  // show lists in full, not their first few entries
   Format format = Format::kTable;
 };
 absl::StatusOr<ExitCode> JobShow(Context& context, const JobOptions& options);
@@ -108,12 +109,12 @@ absl::StatusOr<ExitCode> JobCancel(Context& context, const JobCancelOptions& opt
 struct JobDownloadOptions {
   std::string job;
   std::string directory;  // empty: the job's id, here
-  bool all = false;       // with the jobs below it, each in a folder of its own
+  bool all = false;       // also the children's files, each child's in a folder of its own
   Format format = Format::kTable;
 };
 absl::StatusOr<ExitCode> JobDownload(Context& context, const JobDownloadOptions& options);
 
-// What the site keeps no longer.
+// `tutti prune`: removes what `retention` in site.yml no longer keeps.
 struct PruneOptions {
   bool dry_run = false;
   Format format = Format::kTable;
@@ -163,7 +164,7 @@ struct DataOptions {
 };
 absl::StatusOr<ExitCode> DataMapAdd(Context& context, const DataOptions& options);
 absl::StatusOr<ExitCode> DataUnmap(Context& context, const DataOptions& options);
-// With the data that have a name.
+// Lists the mapped prefixes and the data assets.
 absl::StatusOr<ExitCode> DataList(Context& context, const DataOptions& options);
 
 absl::StatusOr<ExitCode> NodeList(Context& context, Format format);
@@ -173,15 +174,15 @@ struct NodeCordonOptions {
   std::string reason = "by a user";
 };
 absl::StatusOr<ExitCode> NodeCordon(Context& context, const NodeCordonOptions& options);
-// Without a node all of this machine's. kJobFailed if one of them is ill.
+// Checks that node or, without one, all nodes of this machine. kJobFailed if one is ill.
 absl::StatusOr<ExitCode> NodeCheck(Context& context, const NodeCordonOptions& options);
 absl::StatusOr<ExitCode> NodeUncordon(Context& context, const NodeCordonOptions& options);
 
-// The service's folder as one file, and back.
+// `tutti backup` writes the service's folder into one file; `tutti restore` makes it from one.
 struct BackupOptions {
   std::string file;
-  bool with_results = false;  // of backup
-  bool keep_queue = false;    // of restore
+  bool with_results = false;  // backup only
+  bool keep_queue = false;    // restore only
 };
 absl::StatusOr<ExitCode> Backup(Context& context, const BackupOptions& options);
 absl::StatusOr<ExitCode> Restore(Context& context, const BackupOptions& options);

@@ -1,4 +1,4 @@
-// The job that a user means.
+// Finds the one job whose id the user typed in full or in part.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Brings a job's files home.
+// Downloads a job's files from the service, each whole or not at all.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A job and the jobs below it, as places of files: what `tutti job download --all` brings, and what
-// the end of a job offers to bring.
+// Lists a job and the jobs below it with the folder that each one's files go to, for `tutti job
+// download --all` and for what `tutti run` offers to download at a job's end.
 #pragma once
 
 #include <string>

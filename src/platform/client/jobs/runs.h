@@ -1,4 +1,4 @@
-// The runs of a job that logged with MLflow, told apart.
+// Prints the MLflow runs that a job logged as a tree, with the metrics of each.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// The last words on a job: how it ended, how good it is, where its results lie.
+// Writes the lines that `tutti run` and `tutti job show` print about a job: how it ended, its
+// metrics, and where its results are.
 #pragma once
 
 #include <optional>

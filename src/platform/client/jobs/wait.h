@@ -1,4 +1,4 @@
-// Waiting for a job without following it.
+// Waits until a job has ended, by asking the service now and then, without showing its output.
 #pragma once
 
 #include <ostream>

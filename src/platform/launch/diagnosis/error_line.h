@@ -1,5 +1,5 @@
-// The line in which a program that shows no exception says what went wrong. Pure functions. Inside
-// the room launch only.
+// Finds the line in which a program that shows no Python exception says what went wrong. Pure
+// functions. Inside the room launch only.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What a Python exception says, in one line, from the lines that were printed of it. Pure
+// Reduces a printed Python exception to one line that says what it is and why it was raised. Pure
 // functions. Inside the room launch only.
 #pragma once
 

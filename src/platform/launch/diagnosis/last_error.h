@@ -1,4 +1,5 @@
-// Why a process failed, in one line, from the end of what it wrote. A pure function.
+// Says in one line why a process failed, from the last part of its stderr and stdout. A pure
+// function.
 #pragma once
 
 #include <string>

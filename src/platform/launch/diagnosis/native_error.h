@@ -1,5 +1,5 @@
-// What programs that are not Python say at their end, in one line: C++'s runtime, MPI, sanitizers.
-// Pure functions. Inside the room launch only.
+// Finds what programs other than Python print about their failure, each in one line: C++'s runtime,
+// MPI, sanitizers, and the starters of processes. Pure functions. Inside the room launch only.
 #pragma once
 
 #include <string>

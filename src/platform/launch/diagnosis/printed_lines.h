@@ -1,4 +1,6 @@
-// What a program printed, as plain lines. Pure functions. Inside the room launch only.
+// Splits a program's output into plain lines (no colours, no progress bars) and tells what kind of
+// line each one is: an exception, an error, a warning, a starter's message. Pure functions. Inside
+// the room launch only.
 #pragma once
 
 #include <string>

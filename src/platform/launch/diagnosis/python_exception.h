@@ -1,5 +1,5 @@
-// Which Python exception ended a program that printed several. Pure functions. Inside the room
-// launch only.
+// Finds which Python exception ended a program that printed several. Pure functions. Inside the
+// room launch only.
 //
 // Of a chain the earliest is the cause. "The above exception was the direct cause" (raise … from)
 // tells it in other words, and so does "During handling of the above exception" if a `raise` of the

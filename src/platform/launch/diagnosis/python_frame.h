@@ -1,4 +1,5 @@
-// A line of a Python traceback that names a place. Pure functions. Inside the room launch only.
+// Parses a line of a Python traceback that names a file, a line and a function. Pure functions.
+// Inside the room launch only.
 #pragma once
 
 #include <optional>
