@@ -1,5 +1,5 @@
-// How many nodes are free from now on: a step function of time that only knows planned ends.
-// Inside the room scheduler only. Not thread-safe.
+// Profile says how many nodes are free from now on, as a step function of time that only knows
+// planned ends. Inside the room scheduler only. Not thread-safe.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Why a job waits, in plain words for the person who waits. Inside the room scheduler only.
+// Writes the text that tells a user why a job waits. Inside the room scheduler only.
 #pragma once
 
 #include <string>

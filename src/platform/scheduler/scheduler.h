@@ -1,6 +1,6 @@
-// Decisions, as a pure function: (queue, running gangs, nodes, now) -> which jobs start where, and
-// why each other job waits. No clock, no effect, no state. Gangs take whole nodes: all at once or
-// none.
+// Decides which waiting jobs start on which nodes, and says why each other job waits, as a pure
+// function of the queue, the running gangs, the nodes and the time. No clock, no effect, no state.
+// Gangs take whole nodes: all at once or none.
 //
 // Order: priority, then first come first served. The first job that does not fit reserves the
 // earliest time at which it will (EASY backfill: Lifka 1995, "The ANL/IBM SP scheduling system"); a

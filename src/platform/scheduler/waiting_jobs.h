@@ -1,6 +1,6 @@
-// The queue as it is kept between decisions: jobs that ask for the same, as many nodes for as long,
-// stand behind one another, so that what can start is found from the first of each kind, however
-// many wait. Not thread-safe.
+// WaitingJobs keeps the queue between decisions: jobs that ask for the same number of nodes for the
+// same time stand behind one another, so that what can start is found from the first of each kind,
+// however many wait. Not thread-safe.
 #pragma once
 
 #include <cstdint>
