@@ -1,4 +1,4 @@
-// `code:` as the address of a git repository. In pip's words or in Docker's:
+// Parses `code:` when it is the address of a git repository, in pip's words or in Docker's:
 //
 //   git+https://github.com/me/project.git@v1.2#subdirectory=training
 //   https://github.com/me/project.git#v1.2:training

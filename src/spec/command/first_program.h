@@ -1,4 +1,4 @@
-// The first program that a shell command runs, as far as that can be told without a shell.
+// Finds the first program that a shell command runs, as far as that can be told without a shell.
 // Thread-safe.
 #pragma once
 

@@ -1,6 +1,6 @@
-// A Dockerfile as its stages and their instructions: continued lines and here-documents joined,
-// comments gone, names of stages and arguments of FROM resolved. Nothing is carried out. Inside the
-// room spec only. Pure functions, safe on hostile text; thread-safe.
+// Parses a Dockerfile into its stages and their instructions: continued lines and here-documents
+// are joined, comments removed, names of stages and arguments of FROM resolved. Nothing is carried
+// out. Inside the room spec only. Pure functions, safe on hostile text; thread-safe.
 #pragma once
 
 #include <map>

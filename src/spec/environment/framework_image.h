@@ -1,6 +1,6 @@
-// Images that frameworks publish, whose tags say the framework's version,
-// "pytorch/pytorch:1.13.1-cuda11.6-cudnn8-runtime", and names of environments that say it,
-// "pytorch-1.6-ubuntu18.04-py37-cuda11". Pure. Inside the room spec only.
+// Chooses the packages that stand for an image or environment whose name says a framework's
+// version: "pytorch/pytorch:1.13.1-cuda11.6-cudnn8-runtime", "pytorch-1.6-ubuntu18.04-py37-cuda11".
+// Pure. Inside the room spec only.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// Why packages could not be installed, told by the lines of the job's files. Pure functions;
-// thread-safe.
+// Explains why packages could not be installed, in one line that names the lines of the job's
+// files. Pure functions; thread-safe.
 #pragma once
 
 #include <string>

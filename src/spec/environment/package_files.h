@@ -1,7 +1,7 @@
-// The files that say what a Python environment holds: conda's YAML, pip's requirements, pyproject's
-// dependencies, and, of a Dockerfile, what pip installs. Each becomes a list of PyPI requirements
-// that remember their lines, and of variables; what cannot be had is an error with its line.
-// Hostile text is safe. Inside the room spec only.
+// Reads the files that say what a Python environment holds: conda's YAML, pip's requirements,
+// pyproject's dependencies, and, of a Dockerfile, what pip installs. Each becomes a list of PyPI
+// requirements that remember their lines, and of variables; what cannot be had is an error with its
+// line. Hostile text is safe. Inside the room spec only.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Where the processes of a job find programs. Pure function; thread-safe.
+// Makes the PATH of a job's processes. Pure function; thread-safe.
 #pragma once
 
 #include <map>

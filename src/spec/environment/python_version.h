@@ -1,5 +1,5 @@
-// Which Python a file asks for: a version, "3.9", or comparisons as pip writes them, a range:
-// ">=3.8,<3.11". Pure; hostile text is safe.
+// Parses and compares the Python versions that files ask for: a version, "3.9", or comparisons as
+// pip writes them, a range: ">=3.8,<3.11". Pure; hostile text is safe.
 #pragma once
 
 #include <string>

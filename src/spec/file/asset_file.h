@@ -1,4 +1,4 @@
-// The files that give assets their names: Azure ML's data, environment and component schemas.
+// Reads the files that define named assets: Azure ML's data, environment and component schemas.
 #pragma once
 
 #include <filesystem>
@@ -25,7 +25,7 @@ struct AssetFile {
 
 // Reads `file` (relative to `folder`, which is absolute) as a job that names it would; what a job
 // gives to a component's inputs is left open. InvalidArgument holds all errors, with their lines.
-// That paths exist is not checked.
+// It is not checked that paths exist.
 absl::StatusOr<AssetFile> ReadAssetFile(AssetKind kind, const std::string& file,
                                         const std::filesystem::path& folder, const Site& site,
                                         const ReadFileFunction& read_file);

@@ -1,4 +1,5 @@
-// What has been read of a job file, whichever reader it was that read it. Plain values.
+// Defines the result of reading a job file, the same for every reader: the job, its warnings and
+// its faults. Plain values.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// The script that a shell command runs from its working folder, as far as that can be told without
-// a shell. Thread-safe. Inside the room spec only.
+// Finds the script that a shell command runs from its working folder, as far as that can be told
+// without a shell. Thread-safe. Inside the room spec only.
 #pragma once
 
 #include <string>

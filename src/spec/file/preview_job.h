@@ -1,6 +1,6 @@
-// Job files in Azure ML's preview schemas of 2021 (`code: {local_path: src}`, `compute: {target:
-// x}`, `type: sweep_job`, `{inputs.x}`) as the same jobs in today's. Pure functions, safe on
-// hostile text; thread-safe.
+// Converts job files in Azure ML's preview schemas of 2021 (`code: {local_path: src}`, `compute:
+// {target: x}`, `type: sweep_job`, `{inputs.x}`) to today's. Pure functions, safe on hostile text;
+// thread-safe.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What connects the steps of a pipeline, once it runs: which steps a step needs, and the step as a
-// job, when the results that it takes are there. Pure functions; thread-safe.
+// Resolves the bindings between a pipeline's steps: which steps a step needs and, once their
+// results are there, the step as a job whose inputs have paths. Pure functions; thread-safe.
 #pragma once
 
 #include <functional>

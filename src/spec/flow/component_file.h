@@ -1,5 +1,5 @@
-// Components: what a step runs, in a file of its own (Azure ML's command and pipeline component
-// schemas). Inside the room spec only.
+// Finds and reads components: what a step runs, in a file of its own (Azure ML's command and
+// pipeline component schemas). Inside the room spec only.
 #pragma once
 
 #include <filesystem>

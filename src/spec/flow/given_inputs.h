@@ -1,5 +1,5 @@
-// The inputs of what a step, or a sweep, runs: what is given to it, by the definitions of its
-// component where it has one. Inside the room spec only.
+// Combines the inputs that a step or a sweep is given with the definitions of its component, if it
+// has one. Inside the room spec only.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// What a pipeline gives to its steps, and the values of its inputs in what they write. Inside the
-// room spec only.
+// Defines what a pipeline gives to its steps, and puts the values of the pipeline's inputs into
+// their text. Inside the room spec only.
 #pragma once
 
 #include <map>

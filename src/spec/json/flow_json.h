@@ -1,4 +1,5 @@
-// The parts of a JobSpec's JSON that pipelines and sweeps have. Inside the room spec only.
+// Writes and reads the parts of a JobSpec's JSON that pipelines and sweeps have. Inside the room
+// spec only.
 #pragma once
 
 #include <nlohmann/json.hpp>

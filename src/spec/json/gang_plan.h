@@ -1,5 +1,5 @@
-// The launch plans of a gang as files: what all of its nodes share is one document, kept once
-// however many they are; each node's own is a small one, which names that
+// Splits the launch plans of a gang into files: one document has all that its nodes share, kept
+// once however many they are; each node has a small one of its own, which names that
 // (docs/formats/launch-plan.md). A node that is alone has all in one document, as had every node of
 // a gang in earlier versions: readers take either.
 #pragma once

@@ -1,4 +1,4 @@
-// A JobSpec as JSON, as the store keeps it. Thread-safe.
+// Writes a JobSpec as JSON and reads it back; the store keeps jobs so. Thread-safe.
 #pragma once
 
 #include <string>

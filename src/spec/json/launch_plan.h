@@ -1,4 +1,4 @@
-// The launch plan: the one document that a launcher gets (docs/formats/launch-plan.md). The service
+// LaunchPlan is the one document that a launcher gets (docs/formats/launch-plan.md). The service
 // writes one per node, an engine carries it to the node, `tutti launch --plan FILE` reads it there.
 #pragma once
 

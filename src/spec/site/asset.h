@@ -1,4 +1,4 @@
-// What has a name and versions: data, environments and components. `tutti data create --file
+// Keeps named, versioned assets: data, environments and components. `tutti data create --file
 // data.yml` and its like keep them in HOME/KIND-assets.json, and `azureml:NAME:VERSION`,
 // `azureml:NAME@latest` and `azureml:NAME` find them. Data stay where they are; of environments and
 // components the files are kept in HOME/assets, as they were when the version was made.
@@ -49,7 +49,7 @@ absl::Status CheckLabel(AssetKind kind, const AssetReference& reference);
 // is written by name: "azureml:NAME:1". Another text stays as it is.
 std::string NameOfId(absl::string_view written);
 
-// Those of one kind. Thread-compatible.
+// All assets of one kind. Thread-compatible.
 class Assets {
  public:
   explicit Assets(AssetKind kind) : kind_(kind) {}
@@ -76,7 +76,8 @@ class Assets {
   std::map<std::string, std::vector<Asset>> assets_;
 };
 
-// Of one, and of all versions, as the file in HOME and `tutti data list` have them: a JSON array.
+// The JSON of one asset, and of all versions of all: an array, as the file in HOME and `tutti data
+// list` have it.
 nlohmann::json JsonOf(const Asset& asset);
 nlohmann::json JsonOf(const Assets& assets);
 

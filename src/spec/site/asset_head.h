@@ -1,4 +1,5 @@
-// What the files of assets and computes say alike. Inside the room spec only.
+// Reads the keys that files of assets and of computes have in common: name, description and tags.
+// Inside the room spec only.
 #pragma once
 
 #include <map>

@@ -1,6 +1,7 @@
-// Computes by Azure ML's compute files: `tutti compute create --file compute.yml` keeps in
-// HOME/computes.json that a name stands for nodes that are there already, this machine's or those
-// of a compute of site.yml, and how many of them a job may take. Nothing is bought or given back.
+// Reads Azure ML's compute files, and keeps the computes that they define: `tutti compute create
+// --file compute.yml` notes in HOME/computes.json that a name stands for nodes that are there
+// already, this machine's or those of a compute of site.yml, and how many of them a job may take.
+// Nothing is bought or given back.
 #pragma once
 
 #include <filesystem>

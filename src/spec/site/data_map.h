@@ -1,6 +1,7 @@
-// Addresses of data that lies elsewhere, and the local copies that serve them: `tutti data map
-// https://account.blob.core.windows.net/datasets /data/datasets`. One blob has several addresses
-// (https, wasbs, abfss; a datastore with or without its workspace): all of them are served.
+// Parses the addresses of data that lies elsewhere, and finds the local copies that serve them:
+// `tutti data map https://account.blob.core.windows.net/datasets /data/datasets`. One blob has
+// several addresses (https, wasbs, abfss; a datastore with or without its workspace): all of them
+// are served.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// Lists that commands keep in the service's folder, one file of JSON each: {"KEY": [...]}. The file
-// is always whole, the old list or the new. A list is changed under its lock.
+// Reads and writes lists that commands keep in the service's folder, one file of JSON each: {"KEY":
+// [...]}. The file is always whole, the old list or the new. A list is changed under its lock.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,5 @@
-// Paths that files of a user name. Inside the room spec only. Pure function; thread-safe.
+// Makes the paths that a user's files name absolute. Inside the room spec only. Pure function;
+// thread-safe.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,5 @@
-// What a reader of files has at hand beside the text. Inside the room spec only.
+// ReadContext is what a reader of job files needs beside the text: the folder that paths count
+// from, the site, and a function that reads other files. Inside the room spec only.
 #pragma once
 
 #include <filesystem>

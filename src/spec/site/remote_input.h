@@ -1,4 +1,5 @@
-// Inputs that lie behind http or https. Pure functions; thread-safe.
+// Tells which inputs lie behind http or https, and words the error for one that cannot be fetched.
+// Pure functions; thread-safe.
 #pragma once
 
 #include <string>
@@ -10,8 +11,8 @@ namespace tutti::spec {
 
 bool IsRemote(const Input& input);
 
-// That it cannot be had, for `status`: its address without what is secret of it, and the command
-// that serves it from a copy.
+// The message for an input that cannot be fetched because of `status`: it names the address without
+// its secret parts, and the command that serves the input from a local copy.
 std::string RemoteInputFault(const Input& input, const absl::Status& status);
 
 }  // namespace tutti::spec

@@ -1,5 +1,5 @@
-// One requirement in pip's words, "Foo_Bar[x]>=1,<2; python_version<'3.9'": its parts, as far as
-// tutti has to know them. Pure.
+// Parses one requirement in pip's words, "Foo_Bar[x]>=1,<2; python_version<'3.9'", as far as tutti
+// has to know its parts. Pure.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ inline constexpr absl::string_view kHorovod = "horovod";
 Requirement RequirementOf(std::string text, std::string location, int line,
                           Diagnostics& diagnostics);
 
-// That warning.
+// Adds that warning.
 void SayWhoseHorovodIs(int line, Diagnostics& diagnostics);
 
 // The package's name as indexes compare it (PEP 503): "Foo_Bar[x]>=1" is "foo-bar", and so are

@@ -1,4 +1,4 @@
-// The key `retention` of site.yml. Inside the room spec only.
+// Reads the key `retention` of site.yml. Inside the room spec only.
 #pragma once
 
 #include "spec/text/diagnostics.h"

@@ -1,8 +1,9 @@
-// What a site says of itself, so that job files written elsewhere run as they are: which local
-// copies serve which addresses, what environments, images and conda packages are here, and which
-// names of computes mean this cluster. Built-in tables, then HOME/site.yml, which a person edits,
-// then HOME/data-map.yml, which `tutti data map` writes; the later wins. docs/site.md has the form.
-// Beside them HOME/data-assets.json and the like (asset.h) and HOME/computes.json (compute_file.h).
+// Site holds what a site says of itself, so that job files written elsewhere run as they are: which
+// local copies serve which addresses, what environments, images and conda packages are here, and
+// which names of computes mean this cluster. Built-in tables, then HOME/site.yml, which a person
+// edits, then HOME/data-map.yml, which `tutti data map` writes; the later wins. docs/site.md has
+// the form. Beside them HOME/data-assets.json and the like (asset.h) and HOME/computes.json
+// (compute_file.h).
 #pragma once
 
 #include <array>
@@ -50,8 +51,9 @@ std::string PythonOf(const EnvironmentRule& rule, absl::string_view name);
 inline constexpr std::array<absl::string_view, 6> kContainerLeaves = {
     "cap-add", "device", "group-add", "privileged", "security-opt", "volume"};
 
-// Of a site that does not say. Without root podman is held by the kernel to what its user may, as a
-// job on the host is; a root's containers are walls only as long as none of these opens them.
+// The leave for containers where site.yml does not say. Without root podman is held by the kernel
+// to what its user may, as a job on the host is; a root's containers are walls only as long as none
+// of these opens them.
 std::set<std::string> DefaultContainerLeave(bool is_root);
 
 // How nodes of this machine are looked at (docs/node-health.md).
@@ -95,14 +97,15 @@ const Site& BuiltInSite();
 absl::Status ReadSiteText(absl::string_view text, absl::string_view file_name,
                           const std::filesystem::path& folder, Site& site);
 
-// With those of `home` over them. InvalidArgument names file and line of what is wrong in them.
-// `container_leave` is that of a home that does not say: the service gives its own default, and
-// everyone else leaves it to the service to refuse, which may run as another user.
+// Reads the built-in tables with the files of `home` over them. InvalidArgument names file and line
+// of what is wrong in them. `container_leave` counts where site.yml does not say: the service gives
+// its own default, and everyone else leaves it to the service to refuse, which may run as another
+// user.
 absl::StatusOr<Site> ReadSite(
     const std::filesystem::path& home,
     std::set<std::string> container_leave = DefaultContainerLeave(/*is_root=*/false));
 
-// HOME/data-map.yml alone, and writing it whole.
+// Read and write HOME/data-map.yml alone; it is written as a whole.
 absl::StatusOr<DataMap> ReadDataMap(const std::filesystem::path& home);
 absl::Status WriteDataMap(const std::filesystem::path& home, const DataMap& map);
 

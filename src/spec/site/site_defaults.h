@@ -1,4 +1,4 @@
-// The tables that come with tutti, in the form of site.yml. Inside the room spec only.
+// Holds the tables that come with tutti, in the form of site.yml. Inside the room spec only.
 #pragma once
 
 #include "absl/strings/string_view.h"

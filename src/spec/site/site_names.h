@@ -1,5 +1,5 @@
-// The names of environments and components that no command has made: those of site.yml and of the
-// built-in table.
+// Lists and finds the names of environments and components that no command has made: those of
+// site.yml and of the built-in table.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// A compute of type slurm, as site.yml describes it, and what a job asks of it
-// (docs/slurm/README.md). Plain values: what is empty or zero is left to Slurm.
+// Reads a compute of type slurm from site.yml, and the settings of a job (docs/slurm/README.md).
+// Plain values: what is empty or zero is left to Slurm.
 #pragma once
 
 #include <map>

@@ -1,6 +1,6 @@
-// Every key of Azure ML's published v2 schemas and what tutti does with it. One table: the readers
-// take their warnings and refusals from it, docs/azure-ml-keys/ is printed from it, and a test
-// holds it against the lists of published keys. Pure functions; thread-safe.
+// Lists every key of Azure ML's published v2 schemas and what tutti does with it. One table: the
+// readers take their warnings and refusals from it, docs/azure-ml-keys/ is printed from it, and a
+// test holds it against the lists of published keys. Pure functions; thread-safe.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// What is wrong with a file, gathered as it is read, so that a user corrects all of it at once.
-// Inside the room spec only. Not thread-safe.
+// Diagnostics collects the errors and warnings of a file as it is read, so that a user corrects all
+// of them at once. Inside the room spec only. Not thread-safe.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ class Diagnostics {
   const std::string& file_name() const { return file_name_; }
 
   void Error(int line, absl::string_view message);
-  // Of what this file has from another one.
+  // An error whose cause is in another file that this one names.
   void Error(const SourceLocation& location, absl::string_view message);
   void Warning(int line, absl::string_view message);
   // What is wrong with another file, which `line` of this one names; told under the other's name.
@@ -28,7 +28,8 @@ class Diagnostics {
   // "FILE:LINE: message" of each, by line and once; the first 20 and how many more there are.
   absl::Status status(absl::StatusCode code = absl::StatusCode::kInvalidArgument) const;
   size_t error_count() const { return errors_.size(); }
-  // The same, one message for all lines of a file to which it applies: "… (also at lines 7, 9)".
+  // The warnings, each text once for all lines of a file to which it applies: "… (also at lines 7,
+  // 9)".
   std::vector<std::string> warnings() const;
 
  private:

@@ -1,5 +1,6 @@
-// The ${{inputs.x}} and ${{outputs.x}} of a command or an environment variable. Expanded on the
-// node, which alone knows its paths; checked at submission. Pure functions, safe on hostile text.
+// Expands and checks the ${{inputs.x}} and ${{outputs.x}} of a command or an environment variable.
+// Expanded on the node, which alone knows its paths; checked at submission. Pure functions, safe on
+// hostile text.
 //
 // $[[--lr ${{inputs.lr}}]] is left out whole if an input in it has no value (inputs may be
 // optional), and otherwise stands without its brackets. Brackets without an expression in them are

@@ -1,6 +1,6 @@
-// What kind of file a file is, and what Azure ML has and tutti does not run: files that are no
-// jobs, and types of jobs. Each with the reason and what to do in its place. Inside the room spec
-// only. Pure functions; thread-safe.
+// Recognises files that are no jobs, and types of jobs that Azure ML has and tutti does not run,
+// and says for each why and what to do in its place. Inside the room spec only. Pure functions;
+// thread-safe.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// What tells that a job file is in Azure ML's preview schemas of 2021 (preview_job.h). Inside the
-// room spec only. Pure function, safe on hostile text; thread-safe.
+// Recognises job files in Azure ML's preview schemas of 2021 (preview_job.h). Inside the room spec
+// only. Pure function, safe on hostile text; thread-safe.
 #pragma once
 
 #include <optional>

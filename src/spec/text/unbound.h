@@ -1,6 +1,6 @@
-// What stands in the inputs or outputs of a step, looks like a binding and is none:
-// ${{inputs.x}}, ${{jobs.a.outputs.b}}, ${{parents.inputs.x}}, {{parent.inputs.x}}. The shell would
-// get it as it is. Inside the room spec only. Pure functions, safe on hostile text; thread-safe.
+// Finds texts in a step's inputs or outputs that look like a binding and are none: ${{inputs.x}},
+// ${{jobs.a.outputs.b}}, ${{parents.inputs.x}}, {{parent.inputs.x}}. The shell would get it as it
+// is. Inside the room spec only. Pure functions, safe on hostile text; thread-safe.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// What to correct where a text cannot be read as YAML, in words that fit its line; the parser names
-// only what it stumbled over. Pure. Inside the room spec only.
+// Suggests what to correct where a text cannot be read as YAML, in words that fit its line; the
+// parser names only what it stumbled over. Pure. Inside the room spec only.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// A tree as YAML text: the inverse of ParseYaml, without comments. Inside the room spec only. Pure
-// function; thread-safe.
+// Writes a YamlNode tree as YAML text: the inverse of ParseYaml, without comments. Inside the room
+// spec only. Pure function; thread-safe.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
-// A YAML document as a small tree with line numbers. Made for hostile text: its size, depth and the
-// nodes that aliases stand for are bounded, an alias cannot contain itself, and a key that comes
-// twice in one mapping is an error. Merge keys (`<<: *base`) have been followed. Inside the room
-// spec only.
+// Parses a YAML document into a small tree with line numbers. Made for hostile text: its size,
+// depth and the nodes that aliases stand for are bounded, an alias cannot contain itself, and a key
+// that comes twice in one mapping is an error. Merge keys (`<<: *base`) have been followed. Inside
+// the room spec only.
 #pragma once
 
 #include <memory>

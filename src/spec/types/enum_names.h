@@ -1,4 +1,4 @@
-// The names of the enumerations in job.h, as files and documents write them.
+// Converts the enumerations of job.h to and from the names that files and documents write.
 #pragma once
 
 #include <array>

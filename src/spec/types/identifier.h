@@ -1,4 +1,4 @@
-// What jobs, steps, inputs and outputs may be called. Inside the room spec only. Pure functions;
+// Checks the names of jobs, steps, inputs and outputs. Inside the room spec only. Pure functions;
 // thread-safe.
 #pragma once
 

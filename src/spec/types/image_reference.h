@@ -1,5 +1,5 @@
-// The name of an image as registries have it: [HOST[:PORT]/]NAME[/NAME…][:TAG][@sha256:DIGEST].
-// Thread-safe.
+// Checks the name of an image as registries have it:
+// [HOST[:PORT]/]NAME[/NAME…][:TAG][@sha256:DIGEST]. Thread-safe.
 #pragma once
 
 #include "absl/strings/string_view.h"

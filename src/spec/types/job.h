@@ -1,4 +1,4 @@
-// What a job is: the types that every reader of a job file fills and every other room works with.
+// JobSpec describes a job: every reader of a job file fills it, and every other room works with it.
 // Plain values; a JobSpec that came out of ReadJobFile has passed every check that needs no
 // machine.
 #pragma once

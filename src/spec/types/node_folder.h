@@ -1,5 +1,5 @@
-// What a compute of type slurm says of a folder that is not shared: "node:/tmp" is /tmp on the own
-// disk of each of its nodes, which see nothing of this machine's files.
+// Parses the folder of a compute of type slurm whose nodes share none: "node:/tmp" is /tmp on the
+// own disk of each node, which sees nothing of this machine's files.
 #pragma once
 
 #include <optional>

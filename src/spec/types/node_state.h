@@ -1,4 +1,4 @@
-// The states of nodes in the words of tutti: idle, running, preparing (it comes), leaving (it
+// Translates Slurm's states of nodes into tutti's: idle, running, preparing (it comes), leaving (it
 // finishes what it has), unusable; and off: a node that comes when it is needed.
 #pragma once
 
@@ -8,7 +8,8 @@
 
 namespace tutti::spec {
 
-// Of Slurm's, as scontrol prints it ("IDLE+CLOUD+POWERED_DOWN") or sinfo ("idle~").
+// The state for one of Slurm's, as scontrol prints it ("IDLE+CLOUD+POWERED_DOWN") or sinfo
+// ("idle~").
 std::string StateOfSlurmNode(absl::string_view slurm_state);
 
 }  // namespace tutti::spec

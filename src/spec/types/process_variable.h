@@ -1,4 +1,4 @@
-// What Linux lets a process be given in its environment.
+// Checks that Linux lets a process have a variable in its environment.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// How readers of job files come to the files that these name.
+// ReadFileFunction gives readers of job files the content of the files that these name.
 #pragma once
 
 #include <filesystem>

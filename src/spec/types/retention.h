@@ -1,4 +1,5 @@
-// How long a service keeps what it can make or fetch again, and what ended jobs have left.
+// Retention says how long a service keeps what it can make or fetch again, and what ended jobs have
+// left.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,8 @@ struct KeepFor {
   std::optional<uint64_t> size;
 };
 
-// Of a site that does not say: users' files stay, and caches are fetched or made again.
+// The defaults are those of a site that does not say: users' files stay, and caches go after a
+// while, since they can be fetched or made again.
 struct Retention {
   KeepFor snapshots{.age = absl::Hours(24 * 30)};     // code that was sent
   KeepFor data{.age = absl::Hours(24 * 30)};          // inputs that were fetched

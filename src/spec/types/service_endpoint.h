@@ -1,5 +1,6 @@
-// Where a service is, what opens it, and how it is known: the text of the files service.json (for
-// clients) and launcher.json (for launchers) that a service keeps in its home.
+// Endpoint says where a service is, which token it wants, and which certificate it shows: the
+// content of the files service.json (for clients) and launcher.json (for launchers) in the
+// service's home.
 #pragma once
 
 #include <filesystem>
@@ -20,10 +21,10 @@ struct Endpoint {
 absl::StatusOr<Endpoint> ParseEndpoint(absl::string_view text);
 // The file's content. DataLoss names the file.
 absl::StatusOr<Endpoint> ReadEndpoint(const std::filesystem::path& file);
-// One line, without what is empty.
+// The endpoint as one line of JSON, without the fields that are empty.
 std::string ToJson(const Endpoint& endpoint);
 
-// No other machine gets there, or none by this address.
+// Whether other machines cannot reach the service by this address.
 bool IsOfThisMachineOnly(absl::string_view address);
 
 }  // namespace tutti::spec

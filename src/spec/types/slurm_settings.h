@@ -1,5 +1,5 @@
-// What a compute of type slurm, and a job, may ask of Slurm (docs/slurm/README.md). Plain values:
-// what is empty or zero is left to Slurm.
+// SlurmSettings is what a compute of type slurm, and a job, may ask of Slurm
+// (docs/slurm/README.md). Plain values: what is empty or zero is left to Slurm.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,5 @@
-// What a sweep varies and how it judges: the search space, the sampling, the objective, the early
-// termination policy and the limits of Azure ML's sweep job. Plain values; what they mean is in
-// platform/flow.
+// Sweep holds what Azure ML's sweep job says: the search space, the sampling, the objective, the
+// early termination policy and the limits. Plain values; what they mean is in platform/flow.
 #pragma once
 
 #include <cstdint>
