@@ -1,6 +1,7 @@
-// Where jobs run: all that differs between this machine's virtual nodes and a cluster. One instance
-// per compute; calls may come from any thread. An engine starts launchers and says what is true of
-// them; it knows nothing of job states, output or results, which launchers report to the service.
+// Defines Engine, the interface to a place where jobs run: this machine's virtual nodes (local/), a
+// Slurm cluster (slurm/), or a fake for tests (fake/). One instance per compute; calls may come
+// from any thread. An engine starts launchers and says what is true of them; it knows nothing of
+// job states, output or results, which launchers report to the service.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// For tests: what a service would have an engine start.
+// Makes the allocation that a service would have an engine start, for tests.
 #pragma once
 
 #include <string>

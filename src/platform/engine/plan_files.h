@@ -1,6 +1,6 @@
-// The launch plans of an allocation as an engine puts them where its launchers read them: of a gang
-// one file for all of its nodes and a small one for each (spec/json/gang_plan.h), so that a gang of
-// n nodes takes n small files and not n times its n nodes.
+// Writes the launch plans of an allocation for its launchers to read: of a gang one file for all of
+// its nodes and a small one for each (spec/json/gang_plan.h), so that a gang of n nodes takes n
+// small files and not n times its n nodes.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// An engine for tests: starts nothing, remembers everything, fails when told to. Its launchers live
-// until a test ends them. Thread-safe.
+// FakeEngine is an engine for tests: it starts nothing, remembers every call, and fails when told
+// to. Its launchers live until a test ends them. Thread-safe.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// Finding a launcher again by its process id and start time, which together name a process for
-// good, as they stand in a file: {"pid": P, "start_time": T}.
+// Identifies a launcher by its process id and start time, which together name a process for good,
+// and finds it again from a file that holds them: {"pid": P, "start_time": T}.
 #pragma once
 
 #include <sys/types.h>

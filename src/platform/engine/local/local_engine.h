@@ -1,5 +1,6 @@
-// This machine as a small cluster: virtual nodes n1…nN, each with a loopback address (127.77.0.I),
-// a folder, a share of the processors and of the memory, and, where it is permitted, a host name.
+// LocalEngine runs jobs on this machine as if it were a small cluster: it has virtual nodes n1…nN,
+// each with a loopback address (127.77.0.I), a folder, a share of the processors and of the memory,
+// and, where it is permitted, a host name.
 //
 //   ROOT/hosts                     the nodes' /etc/hosts
 //   ROOT/nI/ALLOCATION/            the allocation's folder on node I (docs/formats/launch-plan.md)
@@ -34,8 +35,8 @@ struct LocalEngineOptions {
   int node_count = 1;          // at most 16384
   // The launcher's command line up to the plan file: {"/usr/bin/tutti", "launch", "--plan"}.
   std::vector<std::string> launcher;
-  // That of one which waits for a plan (standby_launchers.h), up to the path of a folder that it
-  // may make for an allocation meanwhile; empty: none wait.
+  // The command line of a launcher that waits for a plan (standby_launchers.h), up to the path of a
+  // folder that it may make for an allocation meanwhile; empty: none wait.
   std::vector<std::string> standby;
   std::vector<int> cores;    // to share out; empty: those this process may use
   int64_t memory_bytes = 0;  // to share out; 0: nine tenths of the machine's
@@ -83,8 +84,8 @@ class LocalEngine final : public Engine {
   base::Janitor janitor_;  // of folders that are released
   absl::Mutex mutex_;
   std::map<std::string, Gang> gangs_ ABSL_GUARDED_BY(mutex_);
-  // What was begun and has lost its plan, by a power failure say: nobody knows which of its
-  // allocation's nodes it is.
+  // Launchers that had begun and whose plan is lost, by a power failure say: which of their
+  // allocation's nodes each one serves is unknown.
   std::map<std::string, std::vector<PlacedLauncher>> without_plan_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<StandbyLaunchers> standbys_;  // may be null
 };

@@ -1,5 +1,5 @@
-// Makes a launcher feel at home on its virtual node: the node's processors, a host name of its own,
-// and an /etc/hosts in which the nodes' names lead to their addresses. Nothing of it outlives the
+// Gives a launcher the view of its virtual node: the node's processors, a host name of its own, and
+// an /etc/hosts in which the nodes' names lead to their addresses. Nothing of it outlives the
 // launcher and what it starts, and nothing of it is seen outside.
 #pragma once
 

@@ -1,5 +1,5 @@
-// The launcher of one node of an allocation: starting it, finding it again, ending it. All that is
-// known of it lies in the allocation's folder; a job that removes that loses its files, but is
+// PlacedLauncher starts, finds again and ends the launcher of one node of an allocation. All that
+// is known of it lies in the allocation's folder; a job that removes that loses its files, but is
 // neither taken for dead nor run again while this process lives. Not thread-safe.
 #pragma once
 

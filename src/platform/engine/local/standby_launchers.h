@@ -1,8 +1,9 @@
-// Launchers that are started ahead of any job. They are past what takes longest, the exec, the
-// linking and the namespaces, and wait for the path of a plan on their standard input; so a job's
-// processes begin milliseconds after its node was chosen. One waits on each of the first nodes; a
-// thread makes the next one a little after one was taken, so as not to compete with it. They end
-// when this object goes, also by kill -9, since their input ends. Thread-safe.
+// StandbyLaunchers keeps launchers that are started ahead of any job. They are past what takes
+// longest, the exec, the linking and the namespaces, and wait for the path of a plan on their
+// standard input; so a job's processes begin milliseconds after its node was chosen. One waits on
+// each of the first nodes; a thread makes the next one a little after one was taken, so as not to
+// compete with it. They end when this object goes, also by kill -9, since their input ends.
+// Thread-safe.
 #pragma once
 
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-// What there is on this machine to share out among virtual nodes.
+// Says which processors and how much memory of this machine can be shared out among virtual nodes.
 #pragma once
 
 #include <cstdint>

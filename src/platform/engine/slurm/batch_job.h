@@ -1,4 +1,4 @@
-// What an allocation becomes in Slurm: the command line of sbatch and the batch script. Pure
+// Turns an allocation into a Slurm job: the command line of sbatch and the batch script. Pure
 // functions.
 #pragma once
 

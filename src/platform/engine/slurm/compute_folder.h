@@ -1,6 +1,6 @@
-// The folder of a compute of type slurm, as an engine finds it: whose it is, and what earlier
-// engines left in it (slurm_engine.h says what lies where). The caller holds its lock where it
-// reads or writes its id.
+// Makes the folder of a compute of type slurm, tells by its id whose it is, and finds the
+// allocations that an earlier engine left in it (slurm_engine.h lists its files). The caller holds
+// its lock where it reads or writes its id.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// This program as nodes get it that do not have it (base/process/packed_program.h), among the
-// service's snapshots.
+// Packs this program, for nodes that do not have it (base/process/packed_program.h), into the
+// service's folder of snapshots.
 #pragma once
 
 #include <filesystem>

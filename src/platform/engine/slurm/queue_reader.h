@@ -1,5 +1,6 @@
-// What Slurm's commands print, read: `squeue --json` of 22.05 and later, lists of hosts
-// ("n[1-3,07],login") and of nodes. Whatever the text, a status or a value comes back. Thread-safe.
+// Parses what Slurm's commands print: `squeue --json` of 22.05 and later, sacct's records, sinfo's
+// nodes, and lists of hosts ("n[1-3,07],login"). Whatever the text, a status or a value comes back.
+// Thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of a collector, which locks it (platform/launch/delivery/collector.h). Its existence: by_folder.
+// The file that a running collector locks (platform/launch/delivery/collector.h). It exists exactly
+// for allocations with `by_folder`.
 constexpr char kCollectorLock[] = "collector";
 
 constexpr char kFirstStart[] = "slurm-start";
@@ -37,14 +38,15 @@ bool IsThere(const fs::path& path) {
   return fs::exists(path, error);
 }
 
-// Of what nodes write: NFS remembers for up to a minute that a file was not there, but not beyond
-// an open of its folder.
+// IsThere for files that nodes write: an NFS client remembers for up to a minute that a file did
+// not exist, but no longer than until its folder is opened.
 bool IsThereByNow(const fs::path& path) {
   base::Open(path.parent_path(), O_RDONLY | O_DIRECTORY).status().IgnoreError();
   return IsThere(path);
 }
 
-// Of files that decide: what cannot be known is an error.
+// Like IsThere, for files by which the engine decides what has run: an error where the file system
+// does not say.
 absl::StatusOr<bool> Exists(const fs::path& path) {
   std::error_code error;
   const bool exists = fs::exists(path, error);
@@ -52,13 +54,14 @@ absl::StatusOr<bool> Exists(const fs::path& path) {
   return exists;
 }
 
-// That its launcher has collected results, during which it does not hear that it is to end.
+// Whether the node's launcher has begun to collect results: from then on it does not notice that it
+// is told to end.
 bool HasItsRanksBehindIt(const fs::path& node) {
   const auto events = base::ReadFile(node / "spool/events.jsonl", 64 << 20);
   return events.ok() && absl::StrContains(*events, R"("kind":"finalizing")");
 }
 
-// Likewise; nothing if there is no such file.
+// The file's content; nullopt if it does not exist, an error if that or the content cannot be read.
 absl::StatusOr<std::optional<std::string>> TextOf(const fs::path& file) {
   auto text = base::ReadFile(file, 1 << 20);
   if (text.ok()) return *std::move(text);
@@ -135,7 +138,8 @@ bool SlurmAllocation::HasBegunEverywhere() const {
   return true;
 }
 
-// Of thousands that wait: without an open of each folder, so later than HasBegun where it is NFS.
+// A cheaper HasBegun, for polls over thousands of waiting allocations: it opens no folder, and so
+// learns of a begin later where the folder is on NFS.
 bool SlurmAllocation::SeemsToHaveBegun() const {
   for (int i = 0; i < node_count(); ++i) {
     if (IsThere(node(i) / "started")) return true;

@@ -1,5 +1,5 @@
-// One allocation as the Slurm engine knows it, and its traces in the shared folder. Not
-// thread-safe.
+// SlurmAllocation is what the Slurm engine knows of one allocation, and reads and writes the files
+// that record it in the shared folder. Not thread-safe.
 #pragma once
 
 #include <filesystem>
@@ -23,7 +23,7 @@ absl::Status WriteSlurmId(const std::filesystem::path& folder, int64_t id, bool 
 // before sbatch: the Slurm job finds them, and an engine that comes later that there may be one.
 absl::Status SyncAllocation(const std::filesystem::path& folder);
 
-// In the log: what an engine could not write down it finds out again.
+// Logs the failure to record something; the next engine finds the same out from Slurm again.
 void LogError(const absl::Status& status);
 
 struct SlurmAllocation {
@@ -77,10 +77,11 @@ struct SlurmAllocation {
   bool HasBegun(int index) const;  // a launcher has taken that node's plan
   bool HasBegun() const;           // on any node
   bool HasBegunEverywhere() const;
-  // On any node since Slurm started it last: not in a run before, which Slurm has ended.
+  // Whether a launcher has begun since Slurm last started the job. Launchers of an earlier run,
+  // which Slurm has ended, do not count.
   bool HasBegunItsLastRun() const;
   bool IsDone(int index) const;
-  // Launchers have begun, and none of them was told to end, or has come to the end of its ranks.
+  // Whether launchers have begun, and none of them was told to end or has seen its ranks end.
   bool HasDiedUnrequested() const;
 
   // What an earlier engine left. NotFound if the folder holds no allocation; other errors if that
@@ -90,18 +91,19 @@ struct SlurmAllocation {
   // Whether Slurm may have lost it, killed before it wrote down what it had just accepted; and it
   // has not begun, nor was it ever said to be on nodes.
   bool MayBeLost(absl::Duration saving) const;
-  // It is to be submitted again, if it has not begun when that has settled.
+  // Notes that Slurm has lost the job: it is submitted again if it has not begun after `settling`.
   absl::Status NoteLoss(absl::Duration settling);
-  // What a poll tells of it. A job that completes is told with the nodes alone that still do.
+  // Takes in what a poll shows of the job. While a job completes, Slurm names only the nodes that
+  // are still completing; the names from before are kept.
   absl::Status NotePoll(const SlurmJob& seen);
   std::string LastOutput() const;  // the end of what its batch step printed
   // What a launcher noted that could not take its node's plan; "" if none did.
   std::string WhatALauncherNoted() const;
-  // It is over; written down, since Slurm forgets it after some minutes.
+  // Records that the job is over, and how, in the folder too: Slurm forgets it after some minutes.
   absl::Status NoteEnd(const std::string& how, bool lost = false);
-  // Writes down that it goes by the folder; before it is submitted.
+  // Records that a collector delivers for the launchers. Call it before the job is submitted.
   absl::Status PrepareCollection() const;
-  // That it is to have a collector, and has none that runs.
+  // Whether a collector should run for it and none does.
   bool NeedsCollector();
   void EndCollector();
   absl::Status MarkStopped() const;  // for launchers that have yet to begin

@@ -1,4 +1,5 @@
-// Running Slurm's commands. The fake of the tests answers from memory.
+// SlurmCommands runs Slurm's commands (sbatch, squeue, scancel, …). The fake of the tests answers
+// from memory.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,6 @@
-// Slurm's commands as tests play them, from memory: two nodes, and a queue whose jobs begin at once
-// and run until they are ended. What Slurm can do wrong it does when told. Thread-safe.
+// SlurmCommandsFake plays Slurm's commands for tests, from memory: it has two nodes, and a queue
+// whose jobs begin at once and run until they are ended. What Slurm can do wrong it does when told.
+// Thread-safe.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
-// A Slurm cluster, whose queue is Slurm's own: an allocation is one Slurm job, its batch step
-// starts one launcher per node (batch_job.h). All that is known of it lies in the compute's folder,
-// which the nodes share:
+// SlurmEngine runs jobs on a Slurm cluster, whose queue is Slurm's own: an allocation is one Slurm
+// job, whose batch step starts one launcher per node (batch_job.h). All that is known of it lies in
+// the compute's folder, which the nodes share:
 //
 //   FOLDER/id                   names this tutti in the comments of its Slurm jobs
 //   FOLDER/place                where the folder lay and which it was, which tells it from a copy
@@ -104,9 +104,9 @@ class SlurmEngine final : public Engine {
   SlurmEngine(const SlurmEngineOptions& options, SlurmCommands* commands, std::string id,
               std::map<std::string, SlurmAllocation> known);
   bool shared() const { return options_.node_folder.empty(); }
-  // Whether launchers that are submitted now go by the folder.
+  // Whether launchers that are submitted now deliver by the folder and not to the service.
   bool GoesByFolder() const;
-  // That a partition may have GPUs was seen just now.
+  // Whether Slurm said just now that the partition may have GPUs.
   bool SawGpus(const std::string& partition) ABSL_LOCKS_EXCLUDED(gpus_mutex_);
   Allocation Localized(Allocation allocation, bool by_folder) const;
   absl::StatusOr<std::string> ScriptOf(const Allocation& allocation, const BatchJob& job) const;

@@ -1,4 +1,4 @@
-// For this room's tests: a Slurm engine over Slurm as tests play it.
+// SlurmEngineTest is the fixture of this room's tests: a Slurm engine over SlurmCommandsFake.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -1,4 +1,5 @@
-// Slurm's words for why a job waits or how it ended, as a user understands them. Pure functions.
+// Translates Slurm's words for why a job waits, was refused or has ended into messages for users.
+// Pure functions.
 #pragma once
 
 #include <string>
@@ -20,7 +21,7 @@ bool HasLostANode(const SlurmJob& job);
 // Of what sbatch printed, its last line: whether Slurm may take the job later, or has taken it and
 // could not say so. Else the refusal is final.
 bool MayPass(absl::string_view stderr_text);
-// Likewise, that it gave up waiting for an answer.
+// Whether sbatch gave up waiting for Slurm's answer, by the last line that it printed.
 bool TookTooLong(absl::string_view stderr_text);
 
 // The limit of jobs that may be submitted, if sbatch named one: "QOSMaxSubmitJobPerUserLimit". Else

@@ -1,5 +1,5 @@
-// The batch script of a job whose nodes share no folder with the service: all they need comes with
-// the script or from the service. On each node it
+// Writes the batch script of a job whose nodes share no folder with the service: all they need
+// comes with the script or from the service. On each node it
 //
 //   makes   NODE_FOLDER/tutti-UID/ID/ALLOCATION/I, which only the user can read, for the launcher
 //   gets    the launcher: a snapshot of the service's (program_snapshot.h), fetched by the first
