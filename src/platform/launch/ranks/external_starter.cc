@@ -93,7 +93,7 @@ void ExternalStarter::HoldRankStartLimit() {
 bool ExternalStarter::ReapIfOwn(pid_t pid) {
   if (program_.pid() != pid) return false;
   HandleMessages();
-  // That may have reaped it.
+  // HandleMessages may have reaped the program.
   if (program_.pid() == pid) ProgramEnded(program_.Reap());
   return true;
 }

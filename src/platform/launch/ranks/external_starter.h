@@ -1,7 +1,7 @@
-// What mpirun and srun have in common as starters of ranks: a program of theirs runs on the first
-// node, and the ranks come to the launchers of all nodes by a socket. So a launcher waits for ranks
-// that others bring: not for ever, and not once the first node's launcher, which has that program,
-// has ended.
+// ExternalStarter is the common base of the starters whose ranks are brought by another program,
+// mpirun or srun: the program runs on the first node, and each rank connects to its node's launcher
+// by a socket. So a launcher waits for ranks that others bring: not for ever, and not once the
+// first node's launcher, which has that program, has ended.
 #pragma once
 
 #include <set>

@@ -1,7 +1,7 @@
-// Open MPI's mpirun starts the ranks: it runs on the first node, its daemons on the others. Each
-// rank is a small program (launch-rank) that connects to its node's launcher, which tells it what
-// to run and where its output goes. mpirun reaches other nodes by an agent of ours, which has the
-// first node's launcher ask theirs to run the daemon.
+// MpirunStarter has Open MPI's mpirun start the ranks: mpirun runs on the first node, its daemons
+// on the others. Each rank is a small program (launch-rank) that connects to its node's launcher,
+// which tells it what to run and where its output goes. mpirun reaches other nodes by an agent of
+// ours, which has the first node's launcher ask theirs to run the daemon.
 #pragma once
 
 #include <map>

@@ -1,4 +1,5 @@
-// How a rank's command line is started on a host.
+// Decides how a rank's command line is executed: by bash, or directly where bash would only replace
+// itself by one program.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
-// One process of the job on this node: its start, its two pipes, its end. Either this launcher
-// starts it, and then it dies with the thread that did, or mpirun does, and it connects to the
-// listener (rank_listener.h). Not thread-safe.
+// RankProcess is one process of the job on this node, from its start to its end, with its two
+// output pipes. Either this launcher starts it, and then it dies with the thread that did, or
+// mpirun does, and it connects to the listener (rank_listener.h). Not thread-safe.
 #pragma once
 
 #include <memory>

@@ -1,8 +1,8 @@
-// How the ranks of a node are started, by an implementation for each way: by this launcher itself
-// (direct_starter.h), by Open MPI's mpirun (mpirun_starter.h), in the tasks that Slurm's PMIx has
-// for them (pmix_starter.h). What all ranks have in common whoever started them is NodeProcesses',
-// which polls, passes their output on and ends them. Not thread-safe: all calls come from the
-// thread that the processes are to die with.
+// Defines RankStarter, the interface through which a node's ranks are started. It has an
+// implementation for each way: by this launcher itself (direct_starter.h), by Open MPI's mpirun
+// (mpirun_starter.h), in the tasks that Slurm's PMIx has for them (pmix_starter.h). What all ranks
+// have in common whoever started them is NodeProcesses', which polls, passes their output on and
+// ends them. Not thread-safe: all calls come from the thread that the processes are to die with.
 #pragma once
 
 #include <poll.h>
@@ -28,21 +28,21 @@
 
 namespace tutti::launch {
 
-// Who polls for a starter, and what a starter may ask of it.
+// What a starter may ask of the object that polls for it (NodeProcesses).
 class RankSupervisor {
  public:
   virtual ~RankSupervisor() = default;
-  // Ends all processes of the node, after the plan's grace. `reason`: what went wrong.
+  // Ends all processes of the node, with the plan's grace. `reason`: what went wrong.
   virtual void Stop(absl::Status reason) = 0;
-  // Likewise, since whoever was to begin the ranks did not: the job is not at fault.
+  // Like Stop, for when mpirun or srun did not start the ranks: the job is not at fault.
   virtual void StopUnlaunched(absl::string_view reason) = 0;
-  // Ends them if this launcher is told to within `patience`; then true.
+  // Ends all processes and returns true if this launcher is told to end within `patience`.
   virtual bool StopIfRequested(absl::Duration patience) = 0;
   // Notes the children that have ended by now.
   virtual void ReapChildren() = 0;
-  // All have ended or are to end: nothing may be started any more.
+  // Whether all processes have ended or are to end, so that nothing may be started any more.
   virtual bool ending() const = 0;
-  // They were told to end before all had ended by themselves.
+  // Whether the processes were told to end before all had ended by themselves.
   virtual bool stopped() const = 0;
 };
 

@@ -1,5 +1,5 @@
-// The ranks of one node that have begun, whoever started them: what begins is reported as "started"
-// here and what ends as "exited". Not thread-safe.
+// RankTable holds the ranks of one node that have begun, whoever started them, and reports their
+// begin ("started") and end ("exited") as events. Not thread-safe.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
-// For tests of starters: a node with its folders, spool, event log and table of ranks, and a
-// supervisor that notes what it is asked for.
+// StarterFixture gives tests of starters a node with its folders, spool, event log and table of
+// ranks, and a supervisor that notes what it is asked for.
 #pragma once
 
 #include <gmock/gmock.h>

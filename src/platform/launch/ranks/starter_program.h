@@ -1,5 +1,5 @@
-// A program that starts ranks for this launcher, as its child: mpirun, its daemon, or srun. Not
-// thread-safe.
+// StarterProgram runs a program that starts ranks for this launcher, as its child: mpirun, its
+// daemon, or srun. Not thread-safe.
 #pragma once
 
 #include <sys/types.h>
