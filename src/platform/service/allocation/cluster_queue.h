@@ -1,6 +1,7 @@
-// Jobs of engines that schedule for themselves. Such a job is Queued as long as it waits there; the
-// service hands it over as often as it starts anew, which an engine does not mind, and writes
-// Provisioning once it is told the nodes.
+// ClusterQueue hands jobs to engines that have a queue of their own (Slurm), and follows them there
+// until they get nodes. Such a job is Queued as long as it waits there; the service hands it over
+// as often as it starts anew, which an engine does not mind, and writes Provisioning once it is
+// told the nodes.
 #pragma once
 
 #include "absl/status/status.h"
@@ -16,7 +17,7 @@ class ClusterQueue {
   ClusterQueue(SharedState& state, JobTable& table, EngineCalls& calls)
       : state_(state), table_(table), calls_(calls) {}
 
-  // Starts all that its cluster does not have yet.
+  // Has the engines start all jobs that their clusters do not have yet.
   void HandOver(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // What a cluster says of a job that it has yet to place, or has just placed.
   void Observe(LiveJob& job, const engine::AllocationState& state)
@@ -29,7 +30,7 @@ class ClusterQueue {
  private:
   absl::Status PlaceOn(LiveJob& job, const engine::AllocationState& state)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // Over before it had a node.
+  // Ends a job that the cluster ended before it had a node.
   void EndUnplaced(LiveJob& job, const engine::AllocationState& state)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 

@@ -1,5 +1,5 @@
-// What is to be done to the engines and to files once the service's lock is released, by other
-// threads. Plain values.
+// Effects collects what the engines and threads have to do once the service's lock is released:
+// starts, stops, kills, releases of allocations, and tasks on files. Plain values.
 #pragma once
 
 #include <functional>
@@ -35,22 +35,22 @@ struct Effects {
   };
   std::vector<Task> tasks;
   std::vector<Task> checks;                    // of SharedState::health_work
-  std::vector<std::function<void()>> cordons;  // changes of them, of SharedState::cordon_work
+  std::vector<std::function<void()>> cordons;  // changes of cordons, for SharedState::cordon_work
 };
 
 // What Engine::Start is given for the job's present attempt.
 engine::Allocation AllocationFor(const ServiceOptions& options, const LiveJob& job,
                                  const Placement& placement);
 
-// Whether launchers of a job that has nodes are to be started: its first ones, or such as deliver
-// what those have left.
+// Whether launchers of a job that has nodes are to be started: its first ones, or later ones that
+// deliver what the first have left.
 bool IsToBeStarted(const LiveJob& job);
 
 // Adds what the engine has yet to be told of a job that has nodes.
 void AddEffects(const ServiceOptions& options, const LiveJob& job, Effects& effects);
 
-// Notes how the results of that job are now: of a step, before it is Completed, so that each that
-// would reuse them finds the note. A task.
+// A task: notes the present state of a step's results, before the step is Completed, so that every
+// later step that would reuse the results finds the note.
 void StampForReuse(const SharedState& state, const std::string& id);
 
 }  // namespace tutti::service

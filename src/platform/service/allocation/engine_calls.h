@@ -1,8 +1,8 @@
-// Carries out effects: the one place that has engines do something. Each compute has a queue of its
-// own (SharedState::engine_work), on whose thread its engine is called, and what came of a call is
-// noted under the lock before the next one begins: so what Observe says is never older than a start
-// that has been noted. A call that is under way or waits is not asked for again. What the store
-// cannot get onto the disk has no effects until it can.
+// EngineCalls carries out Effects; it alone makes engines do something. Each compute has a queue of
+// its own (SharedState::engine_work), on whose thread its engine is called, and what came of a call
+// is noted under the lock before the next one begins: so what Observe says is never older than a
+// start that has been noted. A call that is under way or waits is not asked for again. What the
+// store cannot get onto the disk has no effects until it can.
 #pragma once
 
 #include <functional>

@@ -13,10 +13,10 @@ class JobOutput {
  public:
   JobOutput(SharedState& state, JobTable& table) : state_(state), table_(table) {}
 
-  // Opens them, if they are not open. Those that cannot be are tried again: their user may have
-  // repaired them. A job that has just begun fails then.
+  // Opens the job's logs, if they are not open. Logs that cannot be opened are tried again, since
+  // the user may repair their folder; a job that has just begun fails instead.
   void LookAfter(LiveJob& job, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // True once they are closed and on the disk; else has that done.
+  // Returns true once the logs are closed and on the disk; until then has that done.
   bool Close(LiveJob& job, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:

@@ -1,4 +1,5 @@
-// Takes each step that a job which has nodes can take: what NextStep decides is written here.
+// JobProgress takes each step that a job with nodes can take: NextStep decides it, and JobProgress
+// writes it.
 #pragma once
 
 #include "absl/status/statusor.h"

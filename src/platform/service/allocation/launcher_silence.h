@@ -1,4 +1,5 @@
-// What it means that a launcher of a placed job says nothing.
+// Decides what follows when a launcher of a placed job is not heard of: the node is given up, or
+// the service waits for the cluster to say how it ended.
 #pragma once
 
 #include "platform/service/allocation/effects.h"

@@ -1,5 +1,5 @@
-// Allocations that are over and still hold their nodes, until their launchers have ended and the
-// engine has released them.
+// LeavingAllocations holds the allocations that are over but still occupy their nodes, until their
+// launchers have ended and the engine has released them.
 #pragma once
 
 #include <map>
@@ -29,14 +29,14 @@ class LeavingAllocations {
   // The placement of a job that has left its nodes.
   void Add(const LiveJob& job, const Placement& placement)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // It is released.
+  // The engine has released the allocation.
   void Remove(const std::string& allocation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
     leaving_.erase(allocation);
   }
   // What an engine sees of an allocation that is no live job's.
   void Observe(const std::string& compute, const engine::AllocationState& state, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // Those of the compute that its engine does not see.
+  // Forgets the allocations of the compute that its engine does not see.
   template <typename Seen>
   void ForgetUnseen(const std::string& compute, const Seen& seen)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
@@ -47,7 +47,7 @@ class LeavingAllocations {
   const Map& all() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) { return leaving_; }
 
  private:
-  // Its launchers are to end, by force if they had their time.
+  // Has the launchers end, by force if they had their time.
   void End(const engine::AllocationState& state, Leaving& leaving, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 

@@ -1,4 +1,4 @@
-// The nodes of all computes, with who holds them.
+// Lists the nodes of all computes with the jobs that hold them.
 #pragma once
 
 #include "platform/service/allocation/leaving_allocations.h"

@@ -1,5 +1,5 @@
-// Which of the jobs that wait begins on which of this machine's nodes: asks platform/scheduler, and
-// writes what it decides.
+// LocalScheduler starts waiting jobs on this machine's nodes: it asks platform/scheduler which jobs
+// begin where, and writes the decision.
 #pragma once
 
 #include <map>
@@ -22,8 +22,8 @@ class LocalScheduler {
 
   // Starts what can start now. Where nothing can, it takes no longer for a longer queue.
   void Schedule(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // For who is about to look at jobs: says of those that wait what they wait for, which takes as
-  // long as there are such, and is not done twice for the same state of things.
+  // Called before jobs are shown: writes for every waiting job what it waits for. The time grows
+  // with the number of waiting jobs; nothing is done if nothing has changed since the last call.
   void Explain() ABSL_LOCKS_EXCLUDED(service_lock);
   // A job has come.
   void WakeForNewJob(const LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
@@ -38,9 +38,10 @@ class LocalScheduler {
 
  private:
   void ExplainFullDisk() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // One that jobs may start on.
+  // Whether a node that jobs may start on is free.
   bool IsANodeFree() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // With those that are over and whose nodes are not free yet, or are looked at for their failure.
+  // The jobs that hold nodes, with those that are over and whose nodes are not free yet or are
+  // being checked after a failure.
   std::vector<scheduler::RunningJob> Running(absl::Time now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   scheduler::Decision Decide(const std::vector<scheduler::PendingJob>& pending,
@@ -48,9 +49,9 @@ class LocalScheduler {
   // How many nodes there are beside those.
   int Cordoned(const std::vector<std::string>& nodes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // Those that jobs may start on.
+  // The nodes that jobs may start on.
   std::vector<std::string> NodeNames() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // On those nodes; without an id of the allocation.
+  // The placement of a job on those nodes, without an id of the allocation.
   absl::StatusOr<Placement> PlacementOn(const spec::JobSpec& spec,
                                         const std::vector<std::string>& nodes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);

@@ -1,5 +1,5 @@
-// When this machine's nodes are looked at, and what follows: one that is ill is cordoned with the
-// reason, and goes on once a look finds nothing (decision 057).
+// NodeHealth decides when this machine's nodes are checked, and cordons a node that is ill, with
+// the reason, until a check finds nothing (decision 057).
 //
 // Invariant: no look is made by who holds the lock or waits for a job to start. Each is a task of
 // SharedState::health_work, in a queue of its node's; one that hangs holds that queue and a thread.
@@ -65,10 +65,10 @@ class NodeHealth {
   void Begin(const engine::Node& node, absl::Duration age, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   void NoteFaults(const LiveJob& job, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // A look, on a thread that may wait.
+  // Runs the checks of a node, on a thread that may wait.
   std::vector<NodeCheck> Check(const engine::Node& node, absl::Duration age)
       ABSL_LOCKS_EXCLUDED(service_lock);
-  // What follows from it. Null if nothing does.
+  // Returns the change of cordons that follows from the checks. Null if there is none.
   Change Judge(const std::string& node, const std::vector<NodeCheck>& checks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   Change JudgeByJobs(const std::string& node, const std::string& verdict)

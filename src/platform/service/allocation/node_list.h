@@ -1,4 +1,4 @@
-// The nodes of all computes as users see them.
+// NodeList holds the nodes of all computes as users see them.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
-// How often the engines are looked at: about every ServiceOptions::observe_interval, sooner when a
-// launcher is about to end, later when a look takes long.
+// ObservationSchedule decides how often the engines are asked what they see: about every
+// ServiceOptions::observe_interval, sooner when a launcher is about to end, later when an answer
+// takes long.
 #pragma once
 
 #include "absl/time/time.h"
@@ -17,7 +18,7 @@ class ObservationSchedule {
   void NoteObservation() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
     last_ = state_.clock->Now();
   }
-  // How long the processor was busy with it, and with what followed under the lock.
+  // Notes the processor time that an observation took, with what followed under the lock.
   void NoteWork(absl::Duration work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) { work_ = work; }
 
  private:

@@ -1,4 +1,4 @@
-// Takes in what the engines see of allocations.
+// Observer takes in what the engines report of allocations: which launchers live, which were lost.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ class Observer {
            ClusterQueue& cluster_queue)
       : state_(state), table_(table), leaving_(leaving), cluster_queue_(cluster_queue) {}
 
-  // All that the engine of that compute has.
+  // Takes in all allocations that the engine of that compute has.
   void Observe(const std::string& compute, const std::vector<engine::AllocationState>& states,
                Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
@@ -24,7 +24,7 @@ class Observer {
   // `state` is null if the engine knows nothing of the allocation.
   void ObservePlaced(PlacedJob& job, const engine::AllocationState* state)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // Its launcher is dead and had not finished.
+  // Notes that the node's launcher died before it had finished.
   void NoteDeadLauncher(PlacedJob& job, int node) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
   SharedState& state_;
