@@ -1,4 +1,5 @@
-// Time as a parameter, so that decisions that depend on it can be tested.
+// Clock gives the time to code whose decisions depend on it, so that tests can set it: SystemClock
+// in programs, ManualClock in tests.
 #pragma once
 
 #include <time.h>

@@ -1,5 +1,6 @@
-// A point on the monotonic clock at which a wait gives up. Every function of tutti that can wait
-// takes one; there is no wait without an end. Copyable, immutable, safe to share between threads.
+// Deadline is the point on the monotonic clock at which a wait gives up. Every function of tutti
+// that can wait takes one; there is no wait without an end. Copyable, immutable, safe to share
+// between threads.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// Room on a disk that is held by a file until it is needed: what must be written although the disk
-// is full gets a part of it. Thread-safe.
+// DiskReserve holds room on a disk by a file until it is needed: what must be written although the
+// disk is full gets a part of it. Thread-safe.
 //
 //   base::DiskReserve reserve(home / "reserve");
 //   reserve.Restore();                                       // as there is room

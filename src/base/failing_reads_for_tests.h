@@ -1,5 +1,6 @@
-// For tests: reads of this thread that fail with EAGAIN, as a file system of a user's own program
-// may answer. Takes the place of the C library's read, so one source of a test program includes it.
+// Makes reads of the calling thread fail with EAGAIN, for tests: a file system of a user's own
+// program may answer so. Takes the place of the C library's read, so one source of a test program
+// includes it.
 #pragma once
 
 #include <sys/syscall.h>

@@ -1,5 +1,5 @@
-// What is wrong with something that a user wrote, gathered from many checks, so that all of it is
-// fixed at once. Not thread-safe.
+// Faults collects what many checks find wrong with something that a user wrote, so that all of it
+// is fixed at once. Not thread-safe.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Files as the rest of tutti needs them: whole reads, atomic writes, durable appends. All errors
-// name the path. Functions are thread-safe; two writers of one path are the caller's to order.
+// Reads, writes and syncs files: whole reads, atomic writes, durable appends. All errors name the
+// path. Functions are thread-safe; two writers of one path are the caller's to order.
 #pragma once
 
 #include <cstdint>

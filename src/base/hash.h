@@ -1,4 +1,5 @@
-// SHA-256 (FIPS 180-4) and HMAC-SHA-256 (RFC 2104) by OpenSSL; random bytes; hexadecimal.
+// Computes SHA-256 (FIPS 180-4) and HMAC-SHA-256 (RFC 2104) by OpenSSL; makes random bytes; writes
+// bytes as hexadecimal.
 #pragma once
 
 #include <array>

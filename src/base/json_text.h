@@ -1,6 +1,6 @@
-// What reads and writes JSON text, which otherwise every file that does either would compile for
-// itself, for 1 s, and, in rooms that are COLD (cmake/tutti_room.cmake), as slow code: json_text.cc
-// has it. Part of the precompiled headers; nothing else needs to include it.
+// Keeps the reading and writing of JSON text out of every file that does either, which would else
+// compile it for itself, for 1 s, and, in rooms that are COLD (cmake/tutti_room.cmake), as slow
+// code: json_text.cc has it. Part of the precompiled headers; nothing else needs to include it.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
-// The programs' own log: one line a record on standard error, as "2026-11-20T08:00:00.123Z I text".
-// Rooms log through spdlog's default logger (spdlog::info("...")); a library call never logs what
-// it returns as an error.
+// Starts the programs' own log, which has one line a record on standard error:
+// "2026-11-20T08:00:00.123Z I text". Rooms log through spdlog's default logger
+// (spdlog::info("...")); a library call never logs what it returns as an error.
 #pragma once
 
 #include "absl/strings/string_view.h"

@@ -1,5 +1,6 @@
-// Logging's formatting of text, which otherwise every file that logs would compile for itself, for
-// 4 s: log_format.cc has it. Part of the precompiled headers; nothing else needs to include it.
+// Keeps the formatting of log lines out of every file that logs, which would else compile it for
+// itself, for 4 s: log_format.cc has it. Part of the precompiled headers; nothing else needs to
+// include it.
 #pragma once
 
 #include <spdlog/spdlog.h>

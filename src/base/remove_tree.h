@@ -1,4 +1,4 @@
-// Removing a folder with all that lies in it, which may take minutes or, on a server that is away,
+// Removes a folder with all that lies in it, which may take minutes or, on a server that is away,
 // for ever.
 #pragma once
 

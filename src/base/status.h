@@ -1,4 +1,5 @@
-// What the rooms add to absl::Status: early return, errno with the place, a prefix on the way up.
+// Adds to absl::Status what the rooms need: macros for early return, a status of errno with the
+// place, a prefix on the way up.
 #pragma once
 
 #include <utility>

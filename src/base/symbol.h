@@ -1,4 +1,4 @@
-// Functions of a library that was loaded at run time.
+// Looks up functions of a library that was loaded at run time.
 #pragma once
 
 #include <dlfcn.h>

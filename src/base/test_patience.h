@@ -1,4 +1,4 @@
-// For tests: how long they wait before they call something hung.
+// Sets how long tests wait before they call something hung.
 //
 //   const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
 //

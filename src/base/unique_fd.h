@@ -1,4 +1,4 @@
-// Owns one file descriptor; closes it when destroyed. Movable, not copyable.
+// UniqueFd owns one file descriptor and closes it when destroyed. Movable, not copyable.
 #pragma once
 
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// Which vector instructions tutti's own kernels use. The one place that asks the processor, and
-// that reads the variables which hold kernels to fewer instructions than it has:
+// Says which vector instructions tutti's own kernels may use. Only this file asks the processor and
+// reads the variables that hold kernels to fewer instructions than it has:
 //
 //   TUTTI_CPU_CAPABILITY   default, avx2 or avx512: tutti's own kernels use no more than this;
 //                          avx512 leaves out what came after x86-64-v4 (BF16 products, AMX).

@@ -1,4 +1,4 @@
-// What this machine has and is called. Thread-safe.
+// Asks this machine for its programs, its host name and the id of its boot. Thread-safe.
 #pragma once
 
 #include <map>

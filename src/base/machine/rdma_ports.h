@@ -1,4 +1,4 @@
-// The RDMA (InfiniBand, RoCE) that this machine has. Thread-safe.
+// Lists the RDMA ports (InfiniBand, RoCE) of this machine whose link is up. Thread-safe.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// The GPUs that a process may use. Thread-safe.
+// Lists the GPUs that a process may use. Thread-safe.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// One machine-code version of a piece of code for each InstructionSet, of which the one that this
-// process uses is called:
+// Compiles a piece of code once for each InstructionSet and calls the version that this process
+// uses:
 //
 //   base::Vectorised([&]() TUTTI_INLINE_BODY { Update(values, gradients, count); });
 //

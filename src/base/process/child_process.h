@@ -1,6 +1,6 @@
-// Starting and ending other programs. A child gets exactly the environment and descriptors it is
-// given, is the leader of a process group of its own, and is waited for through a pidfd, so that a
-// wait has a deadline and a reused process id is never signalled.
+// ChildProcess starts and ends another program. A child gets exactly the environment and
+// descriptors it is given, is the leader of a process group of its own, and is waited for through a
+// pidfd, so that a wait has a deadline and a reused process id is never signalled.
 #pragma once
 
 #include <sys/types.h>

@@ -1,6 +1,5 @@
-// Running another program to its end with what it says in memory, for tools whose answer is read;
-// and words for a shell.
-// Thread-safe.
+// Runs another program to its end and keeps what it prints in memory, for tools whose answer is
+// read; also quotes words for a shell. Thread-safe.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// A folder that one process has to itself. Thread-safe.
+// Reserves a folder for one process by a lock in it. Thread-safe.
 #pragma once
 
 #include <filesystem>

@@ -1,7 +1,7 @@
-// A program as machines get it that do not have it: an archive (tar, gzip) of the program and, in
-// lib/ beside it, of the libraries that it has loaded. The program's DT_RPATH of $ORIGIN/lib finds
-// them there (tutti_travels of cmake/tutti_room.cmake). The C library is the machines' own: theirs
-// may be newer than this one's, not older.
+// Packs this program for machines that do not have it: an archive (tar, gzip) of the program and,
+// in lib/ beside it, of the libraries that it has loaded. The program's DT_RPATH of $ORIGIN/lib
+// finds them there (tutti_travels of cmake/tutti_room.cmake). The C library is the machines' own:
+// theirs may be newer than this one's, not older.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// Waits that another thread can end by setting a flag, which is looked at 20 times a second: for a
-// lock that other processes hold, and for a program that runs. Thread-safe.
+// Waits for a lock that other processes hold, or for a program that runs; another thread can end
+// the wait by setting a flag, which is looked at 20 times a second. Thread-safe.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Sizes of memory and disks as the tools for them say them. Pure.
+// Writes sizes of memory and disks as the tools for them do: "512 MiB". Pure.
 #pragma once
 
 #include <cstdint>

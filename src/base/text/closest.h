@@ -1,4 +1,4 @@
-// "did you mean": the known word nearest to a mistyped one.
+// Finds the known word nearest to a mistyped one, for "did you mean".
 #pragma once
 
 #include <span>

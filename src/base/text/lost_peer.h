@@ -1,5 +1,5 @@
-// Whether a process's last words speak of another process that went away: then they are a
-// consequence, not a cause. Pure functions.
+// Tells whether a process's last words speak of another process that went away: then its failure is
+// a consequence, not a cause. Pure functions.
 #pragma once
 
 #include "absl/strings/string_view.h"

@@ -1,4 +1,4 @@
-// UTF-8 (the Unicode standard, version 15, table 3-7). Pure functions.
+// Measures and cuts UTF-8 text (the Unicode standard, version 15, table 3-7). Pure functions.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Pieces of work that mostly wait, several at a time. Thread-safe.
+// Runs pieces of work that mostly wait, several at a time. Thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
-// Removes folders on a thread of its own, so that nobody waits for a tree of a million files or for
-// a server that is away. Who gives a folder up renames it first, to a name that says that it is to
-// go, beside where it lay: that takes one step, and after a crash the next process finds it by its
-// name and gives it to its own janitor. Thread-safe.
+// Janitor removes folders on a thread of its own, so that nobody waits for a tree of a million
+// files or for a server that is away. Who gives a folder up renames it first, to a name that says
+// that it is to go, beside where it lay: that takes one step, and after a crash the next process
+// finds it by its name and gives it to its own janitor. Thread-safe.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// For tests: a machine that has no room for another thread.
+// NoThreads makes this machine one that has no room for another thread, for tests.
 #pragma once
 
 #include <gtest/gtest.h>

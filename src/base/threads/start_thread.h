@@ -1,4 +1,5 @@
-// Threads for work that goes on, if slower, without one more of them.
+// Starts a thread for work that goes on without it, if slower, where the machine has no room for
+// another thread.
 #pragma once
 
 #include <functional>

@@ -1,7 +1,8 @@
-// Work that may wait for long, or for ever: calls on engines, files, a network. Each piece belongs
-// to a queue, named after what it would wait for (a compute, a folder). The pieces of one queue
-// are done one after another, in their order; those of different queues at the same time, each on
-// a thread of its own, up to a number of threads. So what hangs holds its own queue and one thread.
+// WorkQueues runs work that may wait for long, or for ever: calls on engines, files, a network.
+// Each piece belongs to a queue, named after what it would wait for (a compute, a folder). The
+// pieces of one queue are done one after another, in their order; those of different queues at the
+// same time, each on a thread of its own, up to a number of threads. So what hangs holds its own
+// queue and one thread.
 //
 //   WorkQueues work(16);
 //   work.Start();
