@@ -1,4 +1,4 @@
-// What this room's sources of Boost.Beast share. Internal to this room.
+// Declares what this room's sources share of Boost.Beast. Internal to this room.
 #pragma once
 
 #include <boost/beast/core/string.hpp>

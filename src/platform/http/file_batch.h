@@ -1,5 +1,5 @@
-// Several small files as the body of one call: of each "NAME_BYTES BYTES\n", its name, which may be
-// any bytes, and its content. Pure.
+// Packs several small files into the body of one call, and reads them back: of each "NAME_BYTES
+// BYTES\n", its name, which may be any bytes, and its content. Pure.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// What the tests of client and server share: a server, a client of bytes, the fixture of both ways.
+// Provides what the tests of client and server share: a server, a client of bytes, and the fixture
+// that runs each test over plain HTTP and over TLS.
 #pragma once
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
-// What a server proves with who it is: a key and the certificate that goes with it. Immutable, so
-// shared by all threads.
+// Identity is the key and the certificate by which a server proves who it is. Immutable, so shared
+// by all threads.
 #pragma once
 
 #include <openssl/ssl.h>

@@ -1,4 +1,4 @@
-// What a server's handler gets and gives back. Plain values.
+// Defines Request and Response: what a server's handler gets and gives back. Plain values.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// OpenSSL's objects with owners, and its errors as text. Internal to this room.
+// Wraps OpenSSL's objects in owning pointers, and its errors in text. Internal to this room.
 #pragma once
 
 #include <openssl/bio.h>

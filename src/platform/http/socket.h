@@ -1,7 +1,7 @@
-// A connected TCP socket whose every read and write ends: by a deadline of the whole, by a limit on
-// how long nothing may move, or because a second descriptor (an eventfd) says stop; or at once, if
-// it is not to wait. It satisfies Beast's SyncReadStream and SyncWriteStream. Internal to this
-// room. Used by one thread at a time.
+// Socket is a connected TCP socket whose every read and write ends: by a deadline of the whole, by
+// a limit on how long nothing may move, or because a second descriptor (an eventfd) says stop; or
+// at once, if it is not to wait. It satisfies Beast's SyncReadStream and SyncWriteStream. Internal
+// to this room. Used by one thread at a time.
 #pragma once
 
 #include <poll.h>

@@ -1,5 +1,5 @@
-// TLS (1.2 or later) over a descriptor that does not block, of either side. Internal to this room.
-// Used by one thread at a time.
+// Tls speaks TLS (1.2 or later), as client or server, over a descriptor that does not block.
+// Internal to this room. Used by one thread at a time.
 #pragma once
 
 #include <openssl/ssl.h>

@@ -1,4 +1,5 @@
-// Percent encoding and the parts of a request target (RFC 3986, the subset that HTTP/1.1 uses).
+// Encodes and decodes percent escapes, and parses request targets and base URLs (RFC 3986, the
+// subset that HTTP/1.1 uses).
 #pragma once
 
 #include <map>

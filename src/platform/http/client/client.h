@@ -1,5 +1,5 @@
-// A blocking HTTP/1.1 client for one server, by TLS where its address begins with https: keeps its
-// connection, adds the bearer token, ends every exchange by a deadline.
+// Client is a blocking HTTP/1.1 client for one server, by TLS where its address begins with https:
+// it keeps its connection, adds the bearer token, and ends every exchange by a deadline.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// libcurl, loaded at the first transfer and not before: a launcher that fetches nothing starts
+// Loads libcurl at the first transfer and not before: a launcher that fetches nothing starts
 // without it and the thirty libraries that it needs. Internal to this room but for LoadCurl.
 #pragma once
 

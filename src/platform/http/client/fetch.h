@@ -1,7 +1,7 @@
-// Files by http and https: what there is at an address, and the whole of it into a file. Redirects
-// are followed, at most five and never from https to http. A deadline is of the whole, with all
-// redirects; once `cancelled` is set (it is looked at 20 times a second) a call ends with
-// Cancelled, whatever it waits for. Thread-safe.
+// Fetches files by http and https: asks what there is at an address, and transfers the whole of it
+// into a file. Redirects are followed, at most five and never from https to http. A deadline is of
+// the whole, with all redirects; once `cancelled` is set (it is looked at 20 times a second) a call
+// ends with Cancelled, whatever it waits for. Thread-safe.
 #pragma once
 
 #include <atomic>

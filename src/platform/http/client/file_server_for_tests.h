@@ -1,4 +1,4 @@
-// A server of files on loopback, for tests of what fetches or checks inputs.
+// FileServer serves files on loopback, for tests of what fetches or checks inputs.
 #pragma once
 
 #include <gtest/gtest.h>

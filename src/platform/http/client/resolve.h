@@ -1,5 +1,5 @@
-// The addresses of a host, by a deadline: the system's resolver has none of its own and cannot be
-// stopped, so a name is asked for on a thread that may be left behind. Internal to this room.
+// Resolves a host's addresses by a deadline: the system's resolver has none of its own and cannot
+// be stopped, so a name is asked for on a thread that may be left behind. Internal to this room.
 #pragma once
 
 #include <netdb.h>

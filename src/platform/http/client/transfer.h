@@ -1,5 +1,5 @@
-// One request to a server that is not tutti's, by libcurl: it knows proxies (http_proxy,
-// https_proxy, no_proxy), HTTP/2, and tries all addresses of a host. Redirects are the caller's.
+// Makes one request by libcurl to a server that is not tutti's: libcurl knows proxies (http_proxy,
+// https_proxy, no_proxy) and HTTP/2, and tries all addresses of a host. Redirects are the caller's.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,6 @@
-// Where connections wait without a thread: for their sockets, for news, for a time. One thread
-// waits for all of them. Thread-safe. Internal to this room.
+// ConnectionPoller holds the connections that wait for their sockets, for news or for a time, so
+// that none of them needs a thread; one thread polls for all.
+// Thread-safe. Internal to this room.
 #pragma once
 
 #include <cstdint>

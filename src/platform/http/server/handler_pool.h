@@ -1,8 +1,8 @@
-// Threads for the work of connections. Each lane has a number of its own that may work at a time,
-// so that who fills one lane keeps nobody in another waiting. Within a lane those of one group (a
-// job, a kind of call) have a few of its threads at most, and groups take turns. Threads are
-// started when they are needed and end when they have nothing to do. Thread-safe. Internal to this
-// room.
+// HandlerPool runs the work of connections on threads, in lanes. Each lane has a number of its own
+// that may work at a time, so that who fills one lane keeps nobody in another waiting. Within a
+// lane those of one group (a job, a kind of call) have a few of its threads at most, and groups
+// take turns. Threads are started when they are needed and end when they have nothing to do.
+// Thread-safe. Internal to this room.
 #pragma once
 
 #include <array>

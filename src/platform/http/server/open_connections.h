@@ -1,9 +1,9 @@
-// The connections that a server has, and which of them makes room for one more. One that waits for
-// its client (for the first byte, TLS, a header, the next request) may be closed at any time; one
-// whose request is being answered may not, unless it is a stranger's. Nobody who has not proved who
-// he is can keep others out: strangers have a share for each address, and they go first. Nodes and
-// users leave a quarter to others, so that neither keeps the other out. Thread-safe. Internal to
-// this room.
+// OpenConnections counts a server's connections, and decides which one is closed to make room for
+// another. One that waits for its client (for the first byte, TLS, a header, the next request) may
+// be closed at any time; one whose request is being answered may not, unless it is a stranger's.
+// Nobody who has not proved who he is can keep others out: strangers have a share for each address,
+// and they go first. Nodes and users leave a quarter to others, so that neither keeps the other
+// out. Thread-safe. Internal to this room.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// How much memory the bodies take that were read before their handlers have a thread, of nodes and
-// of users each: where handlers hang, callers go on coming. Thread-safe. Internal to this room.
+// PrefetchBudget bounds the memory of request bodies that are read before a thread is free for
+// their handlers, for nodes and for users separately: where handlers hang, callers go on coming.
+// Thread-safe. Internal to this room.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// Turns the answers of one connection into bytes, a part at a time: who sends them does so before
-// it asks for the next. Internal to this room. Used by one thread at a time.
+// ResponseWriter turns the answers of one connection into bytes, a part at a time: who sends them
+// does so before it asks for the next. Internal to this room. Used by one thread at a time.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
-// An HTTP/1.1 server. A connection that waits (for its client, for an answer that comes later, for
-// a follower's next line) costs no thread; handlers run on a bounded pool, of which nodes and users
-// have parts of their own (handler_pool.h). The number of connections is bounded, too
-// (open_connections.h); one too many gets 503. Hostile or broken requests get 4xx and never reach
-// the handler. With an identity it speaks TLS alone.
+// Server is an HTTP/1.1 server that calls a handler for each request. A connection that waits (for
+// its client, for an answer that comes later, for a follower's next line) costs no thread; handlers
+// run on a bounded pool, of which nodes and users have parts of their own (handler_pool.h). The
+// number of connections is bounded, too (open_connections.h); one too many gets 503. Hostile or
+// broken requests get 4xx and never reach the handler. With an identity it speaks TLS alone.
 #pragma once
 
 #include <cstdint>

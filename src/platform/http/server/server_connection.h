@@ -1,6 +1,6 @@
-// One connection of a server, from its first request to its last, as a state machine: a turn goes
-// on until there is something to wait for, and says what. Only a handler, and the reading of a
-// large body for it, may hold up the thread that gives the turn. Internal to this room.
+// ServerConnection serves one connection, from its first request to its last, as a state machine: a
+// turn goes on until there is something to wait for, and says what. Only a handler, and the reading
+// of a large body for it, may hold up the thread that gives the turn. Internal to this room.
 #pragma once
 
 #include <atomic>
