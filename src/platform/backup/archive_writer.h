@@ -22,7 +22,7 @@ inline constexpr char kSumsName[] = "SHA256SUMS";
 
 // The line of an entry in it.
 std::string SumLine(absl::string_view hex, absl::string_view name);
-// Whose hash a link has.
+// The text whose hash stands for a link.
 std::string LinkContent(absl::string_view target);
 
 class ArchiveWriter {

@@ -1,5 +1,5 @@
-// A service's folder as one file, while the service runs (docs/backup.md). What had been accepted
-// before it began is in it. Threads: none; another process's service goes on meanwhile.
+// Saves a service's folder as one file, while the service runs (docs/backup.md). What had been
+// accepted before it began is in it. Threads: none; another process's service goes on meanwhile.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a backup says of itself, in its first entry.
+// Head is what a backup says of itself, in its first entry.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// What of a service's folder makes it the same service elsewhere, beside its database, its
-// snapshots and its results. What is made anew is left out: where it listens, environments, what
-// lies on its nodes.
+// Lists the parts of a service's folder that make it the same service elsewhere, beside its
+// database, its snapshots and its results. What is made anew is left out: where it listens,
+// environments, what lies on its nodes.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Makes a service's folder of a backup (docs/backup.md).
+// Makes a service's folder from a backup (docs/backup.md).
 #pragma once
 
 #include <filesystem>

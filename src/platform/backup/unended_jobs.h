@@ -1,6 +1,6 @@
-// What a restored store says of the jobs that had not ended when its backup was made. The service
-// that was saved may have gone on with them, and its launchers may still run: none of them is ever
-// begun here again.
+// Ends, in a restored store, the jobs that had not ended when the backup was made. The service that
+// was saved may have gone on with them, and its launchers may still run: none of them is ever begun
+// here again.
 #pragma once
 
 #include "absl/status/statusor.h"

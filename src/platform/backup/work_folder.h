@@ -1,5 +1,6 @@
-// A folder beside what is being made, for its owner alone, that goes with the object. One that a
-// killed process has left is emptied and used. Two processes never have the same.
+// WorkFolder is a temporary folder beside what is being made, for its owner alone, removed with the
+// object. One that a killed process has left is emptied and used. Two processes never have the
+// same.
 #pragma once
 
 #include <filesystem>

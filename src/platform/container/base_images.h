@@ -1,5 +1,5 @@
-// The images that a Dockerfile is built from: those of FROM and of COPY --from, but not its own
-// stages. A name that a build argument without a default decides is left out. Pure; any text is
+// Lists the images that a Dockerfile is built from: those of FROM and of COPY --from, but not its
+// own stages. A name that a build argument without a default decides is left out. Pure; any text is
 // safe.
 #pragma once
 

@@ -1,5 +1,6 @@
-// Images on this node: pulled or built once, under a lock, and from then on known by what they
-// hold, so that all of a job's ranks on the node run the same one even if its tag moves meanwhile.
+// Pulls or builds a job's image on this node, once and under a lock, and returns the id of its
+// content, so that all of a job's ranks on the node run the same image even if its tag moves
+// meanwhile.
 #pragma once
 
 #include <atomic>

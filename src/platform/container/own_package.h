@@ -1,4 +1,4 @@
-// tutti's own Python package, which has Horovod's interface: a wheel that is built with the
+// Finds tutti's own Python package, which has Horovod's interface: a wheel that is built with the
 // program, in share/tutti beside the folder of the program. Thread-safe.
 #pragma once
 

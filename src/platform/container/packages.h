@@ -1,5 +1,6 @@
-// An image with packages of PyPI on top, for its own Python: by uv where this machine has it, else
-// by the image's pip. Built once on a node, under a lock, and known by what goes into it.
+// Builds an image with packages of PyPI on top of another, for its own Python: by uv where this
+// machine has it, else by the image's pip. It is built once on a node, under a lock, and known by
+// what goes into it.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// The program podman, run to its end. It finds its storage, registries and credentials as it does
+// Finds and runs the program podman. It finds its storage, registries and credentials as it does
 // for the user (containers.conf, storage.conf, registries.conf, `podman login`); tutti has no
 // settings of its own for it. Thread-safe.
 #pragma once

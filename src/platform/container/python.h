@@ -1,5 +1,5 @@
-// Python interpreters for environments: those of this machine (in PATH, uv's own, pyenv's), else
-// one that uv fetches. Thread-safe.
+// Finds a Python interpreter for an environment: one of this machine (in PATH, uv's own, pyenv's),
+// else one that uv fetches. Thread-safe.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Whether the Pythons that a job asks for can be had, before it queues. Thread-safe.
+// Checks, before a job queues, that the Pythons that it asks for can be had. Thread-safe.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,5 @@
-// Where podman looks for an image whose name has no registry: Docker looks on Docker Hub and
-// Dockerfiles are written for that; podman looks nowhere unless its registries.conf says so.
-// Thread-safe.
+// Has podman look on Docker Hub for an image whose name has no registry, as Docker does and
+// Dockerfiles expect; podman alone looks nowhere unless its registries.conf says so. Thread-safe.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,5 @@
-// What podman's words tell of a registry. Pure.
+// Parses podman's error about a registry: the image is absent, the registry cannot be asked, or it
+// did not answer. Pure.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Whether the images of a job can be had: those that it names and those that its Dockerfiles are
-// built from, asked of their registries before it queues. Thread-safe.
+// Checks, before a job queues, that its images can be had: it asks the registries for those that
+// the job names and those that its Dockerfiles are built from. Thread-safe.
 #pragma once
 
 #include <string>

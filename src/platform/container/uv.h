@@ -1,5 +1,5 @@
-// uv, the program that installs Python packages: this machine's, or one of tutti's own, which pip
-// installs the first time. Thread-safe.
+// Finds uv, the program that installs Python packages: this machine's, or one of tutti's own, which
+// pip installs the first time. Thread-safe.
 #pragma once
 
 #include <atomic>

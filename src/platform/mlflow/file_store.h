@@ -1,5 +1,6 @@
-// What a job logs with MLflow lies in its results: in MLflow's own file store, outputs/mlruns, of
-// which each rank but the first has one of its own (decision 043). This room alone knows the layout
+// Reads and makes MLflow's own file store, in which a job logs: it lies in the job's results,
+// outputs/mlruns, and each rank but the first has one of its own (decision 043). This room alone
+// knows the layout
 //
 //   STORE/EXPERIMENT/meta.yaml
 //   STORE/EXPERIMENT/RUN/meta.yaml, metrics/NAME, params/NAME, tags/NAME, artifacts/…

@@ -1,6 +1,6 @@
-// MLflow 1 has no model registry in files, so that `register_model` fails there (decision 043).
-// model_registry.py is one, which MLflow finds by an entry point in the job's own Python. What it
-// writes is what MLflow 2 and 3 write, see file_store.h. Thread-safe.
+// Gives jobs with MLflow 1 a model registry in files, which it lacks, so that `register_model`
+// works there (decision 043). model_registry.py is one, which MLflow finds by an entry point in the
+// job's own Python. What it writes is what MLflow 2 and 3 write, see file_store.h. Thread-safe.
 #pragma once
 
 #include <filesystem>

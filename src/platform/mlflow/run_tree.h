@@ -1,4 +1,4 @@
-// Runs as the tree that they are. Pure functions.
+// Orders MLflow's runs as the tree that they form. Pure functions.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Looking through MLflow's file store, for file_store.h: within a budget, past whatever else lies
+// Walks through MLflow's file store, for file_store.h: within a budget, past whatever else lies
 // there. Links are passed over: a job's results are not trusted to stay in their folder.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Copies of a store's file, which another process may be writing meanwhile (docs/backup.md).
+// Copies a store's file, which another process may be writing meanwhile (docs/backup.md).
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What a write to the store survives, as its caller asks for it (store.h).
+// Durability says what a write to the store must survive (store.h).
 #pragma once
 
 namespace tutti::store {

@@ -1,8 +1,8 @@
-// Lets writes that several threads want at the same time share one transaction, and with it one
-// sync of the disk. Whoever comes first while none is under way does those that have gathered;
-// what comes meanwhile goes with the next. A write that fails is undone alone; if the transaction
-// itself fails each write is tried by itself, so an error is always that of one's own write.
-// Thread-safe.
+// GroupCommit lets writes that several threads want at the same time share one transaction, and
+// with it one sync of the disk. Whoever comes first while none is under way does those that have
+// gathered; what comes meanwhile goes with the next. A write that fails is undone alone; if the
+// transaction itself fails each write is tried by itself, so an error is always that of one's own
+// write. Thread-safe.
 #pragma once
 
 #include <functional>

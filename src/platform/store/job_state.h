@@ -1,4 +1,4 @@
-// The states of a job and which may follow which. Pure functions.
+// JobState has the states of a job; CanFollow says which may follow which. Pure functions.
 //
 //   Queued -> Preparing <-> Provisioning -> Starting -> Running -> Finalizing -> Completed
 //

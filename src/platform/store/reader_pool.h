@@ -1,6 +1,6 @@
-// Connections that only read, so that no read waits for a commit, nor a short one for a long one.
-// In WAL mode each reads what was committed before it began, whatever is written meanwhile. Inside
-// the room store only. Thread-safe.
+// ReaderPool keeps connections that only read, so that no read waits for a commit, nor a short one
+// for a long one. In WAL mode each reads what was committed before it began, whatever is written
+// meanwhile. Inside the room store only. Thread-safe.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,6 @@
-// The values of store.h as rows of the database and back. Inside the room store only; every
-// function runs within the caller's transaction and throws SQLite::Exception when SQLite fails.
+// Converts the values of store.h to rows of the database and back. Inside the room store only;
+// every function runs within the caller's transaction and throws SQLite::Exception when SQLite
+// fails.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// The layout of the store's database, step by step. Inside the room store only.
+// Defines the layout of the store's database, as the migrations that lead to it. Inside the room
+// store only.
 #pragma once
 
 #include "platform/store/database.h"

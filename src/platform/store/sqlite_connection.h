@@ -1,6 +1,5 @@
-// One connection of SQLite to a database, with the statements that it keeps prepared, and with all
-// that it throws turned into statuses that say what to do. Inside the room store only. Not
-// thread-safe.
+// SqliteConnection is one connection of SQLite to a database; it keeps statements prepared and
+// turns exceptions into statuses that say what to do. Inside the room store only. Not thread-safe.
 #pragma once
 
 #include <SQLiteCpp/Database.h>

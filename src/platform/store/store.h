@@ -1,4 +1,5 @@
-// Durable state: jobs, their events, and what launchers reported. One SQLite file in WAL mode.
+// Store is the durable state of a service: jobs, their events, and what launchers reported. It is
+// one SQLite file in WAL mode.
 //
 // The events are the truth: a job's state is what its last event says; the jobs table holds only
 // what never changes, and job_states what follows from the events, written with each. What a call
