@@ -1,5 +1,5 @@
-// HTTP in: the native REST interface (docs/formats/rest.md, openapi.json) and the calls of
-// launchers (docs/formats/launch-plan.md), onto a service.
+// ApiServer serves HTTP for a service: the native REST interface (docs/formats/rest.md,
+// openapi.json) and the calls of launchers (docs/formats/launch-plan.md).
 #pragma once
 
 #include <memory>

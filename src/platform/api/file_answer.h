@@ -1,5 +1,5 @@
-// Answers whose making touches a folder, which may hang: made by a thread of the service, while
-// the connection waits without one; 503 if that takes too long.
+// Answers requests that touch a folder, which may hang: a thread of the service makes the answer,
+// while the connection waits without one; the answer is 503 if that takes too long.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// The calls of launchers (docs/formats/launcher-calls.md).
+// Lists the routes of the launchers' calls (docs/formats/launcher-calls.md).
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// The OpenAPI document of the REST interface (openapi.json), as it is served.
+// Holds the OpenAPI document of the REST interface (openapi.json), as it is served.
 #pragma once
 
 #include "absl/strings/string_view.h"

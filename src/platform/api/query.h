@@ -1,4 +1,4 @@
-// Numbers in a request's query and path.
+// Parses numbers and flags in a request's query and path.
 #pragma once
 
 #include <cstdint>

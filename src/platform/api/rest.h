@@ -1,4 +1,4 @@
-// The calls of users (docs/formats/rest.md).
+// Lists the routes of the users' calls (docs/formats/rest.md).
 #pragma once
 
 #include <vector>

@@ -1,6 +1,6 @@
-// From a request to the function that answers it: one table of routes, which is also what a test
-// holds against openapi.json. Who may call what is a column of that table, so that no route can
-// forget to ask. Immutable once made; thread-safe.
+// Router finds the function that answers a request, in one table of routes, which a test compares
+// with openapi.json. Who may call a route is a column of that table, so that no route can forget to
+// ask. Immutable once made; thread-safe.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
-// Whether a JSON value has the form that a schema of openapi.json asks for: the part of JSON Schema
-// that the document uses (type, enum, properties, required, additionalProperties, items, oneOf,
-// $ref).
+// Checks, for tests, that a JSON value has the form that a schema of openapi.json asks for: the
+// part of JSON Schema that the document uses (type, enum, properties, required,
+// additionalProperties, items, oneOf, $ref).
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// GET /v1/jobs/{job}/stream: a job's state changes and output as JSON lines, for as long as it
-// takes.
+// Answers GET /v1/jobs/{job}/stream: a job's state changes and output as JSON lines, for as long as
+// the job takes.
 #pragma once
 
 #include "platform/api/router.h"

@@ -1,4 +1,4 @@
-// What a service that speaks TLS keeps in its home:
+// Makes and reads the key and the certificate that a service keeps in its home to speak TLS:
 //
 //   tls.pem          its key and certificate, mode 0600; made at the first use, and kept, since
 //                    jobs that run know the service by it. A site's own may stand in its place:

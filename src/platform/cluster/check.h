@@ -1,5 +1,5 @@
-// Whether machines are fit to be nodes of one cluster: each check that fails names its remedy.
-// Nodes report what they see; what follows from it is a pure function.
+// Checks whether machines are fit to be nodes of one cluster; each check that fails names its
+// remedy. Nodes report what they see; what follows from it is a pure function.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// Slurm's configuration files of a cluster, as pure functions of what it is to be and what its
-// hosts are. All of them lie on the controller, which gives them to the nodes ("configless").
+// Writes Slurm's configuration files for a cluster, as pure functions of its description and of the
+// facts about its hosts. All of them lie on the controller, which gives them to the nodes
+// ("configless").
 #pragma once
 
 #include <string>
@@ -16,12 +17,13 @@ std::string CgroupConf(const Description& wanted, const std::vector<HostFacts>& 
 std::string GresConf(const Description& wanted, const std::vector<HostFacts>& facts);
 std::string SlurmdbdConf(const AccountingDatabase& database, const HostFacts& controller);
 
-// That of `host`; nullptr if there is none.
+// The facts of `host`; nullptr if there are none.
 const HostFacts* FactsOf(const std::vector<HostFacts>& facts, const std::string& host);
 
 // "v1" or "v2" where Slurm can use it there, or "".
 std::string UsableCgroup(const HostFacts& host);
-// By which processes are tracked and limited: what all nodes can use, or "".
+// The version of cgroups by which Slurm tracks and limits processes: one that all nodes can use, or
+// "".
 std::string CommonCgroup(const Description& wanted, const std::vector<HostFacts>& facts);
 
 // What Slurm may give of it to jobs: kernels differ in what they keep, and a node with less than

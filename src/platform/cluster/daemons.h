@@ -1,4 +1,5 @@
-// Shell texts that more than one step needs: files, and daemons with systemd or without.
+// Writes shell texts that more than one step needs: to write files, and to start and stop daemons
+// with systemd or without.
 #pragma once
 
 #include <string>

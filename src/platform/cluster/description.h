@@ -1,4 +1,5 @@
-// What a cluster is to be: what the user asked for, kept in a file between commands. Plain values.
+// Description is the cluster that the user asked for, kept in a file between commands. Plain
+// values.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// What a bare machine is and what of a Slurm cluster it holds already: asked by one script that
-// changes nothing, as root on the host. Plain values.
+// HostFacts says what a bare machine is and which parts of a Slurm cluster it has already: one
+// script, which changes nothing, asks for them as root on the host. Plain values.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Which nodes leave a cluster, and how: a pure function. All that stands against it is said before
-// the first of them is changed.
+// Plans how nodes leave a cluster: a pure function. All that stands against it is said before the
+// first of them is changed.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Where things of the cluster lie on its hosts.
+// Names the files that a cluster has on its hosts.
 #pragma once
 
 #include <array>

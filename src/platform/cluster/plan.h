@@ -1,6 +1,5 @@
-// What is to be done so that hosts which are as they are become the cluster that is wanted: a pure
-// function. What is as it should be already gives no step, so that a plan for a cluster that stands
-// is empty.
+// Plans the steps that turn hosts, as they are, into the cluster that is wanted: a pure function.
+// What is as it should be already gives no step, so that a plan for a cluster that stands is empty.
 #pragma once
 
 #include <string>

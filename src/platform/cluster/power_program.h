@@ -1,5 +1,5 @@
-// What Slurm calls to switch nodes on and off: shell programs on the controller that call the
-// site's commands, as Slurm's user, one node at a time and all nodes at once.
+// Writes the programs that Slurm calls to switch nodes on and off: shell programs on the controller
+// that call the site's commands, as Slurm's user, one node at a time and all nodes at once.
 #pragma once
 
 #include <string>

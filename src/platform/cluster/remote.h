@@ -1,4 +1,4 @@
-// Running shell scripts on other hosts. The fake of the tests answers from memory.
+// Remote runs shell scripts on other hosts. The fake of the tests answers from memory.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Slurm's nodes, as its controller tells of them.
+// Parses what Slurm's controller says of its nodes.
 #pragma once
 
 #include <string>

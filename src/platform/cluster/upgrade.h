@@ -1,5 +1,5 @@
-// Newer packages for a cluster that stands: what each host could have, and the order in which they
-// are put in place. Asking a host changes nothing there but apt's lists.
+// Plans the upgrade of a cluster's packages: which newer ones each host could have, and the order
+// in which they are put in place. Asking a host changes nothing there but apt's lists.
 #pragma once
 
 #include <map>

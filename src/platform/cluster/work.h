@@ -1,4 +1,4 @@
-// Carrying out what was planned: the thin shell around plan.h, many hosts at the same time.
+// Carries out the steps that plan.h planned, on many hosts at the same time.
 #pragma once
 
 #include <functional>
@@ -32,10 +32,10 @@ absl::StatusOr<std::vector<NodeState>> AskNodeStates(Remote& remote, const std::
 // In the order of `hosts`, each with the reason if it cannot be had.
 std::vector<absl::StatusOr<HostFacts>> ProbeEach(Remote& remote,
                                                  const std::vector<std::string>& hosts);
-// All of them, or why not.
+// The facts of all hosts, or an error that says why not.
 absl::StatusOr<std::vector<HostFacts>> Probe(Remote& remote, const std::vector<std::string>& hosts);
 
-// Likewise. Aborted where apt cannot say what there is.
+// The packages of all hosts, or an error. Aborted where apt cannot say what there is.
 absl::StatusOr<std::vector<HostPackages>> ProbePackages(Remote& remote,
                                                         const std::vector<std::string>& hosts);
 

@@ -1,4 +1,5 @@
-// What a parent's decision sees of a child, and what it may decide. Plain values.
+// Child is what a pipeline or a sweep knows of one of its jobs when it decides what follows. Plain
+// values.
 #pragma once
 
 #include <string>

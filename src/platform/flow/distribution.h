@@ -1,5 +1,5 @@
-// A search space's distributions by their inverse: a number of (0, 1) becomes a value, and a value
-// the number that it stands for. Pure functions.
+// Maps quantiles in (0, 1) to values of a search space's distributions, and values back to
+// quantiles. Pure functions.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Which trials are to be stopped because others do better, by Azure ML's three policies. Pure
+// Decides which trials are stopped because others do better, by Azure ML's three policies. Pure
 // functions of what all trials have reported; one report of the metric is one interval.
 //
 // A trial is judged at the last interval that it has reached and at which the policy looks

@@ -1,5 +1,5 @@
-// The values of one metric in what a job writes: the metrics file (docs/formats/metrics.md) and
-// MLflow's file store. Pure functions, safe on any bytes.
+// Reads the values of one metric from what a job writes: the metrics file (docs/formats/metrics.md)
+// and MLflow's file store. Pure functions, safe on any bytes.
 #pragma once
 
 #include <set>

@@ -1,5 +1,5 @@
-// What a sweep does next: whether another trial starts and with which values, which trials are
-// stopped, which is the best, and how it ends. A pure function of its file, its seed and its
+// Decides what a sweep does next: whether another trial starts and with which values, which trials
+// are stopped, which is the best, and how it ends. A pure function of its file, its seed and its
 // trials.
 #pragma once
 

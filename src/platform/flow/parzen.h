@@ -1,8 +1,8 @@
-// Bayesian sampling by a tree-structured Parzen estimator (Bergstra, Bardenet, Bengio and Kégl
-// 2011, "Algorithms for hyper-parameter optimization"): the best quarter of the trials and the rest
-// are each turned into a density; of some draws from the first, that one is taken which the first
-// makes most likely against the second. Every dimension by itself, on the unit interval. Pure
-// functions.
+// Samples by a tree-structured Parzen estimator, which is Azure ML's bayesian sampling here
+// (Bergstra, Bardenet, Bengio and Kégl 2011, "Algorithms for hyper-parameter optimization"): the
+// best quarter of the trials and the rest are each turned into a density; of some draws from the
+// first, that one is taken which the first makes most likely against the second. Every dimension by
+// itself, on the unit interval. Pure functions.
 #pragma once
 
 #include <cstdint>

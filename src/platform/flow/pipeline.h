@@ -1,5 +1,5 @@
-// What a pipeline does next: which steps start, which are stopped, and how it ends. A pure function
-// of its file and of the steps that were started; no clock, no effect, no state.
+// Decides what a pipeline does next: which steps start, which are stopped, and how it ends. A pure
+// function of its file and of the steps that were started; no clock, no effect, no state.
 //
 // A step starts once every step that it needs has completed. When one fails, the others are stopped
 // and nothing more starts; with continue_on_step_failure all goes on that does not need it. The

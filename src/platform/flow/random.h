@@ -1,4 +1,5 @@
-// Numbers that follow from a place: no state, the same on every machine. Pure functions.
+// Computes random numbers from a seed and a place (trial, dimension, draw): no state, the same on
+// every machine. Pure functions.
 #pragma once
 
 #include <cstdint>

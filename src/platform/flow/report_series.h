@@ -1,5 +1,6 @@
-// What a trial has reported of its sweep's metric, in order, and what is asked of its beginnings:
-// each answer takes the same time, however long the series is. Plain values.
+// ReportSeries holds what a trial has reported of its sweep's metric, in order, and answers for its
+// first n reports their highest, lowest and sum, in the same time however long the series is. Plain
+// values.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Which values the next trial of a sweep has: a pure function of the sweep, the seed, the trial's
+// Chooses the values of a sweep's next trial: a pure function of the sweep, the seed, the trial's
 // number and, for bayesian sampling, of what the trials before it have reported.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Sobol's low-discrepancy sequence in Gray code order (Antonov and Saleev 1979), with the direction
-// numbers of Joe and Kuo (2008, "Constructing Sobol sequences with better two-dimensional
+// Computes Sobol's low-discrepancy sequence in Gray code order (Antonov and Saleev 1979), with the
+// direction numbers of Joe and Kuo (2008, "Constructing Sobol sequences with better two-dimensional
 // projections"). Pure functions.
 #pragma once
 

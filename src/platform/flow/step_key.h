@@ -1,4 +1,4 @@
-// What a step's results follow from, as one hash: its command, code, environment, variables, shape,
+// Hashes all that a step's results follow from: its command, code, environment, variables, shape,
 // declared outputs, and its inputs' values and contents; of an input that is a file its name too.
 // What the step is called, where it stands and how it queues does not count. A pure function.
 #pragma once

@@ -1,5 +1,5 @@
-// What the trials of a sweep have come to, kept as it changes, so that deciding what follows takes
-// no longer for the trials that ended long ago. Not thread-safe.
+// SweepTrials keeps the state of a sweep's trials and updates it as they report and end, so that
+// deciding what follows takes no longer for the trials that ended long ago. Not thread-safe.
 #pragma once
 
 #include <set>
