@@ -1,4 +1,5 @@
-// The options of `tutti cluster …` and what --help says of them. A part of CommandDefinitions.
+// Defines the options of `tutti cluster …` and the text of their --help. A part of
+// CommandDefinitions.
 #pragma once
 
 #include <functional>

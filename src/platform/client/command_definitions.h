@@ -1,5 +1,5 @@
-// What the commands and their options are called, what they take and what --help says of them.
-// Behind CommandParser; only it includes this.
+// Defines the names of the commands and their options, their values, and the text of --help. Behind
+// CommandParser; only it includes this.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// The program `tutti`: its command line, and which function each command is. Talking to a service
-// is this room's own; what else the program can do is handed in by apps/tutti.
+// Runs the program `tutti`: parses its command line and calls the function of the command. Talking
+// to a service is this room's own; what else the program can do is handed in by apps/tutti.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,5 @@
-// From words to the command that they ask for. CLI11 is behind this, so that one file pays for it.
+// CommandParser turns the words of a command line into the command to run. CLI11 is behind this, so
+// that one file pays for it.
 #pragma once
 
 #include <functional>

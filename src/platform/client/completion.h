@@ -1,4 +1,4 @@
-// Shell completion, from the same tree of commands that parses them.
+// Makes the shells' completion scripts from the same tree of commands that parses the command line.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// The completion scripts of bash and zsh with places for what depends on the commands: cases over
-// the path of commands typed so far ("job/list") and the word that follows it. CompletionScript
-// fills them.
+// Holds the completion scripts of bash and zsh, with places for what depends on the commands: cases
+// over the path of commands typed so far ("job/list") and the word that follows it.
+// CompletionScript fills them.
 #pragma once
 
 #include "absl/strings/string_view.h"

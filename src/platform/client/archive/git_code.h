@@ -1,4 +1,4 @@
-// The code of a job from a git repository.
+// Fetches the code of a job from a git repository.
 #pragma once
 
 #include <filesystem>

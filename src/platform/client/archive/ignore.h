@@ -1,5 +1,6 @@
-// Which files of a code folder stay at home: the patterns of .amlignore or, where there is none,
-// .gitignore in the folder itself (not in folders below it). The subset that is understood:
+// IgnoreRules says which files of a code folder are not sent: those that match the patterns of
+// .amlignore or, where there is none, .gitignore in the folder itself (not in folders below it). It
+// understands this subset:
 //
 //   # comment        blank lines and comments are skipped
 //   *.log            without a slash: matches a file or folder of that name at any depth

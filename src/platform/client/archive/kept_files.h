@@ -1,5 +1,5 @@
-// The files of an environment or a component that got a name: copies, which stay as they are
-// whatever becomes of the files they were made from.
+// Copies the files of an environment or a component that is kept under a name, so that they stay as
+// they are whatever becomes of the originals.
 #pragma once
 
 #include <filesystem>

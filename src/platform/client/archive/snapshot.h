@@ -1,6 +1,6 @@
-// The code that a job runs, as one archive: tar, compressed by zstd. Equal content gives equal
-// bytes and so the same hash, whoever packs it and when: entries are sorted, without times and
-// owners, with one of two modes (0644, or 0755 for what its owner may execute and for folders).
+// Packs the code that a job runs into one archive: tar, compressed by zstd. Equal content gives
+// equal bytes and so the same hash, whoever packs it and when: entries are sorted, without times
+// and owners, with one of two modes (0644, or 0755 for what its owner may execute and for folders).
 #pragma once
 
 #include <cstdint>

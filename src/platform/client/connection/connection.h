@@ -1,4 +1,4 @@
-// The client's edge of the world: requests to the service. The real one speaks HTTP
+// ServiceConnection is the client's interface for requests to the service. The real one speaks HTTP
 // (http_connection.h); tests script one.
 #pragma once
 

@@ -1,4 +1,4 @@
-// A service for tests: answers come from a function, connections are counted.
+// FakeService plays a service for tests: a function gives the answers, and connections are counted.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,5 @@
-// Where the service is and what proves that we may talk to it.
+// Finds where the service listens, and the token and certificate by which client and service know
+// each other.
 #pragma once
 
 #include <filesystem>

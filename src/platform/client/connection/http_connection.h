@@ -1,4 +1,4 @@
-// The service over HTTP.
+// Makes connections to the service by HTTP.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,5 @@
-// When the service is away: which errors of a call mean that, and how long one waits for it.
+// Tells which errors of a call mean that the service is away, and how long a command waits for it
+// to come back.
 #pragma once
 
 #include "absl/status/status.h"

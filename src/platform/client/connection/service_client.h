@@ -1,5 +1,6 @@
-// The service's REST interface (docs/formats/rest.md) as functions. Answers are JSON texts, read
-// with views.h or shown as they are; errors carry the service's own message. Not thread-safe.
+// ServiceClient has a function for each call of the service's REST interface
+// (docs/formats/rest.md). Answers are JSON texts, read with views.h or shown as they are; errors
+// carry the service's own message. Not thread-safe.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
-// What the service says, as values. The readers take any text: what is missing or of another type
-// becomes empty or zero, so that a newer service's answers still show; only a text that is not the
-// document at all is an error (Internal).
+// Parses the service's answers into values. The readers take any text: what is missing or of
+// another type becomes empty or zero, so that a newer service's answers still show; only a text
+// that is not the document at all is an error (Internal).
 #pragma once
 
 #include <cstdint>

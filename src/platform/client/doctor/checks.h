@@ -1,5 +1,6 @@
-// Whether this machine and its service can run jobs; each check that fails names its remedy. Checks
-// touch nothing but what they say, and end by themselves, most within seconds.
+// Runs the checks of `tutti doctor`: whether this machine and its service can run jobs; each check
+// that fails names its remedy. Checks touch nothing but what they say, and end by themselves, most
+// within seconds.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct Check {
   std::string remedy;  // what to do; empty when nothing is to be done
 };
 
-// What is looked at; a test says it is something else.
+// What the checks look at; tests replace parts of it.
 struct DoctorSubject {
   Connect connect;
   std::string version;                           // of this program
@@ -41,19 +42,19 @@ Check CheckHome(const DoctorSubject& subject);      // a file can be written the
 Check CheckDisk(const DoctorSubject& subject);
 Check CheckMemory(const DoctorSubject& subject);
 Check CheckCores();
-// Is there, and starts (finds its libraries).
+// Whether the program is there and starts, which shows that it finds its libraries.
 Check CheckProgram(const DoctorSubject& subject, const std::string& name);
 Check CheckLoopback();    // 127.77.0.x, the virtual nodes' addresses, can be bound
 Check CheckNamespaces();  // a process can get a host name of its own
 Check CheckMasterPort();  // 6105 is free
-// Where each is and of which version, or what lacks without it.
+// Say where the program is and of which version, or what does not work without it.
 Check CheckUv(const DoctorSubject& subject);
 Check CheckPodman(const DoctorSubject& subject);
 Check CheckRdma(const DoctorSubject& subject);  // that is there, and whether it can be used
 
-// With what the machine is good for (report_checks.h).
+// All of the above, and what the machine is good for (report_checks.h).
 std::vector<Check> AllChecks(const DoctorSubject& subject);
-// False if one has failed.
+// Whether no check has failed.
 bool AllWell(const std::vector<Check>& checks);
 // {"checks": [{"name", "outcome": "ok"/"warning"/"failed", "detail", "remedy"}]}
 std::string ChecksAsJson(const std::vector<Check>& checks);

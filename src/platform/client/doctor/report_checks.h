@@ -1,5 +1,5 @@
-// What this machine is good for, as `tutti-train --describe-machine` measures it: training lives in
-// the other wing, and this one knows its line of JSON alone.
+// Turns what `tutti-train --describe-machine` measures of this machine into checks of `tutti
+// doctor`: training lives in the other wing, and this one knows its line of JSON alone.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// Brings a job's stream in over the network, in a thread of its own, and keeps at it: when the
-// service goes away it connects again and goes on after the last line that it handed out, so that
-// the reader sees no gap and no repeat. Only what a job has ended with ends it, or an error that no
-// new attempt can recover from.
+// FollowReader receives a job's stream over the network, on a thread of its own: when the service
+// goes away it connects again and goes on after the last line that it handed out, so that the
+// reader sees no gap and no repeat. Only what a job has ended with ends it, or an error that no new
+// attempt can recover from.
 #pragma once
 
 #include <deque>

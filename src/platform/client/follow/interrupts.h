@@ -1,4 +1,5 @@
-// Ctrl-C while a command follows a job: a question to the user instead of an end.
+// Turns Ctrl-C, while a command follows a job, into a question to the user: cancel the job, detach,
+// or go on.
 #pragma once
 
 namespace tutti::client {

@@ -1,5 +1,5 @@
-// What a reader sees of a running job: its states with reasons, its output by rank, its progress.
-// Fed with the lines of the job's stream, in order; knows nothing of the network. Not thread-safe.
+// JobDisplay prints a running job: its states with reasons, its output by rank, its progress. Fed
+// with the lines of the job's stream, in order; knows nothing of the network. Not thread-safe.
 #pragma once
 
 #include <optional>

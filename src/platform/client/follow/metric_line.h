@@ -1,4 +1,4 @@
-// A line of a job's metrics (docs/formats/metrics.md), as far as a follower shows it.
+// Parses a line of a job's metrics (docs/formats/metrics.md), as far as a follower shows it.
 #pragma once
 
 #include <cstdint>

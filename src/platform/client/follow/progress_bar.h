@@ -1,4 +1,4 @@
-// How far a training is, on one line:
+// Writes the progress of a training on one line:
 //
 //   epoch 3/24 ▕███▌      ▏ step 117/936 loss 1.42 · 3,210 images/s · 0:41 left
 #pragma once

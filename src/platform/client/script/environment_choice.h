@@ -1,4 +1,5 @@
-// Choices of script_job.h that look at the file system. Internal to this folder.
+// Makes the choices of script_job.h that look at the file system: the environment, and whether the
+// code folder can be sent. Internal to this folder.
 #pragma once
 
 #include <filesystem>

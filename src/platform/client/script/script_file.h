@@ -1,6 +1,5 @@
-// What can be known of a program that a user wants to run on nodes by looking at its file: how it
-// is started, and which framework would make one training of its processes. Nothing is run.
-// Functions are thread-safe.
+// Inspects the file of a program that a user wants to run on nodes: how it is started, and which
+// framework would make one training of its processes. Nothing is run. Functions are thread-safe.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// A script or a command as a job: the job file that it stands for (docs/scripts.md, decision 048).
-// What was not said is chosen, and what was chosen is told. Nothing is sent or run.
+// Makes the job file that a script or a command stands for (docs/scripts.md, decision 048). What
+// was not said is chosen, and what was chosen is told. Nothing is sent or run.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// The text of a job file. Internal to this folder.
+// Writes the text of the job file of a script. Internal to this folder.
 #pragma once
 
 #include <filesystem>

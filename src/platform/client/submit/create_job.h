@@ -1,5 +1,5 @@
-// A job is created once, also where the service's answer is lost: the body has a nonce, by which
-// the service knows it again (docs/formats/rest.md).
+// Creates a job exactly once, also where the service's answer is lost: the body has a nonce, by
+// which the service knows it again (docs/formats/rest.md).
 #pragma once
 
 #include <ostream>

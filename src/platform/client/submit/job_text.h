@@ -1,4 +1,4 @@
-// The job file's text with changes from the command line: `--set inputs.epochs=5`.
+// Applies the command line's changes to a job file's text: `--set inputs.epochs=5`.
 #pragma once
 
 #include <string>

@@ -1,5 +1,4 @@
-// From a job file to a job: read and check it here, where its lines are, then send it with its
-// code.
+// Submits a job file: it is read and checked here, where its lines are, then sent with its code.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What a user wrote, read: a job file, or the one that a script stands for.
+// Reads what a user wants to run: a job file, or the one that a script stands for.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// Numbers as people read them. Pure functions; the words are English and stable, so that tests and
-// scripts can rely on them.
+// Writes numbers as people read them. Pure functions; the words are English and stable, so that
+// tests and scripts can rely on them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// UTF-8 text in the columns of a terminal.
+// Measures, cuts and pads UTF-8 text by the columns of a terminal.
 #pragma once
 
 #include <string>

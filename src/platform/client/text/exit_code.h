@@ -1,4 +1,5 @@
-// What the program `tutti` tells the script that started it (docs/formats/exit-codes.md).
+// ExitCode is what the program `tutti` tells the script that started it
+// (docs/formats/exit-codes.md).
 #pragma once
 
 #include "absl/status/status.h"

@@ -1,5 +1,5 @@
-// Lines that stay, and below them one that changes: the terminal shows the changing line at its
-// end, redrawn in place; on a pipe there is none. Not thread-safe.
+// LiveText writes lines that stay and, below them, one that changes: a terminal shows the changing
+// line at its end, redrawn in place; on a pipe there is none. Not thread-safe.
 #pragma once
 
 #include <ostream>

@@ -1,4 +1,4 @@
-// Data for programs: what the service answered, as JSON or YAML.
+// Writes what the service answered as JSON or YAML, for programs.
 #pragma once
 
 #include <ostream>

@@ -1,5 +1,5 @@
-// Colour, where it is wanted: on a terminal, unless NO_COLOR is set (https://no-color.org) or TERM
-// is "dumb".
+// Colours text where that is wanted: on a terminal, unless NO_COLOR is set (https://no-color.org)
+// or TERM is "dumb".
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
-// A table for a terminal or a pipe: columns aligned. Until a line fits, the widest of the columns
-// that may shrink are shortened, then columns that may be left out are, then all may be shortened.
+// Table prints aligned columns on a terminal or a pipe. Until a line fits, the widest of the
+// columns that may shrink are shortened, then columns that may be left out are, then all may be
+// shortened.
 #pragma once
 
 #include <string>
