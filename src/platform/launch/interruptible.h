@@ -1,5 +1,6 @@
-// Waits and work before a node's processes run, which end when the launcher is told to end or the
-// service no longer knows the allocation. By the launcher's own thread.
+// Interruptible runs the waits and the work before a node's processes run; both end when the
+// launcher is told to end or the service no longer knows the allocation. By the launcher's own
+// thread.
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,7 @@
-// What else this program is: a launcher that is started ahead of any job, what delivers for
-// launchers that do not reach the service, what mpirun starts in place of the job's command and in
-// place of ssh, and what srun starts in place of a rank. The latter three talk to the node's
-// launcher over a Unix socket (rank_listener.h).
+// Runs what this program is under its other names: a launcher that is started ahead of any job,
+// what delivers for launchers that do not reach the service, what mpirun starts in place of the
+// job's command and in place of ssh, and what srun starts in place of a rank. The latter three talk
+// to the node's launcher over a Unix socket (rank_listener.h).
 #pragma once
 
 #include <optional>

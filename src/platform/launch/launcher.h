@@ -1,4 +1,4 @@
-// What runs on each node: takes the launch plan, puts code and inputs in place, waits for the gang,
+// Runs a job on one node: takes the launch plan, puts code and inputs in place, waits for the gang,
 // runs the node's processes with the whole environment contract, spools their output and events,
 // delivers everything to the service, and leaves no process behind. docs/formats/launch-plan.md is
 // the contract; docs/formats/environment.md what the processes see.

@@ -1,7 +1,7 @@
-// The processes of one node from start to the end of the last descendant: a starter begins them
-// (ranks/rank_starter.h), their output goes to the spool, their ends to the event log, and limits
-// (limits/limits.h) are held. One thread, one poll loop; the processes die with that thread
-// (PR_SET_PDEATHSIG).
+// NodeProcesses runs the processes of one node, from their start to the end of the last descendant:
+// a starter begins them (ranks/rank_starter.h), their output goes to the spool, their ends to the
+// event log, and limits (limits/limits.h) are held. One thread, one poll loop; the processes die
+// with that thread (PR_SET_PDEATHSIG).
 #pragma once
 
 #include <sys/types.h>

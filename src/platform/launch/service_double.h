@@ -1,5 +1,6 @@
-// For tests: the service's side of docs/formats/launch-plan.md over real HTTP, which can go away,
-// come back on another port, lose its answers, and forget an allocation. Thread-safe.
+// ServiceDouble plays the service's side of docs/formats/launch-plan.md over real HTTP, for tests:
+// it can go away, come back on another port, lose its answers, and forget an allocation.
+// Thread-safe.
 #pragma once
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// A launcher that is started before there is a plan for it, and all that it does until then
+// Starts a launcher before there is a plan for it, and has it do meanwhile all that needs no plan
 // (decision 032).
 #pragma once
 

@@ -1,8 +1,8 @@
-// Beside the service, for an allocation whose launchers do not reach it: follows their spools in
-// the folder that they share with this machine and makes their calls (docs/formats/launch-plan.md)
-// in their place, so that the service cannot tell the difference. Answers in
-// spool/acknowledged.json. What it knows it can lose: another collector goes on where the service
-// says it is.
+// Runs a collector, beside the service, for an allocation whose launchers do not reach it: it
+// follows their spools in the folder that they share with this machine and makes their calls
+// (docs/formats/launch-plan.md) in their place, so that the service cannot tell the difference.
+// Answers in spool/acknowledged.json. What it knows it can lose: another collector goes on where
+// the service says it is.
 #pragma once
 
 #include <filesystem>

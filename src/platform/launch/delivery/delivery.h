@@ -1,7 +1,7 @@
-// How a launcher brings events, output and results to the service, and the service's word to it.
-// Nothing counts as delivered before the service has acknowledged it; after an outage of either
-// side it goes on where the service says it is. Two ways: over HTTP (service_delivery.h), or by the
-// allocation's folder, where a collector beside the service fetches it (folder_delivery.h).
+// Delivery brings a launcher's events, output and results to the service, and the service's answers
+// back. Nothing counts as delivered before the service has acknowledged it; after an outage of
+// either side it goes on where the service says it is. Two ways: over HTTP (service_delivery.h), or
+// by the allocation's folder, where a collector beside the service fetches it (folder_delivery.h).
 // Thread-safe.
 #pragma once
 

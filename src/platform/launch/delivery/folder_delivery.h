@@ -1,5 +1,5 @@
-// By the allocation's folder, which this node shares with the service: what is in the spool is
-// flushed and then named in spool/written.json; the collector's answers are in
+// FolderDelivery delivers by the allocation's folder, which this node shares with the service: what
+// is in the spool is flushed and then named in spool/written.json; the collector's answers are in
 // spool/acknowledged.json (folder_exchange.h). Nothing tells of another machine's writes on a
 // network disk, so both are looked at every quarter of a second, the answers only while one is
 // awaited.

@@ -1,7 +1,7 @@
-// What a launcher that does not reach the service and the collector beside the service tell each
-// other: one small file each in the allocation's folder, which only its writer replaces, as a whole
-// (docs/formats/launch-plan.md). Over a network disk the one sees what the other has flushed, so
-// nothing of the spool is read beyond what `written.json` says. Plain values.
+// Reads and writes the files by which a launcher that does not reach the service and the collector
+// beside the service talk: each is a small file in the allocation's folder, which only its writer
+// replaces, as a whole (docs/formats/launch-plan.md). Over a network disk the one sees what the
+// other has flushed, so nothing of the spool is read beyond what `written.json` says. Plain values.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The calls of docs/formats/launch-plan.md, for a launcher and for the collector that makes them in
-// the place of launchers. Errors as ServiceLink::Call.
+// Makes the calls of docs/formats/launch-plan.md, for a launcher and for the collector that makes
+// them in the place of launchers. Errors as ServiceLink::Call.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// Which files that a job writes are results by their kind, whatever their size: models, metrics,
-// what loggers of trainings write. All else small is a by-product.
+// Tells by its path whether a file that a job writes is a result by its kind, whatever its size:
+// models, metrics, what loggers of trainings write. All else small is a by-product.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// What a job has left on this node for its user: everything under work/outputs as outputs/…, each
-// declared output as outputs/NAME/…, and what it put into work/logs.
+// Lists what a job has left on this node for its user: everything under work/outputs as outputs/…,
+// each declared output as outputs/NAME/…, and what it put into work/logs.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,7 @@
-// Over HTTP, by one connection whose turns an exit has before output, so that it is never queued
-// behind gigabytes of it. Sends as soon as there is something; what comes while a call is under way
-// goes with the next. Code and results have a connection for as long as they take.
+// ServiceDelivery delivers over HTTP, by one connection on which exits go before output, so that an
+// exit is never queued behind gigabytes of it. Sends as soon as there is something; what comes
+// while a call is under way goes with the next. Code and results have a connection for as long as
+// they take.
 #pragma once
 
 #include <thread>

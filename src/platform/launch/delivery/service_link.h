@@ -1,7 +1,7 @@
-// The launcher's way to the service: one connection, on which calls of several threads take turns,
-// the more urgent first. A call is repeated until the service has answered it: over an outage, with
-// the address and token read anew each time, since a service that comes back may have another port.
-// Thread-safe.
+// ServiceLink is the launcher's way to the service: one connection, on which calls of several
+// threads take turns, the more urgent first. A call is repeated until the service has answered it:
+// over an outage, with the address and token read anew each time, since a service that comes back
+// may have another port. Thread-safe.
 #pragma once
 
 #include <array>

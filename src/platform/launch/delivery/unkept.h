@@ -1,5 +1,5 @@
-// What a job has written into its working folder and not into ./outputs, ./logs or an output: it is
-// removed with the folder, and the job's end says so. Only facts: the service words them.
+// Finds what a job has written into its working folder and not into ./outputs, ./logs or an output:
+// it is removed with the folder, and the job's end says so. Only facts: the service words them.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The MLflow stores of a node's ranks, in the job's results (decision 043): where they are, made
-// before the ranks begin and removed if nothing was logged.
+// Makes the MLflow stores of a node's ranks, in the job's results (decision 043), before the ranks
+// begin, and removes them if nothing was logged.
 #pragma once
 
 #include <filesystem>

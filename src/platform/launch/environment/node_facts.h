@@ -1,4 +1,4 @@
-// What this node adds to the environment of its processes.
+// Finds what this node adds to the environment of its processes.
 #pragma once
 
 #include "platform/launch/environment/process_environment.h"

@@ -1,4 +1,5 @@
-// The environment contract (docs/formats/environment.md) as a pure function of the plan.
+// Makes the environment variables of each rank, which are the environment contract
+// (docs/formats/environment.md), as a pure function of the plan.
 #pragma once
 
 #include <map>

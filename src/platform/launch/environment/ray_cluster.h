@@ -1,4 +1,4 @@
-// How the nodes of a ray job become one Ray cluster: on the first Ray's head is begun, and then the
+// Makes one Ray cluster of the nodes of a ray job: the first node starts Ray's head and then the
 // job's command; the others join and stay until they are told to end. All that a cluster has is its
 // job's own: its port, its folder, its processes. Pure functions of the plan.
 #pragma once

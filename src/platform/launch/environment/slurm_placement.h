@@ -1,7 +1,7 @@
-// A launcher that a cluster's own scheduler has placed: which nodes the gang has got is known only
-// there, and comes in TUTTI_GANG, set by the batch step: "NAME ADDRESS;NAME ADDRESS;" in the order
-// of the plan's nodes. An address may be a host's name; without one it is the node's name, and of a
-// node that is the whole gang, if that has none, this machine's loopback address.
+// Completes the plan of a launcher that Slurm has placed: which nodes the gang has got is known
+// only there, and comes in TUTTI_GANG, set by the batch step: "NAME ADDRESS;NAME ADDRESS;" in the
+// order of the plan's nodes. An address may be a host's name; without one it is the node's name,
+// and of a node that is the whole gang, if that has none, this machine's loopback address.
 #pragma once
 
 #include <filesystem>

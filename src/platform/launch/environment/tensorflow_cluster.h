@@ -1,6 +1,6 @@
-// Which process of a tensorflow job plays which part, and where it listens. Ranks 0…workers-1 are
-// the workers, the ranks after them the parameter servers; worker 0 is the chief by TensorFlow's
-// own rule, so no task is called "chief". Pure functions of the plan.
+// Assigns the ranks of a tensorflow job to TensorFlow's tasks, and writes their TF_CONFIG. Ranks
+// 0…workers-1 are the workers, the ranks after them the parameter servers; worker 0 is the chief by
+// TensorFlow's own rule, so no task is called "chief". Pure functions of the plan.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Hooks in the order in which they are called, in every step alike. A hook sees what those before
-// it have made. Thread-compatible; Abandon may come from another thread than Prepare.
+// HookList calls its hooks in the order of the list, in every step alike. A hook sees what those
+// before it have made. Thread-compatible; Abandon may come from another thread than Prepare.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The hooks that there are.
+// Lists the hooks of a node.
 #pragma once
 
 #include <memory>

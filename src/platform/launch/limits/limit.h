@@ -1,5 +1,5 @@
-// Something that the processes of a node are held to as long as they run. The next one is a file
-// like time_limit.cc and a line in limits.cc. Not thread-safe.
+// Limit is something that the processes of a node are held to as long as they run, such as the time
+// limit. The next one is a file like time_limit.cc and a line in limits.cc. Not thread-safe.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// All limits that the processes of a node are held to.
+// Lists the limits that the processes of a node are held to.
 #pragma once
 
 #include <memory>

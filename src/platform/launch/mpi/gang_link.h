@@ -1,7 +1,7 @@
-// How the launchers of a gang agree on what makes their ranks one MPI world, and reach each other
-// for it: the first node's listens at plan.start_port, the others come to it, and each proves to
-// the other that it holds the job's token. Over the same connections the first then asks the others
-// to run what mpirun wants to run on their nodes, which is what Open MPI would use ssh for. Not
+// GangLink connects the launchers of a gang, which agree over it on what makes their ranks one MPI
+// world: the first node's listens at plan.start_port, the others come to it, and each proves to the
+// other that it holds the job's token. Over the same connections the first then asks the others to
+// run what mpirun wants to run on their nodes, which is what Open MPI would use ssh for. Not
 // thread-safe.
 //
 //   node I -> first: {"node": I, "mpi": BOOL, "nonce": A}

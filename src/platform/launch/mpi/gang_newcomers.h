@@ -1,5 +1,5 @@
-// Those who have connected to the first node of a gang, until each has proved that it holds the
-// job's token: all at a time, so that nobody who is silent holds the others up. Internal to this
+// Newcomers holds the connections to the first node of a gang until each has proved that it knows
+// the job's token: all at the same time, so that a silent one holds no other up. Internal to this
 // folder. Not thread-safe.
 #pragma once
 

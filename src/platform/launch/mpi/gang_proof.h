@@ -1,5 +1,5 @@
-// What launchers of a gang prove to each other with as they meet, and the fields of their messages
-// (gang_link.h). Internal to this folder.
+// Defines the proof that launchers of a gang give each other as they meet, and reads the fields of
+// their messages (gang_link.h). Internal to this folder.
 #pragma once
 
 #include <nlohmann/json.hpp>

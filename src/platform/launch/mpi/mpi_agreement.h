@@ -1,12 +1,12 @@
-// How the ranks of a gang become one MPI_COMM_WORLD: what its launchers agree on before any starts
-// a rank. By Slurm's PMIx in a job of Slurm's that offers it: srun, on the first node, brings each
-// rank's PMIx variables to its node's launcher, which starts the rank with that (slurm_pmix.h).
-// Else by Open MPI's mpirun, where every node has it: mpirun runs on the first node; its daemons on
-// the others are started by their launchers (gang_link.h) and not by ssh; and each rank connects to
-// its node's launcher (rank_listener.h) for what it is to run. So ranks belong to an MPI_COMM_WORLD
-// and are in all else like those that a launcher starts itself. Else the launchers start the ranks
-// themselves, and MPICH's and Intel MPI's meet by the PMI that the first node serves
-// (pmi_server.h).
+// MpiAgreement is what the launchers of a gang agree on, before any starts a rank, so that their
+// ranks become one MPI_COMM_WORLD. In a job of Slurm's that offers it they take Slurm's PMIx: srun,
+// on the first node, brings each rank's PMIx variables to its node's launcher, which starts the
+// rank with that (slurm_pmix.h). Else they take Open MPI's mpirun, where every node has it: mpirun
+// runs on the first node; its daemons on the others are started by their launchers (gang_link.h)
+// and not by ssh; and each rank connects to its node's launcher (rank_listener.h) for what it is to
+// run. So ranks belong to an MPI_COMM_WORLD and are in all else like those that a launcher starts
+// itself. Else the launchers start the ranks themselves, and MPICH's and Intel MPI's meet by the
+// PMI that the first node serves (pmi_server.h).
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@
 
 namespace tutti::launch {
 
-// As it is by default each launcher starts its ranks, which are no MPI world.
+// By default each launcher starts its ranks itself, and they are no MPI world.
 struct MpiAgreement {
   MpiWay way = MpiWay::kNone;
   // Of kMpirun and kPmix:

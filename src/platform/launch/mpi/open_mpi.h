@@ -1,5 +1,5 @@
-// Open MPI as the job's environment has it: whether, and the command line of its mpirun. Pure but
-// for the look at the folders of PATH.
+// Finds Open MPI in the job's environment, and makes the command line and the environment of its
+// mpirun. Pure but for the look at the folders of PATH.
 #pragma once
 
 #include <string>

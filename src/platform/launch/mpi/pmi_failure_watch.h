@@ -1,7 +1,7 @@
-// Looks whether a rank has left an MPI world by PMI without MPI_Finalize, for which the others
-// would wait for ever: mpiexec and mpirun end a job for it too. One that fails leaves so as well,
-// and its own launcher then tells more, so that it counts only a while later. One that has called
-// MPI_Abort counts at once. Not thread-safe.
+// PmiFailureWatch looks whether a rank has left an MPI world by PMI without MPI_Finalize, for which
+// the others would wait for ever: mpiexec and mpirun end a job for it too. One that fails leaves so
+// as well, and its own launcher then tells more, so that it counts only a while later. One that has
+// called MPI_Abort counts at once. Not thread-safe.
 #pragma once
 
 #include <optional>

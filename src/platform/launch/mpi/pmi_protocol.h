@@ -1,7 +1,7 @@
-// PMI-1, by which the ranks of MPICH, Intel MPI and their relatives learn who they are and where
-// the others are: a space of keys and values that all put to and get from, and a barrier between.
-// Each rank has a connection over which it sends lines and gets a line for each. Pure: see
-// pmi_server.h for the connections. Not thread-safe.
+// PmiProtocol answers PMI-1, by which the ranks of MPICH, Intel MPI and their relatives learn who
+// they are and where the others are: a space of keys and values that all put to and get from, and a
+// barrier between. Each rank has a connection over which it sends lines and gets a line for each.
+// Pure: see pmi_server.h for the connections. Not thread-safe.
 //
 //   rank: cmd=initack pmiid=RANK       -> cmd=initack rc=0, then cmd=set size=, rank=, debug=
 //         cmd=init …, get_maxes, get_appnum, get_my_kvsname, get_universe_size

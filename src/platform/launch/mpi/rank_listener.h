@@ -1,8 +1,8 @@
-// The Unix socket by which the ranks that mpirun starts on a node reach its launcher. Each gets its
-// rank's output pipes, environment and command, and reports its end; so a rank's output, events and
-// environment are the same whoever started it. mpirun's agent connects there too, and so do srun's
-// tasks, each with the PMIx variables of a rank that the launcher then starts itself. Only
-// processes of this user are accepted. Not thread-safe.
+// RankListener is the Unix socket by which the ranks that mpirun starts on a node reach its
+// launcher. Each gets its rank's output pipes, environment and command, and reports its end; so a
+// rank's output, events and environment are the same whoever started it. mpirun's agent connects
+// there too, and so do srun's tasks, each with the PMIx variables of a rank that the launcher then
+// starts itself. Only processes of this user are accepted. Not thread-safe.
 #pragma once
 
 #include <poll.h>

@@ -1,5 +1,5 @@
-// Slurm's PMIx for the ranks of a job that runs in Slurm: whether srun offers it, the command line
-// of srun, and what of a task's environment is of PMIx. Pure but for the question to srun.
+// Uses Slurm's PMIx for the ranks of a job that runs in Slurm: whether srun offers it, the command
+// line of srun, and which of a task's variables are PMIx's. Pure but for the question to srun.
 #pragma once
 
 #include <atomic>

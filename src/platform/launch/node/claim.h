@@ -1,6 +1,6 @@
-// Which launcher may run an allocation's processes: the first that takes the folder's lock and
-// finds no marker, in the start of the machine that the plan names, if it names one. Every later
-// one only clears up.
+// Decides which launcher may run an allocation's processes: the first that takes the folder's lock
+// and finds no marker, in the start of the machine that the plan names, if it names one. Every
+// later one only clears up.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// The events of this node: numbered from 1, appended to spool/events.jsonl, kept until the service
-// has acknowledged them. Also in memory, so that a full disk does not silence the launcher.
-// Thread-safe.
+// EventLog keeps the events of this node: numbered from 1, appended to spool/events.jsonl, kept
+// until the service has acknowledged them. Also in memory, so that a full disk does not silence the
+// launcher. Thread-safe.
 #pragma once
 
 #include <filesystem>

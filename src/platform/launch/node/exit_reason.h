@@ -1,6 +1,6 @@
-// Why a launcher ended before it could report it: a note in the allocation's folder, for the
-// launcher that follows. The first one stays. JSON with the fields "pid", "start_time" (by which
-// the engine knows whose it is) and "reason".
+// Records why a launcher ended before it could report it: a note in the allocation's folder, for
+// the launcher that follows. The first one stays. JSON with the fields "pid", "start_time" (by
+// which the engine knows whose it is) and "reason".
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// A stream socket that carries lines, each a JSON object: what launchers and the small programs of
-// launch_programs.h say to each other. Not thread-safe.
+// LineSocket is a stream socket that carries lines, each a JSON object: what launchers and the
+// small programs of launch_programs.h say to each other. Not thread-safe.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,5 @@
-// The allocation's folder on the node, by name (docs/formats/launch-plan.md).
+// NodeFolders names the files and folders in an allocation's folder on the node
+// (docs/formats/launch-plan.md).
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
-// One pipe from a process to its spool file. While the process runs it holds at most one block in
-// memory: when the spool takes no more the block waits here and the process, in the end, in its
-// write. Not thread-safe.
+// OutputPipe moves the output of a process from one pipe to its spool file. While the process runs
+// it holds at most one block in memory: when the spool takes no more the block waits here and the
+// process, in the end, in its write. Not thread-safe.
 #pragma once
 
 #include <string>

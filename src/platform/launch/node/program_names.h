@@ -1,5 +1,5 @@
-// The names by which this program is started as another one (launch_programs.h), and what those and
-// a node's launcher agree on.
+// Defines the names by which this program is started as another one (launch_programs.h), and what
+// those and a node's launcher agree on.
 #pragma once
 
 namespace tutti::launch {

@@ -1,5 +1,5 @@
-// The failure of a rank that a launcher tells of, which may be another node's: mpirun and PMI tell
-// the first node of all ranks.
+// Makes the error that says which rank failed and how; the rank may be another node's: mpirun and
+// PMI tell the first node of all ranks.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

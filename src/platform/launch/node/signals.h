@@ -1,4 +1,4 @@
-// The launcher's signals, as a descriptor for poll(2).
+// Signals makes the launcher's signals readable from a descriptor, for poll(2).
 #pragma once
 
 #include <optional>

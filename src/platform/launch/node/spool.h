@@ -1,7 +1,8 @@
-// The output of this node's processes on this node's disk: one append-only file per process and
-// stream. The number of a byte is its offset. What the service has acknowledged is given back to
-// the disk (a hole is punched, offsets stay), all but the last part of it, so that the spool is as
-// large as what is still to be delivered and not as large as all that was ever written.
+// Spool keeps the output of this node's processes on this node's disk until the service has it: one
+// append-only file per process and stream. The number of a byte is its offset. What the service has
+// acknowledged is given back to the disk (a hole is punched, offsets stay), all but the last part
+// of it, so that the spool is as large as what is still to be delivered and not as large as all
+// that was ever written.
 //
 // One thread appends, one other delivers. The metrics file is written by the process itself.
 #pragma once

@@ -1,5 +1,5 @@
-// How long processes may wait in their writes because the spool takes no more, with nothing being
-// delivered, before the job is ended for it.
+// SpoolPatience limits how long processes may wait in their writes because the spool takes no more,
+// with nothing being delivered; then the job is ended.
 #pragma once
 
 #include <cstdint>

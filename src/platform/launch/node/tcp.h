@@ -1,4 +1,5 @@
-// IPv4 addresses and TCP sockets of what launchers serve to each other and to ranks. Thread-safe.
+// Makes IPv4 addresses and TCP sockets for what launchers serve to each other and to ranks.
+// Thread-safe.
 #pragma once
 
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-// An eventfd: lets one thread end another's poll(2). Thread-safe.
+// Wakeup is an eventfd by which one thread ends another's poll(2). Thread-safe.
 #pragma once
 
 #include <sys/eventfd.h>

@@ -1,4 +1,4 @@
-// What ps(1) shows of this process.
+// Sets what ps(1) shows of this process.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Ending what a job started: every process below the launcher, whatever its group, session or
-// parent. The launcher is a subreaper, so orphans come to it and not to init.
+// Ends what a job started: every process below the launcher, whatever its group, session or parent.
+// The launcher is a subreaper, so orphans come to it and not to init.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,5 @@
-// Whether a Python program still runs or has come to its end, by what Linux tells of its process.
+// Tells whether a Python program still runs or has come to its end, by what Linux tells of its
+// process.
 //
 // A Python catches SIGINT from its begin, and gives that up as it finalizes, before it calls what
 // is registered by Py_AtExit: of mpi4py MPI_Finalize, which waits for the other ranks.

@@ -1,7 +1,7 @@
-// How a rank of a job whose environment is an image is started: by `podman run`, one container for
-// each rank. A container here is what is installed, not a wall: its processes are in the node's
-// network, process numbers, host name and shared memory, are descendants of the launcher like any
-// other, and write to the rank's own pipes. Thread-safe.
+// Makes the command line that starts a rank of a job whose environment is an image: `podman run`,
+// one container for each rank. A container here is what is installed, not a wall: its processes are
+// in the node's network, process numbers, host name and shared memory, are descendants of the
+// launcher like any other, and write to the rank's own pipes. Thread-safe.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Copies of files and folders that can be cancelled between two files. Thread-safe.
+// Copies files and folders; a copy can be cancelled between two files. Thread-safe.
 #pragma once
 
 #include <atomic>

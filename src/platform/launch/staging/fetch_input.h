@@ -1,5 +1,5 @@
-// Inputs that lie behind http or https: a file each, fetched once to the node's folder and shared
-// by the jobs that name it, as long as the server says that it is the same. Thread-safe.
+// Fetches inputs that lie behind http or https: each file once, to the node's folder, where the
+// jobs that name it share it as long as the server says that it is the same. Thread-safe.
 //
 //   data/KEY/NAME   the file; KEY is the hash of its address and of what its server says of it; the
 //                   folder was last changed when a job last took it, for the service's retention

@@ -1,4 +1,4 @@
-// The folders of a node that a job's processes find there, empty.
+// Makes the empty folders that a job's processes find on a node.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
-// Python environments of jobs: made by uv, once for each content, shared by every job and node that
-// finds the folder, and never changed afterwards. A job gets a thin environment of its own on top,
-// so that its `pip install` changes nothing for others.
+// Makes the Python environments of jobs by uv: once for each content, shared by every job and node
+// that finds the folder, and never changed afterwards. A job gets a thin environment of its own on
+// top, so that its `pip install` changes nothing for others.
 //
 //   environments/KEY/         a virtual environment; KEY is the hash of what was asked for; last
 //                             changed when a job last took it, for the service's retention
