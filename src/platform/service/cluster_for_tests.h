@@ -1,4 +1,5 @@
-// A cluster's scheduler for tests: its queue is all there is of it. Not thread-safe.
+// FakeCluster plays a cluster's scheduler for tests: its queue is all there is of it. Not
+// thread-safe.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// An engine whose whole state is on disk, as launchers and their processes are there when the
-// service dies.
+// DiskEngine is an engine for tests whose whole state is on disk, as launchers and their processes
+// are there when the service dies.
 #pragma once
 
 #include <algorithm>

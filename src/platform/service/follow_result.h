@@ -1,4 +1,4 @@
-// What a follower of a job is told.
+// FollowResult is what a follower of a job is told: state changes and lines of output.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// How a follower is told what happened: state changes from the store, lines from the logs, merged
-// by time. The cursor says what it has been told; nothing is kept for it in between.
+// Follower tells followers what happened to a job: state changes from the store and lines from the
+// logs, merged by time. The cursor says what it has been told; nothing is kept for it in between.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ class Follower final : public EventListener {
   Follower(SharedState& state, const JobTable& table, Insertions& insertions)
       : state_(state), table_(table), insertions_(insertions) {}
 
-  // As Service has them. Follow reads files, OnNewsOf does not.
+  // What the functions of Service of these names do. Follow reads files, OnNewsOf does not.
   absl::StatusOr<FollowResult> Follow(absl::string_view id, absl::string_view cursor,
                                       base::Deadline deadline) ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<Subscription> OnNewsOf(absl::string_view id, std::function<void()> wake)

@@ -1,4 +1,5 @@
-// What launchers ask for and report.
+// LauncherReports answers the calls of launchers: their events, output and result files, and the
+// question whether they may start.
 #pragma once
 
 #include <functional>
@@ -22,9 +23,10 @@ class LauncherReports {
   LauncherReports(SharedState& state, const JobTable& table, const ClusterQueue& cluster_queue)
       : state_(state), table_(table), cluster_queue_(cluster_queue) {}
 
-  // As Service has them. What it acknowledges is on the disk where that is asked for; the disk is
-  // waited for without the lock. A step that follows from a report before that is an event behind
-  // it in the same log, so that no loss of power takes the report alone.
+  // What the functions of Service of these names do. What ReportEvents acknowledges is on the disk
+  // where that is asked for; the disk is waited for without the lock. A step that follows from a
+  // report before that is an event behind it in the same log, so that no loss of power takes the
+  // report alone.
   absl::StatusOr<Service::Acknowledgement> ReportEvents(absl::string_view allocation, int node,
                                                         int64_t first,
                                                         const std::vector<std::string>& lines,

@@ -1,5 +1,5 @@
-// Launchers that are played step by step over a DiskEngine. Every call of a launcher repeats all
-// that it has ever said, as after a lost acknowledgement.
+// Launchers plays launchers step by step over a DiskEngine, for tests. Every call of a launcher
+// repeats all that it has ever said, as after a lost acknowledgement.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Moves jobs through their states: takes them in, has the scheduler decide, has the
+// Service moves jobs through their states: it takes them in, has the scheduler decide, has the
 // engine start and stop launchers, listens to what launchers report, and tells every watcher.
 //
 // Invariant: what is not in the store has not happened. A transition is written before its effect

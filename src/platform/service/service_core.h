@@ -1,5 +1,5 @@
-// The service itself; service.h says what it does. It puts the classes that do it together and has
-// the loop, whose one turn is Tick:
+// ServiceCore implements Service; service.h says what it does. It puts the classes that do it
+// together and has the loop, whose one turn is Tick:
 //
 //   have the engines looked at (allocation/observer.h); under the lock take every step that a
 //   placed job can take (allocation/job_progress.h), that a pipeline or a sweep can take (flow/),

@@ -1,5 +1,5 @@
-// The folder that a service owns: one service at a time (flock), its tokens, and the files that
-// tell clients and launchers where it listens.
+// StateFolder is the folder that a service owns: one service at a time (flock), its tokens, and the
+// files that tell clients and launchers where it listens.
 //
 //   lock            held while a service lives; its pid
 //   token           the user's bearer token, mode 0600

@@ -1,4 +1,5 @@
-// A cluster small enough for tests: a service over a disk engine and launchers that are played.
+// World is a cluster small enough for tests: a service over a disk engine and launchers that are
+// played.
 #pragma once
 
 #include <gtest/gtest.h>

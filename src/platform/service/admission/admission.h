@@ -1,4 +1,4 @@
-// How jobs come in: what is checked before, and the one transaction after which they are there. A
+// Admission takes jobs in: it has them checked, and puts them into the store in one transaction. A
 // job that can start at once is in that transaction with its placement.
 #pragma once
 
@@ -30,7 +30,7 @@ class Admission {
         scheduler_(scheduler),
         engines_(engines) {}
 
-  // As Service has them.
+  // What Service::Submit and Service::Check do.
   absl::StatusOr<JobStatus> Submit(const Submission& submission) ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<std::vector<std::string>> Check(const Submission& submission) const
       ABSL_LOCKS_EXCLUDED(service_lock);

@@ -1,5 +1,5 @@
-// The programs of a job before the job queues: a misspelt one is said at once, and not
-// by a failure when the job's turn has come. Thread-safe.
+// Checks, before a job queues, that the programs that it needs are there: a misspelt one is said at
+// once, and not by a failure when the job's turn has come. Thread-safe.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// Whether the disk of the service's folder has room for what a job brings, before it is taken; that
-// it has any is results/disk_room.h.
+// Checks that the disk of the service's folder has room for what a job brings, before the job is
+// taken; that it has any is results/disk_room.h.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Whether jobs that are made for GPUs find some. Pure; thread-safe.
+// Checks that jobs that are made for GPUs find some. Pure; thread-safe.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What jobs are called that their file gives no name. Pure.
+// Makes names for jobs whose file gives none, and checks their length. Pure.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What can be known of a job before it queues: every fault of it at once. Thread-safe.
-// A job of which the reader refused a part is checked in the others (spec::Reading).
+// Checks all that can be known of a job before it queues, and reports every fault of it at once.
+// Thread-safe. A job of which the reader refused a part is checked in the others (spec::Reading).
 #pragma once
 
 #include <filesystem>

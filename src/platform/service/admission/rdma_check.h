@@ -1,4 +1,4 @@
-// Whether jobs of several nodes leave RDMA (InfiniBand, RoCE) unused. Pure; thread-safe.
+// Warns of jobs of several nodes that leave RDMA (InfiniBand, RoCE) unused. Pure; thread-safe.
 #pragma once
 
 #include <string>

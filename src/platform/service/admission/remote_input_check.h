@@ -1,4 +1,4 @@
-// Inputs that lie behind http or https, before the job queues. Thread-safe.
+// Checks, before a job queues, that its inputs behind http or https can be had. Thread-safe.
 #pragma once
 
 #include <string>

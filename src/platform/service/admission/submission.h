@@ -1,4 +1,4 @@
-// What a user sends to have a job run.
+// Submission is what a user sends to have a job run.
 #pragma once
 
 #include <filesystem>

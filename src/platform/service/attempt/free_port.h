@@ -1,4 +1,4 @@
-// A port for a job's rendezvous (MASTER_PORT).
+// Finds a free port for a job's rendezvous (MASTER_PORT).
 #pragma once
 
 #include <memory>

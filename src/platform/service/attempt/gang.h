@@ -1,4 +1,4 @@
-// What the launchers of one allocation have reported, as facts: which nodes are prepared, which
+// Gang holds what the launchers of one allocation have reported: which nodes are prepared, which
 // processes run, how they ended. Fed with the events of docs/formats/launch-plan.md, each once and
 // in the order of its node; rebuilt from the store after a restart. Not thread-safe.
 #pragma once

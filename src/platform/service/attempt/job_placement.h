@@ -1,6 +1,7 @@
-// Where a job runs: decided once, written with its Provisioning event before anything is started,
-// and carried in the detail of every later event. The launch plans follow from it, so that the same
-// allocation is started with the same plans after a crash. Plain values; thread-safe.
+// Placement says where a job runs: it is decided once, written with the job's Provisioning event
+// before anything is started, and carried in the detail of every later event. The launch plans
+// follow from it, so that the same allocation is started with the same plans after a crash. Plain
+// values; thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// What the launchers of an allocation prove with whom they speak for: the bearer token of its calls
-// and of no other's. Nobody has to keep it, since it follows from the service's key.
+// Makes the bearer token by which the launchers of an allocation prove whom they speak for; it
+// opens the calls of that allocation and of no other. Nobody has to keep it, since it follows from
+// the service's key.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
-// Which step a placed job can take now: a pure function of its state and of what its launchers have
-// reported. One step at a time, so that no state is left out when reports come in a bunch.
+// Decides which step a placed job can take now: a pure function of its state and of what its
+// launchers have reported. One step at a time, so that no state is left out when reports come in a
+// bunch.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
-// Why a job failed, in one line: a pure function of how its processes and launchers
-// ended. Among many ranks that failed it finds the first cause and marks the rest as what followed
-// from it.
+// Says in one line why a job failed: a pure function of how its processes and launchers ended.
+// Among many ranks that failed it finds the first cause and marks the rest as what followed from
+// it.
 //
 // A rank's failure is a consequence if we stopped it ourselves, or if its own last words speak of a
 // lost peer ("rank 2 left", "Connection reset by peer", a NCCL, Gloo or MPI timeout) and something

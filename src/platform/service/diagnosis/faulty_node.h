@@ -1,5 +1,5 @@
-// Which nodes an attempt failed on for a reason that may be theirs, and not the job's: its launcher
-// was lost, or could not prepare since the node's disk does not do. Pure.
+// Finds the nodes on which an attempt failed for a reason that may be theirs, and not the job's:
+// its launcher was lost, or could not prepare since the node's disk does not do. Pure.
 #pragma once
 
 #include <string>

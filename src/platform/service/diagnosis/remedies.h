@@ -1,4 +1,4 @@
-// What to do about failures that are known by their words or their end. A pure function.
+// Finds the remedy for failures that are known by their words or their end. A pure function.
 #pragma once
 
 #include "absl/strings/string_view.h"

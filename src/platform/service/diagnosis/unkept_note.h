@@ -1,6 +1,6 @@
-// What a job has written where it was removed, over all of its nodes, in the words that the user
-// reads: "not kept: 120 MB in ./checkpoints; write to ./outputs". Fed with the launchers'
-// events `finalizing` (docs/formats/launch-plan.md). Not thread-safe.
+// UnkeptNote tells the user what a job has written where it was removed, over all of its nodes:
+// "not kept: 120 MB in ./checkpoints; write to ./outputs". Fed with the launchers' events
+// `finalizing` (docs/formats/launch-plan.md). Not thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// How a child of a pipeline or a sweep comes to be: its first events in the store.
+// ChildInsertion makes the job of a pipeline's step or a sweep's trial: it writes the job's first
+// events to the store.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The children of a pipeline or a sweep as users see them.
+// ChildStatus is a child of a pipeline or a sweep as users see it.
 #pragma once
 
 #include <optional>

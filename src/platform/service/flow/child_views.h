@@ -1,4 +1,4 @@
-// What users see of the children of a pipeline or a sweep.
+// ChildViews lists the children of a pipeline or a sweep for users.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class ChildViews {
   ChildViews(SharedState& state, const JobTable& table, const JobViews& views)
       : state_(state), table_(table), views_(views) {}
 
-  // As Service has it.
+  // What Service::ChildrenOf returns.
   absl::StatusOr<std::vector<ChildStatus>> ChildrenOf(absl::string_view id) const
       ABSL_LOCKS_EXCLUDED(service_lock);
 

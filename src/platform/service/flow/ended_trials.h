@@ -1,6 +1,6 @@
-// What trials that have ended were given and have reported best, which does not change any more: so
-// that a sweep of thousands is shown without reading their job files and their folders each time.
-// Thread-safe.
+// EndedTrials remembers what trials that have ended were given and have reported best, which does
+// not change any more: so that a sweep of thousands is shown without reading their job files and
+// their folders each time. Thread-safe.
 #pragma once
 
 #include <cstdint>

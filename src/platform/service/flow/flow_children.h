@@ -1,5 +1,5 @@
-// What is known of the children of a pipeline or a sweep that has not ended, kept as the store and
-// the children's logs have it.
+// FlowChildren keeps what is known of the children of a pipeline or a sweep that has not ended, as
+// the store and the children's logs have it.
 #pragma once
 
 #include <memory>
@@ -12,20 +12,20 @@
 
 namespace tutti::service {
 
-// Of that step's job: it says whose it is.
+// The id of that step's job, which says whose child it is.
 std::string ChildId(const LiveJob& parent, absl::string_view step);
 
 class FlowChildren {
  public:
   FlowChildren(SharedState& state, const JobTable& table) : state_(state), table_(table) {}
 
-  // Of a job of an earlier service; nothing of one that has no children.
+  // Rebuilds the children of a job of an earlier service; does nothing for a job without children.
   absl::Status Rebuild(LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // A child that is in the store.
+  // Takes in a child that is in the store.
   void Adopt(LiveJob& parent, const store::JobRecord& record)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // All that have not ended, and notes in the flow whether anything has changed. A trial has ended
-  // once all that it has reported is known.
+  // Looks at all children that have not ended, and notes in the flow whether anything has changed.
+  // A trial has ended once all that it has reported is known.
   absl::Status Refresh(LiveJob& parent, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 

@@ -1,6 +1,6 @@
-// Pipelines and sweeps: what platform/flow decides is done here. A child is in the store before
-// anything else of it happens, under an id that says whose it is, so that whatever a crash cuts
-// short is decided again and happens once.
+// FlowRunner runs pipelines and sweeps: it carries out what platform/flow decides. A child is in
+// the store before anything else of it happens, under an id that says whose it is, so that whatever
+// a crash cuts short is decided again and happens once.
 #pragma once
 
 #include "absl/status/status.h"
@@ -20,7 +20,7 @@ class FlowRunner {
   FlowRunner(const FlowRunner&) = delete;
   FlowRunner& operator=(const FlowRunner&) = delete;
 
-  // The children of a job of an earlier service.
+  // Rebuilds the children of a job of an earlier service.
   absl::Status Rebuild(LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
     return children_.Rebuild(job);
   }

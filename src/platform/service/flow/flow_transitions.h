@@ -1,4 +1,5 @@
-// What the service writes of a pipeline or a sweep itself, and does to its children.
+// FlowTransitions writes the events of a pipeline or a sweep itself: its progress, the stops of its
+// children, its end.
 #pragma once
 
 #include <filesystem>

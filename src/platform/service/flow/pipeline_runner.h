@@ -1,4 +1,4 @@
-// Carries out what platform/flow decides of a pipeline.
+// PipelineRunner carries out what platform/flow decides of a pipeline.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ class PipelineRunner {
   PipelineRunner(SharedState& state, FlowTransitions& transitions, StepStarter& steps)
       : state_(state), transitions_(transitions), steps_(steps) {}
 
-  // Its children are as they are now. True if it has ended.
+  // Does what follows from the state of the pipeline's steps. True if the pipeline has ended.
   absl::StatusOr<bool> Advance(LiveJob& pipeline, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 

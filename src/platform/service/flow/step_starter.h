@@ -1,5 +1,5 @@
-// Starts the steps of a pipeline. What can be found out of a step at leisure comes first, by a
-// task: whether an earlier one did the same, so that its results can be taken.
+// StepStarter starts the steps of a pipeline. What can be found out of a step at leisure comes
+// first, by a task: whether an earlier one did the same, so that its results can be taken.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Carries out what platform/flow decides of a sweep.
+// SweepRunner carries out what platform/flow decides of a sweep.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -13,7 +13,7 @@ class SweepRunner {
               ChildInsertion& insertion)
       : state_(state), table_(table), transitions_(transitions), insertion_(insertion) {}
 
-  // Its trials are as they are now. True if it has ended.
+  // Does what follows from the state of the sweep's trials. True if the sweep has ended.
   absl::StatusOr<bool> Advance(LiveJob& sweep, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 

@@ -1,4 +1,4 @@
-// A sweep's trial as a job: which values it has, and what it runs. Pure.
+// Makes the job of a sweep's trial: which values it has, and what it runs. Pure.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tutti::service {
 
-// That the sweep's samplers begin with: its own, or one that follows from its id.
+// The seed of the sweep's samplers: its own, or one that follows from its id.
 uint64_t SeedOf(const store::Job& sweep);
 
 // The values that a trial was given, one for each parameter of its sweep.

@@ -1,5 +1,5 @@
-// What a trial has reported of the sweep's metric, from its folder: the metrics files of its ranks
-// and, once its results are there, MLflow's file stores in outputs/.
+// TrialMetrics reads what a trial has reported of the sweep's metric, from its folder: the metrics
+// files of its ranks and, once its results are there, MLflow's file stores in outputs/.
 #pragma once
 
 #include <cstdint>

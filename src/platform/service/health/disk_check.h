@@ -1,4 +1,4 @@
-// Whether files can be written in a folder, and come back as they were.
+// Checks that files can be written in a folder, and come back as they were.
 #pragma once
 
 #include <cstdint>

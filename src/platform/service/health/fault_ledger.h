@@ -1,5 +1,5 @@
-// What failures of jobs say of the nodes they were on, where no check finds anything: whether a
-// node is ill, or a job. Pure but for what it remembers, which a restart forgets. Not thread-safe.
+// FaultLedger decides from the failures of jobs, where no check finds anything, whether a node is
+// ill, or a job. Pure but for what it remembers, which a restart forgets. Not thread-safe.
 //
 // A node is ill once jobs of two different works have failed on it in a row, with none between them
 // that went well: each is a witness. A work that fails so on two nodes is itself at fault: it is no
@@ -26,12 +26,12 @@ class FaultLedger {
     std::string what;  // "its launcher died"
   };
 
-  // That job failed on that node for a reason that may be the node's. Why the node is ill by now;
-  // "" if it is not known to be.
+  // Notes that a job failed on the node for a reason that may be the node's. Returns why the node
+  // counts as ill by now; "" if it does not.
   std::string NoteFault(const std::string& node, const Fault& fault);
-  // A job of that work went well on that node.
+  // Notes that a job of that work went well on the node.
   void NoteWell(const std::string& node, const std::string& work);
-  // Somebody has judged otherwise: nothing is known against it.
+  // Forgets all that is known against the node, since somebody has judged otherwise.
   void Forget(const std::string& node);
   // The nodes that were said to be ill by the word of what has proved to be at fault itself, each
   // once.

@@ -1,5 +1,5 @@
-// GPUs of NVIDIA: those that were there before and are not now, uncorrected errors of their memory,
-// and XIDs in the kernel's log that speak of the device and not of a program.
+// Finds faults of NVIDIA's GPUs: GPUs that were there before and are not now, uncorrected errors of
+// their memory, and XIDs in the kernel's log that speak of the device and not of a program.
 #pragma once
 
 #include <cstdint>

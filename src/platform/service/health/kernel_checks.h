@@ -1,4 +1,4 @@
-// What the kernel says of memory and links. `root` is "/", but in tests.
+// Checks memory and links by what the kernel says of them. `root` is "/", but in tests.
 #pragma once
 
 #include <filesystem>

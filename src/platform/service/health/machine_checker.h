@@ -1,6 +1,6 @@
-// All checks of this machine's nodes: disk_check.h of each node's folder and of the service's,
-// machine_checks.h, gpu_watch.h, and the site's own program (`health_check` of site.yml). What is
-// of the machine is looked at once for all of its nodes.
+// Runs all checks of this machine's nodes: disk_check.h of each node's folder and of the service's,
+// kernel_checks.h, gpu_watch.h, and the site's own program (`health_check` of site.yml). What is of
+// the machine is looked at once for all of its nodes.
 //
 //   HOME/gpus     the GPUs that were seen, a line each: those that are to be there
 #pragma once

@@ -1,4 +1,5 @@
-// What was found of one thing that a node must have to run jobs. Plain values.
+// NodeCheck is the result of one check of a node: it can run jobs, cannot, or could not be looked
+// at. Plain values.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Looks at a node of this machine.
+// NodeChecker is the interface that runs the checks of a node of this machine.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,5 @@
-// The engines of a service, by the computes that job files name. Plain values; thread-safe.
+// Engines holds the engines of a service, by the computes that job files name. Plain values;
+// thread-safe.
 #pragma once
 
 #include <map>
@@ -9,7 +10,7 @@
 
 namespace tutti::service {
 
-// Where jobs run, by their compute. "local" is always there; tutti's own scheduler places its jobs.
+// The engine of each compute. "local" is always there; tutti's own scheduler places its jobs.
 // All others schedule for themselves: a job is handed over when it comes in, stays Queued while it
 // waits there, and is placed when the engine says on which nodes.
 struct Engines {

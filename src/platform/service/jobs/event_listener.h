@@ -1,5 +1,6 @@
-// What is told of each event of each job: followers, launchers and the log today; a webhook, e-mail
-// or a page that shows jobs are one class more (docs/checklists/platform.md).
+// EventListener is the interface that is told of each event of each job: followers, launchers and
+// the log today; a webhook, e-mail or a page that shows jobs are one class more
+// (docs/checklists/platform.md).
 #pragma once
 
 #include "platform/service/jobs/service_lock.h"

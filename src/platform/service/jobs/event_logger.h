@@ -1,4 +1,4 @@
-// Each event of each job as a line of the service's log.
+// EventLogger writes each event of each job as a line of the service's log.
 #pragma once
 
 #include "platform/service/jobs/event_listener.h"

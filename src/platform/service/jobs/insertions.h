@@ -1,5 +1,5 @@
-// Jobs on their way into the store: who names one of them waits until it is known what became of
-// it, since it may be in the store and not yet among the live ones.
+// Insertions knows the jobs that are on their way into the store: who names one of them waits until
+// it is known what became of it, since it may be in the store and not yet among the live ones.
 #pragma once
 
 #include <set>
@@ -18,7 +18,7 @@ class Insertions {
   // AlreadyExists if one of that name is on its way.
   absl::Status Begin(const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   void End(const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // Lets go of the lock meanwhile.
+  // Waits until that job is no longer on its way; releases the lock meanwhile.
   void Await(absl::string_view id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   size_t size() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) { return ids_.size(); }
 

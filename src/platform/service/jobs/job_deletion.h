@@ -1,4 +1,4 @@
-// Jobs that are deleted, with their logs, outputs and children. The folders of all of them are
+// JobDeletion deletes jobs with their logs, outputs and children. The folders of all of them are
 // hidden first, then the store forgets them in one commit, then their files go, by a thread that
 // nobody waits for.
 #pragma once
@@ -17,7 +17,7 @@ class JobDeletion {
  public:
   JobDeletion(SharedState& state, const JobTable& table) : state_(state), table_(table) {}
 
-  // As Service has it.
+  // What Service::Delete does.
   absl::Status Delete(absl::string_view id) ABSL_LOCKS_EXCLUDED(service_lock);
   // Finishes or takes back what an earlier service had begun.
   void RestoreInterrupted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);

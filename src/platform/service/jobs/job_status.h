@@ -1,4 +1,4 @@
-// Jobs as users see them.
+// JobStatus and JobSummary are a job as users see it, in full and in a list.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The jobs that have not ended, and the one place where an event is written and announced.
+// JobTable holds the jobs that have not ended, and is the one place where an event is written and
+// announced.
 //
 // Invariant: what is in memory is what the store has. Every state of a job is an event that Append
 // or AnnounceInserted has told each listener of, once.
@@ -42,21 +43,21 @@ class JobTable {
   void Remove(const LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
   const Jobs& live() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) { return live_; }
-  // Those that have nodes, and those that have children.
+  // The jobs that have nodes, and those that have children.
   std::set<LiveJob*>& placed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) { return placed_; }
   const std::set<LiveJob*>& placed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
     return placed_;
   }
   std::set<LiveJob*>& flows() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) { return flows_; }
-  // Those that wait for nodes of this machine.
+  // The jobs that wait for nodes of this machine.
   const scheduler::WaitingJobs& waiting() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
     return waiting_;
   }
-  // Those that are to be handed to a cluster: by compute, in the order in which they came.
+  // The jobs that are to be handed to a cluster: by compute, in the order in which they came.
   using ToHandOver = std::map<std::string, std::map<int64_t, LiveJob*>>;
   ToHandOver& to_hand_over() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) { return to_hand_over_; }
   void HandOverAgain(LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) { Enqueue(job); }
-  // Null if there is none that has not ended.
+  // The job of that id that has not ended, or null.
   LiveJob* Find(absl::string_view id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   LiveJob* FindBySequence(int64_t sequence) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // The job whose present attempt that allocation is, or null; the same of one that has its nodes.
@@ -74,10 +75,10 @@ class JobTable {
   // were given to Store::InsertJob.
   void AnnounceInserted(const store::JobRecord& record, std::vector<store::Event> events)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // Back to Queued; its nodes are its no more.
+  // Puts the job back to Queued; it no longer has its nodes.
   absl::Status BeginAgain(LiveJob& job, const std::string& why)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // Asks for its end, or ends it if it has not begun, which removes it; `why` is one line.
+  // Asks for the job's end, or ends it if it has not begun, which removes it; `why` is one line.
   absl::StatusOr<store::JobRecord> Cancel(LiveJob& job, const std::string& why)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
@@ -100,7 +101,7 @@ class JobTable {
   ToHandOver to_hand_over_ ABSL_GUARDED_BY(service_lock);
 };
 
-// How long it runs already; zero before it does. By the clock since boot, so that who sets the
+// How long the job has run; zero before it runs. By the clock since boot, so that who sets the
 // wall's clock ends no job; by the wall's alone if the machine has been started anew since.
 absl::Duration RunTimeOf(const SharedState& state, const LiveJob& job);
 

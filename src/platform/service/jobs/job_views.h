@@ -1,6 +1,6 @@
-// What users see of jobs: one, or a list of very many. Those that have not ended are in memory; of
-// the others the store is asked, without the service's lock. Takes it for the former, but where a
-// function says otherwise.
+// JobViews shows jobs to users: one, or a list of very many. Those that have not ended are in
+// memory; of the others the store is asked, without the service's lock. Takes that lock to look at
+// the jobs in memory, but where a function says otherwise.
 #pragma once
 
 #include <vector>
@@ -16,7 +16,7 @@ class JobViews {
  public:
   JobViews(SharedState& state, const JobTable& table) : state_(state), table_(table) {}
 
-  // As Service has them.
+  // What the functions of Service of these names return.
   absl::StatusOr<JobStatus> Get(absl::string_view id) const ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<std::vector<JobStatus>> List(const store::JobFilter& filter) const
       ABSL_LOCKS_EXCLUDED(service_lock);
@@ -26,7 +26,7 @@ class JobViews {
   // Under the lock.
   JobStatus StatusOf(const store::JobRecord& record) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // What only memory knows of one that has not ended.
+  // Adds what only memory knows of a job that has not ended.
   void AddLive(JobStatus& status) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:

@@ -1,5 +1,5 @@
-// A pipeline or a sweep that has not ended, as the service holds it in memory. All of it follows
-// from the store and from its children's logs, and is rebuilt from them.
+// LiveFlow is a pipeline or a sweep that has not ended, as the service holds it in memory. All of
+// it follows from the store and from its children's logs, and is rebuilt from them.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A job that has not ended, as the service holds it in memory. What the store does not know of it
-// may be forgotten: Open rebuilds the rest, and doing it again is safe.
+// LiveJob is a job that has not ended, as the service holds it in memory. What the store does not
+// know of it may be forgotten: Open rebuilds the rest, and doing it again is safe.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Wakes those who wait for news of a job: threads, and those who have left a function to be called.
-// Thread-safe.
+// Notifier wakes those who wait for news of a job: threads, and those who have left a function to
+// be called. Thread-safe.
 #pragma once
 
 #include <cstdint>

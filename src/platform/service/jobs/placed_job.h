@@ -1,4 +1,5 @@
-// How the part of a job that is known from its Provisioning event on comes to be. Thread-safe.
+// Makes a PlacedJob, the part of a LiveJob that exists once the job has nodes: anew, or from the
+// store after a restart. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -10,17 +11,17 @@
 
 namespace tutti::service {
 
-// A new allocation. Its logs are still to be opened (allocation/job_output.h).
+// Makes that of a new allocation. Its logs are still to be opened (allocation/job_output.h).
 std::unique_ptr<PlacedJob> MakePlacedJob(const SharedState& state, const std::string& job_id,
                                          Placement placement);
 
-// The same with what its launchers have reported.
+// Makes that of an allocation of an earlier service, with what its launchers have reported by then.
 absl::StatusOr<std::unique_ptr<PlacedJob>> RebuildPlacedJob(const SharedState& state,
                                                             const std::string& job_id,
                                                             Placement placement);
 
-// What is said of a job whose logs cannot be opened or closed now, and of one that cannot be
-// started.
+// The subject of a problem (Problems::Note): a job's logs cannot be opened or closed now, or a job
+// cannot be started.
 std::string OutputProblem(const SharedState& state, const std::string& job);
 std::string StartProblem(const std::string& job);
 

@@ -1,4 +1,5 @@
-// What is broken now and goes on without, for the log and for `tutti doctor`.
+// Problems collects what is broken now while the service goes on, for the log and for `tutti
+// doctor`.
 #pragma once
 
 #include <functional>
@@ -19,21 +20,21 @@ struct AllocationAt {
 
 class Problems {
  public:
-  // What a problem is of, if not of the service itself: a job, or an allocation.
+  // The job or the allocation that a problem is about; neither: the service itself.
   struct Subject {
     std::string job;
     AllocationAt at;
   };
 
-  // Logs a failure once, not at every tick, and keeps it until it is over: the same is said to be
-  // OK, or what it is of has ended.
+  // Logs a failure once, not at every tick, and keeps it until it is over: Note is called with OK
+  // for the same `about`, or its subject has ended.
   void Note(const std::string& about, const absl::Status& status, const Subject& subject = {})
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // Of a job that has ended, or is not there any more; what is said of its allocations stays.
+  // Drops the problems of a job that has ended or been deleted; those of its allocations stay.
   void ForgetJob(absl::string_view job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   void ForgetAllocations(const std::function<bool(const AllocationAt&)>& gone)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // A line each.
+  // All problems, a line each.
   std::vector<std::string> Lines() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:

@@ -1,4 +1,4 @@
-// What a service is told when it is opened.
+// ServiceOptions holds the settings with which a service is opened.
 #pragma once
 
 #include <cstdint>

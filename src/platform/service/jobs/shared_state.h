@@ -1,5 +1,5 @@
-// What the classes of a service share: where things are, the one mutex, what wakes its threads, and
-// the threads for what is not done under the mutex: calls on engines, files.
+// SharedState is what the classes of a service share: where things are, the one mutex, what wakes
+// its threads, and the threads for what is not done under the mutex: calls on engines, files.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// Where a follower of a job stands: the last state change and the last line that it was told.
+// Cursor marks where a follower of a job stands: the last state change and the last line that it
+// was told.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
-// The output of a job's processes, as plain files: rank-R.stdout, .stderr, .metrics and .mpirun,
-// and `arrivals`, an index of fixed-size records (when which lines of which file came), so that a
-// follower sees all ranks merged in the order of arrival and a position in it is one number.
+// JobLogs keeps the output of a job's processes as plain files: rank-R.stdout, .stderr, .metrics
+// and .mpirun, and `arrivals`, an index of fixed-size records (when which lines of which file
+// came), so that a follower sees all ranks merged in the order of arrival and a position in it is
+// one number.
 //
 //   Append: bytes -> file -> record in the index -> acknowledged
 //

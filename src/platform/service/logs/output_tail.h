@@ -1,5 +1,5 @@
-// What is kept of a stream once no more of it fits: its last bytes, in memory, and how many are
-// left out before them. Offsets count from the stream's begin. Not thread-safe.
+// OutputTail keeps the end of a stream once no more of it fits: its last bytes, in memory, and how
+// many are left out before them. Offsets count from the stream's begin. Not thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Whether the disk of the service's folder has room for more than what jobs that are there still
-// have to note.
+// Tells whether the disk of the service's folder has room for new jobs, beside what those that are
+// there still have to note.
 #pragma once
 
 #include <cstdint>

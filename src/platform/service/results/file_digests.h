@@ -1,5 +1,5 @@
-// The hashes of files, kept by what stat tells of them: a file is read again once its size, its
-// times or its place on the disk have changed. Thread-safe.
+// FileDigests computes and keeps the hashes of files: a file is read again once its size, its times
+// or its place on the disk have changed. Thread-safe.
 #pragma once
 
 #include <sys/stat.h>

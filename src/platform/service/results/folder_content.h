@@ -1,5 +1,4 @@
-// Folders of results as wholes: what they hold, as one hash, and a second folder with the same
-// files. Thread-safe.
+// Hashes, links and copies folders of results as wholes. Thread-safe.
 #pragma once
 
 #include <filesystem>

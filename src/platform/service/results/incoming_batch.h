@@ -1,7 +1,7 @@
-// Many small files that arrive together: a few are synced one by one, which has the disk empty its
-// cache for each; of more the whole file system is, once, with what others have written there. Not
-// thread-safe. Destroying
-// it leaves nothing of what has no name yet; what a killed process left is in the staging folder.
+// IncomingBatch takes many small files that arrive together: a few are synced one by one, which has
+// the disk empty its cache for each; of more the whole file system is, once, with what others have
+// written there. Not thread-safe. Destroying it leaves nothing of what has no name yet; what a
+// killed process left is in the staging folder.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
-// A file that arrives in pieces: hidden under a temporary name until it is whole, then renamed to
-// its place. Not thread-safe. Destroying it without Commit leaves nothing behind; what a killed
-// process left is in the staging folder, which the next one empties.
+// IncomingFile is a file that arrives in pieces: hidden under a temporary name until it is whole,
+// then renamed to its place. Not thread-safe. Destroying it without Commit leaves nothing behind;
+// what a killed process left is in the staging folder, which the next one empties.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// A job's folder: `logs/` (see JobLogs) and `outputs/`, what launchers sent. Names come from
-// outside: a path that is absolute, has a "." or ".." part, a NUL or an empty part, or passes
-// through a link, is refused. Thread-safe.
+// JobFiles reads, receives and removes the files of a job's folder: `logs/` (see JobLogs) and
+// `outputs/`, what launchers sent. Names come from outside: a path that is absolute, has a "." or
+// ".." part, a NUL or an empty part, or passes through a link, is refused. Thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// The code archives of jobs, each under the hash of its own bytes: DIRECTORY/sha256-HEX. What is
-// there is whole and has that hash; two uploads of the same archive are one file. Thread-safe.
+// Snapshots keeps the code archives of jobs, each under the hash of its own bytes:
+// DIRECTORY/sha256-HEX. What is there is whole and has that hash; two uploads of the same archive
+// are one file. Thread-safe.
 #pragma once
 
 #include <filesystem>

@@ -1,8 +1,9 @@
-// What a service can have again: code archives, inputs that were fetched, Python environments. What
-// is removed is renamed first, which is one step, to a name that says that it is to go, so that a
-// crash at any time leaves the whole of it or nothing under its own name; then a janitor removes
-// it. Who takes something marks it as used (base::Touch) before it looks whether it is there, and
-// who removes it looks at that mark while nobody can take it. Thread-safe.
+// Caches lists and removes what a service can have again: code archives, inputs that were fetched,
+// Python environments. What is removed is renamed first, which is one step, to a name that says
+// that it is to go, so that a crash at any time leaves the whole of it or nothing under its own
+// name; then a janitor removes it. Who takes something marks it as used (base::Touch) before it
+// looks whether it is there, and who removes it looks at that mark while nobody can take it.
+// Thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What jobs that have not ended need of what is kept.
+// InUse says what jobs that have not ended need of the files that are kept.
 #pragma once
 
 #include <filesystem>

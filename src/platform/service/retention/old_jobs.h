@@ -1,7 +1,7 @@
-// Logs and results of jobs that have ended: of a pipeline or a sweep with those of all of its jobs.
-// The job itself stays, and says since when they are gone. Each folder is renamed, to a name that
-// says of which job it was; then the store notes that it is gone; then it is removed. A crash
-// leaves it under its own name, or so that Resume goes on. Thread-safe.
+// OldJobs lists and removes logs and results of jobs that have ended: of a pipeline or a sweep with
+// those of all of its jobs. The job itself stays, and says since when they are gone. Each folder is
+// renamed, to a name that says of which job it was; then the store notes that it is gone; then it
+// is removed. A crash leaves it under its own name, or so that Resume goes on. Thread-safe.
 #pragma once
 
 #include <cstdint>

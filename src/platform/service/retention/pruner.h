@@ -1,6 +1,6 @@
-// Removes what the site keeps no longer: what `retention` in site.yml says, as it is at that time.
-// Now and then by a thread of its own, which nobody waits for, and when a user asks. One thing
-// after another, each in a step that a crash leaves done or undone. Thread-safe.
+// Pruner removes what the site keeps no longer: what `retention` in site.yml says, as it is at that
+// time. Now and then by a thread of its own, which nobody waits for, and when a user asks. One
+// thing after another, each in a step that a crash leaves done or undone. Thread-safe.
 #pragma once
 
 #include <thread>
@@ -20,7 +20,7 @@ class Pruner {
       : state_(state), table_(table), caches_(state), jobs_(state, table) {}
   ~Pruner() { Stop(); }
 
-  // As Service has it.
+  // What Service::Prune does.
   absl::StatusOr<std::vector<Removal>> Prune(bool dry_run) ABSL_LOCKS_EXCLUDED(service_lock);
   void Run();
   // What is at hand goes on to the end of its step. SharedState::ending is set.

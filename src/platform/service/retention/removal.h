@@ -1,4 +1,4 @@
-// What goes, of what there is: the decision alone. Pure.
+// Decides which of the things that are kept go: the decision alone. Pure.
 #pragma once
 
 #include <array>
