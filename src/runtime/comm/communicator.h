@@ -1,8 +1,9 @@
-// A group of ranks and its collectives. Every rank of the group calls the same collectives in the
-// same order with the same sizes; every call takes a deadline; an error names the rank that caused
-// it (LostRank) and ends the group: later calls return the same error at once. Arguments that make
-// no sense by themselves are InvalidArgument before anything is sent, and end nothing. (Above this:
-// stream.h for asynchronous calls, negotiation/ for ranks whose order differs.)
+// Communicator is a group of ranks and its collectives. Every rank of the group calls the same
+// collectives in the same order with the same sizes; every call takes a deadline; an error names
+// the rank that caused it (LostRank) and ends the group: later calls return the same error at once.
+// Arguments that make no sense by themselves are InvalidArgument before anything is sent, and end
+// nothing. (Above this: stream.h for asynchronous calls, negotiation/ for ranks whose order
+// differs.)
 //
 // Thread-compatible: one thread at a time; different groups are independent. Buffers are the
 // caller's and may be touched again when the call has returned. Input and output of one call do not

@@ -1,5 +1,5 @@
-// For this room's tests: the contract of a communicator is tested over sizes of the group,
-// transports and ways to place its ranks.
+// ContractTest tests the contract of a communicator over sizes of the group, transports and ways to
+// place its ranks.
 #pragma once
 
 #include <gtest/gtest.h>

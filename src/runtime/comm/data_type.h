@@ -1,4 +1,4 @@
-// What collectives reduce: the types of elements and the operations on them.
+// Defines the types of elements that collectives reduce, and the operations on them.
 #pragma once
 
 #include <cstddef>

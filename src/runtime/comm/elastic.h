@@ -1,6 +1,6 @@
-// Groups whose members change: after a loss, or to let newcomers in, the ranks that are
-// left form the next generation of the group. docs/decisions/015-re-forming.md tells the rule;
-// rendezvous/membership/reform_agreement.h has the protocol and the proof.
+// Joins and re-forms groups whose members change: after a loss, or to let newcomers in, the ranks
+// that are left form the next generation of the group. docs/decisions/015-re-forming.md tells the
+// rule; rendezvous/membership/reform_agreement.h has the protocol and the proof.
 //
 //   for (;;) {
 //     const absl::Status step = Step(*group);

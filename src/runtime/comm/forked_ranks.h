@@ -1,4 +1,4 @@
-// For this room's tests: ranks as processes of their own, which can be killed and stopped.
+// ForkedRanks runs ranks as processes of their own, which tests can kill and stop.
 #pragma once
 
 #include <poll.h>

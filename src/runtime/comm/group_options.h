@@ -1,4 +1,5 @@
-// Where a rank stands, how the others find it and how they shall talk: the environment contract.
+// GroupOptions says which rank this is, how it finds the others and how they talk;
+// GroupOptionsFromEnvironment reads it from the environment contract.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// For this room's tests: a rank that is lost at any moment of a work that never ends by itself.
+// Tests that a rank may be lost at any moment of a work that never ends by itself.
 #pragma once
 
 #include <gtest/gtest.h>

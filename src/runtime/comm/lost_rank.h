@@ -1,5 +1,5 @@
-// Errors that name the rank they are about: the rank travels as a payload of the status, where
-// LostRank() of communicator.h finds it.
+// Makes errors that name the rank they are about: the rank travels as a payload of the status,
+// where LostRank() of communicator.h finds it.
 #pragma once
 
 #include "absl/status/status.h"

@@ -1,5 +1,5 @@
-// For this room's tests: nodes on one machine, a network namespace each, joined by a bridge in
-// another. Needs root. Everything is removed with the object.
+// NodeNamespaces makes nodes on one machine, for this room's tests: a network namespace each,
+// joined by a bridge in another. Needs root. Everything is removed with the object.
 #pragma once
 
 #include <fcntl.h>

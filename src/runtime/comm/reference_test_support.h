@@ -1,4 +1,4 @@
-// For this room's tests: data for every type and operation, and what its reduction is, calculated
+// Makes data for every type and operation, for this room's tests, and their reduction, calculated
 // rank after rank by one thread.
 #pragma once
 

@@ -1,5 +1,6 @@
-// Memory of this rank that the other ranks of its node can reach: a collective on it needs no copy
-// in between. Owned by the caller; may outlive its communicator, and is plain memory then.
+// SharedBuffer is memory of this rank that the other ranks of its node can reach: a collective on
+// it needs no copy in between. Owned by the caller; may outlive its communicator, and is plain
+// memory then.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Collectives that run while the caller goes on: a queue with one thread of its own over one group.
+// Stream runs collectives while the caller goes on: a queue with one thread of its own over one
+// group.
 //
 //   Stream stream(std::move(group));
 //   const Stream::Ticket ticket = stream.Issue([=](Communicator& group) {

@@ -1,5 +1,6 @@
-// What every function of the C ABI does at its edge: no exception leaves, an error becomes a code
-// and is kept with its text for the calling thread; and what the sources of the ABI share.
+// Guards the edge of the C ABI for every function of it: no exception leaves, an error becomes a
+// code and is kept with its text for the calling thread. Also declares what the sources of the ABI
+// share.
 #pragma once
 
 #include <algorithm>

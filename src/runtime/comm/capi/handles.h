@@ -1,6 +1,6 @@
-// The handles of the C ABI: numbers for objects, of a kind each, never given twice. Thread-safe,
-// also when a process of many threads forks: the child can still ask, and hears that nothing is
-// its.
+// Handles keeps the objects behind the C ABI's handles: numbers, of a kind each, never given twice.
+// Thread-safe, also when a process of many threads forks: the child can still ask, and hears that
+// nothing is its.
 #pragma once
 
 #include <cstdint>

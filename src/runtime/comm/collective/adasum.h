@@ -1,4 +1,6 @@
-// Adasum (S. Maleki et al.: "Scaling Distributed Training with Adaptive Summation", MLSys 2021).
+// AdasumAllReduce reduces by Adasum (S. Maleki et al.: "Scaling Distributed Training with Adaptive
+// Summation", MLSys 2021). Maleki et al.: "Scaling Distributed Training with Adaptive Summation",
+// MLSys 2021).
 //
 // Two vectors are added after each has given up half of its projection on the other:
 //

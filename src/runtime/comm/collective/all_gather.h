@@ -1,4 +1,4 @@
-// All-gather of small data: log2(n) hops, where the ring (ring.h) takes n-1.
+// BruckAllGather gathers small data in log2(n) hops, where the ring (ring.h) takes n-1.
 //
 // J. Bruck et al.: "Efficient Algorithms for All-to-All Communications in Multiport Message-Passing
 // Systems", 1997. A rank keeps the chunks in the order in which they come: its own, then its right

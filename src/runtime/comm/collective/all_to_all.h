@@ -1,6 +1,6 @@
-// All-to-all by pairwise exchange: in round i = 1, ..., n-1 a rank sends to the one i to its right
-// and receives from the one i to its left, both at once. Every rank sends and receives one part per
-// round, so no rank is a target of two at the same time.
+// PairwiseAllToAll exchanges in pairs: in round i = 1, ..., n-1 a rank sends to the one i to its
+// right and receives from the one i to its left, both at once. Every rank sends and receives one
+// part per round, so no rank is a target of two at the same time.
 //
 // No rank can deadlock. Of the ranks that are not done take one in the lowest round, i. The rank to
 // its left is in round i or later, so it has sent or is sending what this one waits for, and bytes

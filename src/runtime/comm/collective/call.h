@@ -1,5 +1,5 @@
-// A call of a collective as data: what may be asked of it before anything is sent, and what ranks
-// compare to find that they call different things (GroupOptions::check_calls).
+// Call describes a call of a collective as data: it is checked before anything is sent, and its
+// hash lets ranks find that they call different things (GroupOptions::check_calls).
 #pragma once
 
 #include <cstddef>

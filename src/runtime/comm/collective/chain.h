@@ -1,5 +1,6 @@
-// Broadcast of large data: a chain from the root over its right neighbours, through which the bytes
-// pass as one stream. Each link carries them once, and all links are busy at the same time.
+// ChainBroadcast sends large data along a chain from the root over its right neighbours, through
+// which the bytes pass as one stream. Each link carries them once, and all links are busy at the
+// same time.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Data cut into a chunk for every rank, in rank order and without gaps.
+// Chunks cuts data into a chunk for every rank, in rank order and without gaps.
 #pragma once
 
 #include <algorithm>

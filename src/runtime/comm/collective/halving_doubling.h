@@ -1,6 +1,9 @@
-// All-reduce by recursive halving and doubling (R. Rabenseifner 2004; R. Thakur, R. Rabenseifner,
-// W. Gropp: "Optimization of Collective Communication Operations in MPICH", 2005): as few bytes as
-// the ring where the ranks are a power of two p, in 2 log2(p) hops and not 2 (p-1).
+// HalvingDoublingAllReduce reduces by recursive halving and doubling (R. Rabenseifner 2004; R.
+// Thakur, R. Rabenseifner, W. Gropp: "Optimization of Collective Communication Operations in
+// MPICH", 2005): as few bytes as the ring where the ranks are a power of two p, in 2 log2(p) hops
+// and not 2 (p-1). Rabenseifner 2004; R. Thakur, R. Rabenseifner, W. Gropp: "Optimization of
+// Collective Communication Operations in MPICH", 2005): as few bytes as the ring where the ranks
+// are a power of two p, in 2 log2(p) hops and not 2 (p-1).
 //
 // The data is cut into p chunks. Partners at distance p/2, p/4, ..., 1 exchange halves of what they
 // still hold: either sends the half that the other keeps, and adds what comes to its own as it

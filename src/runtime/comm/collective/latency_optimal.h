@@ -1,4 +1,5 @@
-// Collectives whose time is the number of hops and not the number of bytes.
+// Declares the collectives for small data, whose time is the number of hops and not the number of
+// bytes: all-reduce, broadcast and barrier.
 #pragma once
 
 #include <cstddef>

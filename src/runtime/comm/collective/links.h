@@ -1,4 +1,5 @@
-// What a collective stands on: this rank's channels to others, and the one loop that drives them.
+// Links is what a collective runs on: this rank's channels to others, and the one loop that drives
+// them.
 //
 // A collective describes what it moves as a Flow: a stream of bytes to one rank and another from
 // one rank, at once. The loop never waits for one direction alone: it sends what may leave and

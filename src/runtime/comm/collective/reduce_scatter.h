@@ -1,4 +1,5 @@
-// Reduce-scatter: every rank ends with its chunk of the reduction of all ranks' inputs.
+// Declares the reduce-scatters: every rank ends with its chunk of the reduction of all ranks'
+// inputs.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
-// The ring: every rank sends to its right neighbour and receives from its left one, and each link
-// carries the least that any algorithm can (P. Patarasuk, X. Yuan: "Bandwidth optimal all-reduce
-// algorithms for clusters of workstations", JPDC 2009).
+// Declares the ring's collectives: every rank sends to its right neighbour and receives from its
+// left one, and each link carries the least that any algorithm can (P. Patarasuk, X. Yuan:
+// "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC 2009). Patarasuk, X.
+// Yuan: "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC 2009).
 //
 // All-reduce. The n ranks cut the data into n chunks. Rank r sends the pieces 0, 1, ..., 2n-3, of
 // which piece k is chunk r-k (mod n), and receives from its left neighbour, which does the same, as

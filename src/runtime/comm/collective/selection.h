@@ -1,7 +1,7 @@
-// Which all-reduce is the fastest for so many bytes over so many ranks: a model of time, and the
-// least of what it predicts. Sending s bytes over a link takes alpha + s beta seconds, both ways at
-// once, and adding s bytes takes s gamma (R. Hockney 1994; R. Thakur, R. Rabenseifner, W. Gropp
-// 2005). With n ranks, N bytes and p the largest power of two up to n:
+// ChooseAllReduce chooses the algorithm that is fastest for so many bytes over so many ranks, by
+// the least time that a model predicts. Sending s bytes over a link takes alpha + s beta seconds,
+// both ways at once, and adding s bytes takes s gamma (R. Hockney 1994; R. Thakur, R. Rabenseifner,
+// W. Gropp 2005). With n ranks, N bytes and p the largest power of two up to n:
 //
 //   doubling           log2(p) (alpha + N beta + 3 N gamma)
 //                        + 2 alpha + 2 N beta + 3 N gamma                if n is no power of two

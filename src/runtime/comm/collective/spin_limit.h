@@ -1,7 +1,7 @@
-// How often to look again before going to sleep. Looking pays when the other side runs at the same
-// time, by a factor of ten and more, and costs dearly when it needs this core to run. So it is
-// learned: a success doubles the limit, a vain wait halves it, and now and then the most is tried
-// again.
+// SpinLimit learns how often a wait should look again before it goes to sleep. Looking pays when
+// the other side runs at the same time, by a factor of ten and more, and costs dearly when it needs
+// this core to run. So it is learned: a success doubles the limit, a vain wait halves it, and now
+// and then the most is tried again.
 //
 // Ranks that share cores for certain let each other run between two looks: such turns cost a
 // tenth of a sleep and a wake, where they suffice. Others do so now and then: containers of one

@@ -1,5 +1,5 @@
-// A group of more than one rank: checks what is asked of it, brackets every call in its membership,
-// and chooses the algorithm. The algorithms are in collective/.
+// Group implements Communicator for more than one rank: it checks what is asked of it, brackets
+// every call in its membership, and chooses the algorithm. The algorithms are in collective/.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// The group file: where the members of a running group are found, a line each. Rank 0 writes it
-// anew at every generation, newcomers read it. Pure.
+// Reads and writes the group file, which says where the members of a running group are found, a
+// line each. Rank 0 writes it anew at every generation, newcomers read it. Pure.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// A group of one rank: no network, no thread. Collectives check their arguments as in any group and
-// copy what has to be copied.
+// Makes a group of one rank, which has no network and no thread. Collectives check their arguments
+// as in any group and copy what has to be copied.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// For this room's tests: groups of ranks as threads of one process.
+// Runs groups of ranks as threads of one process, for this room's tests.
 #pragma once
 
 #include <sys/socket.h>

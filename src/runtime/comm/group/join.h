@@ -1,5 +1,5 @@
-// How a group comes together: the ranks meet (rendezvous/), connect (transport/) and then are a
-// Group. JoinGroup, new groups of the ranks of one that is, and groups that form anew all do so.
+// Forms a group: the ranks meet (rendezvous/), connect (transport/) and then are a Group.
+// JoinGroup, new groups of the ranks of one that is, and groups that form anew all do so.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,7 @@
-// A group of some ranks of another one. They find each other over the links that they have: the
-// first of them opens a listener on a free port of its own address and tells the others where it
-// is, each over its link with it; then they meet and connect as any group does (join.h).
+// NewGroupPlan forms a group of some ranks of another one. They find each other over the links that
+// they have: the first of them opens a listener on a free port of its own address and tells the
+// others where it is, each over its link with it; then they meet and connect as any group does
+// (join.h).
 #pragma once
 
 #include <cstdint>

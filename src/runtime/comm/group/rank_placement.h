@@ -1,4 +1,5 @@
-// Where each rank of a group stands among its nodes, from the table of the rendezvous.
+// Says on which node each rank of a group is, and where it stands among the ranks there, from the
+// table of the rendezvous.
 #pragma once
 
 #include "runtime/comm/communicator.h"

@@ -1,4 +1,4 @@
-// How a rank passes from one generation of an elastic group to the next.
+// Takes a rank from one generation of an elastic group to the next.
 #pragma once
 
 #include <memory>

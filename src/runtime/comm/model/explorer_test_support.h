@@ -1,4 +1,4 @@
-// The explorer behind interleavings.h: its fibers, its choices and what it goes back to.
+// Implements the explorer behind interleavings.h: its fibers, its choices and what it goes back to.
 #pragma once
 
 #include <setjmp.h>

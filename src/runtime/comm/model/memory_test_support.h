@@ -1,4 +1,4 @@
-// Shared memory of a model, as C++20 has it: a machine of messages and views.
+// ModelMemory is the shared memory of a model, as C++20 has it: a machine of messages and views.
 //
 // Of each atomic word all stores that a thread may still read are there, in modification order. A
 // thread has a view: of each word the last store that it has read or that happened before. It reads

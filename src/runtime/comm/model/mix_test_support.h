@@ -1,4 +1,4 @@
-// A 64-bit hash, for the states of a model.
+// Computes a 64-bit hash of the states of a model.
 #pragma once
 
 #include <cstdint>

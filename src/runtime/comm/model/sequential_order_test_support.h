@@ -1,8 +1,8 @@
-// The single total order S of sequentially consistent operations (C++20, [atomics.order]), as far
-// as it is determined: which of them must come before which. A run is possible as long as these
-// constraints have no cycle. S is not the order in which the explorer takes the steps: a
-// sequentially consistent store and a relaxed one after it may reach another thread the other way
-// round, as they do on aarch64.
+// SequentialOrder is the single total order S of sequentially consistent operations (C++20,
+// [atomics.order]), as far as it is determined: which of them must come before which. A run is
+// possible as long as these constraints have no cycle. S is not the order in which the explorer
+// takes the steps: a sequentially consistent store and a relaxed one after it may reach another
+// thread the other way round, as they do on aarch64.
 //
 // Coherence-ordered before (the standard's words) is decided by positions in the word's
 // modification order: a store at p comes before a load of it, which comes before a store at p + 1.

@@ -1,5 +1,5 @@
-// Whether a protocol needs the memory orders that it asks for: each in turn is made one step
-// weaker, and the model has to find what goes wrong then.
+// WeakenEach tests that a protocol needs the memory orders that it asks for: each in turn is made
+// one step weaker, and the model has to find what goes wrong then.
 #pragma once
 
 #include <functional>

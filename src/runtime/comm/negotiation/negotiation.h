@@ -1,7 +1,7 @@
-// Named collectives: every rank submits tensors in whatever order it has them, from any thread; the
-// ranks agree on one order and run them. For frameworks whose graph decides when a gradient is
-// there (negotiation/ is what Horovod's interface stands on). Who has a fixed order uses the
-// Communicator and pays nothing for this.
+// Negotiation runs named collectives: every rank submits tensors in whatever order it has them,
+// from any thread; the ranks agree on one order and run them. For frameworks whose graph decides
+// when a gradient is there (negotiation/ is what Horovod's interface stands on). Who has a fixed
+// order uses the Communicator and pays nothing for this.
 //
 // Three threads a rank, one more for callbacks, and that on which the group's control delivers:
 //

@@ -1,4 +1,4 @@
-// The negotiation's threads (negotiation.h tells the story).
+// Engine runs the negotiation's threads (negotiation.h tells the story).
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// What this rank has submitted and not yet been told the turn of, and the numbers by which it may
-// announce a request again (its side of the response cache). Not thread-safe.
+// Submissions holds what this rank has submitted and not yet been told the turn of, and the numbers
+// by which it may announce a request again (its side of the response cache). Not thread-safe.
 #pragma once
 
 #include <memory>

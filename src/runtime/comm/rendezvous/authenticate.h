@@ -1,5 +1,5 @@
-// Both ends of a connection prove that they know the job's token, before either believes anything
-// that the other says:
+// Authenticate proves to both ends of a connection that the other knows the job's token, before
+// either believes anything that the other says:
 //
 //   opener                                              listener
 //     magic, version, nonce A            ------------>

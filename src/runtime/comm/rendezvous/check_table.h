@@ -1,4 +1,4 @@
-// What another rank says of who is in a group is looked at before anything is made of it. Pure.
+// Checks what another rank says of who is in a group, before anything is made of it. Pure.
 #pragma once
 
 #include "absl/status/status.h"

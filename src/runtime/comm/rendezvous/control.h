@@ -1,6 +1,6 @@
-// What a layer above may say beside the collectives: payloads between any rank and rank 0, in
-// order, over the connections of the rendezvous. Membership is one; it carries payloads beside its
-// own messages, so that whoever hears from rank 0 hears of a lost rank at the same place.
+// Control carries payloads for a layer above, beside the collectives: between any rank and rank 0,
+// in order, over the connections of the rendezvous. Membership is one; it carries payloads beside
+// its own messages, so that whoever hears from rank 0 hears of a lost rank at the same place.
 #pragma once
 
 #include <string>

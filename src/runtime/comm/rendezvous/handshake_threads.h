@@ -1,6 +1,6 @@
-// Connections whose first words are being heard, each on a thread of its own, so that a stranger
-// that connects and says nothing holds nobody up. There are only so many at once, and one that is
-// over leaves nothing behind.
+// HandshakeThreads hears the first words of connections, each on a thread of its own, so that a
+// stranger that connects and says nothing holds nobody up. There are only so many at once, and one
+// that is over leaves nothing behind.
 //
 // Thread-safe.
 #pragma once

@@ -1,4 +1,4 @@
-// For this room's tests: how long they wait for what comes at once.
+// Sets how long this room's tests wait for what comes at once.
 #pragma once
 
 #include "base/test_patience.h"

@@ -1,5 +1,5 @@
-// How the ranks of a group find each other: rank 0 listens on master_address:master_port, the
-// others come to it (again and again until connect_timeout, since rank 0 may start later), both
+// Rendezvous brings the ranks of a group together: rank 0 listens on master_address:master_port,
+// the others come to it (again and again until connect_timeout, since rank 0 may start later), both
 // prove that they know the token, each says who it is, and when all have come rank 0 tells
 // everybody about everybody. The connections stay: they are the star over which a Membership
 // listens.

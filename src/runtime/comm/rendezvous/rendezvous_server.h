@@ -1,6 +1,7 @@
-// Rank 0's side of the rendezvous. Every connection is heard on a thread of its own, so that a
-// stranger that connects and says nothing holds nobody up; it gets kHandshakeTimeout, and its
-// failure is remembered only to be told if the group does not come together.
+// RendezvousServer is rank 0's side of the rendezvous. Every connection is heard on a thread of its
+// own, so that a stranger that connects and says nothing holds nobody up; it gets
+// kHandshakeTimeout, and its failure is remembered only to be told if the group does not come
+// together.
 #pragma once
 
 #include <map>

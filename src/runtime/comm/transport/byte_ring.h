@@ -1,5 +1,5 @@
-// A ring of bytes in memory that two processes share: one writes, one reads, and neither ever takes
-// a lock.
+// ByteRingWriter and ByteRingReader share a ring of bytes in memory between two processes: one
+// writes, one reads, and neither ever takes a lock.
 //
 // The state holds two counters that only grow: `written`, stored by the writer alone, and `read`,
 // stored by the reader alone. The bytes [read, written) are in the ring, and

@@ -1,6 +1,7 @@
-// Memory for several processes of one host: an anonymous file, handed on as a descriptor, without a
-// name in the file system, so that a crash leaves nothing behind. It is sealed, so that its size is
-// what it was when it was checked and no access can fall behind its end (SIGBUS).
+// Makes and checks memory for several processes of one host: an anonymous file, handed on as a
+// descriptor, without a name in the file system, so that a crash leaves nothing behind. It is
+// sealed, so that its size is what it was when it was checked and no access can fall behind its end
+// (SIGBUS).
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
-// A Channel through shared memory, for two processes of one host: two byte rings, one for each
-// direction, in an anonymous memory file that the opener makes and hands over through a Unix
-// socket. Nothing has a name in the file system, so nothing is left behind by a crash and no limit
-// on /dev/shm matters.
+// ShmChannel is a Channel through shared memory, for two processes of one host: two byte rings, one
+// for each direction, in an anonymous memory file that the opener makes and hands over through a
+// Unix socket. Nothing has a name in the file system, so nothing is left behind by a crash and no
+// limit on /dev/shm matters.
 //
 // The socket stays. A side that sleeps does so on it, and is woken by one byte from the other side
 // (only then: two busy ranks make no system call). And it closes when the other process ends,

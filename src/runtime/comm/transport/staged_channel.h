@@ -1,7 +1,7 @@
-// A Channel whose transport delivers bytes only into memory that it is given: a socket. TryReceive
-// lets them go straight to where the caller wants them; Peek reads ahead into a block that stays in
-// the second-level cache, so that a reduction takes its operand from there and the bytes never
-// reach memory.
+// StagedChannel is the base of Channels whose transport delivers bytes only into memory that it is
+// given: a socket. TryReceive lets them go straight to where the caller wants them; Peek reads
+// ahead into a block that stays in the second-level cache, so that a reduction takes its operand
+// from there and the bytes never reach memory.
 //
 // Invariant: the stream is what lies staged in the block, then what the transport still has. So
 // nothing is received past the block while the block holds something.

@@ -1,5 +1,6 @@
-// One Channel over several others of equal kind (TCP streams, encrypted or not), for links that one
-// stream does not fill: a network card spreads streams over its queues and a fabric over its paths.
+// StripedChannel is one Channel over several others of equal kind (TCP streams, encrypted or not),
+// for links that one stream does not fill: a network card spreads streams over its queues and a
+// fabric over its paths.
 //
 // The bytes are cut into stripes of one size, which go to the streams in turn. So their order is
 // implied, and nothing but the bytes themselves travels. A side sends to one stream at a time and

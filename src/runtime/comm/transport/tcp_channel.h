@@ -1,4 +1,4 @@
-// A Channel over a connected TCP socket (any stream socket will do).
+// TcpChannel is a Channel over a connected TCP socket (any stream socket will do).
 #pragma once
 
 #include <memory>

@@ -1,8 +1,8 @@
-// A Channel over TLS 1.3 on a connected stream socket: what travels cannot be read or changed on
-// its way. There are no certificates. Both sides derive a pre-shared key from the job's token
-// (HKDF, RFC 5869, with a label, so that the key says nothing about proofs made with the token),
-// and the handshake succeeds only between two that have it; the ephemeral keys besides (psk_dhe_ke)
-// keep what was recorded secret even from who learns the token later.
+// TlsChannel is a Channel over TLS 1.3 on a connected stream socket: what travels cannot be read or
+// changed on its way. There are no certificates. Both sides derive a pre-shared key from the job's
+// token (HKDF, RFC 5869, with a label, so that the key says nothing about proofs made with the
+// token), and the handshake succeeds only between two that have it; the ephemeral keys besides
+// (psk_dhe_ke) keep what was recorded secret even from who learns the token later.
 //
 // OpenSSL never touches the socket. It writes records into one bounded ring and reads them from
 // another; the channel moves the rings' bytes to and from the socket, as many records as there are

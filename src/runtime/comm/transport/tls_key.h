@@ -1,5 +1,5 @@
-// The pre-shared key that TLS between ranks stands on, and OpenSSL's settings that let nothing else
-// be used: TLS 1.3, one cipher, no certificate, no ticket.
+// Makes the pre-shared key of TLS between ranks, and OpenSSL's settings that let nothing else be
+// used: TLS 1.3, one cipher, no certificate, no ticket.
 #pragma once
 
 #include <openssl/ssl.h>

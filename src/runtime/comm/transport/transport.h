@@ -1,5 +1,5 @@
-// Bytes between two ranks. A Channel is a duplex, ordered, reliable stream without message
-// boundaries; its two directions are independent. Nothing in it blocks: whoever drives several
+// Channel carries bytes between two ranks: a duplex, ordered, reliable stream without message
+// boundaries, whose two directions are independent. Nothing in it blocks: whoever drives several
 // channels at once (collective/links.h) sleeps on their descriptors. All transports pass one
 // contract test, channel_test.cc.
 //

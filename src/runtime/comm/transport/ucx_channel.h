@@ -1,5 +1,6 @@
-// A Channel over UCX (UCP streams), for what UCX knows and we do not: InfiniBand, RoCE, and other
-// vendors' fabrics. Over TCP or shared memory our own channels are faster; there it is for tests.
+// Makes a Channel over UCX (UCP streams), for what UCX knows and we do not: InfiniBand, RoCE, and
+// other vendors' fabrics. Over TCP or shared memory our own channels are faster; there it is for
+// tests.
 //
 // The authenticated socket carries the address of either side's worker and then stays, idle, as the
 // line that closes when the other process ends, however that happens. A side that closes in good

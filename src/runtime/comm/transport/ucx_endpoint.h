@@ -1,7 +1,7 @@
-// UCX's objects behind one channel, each destroyed in its turn: a context, a worker and the
-// endpoint to the other side's worker, between which UCP carries a stream of bytes. Nothing here
-// blocks but Make, which exchanges the workers' addresses over a socket. Compiled only where UCX's
-// headers are.
+// UcxEndpoint holds UCX's objects behind one channel, each destroyed in its turn: a context, a
+// worker and the endpoint to the other side's worker, between which UCP carries a stream of bytes.
+// Nothing here blocks but Make, which exchanges the workers' addresses over a socket. Compiled only
+// where UCX's headers are.
 #pragma once
 
 #include <cstddef>

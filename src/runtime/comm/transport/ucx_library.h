@@ -1,5 +1,5 @@
-// libucp, loaded when the first channel asks for it: a process that does not use UCX pays for none
-// of its start, memory hooks and signal handlers, and runs where it is not installed. Compiled only
+// Loads libucp when the first channel asks for it: a process that does not use UCX pays for none of
+// its start, memory hooks and signal handlers, and runs where it is not installed. Compiled only
 // where UCX's headers are.
 #pragma once
 

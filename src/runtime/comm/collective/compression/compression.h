@@ -1,5 +1,6 @@
-// All-reduce of fp32 gradients in fewer bits between nodes: half of the bytes in 16 bits, about a
-// quarter in int8. Ranks that share nodes add up in fp32 first, where bytes are cheap:
+// CompressedAllReduce reduces fp32 gradients in fewer bits between nodes: half of the bytes in 16
+// bits, about a quarter in int8. Ranks that share nodes add up in fp32 first, where bytes are
+// cheap:
 //
 //   within the node    reduce-scatter: local rank i has shard i of the node's sum
 //   between nodes      the sum over all ranks with local rank i, encoded (encoded_sum.h)

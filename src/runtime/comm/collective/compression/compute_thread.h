@@ -1,4 +1,4 @@
-// A thread that calculates while its owner communicates:
+// ComputeThread calculates while its owner communicates:
 //
 //   compute_thread.Run(calculation, [&] { communicate; });
 //

@@ -1,5 +1,5 @@
-// The sum over the ranks of a group, encoded on the wire (encoding.h). Two phases, as in 1-bit
-// Adam's compressed all-reduce (H. Tang et al. 2021):
+// EncodedSum computes the sum over the ranks of a group, encoded on the wire (encoding.h). It has
+// two phases, as in 1-bit Adam's compressed all-reduce (H. Tang et al. 2021):
 //
 //   1. each rank encodes its values of part r and sends them to rank r (all-to-all); rank r decodes
 //      them and adds them in fp32 to its own values, which are not encoded;

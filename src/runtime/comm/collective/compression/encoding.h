@@ -1,4 +1,4 @@
-// fp32 values in fewer bits, for the wire: the arithmetic of compression.h.
+// Encodes fp32 values in fewer bits for the wire: the arithmetic of compression.h.
 //
 //   kFloat16, kBFloat16   2 bytes a value, rounded to nearest even
 //   kInt8                 blocks of 256 values (the last one may be shorter), each a scale s in

@@ -1,7 +1,7 @@
-// What of CUDA's driver interface is used, loaded when it is asked for: putting work on a stream in
-// its order needs neither CUDA's headers nor its runtime. Streams and events of the runtime
-// interface (cudaStream_t, cudaEvent_t) are those of the driver, and a device's context is the one
-// that the runtime and every framework use (the primary one).
+// CudaDriver loads the functions of CUDA's driver interface that are used here: putting work on a
+// stream in its order needs neither CUDA's headers nor its runtime. Streams and events of the
+// runtime interface (cudaStream_t, cudaEvent_t) are those of the driver, and a device's context is
+// the one that the runtime and every framework use (the primary one).
 //
 // Written from the documented ABI, whose functions and numbers have not changed since CUDA 5.5.
 // Immutable, safe to share between threads. It stays loaded.

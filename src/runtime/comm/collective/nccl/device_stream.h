@@ -1,7 +1,7 @@
-// The stream of one GPU on which a rank's collectives run, in the order in which the ranks agreed
-// on them, beside the streams on which the framework computes: it waits for an event of theirs
-// before it reads a tensor, and they wait for an event of its before they read the result. So no
-// host thread waits for a GPU.
+// DeviceStream is the stream of one GPU on which a rank's collectives run, in the order in which
+// the ranks agreed on them, beside the streams on which the framework computes: it waits for an
+// event of theirs before it reads a tensor, and they wait for an event of its before they read the
+// result. So no host thread waits for a GPU.
 //
 // DeviceStream is Thread-compatible. Marks are thread-safe and may outlive it.
 #pragma once

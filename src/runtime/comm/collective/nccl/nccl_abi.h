@@ -1,6 +1,7 @@
-// What of NCCL's C interface is used, written from its documentation: the library is loaded when
-// the program runs, so neither its headers nor CUDA's are needed to build. Held against nccl.h by
-// nccl_abi_test.cc where there is one. Values and layouts have not changed since version 2.14.
+// Declares the parts of NCCL's C interface that are used, written from its documentation: the
+// library is loaded when the program runs, so neither its headers nor CUDA's are needed to build.
+// Held against nccl.h by nccl_abi_test.cc where there is one. Values and layouts have not changed
+// since version 2.14.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
-// Collectives on CUDA memory, by NCCL, among the ranks of a Communicator. NCCL itself knows no
-// deadline and names nobody: a lost rank leaves a kernel that waits for ever on every GPU. So the
-// Communicator's membership judges: it hears of a loss, NCCL's communicator is aborted, which ends
-// the kernels, and the error names the rank (LostRank).
+// NcclGroup runs collectives on CUDA memory, by NCCL, among the ranks of a Communicator. NCCL
+// itself knows no deadline and names nobody: a lost rank leaves a kernel that waits for ever on
+// every GPU. So the Communicator's membership judges: it hears of a loss, NCCL's communicator is
+// aborted, which ends the kernels, and the error names the rank (LostRank).
 //
 // Calls put work on the caller's stream and return when NCCL has taken it. The caller waits for its
 // stream through Await, which watches over the group meanwhile:

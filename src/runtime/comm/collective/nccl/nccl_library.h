@@ -1,5 +1,5 @@
-// libnccl.so.2, loaded when it is asked for. A machine without it is fine: Load says that it is not
-// there and where it was looked for.
+// NcclLibrary loads libnccl.so.2 when it is asked for. A machine without it is fine: Load says that
+// it is not there and where it was looked for.
 //
 // Immutable, safe to share between threads. It stays loaded: NCCL keeps threads of its own.
 #pragma once

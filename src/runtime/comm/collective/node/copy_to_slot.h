@@ -1,4 +1,4 @@
-// How bytes come into memory that other ranks have read and will read again.
+// CopyToSlot copies bytes into memory that other ranks have read and will read again.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The team of the ranks that share memory with this one.
+// Forms the team of the ranks that share memory with this one.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Collectives of a team, through the memory that its ranks share.
+// Declares the collectives of a node's team, which go through the memory that its ranks share.
 //
 // Three ways, by size and by where the data lie:
 //

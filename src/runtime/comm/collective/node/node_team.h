@@ -1,5 +1,6 @@
-// The ranks of one node within a group, and the memory that they share: for each of them its mark
-// in the phases (phases.h, which has the proofs) and two slots of a cache-sized block each.
+// NodeTeam is the ranks of one node within a group, and the memory that they share: for each of
+// them its mark in the phases (phases.h, which has the proofs) and two slots of a cache-sized block
+// each.
 //
 // A collective here is a sequence of phases. It ends in the middle of one: what a rank still reads
 // of the others' slots it reads in the phase in which the next collective begins, and the rule of

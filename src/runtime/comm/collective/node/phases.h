@@ -1,4 +1,4 @@
-// How the ranks of a node keep step in shared memory, without locks: in phases.
+// Phases keeps the ranks of a node in step in shared memory, without locks.
 //
 // Everything that they do together is cut into phases, which all of them count alike. A rank ends
 // phase k by storing k + 1, the number of phases it has ended, and is in phase k + 1 when it has

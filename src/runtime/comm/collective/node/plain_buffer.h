@@ -1,4 +1,5 @@
-// The shared buffer (shared_buffer.h) of a group without neighbours on its node. Thread-safe.
+// Allocates the shared buffer (shared_buffer.h) of a group without neighbours on its node: plain
+// memory. Thread-safe.
 #pragma once
 
 #include <cstddef>

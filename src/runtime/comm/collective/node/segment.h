@@ -1,4 +1,4 @@
-// A mapping of memory that several processes of one host share (transport/sealed_file.h).
+// Segment maps memory that several processes of one host share (transport/sealed_file.h).
 #pragma once
 
 #include <cstddef>

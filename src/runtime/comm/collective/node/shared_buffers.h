@@ -1,5 +1,5 @@
-// Memory of a rank that the other ranks of its node reach directly, so that a collective on it
-// needs no copy in between.
+// SharedBuffers allocates memory of a rank that the other ranks of its node reach directly, so that
+// a collective on it needs no copy in between.
 //
 // Who allocates a buffer sends its file to each of the others, into a letterbox: a socket whose
 // other end all of them can write to. A letter lies there until its reader first hears of a buffer

@@ -1,4 +1,4 @@
-// All-reduce over several nodes of which some have several ranks.
+// TwoLevel all-reduces over several nodes of which some have several ranks.
 //
 // Large data: the ranks of a node reduce-scatter (node_collectives.h), so that its l-th rank has
 // the node's sum of the l-th chunk; the l-th ranks of all nodes, lane l, all-reduce their chunk

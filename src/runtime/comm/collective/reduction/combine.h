@@ -1,4 +1,4 @@
-// The reduction of many inputs at once, where all of them lie in memory that this rank can read:
+// Combine reduces many inputs at once, where all of them lie in memory that this rank can read:
 // each byte is read once and each result written once, without passing through partial sums in
 // memory. The order of the additions is that of the inputs; floating point of 16 bits is rounded
 // once, at the end.

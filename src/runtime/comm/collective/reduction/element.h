@@ -1,4 +1,5 @@
-// How an element of a reduction lies in memory (Stored) and what is calculated with (Value).
+// Defines for each type of elements how it lies in memory (Stored) and what a reduction calculates
+// with (Value).
 #pragma once
 
 #include <cstdint>

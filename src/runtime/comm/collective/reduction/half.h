@@ -1,6 +1,6 @@
-// Between 16-bit floating point (IEEE 754 binary16, and bfloat16) and float, by integer operations
-// without branches, so that a loop over many is vectorised. To 16 bits: round to nearest, ties to
-// even; subnormals are kept, NaN stays NaN.
+// Converts between 16-bit floating point (IEEE 754 binary16, and bfloat16) and float, by integer
+// operations without branches, so that a loop over many is vectorised. To 16 bits: round to
+// nearest, ties to even; subnormals are kept, NaN stays NaN.
 #pragma once
 
 #include <bit>

@@ -1,7 +1,7 @@
-// The arithmetic of a reduction, element by element. Floating point of 16 bits is added in 32 bits
-// and rounded to nearest even once per addition; integers wrap around; a NaN wins minimum and
-// maximum. Compiled for several instruction sets, chosen when the program starts; all of them give
-// the same bits.
+// Apply does the arithmetic of a reduction, element by element. Floating point of 16 bits is added
+// in 32 bits and rounded to nearest even once per addition; integers wrap around; a NaN wins
+// minimum and maximum. Compiled for several instruction sets, chosen when the program starts; all
+// of them give the same bits.
 #pragma once
 
 #include <cstddef>

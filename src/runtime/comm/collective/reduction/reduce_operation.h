@@ -1,4 +1,4 @@
-// What a reduction does with two elements.
+// Defines what each operation of a reduction does with two elements.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// For this room's tests and fuzzing: ranks that report whatever can be said in a well-formed
-// Report, in and out of process sets, to a coordinator; what it answers has to be readable.
+// ArbitraryRanks plays, for tests and fuzzing, ranks that report to a coordinator whatever can be
+// said in a well-formed Report, in and out of process sets; what it answers has to be readable.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// What ranks and rank 0 say to each other while they negotiate: payloads of the group's Control. A
-// rank sends Reports, rank 0 answers with Orders; both as the codec's bytes. Reading is pure and
-// takes hostile bytes: it is fuzzed by negotiation_fuzz.cc.
+// Defines the messages of the negotiation between the ranks and rank 0: payloads of the group's
+// Control. A rank sends Reports, rank 0 answers with Orders; both as the codec's bytes. Reading is
+// pure and takes hostile bytes: it is fuzzed by negotiation_fuzz.cc.
 #pragma once
 
 #include <optional>

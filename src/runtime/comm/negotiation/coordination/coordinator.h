@@ -1,5 +1,6 @@
-// Rank 0's part of the negotiation: who has what, and whose turn it is. A pure state machine: time
-// is a parameter, and what is to be said to the ranks is returned (as Orders, in order).
+// Coordinator is rank 0's part of the negotiation: it knows which rank has announced what, and
+// decides what runs next. A pure state machine: time is a parameter, and what is to be said to the
+// ranks is returned (as Orders, in order).
 //
 // A tensor is pending from its first announcement until all ranks of its process set have announced
 // it (or have joined, see below); then it is ready. Ready tensors are released in the order in

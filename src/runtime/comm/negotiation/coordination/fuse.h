@@ -1,5 +1,5 @@
-// Which of the tensors that are ready go together: one collective over many small tensors costs one
-// latency. Pure.
+// Fuse decides which of the tensors that are ready go together: one collective over many small
+// tensors costs one latency. Pure.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
-// What a rank asks for under a name: one collective on one tensor or on a group of tensors that are
-// reduced all or none. A Request holds what every rank of the process set must say alike; what may
-// differ (an all-gather's first dimensions) stands beside it, in an Announcement. Plain values.
+// Request is what a rank asks for under a name: one collective on one tensor or on a group of
+// tensors that are reduced all or none. A Request holds what every rank of the process set must say
+// alike; what may differ (an all-gather's first dimensions) stands beside it, in an Announcement.
+// Plain values.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What the coordinator knows of every named tensor: what is pending, and the response cache, the
-// numbers by which requests that succeeded before may be announced again.
+// TensorTable holds what the coordinator knows of every named tensor: what is pending, and the
+// response cache, the numbers by which requests that succeeded before may be announced again.
 //
 // A number stands for one request as long as it is known, and is never given to another. So a rank
 // may remember it for as long as it likes: at worst it is not known here any more, and is asked to

@@ -1,5 +1,5 @@
-// Autotuning: finds the fusion threshold and the cycle time with which the most bytes a second are
-// reduced. Pure: time and bytes are parameters.
+// Tuner finds the fusion threshold and the cycle time with which the most bytes a second are
+// reduced (autotuning). Pure: time and bytes are parameters.
 //
 // It is a coordinate search over powers of two. From the best setting so far it steps up and down
 // in one of the two, then in the other; a step that is better by more than kGain becomes the best

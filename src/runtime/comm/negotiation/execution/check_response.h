@@ -1,4 +1,4 @@
-// What rank 0 decided is looked at before it is run: a rank that errs or lies may end the
+// CheckResponse checks what rank 0 decided before it is run: a rank that errs or lies may end the
 // negotiation, but not make this one read or write memory that is not there. A pure function.
 #pragma once
 

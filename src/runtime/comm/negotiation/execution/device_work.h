@@ -1,6 +1,6 @@
-// What an executor has on its GPU: responses that were agreed on become NCCL's work on one stream,
-// in the order told, which is the same on all ranks, whatever the process sets. So no kernel waits
-// for one that another rank has put behind it.
+// DeviceWork runs an executor's responses on its GPU: those that were agreed on become NCCL's work
+// on one stream, in the order told, which is the same on all ranks, whatever the process sets. So
+// no kernel waits for one that another rank has put behind it.
 //
 // An operation is issued when its work is on the stream, and the framework may put behind it what
 // reads the result; it is done when the GPU is. In between it is watched: a lost rank ends NCCL's

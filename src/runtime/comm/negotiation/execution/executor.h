@@ -1,5 +1,5 @@
-// The thread that runs the collectives that were agreed on, one after the other, and the process
-// sets' groups, which it makes and uses alone.
+// Executor is the thread that runs the collectives that were agreed on, one after the other, and
+// the process sets' groups, which it makes and uses alone.
 //
 // Thread-safe. Callbacks come from its thread.
 #pragma once

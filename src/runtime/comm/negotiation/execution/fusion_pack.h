@@ -1,4 +1,5 @@
-// The fusion buffer: several parts of tensors as one. Pure, save for the memory itself.
+// Packs several parts of tensors into the fusion buffer as one, and unpacks them. Pure, save for
+// the memory itself.
 #pragma once
 
 #include <cstddef>

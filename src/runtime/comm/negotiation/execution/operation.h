@@ -1,4 +1,5 @@
-// The handle of one named collective: what its caller waits for and what comes out of it.
+// Operation is the handle of one named collective: its caller waits for it and gets its output from
+// it.
 #pragma once
 
 #include <condition_variable>

@@ -1,4 +1,5 @@
-// A run of one response: what the pieces of RunResponse share (runner.h). One thread.
+// Run carries out one response; it holds what the pieces of RunResponse share (runner.h). One
+// thread.
 #pragma once
 
 #include <cstddef>

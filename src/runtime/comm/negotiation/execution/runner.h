@@ -1,5 +1,6 @@
-// Runs what was agreed: one response after the other as plain collectives of a Communicator. Which
-// calls a response becomes depends on the response alone, so all ranks make the same ones.
+// RunResponse runs what was agreed: one response after the other as plain collectives of a
+// Communicator. Which calls a response becomes depends on the response alone, so all ranks make the
+// same ones.
 //
 // All-reduces of small tensors are packed into one buffer, scaled on the way in and out, one
 // pass each; a tensor from kWorthAlone on, or one that is alone, is reduced in its output's memory.

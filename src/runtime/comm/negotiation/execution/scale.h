@@ -1,4 +1,4 @@
-// Copying elements and multiplying them on the way: what happens to a tensor between its own memory
+// Copies elements and multiplies them on the way: what happens to a tensor between its own memory
 // and the fusion buffer, in one pass. Pure functions.
 #pragma once
 

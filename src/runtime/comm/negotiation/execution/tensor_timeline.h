@@ -1,5 +1,6 @@
-// What happens to every tensor, as a file that chrome://tracing and Perfetto show: one row a
-// tensor, with its phases (negotiation, queue, packing, the collective, unpacking) as bars.
+// Timeline records what happens to every tensor, as a file that chrome://tracing and Perfetto show:
+// one row a tensor, with its phases (negotiation, queue, packing, the collective, unpacking) as
+// bars.
 //
 // The file is valid JSON after every write (a kill in the middle of one costs the closing bracket
 // at most, which the format does not need, unless a name is longer than a page): each write

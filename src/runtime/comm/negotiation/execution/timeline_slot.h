@@ -1,4 +1,5 @@
-// The recording that goes on, if one does. Thread-safe; costs one load while none does.
+// TimelineSlot holds the recording that goes on, if one does. Thread-safe; costs one load while
+// none does.
 #pragma once
 
 #include <atomic>

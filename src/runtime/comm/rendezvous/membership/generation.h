@@ -1,5 +1,6 @@
-// What a rank of an elastic group brings from one generation into the next. Its Communicator owns
-// it; re-forming moves it on, and the Communicator of the next generation gets it.
+// Generation is what a rank of an elastic group brings from one generation into the next. Its
+// Communicator owns it; re-forming moves it on, and the Communicator of the next generation gets
+// it.
 //
 // Thread-compatible, as the Communicator is.
 #pragma once

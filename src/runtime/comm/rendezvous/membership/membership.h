@@ -1,5 +1,6 @@
-// Keeps a rank's MembershipState true: a thread of its own beats, listens to the other ranks over
-// the connections of the rendezvous, and wakes this rank's caller when the group has ended for it.
+// Membership keeps a rank's MembershipState true: a thread of its own beats, listens to the other
+// ranks over the connections of the rendezvous, and wakes this rank's caller when the group has
+// ended for it.
 //
 // It carries payloads for a layer above too (control.h), on the same connections and with the same
 // thread; they are handed over without the mutex, so that their listener may answer at once.

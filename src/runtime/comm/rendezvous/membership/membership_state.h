@@ -1,5 +1,6 @@
-// The state of a group's membership: who is in it, how far each rank is, who has left and who is
-// lost. A pure state machine: time is a parameter, and what is to be said to others is returned.
+// MembershipState is the state of a group's membership: who is in it, how far each rank is, who has
+// left and who is lost. A pure state machine: time is a parameter, and what is to be said to others
+// is returned.
 //
 // Rank 0 is the judge. Every rank keeps the connection of the rendezvous to it and says "I live"
 // over it, and whoever misses a rank (its data connection closed, or a deadline ran out) reports it

@@ -1,5 +1,6 @@
-// What follows a generation of a group: one rank's part in the agreement. A pure state machine:
-// time is a parameter; rejoin_listener.h and reform.cc carry what it says.
+// ReformAgreement is one rank's part in the agreement on what follows a generation of a group: who
+// is in the next one, or that there is none. A pure state machine: time is a parameter;
+// rejoin_listener.h and reform.cc carry what it says.
 //
 // Every survivor goes to a leader, the lowest member that it does not know to be lost, with a
 // Promise that says what it has agreed to before. A leader that has heard enough members proposes a

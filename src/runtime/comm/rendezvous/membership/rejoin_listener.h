@@ -1,5 +1,5 @@
-// Where a rank of an elastic group is found while the group runs: a listener and a thread that
-// answers, whatever the caller is doing.
+// RejoinListener is where a rank of an elastic group is found while the group runs: a listener and
+// a thread that answers, whatever the caller is doing.
 //
 // Who comes proves that it knows the job's token and says one thing. A member of the generation
 // that re-forms (Promise) and a newcomer (JoinRequest) are kept, and hear a heartbeat, until this

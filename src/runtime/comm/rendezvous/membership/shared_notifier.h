@@ -1,4 +1,4 @@
-// A notifier in memory that processes may share, without a descriptor (it is a futex(2)). One
+// Notifier lies in memory that processes may share, and needs no descriptor (it is a futex(2)). One
 // thread waits for it and any other notifies it. A notification that meets nobody ends the next
 // wait. Zeros are a notifier that has not been notified. Whoever else can write to the memory can
 // wake the one that waits, and no more.

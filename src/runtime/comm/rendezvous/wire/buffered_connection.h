@@ -1,5 +1,5 @@
-// A connection of which nobody waits: what has come but is no whole message yet, and what could not
-// be sent yet. Thread-compatible.
+// BufferedConnection is a connection of which nobody waits: it keeps what has come but is no whole
+// message yet, and what could not be sent yet. Thread-compatible.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// How messages become bytes and back: fields in order, integers little-endian, texts with a 16-bit
-// and lists with a 32-bit length. A message type is described once, by a function over either of
-// these two, so that its writer and its reader cannot differ:
+// Writer and Reader turn messages into bytes and back: fields in order, integers little-endian,
+// texts with a 16-bit and lists with a 32-bit length. A message type is described once, by a
+// function over either of these two, so that its writer and its reader cannot differ:
 //
 //   template <typename Codec>
 //   void Describe(Codec& codec, Link& link) { codec.Text(link.group); codec.Number(link.to, 0, 9);

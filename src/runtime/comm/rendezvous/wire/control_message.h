@@ -1,7 +1,8 @@
-// What the ranks of a group tell each other apart from data: who they are when they meet, and that
-// they live, leave or miss somebody afterwards. A message is one type byte and its fields in order,
-// integers little-endian, texts with a 16-bit length; on a connection it follows its own 32-bit
-// length. Read() is pure and takes hostile bytes: it is fuzzed by control_message_fuzz.cc.
+// Defines the messages that the ranks of a group exchange apart from data: who they are when they
+// meet, and that they live, leave or miss somebody afterwards. A message is one type byte and its
+// fields in order, integers little-endian, texts with a 16-bit length; on a connection it follows
+// its own 32-bit length. Read() is pure and takes hostile bytes: it is fuzzed by
+// control_message_fuzz.cc.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Descriptors from rank to rank of one node, over Unix sockets. Functions are thread-safe.
+// Passes descriptors from rank to rank of one node, over Unix sockets. Functions are thread-safe.
 #pragma once
 
 #include <sys/types.h>

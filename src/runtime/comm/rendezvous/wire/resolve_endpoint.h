@@ -1,4 +1,4 @@
-// The addresses behind a host's name. Thread-safe.
+// Resolves a host's name to socket addresses. Thread-safe.
 #pragma once
 
 #include <sys/socket.h>

@@ -1,7 +1,7 @@
-// Stream sockets as the room needs them: non-blocking underneath, every wait with a deadline, never
-// a SIGPIPE, closed on exec. TCP between nodes, and Unix sockets of the abstract namespace between
-// ranks of one node, which can hand each other descriptors (descriptors.h). Functions are
-// thread-safe.
+// Makes and uses stream sockets as the room needs them: non-blocking underneath, every wait with a
+// deadline, never a SIGPIPE, closed on exec. TCP between nodes, and Unix sockets of the abstract
+// namespace between ranks of one node, which can hand each other descriptors (descriptors.h).
+// Functions are thread-safe.
 #pragma once
 
 #include <string>

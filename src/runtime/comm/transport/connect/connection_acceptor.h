@@ -1,6 +1,6 @@
-// The connections that come to this rank's listeners. Each proves the job's token and says which
-// rank's it is on a thread of its own, so that a stranger that connects and says nothing holds
-// nobody up; those that fail are overlooked.
+// ConnectionAcceptor accepts the connections that come to this rank's listeners. Each proves the
+// job's token and says which rank's it is on a thread of its own, so that a stranger that connects
+// and says nothing holds nobody up; those that fail are overlooked.
 //
 // At most kMostAtOnce are heard at a time, each for kHandshake: whoever comes meanwhile waits in
 // the system's queue. Those that have passed wait here, also between the calls of Next.

@@ -1,5 +1,5 @@
-// The channels between the ranks that have met: shared memory between ranks of one node, TCP
-// between nodes, unless the options say otherwise.
+// Connector makes the channels between the ranks that have met: shared memory between ranks of one
+// node, TCP between nodes, unless the options say otherwise.
 #pragma once
 
 #include <map>

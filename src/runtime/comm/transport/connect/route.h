@@ -1,5 +1,6 @@
-// Over what two ranks talk. Both find it from what each of them said when they met, so both find
-// the same, and every rank of a group finds the same fault, before anybody waits for a connection.
+// Decides over which transport two ranks talk. Both find it from what each of them said when they
+// met, so both find the same, and every rank of a group finds the same fault, before anybody waits
+// for a connection.
 #pragma once
 
 #include <memory>

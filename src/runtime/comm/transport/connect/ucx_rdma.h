@@ -1,4 +1,4 @@
-// Whether UCX can send by the RDMA (InfiniBand, RoCE) that this machine has. Thread-safe.
+// Tells whether UCX can send by the RDMA (InfiniBand, RoCE) that this machine has. Thread-safe.
 #pragma once
 
 #include <filesystem>
