@@ -1,4 +1,4 @@
-// The flags of tutti-bench.
+// Parses the command line of tutti-bench.
 #pragma once
 
 #include <filesystem>

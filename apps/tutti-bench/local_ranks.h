@@ -1,4 +1,4 @@
-// The ranks of a benchmark as processes of this machine, where no launcher has started them.
+// Runs the ranks of a benchmark as processes of this machine, where no launcher has started them.
 #pragma once
 
 #include "absl/status/statusor.h"

@@ -1,4 +1,4 @@
-// What the command line of tutti-data asks for.
+// Parses the command line of tutti-data.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What a survey found, for people and for programs.
+// Writes what a survey of a data set found, as a table for people and as JSON for programs.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// What the user asks of tutti-train: the recipe's fields as flags, and a file of them.
+// Parses the command line of tutti-train: the recipe's fields as flags, and a file of them.
 #pragma once
 
 #include <string>

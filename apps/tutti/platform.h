@@ -1,5 +1,5 @@
-// A running platform: the state folder, the store, the engines, the service over them and the HTTP
-// interface, put together.
+// Platform is a running service with all its parts: the state folder, the store, the engines, the
+// service over them and the HTTP interface.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,5 @@
-// `tutti serve`: store, engine, service and HTTP interface, put together.
+// Serve is the command `tutti serve`: it puts store, engines, service and HTTP interface together
+// and runs them until it is stopped.
 #pragma once
 
 #include "absl/status/status.h"

@@ -1,5 +1,5 @@
-// All points of a benchmark: models x transports x numbers of ranks, measured by the ranks of this
-// run on the same machines. Every rank of the run makes the same call.
+// RunSweep measures all points of a benchmark: models x transports x numbers of ranks, by the ranks
+// of this run on the same machines. Every rank of the run makes the same call.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// A benchmark's points as a chart: images per second over ranks, a panel a model, a line a
+// Draws a benchmark's points as a chart: images per second over ranks, a panel a model, a line a
 // transport, the ideal line dashed, the efficiency beside each point. A pure function.
 #pragma once
 

@@ -1,5 +1,5 @@
-// The trainer's own step on synthetic images, and the link under it, in a group of ranks. Every
-// rank of the group makes the same calls.
+// Measures the trainer's own step on synthetic images, and the link under it, in a group of ranks.
+// Every rank of the group makes the same calls.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// One measured point of a benchmark, and what explains it. Plain data.
+// Point is one measured point of a benchmark, with what explains it. Plain data.
 #pragma once
 
 #include <string>

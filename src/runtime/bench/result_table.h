@@ -1,4 +1,4 @@
-// A benchmark's points as text. Pure functions.
+// Writes a benchmark's points as a Markdown table and as JSON. Pure functions.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
-// Why a step with n ranks takes as long as it does, from what one rank takes alone and what the
-// link does (docs/decisions/027-diagnosis-and-bench.md):
+// Predicts how long a step with n ranks takes, from what one rank takes alone and what the link
+// does (docs/decisions/027-diagnosis-and-bench.md):
 //
 //   step(n) = compute(1) x slowdown + exposed
 //

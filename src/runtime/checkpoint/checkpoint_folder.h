@@ -1,5 +1,5 @@
-// The checkpoints of one training run: step-00001200/ and so on below one folder
-// (docs/formats/checkpoint.md).
+// CheckpointFolder keeps the checkpoints of one training run: step-00001200/ and so on below one
+// folder (docs/formats/checkpoint.md).
 //
 // Invariant: a step that List names was written whole and synced; an older one goes only after a
 // newer one has become durable. One process saves; any number read meanwhile. Thread-compatible.

@@ -1,4 +1,4 @@
-// A folder that appears under its name whole and on disk, or not at all
+// FolderWriter writes a folder that appears under its name whole and on disk, or not at all
 // (docs/formats/checkpoint.md).
 //
 // Files are written into FOLDER.tmp and synced, the manifest that names them all comes last, and a

@@ -1,5 +1,5 @@
-// Reading a folder by its manifest: what is handed out has the size and SHA-256 that it states.
-// Thread-safe once read.
+// Manifest reads a folder by its manifest: what is handed out has the size and SHA-256 that it
+// states. Thread-safe once read.
 #pragma once
 
 #include <filesystem>

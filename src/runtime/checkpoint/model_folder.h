@@ -1,5 +1,5 @@
-// A trained model as a folder: weights, architecture, classes and how an image becomes its input
-// (docs/formats/checkpoint.md). Functions are thread-safe.
+// Writes and reads a trained model as a folder: weights, architecture, classes and how an image
+// becomes its input (docs/formats/checkpoint.md). Functions are thread-safe.
 #pragma once
 
 #include <array>

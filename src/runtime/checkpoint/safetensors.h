@@ -1,4 +1,4 @@
-// Tensors by name in a safetensors file. Functions are thread-safe.
+// Reads and writes tensors by name in a safetensors file. Functions are thread-safe.
 #pragma once
 
 #include <torch/types.h>

@@ -1,6 +1,6 @@
-// The head of a safetensors file (github.com/huggingface/safetensors, "Format"): 8 bytes of length,
-// little endian, a JSON object of that length, and then the tensors' bytes. No libtorch here, so
-// that the reader of untrusted bytes can be tested and fuzzed alone.
+// Parses and writes the head of a safetensors file (github.com/huggingface/safetensors, "Format"):
+// 8 bytes of length, little endian, a JSON object of that length, and then the tensors' bytes. No
+// libtorch here, so that the reader of untrusted bytes can be tested and fuzzed alone.
 //
 // Invariant of what is parsed: every tensor's bytes are as many as its shape and type say, lie
 // within the file, and the tensors cover the data exactly: no overlap, no hole.

@@ -1,4 +1,5 @@
-// A finite, indexed set of labelled images, still encoded. Immutable after opening; thread-safe.
+// Dataset is a finite, indexed set of labelled images, still encoded. Immutable after opening;
+// thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A dataset in memory for tests of whatever reads datasets.
+// FakeDataset is a dataset in memory, for tests of whatever reads datasets.
 #pragma once
 
 #include <memory>

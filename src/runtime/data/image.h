@@ -1,4 +1,4 @@
-// Pixels in memory, as the decoder leaves them for augmentation.
+// Defines pixels in memory, as the decoder leaves them for augmentation.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Kernels of this room that are written with AVX2's intrinsics, or of which tests compare all
-// versions: compiled for any processor and for AVX2 (longer vectors gain them nothing), and the one
-// that this process may use is called. For other loops base::Vectorised does it.
+// Kernels chooses among the versions of a kernel of this room that is written with AVX2's
+// intrinsics, or of which tests compare all versions: compiled for any processor and for AVX2
+// (longer vectors gain them nothing). For other loops base::Vectorised does it.
 //
 //   TUTTI_INLINE void Add(Values& values) { … }
 //   void AddPlain(Values& values) { Add(values); }

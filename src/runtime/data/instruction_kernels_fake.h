@@ -1,4 +1,4 @@
-// For tests that call each version of a kernel.
+// Lists the instruction sets of this processor, for tests that call each version of a kernel.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// From shards to batches. Which samples a rank sees at a step is a pure function of
+// Loader reads shards and makes batches. Which samples a rank sees at a step is a pure function of
 // (seed, epoch, step, rank, world size); how they are augmented is one of (seed, epoch, sample)
 // alone, and how they are mixed one of (seed, epoch, step), so that the mini-batch over all ranks
 // is the same for every number of ranks.

@@ -1,4 +1,4 @@
-// What tests of the loader share: CIFAR's recipe, and batches that are kept.
+// LoaderTest gives tests of the loader CIFAR's recipe, and batches that are kept.
 #pragma once
 
 #include <gtest/gtest.h>

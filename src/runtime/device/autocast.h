@@ -1,4 +1,5 @@
-// bf16 where libtorch's autocast sees fit (convolutions, linear layers), on this thread.
+// Autocast computes in bf16 where libtorch's autocast sees fit (convolutions, linear layers), on
+// this thread.
 #pragma once
 
 #include <ATen/autocast_mode.h>

@@ -1,5 +1,5 @@
-// The processor that a run computes on: the CPU, or a GPU where there is one and libtorch can use
-// it. libtorch's CUDA part is loaded when it is asked for, so that programs start on machines
+// Opens the processor that a run computes on: the CPU, or a GPU where there is one and libtorch can
+// use it. libtorch's CUDA part is loaded when it is asked for, so that programs start on machines
 // without a GPU, and without the libraries that it needs, as if it did not exist.
 //
 // Thread-compatible.

@@ -1,4 +1,4 @@
-// How fast all cores together read and write memory. Thread-compatible.
+// Measures how fast all cores together read and write memory. Thread-compatible.
 #pragma once
 
 namespace tutti::device {

@@ -1,4 +1,4 @@
-// Where a GPU of this machine is. No torch here.
+// Finds the PCI address of a GPU of this machine. No torch here.
 #pragma once
 
 #include <string>

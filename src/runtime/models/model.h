@@ -1,5 +1,5 @@
-// Networks by name. Parameter names, shapes and initialisation are torchvision's where it has the
-// network, so that state dicts go either way. Functions are thread-safe; a model is
+// Makes networks by their names. Parameter names, shapes and initialisation are torchvision's where
+// it has the network, so that state dicts go either way. Functions are thread-safe; a model is
 // thread-compatible.
 #pragma once
 

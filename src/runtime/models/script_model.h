@@ -1,4 +1,5 @@
-// A network that is a TorchScript module in a file, as torch.jit.save and tutti-train write them.
+// Loads and saves a network as a TorchScript module in a file, as torch.jit.save and tutti-train
+// write them.
 #pragma once
 
 #include <filesystem>

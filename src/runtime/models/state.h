@@ -1,4 +1,4 @@
-// A module's parameters and buffers by name: what is saved, loaded and compared.
+// Collects a module's parameters and buffers by name, which are saved, loaded and compared.
 #pragma once
 
 #include <torch/nn/module.h>

@@ -1,6 +1,6 @@
-// Flat memory for a run of parameters. The model's parameters are views of `values`, their .grad
-// are views of `gradients`; autograd accumulates in place, the all-reduce and the optimizer run
-// over the flat memory. Nothing is copied in between.
+// Bucket is flat memory for a run of parameters. The model's parameters are views of `values`,
+// their .grad are views of `gradients`; autograd accumulates in place, the all-reduce and the
+// optimizer run over the flat memory. Nothing is copied in between.
 //
 //   values     | layer4.conv2 ..| layer4.bn2 |pad| ...        |
 //   gradients  | layer4.conv2 ..| layer4.bn2 |pad| ...        | tail |

@@ -1,4 +1,4 @@
-// libtorch and the models report by exceptions; here they become a status.
+// CatchErrors turns the exceptions by which libtorch and the models report errors into a status.
 #pragma once
 
 #include <c10/util/Exception.h>

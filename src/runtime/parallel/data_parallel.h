@@ -1,6 +1,7 @@
-// Synchronous data parallelism: every rank has the whole model and a part of the mini-batch. The
-// step equals that of one process with the whole mini-batch: exactly in the arithmetic of the
-// gradients' mean, whatever the sizes of the parts; for batch-norm too where it is synchronized.
+// DataParallel trains by synchronous data parallelism: every rank has the whole model and a part of
+// the mini-batch. The step equals that of one process with the whole mini-batch: exactly in the
+// arithmetic of the gradients' mean, whatever the sizes of the parts; for batch-norm too where it
+// is synchronized.
 //
 // Without synchronized batch-norm each rank normalises with its own part, and the running
 // statistics are the mean of the ranks'. They, the loss and the ranks' wish to stop travel in the

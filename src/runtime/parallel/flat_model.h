@@ -1,4 +1,4 @@
-// A model's memory, moved into few flat runs: what is reduced, updated and sent as a whole.
+// Moves a model's memory into few flat runs, which are reduced, updated and sent as wholes.
 //
 //   trained parameters, with gradients   -> buckets (bucket.h)
 //   floating buffers (running statistics)-> one tensor of which they become views

@@ -1,4 +1,5 @@
-// Brings batches to a GPU while it computes: two slots there, a stream of its own for the copies.
+// GpuInput brings batches to a GPU while it computes: two slots there, a stream of its own for the
+// copies.
 //
 //   copies    | batch 1 | batch 2 |      | batch 3 |
 //   compute        | step 1 ...........| step 2 ...........|

@@ -1,5 +1,5 @@
-// Synchronous data parallelism on GPUs, one a rank: the same mathematics as DataParallel's, and the
-// same buckets. What differs is that a GPU is told and not waited for:
+// GpuParallel trains by synchronous data parallelism on GPUs, one a rank: with the same mathematics
+// as DataParallel's, and the same buckets. What differs is that a GPU is told and not waited for:
 //
 // - Forward, backward and the gathering of the gradients are recorded once and started as one
 //   (device/kernels/cuda.h; without its kernels they are put on the stream one by one).

@@ -1,6 +1,6 @@
-// Sums over the ranks of what lies on their GPUs: by NCCL, on the stream that computes, where every
-// rank has a GPU of its own and NCCL is there (decision 016); else through host memory, by the
-// ranks' communicator. Which of the two is agreed on by all ranks. Thread-compatible.
+// GpuSum sums over the ranks what lies on their GPUs: by NCCL, on the stream that computes, where
+// every rank has a GPU of its own and NCCL is there (decision 016); else through host memory, by
+// the ranks' communicator. Which of the two is agreed on by all ranks. Thread-compatible.
 #pragma once
 
 #include <c10/core/Event.h>

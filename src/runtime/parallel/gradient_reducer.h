@@ -1,4 +1,5 @@
-// Begins each bucket's all-reduce as soon as its last gradient is there, while backward goes on.
+// GradientReducer begins each bucket's all-reduce as soon as its last gradient is there, while
+// backward goes on.
 //
 //   backward  | fc | layer3 ....... | layer2 ....... | layer1 ....... |
 //   stream         ^bucket 0: ======   ^bucket 1: ======   ^bucket 2: =====

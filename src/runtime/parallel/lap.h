@@ -1,4 +1,4 @@
-// Parts of a whole, measured in a row so that they add up to it. Thread-compatible.
+// LapTimer measures the parts of a whole in a row, so that they add up to it. Thread-compatible.
 #pragma once
 
 #include <chrono>

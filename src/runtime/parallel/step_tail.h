@@ -1,4 +1,5 @@
-// What ranks tell each other behind the gradients of a step's first bucket, at no further message:
+// StepTail is what ranks tell each other behind the gradients of a step's first bucket, at no
+// further message:
 //
 //   | buffers / world size | loss, correct, stop of rank 0 | of rank 1 | ...
 //

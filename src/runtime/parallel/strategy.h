@@ -1,5 +1,5 @@
-// How one step runs on many ranks. The training loop calls this alone and does not know how many
-// ranks there are or how they share the work.
+// Strategy is the interface for how one step runs on many ranks. The training loop calls this alone
+// and does not know how many ranks there are or how they share the work.
 //
 // Invariant between two calls: every rank holds the same bits in parameters, gradients and buffers,
 // so that any one of them can be evaluated or saved for all.

@@ -1,4 +1,4 @@
-// The collective that every strategy is made of, for a comm::Stream.
+// SumOf makes the sum over the ranks, of which every strategy is made, for a comm::Stream.
 #pragma once
 
 #include <cstddef>

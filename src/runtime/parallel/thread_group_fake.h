@@ -1,5 +1,5 @@
-// For tests: a real group whose ranks are threads of this process, which a test can watch and fail.
-// Each communicator is used by one thread at a time.
+// Makes a real group whose ranks are threads of this process, which a test can watch and fail. Each
+// communicator is used by one thread at a time.
 #pragma once
 
 #include <functional>

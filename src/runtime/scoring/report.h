@@ -1,4 +1,4 @@
-// Scores as text, for people and for programs. Pure functions.
+// Writes scores as a table for people, and as JSON and CSV for programs. Pure functions.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// A trained model that says which class an image shows. No libtorch in this header.
+// Scorer is a trained model that says which class an image shows. No libtorch in this header.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// Mean average precision as COCO defines it: per class and overlap, the mean over 101 recalls of
-// the best precision at that recall or more. Internal to this room; pure functions.
+// Computes mean average precision as COCO defines it: per class and overlap, the mean over 101
+// recalls of the best precision at that recall or more. Internal to this room; pure functions.
 #pragma once
 
 #include <torch/types.h>

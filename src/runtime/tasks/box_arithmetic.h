@@ -1,5 +1,5 @@
-// The arithmetic of boxes, in parts of an image's sides. `corners` are left, top, right, bottom;
-// `centred` are centre x, y, width, height. All fp32 or fp64, on the CPU. Pure functions.
+// Does the arithmetic of boxes, in parts of an image's sides. `corners` are left, top, right,
+// bottom; `centred` are centre x, y, width, height. All fp32 or fp64, on the CPU. Pure functions.
 #pragma once
 
 #include <torch/types.h>

@@ -1,4 +1,4 @@
-// One class an image: cross-entropy, top-1 and top-5.
+// Classification is the task of one class an image: cross-entropy, top-1 and top-5.
 #pragma once
 
 #include "runtime/tasks/task.h"

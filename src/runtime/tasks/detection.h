@@ -1,5 +1,5 @@
-// Boxes around objects, each of a class: SSD's matching and loss (Liu et al. 2016, section 2.2),
-// mean average precision as COCO defines it.
+// Detection is the task of boxes around objects, each of a class: SSD's matching and loss (Liu et
+// al. 2016, section 2.2), mean average precision as COCO defines it.
 #pragma once
 
 #include "runtime/tasks/task.h"

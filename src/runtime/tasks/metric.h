@@ -1,4 +1,4 @@
-// What a task says of how good a model is. Plain data, no libtorch.
+// Metric is one number by which a task says how good a model is. Plain data, no libtorch.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// One class a pixel: cross-entropy over the pixels, mean intersection over union.
+// Segmentation is the task of one class a pixel: cross-entropy over the pixels, mean intersection
+// over union.
 #pragma once
 
 #include "runtime/tasks/task.h"

@@ -1,4 +1,4 @@
-// Generated images of squares and discs on noise, for tests that train what tasks are for.
+// Draws images of squares and discs on noise, for tests that train what tasks are for.
 #pragma once
 
 #include <torch/types.h>

@@ -1,5 +1,6 @@
-// What a network is trained for, as one class: targets, loss and metrics. The training loop, the
-// strategies and the evaluation speak of tasks alone; they do not know labels, masks or boxes.
+// Task is the interface of what a network is trained for: targets, loss and metrics. The training
+// loop, the strategies and the evaluation speak of tasks alone; they do not know labels, masks or
+// boxes.
 //
 // Annotations are what a data set says of its images: [n] labels, [n, H, W] masks or
 // [n, most, 5] boxes (detection.h). Targets are what a loss compares a network's outputs with. Both

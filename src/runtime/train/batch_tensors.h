@@ -1,4 +1,4 @@
-// A batch as tensors, with what is known of its images as tasks want it (tasks/task.h).
+// Makes tensors of a batch, with what is known of its images as tasks want it (tasks/task.h).
 #pragma once
 
 #include <torch/types.h>

@@ -1,6 +1,6 @@
-// Saves the checkpoints of a run, as far as the disk takes them: a training that goes on is worth
-// more than one that stops because its disk is full for a while. One that fails is told to the user
-// and in the metrics, and the next one that is due is the next attempt. Rank 0's.
+// CheckpointSaver saves the checkpoints of a run, as far as the disk takes them: a training that
+// goes on is worth more than one that stops because its disk is full for a while. One that fails is
+// told to the user and in the metrics, and the next one that is due is the next attempt. Rank 0's.
 // Thread-compatible.
 #pragma once
 

@@ -1,4 +1,4 @@
-// For tests that hold on each device that there is: the fixture's parameter is "cpu" or "cuda".
+// OnDevice runs a test on each device that there is: its parameter is "cpu" or "cuda".
 #pragma once
 
 #include <gtest/gtest.h>

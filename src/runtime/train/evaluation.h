@@ -1,4 +1,4 @@
-// How good the model is on images that it has not seen.
+// Evaluate measures how good the model is on images that it has not seen.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// What each rank measured, brought together. Every rank makes the same calls.
+// Gathers on rank 0 what each rank measured. Every rank makes the same calls.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,6 @@
-// What a run leaves behind: its report, its trace, checkpoints, the best model so far and the
-// finished one. Every rank has one and makes the same calls; rank 0 alone writes files and talks to
-// the user. Thread-compatible.
+// RunOutput writes what a run leaves behind: its report, its trace, checkpoints, the best model so
+// far and the finished one. Every rank has one and makes the same calls; rank 0 alone writes files
+// and talks to the user. Thread-compatible.
 #pragma once
 
 #include <cstdint>

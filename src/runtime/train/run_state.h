@@ -1,6 +1,7 @@
-// All that a run is, besides its recipe and data: what a checkpoint keeps and a resumed run takes
-// up. Nothing else carries over from one step to the next; random numbers are functions of
-// (seed, step), so that a resumed run is the same as one that was never interrupted, bit for bit.
+// RunState is all that a run is, besides its recipe and data: what a checkpoint keeps and a resumed
+// run takes up. Nothing else carries over from one step to the next; random numbers are functions
+// of (seed, step), so that a resumed run is the same as one that was never interrupted, bit for
+// bit.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
-// Where the time of a run goes: laps, which are the parts of steps and what lies between them, and
-// the trace that they are kept in where one is wanted (report/trace.h). Thread-compatible; the
-// communicator's thread adds to the trace beside it.
+// Timeline measures where the time of a run goes: laps, which are the parts of steps and what lies
+// between them, and the trace that they are kept in where one is wanted (report/trace.h).
+// Thread-compatible; the communicator's thread adds to the trace beside it.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The training loop: data, step, optimizer; evaluation, checkpoints and reports in between. Each
-// rank runs one. Rank 0 alone writes files and talks to the user.
+// Train runs the training loop: data, step, optimizer; evaluation, checkpoints and reports in
+// between. Each rank runs one. Rank 0 alone writes files and talks to the user.
 //
 // The run's result is a function of (recipe, data, world size, threads): same bytes every time,
 // also when it was stopped and resumed. Thread-compatible.

@@ -1,5 +1,5 @@
-// What tests of whole runs share: a small set of images, recipes for it, runs over several ranks
-// in this process.
+// TrainerTest gives tests of whole runs a small set of images, recipes for it, and runs over
+// several ranks in this process.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// What a data set says of an image, on its way into a batch beside it.
+// Reads what a data set says of an image beside its pixels (a label, a mask, boxes), on its way
+// into a batch.
 #pragma once
 
 #include <string>

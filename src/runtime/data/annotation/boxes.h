@@ -1,4 +1,4 @@
-// Boxes around objects, as they are kept and as they go into a batch. Pure functions.
+// Parses boxes around objects as data sets keep them, and places them into a batch. Pure functions.
 #pragma once
 
 #include <cstdint>

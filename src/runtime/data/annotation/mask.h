@@ -1,4 +1,4 @@
-// Masks: a class for every pixel of an image, as they are kept and as they go into a batch. Pure
+// Decodes masks, which give a class for every pixel of an image, and places them into a batch. Pure
 // functions.
 #pragma once
 

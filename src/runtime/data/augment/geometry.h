@@ -1,4 +1,4 @@
-// Where the pixels of one augmented image come from in its source: decided before decoding, so that
+// Plans where the pixels of one augmented image come from in its source: before decoding, so that
 // no more is decoded than is needed. A pure function of the recipe, the source's size and the
 // sample's random stream.
 #pragma once

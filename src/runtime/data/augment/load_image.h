@@ -1,4 +1,4 @@
-// One image by itself: as a model sees it at evaluation, for scoring; its size.
+// Loads one image by itself: as a model sees it at evaluation, for scoring; or its size alone.
 #pragma once
 
 #include "absl/status/status.h"

@@ -1,4 +1,4 @@
-// Mixed images: mixup (Zhang et al. 2018, "mixup: Beyond Empirical Risk Minimization") and CutMix
+// Mixes images by mixup (Zhang et al. 2018, "mixup: Beyond Empirical Risk Minimization") and CutMix
 // (Yun et al. 2019). Images are mixed in pairs, the first of a mini-batch with the second, the
 // third with the fourth: the order is random anyway, each image is decoded once, and a rank whose
 // part begins at an even position (sampling/sampler.h) needs no other's. How a step mixes is drawn

@@ -1,5 +1,5 @@
-// The last step of a sample: 8-bit or resized pixels become normalised values in the batch's type
-// and layout.
+// Normalizer does the last step of a sample: 8-bit or resized pixels become normalised values in
+// the batch's type and layout.
 #pragma once
 
 #include <array>

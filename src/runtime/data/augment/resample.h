@@ -1,5 +1,5 @@
-// Resize, colour, flip, normalise and lay out in one pass over an image's planes. The resize is
-// bilinear with antialiasing (augment/taps.h says what it equals).
+// Resampler resizes, colours, flips, normalises and lays out in one pass over an image's planes.
+// The resize is bilinear with antialiasing (augment/taps.h says what it equals).
 //
 // Everything is fp32 without rounding in between, and the same on every machine. For pixels that
 // are red, green and blue the result equals torch's on a float image to about 1e-5 of the range;

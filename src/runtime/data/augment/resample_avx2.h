@@ -1,4 +1,4 @@
-// A kernel of resample_kernel.h.
+// Declares the kernel of resample_kernel.h for AVX2.
 #pragma once
 
 #include "runtime/data/augment/resample_kernel.h"

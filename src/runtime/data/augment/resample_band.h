@@ -1,4 +1,4 @@
-// What all kernels of resample_kernel.h have in common. `Sums` is how one adds up:
+// Implements what all kernels of resample_kernel.h have in common. `Sums` is how one adds up:
 //   static constexpr int kLanes;  // 32-bit words in a vector
 //   // kTile columns of the band's row `y`, from those of the plane that begin at `from`.
 //   template <int kPairs> static void OverRows(const BandPlane& plane, int y, const uint8_t* from,

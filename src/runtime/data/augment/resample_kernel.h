@@ -1,5 +1,5 @@
-// The arithmetic of Resampler. Sixteen rows of the result are made at a time, a band; a vector
-// holds a part of one column of it.
+// Declares the arithmetic of Resampler, which each kernel implements. Sixteen rows of the result
+// are made at a time, a band; a vector holds a part of one column of it.
 //
 //   planes ──sums over rows──> 16 lines ──turned over──> columns ──sums over columns──> colour,
 //   normalise, round ──> 16 rows of the batch

@@ -1,5 +1,5 @@
-// The last part of resample_kernel.h: columns of finished pixels become pieces of the batch's rows.
-// Compiled into each of the kernels.
+// Implements the last part of resample_kernel.h: columns of finished pixels become pieces of the
+// batch's rows. Compiled into each of the kernels.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
-// Which source samples make an output pixel, and with what weights: one direction of a bilinear
-// resize with antialiasing, as torch.nn.functional.interpolate(mode="bilinear", antialias=True,
-// align_corners=False) and PIL's BILINEAR define it. Each output pixel is the mean of the source
-// under a triangle whose half-width is max(1, source size / output size) pixels.
+// AxisTaps computes which source samples make an output pixel, and with what weights: one direction
+// of a bilinear resize with antialiasing, as torch.nn.functional.interpolate(mode="bilinear",
+// antialias=True, align_corners=False) and PIL's BILINEAR define it. Each output pixel is the mean
+// of the source under a triangle whose half-width is max(1, source size / output size) pixels.
 #pragma once
 
 #include <cstddef>

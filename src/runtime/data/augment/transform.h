@@ -1,5 +1,5 @@
-// From an encoded image to its place in a batch: decode what the geometry needs, resize or crop,
-// flip, normalise, erase.
+// Transform turns an encoded image into its place in a batch: it decodes what the geometry needs,
+// resizes or crops, flips, normalises, erases.
 #pragma once
 
 #include <functional>

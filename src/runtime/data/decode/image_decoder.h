@@ -1,5 +1,6 @@
-// An image of any kind that tutti reads (JPEG, PNG, PNM), told by its first bytes, to pixels or
-// planes. What a file's name says does not matter: one of ImageNet's .JPEG files is a PNG.
+// ImageDecoder decodes an image of any kind that tutti reads (JPEG, PNG, PNM), told by its first
+// bytes, to pixels or planes. What a file's name says does not matter: one of ImageNet's .JPEG
+// files is a PNG.
 //
 // Used for one image after the other, keeps its memory. Not thread-safe: one for each thread.
 #pragma once

@@ -1,4 +1,4 @@
-// PNG to pixels by libpng.
+// Decodes PNG to pixels by libpng.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,6 @@
-// Netpbm's plain containers of pixels, P5 (grey) and P6 (RGB) with 8 bits: how sets that hold bare
-// pixels (CIFAR-10, MNIST) give their images, and how they are packed into shards without loss.
+// Parses and writes Netpbm's plain containers of pixels, P5 (grey) and P6 (RGB) with 8 bits: sets
+// that hold bare pixels (CIFAR-10, MNIST) give their images so, and they are packed into shards so
+// without loss.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What goes into a shard beside an image: its label, mask or boxes.
+// Packs what goes into a shard beside an image: its label, mask or boxes.
 #pragma once
 
 #include <string>

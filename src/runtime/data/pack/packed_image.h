@@ -1,4 +1,4 @@
-// One image on its way into a shard.
+// Packs one image for a shard: as it is, or smaller.
 #pragma once
 
 #include <string>

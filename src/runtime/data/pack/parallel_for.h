@@ -1,4 +1,4 @@
-// One function over a range of numbers on several threads.
+// Calls one function for a range of numbers on several threads.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,7 @@
-// Decoded images that are small enough to keep: an epoch after the first reads pixels instead of
-// decoding again. Takes images until its budget is spent and never drops one: each is read once an
-// epoch, so no image is worth more than another. Thread-safe, without locks on the way of a hit.
+// DecodedCache keeps decoded images that are small enough: an epoch after the first reads pixels
+// instead of decoding again. Takes images until its budget is spent and never drops one: each is
+// read once an epoch, so no image is worth more than another. Thread-safe, without locks on the way
+// of a hit.
 #pragma once
 
 #include <atomic>

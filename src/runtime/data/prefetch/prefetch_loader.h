@@ -1,4 +1,4 @@
-// The loader: threads fill batches ahead of the consumer, image by image.
+// PrefetchLoader is the loader: threads fill batches ahead of the consumer, image by image.
 //
 //   free slots ──Begin──> queue (in the order of steps) ──complete──> held by the consumer ──> free
 //                           │ threads claim positions,

@@ -1,6 +1,6 @@
-// One batch in the making: its memory, allocated once, and how far it is. The pixels of different
-// positions are written by different threads at the same time; everything else belongs to the
-// loader's mutex.
+// Slot is one batch in the making: its memory, allocated once, and how far it is. The pixels of
+// different positions are written by different threads at the same time; everything else belongs to
+// the loader's mutex.
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,7 @@
-// Philox4x32-10, a counter-based generator (Salmon, Moraes, Dror, Shaw, "Parallel Random Numbers:
-// As Easy as 1, 2, 3", SC 2011): 128 random bits as a pure function of a 128-bit counter and a
-// 64-bit key. Nothing is carried from one draw to the next, so every sample's randomness can be
-// computed by any thread of any rank in any order.
+// Philox computes Philox4x32-10, a counter-based generator (Salmon, Moraes, Dror, Shaw, "Parallel
+// Random Numbers: As Easy as 1, 2, 3", SC 2011): 128 random bits as a pure function of a 128-bit
+// counter and a 64-bit key. Nothing is carried from one draw to the next, so every sample's
+// randomness can be computed by any thread of any rank in any order.
 #pragma once
 
 #include <array>

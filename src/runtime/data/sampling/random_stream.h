@@ -1,6 +1,7 @@
-// The random numbers that belong to one (seed, purpose, epoch, sample): the same on every rank, on
-// every thread and after every restart. Streams of different arguments do not overlap: all four are
-// part of Philox's counter or key. Not thread-safe; cheap to make and to copy.
+// RandomStream gives the random numbers that belong to one (seed, purpose, epoch, sample): the same
+// on every rank, on every thread and after every restart. Streams of different arguments do not
+// overlap: all four are part of Philox's counter or key. Not thread-safe; cheap to make and to
+// copy.
 #pragma once
 
 #include <cstddef>

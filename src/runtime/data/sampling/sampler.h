@@ -1,4 +1,5 @@
-// Which samples a rank sees at a step: a pure function of (seed, epoch, step, rank, world size).
+// Sampler decides which samples a rank sees at a step: a pure function of (seed, epoch, step, rank,
+// world size).
 //
 // An epoch is a permutation of the dataset (Fisher-Yates with draws of Philox, a function of seed
 // and epoch alone), cut into global batches; a global batch of b samples is split contiguously,

@@ -1,5 +1,5 @@
-// The names of a dataset's classes: classes.txt, one name a line; a label is a line's number from
-// 0.
+// Reads the names of a dataset's classes: classes.txt, one name a line; a label is a line's number
+// from 0.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Images as files of their own.
+// Finds and reads images that are files of their own.
 #pragma once
 
 #include <filesystem>

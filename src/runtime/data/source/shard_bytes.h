@@ -1,6 +1,7 @@
-// The bytes of one shard: a plain file is mapped, a compressed one (name ends in .zst or .gz) is
-// decompressed into memory when it is opened. Immutable after opening; thread-safe. A mapped file
-// must not be shortened while it is open: the kernel answers a read past its end with SIGBUS.
+// ShardBytes holds the bytes of one shard: a plain file is mapped, a compressed one (name ends in
+// .zst or .gz) is decompressed into memory when it is opened. Immutable after opening; thread-safe.
+// A mapped file must not be shortened while it is open: the kernel answers a read past its end with
+// SIGBUS.
 #pragma once
 
 #include <cstddef>

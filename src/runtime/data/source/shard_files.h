@@ -1,4 +1,4 @@
-// Which files are the shards of a split: <split>-NNNNNN.tar or .tar.zst, numbered from 0.
+// Lists the files that are the shards of a split: <split>-NNNNNN.tar or .tar.zst, numbered from 0.
 #pragma once
 
 #include <filesystem>

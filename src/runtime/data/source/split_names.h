@@ -1,4 +1,4 @@
-// The names by which files and splits are found.
+// Defines the names by which files and splits are found.
 #pragma once
 
 #include <filesystem>

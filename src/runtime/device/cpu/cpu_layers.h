@@ -1,4 +1,4 @@
-// The layers of this folder on libtorch's tensors and threads.
+// CpuLayers runs the layers of this folder on libtorch's tensors and threads.
 #pragma once
 
 #include "runtime/device/kernels/layers.h"

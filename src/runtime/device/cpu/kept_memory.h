@@ -1,7 +1,7 @@
-// Memory of large tensors that is kept for the next tensor of that size. The C library returns
-// blocks of many megabytes to the system when they are freed, and a step's activations come back
-// page by page, each filled with zeros first. Kept, they are mapped once, in pages of 2 MiB where
-// the system has them, and a step of training asks the system for nothing.
+// Keeps the memory of large tensors for the next tensor of that size. The C library returns blocks
+// of many megabytes to the system when they are freed, and a step's activations come back page by
+// page, each filled with zeros first. Kept, they are mapped once, in pages of 2 MiB where the
+// system has them, and a step of training asks the system for nothing.
 //
 //   allocate  | kept block that fits: at most a fourth too large | else a new one from the system |
 //   free      | kept |

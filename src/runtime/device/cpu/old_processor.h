@@ -1,4 +1,4 @@
-// Processors that lack what libtorch's kernels for the CPU take for granted.
+// Prepares libtorch for processors that lack what its kernels for the CPU take for granted.
 #pragma once
 
 #include "absl/status/status.h"

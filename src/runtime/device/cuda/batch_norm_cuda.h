@@ -1,5 +1,5 @@
-// Batch-norm in train mode with what stands around it in a network: an addition, a ReLU and, in
-// backward, the sum of two gradients. Channels-last bf16 activations, fp32 parameters and
+// Computes batch-norm in train mode with what stands around it in a network: an addition, a ReLU
+// and, in backward, the sum of two gradients. Channels-last bf16 activations, fp32 parameters and
 // statistics. Plain CUDA: no torch here.
 //
 //   y = relu(w x^ + b + residual),  x^ = (x - mean) / sqrt(variance + e)

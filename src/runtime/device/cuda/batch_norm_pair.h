@@ -1,4 +1,5 @@
-// The sum of two batch-norms in train mode, as where a residual block projects its shortcut:
+// Computes the sum of two batch-norms in train mode, as where a residual block projects its
+// shortcut:
 //
 //   y = relu(w x^ + b + w2 x2^ + b2)
 //

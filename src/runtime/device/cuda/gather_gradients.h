@@ -1,4 +1,4 @@
-// Many small tensors into one flat fp32 memory, in one launch: gradients into their bucket.
+// Copies many small tensors into one flat fp32 memory, in one launch: gradients into their bucket.
 #pragma once
 
 #include <cuda_runtime_api.h>

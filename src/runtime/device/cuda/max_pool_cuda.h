@@ -1,5 +1,5 @@
-// Max-pooling 3x3 with stride 2 and a padding of 1 over channels-last bf16 activations, as in the
-// stem of a residual network. Plain CUDA: no torch here.
+// Computes max-pooling 3x3 with stride 2 and a padding of 1 over channels-last bf16 activations, as
+// in the stem of a residual network. Plain CUDA: no torch here.
 #pragma once
 
 #include <cuda_runtime_api.h>

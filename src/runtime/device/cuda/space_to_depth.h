@@ -1,5 +1,5 @@
-// Images as blocks of 2 x 2 pixels: what a convolution of stride 2 over three channels reads,
-// laid out so that tensor cores take it without padding channels first. Plain CUDA: no torch here.
+// Lays images out as blocks of 2 x 2 pixels: what a convolution of stride 2 over three channels
+// reads, so that tensor cores take it without padding channels first. Plain CUDA: no torch here.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,4 +1,4 @@
-// What the optimizers' kernels share. Pointers are into memory of the GPU. No torch here.
+// Defines what the optimizers' kernels share. Pointers are into memory of the GPU. No torch here.
 #pragma once
 
 #include <cstdint>

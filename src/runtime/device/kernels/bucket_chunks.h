@@ -1,5 +1,5 @@
-// The flat memory of a bucket in chunks, for kernels on a GPU that update neighbours alike: every
-// chunk lies within one range, a layer's weights for instance.
+// Cuts the flat memory of a bucket into chunks, for kernels on a GPU that update neighbours alike:
+// every chunk lies within one range, a layer's weights for instance.
 #pragma once
 
 #include <torch/types.h>

@@ -1,5 +1,5 @@
-// What libtutti_cuda.so brings beside libtorch. It is a library of its own, built only where nvcc
-// is; this interface is all that the programs know of it, and needs no CUDA header.
+// Declares what libtutti_cuda.so adds to libtorch. It is a library of its own, built only where
+// nvcc is; this interface is all that the programs know of it, and needs no CUDA header.
 //
 // Work goes to the current stream, like libtorch's. Errors are c10::Error.
 #pragma once

@@ -1,6 +1,6 @@
-// Layers in fewer passes over memory than libtorch's, for activations [N, C, H, W] that lie
-// channels-last: in bf16 on a GPU where libtutti_cuda.so is (cuda.h), in bf16 and fp32 on the CPU.
-// Errors are c10::Error. Thread-safe.
+// Layers computes layers in fewer passes over memory than libtorch does, for activations [N, C, H,
+// W] that lie channels-last: in bf16 on a GPU where libtutti_cuda.so is (cuda.h), in bf16 and fp32
+// on the CPU. Errors are c10::Error. Thread-safe.
 #pragma once
 
 #include <torch/types.h>

@@ -1,5 +1,5 @@
-// Which precision is fastest on a processor or GPU: a pure decision from what is known of it.
-// detect.h finds out what the instructions alone do not tell, and asks it for this machine.
+// Chooses the precision that is fastest on a processor or GPU: a pure decision from what is known
+// of it. detect.h finds out what the instructions alone do not tell, and asks it for this machine.
 //
 // Thread-safe.
 #pragma once

@@ -1,4 +1,4 @@
-// What decides on the precision of this machine's processor or GPU (choice.h): found out from its
+// Finds out what decides on the precision of this machine's processor or GPU (choice.h): from its
 // instructions and, where these leave doubt, by timing one layer, which takes a moment the first
 // time and is kept for this machine (measurement_cache.h).
 //

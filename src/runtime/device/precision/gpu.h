@@ -1,4 +1,4 @@
-// A GPU's name and compute capability, as CUDA's driver tells them. No torch here.
+// Reads a GPU's name and compute capability, as CUDA's driver tells them. No torch here.
 #pragma once
 
 #include <optional>

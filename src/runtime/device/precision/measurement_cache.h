@@ -1,6 +1,6 @@
-// Numbers that were measured on this machine, kept for its next process: a file for each below
-// ${XDG_CACHE_HOME:-~/.cache}/tutti. A file that is missing, damaged or cannot be written is no
-// error: the number is measured again.
+// MeasurementCache keeps numbers that were measured on this machine for its next process: a file
+// for each below ${XDG_CACHE_HOME:-~/.cache}/tutti. A file that is missing, damaged or cannot be
+// written is no error: the number is measured again.
 //
 // Thread-safe; any number of processes may read and keep the same number at once.
 #pragma once

@@ -1,5 +1,5 @@
-// What a processor can do with bf16, by its instructions and by the variables that hold tutti's
-// kernels or oneDNN's to fewer. No torch here. Thread-safe.
+// Tells what a processor can do with bf16, by its instructions and by the variables that hold
+// tutti's kernels or oneDNN's to fewer. No torch here. Thread-safe.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Batch normalisation (Ioffe and Szegedy 2015) over the channels of [N, C, H, W], with torch's
-// names, defaults and arithmetic, and a switch to statistics over all ranks.
+// BatchNorm is batch normalisation (Ioffe and Szegedy 2015) over the channels of [N, C, H, W], with
+// torch's names, defaults and arithmetic, and a switch to statistics over all ranks.
 //
 // Invariant: weights and statistics are in at least fp32. A running mean in bf16 would stop moving,
 // so to(bf16) and to(half) pass this module by; its output has the input's type all the same.

@@ -1,5 +1,5 @@
-// What several networks are made of, with the names that torchvision gives the parts. Internal to
-// this room.
+// Makes the parts that several networks have in common, with the names that torchvision gives them.
+// Internal to this room.
 #pragma once
 
 #include <torch/nn/module.h>

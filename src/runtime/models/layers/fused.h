@@ -1,7 +1,7 @@
-// Batch-norm, addition, ReLU and max-pooling in fewer passes over memory than libtorch's, and the
-// first convolution, where there are kernels for it (device/kernels/layers.h): of activations that
-// lie channels-last, in bf16 and on the CPU in fp32; batch-norm in train mode. Internal to this
-// room.
+// Computes batch-norm, addition, ReLU and max-pooling in fewer passes over memory than libtorch
+// does, and the first convolution, where there are kernels for it (device/kernels/layers.h): of
+// activations that lie channels-last, in bf16 and on the CPU in fp32; batch-norm in train mode.
+// Internal to this room.
 #pragma once
 
 #include <torch/nn/modules/conv.h>

@@ -1,4 +1,4 @@
-// How torchvision's networks draw their first weights, from one generator. Internal to this room.
+// Draws first weights as torchvision's networks do, from one generator. Internal to this room.
 #pragma once
 
 #include <torch/nn/module.h>

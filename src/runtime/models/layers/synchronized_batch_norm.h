@@ -1,5 +1,5 @@
-// Batch-norm in train mode whose statistics are those of the mini-batch over all ranks, forward and
-// backward. Internal to this room: BatchNorm switches to it.
+// Computes batch-norm in train mode with the statistics of the mini-batch over all ranks, forward
+// and backward. Internal to this room: BatchNorm switches to it.
 #pragma once
 
 #include <torch/types.h>

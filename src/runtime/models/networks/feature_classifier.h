@@ -1,5 +1,5 @@
-// The shape that VGG and the MobileNets share: a chain of features, their mean over a small grid, a
-// classifier. Names: features.0, ..., classifier. Internal to this room.
+// FeatureClassifier is the shape that VGG and the MobileNets share: a chain of features, their mean
+// over a small grid, a classifier. Names: features.0, ..., classifier. Internal to this room.
 #pragma once
 
 #include <torch/nn/modules/conv.h>

@@ -1,4 +1,4 @@
-// Semantic segmentation by a fully convolutional network (Long, Shelhamer, Darrell 2015): the
+// FullyConvolutional is a network for semantic segmentation (Long, Shelhamer, Darrell 2015): the
 // stages of a residual network, a head that classifies every position, and its logits brought to
 // the images' size. Names as torchvision's fcn_resnet50: backbone.conv1, ..., classifier.0, ...,
 // aux_classifier.4.

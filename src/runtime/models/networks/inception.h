@@ -1,6 +1,6 @@
-// Inception-v3 (Szegedy, Vanhoucke, Ioffe, Shlens, Wojna 2016, "Rethinking the Inception
-// Architecture for Computer Vision"), with its auxiliary classifier. Names as torchvision's:
-// Conv2d_1a_3x3.conv, Mixed_5b.branch1x1.bn, AuxLogits.fc, fc.
+// InceptionV3 is Inception-v3 (Szegedy, Vanhoucke, Ioffe, Shlens, Wojna 2016, "Rethinking the
+// Inception Architecture for Computer Vision"), with its auxiliary classifier. Names as
+// torchvision's: Conv2d_1a_3x3.conv, Mixed_5b.branch1x1.bn, AuxLogits.fc, fc.
 #pragma once
 
 #include <torch/nn/module.h>

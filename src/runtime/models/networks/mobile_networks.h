@@ -1,4 +1,4 @@
-// Networks of depthwise-separable convolutions.
+// Defines MobileNetV1 and MobileNetV2, networks of depthwise-separable convolutions.
 //
 // MobileNetV1: Howard et al. 2017, "MobileNets", table 1; names features.0, features.1.0 (the
 // depthwise layer), features.1.1, ..., classifier. torchvision does not have it.

@@ -1,4 +1,4 @@
-// What tests of networks share.
+// Makes networks and counts their parameters, for tests.
 #pragma once
 
 #include <gtest/gtest.h>

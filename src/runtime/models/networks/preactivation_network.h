@@ -1,8 +1,8 @@
-// Residual networks with the activations first (He, Zhang, Ren, Sun 2016, "Identity Mappings in
-// Deep Residual Networks"), known as v2: the sum of a block goes on as it is, and batch-norm and
-// ReLU stand before each convolution. As in the paper's appendix the first block begins with the
-// stem's activation and a last one follows the last sum; a projection sees the activation that the
-// block's first convolution sees, and has no batch-norm.
+// PreactivationNetwork is a residual network with the activations first (He, Zhang, Ren, Sun 2016,
+// "Identity Mappings in Deep Residual Networks"), known as v2: the sum of a block goes on as it is,
+// and batch-norm and ReLU stand before each convolution. As in the paper's appendix the first block
+// begins with the stem's activation and a last one follows the last sum; a projection sees the
+// activation that the block's first convolution sees, and has no batch-norm.
 //
 // Names are those of ResidualNetwork, and `norm` for the last batch-norm; layer1.0 has no bn1.
 #pragma once

@@ -1,6 +1,6 @@
-// Deep residual networks (He, Zhang, Ren, Sun 2015, "Deep Residual Learning for Image
-// Recognition"): one core for every depth, for CIFAR (section 4.2) and ImageNet (table 1, with the
-// stride on the 3x3 convolution of a bottleneck, known as v1.5). Names as torchvision's:
+// ResidualNetwork is a deep residual network (He, Zhang, Ren, Sun 2015, "Deep Residual Learning for
+// Image Recognition"): one core for every depth, for CIFAR (section 4.2) and ImageNet (table 1,
+// with the stride on the 3x3 convolution of a bottleneck, known as v1.5). Names as torchvision's:
 // conv1, bn1, layer1.0.conv1, ..., layer2.0.downsample.0, fc.
 #pragma once
 

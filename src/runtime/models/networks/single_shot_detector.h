@@ -1,7 +1,8 @@
-// Detection in one pass (Liu et al. 2016, "SSD: Single Shot MultiBox Detector"): at every position
-// of several feature maps, convolutions classify default boxes of several shapes and say how each
-// is to be moved. Names as torchvision's ssd300_vgg16: backbone.features.0, backbone.extra.0.1,
-// head.classification_head.module_list.0, head.regression_head.module_list.0.
+// SingleShotDetector detects objects in one pass (Liu et al. 2016, "SSD: Single Shot MultiBox
+// Detector"): at every position of several feature maps, convolutions classify default boxes of
+// several shapes and say how each is to be moved. Names as torchvision's ssd300_vgg16:
+// backbone.features.0, backbone.extra.0.1, head.classification_head.module_list.0,
+// head.regression_head.module_list.0.
 #pragma once
 
 #include <torch/nn/module.h>

@@ -1,4 +1,4 @@
-// VGG (Simonyan and Zisserman 2015, "Very Deep Convolutional Networks for Large-Scale Image
+// Defines VGG (Simonyan and Zisserman 2015, "Very Deep Convolutional Networks for Large-Scale Image
 // Recognition"), configuration D: 13 convolutions of 3x3 and three linear layers. Names as
 // torchvision's vgg16: features.0, ..., classifier.6.
 #pragma once

@@ -1,4 +1,4 @@
-// The arithmetic of AdamW over flat memory, in one vectorised pass. No torch here.
+// Computes AdamW's update over flat memory, in one vectorised pass. No torch here.
 #pragma once
 
 #include <cstddef>

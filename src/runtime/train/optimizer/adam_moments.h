@@ -1,5 +1,5 @@
-// What the optimizers share that keep the first two moments of the gradients: AdamW (adamw.h) and
-// LAMB (lamb.h).
+// AdamMoments is the base of the optimizers that keep the first two moments of the gradients: AdamW
+// (adamw.h) and LAMB (lamb.h).
 #pragma once
 
 #include <map>

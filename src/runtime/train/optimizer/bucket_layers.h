@@ -1,5 +1,5 @@
-// The layers of a bucket, for optimizers with a step for each that is in proportion to its weights:
-// LARS (lars.h) and LAMB (lamb.h).
+// Finds the layers of a bucket, for optimizers with a step for each that is in proportion to its
+// weights: LARS (lars.h) and LAMB (lamb.h).
 //
 // A layer is a parameter of two dimensions and more. The others, biases and batch-norms, are spared
 // (Decay::kWeights): their ratio is 1, and they do not decay. It is also 1 where the norm of the

@@ -1,5 +1,5 @@
-// What an optimizer gives the kernels for GPUs (device/kernels/cuda.h) of its buckets. Internal to
-// this room. Thread-compatible.
+// GpuKernels gives the kernels for GPUs (device/kernels/cuda.h) what they need of an optimizer's
+// buckets. Internal to this room. Thread-compatible.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// The arithmetic of LARS and LAMB over the flat memory of one layer's weights: norms first, then
-// one vectorised pass. No torch here.
+// Computes the updates of LARS and LAMB over the flat memory of one layer's weights: norms first,
+// then one vectorised pass. No torch here.
 //
 // Norms are sums in fp64 over blocks of a fixed size, added up in their order, so that the number
 // of `threads` (of OpenMP) changes no bit. Arrays have `count` elements and do not overlap.

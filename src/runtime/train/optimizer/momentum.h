@@ -1,4 +1,5 @@
-// What the optimizers share that keep a velocity of the gradients: SGD (sgd.h) and LARS (lars.h).
+// Momentum is the base of the optimizers that keep a velocity of the gradients: SGD (sgd.h) and
+// LARS (lars.h).
 #pragma once
 
 #include <map>

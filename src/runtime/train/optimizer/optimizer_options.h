@@ -1,6 +1,6 @@
-// What a recipe says of its optimizer: the name and every optimizer's coefficients, which
-// optimizers.cc hands to the one that is named. A Recipe (recipe/recipe.h) is one of these. Plain
-// data.
+// OptimizerOptions is what a recipe says of its optimizer: the name and every optimizer's
+// coefficients, which optimizers.cc hands to the one that is named. A Recipe (recipe/recipe.h) is
+// one of these. Plain data.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// The optimizers that a recipe can name: the one list of them, which flags, help, the trainer and
-// the tests go by.
+// Lists the optimizers that a recipe can name: flags, help, the trainer and the tests go by this
+// list.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Flat memory shared by threads of OpenMP: for kernels, which are compiled with it.
+// Shares flat memory among threads of OpenMP, for kernels, which are compiled with it.
 #pragma once
 
 #include <algorithm>

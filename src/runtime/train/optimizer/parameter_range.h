@@ -1,4 +1,4 @@
-// The neighbours in a bucket that an optimizer updates alike. Pure.
+// Finds the neighbours in a bucket that an optimizer updates alike. Pure.
 #pragma once
 
 #include <cstdint>

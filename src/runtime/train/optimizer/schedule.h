@@ -1,4 +1,5 @@
-// The learning rate as a pure function of the step. No state, so that a resumed run has the same.
+// Computes the learning rate as a pure function of the step. No state, so that a resumed run has
+// the same.
 #pragma once
 
 #include <cstdint>

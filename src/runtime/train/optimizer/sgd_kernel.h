@@ -1,4 +1,4 @@
-// The arithmetic of stochastic gradient descent over flat memory, in one vectorised pass: each
+// Computes stochastic gradient descent's update over flat memory, in one vectorised pass: each
 // element is read once and written once. No torch here.
 #pragma once
 

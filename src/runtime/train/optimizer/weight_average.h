@@ -1,5 +1,5 @@
-// An exponential moving average of the weights beside the ones that are trained (Polyak & Juditsky
-// 1992; as Szegedy et al. 2016 evaluate): after every step
+// WeightAverage keeps an exponential moving average of the weights beside the ones that are trained
+// (Polyak & Juditsky 1992; as Szegedy et al. 2016 evaluate): after every step
 //
 //   average = decay average + (1 - decay) value
 //

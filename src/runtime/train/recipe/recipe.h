@@ -1,4 +1,5 @@
-// How to train, in full: what a recipe file and the command line say. Plain data.
+// Recipe says how to train, in full: it holds what a recipe file and the command line say. Plain
+// data.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// How busy a GPU is and how full its memory, by NVML, which comes with the driver and is loaded
-// when it is asked for. Written from the documented ABI of CUDA's driver interface and of NVML,
-// whose functions here have not changed since CUDA 5.5. Thread-compatible.
+// Measures how busy a GPU is and how full its memory, by NVML, which comes with the driver and is
+// loaded when it is asked for. Written from the documented ABI of CUDA's driver interface and of
+// NVML, whose functions here have not changed since CUDA 5.5. Thread-compatible.
 #pragma once
 
 #include <memory>

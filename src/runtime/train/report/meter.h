@@ -1,5 +1,5 @@
-// Where the time of steps goes. The parts add up to the step: each begins where the one before it
-// ends, and "other" is what lies between two steps, save evaluations and checkpoints.
+// Meter measures where the time of steps goes. The parts add up to the step: each begins where the
+// one before it ends, and "other" is what lies between two steps, save evaluations and checkpoints.
 // Thread-compatible; time is passed in.
 #pragma once
 

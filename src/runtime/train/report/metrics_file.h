@@ -1,5 +1,5 @@
-// The run's metrics as JSON lines (docs/formats/metrics.md), each appended whole by one write, so
-// that a reader or a crash never sees half a line. Thread-compatible.
+// MetricsFile writes the run's metrics as JSON lines (docs/formats/metrics.md), each appended whole
+// by one write, so that a reader or a crash never sees half a line. Thread-compatible.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,6 @@
-// A run for MLflow, as `mlflow ui --backend-store-uri STORE` and MlflowClient show it: written to
-// the file store (mlflow_store.h) without any part of MLflow. Thread-compatible.
+// MlflowRun records a run for MLflow, as `mlflow ui --backend-store-uri STORE` and MlflowClient
+// show it: written to the file store (mlflow_store.h) without any part of MLflow.
+// Thread-compatible.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,5 @@
-// MLflow's file store, as mlflow/store/tracking/file_store.py of MLflow 2.22 and 3.17 has it:
+// Writes MLflow's file store, as mlflow/store/tracking/file_store.py of MLflow 2.22 and 3.17 has
+// it:
 //
 //   STORE/EXPERIMENT/meta.yaml       its name; experiment 0 is "Default"
 //   STORE/EXPERIMENT/RUN/meta.yaml   its times, its user, its status as a number of RunStatus

@@ -1,4 +1,4 @@
-// What a person sees of a run: a bar on a terminal, plain lines in a log. Thread-compatible.
+// Progress prints a run for people: a bar on a terminal, plain lines in a log. Thread-compatible.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The ranks beside each other: where each one's time goes, who holds the others up, and with what.
-// Pure functions.
+// Compares the ranks: where each one's time goes, who holds the others up, and with what. Pure
+// functions.
 //
 // Ranks that meet in every step all take the same time for it; the slow one is the one that does
 // not wait. So ranks are compared by what they do themselves (StepParts::Own), and the cause is the

@@ -1,5 +1,5 @@
-// Tells of a run: to the user by a Progress, to programs by a MetricsFile, by TensorBoard's events
-// and in MLflow's store.
+// RunReport reports a run: to the user by a Progress, to programs by a MetricsFile, by
+// TensorBoard's events and in MLflow's store.
 //
 // A report never ends a run: what a disk does not take is missing from the files, whole, and the
 // user is told, once for as long as that lasts.

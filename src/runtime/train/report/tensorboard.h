@@ -1,5 +1,6 @@
-// Scalars for TensorBoard: a file events.out.tfevents.* of TFRecords (docs/formats/metrics.md),
-// each a tensorflow.Event, appended whole by one write. Thread-compatible.
+// EventFile writes scalars for TensorBoard: a file events.out.tfevents.* of TFRecords
+// (docs/formats/metrics.md), each a tensorflow.Event, appended whole by one write.
+// Thread-compatible.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What this rank did lately and when, for a timeline of all ranks in chrome://tracing or
-// ui.perfetto.dev: the parts of its steps on one line, its collectives on another.
+// Trace records what this rank did lately and when, for a timeline of all ranks in chrome://tracing
+// or ui.perfetto.dev: the parts of its steps on one line, its collectives on another.
 //
 // Invariant: at most `capacity` spans are kept, the latest. Thread-safe.
 #pragma once

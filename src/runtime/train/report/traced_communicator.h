@@ -1,5 +1,5 @@
-// A group whose collectives are put down in a trace as they happen, on whatever thread they run.
-// The groups that it makes are not traced, and it cannot re-form (elastic.h).
+// Traced makes a group whose collectives are put down in a trace as they happen, on whatever thread
+// they run. The groups that it makes are not traced, and it cannot re-form (elastic.h).
 #pragma once
 
 #include <memory>

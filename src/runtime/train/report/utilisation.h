@@ -1,4 +1,4 @@
-// How busy this process keeps the machine's processors. Thread-compatible.
+// Measures how busy this process keeps the machine's processors. Thread-compatible.
 #pragma once
 
 #include "absl/time/time.h"

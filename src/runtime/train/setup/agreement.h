@@ -1,4 +1,4 @@
-// Whether the ranks are about to train the same run. They read recipes and data on machines of
+// Checks that the ranks are about to train the same run. They read recipes and data on machines of
 // their own, where a copy may be an older one.
 #pragma once
 

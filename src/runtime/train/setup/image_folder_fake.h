@@ -1,4 +1,4 @@
-// A small set of images as tar shards, for tests that train.
+// Writes a small set of images as tar shards, for tests that train.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// The images that a recipe names, as loaders for one rank. No torch here.
+// Opens the images that a recipe names, as loaders for one rank. No torch here.
 #pragma once
 
 #include <memory>

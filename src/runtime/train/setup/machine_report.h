@@ -1,5 +1,5 @@
-// What this machine is good for, measured in a few seconds: what `tutti-train --describe-machine`
-// says, and with it `tutti doctor`.
+// Measures in a few seconds what this machine is good for, for `tutti-train --describe-machine`
+// and, with it, `tutti doctor`.
 #pragma once
 
 #include <optional>

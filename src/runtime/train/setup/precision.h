@@ -1,5 +1,5 @@
-// The precision that a run computes in: what its recipe asks for or, of "auto", what is fastest on
-// the processor or GPU of every rank (device/precision/), the same on all.
+// Agrees on the precision that a run computes in: what its recipe asks for or, of "auto", what is
+// fastest on the processor or GPU of every rank (device/precision/), the same on all.
 #pragma once
 
 #include <torch/types.h>

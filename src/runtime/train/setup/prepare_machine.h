@@ -1,4 +1,4 @@
-// How libtorch uses this machine: for speed, and for the same bits at every run.
+// Sets how libtorch uses this machine: for speed, and for the same bits at every run.
 #pragma once
 
 #include <cstdint>

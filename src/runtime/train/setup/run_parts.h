@@ -1,4 +1,4 @@
-// The parts of a run, made as its recipe describes them.
+// Makes the parts of a run as its recipe describes them.
 #pragma once
 
 #include <torch/types.h>

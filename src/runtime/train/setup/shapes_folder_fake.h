@@ -1,4 +1,4 @@
-// A small set of drawn squares and discs with masks or boxes, for tests that train.
+// Writes a small set of drawn squares and discs with masks or boxes, for tests that train.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,6 @@
-// The entropy code of a JPEG's scan, piece by piece between its markers, as bits that follow one
-// another: without the zero that the file has after each byte of ones (ITU T.81, B.1.1.5).
+// EntropyCode reads the entropy code of a JPEG's scan, piece by piece between its markers, as bits
+// that follow one another: without the zero that the file has after each byte of ones (ITU T.81,
+// B.1.1.5).
 #pragma once
 
 #include <cstddef>

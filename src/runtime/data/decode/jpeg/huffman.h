@@ -1,5 +1,5 @@
-// Huffman tables of a JPEG (ITU T.81, C and F.2.2) as a reader wants them that is after speed: one
-// look at the next bits gives whole coefficients, up to two at a time.
+// Makes the Huffman tables of a JPEG (ITU T.81, C and F.2.2) for a fast reader: one look at the
+// next bits gives whole coefficients, up to two at a time.
 //
 // The code of a coefficient says how many zeros stand before it and how many bits its value has;
 // these bits follow. Where code and value are short enough, as most are, the table of the next bits

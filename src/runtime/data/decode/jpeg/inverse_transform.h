@@ -1,8 +1,7 @@
-// The inverse cosine transform of blocks, to samples at 1/1, 1/2, 1/4 or 1/8 of their size: with
-// the integers of Loeffler, Ligtenberg and Moschytz's algorithm as libjpeg's "islow" and its
-// reduced sizes have them, so that the samples are libjpeg-turbo's bit for bit. That holds for
-// coefficients that no image has, too, where libjpeg-turbo computes with x86's vectors of 16
-// bits.
+// Computes the inverse cosine transform of blocks, to samples at 1/1, 1/2, 1/4 or 1/8 of their
+// size: with the integers of Loeffler, Ligtenberg and Moschytz's algorithm as libjpeg's "islow" and
+// its reduced sizes have them, so that the samples are libjpeg-turbo's bit for bit. That holds for
+// coefficients that no image has, too, where libjpeg-turbo computes with x86's vectors of 16 bits.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// The inverse transform to blocks of 8 x 8 samples with vectors of 16 bits, two blocks at a time.
+// Computes the inverse transform to blocks of 8 x 8 samples with vectors of 16 bits, two blocks at
+// a time.
 #pragma once
 
 #include <cstddef>

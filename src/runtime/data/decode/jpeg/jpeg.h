@@ -1,7 +1,8 @@
-// JPEG to pixels or to planes, decoding no more than is asked for: a region of the image (what lies
-// above it skips the inverse transform, rows below are not read at all), at 1, 1/2, 1/4 or 1/8 of
-// its size (the inverse transform computes fewer pixels). libjpeg-turbo reads every header, all
-// pixels, and planes of unusual or damaged files; planes of the others SequentialReader does.
+// JpegDecoder decodes JPEG to pixels or to planes, and no more than is asked for: a region of the
+// image (what lies above it skips the inverse transform, rows below are not read at all), at 1,
+// 1/2, 1/4 or 1/8 of its size (the inverse transform computes fewer pixels). libjpeg-turbo reads
+// every header, all pixels, and planes of unusual or damaged files; planes of the others
+// SequentialReader does.
 //
 // Who resizes takes planes: brightness and colour as the file holds them, colour at half the
 // resolution. Enlarging colour and turning it into red, green and blue is then part of the resize,

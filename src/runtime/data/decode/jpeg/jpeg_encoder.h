@@ -1,4 +1,4 @@
-// Pixels to JPEG by libjpeg-turbo, for sets that are packed smaller than they were.
+// Encodes pixels as JPEG by libjpeg-turbo, for sets that are packed smaller than they were.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
-// A part of a JPEG without reading what lies before it. Restart markers cut a JPEG's entropy code
-// into pieces that need nothing of each other; where a row of blocks is a whole number of pieces,
-// the pieces that a rectangle touches are a smaller JPEG with the same coefficients.
+// JpegPieces cuts a part out of a JPEG without reading what lies before it. Restart markers cut a
+// JPEG's entropy code into pieces that need nothing of each other; where a row of blocks is a whole
+// number of pieces, the pieces that a rectangle touches are a smaller JPEG with the same
+// coefficients.
 //
 // Cameras write no such markers; tutti-data pack --fast-crops adds them without loss.
 #pragma once

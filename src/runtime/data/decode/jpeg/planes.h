@@ -1,4 +1,4 @@
-// Packed pixels as planes, for who resizes.
+// Splits packed pixels into planes, for who resizes.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Planes beside planes, for tests and fuzz targets.
+// Compares planes with planes, for tests and fuzz targets.
 #pragma once
 
 #include "runtime/data/image.h"

@@ -1,5 +1,6 @@
-// The plain kind of JPEG (sequential_scan.h) to planes, for speed: what lies outside of the asked
-// region is only passed over, bit by bit as the Huffman code wants it, and never becomes numbers.
+// SequentialReader decodes the plain kind of JPEG (sequential_scan.h) to planes, for speed: what
+// lies outside of the asked region is only passed over, bit by bit as the Huffman code wants it,
+// and never becomes numbers.
 //
 // It reads sound images alone. Whatever else there is in the bytes, the answer is none, and
 // libjpeg-turbo has to say what it makes of them. Where there is one, it has libjpeg-turbo's bits.

@@ -1,5 +1,5 @@
-// What the plain kind of JPEG is made of that nearly all photographs are: one scan of Huffman code
-// with all components, in sequence, 8 bits a sample.
+// FindSequentialScan parses the plain kind of JPEG, which nearly all photographs are: one scan of
+// Huffman code with all components, in sequence, 8 bits a sample.
 #pragma once
 
 #include <cstdint>

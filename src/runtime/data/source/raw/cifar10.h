@@ -1,4 +1,4 @@
-// CIFAR-10's binary files: records of one byte of label and 32 x 32 pixels, red, green, blue.
+// Reads CIFAR-10's binary files: records of one byte of label and 32 x 32 pixels, red, green, blue.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// IDX files, the format of MNIST: a big-endian header with the type and the sizes of an array, then
-// its bytes. Arrays of unsigned bytes are read, of up to three dimensions.
+// Parses IDX files, the format of MNIST: a big-endian header with the type and the sizes of an
+// array, then its bytes. Arrays of unsigned bytes are read, of up to three dimensions.
 #pragma once
 
 #include <cstdint>

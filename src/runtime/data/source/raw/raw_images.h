@@ -1,4 +1,5 @@
-// A dataset of images of one size that lie in memory as bare pixels; gives them as PNM.
+// RawImages is a dataset of images of one size that lie in memory as bare pixels; it gives them as
+// PNM.
 #pragma once
 
 #include <string>

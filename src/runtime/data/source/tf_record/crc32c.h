@@ -1,4 +1,5 @@
-// CRC-32C (Castagnoli, RFC 3720 appendix B.4), by the processor's instruction where it has one.
+// Computes CRC-32C (Castagnoli, RFC 3720 appendix B.4), by the processor's instruction where it has
+// one.
 #pragma once
 
 #include <cstdint>

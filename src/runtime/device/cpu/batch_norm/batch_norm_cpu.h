@@ -1,7 +1,7 @@
-// Batch-norm in train mode with what stands around it in a network: an addition, a ReLU and, in
-// backward, the sum of two gradients. Channels-last activations in fp32 or bf16 (T is float, or
-// uint16_t for bf16's bits), fp32 parameters and statistics, as cuda/batch_norm_cuda.h has it. No
-// torch here.
+// Computes batch-norm in train mode with what stands around it in a network: an addition, a ReLU
+// and, in backward, the sum of two gradients. Channels-last activations in fp32 or bf16 (T is
+// float, or uint16_t for bf16's bits), fp32 parameters and statistics, as cuda/batch_norm_cuda.h
+// has it. No torch here.
 //
 //   y = relu(w x^ + b + residual),  x^ = (x - mean) / sqrt(variance + e)
 //

@@ -1,5 +1,6 @@
-// Tiles of AMX: 16 rows of 64 bytes each in eight registers, and products of tiles of bf16 summed
-// in fp32 (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18).
+// Multiplies tiles by AMX: 16 rows of 64 bytes each in eight registers, and products of tiles of
+// bf16 summed in fp32 (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1,
+// chapter 18).
 //
 // Here registers 0 to 3 hold sums, two by two; 4 and 5 the left factors, a row for each of their
 // rows; 6 and 7 the right ones, a row for each pair of theirs.

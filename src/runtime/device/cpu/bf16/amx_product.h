@@ -1,4 +1,5 @@
-// Products by AMX. Included by product.h alone, below the pragma of AVX512-BF16.
+// Computes products of matrices by AMX. Included by product.h alone, below the pragma of
+// AVX512-BF16.
 #pragma once
 
 #include <immintrin.h>

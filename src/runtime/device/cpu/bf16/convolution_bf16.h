@@ -1,7 +1,7 @@
-// Convolutions over channels-last bf16 activations with an odd kernel, padded by half of it: all
-// that there are in a residual network. Of 1x1 and 3x3, by steps of 1 or 2, over channels by 32, or
-// 16; of up to 7x7 over an image's few channels (a network's stem), but for the input's gradient,
-// which nobody wants there. For processors with AVX512-BF16. No torch here.
+// Computes convolutions over channels-last bf16 activations with an odd kernel, padded by half of
+// it: all that there are in a residual network. Of 1x1 and 3x3, by steps of 1 or 2, over channels
+// by 32, or 16; of up to 7x7 over an image's few channels (a network's stem), but for the input's
+// gradient, which nobody wants there. For processors with AVX512-BF16. No torch here.
 //
 // All three are products of matrices, made of tiles that stay in registers: 14 pixels by 32
 // channels in forward and for the input's gradient, 8 by 32 channels for the weights'; of layers of

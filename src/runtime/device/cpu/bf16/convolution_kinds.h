@@ -1,5 +1,5 @@
-// The ways of convolution_bf16.h: by pixels, where the kernel is 1x1, and by images with a border;
-// by Winograd's patches; the weights' gradient where there is AMX.
+// Declares the ways in which convolution_bf16.h computes: by pixels, where the kernel is 1x1, and
+// by images with a border; by Winograd's patches; the weights' gradient where there is AMX.
 #pragma once
 
 #include <cstdint>

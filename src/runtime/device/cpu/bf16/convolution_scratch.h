@@ -1,4 +1,4 @@
-// Memory that a thread keeps from one convolution to the next. Thread-compatible.
+// Scratch is memory that a thread keeps from one convolution to the next. Thread-compatible.
 #pragma once
 
 #include <sys/mman.h>

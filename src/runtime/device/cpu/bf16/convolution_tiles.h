@@ -1,5 +1,5 @@
-// The innermost loops of the convolutions, by AVX512-BF16. Included by their sources alone, below
-// the pragma of that instruction set.
+// Implements the innermost loops of the convolutions, by AVX512-BF16. Included by their sources
+// alone, below the pragma of that instruction set.
 #pragma once
 
 #include <immintrin.h>

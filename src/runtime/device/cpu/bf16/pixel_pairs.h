@@ -1,5 +1,5 @@
-// How the weights' gradient sees activations: by pairs of neighbouring pixels of the output, in
-// panels of 16 channels. Included by the weights' gradients alone, below their pragma.
+// Lays activations out as the weights' gradient reads them: by pairs of neighbouring pixels of the
+// output, in panels of 16 channels. Included by the weights' gradients alone, below their pragma.
 //
 // The output's rows come in bands. A band's gradients are [row][pair]; x has the rows that they
 // reach, in as many layouts as a row of the kernel needs to find its pairs in one word:

@@ -1,6 +1,5 @@
-// Products of matrices by tiles that stay in registers, for forward, the input's gradient and
-// Winograd's patches.
-// Included by their sources alone, below the pragma of AVX512-BF16.
+// Computes products of matrices by tiles that stay in registers, for forward, the input's gradient
+// and Winograd's patches. Included by their sources alone, below the pragma of AVX512-BF16.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// What a product of matrices multiplies, for forward and the input's gradient. Included by their
-// sources alone, below the pragma of AVX512-BF16.
+// Defines what a product of matrices multiplies, for forward and the input's gradient. Included by
+// their sources alone, below the pragma of AVX512-BF16.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Weights as product.h's tiles read them: [block of 32 results][tap][depth / 2][32][2], or
+// Packs weights as product.h's tiles read them: [block of 32 results][tap][depth / 2][32][2], or
 // blocks of 16 where there are no more.
 #pragma once
 

@@ -1,6 +1,6 @@
-// Patches of 4x4 pixels, of which the convolutions by Winograd's way make 2x2 results (Lavin and
-// Gray 2016, "Fast Algorithms for Convolutional Neural Networks", whose letters these are).
-// Included by its sources alone, below the pragma of AVX512-BF16.
+// Transforms patches of 4x4 pixels, of which the convolutions by Winograd's way make 2x2 results
+// (Lavin and Gray 2016, "Fast Algorithms for Convolutional Neural Networks", whose letters these
+// are). Included by its sources alone, below the pragma of AVX512-BF16.
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
-// Convolutions over channels-last fp32 activations, for processors with AVX2 or AVX-512: those of
-// convolution_bf16.h, by an odd kernel padded by half of it, by steps of 1 or 2, over channels that
-// are multiples of 16; of a network's stem, whose input's gradient nobody wants, x has 1 to 4.
+// Computes convolutions over channels-last fp32 activations, for processors with AVX2 or AVX-512:
+// those of convolution_bf16.h, by an odd kernel padded by half of it, by steps of 1 or 2, over
+// channels that are multiples of 16; of a network's stem, whose input's gradient nobody wants, x
+// has 1 to 4.
 //
 // 3x3 kernels by a step of 1 go by Winograd's F(4x4, 3x3) (Lavin and Gray 2016, "Fast Algorithms
 // for Convolutional Neural Networks"), forward and for both gradients: 36 products for the 144 of

@@ -1,5 +1,5 @@
-// The innermost loops of the fp32 convolutions: one table of functions per instruction set. No
-// torch here. Thread-safe; a function computes on the thread that calls it.
+// Declares the innermost loops of the fp32 convolutions: one table of functions per instruction
+// set. No torch here. Thread-safe; a function computes on the thread that calls it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Weights as Kernels::multiply reads them: blocks of results, [block][depth][width].
+// Packs weights as Kernels::multiply reads them: blocks of results, [block][depth][width].
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Images in patches of 6x6 pixels, of which Winograd's F(4x4, 3x3) makes 4x4 results.
+// Cuts images into patches of 6x6 pixels, of which Winograd's F(4x4, 3x3) makes 4x4 results.
 #pragma once
 
 #include <array>

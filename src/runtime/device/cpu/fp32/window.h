@@ -1,6 +1,6 @@
-// What a convolution's products multiply: for each result a window of neighbouring pixels of a
-// source (x; for the input's gradient dy), laid out in one piece, with zeros around an image. In
-// floats, channels-last. Thread-safe: values without state.
+// Window says what a convolution's products multiply: for each result a window of neighbouring
+// pixels of a source (x; for the input's gradient dy), laid out in one piece, with zeros around an
+// image. In floats, channels-last. Thread-safe: values without state.
 #pragma once
 
 #include <cstdint>

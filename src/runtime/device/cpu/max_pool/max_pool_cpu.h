@@ -1,5 +1,5 @@
-// Max-pooling 3x3 with stride 2 and a padding of 1 over channels-last activations in fp32 or
-// bf16, as in the stem of a residual network. No torch here. Thread-safe; see batch_norm_cpu.h
+// Computes max-pooling 3x3 with stride 2 and a padding of 1 over channels-last activations in fp32
+// or bf16, as in the stem of a residual network. No torch here. Thread-safe; see batch_norm_cpu.h
 // about `threads`.
 #pragma once
 

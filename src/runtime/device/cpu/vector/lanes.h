@@ -1,4 +1,4 @@
-// What the kernels of this folder share that is the same for every instruction set.
+// Defines what the kernels of this folder share that is the same for every instruction set.
 #pragma once
 
 #include <bit>
