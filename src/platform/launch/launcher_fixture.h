@@ -1,4 +1,4 @@
-// For tests: runs real launchers, each as a process of its own (this test program again, told by an
+// Runs real launchers for tests, each as a process of its own (this test program again, told by an
 // environment variable to be a launcher; see launcher_test.cc), against a ServiceDouble.
 #pragma once
 

@@ -1,4 +1,4 @@
-// For tests: a tar archive, compressed by zstd, of any entries, also of hostile ones.
+// Makes a tar archive, compressed by zstd, of any entries, also of hostile ones, for tests.
 #pragma once
 
 #include <archive.h>

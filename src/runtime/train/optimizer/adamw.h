@@ -1,6 +1,6 @@
-// AdamW (Loshchilov & Hutter 2019, "Decoupled weight decay regularization", arXiv:1711.05101), in
-// torch::optim::AdamW's form. With g the gradient, p the value, m and v the moments (zero at
-// first), at the t-th update:
+// AdamW updates parameters by adaptive moments with decoupled weight decay (Loshchilov & Hutter
+// 2019, "Decoupled weight decay regularization", arXiv:1711.05101), in torch::optim::AdamW's form.
+// With g the gradient, p the value, m and v the moments (zero at first), at the t-th update:
 //   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g g
 //   p = (1 - learning_rate weight_decay) p
 //       - learning_rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)

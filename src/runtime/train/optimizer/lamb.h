@@ -1,6 +1,6 @@
-// LAMB, for large batches: AdamW with a step for each layer in proportion to its weights (You et
-// al. 2020, "Large batch optimization for deep learning", arXiv:1904.00962). With m and v the
-// moments as AdamW has them, p the values of a layer (bucket_layers.h says which parameters are
+// LAMB is for large batches: it is AdamW with a step for each layer in proportion to its weights
+// (You et al. 2020, "Large batch optimization for deep learning", arXiv:1904.00962). With m and v
+// the moments as AdamW has them, p the values of a layer (bucket_layers.h says which parameters are
 // one), at the t-th update:
 //   u = (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay p
 //   p -= learning_rate r u, where r = |p| / |u|, or 1 where one of the two is 0

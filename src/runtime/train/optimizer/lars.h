@@ -1,7 +1,7 @@
-// LARS, for large batches: momentum with a rate for each layer (You, Gitman & Ginsburg 2017, "Large
-// batch training of convolutional networks", arXiv:1708.03888). With g the gradients of a layer
-// (bucket_layers.h says which parameters are one), p its values and v the velocities (zero at
-// first):
+// LARS is for large batches: it is momentum with a rate for each layer (You, Gitman & Ginsburg
+// 2017, "Large batch training of convolutional networks", arXiv:1708.03888). With g the gradients
+// of a layer (bucket_layers.h says which parameters are one), p its values and v the velocities
+// (zero at first):
 //   r = trust |p| / (|g| + weight_decay |p|), or 1 where |p| or |g| is 0
 //   v = momentum v + r (g + weight_decay p);  p -= learning_rate v
 #pragma once

@@ -1,4 +1,4 @@
-// Stochastic gradient descent with momentum (Sutskever et al. 2013, "On the importance of
+// Sgd is stochastic gradient descent with momentum (Sutskever et al. 2013, "On the importance of
 // initialization and momentum in deep learning"), in torch::optim::SGD's form without dampening.
 // With g the gradient, p the value and v the velocity (torch's "momentum buffer", zero at first):
 //   d = g + weight_decay p;  v = momentum v + d
