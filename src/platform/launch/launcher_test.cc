@@ -401,6 +401,7 @@ TEST_F(Launcher, HoldsTheWallTimeLimit) {
   const auto finished = service.Events("finished").at(0);
   EXPECT_EQ(finished["ok"], false);
   EXPECT_EQ(finished["reason"], "wall time limit of 0.3 s reached");
+  EXPECT_EQ(finished["timed_out"], true);
   EXPECT_EQ(service.Events("exited").at(0)["stopped"], true);
 }
 

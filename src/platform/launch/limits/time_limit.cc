@@ -1,6 +1,6 @@
-#include "absl/strings/str_cat.h"
 #include "base/deadline.h"
 #include "platform/launch/limits/limits.h"
+#include "platform/launch/node/rank_failure.h"
 
 namespace tutti::launch {
 namespace {
@@ -14,9 +14,7 @@ class TimeLimit : public Limit {
     return ending ? absl::InfiniteDuration() : deadline_.Remaining();
   }
   std::optional<StopOrder> Look() override {
-    return StopOrder{
-        absl::DeadlineExceededError(absl::StrCat("wall time limit of ", seconds_, " s reached")),
-        std::nullopt};
+    return StopOrder{TimeLimitReached(seconds_), std::nullopt};
   }
 
  private:

@@ -12,6 +12,7 @@ namespace tutti::launch {
 namespace {
 
 constexpr char kRank[] = "tutti/rank";
+constexpr char kTimedOut[] = "tutti/timed_out";
 
 }  // namespace
 
@@ -21,14 +22,23 @@ absl::Status RankFailure(absl::StatusCode code, int rank, absl::string_view what
   return status;
 }
 
+absl::Status TimeLimitReached(double seconds) {
+  absl::Status status =
+      absl::DeadlineExceededError(absl::StrCat("wall time limit of ", seconds, " s reached"));
+  status.SetPayload(kTimedOut, absl::Cord());
+  return status;
+}
+
 absl::Status WithMore(const absl::Status& status, absl::string_view more) {
   absl::Status longer(status.code(), absl::StrCat(status.message(), "; ", more));
-  if (const auto rank = status.GetPayload(kRank)) longer.SetPayload(kRank, *rank);
+  status.ForEachPayload(
+      [&](absl::string_view type, const absl::Cord& value) { longer.SetPayload(type, value); });
   return longer;
 }
 
 nlohmann::json EndOf(const absl::Status& status) {
   nlohmann::json end = {{"ok", status.ok()}, {"reason", std::string(status.message())}};
+  if (!status.ok()) end["timed_out"] = status.GetPayload(kTimedOut).has_value();
   int rank = -1;
   const auto of_rank = status.GetPayload(kRank);
   if (!of_rank || !absl::SimpleAtoi(std::string(*of_rank), &rank)) return end;

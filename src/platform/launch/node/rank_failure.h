@@ -1,5 +1,6 @@
-// Makes the error that says which rank failed and how; the rank may be another node's: mpirun and
-// PMI tell the first node of all ranks.
+// Makes the errors that carry more than words to the event "finished": which rank failed, which may
+// be another node's (mpirun and PMI tell the first node of all ranks), or that the time limit ended
+// the node's processes.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,10 +13,14 @@ namespace tutti::launch {
 // "rank 2 left MPI without MPI_Finalize" of `what` "left MPI without MPI_Finalize".
 absl::Status RankFailure(absl::StatusCode code, int rank, absl::string_view what);
 
-// `status` with "; MORE" after its message, and of the same rank.
+// "wall time limit of 60 s reached".
+absl::Status TimeLimitReached(double seconds);
+
+// `status` with "; MORE" after its message; what else it carries is kept.
 absl::Status WithMore(const absl::Status& status, absl::string_view more);
 
-// The fields `ok`, `reason` and, of a RankFailure, `rank` of the event "finished".
+// The fields of the event "finished": `ok` and `reason`, of a RankFailure also `rank`, and of any
+// failure `timed_out`, whether it was TimeLimitReached.
 nlohmann::json EndOf(const absl::Status& status);
 
 }  // namespace tutti::launch

@@ -12,15 +12,26 @@ using nlohmann::json;
 TEST(RankFailure, IsReportedWithItsRankApartFromWhatItDid) {
   const absl::Status left = RankFailure(absl::StatusCode::kInternal, 12, "left MPI");
   EXPECT_EQ(left.message(), "rank 12 left MPI");
-  EXPECT_EQ(EndOf(left), (json{{"ok", false}, {"reason", "left MPI"}, {"rank", 12}}));
-  EXPECT_EQ(EndOf(WithMore(left, "process 7 does not end")),
-            (json{{"ok", false}, {"reason", "left MPI; process 7 does not end"}, {"rank", 12}}));
+  json end = {{"ok", false}, {"reason", "left MPI"}, {"rank", 12}, {"timed_out", false}};
+  EXPECT_EQ(EndOf(left), end);
+  end["reason"] = "left MPI; process 7 does not end";
+  EXPECT_EQ(EndOf(WithMore(left, "process 7 does not end")), end);
 }
 
 TEST(RankFailure, OtherFailuresAreOfNoRankWhateverTheySay) {
   EXPECT_EQ(EndOf(absl::InternalError("rank 0 could not be started")),
-            (json{{"ok", false}, {"reason", "rank 0 could not be started"}}));
+            (json{{"ok", false}, {"reason", "rank 0 could not be started"}, {"timed_out", false}}));
   EXPECT_EQ(EndOf(absl::OkStatus()), (json{{"ok", true}, {"reason", ""}}));
+}
+
+TEST(TimeLimitReached, IsToldByAFieldAndNotByItsWords) {
+  const absl::Status reached = TimeLimitReached(0.5);
+  json end = {{"ok", false}, {"reason", "wall time limit of 0.5 s reached"}, {"timed_out", true}};
+  EXPECT_EQ(EndOf(reached), end);
+  end["reason"] = "wall time limit of 0.5 s reached; process 7 does not end";
+  EXPECT_EQ(EndOf(WithMore(reached, "process 7 does not end")), end);
+  EXPECT_EQ(EndOf(absl::DeadlineExceededError("an upload passed its time limit"))["timed_out"],
+            false);
 }
 
 }  // namespace

@@ -108,6 +108,10 @@ void Gang::Apply(int number, absl::string_view line) {
     node.end.ok = false;
     node.end.told = Field(event, "told", false);
     node.end.reason = Field<std::string>(event, "reason", "it failed without saying why");
+    // Launchers of before this field say it in their reason alone: "wall time limit of 60 s
+    // reached".
+    node.end.timed_out =
+        Field(event, "timed_out", absl::StrContains(node.end.reason, "time limit"));
     node.end.rank = Field(event, "rank", -1);
     if (node.end.rank >= 0) node.end.rank_node = NodeOf(node.end.rank);
     node.end.disk_fault = !node.prepared && SpeaksOfABrokenDisk(node.end.reason);

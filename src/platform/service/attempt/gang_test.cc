@@ -229,6 +229,19 @@ TEST_F(GangTest, WhatALauncherTellsOfAnotherNodesRankIsOfThatNode) {
   EXPECT_EQ(Diagnose(gang_.End()).line, "rank 2 on n2 left MPI");
 }
 
+TEST_F(GangTest, KnowsTheTimeLimitByItsFieldOrFromAnEarlierLauncherByItsWords) {
+  Say(0, R"({"kind":"finished","ok":false,"reason":"over","timed_out":true,"time":11})");
+  Say(1, R"({"kind":"finished","ok":false,"reason":"wall time limit of 60 s reached","time":11})");
+  EXPECT_TRUE(gang_.End().nodes.at(0).timed_out);
+  EXPECT_TRUE(gang_.End().nodes.at(1).timed_out);
+}
+
+TEST_F(GangTest, DoesNotTakeAnotherTimeLimitForTheJobs) {
+  Say(0, R"({"kind":"finished","ok":false,"reason":"an input took longer than its time limit",
+             "timed_out":false,"time":11})");
+  EXPECT_FALSE(gang_.End().nodes.at(0).timed_out);
+}
+
 TEST_F(GangTest, OfARankThatWaitedToBeEndedAfterItsAbortItsWordsAreTold) {
   Say(0, R"({"kind":"mpi_failure","rank":2,"error":"aborted","abort":true,"left":true,"time":9})");
   Say(1, R"({"kind":"exited","rank":2,"signal":15,"stopped":true,"last_error":"no x","time":9})");

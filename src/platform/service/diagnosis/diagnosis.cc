@@ -269,9 +269,8 @@ class Examination {
   }
 
   bool TimedOut() const {
-    return end_.timed_out || std::any_of(end_.nodes.begin(), end_.nodes.end(), [](const auto& n) {
-             return !n.ok && absl::StrContains(n.reason, "time limit");
-           });
+    return end_.timed_out || std::any_of(end_.nodes.begin(), end_.nodes.end(),
+                                         [](const NodeEnd& node) { return node.timed_out; });
   }
 
   // The rank that had left with 0 when `waiting` failed for want of a peer: the one it blames, else

@@ -52,6 +52,7 @@ struct NodeEnd {
   bool unlaunched = false;   // the cluster did not begin its ranks: no fault of the job's
   bool disk_fault = false;   // it could not prepare, for its disk (node_fault.h)
   bool told = false;         // it was ended from outside, and knows no more
+  bool timed_out = false;    // it ended its processes at the job's time limit
   absl::Time time;           // when that was noticed
   int64_t memory_bytes = 0;  // the node's share, for out of memory; 0: unlimited
 };

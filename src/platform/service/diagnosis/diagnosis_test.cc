@@ -210,7 +210,7 @@ TEST(Diagnosis, QuotesWhatAnAbortedProcessSaid) {
 TEST(Diagnosis, NamesTheTimeLimit) {
   GangEnd end = GangOf({Stopped(0, 6), Ended(1, 7, 1, 0, "Connection reset by peer")});
   end.time_limit = absl::Minutes(90);
-  end.nodes[0] = {.node = "n1", .ok = false, .reason = "time limit of 5400 s reached"};
+  end.nodes[0] = {.node = "n1", .ok = false, .reason = "5400 s are over", .timed_out = true};
   const Diagnosis d = Diagnose(end);
   EXPECT_EQ(d.line, "the job reached its time limit of 1h30m (limits.timeout) and was ended");
   ASSERT_EQ(d.failures.size(), 3u);
