@@ -23,7 +23,7 @@ FolderDelivery::FolderDelivery(const spec::LaunchPlan& plan, EventLog* events, S
     : Delivery(events, spool, news), folders_(plan.directory), has_others_(plan.nodes.size() > 1) {}
 
 void FolderDelivery::Begin() {
-  if (!thread_.joinable()) thread_ = std::thread([this] { Exchange(); });
+  if (!thread_.joinable()) thread_ = std::thread([this] { DeliveryLoop(); });
 }
 
 FolderDelivery::~FolderDelivery() {
@@ -34,7 +34,7 @@ FolderDelivery::~FolderDelivery() {
   if (thread_.joinable()) thread_.join();
 }
 
-void FolderDelivery::Exchange() {
+void FolderDelivery::DeliveryLoop() {
   base::Deadline quiet = base::Deadline::After(absl::ZeroDuration());
   std::string logged;
   while (true) {

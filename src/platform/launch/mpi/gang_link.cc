@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status.h"
-#include "platform/launch/mpi/gang_newcomers.h"
+#include "platform/launch/mpi/gang_handshakes.h"
 #include "platform/launch/mpi/gang_proof.h"
 #include "platform/launch/node/tcp.h"
 
@@ -34,11 +34,11 @@ class Meeting {
   absl::StatusOr<MpiWay> Gather(int pmi_port, std::map<int, LineSocket>& peers) {
     TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd listener, Listen());
     MpiWay way = own_;
-    Newcomers newcomers(plan_, listener.get());
+    GangHandshakes handshakes(plan_, listener.get());
     while (peers.size() + 1 < plan_.nodes.size()) {
-      std::vector<pollfd> waiting = newcomers.Waiting();
+      std::vector<pollfd> waiting = handshakes.Waiting();
       TUTTI_RETURN_IF_ERROR(Look(waiting, Missing(peers)).status());
-      for (Newcomers::Proved& one : newcomers.ReadProofs(waiting)) {
+      for (GangHandshakes::Peer& one : handshakes.ReadProofs(waiting)) {
         const bool is_new = peers.try_emplace(one.node, std::move(one.socket)).second;
         if (is_new && !one.has_mpi && way == MpiWay::kMpirun) way = MpiWay::kNone;
       }

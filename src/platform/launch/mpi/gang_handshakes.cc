@@ -1,4 +1,4 @@
-#include "platform/launch/mpi/gang_newcomers.h"
+#include "platform/launch/mpi/gang_handshakes.h"
 
 #include <sys/socket.h>
 
@@ -19,18 +19,18 @@ constexpr size_t kMost = 2048;
 
 }  // namespace
 
-std::vector<pollfd> Newcomers::Waiting() const {
+std::vector<pollfd> GangHandshakes::Waiting() const {
   std::vector<pollfd> waiting;
-  for (const Newcomer& one : all_) waiting.push_back({one.socket.fd(), POLLIN, 0});
+  for (const Handshake& one : all_) waiting.push_back({one.socket.fd(), POLLIN, 0});
   waiting.push_back({listener_, POLLIN, 0});
   return waiting;
 }
 
-std::vector<Newcomers::Proved> Newcomers::ReadProofs(const std::vector<pollfd>& polled) {
-  std::vector<Proved> found;
-  std::vector<Newcomer> others;
+std::vector<GangHandshakes::Peer> GangHandshakes::ReadProofs(const std::vector<pollfd>& polled) {
+  std::vector<Peer> found;
+  std::vector<Handshake> others;
   for (size_t i = 0; i < all_.size(); ++i) {
-    Newcomer& one = all_[i];
+    Handshake& one = all_[i];
     const absl::StatusOr<bool> proved = polled[i].revents != 0 ? ReadProof(one) : false;
     if (proved.value_or(false)) {
       found.push_back({one.node, one.has_mpi, std::move(one.socket)});
@@ -43,7 +43,7 @@ std::vector<Newcomers::Proved> Newcomers::ReadProofs(const std::vector<pollfd>& 
   return found;
 }
 
-void Newcomers::AcceptAll() {
+void GangHandshakes::AcceptAll() {
   while (true) {
     base::UniqueFd fd(::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC));
     if (!fd.valid()) return;
@@ -54,7 +54,7 @@ void Newcomers::AcceptAll() {
   }
 }
 
-absl::StatusOr<bool> Newcomers::ReadProof(Newcomer& one) const {
+absl::StatusOr<bool> GangHandshakes::ReadProof(Handshake& one) const {
   while (true) {
     TUTTI_ASSIGN_OR_RETURN(const std::optional<json> message, one.socket.Take());
     if (!message) return false;
@@ -69,7 +69,7 @@ absl::StatusOr<bool> Newcomers::ReadProof(Newcomer& one) const {
   }
 }
 
-absl::Status Newcomers::Greet(const json& hello, Newcomer& one) const {
+absl::Status GangHandshakes::Greet(const json& hello, Handshake& one) const {
   const auto field = hello.find("node");
   const int node = field != hello.end() && field->is_number_integer() ? field->get<int>() : -1;
   if (node < 1 || node >= static_cast<int>(plan_.nodes.size())) {
