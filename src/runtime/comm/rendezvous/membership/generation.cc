@@ -107,14 +107,14 @@ class Agreement {
     while (true) {
       LookAround();
       Receive();
-      ReformAgreement::Verdict verdict = agreement().Next(base::SteadyNow());
-      if (auto* const proposal = std::get_if<ReformAgreement::Proposal>(&verdict)) {
+      ReformAgreement::NextAction action = agreement().Next(base::SteadyNow());
+      if (auto* const proposal = std::get_if<ReformAgreement::Proposal>(&action)) {
         for (const auto& [number, rank] : members_)
           listener().Say(number, Propose{proposal->table});
         continue;  // alone it has enough already
-      } else if (auto* const decision = std::get_if<ReformAgreement::Decision>(&verdict)) {
+      } else if (auto* const decision = std::get_if<ReformAgreement::Decision>(&action)) {
         return Conclude(std::move(decision->table));
-      } else if (auto* const failure = std::get_if<absl::Status>(&verdict)) {
+      } else if (auto* const failure = std::get_if<absl::Status>(&action)) {
         listener().Dismiss(*failure);
         return *failure;
       }

@@ -86,11 +86,11 @@ std::vector<int> ReformAgreement::Awaited() const {
   return awaited;
 }
 
-ReformAgreement::Verdict ReformAgreement::Next(absl::Duration now) {
+ReformAgreement::NextAction ReformAgreement::Next(absl::Duration now) {
   return proposed_ ? Agree(now) : Gather(now);
 }
 
-ReformAgreement::Verdict ReformAgreement::Gather(absl::Duration now) {
+ReformAgreement::NextAction ReformAgreement::Gather(absl::Duration now) {
   const std::set<int> present = Present();
   const bool enough = HasQuorum(static_cast<int>(generation_.ranks.size()), ended_, present);
   if (now < gather_until_ && (!enough || !Awaited().empty())) return Wait{gather_until_};
@@ -135,7 +135,7 @@ Table ReformAgreement::Compose() const {
   return table;
 }
 
-ReformAgreement::Verdict ReformAgreement::Agree(absl::Duration now) {
+ReformAgreement::NextAction ReformAgreement::Agree(absl::Duration now) {
   if (HasQuorum(static_cast<int>(generation_.ranks.size()), ended_, accepted_by_)) {
     return Decision{agreed_};
   }

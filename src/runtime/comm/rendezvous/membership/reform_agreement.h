@@ -86,15 +86,17 @@ class ReformAgreement {
   struct Decision {
     Table table;
   };
-  using Verdict = std::variant<Wait, Proposal, Decision, absl::Status>;
-  // What the leader is to do now. A Proposal is returned once.
-  Verdict Next(absl::Duration now);
+  // What the leader is to do now: wait, send its proposal to all, send the decision to all, or give
+  // up with an error.
+  using NextAction = std::variant<Wait, Proposal, Decision, absl::Status>;
+  // A Proposal is returned once.
+  NextAction Next(absl::Duration now);
 
  private:
   std::set<int> Present() const;
   Table Compose() const;
-  Verdict Gather(absl::Duration now);
-  Verdict Agree(absl::Duration now);
+  NextAction Gather(absl::Duration now);
+  NextAction Agree(absl::Duration now);
   absl::Status TooFewVotes() const;
   absl::Status TooFewRanks() const;
 

@@ -56,8 +56,8 @@ std::vector<std::string> Processes(const Table& table) {
 }
 
 template <typename Kind>
-bool Is(const ReformAgreement::Verdict& verdict) {
-  return std::holds_alternative<Kind>(verdict);
+bool Is(const ReformAgreement::NextAction& action) {
+  return std::holds_alternative<Kind>(action);
 }
 
 TEST(HasQuorumTest, MoreThanHalfOrHalfWithTheLowest) {
@@ -112,9 +112,9 @@ TEST(ReformAgreementTest, SurvivorsKeepTheirOrderAndNewcomersFollow) {
   zero.OnPromise(PromiseOf(3, 4));
   EXPECT_TRUE(Is<ReformAgreement::Wait>(zero.Next(AtSecond(1))));
   zero.OnPromise(PromiseOf(2, 4));
-  const auto verdict = zero.Next(AtSecond(1));
-  ASSERT_TRUE(Is<ReformAgreement::Proposal>(verdict));
-  const Table table = std::get<ReformAgreement::Proposal>(verdict).table;
+  const auto action = zero.Next(AtSecond(1));
+  ASSERT_TRUE(Is<ReformAgreement::Proposal>(action));
+  const Table table = std::get<ReformAgreement::Proposal>(action).table;
   EXPECT_EQ(Processes(table), (std::vector<std::string>{"process-0", "process-2", "process-3",
                                                         "process-90", "process-91"}));
   EXPECT_EQ(table.generation, 1);
@@ -127,9 +127,9 @@ TEST(ReformAgreementTest, NewcomersBeyondTheMostWaitOnAndSurvivorsNever) {
   ReformAgreement zero = Leading(0, 3, {.max_ranks = 2});
   zero.OnJoinRequest(17, HelloOf(90, 1));
   for (const int rank : {1, 2}) zero.OnPromise(PromiseOf(rank, 3));
-  const auto verdict = zero.Next(AtSecond(1));
-  ASSERT_TRUE(Is<ReformAgreement::Proposal>(verdict));
-  EXPECT_EQ(std::get<ReformAgreement::Proposal>(verdict).table.ranks.size(), 3u);
+  const auto action = zero.Next(AtSecond(1));
+  ASSERT_TRUE(Is<ReformAgreement::Proposal>(action));
+  EXPECT_EQ(std::get<ReformAgreement::Proposal>(action).table.ranks.size(), 3u);
 }
 
 TEST(ReformAgreementTest, ItWaitsForNewcomersAsLongAsItWasToldAndThenAsksForTheLeast) {
@@ -139,12 +139,12 @@ TEST(ReformAgreementTest, ItWaitsForNewcomersAsLongAsItWasToldAndThenAsksForTheL
     zero.OnPromise(PromiseOf(1, 2));
     EXPECT_TRUE(Is<ReformAgreement::Wait>(zero.Next(AtSecond(9))));
     if (somebody_comes) zero.OnJoinRequest(5, HelloOf(90, 1));
-    const auto verdict = zero.Next(AtSecond(somebody_comes ? 9 : 11));
+    const auto action = zero.Next(AtSecond(somebody_comes ? 9 : 11));
     if (somebody_comes) {
-      EXPECT_TRUE(Is<ReformAgreement::Proposal>(verdict));
+      EXPECT_TRUE(Is<ReformAgreement::Proposal>(action));
     } else {
-      ASSERT_TRUE(Is<absl::Status>(verdict));
-      const auto& status = std::get<absl::Status>(verdict);
+      ASSERT_TRUE(Is<absl::Status>(action));
+      const auto& status = std::get<absl::Status>(action);
       EXPECT_TRUE(absl::IsFailedPrecondition(status));
       EXPECT_EQ(status.message(),
                 "the group cannot go on: 2 of 2 ranks are left and 0 came in within 10s, but at "
@@ -164,9 +164,9 @@ TEST(ReformAgreementTest, AMemberThatMayStillComeIsWaitedForUntilTheEndOfThePati
 TEST(ReformAgreementTest, AMinoritySaysWhoCouldHaveGoneOnWithoutIt) {
   ReformAgreement two = Leading(2, 3, {.member_timeout = absl::Seconds(20)});
   EXPECT_TRUE(Is<ReformAgreement::Wait>(two.Next(AtSecond(19))));
-  const auto verdict = two.Next(AtSecond(20));
-  ASSERT_TRUE(Is<absl::Status>(verdict));
-  const auto& status = std::get<absl::Status>(verdict);
+  const auto action = two.Next(AtSecond(20));
+  ASSERT_TRUE(Is<absl::Status>(action));
+  const auto& status = std::get<absl::Status>(action);
   EXPECT_TRUE(absl::IsUnavailable(status));
   EXPECT_NE(status.message().find("ranks 0, 1 of 3 did not come within 20s"),
             absl::string_view::npos);
@@ -188,9 +188,9 @@ TEST(ReformAgreementTest, AProposalThatAFormerLeaderMayHaveDecidedIsProposedAgai
 
   ReformAgreement one = Leading(1, 3);
   one.OnPromise(two.MakePromise());
-  const auto verdict = one.Next(AtSecond(1));
-  ASSERT_TRUE(Is<ReformAgreement::Proposal>(verdict));
-  EXPECT_EQ(std::get<ReformAgreement::Proposal>(verdict).table.group, "by 0");
+  const auto action = one.Next(AtSecond(1));
+  ASSERT_TRUE(Is<ReformAgreement::Proposal>(action));
+  EXPECT_EQ(std::get<ReformAgreement::Proposal>(action).table.group, "by 0");
 }
 
 TEST(ReformAgreementTest, OfTwoFormerProposalsTheOneOfTheHighestLeaderCounts) {
@@ -202,9 +202,9 @@ TEST(ReformAgreementTest, OfTwoFormerProposalsTheOneOfTheHighestLeaderCounts) {
   four.agreed.group = "by 1";
   two.OnPromise(three);
   two.OnPromise(four);
-  const auto verdict = two.Next(AtSecond(1));
-  ASSERT_TRUE(Is<ReformAgreement::Proposal>(verdict));
-  EXPECT_EQ(std::get<ReformAgreement::Proposal>(verdict).table.group, "by 1");
+  const auto action = two.Next(AtSecond(1));
+  ASSERT_TRUE(Is<ReformAgreement::Proposal>(action));
+  EXPECT_EQ(std::get<ReformAgreement::Proposal>(action).table.group, "by 1");
 }
 
 TEST(ReformAgreementTest, ALeaderWhoseFollowersLeaveBeforeTheyAcceptFails) {
@@ -334,14 +334,14 @@ class RandomGroup {
 
   void Lead(int rank) {
     Node& node = nodes_[rank];
-    const auto verdict = node.agreement.Next(now_);
-    if (const auto* proposal = std::get_if<ReformAgreement::Proposal>(&verdict)) {
+    const auto action = node.agreement.Next(now_);
+    if (const auto* proposal = std::get_if<ReformAgreement::Proposal>(&action)) {
       for (Wire& wire : wires_) {
         if (wire.to == rank && wire.heard_come) wire.down.push_back(Propose{proposal->table});
       }
-    } else if (const auto* decision = std::get_if<ReformAgreement::Decision>(&verdict)) {
+    } else if (const auto* decision = std::get_if<ReformAgreement::Decision>(&action)) {
       Conclude(rank, decision->table);
-    } else if (Is<absl::Status>(verdict)) {
+    } else if (Is<absl::Status>(action)) {
       node.mode = Mode::kFailed;
     }
   }
