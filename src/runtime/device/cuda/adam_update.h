@@ -1,5 +1,5 @@
-// Updates parameters by AdamW and LAMB over flat memory on a GPU: train/optimizer/adam_kernel.h and
-// layerwise_kernel.h have the formulas. No torch here.
+// Updates parameters by AdamW and LAMB over flat memory on a GPU:
+// train/optimizer/kernels/adam_kernel.h and layerwise_kernel.h have the formulas. No torch here.
 #pragma once
 
 #include <cuda_runtime_api.h>

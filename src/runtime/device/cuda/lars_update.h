@@ -1,5 +1,5 @@
-// Updates parameters by LARS over flat memory on a GPU: train/optimizer/layerwise_kernel.h has the
-// formula. No torch here.
+// Updates parameters by LARS over flat memory on a GPU: train/optimizer/kernels/layerwise_kernel.h
+// has the formula. No torch here.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,5 +1,5 @@
 // Updates parameters by stochastic gradient descent over flat memory on a GPU, in one pass:
-// train/optimizer/sgd_kernel.h has the arithmetic. No torch here.
+// train/optimizer/kernels/sgd_kernel.h has the arithmetic. No torch here.
 #pragma once
 
 #include <cuda_runtime_api.h>

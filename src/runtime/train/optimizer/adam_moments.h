@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "runtime/device/kernels/cuda.h"
-#include "runtime/train/optimizer/adam_kernel.h"
 #include "runtime/train/optimizer/gpu_kernels.h"
+#include "runtime/train/optimizer/kernels/adam_kernel.h"
 #include "runtime/train/optimizer/optimizer.h"
 #include "runtime/train/optimizer/parameter_range.h"
 

@@ -1,4 +1,4 @@
-// Covers: adam_moments.cc, adam_kernel.cc.
+// Covers: adam_moments.cc, kernels/adam_kernel.cc.
 #include "runtime/train/optimizer/adamw.h"
 
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "runtime/train/optimizer/layerwise_kernel.h"
+#include "runtime/train/optimizer/kernels/layerwise_kernel.h"
 
 namespace tutti::train {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/train/optimizer/bucket_layers.h"
-#include "runtime/train/optimizer/layerwise_kernel.h"
+#include "runtime/train/optimizer/kernels/layerwise_kernel.h"
 #include "runtime/train/optimizer/momentum.h"
 
 namespace tutti::train {

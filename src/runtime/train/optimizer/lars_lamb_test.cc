@@ -1,5 +1,6 @@
 // LARS and LAMB against their papers' formulas, and the kernels that they share.
-// Covers: lars.cc, lamb.cc, bucket_layers.cc, layerwise_kernel.cc, parallel_update.h.
+// Covers: lars.cc, lamb.cc, bucket_layers.cc, kernels/layerwise_kernel.cc,
+// kernels/parallel_update.h.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -9,9 +9,9 @@
 
 #include "runtime/device/kernels/cuda.h"
 #include "runtime/train/optimizer/gpu_kernels.h"
+#include "runtime/train/optimizer/kernels/sgd_kernel.h"
 #include "runtime/train/optimizer/optimizer.h"
 #include "runtime/train/optimizer/parameter_range.h"
-#include "runtime/train/optimizer/sgd_kernel.h"
 
 namespace tutti::train {
 

@@ -1,10 +1,9 @@
 // Optimizer updates the parameters in a strategy's buckets from the gradients there. A new one: a
 // header of its own with formula and source, and a line in optimizers.cc. Thread-compatible.
 //
-// On a CPU an update is one pass over each bucket (adam_kernel.h, sgd_kernel.h,
-// layerwise_kernel.h); on a GPU a kernel over chunks of it (gpu_kernels.h). Without those, and
-// wherever else a bucket may hold what is not finite, it is libtorch's operators, in several
-// passes.
+// On a CPU an update is one pass over each bucket (kernels/); on a GPU a kernel over chunks of it
+// (gpu_kernels.h). Without those, and wherever else a bucket may hold what is not finite, it is
+// libtorch's operators, in several passes.
 #pragma once
 
 #include <torch/types.h>

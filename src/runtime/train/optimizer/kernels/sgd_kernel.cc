@@ -1,7 +1,7 @@
-#include "runtime/train/optimizer/sgd_kernel.h"
+#include "runtime/train/optimizer/kernels/sgd_kernel.h"
 
 #include "base/machine/vector_width.h"
-#include "runtime/train/optimizer/parallel_update.h"
+#include "runtime/train/optimizer/kernels/parallel_update.h"
 
 namespace tutti::train {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/train/optimizer/adam_kernel.h"
+#include "runtime/train/optimizer/kernels/adam_kernel.h"
 
 namespace tutti::train {
 

@@ -1,9 +1,9 @@
-#include "runtime/train/optimizer/adam_kernel.h"
+#include "runtime/train/optimizer/kernels/adam_kernel.h"
 
 #include <cmath>
 
 #include "base/machine/vector_width.h"
-#include "runtime/train/optimizer/parallel_update.h"
+#include "runtime/train/optimizer/kernels/parallel_update.h"
 
 namespace tutti::train {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/train/optimizer/layerwise_kernel.h"
+#include "runtime/train/optimizer/kernels/layerwise_kernel.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/machine/vector_width.h"
-#include "runtime/train/optimizer/parallel_update.h"
+#include "runtime/train/optimizer/kernels/parallel_update.h"
 
 namespace tutti::train {
 namespace {
