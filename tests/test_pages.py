@@ -18,6 +18,7 @@ READER_HAS = {
     "my-project/train.py": "print('trained')\n",
     "prepare.py": "print('prepared')\n",
     "images/one.png": "",
+    "compute.yml": "name: cpu-cluster\ntype: amlcompute\nmax_instances: 2\n",
     "data.yml": "name: iris\nversion: 3\ntype: uri_folder\npath: ./images\n",
     "environment.yml": "name: team-env\nconda_file: conda/team.yaml\nimage: python:3.11\n",
     "conda/team.yaml": "dependencies: [pip]\n",
