@@ -127,7 +127,14 @@ class SlurmEngine final : public Engine {
   };
   std::vector<Forgotten> NotePoll(const absl::StatusOr<std::vector<SlurmJob>>& jobs,
                                   absl::Duration began) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::vector<Forgotten> Learn(const std::vector<SlurmJob>& jobs, absl::Duration began)
+  // By allocation, the one Slurm job of it that counts.
+  using JobOfEach = std::map<absl::string_view, const SlurmJob*>;
+  // Chooses these among the jobs of a poll, to which they refer; the others are surplus_.
+  JobOfEach ChooseJobs(const std::vector<SlurmJob>& jobs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Notes of each allocation what the poll shows of it. Returns those that Slurm no longer shows.
+  std::vector<Forgotten> NoteJobs(const JobOfEach& job_of, absl::Duration began)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteShown(SlurmAllocation& known, const SlurmJob& job, absl::Duration began)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Asks Slurm's accounting, where there is one, how they ended.
   void EndForgotten(std::span<const Forgotten> forgotten) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -89,13 +89,12 @@ std::vector<SlurmEngine::Forgotten> SlurmEngine::NotePoll(
   polled_ = true;
   poll_is_due_ = false;
   if (began >= late_poll_) late_poll_ = absl::InfiniteDuration();
-  return Learn(*jobs, began);
+  const JobOfEach job_of = ChooseJobs(*jobs);
+  return NoteJobs(job_of, began);
 }
 
-std::vector<SlurmEngine::Forgotten> SlurmEngine::Learn(const std::vector<SlurmJob>& jobs,
-                                                       absl::Duration began) {
-  std::vector<Forgotten> forgotten;
-  std::map<absl::string_view, const SlurmJob*> counting;
+SlurmEngine::JobOfEach SlurmEngine::ChooseJobs(const std::vector<SlurmJob>& jobs) {
+  JobOfEach counting;
   surplus_.clear();
   for (const SlurmJob& job : jobs) {
     const absl::string_view id = absl::StripPrefix(job.comment, comment_);
@@ -117,24 +116,18 @@ std::vector<SlurmEngine::Forgotten> SlurmEngine::Learn(const std::vector<SlurmJo
     const bool is_over = known == known_.end() || known->second.stage == Stage::kEnded;
     if (is_over && job->phase != SlurmPhase::kEnded) surplus_.push_back({job->id, job->name, ""});
   }
+  return counting;
+}
+
+std::vector<SlurmEngine::Forgotten> SlurmEngine::NoteJobs(const JobOfEach& job_of,
+                                                          absl::Duration began) {
+  std::vector<Forgotten> forgotten;
   for (auto& [id, known] : known_) {
     if (known.stage == Stage::kEnded) continue;
-    const auto found = counting.find(id);
-    known.shown = found != counting.end() && !IsOfARefusal(known, *found->second);
+    const auto found = job_of.find(id);
+    known.shown = found != job_of.end() && !IsOfARefusal(known, *found->second);
     if (known.shown) {
-      const SlurmJob& job = *found->second;
-      if (known.stage != Stage::kSubmitted || known.job.id != job.id) {
-        LogError(known.NoteId(job.id, !shared()));
-      }
-      if (known.stage != Stage::kSubmitted) known.since = began;
-      known.stage = Stage::kSubmitted;
-      known.seen = began;
-      known.problem.clear();
-      LogError(known.NotePoll(job));
-      if (job.phase == SlurmPhase::kEnded) NoteEnd(known, job);
-      const bool waits_again =
-          job.phase == SlurmPhase::kWaiting && began - known.taken_back >= options_.taking_back;
-      if (waits_again) NoteTakenBack(known);
+      NoteShown(known, *found->second, began);
     } else if (known.stage == Stage::kSubmitted && known.since < began) {
       forgotten.push_back({id, known.job.id});
     } else if (known.stage == Stage::kUncertain && known.settles < began) {
@@ -146,6 +139,21 @@ std::vector<SlurmEngine::Forgotten> SlurmEngine::Learn(const std::vector<SlurmJo
     }
   }
   return forgotten;
+}
+
+void SlurmEngine::NoteShown(SlurmAllocation& known, const SlurmJob& job, absl::Duration began) {
+  if (known.stage != Stage::kSubmitted || known.job.id != job.id) {
+    LogError(known.NoteId(job.id, !shared()));
+  }
+  if (known.stage != Stage::kSubmitted) known.since = began;
+  known.stage = Stage::kSubmitted;
+  known.seen = began;
+  known.problem.clear();
+  LogError(known.NotePoll(job));
+  if (job.phase == SlurmPhase::kEnded) NoteEnd(known, job);
+  const bool waits_again =
+      job.phase == SlurmPhase::kWaiting && began - known.taken_back >= options_.taking_back;
+  if (waits_again) NoteTakenBack(known);
 }
 
 void SlurmEngine::EndForgotten(std::span<const Forgotten> forgotten) {
