@@ -27,11 +27,6 @@ absl::Duration ProcessorTime() {
   return absl::DurationFromTimespec(time);
 }
 
-std::vector<base::WorkQueues*> AllWork(SharedState& state) {
-  return {&state.engine_work,   &state.folder_work, &state.output_work, &state.read_work,
-          &state.snapshot_work, &state.health_work, &state.cordon_work};
-}
-
 // Of the work that is older than that, a line each.
 std::vector<std::string> Hanging(const SharedState& state, absl::Duration age) {
   std::vector<std::string> lines;
@@ -92,7 +87,7 @@ ServiceCore::ServiceCore(ServiceOptions options, store::Store* store, Engines en
 ServiceCore::~ServiceCore() {
   Stop();
   // Tasks know the members below `state_`.
-  for (base::WorkQueues* const work : AllWork(state_)) work->Join();
+  for (base::WorkQueues* const work : state_.all_work) work->Join();
 }
 
 absl::Status ServiceCore::Rebuild() {
@@ -111,7 +106,7 @@ absl::Status ServiceCore::Rebuild() {
 
 void ServiceCore::Run() {
   runs_ = true;
-  for (base::WorkQueues* const work : AllWork(state_)) work->Start();
+  for (base::WorkQueues* const work : state_.all_work) work->Start();
   loop_ = std::thread([this] { Loop(); });
   pruner_.Run();
 }
@@ -130,7 +125,7 @@ void ServiceCore::Stop() {
   pruner_.Stop();
   const base::Deadline deadline = base::Deadline::After(kPatienceAtTheEnd);
   bool ended = true;
-  for (base::WorkQueues* const work : AllWork(state_)) ended &= work->Stop(deadline);
+  for (base::WorkQueues* const work : state_.all_work) ended &= work->Stop(deadline);
   if (!ended) {
     spdlog::warn("what is under way when the service ends does not end: {}",
                  absl::StrJoin(Hanging(state_, absl::ZeroDuration()), "; "));

@@ -23,6 +23,15 @@ namespace tutti::service {
 
 inline constexpr size_t kMostEngineThreads = 64, kMostFolderThreads = 32;
 
+// One of a service's sets of queues. It enters itself into `all`, so that whoever starts and ends
+// all of them cannot forget one.
+class ServiceWork : public base::WorkQueues {
+ public:
+  ServiceWork(size_t most_threads, std::vector<base::WorkQueues*>& all) : WorkQueues(most_threads) {
+    all.push_back(this);
+  }
+};
+
 struct SharedState {
   SharedState(ServiceOptions with, store::Store* jobs, Engines where, const base::Clock* time);
 
@@ -40,18 +49,20 @@ struct SharedState {
     wake.Signal();
   }
 
+  // All sets of queues that are declared below.
+  std::vector<base::WorkQueues*> all_work;
   // Each compute has a queue of its own, by its name.
-  base::WorkQueues engine_work{kMostEngineThreads};
+  ServiceWork engine_work{kMostEngineThreads, all_work};
   // Files: a queue for each job, by its id, so that a folder that hangs holds what is its own.
-  base::WorkQueues folder_work{kMostFolderThreads};
+  ServiceWork folder_work{kMostFolderThreads, all_work};
   // The same, for who waits for an answer (Service::DoFileWork).
-  base::WorkQueues output_work{kMostFolderThreads};
-  base::WorkQueues read_work{kMostFolderThreads};
-  base::WorkQueues snapshot_work{kMostFolderThreads};  // a queue for each snapshot
-  base::WorkQueues health_work{kMostFolderThreads};    // looks at nodes: a queue for each node
-  base::WorkQueues cordon_work{1};                     // changes of cordons in the store
-  base::Janitor janitor;                               // of folders of jobs that are deleted
-  std::atomic<bool> ending = false;                    // long work is to be given up
+  ServiceWork output_work{kMostFolderThreads, all_work};
+  ServiceWork read_work{kMostFolderThreads, all_work};
+  ServiceWork snapshot_work{kMostFolderThreads, all_work};  // a queue for each snapshot
+  ServiceWork health_work{kMostFolderThreads, all_work};  // checks of nodes: a queue for each node
+  ServiceWork cordon_work{1, all_work};                   // changes of cordons in the store
+  base::Janitor janitor;                                  // of folders of jobs that are deleted
+  std::atomic<bool> ending = false;                       // long work is to be given up
 
   absl::Mutex tick_mutex;  // one Tick at a time; taken before mutex
   // One change of `cordons` at a time, from the store to memory; taken before mutex.
