@@ -168,16 +168,14 @@ void ServiceCore::Tick() {
 
 // Of a full disk no job is told to begin; what was given up of the reserve is taken again later.
 void ServiceCore::LookAtTheDisk() {
-  const absl::Status room = CheckRoom(state_.options.directory);
+  const DiskRoom room = RoomOf(state_.options.directory);
   base::DiskReserve* const reserve = state_.options.reserve;
-  if (room.ok() && reserve != nullptr && !reserve_is_whole_) {
-    std::error_code error;
-    const auto disk = std::filesystem::space(state_.options.directory, error);
-    reserve_is_whole_ = !error && reserve->Restore(LeastRoom(disk.capacity));
+  if (room.status.ok() && reserve != nullptr && !reserve_is_whole_) {
+    reserve_is_whole_ = room.least > 0 && reserve->Restore(room.least);
   }
-  if (!room.ok()) reserve_is_whole_ = false;
+  if (!room.status.ok()) reserve_is_whole_ = false;
   StateLock lock(state_);
-  state_.disk_is_full = std::string(room.message());
+  state_.disk_is_full = std::string(room.status.message());
 }
 
 void ServiceCore::TakeSteps() {
@@ -263,8 +261,9 @@ std::vector<std::string> ServiceCore::Problems() {
   for (const auto& [compute, why] : state_.engines.broken) {
     problems.push_back(absl::StrCat("compute ", compute, " cannot be used: ", why));
   }
-  if (const absl::Status space = CheckRoom(state_.options.directory); !space.ok()) {
-    problems.emplace_back(space.message());
+  {
+    StateLock lock(state_);
+    if (!state_.disk_is_full.empty()) problems.push_back(state_.disk_is_full);
   }
   for (std::string& line : Hanging(state_, kLong)) problems.push_back(std::move(line));
   for (std::string& line : state_.janitor.Problems()) problems.push_back(std::move(line));

@@ -70,7 +70,8 @@ struct SharedState {
   absl::Mutex mutex;      // of all that is guarded by service_lock; taken by StateLock
   absl::CondVar wake;     // the loop
   absl::CondVar changed;  // what was being inserted
-  std::string disk_is_full ABSL_GUARDED_BY(service_lock);  // a line; empty: it is not
+  // Why the service takes nothing in, in one line; empty: the disk has room. As at the last Tick.
+  std::string disk_is_full ABSL_GUARDED_BY(service_lock);
   bool loop_has_work ABSL_GUARDED_BY(service_lock) = true;
   bool stopping ABSL_GUARDED_BY(service_lock) = false;
   bool local_engine_observed ABSL_GUARDED_BY(service_lock) = false;  // once, by this service

@@ -13,8 +13,17 @@ namespace tutti::service {
 // one, and 4 MiB at least.
 uint64_t LeastRoom(uint64_t bytes_of_disk);
 
-// ResourceExhausted if it is full but for that: a line with what is free, where, and what to do. OK
-// if it cannot be told. Reads no file.
+struct DiskRoom {
+  // ResourceExhausted if the disk is full but for LeastRoom: a line with what is free, where, and
+  // what to do. OK if it cannot be told.
+  absl::Status status;
+  uint64_t least = 0;  // LeastRoom of the disk; 0 if it cannot be told
+};
+
+// Asks the file system of `directory`; reads no file.
+DiskRoom RoomOf(const std::filesystem::path& directory);
+
+// Its status alone.
 absl::Status CheckRoom(const std::filesystem::path& directory);
 
 }  // namespace tutti::service
