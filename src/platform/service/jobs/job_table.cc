@@ -206,9 +206,7 @@ absl::StatusOr<store::JobRecord> JobTable::Cancel(LiveJob& job, const std::strin
     state_.Wake();
     return record;
   }
-  const bool might_return =
-      job.cause == Cause::kFailure && job.attempt() <= job.record.job.spec.max_retries;
-  if (!MustStop(job.cause) || might_return) {
+  if (!MustStop(job.cause) || MightBeginAgain(job)) {
     TUTTI_RETURN_IF_ERROR(Append(job, {JobState::kFinalizing, why, Cause::kCanceled}));
     state_.Wake();
   }

@@ -6,8 +6,13 @@
 #include "platform/service/diagnosis/faulty_node.h"
 
 namespace tutti::service {
+namespace {
 
 using store::JobState;
+
+bool HasRetries(const LiveJob& job) { return job.attempt() <= job.record.job.spec.max_retries; }
+
+}  // namespace
 
 std::string AllocationOf(const store::Job& job, int attempt) {
   return absl::StrCat(job.id, ".", job.sequence, attempt > 1 ? absl::StrCat("-", attempt) : "");
@@ -17,9 +22,10 @@ std::string AllocationOf(const LiveJob& job) { return AllocationOf(job.record.jo
 
 bool MayBeginAgain(const LiveJob& job, const Step& end) {
   const bool was_over = job.cause == Cause::kTimedOut || job.cause == Cause::kServed;
-  return end.state == JobState::kFailed && end.lost_node && !was_over &&
-         job.attempt() <= job.record.job.spec.max_retries;
+  return end.state == JobState::kFailed && end.lost_node && !was_over && HasRetries(job);
 }
+
+bool MightBeginAgain(const LiveJob& job) { return job.cause == Cause::kFailure && HasRetries(job); }
 
 // One that was lost before it had taken over what the attempts before it wrote leaves that to the
 // next one.
