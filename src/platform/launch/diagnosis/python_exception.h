@@ -32,7 +32,7 @@ std::string ExceptionGroup(const Lines& lines);
 // Where the traceback of a starter of processes begins, which says least; or the end.
 Lines::const_iterator StartersTraceback(const Lines& lines);
 
-// Its exception; or "".
+// The exception of that traceback; or "".
 std::string StartersException(const Lines& lines);
 
 // Where the first traceback begins, or the end.
