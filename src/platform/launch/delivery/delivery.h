@@ -24,18 +24,19 @@ namespace tutti::launch {
 
 class Delivery {
  public:
-  // The way that the plan says. All outlive the object. `news` is notified when something was
-  // acknowledged, when the service says go and when it no longer knows the allocation.
+  // Makes the delivery that the plan says. All arguments outlive it. `news` is notified when
+  // something was acknowledged, when the service says go and when it no longer knows the
+  // allocation.
   static absl::StatusOr<std::unique_ptr<Delivery>> Make(const spec::LaunchPlan& plan,
                                                         EventLog* events, Spool* spool,
                                                         Wakeup* news);
   virtual ~Delivery() = default;
 
-  // From here on what there is and what comes is delivered. Before, nothing takes a processor from
-  // a process that is about to start. At most the first call counts; by the launcher's own thread.
+  // Starts to deliver what there is and what comes. Before, nothing takes a processor from a
+  // process that is about to start. At most the first call counts; by the launcher's own thread.
   virtual void Begin() = 0;
 
-  // There is new output in the spool.
+  // Tells that there is new output in the spool.
   virtual void Wake() {}
 
   bool go() const { return go_; }
@@ -50,7 +51,8 @@ class Delivery {
   // Returns when the service has them all; as UploadResults.
   virtual absl::Status SendResults(const std::vector<Result>& files, base::Deadline deadline) = 0;
 
-  // Both begin. Aborted when gone; DeadlineExceeded.
+  // Wait until the service has all output, or all events; both call Begin. Aborted when gone;
+  // DeadlineExceeded.
   absl::Status AwaitOutput(base::Deadline deadline);
   absl::Status AwaitEvents(base::Deadline deadline);
 

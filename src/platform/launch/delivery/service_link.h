@@ -24,8 +24,9 @@ namespace tutti::launch {
 inline constexpr char kNobodyWaits[] =
     "the service does not know this allocation, or its folder and this one's have been removed";
 
-// Who waits for the connection goes before those of less urgency. A call of kWait lasts until the
-// service has news: another one breaks it off by closing the connection, which is made anew.
+// A call that waits for the connection goes before those of less urgency. A call of kWait lasts
+// until the service has news: another one breaks it off by closing the connection, which is made
+// anew.
 enum class Urgency { kWait, kOutput, kEvents };
 
 class ServiceLink {
@@ -78,8 +79,8 @@ class ServiceLink {
   // These in a turn.
   absl::StatusOr<std::shared_ptr<http::Client>> Connect();
   absl::StatusOr<http::ClientResponse> Judge(absl::StatusOr<http::ClientResponse> response);
-  // Its file says something else than what the last connection was made by: who refuses may be
-  // another one, or want to be spoken to by TLS.
+  // The service's file says something else than when the last connection was made: who refuses may
+  // be another one, or want to be spoken to by TLS.
   bool HasMoved() const;
 
   const std::filesystem::path directory_;

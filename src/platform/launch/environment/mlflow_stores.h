@@ -11,12 +11,13 @@ namespace tutti::launch {
 // Whether the job, or its environment, says itself where MLflow logs to.
 bool NamesItsOwnMlflow(const spec::LaunchPlan& plan);
 
-// Of the rank, by its number in the whole job.
+// The store of the rank with that number in the whole job.
 std::filesystem::path MlflowStoreOf(const spec::LaunchPlan& plan, int rank);
 
-// So that processes that a rank starts (torchrun's) need not make one at the same time: MLflow does
-// that without a lock. Only for jobs that bring code or an environment: what has neither hardly
-// logs, and its processes begin within a moment. What cannot be made is left to MLflow.
+// Makes the stores, so that processes that a rank starts (torchrun's) need not make one at the same
+// time: MLflow does that without a lock. Only for jobs that bring code or an environment: what has
+// neither hardly logs, and its processes begin within a moment. What cannot be made is left to
+// MLflow.
 void MakeMlflowStores(const spec::LaunchPlan& plan);
 void RemoveUnusedMlflowStores(const spec::LaunchPlan& plan);
 

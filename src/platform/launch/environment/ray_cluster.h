@@ -13,8 +13,8 @@ namespace tutti::launch {
 // "ADDRESS:PORT" of the head, as ray.init() takes it from RAY_ADDRESS.
 std::string RayAddress(const spec::LaunchPlan& plan);
 
-// What Ray writes of its session, on every node by the same path, since workers take the head's;
-// short, since sockets lie in it, and not to be guessed. The launcher removes it.
+// The folder in which Ray keeps its session, on every node by the same path, since workers take the
+// head's; short, since sockets lie in it, and not to be guessed. The launcher removes it.
 std::string RayFolder(const spec::LaunchPlan& plan);
 
 // What the plan's node runs in place of the job's `command`, by a POSIX shell. Fails with a last

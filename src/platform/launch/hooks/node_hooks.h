@@ -7,7 +7,7 @@
 
 namespace tutti::launch {
 
-// All, in their order.
+// All hooks, in the order in which they are called.
 HookList NodeHooks();
 
 // Each in NAME_hook.cc.

@@ -9,7 +9,7 @@
 
 namespace tutti::launch {
 
-// All processes of the node are to end.
+// The order that all processes of the node end.
 struct StopOrder {
   absl::Status reason;
   std::optional<absl::Duration> grace;  // none: the plan's
@@ -18,10 +18,11 @@ struct StopOrder {
 class Limit {
  public:
   virtual ~Limit() = default;
-  // Zero: now. InfiniteDuration: there is nothing to look at. `ending`: they have been told to end,
-  // but some still run.
+  // When Look is to be called next. Zero: now. InfiniteDuration: there is nothing to look at.
+  // `ending`: the processes have been told to end, but some still run.
   virtual absl::Duration UntilNextLook(bool ending) const = 0;
-  // Call when that is over. What of the limit is broken, if the whole node is to end for it.
+  // Call it when that time is over. Returns an order if the limit is broken and the whole node is
+  // to end for it.
   virtual std::optional<StopOrder> Look() = 0;
 };
 

@@ -23,7 +23,7 @@ struct LimitContext {
   const PmiServer* pmi = nullptr;  // of the job, on its first node; null: elsewhere, or none
 };
 
-// Those that this plan needs, from now on.
+// The limits that this plan needs; they count from now on.
 std::vector<std::unique_ptr<Limit>> LimitsOf(const LimitContext& context);
 
 // The wall time of the plan, plan.timeout_seconds; 0: none.

@@ -44,7 +44,8 @@ class PmiProtocol {
   // What is to be sent once `client` (any number that names its connection) has sent `line`. False
   // if it is to be cut off: it says what this server does not know, or is a rank that is here.
   bool HandleCommand(int client, absl::string_view line, std::vector<PmiReply>& replies);
-  // Its connection has ended. The rank may come again: a shell may run one program after another.
+  // The connection of `client` has ended. The rank may come again: a shell may run one program
+  // after another.
   void Forget(int client);
   bool HasRanks() const { return !ranks_.empty(); }
   // The first rank that has called MPI_Abort, for good: that ends a world, whatever its ranks do

@@ -10,7 +10,7 @@
 
 namespace tutti::launch {
 
-// That of this process, into the file `note`.
+// Writes why this process ends into the file `note`.
 void RecordExitReason(const std::filesystem::path& note, absl::string_view reason);
 // The same of whatever exception then ends this process.
 void RecordExitReasonOnTerminate(const std::filesystem::path& note);

@@ -11,7 +11,7 @@
 
 namespace tutti::launch {
 
-// Of a numeric address; else InvalidArgument.
+// The socket address of a numeric address; else InvalidArgument.
 absl::StatusOr<sockaddr_in> AddressOf(const std::string& address, int port);
 // "127.0.0.1"
 std::string AddressText(const sockaddr_in& address);

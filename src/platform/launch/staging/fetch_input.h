@@ -15,8 +15,8 @@
 
 namespace tutti::launch {
 
-// Where it lies below `data`. What cannot be had is named with its address and the command that
-// serves it from a copy; Cancelled once `cancelled` is set.
+// Fetches the input if need be and returns where it lies below `data`. What cannot be had is named
+// with its address and the command that serves it from a copy; Cancelled once `cancelled` is set.
 absl::StatusOr<std::filesystem::path> FetchInput(const std::string& name, const spec::Input& input,
                                                  const std::filesystem::path& data,
                                                  const std::atomic<bool>& cancelled);

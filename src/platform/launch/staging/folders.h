@@ -15,9 +15,9 @@ std::filesystem::path ShortScratch(const NodeFolders& folders);
 // Removes the link, if there is one.
 void RemoveShortScratch(const NodeFolders& folders);
 
-// Those that a job's files go to; what is there already stays.
+// Makes the folders that a job's files go to; what is there already stays.
 absl::Status MakeEmptyFolders(const NodeFolders& folders);
-// Those, the MPI host file, and the short link.
+// Makes these folders, the MPI host file, and the short link.
 absl::Status MakeFolders(const spec::LaunchPlan& plan);
 
 }  // namespace tutti::launch

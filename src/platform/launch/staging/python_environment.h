@@ -33,12 +33,12 @@ absl::StatusOr<MadeEnvironment> MakeEnvironment(const spec::Environment& environ
 // "python3.11", the folder in its lib/ that has its packages; packages may put libraries beside it.
 absl::StatusOr<std::string> LibraryOf(const std::filesystem::path& environment);
 
-// The job's own, in `folder`: its packages come before those of `shared`, whose programs, libraries
-// and data (bin, lib, share, etc, include, ...) are all there, by links.
+// Makes the job's own environment, in `folder`: its packages come before those of `shared`, whose
+// programs, libraries and data (bin, lib, share, etc, include, ...) are all there, by links.
 absl::Status MakeJobPython(const std::filesystem::path& shared,
                            const std::filesystem::path& folder);
 
-// The name of its folder: equal content, equal name.
+// The name of an environment's folder: equal content, equal name.
 std::string EnvironmentKey(const spec::Environment& environment);
 
 }  // namespace tutti::launch
