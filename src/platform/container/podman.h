@@ -14,7 +14,7 @@
 
 namespace tutti::container {
 
-// Its path. NotFound, with the remedy, if this machine has none.
+// Returns podman's path. NotFound, with the remedy, if this machine has none.
 absl::StatusOr<std::string> FindPodman();
 
 // What `podman ARGUMENTS` wrote to standard output, without the newline at its end. Both outputs

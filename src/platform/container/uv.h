@@ -11,7 +11,7 @@
 
 namespace tutti::container {
 
-// Its path. `folder`: where one of our own lies (uv/bin/uv) and what pip said (uv.log).
+// Returns uv's path. `folder`: where one of our own lies (uv/bin/uv) and what pip said (uv.log).
 // FailedPrecondition, with the remedy; Cancelled once `cancelled` is set.
 absl::StatusOr<std::string> FindUv(const std::filesystem::path& folder,
                                    const std::atomic<bool>& cancelled);

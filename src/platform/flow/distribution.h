@@ -24,7 +24,7 @@ int64_t CountOf(const spec::SearchParameter& parameter);
 // The quantile of the standard normal distribution at `u` in (0, 1), to double precision.
 double NormalQuantile(double u);
 
-// As Python's repr.
+// The number as Python's repr writes it.
 std::string NumberText(double value);
 
 }  // namespace tutti::flow

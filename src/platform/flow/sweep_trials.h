@@ -23,7 +23,7 @@ class SweepTrials {
   void Start(Values values);
   // All that it has reported so far.
   void Report(int number, const MetricReports& reports);
-  // It has ended, and has reported all. `reason` is of its last event.
+  // The trial has ended, and has reported all. `reason` is of its last event.
   void End(int number, ChildState state, const std::string& reason);
 
   int size() const { return static_cast<int>(reports_.size()); }
@@ -38,9 +38,10 @@ class SweepTrials {
   int best() const { return best_; }
   double best_metric() const { return best_metric_; }
 
-  // Of all, by number; the first is number 1.
+  // The reports of all trials, by number; the first is number 1.
   const std::vector<TrialReports>& reports() const { return reports_; }
-  // Of the completed trials, by number; none where the sampling does not ask for them.
+  // The values and metrics of the completed trials, by number; none where the sampling does not ask
+  // for them.
   std::vector<Observation> Observations() const;
   // For advice: metrics that were reported instead, and a line that reports nothing.
   const std::set<std::string>& other_metrics() const { return other_metrics_; }

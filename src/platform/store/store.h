@@ -196,8 +196,8 @@ class Store {
   // their sequence, those after `after`.
   virtual absl::StatusOr<std::vector<EndedJob>> EndedWith(absl::string_view kind, int64_t after,
                                                           int limit) = 0;
-  // Of all these jobs, in one commit; what was noted of that kind stays. Those that are not there
-  // are left out.
+  // Notes it of all these jobs, in one commit; what was noted of that kind stays. Those that are
+  // not there are left out.
   virtual absl::Status NoteRemoved(const std::vector<std::string>& jobs,
                                    const RemovedFiles& removed) = 0;
   // By kind; none if there is no such job.

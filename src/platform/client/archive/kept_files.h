@@ -16,9 +16,10 @@ struct FilesToKeep {
   std::string digest;                        // "sha256:…" of their places and contents
 };
 
-// Those of `parts`, files and folders; the first is the one that names the others, and places count
-// from its folder. Of folders without .git and what their ignore file names, as of a job's code.
-// What lies below `home` is kept there already and left out, as is what is not there.
+// Lists the files of `parts`, which are files and folders; the first part is the file that names
+// the others, and places count from its folder. Of folders without .git and what their ignore file
+// names, as of a job's code. What lies below `home` is kept there already and left out, as is what
+// is not there.
 absl::StatusOr<FilesToKeep> FindFilesToKeep(const std::vector<std::filesystem::path>& parts,
                                             const std::filesystem::path& home);
 

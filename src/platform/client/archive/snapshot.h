@@ -45,8 +45,9 @@ struct CodeSize {
   uint64_t bytes = 0;
 };
 
-// Of what PackCode would take of a folder. Stops looking once it has found `most_files`, or files
-// of `most_bytes`: there may be millions. What cannot be read is passed over.
+// Counts the files and bytes that PackCode would take of a folder. Stops looking once it has found
+// `most_files`, or files of `most_bytes`: there may be millions. What cannot be read is passed
+// over.
 CodeSize MeasureCode(const std::filesystem::path& folder, int most_files, uint64_t most_bytes);
 
 // The names, relative to `code`, of what PackCode takes of it, folders too; sorted. Of a single

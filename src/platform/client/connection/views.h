@@ -134,7 +134,7 @@ absl::StatusOr<JobView> ParseJob(absl::string_view json);
 absl::StatusOr<std::vector<JobView>> ParseJobs(absl::string_view json);
 absl::StatusOr<NodesView> ParseNodes(absl::string_view json);
 absl::StatusOr<std::vector<NodeCheckView>> ParseNodeChecks(absl::string_view json);
-// Of a job that was created, or checked.
+// The warnings in the answer to a job's creation or check.
 absl::StatusOr<std::vector<std::string>> ParseWarnings(absl::string_view json);
 absl::StatusOr<std::vector<std::string>> ParseProblems(absl::string_view json);
 absl::StatusOr<std::vector<PrunedView>> ParsePruned(absl::string_view json);

@@ -24,7 +24,7 @@ struct Screen {
   bool colour = false;
   int width = 0;  // columns; 0: unlimited (not a terminal)
 
-  // Of an open descriptor, by isatty, TIOCGWINSZ, COLUMNS, NO_COLOR and TERM.
+  // What is known of the open descriptor, by isatty, TIOCGWINSZ, COLUMNS, NO_COLOR and TERM.
   static Screen Of(int fd);
 };
 

@@ -31,9 +31,9 @@ struct ClientRequest {
   std::string content_type = "application/json";  // of the body, if there is one
   std::string body;
   std::filesystem::path body_file;  // when not empty, its bytes are the body
-  // Of the whole exchange. Followers that run for hours set `stall_timeout` instead.
+  // Limits the whole exchange. Followers that run for hours set `stall_timeout` instead.
   absl::Duration timeout = absl::Seconds(30);
-  // Of the whole in any case, also of bodies that may take as long as they need.
+  // Limits the whole exchange in any case, also where bodies may take as long as they need.
   std::optional<base::Deadline> deadline;
   // When finite, the bodies take as long as they need and the exchange fails only when no byte has
   // moved for this long; `timeout` then limits the connecting and the wait for the answer's header.

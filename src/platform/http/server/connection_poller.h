@@ -43,18 +43,19 @@ class ConnectionPoller {
   ~ConnectionPoller();
   absl::Status Start();
 
-  // Its number, which no other gets. It does not wait yet.
+  // Adds a connection, which does not wait yet. Returns its number, which no other gets.
   Id Add(int fd, std::function<std::shared_ptr<ServerConnection>(Id)> make);
   // Has it resumed, once, when one of these has come; at once if Wake was called since it went on
   // from a wait for news, or WakeAll since it went on. Its last waiting is over.
   void Await(Id id, const Waiting& waiting);
-  // Ends its wait with that ticket: it goes on with who calls. False: it has gone on already.
+  // Ends the connection's wait of that ticket: the caller goes on with it. False: it has gone on
+  // already.
   bool Take(Id id, uint64_t ticket);
-  // There may be news for it. Nothing for one that is not there.
+  // Tells a connection that there may be news. Does nothing if the connection is gone.
   void Wake(Id id);
-  // Before its descriptor is closed.
+  // Removes a connection; call it before its descriptor is closed.
   void Remove(Id id);
-  // Each goes on once, now or when it waits next.
+  // Has each connection go on once, now or when it waits next.
   void WakeAll();
   // Ends the thread: nobody goes on any more.
   void Stop();

@@ -35,8 +35,9 @@ class OpenConnections {
 
   void Answers(int fd);  // the request is here of one who is no stranger
   void Waits(int fd);    // its client's turn
-  // Its client has proved to be of that party, which is no stranger. Where the party has its share,
-  // the one of it that has waited for longest is shut down; false if none waits.
+  // Notes that the client of `fd` has proved to be of that party, which is no stranger. Where the
+  // party has its share, the one of it that has waited for longest is shut down; false if none
+  // waits.
   bool Trust(int fd, Party party);
 
   // Waits until there are none, up to `grace`; then shuts the rest down and waits for them.
