@@ -84,8 +84,23 @@ def test_a_jobs_own_address_for_mlflow_wins(service, write_job):
     assert service.log_text(job["id"], 0) == "http://mlflow:5000\n"
 
 
-def test_a_script_that_reads_the_id_of_a_run_is_told_that_there_is_none_before_it_begins_one(service, write_job):
-    _, shown = run(service, write_job("""python3 -c 'import os; os.environ["MLFLOW_RUN_ID"]'"""), code=1)
+def test_a_script_that_reads_the_id_of_a_run_finds_one_and_no_other_does(service, write_job):
+    start = """
+        import os, pathlib, subprocess
+        run = os.environ.pop("MLFLOW_RUN_ID")
+        os.environ["MLFLOW_RUN_ID"] = run
+        subprocess.run(["python3", "-c", "import sys; open(sys.argv[1] + '/metrics/loss', 'w').write('1 0.5 0')",
+                        os.environ["MLFLOW_TRACKING_URI"] + "/0/" + run], check=True)
+        """
+    job, shown = run(service, write_job("python3 deep/start.py", files={"deep/start.py": textwrap.dedent(start)}))
+    assert "Metrics: loss 0.5" in shown and len(job["logged"]["runs"]) == 1, shown
+    # One that nobody has used is in no result.
+    job, shown = run(service, write_job("test -d $MLFLOW_TRACKING_URI/0/$MLFLOW_RUN_ID"))
+    assert "tutti job download" not in shown, shown
+    run(service, write_job("! env | grep MLFLOW_RUN_", files={"a.py": ""}))
+    # A program that has it from elsewhere is told that there is none.
+    hidden = """python3 -c 'import os; os.environ["MLFLOW_RUN" + "_ID"]'"""
+    _, shown = run(service, write_job(hidden), code=1)
     assert "KeyError: 'MLFLOW_RUN_ID'" in shown and "begin one with mlflow.start_run()" in shown, shown
 
 
@@ -245,7 +260,7 @@ def python_with_mlflow(version, *others):
 def test_every_way_in_which_scripts_log_works_side_by_side(service, write_job, tmp_path, version):
     command = f"""set -e; way="{python_with_mlflow(version)} ways.py"
         [ $RANK = 0 ] || exec $way plain 1
-        test -z "$MLFLOW_RUN_ID"; $way plain 1; $way plain 2; $way experiment 3; $way store 4; $way nested 5; $way autolog 6
+        ! env | grep MLFLOW_RUN_; $way plain 1; $way plain 2; $way experiment 3; $way store 4; $way nested 5; $way autolog 6
         for rate in 7 8 9; do $way plain $rate & pids="$pids $!"; done; for pid in $pids; do wait $pid; done"""
     code = {"ways.py": (ROOT / "tests/jobs/results/ways.py").read_text()}
     job, shown = run(service, write_job(command, files=code, nodes=2, distribution="mpi", experiment_name="trials"))
@@ -258,6 +273,29 @@ def test_every_way_in_which_scripts_log_works_side_by_side(service, write_job, t
     paths = download(service, tmp_path / "results", job["id"])
     stores = [path.split("/")[1] for path in paths if path.endswith("/params/rate")]  # a run each
     assert stores.count("mlruns") == 8 and stores.count("mlruns-rank-1") == 1, paths
+
+
+@pytest.mark.skipif(not os.environ.get("TUTTI_WHOLE_TESTS"), reason="installs MLflow, run with TUTTI_WHOLE_TESTS")
+@pytest.mark.parametrize("version", ["1.30.1", "2.22.4", "3.17.2"])
+def test_processes_that_are_told_of_one_run_log_into_it(service, write_job, version):
+    """As Azure's example of Dask does: it gives the run's id, which MLflow takes out of its environment, to what it starts."""
+    start = """
+        import os, subprocess, sys
+        run = os.environ["MLFLOW_RUN_ID"]
+        import mlflow
+        mlflow.log_param("headnode", "n1")
+        for number in range(2):
+            os.environ["MLFLOW_RUN_ID"] = run
+            subprocess.run([sys.executable, "log.py", str(number)], check=True)
+        """
+    log = "import mlflow, sys\nmlflow.log_metric('loss' + sys.argv[1], 1.5)\nmlflow.log_text('x', 'text' + sys.argv[1])\n"
+    also = ("numpy==1.26.4", "pandas==1.5.3") if version < "2" else ()
+    python = python_with_mlflow(version, *also)
+    job, shown = run(service, write_job(f"{python} start.py", files={"start.py": textwrap.dedent(start), "log.py": log}))
+    [run_of_all] = job["logged"]["runs"]
+    assert [metric["name"] for metric in run_of_all["metrics"]] == ["loss0", "loss1"], shown
+    assert job["logged"]["params"] == [{"name": "headnode", "value": "n1"}]
+    assert [artifact["name"] for artifact in job["logged"]["artifacts"]] == ["text0", "text1"]
 
 
 def run_registering_job(service, write_job, python):

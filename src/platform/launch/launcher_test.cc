@@ -20,6 +20,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 // When the test program is told to be a launcher it is one, and runs no test.
@@ -144,6 +145,29 @@ TEST_F(Launcher, MakesAnMlflowStoreForCodeAndRemovesOneThatWasNotUsed) {
   for (const auto& [name, content] : service.Files()) names.push_back(name);
   EXPECT_THAT(names, ElementsAre("outputs/mlruns-rank-1/0/meta.yaml",
                                  "outputs/mlruns-rank-1/0/run/meta.yaml"));
+}
+
+TEST_F(Launcher, ARunOfMlflowIsMadeAheadForCodeThatSpeaksOfItsId) {
+  const std::vector<TestEntry> code = {{"deep/a.py", "os.environ['MLFLOW_RUN_ID']"}};
+  const TestArchive archive(code);
+  service.SetSnapshot(archive.bytes());
+  spec::LaunchPlan plan =
+      Plan("ls \"$MLFLOW_TRACKING_URI/0/$(env | sed -n 's/^MLFLOW_RUN_.*=//p')\"", 2);
+  plan.snapshot = archive.hash();
+  EXPECT_TRUE(Run(plan).ok());
+  EXPECT_EQ(service.Output(1, "stdout"), "artifacts\nmeta.yaml\nmetrics\nparams\ntags\n");
+  EXPECT_THAT(service.Files(), IsEmpty()) << "unused";
+}
+
+TEST_F(Launcher, TextsThatAreNoScriptsAskForNoRunOfMlflow) {
+  const std::vector<TestEntry> code = {{"notes.txt", "MLFLOW_RUN_ID"},
+                                       {".git/a.py", "MLFLOW_RUN_ID"}};
+  const TestArchive archive(code);
+  service.SetSnapshot(archive.bytes());
+  spec::LaunchPlan plan = Plan("env | grep -c MLFLOW_RUN_ || true", 1);
+  plan.snapshot = archive.hash();
+  EXPECT_TRUE(Run(plan).ok());
+  EXPECT_EQ(service.Output(0, "stdout"), "0\n");
 }
 
 TEST_F(Launcher, AnotherAttemptsMlflowStoreWritesToItsOwnFolder) {

@@ -176,6 +176,19 @@ void AddArtifactsOfRuns(const fs::path& store, const fs::path& outputs, Budget& 
   }
 }
 
+constexpr const char* kPartsOfARun[] = {"metrics", "params", "artifacts", "tags"};
+
+// Whether nobody has logged anything in a run of MakeRun's, or has ended it. MLflow's own have
+// tags.
+bool IsAsItWasMade(const fs::path& run) {
+  std::error_code error;
+  const bool is_empty =
+      std::all_of(std::begin(kPartsOfARun), std::end(kPartsOfARun),
+                  [&](const char* part) { return fs::is_empty(run / part, error); });
+  return is_empty && ValueIn(run / "meta.yaml", "status") == "1" &&
+         ValueIn(run / "meta.yaml", "end_time") == "null";
+}
+
 }  // namespace
 
 std::string StoreName(int rank) {
@@ -196,10 +209,28 @@ absl::Status MakeStore(const fs::path& store, const std::string& experiment) {
                    "\nlifecycle_stage: active\nname: ", Quoted(name), "\n"));
 }
 
+// A run is one once it has its meta.yaml, which therefore comes last.
+absl::Status MakeRun(const fs::path& store, const std::string& id) {
+  const fs::path run = store / "0" / id;
+  for (const char* part : kPartsOfARun) TUTTI_RETURN_IF_ERROR(base::MakeDirectories(run / part));
+  return base::ReplaceFile(
+      run / "meta.yaml",
+      absl::StrCat("artifact_uri: ", Quoted((run / "artifacts").string()),
+                   "\nend_time: null\nentry_point_name: ''\nexperiment_id: '0'\n",
+                   "lifecycle_stage: active\nrun_id: '", id, "'\nrun_name: '", id.substr(0, 8),
+                   "'\nrun_uuid: '", id, "'\nsource_name: ''\nsource_type: 4\n",
+                   "source_version: ''\nstart_time: ", absl::ToUnixMillis(absl::Now()),
+                   "\nstatus: 1\ntags: []\nuser_id: ''\n"));
+}
+
 void RemoveUnusedStore(const fs::path& store) {
   bool used = false;
   std::error_code error;
   if (fs::is_symlink(fs::symlink_status(store, error))) return;
+  Budget budget;
+  for (const fs::path& run : RunsOf(store, budget)) {
+    if (IsAsItWasMade(run)) fs::remove_all(run, error);
+  }
   auto entry = fs::recursive_directory_iterator(store, error);
   for (const fs::recursive_directory_iterator end; !used && !error && entry != end;
        entry.increment(error)) {

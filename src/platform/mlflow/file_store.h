@@ -32,7 +32,11 @@ std::string StoreName(int rank);
 // A store with one experiment, MLflow's default one under that name; "" is "Default". One that is
 // there already stays as it is.
 absl::Status MakeStore(const std::filesystem::path& store, const std::string& experiment);
-// Removes a store that holds nothing but experiments without runs; else changes nothing.
+// A run of that id in the first experiment of a store that MakeStore has made, running, for
+// programs that are told of it by MLFLOW_RUN_ID.
+absl::Status MakeRun(const std::filesystem::path& store, const std::string& id);
+// Removes runs of MakeRun's that nobody has used, and a store that then holds nothing but
+// experiments without runs; else changes nothing.
 void RemoveUnusedStore(const std::filesystem::path& store);
 
 // Calls `visit` with the name ("evaluation/top1") and the file of each metric of all runs, the

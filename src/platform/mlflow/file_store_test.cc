@@ -167,6 +167,24 @@ TEST_F(FileStoreTest, ArtifactsAreTheFilesOfRunsThatAreOfNoModel) {
   EXPECT_EQ(LoggedBelow(outputs_).artifacts.size(), kMostArtifacts);
 }
 
+TEST_F(FileStoreTest, ARunThatWasMadeAheadStaysIfItWasUsed) {
+  const fs::path store = outputs_ / "mlruns";
+  ASSERT_TRUE(MakeStore(store, "mine").ok());
+  ASSERT_TRUE(MakeRun(store, "0123abcd").ok());
+  ASSERT_TRUE(MakeRun(store, "4567abcd").ok());
+  EXPECT_THAT(
+      Text("mlruns/0/0123abcd/meta.yaml"),
+      AllOf(HasSubstr("run_id: '0123abcd'\n"), HasSubstr("mlruns/0/0123abcd/artifacts'\n")));
+  Put("mlruns/0/0123abcd/metrics/loss", "1 0.5 0\n");
+  RemoveUnusedStore(store);
+  EXPECT_THAT(Metrics(), ElementsAre("loss=0.5"));
+  EXPECT_FALSE(fs::exists(store / "0/4567abcd"));
+  ASSERT_TRUE(MakeStore(outputs_ / "mlruns-rank-1", "").ok());
+  ASSERT_TRUE(MakeRun(outputs_ / "mlruns-rank-1", "0123abcd").ok());
+  RemoveUnusedStore(outputs_ / "mlruns-rank-1");
+  EXPECT_FALSE(fs::exists(outputs_ / "mlruns-rank-1"));
+}
+
 TEST_F(FileStoreTest, AStoreThatWasMadeAndNotUsedIsRemoved) {
   const fs::path store = outputs_ / "mlruns";
   ASSERT_TRUE(MakeStore(store, "it's mine").ok());

@@ -2,13 +2,56 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <iterator>
+
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+#include "base/file.h"
+#include "base/hash.h"
 #include "platform/launch/node/node_folders.h"
 #include "platform/mlflow/file_store.h"
 
 namespace tutti::launch {
 namespace {
 
-constexpr char kUri[] = "MLFLOW_TRACKING_URI";
+namespace fs = std::filesystem;
+
+constexpr char kUri[] = "MLFLOW_TRACKING_URI", kRunId[] = "MLFLOW_RUN_ID";
+// Of the code that is looked at.
+constexpr int kMostEntries = 2000;
+constexpr size_t kLongestScript = 256 << 10;  // bytes
+
+bool IsAScript(const fs::path& file) {
+  static constexpr absl::string_view kEnds[] = {".py", ".sh", ".R", ".r", ".ipynb"};
+  return std::find(std::begin(kEnds), std::end(kEnds), file.extension().string()) !=
+         std::end(kEnds);
+}
+
+// Whether a file of the code, other than hidden ones and those behind links, speaks of it.
+bool CodeSpeaksOfARun(const fs::path& code, const fs::path& outputs) {
+  std::error_code error;
+  int left = kMostEntries;
+  auto entry = fs::recursive_directory_iterator(code, error);
+  for (const fs::recursive_directory_iterator end; !error && entry != end && left-- > 0;
+       entry.increment(error)) {
+    std::error_code ignored;
+    const bool is_hidden = absl::StartsWith(entry->path().filename().string(), ".");
+    if (is_hidden || entry->path() == outputs) entry.disable_recursion_pending();
+    if (is_hidden || !IsAScript(entry->path())) continue;
+    if (entry->is_symlink(ignored) || !entry->is_regular_file(ignored)) continue;
+    const auto text = base::ReadFile(entry->path(), kLongestScript);
+    if (text.ok() && absl::StrContains(*text, kRunId)) return true;
+  }
+  return false;
+}
+
+bool WantsARun(const spec::LaunchPlan& plan) {
+  if (plan.environment_variables.contains(kRunId)) return false;  // its user's
+  const NodeFolders folders(plan.directory);
+  return absl::StrContains(plan.command, kRunId) ||
+         (!plan.snapshot.empty() && CodeSpeaksOfARun(folders.work(), folders.work_outputs()));
+}
 
 }  // namespace
 
@@ -20,13 +63,19 @@ std::filesystem::path MlflowStoreOf(const spec::LaunchPlan& plan, int rank) {
   return NodeFolders(plan.directory).work_outputs() / mlflow::StoreName(rank);
 }
 
-void MakeMlflowStores(const spec::LaunchPlan& plan) {
-  if (NamesItsOwnMlflow(plan) || (plan.snapshot.empty() && plan.environment.is_host)) return;
+std::string MakeMlflowStores(const spec::LaunchPlan& plan) {
+  if (NamesItsOwnMlflow(plan)) return "";
+  std::string run = WantsARun(plan) ? base::RandomHex(16) : "";
+  if (run.empty() && plan.snapshot.empty() && plan.environment.is_host) return "";
   for (int i = 0; i < plan.node().process_count; ++i) {
     const auto store = MlflowStoreOf(plan, plan.node().first_rank + i);
-    const absl::Status made = mlflow::MakeStore(store, plan.experiment_name);
-    if (!made.ok()) spdlog::warn("{}", made.ToString());
+    absl::Status made = mlflow::MakeStore(store, plan.experiment_name);
+    if (made.ok() && !run.empty()) made = mlflow::MakeRun(store, run);
+    if (made.ok()) continue;
+    spdlog::warn("{}", made.ToString());
+    run.clear();  // none is better than one that is not in every store
   }
+  return run;
 }
 
 void RemoveUnusedMlflowStores(const spec::LaunchPlan& plan) {

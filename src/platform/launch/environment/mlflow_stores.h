@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "spec/json/launch_plan.h"
 
@@ -18,7 +19,10 @@ std::filesystem::path MlflowStoreOf(const spec::LaunchPlan& plan, int rank);
 // time: MLflow does that without a lock. Only for jobs that bring code or an environment: what has
 // neither hardly logs, and its processes begin within a moment. What cannot be made is left to
 // MLflow.
-void MakeMlflowStores(const spec::LaunchPlan& plan);
+//
+// Returns the id of a run in each of them, where the command or a script of the code speaks of
+// MLFLOW_RUN_ID, which it was then written to find (decision 043); else "".
+std::string MakeMlflowStores(const spec::LaunchPlan& plan);
 void RemoveUnusedMlflowStores(const spec::LaunchPlan& plan);
 
 }  // namespace tutti::launch

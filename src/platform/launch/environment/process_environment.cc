@@ -89,11 +89,13 @@ Variables Defaults(const LaunchPlan& plan, const NodeFacts& facts) {
 // What a job logs with MLflow comes with its results, unless it names another place. A path as a
 // whole, since a command may leave its folder. Each rank has a store of its own: MLflow makes
 // stores, experiments and runs without a lock, and nodes' results come together under one name.
-void AddMlflow(const LaunchPlan& plan, int rank, const Variables& users, Variables& v) {
+void AddMlflow(const LaunchPlan& plan, int rank, const std::string& run, const Variables& users,
+               Variables& v) {
   // MLflow 3.17 writes files only if it is told that it may.
   v["MLFLOW_ALLOW_FILE_STORE"] = "true";
   if (NamesItsOwnMlflow(plan)) return;
   v["MLFLOW_TRACKING_URI"] = MlflowStoreOf(plan, rank).string();
+  if (!run.empty()) v["MLFLOW_RUN_ID"] = run;
   // Of a server that the user names it would make an experiment, and beside an id it is an error.
   if (plan.experiment_name.empty() || users.count("MLFLOW_EXPERIMENT_ID") > 0) return;
   v["MLFLOW_EXPERIMENT_NAME"] = plan.experiment_name;
@@ -225,7 +227,7 @@ Variables EnvironmentOf(const LaunchPlan& plan, int local_rank, const NodeFacts&
     users[name] = spec::ExpandExpressions(value, values).value_or(value);
   }
   Variables variables = Defaults(plan, facts);
-  AddMlflow(plan, plan.node().first_rank + local_rank, users, variables);
+  AddMlflow(plan, plan.node().first_rank + local_rank, facts.mlflow_run, users, variables);
   for (auto& [name, value] : users) variables[name] = value;
   // An image has a PATH of its own, and the host's programs are not in it.
   if (facts.image.empty()) {

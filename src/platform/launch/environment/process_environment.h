@@ -26,6 +26,7 @@ struct NodeFacts {
   std::string python;             // the job's Python environment; empty: the machine's
   std::string image;              // the id of the image whose containers ranks run in; or empty
   std::string pmi;                // "10.0.0.1:4711", where PMI is served to the ranks; or empty
+  std::string mlflow_run;         // the id of a run that each rank's MLflow store has; or empty
   Variables pmix;                 // of the rank from Slurm's PMIx, over all others; or none
 };
 

@@ -161,6 +161,16 @@ TEST(EnvironmentOfTest, WhatTheJobsEnvironmentSetsLiesBelowItsOwnVariables) {
   EXPECT_THAT(OverriddenNames(plan), ElementsAre("RANK"));
 }
 
+TEST(EnvironmentOfTest, ARunThatWasMadeAheadIsNamedUnlessTheJobHasItsOwnPlace) {
+  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  NodeFacts facts;
+  EXPECT_THAT(EnvironmentOf(plan, 1, facts), Not(Contains(Key("MLFLOW_RUN_ID"))));
+  facts.mlflow_run = "beef";
+  EXPECT_THAT(EnvironmentOf(plan, 1, facts), Contains(Pair("MLFLOW_RUN_ID", "beef")));
+  plan.environment_variables = {{"MLFLOW_TRACKING_URI", "http://mlflow:5000"}};
+  EXPECT_THAT(EnvironmentOf(plan, 1, facts), Not(Contains(Key("MLFLOW_RUN_ID"))));
+}
+
 TEST(EnvironmentOfTest, TheJobsOwnPlaceForMlflowWinsAndGetsNoExperiment) {
   spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
   plan.environment_variables = {{"MLFLOW_TRACKING_URI", "http://mlflow:5000"}};

@@ -9,7 +9,7 @@ class MlflowHook : public NodeHook {
   absl::string_view name() const override { return "MLflow stores"; }
 
   absl::Status Prepare(NodeContext& node, const std::atomic<bool>& /*cancelled*/) override {
-    MakeMlflowStores(node.plan);
+    node.facts.mlflow_run = MakeMlflowStores(node.plan);
     return absl::OkStatus();
   }
   void AfterEnd(const spec::LaunchPlan& plan) override { RemoveUnusedMlflowStores(plan); }

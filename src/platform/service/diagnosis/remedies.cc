@@ -72,8 +72,8 @@ constexpr absl::string_view kOldModelRegistry =
     "log the model without a registered name";
 
 constexpr absl::string_view kRunId =
-    "tutti makes no run ahead, so MLFLOW_RUN_ID is not set: begin one with mlflow.start_run() and "
-    "take its info.run_id; the job's name is in AZUREML_RUN_ID";
+    "tutti sets MLFLOW_RUN_ID only where the command or the code speaks of it: begin one with "
+    "mlflow.start_run() and take its info.run_id; the job's name is in AZUREML_RUN_ID";
 
 // The first that fits counts.
 constexpr Known kKnown[] = {
