@@ -75,11 +75,13 @@ TEST_F(FrameworkImage, ANameOfAnotherVersionIsTheNearestLineAndSaysSo) {
             "scikit-learn~=1.1.0; scikit-learn~=1.1.0 in place of 1.2")
       << "the line with its Python";
   EXPECT_EQ(SaysOfName("acpt-pytorch-1.10-cuda11"),
-            "torch==1.11.0; torch==1.11.0 in place of 1.10, without DeepSpeed and ONNX Runtime's "
-            "training")
+            "torch==1.11.0; torch==1.11.0 in place of 1.10, DeepSpeed 0.9 in place of 0.8; its and "
+            "ORTModule's kernels are not built ahead, which takes nvcc on nodes with GPUs")
       << "its own family comes first";
-  EXPECT_EQ(SaysOfName("pytorch-1.12-cuda11"),
-            "torch==1.12.1; without DeepSpeed and ONNX Runtime's training");
+  EXPECT_EQ(
+      SaysOfName("pytorch-1.12-cuda11"),
+      "torch==1.12.1; DeepSpeed 0.9 in place of 0.8; its and ORTModule's kernels are not built "
+      "ahead, which takes nvcc on nodes with GPUs");
   EXPECT_EQ(SaysOfName("lightgbm-3.1-py38"), "lightgbm~=3.2.1; lightgbm~=3.2.1 in place of 3.1");
 }
 

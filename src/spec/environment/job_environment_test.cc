@@ -77,8 +77,9 @@ TEST_F(JobEnvironment, CuratedNamesArePackages) {
   }
   EXPECT_EQ(Of("azureml:AzureML-acpt-pytorch-2.8-cuda12.6@latest").packages.at(0).text,
             "torch==2.8.0");
-  EXPECT_THAT(warnings_,
-              ElementsAre(HasSubstr("is not all that its name says: without DeepSpeed")));
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr(
+                             "is not all that its name says: DeepSpeed's and ORTModule's kernels "
+                             "are not built ahead")));
   const Environment tensorflow = Of("azureml:AzureML-tensorflow-2.16-cuda12@latest");
   EXPECT_EQ(tensorflow.packages.at(0).text, "tensorflow[and-cuda]==2.16.2");
   EXPECT_THAT(tensorflow.variables, ElementsAre(Pair("TF_USE_LEGACY_KERAS", "1")));

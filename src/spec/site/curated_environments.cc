@@ -65,101 +65,116 @@ environments:
   acpt-pytorch-2.8-*:
     python: "3.10"
     packages: [torch==2.8.0, torchvision==0.23.0, torchaudio==2.8.0, transformers,
-               "datasets>=3,<4.1", accelerate>=1, evaluate, scikit-learn, pandas, pillow, regex,
-               pybind11, matplotlib, psutil, tqdm, tensorboard, torch-tb-profiler, py-cpuinfo,
-               ipykernel, debugpy, "mlflow>=2.9,<3", azureml-core]
-    differs: &acpt without DeepSpeed and ONNX Runtime's training
+               "datasets>=3,<4.1", accelerate>=1, deepspeed>=0.17, onnxruntime-training==1.19.2,
+               evaluate, scikit-learn, pandas, pillow, regex, pybind11, matplotlib, psutil, tqdm,
+               tensorboard, torch-tb-profiler, py-cpuinfo, ipykernel, debugpy, "mlflow>=2.9,<3",
+               azureml-core]
+    differs: &acpt >-
+      DeepSpeed's and ORTModule's kernels are not built ahead, which takes nvcc on nodes with GPUs
   acpt-pytorch-2.7-*:
     python: "3.10"
     packages: [torch==2.7.1, torchvision==0.22.1, torchaudio==2.7.1, transformers==4.54.1,
-               "datasets>=3,<4.1", accelerate>=1, evaluate, scikit-learn, pandas, numpy<2,
-               pillow==11.3.0, regex, pybind11, matplotlib~=3.5.0, psutil~=5.9.0, tqdm~=4.66.3,
-               tensorboard, torch-tb-profiler~=0.4.0, py-cpuinfo, ipykernel~=6.0, debugpy~=1.6.3,
+               "datasets>=3,<4.1", accelerate>=1, deepspeed~=0.17.4, onnxruntime-training==1.19.2,
+               evaluate, scikit-learn, pandas, numpy<2, pillow==11.3.0, regex, pybind11,
+               matplotlib~=3.5.0, psutil~=5.9.0, tqdm~=4.66.3, tensorboard,
+               torch-tb-profiler~=0.4.0, py-cpuinfo, ipykernel~=6.0, debugpy~=1.6.3,
                "mlflow>=2.9,<3", azureml-core]
     differs: *acpt
   acpt-pytorch-2.5-*:
     python: "3.10"
     packages: [torch==2.5.1, torchvision==0.20.1, torchaudio==2.5.1, transformers~=4.46.0,
-               "datasets>=2.14,<3.2", accelerate~=1.1, evaluate, scikit-learn, pandas, numpy<2,
-               pillow, regex, pybind11, matplotlib~=3.5.0, psutil~=5.9.0, tqdm~=4.66.3, tensorboard,
+               "datasets>=2.14,<3.2", accelerate~=1.1, deepspeed~=0.15.1,
+               onnxruntime-training==1.19.2, evaluate, scikit-learn, pandas, numpy<2, pillow, regex,
+               pybind11, matplotlib~=3.5.0, psutil~=5.9.0, tqdm~=4.66.3, tensorboard,
                torch-tb-profiler~=0.4.0, py-cpuinfo, ipykernel~=6.0, debugpy~=1.6.3,
                "mlflow>=2.9,<3", azureml-core]
     differs: *acpt
   acpt-pytorch-2.4-*:
     python: "3.10"
     packages: [torch==2.4.1, torchvision==0.19.1, torchaudio==2.4.1, transformers~=4.46.0,
-               "datasets>=2.14,<3.2", accelerate~=1.1, evaluate, scikit-learn, pandas, numpy<2,
-               pillow, regex, pybind11, matplotlib~=3.5.0, psutil~=5.9.0, tqdm~=4.66.3, tensorboard,
+               "datasets>=2.14,<3.2", accelerate~=1.1, deepspeed~=0.15.1,
+               onnxruntime-training==1.19.2, evaluate, scikit-learn, pandas, numpy<2, pillow, regex,
+               pybind11, matplotlib~=3.5.0, psutil~=5.9.0, tqdm~=4.66.3, tensorboard,
                torch-tb-profiler~=0.4.0, py-cpuinfo, ipykernel~=6.0, debugpy~=1.6.3,
                "mlflow>=2.9,<3", azureml-core]
     differs: *acpt
   acpt-pytorch-2.3-*:
     python: "3.10"
     packages: [torch==2.3.1, torchvision==0.18.1, torchaudio==2.3.1, transformers~=4.46.0,
-               "datasets>=2.14,<3.2", accelerate~=1.1, evaluate, scikit-learn, pandas, numpy<2,
-               pillow, regex, pybind11, matplotlib~=3.5.0, psutil~=5.9.0, tqdm~=4.66.3, tensorboard,
+               "datasets>=2.14,<3.2", accelerate~=1.1, deepspeed~=0.14.2,
+               onnxruntime-training==1.18.0, evaluate, scikit-learn, pandas, numpy<2, pillow, regex,
+               pybind11, matplotlib~=3.5.0, psutil~=5.9.0, tqdm~=4.66.3, tensorboard,
                torch-tb-profiler~=0.4.0, py-cpuinfo, ipykernel~=6.0, debugpy~=1.6.3,
                "mlflow>=2.9,<3", azureml-core]
     differs: *acpt
   acpt-pytorch-2.2-*:
     python: "3.10"
     packages: [torch==2.2.2, torchvision==0.17.2, torchaudio==2.2.2, transformers~=4.46.0,
-               "datasets>=2.14,<3.2", accelerate~=1.1, evaluate, scikit-learn, pandas, numpy<2,
-               pillow, regex, pybind11, matplotlib~=3.5.0, psutil~=5.9.0, tqdm~=4.66.3, tensorboard,
+               "datasets>=2.14,<3.2", accelerate~=1.1, deepspeed==0.13.1,
+               onnxruntime-training==1.17.1, evaluate, scikit-learn, pandas, numpy<2, pillow, regex,
+               pybind11, matplotlib~=3.5.0, psutil~=5.9.0, tqdm~=4.66.3, tensorboard,
                torch-tb-profiler~=0.4.0, py-cpuinfo, ipykernel~=6.0, debugpy~=1.6.3,
                "mlflow>=2.9,<3", azureml-core]
     differs: *acpt
   acpt-pytorch-2.1-*-py3.10:
     python: "3.10"
     packages: [torch==2.2.1, torchvision==0.17.1, torchaudio==2.2.1, transformers~=4.38.0,
-               "datasets>=2.14,<2.20", accelerate<0.31, evaluate, scikit-learn, pandas, numpy<2,
-               pillow, regex, pybind11, matplotlib, psutil, tqdm, tensorboard,
-               torch-tb-profiler~=0.4.0, "mlflow>=2.9,<3", azureml-core]
+               "datasets>=2.14,<2.20", accelerate<0.31, deepspeed==0.13.1,
+               onnxruntime-training==1.17.1, evaluate, scikit-learn, pandas, numpy<2, pillow, regex,
+               pybind11, matplotlib, psutil, tqdm, tensorboard, torch-tb-profiler~=0.4.0,
+               "mlflow>=2.9,<3", azureml-core]
     differs: *acpt
   acpt-pytorch-2.1-*:
     python: "3.8"
     packages: [torch==2.1.2, torchvision==0.16.2, torchaudio==2.1.2, transformers~=4.40.0,
-               "datasets>=2.14,<2.20", accelerate<0.31, evaluate, scikit-learn, pandas, numpy<2,
-               pillow, regex, pybind11, matplotlib, psutil, tqdm, tensorboard,
-               torch-tb-profiler~=0.4.0, "mlflow>=2.9,<3", azureml-core]
+               "datasets>=2.14,<2.20", accelerate<0.31, deepspeed==0.11.1,
+               onnxruntime-training==1.16.0, evaluate, scikit-learn, pandas, numpy<2, pillow, regex,
+               pybind11, matplotlib, psutil, tqdm, tensorboard, torch-tb-profiler~=0.4.0,
+               "mlflow>=2.9,<3", azureml-core]
     differs: *acpt
   acpt-pytorch-2.0-*:
     python: "3.8"
     packages: [torch==2.0.1, torchvision==0.15.2, torchaudio==2.0.2, transformers~=4.40.0,
-               "datasets>=2.14,<2.20", accelerate<0.31, evaluate, scikit-learn, pandas, numpy<2,
-               pillow, regex, pybind11, matplotlib, psutil, tqdm, tensorboard,
-               torch-tb-profiler~=0.4.0, "mlflow>=2.9,<3", azureml-core]
-    differs: *acpt
+               "datasets>=2.14,<2.20", accelerate<0.31, deepspeed~=0.9.5,
+               onnxruntime-training==1.14.1, evaluate, scikit-learn, pandas, numpy<2, pillow, regex,
+               pybind11, matplotlib, psutil, tqdm, tensorboard, torch-tb-profiler~=0.4.0,
+               "mlflow>=2.9,<3", azureml-core]
+    differs: &old-acpt >-
+      DeepSpeed 0.9 in place of 0.8; its and ORTModule's kernels are not built ahead, which takes
+      nvcc on nodes with GPUs
   acpt-pytorch-1.13-*:
     python: "3.8"
     packages: [torch==1.13.1, torchvision==0.14.1, torchaudio==0.13.1, transformers~=4.40.0,
-               "datasets>=2.14,<2.20", accelerate<0.31, evaluate, scikit-learn, pandas, numpy<1.24,
-               pillow, regex, pybind11, matplotlib~=3.5.0, psutil~=5.9.0, tqdm~=4.66.3, tensorboard,
+               "datasets>=2.14,<2.20", accelerate<0.31, deepspeed~=0.9.5,
+               onnxruntime-training==1.14.1, evaluate, scikit-learn, pandas, numpy<1.24, pillow,
+               regex, pybind11, matplotlib~=3.5.0, psutil~=5.9.0, tqdm~=4.66.3, tensorboard,
                torch-tb-profiler~=0.4.0, py-cpuinfo, ipykernel~=6.0, debugpy~=1.6.3,
                "mlflow>=2.9,<3", azureml-core]
-    differs: *acpt
+    differs: *old-acpt
   acpt-pytorch-1.12-py39-*:
     python: "3.9"
     packages: [torch==1.12.1, torchvision==0.13.1, torchaudio==0.12.1, transformers~=4.31.0,
-               "datasets>=2.14,<2.15", accelerate<0.22, evaluate, scikit-learn, pandas, numpy<1.24,
-               pillow, regex, pybind11, matplotlib, psutil, tqdm, tensorboard,
-               torch-tb-profiler~=0.4.0, ipykernel~=6.20.2, debugpy~=1.6.3, "mlflow>=2.9,<3",
-               azureml-core]
-    differs: *acpt
+               "datasets>=2.14,<2.15", accelerate<0.22, deepspeed~=0.9.5,
+               onnxruntime-training==1.14.1, evaluate, scikit-learn, pandas, numpy<1.24, pillow,
+               regex, pybind11, matplotlib, psutil, tqdm, tensorboard, torch-tb-profiler~=0.4.0,
+               ipykernel~=6.20.2, debugpy~=1.6.3, "mlflow>=2.9,<3", azureml-core]
+    differs: *old-acpt
   acpt-pytorch-1.12-*:
     python: "3.8"
     packages: [torch==1.12.1, torchvision==0.13.1, torchaudio==0.12.1, transformers~=4.31.0,
-               "datasets>=2.14,<2.15", accelerate<0.22, evaluate, scikit-learn, pandas, numpy<1.24,
-               pillow, regex, pybind11, matplotlib, psutil, tqdm, tensorboard,
-               torch-tb-profiler~=0.4.0, "mlflow>=2.9,<3", azureml-core]
-    differs: *acpt
+               "datasets>=2.14,<2.15", accelerate<0.22, deepspeed~=0.9.5,
+               onnxruntime-training==1.14.1, evaluate, scikit-learn, pandas, numpy<1.24, pillow,
+               regex, pybind11, matplotlib, psutil, tqdm, tensorboard, torch-tb-profiler~=0.4.0,
+               "mlflow>=2.9,<3", azureml-core]
+    differs: *old-acpt
   acpt-pytorch-1.11-*:
     python: "3.8"
     packages: [torch==1.11.0, torchvision==0.12.0, torchaudio==0.11.0, transformers~=4.31.0,
-               "datasets>=2.14,<2.15", accelerate<0.22, evaluate, scikit-learn, pandas, numpy<1.24,
-               pillow, regex, pybind11, matplotlib, psutil, tqdm, tensorboard,
-               torch-tb-profiler~=0.4.0, "mlflow>=2.9,<3", azureml-core]
-    differs: *acpt
+               "datasets>=2.14,<2.15", accelerate<0.22, deepspeed~=0.9.5,
+               onnxruntime-training==1.14.1, evaluate, scikit-learn, pandas, numpy<1.24, pillow,
+               regex, pybind11, matplotlib, psutil, tqdm, tensorboard, torch-tb-profiler~=0.4.0,
+               "mlflow>=2.9,<3", azureml-core]
+    differs: *old-acpt
 
   pytorch-1.10-*:
     python: "3.8"
