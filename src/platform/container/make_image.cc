@@ -37,6 +37,7 @@ absl::StatusOr<std::string> LineOf(const fs::path& file, const fs::path& root) {
   std::string content;
   if (S_ISLNK(info.st_mode)) {
     content = fs::read_symlink(file, error).string();
+    if (error) return base::ErrnoStatus(absl::StrCat("read link ", file.string()), error.value());
   } else if (S_ISREG(info.st_mode)) {
     TUTTI_ASSIGN_OR_RETURN(const auto digest, base::Sha256OfFile(file));
     content = base::Hex(digest);

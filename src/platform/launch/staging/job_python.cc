@@ -24,6 +24,14 @@ absl::Status Link(const fs::path& target, const fs::path& link) {
   return absl::OkStatus();
 }
 
+// `link` leads to where `from` does.
+absl::Status LinkAs(const fs::path& from, const fs::path& link) {
+  std::error_code error;
+  const fs::path target = fs::read_symlink(from, error);
+  if (error) return base::ErrnoStatus(absl::StrCat("read link ", from.string()), error.value());
+  return Link(target, link);
+}
+
 // A program that pip or uv wrote: `#!SHARED/bin/python`, or by way of /bin/sh where that is too
 // long for the kernel. The same program for the job's Python, whatever the length of its path.
 std::string ForPython(absl::string_view script, const std::string& python) {
@@ -44,7 +52,7 @@ absl::Status AddProgram(const fs::path& shared, const fs::directory_entry& entry
                         const fs::path& bin) {
   const fs::path place = bin / entry.path().filename();
   std::error_code error;
-  if (entry.is_symlink(error)) return Link(fs::read_symlink(entry.path(), error), place);
+  if (entry.is_symlink(error)) return LinkAs(entry.path(), place);
   if (!entry.is_regular_file(error)) return absl::OkStatus();
   const auto text = base::ReadFile(entry.path(), kLargestScript);
   const std::string start = text.ok() ? text->substr(0, 600) : "";
@@ -65,7 +73,7 @@ absl::Status AddFiles(const fs::path& shared, const fs::path& own,
     std::error_code unknown;
     if (without.count(place) > 0) continue;
     if (entry->is_symlink(unknown)) {
-      TUTTI_RETURN_IF_ERROR(Link(fs::read_symlink(entry->path(), unknown), place));
+      TUTTI_RETURN_IF_ERROR(LinkAs(entry->path(), place));
     } else if (entry->is_directory(unknown)) {
       TUTTI_RETURN_IF_ERROR(AddFiles(entry->path(), place, without));
     } else {
@@ -84,6 +92,9 @@ absl::StatusOr<std::string> LibraryOf(const fs::path& environment) {
        entry.increment(error)) {
     const std::string name = entry->path().filename();
     if (absl::StartsWith(name, "python3.")) return name;
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return base::ErrnoStatus((environment / "lib").string(), error.value());
   }
   return absl::InternalError(absl::StrCat(environment.string(), " is no Python environment"));
 }
