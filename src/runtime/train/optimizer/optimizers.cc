@@ -51,13 +51,25 @@ Made MakeLamb(const OptimizerOptions& o, const Buckets& buckets) {
 
 const std::vector<OptimizerEntry>& Optimizers() {
   static const std::vector<OptimizerEntry> optimizers = {
-      {"sgd", "stochastic gradient descent with momentum", MakeSgd},
-      {"adamw",
-       "decoupled weight decay (Loshchilov & Hutter 2019), wants an --lr of about 0.001 and a "
-       "--weight-decay of 0.01 to 0.1",
-       MakeAdamW},
-      {"lars", "sgd with a rate for each layer, for large batches (You et al. 2017)", MakeLars},
-      {"lamb", "adamw with a rate for each layer, for large batches (You et al. 2020)", MakeLamb},
+      {.name = "sgd",
+       .about = "stochastic gradient descent with momentum",
+       .coefficients = {"momentum", "nesterov", "decay"},
+       .make = MakeSgd},
+      {.name = "adamw",
+       .about = "decoupled weight decay (Loshchilov & Hutter 2019), wants an --lr of about 0.001 "
+                "and a --weight-decay of 0.01 to 0.1",
+       .coefficients = {"betas", "epsilon", "decay"},
+       .decouples = true,
+       .make = MakeAdamW},
+      {.name = "lars",
+       .about = "sgd with a rate for each layer, for large batches (You et al. 2017)",
+       .coefficients = {"momentum", "trust"},
+       .make = MakeLars},
+      {.name = "lamb",
+       .about = "adamw with a rate for each layer, for large batches (You et al. 2020)",
+       .coefficients = {"betas", "epsilon"},
+       .decouples = true,
+       .make = MakeLamb},
   };
   return optimizers;
 }
@@ -74,6 +86,22 @@ const std::string& AboutOptimizers() {
         absl::StrAppend(text, each.name, ": ", each.about);
       });
   return about;
+}
+
+bool Takes(const OptimizerEntry& optimizer, absl::string_view coefficient) {
+  const auto& taken = optimizer.coefficients;
+  return std::find(taken.begin(), taken.end(), coefficient) != taken.end();
+}
+
+std::string NamesWhere(const std::function<bool(const OptimizerEntry&)>& holds) {
+  std::vector<absl::string_view> names;
+  for (const OptimizerEntry& each : Optimizers()) {
+    if (holds(each)) names.push_back(each.name);
+  }
+  if (names.size() < 2) return absl::StrJoin(names, "");
+  const absl::string_view last = names.back();
+  names.pop_back();
+  return absl::StrCat(absl::StrJoin(names, ", "), " and ", last);
 }
 
 std::unique_ptr<Optimizer> MakeOptimizer(const OptimizerOptions& options,

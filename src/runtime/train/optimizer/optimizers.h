@@ -2,6 +2,7 @@
 // list.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,10 @@ namespace tutti::train {
 struct OptimizerEntry {
   absl::string_view name;   // what --optimizer and checkpoints call it
   absl::string_view about;  // for the help of --optimizer
+  // Those of OptimizerOptions that it takes, by their keys of the recipe: "momentum". The help of
+  // each names it. All take the weight decay.
+  std::vector<absl::string_view> coefficients;
+  bool decouples = false;  // its weight decay is no part of the gradient
   std::unique_ptr<Optimizer> (*make)(const OptimizerOptions& options,
                                      const Optimizer::Buckets& buckets);
 };
@@ -23,6 +28,10 @@ const std::vector<OptimizerEntry>& Optimizers();
 std::vector<absl::string_view> OptimizerNames();
 // "sgd: stochastic gradient descent with momentum; adamw: ...".
 const std::string& AboutOptimizers();
+
+// The optimizers for which `holds`, as in a sentence: "sgd, adamw and lars".
+std::string NamesWhere(const std::function<bool(const OptimizerEntry&)>& holds);
+bool Takes(const OptimizerEntry& optimizer, absl::string_view coefficient);
 
 // `buckets` must outlive it. Aborts unless options.optimizer names one, as SetField (recipe.h)
 // sees to.

@@ -87,9 +87,39 @@ std::string Text(const std::vector<double>& value) {
   return absl::StrCat("[", absl::StrJoin(value, ", "), "]");
 }
 
+// The help of the optimizers' coefficients, which names those that take each.
+struct CoefficientHelp {
+  static std::string TakenBy(absl::string_view coefficient) {
+    return NamesWhere(
+        [&](const OptimizerEntry& optimizer) { return Takes(optimizer, coefficient); });
+  }
+  static bool IsForWeightsAlone(const OptimizerEntry& optimizer) {
+    return !Takes(optimizer, "decay");
+  }
+
+  const std::string momentum = absl::StrCat("of ", TakenBy("momentum"));
+  const std::string betas = absl::StrCat(
+      "of ", TakenBy("betas"), ": what the mean and the mean square of the gradients keep");
+  const std::string epsilon =
+      absl::StrCat("of ", TakenBy("epsilon"), ": added to the root of the mean square");
+  const std::string trust =
+      absl::StrCat("of ", TakenBy("trust"),
+                   ": what one gradient adds to a layer's velocity is this part of its weights' "
+                   "norm");
+  const std::string weight_decay =
+      absl::StrCat("L2; of ", NamesWhere([](const OptimizerEntry& o) { return o.decouples; }),
+                   " decoupled from the gradient");
+  const std::string decay = absl::StrCat(
+      "what --weight-decay is for: all parameters, or weights alone and neither biases nor "
+      "batch-norm; ",
+      NamesWhere(IsForWeightsAlone), ": always weights alone");
+  const std::string nesterov = absl::StrCat("Nesterov's momentum, of ", TakenBy("nesterov"));
+};
+
 }  // namespace
 
 std::vector<Field> FieldsOf(Recipe& r) {
+  static const CoefficientHelp help;
   return {
       {"data", kData,
        "folder with train and test: tar shards, TFRecord, folders of classes, images with masks "
@@ -184,23 +214,13 @@ std::vector<Field> FieldsOf(Recipe& r) {
       {"scale-lr", kOptimizer, "--lr is per 256 images of a batch (linear scaling rule)",
        &r.scale_lr},
       {"lr-per-rank", kOptimizer, "--lr is multiplied by the number of ranks", &r.lr_per_rank},
-      {"momentum", kOptimizer, "of sgd and lars", &r.momentum},
-      {"betas", kOptimizer,
-       "of adamw and lamb: what the mean and the mean square of the gradients keep", &r.betas},
-      {"epsilon", kOptimizer, "of adamw and lamb: added to the root of the mean square",
-       &r.epsilon},
-      {"trust", kOptimizer,
-       "of lars: what one gradient adds to a layer's velocity is this part of its weights' norm",
-       &r.trust},
-      {"weight-decay", kOptimizer, "L2; of adamw and lamb decoupled from the gradient",
-       &r.weight_decay},
-      {"decay",
-       kOptimizer,
-       "what --weight-decay is for: all parameters, or weights alone and neither biases nor "
-       "batch-norm; lars and lamb: always weights alone",
-       &r.decay,
-       {"all", "weights"}},
-      {"nesterov", kOptimizer, "Nesterov's momentum, of sgd", &r.nesterov},
+      {"momentum", kOptimizer, help.momentum, &r.momentum},
+      {"betas", kOptimizer, help.betas, &r.betas},
+      {"epsilon", kOptimizer, help.epsilon, &r.epsilon},
+      {"trust", kOptimizer, help.trust, &r.trust},
+      {"weight-decay", kOptimizer, help.weight_decay, &r.weight_decay},
+      {"decay", kOptimizer, help.decay, &r.decay, {"all", "weights"}},
+      {"nesterov", kOptimizer, help.nesterov, &r.nesterov},
       {"schedule", kOptimizer, "of the learning rate after warm-up", &r.schedule,
        Schedule::Names()},
       {"warmup-epochs", kOptimizer, "linear warm-up; may be a fraction", &r.warmup_epochs},

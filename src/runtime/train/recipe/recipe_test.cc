@@ -4,7 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/file.h"
+#include "runtime/train/optimizer/optimizers.h"
 
 namespace tutti::train {
 namespace {
@@ -75,11 +82,39 @@ TEST(Recipe, AWrongValueIsNamedWithItsLine) {
   EXPECT_EQ(ErrorOf("mean: {a: 1}\n"), "recipe.yml:1: mean has no value");
   EXPECT_EQ(ErrorOf("lr: nan\n"), "recipe.yml:1: lr: \"nan\" is not a number");
   EXPECT_EQ(ErrorOf("optimizer: lambs\n"),
-            "recipe.yml:1: optimizer: \"lambs\" is not one of sgd, adamw, lars, lamb (did you mean "
-            "\"lamb\"?)");
+            absl::StrCat("recipe.yml:1: optimizer: \"lambs\" is not one of ",
+                         absl::StrJoin(OptimizerNames(), ", "), " (did you mean \"lamb\"?)"));
   EXPECT_EQ(ErrorOf("optimizer: lars\ntrust: some\n"),
             "recipe.yml:2: trust: \"some\" is not a number");
   EXPECT_EQ(ErrorOf("trust: -0.001\n"), "recipe.yml:1: trust: -0.001 is below 0");
+}
+
+TEST(Recipe, TheHelpOfACoefficientNamesTheOptimizersThatTakeIt) {
+  Recipe recipe;
+  std::map<absl::string_view, std::string> help;
+  for (const Field& field : FieldsOf(recipe)) help[field.name] = std::string(field.help);
+  EXPECT_THAT(help.at("momentum"), testing::StartsWith("of sgd"));
+  EXPECT_THAT(help.at("weight-decay"), testing::ContainsRegex("adamw.* decoupled"));
+  EXPECT_THAT(help.at("decay"), testing::ContainsRegex("lars.*: always weights alone"));
+  // That of "decay" names those that do not take it.
+  for (const OptimizerEntry& optimizer : Optimizers()) {
+    for (const absl::string_view coefficient : optimizer.coefficients) {
+      const bool is_named = absl::StrContains(help.at(coefficient), optimizer.name);
+      EXPECT_EQ(is_named, coefficient != "decay") << coefficient << " of " << optimizer.name;
+    }
+  }
+}
+
+TEST(Recipe, NamesOptimizersAsInASentence) {
+  const auto are = [](std::vector<absl::string_view> names) {
+    return NamesWhere([names](const OptimizerEntry& each) {
+      return std::find(names.begin(), names.end(), each.name) != names.end();
+    });
+  };
+  EXPECT_EQ(are({}), "");
+  EXPECT_EQ(are({"lars"}), "lars");
+  EXPECT_EQ(are({"sgd", "lars"}), "sgd and lars");
+  EXPECT_EQ(are({"sgd", "adamw", "lars"}), "sgd, adamw and lars");
 }
 
 TEST(Recipe, AKeySetTwiceIsAnError) {
