@@ -8,29 +8,26 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/text/binary_size.h"
 #include "spec/text/mapping_reader.h"
 
 namespace tutti::spec {
 namespace {
 
 constexpr double kMostHours = 24 * 365 * 1000;
-constexpr double kMostBytes = 1e18;
 constexpr std::array<std::pair<absl::string_view, double>, 3> kHours = {
     {{"h", 1}, {"d", 24}, {"w", 24 * 7}}};
-constexpr std::array<std::pair<absl::string_view, double>, 6> kBytes = {
-    {{"mb", 1e6}, {"gb", 1e9}, {"tb", 1e12}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"tib", 0x1p40}}};
 
-// "30d" in the first unit that fits; none if it is no such text, or more than `most`.
-template <typename Units>
-std::optional<double> ReadAmount(absl::string_view text, const Units& units, double most) {
+// Of "30d"; none if it is no such text, or too many.
+std::optional<double> ReadHours(absl::string_view text) {
   const std::string lower = absl::AsciiStrToLower(absl::StripAsciiWhitespace(text));
   const size_t end = lower.find_first_not_of("0123456789.");
   if (end == 0 || end == std::string::npos) return std::nullopt;
   const absl::string_view unit = absl::StripAsciiWhitespace(absl::string_view(lower).substr(end));
   double number = 0;
-  for (const auto& [name, factor] : units) {
+  for (const auto& [name, factor] : kHours) {
     const bool fits = unit == name && absl::SimpleAtod(lower.substr(0, end), &number);
-    if (fits && number * factor <= most) return number * factor;
+    if (fits && number * factor <= kMostHours) return number * factor;
   }
   return std::nullopt;
 }
@@ -65,14 +62,14 @@ class LimitReader {
  private:
   void ReadAge(const std::string& what, const YamlNode::Entry& at, const std::string& text,
                KeepFor& keep) {
-    const auto hours = ReadAmount(text, kHours, kMostHours);
+    const auto hours = ReadHours(text);
     if (hours) keep.age = absl::Hours(*hours);
     if (!hours) Wrong(what, "age", at, text, "time: write 12h, 30d or 8w");
   }
   void ReadSize(const std::string& what, const YamlNode::Entry& at, const std::string& text,
                 KeepFor& keep) {
-    const auto bytes = ReadAmount(text, kBytes, kMostBytes);
-    if (bytes) keep.size = static_cast<uint64_t>(*bytes);
+    const auto bytes = base::ReadSize(text);
+    if (bytes) keep.size = *bytes;
     if (!bytes) Wrong(what, "size", at, text, "size: write 500MB, 200GB, 200GiB or 2TB");
   }
   void Wrong(const std::string& what, absl::string_view key, const YamlNode::Entry& at,
