@@ -16,6 +16,7 @@
 #include "platform/launch/delivery/delivery.h"
 #include "platform/launch/delivery/results.h"
 #include "platform/launch/environment/node_facts.h"
+#include "platform/launch/environment/part_binding.h"
 #include "platform/launch/environment/slurm_placement.h"
 #include "platform/launch/hooks/node_hooks.h"
 #include "platform/launch/interruptible.h"
@@ -215,6 +216,7 @@ absl::Status Run(const fs::path& plan_file, const LauncherOptions& options, Stan
   TUTTI_ASSIGN_OR_RETURN(
       auto spool, Spool::Open(folders.spool(), plan.node().first_rank, plan.node().process_count));
   NodeFacts facts = ahead.facts ? *std::move(ahead.facts) : FactsOfThisNode();
+  TUTTI_RETURN_IF_ERROR(KeepToPart(plan, facts));
   TUTTI_ASSIGN_OR_RETURN(Wakeup news, Wakeup::Make());
   TUTTI_ASSIGN_OR_RETURN(const auto delivery,
                          Delivery::Make(plan, events.get(), spool.get(), &news));

@@ -14,10 +14,12 @@ constexpr uint64_t kLargest = 64 << 20;
 constexpr char kShared[] = "shared";  // the field that names the other file
 
 json JsonOf(const NodePart& part) {
-  return {{"node_index", part.node_index},
-          {"directory", part.directory},
-          {"former_directory", part.former_directory},
-          {"memory_bytes", part.memory_bytes}};
+  json document = {{"node_index", part.node_index},
+                   {"directory", part.directory},
+                   {"former_directory", part.former_directory},
+                   {"memory_bytes", part.memory_bytes}};
+  AddPart(part.cores, part.gpus, document);
+  return document;
 }
 
 struct OwnDocument {
@@ -33,6 +35,8 @@ absl::StatusOr<OwnDocument> ReadOwn(const json& document) {
   fields.Read("directory", own.part.directory);
   fields.Read("former_directory", own.part.former_directory);
   fields.Read("memory_bytes", own.part.memory_bytes, 0);
+  fields.ReadIfThere("cores", own.part.cores);
+  fields.ReadIfThere("gpus", own.part.gpus);
   TUTTI_RETURN_IF_ERROR(base::Annotate(fields.Finish(), "launch plan"));
   return own;
 }
@@ -44,12 +48,14 @@ LaunchPlan PlanFor(LaunchPlan shared, const NodePart& part) {
   shared.directory = part.directory;
   shared.former_directory = part.former_directory;
   shared.memory_bytes = part.memory_bytes;
+  shared.cores = part.cores;
+  shared.gpus = part.gpus;
   return shared;
 }
 
 std::string SharedToJson(const LaunchPlan& plan) {
   json document = json::parse(ToJson(plan));
-  const json own = JsonOf(NodePart());
+  const json own = JsonOf(NodePart{.cores = {0}});  // with all that there may be
   for (const auto& [name, value] : own.items()) document.erase(name);
   return Dump(document);
 }

@@ -16,6 +16,8 @@ struct NodePart {
   int node_index = 0;
   std::string directory, former_directory;
   int64_t memory_bytes = 0;
+  std::vector<int> cores;  // as in LaunchPlan, as the next
+  std::vector<std::string> gpus;
 };
 
 LaunchPlan PlanFor(LaunchPlan shared, const NodePart& part);

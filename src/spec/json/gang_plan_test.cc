@@ -10,6 +10,7 @@
 namespace tutti::spec {
 namespace {
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 LaunchPlan SharedOf(int nodes) {
   LaunchPlan plan;
@@ -75,6 +76,22 @@ TEST_F(GangPlanTest, SaysWhatIsWrongAndInWhichFile) {
   document["node_index"] = -1;
   EXPECT_FALSE(ReadLaunchPlan(Write("plan.json", document.dump())).ok());
   EXPECT_FALSE(NodeIndexOf("").ok());
+}
+
+TEST_F(GangPlanTest, WhatAJobHasOfANodeIsTheNodesOwn) {
+  NodePart part = part_;
+  EXPECT_THAT(ToJson(part, "/x"), Not(HasSubstr("cores")));
+  part.cores = {2, 5};
+  part.gpus = {"GPU-1"};
+  const LaunchPlan shared = SharedOf(3);
+  const auto file = Write("plan.json", ToJson(part, Write("shared.json", SharedToJson(shared))));
+  const auto plan = ReadLaunchPlan(file);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_TRUE(plan->has_part());
+  EXPECT_EQ(plan->cores, part.cores);
+  EXPECT_EQ(plan->gpus, part.gpus);
+  EXPECT_EQ(ToJson(*plan), ToJson(PlanFor(shared, part)));
+  EXPECT_EQ(SharedToJson(*plan), SharedToJson(shared));
 }
 
 }  // namespace

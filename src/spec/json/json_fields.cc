@@ -101,6 +101,18 @@ void JsonFields::Read(const char* name, std::vector<std::string>& value) {
   }
 }
 
+void JsonFields::Read(const char* name, std::vector<int>& value) {
+  const json* found = Array(name);
+  if (found == nullptr) return;
+  value.clear();
+  for (const json& number : *found) {
+    const bool is_one =
+        number.is_number_integer() && number >= 0 && number <= std::numeric_limits<int>::max();
+    if (!is_one) return Fail(absl::StrCat(PathOf(name), " must hold whole numbers from 0 on"));
+    value.push_back(number.get<int>());
+  }
+}
+
 void JsonFields::Read(const char* name, std::map<std::string, std::string>& value) {
   const json* found = Find(name);
   if (found == nullptr) return;
@@ -312,6 +324,12 @@ json JsonOf(const Distribution& distribution) {
 }
 
 json JsonOf(Priority priority) { return std::string(Name(priority)); }
+
+void AddPart(const std::vector<int>& cores, const std::vector<std::string>& gpus, json& document) {
+  if (cores.empty()) return;
+  document["cores"] = cores;
+  document["gpus"] = gpus;
+}
 
 std::string Dump(const json& document) {
   return document.dump(-1, ' ', false, json::error_handler_t::replace);

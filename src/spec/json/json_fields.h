@@ -38,8 +38,11 @@ class JsonFields {
   void Read(const char* name, RaySettings& value);
   void Read(const char* name, Distribution& value);
   void Read(const char* name, Priority& value);
-  // Of a field that documents of earlier versions do not have.
-  void ReadIfThere(const char* name, std::string& value) {
+  // Numbers from 0 on.
+  void Read(const char* name, std::vector<int>& value);
+  // Of a field that documents of earlier versions do not have, or that most do not have.
+  template <class Value>
+  void ReadIfThere(const char* name, Value& value) {
     if (object_.contains(name)) Read(name, value);
   }
   // The value of a field for the caller to read; nullptr if it is missing. Must be an array.
@@ -72,6 +75,9 @@ nlohmann::json JsonOf(const std::map<std::string, Output>& outputs);
 nlohmann::json JsonOf(const Environment& environment);
 nlohmann::json JsonOf(const Distribution& distribution);
 nlohmann::json JsonOf(Priority priority);
+// Of a plan: what it has of a node, where that is a part (LaunchPlan::cores).
+void AddPart(const std::vector<int>& cores, const std::vector<std::string>& gpus,
+             nlohmann::json& document);
 // Bytes that are no UTF-8 are replaced: JSON has no other text.
 std::string Dump(const nlohmann::json& document);
 

@@ -77,6 +77,8 @@ void ReadFields(JsonFields& fields, LaunchPlan& plan) {
   fields.Read("service_file", plan.service_file);
   fields.ReadIfThere("launcher_token", plan.launcher_token);
   fields.Read("job_token", plan.job_token);
+  fields.ReadIfThere("cores", plan.cores);
+  fields.ReadIfThere("gpus", plan.gpus);
 }
 
 }  // namespace
@@ -90,32 +92,34 @@ int LaunchPlan::WorldSize() const {
 std::string ToJson(const LaunchPlan& plan) {
   // No limit is 0 in a plan, so an infinite timeout is 0 too.
   const double timeout = std::isinf(plan.timeout_seconds) ? 0 : Finite(plan.timeout_seconds);
-  return Dump({{"allocation_id", plan.allocation_id},
-               {"job_id", plan.job_id},
-               {"node_index", plan.node_index},
-               {"nodes", JsonOfNodes(plan.nodes)},
-               {"master_port", plan.master_port},
-               {"start_port", plan.start_port},
-               {"boot_id", plan.boot_id},
-               {"experiment_name", plan.experiment_name},
-               {"distribution", JsonOf(plan.distribution)},
-               {"environment", JsonOf(plan.environment)},
-               {"container_options", plan.container_options},
-               {"environments_directory", plan.environments_directory},
-               {"command", plan.command},
-               {"environment_variables", plan.environment_variables},
-               {"snapshot", plan.snapshot},
-               {"inputs", JsonOf(plan.inputs)},
-               {"outputs", JsonOf(plan.outputs)},
-               {"directory", plan.directory},
-               {"attempt", plan.attempt},
-               {"former_directory", plan.former_directory},
-               {"memory_bytes", plan.memory_bytes},
-               {"timeout_seconds", timeout},
-               {"grace_seconds", Finite(plan.grace_seconds)},
-               {"service_file", plan.service_file},
-               {"launcher_token", plan.launcher_token},
-               {"job_token", plan.job_token}});
+  json document = {{"allocation_id", plan.allocation_id},
+                   {"job_id", plan.job_id},
+                   {"node_index", plan.node_index},
+                   {"nodes", JsonOfNodes(plan.nodes)},
+                   {"master_port", plan.master_port},
+                   {"start_port", plan.start_port},
+                   {"boot_id", plan.boot_id},
+                   {"experiment_name", plan.experiment_name},
+                   {"distribution", JsonOf(plan.distribution)},
+                   {"environment", JsonOf(plan.environment)},
+                   {"container_options", plan.container_options},
+                   {"environments_directory", plan.environments_directory},
+                   {"command", plan.command},
+                   {"environment_variables", plan.environment_variables},
+                   {"snapshot", plan.snapshot},
+                   {"inputs", JsonOf(plan.inputs)},
+                   {"outputs", JsonOf(plan.outputs)},
+                   {"directory", plan.directory},
+                   {"attempt", plan.attempt},
+                   {"former_directory", plan.former_directory},
+                   {"memory_bytes", plan.memory_bytes},
+                   {"timeout_seconds", timeout},
+                   {"grace_seconds", Finite(plan.grace_seconds)},
+                   {"service_file", plan.service_file},
+                   {"launcher_token", plan.launcher_token},
+                   {"job_token", plan.job_token}};
+  AddPart(plan.cores, plan.gpus, document);
+  return Dump(document);
 }
 
 absl::StatusOr<LaunchPlan> LaunchPlanFromJson(absl::string_view text) {

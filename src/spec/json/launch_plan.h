@@ -47,7 +47,11 @@ struct LaunchPlan {
   // had on the node of this index, whose outputs are taken over; empty: none.
   int attempt = 1;
   std::string former_directory;
-  int64_t memory_bytes = 0;    // this node's share; 0: no limit
+  int64_t memory_bytes = 0;  // this node's share; 0: no limit
+  // Of a job that has a part of the node: its processors, which others do not have, and its GPUs by
+  // the names that CUDA_VISIBLE_DEVICES takes. Without processors it has the node whole.
+  std::vector<int> cores;
+  std::vector<std::string> gpus;
   double timeout_seconds = 0;  // wall time of the processes; 0: no limit
   double grace_seconds = 10;   // from SIGTERM to SIGKILL
   std::string service_file;    // spec/types/service_endpoint.h; read anew at every reconnection
@@ -59,6 +63,7 @@ struct LaunchPlan {
 
   int WorldSize() const;
   const PlanNode& node() const { return nodes.at(node_index); }
+  bool has_part() const { return !cores.empty(); }
 };
 
 std::string ToJson(const LaunchPlan& plan);

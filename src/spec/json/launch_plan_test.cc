@@ -8,6 +8,7 @@
 namespace tutti::spec {
 namespace {
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 LaunchPlan APlan() {
   LaunchPlan plan;
@@ -102,6 +103,14 @@ TEST(LaunchPlan, RefusesNodesThatAreNotInRankOrder) {
 TEST(LaunchPlan, SaysThatItIsNotJson) {
   EXPECT_EQ(ErrorOf("{"), "launch plan: is not JSON");
   EXPECT_EQ(ErrorOf("[]"), "launch plan: is not a JSON object");
+}
+
+TEST(LaunchPlan, OfWholeNodesSaysNothingOfParts) {
+  EXPECT_THAT(ToJson(APlan()), Not(HasSubstr("\"cores\"")));
+  EXPECT_THAT(ToJson(APlan()), Not(HasSubstr("\"gpus\"")));
+  EXPECT_FALSE(APlan().has_part());
+  EXPECT_THAT(ErrorOf(Changed("cores", {1, -1})), HasSubstr("cores must hold whole numbers"));
+  EXPECT_THAT(ErrorOf(Changed("cores", {1.5})), HasSubstr("cores must hold whole numbers"));
 }
 
 }  // namespace

@@ -204,6 +204,14 @@ void AddTutti(const LaunchPlan& plan, const RankPlacement& at, Variables& v) {
   v["TUTTI_METRICS_FILE"] = NodeFolders(plan.directory).stream(at.rank, "metrics").string();
 }
 
+// A rank of a job that has a part of its node sees the part's devices and no others. HIP reads its
+// own variable; ROCR_VISIBLE_DEVICES would number the devices anew below it.
+void AddPart(const LaunchPlan& plan, Variables& v) {
+  if (plan.has_part()) {
+    v["CUDA_VISIBLE_DEVICES"] = v["HIP_VISIBLE_DEVICES"] = absl::StrJoin(plan.gpus, ",");
+  }
+}
+
 // Layer 4: who the process is and where its files are.
 Variables Contract(const LaunchPlan& plan, int local_rank, const NodeFacts& facts) {
   const RankPlacement at = PlacementOf(plan, local_rank);
@@ -215,6 +223,7 @@ Variables Contract(const LaunchPlan& plan, int local_rank, const NodeFacts& fact
   if (plan.distribution.kind == spec::DistributionKind::kTensorFlow) AddTensorFlow(plan, at, v);
   if (plan.distribution.kind == spec::DistributionKind::kRay) v["RAY_ADDRESS"] = RayAddress(plan);
   AddTutti(plan, at, v);
+  AddPart(plan, v);
   return v;
 }
 

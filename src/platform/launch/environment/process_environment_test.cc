@@ -216,6 +216,21 @@ TEST(EnvironmentOfTest, EveryProcessSeesTheNodesGpusAndNothingIsSetWithoutOne) {
   EXPECT_THAT(EnvironmentOf(plan, 1, facts), Contains(Pair("CUDA_VISIBLE_DEVICES", "2,3")));
 }
 
+TEST(EnvironmentOfTest, ARankOfAPartSeesItsGpusAloneWhateverTheJobSays) {
+  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kPyTorch, 0);
+  plan.cores = {4, 5, 6, 7};
+  plan.gpus = {"3"};
+  plan.environment_variables["CUDA_VISIBLE_DEVICES"] = "0,1,2,3";
+  const NodeFacts facts{.gpus = plan.gpus, .cores = 4};
+  const Variables variables = EnvironmentOf(plan, 1, facts);
+  EXPECT_THAT(variables, Contains(Pair("CUDA_VISIBLE_DEVICES", "3")));
+  EXPECT_THAT(variables, Contains(Pair("HIP_VISIBLE_DEVICES", "3")));
+  EXPECT_THAT(variables, Contains(Pair("OMP_NUM_THREADS", "2")));
+  EXPECT_THAT(OverriddenNames(plan), Contains("CUDA_VISIBLE_DEVICES"));
+  plan.gpus.clear();
+  EXPECT_THAT(EnvironmentOf(plan, 1, {}), Contains(Pair("CUDA_VISIBLE_DEVICES", "")));
+}
+
 spec::LaunchPlan TensorFlow() {
   spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kTensorFlow, 1);
   plan.nodes[1].process_count = 1;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "platform/launch/diagnosis/last_error.h"
+#include "platform/launch/environment/part_binding.h"
 #include "platform/launch/mpi/open_mpi.h"
 #include "platform/launch/node/program_names.h"
 
@@ -55,6 +56,10 @@ absl::Status MpirunStarter::Adopt(const RankMessage& message) {
   TUTTI_RETURN_IF_ERROR(ranks().CheckMayBegin(message.rank));
   const int local = message.rank - plan().node().first_rank;
   TUTTI_ASSIGN_OR_RETURN(auto rank, RankProcess::Adopt(plan(), local, message.pid, context_.spool));
+  // Who asks is not yet the rank, which it starts.
+  if (const int error = RankCores(plan(), local).Enter(message.pid); error != 0) {
+    return base::ErrnoStatus(absl::StrCat("the processors of rank ", message.rank), error);
+  }
   TUTTI_RETURN_IF_ERROR(
       agreement_.listener->SendStart(message.client, rank->out().write_fd(), rank->err().write_fd(),
                                      StartOf(plan(), local, context_.command, context_.facts)));

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "platform/launch/diagnosis/last_error.h"
+#include "platform/launch/environment/part_binding.h"
 #include "platform/launch/node/node_folders.h"
 #include "platform/launch/ranks/rank_command.h"
 #include "platform/launch/staging/container_start.h"
@@ -83,7 +84,11 @@ absl::StatusOr<std::unique_ptr<RankProcess>> RankProcess::Start(
   options.stdout_fd = out.write_fd();
   options.stderr_fd = err.write_fd();
   options.die_with_parent = true;
-  options.before_exec = [&limit] { return limit.Enter() + PreferAsOutOfMemoryVictim(); };
+  options.before_exec = [&limit, cores = RankCores(plan, local_rank)] {
+    limit.Enter();
+    PreferAsOutOfMemoryVictim();
+    return cores.Enter();
+  };
   const int rank = plan.node().first_rank + local_rank;
   absl::StatusOr<base::ChildProcess> child = base::ChildProcess::Start(options);
   if (!child.ok()) {

@@ -15,9 +15,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "base/file.h"
 #include "base/process/child_process.h"
 #include "base/status.h"
 #include "platform/container/podman.h"
+#include "platform/launch/environment/part_binding.h"
 #include "platform/launch/node/node_folders.h"
 #include "platform/launch/process/process_limit.h"
 #include "platform/launch/staging/folders.h"
@@ -87,6 +89,15 @@ bool HasCdi() {
     }
   }
   return false;
+}
+
+// Where podman may make such a cgroup. Elsewhere a container has the processors of who starts it.
+bool MayLimitCores() {
+  if (::geteuid() != 0) return false;
+  std::error_code error;
+  const auto controllers = base::ReadFile("/sys/fs/cgroup/cgroup.controllers", 4096);
+  return controllers.ok() ? absl::StrContains(*controllers, "cpuset")
+                          : fs::exists("/sys/fs/cgroup/cpuset/cpuset.cpus", error);
 }
 
 // Podman takes the value of `--env=NAME` from its own environment, so that no secret stands on a
@@ -188,6 +199,10 @@ absl::StatusOr<ContainerStart> ContainerStartOf(const spec::LaunchPlan& plan, in
     for (const std::string& gpu : facts.gpus) {
       start.arguments.push_back(absl::StrCat("--device=nvidia.com/gpu=", gpu));
     }
+  }
+  if (plan.has_part() && MayLimitCores()) {
+    start.arguments.push_back(
+        absl::StrCat("--cpuset-cpus=", CoreList(CoresOfRank(plan, local_rank))));
   }
   for (const std::string& option : plan.container_options) {
     if (!absl::StartsWith(option, kShmSize)) start.arguments.push_back(option);

@@ -1,0 +1,41 @@
+// The launcher of a job that has a part of its node keeps to it, with all that it starts: to the
+// part's processors, which its ranks share out, and to its GPUs.
+#pragma once
+
+#include <sched.h>
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "platform/launch/environment/process_environment.h"
+#include "spec/json/launch_plan.h"
+
+namespace tutti::launch {
+
+// Binds this process with all of its threads, and corrects what is known of the node. Nothing for
+// a job that has the node whole. FailedPrecondition if the processors are not there.
+absl::Status KeepToPart(const spec::LaunchPlan& plan, NodeFacts& facts);
+
+// Those of the part that are this rank's: each has as many as the others, give or take one, and
+// where they are fewer than the ranks all have all. Empty without a part.
+std::vector<int> CoresOfRank(const spec::LaunchPlan& plan, int local_rank);
+
+// The processors of a rank, which may be none: then it keeps those that it has.
+class RankCores {
+ public:
+  RankCores(const spec::LaunchPlan& plan, int local_rank);
+  // The calling process, or that one, runs on them alone from now on; 0 or an errno. Safe between
+  // fork and exec.
+  int Enter(pid_t pid = 0) const;
+
+ private:
+  cpu_set_t cores_;
+  bool has_any_;
+};
+
+// "0-3,7", as the kernel and podman write them.
+std::string CoreList(const std::vector<int>& cores);
+
+}  // namespace tutti::launch
