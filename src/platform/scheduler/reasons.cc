@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/text/binary_size.h"
 
 namespace tutti::scheduler {
 namespace {
@@ -20,9 +22,51 @@ std::string Clock(absl::Time time, absl::Time now) {
   return absl::FormatTime(today ? "%H:%M UTC" : "%Y-%m-%d %H:%M UTC", time, utc);
 }
 
-std::string NodesAndFree(const PendingJob& job, const ClusterLoad& load) {
-  return absl::StrCat("waits for ", Nodes(job.node_count), ": ", load.free, " of ", load.total,
-                      load.free == 1 ? " is free" : " are free");
+// "2 cores, 8.0 GiB and 1 GPU".
+std::string Words(const Resources& part) {
+  std::vector<std::string> words = {Count(part.cores, "core", "cores")};
+  if (part.memory_bytes > 0) {
+    words.push_back(base::BinarySize(static_cast<uint64_t>(part.memory_bytes)));
+  }
+  if (part.gpus > 0) words.push_back(Count(part.gpus, "GPU", "GPUs"));
+  const std::string last = words.back();
+  words.pop_back();
+  return words.empty() ? last : absl::StrCat(absl::StrJoin(words, ", "), " and ", last);
+}
+
+std::string NodesAndFree(const PendingJob& job, int free, const ClusterLoad& load) {
+  if (job.part) {
+    return absl::StrCat("waits for ", Words(*job.part), " of ", Nodes(job.node_count), ": ", free,
+                        " of ", load.total, free == 1 ? " has them free" : " have them free");
+  }
+  return absl::StrCat("waits for ", Nodes(job.node_count), ": ", free, " of ", load.total,
+                      free == 1 ? " is free" : " are free");
+}
+
+// Where jobs share nodes, the end of one need not free any.
+std::string WhenThereIsRoom(absl::Time start, absl::Time now) {
+  if (start == absl::InfiniteFuture()) return "; jobs without a time limit have the rest";
+  if (start <= now + absl::Seconds(1)) return "; jobs there are about to end";
+  return absl::StrCat("; by ", Clock(start, now), " there is room");
+}
+
+// Of what a node has most, the first that is too little.
+std::string TooLargeForANode(const Resources& part, const Resources& most) {
+  const auto says = [](const char* key, const std::string& asked, const std::string& has) {
+    return absl::StrCat("needs ", asked, " of a node, but no node has more than ", has,
+                        ": lower resources.properties.tutti.", key);
+  };
+  if (part.cores > most.cores) {
+    return says("cpus", Count(part.cores, "core", "cores"), absl::StrCat(most.cores));
+  }
+  if (part.memory_bytes > most.memory_bytes) {
+    return says("memory", base::BinarySize(static_cast<uint64_t>(part.memory_bytes)),
+                base::BinarySize(static_cast<uint64_t>(most.memory_bytes)));
+  }
+  if (part.gpus > most.gpus) {
+    return says("gpus", Count(part.gpus, "GPU", "GPUs"), absl::StrCat(most.gpus));
+  }
+  return "";
 }
 
 // The gangs whose ends give the job its nodes: those that end first.
@@ -46,19 +90,27 @@ std::string Names(const std::vector<RunningAllocation>& jobs) {
 
 }  // namespace
 
-std::string TooLarge(int node_count, const ClusterLoad& load) {
-  if (node_count <= load.total + load.cordoned) {
-    return absl::StrCat(
-        "waits for ", Nodes(node_count), ": ", load.cordoned, " of ", load.total + load.cordoned,
-        load.cordoned == 1 ? " is cordoned" : " are cordoned", " (tutti node list says why)");
+std::string TooLarge(const PendingJob& job, int able, const ClusterLoad& load) {
+  if (job.node_count <= able + load.cordoned) {
+    return absl::StrCat("waits for ", Nodes(job.node_count), ": ", load.cordoned, " of ",
+                        load.total + load.cordoned,
+                        load.cordoned == 1 ? " is cordoned" : " are cordoned",
+                        " (tutti node list says why)");
   }
   if (load.total == 0) return "the cluster has no nodes";
-  return absl::StrCat("needs ", Nodes(node_count), ", but the cluster has only ", load.total,
+  if (job.part && able == 0) {
+    const std::string why = TooLargeForANode(*job.part, load.most);
+    if (!why.empty()) return why;
+  }
+  const std::string what = job.part ? absl::StrCat(" with ", Words(*job.part)) : "";
+  return absl::StrCat("needs ", Nodes(job.node_count), what, ", but the cluster has only ", able,
                       ": lower resources.instance_count or add nodes");
 }
 
-std::string WaitsForNodes(const PendingJob& job, const ClusterLoad& load) {
-  const std::string begin = NodesAndFree(job, load);
+std::string WaitsForNodes(const PendingJob& job, int free, absl::Time start,
+                          const ClusterLoad& load) {
+  const std::string begin = NodesAndFree(job, free, load);
+  if (job.part || load.has_parts) return begin + WhenThereIsRoom(start, load.now);
   const std::vector<RunningAllocation> blockers = Blockers(job, load);
   if (blockers.empty()) return begin;
   const absl::Time end = blockers.back().end;
@@ -73,10 +125,10 @@ std::string WaitsForNodes(const PendingJob& job, const ClusterLoad& load) {
                       Clock(end, load.now));
 }
 
-std::string WaitsBehind(const PendingJob& job, const PendingJob& head, absl::Time head_start,
-                        int ahead, const ClusterLoad& load) {
-  const std::string begin = NodesAndFree(job, load);
-  if (load.free < job.node_count) {
+std::string WaitsBehind(const PendingJob& job, int free, const PendingJob& head,
+                        absl::Time head_start, int ahead, const ClusterLoad& load) {
+  const std::string begin = NodesAndFree(job, free, load);
+  if (free < job.node_count) {
     return absl::StrCat(begin, "; ", Count(ahead, "job is", "jobs are"), " ahead");
   }
   std::string reason = absl::StrCat(begin, ", but to start now would delay job ", head.id);

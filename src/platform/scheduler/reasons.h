@@ -18,18 +18,21 @@ struct RunningAllocation {
 
 struct ClusterLoad {
   absl::Time now;
-  int free;      // after this decision's starts
+  int free;      // whole nodes, after this decision's starts
   int total;     // nodes of the cluster that jobs may start on
   int cordoned;  // those besides
   std::vector<RunningAllocation> running;
+  bool has_parts = false;  // a job runs on a part of a node
+  Resources most = {};     // that a node has, of each
 };
 
-// Of a job that needs more than there are.
-std::string TooLarge(int node_count, const ClusterLoad& load);
-// Of the first in the queue that waits.
-std::string WaitsForNodes(const PendingJob& job, const ClusterLoad& load);
+// Of a job that needs more nodes than can ever have it, which are `able`.
+std::string TooLarge(const PendingJob& job, int able, const ClusterLoad& load);
+// Of the first in the queue that waits, which is to start then; `free` nodes have room for it now.
+std::string WaitsForNodes(const PendingJob& job, int free, absl::Time start,
+                          const ClusterLoad& load);
 // Of one behind it: `head` waits, `ahead` jobs in all are before this one.
-std::string WaitsBehind(const PendingJob& job, const PendingJob& head, absl::Time head_start,
-                        int ahead, const ClusterLoad& load);
+std::string WaitsBehind(const PendingJob& job, int free, const PendingJob& head,
+                        absl::Time head_start, int ahead, const ClusterLoad& load);
 
 }  // namespace tutti::scheduler

@@ -1,10 +1,11 @@
 #include "platform/scheduler/scheduler.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
 
-#include "platform/scheduler/profile.h"
+#include "platform/scheduler/node_pool.h"
 #include "platform/scheduler/reasons.h"
 #include "platform/scheduler/waiting_jobs.h"
 
@@ -20,119 +21,96 @@ std::vector<PendingJob> InQueueOrder(std::vector<PendingJob> jobs) {
   return jobs;
 }
 
-// One pass over the queue. `profile_` knows what runs, what this pass starts, and the reservation
-// of the head: the first job that does not fit.
+// One pass over the queue. The pool knows what runs, what this pass starts, and the reservation of
+// the head: the first job that does not fit.
 class Pass {
  public:
-  Pass(const std::vector<RunningJob>& running, const std::vector<std::string>& nodes, int cordoned,
+  Pass(const std::vector<RunningJob>& running, const std::vector<ClusterNode>& nodes, int cordoned,
        absl::Time now)
-      : now_(now), profile_(now, 0) {
-    const std::set<std::string> cluster(nodes.begin(), nodes.end());
-    std::set<std::string> used;
-    load_ = {now, 0, static_cast<int>(cluster.size()), cordoned, {}};
-    profile_ = Profile(now, load_.total);
+      : now_(now), pool_(nodes, now), load_{now, 0, pool_.total(), cordoned, {}} {
+    load_.most = pool_.most();
     for (const RunningJob& job : running) {
-      int count = 0;  // of its nodes, those that are still part of the cluster
-      for (const std::string& node : job.nodes) {
-        if (cluster.contains(node) && used.insert(node).second) ++count;
-      }
-      if (count > 0) Occupy(job.id, count, job.expected_end);
-    }
-    for (const std::string& node : nodes) {
-      if (used.insert(node).second) free_.push_back(node);
+      NoteRunning(job.id, pool_.Occupy(job), job.expected_end, !job.parts.empty());
     }
   }
 
   Decision Run(const std::vector<PendingJob>& queue) {
+    std::set<WaitingJobs::Kind> stuck;
     for (const PendingJob& job : queue) {
-      if (job.node_count <= load_.total && MayStartNow(job)) {
-        StartNow(job);
-      } else {
-        waiting_.push_back(&job);
-        if (head_ == nullptr && job.node_count <= load_.total) Reserve(job);
-      }
+      const bool may_start = pool_.Able(job) >= job.node_count;
+      if (may_start && !stuck.contains(WaitingJobs::KindOf(job)) && StartNow(job)) continue;
+      waiting_.push_back(&job);
+      if (!may_start) continue;
+      stuck.insert(WaitingJobs::KindOf(job));
+      if (head_ == nullptr) Reserve(job);
     }
-    load_.free = static_cast<int>(free_.size());
+    load_.free = pool_.whole();
     Explain();
     return std::move(decision_);
   }
 
-  // Of each kind the first: once it cannot start, all behind it could not either, as nodes and the
-  // profile only fill up. The first of all that could not is the head.
+  // Of each kind the first: once it cannot start, all behind it could not either, as nodes only
+  // fill up. The first of all that could not is the head.
   std::vector<Start> Starts(const WaitingJobs& waiting) {
     using Position =
         std::pair<WaitingJobs::Line::const_iterator, WaitingJobs::Line::const_iterator>;
     std::map<WaitingJobs::Place, Position> next;
     for (const auto& [kind, line] : waiting.lines()) {
-      if (kind.first <= load_.total)
+      const PendingJob& job = line.begin()->second;
+      if (pool_.Able(job) >= job.node_count)
         next.emplace(line.begin()->first, Position{line.begin(), line.end()});
     }
-    while (!free_.empty() && !next.empty()) {
+    while (pool_.has_room() && !next.empty()) {
       auto [at, end] = next.begin()->second;
       next.erase(next.begin());
-      if (!MayStartNow(at->second)) {
+      if (!StartNow(at->second)) {
         if (head_ == nullptr) Reserve(at->second);
         continue;
       }
-      StartNow(at->second);
       if (++at != end) next.emplace(at->first, Position{at, end});
     }
     return std::move(decision_.starts);
   }
 
  private:
-  void Occupy(const std::string& id, int count, absl::Time end) {
-    load_.running.push_back({id, count, end});
-    // A job past its end still holds its nodes.
-    profile_.Take(count, now_, std::max(end, now_ + absl::Seconds(1)));
+  // `whole`: of its nodes, those that nothing else had anything of.
+  void NoteRunning(const std::string& id, int whole, absl::Time end, bool is_part) {
+    if (whole > 0) load_.running.push_back({id, whole, end});
+    load_.has_parts |= is_part;
   }
 
-  bool MayStartNow(const PendingJob& job) const {
-    if (free_.size() < static_cast<size_t>(job.node_count)) return false;
-    if (head_ == nullptr) return true;
-    // A head that waits for a job without a time limit has no time to reserve. What ends by itself
-    // may go first; what may never end takes only nodes that the head does not need.
-    if (head_start_ == absl::InfiniteFuture() && job.time_limit == absl::InfiniteDuration()) {
-      return job.node_count <= never_needed_;
-    }
-    return profile_.Earliest(job.node_count, job.time_limit) == now_;
-  }
-
-  void StartNow(const PendingJob& job) {
-    if (!job.avoid.empty()) PutLast(job.avoid);
-    Start start{job.id, {free_.begin(), free_.begin() + job.node_count}};
-    free_.erase(free_.begin(), free_.begin() + job.node_count);
-    Occupy(job.id, job.node_count, now_ + job.time_limit);
-    if (job.time_limit == absl::InfiniteDuration()) never_needed_ -= job.node_count;
-    decision_.starts.push_back(std::move(start));
-  }
-
-  void PutLast(const std::vector<std::string>& nodes) {
-    std::stable_partition(free_.begin(), free_.end(), [&](const std::string& node) {
-      return std::find(nodes.begin(), nodes.end(), node) == nodes.end();
-    });
+  bool StartNow(const PendingJob& job) {
+    const int whole_before = pool_.whole();
+    std::optional<Start> start = pool_.StartNow(job);
+    if (!start) return false;
+    NoteRunning(job.id, whole_before - pool_.whole(), now_ + job.time_limit, job.part.has_value());
+    decision_.starts.push_back(*std::move(start));
+    return true;
   }
 
   void Reserve(const PendingJob& head) {
     head_ = &head;
-    head_start_ = profile_.Earliest(head.node_count, head.time_limit);
-    never_needed_ = load_.total - head.node_count;
-    profile_.Take(head.node_count, head_start_, head_start_ + head.time_limit);
+    head_start_ = pool_.Earliest(head);
+    pool_.ReserveAt(head, head_start_);
   }
 
   void Explain() {
     int ahead = 0;
     size_t forecasts = 0;
     bool known = true;  // behind a job whose start is not known, no other is
+    std::map<WaitingJobs::Kind, int> free;
     for (const PendingJob* job : waiting_) {
       Wait wait{job->id, "", std::nullopt};
-      if (job->node_count > load_.total) {
-        wait.reason = TooLarge(job->node_count, load_);
+      if (pool_.Able(*job) < job->node_count) {
+        wait.reason = TooLarge(*job, pool_.Able(*job), load_);
         decision_.waits.push_back(std::move(wait));
         continue;
       }
-      wait.reason = job == head_ ? WaitsForNodes(*job, load_)
-                                 : WaitsBehind(*job, *head_, head_start_, ahead, load_);
+      const auto [of_kind, is_new] = free.emplace(WaitingJobs::KindOf(*job), 0);
+      if (is_new) of_kind->second = pool_.FreeFor(*job);
+      wait.reason = job == head_
+                        ? WaitsForNodes(*job, of_kind->second, head_start_, load_)
+                        : WaitsBehind(*job, of_kind->second, *head_, head_start_, ahead, load_);
       if (known && forecasts++ < kMostForecasts) wait.expected_start = Forecast(*job);
       known = wait.expected_start.has_value();
       decision_.waits.push_back(std::move(wait));
@@ -140,24 +118,22 @@ class Pass {
     }
   }
 
-  // When the job starts if all before it keep to their limits; takes its place in the profile.
+  // When the job starts if all before it keep to their limits; takes its place from then on.
   std::optional<absl::Time> Forecast(const PendingJob& job) {
     absl::Time start = head_start_;
     if (&job != head_) {
-      start = profile_.Earliest(job.node_count, job.time_limit);
-      profile_.Take(job.node_count, start, start + job.time_limit);
+      start = pool_.Earliest(job);
+      pool_.ReserveAt(job, start);
     }
     if (start == absl::InfiniteFuture()) return std::nullopt;
     return start;
   }
 
   const absl::Time now_;
-  Profile profile_;
+  NodePool pool_;
   ClusterLoad load_;
-  std::vector<std::string> free_;
   const PendingJob* head_ = nullptr;
   absl::Time head_start_ = absl::InfiniteFuture();
-  int never_needed_ = 0;  // nodes beyond those of the head that no endless job has taken
   std::vector<const PendingJob*> waiting_;
   Decision decision_;
 };
@@ -170,12 +146,12 @@ bool GoesFirst(const PendingJob& a, const PendingJob& b) {
 }
 
 std::vector<Start> StartsOf(const WaitingJobs& waiting, const std::vector<RunningJob>& running,
-                            const std::vector<std::string>& nodes, absl::Time now, int cordoned) {
+                            const std::vector<ClusterNode>& nodes, absl::Time now, int cordoned) {
   return Pass(running, nodes, cordoned, now).Starts(waiting);
 }
 
 Decision Schedule(const std::vector<PendingJob>& pending, const std::vector<RunningJob>& running,
-                  const std::vector<std::string>& nodes, absl::Time now, int cordoned) {
+                  const std::vector<ClusterNode>& nodes, absl::Time now, int cordoned) {
   const std::vector<PendingJob> queue = InQueueOrder(pending);
   return Pass(running, nodes, cordoned, now).Run(queue);
 }

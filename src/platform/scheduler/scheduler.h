@@ -1,11 +1,12 @@
 // Decides which waiting jobs start on which nodes, and says why each other job waits, as a pure
 // function of the queue, the running gangs, the nodes and the time. No clock, no effect, no state.
-// Gangs take whole nodes: all at once or none.
+// Gangs take whole nodes, or a part of as many: all at once or none.
 //
 // Order: priority, then first come first served. The first job that does not fit reserves the
 // earliest time at which it will (EASY backfill: Lifka 1995, "The ANL/IBM SP scheduling system"); a
 // later job may start now if it leaves that reservation untouched, because it ends before it by its
-// own wall-time limit or because it uses nodes that the reservation does not need.
+// own wall-time limit or because it uses what the reservation does not need. Parts go to nodes that
+// have parts already and fit best, so that whole nodes stay (decision 060).
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "platform/scheduler/resources.h"
 #include "spec/types/job.h"
 
 namespace tutti::scheduler {
@@ -25,6 +27,8 @@ struct PendingJob {
   int node_count = 1;
   absl::Duration time_limit = absl::InfiniteDuration();
   std::vector<std::string> avoid = {};  // nodes that it has only if there are no others
+  // Of each of its nodes, as NeedOn reads it; none: it takes them whole.
+  std::optional<Resources> part = std::nullopt;
 };
 
 // Whether `a` is ahead of `b` in the queue.
@@ -34,11 +38,13 @@ struct RunningJob {
   std::string id;
   std::vector<std::string> nodes;
   absl::Time expected_end = absl::InfiniteFuture();  // start + wall-time limit
+  std::vector<Resources> parts = {};                 // what it has of each of them; empty: all
 };
 
 struct Start {
   std::string job_id;
   std::vector<std::string> nodes;
+  std::vector<Resources> parts = {};  // as in RunningJob
 };
 
 struct Wait {
@@ -54,6 +60,6 @@ struct Decision {
 
 // `nodes` are those that jobs may start on; `cordoned` is how many more the cluster has.
 Decision Schedule(const std::vector<PendingJob>& pending, const std::vector<RunningJob>& running,
-                  const std::vector<std::string>& nodes, absl::Time now, int cordoned = 0);
+                  const std::vector<ClusterNode>& nodes, absl::Time now, int cordoned = 0);
 
 }  // namespace tutti::scheduler

@@ -1,4 +1,4 @@
-// Covers: reasons.cc, profile.cc.
+// Covers: reasons.cc, node_pool.cc.
 #include "platform/scheduler/scheduler.h"
 
 #include <gmock/gmock.h>
@@ -17,8 +17,15 @@ using ::testing::IsEmpty;
 
 const absl::Time kNow =
     absl::FromCivil(absl::CivilSecond(2026, 11, 20, 12, 0, 0), absl::UTCTimeZone());
-const std::vector<std::string> kTwo = {"n0", "n1"};
-const std::vector<std::string> kFour = {"n0", "n1", "n2", "n3"};
+std::vector<ClusterNode> Nodes(const std::vector<std::string>& names, Resources has = {1}) {
+  std::vector<ClusterNode> nodes;
+  for (const std::string& name : names) nodes.push_back({name, has});
+  return nodes;
+}
+
+const std::vector<std::string> kBoth = {"n0", "n1"};
+const std::vector<ClusterNode> kTwo = Nodes({"n0", "n1"});
+const std::vector<ClusterNode> kFour = Nodes({"n0", "n1", "n2", "n3"});
 
 PendingJob Job(std::string id, int64_t sequence, int nodes,
                absl::Duration limit = absl::InfiniteDuration(),
@@ -100,7 +107,7 @@ TEST(Scheduler, AJobPastItsLimitStillHoldsItsNodes) {
 
 TEST(Scheduler, CountsTheJobsAhead) {
   const Decision decision = Schedule({Job("a", 1, 1), Job("b", 2, 1), Job("c", 3, 1)},
-                                     {{"x", kTwo, kNow + absl::Minutes(40)}}, kTwo, kNow);
+                                     {{"x", kBoth, kNow + absl::Minutes(40)}}, kTwo, kNow);
   EXPECT_THAT(Reasons(decision),
               ElementsAre("a waits for 1 node: 0 of 2 are free; job x runs until at most 12:40 UTC",
                           "b waits for 1 node: 0 of 2 are free; 1 job is ahead",
@@ -120,7 +127,7 @@ TEST(Scheduler, AJobLargerThanTheClusterSaysSoAndHoldsUpNobody) {
 }
 
 TEST(Scheduler, AJobThatNeedsCordonedNodesWaitsForThemAndHoldsUpNobody) {
-  const Decision decision = Schedule({Job("a", 1, 2), Job("b", 2, 1)}, {}, {"n0"}, kNow, 1);
+  const Decision decision = Schedule({Job("a", 1, 2), Job("b", 2, 1)}, {}, Nodes({"n0"}), kNow, 1);
   EXPECT_THAT(Started(decision), ElementsAre("b"));
   EXPECT_THAT(Reasons(decision),
               ElementsAre("a waits for 2 nodes: 1 of 2 is cordoned (tutti node list says why)"));
@@ -194,7 +201,7 @@ struct World {
     std::shuffle(pending.begin(), pending.end(), random);
   }
 
-  Decision Decide() const { return Schedule(pending, running, nodes, kNow); }
+  Decision Decide() const { return Schedule(pending, running, Nodes(nodes), kNow); }
   const PendingJob& Pending(const std::string& id) const {
     return *std::find_if(pending.begin(), pending.end(),
                          [&](const PendingJob& job) { return job.id == id; });
@@ -324,7 +331,7 @@ TEST_P(RandomQueues, NobodyStarves) {
     absl::Time now = kNow;
     std::map<std::string, absl::Time> promised;
     while (true) {
-      const Decision decision = Schedule(world.pending, world.running, world.nodes, now);
+      const Decision decision = Schedule(world.pending, world.running, Nodes(world.nodes), now);
       for (const Start& start : decision.starts) {
         const PendingJob job = world.Pending(start.job_id);
         const auto promise = promised.emplace(job.id, now).first;

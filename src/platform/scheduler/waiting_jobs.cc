@@ -7,7 +7,7 @@ namespace tutti::scheduler {
 void WaitingJobs::Add(PendingJob job) {
   Remove(job.id);
   job.node_count = std::max(job.node_count, 1);
-  const Kind kind{job.node_count, job.time_limit};
+  const Kind kind = KindOf(job);
   const Place place{-static_cast<int>(job.priority), job.sequence, job.id};
   where_[job.id] = {kind, place};
   lines_[kind].emplace(place, std::move(job));

@@ -1,10 +1,11 @@
-// WaitingJobs keeps the queue between decisions: jobs that ask for the same number of nodes for the
-// same time stand behind one another, so that what can start is found from the first of each kind,
-// however many wait. Not thread-safe.
+// WaitingJobs keeps the queue between decisions: jobs that ask for the same (as many nodes, or as
+// large parts of them, for as long) stand behind one another, so that what can start is found from
+// the first of each kind, however many wait. Not thread-safe.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -16,7 +17,7 @@ namespace tutti::scheduler {
 
 class WaitingJobs {
  public:
-  using Kind = std::pair<int, absl::Duration>;          // nodes, time limit
+  using Kind = std::tuple<int, absl::Duration, std::optional<Resources>>;  // nodes, limit, part
   using Place = std::tuple<int, int64_t, std::string>;  // in the queue: the least goes first
   using Line = std::map<Place, PendingJob>;             // never empty
 
@@ -29,6 +30,7 @@ class WaitingJobs {
   size_t size() const { return where_.size(); }
   const std::map<Kind, Line>& lines() const { return lines_; }
   std::vector<PendingJob> InOrder() const;
+  static Kind KindOf(const PendingJob& job) { return {job.node_count, job.time_limit, job.part}; }
 
  private:
   std::map<Kind, Line> lines_;
@@ -38,7 +40,7 @@ class WaitingJobs {
 // The starts that Schedule would decide on for the same jobs. Takes as long as there are kinds of
 // jobs and starts, not jobs: of a kind whose first cannot start now none behind it can.
 std::vector<Start> StartsOf(const WaitingJobs& waiting, const std::vector<RunningJob>& running,
-                            const std::vector<std::string>& nodes, absl::Time now,
+                            const std::vector<ClusterNode>& nodes, absl::Time now,
                             int cordoned = 0);
 
 }  // namespace tutti::scheduler

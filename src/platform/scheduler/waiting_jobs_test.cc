@@ -22,6 +22,12 @@ std::vector<std::string> Told(const std::vector<Start>& starts) {
   return told;
 }
 
+std::vector<ClusterNode> NodesNamed(const std::vector<std::string>& names) {
+  std::vector<ClusterNode> nodes;
+  for (const std::string& name : names) nodes.push_back({name});
+  return nodes;
+}
+
 // A queue, what runs, and nodes, of any shape.
 class AnyCluster {
  public:
@@ -57,9 +63,12 @@ TEST(WaitingJobs, StartsAreThoseThatAPassOverTheWholeQueueDecidesOn) {
     const AnyCluster any(seed);
     WaitingJobs waiting;
     for (const PendingJob& job : any.pending) waiting.Add(job);
-    const Decision whole = Schedule(any.pending, any.running, any.nodes, kToday);
-    ASSERT_EQ(Told(StartsOf(waiting, any.running, any.nodes, kToday)), Told(whole.starts)) << seed;
-    const Decision in_order = Schedule(waiting.InOrder(), any.running, any.nodes, kToday);
+    const Decision whole = Schedule(any.pending, any.running, NodesNamed(any.nodes), kToday);
+    ASSERT_EQ(Told(StartsOf(waiting, any.running, NodesNamed(any.nodes), kToday)),
+              Told(whole.starts))
+        << seed;
+    const Decision in_order =
+        Schedule(waiting.InOrder(), any.running, NodesNamed(any.nodes), kToday);
     ASSERT_EQ(in_order.waits.size(), whole.waits.size());
     for (size_t i = 0; i < whole.waits.size(); ++i) {
       ASSERT_EQ(in_order.waits[i].job_id, whole.waits[i].job_id) << seed;
@@ -75,11 +84,12 @@ TEST(WaitingJobs, WhatWasRemovedOrReplacedDoesNotStart) {
   waiting.Add({.id = "b", .sequence = 2});
   waiting.Remove("a");
   waiting.Remove("unknown");
-  EXPECT_THAT(Told(StartsOf(waiting, {}, {"n1", "n2"}, kToday)), ElementsAre("b n1"));
+  EXPECT_THAT(Told(StartsOf(waiting, {}, NodesNamed({"n1", "n2"}), kToday)), ElementsAre("b n1"));
   waiting.Add({.id = "b", .sequence = 2, .node_count = 2});
   EXPECT_EQ(waiting.size(), 1u);
-  EXPECT_THAT(Told(StartsOf(waiting, {}, {"n1", "n2"}, kToday)), ElementsAre("b n1 n2"));
-  EXPECT_THAT(StartsOf(waiting, {}, {"n1"}, kToday), IsEmpty());
+  EXPECT_THAT(Told(StartsOf(waiting, {}, NodesNamed({"n1", "n2"}), kToday)),
+              ElementsAre("b n1 n2"));
+  EXPECT_THAT(StartsOf(waiting, {}, NodesNamed({"n1"}), kToday), IsEmpty());
   waiting.Remove("b");
   EXPECT_TRUE(waiting.empty());
   EXPECT_TRUE(waiting.lines().empty());

@@ -30,8 +30,10 @@ class DiskEngine final : public engine::Engine {
     for (int i = 1; i <= node_count_; ++i) {
       nodes.push_back({.name = absl::StrCat("n", i),
                        .address = absl::StrCat("127.0.0.", i + 1),
+                       .cores = cores,
                        .memory_bytes = int64_t{1} << 30,
-                       .directory = (root_ / "scratch").native()});
+                       .directory = (root_ / "scratch").native(),
+                       .gpus = gpus});
     }
     return nodes;
   }
@@ -111,6 +113,9 @@ class DiskEngine final : public engine::Engine {
 
   int start_calls = 0, stop_calls = 0, kill_calls = 0;
   bool unkillable = false;
+  // Of each node, for services that are opened from then on.
+  std::vector<int> cores;
+  std::vector<std::string> gpus;
   absl::Status fail_start, fail_stop, fail_observe;
 
  private:

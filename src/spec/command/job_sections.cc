@@ -9,6 +9,7 @@
 #include "absl/strings/strip.h"
 #include "spec/command/container_options.h"
 #include "spec/command/job_data.h"
+#include "spec/command/part_section.h"
 #include "spec/text/expressions.h"
 #include "spec/types/enum_names.h"
 
@@ -102,7 +103,7 @@ void ReadLimits(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
   reader.Finish();
 }
 
-// Of a free mapping, in which each kind of compute has a part: Slurm's is read here.
+// Of a free mapping, in which each kind of compute has a part.
 void ReadProperties(MappingReader& resources, JobSpec& spec, Diagnostics& diagnostics) {
   const YamlNode::Entry* entry = resources.Take("properties");
   if (entry == nullptr) return;
@@ -114,10 +115,13 @@ void ReadProperties(MappingReader& resources, JobSpec& spec, Diagnostics& diagno
   for (const YamlNode::Entry& part : entry->value->entries) {
     if (part.key == "slurm") {
       spec.slurm = ReadSlurmSettings(*part.value, "resources.properties.slurm", diagnostics);
+    } else if (part.key == "tutti") {
+      ReadNodePart(part, spec, diagnostics);
     } else {
       no_effect(part.line, part.key);
     }
   }
+  CheckNodePart(spec, diagnostics);
 }
 
 void ReadRetries(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
@@ -162,6 +166,7 @@ void ReadResources(MappingReader& job, const Site& site, JobSpec& spec, Diagnost
   } else if (refused.any()) {
     spec.instance_count = 1;  // in place of a component's, too
   }
+  spec.part.reset();
   spec.gpu_demands.clear();  // a step's own resources are in place of its component's
   LookAtInstanceType(*entry->value, spec, diagnostics);
   ReadContainerOptions(reader, site, spec, diagnostics);

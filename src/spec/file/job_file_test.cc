@@ -1,5 +1,5 @@
-// Covers: spec/command/job_data.cc, spec/command/job_sections.cc, spec/command/command_reader.cc,
-// spec/text/mapping_reader.cc, spec/text/diagnostics.cc.
+// Covers: spec/command/job_data.cc, spec/command/job_sections.cc, spec/command/part_section.cc,
+// spec/command/command_reader.cc, spec/text/mapping_reader.cc, spec/text/diagnostics.cc.
 #include "spec/file/job_file.h"
 
 #include <gmock/gmock.h>
@@ -547,6 +547,41 @@ TEST(JobFile, NamesThatBecomeFoldersAndVariablesArePlain) {
                           HasSubstr("job.yml:3: output name \"1b\" must be"),
                           HasSubstr("job.yml:4: environment variable \"A-B\""),
                           HasSubstr("job.yml:5: name must be")));
+}
+
+TEST(JobFile, AJobMayAskForAPartOfEachOfItsNodes) {
+  constexpr char kJob[] =
+      "command: x\nresources: {instance_count: 2, properties: {tutti: {PART}}}\n";
+  const auto part = [&](const char* text) {
+    return SpecOf(absl::StrReplaceAll(kJob, {{"PART", text}})).part;
+  };
+  EXPECT_EQ(part("cpus: 2, memory: 8GB, gpus: 1"), (PartOfNode{2, 8'000'000'000, 1}));
+  EXPECT_EQ(part("memory: 512MiB, gpus: 0"), (PartOfNode{0, int64_t{1} << 29, 0}));
+  EXPECT_EQ(part(""), PartOfNode());
+  EXPECT_EQ(SpecOf("command: x\nresources: {instance_count: 2}\n").part, std::nullopt);
+  EXPECT_EQ(SpecOf(absl::StrReplaceAll(kJob, {{"PART", ""}})).part_location.line, 2);
+}
+
+TEST(JobFile, APartOfANodeIsASizeAndWholeNumbers) {
+  const auto errors = [](const char* properties) {
+    return Errors(absl::StrCat("command: x\nresources: {properties: {", properties, "}}\n"));
+  };
+  EXPECT_THAT(errors("tutti: {memory: lots}"),
+              ElementsAre("job.yml:2: resources.properties.tutti.memory: \"lots\" is no size: "
+                          "write 500MB, 8GB or 8GiB"));
+  EXPECT_THAT(errors("tutti: {cpus: 0.5}"), ElementsAre(HasSubstr("cpus must be a whole number")));
+  EXPECT_THAT(errors("tutti: {cores: 2}"), ElementsAre(HasSubstr("cores")));
+  EXPECT_THAT(errors("tutti: {cpus: 2}, slurm: {exclusive: true}"),
+              ElementsAre("job.yml:2: resources.properties.tutti asks for a part of each node, and "
+                          "resources.properties.slurm.exclusive says something else of it: leave "
+                          "one of them out"));
+  EXPECT_THAT(
+      errors("slurm: {memory: 4G, options: --gpus-per-node=2}, tutti: {memory: 4GB, gpus: 1}"),
+      ElementsAre(HasSubstr("slurm.memory"), HasSubstr("slurm.gres")));
+  EXPECT_THAT(
+      Errors("command: x\nresources: {docker_args: --gpus=2, properties: {tutti: {gpus: 1}}}\n"),
+      ElementsAre("job.yml:2: --gpus=2 (docker_args) asks for more GPUs than "
+                  "resources.properties.tutti.gpus, which is 1: write as many there"));
 }
 
 }  // namespace

@@ -59,6 +59,22 @@ void ReadSlurm(const json& document, JsonFields& fields, SlurmSettings& slurm) {
   fields.Update(inner.Finish());
 }
 
+json JsonOfPart(const std::optional<PartOfNode>& part) {
+  if (!part) return nullptr;
+  return {{"cpus", part->cpus}, {"memory_bytes", part->memory_bytes}, {"gpus", part->gpus}};
+}
+
+void ReadPart(const json& document, JsonFields& fields, std::optional<PartOfNode>& part) {
+  if (!document.is_object() || !document.contains("part")) return;
+  fields.Ignore("part");
+  part.emplace();
+  JsonFields inner(document["part"], fields.PathOf("part"), Missing::kKeepsDefault);
+  inner.Read("cpus", part->cpus, 0, std::numeric_limits<int>::max());
+  inner.Read("memory_bytes", part->memory_bytes, 0);
+  inner.Read("gpus", part->gpus, 0, std::numeric_limits<int>::max());
+  fields.Update(inner.Finish());
+}
+
 // The fields of a job, each once: a new member of JobSpec that is to survive is a line here. A
 // visitor has Always (the field is written for every job), Rare (for those whose value is not the
 // default), and of numbers the least that they may be.
@@ -85,6 +101,7 @@ void VisitFields(Visitor& visitor) {
   visitor.Always("priority", &JobSpec::priority);
   visitor.Rare("max_retries", &JobSpec::max_retries, 0);
   visitor.Rare("slurm", &JobSpec::slurm);
+  visitor.Rare("part", &JobSpec::part);
   visitor.Rare("additional_includes", &JobSpec::additional_includes);
   visitor.Rare("reusable", &JobSpec::reusable);
   visitor.Rare("container_options", &JobSpec::container_options);
@@ -132,6 +149,7 @@ class JobWriter {
   }
   static json Written(absl::Duration timeout) { return JsonOfTimeout(timeout); }
   static json Written(const SlurmSettings& slurm) { return JsonOfSlurm(slurm); }
+  static json Written(const std::optional<PartOfNode>& part) { return JsonOfPart(part); }
   static json Written(JobKind kind) { return std::string(Name(kind)); }
   static json Written(const std::optional<Sweep>& sweep) { return sweep ? JsonOf(*sweep) : json(); }
 
@@ -164,6 +182,7 @@ class JobReader {
   }
   void Read(const char*, absl::Duration&) { ReadTimeout(document_, fields_, spec_); }
   void Read(const char*, SlurmSettings& slurm) { ReadSlurm(document_, fields_, slurm); }
+  void Read(const char*, std::optional<PartOfNode>& part) { ReadPart(document_, fields_, part); }
   void Read(const char*, std::vector<Step>& steps) { ReadSteps(fields_, steps); }
   void Read(const char*, std::optional<Sweep>& sweep) { ReadSweepField(document_, fields_, sweep); }
   void Read(const char* name, JobKind& kind) {

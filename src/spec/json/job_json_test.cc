@@ -104,5 +104,15 @@ TEST(JobJson, BytesThatAreNoUtf8DoNotStopTheWriter) {
   EXPECT_TRUE(JobSpecFromJson(ToJson(spec)).ok());
 }
 
+TEST(JobJson, APartOfANodeIsKeptAndElseNotWritten) {
+  JobSpec spec;
+  EXPECT_EQ(ToJson(spec).find("\"part\""), std::string::npos);
+  for (const PartOfNode& part : {PartOfNode{}, PartOfNode{2, int64_t{1} << 40, 8}}) {
+    spec.part = part;
+    EXPECT_EQ(JobSpecFromJson(ToJson(spec))->part, part);
+  }
+  EXPECT_FALSE(JobSpecFromJson(R"({"part": {"cpus": -1}})").ok());
+}
+
 }  // namespace
 }  // namespace tutti::spec

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "spec/types/part_of_node.h"
 #include "spec/types/slurm_settings.h"
 #include "spec/types/sweep.h"
 
@@ -151,6 +152,8 @@ struct JobSpec {
   Distribution distribution;
   int instance_count = 1;
   SourceLocation instance_count_location;
+  std::optional<PartOfNode> part;  // of each node; none: it takes them whole
+  SourceLocation part_location;
   // Options of `podman run` that the job asks for, as "--cap-add=SYS_PTRACE"; for an image only.
   std::vector<std::string> container_options;
   std::vector<GpuDemand> gpu_demands;                 // known until the job has been submitted
@@ -184,6 +187,9 @@ struct JobSpec {
                ? distribution.worker_count + distribution.parameter_server_count
                : instance_count * distribution.process_count_per_instance;
   }
+
+  // Of that node which has most of them.
+  int ProcessesOfANode() const { return (WorldSize() + instance_count - 1) / instance_count; }
 
   // The last ranks, which serve the chief, rank 0, and never end by themselves.
   int ServerCount() const {

@@ -8,9 +8,11 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/service/admission/job_name.h"
+#include "platform/service/admission/part_check.h"
 #include "platform/service/admission/preflight.h"
 #include "platform/service/retention/in_use.h"
 #include "spec/site/site.h"
+#include "spec/types/asked_of_slurm.h"
 
 namespace tutti::service {
 namespace {
@@ -77,7 +79,8 @@ absl::Status SubmissionCheck::CheckCompute(const spec::JobSpec& job) const {
   }
   StateLock lock(state_);
   const int nodes = static_cast<int>(state_.nodes.size());
-  if (job.compute != "local" || job.instance_count <= nodes) return absl::OkStatus();
+  if (job.compute != "local") return absl::OkStatus();
+  if (job.instance_count <= nodes) return CheckPart(job, state_.nodes);
   const spec::SourceLocation& location =
       job.instance_count_location;  // a script's #SBATCH has none
   return absl::InvalidArgumentError(absl::StrCat(
@@ -91,7 +94,7 @@ void SubmissionCheck::CheckOffers(const spec::JobSpec& job, base::Deadline deadl
   for (const spec::Step& step : job.steps) CheckOffers(step.job, deadline, faults);
   engine::Engine* const engine = state_.engines.Of(job.compute);
   if (job.kind == spec::JobKind::kPipeline || engine == nullptr) return;
-  const std::string why = engine->WhyNeverOn(job.slurm, deadline);
+  const std::string why = engine->WhyNeverOn(spec::AskedOfSlurm(job), deadline);
   if (why.empty()) return;
   faults.insert(absl::StrCat(job.file_name, ": compute \"", job.compute, "\": ", why));
 }

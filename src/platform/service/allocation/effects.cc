@@ -7,6 +7,7 @@
 
 #include "platform/service/attempt/launcher_token.h"
 #include "platform/service/results/result_stamp.h"
+#include "spec/types/asked_of_slurm.h"
 
 namespace tutti::service {
 
@@ -20,7 +21,7 @@ engine::Allocation AllocationFor(const ServiceOptions& options, const LiveJob& j
       .plan = SharedPlanOf(fixed, placement, options.launcher_file, options.stop_grace),
       .nodes = NodePartsOf(placement),
       .priority = fixed.spec.priority,
-      .slurm = fixed.spec.slurm,
+      .slurm = spec::AskedOfSlurm(fixed.spec),
       .avoid = job.avoid};
   allocation.plan.attempt = job.attempt();
   allocation.plan.launcher_token = LauncherToken(options.launcher_key, placement.allocation);

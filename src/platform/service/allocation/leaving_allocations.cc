@@ -12,9 +12,7 @@ constexpr absl::Duration kBetweenStops = absl::Seconds(30);
 
 void LeavingAllocations::Add(const LiveJob& job, const Placement& placement) {
   Leaving leaving{.compute = job.record.job.spec.compute, .since = state_.clock->Now()};
-  for (const PlacedNode& node : placement.nodes) {
-    if (leaving.compute == "local") leaving.nodes.push_back(node.name);
-  }
+  if (leaving.compute == "local") leaving.nodes = placement.nodes;
   leaving_[placement.allocation] = std::move(leaving);
 }
 
@@ -38,9 +36,20 @@ void LeavingAllocations::Observe(const std::string& compute, const engine::Alloc
     effects.releases.push_back({compute, state.id});
     return;
   }
-  Leaving& leaving =
-      leaving_.try_emplace(state.id, Leaving{.compute = compute, .since = now}).first->second;
-  End(state, leaving, effects);
+  const auto [leaving, is_new] =
+      leaving_.try_emplace(state.id, Leaving{.compute = compute, .since = now});
+  if (is_new && compute == "local") leaving->second.nodes = NodesOf(state.id);
+  End(state, leaving->second, effects);
+}
+
+std::vector<PlacedNode> LeavingAllocations::NodesOf(const std::string& allocation) const {
+  const auto job = state_.store->GetJob(JobOfAllocation(allocation));
+  if (!job.ok()) return {};
+  const EventDetail detail = EventDetailFromJson(job->last.detail);
+  for (const auto& placement : {detail.placement, detail.former}) {
+    if (placement && placement->allocation == allocation) return placement->nodes;
+  }
+  return {};
 }
 
 void LeavingAllocations::End(const engine::AllocationState& state, Leaving& leaving,

@@ -6,8 +6,43 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "platform/service/attempt/node_room.h"
 
 namespace tutti::service {
+namespace {
+
+struct Holders {
+  std::vector<std::string> jobs;
+  scheduler::Resources used;
+  bool has_all = false;  // one of them
+};
+using HoldersByNode = std::map<std::pair<std::string, std::string>, Holders>;  // by compute, node
+
+void NoteHolder(const std::string& compute, const std::vector<PlacedNode>& nodes,
+                const std::string& job, HoldersByNode& holders) {
+  for (const PlacedNode& node : nodes) {
+    Holders& of_node = holders[{compute, node.name}];
+    of_node.jobs.push_back(job);
+    const auto part = PartOf(node);
+    of_node.has_all |= !part;
+    if (part) of_node.used += *part;
+  }
+}
+
+HoldersByNode HoldersOf(const JobTable& table, const LeavingAllocations& leaving)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
+  HoldersByNode holders;
+  for (const LiveJob* job : table.placed()) {
+    const store::Job& fixed = job->record.job;
+    NoteHolder(fixed.spec.compute, job->placed->placement.nodes, fixed.id, holders);
+  }
+  for (const auto& [allocation, left] : leaving.all()) {
+    NoteHolder(left.compute, left.nodes, JobOfAllocation(allocation), holders);
+  }
+  return holders;
+}
+
+}  // namespace
 
 NodeList ListNodes(SharedState& state, const JobTable& table, const LeavingAllocations& leaving) {
   std::vector<std::pair<std::string, absl::StatusOr<std::vector<engine::Node>>>> told;
@@ -16,18 +51,7 @@ NodeList ListNodes(SharedState& state, const JobTable& table, const LeavingAlloc
   }
   StateLock lock(state);
   told.emplace(told.begin(), "local", state.nodes);
-  std::map<std::pair<std::string, std::string>, std::string> holders;  // by compute and node
-  for (const auto& [allocation, left] : leaving.all()) {
-    for (const std::string& node : left.nodes) {
-      holders[{left.compute, node}] = JobOfAllocation(allocation);
-    }
-  }
-  for (const LiveJob* job : table.placed()) {
-    const store::Job& fixed = job->record.job;
-    for (const PlacedNode& node : job->placed->placement.nodes) {
-      holders[{fixed.spec.compute, node.name}] = fixed.id;
-    }
-  }
+  HoldersByNode holders = HoldersOf(table, leaving);
   NodeList list;
   for (const auto& [compute, nodes] : told) {
     if (!nodes.ok()) {
@@ -36,10 +60,14 @@ NodeList ListNodes(SharedState& state, const JobTable& table, const LeavingAlloc
       continue;
     }
     for (const engine::Node& node : *nodes) {
+      Holders& held = holders[{compute, node.name}];
       NodeStatus& status = list.nodes.emplace_back();
-      status = {compute, node, "", holders[{compute, node.name}]};
+      status = {compute, node, "", held.jobs.empty() ? "" : held.jobs.front()};
+      status.jobs = std::move(held.jobs);
+      if (compute != "local") continue;
+      status.used = held.has_all ? RoomOf(node) : held.used;
       const auto cordon = state.cordons.find(node.name);
-      if (compute != "local" || cordon == state.cordons.end()) continue;
+      if (cordon == state.cordons.end()) continue;
       status.node.state = "cordoned";
       status.node.reason = cordon->second.reason;
       status.cordoned_by = std::string(Name(cordon->second.author));

@@ -1,13 +1,15 @@
 #include "platform/service/allocation/local_scheduler.h"
 
 #include <algorithm>
+#include <set>
 #include <string_view>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
+#include "platform/service/attempt/node_room.h"
 #include "platform/service/jobs/next_attempt.h"
 #include "platform/service/jobs/placed_job.h"
 
@@ -17,40 +19,32 @@ namespace {
 constexpr int kMasterPort = 6105;
 constexpr int kStartPort = 6104;
 constexpr int kRayPort = 6379;  // Ray's own
+constexpr int kPortAttempts = 32;
+constexpr int kAllCores = 1 << 20;
 // Why so many wait is found out every so often, and not at every change.
 constexpr size_t kLongQueue = 200;
 constexpr absl::Duration kBetweenExplanations = absl::Seconds(1);
 
-// Where its ranks meet, on ports that are free now and stay claimed.
-Placement PlaceWithPorts(const ServiceOptions& options, const spec::JobSpec& spec,
-                         const std::vector<engine::Node>& nodes) {
-  const std::string& first = nodes.front().address;
-  const FreePort master = options.find_port(first, kMasterPort);
-  Placement placement = Place(spec, "", nodes, master.port);
-  placement.claims = {master};
-  if (spec.distribution.kind == spec::DistributionKind::kMpi && nodes.size() > 1) {
-    placement.claims.push_back(options.find_port(first, kStartPort));
-    placement.start_port = placement.claims.back().port;
+scheduler::RunningJob RunningOn(const std::vector<PlacedNode>& nodes, std::string id,
+                                absl::Time end) {
+  scheduler::RunningJob running{.id = std::move(id), .expected_end = end};
+  for (const PlacedNode& node : nodes) {
+    running.nodes.push_back(node.name);
+    if (const auto part = PartOf(node)) running.parts.push_back(*part);
   }
-  if (spec.distribution.kind == spec::DistributionKind::kRay) {
-    // Ray listens on all of the machine's addresses, and nodes share them.
-    const int asked = spec.distribution.ray.port;
-    placement.claims.push_back(options.find_port("0.0.0.0", asked > 0 ? asked : kRayPort));
-    placement.start_port = placement.claims.back().port;
-  }
-  return placement;
+  return running;
 }
 
 }  // namespace
 
 void LocalScheduler::Schedule(Effects& effects) {
   is_explained_ = false;
-  if (table_.waiting().empty() || !state_.disk_is_full.empty() || !IsANodeFree()) return;
+  if (table_.waiting().empty() || !state_.disk_is_full.empty() || !HasRoom()) return;
   const absl::Time now = state_.clock->Now();
-  const std::vector<std::string> nodes = NodeNames();
+  const std::vector<scheduler::ClusterNode> nodes = OpenNodes();
   for (const scheduler::Start& start :
        scheduler::StartsOf(table_.waiting(), Running(now), nodes, now, Cordoned(nodes))) {
-    const absl::Status status = StartOn(*table_.Find(start.job_id), start.nodes, effects);
+    const absl::Status status = StartOn(*table_.Find(start.job_id), start, effects);
     state_.problems.Note(StartProblem(start.job_id), status, {.job = start.job_id});
   }
 }
@@ -79,82 +73,129 @@ void LocalScheduler::ExplainFullDisk() {
   }
 }
 
-bool LocalScheduler::IsANodeFree() const {
-  std::unordered_set<std::string_view> held;
+template <class Visit>
+void LocalScheduler::VisitHeld(const Visit& visit) const {
   for (const LiveJob* job : table_.placed()) {
     if (job->record.job.spec.compute != "local") continue;
-    for (const PlacedNode& node : job->placed->placement.nodes) held.insert(node.name);
+    for (const PlacedNode& node : job->placed->placement.nodes) visit(node);
   }
-  for (const auto& [id, nodes] : held_) held.insert(nodes.begin(), nodes.end());
-  for (const auto& [node, id] : health_.suspects()) held.insert(node);
+  for (const auto& [id, nodes] : held_) {
+    for (const PlacedNode& node : nodes) visit(node);
+  }
   for (const auto& [allocation, leaving] : leaving_.all()) {
-    if (leaving.compute == "local") held.insert(leaving.nodes.begin(), leaving.nodes.end());
+    for (const PlacedNode& node : leaving.nodes) visit(node);
   }
-  const auto is_free = [&](const engine::Node& node) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
-    return !held.contains(node.name) && !state_.cordons.contains(node.name);
-  };
-  return std::any_of(state_.nodes.begin(), state_.nodes.end(), is_free);
+}
+
+bool LocalScheduler::HasRoom() const {
+  std::unordered_map<std::string_view, int> used;  // processors
+  VisitHeld([&](const PlacedNode& node) {
+    used[node.name] += node.cores.empty() ? kAllCores : static_cast<int>(node.cores.size());
+  });
+  for (const auto& [node, id] : health_.suspects()) used[node] += kAllCores;
+  return std::any_of(state_.nodes.begin(), state_.nodes.end(),
+                     [&](const engine::Node& node) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
+                       return used[node.name] < RoomOf(node).cores &&
+                              !state_.cordons.contains(node.name);
+                     });
 }
 
 void LocalScheduler::WakeForNewJob(const LiveJob& job) {
   is_explained_ = false;
   const bool is_ours = job.flow == nullptr && job.record.job.spec.compute == "local";
-  if (!is_ours || IsANodeFree()) state_.Wake();
+  if (!is_ours || HasRoom()) state_.Wake();
 }
 
 std::vector<scheduler::RunningJob> LocalScheduler::Running(absl::Time now) const {
   std::vector<scheduler::RunningJob> running;
   for (const LiveJob* job : table_.placed()) {
-    if (job->record.job.spec.compute != "local") continue;
-    scheduler::RunningJob entry{.id = job->record.job.id};
-    for (const PlacedNode& node : job->placed->placement.nodes) entry.nodes.push_back(node.name);
-    entry.expected_end = job->record.started.value_or(now) + job->record.job.spec.timeout +
-                         state_.options.stop_grace;
-    running.push_back(std::move(entry));
+    const store::Job& fixed = job->record.job;
+    if (fixed.spec.compute != "local") continue;
+    const absl::Time end =
+        job->record.started.value_or(now) + fixed.spec.timeout + state_.options.stop_grace;
+    running.push_back(RunningOn(job->placed->placement.nodes, fixed.id, end));
   }
-  for (const auto& [id, nodes] : held_)
-    running.push_back({.id = id, .nodes = nodes, .expected_end = now});
+  for (const auto& [id, nodes] : held_) running.push_back(RunningOn(nodes, id, now));
   for (const auto& [node, id] : health_.suspects())
     running.push_back({.id = id, .nodes = {node}, .expected_end = now});
   for (const auto& [allocation, leaving] : leaving_.all()) {
     if (leaving.compute != "local") continue;
-    running.push_back({.id = JobOfAllocation(allocation),
-                       .nodes = leaving.nodes,
-                       .expected_end = now + state_.options.stop_grace});
+    running.push_back(
+        RunningOn(leaving.nodes, JobOfAllocation(allocation), now + state_.options.stop_grace));
   }
   return running;
 }
 
 scheduler::Decision LocalScheduler::Decide(const std::vector<scheduler::PendingJob>& pending,
                                            absl::Time now) const {
-  const std::vector<std::string> nodes = NodeNames();
+  const std::vector<scheduler::ClusterNode> nodes = OpenNodes();
   return scheduler::Schedule(pending, Running(now), nodes, now, Cordoned(nodes));
 }
 
-int LocalScheduler::Cordoned(const std::vector<std::string>& nodes) const {
+int LocalScheduler::Cordoned(const std::vector<scheduler::ClusterNode>& nodes) const {
   return static_cast<int>(state_.nodes.size() - nodes.size());
 }
 
-std::vector<std::string> LocalScheduler::NodeNames() const {
-  std::vector<std::string> names;
-  names.reserve(state_.nodes.size());
+std::vector<scheduler::ClusterNode> LocalScheduler::OpenNodes() const {
+  std::vector<scheduler::ClusterNode> nodes;
+  nodes.reserve(state_.nodes.size());
   for (const engine::Node& node : state_.nodes) {
-    if (!state_.cordons.contains(node.name)) names.push_back(node.name);
+    if (!state_.cordons.contains(node.name)) nodes.push_back({node.name, RoomOf(node)});
   }
-  return names;
+  return nodes;
+}
+
+// A claim on a port is gone with the service that made it; the job that has it may not yet listen.
+FreePort LocalScheduler::FindPort(const std::string& address, int preferred) const {
+  std::set<int> taken;
+  for (const LiveJob* job : table_.placed()) {
+    const Placement& placement = job->placed->placement;
+    if (placement.nodes.front().address != address) continue;
+    taken.insert({placement.master_port, placement.start_port});
+  }
+  FreePort found = state_.options.find_port(address, preferred);
+  for (int i = 0; i < kPortAttempts && taken.contains(found.port); ++i) {
+    found = state_.options.find_port(address, preferred + i + 1);
+  }
+  return found;
+}
+
+Placement LocalScheduler::PlaceWithPorts(const spec::JobSpec& spec,
+                                         const std::vector<engine::Node>& nodes) const {
+  const std::string& first = nodes.front().address;
+  const FreePort master = FindPort(first, kMasterPort);
+  Placement placement = Place(spec, "", nodes, master.port);
+  placement.claims = {master};
+  if (spec.distribution.kind == spec::DistributionKind::kMpi && nodes.size() > 1) {
+    placement.claims.push_back(FindPort(first, kStartPort));
+    placement.start_port = placement.claims.back().port;
+  }
+  if (spec.distribution.kind == spec::DistributionKind::kRay) {
+    // Ray listens on all of the machine's addresses, and nodes share them.
+    const int asked = spec.distribution.ray.port;
+    placement.claims.push_back(FindPort("0.0.0.0", asked > 0 ? asked : kRayPort));
+    placement.start_port = placement.claims.back().port;
+  }
+  return placement;
 }
 
 absl::StatusOr<Placement> LocalScheduler::PlacementOn(const spec::JobSpec& spec,
-                                                      const std::vector<std::string>& names) const {
+                                                      const scheduler::Start& start) const {
   std::vector<engine::Node> nodes;
-  for (const std::string& name : names) {
+  for (const std::string& name : start.nodes) {
     const auto found = std::find_if(state_.nodes.begin(), state_.nodes.end(),
                                     [&](const engine::Node& node) { return node.name == name; });
     if (found == state_.nodes.end()) return absl::InternalError(absl::StrCat("no node ", name));
     nodes.push_back(*found);
   }
-  Placement placement = PlaceWithPorts(state_.options, spec, nodes);
+  Placement placement = PlaceWithPorts(spec, nodes);
   placement.boot_id = state_.options.boot_id;
+  if (start.parts.empty()) return placement;
+  std::vector<const PlacedNode*> others;
+  VisitHeld([&](const PlacedNode& node) { others.push_back(&node); });
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    TUTTI_RETURN_IF_ERROR(TakePart(nodes[i], start.parts[i], others, placement.nodes[i]));
+  }
   return placement;
 }
 
@@ -165,9 +206,9 @@ std::string LocalScheduler::ReasonOfStart(const Placement& placement) {
                                                     }));
 }
 
-absl::Status LocalScheduler::StartOn(LiveJob& job, const std::vector<std::string>& names,
+absl::Status LocalScheduler::StartOn(LiveJob& job, const scheduler::Start& start,
                                      Effects& effects) {
-  TUTTI_ASSIGN_OR_RETURN(Placement placement, PlacementOn(job.record.job.spec, names));
+  TUTTI_ASSIGN_OR_RETURN(Placement placement, PlacementOn(job.record.job.spec, start));
   placement.allocation = AllocationOf(job);
   const std::string reason = ReasonOfStart(placement);
   TUTTI_ASSIGN_OR_RETURN(job.placed,
@@ -195,13 +236,13 @@ std::optional<Placement> LocalScheduler::PlaceAtOnce(const store::Job& job) {
   const scheduler::Decision decision = Decide({{.id = job.id,
                                                 .priority = job.spec.priority,
                                                 .node_count = job.spec.instance_count,
-                                                .time_limit = job.spec.timeout}},
+                                                .time_limit = job.spec.timeout,
+                                                .part = PartOf(job.spec)}},
                                               now);
   if (decision.starts.empty()) return std::nullopt;
-  const std::vector<std::string>& names = decision.starts.front().nodes;
-  auto placement = PlacementOn(job.spec, names);
+  auto placement = PlacementOn(job.spec, decision.starts.front());
   if (!placement.ok()) return std::nullopt;
-  held_[job.id] = names;
+  held_[job.id] = placement->nodes;
   return *std::move(placement);
 }
 

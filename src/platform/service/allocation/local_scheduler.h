@@ -38,8 +38,11 @@ class LocalScheduler {
 
  private:
   void ExplainFullDisk() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // Whether a node that jobs may start on is free.
-  bool IsANodeFree() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Calls visit(PlacedNode) for each node that is in use, once for each that has a part of it.
+  template <class Visit>
+  void VisitHeld(const Visit& visit) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Whether a processor is free on a node that jobs may start on.
+  bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // The jobs that hold nodes, with those that are over and whose nodes are not free yet or are
   // being checked after a failure.
   std::vector<scheduler::RunningJob> Running(absl::Time now) const
@@ -47,15 +50,21 @@ class LocalScheduler {
   scheduler::Decision Decide(const std::vector<scheduler::PendingJob>& pending,
                              absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // How many nodes there are beside those.
-  int Cordoned(const std::vector<std::string>& nodes) const
+  int Cordoned(const std::vector<scheduler::ClusterNode>& nodes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // The nodes that jobs may start on.
-  std::vector<std::string> NodeNames() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  std::vector<scheduler::ClusterNode> OpenNodes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // A port that is free now, and that no job which is placed has.
+  FreePort FindPort(const std::string& address, int preferred) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // The placement of a job whose ranks meet on ports that stay claimed.
+  Placement PlaceWithPorts(const spec::JobSpec& spec, const std::vector<engine::Node>& nodes) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // The placement of a job on those nodes, without an id of the allocation.
   absl::StatusOr<Placement> PlacementOn(const spec::JobSpec& spec,
-                                        const std::vector<std::string>& nodes) const
+                                        const scheduler::Start& start) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  absl::Status StartOn(LiveJob& job, const std::vector<std::string>& nodes, Effects& effects)
+  absl::Status StartOn(LiveJob& job, const scheduler::Start& start, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
   SharedState& state_;
@@ -64,7 +73,7 @@ class LocalScheduler {
   JobProgress& progress_;
   const NodeHealth& health_;
   // Nodes of jobs that are being inserted with their placement.
-  std::map<std::string, std::vector<std::string>> held_ ABSL_GUARDED_BY(service_lock);
+  std::map<std::string, std::vector<PlacedNode>> held_ ABSL_GUARDED_BY(service_lock);
   bool is_explained_ ABSL_GUARDED_BY(service_lock) = false;  // since the last change
   absl::Time last_explanation_ ABSL_GUARDED_BY(service_lock) = absl::InfinitePast();
 };

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "platform/engine/engine.h"
+#include "platform/scheduler/resources.h"
 
 namespace tutti::service {
 
@@ -13,6 +14,8 @@ struct NodeStatus {
   engine::Node node;
   std::string cordoned_by;  // "user", "check" or "jobs"; empty: it is not
   std::string job;          // that holds it, or one of those of this service on it; empty: none
+  std::vector<std::string> jobs = {};  // all of this service's on it
+  scheduler::Resources used = {};      // of a node of this machine
 };
 
 struct NodeList {

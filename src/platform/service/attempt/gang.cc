@@ -45,6 +45,7 @@ Gang::Gang(const Placement& placement) {
     Node node{.placed = placed};
     node.end.node = placed.name;
     node.end.memory_bytes = placed.memory_bytes;
+    node.end.is_part = !placed.cores.empty();
     nodes_.push_back(std::move(node));
   }
 }

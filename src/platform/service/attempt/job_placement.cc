@@ -61,6 +61,9 @@ std::string ToJson(const Placement& placement) {
                      {"memory_bytes", node.memory_bytes},
                      {"first_rank", node.first_rank},
                      {"process_count", node.process_count}});
+    if (node.cores.empty()) continue;
+    nodes.back()["cores"] = node.cores;
+    nodes.back()["gpus"] = node.gpus;
   }
   return json{{"id", placement.allocation},
               {"master_port", placement.master_port},
@@ -84,6 +87,9 @@ absl::StatusOr<Placement> PlacementFromJson(absl::string_view text) {
                                  .memory_bytes = node.at("memory_bytes").get<int64_t>(),
                                  .first_rank = node.at("first_rank").get<int>(),
                                  .process_count = node.at("process_count").get<int>()});
+      if (!node.contains("cores")) continue;
+      node.at("cores").get_to(placement.nodes.back().cores);
+      node.at("gpus").get_to(placement.nodes.back().gpus);
     }
     return placement;
   } catch (const json::exception& error) {
@@ -130,7 +136,9 @@ std::vector<spec::NodePart> NodePartsOf(const Placement& placement) {
     const std::filesystem::path directory = std::filesystem::path(node.directory);
     parts.push_back({.node_index = static_cast<int>(parts.size()),
                      .directory = (directory / placement.allocation).native(),
-                     .memory_bytes = node.memory_bytes});
+                     .memory_bytes = node.memory_bytes,
+                     .cores = node.cores,
+                     .gpus = node.gpus});
   }
   return parts;
 }

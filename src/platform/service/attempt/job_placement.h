@@ -24,6 +24,9 @@ struct PlacedNode {
   int64_t memory_bytes = 0;
   int first_rank = 0;
   int process_count = 0;
+  // Of a job that has a part of it, as in spec::LaunchPlan.
+  std::vector<int> cores = {};
+  std::vector<std::string> gpus = {};
 };
 
 struct Placement {

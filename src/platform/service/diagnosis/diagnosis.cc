@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "base/process/child_process.h"
+#include "base/text/binary_size.h"
 #include "base/text/lost_peer.h"
 #include "platform/service/diagnosis/remedies.h"
 
@@ -55,8 +56,14 @@ std::string LastWords(const RankExit& exit) {
                       remedy.empty() ? "" : ")");
 }
 
-std::string MemoryShare(int64_t bytes) {
+// What there was of it, if that is known.
+std::string MemoryShare(const NodeEnd* node) {
+  const int64_t bytes = node == nullptr ? 0 : node->memory_bytes;
   if (bytes <= 0) return "";
+  if (node->is_part) {
+    return absl::StrCat(" (the job has ", base::BinarySize(static_cast<uint64_t>(bytes)),
+                        " of the node: raise resources.properties.tutti.memory)");
+  }
   return absl::StrFormat(" (the node's share is %.1f GiB)", static_cast<double>(bytes) / (1 << 30));
 }
 
@@ -81,9 +88,9 @@ bool WasFailing(const RankExit& exit) {
 }
 
 // What follows "rank 1 on n2 ".
-std::string Predicate(const RankExit& exit, int64_t memory_bytes) {
+std::string Predicate(const RankExit& exit, const NodeEnd* node) {
   if (exit.out_of_memory) {
-    return absl::StrCat("ran out of memory", MemoryShare(memory_bytes),
+    return absl::StrCat("ran out of memory", MemoryShare(node),
                         exit.signal != 0 ? " and was killed by " : " and ended with ", How(exit));
   }
   if (exit.stopped && WasFailing(exit)) {
@@ -284,17 +291,17 @@ class Examination {
     return good_.front();
   }
 
-  int64_t MemoryOf(const std::string& node) const {
+  const NodeEnd* Find(const std::string& node) const {
     for (const NodeEnd& end : end_.nodes) {
-      if (end.node == node) return end.memory_bytes;
+      if (end.node == node) return &end;
     }
-    return 0;
+    return nullptr;
   }
 
   // A cluster may have ended it for its memory, and by a program.
   std::string What(RankExit exit) const {
     exit.not_for_memory &= end_.verdict.empty();
-    return Predicate(exit, MemoryOf(exit.node));
+    return Predicate(exit, Find(exit.node));
   }
 
   // `line`, the cause, and every failed rank but `cause`.

@@ -55,6 +55,7 @@ struct NodeEnd {
   bool timed_out = false;    // it ended its processes at the job's time limit
   absl::Time time;           // when that was noticed
   int64_t memory_bytes = 0;  // the node's share, for out of memory; 0: unlimited
+  bool is_part = false;      // what the job has of the node, which others have too
 };
 
 struct Failure {

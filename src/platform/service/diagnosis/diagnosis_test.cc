@@ -142,6 +142,17 @@ TEST(Diagnosis, SaysOutOfMemoryWithTheShare) {
             "signal 9 (SIGKILL)");
 }
 
+TEST(Diagnosis, SaysWhatTheJobHadOfTheNodeWhereOthersHaveTheRest) {
+  RankExit exit = Ended(1, 5, 0, 9);
+  exit.out_of_memory = true;
+  GangEnd end = GangOf({Stopped(0, 6), exit});
+  end.nodes[1].memory_bytes = int64_t{1} << 29;
+  end.nodes[1].is_part = true;
+  EXPECT_EQ(Diagnose(end).line,
+            "rank 1 on n2 ran out of memory (the job has 512 MiB of the node: raise "
+            "resources.properties.tutti.memory) and was killed by signal 9 (SIGKILL)");
+}
+
 TEST(Diagnosis, SaysThatAKillWasNotForMemoryWhereThatIsKnown) {
   RankExit exit = Ended(1, 5, 0, 9);
   exit.not_for_memory = true;

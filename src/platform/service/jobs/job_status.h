@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "platform/service/attempt/job_placement.h"
 #include "platform/service/diagnosis/diagnosis.h"
 #include "platform/store/store.h"
 
@@ -18,6 +19,7 @@ struct JobStatus {
   std::string reason;  // why it is in its state; of a queued one, what it waits for now
   std::optional<absl::Time> expected_start;
   std::vector<std::string> nodes;
+  std::vector<PlacedNode> parts;  // what it has of them, if it has not the whole
   std::vector<Failure> failures;
 };
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "platform/service/attempt/node_room.h"
 #include "platform/service/jobs/next_attempt.h"
 #include "platform/service/jobs/placed_job.h"
 
@@ -103,7 +104,8 @@ void JobTable::Enqueue(LiveJob& job) {
                 .sequence = fixed.sequence,
                 .node_count = fixed.spec.instance_count,
                 .time_limit = fixed.spec.timeout,
-                .avoid = job.avoid});
+                .avoid = job.avoid,
+                .part = PartOf(fixed.spec)});
 }
 
 void JobTable::Dequeue(const LiveJob& job) {

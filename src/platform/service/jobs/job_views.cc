@@ -31,7 +31,10 @@ JobStatus StatusAlone(const store::JobRecord& record) {
   EventDetail detail = EventDetailFromJson(record.last.detail);
   status.failures = std::move(detail.failures);
   if (detail.placement) {
-    for (const PlacedNode& node : detail.placement->nodes) status.nodes.push_back(node.name);
+    for (const PlacedNode& node : detail.placement->nodes) {
+      status.nodes.push_back(node.name);
+      if (!node.cores.empty()) status.parts.push_back(node);
+    }
   }
   return status;
 }

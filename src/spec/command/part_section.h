@@ -1,0 +1,15 @@
+// The key resources.properties.tutti: a part of each node. Inside the room spec only.
+#pragma once
+
+#include "spec/text/diagnostics.h"
+#include "spec/text/yaml_tree.h"
+#include "spec/types/job.h"
+
+namespace tutti::spec {
+
+void ReadNodePart(const YamlNode::Entry& entry, JobSpec& spec, Diagnostics& diagnostics);
+
+// After all of a job's resources: what its slurm settings say of the same is an error.
+void CheckNodePart(const JobSpec& spec, Diagnostics& diagnostics);
+
+}  // namespace tutti::spec

@@ -1,0 +1,11 @@
+// What a job asks of Slurm over its compute's settings. Pure.
+#pragma once
+
+#include "spec/types/job.h"
+
+namespace tutti::spec {
+
+// Its own settings (resources.properties.slurm), with what its part of a node comes to.
+SlurmSettings AskedOfSlurm(const JobSpec& spec);
+
+}  // namespace tutti::spec
