@@ -135,6 +135,15 @@ def test_two_ranks_on_each_of_two_nodes_run_in_the_image(site, write_job, tmp_pa
     assert job["logged"]["metrics"] == [{"name": "loss", "value": 0.5, "step": 0}]
 
 
+def test_a_container_has_the_part_of_a_node_that_its_job_has(site, write_job):
+    part = {"properties": {"tutti": {"cpus": 1, "memory": "300MB"}}}
+    job, result = run(site, write_job("cat /proc/self/status", environment={"image": site.image}, resources=part))
+    assert job["state"] == "Completed", (job["reason"], result.stderr)
+    [has] = job["parts"]
+    cores = re.search(r"Cpus_allowed_list:\s+(\S+)", site.log_text(job["id"], 0)).group(1)
+    assert cores == str(has["cores"][0]) and has["memory_bytes"] == 300_000_000
+
+
 def test_a_failing_command_gives_its_code_and_last_words(site, write_job):
     job, _ = run(site, write_job("echo 'ValueError: no label 17' >&2; exit 3", environment={"image": site.image}))
     assert job["state"] == "Failed" and "exit code 3" in job["reason"] and "ValueError: no label 17" in job["reason"]

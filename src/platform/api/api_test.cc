@@ -57,6 +57,8 @@ class ApiTest : public ::testing::Test {
     const std::filesystem::path directory = folder_.path() / "state";
     ASSERT_TRUE(base::MakeDirectories(directory).ok());
     engine_ = std::make_unique<DiskEngine>(folder_.path() / "engine");
+    engine_->cores = {0, 1, 2, 3};
+    engine_->gpus = {"4", "7"};
     auto store = store::Store::Open(directory / "tutti.db");
     ASSERT_TRUE(store.ok()) << store.status();
     store_ = *std::move(store);
@@ -307,6 +309,26 @@ TEST_F(ApiTest, CordonsANodeAndLetsItGo) {
   EXPECT_EQ(node["reason"], "ECC errors");
   Fits("delete", path, Send({.method = "DELETE", .target = target}));
   ExpectError(Send({.method = "DELETE", .target = target}), 404, "not_found");
+}
+
+TEST_F(ApiTest, SaysWhatAJobHasOfItsNodesAndWhatOfANodeIsUsed) {
+  play_ = false;  // it stays where it is
+  CreateJob(absl::StrCat("type: command\nname: p\ncommand: echo hi\n",
+                         "resources: {properties: {tutti: {cpus: 3, gpus: 1}}}\n"));
+  json job;
+  for (const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(10)));
+       !deadline.Expired();) {
+    job = Fits("get", "/v1/jobs/{job}", Get("/v1/jobs/p"));
+    if (!job["parts"].empty()) break;
+  }
+  EXPECT_EQ(job["part"], (json{{"cpus", 3}, {"memory_bytes", 0}, {"gpus", 1}}));
+  ASSERT_EQ(job["parts"].size(), 1U) << job;
+  EXPECT_EQ(job["parts"][0]["cores"], (json{0, 1, 2}));
+  EXPECT_EQ(job["parts"][0]["gpus"], json{"4"});
+  const json node = Fits("get", "/v1/nodes", Get("/v1/nodes"))["nodes"][0];
+  EXPECT_EQ(node["jobs"], json{"p"});
+  EXPECT_EQ(node["used"]["cores"], 3);
+  EXPECT_EQ(node["gpus"], (json{"4", "7"}));
 }
 
 TEST_F(ApiTest, LooksAtANode) {

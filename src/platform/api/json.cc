@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "platform/service/attempt/node_room.h"
 
 namespace tutti::api {
 namespace {
@@ -68,36 +69,54 @@ const char* KindName(spec::JobKind kind) {
   return "command";
 }
 
+// Of a job that asks for a part of each node: what it asks for, and what it has.
+void AddParts(const service::JobStatus& status, json& object) {
+  const auto part = service::PartOf(status.record.job.spec);
+  if (!part) return;
+  object["part"] = {
+      {"cpus", part->cores}, {"memory_bytes", part->memory_bytes}, {"gpus", part->gpus}};
+  json has = json::array();
+  for (const service::PlacedNode& node : status.parts) {
+    has.push_back({{"node", node.name},
+                   {"cores", node.cores},
+                   {"memory_bytes", node.memory_bytes},
+                   {"gpus", node.gpus}});
+  }
+  object["parts"] = std::move(has);
+}
+
 json Job(const service::JobStatus& status) {
   const store::Job& job = status.record.job;
   const spec::JobSpec& spec = job.spec;
   const bool pipeline = spec.kind == spec::JobKind::kPipeline;  // its steps have their own
   const bool runs = spec.kind == spec::JobKind::kCommand;       // the others' jobs do
-  return {{"id", job.id},
-          {"type", KindName(spec.kind)},
-          {"parent", TextOrNull(job.parent)},
-          {"step", TextOrNull(job.step)},
-          {"sequence", job.sequence},
-          {"name", TextOrNull(spec.name)},
-          {"display_name", spec.display_name.empty() ? job.id : spec.display_name},
-          {"experiment_name", spec.experiment_name},
-          {"description", spec.description},
-          {"tags", json(spec.tags)},
-          {"environment", pipeline ? "" : spec.environment.name},
-          {"state", StateName(status.record.last.state)},
-          {"reason", status.reason},
-          {"created", Rfc3339(job.created)},
-          {"started", Rfc3339OrNull(status.record.started)},
-          {"ended", Rfc3339OrNull(status.record.ended())},
-          {"compute", spec.compute},
-          {"node_count", runs ? spec.instance_count : 0},
-          {"world_size", runs ? spec.WorldSize() : 0},
-          {"priority", Name(spec.priority)},
-          {"expected_start", Rfc3339OrNull(status.expected_start)},
-          {"nodes", status.nodes},
-          {"warnings", job.warnings},
-          {"failures", Failures(status.failures)},
-          {"snapshot", TextOrNull(job.snapshot)}};
+  json object = {{"id", job.id},
+                 {"type", KindName(spec.kind)},
+                 {"parent", TextOrNull(job.parent)},
+                 {"step", TextOrNull(job.step)},
+                 {"sequence", job.sequence},
+                 {"name", TextOrNull(spec.name)},
+                 {"display_name", spec.display_name.empty() ? job.id : spec.display_name},
+                 {"experiment_name", spec.experiment_name},
+                 {"description", spec.description},
+                 {"tags", json(spec.tags)},
+                 {"environment", pipeline ? "" : spec.environment.name},
+                 {"state", StateName(status.record.last.state)},
+                 {"reason", status.reason},
+                 {"created", Rfc3339(job.created)},
+                 {"started", Rfc3339OrNull(status.record.started)},
+                 {"ended", Rfc3339OrNull(status.record.ended())},
+                 {"compute", spec.compute},
+                 {"node_count", runs ? spec.instance_count : 0},
+                 {"world_size", runs ? spec.WorldSize() : 0},
+                 {"priority", Name(spec.priority)},
+                 {"expected_start", Rfc3339OrNull(status.expected_start)},
+                 {"nodes", status.nodes},
+                 {"warnings", job.warnings},
+                 {"failures", Failures(status.failures)},
+                 {"snapshot", TextOrNull(job.snapshot)}};
+  AddParts(status, object);
+  return object;
 }
 
 // As a JSON text. What needs more than quotes is left to the library.
@@ -282,10 +301,16 @@ std::string NodesJson(const service::NodeList& nodes) {
                     {"address", node.node.address},
                     {"cores", node.node.cores},
                     {"memory_bytes", node.node.memory_bytes},
+                    {"gpus", node.node.gpus},
+                    {"used",
+                     {{"cores", node.used.cores},
+                      {"memory_bytes", node.used.memory_bytes},
+                      {"gpus", node.used.gpus}}},
                     {"state", node.node.state.empty() ? ours : node.node.state},
                     {"reason", TextOrNull(node.node.reason)},
                     {"cordoned_by", TextOrNull(node.cordoned_by)},
-                    {"job", TextOrNull(node.job)}});
+                    {"job", TextOrNull(node.job)},
+                    {"jobs", node.jobs}});
   }
   return Text({{"nodes", std::move(list)}, {"warnings", nodes.warnings}});
 }

@@ -165,6 +165,18 @@ TEST_F(CommandParserTest, ShowsAPipelineAsATree) {
   EXPECT_THAT(out_.str(), HasSubstr("└─ c           not started"));
 }
 
+TEST_F(CommandParserTest, ShowsWhatAJobHasOfItsNodes) {
+  answers_["GET /v1/jobs/small"] = {
+      .chunks = {R"({"id": "small", "state": "Running", "reason": "", "nodes": ["n1", "n2"],
+        "part": {"cpus": 2, "memory_bytes": 500000000, "gpus": 1},
+        "parts": [{"node": "n1", "cores": [0, 1], "memory_bytes": 500000000, "gpus": ["3"]},
+                  {"node": "n2", "cores": [4, 7], "memory_bytes": 500000000, "gpus": ["0"]}]})"}};
+  ASSERT_TRUE(Do({"job", "show", "small"}).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("Part         2 cores, 500 MB, 1 GPU of each node\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("Nodes        n1 (cores 0-1, 500 MB, GPU 3) "
+                                    "n2 (cores 4,7, 500 MB, GPU 0)\n"));
+}
+
 TEST_F(CommandParserTest, ListsJobsAndNodes) {
   answers_["GET /v1/job-summaries?limit=20&state=Failed"] = {
       .chunks = {absl::StrCat(R"({"jobs": [)", kJob, "]}")}};
@@ -174,10 +186,18 @@ TEST_F(CommandParserTest, ListsJobsAndNodes) {
   answers_["GET /v1/nodes"] = {
       .chunks = {R"({"nodes": [{"name": "n1", "compute": "hpc", "address": "127.77.0.1",
                                 "cores": [0, 1, 2, 5], "memory_bytes": 2000000000, "state": "unusable",
-                                "reason": "a new disk", "job": null}], "warnings": ["compute b does not answer"]})"}};
+                                "reason": "a new disk", "job": null},
+                                {"name": "n2", "compute": "local", "address": "127.77.0.2",
+                                "cores": [0, 1, 2, 3], "memory_bytes": 2000000000, "state": "running",
+                                "gpus": ["0", "1"], "job": "a", "jobs": ["a", "b"],
+                                "used": {"cores": 3, "memory_bytes": 500000000, "gpus": 1}}],
+                     "warnings": ["compute b does not answer"]})"}};
   ASSERT_TRUE(Do({"node", "list"}).ok());
+  EXPECT_THAT(out_.str(), ::testing::ContainsRegex(
+                              "n1 +hpc +127.77.0.1 +unusable +0-2,5 +2.00 GB +a new disk"));
   EXPECT_THAT(out_.str(),
-              HasSubstr("n1    hpc      127.77.0.1  unusable  0-2,5  2.00 GB       a new disk"));
+              ::testing::ContainsRegex(
+                  "n2 +local +127.77.0.2 +running +0-3 +3/4 +500 MB/2.00 GB +1/2 +a b"));
   EXPECT_EQ(err_.str(), "warning: compute b does not answer\n");
 }
 

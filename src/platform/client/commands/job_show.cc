@@ -12,6 +12,7 @@
 #include "platform/client/jobs/summary.h"
 #include "platform/client/text/amounts.h"
 #include "platform/client/text/columns.h"
+#include "platform/client/text/node_parts.h"
 
 namespace tutti::client {
 namespace {
@@ -27,6 +28,13 @@ void Fact(Context& context, absl::string_view name, absl::string_view value) {
   if (value.empty()) return;
   context.out << Styled(PadRight(name, 12), Tint::kBold, context.out_screen.colour) << " "
               << Printable(value) << "\n";
+}
+
+std::string NodesText(const JobView& job) {
+  if (job.parts.empty()) return absl::StrJoin(job.nodes, " ");
+  return absl::StrJoin(job.parts, " ", [](std::string* out, const PartView& part) {
+    absl::StrAppend(out, PlaceText(part.node, part.cores, part.memory_bytes, part.gpus));
+  });
 }
 
 void ShowFacts(Context& context, const JobView& job) {
@@ -54,7 +62,12 @@ void ShowFacts(Context& context, const JobView& job) {
        absl::StrCat(job.compute, job.compute.empty() ? "" : ", ", job.node_count,
                     job.node_count == 1 ? " node, " : " nodes, ", job.world_size,
                     job.world_size == 1 ? " process" : " processes"));
-  Fact(context, "Nodes", absl::StrJoin(job.nodes, " "));
+  if (job.part) {
+    Fact(context, "Part",
+         absl::StrCat(PartText(job.part->cpus, job.part->memory_bytes, job.part->gpu_count),
+                      " of each node"));
+  }
+  Fact(context, "Nodes", NodesText(job));
   Fact(context, "Priority", job.priority);
 }
 

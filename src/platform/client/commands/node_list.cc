@@ -1,22 +1,58 @@
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/connection/service_client.h"
 #include "platform/client/text/amounts.h"
+#include "platform/client/text/node_parts.h"
 #include "platform/client/text/table.h"
 
 namespace tutti::client {
 namespace {
 
-// {0, 1, 2, 5} -> "0-2,5".
-std::string Ranges(const std::vector<int>& numbers) {
-  std::string text;
-  for (size_t first = 0, last = 0; first < numbers.size(); first = ++last) {
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    absl::StrAppend(&text, text.empty() ? "" : ",", numbers[first]);
-    if (last > first) absl::StrAppend(&text, "-", numbers[last]);
+// "2/8": what is used of all. Of a node whose scheduler is not tutti it is not known.
+std::string UsedOf(const NodeView& node, int used, size_t all) {
+  return node.compute == "local" ? absl::StrCat(used, "/", all) : "";
+}
+
+std::string MemoryOf(const NodeView& node) {
+  const std::string all = Bytes(node.memory_bytes);
+  if (node.compute != "local") return all;
+  const uint64_t used = node.used.memory_bytes;
+  return absl::StrCat(used == 0 ? "0" : Bytes(used), "/", all);
+}
+
+// GPUs only where there are any.
+Table TableOf(const NodesView& view) {
+  const bool gpus = std::any_of(view.nodes.begin(), view.nodes.end(),
+                                [](const NodeView& node) { return !node.gpus.empty(); });
+  std::vector<Table::Column> columns = {{"NAME"},
+                                        {"COMPUTE"},
+                                        {"ADDRESS"},
+                                        {"STATE"},
+                                        {"CORES", Table::Align::kLeft, true},
+                                        {"USED", Table::Align::kRight},
+                                        {"MEMORY", Table::Align::kRight}};
+  if (gpus) columns.push_back({"GPUS", Table::Align::kRight});
+  columns.push_back({"JOB", Table::Align::kLeft, true});
+  columns.push_back({"REASON", Table::Align::kLeft, true});
+  Table table(std::move(columns));
+  for (const NodeView& node : view.nodes) {
+    std::vector<Table::Cell> row = {
+        {node.name},          {node.compute},
+        {node.address},       {node.state, TintOfState(node.state)},
+        {Ranges(node.cores)}, {UsedOf(node, node.used.cpus, node.cores.size())},
+        {MemoryOf(node)}};
+    if (gpus) row.push_back({UsedOf(node, node.used.gpu_count, node.gpus.size())});
+    row.push_back({node.jobs.empty() ? node.job : absl::StrJoin(node.jobs, " ")});
+    row.push_back({node.reason});
+    table.Add(std::move(row));
   }
-  return text;
+  return table;
 }
 
 }  // namespace
@@ -32,25 +68,7 @@ absl::StatusOr<ExitCode> NodeList(Context& context, Format format) {
   for (const std::string& warning : view.warnings) {
     context.err << "warning: " << warning << std::endl;
   }
-  Table table({{"NAME"},
-               {"COMPUTE"},
-               {"ADDRESS"},
-               {"STATE"},
-               {"CORES", Table::Align::kLeft, true},
-               {"MEMORY", Table::Align::kRight},
-               {"JOB"},
-               {"REASON", Table::Align::kLeft, true}});
-  for (const NodeView& node : view.nodes) {
-    table.Add({{node.name},
-               {node.compute},
-               {node.address},
-               {node.state, TintOfState(node.state)},
-               {Ranges(node.cores)},
-               {Bytes(node.memory_bytes)},
-               {node.job},
-               {node.reason}});
-  }
-  context.out << table.Render(context.out_screen.width, context.out_screen.colour);
+  context.out << TableOf(view).Render(context.out_screen.width, context.out_screen.colour);
   return ExitCode::kOk;
 }
 

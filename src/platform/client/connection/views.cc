@@ -130,6 +130,37 @@ void ReadLogged(const json& object, JobView& job) {
   }
 }
 
+std::vector<int> CoresIn(const json& object) {
+  std::vector<int> numbers;
+  const auto cores = object.find("cores");
+  if (cores == object.end() || !cores->is_array()) return numbers;
+  for (const json& core : *cores) {
+    if (core.is_number_integer()) numbers.push_back(core.get<int>());
+  }
+  return numbers;
+}
+
+uint64_t MemoryIn(const json& object) {
+  return static_cast<uint64_t>(std::max<int64_t>(0, Number(object, "memory_bytes")));
+}
+
+// What a job has of a node.
+PartView PartOf(const json& object) {
+  return {.node = Text(object, "node"),
+          .cores = CoresIn(object),
+          .memory_bytes = MemoryIn(object),
+          .gpus = Texts(object, "gpus")};
+}
+
+// As numbers: {"cpus": 2, …}, where a node's name them cores.
+PartView AmountIn(const json& object, const char* name, const char* cpus) {
+  const auto part = object.find(name);
+  if (part == object.end() || !part->is_object()) return {};
+  return {.cpus = static_cast<int>(Number(*part, cpus)),
+          .memory_bytes = MemoryIn(*part),
+          .gpu_count = static_cast<int>(Number(*part, "gpus"))};
+}
+
 JobView JobOf(const json& object) {
   JobView job;
   job.id = Text(object, "id");
@@ -157,6 +188,8 @@ JobView JobOf(const json& object) {
   job.world_size = static_cast<int>(Number(object, "world_size"));
   job.expected_start = Text(object, "expected_start");
   job.nodes = Texts(object, "nodes");
+  if (object.contains("part")) job.part = AmountIn(object, "part", "cpus");
+  for (const json& part : ObjectsIn(object, "parts")) job.parts.push_back(PartOf(part));
   job.warnings = Texts(object, "warnings");
   for (const json& failure : ObjectsIn(object, "failures")) {
     job.failures.push_back(FailureOf(failure));
@@ -175,13 +208,11 @@ NodeView NodeOf(const json& object) {
   NodeView node{Text(object, "name"),  Text(object, "compute"), Text(object, "address"),
                 Text(object, "state"), Text(object, "reason"),  Text(object, "job")};
   node.cordoned_by = Text(object, "cordoned_by");
-  node.memory_bytes = static_cast<uint64_t>(std::max<int64_t>(0, Number(object, "memory_bytes")));
-  const auto cores = object.find("cores");
-  if (cores != object.end() && cores->is_array()) {
-    for (const json& core : *cores) {
-      if (core.is_number_integer()) node.cores.push_back(core.get<int>());
-    }
-  }
+  node.memory_bytes = MemoryIn(object);
+  node.cores = CoresIn(object);
+  node.gpus = Texts(object, "gpus");
+  node.jobs = Texts(object, "jobs");
+  node.used = AmountIn(object, "used", "cores");
   return node;
 }
 

@@ -66,6 +66,16 @@ struct RemovedView {
   std::string time;  // RFC 3339
 };
 
+// A part of a node.
+struct PartView {
+  std::string node;  // of one that a job has
+  int cpus = 0;
+  std::vector<int> cores;  // likewise
+  uint64_t memory_bytes = 0;
+  int gpu_count = 0;
+  std::vector<std::string> gpus;
+};
+
 struct JobView {
   std::string id;
   std::string type = "command";  // or pipeline, sweep
@@ -79,6 +89,8 @@ struct JobView {
   int node_count = 0, world_size = 0;
   std::string expected_start;  // RFC 3339, or empty
   std::vector<std::string> nodes, warnings;
+  std::optional<PartView> part;       // of each node, that it asks for
+  std::vector<PartView> parts;        // that it has
   std::vector<FailureView> failures;  // of a failed job, the cause first
   std::vector<EventView> events;      // only of a single job
   std::vector<ChildView> children;    // only of a single job
@@ -96,6 +108,8 @@ struct NodeView {
   std::string name, compute, address, state, reason, job, cordoned_by;
   std::vector<int> cores;
   uint64_t memory_bytes = 0;
+  std::vector<std::string> gpus, jobs;
+  PartView used;
 };
 
 struct NodesView {
