@@ -193,3 +193,22 @@ def test_gpus_that_no_node_has_are_refused_before_the_job_queues(hpc, script, wr
     done = hpc.cli("run", script("#SBATCH --clusters=hpc --partition=main --gpus-per-node=2\n"))
     assert done.returncode == 2 and f"--gpus-per-node=2 {none}" in done.stderr, (done.returncode, done.stderr)
     assert hpc.get("/v1/jobs")["jobs"] == []
+
+
+def test_jobs_with_parts_of_nodes_share_them(hpc, cluster, write_job, tmp_path):
+    gate = tmp_path / "gate"
+
+    def submit(cpus):
+        part = {"instance_count": 1, "properties": {"tutti": {"cpus": cpus, "memory": "300MB"}}}
+        return hpc.submit(write_job(f"echo $SLURM_CPUS_PER_TASK; while [ ! -e {gate} ]; do sleep 0.05; done", compute="hpc", resources=part))
+
+    jobs = [submit(cpus) for cpus in (3, 3, 1, 1)]
+    for job in jobs:
+        hpc.wait_for_state(job, "Running", 60)
+    assert sorted(cluster.slurm("squeue", "-h", "-o", "%C %m").splitlines()) == ["1 286M", "1 286M", "3 286M", "3 286M"]
+    waits = submit(1)
+    wait_until(lambda: "Resources" in hpc.job(waits)["reason"] or "Priority" in hpc.job(waits)["reason"], 30, lambda: hpc.job(waits)["reason"])
+    gate.touch()
+    for job in [*jobs, waits]:
+        assert hpc.wait(job)["state"] == "Completed"
+    assert [hpc.log_text(job, 0) for job in jobs] == ["3\n", "3\n", "1\n", "1\n"]
