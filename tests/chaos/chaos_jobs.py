@@ -20,7 +20,7 @@ class Kinds:
         self.made = 0
         (folder / "code").mkdir()
         shutil.copy(HERE / "chaos_rank.py", folder / "code")
-        self.kinds = ["single", "single", "once", "bad", "gang", "mpi", "mpi", "pipeline", "sweep"] + ["container"] * image
+        self.kinds = ["single", "part", "part", "once", "bad", "gang", "mpi", "mpi", "pipeline", "sweep"] + ["container"] * image
 
     def make(self, random):
         """A kind by chance, and the path of a new job file of it."""
@@ -37,6 +37,12 @@ class Kinds:
 
     def single(self, random):
         return self.command(random)
+
+    def part(self, random):
+        """Of one node or of two, which others may share."""
+        nodes = random.choice([1, 1, 2])
+        return self.command(random, resources={"instance_count": nodes, "properties": {"tutti": {"cpus": 1, "memory": "200MB"}}},
+                            distribution={"type": "pytorch", "process_count_per_instance": 1})
 
     def once(self, random):
         """May not be begun again."""

@@ -105,29 +105,45 @@ std::optional<Start> NodePool::StartNow(const PendingJob& job) {
 }
 
 absl::Time NodePool::Earliest(const PendingJob& job) const {
+  const auto count = static_cast<size_t>(job.node_count);
   std::vector<Window> windows;
+  windows.reserve(nodes_.size());
   for (const Node& node : nodes_) {
     node.timeline.AddWindows(NeedOn(*node.fixed, job.part), job.time_limit, windows);
   }
+  if (windows.size() < count) return absl::InfiniteFuture();
   std::vector<absl::Time> firsts, lasts;
+  firsts.reserve(windows.size());
   for (const Window& window : windows) {
     firsts.push_back(window.first);
-    lasts.push_back(window.last);
+    if (window.last != absl::InfiniteFuture()) lasts.push_back(window.last);
+  }
+  if (lasts.empty()) {
+    std::nth_element(firsts.begin(), firsts.begin() + job.node_count - 1, firsts.end());
+    return firsts[count - 1];
   }
   std::sort(firsts.begin(), firsts.end());
   std::sort(lasts.begin(), lasts.end());
   size_t over = 0;
   for (size_t i = 0; i < firsts.size(); ++i) {
-    while (lasts[over] < firsts[i]) ++over;
-    if (i + 1 - over >= static_cast<size_t>(job.node_count)) return firsts[i];
+    while (over < lasts.size() && lasts[over] < firsts[i]) ++over;
+    if (i + 1 - over >= count) return firsts[i];
   }
   return absl::InfiniteFuture();
 }
 
 void NodePool::ReserveAt(const PendingJob& job, absl::Time start) {
-  using Candidate = std::tuple<absl::Time, int, size_t>;  // has room since, cores left, index
+  struct Candidate {
+    absl::Time since;  // when it has had the room
+    int left;          // cores, where it never has
+    size_t index;
+    bool operator<(const Candidate& other) const {
+      return std::tie(other.since, other.left, index) < std::tie(since, left, other.index);
+    }
+  };
   const bool is_known = start != absl::InfiniteFuture();
   std::vector<Candidate> candidates;
+  candidates.reserve(nodes_.size());
   for (size_t i = 0; i < nodes_.size(); ++i) {
     const Timeline& timeline = nodes_[i].timeline;
     const Resources need = NeedOn(*nodes_[i].fixed, job.part);
@@ -136,15 +152,13 @@ void NodePool::ReserveAt(const PendingJob& job, absl::Time start) {
     if (!fits) continue;
     const absl::Time since = timeline.RoomSince(need, start);
     const bool is_endless = since == absl::InfiniteFuture();
-    candidates.emplace_back(since, is_endless ? timeline.at_last().cores : 0, i);
+    candidates.push_back({since, is_endless ? timeline.at_last().cores : 0, i});
   }
-  std::stable_sort(
-      candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-        return std::tie(std::get<0>(b), std::get<1>(b)) < std::tie(std::get<0>(a), std::get<1>(a));
-      });
-  candidates.resize(std::min(candidates.size(), static_cast<size_t>(job.node_count)));
-  for (const Candidate& candidate : candidates) {
-    Node& node = nodes_[std::get<2>(candidate)];
+  const size_t count = std::min(candidates.size(), static_cast<size_t>(job.node_count));
+  std::partial_sort(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(count),
+                    candidates.end());
+  for (size_t i = 0; i < count; ++i) {
+    Node& node = nodes_[candidates[i].index];
     node.timeline.Take(NeedOn(*node.fixed, job.part), start, start + job.time_limit);
   }
 }
