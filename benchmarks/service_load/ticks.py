@@ -2,12 +2,13 @@
 """What the service's own loop takes of the processor while 100, 1,000, 10,000 jobs wait, or a sweep of as many trials is under way.
 
 queue   a job that does not end holds the only node; SIZE others wait behind it
+parts   it holds one processor of the node, and the others wait for all of it: nothing fits, but the node is not full
 sweep   SIZE trials, of which one runs and all others have ended and reported REPORTS times (their rows and folders are copies of one)
 
 tick    milliseconds of processor a second while nobody asks and nothing happens
 wake    milliseconds of processor for a call that changes something and wakes the loop: a job that waits is cancelled, again 20 ms after the answer
 
-    benchmarks/service_load/ticks.py [100 1000 10000] [--reports 200] [--build build] [--json FILE]
+    benchmarks/service_load/ticks.py [100 1000 10000] [--of queue parts sweep] [--reports 200] [--build build] [--json FILE]
 """
 import argparse
 import json
@@ -29,6 +30,12 @@ from measure import submit_many  # noqa: E402
 TICK_SECONDS = 8
 WAKES = 100
 CLIENTS = 16
+PART = """type: command
+compute: local
+command: sleep 3600
+environment: host
+resources: {properties: {tutti: {cpus: 1}}}
+"""
 SWEEP = """type: sweep
 compute: local
 trial:
@@ -80,7 +87,15 @@ def loop(service):
 
 def queue(program, home, size, _):
     service, _ = started(program, home)
-    first = service.submit("sleep 3600")
+    return behind(service, service.submit("sleep 3600"), size)
+
+
+def parts(program, home, size, _):
+    service, _ = started(program, home)
+    return behind(service, submitted(service, PART), size)
+
+
+def behind(service, first, size):
     awaited(lambda: shown(service, first)["state"] == "Running", "the first job runs")
     submit_many(service, size, CLIENTS)
     time.sleep(2)
@@ -113,13 +128,14 @@ def sweep(program, home, size, reports):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sizes", nargs="*", type=int, default=[100, 1000, 10000])
+    parser.add_argument("--of", nargs="+", choices=["queue", "parts", "sweep"], default=["queue", "parts", "sweep"])
     parser.add_argument("--reports", type=int, default=200)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     results = {"load at the beginning": os.getloadavg()[0]}
-    for name, run in {"queue": queue, "sweep": sweep}.items():
-        for size in options.sizes:
+    for name, run in {"queue": queue, "parts": parts, "sweep": sweep}.items():
+        for size in options.sizes if name in options.of else []:
             home = pathlib.Path(tempfile.mkdtemp(prefix="tutti-ticks."))
             try:
                 results[f"{name} of {size}"] = run(options.build / "bin/tutti", home, size, options.reports)
