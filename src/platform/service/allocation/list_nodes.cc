@@ -1,5 +1,6 @@
 #include "platform/service/allocation/list_nodes.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -61,6 +62,7 @@ NodeList ListNodes(SharedState& state, const JobTable& table, const LeavingAlloc
     }
     for (const engine::Node& node : *nodes) {
       Holders& held = holders[{compute, node.name}];
+      std::sort(held.jobs.begin(), held.jobs.end());  // one look like another
       NodeStatus& status = list.nodes.emplace_back();
       status = {compute, node, "", held.jobs.empty() ? "" : held.jobs.front()};
       status.jobs = std::move(held.jobs);
