@@ -78,6 +78,7 @@ void NodePool::Order(const PendingJob& job, std::vector<size_t>& fit) const {
     return std::make_tuple(nodes_[i].is_whole, !is_kept, left.gpus, left.cores, left.memory_bytes);
   };
   std::vector<std::pair<decltype(rank(0)), size_t>> ranked;
+  ranked.reserve(fit.size());
   for (const size_t i : fit) ranked.emplace_back(rank(i), i);
   std::sort(ranked.begin(), ranked.end());
   std::transform(ranked.begin(), ranked.end(), fit.begin(), [](const auto& r) { return r.second; });

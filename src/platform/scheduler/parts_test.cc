@@ -21,6 +21,7 @@ constexpr Resources kHas = {.cores = 8, .memory_bytes = 64 * kGiB, .gpus = 4};
 
 std::vector<ClusterNode> NodesWith(int count, Resources has = kHas) {
   std::vector<ClusterNode> nodes;
+  nodes.reserve(count);
   for (int i = 0; i < count; ++i) nodes.push_back({absl::StrCat("n", i), has});
   return nodes;
 }
@@ -169,7 +170,7 @@ class SharedWorld {
   int Upto(int most) { return static_cast<int>(random_() % (most + 1)); }
   std::optional<Resources> Part() {
     if (Upto(3) == 0) return std::nullopt;
-    return Resources{1 + Upto(5), Upto(2) * Upto(3) * kGiB, Upto(3) * Upto(1)};
+    return Resources{1 + Upto(5), int64_t{Upto(2)} * Upto(3) * kGiB, Upto(3) * Upto(1)};
   }
   absl::Duration Limit() { return absl::Minutes(1 + Upto(8) * 10); }
 

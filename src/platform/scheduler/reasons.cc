@@ -99,7 +99,7 @@ std::string TooLarge(const PendingJob& job, int able, const ClusterLoad& load) {
   }
   if (load.total == 0) return "the cluster has no nodes";
   if (job.part && able == 0) {
-    const std::string why = TooLargeForANode(*job.part, load.most);
+    std::string why = TooLargeForANode(*job.part, load.most);
     if (!why.empty()) return why;
   }
   const std::string what = job.part ? absl::StrCat(" with ", Words(*job.part)) : "";
@@ -109,7 +109,7 @@ std::string TooLarge(const PendingJob& job, int able, const ClusterLoad& load) {
 
 std::string WaitsForNodes(const PendingJob& job, int free, absl::Time start,
                           const ClusterLoad& load) {
-  const std::string begin = NodesAndFree(job, free, load);
+  std::string begin = NodesAndFree(job, free, load);
   if (job.part || load.has_parts) return begin + WhenThereIsRoom(start, load.now);
   const std::vector<RunningAllocation> blockers = Blockers(job, load);
   if (blockers.empty()) return begin;

@@ -12,7 +12,7 @@ struct Resources {
   int64_t memory_bytes = 0;
   int gpus = 0;
 
-  friend auto operator<=>(const Resources&, const Resources&) = default;
+  friend auto operator<=>(const Resources&, const Resources&) = default;  // NOLINT
   Resources& operator+=(const Resources& more);
   Resources& operator-=(const Resources& less);
 };

@@ -20,7 +20,7 @@ std::string UsedOf(const NodeView& node, int used, size_t all) {
 }
 
 std::string MemoryOf(const NodeView& node) {
-  const std::string all = Bytes(node.memory_bytes);
+  std::string all = Bytes(node.memory_bytes);
   if (node.compute != "local") return all;
   const uint64_t used = node.used.memory_bytes;
   return absl::StrCat(used == 0 ? "0" : Bytes(used), "/", all);

@@ -47,6 +47,7 @@ HoldersByNode HoldersOf(const JobTable& table, const LeavingAllocations& leaving
 
 NodeList ListNodes(SharedState& state, const JobTable& table, const LeavingAllocations& leaving) {
   std::vector<std::pair<std::string, absl::StatusOr<std::vector<engine::Node>>>> told;
+  told.reserve(state.engines.clusters.size() + 1);
   for (const auto& [compute, engine] : state.engines.clusters) {
     told.emplace_back(compute, engine->ListNodes());
   }
