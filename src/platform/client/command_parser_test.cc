@@ -97,7 +97,11 @@ TEST_F(CommandParserTest, HelpNamesEveryCommandAndTheExitCodes) {
 TEST_F(CommandParserTest, SaysWhatIsWrongAndWhatWasMeant) {
   EXPECT_EQ(Wrong({"jobs"}),
             "unknown command \"jobs\" (did you mean \"job\"?); see `tutti --help`");
-  EXPECT_THAT(Wrong({"job", "frobnicate"}), HasSubstr("unknown command \"frobnicate\""));
+  EXPECT_THAT(Wrong({"job", "frobnicate"}), HasSubstr("unknown command \"frobnicate\";"));
+  EXPECT_THAT(Wrong({"submit", "job.yml"}), HasSubstr("did you mean `tutti job create`?"));
+  EXPECT_THAT(Wrong({"job", "logs", "x"}), HasSubstr("did you mean `tutti job stream`?"));
+  EXPECT_THAT(Wrong({"cancel", "x"}), HasSubstr("did you mean `tutti job cancel`?"));
+  EXPECT_THAT(Wrong({"squeue"}), HasSubstr("did you mean `tutti job list`?"));
   EXPECT_THAT(Wrong({"job", "list", "--limt", "3"}), HasSubstr("did you mean \"--limit\"?"));
   EXPECT_THAT(Wrong({"run", "train.py", "--epochs", "5"}),
               HasSubstr("a program's own arguments are written after --"));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -156,6 +157,41 @@ bool TakesValue(const CommandTree& node, const std::string& word) {
   });
 }
 
+// What other tools call a command of tutti's.
+constexpr std::pair<absl::string_view, absl::string_view> kOfOtherTools[] = {
+    {"submit", "job create"},  {"sbatch", "job create"}, {"srun", "run"},
+    {"log", "job stream"},     {"logs", "job stream"},   {"attach", "job stream"},
+    {"ps", "job list"},        {"ls", "job list"},       {"squeue", "job list"},
+    {"status", "job show"},    {"stop", "job cancel"},   {"kill", "job cancel"},
+    {"scancel", "job cancel"}, {"start", "serve"},       {"nodes", "node list"},
+    {"sinfo", "node list"},    {"drain", "node cordon"},
+};
+
+// The command that the word most likely means, though it is not near one by its letters: another
+// tool's word, or one that stands below a group, first below `job`. "" if there is none.
+std::string CommandElsewhere(const CommandTree& root, absl::string_view word) {
+  for (const auto& [theirs, ours] : kOfOtherTools) {
+    if (word == theirs) return std::string(ours);
+  }
+  std::string found;
+  for (const CommandTree& group : root.commands) {
+    for (const CommandTree& child : group.commands) {
+      const bool is_better = found.empty() || group.name == "job";
+      if (child.name == word && is_better) found = absl::StrCat(group.name, " ", child.name);
+    }
+  }
+  return found;
+}
+
+std::string Suggestion(const CommandTree& root, const CommandTree& at, const std::string& word) {
+  std::vector<absl::string_view> names;
+  for (const CommandTree& child : at.commands) names.push_back(child.name);
+  std::string near = base::DidYouMean(word, names);
+  const std::string elsewhere = CommandElsewhere(root, word);
+  if (elsewhere.empty()) return near;
+  return absl::StrCat(" (did you mean `tutti ", elsewhere, "`?)");
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> CompletionScript(const CommandTree& root, absl::string_view shell) {
@@ -177,9 +213,7 @@ std::string UnknownCommand(const CommandTree& root, const std::vector<std::strin
     const auto next = std::find_if(node->commands.begin(), node->commands.end(),
                                    [&](const CommandTree& child) { return child.name == word; });
     if (next == node->commands.end()) {
-      std::vector<absl::string_view> names;
-      for (const CommandTree& child : node->commands) names.push_back(child.name);
-      return absl::StrCat("unknown command \"", word, "\"", base::DidYouMean(word, names));
+      return absl::StrCat("unknown command \"", word, "\"", Suggestion(root, *node, word));
     }
     node = &*next;
   }
