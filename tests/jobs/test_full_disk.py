@@ -74,7 +74,8 @@ def test_it_is_said_and_what_was_accepted_goes_on(disk, start_service, write_job
     assert service.job(silent)["state"] == "Completed" and service.job(unwanted)["state"] == "Canceled"
 
     (disk / "filler").unlink()
-    assert service.wait(talks)["state"] == "Completed" and service.log_text(talks, 0) == "before\nafter\n"
+    job = service.wait(talks)
+    assert job["state"] == "Completed" and service.log_text(talks, 0) == "before\nafter\n", job["reason"]
     with service.request(f"/v1/jobs/{talks}/files/outputs/answer") as answer:
         assert answer.read() == b"42\n"
     assert service.wait(waits)["state"] == "Completed" and service.log_text(waits, 0) == "waited\n"

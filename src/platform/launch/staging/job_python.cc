@@ -93,10 +93,11 @@ absl::StatusOr<std::string> LibraryOf(const fs::path& environment) {
     const std::string name = entry->path().filename();
     if (absl::StartsWith(name, "python3.")) return name;
   }
-  if (error && error != std::errc::no_such_file_or_directory) {
-    return base::ErrnoStatus((environment / "lib").string(), error.value());
-  }
-  return absl::InternalError(absl::StrCat(environment.string(), " is no Python environment"));
+  const std::string none = absl::StrCat(environment.string(), " is no Python environment");
+  if (!error) return absl::InternalError(none);
+  const absl::Status unread = base::ErrnoStatus((environment / "lib").string(), error.value());
+  if (error != std::errc::no_such_file_or_directory) return unread;
+  return absl::InternalError(absl::StrCat(unread.message(), ": ", none));
 }
 
 absl::Status MakeJobPython(const fs::path& shared, const fs::path& folder) {
