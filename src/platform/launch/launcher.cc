@@ -216,7 +216,8 @@ absl::Status Run(const fs::path& plan_file, const LauncherOptions& options, Stan
   TUTTI_ASSIGN_OR_RETURN(
       auto spool, Spool::Open(folders.spool(), plan.node().first_rank, plan.node().process_count));
   NodeFacts facts = ahead.facts ? *std::move(ahead.facts) : FactsOfThisNode();
-  TUTTI_RETURN_IF_ERROR(KeepToPart(plan, facts));
+  // One that only delivers what another left runs nothing.
+  if (claim.first) TUTTI_RETURN_IF_ERROR(KeepToPart(plan, facts));
   TUTTI_ASSIGN_OR_RETURN(Wakeup news, Wakeup::Make());
   TUTTI_ASSIGN_OR_RETURN(const auto delivery,
                          Delivery::Make(plan, events.get(), spool.get(), &news));

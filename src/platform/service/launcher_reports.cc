@@ -44,8 +44,7 @@ absl::StatusOr<Service::Acknowledgement> LauncherReports::ReportEvents(
     std::optional<absl::Time> sent) {
   if (first < 1) return absl::InvalidArgumentError("events are numbered from 1");
   bool sync = false;
-  TUTTI_ASSIGN_OR_RETURN(const Service::Acknowledgement told,
-                         Keep(allocation, node, first, lines, sent, sync));
+  auto told = Keep(allocation, node, first, lines, sent, sync);
   if (sync) TUTTI_RETURN_IF_ERROR(state_.store->Sync());
   return told;
 }
@@ -56,6 +55,7 @@ absl::StatusOr<Service::Acknowledgement> LauncherReports::Keep(
   StateLock lock(state_);
   const absl::StatusOr<LiveJob*> placed = Placed(allocation, node);
   if (absl::IsAborted(placed.status())) {
+    sync = true;  // its launcher goes, and with it all that does not survive a loss of power here
     return AnswerForEndedJob(allocation, node, first + static_cast<int64_t>(lines.size()) - 1);
   }
   TUTTI_RETURN_IF_ERROR(placed.status());

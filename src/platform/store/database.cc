@@ -160,7 +160,11 @@ absl::Status Database::Sync() {
 
 // By a connection of its own: this object's may be at work for another thread.
 absl::Status Database::BeginLogAnew() const {
-  if (keeps_others_out_) return absl::OkStatus();
+  if (keeps_others_out_) {
+    return absl::UnavailableError(absl::StrCat(
+        path_.string(),
+        ": its log may have been lost; start the service anew once the disk has room"));
+  }
   try {
     SqliteConnection sqlite(path_, SQLite::OPEN_READWRITE, options_.busy_timeout);
     return sqlite.Guard([&]() -> absl::Status {
@@ -186,7 +190,8 @@ absl::Status Database::Write(const std::function<absl::Status(SqliteConnection&)
 absl::Status Database::TryToWrite(const std::function<absl::Status(SqliteConnection&)>& body,
                                   Durability durability) {
   return sqlite_.Guard([&]() -> absl::Status {
-    const bool syncs = durability == Durability::kPowerLoss;
+    const bool syncs = durability == Durability::kPowerLoss ||
+                       (keeps_others_out_ && durability == Durability::kDeferred);
     if (syncs != syncs_commits_) {  // in WAL mode NORMAL is FULL without the sync of each commit
       sqlite_.exec(syncs ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
       syncs_commits_ = syncs;

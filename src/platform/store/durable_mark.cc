@@ -9,16 +9,20 @@ int64_t DurableMark::BeginWrite(Durability durability) {
   return begun_;
 }
 
-void DurableMark::EndWrites(bool synced, int64_t last_event) {
+void DurableMark::EndWrites(int64_t last_event) {
   absl::MutexLock lock(&mutex_);
   ended_.number = begun_;
   if (last_event > 0) ended_.event = last_event;
-  if (synced && !has_failed_) durable_ = ended_;
 }
 
 int64_t DurableMark::last_deferred() const {
   absl::MutexLock lock(&mutex_);
   return deferred_;
+}
+
+bool DurableMark::has_failed() const {
+  absl::MutexLock lock(&mutex_);
+  return has_failed_;
 }
 
 bool DurableMark::HasEvent(int64_t event) const {

@@ -22,11 +22,14 @@ class DurableMark {
   // The number of a write, ascending from 1. Called within the transaction of the write: no reader
   // sees what it wrote before last_deferred() counts it.
   int64_t BeginWrite(Durability durability);
-  // All writes that have a number are committed or undone; `synced`: and the commit has synced.
-  // `last_event` is the last event of those that are committed, 0: there is none.
-  void EndWrites(bool synced, int64_t last_event = 0);
+  // All writes that have a number are committed or undone. `last_event` is the last event of those
+  // that are committed, 0: there is none. That a commit has synced by itself is not counted: the
+  // system may have told SQLite, and not `sync`, that it lost what lay before.
+  void EndWrites(int64_t last_event = 0);
   // The number of the last write of kDeferred; 0: there was none.
   int64_t last_deferred() const;
+  // The last sync has failed: what is written behind what it lost survives nothing.
+  bool has_failed() const;
   // Whether it is known that this event and all before it survive a loss of power.
   bool HasEvent(int64_t event) const;
   // Returns once that write and all before it survive a loss of power. An error is that of the
@@ -52,7 +55,7 @@ class DurableMark {
   Position durable_ ABSL_GUARDED_BY(mutex_);  // at most `ended_`
   int64_t deferred_ ABSL_GUARDED_BY(mutex_) = 0;
   bool at_work_ ABSL_GUARDED_BY(mutex_) = false;
-  bool has_failed_ ABSL_GUARDED_BY(mutex_) = false;  // the last sync: what lay before it is lost
+  bool has_failed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace tutti::store

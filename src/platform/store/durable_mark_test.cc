@@ -19,27 +19,23 @@ TEST(DurableMark, WhatIsDurableIsNotSyncedAgain) {
   EXPECT_EQ(syncs, 0) << "nothing was written";
   const int64_t first = mark.BeginWrite(Durability::kDeferred);
   const int64_t second = mark.BeginWrite(Durability::kCrash);
-  mark.EndWrites(/*synced=*/false);
+  mark.EndWrites();
   EXPECT_EQ(mark.last_deferred(), first);
   EXPECT_TRUE(mark.Await(first).ok());
   EXPECT_TRUE(mark.Await(second).ok()) << "it lay before the same sync";
-  EXPECT_EQ(syncs, 1);
-  const int64_t third = mark.BeginWrite(Durability::kPowerLoss);
-  mark.EndWrites(/*synced=*/true);
-  EXPECT_TRUE(mark.Await(third).ok());
   EXPECT_EQ(syncs, 1);
 }
 
 TEST(DurableMark, KnowsWhichEventsAreDurable) {
   DurableMark mark([] { return absl::OkStatus(); });
   const int64_t first = mark.BeginWrite(Durability::kDeferred);
-  mark.EndWrites(/*synced=*/false, /*last_event=*/7);
+  mark.EndWrites(/*last_event=*/7);
   EXPECT_FALSE(mark.HasEvent(7));
   EXPECT_TRUE(mark.Await(first).ok());
   EXPECT_TRUE(mark.HasEvent(7));
   // One that is undone has no event: its number is given again.
   const int64_t undone = mark.BeginWrite(Durability::kDeferred);
-  mark.EndWrites(/*synced=*/false);
+  mark.EndWrites();
   EXPECT_TRUE(mark.Await(undone).ok());
   EXPECT_FALSE(mark.HasEvent(8));
 }
@@ -48,7 +44,7 @@ TEST(DurableMark, AFailureIsToldAndTriedAgain) {
   absl::Status answer = absl::UnavailableError("the device fails");
   DurableMark mark([&] { return answer; });
   const int64_t number = mark.BeginWrite(Durability::kDeferred);
-  mark.EndWrites(/*synced=*/false);
+  mark.EndWrites();
   EXPECT_EQ(mark.Await(number), answer);
   EXPECT_EQ(mark.Await(number), answer);
   answer = absl::OkStatus();
@@ -66,7 +62,7 @@ TEST(DurableMark, WaitsForTheCommitBeforeItSyncs) {
   const int64_t number = mark.BeginWrite(Durability::kDeferred);
   std::thread reader([&] { EXPECT_TRUE(mark.Await(number).ok()); });
   committed = true;
-  mark.EndWrites(/*synced=*/false);
+  mark.EndWrites();
   reader.join();
   EXPECT_TRUE(was_committed);
 }
@@ -82,7 +78,7 @@ TEST(DurableMark, ThoseWhoWaitShareASyncAndWritesGoOn) {
     return absl::OkStatus();
   });
   const int64_t first = mark.BeginWrite(Durability::kDeferred);
-  mark.EndWrites(/*synced=*/false);
+  mark.EndWrites();
   std::thread one([&] { EXPECT_TRUE(mark.Await(first).ok()); });
   {
     const auto is_begun = [&] { return begun == 1; };
@@ -92,7 +88,7 @@ TEST(DurableMark, ThoseWhoWaitShareASyncAndWritesGoOn) {
   std::vector<std::thread> others;
   for (int i = 0; i < 8; ++i) {
     const int64_t number = mark.BeginWrite(Durability::kDeferred);  // while the disk is waited for
-    mark.EndWrites(/*synced=*/false);
+    mark.EndWrites();
     others.emplace_back([&mark, number] { EXPECT_TRUE(mark.Await(number).ok()); });
   }
   {

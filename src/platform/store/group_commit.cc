@@ -42,7 +42,9 @@ absl::Status GroupCommit::Write(const Body& body, Durability durability, const i
     };
     Commit(batch);
   }
-  return own.status;
+  // It lies behind what a failed sync may have lost.
+  const bool is_behind = durability == Durability::kPowerLoss && mark_->has_failed();
+  return own.status.ok() && is_behind ? mark_->AwaitAll() : own.status;
 }
 
 void GroupCommit::Commit(const std::vector<Request*>& batch) {
@@ -58,24 +60,21 @@ void GroupCommit::Commit(const std::vector<Request*>& batch) {
     const bool written = database_->WriteTogether(bodies, statuses, durability).ok();
     if (written) {
       for (size_t i = 0; i < batch.size(); ++i) batch[i]->status = std::move(statuses[i]);
-      return NoteEnd(batch, durability);
+      return NoteEnd(batch);
     }
   }
   for (Request* request : batch) {
     request->status = database_->Write(*request->body, request->durability);
-    NoteEnd({request}, request->durability);
+    NoteEnd({request});
   }
 }
 
-void GroupCommit::NoteEnd(const std::vector<Request*>& batch, Durability durability) {
-  bool any = false;
+void GroupCommit::NoteEnd(const std::vector<Request*>& batch) {
   int64_t last_event = 0;
   for (const Request* request : batch) {
-    if (!request->status.ok()) continue;
-    any = true;
-    last_event = std::max(last_event, *request->last_event);
+    if (request->status.ok()) last_event = std::max(last_event, *request->last_event);
   }
-  mark_->EndWrites(any && durability == Durability::kPowerLoss, last_event);
+  mark_->EndWrites(last_event);
 }
 
 }  // namespace tutti::store

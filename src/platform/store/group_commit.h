@@ -42,7 +42,7 @@ class GroupCommit {
     bool done = false;
   };
   void Commit(const std::vector<Request*>& batch);
-  void NoteEnd(const std::vector<Request*>& batch, Durability durability);
+  void NoteEnd(const std::vector<Request*>& batch);
 
   Database* const database_;
   absl::Mutex* const database_mutex_;

@@ -87,7 +87,7 @@ class SqliteStore final : public Store {
         readers_(std::move(readers)) {
     // What an earlier process wrote and did not sync before it was killed.
     mark_.BeginWrite(Durability::kDeferred);
-    mark_.EndWrites(/*synced=*/false);
+    mark_.EndWrites();
   }
 
   absl::StatusOr<JobRecord> InsertJob(const Job& job, const EventsFor& events,

@@ -26,7 +26,7 @@ absl::Status BindAllThreads(const cpu_set_t& set, const std::vector<int>& cores)
     pid_t id = 0;
     if (!absl::SimpleAtoi(thread.path().filename().string(), &id)) continue;
     if (::sched_setaffinity(id, sizeof set, &set) == 0 || errno == ESRCH) continue;
-    return absl::FailedPreconditionError(
+    return absl::InternalError(
         absl::StrCat("cannot run on processors ", CoreList(cores), ": ", std::strerror(errno)));
   }
   return absl::OkStatus();

@@ -54,7 +54,14 @@ absl::StatusOr<JobStatus> Admission::Submit(const Submission& submission) {
 
 absl::StatusOr<std::optional<JobStatus>> Admission::Known(const Submission& submission) {
   if (submission.nonce.empty()) return std::nullopt;
-  const auto record = state_.store->JobOfNonce(submission.nonce);
+  auto record = state_.store->JobOfNonce(submission.nonce);
+  if (record.ok()) {
+    {
+      StateLock lock(state_);
+      insertions_.Await(record->job.id);  // which takes it back if the disk does not take it
+    }
+    record = state_.store->JobOfNonce(submission.nonce);
+  }
   if (absl::IsNotFound(record.status())) return std::nullopt;
   TUTTI_RETURN_IF_ERROR(record.status());
   if (record->job.file_text != submission.text) {

@@ -34,11 +34,11 @@ void EngineCalls::Perform(Effects effects) {
   const absl::Status durable = state_.store->AwaitDurable(effects.after);
   if (durable.ok()) return HandOn(effects);
   {
-    absl::MutexLock lock(&mutex_);
-    held_.push_back(std::move(effects));
+    StateLock lock(state_);
+    state_.problems.Note(kUnsynced, durable);
   }
-  StateLock lock(state_);
-  state_.problems.Note(kUnsynced, durable);
+  absl::MutexLock lock(&mutex_);
+  held_.push_back(std::move(effects));
 }
 
 bool EngineCalls::PerformHeld() {
