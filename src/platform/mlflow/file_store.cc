@@ -182,10 +182,15 @@ constexpr const char* kPartsOfARun[] = {"metrics", "params", "artifacts", "tags"
 // tags.
 bool IsAsItWasMade(const fs::path& run) {
   std::error_code error;
-  const bool is_empty =
-      std::all_of(std::begin(kPartsOfARun), std::end(kPartsOfARun),
-                  [&](const char* part) { return fs::is_empty(run / part, error); });
-  return is_empty && ValueIn(run / "meta.yaml", "status") == "1" &&
+  for (fs::directory_iterator entry(run, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    const bool is_ours = name == "meta.yaml" ||
+                         std::count(std::begin(kPartsOfARun), std::end(kPartsOfARun), name) > 0;
+    std::error_code unread;
+    if (!is_ours || (name != "meta.yaml" && !fs::is_empty(entry->path(), unread))) return false;
+  }
+  return !error && ValueIn(run / "meta.yaml", "status") == "1" &&
          ValueIn(run / "meta.yaml", "end_time") == "null";
 }
 

@@ -179,6 +179,11 @@ TEST_F(FileStoreTest, ARunThatWasMadeAheadStaysIfItWasUsed) {
   RemoveUnusedStore(store);
   EXPECT_THAT(Metrics(), ElementsAre("loss=0.5"));
   EXPECT_FALSE(fs::exists(store / "0/4567abcd"));
+  // MLflow 3 notes data sets and models of a run in folders of their own.
+  ASSERT_TRUE(MakeRun(store, "89ababcd").ok());
+  Put("mlruns/0/89ababcd/inputs/d/meta.yaml", "a data set\n");
+  RemoveUnusedStore(store);
+  EXPECT_TRUE(fs::exists(store / "0/89ababcd"));
   ASSERT_TRUE(MakeStore(outputs_ / "mlruns-rank-1", "").ok());
   ASSERT_TRUE(MakeRun(outputs_ / "mlruns-rank-1", "0123abcd").ok());
   RemoveUnusedStore(outputs_ / "mlruns-rank-1");

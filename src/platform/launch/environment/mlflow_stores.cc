@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -19,8 +20,8 @@ namespace fs = std::filesystem;
 
 constexpr char kUri[] = "MLFLOW_TRACKING_URI", kRunId[] = "MLFLOW_RUN_ID";
 // Of the code that is looked at.
-constexpr int kMostEntries = 2000;
-constexpr size_t kLongestScript = 256 << 10;  // bytes
+constexpr int kMostEntries = 50'000, kMostScripts = 2000;
+constexpr size_t kLongestScript = 8 << 20;  // bytes
 
 bool IsAScript(const fs::path& file) {
   static constexpr absl::string_view kEnds[] = {".py", ".sh", ".R", ".r", ".ipynb"};
@@ -31,15 +32,16 @@ bool IsAScript(const fs::path& file) {
 // Whether a file of the code, other than hidden ones and those behind links, speaks of it.
 bool CodeSpeaksOfARun(const fs::path& code, const fs::path& outputs) {
   std::error_code error;
-  int left = kMostEntries;
+  int left = kMostEntries, scripts_left = kMostScripts;
   auto entry = fs::recursive_directory_iterator(code, error);
-  for (const fs::recursive_directory_iterator end; !error && entry != end && left-- > 0;
-       entry.increment(error)) {
+  for (const fs::recursive_directory_iterator end;
+       !error && entry != end && left-- > 0 && scripts_left > 0; entry.increment(error)) {
     std::error_code ignored;
     const bool is_hidden = absl::StartsWith(entry->path().filename().string(), ".");
     if (is_hidden || entry->path() == outputs) entry.disable_recursion_pending();
     if (is_hidden || !IsAScript(entry->path())) continue;
     if (entry->is_symlink(ignored) || !entry->is_regular_file(ignored)) continue;
+    --scripts_left;
     const auto text = base::ReadFile(entry->path(), kLongestScript);
     if (text.ok() && absl::StrContains(*text, kRunId)) return true;
   }
@@ -51,6 +53,13 @@ bool WantsARun(const spec::LaunchPlan& plan) {
   const NodeFolders folders(plan.directory);
   return absl::StrContains(plan.command, kRunId) ||
          (!plan.snapshot.empty() && CodeSpeaksOfARun(folders.work(), folders.work_outputs()));
+}
+
+// The same on each node of an attempt, so that what one rank tells others of its run is in their
+// stores too; of no other job's, also not of one of that name.
+std::string RunIdOf(const spec::LaunchPlan& plan) {
+  return base::Hex(base::Sha256Of(absl::StrCat("run ", plan.allocation_id, plan.launcher_token)))
+      .substr(0, 32);
 }
 
 }  // namespace
@@ -65,7 +74,7 @@ std::filesystem::path MlflowStoreOf(const spec::LaunchPlan& plan, int rank) {
 
 std::string MakeMlflowStores(const spec::LaunchPlan& plan) {
   if (NamesItsOwnMlflow(plan)) return "";
-  std::string run = WantsARun(plan) ? base::RandomHex(16) : "";
+  std::string run = WantsARun(plan) ? RunIdOf(plan) : "";
   if (run.empty() && plan.snapshot.empty() && plan.environment.is_host) return "";
   for (int i = 0; i < plan.node().process_count; ++i) {
     const auto store = MlflowStoreOf(plan, plan.node().first_rank + i);
