@@ -15,7 +15,7 @@
 namespace tutti::launch {
 
 // Binds this process with all of its threads, and corrects what is known of the node. Nothing for
-// a job that has the node whole. FailedPrecondition if the processors are not there.
+// a job that has the node whole. Internal if the processors are not there.
 absl::Status KeepToPart(const spec::LaunchPlan& plan, NodeFacts& facts);
 
 // Those of the part that are this rank's: each has as many as the others, give or take one, and
