@@ -137,6 +137,36 @@ TEST_F(ServicePartsTest, WhatIsLeftOfAnEndedJobKeepsItsPartAlsoFromAServiceThatC
   EXPECT_THAT(PlanOf("c").cores, ElementsAre(0, 1));
 }
 
+// The job's last event speaks of its second attempt alone, as the first had not been prepared.
+TEST_F(ServicePartsTest, WhatIsLeftOfAnEarlierAttemptKeepsItsPartToo) {
+  const std::string retried =
+      absl::StrCat(JobFile("a", "cpus: 2"), "retry_settings: {max_retries: 1}\n");
+  ASSERT_TRUE(world_.Submit(retried).ok());
+  world_.Step();
+  const std::string first = world_.engine().Allocations().front();
+  const auto has_second = [&] {
+    const auto allocations = world_.engine().Allocations();
+    return !allocations.empty() && allocations.back() != first;
+  };
+  for (int i = 0; i < 200 && !has_second(); ++i) {
+    world_.service().Tick();
+    if (!has_second()) world_.launchers().Kill(first, 0);  // before it has said a word
+    world_.clock().Advance(absl::Milliseconds(200));
+  }
+  ASSERT_TRUE(has_second());
+  world_.launchers().silent = true;
+  const auto folder = world_.engine().root() / first;
+  std::filesystem::create_directories(folder);
+  for (const char* file : {"ran-0", "alive-0"}) DiskEngine::Put(folder / file, "");
+  Open();
+  world_.Step();
+  Submit("b", "cpus: 2");
+  Submit("c", "cpus: 2");
+  EXPECT_NE(world_.State("c"), JobState::kQueued);
+  Submit("d", "cpus: 1");
+  EXPECT_EQ(world_.State("d"), JobState::kQueued) << "no processor is given twice";
+}
+
 TEST_F(ServicePartsTest, AWholeNodeIsOneWithoutParts) {
   Submit("a", "cpus: 1");
   Submit("pair", "", 2);

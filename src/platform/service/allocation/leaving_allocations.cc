@@ -43,11 +43,13 @@ void LeavingAllocations::Observe(const std::string& compute, const engine::Alloc
 }
 
 std::vector<PlacedNode> LeavingAllocations::NodesOf(const std::string& allocation) const {
-  const auto job = state_.store->GetJob(JobOfAllocation(allocation));
-  if (!job.ok()) return {};
-  const EventDetail detail = EventDetailFromJson(job->last.detail);
-  for (const auto& placement : {detail.placement, detail.former}) {
-    if (placement && placement->allocation == allocation) return placement->nodes;
+  const auto events = state_.store->EventsOf(JobOfAllocation(allocation));
+  if (!events.ok()) return {};
+  for (auto event = events->rbegin(); event != events->rend(); ++event) {
+    const EventDetail detail = EventDetailFromJson(event->detail);
+    for (const auto& placement : {detail.placement, detail.former}) {
+      if (placement && placement->allocation == allocation) return placement->nodes;
+    }
   }
   return {};
 }

@@ -47,7 +47,7 @@ class LeavingAllocations {
   const Map& all() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) { return leaving_; }
 
  private:
-  // The nodes of an allocation that an earlier service had placed, by the last event of its job.
+  // The nodes of an allocation that an earlier service had placed, by the events of its job.
   std::vector<PlacedNode> NodesOf(const std::string& allocation) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Has the launchers end, by force if they had their time.
