@@ -195,7 +195,8 @@ absl::StatusOr<ContainerStart> ContainerStartOf(const spec::LaunchPlan& plan, in
   Append(container::LimitOptions(), start.arguments);
   TUTTI_ASSIGN_OR_RETURN(std::vector<std::string> mounts, Mounts(plan, facts));
   Append(std::move(mounts), start.arguments);
-  if (HasCdi()) {
+  const bool has_cdi = HasCdi();
+  if (has_cdi) {
     for (const std::string& gpu : facts.gpus) {
       start.arguments.push_back(absl::StrCat("--device=nvidia.com/gpu=", gpu));
     }
@@ -207,7 +208,9 @@ absl::StatusOr<ContainerStart> ContainerStartOf(const spec::LaunchPlan& plan, in
   for (const std::string& option : plan.container_options) {
     if (!absl::StartsWith(option, kShmSize)) start.arguments.push_back(option);
   }
-  const std::string renames = AddVariables(EnvironmentOf(plan, local_rank, facts), start);
+  Variables variables = EnvironmentOf(plan, local_rank, facts);
+  if (has_cdi && plan.has_part()) variables["CUDA_VISIBLE_DEVICES"] = GpusNumberedAnew(plan);
+  const std::string renames = AddVariables(variables, start);
   Append({facts.image, "/bin/sh", "-c", renames + kShellOfImage, "sh", command}, start.arguments);
   return start;
 }
