@@ -28,11 +28,12 @@ constexpr char kFull[] = "make /scratch/j.1/work: No space left on device";
 // Finds what a test says, and may hang.
 class PlayedChecker final : public NodeChecker {
  public:
-  std::vector<NodeCheck> Check(const engine::Node& node, absl::Duration) override {
+  std::vector<NodeCheck> Check(const engine::Node& node, absl::Duration age) override {
     std::shared_ptr<absl::Notification> until;
     {
       absl::MutexLock lock(&mutex_);
       looks_.push_back(node.name);
+      age_ = age;
       if (node.name == hangs_) until = until_;
     }
     if (until != nullptr) until->WaitForNotification();
@@ -68,12 +69,18 @@ class PlayedChecker final : public NodeChecker {
     absl::MutexLock lock(&mutex_);
     return std::find(looks_.begin(), looks_.end(), node) != looks_.end();
   }
+  // What may have been found longer ago than that was not to be told, at the last look.
+  absl::Duration age() {
+    absl::MutexLock lock(&mutex_);
+    return age_;
+  }
   int accepted = 0;
 
  private:
   absl::Mutex mutex_;
   std::map<std::string, std::vector<NodeCheck>> found_;
   std::vector<std::string> looks_;
+  absl::Duration age_;
   std::string hangs_;
   std::shared_ptr<absl::Notification> until_ = std::make_shared<absl::Notification>();
 };
@@ -142,6 +149,7 @@ TEST_F(ServiceHealthTest, ANodeThatALookFindsIllGetsNoJobsUntilOneFindsItWell) {
   checker_.FindWell("n1");
   Pass(absl::Seconds(11));
   EXPECT_FALSE(IsCordoned("n1"));
+  EXPECT_LE(checker_.age(), absl::Seconds(10)) << "not what was found while it was ill";
   EXPECT_THAT(world_.service().Problems(), IsEmpty());
   EXPECT_THAT(recorder_.told, ElementsAre("+n1 check", "-n1 check"));
 }

@@ -61,7 +61,8 @@ void NodeHealth::LookAtTheNextOne(Effects& effects) {
     const engine::Node& node = state_.nodes[next_++ % state_.nodes.size()];
     const Watched& watched = nodes_[node.name];
     if (watched.queued || watched.runs || DueAt(node, watched) > now) continue;
-    Begin(node, kRecent, effects);
+    // Of one that is ill nothing is believed that was found before.
+    Begin(node, IsCordonedByCheck(node.name) ? kFresh : kRecent, effects);
     return;
   }
 }
