@@ -33,7 +33,7 @@ class PlayedChecker final : public NodeChecker {
     {
       absl::MutexLock lock(&mutex_);
       looks_.push_back(node.name);
-      age_ = age;
+      ages_[node.name] = age;
       if (node.name == hangs_) until = until_;
     }
     if (until != nullptr) until->WaitForNotification();
@@ -69,10 +69,10 @@ class PlayedChecker final : public NodeChecker {
     absl::MutexLock lock(&mutex_);
     return std::find(looks_.begin(), looks_.end(), node) != looks_.end();
   }
-  // What may have been found longer ago than that was not to be told, at the last look.
-  absl::Duration age() {
+  // How old what is told may be, at the last look at that node.
+  absl::Duration AgeFor(const std::string& node) {
     absl::MutexLock lock(&mutex_);
-    return age_;
+    return ages_.at(node);
   }
   int accepted = 0;
 
@@ -80,7 +80,7 @@ class PlayedChecker final : public NodeChecker {
   absl::Mutex mutex_;
   std::map<std::string, std::vector<NodeCheck>> found_;
   std::vector<std::string> looks_;
-  absl::Duration age_;
+  std::map<std::string, absl::Duration> ages_;
   std::string hangs_;
   std::shared_ptr<absl::Notification> until_ = std::make_shared<absl::Notification>();
 };
@@ -149,7 +149,7 @@ TEST_F(ServiceHealthTest, ANodeThatALookFindsIllGetsNoJobsUntilOneFindsItWell) {
   checker_.FindWell("n1");
   Pass(absl::Seconds(11));
   EXPECT_FALSE(IsCordoned("n1"));
-  EXPECT_LE(checker_.age(), absl::Seconds(10)) << "not what was found while it was ill";
+  EXPECT_LE(checker_.AgeFor("n1"), absl::Seconds(10)) << "not what was found while it was ill";
   EXPECT_THAT(world_.service().Problems(), IsEmpty());
   EXPECT_THAT(recorder_.told, ElementsAre("+n1 check", "-n1 check"));
 }
