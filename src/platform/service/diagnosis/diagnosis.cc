@@ -150,7 +150,10 @@ class Examination {
   Diagnosis WithoutVerdict() const {
     const RankExit* first = FirstPrimary();
     const NodeEnd* lost = FirstLost();
-    if (lost != nullptr && (first == nullptr || MayComeOf(*lost, *first))) return Lost(*lost);
+    if (lost != nullptr && (first == nullptr || MayComeOf(*lost, *first))) {
+      const NodeEnd* const known = lost->unexplained ? NodeThatEnded(*lost) : nullptr;
+      return known == nullptr ? Lost(*lost) : OfNode(*known);
+    }
     if (first != nullptr) {
       const NodeEnd* const failed = TimedOut() ? nullptr : NodeThatEnded(*first);
       return failed == nullptr ? OfRank(*first) : OfNode(*failed);
@@ -263,9 +266,18 @@ class Examination {
   // launcher has failed, and may tell ranks before we do. Null: none.
   const NodeEnd* NodeThatEnded(const RankExit& exit) const {
     if (exit.signal != SIGTERM && exit.code != 128 + SIGTERM) return nullptr;
+    return NodeThatKnowsWhy(exit.node, exit.time + kNoticing);
+  }
+
+  // Another node whose failure is why the launcher of that one was ended by the cluster.
+  const NodeEnd* NodeThatEnded(const NodeEnd& lost) const {
+    return NodeThatKnowsWhy(lost.node, lost.time + kNoticingOnACluster);
+  }
+
+  const NodeEnd* NodeThatKnowsWhy(const std::string& but, absl::Time until) const {
     const auto found = std::find_if(end_.nodes.begin(), end_.nodes.end(), [&](const NodeEnd& node) {
       const bool knows_why = !node.ok && !node.lost && !node.told && !node.unlaunched;
-      return knows_why && node.node != exit.node && node.time <= exit.time + kNoticing;
+      return knows_why && node.node != but && node.time <= until;
     });
     return found == end_.nodes.end() ? nullptr : &*found;
   }

@@ -315,6 +315,13 @@ TEST(Diagnosis, PutsTheLauncherOfWhichIsKnownWhyItDiedBeforeOneThatAClusterEnded
   EXPECT_EQ(Diagnose(end).line, "launcher on node n2 died (it could not go on: no threads)");
   end.nodes[1].time = absl::FromUnixSeconds(200);
   EXPECT_EQ(Diagnose(end).line, "launcher on node n1 died (what it had not yet sent is lost)");
+  end.nodes[1] = {.node = "n2",  // its launcher has ended in order, with a failure
+                  .ok = false,
+                  .reason = "sync spool/events: No space left on device",
+                  .time = absl::FromUnixSeconds(12)};
+  EXPECT_EQ(Diagnose(end).line, "node n2: sync spool/events: No space left on device");
+  end.nodes[1].told = true;
+  EXPECT_EQ(Diagnose(end).line, "launcher on node n1 died (what it had not yet sent is lost)");
 }
 
 TEST(Diagnosis, PutsARankThatFailedLongBeforeALauncherDiedFirst) {
