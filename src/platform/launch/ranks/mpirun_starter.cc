@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "platform/launch/diagnosis/last_error.h"
@@ -107,11 +108,18 @@ void MpirunStarter::HandlePeerMessage(int node, LineSocket& peer, const nlohmann
 void MpirunStarter::ProgramEnded(const StarterProgram::End& end) {
   if (end.ok || ranks().AnyFailed() || supervisor().stopped()) return;
   if (supervisor().StopIfRequested(kTogetherWithMpirun)) return;
-  // A cluster that ends a job may tell the program before the launcher.
-  const auto code = end.told ? absl::StatusCode::kCancelled : absl::StatusCode::kInternal;
-  supervisor().Stop(absl::Status(
-      code, absl::StrCat(plan().node_index == 0 ? "mpirun" : "mpirun's daemon", " ended with ",
-                         end.status, end.said.empty() ? "" : ": ", end.said)));
+  // A cluster that ends a job may tell the program before the launcher. A daemon whose mpirun has
+  // gone ends without a word, and why mpirun has gone its own node knows.
+  const bool alone = plan().node_index > 0 && absl::StripAsciiWhitespace(end.printed).empty();
+  const auto code = end.told || alone ? absl::StatusCode::kCancelled : absl::StatusCode::kInternal;
+  const std::string why = alone
+                              ? absl::StrCat(" and said nothing, as when it loses mpirun on node ",
+                                             plan().nodes.front().name)
+                          : end.said.empty() ? ""
+                                             : absl::StrCat(": ", end.said);
+  supervisor().Stop(
+      absl::Status(code, absl::StrCat(plan().node_index == 0 ? "mpirun" : "mpirun's daemon",
+                                      " ended with ", end.status, why)));
 }
 
 void MpirunStarter::RanksAreMissing(const std::string& within, const std::string& error) {

@@ -15,6 +15,36 @@ class MpirunStarterTest : public StarterFixture {
   std::unique_ptr<RankStarter> Make(const std::string& mpirun = "exec sleep 600\n") {
     return MakeRankStarter(Context(), AgreeOn(MpiWay::kMpirun, mpirun));
   }
+
+  void UseTwoNodes() {
+    plan.nodes = {{"n1", "127.77.0.51", 0, 2}, {"n2", "127.77.0.52", 2, 2}};
+    plan.start_port = 6105;
+    plan.job_token = "abcd";
+  }
+
+  // The other launcher of the gang, in a thread, while this one makes its starter.
+  std::unique_ptr<RankStarter> MakeBeside(int other_index, std::unique_ptr<GangLink>& other_link) {
+    spec::LaunchPlan other_plan = plan;
+    other_plan.node_index = other_index;
+    std::thread other([&] {
+      const std::atomic<bool> cancelled = false;
+      other_link = *GangLink::Meet(other_plan, MpiWay::kMpirun, 0, cancelled, Soon());
+    });
+    auto starter = Make();
+    other.join();
+    return starter;
+  }
+
+  void EndDaemonOnSecondNode(const std::string& daemon) {
+    UseTwoNodes();
+    plan.node_index = 1;
+    std::unique_ptr<GangLink> first;
+    const auto starter = MakeBeside(0, first);
+    ASSERT_TRUE(first->peers().at(1).Send({{"run", daemon}}).ok());
+    const auto answered = [&] { return first->peers().at(1).Take()->has_value(); };
+    HandleUntil(*starter, answered);
+    EXPECT_TRUE(starter->ReapIfOwn(AwaitChild()));
+  }
 };
 
 TEST_F(MpirunStarterTest, ARankThatConnectsIsToldWhatToRunAndItsEndIsReported) {
@@ -111,19 +141,25 @@ TEST_F(MpirunStarterTest, SparesMpirunWhileItsRanksEnd) {
   EXPECT_TRUE(starter->ReapIfOwn(AwaitChild()));
 }
 
+TEST_F(MpirunStarterTest, OfADaemonThatEndsWithoutAWordTheNodeOfMpirunKnowsWhy) {
+  EndDaemonOnSecondNode("exit 1");
+  EXPECT_EQ(supervisor.reason(),
+            "mpirun's daemon ended with exit code 1 and said nothing, as when it loses mpirun on "
+            "node n1");
+  EXPECT_TRUE(supervisor.told());
+}
+
+TEST_F(MpirunStarterTest, TellsWhatADaemonSaidWhenItFails) {
+  EndDaemonOnSecondNode("echo 'Error: Read-only file system' >&2; exit 213");
+  EXPECT_EQ(supervisor.reason(),
+            "mpirun's daemon ended with exit code 213: Error: Read-only file system");
+  EXPECT_FALSE(supervisor.told());
+}
+
 TEST_F(MpirunStarterTest, AnAgentHasTheLauncherOfItsHostRunADaemon) {
-  plan.nodes = {{"n1", "127.77.0.51", 0, 2}, {"n2", "127.77.0.52", 2, 2}};
-  plan.start_port = 6105;
-  plan.job_token = "abcd";
-  spec::LaunchPlan second = plan;
-  second.node_index = 1;
+  UseTwoNodes();
   std::unique_ptr<GangLink> link;
-  std::thread other([&] {
-    const std::atomic<bool> cancelled = false;
-    link = *GangLink::Meet(second, MpiWay::kMpirun, 0, cancelled, Soon());
-  });
-  const auto starter = Make();
-  other.join();
+  const auto starter = MakeBeside(1, link);
   LineSocket agent = Connect();
   ASSERT_TRUE(agent.Send({{"kind", "agent"}, {"host", "n2"}, {"command", "orted x"}}).ok());
   starter->HandleMessages();
