@@ -8,6 +8,7 @@
 #include <torch/library.h>
 #include <torch/types.h>
 
+#include <algorithm>
 #include <array>
 #include <mutex>
 #include <optional>

@@ -15,9 +15,10 @@
 namespace tutti::device {
 namespace {
 
-// What oneDNN can be held to that has no instructions for bf16 (oneDNN's dnnl_cpu_isa_t).
-constexpr std::array<absl::string_view, 6> kWithoutBf16 = {
-    "SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX512_CORE", "AVX512_CORE_VNNI"};
+// What oneDNN can be held to that has no products in bf16 (oneDNN's dnnl_cpu_isa_t); AVX2_VNNI_2
+// has no more than conversions.
+constexpr std::array<absl::string_view, 7> kWithoutBf16 = {
+    "SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX2_VNNI_2", "AVX512_CORE", "AVX512_CORE_VNNI"};
 
 bool OneDnnLacksBf16(const std::string& most) {
   return std::find(kWithoutBf16.begin(), kWithoutBf16.end(), most) != kWithoutBf16.end();

@@ -38,7 +38,7 @@ TEST(Bf16OfProcessor, IsEmulatedElsewhereAndWhereOneDnnIsHeldToLess) {
   EXPECT_EQ(Bf16OfProcessor({.set = InstructionSet::kAvx512}), Bf16::kEmulated);
   EXPECT_EQ(Bf16OfProcessor({.set = InstructionSet::kAvx2}), Bf16::kEmulated);
   EXPECT_EQ(Bf16OfProcessor({}), Bf16::kEmulated);
-  for (const char* most : {"AVX2", "AVX512_CORE", "AVX512_CORE_VNNI"}) {
+  for (const char* most : {"AVX2", "AVX2_VNNI_2", "AVX512_CORE", "AVX512_CORE_VNNI"}) {
     EXPECT_EQ(
         Bf16OfProcessor({.set = InstructionSet::kAvx512, .avx512_bf16 = true, .onednn = most}),
         Bf16::kEmulated)
