@@ -1,18 +1,19 @@
-// Images per second of the CIFAR-10 example and the shares of its step, for 1 and 2 ranks (each on
-// a core of its own) in fp32 and bf16. The bound beside 2 ranks is twice what 1 rank does with the
-// same images per rank: no communication at all. Repetitions are interleaved; medians are printed.
+// Measures images per second of the CIFAR-10 example and the shares of its step: by one rank, by
+// two ranks, each on a core of its own, and by one rank with two threads on both cores. Each core
+// has 32 images of a mini-batch. The bound of two cores is twice what one rank does: no
+// communication at all. Repetitions are interleaved; medians and quartiles are printed.
 //
-//   train_step_benchmark [EPOCHS=1] [REPETITIONS=3] [DATA]
+//   train_step_benchmark [--epochs 1] [--repetitions 5] [--precisions fp32,bf16] [--data FOLDER]
 //
-// A table on standard output, the same as JSON lines on standard error.
+// Prints a table on standard output, and the same as JSON lines on standard error.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/socket.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -26,11 +27,13 @@ namespace tutti {
 namespace {
 
 constexpr const char* kParts[] = {"data", "forward", "backward", "communication", "optimizer"};
-constexpr int kImagesPerRank = 32;
+constexpr int kImagesPerCore = 32;
 
 struct Settings {
   int ranks;
+  int threads;  // of each rank, each on a core of its own
   std::string precision;
+  int cores() const { return ranks * threads; }
 };
 
 struct Measured {
@@ -65,9 +68,9 @@ absl::StatusOr<base::ChildProcess> StartRank(const Settings& settings, int rank,
                        "--precision",
                        settings.precision,
                        "--batch",
-                       std::to_string(kImagesPerRank * settings.ranks),
+                       std::to_string(kImagesPerCore * settings.cores()),
                        "--threads",
-                       "1",
+                       std::to_string(settings.threads),
                        "--warmup-epochs",
                        "0",
                        "--evaluate-every",
@@ -84,16 +87,16 @@ absl::StatusOr<base::ChildProcess> StartRank(const Settings& settings, int rank,
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd null, base::Open("/dev/null", O_WRONLY));
   options.stdout_fd = null.get();
   options.die_with_parent = true;
-  options.before_exec = [rank] {
+  options.before_exec = [rank, threads = settings.threads] {
     cpu_set_t cores;
     CPU_ZERO(&cores);
-    CPU_SET(static_cast<size_t>(rank), &cores);
+    for (int i = 0; i < threads; ++i) CPU_SET(static_cast<size_t>(rank * threads + i), &cores);
     return sched_setaffinity(0, sizeof(cores), &cores) == 0 ? 0 : errno;
   };
   return base::ChildProcess::Start(options);
 }
 
-// From the step lines after the first, which has the start-up in it.
+// Reads the step lines after the first, which has the start-up in it.
 absl::StatusOr<Measured> ReadMetrics(const std::filesystem::path& path) {
   TUTTI_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path));
   std::istringstream lines(text);
@@ -140,38 +143,65 @@ absl::StatusOr<Measured> Measure(const Settings& settings, const std::string& ep
   return ReadMetrics(folder.path() / "0" / "metrics.jsonl");
 }
 
-// Of the middle repetition by speed.
-Measured Median(std::vector<Measured> all) {
+void SortBySpeed(std::vector<Measured>& all) {
   std::sort(all.begin(), all.end(), [](const Measured& a, const Measured& b) {
     return a.images_per_second < b.images_per_second;
   });
-  return all[all.size() / 2];
 }
 
-void Print(const Settings& settings, const Measured& m, double bound, double spread) {
-  std::string row = absl::StrFormat("| %d | %s | %.0f | %.0f %% | %.0f | %.2f |", settings.ranks,
-                                    settings.precision, m.images_per_second, 100 * spread, bound,
-                                    m.images_per_second / bound);
-  for (const char* part : kParts) row += absl::StrFormat(" %.1f %% |", 100 * m.share.at(part));
+// `one` has what one rank of one thread does. Both are sorted by speed.
+void Print(const Settings& settings, const std::vector<Measured>& all,
+           const std::vector<Measured>& one) {
+  const auto quantile = [&](double q) {
+    return all[static_cast<size_t>(q * static_cast<double>(all.size() - 1) + 0.5)];
+  };
+  const Measured median = quantile(0.5);
+  const double low = quantile(0.25).images_per_second, high = quantile(0.75).images_per_second;
+  const double bound = settings.cores() * one[one.size() / 2].images_per_second;
+  std::string row =
+      absl::StrFormat("| %d of %d | %s | %.0f (%.0f to %.0f) | %.0f | %.2f |", settings.ranks,
+                      settings.threads, settings.precision, median.images_per_second, low, high,
+                      bound, median.images_per_second / bound);
+  for (const char* part : kParts) row += absl::StrFormat(" %.1f %% |", 100 * median.share.at(part));
   std::printf("%s\n", row.c_str());
   const nlohmann::json json = {{"ranks", settings.ranks},
+                               {"threads", settings.threads},
                                {"precision", settings.precision},
-                               {"images_per_second", m.images_per_second},
-                               {"spread", spread},
+                               {"images_per_second", median.images_per_second},
+                               {"quartiles", {low, high}},
                                {"bound", bound},
-                               {"share", m.share}};
+                               {"share", median.share}};
   std::fprintf(stderr, "%s\n", json.dump().c_str());
 }
 
 int Main(int argc, char** argv) {
-  const std::string epochs = argc > 1 ? argv[1] : "1";
-  const int repetitions = argc > 2 ? std::atoi(argv[2]) : 3;
-  const std::string data = argc > 3 ? argv[3] : TUTTI_CIFAR10 "/data";
-  const std::vector<Settings> all = {{1, "fp32"}, {2, "fp32"}, {1, "bf16"}, {2, "bf16"}};
+  CLI::App app(
+      "Images per second of the CIFAR-10 example by one rank, two ranks, and one of two threads.");
+  int epochs = 1, repetitions = 5;
+  std::vector<std::string> precisions = {"fp32", "bf16"};
+  std::string data = TUTTI_CIFAR10 "/data";
+  app.add_option("--epochs", epochs, "of each repetition")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--repetitions", repetitions)->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--precisions", precisions)
+      ->delimiter(',')
+      ->check(CLI::IsMember({"fp32", "bf16"}))
+      ->capture_default_str();
+  app.add_option("--data", data, "shards of CIFAR-10")
+      ->check(CLI::ExistingDirectory)
+      ->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  std::vector<Settings> all;
+  for (const std::string& precision : precisions) {
+    for (const auto& [ranks, threads] : {std::pair(1, 1), std::pair(2, 1), std::pair(1, 2)}) {
+      all.push_back({ranks, threads, precision});
+    }
+  }
   std::vector<std::vector<Measured>> measured(all.size());
   for (int repetition = 0; repetition < repetitions; ++repetition) {
     for (size_t i = 0; i < all.size(); ++i) {
-      const auto one = Measure(all[i], epochs, data);
+      const auto one = Measure(all[i], std::to_string(epochs), data);
       if (!one.ok()) {
         std::fprintf(stderr, "train_step_benchmark: %s\n", one.status().ToString().c_str());
         return 1;
@@ -179,20 +209,11 @@ int Main(int argc, char** argv) {
       measured[i].push_back(*one);
     }
   }
-  std::printf("| ranks | precision | images/s | spread | bound | of bound |");
+  std::printf("| ranks of threads | precision | images/s (quartiles) | bound | of bound |");
   for (const char* part : kParts) std::printf(" %s |", part);
-  std::printf("\n|---|---|---|---|---|---|---|---|---|---|---|\n");
-  for (size_t i = 0; i < all.size(); ++i) {
-    const auto [least, most] = std::minmax_element(
-        measured[i].begin(), measured[i].end(), [](const Measured& a, const Measured& b) {
-          return a.images_per_second < b.images_per_second;
-        });
-    const Measured median = Median(measured[i]);
-    const double bound =
-        all[i].ranks * Median(measured[i - i % 2]).images_per_second;  // of 1 rank, same precision
-    Print(all[i], median, bound,
-          (most->images_per_second - least->images_per_second) / median.images_per_second);
-  }
+  std::printf("\n|---|---|---|---|---|---|---|---|---|---|\n");
+  for (auto& repetitions_of_one : measured) SortBySpeed(repetitions_of_one);
+  for (size_t i = 0; i < all.size(); ++i) Print(all[i], measured[i], measured[i - i % 3]);
   return 0;
 }
 
