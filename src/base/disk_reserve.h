@@ -17,7 +17,8 @@ namespace tutti::base {
 
 class DiskReserve {
  public:
-  // Of what an earlier process has left of it in `file`.
+  // Takes over what an earlier process left of the reserve in `file`. Makes no file: call Restore
+  // for that.
   explicit DiskReserve(std::filesystem::path file) : file_(std::move(file)) {}
 
   // Gives a part of it back to the disk, so that others get as little of it as can be. False if

@@ -31,7 +31,7 @@ class Sha256 {
 };
 
 Sha256Digest Sha256Of(absl::string_view bytes);
-// Of a file's content, read in blocks.
+// Hashes a file's content, which is read in blocks. Fails if the file cannot be read.
 absl::StatusOr<Sha256Digest> Sha256OfFile(const std::filesystem::path& path);
 Sha256Digest HmacSha256(absl::string_view key, absl::string_view message);
 

@@ -26,7 +26,7 @@ enum class InstructionSet { kPlain, kAvx2, kAvx512 };
 // What kernels may use in this process.
 InstructionSet UsableInstructionSet();
 
-// Of what was compiled for each, that for `set`.
+// Returns the kernel that was compiled for `set`.
 template <typename Kernel>
 constexpr const Kernel& For(InstructionSet set, const Kernel& avx512, const Kernel& avx2,
                             const Kernel& plain) {

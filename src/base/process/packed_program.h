@@ -15,7 +15,8 @@ namespace tutti::base {
 
 using ProgramParts = std::map<std::string, std::filesystem::path>;  // by the name in the archive
 
-// Of the program that runs, under that name.
+// Lists the files of the program that runs: its own file as `name`, and its shared libraries,
+// without those of the C library, as "lib/NAME".
 absl::StatusOr<ProgramParts> PartsOfThisProgram(const std::string& name);
 
 // Equal files give equal bytes.
