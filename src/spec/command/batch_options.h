@@ -36,8 +36,8 @@ struct GivenOption {
   int line;
 };
 
-// Of the #SBATCH lines up to the first command. Wrong and refused ones are told to `diagnostics`
-// and left out.
+// Reads the options of the #SBATCH lines that stand before the first command. An option that is
+// wrong or refused is reported to `diagnostics` and left out.
 std::vector<GivenOption> ReadBatchOptions(absl::string_view script, Diagnostics& diagnostics);
 
 // "90" (minutes), "1:30" (minutes and seconds), "2:00:00", "1-12", "1-12:30:00"; false for what is

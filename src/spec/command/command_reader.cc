@@ -38,7 +38,8 @@ std::string FaultOf(const ExpressionError& error, const JobSpec& spec) {
                       "\"", base::DidYouMean(name, names));
 }
 
-// Of an environment that was refused: its image and what is copied into it have passed.
+// Returns what is certain of an environment that was refused: its image and the files copied into
+// it have passed their checks.
 Environment Certain(Environment refused) {
   Environment certain;
   certain.is_host = false;

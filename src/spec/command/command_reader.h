@@ -34,13 +34,14 @@ class CommandReader {
 
   // name, display_name, experiment_name, description, tags.
   void ReadIdentity(JobSpec& spec);
-  // Of a component: what it calls itself, and whether it always does the same.
+  // Reads what a component says of itself: its description, its tags, and whether it is
+  // deterministic. Its name, version and display name are read and dropped.
   void ReadComponentIdentity(JobSpec& spec);
   // command, which must be there.
   void ReadCommand(JobSpec& spec);
   void ReadVariables(JobSpec& spec);
   void ReadCode(JobSpec& spec);
-  // Of a component: additional_includes.
+  // Reads additional_includes, which only a component has.
   void ReadIncludes(JobSpec& spec);
   void ReadEnvironmentKey(JobSpec& spec);
   // "" for one that is refused.

@@ -105,7 +105,7 @@ absl::string_view LeaveFor(const PassedOn& known, absl::string_view option) {
   return known.leave;
 }
 
-// Of "--gpus=4"; 1 where it says no number.
+// Returns the number of GPUs in "--gpus=4"; 1 for an option without a number.
 size_t CountOfGpus(absl::string_view option) {
   size_t count = 0;
   const bool is_number =

@@ -294,7 +294,7 @@ class InputReader {
     }
   }
 
-  // Of data by name: the other way to make them known.
+  // Returns the advice to register a data asset by its file, if `written` names one; otherwise "".
   static std::string ByItsFile(absl::string_view written) {
     if (!absl::StartsWith(written, "azureml:") || absl::StrContains(written, "://")) return "";
     return ", or make the name known by its file: tutti data create --file FILE";

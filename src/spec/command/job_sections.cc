@@ -103,7 +103,7 @@ void ReadLimits(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
   reader.Finish();
 }
 
-// Of a free mapping, in which each kind of compute has a part.
+// Reads `properties`, a free mapping in which each kind of compute has its own section.
 void ReadProperties(MappingReader& resources, JobSpec& spec, Diagnostics& diagnostics) {
   const YamlNode::Entry* entry = resources.Take("properties");
   if (entry == nullptr) return;

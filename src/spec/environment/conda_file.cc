@@ -79,7 +79,7 @@ bool IsMpi(absl::string_view name) {
   return name == "openmpi" || name == "mpich" || name == "impi-rt";
 }
 
-// Of "=3.1.2" and "==3.*" 3; -1 of what is no single version.
+// Returns the major version: 3 for "=3.1.2" and "==3.*"; -1 if `version` is not a single version.
 int MajorOf(absl::string_view version) {
   int major = 0;
   if (!absl::ConsumePrefix(&version, "=")) return -1;
@@ -87,8 +87,8 @@ int MajorOf(absl::string_view version) {
   return absl::SimpleAtoi(version.substr(0, version.find_first_of(".=*,")), &major) ? major : -1;
 }
 
-// Of an MPI "=4.1.4" is any of 4: PyPI has few of its versions, which are alike to a program, and
-// of Open MPI none before 4.
+// Returns pip's version for an MPI from conda; "" if it may be any. "=4.1.4" allows any 4.x: PyPI
+// has few releases of an MPI, programs cannot tell them apart, and Open MPI on PyPI begins with 4.
 std::string MpiVersion(absl::string_view name, absl::string_view version) {
   if (!absl::StartsWith(version, "=")) return PipVersion(version);
   const int major = MajorOf(version);

@@ -36,7 +36,7 @@ struct Version {
   std::optional<int> patch;  // nothing: any
 };
 
-// Of "1.13.1-cuda11.6" or "2.12.0"; nothing without a major and a minor.
+// Parses "1.13.1-cuda11.6" or "2.12.0"; returns nothing without a major and a minor number.
 std::optional<Version> VersionOf(absl::string_view text) {
   text = text.substr(0, text.find_first_not_of("0123456789."));
   const std::vector<absl::string_view> parts = absl::StrSplit(text, '.', absl::SkipEmpty());
@@ -70,7 +70,8 @@ struct Pinned {
   }
 };
 
-// Of names that begin with `family`.
+// Returns the lines of the built-in table that pin the framework to a version of `major` and whose
+// names begin with `family`.
 std::vector<Pinned> PinnedLines(const Framework& framework, absl::string_view family, int major,
                                 const std::vector<EnvironmentRule>& environments) {
   std::vector<Pinned> lines;
@@ -98,7 +99,8 @@ std::optional<Pinned> NearestOf(const std::vector<Pinned>& lines, const Version&
   });
 }
 
-// Of lines that are as near those with that Python count, then those of the widest names.
+// Puts the lines with that Python first, and among equals those with the shortest patterns, which
+// match the most names. NearestOf takes the first of several that are equally near.
 void PutFirst(absl::string_view python, std::vector<Pinned>& lines) {
   const auto order = [&](const Pinned& line) {
     return std::pair(line.rule->python != python, line.rule->pattern.size());

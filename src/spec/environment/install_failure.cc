@@ -63,7 +63,7 @@ bool NamesAPythonError(absl::string_view line) {
   return std::all_of(name.begin(), name.end(), IsPartOfName) && absl::EndsWith(name, "Error");
 }
 
-// The first error that a build printed, of an exception all of its lines; or "".
+// The first error that a build printed (all lines of an exception); "" without one.
 std::string FirstErrorIn(absl::string_view log) {
   constexpr size_t kMostLines = 6;
   std::vector<absl::string_view> error;
@@ -86,8 +86,9 @@ size_t HintIn(absl::string_view error, size_t from) {
   return tells_nothing ? error.npos : hint;
 }
 
-// Of a package that did not build, whose build printed "[stderr]": uv's own words and the build's
-// first error, without the rest of what it printed. Else `error` itself.
+// If a package did not build (uv shows its build's output below "[stdout]" or "[stderr]"), returns
+// uv's own words and the first error of the build, without the rest of the output. Otherwise
+// returns `error` unchanged.
 std::string WithoutBuildLog(absl::string_view error) {
   const size_t log = std::min(error.find("[stdout]"), error.find("[stderr]"));
   if (log == absl::string_view::npos) return std::string(error);
@@ -185,7 +186,8 @@ std::vector<std::string> Unnamed(const Environment& environment) {
   return unnamed;
 }
 
-// Of a package that did not build only that one; what its build said names others.
+// Returns the requirements that `error` blames. If a package did not build, that package alone is
+// blamed, although its build's output may name others.
 std::vector<std::string> Blamed(absl::string_view error, const Environment& environment) {
   static constexpr absl::string_view kBuild = "Failed to build `";
   if (absl::StartsWith(error, kBuild)) {
@@ -212,8 +214,8 @@ absl::string_view AdviceOnPlace(absl::string_view error) {
                 : "";
 }
 
-// Of uv's proof that no versions fit, where it is long, the begin and the end: the last step before
-// its conclusion names those that do not go together.
+// Shortens uv's proof that no versions fit to its beginning and its end: the last step before the
+// conclusion names the packages that do not go together.
 std::string BoundedProof(absl::string_view proof) {
   constexpr absl::string_view kStep = " And because ";
   constexpr size_t kOfTheBegin = kMostCharacters / 2;

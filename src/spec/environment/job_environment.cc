@@ -221,7 +221,8 @@ class EnvironmentReader {
       environment_.python = PythonOf(rule, image.empty() ? environment_.name : image);
       environment_.python_place = absl::StrCat(shown_, ":", line);
     }
-    // Of an image, Horovod is what the table has beside it.
+    // With any other image, Horovod is the package that the table lists for it, and nothing is said
+    // of whose it is.
     if (image.empty() || absl::StartsWith(image, kCuratedImages)) curated_line_ = line;
     for (const auto& [name, value] : rule.variables) environment_.variables[name] = value;
     WarnOfVersions(rule, line, what, image.empty() ? "-" : "-:");

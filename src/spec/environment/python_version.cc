@@ -145,7 +145,7 @@ std::string PipClause(const Clause& clause) {
                       clause.has_star && clause.compare == "!=" ? ".*" : "");
 }
 
-// Of one alternative.
+// Returns the Python for one alternative of a conda version (the part between two "|").
 std::string PythonOfClauses(const std::vector<Clause>& clauses) {
   std::vector<std::string> parts;
   for (const Clause& clause : clauses) {

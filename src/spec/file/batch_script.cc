@@ -141,7 +141,7 @@ class ScriptJob {
     }
   }
 
-  // Of what virtual nodes tell the script; the rest of the words are Slurm's to judge.
+  // Keeps the counts that virtual nodes tell the script. Slurm itself judges all other values.
   void NoteCount(absl::string_view name, const GivenOption& given) {
     int* const count = name == "nodes"           ? &nodes_
                        : name == "ntasks"        ? &tasks_

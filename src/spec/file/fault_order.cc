@@ -39,7 +39,8 @@ int LineAt(absl::string_view fault, size_t colon) {
   return absl::SimpleAtoi(rest.substr(0, rest.find(':')), &line) ? line : 0;
 }
 
-// Of names that are known first: a message may quote another place.
+// Finds the place at the beginning of a fault. Known file names are tried first, since a message
+// may quote another place.
 Place PlaceOf(absl::string_view fault, const Files& files) {
   for (const std::string& file : files) {
     if (file.empty() || !absl::StartsWith(fault, file)) continue;

@@ -26,7 +26,8 @@ namespace {
 
 constexpr std::array<absl::string_view, 3> kJobTypes = {"command", "pipeline", "sweep"};
 
-// Of a file in the preview schema nearly every key would be wrong.
+// Refuses a file in the preview schema with one error, since nearly every key would be reported
+// otherwise.
 absl::Status RefusePreview(const YamlNode& root, Diagnostics& diagnostics) {
   const auto mark = FindPreviewMark(root);
   if (!mark) return absl::OkStatus();
@@ -38,7 +39,8 @@ absl::Status RefusePreview(const YamlNode& root, Diagnostics& diagnostics) {
   return diagnostics.status();
 }
 
-// Of a type that Azure ML runs and tutti does not, all else would be said of the wrong job, too.
+// Refuses a type that Azure ML runs and tutti does not, with that one error: any other would be
+// about a kind of job that is not run anyway.
 absl::Status CheckType(const YamlNode& root, Diagnostics& diagnostics) {
   const YamlNode::Entry* const type = FindEntry(root, "type");
   const std::string schema = SchemaOf(root);
@@ -127,13 +129,14 @@ void ResolveCompute(const Site& site, JobSpec& spec, Diagnostics& diagnostics) {
   spec.instance_count = 1;  // nothing else is said of it
 }
 
-// Of jobs whose commands are in doubt none is to be checked.
+// Clears each command that is in doubt, so that nothing checks it.
 void LeaveOutDoubtful(JobSpec& spec) {
   if (spec.command_in_doubt) spec.command.clear();
   for (Step& step : spec.steps) LeaveOutDoubtful(step.job);
 }
 
-// Of what is no YAML by its name either the user may have meant a script.
+// Adds advice on scripts to an error, unless the file's name says that it is YAML or JSON: the user
+// may have meant a script.
 absl::Status OrAScript(const absl::Status& status, absl::string_view file_name) {
   for (const absl::string_view end : {".yml", ".yaml", ".json"}) {
     if (absl::EndsWithIgnoreCase(file_name, end)) return status;

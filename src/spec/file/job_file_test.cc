@@ -518,7 +518,7 @@ TEST(JobFile, FilesWithoutASchemaAreToldByTheirKeys) {
   for (const auto& [text, error] : kKinds) {
     EXPECT_THAT(Errors(text), ElementsAre(HasSubstr(error)));
   }
-  // Of a job that has a key of another kind, the key is wrong and not the file.
+  // If a job has a key of another kind of file, the error names the key and not the file.
   EXPECT_THAT(Errors("command: x\nimage: python\n"), ElementsAre(HasSubstr("key \"image\"")));
   EXPECT_THAT(Errors("type: command\nimage: python\n"),
               ElementsAre(HasSubstr("\"command\" is missing"), HasSubstr("key \"image\"")));

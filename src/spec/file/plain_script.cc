@@ -98,7 +98,8 @@ class PartReader {
     part.text += text_[at_];
   }
 
-  // Of what stands behind a ">": neither "&1" nor "/dev/null".
+  // Returns whether a redirection to `target`, the text behind ">", makes a file: "&1" and
+  // "/dev/null" do not.
   static bool MakesFile(absl::string_view target) {
     if (target.size() > 1 && target[0] == '&') {
       return !absl::ascii_isdigit(static_cast<unsigned char>(target[1]));

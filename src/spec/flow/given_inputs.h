@@ -29,7 +29,8 @@ struct Given {
   const Source& source;  // of the step
   std::string what;      // "step \"train\""
   int line = 0;
-  // Of the inputs that are values of the pipeline's: where those stand, "job.yml:5".
+  // Where the values of inputs stand that are the pipeline's own values ("job.yml:5"), by the
+  // input's name.
   std::map<std::string, std::string> values_from = {};
 };
 

@@ -44,7 +44,8 @@ class BindingReader {
     given_.source.diagnostics.Error(line, absl::StrCat(given_.what, " ", message));
   }
 
-  // Of what is bound to nothing, nothing else is said.
+  // Reports an input that looks like a binding and is none. It is entered with an empty binding, so
+  // that no further error is reported for it.
   void RefuseUnbound(const YamlNode::Entry& entry) {
     const YamlNode::Entry* faulty = nullptr;
     if (!BindingIn(entry.value->scalar).empty()) faulty = &entry;

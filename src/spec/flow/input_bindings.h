@@ -11,13 +11,13 @@
 
 namespace tutti::spec {
 
-// Of the inputs of a step, as its file has it, that are values of the pipeline's: where those
-// stand, "job.yml:5".
+// Returns where the values stand ("job.yml:5") of those of a step's inputs that its file takes from
+// the pipeline's own values; by the input's name.
 std::map<std::string, std::string> LocationsOfValues(const YamlNode& step, const Scope& scope);
 
-// What the section `inputs` binds of the step `name`, whose `source` and `what` are given. Of what
-// looks like a binding and is none nothing is said but an error: it is bound to nothing. That the
-// other steps have such outputs is not checked yet.
+// Returns what the section `inputs` binds of the step `name`, whose `source` and `what` are given.
+// What looks like a binding and is none is reported as one error and then counts as bound to
+// nothing. Whether the other steps have such outputs is not checked yet.
 BoundInputs ReadInputBindings(const Given& given, const std::string& name, const Scope& scope);
 
 }  // namespace tutti::spec

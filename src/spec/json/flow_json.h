@@ -18,7 +18,7 @@ absl::Status ReadJobSpec(const nlohmann::json& document, const std::string& path
 nlohmann::json JsonOf(const std::vector<Step>& steps);
 nlohmann::json JsonOf(const Sweep& sweep);
 void ReadSteps(JsonFields& fields, std::vector<Step>& steps);
-// Of the field "sweep", which may be missing.
+// Reads the field "sweep"; it may be missing.
 void ReadSweepField(const nlohmann::json& document, JsonFields& fields,
                     std::optional<Sweep>& sweep);
 

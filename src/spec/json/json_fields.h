@@ -40,7 +40,7 @@ class JsonFields {
   void Read(const char* name, Priority& value);
   // Numbers from 0 on.
   void Read(const char* name, std::vector<int>& value);
-  // Of a field that documents of earlier versions do not have, or that most do not have.
+  // Reads a field that most documents, or documents of earlier versions, do not have.
   template <class Value>
   void ReadIfThere(const char* name, Value& value) {
     if (object_.contains(name)) Read(name, value);
@@ -75,7 +75,8 @@ nlohmann::json JsonOf(const std::map<std::string, Output>& outputs);
 nlohmann::json JsonOf(const Environment& environment);
 nlohmann::json JsonOf(const Distribution& distribution);
 nlohmann::json JsonOf(Priority priority);
-// Of a plan: what it has of a node, where that is a part (LaunchPlan::cores).
+// Adds the job's part of a node (LaunchPlan::cores and gpus) to a plan; adds nothing if the job has
+// whole nodes.
 void AddPart(const std::vector<int>& cores, const std::vector<std::string>& gpus,
              nlohmann::json& document);
 // Bytes that are no UTF-8 are replaced: JSON has no other text.

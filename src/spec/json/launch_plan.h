@@ -43,13 +43,14 @@ struct LaunchPlan {
   std::map<std::string, Output> outputs;
   std::string
       directory;  // the allocation's own folder on this node: spool, working folder, outputs
-  // Of a job that is begun again: which time this is, from 1, and the folder that the time before
-  // had on the node of this index, whose outputs are taken over; empty: none.
+  // `attempt` counts from 1 how often the job was begun. `former_directory` is the folder that the
+  // attempt before had on the node of this index, whose outputs this one takes over; empty: there
+  // is none.
   int attempt = 1;
   std::string former_directory;
   int64_t memory_bytes = 0;  // this node's share; 0: no limit
-  // Of a job that has a part of the node: its processors, which others do not have, and its GPUs by
-  // the names that CUDA_VISIBLE_DEVICES takes. Without processors it has the node whole.
+  // The job's part of the node: processors that no other job has, and GPUs by the names that
+  // CUDA_VISIBLE_DEVICES takes. Without processors the job has the whole node.
   std::vector<int> cores;
   std::vector<std::string> gpus;
   double timeout_seconds = 0;  // wall time of the processes; 0: no limit

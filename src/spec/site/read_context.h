@@ -31,7 +31,7 @@ struct ReadContext {
   ReadContext Below(std::filesystem::path folder, std::filesystem::path shown) const {
     return {std::move(folder), site, read_file, files_left, std::move(shown)};
   }
-  // Of the files beside `file`, which messages call `shown`.
+  // Returns the context for files beside `file`, which messages call `shown`.
   ReadContext Beside(const std::filesystem::path& file, const std::string& shown) const {
     const bool by_name = absl::StartsWith(shown, "azureml:");  // it says nothing of the folder
     const std::filesystem::path folder = file.parent_path();

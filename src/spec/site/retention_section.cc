@@ -18,7 +18,8 @@ constexpr double kMostHours = 24 * 365 * 1000;
 constexpr std::array<std::pair<absl::string_view, double>, 3> kHours = {
     {{"h", 1}, {"d", 24}, {"w", 24 * 7}}};
 
-// Of "30d"; none if it is no such text, or too many.
+// Parses a duration such as "30d" to hours; returns nothing if the text is no duration, or too long
+// a one.
 std::optional<double> ReadHours(absl::string_view text) {
   const std::string lower = absl::AsciiStrToLower(absl::StripAsciiWhitespace(text));
   const size_t end = lower.find_first_not_of("0123456789.");

@@ -119,7 +119,7 @@ constexpr Mark kMarksOfComponents[] = {
     {"is_deterministic", "", "commandcomponent."},
 };
 
-// Of what components and jobs both may say, only jobs have these.
+// The keys that a job may have and a component may not, although both say what is to be run.
 constexpr absl::string_view kKeysOfJobs[] = {"compute",  "experiment_name", "queue_settings",
                                              "services", "identity",        "trial"};
 

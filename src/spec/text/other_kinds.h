@@ -30,11 +30,12 @@ std::string SchemaOf(const YamlNode& root);
 std::optional<OtherKind> OtherKindThan(absl::string_view expected, const YamlNode& root,
                                        absl::string_view file);
 
-// The same as an error: of a file of another kind all else would be said of the wrong one.
+// Reports the same as an error. The caller then reads no further: all other errors would be about
+// the wrong kind of file.
 absl::Status CheckKind(absl::string_view expected, const YamlNode& root, Diagnostics& diagnostics);
 
-// Of a type of jobs or steps: "it needs a Spark cluster, …". "" for one that Azure ML does not
-// have.
+// Says why a type of jobs or steps is not run ("it needs a Spark cluster, …"); "" for a type that
+// Azure ML does not have.
 absl::string_view NotRunBecause(absl::string_view type);
 
 }  // namespace tutti::spec

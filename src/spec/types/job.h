@@ -80,7 +80,8 @@ struct Image {
   std::string context;     // of a build: the folder that is sent, absolute
   std::string dockerfile;  // of a build: its path in `context`
   std::string location;    // "job.yml:4", for errors
-  // Of a build: what in the file cannot be had otherwise, "Dockerfile:6: RUN apt-get"; or empty.
+  // For a build, what its Dockerfile needs that can only be had by building ("Dockerfile:6: RUN
+  // apt-get"); empty: nothing.
   std::string needed_by;
   bool empty() const { return reference.empty() && context.empty(); }
 };
@@ -140,8 +141,8 @@ struct JobSpec {
   bool command_in_doubt = false;
   std::string code;  // folder or file, absolute; or a git address (code.h); empty: no code
   int code_line = 0;
-  // Of a component: files and folders, absolute, that are put beside the code under their own
-  // names.
+  // A component's further files and folders, as absolute paths; each is put beside the code under
+  // its own name.
   std::vector<std::string> additional_includes;
   int includes_line = 0;
   Environment environment;
@@ -165,13 +166,13 @@ struct JobSpec {
   // Whether an earlier job of the same content may stand for it (as a pipeline's step).
   bool reusable = true;
 
-  // Of a pipeline. Its inputs are what steps may be bound to.
+  // The members of a pipeline. Its inputs are what steps may be bound to.
   std::vector<Step> steps;  // in the order of the file; their needs have no circle
   bool continue_on_step_failure = false;
   std::string first_step, last_step;  // settings.on_init and on_finalize; empty: none
 
-  // Of a sweep. Command, code, environment, outputs and scale are its trials'; each parameter of
-  // the search space is an input, whose literal a trial gives.
+  // What makes the job a sweep. Command, code, environment, outputs and scale then describe the
+  // trials; each parameter of the search space is an input, whose literal a trial gives.
   std::optional<Sweep> sweep;
 
   // What its snapshot is made of: equal texts are equal snapshots. Empty: it has none.
@@ -188,7 +189,7 @@ struct JobSpec {
                : instance_count * distribution.process_count_per_instance;
   }
 
-  // Of that node which has most of them.
+  // The number of processes on the node that has the most.
   int ProcessesOfANode() const { return (WorldSize() + instance_count - 1) / instance_count; }
 
   // The last ranks, which serve the chief, rank 0, and never end by themselves.

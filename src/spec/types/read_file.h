@@ -13,7 +13,7 @@ namespace tutti::spec {
 using ReadFileFunction =
     std::function<absl::StatusOr<std::string>(const std::filesystem::path& file)>;
 
-// Of at most 1 MiB.
+// Reads a file of at most 1 MiB.
 absl::StatusOr<std::string> ReadFromDisk(const std::filesystem::path& file);
 
 }  // namespace tutti::spec

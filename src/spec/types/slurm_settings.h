@@ -15,8 +15,8 @@ struct SlurmSettings {
   int cpus_per_node = 0;  // 0: one for each process
   std::optional<bool> exclusive;
   std::vector<std::string> options;  // further ones of sbatch, as they are
-  // Of a script (batch_script.h): the options of sbatch that say how much it asks for, in place of
-  // those that follow from the job's nodes and processes.
+  // For a script (batch_script.h), the options of sbatch that say how much it asks for. They
+  // replace those that follow from the job's nodes and processes.
   std::vector<std::string> shape;
 
   bool operator==(const SlurmSettings&) const = default;
