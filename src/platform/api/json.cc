@@ -69,7 +69,7 @@ const char* KindName(spec::JobKind kind) {
   return "command";
 }
 
-// Of a job that asks for a part of each node: what it asks for, and what it has.
+// Adds what a job asks for of each node, and what it has been given, if it asks for parts of nodes.
 void AddParts(const service::JobStatus& status, json& object) {
   const auto part = service::PartOf(status.record.job.spec);
   if (!part) return;

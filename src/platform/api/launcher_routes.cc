@@ -85,7 +85,7 @@ Response Go(Service* service, const Call& call) {
   return {.later = [waiter = *waiter](base::Deadline& again) { return waiter->Look(again); }};
 }
 
-// Of one append of a rank's output.
+// The parameters and the bytes of one call that appends to a rank's output.
 struct Piece {
   std::string allocation;
   int node = 0;
@@ -189,7 +189,7 @@ std::vector<Route> LauncherRoutes(Service* service) {
       {"PUT", node + "/files", Access::kLauncher, with(PutFile), Pace::kReceives, "allocation"},
       {"GET", all + "/snapshots/{snapshot}", Access::kLauncher, snapshot, Pace::kQuick,
        "allocation"},
-      // Of launchers of before allocations had tokens.
+      // Serves launchers of versions in which allocations had no tokens yet.
       {"GET", "/internal/v1/snapshots/{snapshot}", Access::kLauncher, snapshot},
   };
 }

@@ -37,7 +37,7 @@ struct Route {
 struct Tokens {
   std::string user;
   std::string launcher_key;  // of service::LauncherToken: each allocation's calls have their own
-  // Of all launchers of an earlier version, and the allocations that are theirs.
+  // The token that all launchers of an earlier version share, and the allocations that it opens.
   std::string former_launcher;
   std::set<std::string> former_allocations;
 };
@@ -50,7 +50,7 @@ class Router {
   // By a request's header: 404 for an unknown path, 405 for a known one with another method, 401
   // without the right token.
   http::Admission Admit(const http::Request& request) const;
-  // Of a request that was admitted.
+  // Answers a request that was admitted.
   http::Response Answer(const http::Request& request, http::Connection& connection) const;
   const std::vector<Route>& routes() const { return routes_; }
 

@@ -55,7 +55,7 @@ struct Finding {
 // A finding for each host and check. Clocks are compared with the controller's, if that is there.
 std::vector<Finding> Judge(const std::vector<NodeReport>& reports);
 
-// Of the controller and the nodes. A host that cannot be looked at is a finding, too.
+// Checks the controller and the nodes. A host that cannot be reached is a finding, too.
 std::vector<Finding> CheckHosts(Remote& remote, const Description& description,
                                 const LinkProgram& link);
 

@@ -21,7 +21,7 @@ NodeReport FitNode(const std::string& host) {
   return report;
 }
 
-// Of `reports`, what is not well: "h2 clock failed".
+// Returns what is not well in `reports`, as "h2 clock failed".
 std::vector<std::string> Amiss(const std::vector<NodeReport>& reports) {
   std::vector<std::string> amiss;
   for (const Finding& finding : Judge(reports)) {
@@ -158,7 +158,7 @@ TEST(Check, LooksAtTheOthersWhereOneCannotBeReached) {
     EXPECT_THAT(failed["h2 reach"].detail, HasSubstr("No route"));
     const bool leads = description.controller == "h2";
     EXPECT_THAT(failed["h2 reach"].remedy, HasSubstr(leads ? "delete --force" : "remove-node"));
-    // Of years ago, by this machine's clock.
+    // Without its controller, h1's clock is compared with this machine's, which is years ahead.
     EXPECT_EQ(failed.contains("h1 clock"), leads);
     EXPECT_EQ(failed.size(), leads ? 2 : 1);
   }

@@ -371,7 +371,7 @@ TEST(HostFacts, AreReadFromWhatTheScriptPrints) {
   EXPECT_EQ(facts->files.at("/etc/slurm/slurm.conf"), "abc");
 }
 
-// Of a host with that nvidia-smi; times are a hundredth.
+// Probes a host whose nvidia-smi is this script; time limits are a hundredth as long.
 absl::StatusOr<HostFacts> ProbedWith(const std::string& nvidia_smi) {
   const base::TemporaryDirectory folder;
   const auto put = [&](const char* name, const std::string& text) {

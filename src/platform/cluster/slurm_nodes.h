@@ -15,7 +15,7 @@ struct NodeState {
   int cpus = 0, cpus_used = 0;
 };
 
-// Of `scontrol --oneliner show node`; lines that are none are left out.
+// Parses the output of `scontrol --oneliner show node`. Lines that describe no node are left out.
 std::vector<NodeState> ReadNodeStates(absl::string_view text);
 
 }  // namespace tutti::cluster

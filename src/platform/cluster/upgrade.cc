@@ -81,7 +81,7 @@ std::string MajorOf(absl::string_view version) {
 // 21 months older, and the next one back is in each case (https://slurm.schedmd.com/upgrades.html).
 constexpr int kReadsBack = 21;
 
-// Of "22.05", since the year 2000.
+// Returns the months from January 2000 to a major release: 22 * 12 + 5 for "22.05".
 int MonthsOf(absl::string_view major) {
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(major, absl::MaxSplits('.', 1));

@@ -31,7 +31,7 @@ class UpgradeTest : public ::testing::Test {
     wanted_.nodes = {"a", "b"};
     wanted_.accounting.emplace();
   }
-  // Of a host that has one daemon of Slurm besides what all have.
+  // Describes a host that has slurmctld besides the packages that every host has.
   static HostPackages Host(const std::string& host, const PackageVersions& versions) {
     HostPackages packages;
     packages.host = host;

@@ -30,7 +30,7 @@ class Controller final : public Remote {
   const int code_;
 };
 
-// Of nodes m and n, as sinfo tells of them.
+// Awaits the nodes m and n, of which sinfo prints `nodes`.
 absl::StatusOr<std::map<std::string, std::string>> Awaited(const std::string& nodes) {
   Description description;
   description.controller = "n";

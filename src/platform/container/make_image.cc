@@ -188,7 +188,8 @@ absl::StatusOr<MadeImage> MakeImage(const spec::Environment& environment, const 
 
 namespace {
 
-// Of the job's own environment.
+// Checks the job's own environment: an image needs podman here. The steps of a pipeline are not
+// looked at.
 absl::Status CheckImage(const spec::JobSpec& job) {
   const spec::Image& image = job.environment.image;
   if (image.empty() || job.compute != "local") return absl::OkStatus();

@@ -70,7 +70,8 @@ class Search {
     return found.path;
   }
 
-  // Of those that run: pyenv's stand-in of a version that is not chosen does not.
+  // Returns the first wanted one in PATH that runs: pyenv's shim for a version that is not chosen
+  // does not.
   Installed FirstInPath(const std::string& name,
                         const std::function<bool(const Installed&)>& is_wanted) {
     const auto variables = UvVariables(folder_);

@@ -33,7 +33,7 @@ constexpr std::array<absl::string_view, 4> kUnreachable = {
     "connection refused", "no route to host", "network is unreachable", "connection reset"};
 constexpr std::array<absl::string_view, 2> kNotTrusted = {"x509:", "HTTP response to HTTPS"};
 
-// Of podman's chain of errors the part that comes last, with its cause.
+// Returns the last error of podman's chain of errors, with its cause.
 std::string Shortly(absl::string_view words) {
   const std::string error = ErrorIn(words);
   const size_t at = error.rfind("\": ");

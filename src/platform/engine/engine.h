@@ -29,8 +29,8 @@ struct Node {
   int64_t memory_bytes = 0;
   std::string directory;               // its scratch folder, absolute
   std::vector<std::string> gpus = {};  // its share, as CUDA_VISIBLE_DEVICES of its launchers
-  // Of an engine that schedules for itself; spec/types/node_state.h has the words, the reason is
-  // its own.
+  // The node's state, in the words of spec/types/node_state.h, and the engine's own reason for it.
+  // Only an engine that schedules for itself says them.
   std::string state, reason;
 };
 
@@ -52,7 +52,7 @@ struct AllocationState {
   // One per node that was ever started here: false once its launcher process has ended.
   std::vector<bool> launcher_alive;
 
-  // Of an engine that schedules for itself:
+  // What follows is told only by an engine that schedules for itself:
   bool waits = false;  // in its queue, for `reason`; no node has been given
   std::optional<absl::Time> expected_start;
   std::vector<Node> nodes;  // given to it, in node_index order

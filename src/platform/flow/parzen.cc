@@ -56,7 +56,8 @@ class Density {
   std::vector<double> centres_, widths_;
 };
 
-// Of values without an order: how often each was seen, and once more.
+// Chooses the next value of a parameter whose values have no order. A value's weight is how often
+// it was seen, plus 1.
 double ChoiceNext(const ParzenDimension& seen, uint64_t seed, uint64_t number, uint64_t dimension) {
   const auto count = [&](const std::vector<double>& quantiles) {
     std::vector<double> weights(seen.choices, 1.0);

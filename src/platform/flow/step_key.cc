@@ -22,7 +22,8 @@ std::string StepKey(const spec::JobSpec& job, const std::string& snapshot,
   for (auto& [name, input] : essence.inputs) {
     input.location.line = 0;
     if (const auto digest = digests.find(name); digest != digests.end()) {
-      // Of a file the command sees the name too; the folder's is that of some job.
+      // The command sees a file's name too. It does not count for a folder, which has the name of
+      // some earlier job's.
       const std::string name = std::filesystem::path(input.path).filename();
       const bool is_file = absl::StartsWith(digest->second, "file:");
       input.path = is_file ? absl::StrCat(digest->second, " ", name) : digest->second;

@@ -34,7 +34,7 @@ class SweepTrials {
   int ended() const { return completed_ + failed_ + stopped_; }
   int first_failure() const { return first_failure_; }  // its number; 0: none
   const std::string& reason_of_first_failure() const { return reason_of_first_failure_; }
-  // Of the completed trials the one whose metric is best, of equal ones the first; 0: none.
+  // The completed trial with the best metric; the first one, if several are equally good; 0: none.
   int best() const { return best_; }
   double best_metric() const { return best_metric_; }
 

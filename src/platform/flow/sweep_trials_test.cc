@@ -20,7 +20,7 @@ spec::Sweep Maximizing(bool maximize, spec::Sampling sampling = spec::Sampling::
   return sweep;
 }
 
-// Of equal metrics the first trial, also if it ends last.
+// If several metrics are equal, the first trial is the best, even if it ends last.
 TEST(SweepTrials, CountsAndFindsTheBestInWhateverOrderTrialsEnd) {
   for (const bool maximize : {false, true}) {
     std::minstd_rand random(7);

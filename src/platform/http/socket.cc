@@ -113,7 +113,7 @@ void Socket::EndWriting() {
 }
 
 size_t Socket::Finish(const std::function<Tls::Step()>& step, error_code& error) {
-  // Of the whole: bytes may come that carry nothing.
+  // The deadline holds for the whole call, since bytes may arrive that carry no data.
   const std::optional<base::Deadline> end = End();
   while (true) {
     const Tls::Step now = step();

@@ -52,7 +52,7 @@ std::map<std::string, Latest> MetricsOf(const fs::path& run, Budget& budget) {
   return metrics;
 }
 
-// Of several runs the one that logged last counts.
+// Adds a run's metrics to `all`. If several runs logged a metric, the last value counts.
 void AddMetrics(const std::map<std::string, Latest>& metrics, std::map<std::string, Latest>& all) {
   for (const auto& [name, latest] : metrics) {
     const auto [known, is_new] = all.emplace(name, latest);

@@ -36,7 +36,8 @@ void ForEachFileBelow(const std::filesystem::path& folder, int depth, Budget& bu
 // The file's last bytes; "" if it cannot be read.
 std::string TailOf(const std::filesystem::path& file, uint64_t bytes);
 
-// Of the top level of a file that MLflow writes as YAML, one line a key; "" if it has none.
+// Returns the value of a top-level key in a YAML file that MLflow wrote, with each key on its own
+// line; "" if it has none.
 std::string ValueIn(const std::filesystem::path& yaml, absl::string_view key);
 
 // A text as YAML has it in single quotes; line ends are not for it.

@@ -50,7 +50,8 @@ std::string WhenThereIsRoom(absl::Time start, absl::Time now) {
   return absl::StrCat("; by ", Clock(start, now), " there is room");
 }
 
-// Of what a node has most, the first that is too little.
+// Says which demand is the first that exceeds `most`, the most that any node has of each resource;
+// "" if none does.
 std::string TooLargeForANode(const Resources& part, const Resources& most) {
   const auto says = [](const char* key, const std::string& asked, const std::string& has) {
     return absl::StrCat("needs ", asked, " of a node, but no node has more than ", has,

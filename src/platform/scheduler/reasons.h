@@ -26,12 +26,13 @@ struct ClusterLoad {
   Resources most = {};     // that a node has, of each
 };
 
-// Of a job that needs more nodes than can ever have it, which are `able`.
+// Says why a job cannot start that needs more nodes than the `able` ones that could ever take it.
 std::string TooLarge(const PendingJob& job, int able, const ClusterLoad& load);
-// Of the first in the queue that waits, which is to start then; `free` nodes have room for it now.
+// Says what the first waiting job in the queue waits for, which is to begin at `start`; `free`
+// nodes have room for it now.
 std::string WaitsForNodes(const PendingJob& job, int free, absl::Time start,
                           const ClusterLoad& load);
-// Of one behind it: `head` waits, `ahead` jobs in all are before this one.
+// Says why a job behind the first waits: `head` waits, and `ahead` jobs in all are before this one.
 std::string WaitsBehind(const PendingJob& job, int free, const PendingJob& head,
                         absl::Time head_start, int ahead, const ClusterLoad& load);
 

@@ -49,8 +49,9 @@ class Pass {
     return std::move(decision_);
   }
 
-  // Of each kind the first: once it cannot start, all behind it could not either, as nodes only
-  // fill up. The first of all that could not is the head.
+  // Starts what it can. Only the first waiting job of each kind is tried: once it cannot start,
+  // neither can those behind it, as nodes only fill up. The first of all that cannot start becomes
+  // the head.
   std::vector<Start> Starts(const WaitingJobs& waiting) {
     using Position =
         std::pair<WaitingJobs::Line::const_iterator, WaitingJobs::Line::const_iterator>;

@@ -27,7 +27,7 @@ struct PendingJob {
   int node_count = 1;
   absl::Duration time_limit = absl::InfiniteDuration();
   std::vector<std::string> avoid = {};  // nodes that it has only if there are no others
-  // Of each of its nodes, as NeedOn reads it; none: it takes them whole.
+  // What it asks for of each of its nodes, as NeedOn reads it; none: it takes whole nodes.
   std::optional<Resources> part = std::nullopt;
 };
 

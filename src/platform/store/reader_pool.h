@@ -20,7 +20,8 @@ namespace tutti::store {
 
 class ReaderPool {
  public:
-  // Of a database that a Database has open for as long, whose file others may have open too.
+  // Reads a database that a Database must keep open for as long as this lives; others may have the
+  // file open too.
   ReaderPool(std::filesystem::path path, absl::Duration busy_timeout)
       : path_(std::move(path)), busy_timeout_(busy_timeout) {}
 

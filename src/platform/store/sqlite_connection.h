@@ -52,9 +52,10 @@ class CachedStatement {
   SQLite::Statement& statement_;
 };
 
-// Of a file that could not be opened.
+// Returns the error for a file that could not be opened.
 absl::Status OpenError(const std::filesystem::path& path, const SQLite::Exception& error);
-// Of what is being caught, which no body should have thrown.
+// Returns the error for the exception that is being handled, which no body should have thrown. Call
+// it in a catch block only.
 absl::Status StatusOfUnforeseen();
 
 }  // namespace tutti::store

@@ -43,8 +43,8 @@ struct Job {
   std::string job_token;  // secret
   std::string nonce;      // its submitter's name for the submission; empty: none
   std::vector<std::string> warnings;
-  // Of a child: the job whose child it is, its step's name ("trial-3" of a sweep), and the hash of
-  // all that its results follow from (empty: they are not to be reused).
+  // For a child, the job whose child it is, the name of its step ("trial-3" of a sweep), and the
+  // hash of all that its results follow from; an empty hash says that they are not to be reused.
   std::string parent;
   std::string step;
   std::string step_key;

@@ -55,7 +55,7 @@ absl::Status CheckLink(const fs::path& link, const fs::path& folder) {
   return absl::OkStatus();
 }
 
-// Of what it often is: tokens, private keys.
+// Returns whether a file's name is one that tokens or private keys usually have.
 bool MayBeSecret(const fs::path& path) {
   static constexpr absl::string_view kNames[] = {".env",       ".netrc", ".git-credentials",
                                                  "id_rsa",     "id_dsa", "id_ecdsa",

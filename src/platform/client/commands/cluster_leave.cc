@@ -48,7 +48,8 @@ absl::Status EndJobs(Context& context, cluster::Remote& remote, const Descriptio
   return ended;
 }
 
-// Of its hosts; with `force` of those that can be reached.
+// Probes the cluster's hosts. With `force`, a host that cannot be reached is left out with a note;
+// otherwise it is an error.
 absl::StatusOr<std::vector<HostFacts>> ProbeToDelete(Context& context, cluster::Remote& remote,
                                                      const Description& description, bool force) {
   std::vector<HostFacts> facts;

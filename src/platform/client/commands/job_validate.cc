@@ -30,7 +30,8 @@ json Findings(const std::vector<std::string>& lines, const std::string& file) {
   return findings;
 }
 
-// Of what was wrong with the job, and not with the way to the service.
+// Returns whether an error says what is wrong with the job, and not that the service could not be
+// asked.
 bool IsVerdict(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsAlreadyExists(status);
 }

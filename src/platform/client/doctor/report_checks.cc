@@ -22,7 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr absl::Duration kPatienceWithReport = absl::Minutes(2);
-// Of a step's time by the clock to that of the machine without other programs.
+// The machine counts as busy if a step takes more than so many times as long as it would take on
+// the machine without other programs.
 constexpr double kDisturbed = 1.5;
 
 Check Well(const char* name, std::string detail) {

@@ -112,7 +112,7 @@ TEST_F(MachineReportTest, HasNoOtherSpeedOfAGpu) {
   EXPECT_THAT((*checks)[4].detail, AllOf(HasSubstr("on the GPU"), EndsWith("2 cores)")));
 }
 
-// Of the sample, whose last images of an epoch fill no batch.
+// The last images of each of the sample's epochs do not fill a batch and are not trained on.
 TEST(ImagesOfTheExample, AreThoseOfItsRecipeAndSample) {
   const std::filesystem::path example = TUTTI_EXAMPLES "/cifar10";
   const YAML::Node recipe = YAML::LoadFile(example / "code/recipe.yml");

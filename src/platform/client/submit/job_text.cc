@@ -51,8 +51,8 @@ size_t FirstCommand(absl::string_view script) {
   return at;
 }
 
-// Of a script: "nodes=2" is an option of sbatch, "compute=hpc" is --clusters. They come behind its
-// own, since the last counts.
+// Adds the settings to a script: "nodes=2" is an option of sbatch, and "compute=hpc" is --clusters.
+// They are put behind the script's own options, since the last one counts.
 absl::StatusOr<std::string> AddOptions(const std::string& script,
                                        const std::vector<std::string>& settings) {
   std::string own = script, added;

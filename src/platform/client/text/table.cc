@@ -11,7 +11,7 @@ namespace {
 constexpr int kGap = 2;
 constexpr int kLeast = 8;
 
-// Of a line with columns so wide.
+// Returns the width of a line whose columns have these widths.
 int Total(const std::vector<int>& widths) {
   int total = -kGap;
   for (const int width : widths) {

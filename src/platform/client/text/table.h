@@ -34,7 +34,7 @@ class Table {
   std::string Render(int width, bool colour) const;
 
  private:
-  // Of the columns that are shown; -1: is left out.
+  // Returns the width of each column; -1 for a column that is left out.
   std::vector<int> Widths(int width) const;
   void Shrink(int width, bool all, std::vector<int>& widths) const;
   std::vector<Column> columns_;

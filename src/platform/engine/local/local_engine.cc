@@ -154,7 +154,8 @@ void LocalEngine::FindAllocation(const fs::path& folder) {
     return;
   }
   PlacedLauncher launcher(folder);
-  // Of an empty plan nobody has been told, though the one whose folder it was to be may yet live.
+  // An empty plan was announced to nobody, although a launcher that was to have its folder may
+  // still live.
   const bool is_untold = text.ok() && text->empty() && !launcher.HasBegun();
   if (!is_untold && (launcher.HasBegun() || launcher.Alive())) {
     spdlog::error("{}: {}", folder.string(), index.status().ToString());

@@ -142,7 +142,8 @@ Allocation SlurmEngine::Localized(Allocation allocation, bool by_folder) const {
     const std::string number = absl::StrCat(node.node_index);
     node.directory = (root / allocation.id / number).native();
     if (node.former_directory.empty()) continue;
-    // Of that allocation, wherever the service saw it.
+    // The folder that the former allocation has on this cluster, whatever path the service knew it
+    // by.
     const fs::path former = fs::path(node.former_directory).filename();
     node.former_directory = (root / former / number).native();
   }

@@ -13,8 +13,9 @@
 //   FOLDER/ALLOCATION/end       how it ended; nothing of it runs any more
 //   FOLDER/ALLOCATION/I/        node I's folder (docs/formats/launch-plan.md)
 //
-// Of a compute whose nodes share nothing the folder is this machine's alone, and nodes have folders
-// of their own (unshared_job.h); what a launcher that was lost had not sent is then lost with it.
+// If a compute's nodes share nothing, this folder is on this machine alone and the nodes have
+// folders of their own (unshared_job.h). What a launcher that was lost had not sent yet is then
+// lost with it.
 //
 // Invariant: sbatch is only called for an allocation that the last poll of Slurm's queue, taken
 // after every earlier attempt to submit it can have taken effect, did not show. Should a Slurm job
@@ -59,8 +60,8 @@ struct SlurmEngineOptions {
   // launchers that do not reach the service. It ends with this process.
   std::vector<std::string> collector;
   std::filesystem::path launcher_file;  // the service's, copied into the folder; may be empty
-  // Of nodes that share nothing: their folder, and the snapshot that the launcher comes in. The
-  // compute's folder is this machine's, and the service's file must be there.
+  // For nodes that share nothing: the folder on each of them, and the snapshot that holds the
+  // launcher. The compute's folder is then this machine's, and launcher_file must be there.
   std::string node_folder;
   std::string program;
   absl::Duration poll_interval = absl::Seconds(1);

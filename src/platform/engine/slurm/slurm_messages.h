@@ -18,8 +18,8 @@ std::string HowItEnded(const SlurmJob& job);
 // Whether it ended since a node failed, did not boot, could not launch it or was taken away.
 bool HasLostANode(const SlurmJob& job);
 
-// Of what sbatch printed, its last line: whether Slurm may take the job later, or has taken it and
-// could not say so. Else the refusal is final.
+// Judges an error of sbatch by the last line that it printed. True if Slurm may take the job later,
+// or has taken it and could not say so; otherwise the refusal is final.
 bool MayPass(absl::string_view stderr_text);
 // Whether sbatch gave up waiting for Slurm's answer, by the last line that it printed.
 bool TookTooLong(absl::string_view stderr_text);
@@ -32,8 +32,8 @@ std::string SubmitLimit(absl::string_view stderr_text);
 // Slurm's word for it.
 std::string ErrorIn(absl::string_view stderr_text);
 
-// Of what a batch step printed of which a launcher, `program`, has not begun: why it could not, by
-// the last line that says so, with the remedy; bounded and of UTF-8. "" if none does.
+// Returns why a launcher (`program`) could not begin: the last line in the output of its batch step
+// that gives a reason, with the remedy; bounded and in UTF-8. "" if no line does.
 std::string WhyItCouldNotBegin(absl::string_view log, absl::string_view program);
 
 }  // namespace tutti::engine

@@ -28,9 +28,9 @@ constexpr absl::Duration kAccountingLimit = absl::Seconds(10);
 const std::vector<std::string> kListQueue = {"squeue",       "--all",      "--me",
                                              "--states=all", "--noheader", "--json"};
 
-// Of several Slurm jobs of one allocation the one that counts: what runs, then what waits, then the
-// one that it is known to have (another that has ended was refused, or cancelled as one too many),
-// and of those the first.
+// Orders several Slurm jobs of one allocation; the first is the one that counts. A running job
+// comes first, then a waiting one, then the one that the allocation is known to have (another one
+// that has ended was refused, or cancelled as one too many), then the oldest.
 bool CountsMore(const SlurmJob& a, const SlurmJob& b, int64_t known) {
   const auto rank = [known](const SlurmJob& job) {
     if (job.phase == SlurmPhase::kRunning) return 0;
