@@ -84,7 +84,7 @@ class LauncherFixture : public ::testing::Test {
     return status.value_or(base::ExitStatus{});
   }
 
-  // Of the events that have come, in their order.
+  // Returns the kinds of the events that have arrived, in order.
   std::vector<std::string> Kinds() const {
     std::vector<std::string> kinds;
     for (const auto& event : service.Events()) kinds.push_back(event["kind"]);

@@ -71,7 +71,8 @@ class NodeProcesses : private RankSupervisor {
   // `reason`: what went wrong outside of the processes; OK: they are just to end.
   void BeginStop(absl::Duration grace, absl::Status reason);
   void EndOnRequest(const StopRequest& request);
-  // Of ranks that are one MPI world, before they are told to end.
+  // Notes what the Python of each rank is doing, if the ranks are one MPI world. Call before the
+  // ranks are told to end.
   void NotePythons();
   // Those whose processes do not end, or that are gone without a message: nobody waits for them.
   void GiveUpOnRanks();

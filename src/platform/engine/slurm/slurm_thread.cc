@@ -33,7 +33,7 @@ constexpr size_t kAtOnce = 4;
 // Then there is something else to do as well.
 constexpr absl::Duration kLongestRound = absl::Seconds(5);
 
-// Of "17" or "17;cluster"; 0 of anything else.
+// Returns the number in sbatch's output "17" or "17;cluster"; 0 for anything else.
 int64_t NumberIn(absl::string_view out) {
   const std::vector<absl::string_view> words = absl::StrSplit(out, absl::ByAnyChar(";\n"));
   int64_t number = 0;

@@ -18,7 +18,7 @@ constexpr std::array<absl::string_view, 11> kTables = {
     ".csv", ".json", ".jsonl", ".log", ".npy", ".npz", ".parquet", ".tsv", ".txt", ".yaml", ".yml"};
 constexpr std::array<absl::string_view, 7> kWords = {"metric",  "result",  "score",     "predict",
                                                      "history", "evaluat", "submission"};
-// Of PyTorch Lightning, MLflow, and Weights & Biases.
+// The folders in which PyTorch Lightning, MLflow, and Weights & Biases keep their logs.
 constexpr std::array<absl::string_view, 3> kLoggers = {"lightning_logs", "mlruns", "wandb"};
 
 template <typename List, typename Test>

@@ -6,7 +6,8 @@
 
 namespace tutti::launch {
 
-// Of a file's path within the working folder: its folders and name alone, it is not opened.
+// Returns whether a file is a result by its path within the working folder. The file is not opened:
+// only its name and the names of its folders count.
 bool IsResultByKind(const std::filesystem::path& path);
 
 }  // namespace tutti::launch

@@ -103,7 +103,8 @@ class Search {
     found.bytes += bytes;
   }
 
-  // Of those that the file has: no other is outside of what is searched.
+  // Returns whether this is the last of the file's hard links to be seen: then none of them lies
+  // outside the folders that are searched.
   bool IsLastName(const struct statx& status) {
     if (status.stx_nlink == 1) return true;
     const std::tuple file(status.stx_dev_major, status.stx_dev_minor, status.stx_ino);

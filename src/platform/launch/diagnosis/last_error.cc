@@ -19,7 +19,8 @@ namespace {
 
 constexpr size_t kMostCharacters = 500;
 
-// Of a script that Python cannot read, which has no traceback.
+// Returns the error of a script that Python cannot parse, for which it prints no traceback; ""
+// without one.
 std::string SyntaxError(const Lines& lines) {
   const auto error = std::find_if(lines.rbegin(), lines.rend(), IsSyntaxError);
   if (error == lines.rend()) return "";
@@ -128,7 +129,8 @@ std::string LastLine(const Lines& lines) {
   return InOneLine(first.base() - 1, last.base());
 }
 
-// Of a long line the begin, which says what, and the end, which often says why.
+// Shortens a long line to its beginning, which says what is wrong, and its end, which often says
+// why.
 std::string Bounded(absl::string_view line) {
   constexpr size_t kOfTheEnd = 160;  // bytes
   const std::string whole = base::BoundedUtf8(absl::StripAsciiWhitespace(line));
@@ -152,7 +154,8 @@ absl::string_view LastLines(absl::string_view text) {
   return begin == absl::string_view::npos ? text : text.substr(begin);
 }
 
-// Of a program that says all on stdout.
+// Returns the line that says an error in the output of a program that writes everything to stdout;
+// "" without one.
 std::string ErrorAmongResults(absl::string_view stdout_tail) {
   const Lines lines = LinesOf(LastLines(stdout_tail)).lines;
   return LineThatSaysError(lines, lines.end(), SaysErrorAmongResults);

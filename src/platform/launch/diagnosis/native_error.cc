@@ -73,8 +73,8 @@ absl::string_view FieldBelow(Line line, Line end, absl::string_view name) {
   return "";
 }
 
-// Of a component that somebody asked for and that this Open MPI does not have: said before, and
-// more plainly than, the MPI_Init that fails of it.
+// Names the component that a user asked for and this Open MPI does not have; "" if none is missing.
+// Open MPI prints it before the MPI_Init that fails for it, and more plainly.
 std::string MissingComponent(const Lines& lines) {
   const auto line = FindBegin(lines.begin(), lines.end(), "A requested component was not found");
   const absl::string_view component = FieldBelow(line, lines.end(), "Component:");

@@ -53,8 +53,9 @@ bool MayBeOfAnExpression(absl::string_view error) {
   return std::find(std::begin(kNames), std::end(kNames), NameOf(error)) != std::end(kNames);
 }
 
-// Of a statement over several lines Python up to 3.7 shows a later one than `raise Error(`: text,
-// an argument, or more brackets that close than open.
+// Returns whether `code` is from the middle of a statement over several lines, of which Python up
+// to 3.7 shows a later one than `raise Error(`: text, an argument, or more brackets that close than
+// open.
 bool IsFromWithinAStatement(absl::string_view code) {
   const size_t name = std::min(code.find_first_not_of(kOfAName), code.size());
   const absl::string_view rest = code.substr(name);
@@ -191,7 +192,8 @@ std::string ChainInOneLine(const Chain& chain) {
 
 bool IsOfAStarter(const Chain& chain) { return launch::IsOfAStarter(*chain.back().error); }
 
-// Of one process, or of several that cannot be told apart.
+// Returns the exception that ended one process, or several whose output cannot be told apart; "" if
+// there is none.
 std::string OfOneStream(const Lines& lines) {
   std::vector<Chain> chains = ChainsOf(lines);
   chains.erase(std::remove_if(chains.begin(), chains.end(),

@@ -1,10 +1,10 @@
 // Finds which Python exception ended a program that printed several. Pure functions. Inside the
 // room launch only.
 //
-// Of a chain the earliest is the cause. "The above exception was the direct cause" (raise … from)
-// tells it in other words, and so does "During handling of the above exception" if a `raise` of the
-// function that caught it made the second: the line has those words, and the earliest after them if
-// they do not hold it:
+// The earliest exception of a chain is the cause. "The above exception was the direct cause" (raise
+// … from) tells it in other words, and so does "During handling of the above exception" if a
+// `raise` of the function that caught it made the second one. The line then has those words,
+// followed by the earliest exception unless they quote it:
 //   RuntimeError: the configuration cannot be read (caused by FileNotFoundError: …)
 // A first one that knows but the exit code of a program gives way to what that program said.
 // What else befalls a handler, a `finally` or a `with` is no account of the first exception but a
@@ -12,9 +12,10 @@
 //   ValueError: no such label: 17 (while that was handled: FileNotFoundError: …; then: …)
 // A consequence that speaks of a lost peer is left out.
 //
-// Of several ranks in one stream the first counts that does not speak of a lost peer. What a
-// program prints of exceptions that it has passed over comes before its last one, which counts
-// unless it speaks of a lost peer and the other was shown lately.
+// If several ranks printed to one stream, the first exception counts that does not speak of a lost
+// peer. The last exception of a program counts, since earlier ones may be exceptions that it
+// handled. If the last one speaks of a lost peer, an earlier one that was shown shortly before
+// counts instead.
 #pragma once
 
 #include <string>

@@ -17,8 +17,8 @@ struct PythonFrame {
   absl::string_view file() const { return path.substr(path.rfind('/') + 1); }
 };
 
-// Of "  File \"/w/a.py\", line 3, in f", or as Python's fault handler writes it, without the second
-// comma; nullopt if `line` is no such line.
+// Parses "  File \"/w/a.py\", line 3, in f", with or without the second comma, which Python's fault
+// handler leaves out. Returns nullopt for any other line.
 std::optional<PythonFrame> FrameIn(absl::string_view line);
 
 }  // namespace tutti::launch

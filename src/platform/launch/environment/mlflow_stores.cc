@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kUri[] = "MLFLOW_TRACKING_URI", kRunId[] = "MLFLOW_RUN_ID";
-// Of the code that is looked at.
+// The search of the job's code ends after so many entries of folders, or so many scripts.
 constexpr int kMostEntries = 50'000, kMostScripts = 2000;
 constexpr size_t kLongestScript = 8 << 20;  // bytes
 

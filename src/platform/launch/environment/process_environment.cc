@@ -96,7 +96,8 @@ void AddMlflow(const LaunchPlan& plan, int rank, const std::string& run, const V
   if (NamesItsOwnMlflow(plan)) return;
   v["MLFLOW_TRACKING_URI"] = MlflowStoreOf(plan, rank).string();
   if (!run.empty()) v["MLFLOW_RUN_ID"] = run;
-  // Of a server that the user names it would make an experiment, and beside an id it is an error.
+  // On a server that the user names, MLflow would make an experiment of this name; beside an
+  // experiment's id, the name is an error.
   if (plan.experiment_name.empty() || users.count("MLFLOW_EXPERIMENT_ID") > 0) return;
   v["MLFLOW_EXPERIMENT_NAME"] = plan.experiment_name;
 }

@@ -17,7 +17,7 @@ class LimitsTest : public StarterFixture {
   }
 };
 
-// Of a plan of MPI's, whose ranks have not come yet.
+// The limit of a plan whose ranks form an MPI world and have not joined it yet.
 class MpiWorldLimitTest : public LimitsTest {
  protected:
   void SetUp() override {

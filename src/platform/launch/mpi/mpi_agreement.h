@@ -27,11 +27,11 @@ namespace tutti::launch {
 // By default each launcher starts its ranks itself, and they are no MPI world.
 struct MpiAgreement {
   MpiWay way = MpiWay::kNone;
-  // Of kMpirun and kPmix:
+  // What follows is set for kMpirun and kPmix:
   std::string program;             // mpirun, as this node has it; or srun, on the first node
   std::unique_ptr<GangLink> link;  // to the other launchers
   std::optional<RankListener> listener;
-  // Of kNone, if the job wants an MPI world:
+  // What follows is set for kNone, if the job wants an MPI world:
   std::shared_ptr<PmiServer> pmi;  // on the first node
   std::string pmi_address;         // of that, for NodeFacts::pmi
 };

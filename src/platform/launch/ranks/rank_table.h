@@ -52,7 +52,8 @@ class RankTable {
   void End(RankProcess& rank, base::ExitStatus status, bool stopped);
   // The same for all that still run and whose end nobody will see.
   void GiveUp();
-  // Of a rank of any node; nothing if it tells of none.
+  // Reports what MPI says of the failure of a rank, on whatever node; does nothing if `failure`
+  // names no rank or no error.
   void ReportMpiFailure(const MpiFailure& failure);
 
   // Whether one was reported that ended with another exit code than 0.

@@ -128,7 +128,7 @@ class StarterFixture : public ::testing::Test {
     EXPECT_EQ(::waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0);
     return info.si_pid;
   }
-  // Of that kind, in their order.
+  // Returns the events of that kind, in order.
   std::vector<nlohmann::json> Events(const std::string& kind) const {
     std::vector<nlohmann::json> found;
     for (const auto line : absl::StrSplit(events->From(1), '\n', absl::SkipEmpty())) {

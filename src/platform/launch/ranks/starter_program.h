@@ -36,7 +36,7 @@ class StarterProgram {
   // Call when it has ended.
   End Reap();
 
-  // Of the last one; null if there was none.
+  // Returns the output of the last program that was started; null if there was none.
   OutputPipe* output() { return output_ ? &*output_ : nullptr; }
   // ": " and the line that says best what is wrong so far; "" if there is none.
   std::string ErrorSoFar() const;

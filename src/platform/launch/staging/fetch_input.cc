@@ -57,7 +57,8 @@ absl::StatusOr<fs::path> FetchInput(const std::string& name, const spec::Input& 
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock,
                          base::LockFile(data / absl::StrCat(key, ".lock"), cancelled));
   std::error_code error;
-  // Of a content that its server does not tell from another there is no keeping.
+  // Without a validator the server cannot tell whether the content has changed, so a file that is
+  // here already is fetched again.
   if (fs::exists(file, error) && !remote->validator.empty()) {
     base::Touch(file.parent_path());
     return file;

@@ -168,7 +168,8 @@ bool Use(const fs::path& folder, const fs::path& lock_file) {
   return true;
 }
 
-// Of a requirement that is a path: a file of that name may have changed.
+// Returns a stamp of the files behind a requirement that is a path, since a file of the same name
+// may have changed; "" for any other requirement.
 std::string StampOf(const std::string& requirement) {
   if (!absl::StartsWith(requirement, "/")) return "";
   std::error_code error;
