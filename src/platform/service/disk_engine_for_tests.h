@@ -113,7 +113,7 @@ class DiskEngine final : public engine::Engine {
 
   int start_calls = 0, stop_calls = 0, kill_calls = 0;
   bool unkillable = false;
-  // Of each node, for services that are opened from then on.
+  // The processors and GPUs of every node, for services that are opened from then on.
   std::vector<int> cores;
   std::vector<std::string> gpus;
   absl::Status fail_start, fail_stop, fail_observe;

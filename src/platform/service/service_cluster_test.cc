@@ -106,7 +106,7 @@ TEST(ServiceWithoutItsCluster, SaysOfItsJobsThatTheirComputeIsGone) {
   EXPECT_THAT(reasons, testing::UnorderedElementsAre(gone, absl::StrCat("waits: ", gone)));
 }
 
-// Of a node of a cluster: what it reports survives a loss of power of this machine.
+// What a cluster's node reports survives a loss of power of this machine.
 class ClusterReportTest : public ServiceClusterTest {
  protected:
   void Begin(std::function<absl::Status()> on_sync) {

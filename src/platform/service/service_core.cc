@@ -20,14 +20,15 @@ constexpr absl::Duration kIdle = absl::Seconds(5);
 constexpr absl::Duration kPatienceAtTheEnd = absl::Seconds(2);
 constexpr absl::Duration kLong = absl::Seconds(30);  // for a call on an engine, or work on files
 
-// Of this thread, which others that want the processor do not change.
+// Returns the processor time of this thread, which other programs that want the processor do not
+// change.
 absl::Duration ProcessorTime() {
   timespec time = {};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return absl::DurationFromTimespec(time);
 }
 
-// Of the work that is older than that, a line each.
+// Returns a line for each piece of work that has taken longer than `age`.
 std::vector<std::string> Hanging(const SharedState& state, absl::Duration age) {
   std::vector<std::string> lines;
   for (const auto& [compute, since] : state.engine_work.OlderThan(age)) {
@@ -166,7 +167,8 @@ void ServiceCore::Tick() {
   TakeSteps();
 }
 
-// Of a full disk no job is told to begin; what was given up of the reserve is taken again later.
+// Looks whether the disk is full; while it is, no job is told to begin. What was given up of the
+// reserve is taken again once there is room.
 void ServiceCore::LookAtTheDisk() {
   const DiskRoom room = RoomOf(state_.options.directory);
   base::DiskReserve* const reserve = state_.options.reserve;

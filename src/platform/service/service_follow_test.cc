@@ -85,7 +85,7 @@ TEST_F(ServiceTest, RefusesCursorsThatItNeverGave) {
        {"x", "1", "1-2", "1-0-0-0", "-1-0-0", "01-0-0", " 1-0-0", "99999999999999999999-0-0"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(service().Follow("j", cursor, Now()).status())) << cursor;
   }
-  // Of an event that a loss of power took: the next one has a larger number.
+  // A cursor may name an event that a loss of power took; the next event has a larger number.
   EXPECT_THAT(service().Follow("j", "99-0-0", Now())->items, IsEmpty());
   ASSERT_TRUE(world_.StepUntilOver("j"));
   EXPECT_TRUE(absl::IsInvalidArgument(service().Follow("j", "1-77-0", Now()).status()));

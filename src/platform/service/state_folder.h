@@ -35,13 +35,14 @@ class StateFolder {
   const std::filesystem::path& directory() const { return directory_; }
   const std::string& user_token() const { return user_token_; }
   const std::string& launcher_key() const { return launcher_key_; }
-  // Of the launchers of an earlier version; empty: there are none.
+  // Returns the token that all launchers of an earlier version share; empty: there are no such
+  // launchers.
   const std::string& former_launcher_token() const { return former_launcher_token_; }
   // The allocations that are theirs.
   const std::set<std::string>& former_allocations() const { return former_allocations_; }
-  // Of the allocations that are under way as this service begins: all are theirs when a version
-  // with a token for each begins for the first time, and later those of them that are left. Once
-  // none is, their token is forgotten.
+  // Finds former_allocations among `under_way`, the allocations that are under way as this service
+  // begins. When a version with a token for each allocation begins for the first time, all of them
+  // are; later, those that are left of them. Once none is left, their token is forgotten.
   absl::Status FindFormerAllocations(const std::vector<std::string>& under_way);
   std::filesystem::path database() const { return directory_ / "tutti.db"; }
   std::filesystem::path launcher_file() const { return directory_ / "launcher.json"; }

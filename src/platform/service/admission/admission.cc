@@ -17,7 +17,8 @@ namespace {
 constexpr int kNameAttempts = 8;
 constexpr absl::Duration kPatienceWithLogs = absl::Milliseconds(25);
 
-// Of a job that has this sequence; `placed` then gets the id of its allocation.
+// Returns the first events of a job with this sequence number. If the job is placed at once,
+// `placed` gets the id of its allocation.
 std::vector<store::Event> FirstEvents(const store::Job& job, int64_t sequence, absl::Time now,
                                       std::optional<Placement>& placed) {
   std::vector<store::Event> events = {

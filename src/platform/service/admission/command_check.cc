@@ -102,7 +102,7 @@ class Check {
 
  private:
   void LookAtLength(const spec::JobSpec& job) {
-    // Of variables the reader of job files says it.
+    // The reader of job files checks the length of the variables.
     const std::string too_long = base::WhatIsTooLong({job.command}, {});
     if (too_long.empty()) return;
     errors_.push_back(absl::StrCat(job.file_name, ":", job.command_line, ": ", too_long));

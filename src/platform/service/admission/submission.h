@@ -12,7 +12,8 @@ struct Submission {
   std::string text;              // its content
   std::filesystem::path base_directory;
   std::string snapshot;  // "sha256:…" or empty
-  // Of a pipeline or a sweep: of each `code` that its jobs name, as the reader gives it.
+  // For a pipeline or a sweep, the snapshot of each `code` that its jobs name; by `code` as the
+  // reader of job files gives it.
   std::map<std::string, std::string> snapshots;
   // The client's own name for this submission: sent again, it is answered with the job that it
   // became, which is never made a second time. Empty: none.

@@ -61,7 +61,7 @@ void NodeHealth::LookAtTheNextOne(Effects& effects) {
     const engine::Node& node = state_.nodes[next_++ % state_.nodes.size()];
     const Watched& watched = nodes_[node.name];
     if (watched.queued || watched.runs || DueAt(node, watched) > now) continue;
-    // Of one that is ill nothing is believed that was found before.
+    // Nothing that was found earlier is believed about a node that is ill.
     Begin(node, IsCordonedByCheck(node.name) ? kFresh : kRecent, effects);
     return;
   }

@@ -329,7 +329,7 @@ TEST_F(ServedGangTest, FailsWhenAnyOfThemFailsBeforeTheChiefHasEnded) {
   EXPECT_EQ(NextAt(10)->cause, Cause::kFailure);
 }
 
-// Of Ray: rank 0 runs the command, ranks 1 to 3 serve it.
+// A gang of Ray's: rank 0 runs the command, and ranks 1 to 3 serve it.
 class RayGangTest : public GangTest {
  protected:
   std::optional<Step> Next(JobState state = JobState::kRunning, Cause cause = Cause::kNone) const {

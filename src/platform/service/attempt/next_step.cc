@@ -27,7 +27,7 @@ std::string Count(int n, absl::string_view one, absl::string_view many) {
 
 std::string Processes(const JobNow& job) { return Count(job.world_size, "process", "processes"); }
 
-// Of a job with servers.
+// Names the process whose end is the end of a job with servers.
 std::string Chief(const JobNow& job) { return job.ray ? "its command" : "its chief, worker 0,"; }
 
 std::string Servers(const JobNow& job) {

@@ -30,7 +30,7 @@ constexpr absl::Duration kNoticingOnACluster = absl::Minutes(2);
 // mpi4py calls MPI_Finalize as Python ends, which waits for the other ranks.
 constexpr absl::string_view kWholeWorldEnds =
     "; `python -m mpi4py SCRIPT` ends all ranks at once when one fails";
-// Of a job of which nothing shows whether that was so.
+// The advice for a job of which nothing shows whether a rank waited like that.
 constexpr absl::string_view kMayHaveWaited =
     "; a rank of mpi4py that raises or calls sys.exit waits for the others, which `python -m "
     "mpi4py SCRIPT` ends at once";
@@ -210,8 +210,9 @@ class Examination {
     return found == bad_.end() ? nullptr : *found;
   }
 
-  // Of an MPI world that has others, who did not: those it waits for. What all have shown they have
-  // caught.
+  // Returns the first rank of an MPI world that had an exception as its last words when it was
+  // stopped, if not all ranks had: it was waiting for the others. If all had, they have caught it,
+  // and it is null.
   const RankExit* FirstThatHadRaised() const {
     return FirstOfSome([](const RankExit& e) { return WasFailing(e) && e.error_was_last; });
   }
@@ -365,7 +366,8 @@ class Examination {
                               ? Told({.rank = node.rank, .node = node.rank_node, .what = reason})
                               : With(absl::StrCat("node ", node.node, ": ", reason),
                                      {.node = node.node, .what = reason}, nullptr);
-    // Of a job that somebody has cancelled the cluster says so.
+    // If somebody cancelled the job, the cluster's verdict says so, and the node is not taken for
+    // lost.
     const bool taken = node.told && end_.judged && end_.verdict.empty();
     diagnosis.lost_node = node.silent || node.unlaunched || node.disk_fault || taken;
     return diagnosis;

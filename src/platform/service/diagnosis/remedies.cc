@@ -169,7 +169,8 @@ constexpr Known kKnown[] = {
     {"too many open files", "", "raise the limit of open files for the service"},
 };
 
-// Of these signals native code is the cause, which leaves no Python traceback.
+// Returns advice for a signal that native code caused, which leaves no Python traceback; "" if
+// there is nothing to add to `last_error`.
 absl::string_view RemedyOfSignal(int signal, absl::string_view last_error) {
   const bool says_where = absl::StrContains(last_error, "Fatal Python error") ||
                           absl::StrContains(last_error, "MPI_Abort");

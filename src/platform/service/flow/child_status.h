@@ -19,7 +19,8 @@ struct ChildStatus {
   std::optional<JobStatus> job;
   bool never = false;       // nor will it be
   std::string reused_from;  // the job whose results it took; empty: it ran
-  // Of a trial: what it was given, by parameter; the best that it reported; whether it is the best.
+  // For a trial: the values that it was given, by parameter; the best metric that it reported; and
+  // whether it is the best trial of the sweep.
   std::vector<std::pair<std::string, std::string>> values;
   std::optional<double> metric;
   bool best = false;

@@ -30,7 +30,8 @@ class ChildViews {
       ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<std::vector<ChildStatus>> TrialsOf(const store::JobRecord& sweep) const
       ABSL_LOCKS_EXCLUDED(service_lock);
-  // Of each trial, in their order. What is not known yet of those that have ended is read once.
+  // Returns the facts of each trial, in their order. What is not known yet of trials that have
+  // ended is read once.
   absl::StatusOr<std::vector<TrialFacts>> FactsOf(const store::Job& sweep,
                                                   const std::vector<store::JobRecord>& trials) const
       ABSL_LOCKS_EXCLUDED(service_lock);

@@ -24,7 +24,8 @@ class TrialMetrics {
   // without a newline, and MLflow's store if no rank has reported the metric. True if there was
   // anything.
   bool ReadOn(bool to_the_end);
-  // Of the lowest rank that has reported the metric; from MLflow's store if none has.
+  // Returns the metrics that the lowest rank which reported any has reported; those of MLflow's
+  // store if no rank has.
   flow::MetricReports reports() const;
 
  private:

@@ -32,7 +32,7 @@ absl::Status WriteProbe(const fs::path& file, const std::string& content) {
 }
 
 absl::Status Probe(const fs::path& file) {
-  // Of each probe another, so that an old file is not taken for it.
+  // Each probe has its own content, so that a file left from an earlier one is not taken for it.
   std::string content = absl::StrCat(absl::ToInt64Nanoseconds(base::SteadyNow()), "\n");
   content.resize(kProbeBytes, 't');
   const absl::Status written = WriteProbe(file, content);
@@ -54,7 +54,7 @@ std::string WhatIsShort(const fs::path& folder, const struct statvfs& space,
     return absl::StrCat(folder.native(), " has ", base::BinarySize(bytes),
                         " left, and no job begins below ", base::BinarySize(limits.bytes));
   }
-  // Of a file system without a fixed number of them nothing is said.
+  // Some file systems have no fixed number of inodes, and report 0; their files are not counted.
   if (space.f_files > 0 && space.f_favail < limits.inodes) {
     return absl::StrCat(folder.native(), " has room for ", space.f_favail,
                         " more files, and no job begins below ", limits.inodes);

@@ -39,7 +39,8 @@ struct GpuFault {
   std::string what;
 };
 
-// Of those that were there `before` and those that are there `now`; in order of their numbers.
+// Returns the faults of the GPUs that were there `before` or are there `now`, in the order of their
+// numbers.
 std::vector<GpuFault> FaultsOf(const std::vector<Gpu>& before, const std::vector<Gpu>& now,
                                const std::vector<Xid>& xids);
 

@@ -38,7 +38,8 @@ uint64_t FieldOfMemory(absl::string_view meminfo, absl::string_view name) {
   return 0;
 }
 
-// Of all memory controllers, since the machine has booted.
+// Returns the number of uncorrected errors that all memory controllers have counted since the
+// machine booted.
 uint64_t UncorrectedErrors(const fs::path& root) {
   uint64_t sum = 0;
   std::error_code error;

@@ -12,7 +12,7 @@ namespace {
 
 using store::JobState;
 
-// Of a step of that job, what programs are told.
+// Returns what the event of that step tells programs.
 EventDetail DetailOf(const LiveJob& job, const Step& step) {
   EventDetail detail{.former = job.former,
                      .begun_before = job.begun_before,

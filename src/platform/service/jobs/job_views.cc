@@ -25,7 +25,7 @@ JobSummary Summary(const store::JobRecord& record) {
           .priority = spec.priority};
 }
 
-// Of one that has ended that is all. Needs no lock.
+// Returns the whole status of a job that has ended. Needs no lock.
 JobStatus StatusAlone(const store::JobRecord& record) {
   JobStatus status{.record = record, .reason = record.last.reason};
   EventDetail detail = EventDetailFromJson(record.last.detail);
@@ -39,7 +39,7 @@ JobStatus StatusAlone(const store::JobRecord& record) {
   return status;
 }
 
-// Of one that is queued; "" if nothing is known.
+// Says what a queued job waits for; "" if nothing is known.
 std::string WhatItWaitsFor(const SharedState& state, const LiveJob& job) {
   const std::string& compute = job.record.job.spec.compute;
   if (compute != "local" && !job.handed_over && !job.being_handed) {

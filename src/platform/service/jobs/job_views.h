@@ -31,7 +31,8 @@ class JobViews {
 
  private:
   JobSummary SummaryOf(const LiveJob& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // Of those that have not ended; the sequences of the others go to `ended`.
+  // Summarizes the jobs of `page` that have not ended and that the filter wants. The sequences of
+  // those that have ended are added to `ended`.
   std::vector<JobSummary> LiveSummaries(const std::vector<int64_t>& page,
                                         const store::JobFilter& filter,
                                         std::vector<int64_t>& ended) const

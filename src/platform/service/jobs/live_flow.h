@@ -20,7 +20,7 @@ struct LiveChild {
   std::string id;  // of its job
   flow::Child child;
   int64_t last_event = 0;  // by which `child` is as it is
-  // Of a trial that has not ended, or whose metrics are still read to their end.
+  // Set for a trial that has not ended, or whose metrics are still being read to their end.
   std::shared_ptr<TrialMetrics> metrics;  // a task's while `reading`
   bool reading = false;
   std::optional<store::Event> end;  // of one that has ended, while it is in `active`

@@ -39,7 +39,7 @@ struct PlacedJob {
   std::string verdict;  // how the cluster ended it, if that has a reason of its own
   bool lost = false;    // and that is the loss of a node
   bool judged = false;  // the engine has said that it is over, with a reason or without
-  // Of `logs`, which are opened and closed where nobody waits for a disk.
+  // The state of `logs`, which are opened and closed by a task, so that nobody waits for a disk.
   enum class Output { kToOpen, kOpening, kOpen, kClosing, kClosed };
   Output output = Output::kToOpen;
   absl::Status output_status;  // of the last attempt to open or to close them

@@ -76,7 +76,8 @@ struct SharedState {
   bool stopping ABSL_GUARDED_BY(service_lock) = false;
   bool local_engine_observed ABSL_GUARDED_BY(service_lock) = false;  // once, by this service
   std::vector<engine::Node> nodes ABSL_GUARDED_BY(service_lock);     // of this machine
-  // Of this machine's nodes, by name. One may be of a node that is not there now.
+  // The cordons of this machine's nodes, by the node's name. A cordon may be kept for a node that
+  // is not there now.
   std::map<std::string, store::Cordon> cordons ABSL_GUARDED_BY(service_lock);
   Problems problems ABSL_GUARDED_BY(service_lock);
 };

@@ -20,8 +20,8 @@
 // What a later attempt of the job prints goes behind what there is: `rank-begins.json` says where
 // in each file it begins, and offsets of Append count from there.
 //
-// Of the files as many are open at a time as kMostOpen says, those that were used last: a gang of a
-// thousand ranks needs no two thousand descriptors.
+// At most kMostOpen of the files are open at a time, those that were used last: a gang of a
+// thousand ranks does not need two thousand descriptors.
 //
 // Thread-safe; one object for writing per folder. What reads or writes files may wait for a disk;
 // opened and full never do.
@@ -82,7 +82,8 @@ class JobLogs {
                                             int attempt = 1);
   absl::Status TryToOpen();
   bool opened() const { return opened_; }
-  // Of a job that has ended. A folder that is not there is an empty log.
+  // Opens the logs of a job that has ended, to read them only. A folder that is not there is an
+  // empty log.
   static absl::StatusOr<std::shared_ptr<JobLogs>> OpenToRead(
       const std::filesystem::path& directory);
   ~JobLogs();

@@ -14,7 +14,7 @@ class OutputTail {
  public:
   static constexpr size_t kKept = 64 << 10;
 
-  // Of what comes from `begin` on.
+  // Keeps the end of what comes from the offset `begin` on.
   explicit OutputTail(uint64_t begin) : begin_(begin), arrived_(begin) {}
 
   // `bytes` of the stream from `offset` on. What has come already is skipped; what lies between

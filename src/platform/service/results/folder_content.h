@@ -10,8 +10,8 @@
 
 namespace tutti::service {
 
-// Of a file's bytes, or of the names and bytes of all files below a folder; times and owners do not
-// count. NotFound if there is nothing, Cancelled as FileDigests says.
+// Hashes a file's bytes, or the names and bytes of all files below a folder; times and owners do
+// not count. NotFound if there is nothing, Cancelled as FileDigests says.
 absl::StatusOr<std::string> DigestOf(const std::filesystem::path& path, FileDigests& digests);
 
 // `to` gets the files of `from`, a file or a folder, as hard links (copies, where the file system

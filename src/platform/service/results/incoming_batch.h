@@ -27,8 +27,9 @@ class IncomingBatch {
 
   // A whole file, whose folder is made. ResourceExhausted if the disk is full.
   absl::Status Add(const std::filesystem::path& path, absl::string_view bytes);
-  // Of each that was added, in their order: OK once it is on the disk and has its name, in place of
-  // an older file. Any number of them if it fails as a whole. Call once.
+  // Returns a status for each file that was added, in their order: OK once the file is on the disk
+  // and has its name, in place of an older one. If it fails as a whole, any number of the files may
+  // be in place. Call it once.
   absl::StatusOr<std::vector<absl::Status>> Commit();
 
  private:

@@ -19,8 +19,9 @@ namespace fs = std::filesystem;
 
 fs::path StampOf(const fs::path& job_folder) { return job_folder / "results.stamp"; }
 
-// Of the names, sizes and modification times of all that is no folder. The bytes are not read: that
-// would take as long as the results are large, and who writes to a file moves its time.
+// Hashes the names, sizes and modification times of everything that is not a folder. The files are
+// not read: that would take as long as the results are large, and writing to a file changes its
+// time.
 absl::StatusOr<std::string> StateOf(const fs::path& outputs) {
   std::set<std::string> files;
   std::error_code error;

@@ -43,11 +43,11 @@ class Caches {
 
   SharedState& state_;
   mutable absl::Mutex mutex_;
-  // Of folders, which do not change once they are there.
+  // The sizes of folders in bytes, by path; a folder does not change once it is there.
   mutable std::map<std::string, uint64_t> bytes_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Of all files below it, or of a file. Links are not followed.
+// Returns the bytes of all files below a folder, or of one file. Links are not followed.
 uint64_t BytesBelow(const std::filesystem::path& path);
 
 }  // namespace tutti::service

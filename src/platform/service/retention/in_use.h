@@ -24,7 +24,7 @@ struct InUse {
 // marked.
 absl::Status NoteThatUseIsMarked(const std::filesystem::path& home);
 
-// Of a moment: whoever acts on it looks again at what it would remove.
+// Returns what is in use at this moment. Before the caller removes something it must look again.
 InUse WhatIsInUse(SharedState& state, const JobTable& table) ABSL_LOCKS_EXCLUDED(service_lock);
 
 // The jobs, by their folders below `jobs`, whose files are inputs of that job or of one below it.

@@ -35,7 +35,7 @@ absl::StatusOr<Kept> OldJobs::KeptOf(KeptKind kind, const store::EndedJob& job,
   TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> jobs, state_.store->TreeOf(job.id));
   for (const std::string& id : jobs) {
     struct stat info = {};
-    // Of a job that another takes results of, its folder is marked.
+    // If another job takes results of this one, this one's folder gets a new time.
     if (kind != KeptKind::kResults || ::stat(state_.files.FolderOf(id).c_str(), &info) != 0) {
       continue;
     }

@@ -38,7 +38,8 @@ class OldJobs {
   SharedState& state_;
   const JobTable& table_;
   mutable absl::Mutex mutex_;
-  // Of ended jobs with those below them, which change no more.
+  // The sizes in bytes of ended jobs together with the jobs below them, which do not change any
+  // more.
   mutable std::map<std::pair<KeptKind, std::string>, uint64_t> bytes_ ABSL_GUARDED_BY(mutex_);
 };
 
