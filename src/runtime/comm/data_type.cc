@@ -3,7 +3,7 @@
 namespace tutti::comm {
 namespace {
 
-// Of what a peer has sent too, which may be any number.
+// Names a value. It may be any number, since peers send such values too.
 template <typename Value, size_t kCount>
 const char* NameIn(const char* const (&names)[kCount], Value value) {
   const size_t index = static_cast<size_t>(value);

@@ -263,7 +263,7 @@ TEST_F(NetworkFaultTest, OfAGroupThatIsCutInTwoOneHalfGoesOnAndTheOtherKnowsThat
   ASSERT_TRUE(nodes_->Cut(1));
   EXPECT_EQ(ranks_.Report(0), "rank 0 of 2 OK");
   EXPECT_EQ(ranks_.Report(1), "rank 1 of 2 OK");
-  // Of these two one gives up first, and may be missing to the other too.
+  // One of these two gives up first, and may be missing to the other, too.
   for (const int rank : {2, 3}) {
     const std::string report = ranks_.Report(rank);
     EXPECT_THAT(report, testing::StartsWith("the group cannot go on: ranks 0, 1"));

@@ -74,9 +74,9 @@ enum {
   TUTTI_COMM_UNAVAILABLE = 14 /* a rank is lost */
 };
 
-/* Of the last call that failed on this thread; "" and -1 if none did. The text is valid until the
- * next call that fails on this thread. The rank is the one that the error is about (the one that
- * was lost), by its number in the group or session that failed; -1: none. */
+/* Describe the last call that failed on this thread: its message ("" if none failed), and the rank
+ * that the error is about (the one that was lost), by its number in the group or session that
+ * failed; -1: none. The text is valid until the next call that fails on this thread. */
 const char* tutti_comm_last_error(void);
 int32_t tutti_comm_last_lost_rank(void);
 /* "UNAVAILABLE". Never null; a constant. */
@@ -389,10 +389,10 @@ tutti_comm_status tutti_comm_operation_poll(tutti_comm_operation operation, int3
 /* The operation's own status; TUTTI_COMM_DEADLINE_EXCEEDED (and it goes on) if it is not done by
  * then: poll tells them apart. */
 tutti_comm_status tutti_comm_operation_wait(tutti_comm_operation operation, double timeout);
-/* Of an operation on a CUDA device: until its work is in its place on the GPU; what is put on
- * `stream` (a cudaStream_t) afterwards runs when it is done. So the host does not wait for the GPU.
- * An error that comes later is the operation's own (tutti_comm_operation_wait), and that of what is
- * submitted later: ask before what was computed is to be kept. Of others it is
+/* Waits, for an operation on a CUDA device, until its work is in its place on the GPU: what is put
+ * on `stream` (a cudaStream_t) afterwards runs when the operation is done, so the host does not
+ * wait for the GPU. An error that comes later is returned by tutti_comm_operation_wait and by what
+ * is submitted later: ask before you keep what was computed. For any other operation this is
  * tutti_comm_operation_wait. */
 tutti_comm_status tutti_comm_operation_wait_on_stream(tutti_comm_operation operation, void* stream,
                                                       double timeout);

@@ -31,7 +31,7 @@ namespace tutti::comm {
 absl::Status AdasumAllReduce(Links& links, std::byte* data, size_t count, DataType type,
                              base::Deadline deadline);
 
-// Of two vectors of one process: into `a`.
+// Combines two vectors of one process; the result is in `a`.
 void Adasum(std::byte* a, const std::byte* b, size_t count, DataType type);
 
 }  // namespace tutti::comm

@@ -45,7 +45,8 @@ void JudgeOne(Call own, const Call& other) {
   Expect(JudgePair(2, own, answer).ok());
 }
 
-// Of two ranks: each sends itself what it receives from itself, and the other what that one wants.
+// Checks how sizes of two ranks are judged: they agree if each rank sends itself what it receives
+// from itself, and sends the other what that one wants.
 void JudgeSizes(const uint8_t* data, size_t size) {
   std::vector<uint64_t> rows(8);
   std::memcpy(rows.data(), data, std::min(size, rows.size() * sizeof(uint64_t)));

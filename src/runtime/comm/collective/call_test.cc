@@ -121,7 +121,8 @@ TEST(CheckCalls, ASendThatIsReceivedWithAnotherSizeOrNotAtAllIsTold) {
               "the ranks call different things: rank 0 send of 8 bytes to rank 1 (before any "
               "collective), rank 1 receive of 7 bytes from rank 0 (before any collective)");
   }
-  // Of a pair and a collective one side may leave before the other has compared.
+  // If one rank calls for a pair and the other for a collective, one side may leave before the
+  // other has compared.
   bool told = false;
   for (const absl::Status& status : kinds) {
     EXPECT_FALSE(status.ok());

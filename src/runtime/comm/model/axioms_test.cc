@@ -52,7 +52,7 @@ class Relation {
     for (size_t a = 0; a < kMost; ++a) both.to_[a] |= other.to_[a];
     return both;
   }
-  // Of a relation and then another.
+  // Returns the composition of this relation and then `other`.
   Relation Then(const Relation& other) const {
     Relation result;
     for (size_t a = 0; a < kMost; ++a) {
@@ -284,8 +284,9 @@ std::set<Ending> ExploreProgram(const Program& program) {
   return endings;
 }
 
-// Of threads with three operations each, or, for `loose`, four to eight operations in all. In the
-// others most have a fence in the middle, or sequentially consistent operations at the ends.
+// Makes a program of threads with three operations each or, if `loose`, of four to eight operations
+// in all. Most threads of a program that is not loose have a fence in the middle, or sequentially
+// consistent operations at the ends.
 Program RandomProgram(std::mt19937& random, bool loose) {
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   using std::memory_order;

@@ -156,8 +156,9 @@ class Explorer {
   size_t UsedBelow(void* frame) {
     return static_cast<size_t>(current().top() - static_cast<char*>(frame)) + kFiberFrame;
   }
-  // Of a store; -1 if there are several. By itself: what a fiber has on its stack while it is
-  // stopped may go back and end more than once.
+  // Returns the position of a store; -1 if there are several. It is a function of its own, since a
+  // fiber that is stopped may go back and end more than once, with whatever objects are on its
+  // stack.
   int OnlyPosition(size_t word, std::memory_order order) const {
     const std::vector<int> positions = memory_.Stores(current_, word, order);
     return positions.size() == 1 ? positions.front() : -1;

@@ -1,13 +1,13 @@
 // ModelMemory is the shared memory of a model, as C++20 has it: a machine of messages and views.
 //
-// Of each atomic word all stores that a thread may still read are there, in modification order. A
-// thread has a view: of each word the last store that it has read or that happened before. It reads
-// any store from there on; its own go anywhere behind it, but not between a read-modify-write and
-// the store that this has read. A store carries a view: its thread's if it is a release, that of
-// the thread's last release fence if not, and with it, for a read-modify-write, that of the store
-// that it has read (a release sequence). A load that is an acquire joins that view to its
-// thread's; after one that is not an acquire fence does. Sequentially consistent operations are
-// ordered by SequentialOrder.
+// The memory keeps, for each atomic word, all stores that a thread may still read, in modification
+// order. A thread has a view: for each word, the last store that it has read or that happened
+// before it. It reads any store from there on; its own stores go anywhere behind that one, but not
+// between a read-modify-write and the store that this has read. A store carries a view: its
+// thread's if it is a release, that of the thread's last release fence if not, and with it, for a
+// read-modify-write, that of the store that it has read (a release sequence). A load that is an
+// acquire joins that view to its thread's; after one that is not, an acquire fence does.
+// Sequentially consistent operations are ordered by SequentialOrder.
 //
 // Plain bytes have one value, since in a program without data races every read sees the last write
 // that happened before it. An access that does not happen after the last write, or a write that

@@ -73,8 +73,8 @@ class SequentialOrder {
     bool is_fence = false;
     WordAccess access = {};  // unless it is a fence
     uint64_t before = 0;     // all that must come before it
-    // Of a fence, by word: the last store that happened before it; and the first access that it
-    // happened before, a store at p being 2 p, a load 2 p + 1.
+    // For a fence, by word: the last store that happened before it, and the first access that it
+    // happened before. A store at p is 2 p, a load 2 p + 1.
     Positions seen = {};
     Positions first_after = {};
   };

@@ -72,14 +72,14 @@ class Negotiation {
   virtual OperationOr AddProcessSet(std::vector<int> ranks) = 0;
   virtual OperationOr RemoveProcessSet(int set) = 0;
   virtual std::vector<int> ProcessSets() const = 0;
-  // Of the world, ascending. NotFound.
+  // Returns the set's ranks in the world, ascending. NotFound for an unknown set.
   virtual absl::StatusOr<std::vector<int>> RanksOf(int set) const = 0;
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual Placement placement() const = 0;
-  // Of an elastic group: how many newcomers wait to be taken in, as far as this rank knows. Not
-  // while it ends.
+  // Returns how many newcomers wait to be taken into an elastic group, as far as this rank knows.
+  // Must not be called while the negotiation ends.
   virtual int WaitingNewcomers() const = 0;
 
   // Records from now on into `path` (anew); `mark_cycles`: with a tick for every message of rank 0.

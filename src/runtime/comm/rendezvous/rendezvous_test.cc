@@ -149,7 +149,7 @@ TEST(RendezvousTest, TheMasterMayBeANameAndTheOwnAddressFollowsFromIt) {
     one.master_address = "localhost";
     one.address = one.rank == 1 ? "127.0.0.1" : "";
   }
-  // Of both families only where rank 1, which insists on IPv4, can follow.
+  // Where "localhost" is an IPv6 address, rank 0 keeps to IPv4 as well, since rank 1 insists on it.
   if (*AddressToward({"localhost", 1}) != "127.0.0.1") options[0].address = "127.0.0.1";
   OnEveryRank(options, [](int, absl::StatusOr<std::unique_ptr<Communicator>> group) {
     ASSERT_TRUE(group.ok()) << group.status();

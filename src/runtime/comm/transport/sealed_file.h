@@ -12,7 +12,7 @@
 
 namespace tutti::comm {
 
-// Of zeros. `name` is what /proc shows.
+// Makes a sealed file of `size` zeros. `name` is what /proc shows.
 absl::StatusOr<base::UniqueFd> MakeSealedFile(const char* name, size_t size);
 
 // InvalidArgument if what a peer has sent is not a sealed file of `size` bytes.

@@ -36,7 +36,7 @@ std::vector<double> SumOf(int size, size_t count) {
   return sum;
 }
 
-// Of one rounding of a value whose block holds no larger one than `largest`.
+// Bounds the error of rounding a value once, if its block holds no value larger than `largest`.
 double Step(Encoding encoding, double largest) {
   if (encoding == Encoding::kInt8) return largest / 254 * 1.001;
   return largest * (encoding == Encoding::kFloat16 ? 0x1p-11 : 0x1p-8) + 0x1p-24;

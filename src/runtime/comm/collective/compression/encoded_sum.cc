@@ -20,7 +20,7 @@ struct Part {
   size_t begin, count;
 };
 
-// Of a segment of `length` values.
+// Returns the part that `rank` sums of a segment of `length` values.
 Part PartOf(int rank, int ranks, size_t length) {
   const auto n = static_cast<size_t>(ranks), r = static_cast<size_t>(rank);
   const size_t begin = EvenCut(length, kEncodingBlock, n, r);

@@ -26,7 +26,8 @@ absl::Status Mean(Communicator& group, void* data, size_t count) {
   return group.AllReduce(data, count, DataType::kFloat32, ReduceOp::kMean, Soon());
 }
 
-// Of what lies in memory of the rank's own, and goes through slots that the ranks share.
+// Returns a round over data in the rank's own memory, which goes through slots that the ranks
+// share.
 Round Staged(Communicator& group) {
   return [&group, data = std::vector<float>(kMany, 1)]() mutable {
     const absl::Status status = Mean(group, data.data(), kMany);
@@ -34,7 +35,7 @@ Round Staged(Communicator& group) {
   };
 }
 
-// Of what lies in memory that the ranks reach directly.
+// Returns a round over data in memory that the ranks reach directly.
 Round Direct(Communicator& group) {
   std::shared_ptr<SharedBuffer> buffer = *group.AllocateShared(4 * kMany);
   return [&group, buffer] {

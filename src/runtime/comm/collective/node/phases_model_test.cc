@@ -29,7 +29,8 @@ struct PhasesCase {
   bool futexes = false;  // ranks sleep at real notifiers, not at the model's, which order no memory
 };
 
-// Of each rank its mark, its notifier, and a slot of either parity, which holds a phase's number.
+// The memory that the ranks share: for each rank its mark, its notifier, and two slots, one for
+// even and one for odd phases, which hold a phase's number.
 struct Memory {
   explicit Memory(const PhasesCase& phases_case)
       : what(phases_case),

@@ -53,7 +53,7 @@ class SharedBuffers {
 
   absl::StatusOr<std::unique_ptr<SharedBuffer>> Allocate(size_t bytes);
 
-  // Of this rank's own data.
+  // Returns where data of this rank lies.
   BufferLocation Find(const std::byte* data, size_t bytes) const;
   bool Has(std::span<const std::byte> data) const {
     return Find(data.data(), data.size()).buffer != 0;

@@ -59,8 +59,8 @@ struct Max {
   }
 };
 
-// Of a sum over as many ranks. Integers are divided as int or wider, toward zero: there may be more
-// ranks than the type can count.
+// Divides a sum over `ranks` ranks by their number. Integers are divided as int or wider, toward
+// zero: there may be more ranks than the type can count.
 template <typename T>
 TUTTI_INLINE T MeanOf(T sum, int ranks) {
   using Divisor = std::conditional_t<std::is_integral_v<T>, int, T>;

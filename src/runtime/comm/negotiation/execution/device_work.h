@@ -6,7 +6,7 @@
 // reads the result; it is done when the GPU is. In between it is watched: a lost rank ends NCCL's
 // kernels, which would wait for ever.
 //
-// Of the executor's thread alone, but for Use.
+// All but Use is for the executor's thread alone.
 #pragma once
 
 #include <atomic>

@@ -37,14 +37,14 @@ struct Submission {
   std::vector<void*> outputs;  // null (or none): `allocate` gives it, or else the operation owns it
   Allocate allocate;           // may be null
   std::vector<int64_t> splits;  // kAllToAll: rows to every rank of the set
-  // Of what is in memory of a GPU (request.device): which one, and the event of the caller's after
-  // which the inputs are there, a cudaEvent_t, or null; it lives until the operation is done. A
-  // join's is the GPU on which this rank takes part meanwhile. Factors are for the caller to
-  // multiply by.
+  // For tensors in a GPU's memory (request.device), `device` is the GPU, and `ready` is an event of
+  // the caller's (a cudaEvent_t) after which the inputs are there, or null; the event must live
+  // until the operation is done. For a join, `device` is the GPU on which this rank takes part
+  // meanwhile. The caller itself multiplies by factors.
   int device = kHost;
   void* ready = nullptr;
-  // Of what is encoded on its way: what rounding has lost so far. Of one outstanding operation at a
-  // time. Null: it is lost.
+  // What rounding has lost so far, if the tensors are encoded on their way. Only one outstanding
+  // operation at a time may have it. Null: what is lost stays lost.
   std::shared_ptr<ErrorFeedback> feedback;
 };
 

@@ -23,12 +23,12 @@ absl::StatusOr<Listeners> OpenListeners(const GroupOptions& options, Hello& hell
 
 // Makes this rank's channels to the others, each when it is first asked for.
 //
-// Of two ranks that want a channel the one of higher number connects and the lower one accepts.
+// When two ranks want a channel, the one with the higher number connects and the other one accepts.
 // While a rank waits for one connection it answers all that come, and keeps those that it has not
 // asked for yet. No two ranks can wait for each other crosswise: a rank that reaches several others
-// does so in the order of their numbers, so it connects to lower ones first, whose number falls
-// along any chain of ranks that wait for a connection to be answered; the last of such a chain
-// accepts, and so answers.
+// does so in the order of their numbers, so it connects to lower ones first. Along any chain of
+// ranks that wait for a connection to be answered the numbers fall, so the last rank of such a
+// chain accepts, and so answers.
 //
 // Thread-compatible.
 class Connector {
