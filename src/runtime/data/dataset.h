@@ -52,7 +52,8 @@ enum class DatasetFormat {
 absl::string_view NameOf(DatasetFormat format);  // "tar shards", "TFRecord", ...
 
 struct OpenOptions {
-  // Of TFRecord labels; unset: told from the labels, see OpenTfRecords.
+  // The number from which the labels of TFRecords count; unset: told from the labels, see
+  // OpenTfRecords.
   std::optional<int> first_label;
 };
 

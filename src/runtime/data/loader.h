@@ -54,7 +54,7 @@ struct Mixing {
 
 enum class PixelType { kFloat32, kBFloat16 };
 
-// Of an image in a batch: [height, width, 3], or [3, height, width].
+// The layout of an image in a batch: [height, width, 3], or [3, height, width].
 enum class PixelLayout { kChannelsLast, kPlanar };
 
 // Allocates memory for a batch's pixels or labels, aligned to 64 bytes.
@@ -99,11 +99,13 @@ struct Batch {
   // Below 1: the images are mixed in pairs, that at 2 i with that at 2 i + 1, and a label counts as
   // much for its image, the rest being the other's. A last image without a partner is its own.
   float own_share = 1;
-  // Of sets with masks, [count, height, width]: a class a pixel, 255 where nobody knows. They went
-  // the way of their images, by the nearest pixel; beyond the image nobody knows.
+  // The masks of data sets that have them, [count, height, width]: a class for each pixel, 255
+  // where it is unknown. They were cropped and scaled as their images, by the nearest pixel; beyond
+  // the image the class is unknown.
   const uint8_t* masks = nullptr;
-  // Of sets with boxes, [count, most_boxes, 5]: class, left, top, right, bottom in parts of the
-  // image, -1 as the class where there are fewer. Objects whose centre was cropped away are gone.
+  // The boxes of data sets that have them, [count, most_boxes, 5]: class, left, top, right, bottom
+  // in parts of the image; the class is -1 behind an image's last box. Objects whose centre was
+  // cropped away are left out.
   const float* boxes = nullptr;
   int64_t most_boxes = 0;
   const int64_t* samples = nullptr;  // indices in the dataset, of replacements where there are any

@@ -17,7 +17,7 @@ namespace tutti::data {
 absl::Status LoadImage(absl::string_view encoded, Augmentation augmentation, PixelType type,
                        void* pixels);
 
-// Of a dataset's image, by its header.
+// Returns the size of an image of a dataset, as its header says.
 absl::StatusOr<ImageSize> SizeOf(const Dataset& dataset, int64_t index);
 
 }  // namespace tutti::data

@@ -29,7 +29,7 @@ TUTTI_INLINE Vector Load(const void* from) {
   return vector;
 }
 
-// Of each four lanes on their own: what was lane i of the j-th vector becomes lane j of the i-th.
+// Transposes each four lanes on their own: lane i of the j-th vector becomes lane j of the i-th.
 TUTTI_INLINE void TransposeQuads(Quad& a, Quad& b, Quad& c, Quad& d) {
   const Quad ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
   const Quad ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);

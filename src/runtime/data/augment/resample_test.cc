@@ -35,7 +35,7 @@ struct SourceImage {
 // In 0 … 255: mean 0 and stddev 1/255 undo the scaling.
 const Augmentation kIdentity{.stddev = {1 / 255.0f, 1 / 255.0f, 1 / 255.0f}};
 
-// Of a level: weights have 14 bits, and lines are rounded.
+// The most that rounding changes, in levels: weights have 14 bits, and lines are rounded.
 constexpr double kRounding = 1.0 / 64;
 
 std::vector<float> Resize(const ImageView& source, const Axis& x, const Axis& y,

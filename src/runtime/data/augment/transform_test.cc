@@ -70,9 +70,10 @@ TEST(Transform, DecodingOnlyTheCropChangesNoBit) {
   }
 }
 
-// Of every sampling of colour: the planes, averaged and then made RGB, against a decoder's pixels,
-// which are rounded to 8 bits, and cut off at 0 and 255, before they are averaged. On the 1,000
-// ImageNet photographs the mean difference is 0.19 levels of 255, for 99.9 % of values below 2.75.
+// Compares, for every sampling of colour, the planes, averaged and then made RGB, with a decoder's
+// pixels, which are rounded to 8 bits, and cut off at 0 and 255, before they are averaged. On the
+// 1,000 ImageNet photographs the mean difference is 0.19 levels of 255, for 99.9 % of values below
+// 2.75.
 TEST(Transform, PlanesAreTheDecodersPixelsButForItsRounding) {
   Augmentation augmentation = Levels(160);  // too large for a scaled decode
   augmentation.random_resized_crop = true;

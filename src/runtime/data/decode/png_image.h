@@ -9,7 +9,8 @@
 
 namespace tutti::data {
 
-// Of a PNG's first chunk. InvalidArgument: larger than `max_pixels`; DataLoss: damaged.
+// Reads the size from a PNG's first chunk. InvalidArgument: larger than `max_pixels`; DataLoss:
+// damaged.
 absl::StatusOr<ImageSize> SizeOfPng(absl::string_view encoded, int64_t max_pixels);
 
 // As 8-bit RGB in `memory`, which the view is of; transparency is left out. Errors as above.

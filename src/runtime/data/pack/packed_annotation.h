@@ -19,8 +19,8 @@ struct PackedAnnotation {
 // Keeps its memory from image to image. Not thread-safe.
 class AnnotationPacker {
  public:
-  // Of an image that was `from` pixels large and is packed as `to`: a mask is made as large. Masks
-  // and boxes are read whole: errors as those of mask.h and boxes.h.
+  // Packs the annotation of an image that was `from` pixels large and is packed as `to`; a mask is
+  // made as large. Masks and boxes are read whole: errors are those of mask.h and boxes.h.
   absl::StatusOr<PackedAnnotation> Pack(const Dataset& dataset, int64_t sample, ImageSize from,
                                         ImageSize to);
 

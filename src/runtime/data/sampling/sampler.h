@@ -25,7 +25,7 @@ struct SamplerOptions {
   bool pairs = false;     // every rank's part begins at an even position of the global batch
 };
 
-// Of {0, …, size - 1}.
+// Returns a permutation of {0, …, size - 1}.
 std::vector<int64_t> Permutation(int64_t size, uint64_t seed, int64_t epoch);
 
 // Holds the permutation of one epoch, so asking for steps in order costs nothing; a new epoch takes

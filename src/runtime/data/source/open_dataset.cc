@@ -68,7 +68,8 @@ bool IsSplitFolder(const fs::path& folder, const std::string& name) {
          fs::is_directory(folder / name, error);
 }
 
-// Of images with masks or boxes: <split>/images beside <split>/masks or <split>/boxes.
+// Returns whether `name` is a split whose images have masks or boxes: it has the folder images, and
+// masks or boxes beside it.
 bool IsAnnotatedSplit(const fs::path& folder, const std::string& name) {
   std::error_code error;
   return IsSplitFolder(folder, name) && fs::is_directory(folder / name / "images", error) &&

@@ -28,14 +28,14 @@ struct Symbols {
   std::array<uint8_t, 256> symbols;
 };
 
-// Of the first coefficient of blocks: the differences of neighbours.
+// Decodes the first coefficients of blocks, which are differences from the block before.
 struct DcTable {
   int shift = 0;                  // 64 - the bits that are looked at
   std::vector<uint32_t> entries;  // see Difference
   Symbols symbols;
 };
 
-// Of the others. The entries are laid out as Coefficients says.
+// Decodes all other coefficients. The entries are laid out as Coefficients says.
 struct AcTable {
   int shift = 0;
   std::vector<uint32_t> entries;

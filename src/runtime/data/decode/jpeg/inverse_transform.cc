@@ -41,7 +41,7 @@ TUTTI_INLINE Lanes Rounded(Lanes value, int bits) {
   return ShiftRight(value + (uint32_t{1} << (bits - 1)), bits);
 }
 
-// Of eight frequencies the eight values.
+// Replaces eight frequencies by the eight values.
 TUTTI_INLINE void Transform8(Lanes* v, int shift) {
   const Lanes even2 = v[2] * Fixed(0.541196100) + v[6] * (Fixed(0.541196100) - Fixed(1.847759065));
   const Lanes even3 = v[2] * (Fixed(0.541196100) + Fixed(0.765366865)) + v[6] * Fixed(0.541196100);
@@ -62,7 +62,7 @@ TUTTI_INLINE void Transform8(Lanes* v, int shift) {
   }
 }
 
-// Of eight frequencies four values; the fifth has no part in them.
+// Replaces eight frequencies by four values; the fifth frequency has no part in them.
 TUTTI_INLINE void Transform4(Lanes* v, int shift) {
   const Lanes even0 = v[0] << (kFraction + 1);
   const Lanes even2 = v[2] * Fixed(1.847759065) - v[6] * Fixed(0.765366865);
@@ -111,7 +111,7 @@ TUTTI_INLINE void Transpose8(Lanes* v) {
   }
 }
 
-// Of the columns v[0] to v[kSize - 1] the rows, each lane's `kSize` bytes after one another.
+// Stores the columns v[0] to v[kSize - 1] as rows; the `kSize` bytes of each lane lie side by side.
 template <int kSize>
 TUTTI_INLINE void Store(const Lanes* v, uint8_t* to, size_t stride) {
   constexpr int kWords = kSize == 8 ? 2 : 1;

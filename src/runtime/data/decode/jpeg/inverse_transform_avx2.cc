@@ -50,7 +50,7 @@ TUTTI_AVX2 Vector Rounded16(Sums sums) {
                             _mm256_srai_epi32(_mm256_add_epi32(sums.high, half), kShift));
 }
 
-// Of eight frequencies the eight values; as Transform8 in inverse_transform.cc.
+// Replaces eight frequencies by the eight values; as Transform8 in inverse_transform.cc.
 template <int kShift>
 TUTTI_AVX2 void TransformEight(Vector* v) {
   constexpr int k0541 = ToFixed(0.541196100), k0765 = ToFixed(0.765366865),
@@ -96,7 +96,7 @@ TUTTI_AVX2 void TurnOver(Vector* v) {
   }
 }
 
-// Of eight columns of values around 0 the rows of samples: two rows of a block in each half.
+// Turns eight columns of values around 0 into rows of samples: two rows of a block in each half.
 TUTTI_AVX2 void ToRows(const Vector* v, Vector* rows) {
   Vector p[4];
   for (int i = 0; i < 4; ++i) p[i] = _mm256_packs_epi16(v[i], v[i + 4]);

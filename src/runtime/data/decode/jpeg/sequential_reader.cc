@@ -95,7 +95,7 @@ Planes SequentialReader::ShapePlanes(const SequentialScan& scan) {
   return planes;
 }
 
-// Of the piece that has been read.
+// Returns how many bits are left of the piece; negative if more were read than it has.
 ptrdiff_t SequentialReader::BitsLeft() const {
   return static_cast<ptrdiff_t>(piece_.size) * 8 - source_.Used();
 }

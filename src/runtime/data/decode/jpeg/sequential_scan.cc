@@ -76,7 +76,7 @@ std::optional<SequentialScan> FindSequentialScan(jpeg_decompress_struct& info, i
     if (!CopyComponent(info, c, scan)) return std::nullopt;
     blocks += scan.component[c].across * scan.component[c].down;
   }
-  // Of a single component libjpeg orders blocks as if its sampling were 1 x 1.
+  // libjpeg orders the blocks of a single component as if its sampling were 1 x 1.
   if (blocks > kMaxBlocksInUnit || (scan.components == 1 && blocks != 1)) return std::nullopt;
   return scan;
 }
