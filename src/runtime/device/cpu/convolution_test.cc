@@ -102,7 +102,8 @@ void ExpectTheFormula(const cpu::Convolution& c, torch::Dtype type, double bound
   y64.backward(dy.to(torch::kFloat64));
   const int before = at::get_num_threads();
   std::vector<Tensor> first;
-  // Of many threads some get nothing, or share both pixels and channels: where that takes no time.
+  // With many threads some get nothing, or share both pixels and channels; tried where it takes no
+  // time.
   const bool small = c.images * c.inputs * c.outputs < 1 << 16, many = c.outputs == 320;
   for (int threads : small || many ? std::vector{1, 2, 3, 4, 7, 40} : std::vector{1, 2, 3}) {
     at::set_num_threads(threads);
@@ -171,7 +172,7 @@ TEST(ConvolutionInFp32, GoesByPatchesWhereThatIsWorthIt) {
   EXPECT_FALSE(cpu::fp32::GoesByPatches({2, 56, 56, 3, 64, 3})) << "a stem";
 }
 
-// Of this process; a variable that holds it to less leaves none, whatever the processor has.
+// A variable that holds this process to fewer instructions leaves none, whatever the processor has.
 TEST(Convolution, IsTakenAndGoesByWinogradOnlyWhereBf16IsNative) {
   const absl::Cleanup restore = [] {
     cpu::LeaveAmxAlone(false);

@@ -31,7 +31,7 @@ cpu::Activations ActivationsOf(const Tensor& x) {
 
 cpu::Pooling PoolingOf(torch::IntArrayRef size) { return {size[0], size[2], size[3], size[1]}; }
 
-// Of x's type, as x lies.
+// Returns `other` in the type and the layout of x; undefined if it is undefined.
 Tensor Like(const Tensor& x, const Tensor& other) {
   if (!other.defined()) return other;
   return other.to(x.scalar_type()).contiguous(torch::MemoryFormat::ChannelsLast);

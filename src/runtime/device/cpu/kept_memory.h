@@ -20,8 +20,8 @@ void KeepLargeBlocks();
 
 constexpr size_t kLargeBlock = size_t{1} << 20;
 
-// Of the large blocks: what tensors hold, the most that they ever held, what is kept for others,
-// and how often the system was asked for one.
+// Counts the large blocks: the bytes that tensors hold, the most that they ever held, the bytes
+// that are kept for other tensors, and how often the system was asked for a block.
 struct KeptMemory {
   size_t used_bytes = 0, most_used_bytes = 0, kept_bytes = 0, mappings = 0;
 };

@@ -14,7 +14,7 @@ struct ChunkTable {
   int chunks, count;  // count: of ranges
 };
 
-// Of flat memory.
+// What the kernels of an update read and write; all of it is flat memory.
 struct Update {
   float* values;
   const float* gradients;

@@ -44,7 +44,7 @@ PrecisionChoice Choose(const PrecisionFacts& facts);
 // The choice as taken for "auto". `subject`: "this processor", "the processor of rank 3".
 PrecisionTaken Taken(const PrecisionChoice& choice, absl::string_view subject);
 
-// Of an NVIDIA GPU. bf16 came with compute capability 8.0.
+// Says how a GPU of NVIDIA's computes bf16, by its major compute capability: bf16 came with 8.0.
 Bf16 Bf16OfGpu(int major);
 
 // Why a run computes in bf16 where Choose says fp32.

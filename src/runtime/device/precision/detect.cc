@@ -28,8 +28,8 @@ constexpr int kRounds = 3;
 
 using Seconds = std::chrono::duration<double>;
 
-// Of this thread's own work on a CPU, whatever else the machine does meanwhile; of a GPU by the
-// clock.
+// Returns the time of this thread's own work on a CPU, whatever else the machine does meanwhile;
+// for a GPU, the clock's time.
 Seconds Now(torch::Device device) {
   timespec time = {};
   ::clock_gettime(device.is_cpu() ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);

@@ -15,7 +15,7 @@ struct Processor {
   std::string flags;  // all that it says it has
 };
 
-// Of /proc/cpuinfo's text; the first processor's.
+// Parses the text of /proc/cpuinfo; returns the first processor.
 Processor ParseProcessor(absl::string_view cpuinfo);
 const Processor& ThisProcessor();
 

@@ -17,7 +17,8 @@ struct Sources {
   const T *x, *dy, *dy2, *y;
 };
 
-// Of every channel: what the sums of backward need, and its second pass (dx = a dy + b x + c).
+// For every channel, Known is what the sums of backward read, and Coefficients is what its second
+// pass reads (dx = a dy + b x + c).
 struct Known {
   const float *mean, *scale, *offset;
 };

@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kPairsOfTile = kTileDepth / 2;
 constexpr int64_t kTileWords = kTileRows * kPairsOfTile;
 constexpr int64_t kSquare = kBlock * kBlock;  // sums of 32 outputs and 32 inputs
-// Of both layouts of a chunk, which the second cache holds.
+// The bytes of a chunk, with all its layouts, that the second cache holds.
 constexpr int64_t kBytesOfChunk = 1 << 20;
 
 int64_t PairsOfChunk(const Convolution& c) {

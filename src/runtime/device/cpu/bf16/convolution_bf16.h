@@ -1,18 +1,19 @@
 // Computes convolutions over channels-last bf16 activations with an odd kernel, padded by half of
-// it: all that there are in a residual network. Of 1x1 and 3x3, by steps of 1 or 2, over channels
-// by 32, or 16; of up to 7x7 over an image's few channels (a network's stem), but for the input's
-// gradient, which nobody wants there. For processors with AVX512-BF16. No torch here.
+// it: all kinds that a residual network has. They are 1x1 and 3x3, by steps of 1 or 2, over a
+// multiple of 32 channels, or over 16; and up to 7x7 over an image's few channels (a network's
+// stem), but without the input's gradient, which nobody wants there. For processors with
+// AVX512-BF16. No torch here.
 //
 // All three are products of matrices, made of tiles that stay in registers: 14 pixels by 32
-// channels in forward and for the input's gradient, 8 by 32 channels for the weights'; of layers of
-// 16 channels 16 by 16. Operands are laid out beforehand so that an instruction finds the two
-// neighbours that it multiplies and adds in one word: weights by pairs of input channels,
+// channels in forward and for the input's gradient, and 8 by 32 channels for the weights' gradient;
+// in layers of 16 channels, 16 by 16. Operands are laid out beforehand so that an instruction finds
+// the two neighbours that it multiplies and adds in one word: weights by pairs of input channels,
 // activations for the weights' gradient by pairs of pixels. A 3x3 kernel is nine such products,
-// shifted over an image with a border of zeros. Of an image with few channels, a row of the kernel
+// shifted over an image with a border of zeros. In an image with few channels, a row of the kernel
 // lies in one piece: it is taken for one pixel with that many channels.
 //
-// Of 3x3 by a step of 1, where there is no AMX, results come in patches of 2x2 with 16 products for
-// 36 (Lavin and Gray 2016), of sums of up to four values, and of nine weights, that are rounded to
+// Where there is no AMX, 3x3 by a step of 1 makes results in patches of 2x2 with 16 products for 36
+// (Lavin and Gray 2016), from sums of up to four values, and of nine weights, that are rounded to
 // bf16: for some 1.7 times the speed the distance from the exact convolution is 4.3e-3 of its norm,
 // and not 1.7e-3 (bf16's own rounding of the result). What is not finite spreads over its patch.
 //

@@ -27,7 +27,8 @@ struct Pass {
   int64_t to_image, to;  // an image's results; the first of a row
 };
 
-// Of the bordered images at `images`, the first one's results to `y`.
+// Makes the results of `count` bordered images, which lie `size` elements apart from `images` on;
+// those of the first image go to `y`.
 void MakeRows(const Pass& pass, const uint16_t* images, int64_t size, int64_t count, uint16_t* y) {
   AmxTiles tiles;
   AmxTiles* const amx = AmxTakes(pass.product) ? &tiles : nullptr;
@@ -83,7 +84,7 @@ struct Tap {
   int number;
   int64_t shift;
 };
-// Of the pixels whose places' remainders by the step are `row` and `column`.
+// Returns the taps that reach the pixels whose row and column leave these remainders by the step.
 std::vector<Tap> TapsOf(int64_t stride, int64_t row, int64_t column, const Images& images,
                         int64_t depth) {
   std::vector<Tap> taps;

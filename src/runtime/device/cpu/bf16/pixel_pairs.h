@@ -137,7 +137,7 @@ inline void StoreStemRow(const Geometry& g, const uint16_t* x, int64_t image, in
   StorePairs(g.pairs, kBlock, panel, to, [&](int64_t column) { return bordered + column * step; });
 }
 
-// Of one thread: what a chunk is laid out to, in words.
+// What one thread has laid out of a chunk, in words.
 struct Work {
   const uint32_t* x;          // [layout][inputs / 16][band][row][pair][16]
   const uint32_t* gradients;  // [outputs / 16][band][row][pair][16]

@@ -11,12 +11,13 @@
 namespace tutti::device::cpu {
 namespace {
 
-// Inputs of a tile; of 16 outputs, of which an input takes one register, twice as many.
+// The inputs of a tile; twice as many with 16 outputs, of which an input takes one register.
 constexpr int64_t kTileInputs = 8;
-// Of which the first cache holds a block's gradients, while all tiles of a group go over them.
+// The pairs of pixels of a strip: the first cache holds a block's gradients for them, while all
+// tiles of a group go over them.
 constexpr int64_t kPairsOfStrip = 128;
-// Values of x at a pair of pixels, over all that a row of the kernel needs, that the second cache
-// holds for a chunk: it sees them once for each block of outputs.
+// The values of x at a pair of pixels, over all that a row of the kernel needs, that the second
+// cache holds for a chunk, which is read once for each block of outputs.
 constexpr int64_t kGroupValues = 256;
 
 // The sums of many channels go to memory and back at every chunk.
@@ -194,9 +195,9 @@ void AddUp(const float* from, int64_t of_thread, int threads, int64_t vectors, _
   }
 }
 
-// Of a block of outputs, whose weights have `inputs` (of a stem: a kernel's row) for each tap.
-// Turned round 32 inputs at a time: the outputs' rows are often a multiple of 4 KiB apart, of which
-// the caches hold only a few.
+// Stores a block of outputs, whose weights have `inputs` values for each tap (in a stem, a row of
+// the kernel). They are transposed 32 inputs at a time: the outputs' rows are often a multiple of 4
+// KiB apart, of which the caches hold only a few.
 void StoreBlock(const Geometry& g, const float* sums, int threads, int64_t block, uint16_t* dw) {
   const int64_t inputs = g.c.is_stem() ? g.c.kernel * g.c.inputs : g.c.inputs;
   const int64_t row = g.taps() * inputs, width = g.block();

@@ -15,8 +15,8 @@ uint16_t* WeightScratch(int64_t count) {
   return scratch.Of(count);
 }
 
-// Of the few weights that a stem has, or a layer of 16 channels. A stem's tap is a row of its
-// kernel; where that has an odd number of values, it gets a zero behind.
+// Packs the few weights of a stem, or of a layer of 16 channels. A stem's tap is a row of its
+// kernel; if that has an odd number of values, a zero follows.
 void PackFew(const Convolution& c, const uint16_t* w, uint16_t* to) {
   const int64_t taps = ForwardTaps(c), depth = ForwardDepth(c), block = BlockOf(c.outputs);
   const int64_t values = c.is_stem() ? c.kernel * c.inputs : c.inputs;

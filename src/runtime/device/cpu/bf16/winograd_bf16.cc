@@ -14,7 +14,7 @@
 namespace tutti::device::cpu {
 namespace {
 
-// Of a part, transformed, that the second cache holds.
+// The elements of a part's transformed patches that the second cache holds.
 constexpr int64_t kPatchElements = 320 << 10;
 
 // A^T m A: the four results, row by row.
@@ -61,8 +61,8 @@ int64_t PlaceElements(const Plane& plane, int64_t count) {
   return count * plane.depth + kBytesApart / 2;
 }
 
-// Of patches [first, first + count) to `to` [place][patch][depth]. Of 32 channels the even ones
-// come first, then the odd ones.
+// Transforms the patches [first, first + count) to `to` [place][patch][depth]. Of each 32 channels
+// the even ones come first, then the odd ones.
 void TransformInputs(const Plane& plane, const uint16_t* x, int64_t first, int64_t count,
                      uint16_t* to) {
   const int64_t of_place = PlaceElements(plane, count);

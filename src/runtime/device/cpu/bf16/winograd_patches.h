@@ -37,7 +37,7 @@ inline __attribute__((always_inline)) void TransformInput(Patch& d) {
   }
 }
 
-// Of words of two channels each.
+// Lower and Upper return the lower and the upper channel of words of two channels, as fp32.
 inline __m512 Lower(__m512i words) { return (__m512)_mm512_slli_epi32(words, 16); }
 inline __m512 Upper(__m512i words) {
   return (__m512)_mm512_and_si512(words, _mm512_set1_epi32(static_cast<int>(0xffff0000)));

@@ -16,9 +16,9 @@ namespace tutti::device::cpu {
 namespace {
 
 constexpr int64_t kTileInputs = 8;
-// That are laid out together: of a block of 32 outputs the first cache holds so many.
+// The pairs that are laid out together: the first cache holds so many of a block of 32 outputs.
 constexpr int64_t kPairsOfChunk = 128;
-// Of all sums. Where there are more, they are not kept once for each thread.
+// The most sums, in elements, that are kept once for each thread.
 constexpr int64_t kLargestSums = int64_t{1} << 20;
 
 // A dy A^T, of a gradient's 2x2 results.
@@ -214,7 +214,7 @@ void AddPatches(const Plane& plane, const Share& share, const uint16_t* x, const
                       values + plane.ElementsBefore(after, channels),
                       kPlaces * outputs / kBlock * plane.depth / kTileInputs);
     };
-    // Of outputs that threads share each reads some of a pixel's alone.
+    // Threads that share the outputs each read only a part of a pixel, so nothing is prefetched.
     const bool all_outputs = outputs == plane.outputs;
     Prefetch x_prefetch = prefetch_of(x, plane.depth);
     Prefetch dy_prefetch = all_outputs ? prefetch_of(dy, plane.outputs) : Prefetch(dy, dy, 1);
@@ -237,7 +237,8 @@ void AddPatches(const Plane& plane, const Share& share, const uint16_t* x, const
   }
 }
 
-// Of 32 inputs and a block of 32 outputs, from `shares` times their sums, `of_share` apart.
+// Stores the taps of 32 inputs and a block of 32 outputs, which are sums of `shares` shares that
+// lie `of_share` apart.
 void StoreTaps(const Plane& plane, const float* sums, int64_t of_place, int64_t of_share,
                int64_t shares, uint16_t* dw) {
   alignas(64) uint32_t words[9][2][kVector][kVector];  // [tap][half of the outputs][pair of inputs]

@@ -19,7 +19,7 @@ constexpr int64_t kApart = 16;
 struct Layout {
   Layout(const Kernels& kernels, const Convolution& c)
       : window(ForwardWindow(c)), pixels(c.out_pixels()), outputs(c.outputs) {
-    // Of an image with few channels a row of the kernel is taken for one pixel.
+    // If an image has few channels, a row of the kernel is taken for one pixel.
     columns = c.is_stem() ? 1 : c.kernel;
     taps = c.kernel * columns;
     values = c.kernel / columns * c.inputs;

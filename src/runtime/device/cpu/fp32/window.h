@@ -49,8 +49,8 @@ inline const float* PixelAt(const Window& w, const float* source, const ResultPl
 }
 
 Window ForwardWindow(const Convolution& c);
-// Of x's pixels whose row and column leave these remainders by the step: which of dy's they see. A
-// side may be empty.
+// Returns which pixels of dy are seen by the pixels of x whose row and column leave these
+// remainders by the step. A side may be empty.
 Window InputGradientWindow(const Convolution& c, int64_t row, int64_t column);
 
 // Row `row` of the window of `place`, wide.size() * depth values, to `to`.

@@ -10,8 +10,8 @@
 namespace tutti::device::cpu::fp32 {
 namespace {
 
-// Of a part, its patches transformed and their products: what the second cache holds, or as many
-// patches as make the weights of many channels worth reading.
+// The floats of a part that the second cache holds: its transformed patches and their products. But
+// a part has at least so many patches as make it worth to read the weights of many channels.
 constexpr int64_t kPartFloats = 160 << 10, kFewestPatches = 48;
 
 // Places of a part's patches [place][patch][depth], of their products and of the weights.

@@ -29,7 +29,7 @@ inline float ToFloat(uint16_t bf16) {
   return std::bit_cast<float>(static_cast<uint32_t>(bf16) << 16);
 }
 
-// Of machine code for AVX-512, AVX2 and any processor, what this process may use.
+// Returns the widest machine code that this process may use: for AVX-512, AVX2 or any processor.
 template <typename Passes>
 const Passes& Choose(const Passes& widest, const Passes& wide, const Passes& plain) {
   return base::For(base::UsableInstructionSet(), widest, wide, plain);
