@@ -48,7 +48,8 @@ struct Prediction {
 // least 1. Gradients come evenly over backward, by bytes; buckets are reduced one after the other.
 Prediction PredictStep(const Work& work, const Link& link, double slowdown);
 
-// Of `ranks` ranks with `threads` threads each on a node with `cores` cores.
+// Returns how many times as long computing takes on a node with `cores` cores if it has `ranks`
+// ranks of `threads` threads each; at least 1.
 double Slowdown(int ranks, int threads, int cores);
 
 }  // namespace tutti::bench

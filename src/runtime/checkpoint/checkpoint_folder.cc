@@ -34,7 +34,7 @@ int64_t StepOf(const std::string& name) {
   return step;
 }
 
-// Of a checkpoint that is being written or removed.
+// Returns the path of a checkpoint while it is being written or removed.
 fs::path Unfinished(const fs::path& path) { return path.string() + ".tmp"; }
 
 absl::StatusOr<std::vector<std::string>> NamesIn(const fs::path& root) {
@@ -88,7 +88,7 @@ absl::StatusOr<SavedCheckpoint> CheckpointFolder::Save(const Checkpoint& checkpo
   return saved;
 }
 
-// Of writers and removals that did not come to their end, whatever their steps.
+// Removes what writers and removals left that did not come to their end, whatever their steps.
 absl::Status CheckpointFolder::RemoveLeftovers() const {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(root_));
   absl::Status removed;

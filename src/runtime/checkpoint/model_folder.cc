@@ -45,7 +45,7 @@ class Fields {
       Fail(key, what);
     }
   }
-  // Of keys that older folders do not have.
+  // Reads a key that older folders do not have.
   template <typename T>
   void ReadIfThere(const char* key, const char* what, T& into) {
     if (object_.contains(key)) Read(key, what, into);

@@ -44,7 +44,8 @@ struct DataParallelOptions {
   // 0: an eighth of the model, so that at most an eighth of the communication is left to do when
   // backward ends; between 64 KiB and 25 MiB.
   size_t bucket_bytes = 0;
-  // Of the gradients between ranks, with error feedback; of models in fp32 alone.
+  // How gradients are encoded between ranks, with error feedback; for models in fp32 only. Unset:
+  // they are sent as they are.
   std::optional<comm::Encoding> compression;
 };
 

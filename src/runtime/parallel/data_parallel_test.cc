@@ -113,7 +113,8 @@ TEST(DataParallel, UnequalPartsGiveTheMeanOverTheWholeMiniBatch) {
   }
 }
 
-// Of a step over `samples` (none: of no images) with as many micro-batches, on one rank.
+// Returns the gradients of a step over `samples` (none: a step without images) in as many
+// micro-batches, on one rank.
 torch::Tensor AccumulatedGradients(const Samples& samples, int64_t accumulation,
                                    StepResult& result) {
   auto model = std::make_shared<SmallNet>();

@@ -27,7 +27,7 @@ struct RankSummary {
 struct MiniBatch {
   int64_t images = 0;
   int64_t units = 0;  // of the task
-  // Of the sum of the losses; a mini-batch without any unit has no loss.
+  // Returns what the sum of the losses is divided by; a mini-batch without any unit has no loss.
   double divisor() const { return static_cast<double>(std::max<int64_t>(units, 1)); }
 };
 

@@ -20,8 +20,8 @@ struct MeanPrecision {
   double at_half = 0, mean = 0;
 };
 
-// Of rows of any images, with as many objects of each class. Classes without objects are left
-// out.
+// Computes it from the rows of any images; `objects` says how many objects of each class they have.
+// Classes without objects are left out.
 MeanPrecision MeanAveragePrecision(std::span<const double> rows, std::span<const double> objects);
 
 }  // namespace tutti::tasks

@@ -18,14 +18,15 @@ class Detection final : public Task {
   absl::string_view name() const override { return "detection"; }
   torch::Tensor Targets(const torch::Tensor& annotations) const override;
   int64_t Units(const torch::Tensor& targets) const override;
-  // Of boxes with an object: the moves' smooth L1 distance and the class's cross-entropy; of the
-  // others, the three times as many of an image that have the largest cross-entropy, that.
+  // Returns the loss: for boxes with an object, the smooth L1 distance of their moves and the
+  // cross-entropy of their class; and the cross-entropy alone of three times as many other boxes of
+  // an image, those with the largest one.
   Loss LossOf(const std::vector<torch::Tensor>& outputs,
               const torch::Tensor& targets) const override;
   // map50 (overlap of at least 0.5) and map (mean over 0.5, 0.55, ..., 0.95).
   std::unique_ptr<Measure> NewMeasure() const override;
-  // Of each default box left, top, right and bottom in parts of the image's sides, then the
-  // probabilities of background and classes: [n, A, 4 + 1 + classes].
+  // Returns for each default box left, top, right and bottom in parts of the image's sides, then
+  // the probabilities of background and classes: [n, A, 4 + 1 + classes].
   torch::Tensor Answer(const torch::Tensor& output) const override;
 
  private:

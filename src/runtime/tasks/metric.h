@@ -14,7 +14,7 @@ struct Metric {
   double value = 0;   // 0..1, 1 is best
 };
 
-// Of the metric of that name; 0 without one.
+// Returns the value of the metric of that name; 0 if there is none.
 inline double Value(const std::vector<Metric>& metrics, absl::string_view name) {
   for (const Metric& metric : metrics) {
     if (metric.name == name) return metric.value;

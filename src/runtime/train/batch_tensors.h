@@ -15,8 +15,8 @@ torch::Tensor LabelsOf(const data::Batch& batch);
 // Labels; masks [count, H, W] int64; or boxes [count, most, 5] fp32: a view, save for masks.
 torch::Tensor AnnotationsOf(const data::Batch& batch, const data::Augmentation& augmentation);
 
-// Of a batch that is mixed, or might have been: each image's shares of the classes,
-// [count, classes] fp32.
+// Returns each image's shares of the classes, [count, classes] fp32, for a batch that is mixed or
+// might have been.
 torch::Tensor MixedLabelsOf(const data::Batch& batch, int64_t classes);
 
 }  // namespace tutti::train

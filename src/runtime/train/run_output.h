@@ -33,7 +33,8 @@ class RunOutput {
   RunReport& report() { return *report_; }
   Timeline& timeline() { return timeline_; }
 
-  // Of the steps since the last comparison, how long each part took on each rank.
+  // Reports how long each part of a step took on each rank, over the steps since the last
+  // comparison. All ranks must call it.
   absl::Status CompareRanks(int64_t step, const Meter& meter);
   absl::Status ReportUnreadable(int64_t step);
 

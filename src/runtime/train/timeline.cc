@@ -10,7 +10,8 @@
 namespace tutti::train {
 namespace {
 
-// Of a rank's trace: a few hundred steps of a model with eight buckets; half a megabyte.
+// The spans of a rank's trace: a few hundred steps of a model with eight buckets, in half a
+// megabyte.
 constexpr size_t kTraceSpans = 1 << 14;
 
 }  // namespace

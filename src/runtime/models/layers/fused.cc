@@ -93,8 +93,9 @@ class MaxPoolFunction : public torch::autograd::Function<MaxPoolFunction> {
   }
 };
 
-// Of a square kernel over three channels, [N, 3, k, k], as one over blocks, [N, 16, b, b]: the
-// kernel begins where a block does, with a zero in front where its padding is odd.
+// OverBlocks turns a square kernel over three channels, [N, 3, k, k], into one over blocks of 2x2
+// pixels, [N, 16, b, b], where b is BlocksOver(k). The kernel begins where a block does, with a
+// zero in front if its padding is odd.
 int64_t BlocksOver(int64_t size, int64_t padding) { return (size + padding % 2 + 1) / 2; }
 Tensor OverBlocks(const Tensor& weight, int64_t padding) {
   const int64_t size = weight.size(2), front = padding % 2, blocks = BlocksOver(size, padding);

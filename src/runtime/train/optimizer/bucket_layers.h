@@ -20,7 +20,7 @@ class Layers {
   explicit Layers(const parallel::Bucket& bucket);
 
   const std::vector<ParameterRange>& ranges() const { return ranges_; }
-  // Of a tensor [size]: one a range, in fp64, where the tensor is.
+  // Returns the norm of each range of a tensor [size], in fp64, on the tensor's device.
   torch::Tensor Norms(const torch::Tensor& flat) const;
   // Those of the layers; 1 for what is spared, and where one of the two norms, given as Norms gives
   // them, is 0.

@@ -47,8 +47,8 @@ class OptimizerOnGpu : public testing::Test {
     if (device::Kernels() == nullptr) GTEST_SKIP() << "libtutti_cuda.so was not built";
   }
 
-  // Of less than a chunk, of several, and of none that a vector of four divides; one begins at a
-  // norm of 0.
+  // Makes a bucket with ranges of less than a chunk, of several chunks, and of a size that vectors
+  // of four do not divide; one of them begins with a norm of 0.
   static Buckets BucketOn(torch::Device device) {
     torch::manual_seed(1);
     std::vector<parallel::NamedParameter> parameters = {{"large", torch::randn({300, 33}) * 0.01},

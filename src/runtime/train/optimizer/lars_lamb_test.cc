@@ -228,7 +228,8 @@ TEST(LayerwiseOptimizers, GoOnFromTheirState) {
   }
 }
 
-// Of float and double, at lengths that blocks, lanes and threads' parts do not divide.
+// Compares updates of float or double, at lengths that blocks, lanes and threads' parts do not
+// divide.
 template <typename T>
 void ExpectTheSameBits(size_t count) {
   torch::manual_seed(4);

@@ -12,14 +12,14 @@ namespace tutti::train {
 // biases nor batch-norms (Jia et al. 2018, section 3.2).
 enum class Decay { kAll, kWeights };
 
-// Of a bucket, in elements: neighbours that are updated alike.
+// A range of neighbouring elements of a bucket that are updated alike: [begin, end), in elements.
 struct ParameterRange {
   int64_t begin = 0, end = 0;
   bool decays = true;
 };
 std::vector<ParameterRange> ParameterRangesOf(const parallel::Bucket& bucket, Decay decay);
 
-// Of each bucket.
+// Returns the ranges of each bucket.
 std::vector<std::vector<ParameterRange>> ParameterRangesOf(const Optimizer::Buckets& buckets,
                                                            Decay decay);
 

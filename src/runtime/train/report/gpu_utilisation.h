@@ -22,8 +22,8 @@ struct GpuUse {
 
 class GpuUtilisation {
  public:
-  // Of the GPU that CUDA numbers so in this process. NVML numbers others, and otherwise: the place
-  // on the PCI bus tells which one it is.
+  // Watches the GPU that has this number for CUDA in this process. NVML numbers GPUs differently;
+  // the place on the PCI bus says which one it is.
   explicit GpuUtilisation(int number, const GpuLibraries& libraries = {});
   ~GpuUtilisation();
   GpuUtilisation(const GpuUtilisation&) = delete;

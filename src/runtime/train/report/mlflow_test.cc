@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 std::string Text(const fs::path& path) { return base::ReadFile(path).value_or("(no file)"); }
 
-// Of a meta.yaml that has it at all.
+// Returns a key's line in a meta.yaml; "" if it has none.
 std::string Line(const fs::path& meta, const std::string& key) {
   const std::string text = "\n" + Text(meta);
   const size_t at = text.find("\n" + key + ": ");

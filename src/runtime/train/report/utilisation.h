@@ -5,8 +5,8 @@
 
 namespace tutti::train {
 
-// Of all threads of this process since it began, in its own code and in the kernel's
-// (getrusage(2)).
+// Returns the processor time of all threads of this process since it began, in its own code and in
+// the kernel's (getrusage(2)).
 absl::Duration ProcessorTime();
 
 class Utilisation {

@@ -21,11 +21,13 @@ int EvaluationBatch(const ModelInputSpec& spec) {
 struct Statistics {
   std::array<double, 3> mean, stddev;
 };
-// Of the training images of CIFAR-10 and ImageNet, as is customary.
+// The statistics of the training images of CIFAR-10 and ImageNet, which are usual for other images
+// too.
 constexpr Statistics kCifar = {{0.4914, 0.4822, 0.4465}, {0.2470, 0.2435, 0.2616}};
 constexpr Statistics kImageNet = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
 
-// Of crops in training, where pixels or boxes are to be told apart: half an image's sides.
+// The least area of a crop in training, where pixels or boxes are to be told apart: half an image's
+// sides.
 constexpr double kLeastArea = 0.25;
 
 data::Augmentation EvaluationOf(const Recipe& recipe, const ModelInputSpec& spec) {

@@ -29,8 +29,8 @@ namespace tutti::train {
 namespace {
 
 constexpr int64_t kClassesOfCifar = 10, kBatchOfTheExample = 64, kSideOfCifar = 32;
-// Of steps: those that make room and tune, at most three, and those that are measured, at least
-// one.
+// First come steps that make room and tune, for kSecondsBefore or at most kMostBefore of them; then
+// those that are measured, for kSeconds and at least one.
 constexpr double kSecondsBefore = 1, kSeconds = 1;
 constexpr int kMostBefore = 3;
 constexpr double kMostSeconds = 4;  // of each, on a machine that gives them little of its time

@@ -57,7 +57,7 @@ Squares SumOverBlocks(size_t count, int threads, const Block& block) {
   return sum;
 }
 
-// Of `value`, not more than T can hold: infinity times an element of 0 is none.
+// Limits `value` to what T can hold: infinity times an element of 0 would be NaN.
 template <typename T>
 T Finite(double value) {
   return static_cast<T>(std::min<double>(value, std::numeric_limits<T>::max()));
