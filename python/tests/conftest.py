@@ -27,7 +27,8 @@ sys.path.insert(0, str(PYTHON))  # test modules import what their ranks run
 
 @pytest.fixture(scope="session", autouse=True)
 def temporary_folder():
-    """Of all that the tests start: a rank that is killed leaves in it what TensorFlow generates."""
+    """Makes the folder for temporary files of all that the tests start: a rank that is killed
+    leaves in it what TensorFlow generates."""
     with tempfile.TemporaryDirectory(prefix="tutti-", ignore_cleanup_errors=True) as folder:
         with pytest.MonkeyPatch.context() as patch:
             patch.setitem(os.environ, "TMPDIR", folder)

@@ -93,7 +93,7 @@ def means_and_factors():
 
 @by_itself
 def groups():
-    """Of several shapes and types, as one."""
+    """Tests groups of several shapes and types, which are reduced as one."""
     mine = [tf.fill([2], hvd.rank() + 1.0), tf.fill([3, 1], hvd.rank()),
             tf.constant(2.5, tf.float64)]
     gathered = hvd.grouped_allgather([tf.fill([hvd.rank() + 1], 1.0), tf.fill([1, 2], hvd.rank())])
@@ -147,7 +147,8 @@ def sparse():
 
 
 def gradients():
-    """Of every collective, by what Horovod defines; in eager mode and in a tf.function."""
+    """Tests the gradients of every collective, as Horovod defines them; in eager mode and in a
+    tf.function."""
     rank = hvd.rank()
     weights = tf.constant([1.0 + rank, 2.0 + rank])
     sums = {"allreduce": (lambda x: hvd.allreduce(x, op=hvd.Sum) * weights, [3, 5]),

@@ -89,7 +89,8 @@ def partial_tape():
 
 
 def legacy_optimizer():
-    """Of tf.compat.v1.train, in eager mode and in sessions, by the mean of the ranks' gradients."""
+    """Tests the optimizers of tf.compat.v1.train, in eager mode and in sessions, by the mean of the
+    ranks' gradients."""
     variable = tf.Variable([4.0])
     optimizer = hvd.DistributedOptimizer(tf.compat.v1.train.GradientDescentOptimizer(1.0))
     optimizer.minimize(lambda: variable * (hvd.rank() + 1.0), var_list=[variable])

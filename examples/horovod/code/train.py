@@ -39,7 +39,8 @@ def network():
 
 
 def share_that_is_right(model, data):
-    """Of this rank's part of the data, averaged over the ranks."""
+    """Returns the share of right answers in this rank's part of the data, averaged over the
+    ranks."""
     images, labels = data[hvd.rank()::hvd.size()]
     with torch.no_grad():
         right = (model(images).argmax(1) == labels).float().mean()

@@ -12,7 +12,7 @@ from tutti.tensorflow.util import identity_of
 
 
 def _number(value):
-    """Of a variable, tensor or number."""
+    """Returns the value of a variable, tensor or number."""
     return float(value.numpy()) if hasattr(value, "numpy") else float(value)
 
 

@@ -15,7 +15,7 @@ from tutti._keras.optimizer import Distributed
 
 
 class _Variables(list):
-    """Of an optimizer, as a property and as a method."""
+    """The variables of an optimizer, as a property and as a method."""
 
     def __call__(self):
         return self

@@ -158,7 +158,7 @@ def defaults(struct):
 
 
 def size_of(type_):
-    """Of one element, in bytes."""
+    """Returns the size of one element, in bytes."""
     return load().tutti_comm_size_of(type_)
 
 

@@ -29,7 +29,8 @@ class Tensor(NamedTuple):
 
 
 class Output(NamedTuple):
-    """Of an operation, valid as long as that is held, if `allocate` did not give the memory."""
+    """An output of an operation. Unless `allocate` gave the memory, it is valid as long as the
+    operation is held."""
     data: Optional[int]
     bytes: int
     shape: Tuple[int, ...]
@@ -234,7 +235,7 @@ class Operation:
         check(status)
 
     def output(self, index=0):
-        """Of tensor `index`."""
+        """Returns the output of tensor `index`."""
         found = _library.Output()
         check(load().tutti_comm_operation_output(self._handle, index, ctypes.byref(found),
                                                  ctypes.sizeof(found)))
@@ -249,7 +250,7 @@ class Operation:
         return rows[:count.value]
 
     def value(self):
-        """Of a join: the rank that joined last."""
+        """Returns, for a join, the rank that joined last."""
         value = ctypes.c_int64()
         check(load().tutti_comm_operation_value(self._handle, ctypes.byref(value)))
         return value.value

@@ -14,7 +14,8 @@ class ProcessSet:
     mpi_comm = None
 
     def __init__(self, ranks_or_comm):
-        """Of rank numbers, in any order. ValueError for anything else, MPI communicators too."""
+        """Makes a set of these ranks, given as numbers in any order. ValueError for anything else,
+        MPI communicators too."""
         try:
             ranks = sorted(ranks_or_comm)
         except TypeError as error:

@@ -10,7 +10,8 @@ from tutti.runner.worker import exportable
 
 @dataclass
 class Settings:
-    """Of one run. `hosts`: {host: slots}, or None where `discovery_script` tells them."""
+    """The settings of one run. `hosts` is {host: slots}, or None where `discovery_script` tells
+    them."""
     processes: int = 1
     hosts: dict = None
     command: list = None
@@ -51,7 +52,7 @@ def address_of(host, settings, all_local):
 def common(settings):
     """What all ranks of a run get, over this process's own environment."""
     environment = exportable(os.environ)
-    # Of a job that this runs within.
+    # Removes the variables of a job that this runs within.
     for name in (*of_rank(Slot("", 0, 0, 0, 0, 0, 0, 0), "", 0), "TUTTI_ELASTIC",
                  "TUTTI_GROUP_FILE", "TUTTI_GROUP_MEMBERS", "TUTTI_BOARD"):
         environment.pop(name, None)

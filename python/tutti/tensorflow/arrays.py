@@ -47,7 +47,8 @@ def _keeps_shape(kind):
 
 
 class _Outputs:
-    """Of one collective: memory of those whose shape is known, and of the others when it is."""
+    """The outputs of one collective. Those whose shape is known have memory from the beginning, the
+    others when it is."""
 
     def __init__(self, collective, arrays):
         self.dtypes = [array.dtype for array in arrays]

@@ -30,7 +30,8 @@ def run(func):
 
 
 def _variables_of(owner):
-    """Of a model or an optimizer: a method of older Keras, a property of newer."""
+    """Returns the variables of a model or an optimizer: a method of older Keras, a property of
+    newer."""
     found = owner.variables
     return list(found() if callable(found) else found)
 

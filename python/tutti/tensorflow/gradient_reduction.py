@@ -129,7 +129,8 @@ class GradientReduction:
         return reduced
 
     def _places(self, variables):
-        """Of the variables of every group; those that are in no list form groups of their own."""
+        """Returns the places of the variables of every group. Variables that are in no list form
+        groups of their own."""
         if not isinstance(self._groups, list):
             return _dealt(list(range(len(variables))), self._groups)
         left = {identity_of(variable): place for place, variable in enumerate(variables)}

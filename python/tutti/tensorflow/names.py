@@ -33,8 +33,8 @@ def _path(graph):
 
 
 def in_graph(base, ignore_name_scope=False):
-    """Of an op that is added to the default graph now. Called once for an op: with the scopes it
-    stands in a name is given once."""
+    """Returns the name of an op that is added to the default graph now. Called once for an op: with
+    the scopes it stands in a name is given once."""
     if ignore_name_scope:
         return base
     graph = tf.compat.v1.get_default_graph()
@@ -66,6 +66,6 @@ _slots = _Slots()
 
 @contextlib.contextmanager
 def eager(kind, process_set):
-    """Of an eager collective that was not given one, while it runs."""
+    """Gives the name of an eager collective that was not given one, while it runs."""
     with _slots.one((kind, process_set)) as slot:
         yield f"{kind}.{slot}"

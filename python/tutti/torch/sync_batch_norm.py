@@ -104,7 +104,8 @@ class SyncBatchNorm(_BatchNorm):
                                     self._factor(), self.process_set)
 
     def _factor(self):
-        """Of the newest batch in the running statistics; no momentum: their plain mean."""
+        """Returns the weight of the newest batch in the running statistics; without momentum they
+        are a plain mean."""
         if self.momentum is not None:
             return self.momentum
         return 1.0 / max(int(self.num_batches_tracked), 1) if self.track_running_stats else 0.0
