@@ -69,8 +69,8 @@ function(tutti_room name)
     # What a file keeps to itself seems to GCC to be of a header, which others would include too.
     target_compile_options(${target}_test PRIVATE
                            $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
-    # Of a room's own header GCC takes what was precompiled for any optimisation, but for none; with
-    # ThreadSanitizer it crashes.
+    # GCC takes what was precompiled of a room's own header with any optimisation, but not with
+    # none; with ThreadSanitizer it crashes.
     if(test_pch STREQUAL tutti_test_pch OR NOT TUTTI_SANITIZE)
       target_compile_options(${target}_test PRIVATE ${tutti_test_optimization}
                              ${ARG_TEST_OPTIMIZATION})
@@ -110,7 +110,7 @@ function(tutti_cold target)
     "$<$<AND:$<CONFIG:Release>,$<CXX_COMPILER_ID:GNU>>:-Og;-Wno-maybe-uninitialized>")
 endfunction()
 
-# Of the sources that the variable names, those that fuzz targets reach: the others would be compiled
+# Leaves in the variable only those sources that fuzz targets reach: the others would be compiled
 # for nothing.
 function(tutti_only_fuzzed variable)
   get_property(fuzzed GLOBAL PROPERTY tutti_fuzzed)

@@ -47,7 +47,7 @@ def measure(contenders, size, effort):
 
 
 def ratios(samples, of, to):
-    """Of each round: how many times longer `of` took than `to`."""
+    """Returns for each round how many times longer `of` took than `to`."""
     return [a / b for a, b in zip(samples[of], samples[to])]
 
 

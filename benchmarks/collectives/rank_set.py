@@ -84,7 +84,7 @@ class RankSet:
             raise Broken(self, f"the sum of {size} bytes is wrong: {wrong[0]}")
 
     def seconds(self, size, batch):
-        """Of one call, by the slowest rank, over `batch` calls without a pause."""
+        """Returns the seconds of one call, by the slowest rank, over `batch` calls without a pause."""
         return max(float(answer) for answer in self._ask(f"all-reduce {size} {batch} 1"))
 
     def stop(self):

@@ -125,7 +125,8 @@ def starts(program, home, how, count=5):
 
 
 def processor_ns(process):
-    """Of all threads that it has and has had: the clock that clock_getcpuclockid names."""
+    """Returns the processor time of all threads that it has and has had, by the clock that clock_getcpuclockid
+    names."""
     return time.clock_gettime_ns((~process.pid << 3) | 2)
 
 

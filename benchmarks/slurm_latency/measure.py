@@ -86,7 +86,7 @@ class Cluster:
                                   env=self.environment).stdout.split())
 
     def processor_seconds(self):
-        """Of the service and of the commands that it has waited for."""
+        """Returns the processor time of the service and of the commands that it has waited for."""
         fields = pathlib.Path(f"/proc/{self.service.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return sum(map(int, fields[11:15])) / TICK
 

@@ -21,7 +21,7 @@ class WatchedService {
 
   tutti::spec::Endpoint for_users() const;
   tutti::spec::Endpoint for_launchers() const;  // without a token
-  // Of the job that was placed first; waits for it.
+  // What is known of the allocation of the job that was placed first. AwaitAllocation waits for it.
   struct Allocation {
     std::string id, launcher_token;
     uint64_t plan_bytes = 0;  // of all of its launch plans, and how long writing them took

@@ -7,7 +7,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 RETRIES = 10
 IMAGE = "chaos:1"  # busybox alone
 
-# Of a container: no Python, and nothing of the machine's folders.
+# What runs in a container, which has no Python and nothing of the machine's folders.
 IN_A_CONTAINER = 'i=0; while [ $i -lt {lines} ]; do echo "$TUTTI_RESTART_COUNT line $i"; echo "$TUTTI_RESTART_COUNT line $i" >&2; ' \
     'sleep {pause:.3f}; i=$((i+1)); done'
 
@@ -39,7 +39,7 @@ class Kinds:
         return self.command(random)
 
     def part(self, random):
-        """Of one node or of two, which others may share."""
+        """Makes a job that takes a part of one node or of two, which others may share."""
         nodes = random.choice([1, 1, 2])
         return self.command(random, resources={"instance_count": nodes, "properties": {"tutti": {"cpus": 1, "memory": "200MB"}}},
                             distribution={"type": "pytorch", "process_count_per_instance": 1})

@@ -22,7 +22,7 @@ def machines(tmp_path_factory):
 
 
 def unit(machines, host, daemon):
-    """Of the daemon's unit: whether it comes with the machine, and whether it runs."""
+    """Returns whether the daemon's unit comes with the machine, and whether it runs."""
     return tuple(machines.on(host, f"systemctl is-enabled {daemon} || true; systemctl is-active {daemon} || true").split())
 
 

@@ -168,7 +168,7 @@ def test_what_was_not_kept_is_named_at_the_end(service, write_job):
     _, shown = run(service, write_job(command, files={"data.bin": ""}))
     note = "not kept: 900 kB in ./lightning_logs/version_0/metrics.csv, 20 kB in ./runs/events.out.tfevents.17.host.1, 9 bytes in ./metrics.json; write to ./outputs"
     assert lines_that_begin(shown, "Note") == [f"Note: {note}"], shown
-    # Of a job that keeps nothing at all also a small file is told of; of a failed one as well.
+    # If a job keeps nothing at all, a small file is reported too, also if the job failed.
     job, shown = run(service, write_job("head -c 5000 /dev/zero > model.pkl; exit 3", files={"data.bin": "0" * 2_000_000}), code=1)
     assert lines_that_begin(shown, "Note") == ["Note: not kept: 5.0 kB in ./model.pkl; write to ./outputs"], shown
     assert "exit code 3" in shown

@@ -47,7 +47,7 @@ def on_node(cluster, node, *command):
 
 
 def nothing_is_left(cluster, machine):
-    """Of allocations: no folder on any node."""
+    """Returns whether no node has a folder of an allocation left."""
     return all(not on_node(cluster, node, "find", str(machine), "-mindepth", "2", "-not", "-path", "*/environments*").strip()
                for node in ("n1", "n2"))
 

@@ -38,7 +38,7 @@ def run_python(python):
 
 # Same arithmetic, and on most machines the same bits; networks amplify what rounding there is.
 BOUNDS = {"outputs": 1e-4, "gradients": 5e-3, "evaluated": 1e-4, "loss": 1e-5, "defaults": 1e-6, "missed": 0.05}
-# Of the networks that differ only in how many blocks they have the smallest, or all.
+# If networks differ only in how many blocks they have, the smallest one is compared, or all.
 NETWORKS = {"resnet18", "resnet50", "mobilenet_v2", "vgg16", "inception_v3", "fcn_resnet50_aux", "ssd300_vgg16"}
 if os.environ.get("TUTTI_WHOLE_TESTS"):
     NETWORKS |= {"resnet34", "resnet101", "resnet152", "fcn_resnet50", "fcn_resnet101", "fcn_resnet101_aux"}
@@ -118,7 +118,7 @@ def drawn(tmp_path_factory):
     return {"labels": "synthetic:4x64x5", "masks": folder / "masks", "boxes": folder / "boxes"}
 
 
-# Of each kind of block that there is, the smallest, or of each task; VGG-16 and SSD300 were exported by hand.
+# The smallest network of each kind of block, or of each task; VGG-16 and SSD300 were exported by hand.
 EXPORTED = [("resnet18", "labels", 64), ("mobilenet_v2", "labels", 64), ("ssd64_resnet20", "boxes", 0)]
 if os.environ.get("TUTTI_WHOLE_TESTS"):
     EXPORTED += [("resnet50v2", "labels", 64), ("inception_v3", "labels", 299), ("mobilenet_v1", "labels", 64),

@@ -48,7 +48,8 @@ def titanic(chance):
 
 
 def png(rows, channels):
-    """Of rows of bytes, one for each pixel and channel; TensorFlow knows an image by its content, whatever its name."""
+    """Makes a PNG of rows of bytes, one for each pixel and channel; TensorFlow knows an image by its content, whatever
+    its name."""
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
     size = struct.pack(">IIBBBBB", len(rows[0]) // channels, len(rows), 8, {1: 0, 3: 2}[channels], 0, 0, 0)

@@ -38,7 +38,7 @@ def of(service, file, limit):
 
 
 def reason_of(service, job):
-    """Of a pipeline or sweep the step's own as well."""
+    """Returns the job's reason; for a pipeline or sweep, those of its steps as well."""
     reasons = [job["reason"] or ""]
     for child in service.get(f"/v1/jobs?parent={job['id']}")["jobs"]:
         if child["state"] == "Failed" and child["reason"] not in reasons[0]:
@@ -55,7 +55,8 @@ def missing_promises(service, name, file):
 
 
 def missing_of_steps(service, name, pipeline, folder):
-    """Of steps with a component what that declares, and of a pipeline as a component what its own steps do."""
+    """Returns what is missing of what components declare for steps, and, for a pipeline as a component, of what its own
+    steps declare."""
     if not pipeline.get("jobs"):
         return []
     children = {child["step"]: child["id"] for child in service.job(name)["children"]}

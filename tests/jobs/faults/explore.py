@@ -103,7 +103,7 @@ def input_folder(folder):
 
 
 def new_wheel(folder):
-    """Of another content than any before it, and so of another environment."""
+    """Makes a wheel of another content than any before it, so that its environment is another, too."""
     return conftest.make_wheel(pathlib.Path(tempfile.mkdtemp(prefix="wheel-", dir=folder)))
 
 
