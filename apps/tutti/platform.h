@@ -22,8 +22,8 @@ struct PlatformOptions {
   bool tls = false;                   // HTTPS alone; see platform/api/tls_files.h
   // Called once the state folder is held, so that two services never share an engine.
   std::function<absl::StatusOr<std::unique_ptr<engine::Engine>>()> make_engine;
-  // Those of other computes, by name; empty: there are none. The file is the service's address for
-  // launchers.
+  // The engines of the other computes, by name; empty: there are none. The file is the service's
+  // address for launchers.
   struct Clusters {
     std::map<std::string, std::unique_ptr<engine::Engine>> engines;
     std::map<std::string, std::string> broken;  // those that cannot be used, and why

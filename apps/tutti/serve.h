@@ -7,8 +7,8 @@
 
 namespace tutti {
 
-// Until SIGTERM or SIGINT; jobs that run go on. FailedPrecondition when another service has this
-// home, AlreadyExists when the port is taken, with the remedy.
+// Serves until SIGTERM or SIGINT; jobs that run go on. FailedPrecondition when another service has
+// this home, AlreadyExists when the port is taken, with the remedy.
 absl::Status Serve(const client::ServeOptions& options);
 
 }  // namespace tutti

@@ -15,7 +15,8 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual absl::Time Now() const = 0;  // by the wall, whose clock may be set
-  // By the clock that nobody sets and that goes on while the machine sleeps.
+  // Returns the time since boot, by the clock that nobody sets and that goes on while the machine
+  // sleeps.
   virtual absl::Duration SinceBoot() const = 0;
 };
 

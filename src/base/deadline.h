@@ -17,9 +17,10 @@ class Deadline {
   static Deadline Sooner(Deadline a, Deadline b);
 
   bool Expired() const;
-  // Never negative.
+  // Returns the time that is left; never negative.
   absl::Duration Remaining() const;
-  // For poll(2) and epoll_wait(2): whole milliseconds, rounded up, so that a wait never spins.
+  // Returns it for poll(2) and epoll_wait(2): whole milliseconds, rounded up, so that a wait never
+  // spins.
   int RemainingMillis() const;
   std::chrono::steady_clock::time_point time_point() const { return at_; }
 

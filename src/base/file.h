@@ -51,7 +51,8 @@ absl::StatusOr<UniqueFd> Open(const std::filesystem::path& path, int flags, int 
 // Whether a folder is a Python environment, of venv or of conda.
 bool IsPythonEnvironment(const std::filesystem::path& folder);
 
-// With its parents; OK if it is there. The error is that of the first that could not be made.
+// Makes a folder and its parents; OK if it is there. The error is that of the first that could not
+// be made.
 absl::Status MakeDirectories(const std::filesystem::path& path);
 absl::Status SyncDirectory(const std::filesystem::path& path);
 // Removes a tree, also with folders of mode 0555; OK if there is none (remove_tree.h).

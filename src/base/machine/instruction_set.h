@@ -40,8 +40,8 @@ constexpr const Kernel& For(InstructionSet set, const Kernel& avx512, const Kern
 bool MayUseAvx512Bf16();
 bool MayUseAmx();
 
-// For a program's first lines: "AVX2 (held to it by TUTTI_CPU_CAPABILITY=avx2)", "AVX-512 with BF16
-// products".
+// Describes it for a program's first lines: "AVX2 (held to it by TUTTI_CPU_CAPABILITY=avx2)",
+// "AVX-512 with BF16 products".
 std::string DescribeInstructionSet();
 
 // What the functions above answer, by what a processor has and what the two variables say ("" where

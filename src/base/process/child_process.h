@@ -62,7 +62,7 @@ class ChildProcess {
   int pidfd() const { return pidfd_.get(); }
   // DeadlineExceeded if it still runs.
   absl::StatusOr<ExitStatus> Wait(Deadline deadline);
-  // To the whole process group; OK if it has ended already.
+  // Sends the signal to the whole process group; OK if it has ended already.
   absl::Status SignalGroup(int signal);
 
  private:

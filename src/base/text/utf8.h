@@ -11,8 +11,8 @@ namespace tutti::base {
 // How many bytes the character has that `text` begins with; 0 if it begins with none.
 size_t Utf8Length(absl::string_view text);
 
-// Its first `most` characters, of more the last as "…"; with "?" for each byte that is no part of
-// one.
+// Returns the first `most` characters; if there are more, the last one is "…". Each byte that is no
+// part of a character becomes "?".
 std::string BoundedUtf8(absl::string_view text, size_t most = absl::string_view::npos);
 
 }  // namespace tutti::base

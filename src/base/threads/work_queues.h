@@ -42,7 +42,7 @@ class WorkQueues {
   // deadline, waits for its end that long. False if something is still at hand.
   bool Stop(Deadline deadline);
 
-  // As Stop, and waits for what is at hand, for ever if it hangs.
+  // Does what Stop does, and waits for what is at hand, for ever if it hangs.
   void Join();
 
   // Dropped after Stop.
