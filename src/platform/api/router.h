@@ -47,8 +47,8 @@ class Router {
   Router(std::vector<Route> routes, Tokens tokens)
       : routes_(std::move(routes)), tokens_(std::move(tokens)) {}
 
-  // By a request's header: 404 for an unknown path, 405 for a known one with another method, 401
-  // without the right token.
+  // Judges a request by its header: 404 for an unknown path, 405 for a known one with another
+  // method, 401 without the right token.
   http::Admission Admit(const http::Request& request) const;
   // Answers a request that was admitted.
   http::Response Answer(const http::Request& request, http::Connection& connection) const;

@@ -21,15 +21,15 @@ std::string StopText(const HostFacts& host, absl::string_view daemon);
 // unless it comes to answer.
 std::string StartText(const HostFacts& host, absl::string_view daemon);
 
-// By apt, with further options of apt-get; asks nothing.
+// The script installs packages with apt, with further options of apt-get; it asks nothing.
 std::string InstallText(const std::vector<std::string>& packages, absl::string_view options);
 
-// For the controller: gives the node no more jobs and waits for those that it has. A squeue that
-// fails tells nothing, and is asked again.
+// The script runs on the controller. It gives the node no more jobs and waits for those that it
+// has. A squeue that fails tells nothing, and is asked again.
 std::string DrainText(const std::string& node, int wait_seconds);
 
-// For the controller: cancels all jobs and waits until they have left their nodes. Fails with those
-// that have not in time.
+// The script runs on the controller. It cancels all jobs and waits until they have left their
+// nodes. It fails with those that have not in time.
 std::string EndJobsText(absl::Duration patience);
 
 }  // namespace tutti::cluster

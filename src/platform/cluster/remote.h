@@ -23,8 +23,8 @@ class Remote {
                                           base::Deadline deadline) = 0;
 };
 
-// By the system's ssh, which never asks anything; one connection to a host serves all its scripts.
-// A script goes through standard input, so that no process list shows what is in it.
+// Runs scripts by the system's ssh, which never asks anything; one connection to a host serves all
+// its scripts. A script goes through standard input, so that no process list shows what is in it.
 class SshRemote final : public Remote {
  public:
   // `user` and `config` may be empty: ssh's own.

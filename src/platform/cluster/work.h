@@ -29,7 +29,8 @@ absl::Status OnEach(const std::vector<std::string>& hosts,
 // Slurm's nodes, as the controller tells of them now.
 absl::StatusOr<std::vector<NodeState>> AskNodeStates(Remote& remote, const std::string& controller);
 
-// In the order of `hosts`, each with the reason if it cannot be had.
+// Probes the hosts at the same time. The results are in the order of `hosts`, each with the reason
+// if a host cannot be probed.
 std::vector<absl::StatusOr<HostFacts>> ProbeEach(Remote& remote,
                                                  const std::vector<std::string>& hosts);
 // The facts of all hosts, or an error that says why not.

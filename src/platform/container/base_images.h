@@ -15,7 +15,7 @@ struct BaseImage {
   int line = 0;           // of the instruction
 };
 
-// In the file's order, each reference once.
+// Lists the base images in the file's order, each reference once.
 std::vector<BaseImage> BaseImagesOf(absl::string_view dockerfile);
 
 }  // namespace tutti::container

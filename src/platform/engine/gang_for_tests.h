@@ -9,7 +9,7 @@
 
 namespace tutti::engine {
 
-// On the first `size` of these nodes, a process each.
+// Makes an allocation on the first `size` of these nodes, with one process on each.
 inline Allocation GangOn(const std::vector<Node>& nodes, const std::string& id, int size) {
   Allocation allocation{.id = id};
   allocation.plan.allocation_id = id;

@@ -19,7 +19,7 @@ inline uint64_t BitsAt(uint64_t seed, uint64_t number, uint64_t dimension, uint6
   return Mix(Mix(Mix(Mix(seed) ^ number) ^ dimension) ^ draw);
 }
 
-// In (0, 1), never one of the ends.
+// Maps bits to a number in (0, 1), never one of the ends.
 inline double UnitOfBits(uint64_t bits) {
   return (static_cast<double>(bits >> 12) + 0.5) / 4503599627370496.0;  // 2^52
 }

@@ -21,7 +21,7 @@ class Identity {
   // names and numeric addresses, without an end (RFC 5280, 4.1.2.5).
   static absl::StatusOr<std::string> MakeSelfSigned(const std::vector<std::string>& names);
 
-  // From PEM text with one private key (without a passphrase) and its certificate, which those of
+  // Reads PEM text with one private key (without a passphrase) and its certificate, which those of
   // its issuers may follow. InvalidArgument says what is missing or does not fit.
   static absl::StatusOr<std::shared_ptr<const Identity>> FromPem(absl::string_view text);
 
@@ -29,7 +29,7 @@ class Identity {
   const std::string& certificate() const { return certificate_; }
   // What other programs will have against it at this numeric address, each as "ends on 2026-12-01".
   std::vector<std::string> Remarks(const std::string& address, absl::Time now) const;
-  // For sessions of a server; stays this object's.
+  // Returns the context for a server's sessions; it stays this object's.
   SSL_CTX* context() const { return context_.get(); }
 
  private:

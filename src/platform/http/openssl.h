@@ -38,7 +38,7 @@ bool IsNumericAddress(const std::string& host);
 // The next certificate of a PEM text; null: there is none any more, or it cannot be read, as
 // OpenSSL's errors say.
 CertificatePtr NextCertificate(BIO* text);
-// To read it; null if it is longer than 2 GiB.
+// Opens a text for reading; null if it is longer than 2 GiB.
 BioPtr BioOf(absl::string_view text);
 
 }  // namespace tutti::http

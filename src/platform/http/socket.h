@@ -61,8 +61,8 @@ class Socket {
 
   size_t Read(void* data, size_t size, boost::system::error_code& error);
   size_t Write(iovec* pieces, size_t count, boost::system::error_code& error);
-  // At once what it takes of it, as one record where there is TLS. After would_block it is called
-  // again with the same bytes.
+  // Writes at once as much as the connection takes, as one record where there is TLS. After
+  // would_block it is called again with the same bytes.
   size_t WriteSome(absl::string_view bytes, boost::system::error_code& error);
 
   template <class Buffers>

@@ -24,8 +24,8 @@ class Interruptible {
                 Signals* signals, Wakeup* news)
       : plan_(plan), events_(events), delivery_(delivery), signals_(signals), news_(news) {}
 
-  // Until `ready` holds, which is looked at whenever there is news, and each second. Cancelled on a
-  // signal, Aborted when the service does not know the allocation, DeadlineExceeded.
+  // Waits until `ready` holds, which is looked at whenever there is news, and each second.
+  // Cancelled on a signal, Aborted when the service does not know the allocation, DeadlineExceeded.
   absl::Status Await(const std::function<bool()>& ready, base::Deadline deadline);
 
   // Does `work` on a thread of its own until it ends. When the wait for it ends otherwise,

@@ -38,8 +38,8 @@ struct LauncherParts {
 
 class NodeProcesses : private RankSupervisor {
  public:
-  // For one Run of `command` as each of the plan's ranks on this node. `plan` and `options` outlive
-  // the object. `agreement`: what starts the ranks.
+  // Serves one Run of `command` as each of the plan's ranks on this node. `plan` and `options`
+  // outlive the object. `agreement`: what starts the ranks.
   NodeProcesses(const spec::LaunchPlan& plan, const LauncherOptions& options,
                 const LauncherParts& parts, std::string command, NodeFacts facts,
                 MpiAgreement agreement);
@@ -74,7 +74,8 @@ class NodeProcesses : private RankSupervisor {
   // Notes what the Python of each rank is doing, if the ranks are one MPI world. Call before the
   // ranks are told to end.
   void NotePythons();
-  // Those whose processes do not end, or that are gone without a message: nobody waits for them.
+  // Gives up on ranks whose processes do not end, or that are gone without a message: nobody waits
+  // for them.
   void GiveUpOnRanks();
 
   const spec::LaunchPlan& plan_;

@@ -39,7 +39,7 @@ class ServiceDouble {
   explicit ServiceDouble(std::filesystem::path file) : file_(std::move(file)) { Start(); }
   ~ServiceDouble() { Stop(); }
 
-  // With `identity`: by TLS, at the port that it had.
+  // Starts it; with `identity` it speaks TLS, at the port that it had.
   void Start(std::shared_ptr<const http::Identity> identity = nullptr) {
     http::ServerOptions options;
     if (identity != nullptr) options.port = port_;
@@ -101,7 +101,8 @@ class ServiceDouble {
     return duplicates_;
   }
 
-  // Until `condition` holds; it is looked at after every request and may call the functions above.
+  // Waits until `condition` holds; it is looked at after every request and may call the functions
+  // above.
   template <class Condition>
   bool Await(Condition condition, absl::Duration limit = absl::Seconds(30)) const {
     const base::Deadline deadline = base::Deadline::After(limit);

@@ -43,11 +43,11 @@ std::string ValueIn(const std::filesystem::path& yaml, absl::string_view key);
 // A text as YAML has it in single quotes; line ends are not for it.
 std::string Quoted(absl::string_view value);
 
-// In the meta.yaml of a part of the store, which has moved: its artifacts are within it.
+// Corrects the meta.yaml of a part of the store, which has moved: its artifacts are within it.
 void PointToItself(const std::filesystem::path& store, const std::filesystem::path& part);
 
-// In the meta.yaml of a registered model's version: what it was made of, if that is a run or a
-// logged model of the store, is within it.
+// Corrects the meta.yaml of a registered model's version: what it was made of, if that is a run or
+// a logged model of the store, is within it.
 void PointVersionToStore(const std::filesystem::path& store, const std::filesystem::path& version);
 
 }  // namespace tutti::mlflow

@@ -25,13 +25,13 @@ class Timeline {
  public:
   Timeline(absl::Time now, const Resources& free) : steps_{{now, free}} {}
 
-  // In use from `begin` on, until `end`; until InfiniteFuture means for ever.
+  // Marks resources as in use from `begin` on, until `end`; until InfiniteFuture means for ever.
   void Take(const Resources& what, absl::Time begin, absl::Time end);
   // Whether all of `need` is free from `begin` on for `duration`; without an end, for ever.
   bool HasRoom(const Resources& need, absl::Time begin, absl::Duration duration) const;
   // All times from which on it has room for as long, in order.
   void AddWindows(const Resources& need, absl::Duration duration, std::vector<Window>& to) const;
-  // Since when it has the room that it has at `time`; InfiniteFuture if it has none then.
+  // Returns since when it has the room that it has at `time`; InfiniteFuture if it has none then.
   absl::Time RoomSince(const Resources& need, absl::Time time) const;
   const Resources& now() const { return steps_.front().second; }
   const Resources& at_last() const { return steps_.back().second; }

@@ -41,7 +41,7 @@ class Launchers {
     return any;
   }
 
-  // As kill -9 of a launcher.
+  // Acts as kill -9 of a launcher.
   void Kill(const std::string& id, int node) {
     std::filesystem::remove(engine_->root() / id / absl::StrCat("alive-", node));
   }
@@ -144,7 +144,7 @@ class Launchers {
     say({{"kind", "finished"}, {"ok", true}});
   }
 
-  // From the beginning, in uneven pieces.
+  // Sends the output from the beginning, in uneven pieces.
   static void SendOutput(Service& service, const spec::LaunchPlan& plan, int node) {
     for (int i = 0; i < plan.node().process_count; ++i) {
       const int rank = plan.node().first_rank + i;

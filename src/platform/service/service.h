@@ -77,10 +77,11 @@ class Service {
   virtual absl::StatusOr<std::vector<JobSummary>> ListSummaries(const store::JobFilter& filter) = 0;
   // A pipeline's steps in the order of its file, a sweep's trials in theirs; none of another job.
   virtual absl::StatusOr<std::vector<ChildStatus>> ChildrenOf(absl::string_view id) = 0;
-  // In any state; returns once the request is on disk. A job that has ended, or that is ending by
-  // its own failure, keeps that end.
+  // Cancels a job in any state; returns once the request is on disk. A job that has ended, or that
+  // is ending by its own failure, keeps that end.
   virtual absl::StatusOr<JobStatus> Cancel(absl::string_view id) = 0;
-  // With logs, outputs and children. FailedPrecondition if it has not ended, or is a child itself.
+  // Deletes a job with its logs, outputs and children. FailedPrecondition if it has not ended, or
+  // is a child itself.
   virtual absl::Status Delete(absl::string_view id) = 0;
   // What comes after `cursor` ("" for the beginning), in the order in which it arrived; waits for
   // the first item until the deadline, then returns none. At most about a megabyte at a time.
@@ -111,8 +112,8 @@ class Service {
                                                            absl::string_view node) = 0;
   // What is broken now and goes on without: a line each. Empty: nothing.
   virtual std::vector<std::string> Problems() = 0;
-  // Then no job, code, output or result is taken, and what runs goes on. As the loop has last seen
-  // it: who asks waits for no disk.
+  // Returns whether the disk is full. Then no job, code, output or result is taken, and what runs
+  // goes on. The answer is what the loop has last seen: who asks waits for no disk.
   virtual bool DiskIsFull() = 0;
 
   // --- For launchers (docs/formats/launch-plan.md). Aborted if the allocation is not known or is
@@ -168,8 +169,8 @@ class Service {
   virtual bool ReadFilesOf(absl::string_view job, std::function<void()> read,
                            base::Deadline deadline) = 0;
 
-  // Those that have launchers, or may have any time: of placed jobs and of those in clusters'
-  // queues.
+  // Lists the allocations that have launchers, or may have any time: those of placed jobs and of
+  // jobs in clusters' queues.
   virtual std::vector<std::string> AllocationsUnderWay() = 0;
 
   // --- Folders that hold no state of their own; thread-safe.

@@ -48,9 +48,9 @@ class StateFolder {
   std::filesystem::path launcher_file() const { return directory_ / "launcher.json"; }
   std::filesystem::path service_file() const { return directory_ / "service.json"; }
 
-  // Once the port is bound. `url`: "http://127.0.0.1:6280"; `certificate`: spec::Endpoint's.
+  // Call once the port is bound. `url`: "http://127.0.0.1:6280"; `certificate`: spec::Endpoint's.
   absl::Status Announce(const std::string& url, const std::string& certificate) const;
-  // At an orderly end: clients then say "no service runs" at once. Launchers' file stays.
+  // Call at an orderly end: clients then say "no service runs" at once. Launchers' file stays.
   absl::Status Withdraw() const;
 
  private:

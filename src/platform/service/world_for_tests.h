@@ -80,7 +80,7 @@ class World {
     clock_.Advance(absl::Milliseconds(200));
     return launchers_.Step(*service_, clock_.Now());
   }
-  // Until the condition holds; false after 500 rounds.
+  // Steps until the condition holds; false after 500 rounds.
   template <typename Condition>
   bool StepUntil(const Condition& condition) {
     for (int i = 0; i < 500; ++i) {

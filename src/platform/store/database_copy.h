@@ -11,8 +11,8 @@ namespace tutti::store {
 // goes on meanwhile. NotFound if `from` is not there; Unavailable if a program keeps others out.
 absl::Status CopyDatabase(const std::filesystem::path& from, const std::filesystem::path& to);
 
-// In a copy that is to be written to from now on: no number of a job or an event is given twice,
-// though the file that it was copied from went on giving them.
+// Prepares a copy that is to be written to from now on: no number of a job or an event is given
+// twice, though the file that it was copied from went on giving them.
 absl::Status SkipNumbersGivenSince(const std::filesystem::path& copy);
 
 }  // namespace tutti::store

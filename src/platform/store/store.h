@@ -146,7 +146,8 @@ class Store {
   // The number of the last write of Durability::kDeferred; 0: there was none. Whoever has read
   // what such a write wrote gets at least its number.
   virtual int64_t LastDeferred() const = 0;
-  // As Sync, of that write and all before it; returns at once if they do survive it.
+  // Waits, as Sync does, for that write and all before it; returns at once if they survive a loss
+  // of power already.
   virtual absl::Status AwaitDurable(int64_t write) = 0;
   // The same of all writes of Durability::kDeferred, unless it is known that this event survives.
   virtual absl::Status AwaitEvent(int64_t sequence) = 0;
@@ -200,7 +201,7 @@ class Store {
   // not there are left out.
   virtual absl::Status NoteRemoved(const std::vector<std::string>& jobs,
                                    const RemovedFiles& removed) = 0;
-  // By kind; none if there is no such job.
+  // Returns what was removed, by kind; nothing if there is no such job.
   virtual absl::StatusOr<std::vector<RemovedFiles>> RemovedOf(absl::string_view job_id) = 0;
 
   // Keeps it; another one of the same node gives way.

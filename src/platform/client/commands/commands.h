@@ -193,7 +193,8 @@ absl::StatusOr<ExitCode> RunDoctor(Context& context, Format format);
 absl::StatusOr<ExitCode> RunBeside(Context& context, const std::string& name,
                                    const std::vector<std::string>& arguments);
 
-// For the completion scripts: the newest jobs' ids, one a line; nothing when there is no service.
+// Prints the newest jobs' ids for the completion scripts, one a line; nothing when there is no
+// service.
 absl::StatusOr<ExitCode> CompleteJobs(Context& context);
 
 }  // namespace tutti::client

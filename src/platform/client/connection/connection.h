@@ -14,7 +14,8 @@ namespace tutti::client {
 class ServiceConnection {
  public:
   virtual ~ServiceConnection() = default;
-  // As http::Client::Send. Unavailable also when no service is known, with what to do about it.
+  // Sends a request as http::Client::Send does. Unavailable also when no service is known, with
+  // what to do about it.
   virtual absl::StatusOr<http::ClientResponse> Send(const http::ClientRequest& request) = 0;
   virtual void Cancel() = 0;
 };

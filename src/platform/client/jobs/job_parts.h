@@ -28,8 +28,8 @@ struct KeptFiles {
   bool of_completed = false;           // outputs of one that completed, where another failed
 };
 
-// By asking the service, of children up to the first that has a file. What it does not answer is
-// taken to be there: then the download says what is wrong.
+// Asks the service which files there are; of children, up to the first that has a file. What it
+// does not answer is taken to be there: then the download says what is wrong.
 KeptFiles KeptFilesOf(ServiceClient& service, const JobView& job);
 
 // The first job that failed among them and theirs; "" if none did.

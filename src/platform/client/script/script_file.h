@@ -13,8 +13,8 @@ namespace tutti::client {
 // kNone: it is read as a job file, which scripts with #SBATCH lines are, too.
 enum class ScriptKind { kNone, kPython, kShell, kProgram };
 
-// By its name's end (.py, .sh), its first line ("#!…") or its first bytes (ELF). kNone also for
-// what cannot be read.
+// Tells a script by the end of its name (.py, .sh), its first line ("#!…") or its first bytes
+// (ELF). kNone also for a file that cannot be read.
 ScriptKind KindOfScript(const std::filesystem::path& file);
 
 // What starts it in the folder that it lies in, as a shell reads it. InvalidArgument for a program
@@ -26,7 +26,7 @@ struct DistributionGuess {
   std::string package;       // by which it is known
 };
 
-// By the packages that a Python program's own text imports.
+// Guesses by the packages that a Python program's own text imports.
 DistributionGuess GuessDistribution(absl::string_view python);
 
 // A word that a shell takes as it is.

@@ -25,7 +25,8 @@ struct NodeSettings {
   std::filesystem::path hosts_file;
 };
 
-// For base::ChildOptions::before_exec: async-signal-safe, returns 0 or an errno.
+// Returns a function for base::ChildOptions::before_exec. It is async-signal-safe, and returns 0 or
+// an errno.
 std::function<int()> EnterNode(const NodeSettings& node, Isolation isolation);
 
 // The most that works here, found out with a child process that tries it.

@@ -31,8 +31,8 @@ class PlacedLauncher {
   // Makes it of `ahead`, if that is there: to make its parts on a disk takes longer than all else
   // before a job's first process.
   absl::Status MakeFolderOf(const std::filesystem::path& ahead) const;
-  // Before a launcher is told of it. After a power failure a plan is of no more use, since
-  // launchers run those of their own start only; so it need not be on the disk.
+  // Writes the plan before a launcher is told of it. It need not be on the disk: after a power
+  // failure it is of no more use, since launchers run only plans of their own start.
   absl::Status WritePlan(absl::string_view plan) const;
   // Starts the program of `options` (arguments, environment, before_exec), with its log in the
   // folder, in a session of its own.

@@ -12,7 +12,7 @@
 
 namespace tutti::engine {
 
-// In the folder of an allocation: what its batch step prints.
+// The file in an allocation's folder to which its batch step prints.
 inline constexpr char kBatchLog[] = "slurm.log";
 
 struct BatchJob {

@@ -9,8 +9,8 @@
 
 namespace tutti::engine {
 
-// Into the folder of the service's snapshots; its name there, "sha256:…". What was packed before
-// from the same files is kept.
+// Packs this program into the folder of the service's snapshots and returns its name there,
+// "sha256:…". What was packed before from the same files is kept.
 absl::StatusOr<std::string> PackThisProgram(const std::filesystem::path& snapshots);
 
 }  // namespace tutti::engine

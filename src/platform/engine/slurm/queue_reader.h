@@ -33,9 +33,9 @@ struct SlurmJob {
   int exit_code = 0;                         // its batch script's, once that has ended by itself
 };
 
-// Those jobs whose comment begins with `comment`. DataLoss if it is no such document or lacks the
-// state of such a job, Unavailable if it tells of an error: its list may then be empty, whatever
-// there is.
+// Returns the jobs whose comment begins with `comment`. DataLoss if it is no such document or lacks
+// the state of such a job, Unavailable if it tells of an error: its list may then be empty,
+// whatever there is.
 absl::StatusOr<std::vector<SlurmJob>> ReadQueue(absl::string_view json, absl::string_view comment);
 
 // What sacct is asked for of each job.
@@ -50,7 +50,8 @@ struct SlurmRecord {
 // The lines of `sacct --parsable2` in that format; those that are none are left out.
 std::vector<SlurmRecord> ReadRecords(absl::string_view lines);
 
-// In the list's order. InvalidArgument for what is no list, and beyond 65,536 hosts.
+// Returns the hosts in the list's order. InvalidArgument for what is no list, and beyond 65,536
+// hosts.
 absl::StatusOr<std::vector<std::string>> ExpandHosts(absl::string_view hosts);
 
 // What sinfo is asked for of each node: name, state, processors, memory in MiB, address, why it is

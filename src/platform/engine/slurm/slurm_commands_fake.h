@@ -43,15 +43,16 @@ class SlurmCommandsFake final : public SlurmCommands {
   void FailLaunch(const std::string& allocation, absl::Duration later = absl::ZeroDuration());
   // A second job for the allocation, as an sbatch that was repeated makes it.
   void Double(const std::string& allocation);
-  // Its ended jobs leave the queue.
+  // Takes jobs that have ended out of the queue.
   void Forget();
-  // As a controller that was killed while scancel waited for it: its numbers are other jobs' now.
+  // Acts as a controller that was killed while scancel waited for it: its numbers are other jobs'
+  // now.
   void GiveNumbersAnew() {
     absl::MutexLock lock(&mutex_);
     numbers_are_anew_ = true;
   }
-  // As a controller that is killed before it has saved that job: nothing tells of it any more, and
-  // its number is given to a job of somebody else's, which runs. Returns that.
+  // Acts as a controller that is killed before it has saved that job: nothing tells of it any more,
+  // and its number is given to a job of somebody else's, which runs. Returns that number.
   int Lose(const std::string& allocation);
   std::string state(int id) const;
   // What sinfo --format=%G tells, "(null)\n" at first.
@@ -59,7 +60,7 @@ class SlurmCommandsFake final : public SlurmCommands {
     absl::MutexLock lock(&mutex_);
     gres_ = std::move(lines);
   }
-  // From now on sacct tells of those.
+  // From now on sacct tells of the jobs that Forget takes out of the queue.
   void KeepAccounts();
   // "sbatch" or another and how often it did something; of scancel, to how many jobs.
   int count(const std::string& program) const;

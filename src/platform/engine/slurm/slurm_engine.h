@@ -71,9 +71,11 @@ struct SlurmEngineOptions {
   absl::Duration limit_pause = absl::Minutes(1);  // after one for a limit of submitted jobs
   size_t most_numbers = 1000;                // of jobs in one command line, also as one argument
   absl::Duration saving = absl::Minutes(1);  // for Slurm to have on disk what it has accepted
-  // In which a slurmctld that is killed forgets that a job has ended, and takes it for running.
+  // How long a slurmctld that was killed may take a job for running that has ended, since it has
+  // forgotten the end.
   absl::Duration forgetting = absl::Seconds(10);
-  // For slurmds to end what their controller, come back with an older state, has wait again.
+  // How long slurmds may take to end jobs that their controller, come back with an older state, has
+  // wait again.
   absl::Duration taking_back = absl::Seconds(10);
 };
 
@@ -87,8 +89,8 @@ class SlurmEngine final : public Engine {
   ~SlurmEngine() override;
 
   EngineTraits traits() const override;
-  // As Slurm tells them now, of the compute's partition if it has one; without folders. Unavailable
-  // if it does not answer within seconds.
+  // Lists the nodes as Slurm shows them now, those of the compute's partition if it has one;
+  // without folders. Unavailable if it does not answer within seconds.
   absl::StatusOr<std::vector<Node>> ListNodes() override;
   std::string WhyNeverOn(const spec::SlurmSettings& job, base::Deadline deadline) override;
   // Returns before Slurm knows of it. What the plans say of folders and of the service's file is
@@ -128,7 +130,7 @@ class SlurmEngine final : public Engine {
   };
   std::vector<Forgotten> NotePoll(const absl::StatusOr<std::vector<SlurmJob>>& jobs,
                                   absl::Duration began) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // By allocation, the one Slurm job of it that counts.
+  // Maps each allocation to the one Slurm job of it that counts.
   using JobOfEach = std::map<absl::string_view, const SlurmJob*>;
   // Chooses these among the jobs of a poll, to which they refer; the others are surplus_.
   JobOfEach ChooseJobs(const std::vector<SlurmJob>& jobs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -161,7 +163,7 @@ class SlurmEngine final : public Engine {
   // in a command of its own; for many Slurm would have to list all its jobs that often.
   bool Cancel(std::vector<std::string> command, std::span<const Cancelled> jobs)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Without the number.
+  // Returns the command that cancels the job, up to its number.
   std::vector<std::string> CancelCommand(const SlurmAllocation& known, bool by_force) const;
   // Copies the service's file, for launchers that reach it; a line that says why the nodes could
   // not, or "".
@@ -174,7 +176,8 @@ class SlurmEngine final : public Engine {
   const std::string comment_;  // what those of its jobs begin with
   std::atomic<bool> stopping_ = false;
   base::Janitor janitor_;  // of folders that are released
-  // Not held while the folder is read or written, so that who submits a job need not wait for it.
+  // This is not held while the folder is read or written, so that who submits a job need not wait
+  // for it.
   absl::Mutex gpus_mutex_;
   std::map<std::string, absl::Duration> saw_gpus_ ABSL_GUARDED_BY(gpus_mutex_);  // by partition
   absl::Mutex mutex_;

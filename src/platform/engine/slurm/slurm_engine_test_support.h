@@ -46,7 +46,7 @@ class Listening final : public SlurmCommands {
     absl::MutexLock lock(&mutex_);
     return calls_[program];
   }
-  // Until it has answered that often from now on, whatever came of it.
+  // Waits until it has answered that often from now on, whatever came of it.
   void AwaitCalls(const std::string& program, int count) {
     AwaitCallsInAll(program, calls(program) + count);
   }
@@ -146,7 +146,7 @@ class SlurmEngineTest : public ::testing::Test {
   spec::LaunchPlan PlanOf(const std::string& id, int node) const {
     return *spec::ReadLaunchPlan(root_.path() / "shared" / id / absl::StrCat(node) / "plan.json");
   }
-  // Those that have been started for the allocation, a line each.
+  // Lists the collectors that have been started for the allocation, a line each.
   std::vector<std::string> Collectors(const std::string& id) const {
     const auto text = base::ReadFile(root_.path() / "shared" / (id + ".collectors"));
     return absl::StrSplit(text.value_or(""), '\n', absl::SkipEmpty());

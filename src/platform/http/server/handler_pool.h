@@ -47,7 +47,7 @@ class HandlerPool {
   explicit HandlerPool(const std::array<int, kLanes>& most);
   ~HandlerPool();
 
-  // In the order of Add within a group of a lane.
+  // Adds a task. The tasks of one group in a lane are run in the order of Add.
   void Add(const Place& place, Task task);
   // The task that calls goes on in `to` at once. False: others are before it; let it be added
   // there.

@@ -39,7 +39,7 @@ class RequestReader {
 
   // Something of the next request has come, or the end.
   bool HasData() const;
-  // From here on it is the next request. Keeps no memory for it until it comes.
+  // Begins the next request. Keeps no memory for it until it comes.
   void Begin();
   // kDone: `incoming` is set. Its status is the fault if its target or headers make no sense. When
   // not even a header came in time (`late`: there is no more), `refusal` is set to what is to be
@@ -72,7 +72,7 @@ class RequestReader {
  private:
   struct State;
   absl::Status SendContinue();
-  // Up to a block of the body as soon as there is some; may be 0 bytes at a chunk's edge.
+  // Reads up to a block of the body as soon as there is some; may be 0 bytes at a chunk's edge.
   size_t ReadPiece(boost::system::error_code& code);
 
   Socket* const socket_;

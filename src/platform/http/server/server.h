@@ -53,8 +53,8 @@ struct Admission {
   Party party = Party::kStranger;
   std::optional<Response> refusal;  // is the answer; the body is not read
   Pace pace = Pace::kQuick;
-  // Those of one group have a few threads at a time for what is not quick, the sending of a file
-  // included. Empty: no such limit.
+  // Requests of the same group get only a few threads at a time if they are not quick, the sending
+  // of a file included. Empty: no such limit.
   std::string group;
 };
 
@@ -67,7 +67,7 @@ struct ServerOptions {
   std::shared_ptr<const Identity> identity;  // null: plain HTTP
   std::string address = "127.0.0.1";         // numeric
   int port = 0;                              // 0: any free one
-  // By the header alone, without waiting. Null: everybody is a user.
+  // Judges a request by its header alone, without waiting. Null: everybody is a user.
   std::function<Admission(const Request&)> admit;
   int max_connections = 4096;  // fewer where the process may not open as many files
   // Bodies that are kept until their handlers have a thread, of nodes and of users each. One that
@@ -77,7 +77,7 @@ struct ServerOptions {
   // A whole header, from its first byte; the beginning of TLS; until the first byte of all.
   // And of a body that nobody wants.
   absl::Duration header_timeout = absl::Seconds(15);
-  // Between two requests of a connection, of who is no stranger.
+  // How long a connection may be idle between two requests, unless it is a stranger's.
   absl::Duration idle_timeout = absl::Seconds(120);
   absl::Duration stall_timeout = absl::Seconds(60);  // no byte of a body came or went
   // No thread was free for what is not quick; with a large body it is stall_timeout.

@@ -69,7 +69,7 @@ class ServerConnection final : public Connection {
   Need WaitForSocket(short events, Lane lane) const;
   Need WaitForNews(base::Deadline until, Lane lane) const;
   std::optional<Need> NeedLane(Lane lane) const;
-  // As NeedLane, for lanes whose threads may be held for long. Null with `refused`: there was no
+  // Like NeedLane, for lanes whose threads may be held for long. Null with `refused`: there was no
   // room in time.
   std::optional<Need> NeedRoom(Lane lane, absl::Duration patience, bool& refused);
   // The handler reads it as it comes.

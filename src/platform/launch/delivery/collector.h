@@ -11,7 +11,7 @@
 
 namespace tutti::launch {
 
-// In the allocation's folder, locked by its collector.
+// The file in the allocation's folder that its collector locks.
 inline constexpr char kCollectorLock[] = "collector";
 
 // The body of `launch-collector FOLDER SERVICE_FILE`; FOLDER has the nodes' folders, by number.

@@ -28,7 +28,7 @@ struct Results {
 // none. Called once for a job's end: what it gives is sent, and is what the user is told of.
 Results ResultsOf(const spec::LaunchPlan& plan);
 
-// For the user: which were left out; or "".
+// Tells the user which results were left out; "" if none were.
 std::string LeftOutNote(const Results& results);
 
 }  // namespace tutti::launch

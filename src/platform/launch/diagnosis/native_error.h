@@ -47,7 +47,8 @@ std::string SignalOfStarted(const Lines& lines);
 // Whether that may be how the starter itself ended a process, since another had failed.
 bool MayBeTheStarters(absl::string_view signal);
 
-// And of the first that failed by itself: "… failed with exit code 3 (pid: 71)"; or "".
+// Says how the first process that failed by itself ended: "… failed with exit code 3 (pid: 71)"; or
+// "".
 std::string ExitCodeOfStarted(const Lines& lines);
 
 }  // namespace tutti::launch

@@ -19,8 +19,8 @@ struct Printed {
   Lines others;  // the rest, in their order
 };
 
-// Without terminal colours, the former states of lines that were drawn over (progress bars), empty
-// lines and PyTorch's "[rank1]: ".
+// Splits output into lines, without terminal colours, former states of lines that were drawn over
+// (progress bars), empty lines and PyTorch's "[rank1]: ".
 Printed LinesOf(absl::string_view text);
 
 // "ValueError: text", "torch.cuda.OutOfMemoryError: …", "KeyboardInterrupt".

@@ -18,8 +18,8 @@ namespace tutti::launch {
 // a job that has the node whole. Internal if the processors are not there.
 absl::Status KeepToPart(const spec::LaunchPlan& plan, NodeFacts& facts);
 
-// Those of the part that are this rank's: each has as many as the others, give or take one, and
-// where they are fewer than the ranks all have all. Empty without a part.
+// Returns the processors of the part that are this rank's: each rank has as many as the others,
+// give or take one; if they are fewer than the ranks, all have all. Empty without a part.
 std::vector<int> CoresOfRank(const spec::LaunchPlan& plan, int local_rank);
 
 // The processors of a rank, which may be none: then it keeps those that it has.

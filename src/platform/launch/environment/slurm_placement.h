@@ -23,8 +23,8 @@ absl::Status ApplySlurmPlacement(absl::string_view gang, spec::LaunchPlan& plan)
 // file `stop` in the node's folder first.
 bool IsStoppedByCluster(const std::filesystem::path& folder);
 
-// To be called at once when a launcher is told to end: if it was the cluster it leaves the file
-// `told`. A launcher that dies before its job's end without it was not cancelled but lost.
+// Call at once when a launcher is told to end: if the cluster did that, it leaves the file `told`.
+// A launcher that dies before its job's end without the file was not cancelled but lost.
 void NoteStopRequest(const std::filesystem::path& folder);
 
 // Why a launcher is told to end, if it was the cluster. OK if it was not. May take seconds.

@@ -39,7 +39,7 @@ struct NodeContext {
 class NodeHook {
  public:
   virtual ~NodeHook() = default;
-  // For logs: "inputs".
+  // Names the hook in logs: "inputs".
   virtual absl::string_view name() const = 0;
 
   // Whether Prepare, or BeforeStart, may take longer than a moment. If that of any hook may, all
@@ -48,15 +48,16 @@ class NodeHook {
   virtual bool PreparesSlowly(const spec::LaunchPlan& /*plan*/) const { return false; }
   virtual bool StartsSlowly(const spec::LaunchPlan& /*plan*/) const { return false; }
 
-  // Before the node reports that it is prepared. An error ends the job: it says what is missing
-  // and, where it is the job's, the remedy. Cancelled once `cancelled` is set; it is looked at
-  // between two files, say.
+  // Called before the node reports that it is prepared. An error ends the job: it says what is
+  // missing and, where it is the job's, the remedy. Cancelled once `cancelled` is set; it is looked
+  // at between two files, say.
   virtual absl::Status Prepare(NodeContext& /*node*/, const std::atomic<bool>& /*cancelled*/) {
     return absl::OkStatus();
   }
   // Ends a wait in Prepare that does not look at `cancelled`; from another thread.
   virtual void Abandon(NodeContext& /*node*/) {}
-  // Once all nodes of the gang are prepared, before the first process. Errors as of Prepare.
+  // Called once all nodes of the gang are prepared, before the first process. Errors are as of
+  // Prepare.
   virtual absl::Status BeforeStart(NodeContext& /*node*/, const std::atomic<bool>& /*cancelled*/) {
     return absl::OkStatus();
   }

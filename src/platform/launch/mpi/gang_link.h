@@ -43,7 +43,8 @@ class GangLink {
 
   MpiWay way() const { return way_; }
   int pmi_port() const { return pmi_port_; }
-  // To the other nodes, by index: all of them on the first node, only the first on the others.
+  // Returns the links to the other nodes, by index: all of them on the first node, only the first
+  // on the others.
   std::map<int, LineSocket>& peers() { return peers_; }
 
  private:

@@ -42,7 +42,7 @@ class RankListener {
  public:
   static absl::StatusOr<RankListener> Open(const std::filesystem::path& socket);
 
-  // For poll(2).
+  // Adds what poll(2) is to wait for.
   void AddTo(std::vector<pollfd>& waiting) const;
   // Accepts those that have connected and returns what has been sent since the last call.
   std::vector<RankMessage> Take();
@@ -50,7 +50,7 @@ class RankListener {
   // Tells a rank what it is to run: two descriptors that become its output, and `start`, the fields
   // "arguments", "environment" and "directory".
   absl::Status SendStart(int client, int stdout_fd, int stderr_fd, const nlohmann::json& start);
-  // To the task of Slurm that is there for the rank, if somebody has: how the rank has ended.
+  // Tells the rank's task of Slurm, if there is one, how the rank has ended.
   void SendEnd(int rank, base::ExitStatus status);
   // "" or why not, to an agent.
   void AnswerAgent(int client, const std::string& error);

@@ -23,7 +23,7 @@ class EventLog {
   // Adds "kind" and "time" to `fields` (an object) and appends it.
   void Append(const std::string& kind, nlohmann::json fields);
 
-  // Until others that share the disk can see what is there.
+  // Waits until others that share the disk can see what is there.
   absl::Status Sync() const;
 
   int64_t size() const;

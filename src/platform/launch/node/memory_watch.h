@@ -28,8 +28,8 @@ class MemoryWatch {
   // `share` in bytes; 0: no limit, nothing is looked at.
   explicit MemoryWatch(int64_t share) : share_(share) {}
 
-  // Over the descendants of this process; those that belong to no leader by parentage are told by
-  // the RANK in their environment.
+  // Looks at all descendants of this process. Those that belong to no leader by parentage are told
+  // by the RANK in their environment.
   std::optional<MemoryBreach> Look(const std::vector<RankLeader>& leaders);
 
   // When to look again: sooner, the closer the last look came to the share.

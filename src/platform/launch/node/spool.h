@@ -34,10 +34,10 @@ class SpoolFile {
   absl::Status Append(absl::string_view bytes);
   // How many bytes there are; asks the disk for the metrics file, which grows by itself.
   uint64_t Size() const;
-  // Up to `most` bytes from `offset` on.
+  // Reads up to `most` bytes from `offset` on.
   absl::StatusOr<std::string> Read(uint64_t offset, size_t most) const;
 
-  // Until others that share the disk can see what is there.
+  // Waits until others that share the disk can see what is there.
   absl::Status Sync() const;
 
   uint64_t acknowledged() const { return acknowledged_; }

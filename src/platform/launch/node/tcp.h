@@ -18,8 +18,8 @@ std::string AddressText(const sockaddr_in& address);
 
 // Non-blocking, closed on exec.
 absl::StatusOr<base::UniqueFd> TcpSocket();
-// For connections that carry short messages and may be silent for long: what is sent goes at once,
-// and a far end that is gone without a word is found in the end.
+// Prepares connections that carry short messages and may be silent for long: what is sent goes at
+// once, and a far end that is gone without a word is found in the end.
 void KeepAlive(int fd);
 
 }  // namespace tutti::launch

@@ -34,8 +34,8 @@ class ProcessLimit {
   ProcessLimit& operator=(const ProcessLimit&) = delete;
 
   bool holds() const { return reserved_ || members_.valid(); }
-  // For ChildOptions::before_exec: the calling process and all that it starts are limited. Returns
-  // 0.
+  // Limits the calling process and all that it starts. Call it in ChildOptions::before_exec.
+  // Returns 0.
   int Enter() const;
 
  private:

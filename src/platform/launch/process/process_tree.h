@@ -52,7 +52,7 @@ struct RankLeader {
 std::map<int, std::vector<pid_t>> ProcessesByRank(const std::vector<RankLeader>& leaders,
                                                   const std::vector<pid_t>& all);
 
-// For a second launcher: kills the processes whose environment says TUTTI_ALLOCATION_ID =
+// Called by a second launcher: kills the processes whose environment says TUTTI_ALLOCATION_ID =
 // `allocation_id`, but not this one, until none is left. DeadlineExceeded says how many are.
 absl::Status EndProcessesOf(absl::string_view allocation_id, base::Deadline deadline);
 

@@ -36,13 +36,13 @@ class ExternalStarter : public RankStarter {
   // Some of the node's ranks have not begun, and still may.
   bool AwaitsRanks() const { return !supervisor().ending() && !ranks().HasAll(); }
 
-  // Once, unless ExpectStartAgain.
+  // Starts the program. Called once, unless ExpectStartAgain.
   absl::Status StartProgram(std::vector<std::string> arguments, Variables environment);
   void ExpectNoStart() { expects_start_ = false; }
   void ExpectStartAgain() { expects_start_ = true; }
 
   virtual void HandleMessage(const RankMessage& message) = 0;
-  // From the launcher of another node.
+  // Called with a message from the launcher of another node.
   virtual void HandlePeerMessage(int /*node*/, LineSocket& /*peer*/,
                                  const nlohmann::json& /*message*/) {}
   // The program has ended; the messages of its ranks have been handled.

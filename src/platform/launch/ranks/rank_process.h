@@ -84,8 +84,8 @@ class RankProcess {
 nlohmann::json StartOf(const spec::LaunchPlan& plan, int local_rank, const std::string& command,
                        const NodeFacts& facts);
 
-// For ChildOptions::before_exec: when memory runs out the kernel shall take the job before the
-// service and the launcher.
+// Called in ChildOptions::before_exec: when memory runs out the kernel shall take the job before
+// the service and the launcher.
 int PreferAsOutOfMemoryVictim();
 
 }  // namespace tutti::launch

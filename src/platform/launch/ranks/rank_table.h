@@ -71,7 +71,7 @@ class RankTable {
   bool failed_ = false;
 };
 
-// As an event of this launcher's.
+// Appends it as an event of this launcher's.
 void AppendMpiFailure(EventLog& events, const MpiFailure& failure);
 
 }  // namespace tutti::launch

@@ -109,7 +109,7 @@ class StarterFixture : public ::testing::Test {
     return fd;
   }
 
-  // Until `done`, with what is sent handled.
+  // Waits until `done`, and handles what is sent meanwhile.
   template <class Done>
   void HandleUntil(RankStarter& starter, Done done) {
     const base::Deadline deadline = Soon();
@@ -122,7 +122,7 @@ class StarterFixture : public ::testing::Test {
     }
     EXPECT_TRUE(is_done);
   }
-  // Until a child has ended; not reaped.
+  // Waits until a child has ended; does not reap it.
   static pid_t AwaitChild() {
     siginfo_t info{};
     EXPECT_EQ(::waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0);

@@ -50,7 +50,7 @@ class Admission {
   // event has it, if it does.
   JobStatus Adopt(const store::JobRecord& record, std::vector<store::Event> events,
                   std::unique_ptr<PlacedJob> placed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // With its logs opened, if their disk does not let its submitter wait.
+  // Makes the job and opens its logs, unless their disk would have its submitter wait.
   std::unique_ptr<PlacedJob> OpenPlaced(const std::string& id, Placement placement)
       ABSL_LOCKS_EXCLUDED(service_lock);
   // Starts its launchers, and waits until it is on the disk. One that does not get there is

@@ -59,7 +59,7 @@ class EngineCalls {
   JobTable& table_;
   LeavingAllocations& leaving_;
   mutable absl::Mutex mutex_;  // may be taken under the service's
-  // By compute, and what the call is.
+  // The calls that are under way, by compute and by what the call is.
   std::set<std::pair<std::string, std::string>> under_way_ ABSL_GUARDED_BY(mutex_);
   std::vector<Effects> held_ ABSL_GUARDED_BY(mutex_);  // in the order of Perform
 };

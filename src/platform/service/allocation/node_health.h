@@ -39,7 +39,7 @@ class NodeHealth {
   // A user has taken the node's cordon off: what was found is no reason to cordon it again.
   void Accept(absl::string_view node) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
-  // As Service::CheckNode.
+  // Checks as Service::CheckNode says.
   absl::StatusOr<std::vector<NodeCheck>> CheckNow(absl::string_view compute, absl::string_view node)
       ABSL_LOCKS_EXCLUDED(service_lock);
 

@@ -38,7 +38,8 @@ class Gang {
   // No word has come from the node, which counts as lost. It may be at work all the same, so the
   // gang is not over before it has finished or is given up.
   void NoteSilence(int node, absl::string_view reason, absl::Time now);
-  // Its launcher was told to end, did not, and is killed for it: its death is no loss of the node.
+  // Notes that the node's launcher was told to end, did not, and is killed for it: its death is no
+  // loss of the node.
   void NoteKill(int node);
   // Nothing more will come from the node.
   void GiveUp(int node, absl::string_view reason, absl::Time now);
@@ -52,7 +53,7 @@ class Gang {
   bool killed(int node) const { return nodes_.at(node).killed; }  // by NoteKill
   // What the nodes have to say to the user of how they prepared; each thing once.
   const std::set<std::string>& notes() const { return notes_; }
-  // And of what they leave when all has ended.
+  // Returns the notes on what they leave when all has ended.
   std::set<std::string> end_notes() const;
   // How everything has ended so far, for Diagnose.
   GangEnd End() const;

@@ -49,7 +49,7 @@ std::string JobOfAllocation(absl::string_view allocation);
 // 1, and 2 of "JOB.17-2".
 int AttemptOf(absl::string_view allocation);
 
-// As JSON text, for an event's detail.
+// Writes it as JSON text, for an event's detail.
 std::string ToJson(const Placement& placement);
 absl::StatusOr<Placement> PlacementFromJson(absl::string_view text);
 

@@ -19,8 +19,8 @@ struct NodeFault {
 };
 std::vector<NodeFault> NodeFaultsOf(const GangEnd& end);
 
-// Those that the next attempt had better not have. None if they are a whole gang: then it is known
-// of none.
+// Returns the nodes that the next attempt had better not have. None if they are a whole gang: then
+// nothing is known of any one of them.
 std::vector<std::string> NodesToAvoid(const GangEnd& end);
 
 }  // namespace tutti::service

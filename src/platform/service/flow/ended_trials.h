@@ -23,13 +23,13 @@ class EndedTrials {
  public:
   explicit EndedTrials(size_t most = 100'000) : most_(most) {}
 
-  // By the job's sequence, which no other job gets.
+  // Finds a trial by its job's sequence, which no other job gets.
   std::optional<TrialFacts> Find(int64_t sequence) const {
     absl::MutexLock lock(&mutex_);
     const auto found = trials_.find(sequence);
     return found == trials_.end() ? std::nullopt : std::optional(found->second);
   }
-  // Once it holds `most` it forgets them all: they can be read again.
+  // Keeps a trial's facts. Once it holds `most` it forgets them all: they can be read again.
   void Keep(int64_t sequence, TrialFacts facts) {
     absl::MutexLock lock(&mutex_);
     if (trials_.size() >= most_) trials_.clear();

@@ -18,7 +18,7 @@ class StepStarter {
   StepStarter(SharedState& state, const JobTable& table, ChildInsertion& insertion)
       : state_(state), table_(table), insertion_(insertion) {}
 
-  // To be called again until the step is there.
+  // Starts the step; call it again until the step is there.
   absl::Status Start(LiveJob& parent, const spec::Step& step, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 

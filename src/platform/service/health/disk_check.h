@@ -9,7 +9,7 @@
 
 namespace tutti::service {
 
-// Below it a node takes no job: staging would fail.
+// A node takes no job while its disk has less than this: staging would fail.
 struct DiskLimits {
   uint64_t bytes = 1 << 20;
   uint64_t inodes = 64;

@@ -29,8 +29,9 @@ struct Xid {
   int code = 0;
 };
 
-// Those in the kernel's log after which a device is not to be used before it is reset: of its
-// memory (48, 64, 95), its NVLink (74), one that has left the bus (79), its firmware (119, 120).
+// Returns the errors in the kernel's log after which a device is not to be used before it is reset:
+// of its memory (48, 64, 95), its NVLink (74), one that has left the bus (79), its firmware (119,
+// 120).
 std::vector<Xid> DeviceXids(absl::string_view kernel_log);
 
 // What is wrong with one of them.
@@ -44,7 +45,7 @@ struct GpuFault {
 std::vector<GpuFault> FaultsOf(const std::vector<Gpu>& before, const std::vector<Gpu>& now,
                                const std::vector<Xid>& xids);
 
-// As kept in a file: a line for each.
+// Writes the text that is kept in a file: a line for each GPU.
 std::string ToText(const std::vector<Gpu>& gpus);
 std::vector<Gpu> GpusFromText(absl::string_view text);
 

@@ -19,7 +19,7 @@ class NodeChecker {
   virtual void Accept() = 0;
   // The service ends: programs that a look waits for are ended too.
   virtual void Abandon() {}
-  // From one look at an idle node to the next.
+  // Returns the time from one look at an idle node to the next.
   virtual absl::Duration interval() const = 0;
   // What a look may take: one that takes longer hangs, and the node with it.
   virtual absl::Duration patience() const = 0;

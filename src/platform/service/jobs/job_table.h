@@ -27,7 +27,7 @@ class JobTable {
   using Jobs = std::map<std::string, std::unique_ptr<LiveJob>, std::less<>>;
 
   explicit JobTable(SharedState& state) : state_(state) {}
-  // Before the first event; it outlives the table.
+  // Call before the first event; the listener must outlive the table.
   void AddListener(EventListener* listener) { listeners_.push_back(listener); }
 
   // A job of an earlier service, from its last event and its launchers' reports.
@@ -85,7 +85,7 @@ class JobTable {
  private:
   // Keeps live_ and what is found by other ways than the id.
   LiveJob& Insert(std::unique_ptr<LiveJob> job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // Into the queue that it waits in, and out of it.
+  // Puts the job into the queue that it waits in, or takes it out of it.
   void Enqueue(LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   void Dequeue(const LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   void Announce(const store::Job& job, const store::Event& event)

@@ -23,7 +23,7 @@ class JobViews {
   absl::StatusOr<std::vector<JobSummary>> ListSummaries(const store::JobFilter& filter) const
       ABSL_LOCKS_EXCLUDED(service_lock);
 
-  // Under the lock.
+  // Call under the lock.
   JobStatus StatusOf(const store::JobRecord& record) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Adds what only memory knows of a job that has not ended.

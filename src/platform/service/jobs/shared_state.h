@@ -87,7 +87,7 @@ absl::Status AwaitDurable(SharedState& state) ABSL_LOCKS_EXCLUDED(service_lock);
 // The same of what is told of a job whose last event is that one.
 absl::Status AwaitDurable(SharedState& state, int64_t event) ABSL_LOCKS_EXCLUDED(service_lock);
 
-// As Service::ReadFilesOf.
+// Reads as Service::ReadFilesOf says.
 bool ReadFiles(SharedState& state, absl::string_view job, std::function<void()> read,
                base::Deadline deadline);
 

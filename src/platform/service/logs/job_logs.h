@@ -54,7 +54,8 @@ enum class LogStream : uint8_t { kStdout = 0, kStderr = 1, kMetrics = 2, kMpirun
 absl::string_view Name(LogStream stream);
 absl::StatusOr<LogStream> LogStreamFromName(absl::string_view name);
 
-// Between two lines: `record` whole records and `offset` bytes of the next one have been read.
+// A position between two lines: `record` whole records and `offset` bytes of the next one have been
+// read.
 struct LogPosition {
   uint64_t record = 0;
   uint64_t offset = 0;
@@ -75,8 +76,9 @@ class JobLogs {
   static constexpr size_t kMostOpen = 64;  // files of one log, beside its index
   static constexpr uint64_t kNoLimit = ~uint64_t{0};
 
-  // For writing; nothing is read or kept before TryToOpen succeeds, which may be tried again. A
-  // folder that is not there is made with the first bytes: who submits a job need not wait for it.
+  // Makes an object for writing. Nothing is read or kept before TryToOpen succeeds, which may be
+  // tried again. A folder that is not there is made with the first bytes: who submits a job need
+  // not wait for it.
   static std::shared_ptr<JobLogs> OpenLater(const std::filesystem::path& directory,
                                             const base::Clock* clock, uint64_t limit = kNoLimit,
                                             int attempt = 1);
@@ -123,7 +125,7 @@ class JobLogs {
   absl::Status AddTail(File& file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<File*> FileOf(int rank, LogStream stream) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Its descriptor, which stays open as long as the caller has it.
+  // Returns its descriptor, which stays open as long as the caller has it.
   absl::StatusOr<std::shared_ptr<const base::UniqueFd>> Descriptor(File& file) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status IndexLines(File& file, bool all) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -143,7 +145,7 @@ class JobLogs {
   mutable uint64_t total_ ABSL_GUARDED_BY(mutex_) = 0;  // the sizes of all files
   uint64_t records_ ABSL_GUARDED_BY(mutex_) = 0;
   mutable std::list<File*> open_ ABSL_GUARDED_BY(mutex_);  // the last used first
-  // Never shrinks; a File stays where it is.
+  // The map never shrinks; a File stays where it is.
   mutable std::map<std::pair<int, LogStream>, std::unique_ptr<File>> files_ ABSL_GUARDED_BY(mutex_);
 };
 

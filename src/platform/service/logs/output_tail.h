@@ -22,7 +22,7 @@ class OutputTail {
   void Take(uint64_t offset, absl::string_view bytes);
 
   uint64_t arrived() const { return arrived_; }
-  // Not more than kKept, from the begin of a line on if anything is left out.
+  // Returns not more than kKept bytes, from the beginning of a line on if anything is left out.
   std::string Last() const;
   uint64_t LeftOut() const { return arrived_ - begin_ - Last().size(); }
 

@@ -9,8 +9,8 @@
 
 namespace tutti::service {
 
-// Below so many free bytes a disk of that size takes nothing more: 64 MiB, or a 64th of a smaller
-// one, and 4 MiB at least.
+// Returns the free bytes below which a disk of that size takes nothing more: 64 MiB, or a 64th of a
+// smaller one, and 4 MiB at least.
 uint64_t LeastRoom(uint64_t bytes_of_disk);
 
 struct DiskRoom {
@@ -23,7 +23,7 @@ struct DiskRoom {
 // Asks the file system of `directory`; reads no file.
 DiskRoom RoomOf(const std::filesystem::path& directory);
 
-// Its status alone.
+// Returns the status of RoomOf alone.
 absl::Status CheckRoom(const std::filesystem::path& directory);
 
 }  // namespace tutti::service

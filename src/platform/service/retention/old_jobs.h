@@ -22,7 +22,7 @@ class OldJobs {
  public:
   OldJobs(SharedState& state, const JobTable& table) : state_(state), table_(table) {}
 
-  // Those that have files of that kind, and that `limit` may concern. Reads folders.
+  // Lists the jobs that have files of that kind, and that `limit` may concern. Reads folders.
   absl::StatusOr<std::vector<Kept>> List(KeptKind kind, const spec::KeepFor& limit,
                                          const InUse& in_use) const;
   // False if one of them has become an input meanwhile, or has been deleted.

@@ -16,7 +16,7 @@ enum class KeptKind { kSnapshots, kData, kEnvironments, kLogs, kResults };
 inline constexpr std::array<KeptKind, 5> kKeptKinds = {KeptKind::kSnapshots, KeptKind::kData,
                                                        KeptKind::kEnvironments, KeptKind::kLogs,
                                                        KeptKind::kResults};
-// As site.yml has them: "snapshots".
+// Returns a kind's name in site.yml: "snapshots".
 absl::string_view Name(KeptKind kind);
 const spec::KeepFor& LimitOf(const spec::Retention& retention, KeptKind kind);
 
@@ -34,8 +34,8 @@ struct Removal {
   std::string why;
 };
 
-// Those of one kind that go: first what is too old, then the longest unused until the rest, with
-// what is in use, fits. The longest unused comes first.
+// Returns what goes of one kind: first what is too old, then the longest unused until the rest,
+// with what is in use, fits. The longest unused comes first.
 std::vector<Removal> ToRemove(std::vector<Kept> kept, const spec::KeepFor& limit, absl::Time now);
 
 }  // namespace tutti::service
