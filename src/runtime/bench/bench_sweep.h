@@ -22,9 +22,9 @@ struct Sweep {
   int cores = 1;                                   // per node
 };
 
-// In the order of models, transports, ranks; on rank 0, empty on others. What one rank does alone
-// is measured once per model. `measured` is told of each point as it is there. InvalidArgument: a
-// transport that there is not, more ranks than there are.
+// Measures all points, in the order of models, transports, ranks; returns them on rank 0, and none
+// on others. What one rank does alone is measured once per model. `measured` is told of each point
+// as it is there. InvalidArgument: a transport that there is not, more ranks than there are.
 absl::StatusOr<std::vector<Point>> RunSweep(const Sweep& sweep, comm::GroupOptions group,
                                             const std::function<void(const Point&)>& measured);
 

@@ -56,7 +56,8 @@ tutti_comm_placement ToC(const Placement& placement, int rank, int size);
 
 // InvalidArgument if that cannot be the size of a struct which has at least `least` bytes.
 absl::Status CheckSize(size_t size, size_t least, const char* what);
-// Into `known` bytes, over what is there. Unimplemented if more is asked than the library knows.
+// Copies the fields that were given into `known` bytes, over what is there. Unimplemented if more
+// is asked than the library knows.
 absl::Status TakeFields(const void* given, size_t size, void* whole, size_t known);
 void GiveFields(const void* whole, size_t known, void* to, size_t size);
 

@@ -65,7 +65,7 @@ class Links {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  // In the whole group.
+  // Returns the rank's number in the whole group.
   int Number(int peer) const { return numbers_.empty() ? peer : numbers_[peer]; }
   Membership& membership() { return *core_->membership; }
   const Connector& connector() const { return *core_->connector; }  // of the whole group
@@ -87,8 +87,8 @@ class Links {
   // The socket of the link with a rank that shares memory; no collective may be under way.
   int SocketOf(int peer) const { return channel(peer)->fd(); }
 
-  // Until the flow is done. `to` or `from` is -1 when the flow has no such side. Errors name a rank
-  // and end the group.
+  // Moves bytes until the flow is done. `to` or `from` is -1 when the flow has no such side. Errors
+  // name a rank and end the group.
   absl::Status Move(Flow& flow, int to, int from, base::Deadline deadline);
 
   // `outgoing` to one rank and `incoming` from another, at once; either may be empty (with rank

@@ -9,7 +9,7 @@
 
 namespace tutti::comm {
 
-// By every rank, as a collective.
+// Measures the links. Every rank must call it, as a collective.
 absl::StatusOr<LinkCost> MeasureLinks(Links& links, base::Deadline deadline);
 
 }  // namespace tutti::comm

@@ -31,7 +31,7 @@ struct LinkCost {
   double gamma;  // seconds a byte added
 };
 
-// For deterministic groups and where nothing was measured: TCP over a good Ethernet.
+// What is assumed in deterministic groups and where nothing was measured: TCP over a good Ethernet.
 inline constexpr LinkCost kUsualCost = {15e-6, 0.4e-9, 0.1e-9};
 
 enum class AllReduceAlgorithm { kDoubling, kHalvingDoubling, kRing };

@@ -29,7 +29,7 @@ class SpinLimit {
     ++waits_;
     limit_ /= 2;
   }
-  // Between two looks, of which this was the `look`-th in vain.
+  // Pauses between two looks, of which this was the `look`-th in vain.
   void Pause(int look) const {
     if (yields_ || look % kLooksPerYield == 0) {
       ::sched_yield();

@@ -32,7 +32,7 @@ class NewGroupPlan {
   NewGroupPlan(std::vector<int> members, int rank);
 
   bool IsFirst() const { return members_.front() == rank_; }
-  // Those with whom to exchange invitations, in this order.
+  // Lists the ranks with whom to exchange invitations, in this order.
   std::span<const int> Partners() const;
   // Opens the first rank's listener at its `address`.
   Invitation Own(const std::string& address);

@@ -74,12 +74,12 @@ class Interleavings {
   static Result Explore(int fibers, const std::function<void()>& reset, const Body& body,
                         const ExploreOptions& options = {});
 
-  // For `reset`: bodies change these bytes, which go back with the rest. Shared ones are also
-  // looked at for data races, as one object.
+  // Call it in `reset`: bodies change these bytes, which go back with the rest. Shared ones are
+  // also looked at for data races, as one object.
   static void Keep(void* data, size_t size);
   static void Share(void* data, size_t size);
 
-  // For bodies.
+  // Call it in a body: the exploration fails with `what`.
   static void Fail(const std::string& what);
   // What this fiber has read so far does not matter any more, but for `state`.
   static void Forget(uint64_t state);

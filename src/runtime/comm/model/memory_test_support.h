@@ -49,8 +49,8 @@ class ModelMemory {
   size_t AddWord(uint64_t value);
   size_t AddPlain();
 
-  // Where a thread can do these: a load, the store that it reads; a store, its position; a
-  // read-modify-write, the store that it reads. At least one.
+  // Return where a thread can do these: for a load, the store that it reads; for a store, its
+  // position; for a read-modify-write, the store that it reads. At least one.
   std::vector<int> Loads(int thread, size_t word, std::memory_order order) const;
   std::vector<int> Stores(int thread, size_t word, std::memory_order order) const;
   std::vector<int> Updates(int thread, size_t word, std::memory_order order) const;

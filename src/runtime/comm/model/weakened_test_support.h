@@ -20,7 +20,7 @@ struct OrderCheck {
 
 OrderCheck WeakenEach(const ExploreProtocol& explore);
 
-// For the log of a test: "byte ring: 12345 states, 678 runs".
+// Prints a line for the log of a test: "byte ring: 12345 states, 678 runs".
 void PrintCounts(const std::string& what, const Interleavings::Result& result);
 
 }  // namespace tutti::comm

@@ -63,11 +63,11 @@ class Engine final : public Negotiation, private Control::Listener {
   void RunThread();
   void PostReport(Report report);
   void PostOrders(int to, Orders orders);
-  // On rank 0.
+  // Rank 0 alone calls these:
   void Lead(const Report& own, std::vector<std::pair<int, Report>> others);
   void Autotune();
   std::vector<absl::Duration> Silences();
-  // On the others.
+  // All other ranks call this:
   void WatchRankZero();
   absl::Duration NextWake();
 

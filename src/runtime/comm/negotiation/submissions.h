@@ -29,7 +29,7 @@ class Submissions {
   bool Joined(int set) const;
 
   bool empty() const { return by_key_.empty(); }
-  // For the stall inspector.
+  // Lists what waits, for the stall inspector.
   std::vector<Waiting> WhatWaits(std::vector<int> missing) const;
 
  private:

@@ -17,7 +17,7 @@ class Control {
    public:
     virtual ~Listener() = default;
     virtual void OnPayload(int from, const std::string& payload) = 0;
-    // Once: no further collective can succeed. The error names the rank (LostRank).
+    // Called once: no further collective can succeed. The error names the rank (LostRank).
     virtual void OnEnded(const absl::Status& error) = 0;
   };
 

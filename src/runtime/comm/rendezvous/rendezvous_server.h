@@ -24,7 +24,7 @@ class RendezvousServer {
   RendezvousServer(const GroupOptions& options, const Hello& self, int interrupt = -1);
   ~RendezvousServer();
 
-  // Once. `listener`: none for one at the options' master address.
+  // Called once. `listener`: none for one at the options' master address.
   absl::StatusOr<RendezvousResult> Receive(base::UniqueFd listener);
 
  private:

@@ -130,7 +130,8 @@ class ByteRingReaderOf {
 
   bool TakeWake() { return TakeFlag<Atomic>(state_->writer_sleeps); }
 
-  // As above; false if at least `wanted` bytes are there.
+  // Does for the reader what the writer's function does; false if at least `wanted` bytes are
+  // there.
   bool PrepareToSleep(size_t wanted) {
     state_->reader_sleeps.store(1, std::memory_order_seq_cst);
     if (state_->written.load(std::memory_order_seq_cst) - read_ < wanted) return true;

@@ -22,7 +22,8 @@ class ShmChannel final : public Channel {
  public:
   static constexpr size_t kRingBytes = 512 << 10;
 
-  // Over an authenticated Unix socket. The opener makes the memory, the listener takes it.
+  // Makes a channel over an authenticated Unix socket. The opener makes the memory, the listener
+  // takes it.
   static absl::StatusOr<std::unique_ptr<Channel>> Make(base::UniqueFd socket, Side side,
                                                        const Patience& patience);
   ~ShmChannel() override;

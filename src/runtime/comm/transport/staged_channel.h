@@ -22,9 +22,9 @@ class StagedChannel : public Channel {
   short PrepareToSleep(bool to_send, size_t to_receive) final;
 
  protected:
-  // As TryReceive, without the block; `bytes` is not empty.
+  // Receives like TryReceive, without the block; `bytes` is not empty.
   virtual absl::StatusOr<size_t> ReceiveInto(std::span<std::byte> bytes) = 0;
-  // As PrepareToSleep, when more must come than is staged.
+  // Does what PrepareToSleep does, when more must come than is staged.
   virtual short PrepareTransportToSleep(bool to_send, bool to_receive) = 0;
 
  private:

@@ -11,7 +11,7 @@ namespace tutti::comm {
 
 inline constexpr int kMostMeasuredStreams = 4;
 
-// On a channel that carries nothing yet, by both sides at once.
+// Chooses on a channel that carries nothing yet; both sides must call it at once.
 absl::Status ChooseStreams(StripedChannel& channel, Side side, const Patience& patience);
 
 }  // namespace tutti::comm

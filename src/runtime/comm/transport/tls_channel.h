@@ -30,8 +30,8 @@ class TlsChannel final : public StagedChannel {
   // (RFC 8446, 5.5), which 10 Gbit/s reach within minutes.
   static constexpr uint64_t kBytesPerKey = uint64_t{64} << 30;
 
-  // Over a non-blocking socket. PermissionDenied when the other side has another token or answers
-  // with something else than TLS.
+  // Makes a channel over a non-blocking socket. PermissionDenied when the other side has another
+  // token or answers with something else than TLS.
   static absl::StatusOr<std::unique_ptr<Channel>> Make(base::UniqueFd socket, Side side,
                                                        absl::string_view token,
                                                        const Patience& patience,

@@ -38,7 +38,7 @@ struct UcxLibrary {
   absl::Status Check(ucs_status_t status, absl::string_view what) const;
 };
 
-// Once per process; thread-safe. FailedPrecondition when it is not installed.
+// Loads it once per process; thread-safe. FailedPrecondition when it is not installed.
 absl::StatusOr<const UcxLibrary*> LoadUcx();
 
 }  // namespace tutti::comm

@@ -22,7 +22,7 @@ struct Mix {
   Region cut;
 };
 
-// For images of `size` pixels. A share is drawn from Beta(alpha, alpha).
+// Draws how images of `size` pixels are mixed. A share is drawn from Beta(alpha, alpha).
 Mix DrawMix(const Mixing& mixing, ImageSize size, RandomStream random);
 
 // Mixes two normalised images in place, in the normalizer's type and layout.

@@ -52,7 +52,7 @@ class Normalizer {
   Normalizer(const Augmentation& augmentation, PixelType type,
              PixelLayout layout = PixelLayout::kChannelsLast);
 
-  // For an image of this size at `out`.
+  // Returns the target for an image of this size at `out`.
   NormalizedTarget Target(int width, int height, void* out) const;
 
   // Copies a width x height window of `source`, whose top left pixel is (left, top) of it; black

@@ -22,7 +22,7 @@ class Transform {
   Transform(const Augmentation& augmentation, const Normalizer& normalizer)
       : augmentation_(augmentation), normalizer_(normalizer) {}
 
-  // From now on, in the place of the augmentation's.
+  // Sets the probability from now on, in the place of the augmentation's.
   void set_erase(double probability) { augmentation_.erase = probability; }
   void set_flip(Flip flip) { augmentation_.flip = flip; }
 

@@ -13,7 +13,8 @@ namespace tutti::data {
 // damaged.
 absl::StatusOr<ImageSize> SizeOfPng(absl::string_view encoded, int64_t max_pixels);
 
-// As 8-bit RGB in `memory`, which the view is of; transparency is left out. Errors as above.
+// Decodes to 8-bit RGB in `memory`, which the view is of; transparency is left out. Errors as
+// above.
 absl::StatusOr<ImageView> DecodePng(absl::string_view encoded, int64_t max_pixels,
                                     std::vector<uint8_t>& memory);
 

@@ -61,7 +61,7 @@ class PrefetchLoader final : public Loader {
   };
 
   void RunThread();
-  // Below: with the mutex held.
+  // The functions below need the mutex held.
   Work ClaimAny();
   Work ClaimFromHead();
   void BeginStep();
@@ -70,7 +70,7 @@ class PrefetchLoader final : public Loader {
   absl::StatusOr<Batch> TakeHead();
   absl::Status CountUnreadable(Slot& slot);
   absl::Status Late() const;
-  // Below: without it.
+  // The functions below need it not held.
   Filled Fill(const Work& work, Worker& worker);
   absl::Status FillWith(int64_t sample, const Work& work, Worker& worker);
   void MixIfPairIsThere(const Work& work) const;

@@ -25,7 +25,7 @@ struct UnreadableSample {
 
 class Slot {
  public:
-  // For up to `max_count` images of `image_bytes` and `annotation_bytes` each (of masks or boxes:
+  // Holds up to `max_count` images of `image_bytes` and `annotation_bytes` each (of masks or boxes:
   // the batch points to them as `annotations` say); pixels are aligned to 64 bytes.
   Slot(int64_t max_count, size_t image_bytes, size_t annotation_bytes, Annotations annotations,
        const BatchMemory& memory);
@@ -65,7 +65,7 @@ class Slot {
   void set_sample(int64_t position, int64_t sample) {
     samples_[static_cast<size_t>(position)] = sample;
   }
-  // In the order of positions, once Complete().
+  // Lists them in the order of positions, once Complete().
   std::span<const UnreadableSample> unreadable();
   void set_label(int64_t position, int64_t label) { labels_.get()[position] = label; }
   void* pixels(int64_t position) {

@@ -9,9 +9,9 @@
 
 namespace tutti::data {
 
-// In the order of their numbers. NotFound: no such folder, or no shard of this split (names the
-// splits that there are). FailedPrecondition: a number is missing or stands there twice: training
-// on a part of the data by accident is worse than an error.
+// Lists the shards in the order of their numbers. NotFound: no such folder, or no shard of this
+// split (names the splits that there are). FailedPrecondition: a number is missing or stands there
+// twice: training on a part of the data by accident is worse than an error.
 absl::StatusOr<std::vector<std::filesystem::path>> ListShards(const std::filesystem::path& folder,
                                                               absl::string_view split);
 

@@ -42,7 +42,7 @@ class ErrorFeedback {
   std::vector<float> residual_;
 };
 
-// For one group, that of the first call. Serves many buffers, one after the other. Every function
+// Serves one group, that of the first call, and many buffers, one after the other. Every function
 // is a collective of the group. Thread-compatible.
 class CompressedAllReduce {
  public:

@@ -30,7 +30,8 @@ enum Result : int { kSuccess = 0, kNotReady = 600 };
 inline constexpr unsigned kBesideDefaultStream = 1;  // CU_STREAM_NON_BLOCKING
 inline constexpr unsigned kWithoutTime = 2;          // CU_EVENT_DISABLE_TIMING
 
-// By the names that they have in the library after "cu" (some with a version behind).
+// The functions, by the names that they have in the library after "cu" (some with a version
+// behind).
 struct Functions {
   Result (*Init)(unsigned flags);
   Result (*GetErrorString)(Result error, const char** text);

@@ -57,8 +57,8 @@ class NcclGroup {
   absl::Status Receive(void* data, size_t bytes, int from, nccl::CudaStream stream,
                        base::Deadline deadline);
 
-  // Until done() says so. The error of the group, or DeadlineExceeded, after which the work on the
-  // stream has been aborted.
+  // Waits until done() says so. Returns the error of the group, or DeadlineExceeded, after which
+  // the work on the stream has been aborted.
   absl::Status Await(const std::function<bool()>& done, base::Deadline deadline);
   // One look of Await's, for who has other things to do meanwhile: the error that ends the group,
   // of which the work on the stream is then over, if `done` does not come true.

@@ -10,7 +10,7 @@
 
 namespace tutti::comm {
 
-// Those that share memory with `rank`, and itself, in ascending order.
+// Returns the ranks that share memory with `rank`, and itself, in ascending order.
 absl::StatusOr<std::vector<int>> NeighboursOf(const Table& table, int rank);
 
 // Called by all ranks of the group. Null if this rank shares memory with no other. `spins`: how

@@ -59,7 +59,8 @@ class Phases {
 
   // The phase that this rank is in, from 0.
   uint64_t phase() const { return phase_; }
-  // After kMissing: a rank that has not ended the phase; after kNonsense: whose counter it is.
+  // Returns, after kMissing, a rank that has not ended the phase; after kNonsense, the one whose
+  // counter it is.
   int missing() const { return next_; }
 
   // Ends the phase for this rank, looks once whether all have, and if so calls wake(rank) for each

@@ -14,7 +14,8 @@ namespace tutti::comm {
 struct Reduction {
   DataType type;
   ReduceOp op;
-  // For ReduceOp::kMean, whose sum is divided (integers: toward zero) in the last addition.
+  // The divisor of ReduceOp::kMean: its sum is divided (integers: toward zero) in the last
+  // addition.
   int ranks;
 
   // accumulator[i] = incoming[i] op accumulator[i] for `count` elements. `last`: nothing will be

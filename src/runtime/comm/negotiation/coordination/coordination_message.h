@@ -28,7 +28,7 @@ struct Unit {
   bool full = false;  // `request` is said in full, since not everybody announced it by its number
   Request request;
   std::vector<int64_t> rows;  // kAllGather: of every rank of the set, its announced rows
-  // Not OK: it fails with this on all that have announced it, and nothing is run.
+  // If it is not OK, the unit fails with this on all that have announced it, and nothing is run.
   absl::StatusCode code = absl::StatusCode::kOk;
   std::string error;
   int blamed = -1;  // the rank of the world that the error is about, if one

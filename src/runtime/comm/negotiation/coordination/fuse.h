@@ -9,7 +9,7 @@
 
 namespace tutti::comm {
 
-// From this size on a tensor is run by itself, where it lies: packing would cost more than the
+// A tensor of this size or more is run by itself, where it lies: packing would cost more than the
 // latency that it saves.
 inline constexpr size_t kWorthAlone = 1 << 20;
 

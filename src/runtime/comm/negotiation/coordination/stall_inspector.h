@@ -33,8 +33,8 @@ class StallInspector {
 
   // How often to look.
   absl::Duration period() const;
-  // At most kMostStalls of each sort. `silence[r]`: for how long nothing has been heard of rank r
-  // (empty: not known).
+  // Lists at most kMostStalls of each sort. `silence[r]`: for how long nothing has been heard of
+  // rank r (empty: not known).
   std::vector<Stall> Inspect(const std::vector<Waiting>& waiting, absl::Duration now,
                              std::span<const absl::Duration> silence);
   // The first that has waited for too long, if it has to end all.

@@ -24,7 +24,7 @@ struct Tensor {
   Request request;  // as it was announced first
   uint32_t id = 0;  // 0: it has no number
 
-  // While it is pending:
+  // What follows is set while it is pending:
   uint64_t order = 0;           // of its first announcement; 0: it is not pending
   int first = -1;               // who announced it first
   std::vector<bool> announced;  // by index in the process set
@@ -56,7 +56,7 @@ class TensorTable {
   // Forgets what is not pending of that set.
   void ForgetSet(int set);
 
-  // By order of first announcement.
+  // The pending tensors, in the order of their first announcement.
   const std::map<uint64_t, Tensor*>& pending() const { return pending_; }
   std::vector<uint64_t> PendingOf(int set) const;
 

@@ -18,7 +18,7 @@ class Callbacks {
   Callbacks();
   ~Callbacks() { Close(); }
 
-  // In order. Never waits.
+  // Adds a callback. They are called in order. Never waits.
   void Add(std::function<void()> callback);
   // Returns when all that were added have been called. No more may be added.
   void Close();

@@ -52,7 +52,7 @@ class Executor {
   // Ends the thread, then leaves the subgroups. The world (null if it was given already).
   std::shared_ptr<Communicator> Leave();
 
-  // Which GPU is this rank's: one for all (kHost: none is meant). InvalidArgument for another.
+  // Sets this rank's GPU: there is one for all (kHost: none is meant). InvalidArgument for another.
   absl::Status UseDevice(int device);
   uint64_t executed() const;
   bool busy() const;

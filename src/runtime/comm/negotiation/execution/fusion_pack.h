@@ -27,8 +27,8 @@ struct Pack {
   size_t count() const { return bytes / SizeOf(pieces[0].type); }
 };
 
-// In packs of at most `most` bytes, of one type each, or alone: those from kWorthAlone on, and all
-// if `alone`. Empty pieces are left out. Depends on the sizes and types only.
+// Puts pieces into packs of at most `most` bytes, of one type each. Those from kWorthAlone on are
+// alone, and all if `alone`. Empty pieces are left out. Depends on the sizes and types only.
 std::vector<Pack> PackPieces(const std::vector<Piece>& pieces, size_t most, bool alone);
 
 }  // namespace tutti::comm

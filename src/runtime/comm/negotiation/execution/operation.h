@@ -36,8 +36,8 @@ class Operation {
   // The operation's own end; DeadlineExceeded (and it goes on) when it is not done by then.
   absl::Status Wait(base::Deadline deadline);
   bool Done();
-  // On GPUs: until its work is on a stream, in its place; then where it ends there. Null for what
-  // is done without one. Errors as Wait's.
+  // Waits, on GPUs, until its work is on a stream, in its place; returns where it ends there. Null
+  // for what is done without a GPU. Errors as Wait's.
   absl::StatusOr<std::shared_ptr<const DeviceEvent>> WaitIssued(base::Deadline deadline);
   // Called when it is done, by a thread of the negotiation, or at once if it is done already. Once.
   void WhenDone(std::function<void()> then);
@@ -50,10 +50,10 @@ class Operation {
   int64_t value() const { return value_; }
   void set_value(int64_t value) { value_ = value; }
 
-  // By the negotiation, before Finish, of what is done on a GPU.
+  // Called by the negotiation, before Finish, for what is done on a GPU.
   void Issue(std::shared_ptr<const DeviceEvent> mark);
-  // By the negotiation, one of them, once. Settle leaves the callback, if there is one, to its
-  // caller: where no callback may be waited for.
+  // Called by the negotiation, one of them, once. Settle leaves the callback, if there is one, to
+  // its caller: where no callback may be waited for.
   void Finish(const absl::Status& status);
   [[nodiscard]] std::function<void()> Settle(const absl::Status& status);
 

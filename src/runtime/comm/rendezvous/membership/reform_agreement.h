@@ -63,18 +63,18 @@ class ReformAgreement {
   // Whom this rank follows now: itself when it leads. NotExpected ranks are passed over for good.
   int Leader();
 
-  // As follower of Leader().
+  // Makes the promise of a follower to Leader().
   Promise MakePromise() const;
   void Accept(Table proposal);  // before Accepted is said
   void GiveUp() { lowest_leader_ = leader_ + 1; }
 
-  // As leader. Newcomers are known by the number of their connection.
+  // Takes a promise as the leader. Newcomers are known by the number of their connection.
   void OnPromise(const Promise& promise);
   void OnGone(int rank);
   void OnJoinRequest(int guest, Hello newcomer) { newcomers_[guest] = std::move(newcomer); }
   void OnNewcomerGone(int guest) { newcomers_.erase(guest); }
   void OnAccepted(int rank) { accepted_by_.insert(rank); }
-  // Those that could still come, whom it pays to ask.
+  // Lists the members that could still come, whom it pays to ask.
   std::vector<int> Awaited() const;
 
   struct Wait {

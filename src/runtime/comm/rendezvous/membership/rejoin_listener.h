@@ -29,12 +29,12 @@
 
 namespace tutti::comm {
 
-// By their listeners, which they keep.
+// Compares two processes by their listeners, which they keep.
 bool IsSameProcess(const Hello& a, const Hello& b);
 
 class RejoinListener {
  public:
-  // At a free port of `address`; guests hear from it every `beat`.
+  // Listens at a free port of `address`; guests hear from it every `beat`.
   static absl::StatusOr<std::unique_ptr<RejoinListener>> Open(const std::string& address,
                                                               std::string token,
                                                               absl::Duration beat);
@@ -83,7 +83,7 @@ class RejoinListener {
   void Run();
   void Poll(Lock& lock);
   void Welcome(int listener);
-  // With the mutex held.
+  // Call with the mutex held.
   void ReadFrom(int number, Visitor& visitor);
   void OnMessage(Visitor& visitor, Message message);
   void Answer(Visitor& visitor, const Message& message);

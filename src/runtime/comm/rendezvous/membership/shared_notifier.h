@@ -25,7 +25,7 @@ class alignas(64) NotifierOf {
     notified_.exchange(1, std::memory_order_release);
     Futex::Wake(notified_);
   }
-  // Until it has been notified, and resets it. May end earlier, and does at the deadline. The
+  // Waits until it has been notified, and resets it. May end earlier, and does at the deadline. The
   // system looks at the word again before it lets this thread sleep: a Notify since then ends it.
   void Await(base::Deadline deadline) {
     if (notified_.load(std::memory_order_relaxed) == 0) Futex::Wait(notified_, 0, deadline);

@@ -152,7 +152,7 @@ std::string Write(const Message& message);
 // InvalidArgument if `bytes` is not exactly one well-formed message.
 absl::StatusOr<Message> Read(absl::string_view bytes);
 
-// As it goes over a connection: with its length before it.
+// Encodes a message as it goes over a connection: with its length before it.
 std::string Frame(const Message& message);
 
 }  // namespace tutti::comm

@@ -35,8 +35,8 @@ absl::Status Pause(absl::Duration pause, const Patience& patience);
 // How long a name may take to be looked up where nobody says (numeric addresses take no time).
 inline Patience ForOneLookup() { return {base::Deadline::After(absl::Seconds(10))}; }
 
-// At the first of the host's addresses that this node has. Port 0 picks a free one. Of a name with
-// addresses of both families those of `like`'s are taken.
+// Listens at the first of the host's addresses that this node has. Port 0 picks a free one. If a
+// name has addresses of both families, those of `like`'s are taken.
 absl::StatusOr<base::UniqueFd> Listen(const Endpoint& at, const std::string& like = "",
                                       const Patience& patience = ForOneLookup());
 absl::StatusOr<base::UniqueFd> ListenLocal(absl::string_view name);

@@ -64,7 +64,8 @@ class Connector {
   const std::string token_;
   std::vector<bool> reached_;
   std::vector<std::unique_ptr<Channel>> kept_;  // came before they were asked for
-  // Not yet as many as the route takes, in the order in which they came.
+  // The connections of routes that do not have as many yet as they take, in the order in which they
+  // came.
   std::map<int, std::map<uint64_t, base::UniqueFd>> some_;
   ConnectionAcceptor acceptor_;
 };

@@ -25,7 +25,7 @@ class EntropyCode {
 
   // What follows the scan's header, to the end of the file; must live as long as it is read.
   void Open(absl::string_view scan) { rest_ = scan; }
-  // Up to the next marker, which is passed over.
+  // Returns the piece up to the next marker, which is passed over.
   Piece Next();
 
  private:

@@ -7,8 +7,8 @@
 
 namespace tutti::data {
 
-// As a BlockTransform of size 8; the machine must have AVX2. Returns how many of the blocks it
-// has done: it stops before two of which one has a coefficient that no image has.
+// Does the work of a BlockTransform of size 8; the machine must have AVX2. Returns how many of the
+// blocks it has done: it stops before two of which one has a coefficient that no image has.
 int TransformWholeAvx2(const int16_t* coefficients, int blocks, const uint16_t* steps,
                        uint8_t* samples, size_t stride);
 

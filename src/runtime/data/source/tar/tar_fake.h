@@ -16,7 +16,7 @@ class TarBuilder {
   TarBuilder& AddWithPaxPath(absl::string_view name, absl::string_view content);
   // A header whose size field says `size`, with a right checksum and no content.
   TarBuilder& AddHeader(absl::string_view name, uint64_t size, char type = '0');
-  // With the two zero blocks at the end.
+  // Returns the archive, with the two zero blocks at the end.
   std::string Finish() const;
 
  private:
