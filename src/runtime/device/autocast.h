@@ -6,7 +6,7 @@
 
 namespace tutti::device {
 
-// While it lives; does nothing when `enabled` is false.
+// Switches autocast on while it lives; does nothing when `enabled` is false.
 class Autocast {
  public:
   Autocast(bool enabled, at::DeviceType device) : enabled_(enabled), device_(device) {

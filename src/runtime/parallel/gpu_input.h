@@ -18,7 +18,7 @@
 
 namespace tutti::parallel {
 
-// Until the GPU has come to `event`. DeadlineExceeded names `what`.
+// Waits until the GPU has come to `event`. DeadlineExceeded names `what`.
 absl::Status WaitFor(c10::Event& event, const char* what, base::Deadline deadline);
 
 class GpuInput {

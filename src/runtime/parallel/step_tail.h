@@ -38,7 +38,7 @@ class StepTail {
 
   int64_t size() const { return buffer_elements_ + kPerRank * world_size_; }
 
-  // Before the all-reduce. `tail` [size()], `buffers` [buffer_elements].
+  // Called before the all-reduce. `tail` [size()], `buffers` [buffer_elements].
   void Fill(const torch::Tensor& tail, const torch::Tensor& buffers, int rank,
             const RankSummary& own) const;
   // The same in two, where the tail lies on a GPU, which is not waited for: first what backward
@@ -47,7 +47,7 @@ class StepTail {
              const torch::Tensor& correct) const;
   void Share(const torch::Tensor& tail, const torch::Tensor& buffers, int rank, bool stop) const;
 
-  // After it. What all ranks say, [3 * world size], anywhere.
+  // Called after it. Returns what all ranks say, [3 * world size], anywhere.
   torch::Tensor Summaries(const torch::Tensor& tail) const {
     return tail.narrow(0, buffer_elements_, kPerRank * world_size_);
   }

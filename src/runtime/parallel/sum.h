@@ -7,7 +7,7 @@
 
 namespace tutti::parallel {
 
-// In place, over all ranks.
+// Returns a collective that sums in place, over all ranks.
 inline comm::Stream::Collective SumOf(void* data, size_t count, comm::DataType type,
                                       base::Deadline deadline) {
   return [=](comm::Communicator& communicator) {

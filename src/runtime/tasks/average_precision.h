@@ -11,9 +11,9 @@
 
 namespace tutti::tasks {
 
-// For each detection of one image three numbers: class, score, and a bit for each overlap (0.5,
-// 0.55, ..., 0.95) at which it has found an object that no likelier one of its class has. `objects`
-// [m, 5] as in annotations.
+// Appends for each detection of one image three numbers: class, score, and a bit for each overlap
+// (0.5, 0.55, ..., 0.95) at which it has found an object that no likelier one of its class has.
+// `objects` [m, 5] as in annotations.
 void AppendRows(const Detections& found, const torch::Tensor& objects, std::vector<double>& rows);
 
 struct MeanPrecision {

@@ -17,9 +17,9 @@ torch::Tensor Overlaps(const torch::Tensor& a, const torch::Tensor& b);
 torch::Tensor Moves(const torch::Tensor& defaults, const torch::Tensor& corners);
 torch::Tensor Moved(const torch::Tensor& defaults, const torch::Tensor& moves);
 
-// For each of the default boxes the index of its object, or -1: the object that it overlaps most,
-// by at least `least`; and whatever it overlaps, an object keeps the default box that is its best.
-// [A] int64, of objects (corners) [m, 4], m >= 0.
+// Returns for each of the default boxes the index of its object, or -1: the object that it overlaps
+// most, by at least `least`; and whatever it overlaps, an object keeps the default box that is its
+// best. [A] int64, of objects (corners) [m, 4], m >= 0.
 torch::Tensor Match(const torch::Tensor& defaults, const torch::Tensor& objects, double least);
 
 // Greedy suppression: of boxes (corners) in the order given, those that no earlier one that stayed

@@ -20,8 +20,8 @@ struct Evaluation {
 struct EvaluationOptions {
   data::Augmentation augmentation;
   bool bf16 = false;
-  // Also of the mean of the outputs (of classification: logits) for an image and its mirror image:
-  // the task's metrics once more, as "top1_mirrored", after the plain ones.
+  // Also evaluates the mean of the outputs (of classification: logits) for an image and its mirror
+  // image: the task's metrics once more, as "top1_mirrored", after the plain ones.
   bool mirrored = false;
   absl::Duration timeout = absl::InfiniteDuration();  // of each wait
 };

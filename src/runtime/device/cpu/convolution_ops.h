@@ -4,8 +4,8 @@
 
 namespace tutti::device {
 
-// From now on. Once or more often. Nothing changes on processors without AVX2: see Takes() of
-// bf16/convolution_bf16.h and CanCompute() of fp32/convolution_fp32.h.
+// Uses them from now on; may be called more than once. Nothing changes on processors without AVX2:
+// see Takes() of bf16/convolution_bf16.h and CanCompute() of fp32/convolution_fp32.h.
 void UseOwnConvolutions();
 
 }  // namespace tutti::device

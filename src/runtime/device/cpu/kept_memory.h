@@ -14,8 +14,8 @@
 
 namespace tutti::device {
 
-// From now on libtorch's CPU tensors of kLargeBlock bytes and more lie in such memory; smaller ones
-// stay where they were. Once or more often.
+// Has libtorch's CPU tensors of kLargeBlock bytes and more lie in such memory from now on; smaller
+// ones stay where they were. May be called more than once.
 void KeepLargeBlocks();
 
 constexpr size_t kLargeBlock = size_t{1} << 20;

@@ -24,7 +24,7 @@ struct Update {
   double learning_rate, weight_decay;
 };
 
-// For norms: two sums of squares a chunk, then a ratio a range.
+// Returns the doubles that norms need: two sums of squares a chunk, then a ratio a range.
 inline int64_t ScratchDoubles(const ChunkTable& chunks) { return 2 * chunks.chunks + chunks.count; }
 
 }  // namespace tutti::device

@@ -33,8 +33,8 @@ struct PrecisionChoice {
 // What a run or a program computes in.
 struct PrecisionTaken {
   std::string precision;  // "fp32" or "bf16"
-  // For the first lines, as "precision fp32 (auto): this processor emulates bf16 (AMD EPYC 7B13,
-  // AVX2)"; empty where it was named.
+  // The reason in words for the first lines: "precision fp32 (auto): this processor emulates bf16
+  // (AMD EPYC 7B13, AVX2)"; empty where the precision was named.
   std::string why;
 };
 

@@ -14,7 +14,8 @@
 
 namespace tutti::device {
 
-// From XDG_CACHE_HOME or HOME of `environment`; empty where neither is an absolute path.
+// Finds the folder by XDG_CACHE_HOME or HOME of `environment`; empty where neither is an absolute
+// path.
 std::filesystem::path CacheFolder(const std::map<std::string, std::string>& environment);
 
 class MeasurementCache {

@@ -13,7 +13,7 @@
 
 namespace tutti::models {
 
-// Without bias, padded so that a stride of 1 keeps the size.
+// Describes a convolution without bias, padded so that a stride of 1 keeps the size.
 torch::nn::Conv2dOptions ConvolutionOf(int64_t inputs, int64_t outputs, int64_t kernel,
                                        int64_t stride = 1);
 

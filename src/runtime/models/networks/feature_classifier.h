@@ -29,7 +29,7 @@ class FeatureClassifier : public ModelImpl {
  protected:
   // `grid`: positions a side that the classifier gets.
   explicit FeatureClassifier(int64_t grid) : grid_(grid) {}
-  // Once, when all features are appended: a module [N, channels * grid * grid] -> logits.
+  // Call once, when all features are appended, with a module [N, channels * grid * grid] -> logits.
   template <typename Classifier>
   void EndWith(Classifier classifier) {
     register_module("features", features_);

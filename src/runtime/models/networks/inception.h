@@ -48,7 +48,8 @@ class InceptionV3 : public ModelImpl {
  public:
   explicit InceptionV3(int64_t classes);
   torch::Tensor forward(torch::Tensor images) override;
-  // In train mode: logits, and those of the auxiliary classifier. Images of 299 x 299 or more.
+  // Returns, in train mode, the logits and those of the auxiliary classifier. Images of 299 x 299
+  // or more.
   std::vector<torch::Tensor> Outputs(torch::Tensor images) override;
   void Initialise(at::Generator generator) override;
 

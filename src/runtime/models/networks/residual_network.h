@@ -21,8 +21,8 @@ struct ResidualOptions {
   enum class Stem { kPlain, kDownsampling } stem = Stem::kPlain;
   // kBasic: 3x3, 3x3. kBottleneck: 1x1, 3x3, 1x1 with four times the channels.
   enum class Block { kBasic, kBottleneck } block = Block::kBasic;
-  // Where the shape changes. kZeroPadding: subsampling and channels of zeros, no parameters (the
-  // paper's option A). kProjection: 1x1 convolution and batch-norm (option B).
+  // What a shortcut is where the shape changes. kZeroPadding: subsampling and channels of zeros, no
+  // parameters (the paper's option A). kProjection: 1x1 convolution and batch-norm (option B).
   enum class Shortcut { kZeroPadding, kProjection } shortcut = Shortcut::kZeroPadding;
   int64_t width = 16;                // channels of the first stage; each next one doubles them
   std::vector<int64_t> blocks = {};  // in each stage
@@ -35,7 +35,7 @@ struct ResidualOptions {
 std::vector<torch::nn::Conv2dOptions> BlockLayers(const ResidualOptions& options, int64_t inputs,
                                                   int64_t width, int64_t stride, int64_t dilation);
 torch::nn::Conv2dOptions StemLayer(const ResidualOptions& options);
-// As torchvision: convolutions by their fan-out, linear layers uniform.
+// Draws as torchvision does: convolutions by their fan-out, linear layers uniform.
 void DrawResidual(const torch::nn::Module& network, at::Generator& generator);
 
 // y = relu(F(x) + shortcut(x)), F = conv-bn(-relu-conv-bn)*.

@@ -22,14 +22,14 @@ class Layers {
   const std::vector<ParameterRange>& ranges() const { return ranges_; }
   // Returns the norm of each range of a tensor [size], in fp64, on the tensor's device.
   torch::Tensor Norms(const torch::Tensor& flat) const;
-  // Those of the layers; 1 for what is spared, and where one of the two norms, given as Norms gives
-  // them, is 0.
+  // Returns the ratios of the layers; 1 for what is spared, and where one of the two norms, given
+  // as Norms gives them, is 0.
   torch::Tensor Ratios(const torch::Tensor& ratios, const torch::Tensor& values,
                        const torch::Tensor& updates) const;
   // `decay` for layers, 0 for what is spared; one a range.
   torch::Tensor Decays(double decay) const;
-  // From one a range to one an element, [size], in the bucket's type. The first call looks up,
-  // for all others, which range each element is of.
+  // Spreads one value a range to one an element, [size], in the bucket's type. The first call looks
+  // up, for all others, which range each element is of.
   torch::Tensor Spread(const torch::Tensor& each);
 
  private:

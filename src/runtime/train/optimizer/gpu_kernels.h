@@ -18,7 +18,7 @@ class GpuKernels {
 
   // Null where there are none for these buckets: on the CPU, and without libtutti_cuda.so.
   device::Cuda* kernels() const { return kernels_; }
-  // For bucket i, where there are kernels.
+  // Returns what the kernels take of bucket i; call it only where there are kernels.
   device::UpdateTensors TensorsOf(size_t i, double learning_rate, double weight_decay) const;
 
  private:

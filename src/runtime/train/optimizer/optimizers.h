@@ -16,8 +16,8 @@ namespace tutti::train {
 struct OptimizerEntry {
   absl::string_view name;   // what --optimizer and checkpoints call it
   absl::string_view about;  // for the help of --optimizer
-  // Those of OptimizerOptions that it takes, by their keys of the recipe: "momentum". The help of
-  // each names it. All take the weight decay.
+  // The members of OptimizerOptions that it takes, by their keys of the recipe: "momentum". The
+  // help of each names it. All take the weight decay.
   std::vector<absl::string_view> coefficients;
   bool decouples = false;  // its weight decay is no part of the gradient
   std::unique_ptr<Optimizer> (*make)(const OptimizerOptions& options,

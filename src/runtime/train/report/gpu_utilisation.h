@@ -29,7 +29,8 @@ class GpuUtilisation {
   GpuUtilisation(const GpuUtilisation&) = delete;
   GpuUtilisation& operator=(const GpuUtilisation&) = delete;
 
-  // Without what NVML does not tell: it is not there, or has no such value for this GPU or user.
+  // Reads it without what NVML does not tell: it is not there, or has no such value for this GPU or
+  // user.
   GpuUse Read() const;
 
  private:

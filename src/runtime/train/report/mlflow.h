@@ -17,7 +17,7 @@
 
 namespace tutti::train {
 
-// In the characters that MLflow allows in a name; the others become '_'.
+// Keeps the characters that MLflow allows in a name; the others become '_'.
 std::string MlflowName(absl::string_view tag);
 
 class MlflowRun {

@@ -32,7 +32,7 @@ struct MlflowTarget {
   std::string experiment_name, experiment_id;  // neither: experiment 0
 };
 
-// From MLFLOW_TRACKING_URI (a folder if it has no scheme or is a "file:"), MLFLOW_RUN_ID,
+// Reads MLFLOW_TRACKING_URI (a folder if it has no scheme or is a "file:"), MLFLOW_RUN_ID,
 // MLFLOW_EXPERIMENT_NAME and MLFLOW_EXPERIMENT_ID.
 MlflowTarget MlflowFromEnvironment(const std::map<std::string, std::string>& environment);
 

@@ -51,7 +51,7 @@ class Trace {
   // has its own spans. With several micro-batches a part is the sum over them.
   void AddStep(int64_t step, const StepParts& parts, absl::Duration now);
 
-  // In the order in which they ended.
+  // Returns the spans in the order in which they ended.
   std::vector<TraceSpan> Spans() const;
   size_t capacity() const { return capacity_; }
 

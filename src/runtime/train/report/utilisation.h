@@ -11,7 +11,7 @@ absl::Duration ProcessorTime();
 
 class Utilisation {
  public:
-  // From now on: `now` by the clock, `busy` as ProcessorTime.
+  // Measures from now on: `now` by the clock, `busy` as ProcessorTime.
   void Begin(absl::Time now, absl::Duration busy);
   // Processors that were at work since Begin or the last Take, as a mean: 1.9 of two. 0 where the
   // clock has not moved.

@@ -40,7 +40,7 @@ absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
 // What a report tells of them.
 RunFacts FactsOf(const Parts& parts);
 
-// Without a task: classification, as the recipe has it.
+// Makes a strategy; without a task it is for classification, as the recipe has it.
 absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
     const Recipe& recipe, const models::Model& model,
     std::unique_ptr<comm::Communicator> communicator, torch::Device device = torch::kCPU,

@@ -17,7 +17,7 @@ constexpr int64_t kTileDepth = kTileBytes / 2;  // bf16 values of a left factor'
 // Whether this process may use it (base/machine/instruction_set.h) and the kernel lets it; asks the
 // first time.
 bool HasAmx();
-// For tests of what is done without: from now on HasAmx() is false, or what it was before.
+// Lets tests see what is done without AMX: from now on HasAmx() is false, or what it was before.
 void LeaveAmxAlone(bool alone);
 
 // The registers of this thread, from the first Use on until it is destroyed. Whoever else computes

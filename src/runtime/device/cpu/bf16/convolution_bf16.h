@@ -50,7 +50,7 @@ bool GoesByWinograd(const Convolution& shape);
 // y [images, out_height, out_width, outputs].
 void ConvolutionForward(const Convolution& shape, const uint16_t* x, const uint16_t* w, uint16_t* y,
                         int threads);
-// Not of a stem.
+// A stem has no such gradient.
 void ConvolutionInputGradient(const Convolution& shape, const uint16_t* dy, const uint16_t* w,
                               uint16_t* dx, int threads);
 void ConvolutionWeightGradient(const Convolution& shape, const uint16_t* x, const uint16_t* dy,

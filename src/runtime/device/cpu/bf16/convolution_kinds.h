@@ -31,7 +31,7 @@ void WinogradInputGradient(const Convolution& c, const uint16_t* dy, const uint1
 void WinogradWeightGradient(const Convolution& c, const uint16_t* x, const uint16_t* dy,
                             uint16_t* dw, int threads);
 
-// Not of a stem; where HasAmx().
+// Computes it with AMX, where HasAmx(), for all but a stem.
 void AmxWeightGradient(const Convolution& c, const uint16_t* x, const uint16_t* dy, uint16_t* dw,
                        int threads);
 

@@ -13,7 +13,7 @@ namespace tutti::device::cpu {
 template <typename T>
 class Scratch {
  public:
-  // At least `count` elements of any content, valid until the next call.
+  // Returns at least `count` elements of any content, valid until the next call.
   T* Of(int64_t count) {
     if (count > size_) {
       const size_t bytes = static_cast<size_t>(count) * sizeof(T);

@@ -36,7 +36,7 @@ inline void Interleave(const uint16_t* a, const uint16_t* b, __m512i& first, __m
       _mm512_permutex2var_epi16(low, _mm512_add_epi32(both, _mm512_set1_epi32(0x00100010)), high);
 }
 
-// Likewise of 16 channels.
+// Does the same for 16 channels.
 inline __m512i InterleaveNarrow(const uint16_t* a, const uint16_t* b) {
   const auto words = [](const uint16_t* from) {
     return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));

@@ -44,7 +44,7 @@ void Tile(const Product& p, const uint16_t* x, const uint16_t* weights, uint16_t
   }
 }
 
-// Likewise of one tap, in fp32 [rows][32]; pixels lie `depth` apart.
+// Does the same for one tap, in fp32 [rows][32]; pixels lie `depth` apart.
 template <int kRows>
 void SumTile(int64_t depth, const uint16_t* x, const uint16_t* weights, float* sums) {
   __m512 sum[kRows][2];
@@ -81,7 +81,7 @@ constexpr std::array<TileFunction, sizeof...(kRows)> AllTiles(
 template <int64_t kStep>
 constexpr auto kNarrow = AllTiles<1, kStep>(std::make_integer_sequence<int, kMostNarrowRows>());
 
-// By the number of rows, from one on.
+// Lists the functions for tiles by their number of rows, from one on.
 inline std::span<const TileFunction> TilesFor(const Product& p) {
   static constexpr auto kWide = AllTiles<2, 0>(std::make_integer_sequence<int, kMostRows>());
   if (p.width() == kBlock) return kWide;

@@ -24,8 +24,8 @@ struct Product {
   int64_t blocks() const { return outputs / width(); }
 };
 
-// So many lines of `count` neighbouring pixels each; a line lies `from_pitch`, its results lie
-// `to_pitch` elements from the one before.
+// Describes `lines` lines of `count` neighbouring pixels each; a line lies `from_pitch`, its
+// results lie `to_pitch` elements from the one before.
 struct Lines {
   int64_t lines, count, from_pitch = 0, to_pitch = 0;
 };
@@ -33,7 +33,8 @@ struct Lines {
 // A part of the pixels that the second cache holds beside a block's weights.
 constexpr int64_t kPartElements = 128 << 10;
 
-// As many parts of at most `largest` of `count` things as give every thread the same number.
+// Returns into how many parts of at most `largest` the `count` things are cut, so that every thread
+// has the same number of parts.
 inline int64_t PartsOf(int64_t count, int64_t largest, int threads) {
   const int64_t parts = (count + largest - 1) / largest;
   return std::min(count, (parts + threads - 1) / threads * threads);

@@ -19,7 +19,8 @@ inline int64_t ForwardTaps(const Convolution& c) {
 
 // Valid until this thread's next call of either. `w` is [outputs, kernel, kernel, inputs].
 const uint16_t* PackForward(const Convolution& c, const uint16_t* w, int threads);
-// For the input's gradient: results are inputs, the depth is that of outputs; taps in `order`.
+// Packs for the input's gradient: results are inputs, the depth is that of outputs; taps in
+// `order`.
 const uint16_t* PackBackward(const Convolution& c, std::span<const int> order, const uint16_t* w,
                              int threads);
 

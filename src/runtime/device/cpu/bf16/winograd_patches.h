@@ -62,7 +62,7 @@ inline Place PlaceOf(const Plane& plane, int64_t patch) {
   return {row / plane.high(), row % plane.high() * 2, column * 2};
 }
 
-// As many as there are channels at most.
+// As many zeros as there are channels at most.
 alignas(64) inline constexpr uint16_t kZeros[8192] = {};
 
 // Where a patch reads its pixels: from zeros around an image.

@@ -25,7 +25,7 @@ bool GoesByPatches(const Convolution& shape);
 
 // Layouts as in convolution_bf16.h.
 void Forward(const Convolution& shape, const float* x, const float* w, float* y, int threads);
-// Not of a stem.
+// A stem has no such gradient.
 void InputGradient(const Convolution& shape, const float* dy, const float* w, float* dx,
                    int threads);
 void WeightGradient(const Convolution& shape, const float* x, const float* dy, float* dw,

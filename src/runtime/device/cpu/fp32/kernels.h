@@ -21,7 +21,8 @@ struct Product {
   bool add = false;
 };
 
-// From one of a patch's places to the next, and from 16 channels to the next 16, in floats.
+// The distance from one of a patch's places to the next, and from 16 channels to the next 16, in
+// floats.
 struct PatchLayout {
   int64_t place, panel;
 };
@@ -52,12 +53,12 @@ struct Kernels {
                                     int64_t tap);
 };
 
-// For AVX-512 or AVX2, whichever this processor has and no variable forbids
+// Returns the kernels for AVX-512 or AVX2, whichever this processor has and no variable forbids
 // (base/machine/instruction_set.h); null where it has neither.
 const Kernels* Best();
 
-// For tests: from now on Best() uses no more than `most`, in the whole process; those of kAvx512
-// where the processor has it, to begin with.
+// Holds Best() to no more than `most` from now on, in the whole process, for tests. At first that
+// is kAvx512, where the processor has it.
 void HoldTo(base::InstructionSet most);
 
 }  // namespace tutti::device::cpu::fp32
