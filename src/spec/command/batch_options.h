@@ -29,7 +29,7 @@ struct BatchOption {
   absl::string_view note;  // why it is refused or has no effect
 };
 
-// As it stands in a script.
+// An option as it stands in a script.
 struct GivenOption {
   const BatchOption* option;
   std::string value;  // "": none

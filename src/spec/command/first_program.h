@@ -14,7 +14,7 @@ struct FirstProgram {
   bool decides = false;  // without it the command fails, whatever follows
 };
 
-// Behind assignments, and behind `cd`, `echo`, `export` and `set`.
+// Finds the first program behind assignments, and behind `cd`, `echo`, `export` and `set`.
 FirstProgram FirstProgramOf(absl::string_view command);
 
 // The words of a command that is one program and arguments in which a shell has nothing to expand,

@@ -9,7 +9,8 @@ namespace tutti::spec {
 
 void ReadNodePart(const YamlNode::Entry& entry, JobSpec& spec, Diagnostics& diagnostics);
 
-// After all of a job's resources: what its slurm settings say of the same is an error.
+// Call after all of a job's resources are read: what its slurm settings say of the same is an
+// error.
 void CheckNodePart(const JobSpec& spec, Diagnostics& diagnostics);
 
 }  // namespace tutti::spec

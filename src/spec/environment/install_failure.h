@@ -9,11 +9,11 @@
 
 namespace tutti::spec {
 
-// Which requirements an installer's error is about, with their lines, and the error in one
+// Says which requirements an installer's error is about, with their lines, and the error in one
 // line, with what a job can do where uv advises on a project's pyproject.toml.
 std::string ExplainFailure(const Environment& environment, const std::string& error);
 
-// Without what uv draws; of a long text the beginning.
+// Puts uv's error into one line, without what uv draws; a long one is shortened.
 std::string InOneLine(absl::string_view text);
 
 }  // namespace tutti::spec

@@ -29,7 +29,7 @@ struct AssetFile {
 absl::StatusOr<AssetFile> ReadAssetFile(AssetKind kind, const std::string& file,
                                         const std::filesystem::path& folder, const Site& site,
                                         const ReadFileFunction& read_file);
-// From disk, relative to the current folder; also checks that paths exist.
+// Reads it from disk, relative to the current folder; also checks that paths exist.
 absl::StatusOr<AssetFile> ReadAssetFile(AssetKind kind, const std::string& file, const Site& site);
 
 }  // namespace tutti::spec

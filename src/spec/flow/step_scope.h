@@ -18,7 +18,7 @@ namespace tutti::spec {
 
 struct Scope {
   const JobSpec& pipeline;  // its inputs, outputs and experiment
-  // Those of its inputs whose value only the result of another step can tell.
+  // The pipeline's inputs whose value only the result of another step can tell.
   const std::set<std::string>& open;
   std::string compute;  // of steps that name none
   int depth = 0;        // pipelines around it

@@ -27,7 +27,7 @@ class JsonFields {
   void Read(const char* name, std::string& value);
   void Read(const char* name, int& value, int least, int most);
   void Read(const char* name, int64_t& value, int64_t least);
-  // From 0 to 1e12: a finite number of seconds, bytes or the like.
+  // Reads a number from 0 to 1e12: a finite number of seconds, bytes or the like.
   void Read(const char* name, double& value);
   void Read(const char* name, bool& value);
   void Read(const char* name, std::vector<std::string>& value);

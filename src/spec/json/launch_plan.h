@@ -26,7 +26,8 @@ struct LaunchPlan {
   int node_index = 0;
   std::vector<PlanNode> nodes;  // all nodes of the gang, in rank order
   int master_port = 6105;
-  // On the first node: where launchers meet for MPI, or where Ray's head listens; 0: neither.
+  // The port on the first node where launchers meet for MPI, or where Ray's head listens; 0:
+  // neither.
   int start_port = 0;
   // The start of the nodes' machine for which the plan was made, where that is the service's own:
   // it may run in no other. Empty: the claim on the allocation is durable instead.

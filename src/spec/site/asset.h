@@ -58,17 +58,17 @@ class Assets {
 
   // The next whole number.
   std::string NextVersion(absl::string_view name) const;
-  // Without a version it gets the next one. AlreadyExists if the version is there with another
-  // content: versions do not change, but what is said of them may.
+  // Adds an asset; without a version it gets the next one. AlreadyExists if the version is there
+  // with another content: versions do not change, but what is said of them may.
   absl::StatusOr<Asset> Add(Asset asset);
   // One version, or all if it is empty. NotFound.
   absl::Status Remove(absl::string_view name, absl::string_view version);
 
-  // Without a version the one that was added last. NotFound says which there are, if the name is
-  // known; `known` tells that.
+  // Finds an asset; without a version, the one that was added last. NotFound says which there are,
+  // if the name is known; `known` tells that.
   absl::StatusOr<Asset> Find(const AssetReference& reference, bool* known) const;
 
-  // By name, in the order in which they were added.
+  // Lists the versions of each name, in the order in which they were added.
   const std::map<std::string, std::vector<Asset>>& assets() const { return assets_; }
 
  private:

@@ -34,7 +34,7 @@ struct ReadComputeResult {
 absl::StatusOr<ReadComputeResult> ReadComputeFile(absl::string_view text,
                                                   absl::string_view file_name);
 
-// By name in lower case.
+// The files of computes, by the compute's name in lower case.
 using ComputeFiles = std::map<std::string, ComputeFile>;
 
 // A JSON array, as HOME/computes.json and `tutti compute list` have it.

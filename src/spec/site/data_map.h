@@ -28,7 +28,8 @@ std::string WebAddress(absl::string_view address);
 // Whether the last part of an address or a path has an ending: "https://example.org/data.csv".
 bool LooksLikeAFile(absl::string_view address);
 
-// As messages show it: not too long, and without its query, which may be a key ("?sv=…&sig=…").
+// Returns an address as messages show it: not too long, and without its query, which may be a key
+// ("?sv=…&sig=…").
 std::string ShownAddress(absl::string_view address);
 
 // A prefix that serves `address` and what lies beside it, for advice.
@@ -58,7 +59,7 @@ class DataMap {
   // not looked at. NotFound if it has none; InvalidArgument if its path leaves the folder.
   absl::StatusOr<std::string> Find(absl::string_view address) const;
 
-  // By canonical prefix.
+  // Lists the entries by their canonical prefixes.
   const std::map<std::string, Entry>& entries() const { return entries_; }
 
  private:

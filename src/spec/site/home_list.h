@@ -20,7 +20,7 @@ using EachEntry = std::function<absl::Status(const nlohmann::json& entry, std::s
 // The content of a list. `file` is its name as errors show it.
 absl::Status ReadListText(absl::string_view text, const std::string& file, const char* key,
                           const EachEntry& each);
-// Without the file there are no entries.
+// Reads a list from its file. Without the file there are no entries.
 absl::Status ReadList(const std::filesystem::path& file, const char* key, const EachEntry& each);
 // `entries`: a JSON array.
 absl::Status WriteList(const std::filesystem::path& file, const char* key,

@@ -26,7 +26,8 @@ void SayWhoseHorovodIs(int line, Diagnostics& diagnostics);
 // "./foo_bar" and "git+https://host/foo-bar.git".
 std::string PackageName(absl::string_view requirement);
 
-// With the versions that it names as the least: "a==1.2", "a~=1.2" and "a==1.2.*" are "a>=1.2".
+// Turns the versions that it names into the least ones: "a==1.2", "a~=1.2" and "a==1.2.*" are
+// "a>=1.2".
 std::string WithoutPins(absl::string_view requirement);
 
 // Whether a built-in table names it, and no file of the user.

@@ -16,7 +16,7 @@ struct SiteName {
   std::string from;  // "site.yml:7", "site.yml", "built-in table"
 };
 
-// In the order in which they count, without those that an earlier one hides.
+// Lists the names in the order in which they count, without those that an earlier one hides.
 std::vector<SiteName> SiteNames(const Site& site, AssetKind kind);
 
 // The one that a job file means which writes this.

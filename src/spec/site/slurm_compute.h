@@ -19,7 +19,7 @@ enum class Reach { kUnsaid, kService, kFolder };
 struct SlurmCompute : SlurmSettings {
   std::string folder;  // absolute, the same here and on every node; or "node:…" (node_folder.h)
   Reach reach = Reach::kUnsaid;
-  // By the name of a priority ("high"), the QOS of jobs that have it and name none themselves.
+  // Maps the name of a priority ("high") to the QOS of jobs that have it and name none themselves.
   std::map<std::string, std::string> priority_qos;
 };
 

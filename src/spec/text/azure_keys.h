@@ -25,7 +25,7 @@ struct AzureKey {
   absl::string_view note;  // what it does, or why it does not; may be empty where it is done
 };
 
-// By schema, in the order in which a file is read.
+// Lists the keys by schema, in the order in which a file is read.
 const std::vector<AzureKey>& AzureKeys();
 
 // nullptr if the schema has no such key.

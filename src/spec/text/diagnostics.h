@@ -39,7 +39,7 @@ class Diagnostics {
     std::string text;
   };
   using Messages = std::vector<Message>;
-  // By line, each once.
+  // Sorts the messages by line, and keeps each once.
   static Messages Sorted(Messages messages);
   static void Append(int line, const Messages& from, Messages& to);
 

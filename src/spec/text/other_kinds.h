@@ -24,9 +24,9 @@ struct OtherKind {
 // "https://…/pipelineJob.schema.json" -> "pipelinejob.schema.json"; "" without a $schema.
 std::string SchemaOf(const YamlNode& root);
 
-// By its $schema or, without one, by its type and keys. nullopt if it may be of kind `expected`:
-// "job", "component", "environment", "conda environment", "data" or "compute". `file`: its name,
-// for the advice.
+// Recognises a file by its $schema or, without one, by its type and keys. nullopt if it may be of
+// kind `expected`: "job", "component", "environment", "conda environment", "data" or "compute".
+// `file`: its name, for the advice.
 std::optional<OtherKind> OtherKindThan(absl::string_view expected, const YamlNode& root,
                                        absl::string_view file);
 

@@ -16,7 +16,8 @@ namespace tutti::spec {
 struct Bindable {
   std::vector<std::string> inputs;   // of the pipeline
   std::vector<std::string> outputs;  // of the pipeline
-  // By step, the outputs that it writes in the pipeline's file; its component may have more.
+  // Maps each step to the outputs that it writes in the pipeline's file; its component may have
+  // more.
   std::map<std::string, std::vector<std::string>> steps;
 };
 
@@ -28,8 +29,8 @@ std::map<std::string, std::vector<std::string>> OutputsOfSteps(const YamlNode& j
 // none.
 std::string BindingIn(absl::string_view text);
 
-// Which input of a step was meant by `body`: ` (did you mean "${{parent.inputs.x}}"?)`, else what
-// may be written and what there is. The same for an output.
+// Says which input of a step was meant by `body`: ` (did you mean "${{parent.inputs.x}}"?)`, else
+// what may be written and what there is. MeantOutput says the same of an output.
 std::string MeantInput(absl::string_view body, const Bindable& names);
 std::string MeantOutput(absl::string_view body, const Bindable& names);
 

@@ -5,7 +5,8 @@
 
 namespace tutti::spec {
 
-// Its own settings (resources.properties.slurm), with what its part of a node comes to.
+// Returns the job's own settings (resources.properties.slurm), with what its part of a node comes
+// to.
 SlurmSettings AskedOfSlurm(const JobSpec& spec);
 
 }  // namespace tutti::spec
