@@ -34,8 +34,9 @@ class ArchiveWriter {
   ArchiveWriter& operator=(const ArchiveWriter&) = delete;
 
   absl::Status AddText(const std::string& name, absl::string_view text);
-  // A file, a link or a folder with all that lies in it, under that name; nothing if there is none,
-  // or it goes meanwhile. Of a file that grows meanwhile what it held. What is neither is left out.
+  // Adds a file, a link or a folder with all that lies in it, under that name; nothing if there is
+  // none, or it goes meanwhile. If a file grows meanwhile, only what it held is added. What is
+  // neither is left out.
   absl::Status Add(const std::string& name, const std::filesystem::path& path);
   // Once it returns OK the archive is whole and on the disk.
   absl::Status Finish();

@@ -17,8 +17,8 @@ std::string WriteFileText(absl::string_view path, absl::string_view content, abs
 
 // `daemon`: munged, slurmdbd, slurmctld or slurmd. OK if it does not run.
 std::string StopText(const HostFacts& host, absl::string_view daemon);
-// It must not run; with systemd it starts at each boot, too. Of slurmdbd: fails with its own words
-// unless it comes to answer.
+// The script starts a daemon, which must not run; with systemd it then starts at each boot, too.
+// For slurmdbd it fails with the daemon's own words unless that comes to answer.
 std::string StartText(const HostFacts& host, absl::string_view daemon);
 
 // The script installs packages with apt, with further options of apt-get; it asks nothing.

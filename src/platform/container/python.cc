@@ -55,8 +55,8 @@ class Search {
     std::string path, version;  // "3.9.18"; empty: there is none
   };
 
-  // Without uv, which may have to be installed first; "" if none is there. Of a range the Python
-  // that PATH's python3 is comes first, then the newest.
+  // Looks without uv, which may have to be installed first; "" if none is there. For a range the
+  // Python that PATH's python3 is comes first, then the newest.
   std::string LookInPath() {
     const auto fits = [this](const Installed& python) { return Fits(python); };
     if (!spec::IsPythonRange(version_)) {

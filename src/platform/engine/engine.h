@@ -80,9 +80,9 @@ class Engine {
   virtual absl::Status Stop(const std::string& allocation_id, absl::Duration grace) = 0;
 
   // Ends one launcher by force, with all that it runs: it has been told to end and was given up.
-  // Returns at once; OK if it has ended. Of Slurm's jobs, which are ended as a whole, all nodes
-  // are. One that is there for a minute longer, in a wait of the kernel's that no signal ends,
-  // counts as ended: Observe says so, and Release forgets it.
+  // Returns at once; OK if it has ended. A Slurm job is ended as a whole, on all nodes. One that is
+  // there for a minute longer, in a wait of the kernel's that no signal ends, counts as ended:
+  // Observe says so, and Release forgets it.
   virtual absl::Status Kill(const std::string& allocation_id, int node_index) = 0;
 
   // What is true now, including of allocations that were started before this process was.

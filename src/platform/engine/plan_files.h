@@ -10,7 +10,8 @@
 
 namespace tutti::engine {
 
-// The text of a node's plan.json. Of several nodes it says that the rest is in the file `shared`.
+// Returns the text of a node's plan.json. If there are several nodes, it says that the rest is in
+// the file `shared`.
 std::string PlanText(const Allocation& allocation, const spec::NodePart& node,
                      const std::filesystem::path& shared);
 

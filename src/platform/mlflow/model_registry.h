@@ -13,8 +13,8 @@ namespace tutti::mlflow {
 // Whether MLflow 1 is in a folder of packages.
 bool HasMlflow1(const std::filesystem::path& packages);
 
-// Where the folder of packages `shared` has MLflow 1: adds the registry to `own`, a folder of
-// packages of the same Python. Of another MLflow, or none, nothing is added.
+// Adds the registry to `own`, a folder of packages, if the folder of packages `shared`, of the same
+// Python, has MLflow 1. Nothing is added for another MLflow, or none.
 absl::Status AddModelRegistry(const std::filesystem::path& shared,
                               const std::filesystem::path& own);
 

@@ -116,7 +116,8 @@ absl::StatusOr<Service::Go> LauncherReports::MayGo(absl::string_view allocation,
   return Service::Go::kYes;
 }
 
-// Follower notifies it of every event of the job. Of its output, which is much, nobody here asks.
+// Follower notifies it of every event of the job, but not of its output, which is much and which
+// nobody here asks for.
 absl::StatusOr<Subscription> LauncherReports::OnNewsOfAllocation(absl::string_view allocation,
                                                                  int node,
                                                                  std::function<void()> wake) {

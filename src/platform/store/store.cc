@@ -33,8 +33,8 @@ CordonAuthor CordonAuthorFromName(absl::string_view name) {
 // The newest ?2 of the children of ?3 whose sequence is below ?1, and whose state is that one.
 constexpr char kNewest[] = "SELECT job FROM job_states WHERE parent = ?3 AND job < ?1";
 
-// The sequences that a list has, newest first. Of each state as many as the page may hold are read,
-// so that it takes as long among few jobs as among many.
+// Selects the sequences that a list has, newest first. For each state as many are read as the page
+// may hold, so that it takes as long among few jobs as among many.
 std::string PageQuery(const JobFilter& filter) {
   constexpr char kPage[] = " ORDER BY job DESC LIMIT ?2";
   if (filter.states.empty()) return absl::StrCat(kNewest, kPage);

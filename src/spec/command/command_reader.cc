@@ -25,7 +25,7 @@ std::string ReferredName(absl::string_view reference) {
   return name.substr(0, name.find_first_of("@:"));
 }
 
-// What is wrong with it. Of a sweep: that its search_space has no such parameter.
+// Says what is wrong with an expression; in a sweep, that its search_space has no such parameter.
 std::string FaultOf(const ExpressionError& error, const JobSpec& spec) {
   absl::string_view name = error.expression;
   const size_t begin = name.find("search_space.");

@@ -63,7 +63,7 @@ struct Pinned {
     return !asked.patch || version.patch == asked.patch ||
            (takes_later_patches && version.patch < asked.patch);
   }
-  // Less is nearer. Of two as near the newer one: scripts of its day come after the tag's.
+  // Less is nearer. If two are as near, the newer one is: scripts of its day come after the tag's.
   std::tuple<int, bool, int> DistanceTo(const Version& asked) const {
     return {std::abs(version.minor - asked.minor), version.minor < asked.minor,
             std::abs(version.patch.value_or(0) - asked.patch.value_or(0))};

@@ -42,7 +42,7 @@ class MappingReader {
   const YamlNode::Entry* Texts(absl::string_view key, std::vector<std::string>& value);
 
   // Reports the keys that were not taken: a warning or an error by the table of Azure ML's keys, or
-  // that the key is unknown. Of each unknown one the key that was perhaps meant is returned, "" if
+  // that the key is unknown. Returns for each unknown key the one that was perhaps meant, "" if
   // none is near.
   std::vector<std::string> Finish();
 

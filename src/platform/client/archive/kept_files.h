@@ -17,9 +17,9 @@ struct FilesToKeep {
 };
 
 // Lists the files of `parts`, which are files and folders; the first part is the file that names
-// the others, and places count from its folder. Of folders without .git and what their ignore file
-// names, as of a job's code. What lies below `home` is kept there already and left out, as is what
-// is not there.
+// the others, and places count from its folder. Folders are listed without .git and what their
+// ignore file names, like a job's code. What lies below `home` is kept there already and left out,
+// as is what is not there.
 absl::StatusOr<FilesToKeep> FindFilesToKeep(const std::vector<std::filesystem::path>& parts,
                                             const std::filesystem::path& home);
 

@@ -50,8 +50,8 @@ struct CodeSize {
 // over.
 CodeSize MeasureCode(const std::filesystem::path& folder, int most_files, uint64_t most_bytes);
 
-// The names, relative to `code`, of what PackCode takes of it, folders too; sorted. Of a single
-// file its own. The same errors.
+// Lists what PackCode takes of `code`, folders too, by names relative to it; sorted. For a single
+// file that is its own name. Errors are the same.
 absl::StatusOr<std::vector<std::string>> FilesOfCode(const std::filesystem::path& code);
 
 }  // namespace tutti::client

@@ -14,7 +14,7 @@
 namespace tutti::client {
 namespace {
 
-// "2/8": what is used of all. Of a node whose scheduler is not tutti it is not known.
+// Writes "2/8": what is used of all. Where the node's scheduler is not tutti, it is not known.
 std::string UsedOf(const NodeView& node, int used, size_t all) {
   return node.compute == "local" ? absl::StrCat(used, "/", all) : "";
 }

@@ -14,8 +14,8 @@ namespace tutti::client {
 // exists; InvalidArgument names those that it could be.
 absl::StatusOr<std::string> ChooseJob(absl::string_view name, const std::vector<std::string>& ids);
 
-// The same among the jobs of the service (the newest thousand for beginnings). Of a child's name
-// "PARENT.STEP" the parent's may be a beginning.
+// Does the same among the jobs of the service (the newest thousand for beginnings). In a child's
+// name "PARENT.STEP", the parent's name may be a beginning.
 absl::StatusOr<std::string> ResolveJob(ServiceClient& service, const std::string& name);
 
 }  // namespace tutti::client

@@ -203,8 +203,9 @@ CodePacker::Purpose PurposeAfter(const absl::Status& known) {
   return known.ok() ? CodePacker::Purpose::kSend : CodePacker::Purpose::kFaults;
 }
 
-// What the service finds beside what is known here: addresses that it cannot fetch, too few nodes.
-// One list: a user sees no difference. Of what is no job at all there is nothing to find.
+// Adds what the service finds beside what is known here: addresses that it cannot fetch, too few
+// nodes. It is one list: a user sees no difference. If the file is no job at all, there is nothing
+// to find.
 absl::Status WithServicesFaults(const absl::Status& known, const UserJob& written,
                                 ServiceClient& service, const std::string& body) {
   if (!written.file.is_job || !absl::IsInvalidArgument(known)) return known;

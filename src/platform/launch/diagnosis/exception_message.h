@@ -9,11 +9,12 @@
 
 namespace tutti::launch {
 
-// The exception that `line` names, which belongs to the traceback that begins at `traceback`, with
-// all lines of its text, of many the first; without where TensorFlow made a node of its graph. Of a
-// notebook what IPython tells of the cell that failed: of a chain the first exception, in the words
-// of the last one that tells it. If it has no text, or is of the syntax or of a value that
-// os.environ refuses, where it was. If c10d has printed that it does not know a name, that.
+// Returns the exception that `line` names, which belongs to the traceback that begins at
+// `traceback`, with all lines of its text, or the first of many; without where TensorFlow made a
+// node of its graph. In a notebook's output it is what IPython tells of the cell that failed; in a
+// chain, the first exception, in the words of the last one that tells it. If it has no text, or is
+// of the syntax or of a value that os.environ refuses, the place is added. If c10d has printed that
+// it does not know a name, that is returned.
 std::string ExceptionMessage(const Lines& lines, Lines::const_iterator traceback,
                              Lines::const_iterator line);
 

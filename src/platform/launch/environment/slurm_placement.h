@@ -30,9 +30,9 @@ void NoteStopRequest(const std::filesystem::path& folder);
 // Why a launcher is told to end, if it was the cluster. OK if it was not. May take seconds.
 absl::Status ReasonOfStopRequest(const std::filesystem::path& folder, absl::Time now);
 
-// How many of the `own` processors, on which this launcher may run, it has got for its processes:
-// not every Slurm binds a job to those that it has given it. Of a script that asks for several
-// tasks on a node it is what one of them gets. `variables`: the launcher's environment.
+// Returns how many of the `own` processors, on which this launcher may run, it has got for its
+// processes: not every Slurm binds a job to those that it has given it. If a script asks for
+// several tasks on a node, it is what one of them gets. `variables`: the launcher's environment.
 int AllocatedCores(const std::map<std::string, std::string>& variables, int own);
 
 }  // namespace tutti::launch

@@ -20,10 +20,10 @@ std::string MpiSettingOf(const spec::LaunchPlan& plan);
 // kMpiVariable is not "direct".
 bool WantsMpi(const spec::LaunchPlan& plan);
 
-// The path of Open MPI's starter, orterun up to 4.1 and PRRTE's prterun from 5 on, if the PATH of
-// `variables` has it and its daemon, and this node goes by its own name, by which the daemons know
-// each other. Else empty, also where another MPI's starter comes before it in PATH, or ranks run in
-// an image. Of several the first in PATH.
+// Returns the path of Open MPI's starter, orterun up to 4.1 and PRRTE's prterun from 5 on, if the
+// PATH of `variables` has it and its daemon, and this node goes by its own name, by which the
+// daemons know each other. Otherwise it is empty, also where another MPI's starter comes before it
+// in PATH, or ranks run in an image. If there are several, the first in PATH counts.
 std::string FindOpenMpi(const spec::LaunchPlan& plan, const Variables& variables);
 
 // Why FindOpenMpi finds none here or on another node, and what helps: the end of a sentence.

@@ -230,8 +230,8 @@ class Examination {
     return end_.mpi && others && found != bad_.end() ? *found : nullptr;
   }
 
-  // A cluster ends all launchers when one has died. Of those that it can have ended for another the
-  // reason is that other's.
+  // Returns the first node that was lost. A cluster ends all launchers when one has died: if it can
+  // have ended a launcher for another one, the reason is that other's.
   const NodeEnd* FirstLost() const {
     const NodeEnd* const first = FirstLostOf([](const NodeEnd&) { return true; });
     if (first == nullptr || !first->unexplained) return first;
@@ -248,9 +248,9 @@ class Examination {
     return first;
   }
 
-  // The first of those that know most: that its ranks were not begun, and then that it was told to
-  // end, may come of what another node knows. Of a gang that could not be started it is the node
-  // whose disk would not do.
+  // Returns the failed node that knows most, or the first of several that know as much: that its
+  // ranks were not begun, and then that it was told to end, may come of what another node knows. If
+  // a gang could not be started, it is the node whose disk would not do.
   const NodeEnd* FailedNode() const {
     const auto knows_less = [](const NodeEnd& node) {
       return std::tuple(node.told, node.unlaunched, !node.disk_fault);

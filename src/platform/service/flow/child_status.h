@@ -14,8 +14,8 @@ namespace tutti::service {
 struct ChildStatus {
   std::string step;
   spec::JobKind kind = spec::JobKind::kCommand;
-  // Nothing before it was started. Of a trial without spec, nodes and failures: there may be
-  // thousands, whose own GET tells them.
+  // Its job; nothing before it was started. A trial's has no spec, nodes and failures: there may be
+  // thousands of trials, whose own GET tells them.
   std::optional<JobStatus> job;
   bool never = false;       // nor will it be
   std::string reused_from;  // the job whose results it took; empty: it ran

@@ -13,10 +13,10 @@ class EventListener {
   virtual ~EventListener() = default;
   // Called once for each event that this service writes, in the order of a job's events, when the
   // event is in the store and in memory, which is before it survives a loss of power (who tells
-  // others of it awaits that, by Store::AwaitEvent). Under the service's lock: it must return at
-  // once, so what takes time is queued for a thread of the listener's own. Of the events that an
-  // earlier service wrote nothing is told, also of one that it wrote just before it died: who must
-  // miss none reads the store from the last sequence that it has seen (Store::EventsOf).
+  // others of it awaits that, by Store::AwaitEvent). It is called under the service's lock: it must
+  // return at once, so what takes time is queued for a thread of the listener's own. It is not
+  // called for events that an earlier service wrote, even just before it died: who must miss none
+  // reads the store from the last sequence that it has seen (Store::EventsOf).
   virtual void OnEvent(const store::Job& job, const store::Event& event)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) = 0;
   // The same of a node of this machine that is cordoned from now on, or not any more. Nothing is

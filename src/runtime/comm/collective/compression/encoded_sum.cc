@@ -39,7 +39,8 @@ struct EncodedSum::Call {
   const int64_t segments;  // how many
 
   int ranks() const { return group.size(); }
-  // In the data. Of a segment that there is not: empty.
+  // Returns a rank's part of a segment, as a place in the data; an empty one for a segment that is
+  // not there.
   Part PartIn(int64_t segment, int rank) const {
     if (segment < 0 || segment >= segments) return {0, 0};
     const size_t begin = static_cast<size_t>(segment) * length;

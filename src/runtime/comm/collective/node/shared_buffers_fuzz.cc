@@ -1,6 +1,6 @@
-// What a rank of the same node says about its buffers, in letters and where it says that its data
-// lie: it is refused or leads into the memory that came with it, never outside. Of the files that
-// come, however many with a letter, none stays open.
+// Gives SharedBuffers what a rank of the same node says about its buffers, in letters and where it
+// says that its data lie: it is refused or leads into the memory that came with it, never outside.
+// However many files come with a letter, none stays open.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>

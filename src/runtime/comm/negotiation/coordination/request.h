@@ -37,7 +37,8 @@ inline constexpr int kWorldSet = 0;  // the process set of all ranks
 
 struct Part {
   DataType type = DataType::kFloat32;
-  // Rows first. Of an all-gather and an all-to-all the first dimension is 0 here: see rows.
+  // The rows come first. For an all-gather and an all-to-all the first dimension is 0 here: see
+  // rows.
   std::vector<int64_t> shape;
   bool operator==(const Part&) const = default;
 };

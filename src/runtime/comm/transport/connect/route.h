@@ -25,10 +25,11 @@ struct Route {
   int Connections() const;
 };
 
-// InvalidArgument when the two insist on different things: one on shared memory that the other
-// cannot share, one on UCX, TLS or a number of streams that the other does not know of, one on
-// equal bits or compared calls and the other not; or when one wants what does not go together. Of
-// two that insist on nothing and share no memory it is UCX if both have RDMA, else TCP.
+// Chooses how two ranks reach each other. InvalidArgument when the two insist on different things:
+// one on shared memory that the other cannot share, one on UCX, TLS or a number of streams that the
+// other does not know of, one on equal bits or compared calls and the other not; or when one wants
+// what does not go together. Two ranks that insist on nothing and share no memory take UCX if both
+// have RDMA, else TCP.
 absl::StatusOr<Route> RouteBetween(const Hello& a, const Hello& b);
 
 // Whether it is shared memory: both may, on the same node and host.
