@@ -96,8 +96,7 @@ class RunningPlatform final : public Platform {
     if (options.make_clusters) {
       TUTTI_ASSIGN_OR_RETURN(clusters_, options.make_clusters(folder_->launcher_file()));
     }
-    for (const auto& [name, cluster] : clusters_.engines) engines.clusters[name] = cluster.get();
-    engines.broken = clusters_.broken;
+    for (const auto& [name, cluster] : clusters_) engines.clusters[name] = cluster.get();
     TUTTI_ASSIGN_OR_RETURN(service_, service::Service::Open(std::move(service), store_.get(),
                                                             std::move(engines), &clock_));
     return absl::OkStatus();

@@ -24,10 +24,7 @@ struct PlatformOptions {
   std::function<absl::StatusOr<std::unique_ptr<engine::Engine>>()> make_engine;
   // The engines of the other computes, by name; empty: there are none. The file is the service's
   // address for launchers.
-  struct Clusters {
-    std::map<std::string, std::unique_ptr<engine::Engine>> engines;
-    std::map<std::string, std::string> broken;  // those that cannot be used, and why
-  };
+  using Clusters = std::map<std::string, std::unique_ptr<engine::Engine>>;
   std::function<absl::StatusOr<Clusters>(const std::filesystem::path& launcher_file)> make_clusters;
   service::ServiceOptions service;  // its folders are set by Start
 };

@@ -5,10 +5,13 @@
 #include <unistd.h>
 
 #include <system_error>
+#include <utility>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "platform.h"
+#include "platform/engine/deferred_engine.h"
 #include "platform/engine/local/local_engine.h"
 #include "platform/engine/slurm/program_snapshot.h"
 #include "platform/engine/slurm/slurm_engine.h"
@@ -66,21 +69,36 @@ absl::StatusOr<std::unique_ptr<engine::Engine>> MakeCluster(const client::ServeO
   return engine::SlurmEngine::Open(slurm, commands);
 }
 
-// The computes of site.yml that are clusters, as it is now. One that cannot be set up keeps no
-// other from being served.
+// As site.yml says when it is opened, so that what was wrong there can be corrected meanwhile.
+absl::StatusOr<std::unique_ptr<engine::Engine>> OpenCluster(const client::ServeOptions& options,
+                                                            const std::string& name,
+                                                            engine::SlurmCommands* commands,
+                                                            const fs::path& launcher_file) {
+  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(options.home));
+  const auto compute = site.slurm_computes.find(name);
+  if (compute == site.slurm_computes.end()) {
+    return absl::NotFoundError("site.yml has no such cluster any more: put it back");
+  }
+  TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<engine::Engine> engine,
+                         MakeCluster(options, name, compute->second, commands, launcher_file));
+  spdlog::info("compute {} can be used", name);
+  return engine;
+}
+
+// The computes that site.yml has as clusters now. One that cannot be opened keeps no other from
+// being served.
 absl::StatusOr<PlatformOptions::Clusters> MakeClusters(const client::ServeOptions& options,
                                                        engine::SlurmCommands* commands,
+                                                       const base::Clock* clock,
                                                        const fs::path& launcher_file) {
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(options.home));
   PlatformOptions::Clusters clusters;
-  for (const auto& [name, compute] : site.slurm_computes) {
-    auto engine = MakeCluster(options, name, compute, commands, launcher_file);
-    if (engine.ok()) {
-      clusters.engines[name] = *std::move(engine);
-    } else {
-      clusters.broken[name] = std::string(engine.status().message());
-      spdlog::error("compute {} cannot be used: {}", name, clusters.broken[name]);
-    }
+  for (const auto& entry : site.slurm_computes) {
+    engine::DeferredEngineOptions deferred{.traits = {.schedules_itself = true}};
+    deferred.open = [&options, name = entry.first, commands, launcher_file] {
+      return OpenCluster(options, name, commands, launcher_file);
+    };
+    clusters[entry.first] = std::make_unique<engine::DeferredEngine>(std::move(deferred), clock);
   }
   return clusters;
 }
@@ -104,15 +122,16 @@ sigset_t BlockSignalsOfEnd() {
 }
 
 PlatformOptions PlatformOptionsOf(const client::ServeOptions& options,
-                                  engine::SlurmCommands* commands, service::NodeChecker* checker) {
+                                  engine::SlurmCommands* commands, service::NodeChecker* checker,
+                                  const base::Clock* clock) {
   PlatformOptions platform{
       .directory = options.home, .address = options.bind, .port = options.port};
   platform.tls = options.tls;
   platform.service.node_checker = checker;
   platform.service.log_limit = static_cast<uint64_t>(options.log_limit) << 20;
   platform.make_engine = [&options] { return MakeEngine(options); };
-  platform.make_clusters = [&options, commands](const fs::path& launcher_file) {
-    return MakeClusters(options, commands, launcher_file);
+  platform.make_clusters = [&options, commands, clock](const fs::path& launcher_file) {
+    return MakeClusters(options, commands, clock, launcher_file);
   };
   return platform;
 }
@@ -126,7 +145,8 @@ absl::Status Serve(const client::ServeOptions& options) {
   RaiseTheLimitOfOpenFiles();
   engine::RealSlurmCommands commands;
   const auto checker = service::MakeMachineChecker({.home = options.home});
-  const PlatformOptions with = PlatformOptionsOf(options, &commands, checker.get());
+  const base::SystemClock clock;
+  const PlatformOptions with = PlatformOptionsOf(options, &commands, checker.get(), &clock);
   TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<Platform> platform, Platform::Start(with));
   if (!with.tls) {
     spdlog::warn(

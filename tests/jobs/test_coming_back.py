@@ -1,4 +1,5 @@
 """Story: a service that comes back is found by who waits, starts with whatever it finds broken, names that and serves the rest."""
+import json
 import os
 import select
 import shutil
@@ -101,17 +102,30 @@ def test_a_job_whose_output_stays_unreadable_can_be_cancelled_and_frees_its_node
     assert service.wait(service.submit(write_job("echo next")))["state"] == "Completed"
 
 
-def test_a_cluster_that_cannot_be_set_up_does_not_keep_the_service_from_starting(start_service, write_job, tmp_path):
+def test_a_cluster_that_cannot_be_set_up_keeps_no_service_from_starting_and_is_set_up_once_it_can(start_service, write_job, tmp_path):
     home = tmp_path / "home"
     home.mkdir()
     (tmp_path / "file").write_text("")
     (home / "site.yml").write_text(f"computes:\n  hpc:\n    type: slurm\n    folder: {tmp_path}/file/below\n")
     service = start_service(home=home)
     assert service.wait(service.submit(write_job("echo well")))["state"] == "Completed"
+    why = "compute hpc cannot be used: "
     said = service.cli("doctor").stdout
-    assert "hpc" in said and f"{tmp_path}/file" in said, said
-    refused = service.cli("run", write_job("true", compute="hpc"))
-    assert refused.returncode == 2 and "compute hpc cannot be used: " in refused.stderr and "repair it" in refused.stderr, refused.stderr
+    assert why in said and f"{tmp_path}/file" in said and "(since " in said, said
+    listed = service.cli("node", "list")
+    assert "the nodes of compute hpc are not known: " in listed.stderr and f"{tmp_path}/file" in listed.stderr, listed.stderr
+    file = write_job("true", compute="hpc")
+    created = service.cli("job", "create", file, "-o", "json")
+    assert created.returncode == 0 and why in created.stderr and "waits until it can" in created.stderr, created.stderr
+    waits = json.loads(created.stdout)["id"]
+    job = service.job(waits)
+    assert job["state"] == "Queued" and job["reason"].startswith(f"waits: {why}") and f"{tmp_path}/file" in job["reason"], job["reason"]
+    service.kill()
+    service.start()
+    wait_until(lambda: service.job(waits)["reason"].startswith(f"waits: {why}"), 20, "it waits on")
+    (tmp_path / "file").unlink()
+    wait_until((tmp_path / "file/below/id").exists, 90, "the cluster's folder is set up without a restart")
+    wait_until(lambda: why not in service.job(waits)["reason"], 20, lambda: f"the job waits for that no more: {service.job(waits)}")
 
 
 def test_many_small_results_are_all_there_though_the_service_was_killed_while_they_came(start_service, write_job, tmp_path):

@@ -1,9 +1,11 @@
 """Story: the same job file on a Slurm cluster, over tests/lab/slurm: namespaces that this file makes and removes."""
+import fcntl
 import os
 import pathlib
 import pwd
 import shutil
 import signal
+import socket
 import tempfile
 
 import pytest
@@ -141,6 +143,34 @@ def test_killed_services_and_a_lost_controller_neither_lose_a_job_nor_run_it_twi
         assert hpc.wait(name, 90)["state"] == "Completed"
         assert hpc.log_text(name, 0) == f"done {i}\n"
     assert sorted(ran.read_text().split()) == ["0", "1", "2", "3", "4"]
+
+
+def test_a_compute_that_can_be_used_only_after_the_service_has_begun_takes_up_what_it_ran_and_what_waits(hpc, write_job, tmp_path):
+    go = tmp_path / "go"
+    runs = hpc.submit(write_job(f"echo begun; until [ -e {go} ]; do sleep 0.05; done; echo ended", nodes=2, distribution="pytorch",
+                                compute="hpc"))
+    wait_until(lambda: all(hpc.log_text(runs, rank) == "begun\n" for rank in (0, 1)), 40, "it runs")
+    hpc.kill()
+    why = "compute hpc cannot be used: another service (process "
+    with open(tmp_path / "shared/lock", "r+", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.truncate()
+        lock.write(f"{os.getpid()} on {socket.gethostname()}\n")
+        lock.flush()
+        hpc.start("--bind", "10.77.0.1")
+        wait_until(lambda: hpc.job(runs)["reason"].startswith(why), 20, lambda: f"it says what is broken: {hpc.job(runs)}")
+        waits = hpc.submit(write_job("echo waited", compute="hpc"))
+        reason = hpc.job(waits)["reason"]
+        assert reason.startswith(f"waits: {why}") and " (since 20" in reason, reason
+        said = hpc.cli("doctor").stdout
+        assert why in said, said
+        go.touch()
+    for name in (runs, waits):
+        job = hpc.wait(name, 120)
+        assert job["state"] == "Completed", job["reason"]
+    assert [hpc.log_text(runs, rank) for rank in (0, 1)] == ["begun\nended\n"] * 2 and hpc.log_text(waits, 0) == "waited\n"
+    assert [event["state"] for event in hpc.job(runs)["events"]].count("Running") == 1
+    assert why not in hpc.cli("doctor").stdout
 
 
 def test_a_job_that_a_killed_controller_had_only_just_accepted_runs_once(hpc, cluster, write_job, tmp_path):

@@ -1,7 +1,8 @@
 // Defines Engine, the interface to a place where jobs run: this machine's virtual nodes (local/), a
-// Slurm cluster (slurm/), or a fake for tests (fake/). One instance per compute; calls may come
-// from any thread. An engine starts launchers and says what is true of them; it knows nothing of
-// job states, output or results, which launchers report to the service.
+// Slurm cluster (slurm/), one of these that is not there yet (deferred_engine.h), or a fake for
+// tests (fake/). One instance per compute; calls may come from any thread. An engine starts
+// launchers and says what is true of them; it knows nothing of job states, output or results, which
+// launchers report to the service.
 #pragma once
 
 #include <cstdint>
@@ -64,6 +65,9 @@ class Engine {
  public:
   virtual ~Engine() = default;
   virtual EngineTraits traits() const = 0;
+  // Why it can be neither observed nor told to do anything yet, in one line; "" if it can. Quick:
+  // may be called under locks.
+  virtual std::string WhyOutOfReach() const { return ""; }
   // Those of an engine that schedules for itself are what it says now: asking takes up to seconds.
   virtual absl::StatusOr<std::vector<Node>> ListNodes() = 0;
   // Why none of its nodes can ever have such a job, in one line with what to do; "" if nothing is

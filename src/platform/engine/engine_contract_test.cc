@@ -1,5 +1,5 @@
 // What every engine promises, over each implementation.
-// Covers: plan_files.cc, local/local_engine.cc, slurm/slurm_engine.cc.
+// Covers: plan_files.cc, deferred_engine.cc, local/local_engine.cc, slurm/slurm_engine.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -7,8 +7,10 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/test_patience.h"
+#include "platform/engine/deferred_engine.h"
 #include "platform/engine/fake/engine_fake.h"
 #include "platform/engine/gang_for_tests.h"
 #include "platform/engine/local/launcher_process.h"
@@ -96,6 +98,31 @@ class SlurmSubject final : public Subject {
   std::unique_ptr<SlurmEngine> engine_;
 };
 
+// Its engine could not be opened at first.
+class DeferredSubject final : public Subject {
+ public:
+  DeferredSubject() {
+    EXPECT_FALSE(engine_.Observe().ok());
+    clock_.Advance(absl::Seconds(1));
+    EXPECT_TRUE(engine_.Observe().ok());
+  }
+  Engine& engine() override { return engine_; }
+  void EndLauncher(const std::string& id, int node) override { opened_->EndLauncher(id, node); }
+
+ private:
+  absl::StatusOr<std::unique_ptr<Engine>> Open() {
+    if (++tries_ == 1) return absl::UnavailableError("not yet");
+    auto engine = std::make_unique<FakeEngine>(2);
+    opened_ = engine.get();
+    return engine;
+  }
+
+  int tries_ = 0;
+  FakeEngine* opened_ = nullptr;
+  base::ManualClock clock_;
+  DeferredEngine engine_{{.open = [this] { return Open(); }}, &clock_};
+};
+
 using Maker = std::unique_ptr<Subject> (*)();
 template <class T>
 std::unique_ptr<Subject> Make() {
@@ -181,13 +208,13 @@ TEST_P(EngineContract, StopAndReleaseOfWhatItDoesNotKnowAreOk) {
 }
 
 std::string SubjectName(const ::testing::TestParamInfo<Maker>& info) {
-  static const char* const kNames[] = {"Fake", "Local", "Slurm"};
+  static const char* const kNames[] = {"Fake", "Local", "Slurm", "Deferred"};
   return kNames[info.index];
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, EngineContract,
                          ::testing::Values(&Make<FakeSubject>, &Make<LocalSubject>,
-                                           &Make<SlurmSubject>),
+                                           &Make<SlurmSubject>, &Make<DeferredSubject>),
                          SubjectName);
 
 }  // namespace

@@ -10,7 +10,9 @@
 
 #include "absl/strings/str_replace.h"
 #include "absl/synchronization/notification.h"
+#include "base/status.h"
 #include "base/test_patience.h"
+#include "platform/engine/deferred_engine.h"
 #include "platform/service/cluster_for_tests.h"
 #include "platform/service/world_for_tests.h"
 
@@ -104,6 +106,58 @@ TEST(ServiceWithoutItsCluster, SaysOfItsJobsThatTheirComputeIsGone) {
   ASSERT_TRUE(jobs.ok()) << jobs.status();
   for (const JobSummary& job : *jobs) reasons.push_back(job.reason);
   EXPECT_THAT(reasons, testing::UnorderedElementsAre(gone, absl::StrCat("waits: ", gone)));
+}
+
+TEST(ServiceWithAClusterThatCannotBeOpened, TakesItsJobsUpOnceItCan) {
+  const base::TemporaryDirectory folder;
+  DiskEngine::Put(folder.path() / "site.yml", "computes: {hpc: {type: slurm, folder: ./shared}}\n");
+  const std::string file = absl::StrCat(kJobFile, "compute: hpc\n");
+  const auto named = [&](absl::string_view name) {
+    return absl::StrReplaceAll(file, {{"name: j", absl::StrCat("name: ", name)}});
+  };
+  FakeCluster before;
+  {
+    World world(folder.path(), {}, 2, &before);
+    ASSERT_TRUE(world.Submit(file).ok());
+    world.Step();
+    before.runs = true;
+    ASSERT_TRUE(world.StepUntil([&] { return world.State("j") == JobState::kProvisioning; }));
+    ASSERT_TRUE(world.Submit(named("k")).ok());
+  }
+  absl::Status failure = absl::FailedPreconditionError("another service holds it");
+  FakeCluster* cluster = nullptr;
+  const auto open = [&]() -> absl::StatusOr<std::unique_ptr<engine::Engine>> {
+    TUTTI_RETURN_IF_ERROR(failure);
+    auto opened = std::make_unique<FakeCluster>();
+    opened->runs = true;
+    cluster = opened.get();
+    return opened;
+  };
+  base::ManualClock clock;
+  engine::DeferredEngine deferred({.open = open, .patience = absl::ZeroDuration()}, &clock);
+  World world(folder.path(), {}, 2, &deferred);
+  for (int i = 0; i < 100; ++i) world.Step();
+  const std::string why =
+      "compute hpc cannot be used: another service holds it (since 1970-01-01 00:00 UTC; it is "
+      "tried again within 1m)";
+  EXPECT_EQ(world.State("j"), JobState::kProvisioning);
+  EXPECT_EQ(world.Reason("j"), why);
+  EXPECT_EQ(world.Reason("k"), absl::StrCat("waits: ", why));
+  EXPECT_THAT(world.service().Problems(), ElementsAre(why));
+  const auto late = world.Submit(named("l"));
+  ASSERT_TRUE(late.ok()) << late.status();
+  EXPECT_THAT(late->record.job.warnings,
+              ElementsAre(absl::StrCat(why, "; what runs there waits until it can")));
+  EXPECT_EQ(world.service().Cancel("l")->record.last.state, JobState::kCanceled);
+
+  failure = absl::OkStatus();
+  clock.Advance(absl::Seconds(1));
+  ASSERT_TRUE(world.StepUntil([&] { return world.State("k") == JobState::kProvisioning; }))
+      << world.Reason("k");
+  EXPECT_THAT(cluster->allocations(), ElementsAre("j.1", "k.2"));
+  EXPECT_EQ(world.State("j"), JobState::kProvisioning);
+  EXPECT_NE(world.Reason("j"), why);
+  EXPECT_THAT(world.service().Problems(), ElementsAre());
 }
 
 // What a cluster's node reports survives a loss of power of this machine.

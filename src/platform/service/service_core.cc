@@ -208,12 +208,13 @@ bool ServiceCore::ObserveEngines() {
 }
 
 void ServiceCore::TakeIn(const std::string& compute, const EngineCalls::States& states) {
-  const std::string where = compute == "local" ? "" : absl::StrCat(" of compute ", compute);
   if (engine_calls_.holds()) return;  // it says that again
   Effects effects;
   {
     StateLock lock(state_);
-    state_.problems.Note(absl::StrCat("the engine", where, " cannot be observed"), states.status());
+    state_.problems.Note(compute == "local" ? "the engine cannot be observed"
+                                            : absl::StrCat("compute ", compute, " cannot be used"),
+                         states.status());
     if (states.ok()) observer_.Observe(compute, *states, effects);
     effects.after = state_.store->LastDeferred();
     state_.Wake();
@@ -260,9 +261,6 @@ absl::Status ServiceCore::Uncordon(absl::string_view compute, absl::string_view 
 
 std::vector<std::string> ServiceCore::Problems() {
   std::vector<std::string> problems;
-  for (const auto& [compute, why] : state_.engines.broken) {
-    problems.push_back(absl::StrCat("compute ", compute, " cannot be used: ", why));
-  }
   {
     StateLock lock(state_);
     if (!state_.disk_is_full.empty()) problems.push_back(state_.disk_is_full);

@@ -38,7 +38,11 @@ absl::StatusOr<spec::ReadResult> SubmissionCheck::Read(const Submission& submiss
   CheckOffers(file.spec, base::Deadline::After(kPatienceWithClusters), of_clusters);
   for (const std::string& fault : of_clusters) faults.Add(absl::InvalidArgumentError(fault));
   faults.Add(CheckNameLength(file.spec));
-  CheckComputes(file.spec, faults);
+  std::set<std::string> out_of_reach;
+  CheckComputes(file.spec, faults, out_of_reach);
+  for (const std::string& why : out_of_reach) {
+    file.warnings.push_back(absl::StrCat(why, "; what runs there waits until it can"));
+  }
   faults.Add(Preflight(file.spec, state_.options.directory, file.warnings));
   TUTTI_RETURN_IF_ERROR(spec::InFileOrder(faults.status(), file.spec));
   return std::move(file);
@@ -61,17 +65,18 @@ absl::StatusOr<store::Job> SubmissionCheck::ToJob(const Submission& submission) 
                     .warnings = std::move(file.warnings)};
 }
 
-void SubmissionCheck::CheckComputes(const spec::JobSpec& job, base::Faults& faults) const {
-  for (const spec::Step& step : job.steps) CheckComputes(step.job, faults);
-  faults.Add(CheckCompute(job));
+void SubmissionCheck::CheckComputes(const spec::JobSpec& job, base::Faults& faults,
+                                    std::set<std::string>& out_of_reach) const {
+  for (const spec::Step& step : job.steps) CheckComputes(step.job, faults, out_of_reach);
+  const absl::Status fault = CheckCompute(job);
+  faults.Add(fault);
+  if (job.compute.empty() || !fault.ok()) return;
+  const std::string why = state_.engines.WhyOutOfReach(job.compute);
+  if (!why.empty()) out_of_reach.insert(why);
 }
 
 absl::Status SubmissionCheck::CheckCompute(const spec::JobSpec& job) const {
   if (job.compute.empty()) return absl::OkStatus();  // it was refused
-  if (state_.engines.broken.contains(job.compute)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(job.file_name, ": ", state_.engines.WhyOutOfReach(job.compute)));
-  }
   if (state_.engines.Of(job.compute) == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat(job.file_name, ": compute \"", job.compute,

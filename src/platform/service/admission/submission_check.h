@@ -27,9 +27,10 @@ class SubmissionCheck {
       ABSL_LOCKS_EXCLUDED(service_lock);
 
  private:
-  // Whether the computes of it and of all below it are there and have as many nodes as it takes.
-  void CheckComputes(const spec::JobSpec& job, base::Faults& faults) const
-      ABSL_LOCKS_EXCLUDED(service_lock);
+  // Whether the computes of it and of all below it are there and have as many nodes as it takes;
+  // and why those that are cannot be used yet.
+  void CheckComputes(const spec::JobSpec& job, base::Faults& faults,
+                     std::set<std::string>& out_of_reach) const ABSL_LOCKS_EXCLUDED(service_lock);
   absl::Status CheckCompute(const spec::JobSpec& job) const ABSL_LOCKS_EXCLUDED(service_lock);
   // Whether they have what it asks of them; blocks until `deadline` at most.
   void CheckOffers(const spec::JobSpec& job, base::Deadline deadline,

@@ -30,6 +30,10 @@ bool EngineCalls::Enqueue(const std::string& compute, const std::string& key, co
   return true;
 }
 
+void EngineCalls::Enact(const std::string& compute, const std::string& key, const Call& call) {
+  if (state_.engines.WhyOutOfReach(compute).empty()) Enqueue(compute, key, call);
+}
+
 void EngineCalls::Perform(Effects effects) {
   const absl::Status durable = state_.store->AwaitDurable(effects.after);
   if (durable.ok()) return HandOn(effects);
@@ -65,22 +69,22 @@ void EngineCalls::HandOn(const Effects& effects) {
   for (const auto& change : effects.cordons) state_.cordon_work.Do("cordons", change);
   for (const Effects::Task& task : effects.checks) state_.health_work.Do(task.queue, task.run);
   for (const Effects::Start& start : effects.starts) {
-    Enqueue(start.compute, absl::StrCat("start ", start.allocation.id),
-            [this, allocation = start.allocation](engine::Engine& engine) {
-              Start(engine, allocation);
-            });
+    Enact(start.compute, absl::StrCat("start ", start.allocation.id),
+          [this, allocation = start.allocation](engine::Engine& engine) {
+            Start(engine, allocation);
+          });
   }
   for (const AllocationAt& at : effects.stops) {
-    Enqueue(at.compute, absl::StrCat("stop ", at.allocation),
-            [this, at](engine::Engine& engine) { Stop(engine, at); });
+    Enact(at.compute, absl::StrCat("stop ", at.allocation),
+          [this, at](engine::Engine& engine) { Stop(engine, at); });
   }
   for (const Effects::Kill& kill : effects.kills) {
-    Enqueue(kill.at.compute, absl::StrCat("kill ", kill.at.allocation, " ", kill.node),
-            [this, kill](engine::Engine& engine) { Kill(engine, kill); });
+    Enact(kill.at.compute, absl::StrCat("kill ", kill.at.allocation, " ", kill.node),
+          [this, kill](engine::Engine& engine) { Kill(engine, kill); });
   }
   for (const AllocationAt& at : effects.releases) {
-    Enqueue(at.compute, absl::StrCat("release ", at.allocation),
-            [this, at](engine::Engine& engine) { Release(engine, at); });
+    Enact(at.compute, absl::StrCat("release ", at.allocation),
+          [this, at](engine::Engine& engine) { Release(engine, at); });
   }
 }
 

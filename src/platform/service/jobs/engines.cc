@@ -11,10 +11,9 @@ engine::Engine* Engines::Of(absl::string_view compute) const {
 }
 
 std::string Engines::WhyOutOfReach(const std::string& compute) const {
-  if (Of(compute) != nullptr) return "";
-  if (const auto why = broken.find(compute); why != broken.end()) {
-    return absl::StrCat("compute ", compute, " cannot be used: ", why->second,
-                        "; repair it and start the service anew");
+  if (const engine::Engine* const engine = Of(compute)) {
+    const std::string why = engine->WhyOutOfReach();
+    return why.empty() ? "" : absl::StrCat("compute ", compute, " cannot be used: ", why);
   }
   return absl::StrCat("site.yml has no compute ", compute,
                       ": put it back and start the service anew");

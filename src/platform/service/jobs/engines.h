@@ -17,11 +17,11 @@ struct Engines {
   Engines(engine::Engine* local) : local(local) {}  // NOLINT: most services have nothing else
   engine::Engine* local;
   std::map<std::string, engine::Engine*, std::less<>> clusters;
-  std::map<std::string, std::string> broken;  // computes that have no engine now, and why
 
   // nullptr if there is no such compute (any more).
   engine::Engine* Of(absl::string_view compute) const;
   // Why nothing can be done for the jobs of that compute, nor heard of them; "" if it is there.
+  // Quick.
   std::string WhyOutOfReach(const std::string& compute) const;
 };
 
