@@ -152,6 +152,14 @@ absl::Status Database::SyncLog() const {
 }
 
 absl::Status Database::Sync() {
+  absl::Status synced = TryToSync();
+  while (absl::IsResourceExhausted(synced) && options_.on_full && options_.on_full()) {
+    synced = TryToSync();
+  }
+  return synced;
+}
+
+absl::Status Database::TryToSync() {
   absl::Status synced = SyncLog();
   if (synced.ok() && has_lost_pages_) synced = BeginLogAnew();
   has_lost_pages_ = !synced.ok();

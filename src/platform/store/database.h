@@ -74,6 +74,7 @@ class Database {
   absl::Status Migrate(const Migrations& migrations);
   absl::Status OpenLog();
   absl::Status SyncLog() const;
+  absl::Status TryToSync();
   absl::Status BeginLogAnew() const;
 
   const std::filesystem::path path_;

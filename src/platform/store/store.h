@@ -108,8 +108,8 @@ struct StoreOptions {
   // For crash tests: called under the store's lock before (1, 3, …) and after (2, 4, …) each
   // commit; the number counts all calls since Open.
   std::function<void(int64_t)> on_commit;
-  // Called, under the store's lock, when a write meets a full disk: true if it has made some room,
-  // so that the write is to be tried again.
+  // Called when a write or a sync meets a full disk: true if it has made some room, so that this is
+  // to be tried again. A write calls it under the store's lock, a sync maybe at the same time.
   std::function<bool()> on_full;
   // For fault tests: called before each Sync, whose answer an error of it is.
   std::function<absl::Status()> on_sync;

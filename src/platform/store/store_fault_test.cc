@@ -301,6 +301,46 @@ TEST_F(StoreFaultTest, WhatMeetsAFullDiskIsWrittenOnceRoomIsMadeForIt) {
   EXPECT_EQ(Open()->EventsOf("one")->size(), written + 1);
 }
 
+// Of the log's content, which then goes into a file that has to grow for it.
+TEST_F(StoreFaultTest, WhatAFailedSyncMayHaveLostIsWrittenAnewOnceRoomIsMadeForIt) {
+  const auto small = directory_.path() / "small";
+  ASSERT_TRUE(base::MakeDirectories(small).ok());
+  if (::mount("tmpfs", small.c_str(), "tmpfs", 0, "size=2m") != 0) {
+    GTEST_SKIP() << "may not mount a small tmpfs";
+  }
+  absl::Cleanup unmount = [&] { ::umount2(small.c_str(), MNT_DETACH); };
+  path_ = small / "store.db";
+  int parts = 8;
+  absl::Status sync;
+  StoreOptions options;
+  options.on_sync = [&] { return sync; };
+  options.on_full = [&] {
+    return parts > 0 && std::filesystem::remove(small / absl::StrCat("part-", parts--));
+  };
+  auto store = Store::Open(path_, options).value();
+  int64_t last = store->InsertJob(AJob(), AnEventOf(kQueued))->last.sequence;
+  for (int i = 0; i < 20; ++i) {
+    const Event event = AnEventOf(kQueued, std::string(20'000, 'x'));
+    last = store->AppendEvent("one", last, event, Durability::kDeferred)->sequence;
+  }
+  for (int i = 1; i <= parts; ++i) {
+    ASSERT_TRUE(base::WriteFileAtomic(small / absl::StrCat("part-", i), std::string(80'000, 'r'))
+                    .ok());
+  }
+  const auto filler = base::Open(small / "filler", O_WRONLY | O_CREAT);
+  const std::string page(4096, 'f');
+  while (::write(filler->get(), page.data(), page.size()) > 0) continue;
+  sync = absl::UnavailableError("the device fails");
+  EXPECT_EQ(store->AwaitDurable(store->LastDeferred()), sync);
+  sync = absl::OkStatus();
+  ASSERT_EQ(store->AwaitDurable(store->LastDeferred()), absl::OkStatus());
+  EXPECT_LT(parts, 8) << "the disk was full";
+  const std::filesystem::path file = directory_.path() / "without-its-log.db";
+  std::filesystem::copy_file(path_, file);
+  path_ = file;
+  EXPECT_EQ(Open()->GetJob("one")->last.sequence, last);
+}
+
 TEST_F(StoreFaultTest, OneThatWasClosedOpensOnAFullDiskAndTakesMoreOnceThereIsSpace) {
   const auto small = directory_.path() / "small";
   ASSERT_TRUE(base::MakeDirectories(small).ok());
