@@ -66,6 +66,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::filesystem::
   if (was_left) TUTTI_RETURN_IF_ERROR(database->CheckContent());
   TUTTI_RETURN_IF_ERROR(database->Migrate(migrations));
   TUTTI_RETURN_IF_ERROR(database->OpenLog());
+  database->has_lost_pages_ = was_left && index == LogIndex::kInFile;
   return database;
 }
 

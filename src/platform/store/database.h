@@ -52,6 +52,9 @@ class Database {
   // writes the log's content into the file and begins the log anew: the system tells once that it
   // could not write a page, and may have dropped it.
   absl::Status Sync();
+  // The next Sync begins the log anew. So it is after Open of one whose log was left: whoever had
+  // it last may have been killed after a sync that failed.
+  bool has_lost_pages() const { return has_lost_pages_; }
   // No other connection can read it, as there was no room for an index of its log.
   bool keeps_others_out() const { return keeps_others_out_; }
   // Runs `body`, which only reads.

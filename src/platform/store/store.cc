@@ -505,7 +505,10 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::filesystem::path& 
                                          std::move(options.on_sync), std::move(options.on_full)}));
   std::unique_ptr<ReaderPool> readers;
   if (!database->keeps_others_out()) readers = std::make_unique<ReaderPool>(path, busy_timeout);
-  return std::make_unique<SqliteStore>(std::move(database), std::move(readers));
+  const bool may_lack_pages = database->has_lost_pages();
+  auto store = std::make_unique<SqliteStore>(std::move(database), std::move(readers));
+  if (may_lack_pages) store->Sync().IgnoreError();  // else what needs it tries again
+  return store;
 }
 
 }  // namespace tutti::store

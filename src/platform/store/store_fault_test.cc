@@ -301,6 +301,49 @@ TEST_F(StoreFaultTest, WhatMeetsAFullDiskIsWrittenOnceRoomIsMadeForIt) {
   EXPECT_EQ(Open()->EventsOf("one")->size(), written + 1);
 }
 
+TEST_F(StoreFaultTest, WhatAFailedSyncOfAKilledProcessMayHaveLostIsWrittenAnew) {
+  ASSERT_EQ(WEXITSTATUS(InChild([&] {
+              absl::Status sync;
+              StoreOptions options;
+              options.on_sync = [&] { return sync; };
+              auto store = *Store::Open(path_, options);
+              const int64_t first = store->InsertJob(AJob(), AnEventOf(kQueued))->last.sequence;
+              const auto next =
+                  store->AppendEvent("one", first, AnEventOf(kPreparing), Durability::kDeferred);
+              sync = absl::UnavailableError("the device fails");
+              const bool is_lost = !store->AwaitDurable(store->LastDeferred()).ok();
+              ::_exit(next.ok() && is_lost ? 42 : 1);  // closes nothing
+            })),
+            42);
+  auto store = Open();
+  ASSERT_NE(store, nullptr);
+  ASSERT_TRUE(store->AwaitDurable(store->LastDeferred()).ok());
+  const std::filesystem::path file = directory_.path() / "without-its-log.db";
+  std::filesystem::copy_file(path_, file);
+  store.reset();
+  path_ = file;
+  const auto job = Open()->GetJob("one");
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(job->last.state, kPreparing);
+}
+
+// The disk fails still when the next process comes.
+TEST_F(StoreFaultTest, NothingIsConcludedFromALogThatAKilledProcessMayHaveLost) {
+  InChild([&] {
+    auto store = Open();
+    store->InsertJob(AJob(), AnEventOf(kQueued)).status().IgnoreError();
+    ::_exit(1);  // closes nothing
+  });
+  absl::Status sync = absl::UnavailableError("the device fails");
+  StoreOptions options;
+  options.on_sync = [&] { return sync; };
+  auto store = *Store::Open(path_, options);
+  EXPECT_EQ(store->AddCordon({.node = "n1", .reason = "r"}), sync) << "it lies behind that log";
+  EXPECT_EQ(store->AwaitDurable(store->LastDeferred()), sync);
+  sync = absl::OkStatus();
+  EXPECT_TRUE(store->AddCordon({.node = "n2", .reason = "r"}).ok());
+}
+
 // Of the log's content, which then goes into a file that has to grow for it.
 TEST_F(StoreFaultTest, WhatAFailedSyncMayHaveLostIsWrittenAnewOnceRoomIsMadeForIt) {
   const auto small = directory_.path() / "small";
@@ -324,8 +367,8 @@ TEST_F(StoreFaultTest, WhatAFailedSyncMayHaveLostIsWrittenAnewOnceRoomIsMadeForI
     last = store->AppendEvent("one", last, event, Durability::kDeferred)->sequence;
   }
   for (int i = 1; i <= parts; ++i) {
-    ASSERT_TRUE(base::WriteFileAtomic(small / absl::StrCat("part-", i), std::string(80'000, 'r'))
-                    .ok());
+    ASSERT_TRUE(
+        base::WriteFileAtomic(small / absl::StrCat("part-", i), std::string(80'000, 'r')).ok());
   }
   const auto filler = base::Open(small / "filler", O_WRONLY | O_CREAT);
   const std::string page(4096, 'f');
