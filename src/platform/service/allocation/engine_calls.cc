@@ -35,28 +35,47 @@ void EngineCalls::Enact(const std::string& compute, const std::string& key, cons
 }
 
 void EngineCalls::Perform(Effects effects) {
+  if (HoldBehindOthers(effects)) return;
   const absl::Status durable = state_.store->AwaitDurable(effects.after);
   if (durable.ok()) return HandOn(effects);
-  {
-    StateLock lock(state_);
-    state_.problems.Note(kUnsynced, durable);
-  }
+  NoteDurable(durable);
   absl::MutexLock lock(&mutex_);
   held_.push_back(std::move(effects));
 }
 
-bool EngineCalls::PerformHeld() {
-  std::vector<Effects> held;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (held_.empty()) return true;
-    held = std::exchange(held_, {});
-  }
-  for (Effects& effects : held) Perform(std::move(effects));
-  if (holds()) return false;
-  StateLock lock(state_);
-  state_.problems.Note(kUnsynced, absl::OkStatus());
+bool EngineCalls::HoldBehindOthers(Effects& effects) {
+  absl::MutexLock lock(&mutex_);
+  if (held_.empty()) return false;
+  held_.push_back(std::move(effects));
   return true;
+}
+
+// The first stays at its place until it is handed on, so that what others hand on meanwhile comes
+// behind all of them.
+bool EngineCalls::PerformHeld() {
+  bool any = false;
+  while (const Effects* const first = FirstHeld()) {
+    any = true;
+    if (const absl::Status durable = state_.store->AwaitDurable(first->after); !durable.ok()) {
+      NoteDurable(durable);
+      return false;
+    }
+    HandOn(*first);
+    absl::MutexLock lock(&mutex_);
+    held_.pop_front();
+  }
+  if (any) NoteDurable(absl::OkStatus());
+  return true;
+}
+
+const Effects* EngineCalls::FirstHeld() const {
+  absl::MutexLock lock(&mutex_);
+  return held_.empty() ? nullptr : &held_.front();
+}
+
+void EngineCalls::NoteDurable(const absl::Status& status) {
+  StateLock lock(state_);
+  state_.problems.Note(kUnsynced, status);
 }
 
 bool EngineCalls::holds() const {

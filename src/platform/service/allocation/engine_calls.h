@@ -5,6 +5,7 @@
 // store cannot get onto the disk has no effects until it can.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <set>
 #include <string>
@@ -24,9 +25,11 @@ class EngineCalls {
       : state_(state), table_(table), leaving_(leaving) {}
 
   // Waits for the store to have on the disk what they follow from, and then hands them on; without
-  // threads (WorkQueues::Start) it returns once all is done. If the disk fails they are held.
+  // threads (WorkQueues::Start) it returns once all is done. If the disk fails they are held, and
+  // those that come later behind them.
   void Perform(Effects effects) ABSL_LOCKS_EXCLUDED(service_lock);
-  // Tries again those that are held. False if some are still.
+  // Tries again those that are held, in their order. False if some are still. By one thread at a
+  // time.
   bool PerformHeld() ABSL_LOCKS_EXCLUDED(service_lock);
   bool holds() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Starts the launchers of a job that has just got its nodes.
@@ -41,6 +44,11 @@ class EngineCalls {
 
  private:
   using Call = std::function<void(engine::Engine&)>;
+  // False if none are held.
+  bool HoldBehindOthers(Effects& effects) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Stays where it is until PerformHeld removes it; null: none are held.
+  const Effects* FirstHeld() const ABSL_LOCKS_EXCLUDED(mutex_);
+  void NoteDurable(const absl::Status& status) ABSL_LOCKS_EXCLUDED(service_lock);
   void HandOn(const Effects& effects);
   // False if a call of that key is under way or waits, or if there is no such compute.
   bool Enqueue(const std::string& compute, const std::string& key, const Call& call)
@@ -65,7 +73,7 @@ class EngineCalls {
   mutable absl::Mutex mutex_;  // may be taken under the service's
   // The calls that are under way, by compute and by what the call is.
   std::set<std::pair<std::string, std::string>> under_way_ ABSL_GUARDED_BY(mutex_);
-  std::vector<Effects> held_ ABSL_GUARDED_BY(mutex_);  // in the order of Perform
+  std::deque<Effects> held_ ABSL_GUARDED_BY(mutex_);  // in the order of Perform
 };
 
 }  // namespace tutti::service
