@@ -212,6 +212,32 @@ TEST_F(ClusterReportTest, HoldsNobodyUpWhileItWaitsForTheDisk) {
   EXPECT_EQ(told->acknowledged, next_);
 }
 
+// Its launcher would end, and the job would wait for it again after a loss of power.
+TEST_F(ClusterReportTest, IsNotToldThatItsJobIsOverBeforeTheDiskHasIt) {
+  bool fails = false;
+  const absl::Status failure = absl::UnavailableError("the device fails");
+  world_.Open({.on_sync = [&] { return fails ? failure : absl::OkStatus(); }});
+  ASSERT_TRUE(world_.Submit(absl::StrCat(kJobFile, "compute: hpc\n")).ok());
+  world_.Step();
+  fails = true;
+  Service& service = world_.service();
+  EXPECT_EQ(service.Cancel("j").status(), failure);
+  const auto told = [&] {
+    return std::vector<absl::Status>{
+        service.MayGo("j.1", 0).status(),
+        service.OnNewsOfAllocation("j.1", 0, [] {}).status(),
+        service.CheckUnderWay("j.1"),
+        service.AppendOutput("j.1", 0, 0, LogStream::kStdout, 0, "x").status(),
+        service.ReceiveFile("j.1", 0, "outputs/x").status(),
+        service.ReceiveFiles("j.1", 0, {}).status(),
+        service.JobOfLauncher("j.1", 0).status(),
+        Report().status()};
+  };
+  EXPECT_THAT(told(), testing::Each(failure));
+  fails = false;
+  EXPECT_THAT(told(), testing::Each(testing::Truly(absl::IsAborted)));
+}
+
 TEST_F(ClusterReportTest, IsNotAcknowledgedBeforeTheDiskHasItAndIsKeptOnce) {
   bool fails = false;
   Begin([&] { return fails ? absl::UnavailableError("the device fails") : absl::OkStatus(); });

@@ -121,14 +121,14 @@ class ServiceCore final : public Service {
     return launchers_.ReportEvents(allocation, node, first, lines, sent);
   }
   absl::StatusOr<Go> MayGo(absl::string_view allocation, int node) override {
-    return launchers_.MayGo(allocation, node);
+    return ToLauncher(launchers_.MayGo(allocation, node));
   }
   absl::StatusOr<Subscription> OnNewsOfAllocation(absl::string_view allocation, int node,
                                                   std::function<void()> wake) override {
-    return launchers_.OnNewsOfAllocation(allocation, node, std::move(wake));
+    return ToLauncher(launchers_.OnNewsOfAllocation(allocation, node, std::move(wake)));
   }
   absl::Status CheckUnderWay(absl::string_view allocation) override {
-    return launchers_.CheckUnderWay(allocation);
+    return ToLauncher(launchers_.CheckUnderWay(allocation));
   }
   std::vector<std::string> AllocationsUnderWay() override {
     return launchers_.AllocationsUnderWay();
@@ -136,18 +136,18 @@ class ServiceCore final : public Service {
   absl::StatusOr<uint64_t> AppendOutput(absl::string_view allocation, int node, int rank,
                                         LogStream stream, uint64_t offset,
                                         absl::string_view bytes) override {
-    return launchers_.AppendOutput(allocation, node, rank, stream, offset, bytes);
+    return ToLauncher(launchers_.AppendOutput(allocation, node, rank, stream, offset, bytes));
   }
   absl::StatusOr<std::unique_ptr<IncomingFile>> ReceiveFile(absl::string_view allocation, int node,
                                                             absl::string_view path) override {
-    return launchers_.ReceiveFile(allocation, node, path);
+    return ToLauncher(launchers_.ReceiveFile(allocation, node, path));
   }
   absl::StatusOr<std::vector<absl::Status>> ReceiveFiles(
       absl::string_view allocation, int node, const std::vector<http::BatchFile>& files) override {
-    return launchers_.ReceiveFiles(allocation, node, files);
+    return ToLauncher(launchers_.ReceiveFiles(allocation, node, files));
   }
   absl::StatusOr<std::string> JobOfLauncher(absl::string_view allocation, int node) override {
-    return launchers_.JobOf(allocation, node);
+    return ToLauncher(launchers_.JobOf(allocation, node));
   }
   std::optional<base::Deadline> DoFileWork(FileWork kind, const std::string& queue,
                                            std::function<void()> work) override;
@@ -177,6 +177,16 @@ class ServiceCore final : public Service {
       ABSL_LOCKS_EXCLUDED(service_lock) {
     if (job.ok()) TUTTI_RETURN_IF_ERROR(AwaitDurable(state_, job->record.last.sequence));
     return job;
+  }
+  // That an allocation is over is told once the disk has it: its launcher ends then.
+  absl::Status ToLauncher(const absl::Status& answer) ABSL_LOCKS_EXCLUDED(service_lock) {
+    if (absl::IsAborted(answer)) TUTTI_RETURN_IF_ERROR(AwaitDurable(state_));
+    return answer;
+  }
+  template <typename Told>
+  absl::StatusOr<Told> ToLauncher(absl::StatusOr<Told> answer) ABSL_LOCKS_EXCLUDED(service_lock) {
+    if (!answer.ok()) return ToLauncher(answer.status());
+    return answer;
   }
   absl::StatusOr<JobStatus> CancelNow(absl::string_view id) ABSL_LOCKS_EXCLUDED(service_lock);
   // Has each engine looked at that is not being looked at. False if there was none.
