@@ -77,6 +77,7 @@ class DiskEngine final : public engine::Engine {
       for (int i = 0; std::filesystem::exists(root_ / id / absl::StrCat("ran-", i)); ++i) {
         state.launcher_alive.push_back(
             std::filesystem::exists(root_ / id / absl::StrCat("alive-", i)));
+        AddOccupied(root_ / id / absl::StrCat("plan-", i), state);
       }
       states.push_back(std::move(state));
     }
@@ -119,6 +120,17 @@ class DiskEngine final : public engine::Engine {
   absl::Status fail_start, fail_stop, fail_observe;
 
  private:
+  static void AddOccupied(const std::filesystem::path& plan_file, engine::AllocationState& state) {
+    const auto plan = spec::LaunchPlanFromJson(base::ReadFile(plan_file).value_or(""));
+    if (!plan.ok()) return;
+    engine::Node& node = state.occupied.emplace_back();
+    node.name = plan->node().name;
+    if (!plan->has_part()) return;
+    node.cores = plan->cores;
+    node.memory_bytes = plan->memory_bytes;
+    node.gpus = plan->gpus;
+  }
+
   const std::filesystem::path root_;
   const int node_count_;
 };

@@ -64,6 +64,15 @@ class ServicePartsTest : public ::testing::Test {
     ADD_FAILURE() << id << " has no nodes: " << world_.Reason(id);
     return {.nodes = {{.name = "none"}}};
   }
+  // Its first node has a launcher that has reported its end and does not go, seen by the next
+  // service alone. `plan` is that of the node.
+  void LeaveLauncher(const std::string& allocation, const std::string& plan) {
+    world_.launchers().silent = true;
+    const auto folder = world_.engine().root() / allocation;
+    std::filesystem::create_directories(folder);
+    DiskEngine::Put(folder / "plan-0", plan);
+    for (const char* file : {"ran-0", "alive-0"}) DiskEngine::Put(folder / file, "");
+  }
   std::string WhyItWaits(const std::string& id) {
     world_.Step();
     return world_.Reason(id);
@@ -120,21 +129,34 @@ TEST_F(ServicePartsTest, AServiceThatComesBackGivesNothingTwice) {
 
 TEST_F(ServicePartsTest, WhatIsLeftOfAnEndedJobKeepsItsPartAlsoFromAServiceThatComesBack) {
   Submit("a", "cpus: 2");
-  const auto folder = world_.engine().root() / world_.engine().Allocations().front();
+  const std::string allocation = world_.engine().Allocations().front();
+  const std::string plan = spec::ToJson(PlanOf("a"));
   EXPECT_TRUE(world_.StepUntilState("a", JobState::kRunning));
   Cancel("a");
-  // A launcher that has reported its end and does not go.
-  world_.launchers().silent = true;
-  std::filesystem::create_directories(folder);
-  for (const char* file : {"ran-0", "alive-0"}) DiskEngine::Put(folder / file, "");
+  LeaveLauncher(allocation, plan);
   Open();
   world_.Step();
   Submit("b", "cpus: 2");
   EXPECT_THAT(PlanOf("b").cores, ElementsAre(2, 3));
-  std::filesystem::remove(folder / "alive-0");
+  std::filesystem::remove(world_.engine().root() / allocation / "alive-0");
   world_.Step();
   Submit("c", "cpus: 2");
   EXPECT_THAT(PlanOf("c").cores, ElementsAre(0, 1));
+}
+
+TEST_F(ServicePartsTest, WhatIsLeftOfADeletedJobKeepsItsPartAndItsNodeFromAServiceThatComesBack) {
+  Submit("a", "cpus: 2");
+  const std::string allocation = world_.engine().Allocations().front();
+  const std::string plan = spec::ToJson(PlanOf("a"));
+  EXPECT_TRUE(world_.StepUntilState("a", JobState::kRunning));
+  Cancel("a");
+  LeaveLauncher(allocation, plan);
+  ASSERT_TRUE(world_.service().Delete("a").ok());
+  Open();
+  world_.Step();
+  Submit("b", "cpus: 2");
+  EXPECT_THAT(PlanOf("b").cores, ElementsAre(2, 3));
+  EXPECT_THAT(world_.service().ListNodes().nodes.at(0).jobs, UnorderedElementsAre("a", "b"));
 }
 
 // The job's last event speaks of its second attempt alone, as the first had not been prepared.
@@ -144,6 +166,7 @@ TEST_F(ServicePartsTest, WhatIsLeftOfAnEarlierAttemptKeepsItsPartToo) {
   ASSERT_TRUE(world_.Submit(retried).ok());
   world_.Step();
   const std::string first = world_.engine().Allocations().front();
+  const std::string plan = spec::ToJson(PlanOf("a"));
   const auto has_second = [&] {
     const auto allocations = world_.engine().Allocations();
     return !allocations.empty() && allocations.back() != first;
@@ -154,10 +177,7 @@ TEST_F(ServicePartsTest, WhatIsLeftOfAnEarlierAttemptKeepsItsPartToo) {
     world_.clock().Advance(absl::Milliseconds(200));
   }
   ASSERT_TRUE(has_second());
-  world_.launchers().silent = true;
-  const auto folder = world_.engine().root() / first;
-  std::filesystem::create_directories(folder);
-  for (const char* file : {"ran-0", "alive-0"}) DiskEngine::Put(folder / file, "");
+  LeaveLauncher(first, plan);
   Open();
   world_.Step();
   Submit("b", "cpus: 2");

@@ -1,6 +1,7 @@
 #include "spec/json/gang_plan.h"
 
 #include <limits>
+#include <utility>
 
 #include "base/file.h"
 #include "base/status.h"
@@ -79,14 +80,19 @@ absl::StatusOr<LaunchPlan> ReadLaunchPlan(const std::filesystem::path& file) {
   return plan;
 }
 
-absl::StatusOr<int> NodeIndexOf(absl::string_view text) {
+absl::StatusOr<NodePart> NodePartOf(absl::string_view text) {
   TUTTI_ASSIGN_OR_RETURN(const json document, ParseJsonObject(text, "launch plan"));
   if (document.contains(kShared)) {
-    TUTTI_ASSIGN_OR_RETURN(const OwnDocument own, ReadOwn(document));
-    return own.part.node_index;
+    TUTTI_ASSIGN_OR_RETURN(OwnDocument own, ReadOwn(document));
+    return std::move(own.part);
   }
-  TUTTI_ASSIGN_OR_RETURN(const LaunchPlan plan, LaunchPlanFromJson(text));
-  return plan.node_index;
+  TUTTI_ASSIGN_OR_RETURN(LaunchPlan plan, LaunchPlanFromJson(text));
+  return NodePart{.node_index = plan.node_index,
+                  .directory = std::move(plan.directory),
+                  .former_directory = std::move(plan.former_directory),
+                  .memory_bytes = plan.memory_bytes,
+                  .cores = std::move(plan.cores),
+                  .gpus = std::move(plan.gpus)};
 }
 
 }  // namespace tutti::spec

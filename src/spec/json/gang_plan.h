@@ -30,7 +30,7 @@ std::string ToJson(const NodePart& part, const std::filesystem::path& shared);
 // The plan in `file`, with what it shares with others. InvalidArgument names the field that is
 // missing or of the wrong type, and the file if it is the shared one.
 absl::StatusOr<LaunchPlan> ReadLaunchPlan(const std::filesystem::path& file);
-// Reads the node's index from the text of such a file; the shared file is not needed.
-absl::StatusOr<int> NodeIndexOf(absl::string_view text);
+// Reads what is the node's own from the text of such a file; the shared file is not needed.
+absl::StatusOr<NodePart> NodePartOf(absl::string_view text);
 
 }  // namespace tutti::spec

@@ -46,7 +46,7 @@ TEST_F(GangPlanTest, ANodesPartAndWhatItSharesAreTheWholePlan) {
   EXPECT_EQ(plan->directory, "/scratch/n1/a.1");
   EXPECT_EQ(plan->former_directory, "/scratch/n1/a.0");
   EXPECT_EQ(plan->memory_bytes, int64_t{1} << 40);
-  EXPECT_EQ(*NodeIndexOf(*base::ReadFile(file)), 1);
+  EXPECT_EQ(NodePartOf(*base::ReadFile(file))->node_index, 1);
 }
 
 TEST_F(GangPlanTest, ANodesPartDoesNotGrowWithTheGang) {
@@ -59,7 +59,7 @@ TEST_F(GangPlanTest, AWholePlanIsReadAsItWasBeforeThereWereParts) {
   const auto plan = ReadLaunchPlan(Write("plan.json", ToJson(whole)));
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(ToJson(*plan), ToJson(whole));
-  EXPECT_EQ(*NodeIndexOf(ToJson(whole)), 1);
+  EXPECT_EQ(ToJson(*NodePartOf(ToJson(whole)), "/x"), ToJson(part_, "/x"));
 }
 
 TEST_F(GangPlanTest, SaysWhatIsWrongAndInWhichFile) {
@@ -71,11 +71,11 @@ TEST_F(GangPlanTest, SaysWhatIsWrongAndInWhichFile) {
             absl::StatusCode::kNotFound);
   nlohmann::json document = nlohmann::json::parse(ToJson(part_, shared));
   document["colour"] = 1;
-  EXPECT_EQ(NodeIndexOf(document.dump()).status().message(), "launch plan: unknown field colour");
+  EXPECT_EQ(NodePartOf(document.dump()).status().message(), "launch plan: unknown field colour");
   document.erase("colour");
   document["node_index"] = -1;
   EXPECT_FALSE(ReadLaunchPlan(Write("plan.json", document.dump())).ok());
-  EXPECT_FALSE(NodeIndexOf("").ok());
+  EXPECT_FALSE(NodePartOf("").ok());
 }
 
 TEST_F(GangPlanTest, WhatAJobHasOfANodeIsTheNodesOwn) {

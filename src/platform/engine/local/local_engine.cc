@@ -148,9 +148,9 @@ void LocalEngine::FindAllocation(const fs::path& folder) {
   std::error_code error;
   if (!CheckId(id).ok() || !fs::is_directory(folder, error)) return;
   const auto text = base::ReadFile(folder / "plan.json");
-  const auto index = spec::NodeIndexOf(text.ok() ? *text : "");
-  if (index.ok()) {
-    gangs_[id].try_emplace(*index, folder);
+  auto part = spec::NodePartOf(text.ok() ? *text : "");
+  if (part.ok()) {
+    gangs_[id].try_emplace(part->node_index, folder, *std::move(part));
     return;
   }
   PlacedLauncher launcher(folder);
@@ -158,7 +158,7 @@ void LocalEngine::FindAllocation(const fs::path& folder) {
   // still live.
   const bool is_untold = text.ok() && text->empty() && !launcher.HasBegun();
   if (!is_untold && (launcher.HasBegun() || launcher.Alive())) {
-    spdlog::error("{}: {}", folder.string(), index.status().ToString());
+    spdlog::error("{}: {}", folder.string(), part.status().ToString());
     without_plan_[id].push_back(std::move(launcher));
   } else if (const absl::Status removed = launcher.Remove(janitor_); !removed.ok()) {
     spdlog::error("{}", removed.ToString());
@@ -259,7 +259,7 @@ absl::Status LocalEngine::Start(const Allocation& allocation) {
   std::vector<int> fresh;  // have no trace of the allocation yet: what is taken back on an error
   absl::Status status;
   for (const spec::NodePart& part : allocation.nodes) {
-    PlacedLauncher& placed = gang.try_emplace(part.node_index, part.directory).first->second;
+    PlacedLauncher& placed = gang.try_emplace(part.node_index, part.directory, part).first->second;
     if (!placed.HasBegun() && !placed.Launched() && !placed.Alive()) {
       fresh.push_back(part.node_index);
     }
@@ -306,13 +306,19 @@ absl::StatusOr<std::vector<AllocationState>> LocalEngine::Observe() {
   std::vector<AllocationState> states;
   for (auto& [id, gang] : gangs_) {
     AllocationState state{id, std::vector<bool>(gang.empty() ? 0 : gang.rbegin()->first + 1)};
-    for (auto& [index, placed] : gang) state.launcher_alive[index] = placed.Alive();
+    for (auto& [index, placed] : gang) {
+      state.launcher_alive[index] = placed.Alive();
+      state.occupied.push_back(placed.Occupied());
+    }
     states.push_back(std::move(state));
   }
   for (auto& [id, launchers] : without_plan_) {
     if (gangs_.contains(id)) continue;  // Release takes both
     AllocationState state{.id = id};
-    for (PlacedLauncher& placed : launchers) state.launcher_alive.push_back(placed.Alive());
+    for (PlacedLauncher& placed : launchers) {
+      state.launcher_alive.push_back(placed.Alive());
+      state.occupied.push_back(placed.Occupied());
+    }
     states.push_back(std::move(state));
   }
   return states;

@@ -144,6 +144,31 @@ TEST_F(LocalEngineTest, AfterKill9AStartBringsASecondLauncherUnlessTheFirstWasDo
   EndAll(*engine, "job.1");
 }
 
+TEST_F(LocalEngineTest, SaysWhatAnAllocationHasOfItsNodesAlsoWhenItIsOpenedAnew) {
+  auto engine = Open();
+  Allocation part = Gang(*engine, "part.1", 1);
+  part.nodes[0].cores = {0};
+  part.nodes[0].memory_bytes = int64_t{1} << 30;
+  part.nodes[0].gpus = {"4"};
+  ASSERT_TRUE(engine->Start(part).ok());
+  ASSERT_TRUE(engine->Start(Gang(*engine, "whole.1", 2)).ok());
+  for (const bool anew : {false, true}) {
+    if (anew) engine = Open();
+    const std::vector<AllocationState> states = *engine->Observe();
+    ASSERT_EQ(states.size(), 2u);
+    ASSERT_EQ(states[0].occupied.size(), 1u);
+    EXPECT_EQ(states[0].occupied[0].name, "n1");
+    EXPECT_THAT(states[0].occupied[0].cores, ElementsAre(0));
+    EXPECT_EQ(states[0].occupied[0].memory_bytes, int64_t{1} << 30);
+    EXPECT_THAT(states[0].occupied[0].gpus, ElementsAre("4"));
+    ASSERT_EQ(states[1].occupied.size(), 2u);
+    EXPECT_EQ(states[1].occupied[1].name, "n2");
+    EXPECT_TRUE(states[1].occupied[1].cores.empty());
+  }
+  EndAll(*engine, "part.1");
+  EndAll(*engine, "whole.1");
+}
+
 TEST_F(LocalEngineTest, WhatAPowerFailureLeftWithoutAPlanDoesNotStay) {
   Open();
   std::filesystem::create_directories(Folder(1, "empty.1"));
@@ -157,6 +182,7 @@ TEST_F(LocalEngineTest, WhatAPowerFailureLeftWithoutAPlanDoesNotStay) {
   EXPECT_FALSE(std::filesystem::exists(Folder(1, "cut.1")));
   // Whether its job still wants what it wrote is the service's to know.
   EXPECT_THAT(Alive(*engine, "begun.1"), ElementsAre(false));
+  EXPECT_EQ(engine->Observe()->front().occupied.at(0).name, "n2");
   EXPECT_TRUE(engine->Release("begun.1").ok());
   EXPECT_FALSE(std::filesystem::exists(Folder(2, "begun.1")));
   EXPECT_TRUE(engine->Observe()->empty());

@@ -25,6 +25,15 @@ bool Exists(const fs::path& path) {
 
 }  // namespace
 
+Node PlacedLauncher::Occupied() const {
+  Node node{.name = folder_.parent_path().filename().native()};
+  if (part_.cores.empty()) return node;
+  node.cores = part_.cores;
+  node.memory_bytes = part_.memory_bytes;
+  node.gpus = part_.gpus;
+  return node;
+}
+
 bool PlacedLauncher::HasBegun() const { return Exists(folder_ / "started"); }
 
 bool PlacedLauncher::IsDone() const { return Exists(folder_ / "done"); }

@@ -11,16 +11,21 @@
 #include "absl/time/time.h"
 #include "base/process/child_process.h"
 #include "base/threads/janitor.h"
+#include "platform/engine/engine.h"
 #include "platform/engine/local/launcher_process.h"
 
 namespace tutti::engine {
 
 class PlacedLauncher {
  public:
-  // `folder`: the allocation's on that node; need not exist.
-  explicit PlacedLauncher(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  // `folder`: the allocation's on that node; need not exist. `part`: what it has of the node, as
+  // far as that is known.
+  explicit PlacedLauncher(std::filesystem::path folder, spec::NodePart part = {})
+      : folder_(std::move(folder)), part_(std::move(part)) {}
 
   const std::filesystem::path& folder() const { return folder_; }
+  // As in AllocationState.
+  Node Occupied() const;
   bool HasBegun() const;                       // a launcher has taken the plan
   bool IsDone() const;                         // and has delivered everything
   bool Launched() const { return launched_; }  // by this process
@@ -62,6 +67,7 @@ class PlacedLauncher {
   std::optional<LauncherProcess> Find() const;
 
   std::filesystem::path folder_;
+  spec::NodePart part_;
   std::optional<base::ChildProcess> child_;  // when this process started it, until it has ended
   LauncherProcess own_;                      // of child_
   bool launched_ = false;

@@ -8,6 +8,17 @@ namespace {
 
 constexpr absl::Duration kBetweenStops = absl::Seconds(30);
 
+std::vector<PlacedNode> PlacedOn(const std::vector<engine::Node>& occupied) {
+  std::vector<PlacedNode> nodes;
+  for (const engine::Node& node : occupied) {
+    nodes.push_back({.name = node.name,
+                     .memory_bytes = node.memory_bytes,
+                     .cores = node.cores,
+                     .gpus = node.gpus});
+  }
+  return nodes;
+}
+
 }  // namespace
 
 void LeavingAllocations::Add(const LiveJob& job, const Placement& placement) {
@@ -38,20 +49,8 @@ void LeavingAllocations::Observe(const std::string& compute, const engine::Alloc
   }
   const auto [leaving, is_new] =
       leaving_.try_emplace(state.id, Leaving{.compute = compute, .since = now});
-  if (is_new && compute == "local") leaving->second.nodes = NodesOf(state.id);
+  if (is_new) leaving->second.nodes = PlacedOn(state.occupied);
   End(state, leaving->second, effects);
-}
-
-std::vector<PlacedNode> LeavingAllocations::NodesOf(const std::string& allocation) const {
-  const auto events = state_.store->EventsOf(JobOfAllocation(allocation));
-  if (!events.ok()) return {};
-  for (auto event = events->rbegin(); event != events->rend(); ++event) {
-    const EventDetail detail = EventDetailFromJson(event->detail);
-    for (const auto& placement : {detail.placement, detail.former}) {
-      if (placement && placement->allocation == allocation) return placement->nodes;
-    }
-  }
-  return {};
 }
 
 void LeavingAllocations::End(const engine::AllocationState& state, Leaving& leaving,

@@ -18,7 +18,7 @@ class LeavingAllocations {
  public:
   struct Leaving {
     std::string compute;
-    std::vector<PlacedNode> nodes;  // that tutti's scheduler gave it
+    std::vector<PlacedNode> nodes;  // that tutti's scheduler, or that of a former service, gave it
     absl::Time since;
     absl::Time last_stop;
   };
@@ -47,9 +47,6 @@ class LeavingAllocations {
   const Map& all() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) { return leaving_; }
 
  private:
-  // The nodes of an allocation that an earlier service had placed, by the events of its job.
-  std::vector<PlacedNode> NodesOf(const std::string& allocation) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Has the launchers end, by force if they had their time.
   void End(const engine::AllocationState& state, Leaving& leaving, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
