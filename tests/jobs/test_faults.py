@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from conftest import PATIENCE, wait_until
-from faults import explore
+from faults import explore, full_disk
 
 STOPPED_LIMIT = int(5 * PATIENCE)
 HALF = "x" * 70_000  # two of it are too long for one argument of execve
@@ -51,3 +51,12 @@ def test_two_hundred_faults_of_launchers_and_shims_each_end_their_job_alone(star
     assert job["state"] == "Failed" and "reached its time limit" in job["reason"], job["reason"]
     assert service.log_text(stopped, 0) == "begun\n"
     assert exploration.all_nodes_run()
+
+
+def test_the_service_loses_nothing_whichever_of_its_writes_finds_the_disk_full(library, write_job, tmp_path):
+    """TUTTI_FAULTS_SEED chooses others; tests/jobs/faults/full_disk.py has them all."""
+    (tmp_path / "none").mkdir()
+    faults = full_disk.sample(full_disk.faults_of(tmp_path / "none", library, write_job), full_disk.SAMPLE, full_disk.SEED)
+    complaints, met = full_disk.run_all(faults, tmp_path, library, write_job)
+    assert complaints == []
+    assert met > full_disk.SAMPLE // 2, "the faults were met"

@@ -1,12 +1,13 @@
 // A library that LD_PRELOAD puts between tutti's launchers and libc: it fails one call, or lets it
-// hang as on a file server that does not answer. It acts in launchers and in what they have mpirun
-// start (`tutti launch-…`), in no other program. README.md says how to use it.
+// hang as on a file server that does not answer. It acts in launchers, in what they have mpirun
+// start (`tutti launch-…`) and in the service, in no other program. README.md says how to use it.
 //
 // TUTTI_FAULT of the job's environment_variables: PROGRAM:CALL:ORDINAL:ERRNO:ONCE, the ORDINAL-th
 // CALL (from 1) of a PROGRAM (launch, rank, agent) fails with ERRNO, or hangs if that is 0, unless
 // the file ONCE is there, which is then made. record:FILE appends "PROGRAM CALL PROCESS" to FILE
 // at each call. A launcher, which may be there before its job is, reads it from the plan and counts
-// from there on.
+// from there on. For a service (PROGRAM is serve) it is TUTTI_SERVICE_FAULT of its environment, and
+// it counts once the file TUTTI_SERVICE_FAULT_FROM is there.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -58,10 +59,10 @@ inline __attribute__((always_inline)) long Raw(long number, long a = 0, long b =
 }
 
 char program[16];
-char call_to_fail[32], once[512], record[512];
+char call_to_fail[32], once[512], record[512], from[512];
 char process[16];  // that counts: of a vfork's child its parent
 int fail_at = 0, fail_with = 0;
-std::atomic<bool> armed{false};
+std::atomic<bool> armed{false}, is_serving{false};
 std::atomic<int> calls{0};
 
 // As a call to a file server: state D until SIGKILL. The parent of a vfork waits so. Its child is
@@ -91,9 +92,18 @@ bool IsFile(int fd) {
   return Raw(SYS_fstat, fd, reinterpret_cast<long>(&info)) == 0 && S_ISREG(info.st_mode);
 }
 
+// Whether what is to be counted has begun.
+bool HasBegun() {
+  if (!armed.load(std::memory_order_acquire)) return false;
+  if (from[0] == 0) return true;
+  static std::atomic<bool> seen{false};
+  if (!seen && Raw(SYS_access, reinterpret_cast<long>(from), F_OK) == 0) seen = true;
+  return seen;
+}
+
 // Whether this call is to fail, with errno set.
 bool Fails(const char* call) {
-  if (!armed.load(std::memory_order_acquire)) return false;
+  if (!HasBegun()) return false;
   if (record[0] != 0) {
     char line[96];
     snprintf(line, sizeof line, "%s %s %s\n", program, call, process);
@@ -171,6 +181,13 @@ __attribute__((constructor)) void Begin() {
   if (strcmp(which, "launch-agent") == 0) strcpy(program, "agent");
   const char* const spec = getenv("TUTTI_FAULT");
   if (program[0] != 0 && strcmp(program, "launch") != 0 && spec != nullptr) Arm(spec);
+  const char* const of_service = getenv("TUTTI_SERVICE_FAULT");
+  const char* const file = getenv("TUTTI_SERVICE_FAULT_FROM");
+  if (strcmp(which, "serve") != 0 || of_service == nullptr || file == nullptr) return;
+  strcpy(program, "serve");
+  strncpy(from, file, sizeof from - 1);
+  is_serving = true;
+  Arm(of_service);
 }
 
 template <class Function>
@@ -212,6 +229,30 @@ extern "C" __attribute__((visibility("default"))) int openat(int folder, const c
   va_end(more);
   if (Fails("openat")) return -1;
   return real(folder, path, flags, mode);
+}
+
+// SQLite's, which no launcher has.
+extern "C" __attribute__((visibility("default"))) int open64(const char* path, int flags, ...) {
+  REAL(open64);
+  va_list more;
+  va_start(more, flags);
+  const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(more, mode_t) : 0;
+  va_end(more);
+  if (is_serving && (flags & O_CREAT) != 0 && Fails("create")) return -1;
+  return real(path, flags, mode);
+}
+
+extern "C" __attribute__((visibility("default"))) ssize_t pwrite64(int fd, const void* from,
+                                                                   size_t size, off64_t at) {
+  REAL(pwrite64);
+  if (is_serving && Fails("pwrite")) return -1;
+  return real(fd, from, size, at);
+}
+
+extern "C" __attribute__((visibility("default"))) int ftruncate64(int fd, off64_t size) {
+  REAL(ftruncate64);
+  if (is_serving && Fails("ftruncate")) return -1;
+  return real(fd, size);
 }
 
 // The address that it returns to is on the stack, and the child would overwrite it: it is called by
