@@ -114,6 +114,8 @@ def test_a_cluster_that_cannot_be_set_up_keeps_no_service_from_starting_and_is_s
     assert why in said and f"{tmp_path}/file" in said and "(since " in said, said
     listed = service.cli("node", "list")
     assert "the nodes of compute hpc are not known: " in listed.stderr and f"{tmp_path}/file" in listed.stderr, listed.stderr
+    computes = service.cli("compute", "list")
+    assert computes.returncode == 0 and "hpc" in computes.stdout and why in computes.stderr, computes.stderr
     file = write_job("true", compute="hpc")
     created = service.cli("job", "create", file, "-o", "json")
     assert created.returncode == 0 and why in created.stderr and "waits until it can" in created.stderr, created.stderr

@@ -1,10 +1,13 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
+#include "platform/client/connection/service_client.h"
+#include "platform/client/connection/views.h"
 #include "platform/client/text/table.h"
 #include "spec/site/asset.h"
 #include "spec/site/compute_file.h"
@@ -57,6 +60,17 @@ absl::Status ShowAll(Context& context, const spec::ComputeFiles& computes, Forma
   return absl::OkStatus();
 }
 
+// Which of them cannot be used, if a service runs that says so. The list itself needs none.
+void WarnOfComputes(Context& context) {
+  const auto text = ServiceClient(context.connect()).Problems();
+  const auto problems = text.ok() ? ParseProblems(*text) : text.status();
+  if (!problems.ok()) return;
+  for (const std::string& problem : *problems) {
+    if (!absl::StartsWith(problem, "compute ")) continue;
+    context.err << "warning: " << problem << std::endl;
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<ExitCode> ComputeCreate(Context& context, const ComputeOptions& options) {
@@ -87,6 +101,7 @@ absl::StatusOr<ExitCode> ComputeCreate(Context& context, const ComputeOptions& o
 
 absl::StatusOr<ExitCode> ComputeList(Context& context, const ComputeOptions& options) {
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(context.home));
+  WarnOfComputes(context);
   TUTTI_RETURN_IF_ERROR(ShowAll(context, AllComputes(site), options.format));
   return ExitCode::kOk;
 }
