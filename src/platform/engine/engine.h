@@ -53,9 +53,9 @@ struct AllocationState {
   // One per node that was ever started here: false once its launcher process has ended.
   std::vector<bool> launcher_alive;
 
-  // Told only by an engine that does not schedule for itself: the nodes, by name, where launchers of
-  // the allocation were started and not released, each with the processors, memory and GPUs of its
-  // part, or with none of these where the allocation has the whole node.
+  // Told only by an engine that does not schedule for itself: the nodes, by name, where launchers
+  // of the allocation were started and not released, each with the processors, memory and GPUs of
+  // its part, or with none of these where the allocation has the whole node.
   std::vector<Node> occupied = {};
 
   // What follows is told only by an engine that schedules for itself:
