@@ -1,11 +1,14 @@
-"""What tests/azure/published/run finds missing of what a published file promises, told by a stand-in of the service."""
+"""What tests/azure/published/run finds missing of what a published file promises, told by a stand-in of the service, and the pages that it writes."""
 import pathlib
+import subprocess
 import sys
 
 import yaml
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "published"))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE / "published"), str(HERE.parents[1] / "benchmarks")]
 
+import pages  # noqa: E402
 import published  # noqa: E402
 import verdict  # noqa: E402
 
@@ -92,3 +95,31 @@ def test_what_the_code_logs_by_mlflow_is_promised(tmp_path):
     assert missing(tmp_path, text, {"j": {"logged": {**NOTHING, "metrics": [{"name": "loss"}]}}}, script) == []
     assert missing(tmp_path, text, {"j": {}}, "mlflow.sklearn.log_model(m, 'model')\n") == ["MLflow's model"]
     assert missing(tmp_path, text, {"j": {"logged": {**NOTHING, "models": [{"path": "model"}]}}}, "mlflow.sklearn.log_model(m, 'm')\n") == []
+
+
+def test_each_file_has_a_row_on_the_page_of_its_type(tmp_path):
+    files = {
+        "a/job.yml": "{command: x, compute: y}",
+        "b/pipeline.yml": "{$schema: https://example.org/pipelineJob.schema.json, jobs: {}}",
+        "c/job.yml": "{type: sweep, trial: {command: x}}",
+    }
+    for name, text in {**files, "a/data/lost": "x"}.items():
+        path = tmp_path / "clone/cli/jobs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    for words in (["init", "-q"], ["add", "."]):
+        subprocess.run(["git", *words], cwd=tmp_path / "clone", check=True)
+    (tmp_path / "clone/cli/jobs/a/data/lost").unlink()
+    results = {name: {"state": "Completed", "reason": "", "seconds": 2, "by_hand": []} for name in files}
+    results["c/job.yml"] |= {"state": "Failed", "reason": "no | room", "by_hand": ["data mapped"]}
+    pages.write(tmp_path / "docs", tmp_path / "clone", results)
+
+    texts = {path.name: path.read_text() for path in (tmp_path / "docs").iterdir()}
+    rows = {page: [line for line in text.splitlines() if ".yml |" in line] for page, text in texts.items()}
+    assert rows == {
+        "commands.md": ["| a/job.yml | Completed |  | 2 s |"],
+        "pipelines-and-sweeps.md": ["| b/pipeline.yml | Completed |  | 2 s |", "| c/job.yml | Failed: no / room | data mapped | 2 s |"],
+    }
+    assert "\n1 of 1 command jobs Completed" in texts["commands.md"] and "1 of 2 did ([their page](pipelines-and-sweeps.md))" in texts["commands.md"]
+    assert "\n1 of 2 pipelines and sweeps Completed" in texts["pipelines-and-sweeps.md"] and "(commands.md)" in texts["pipelines-and-sweeps.md"]
+    assert "1 in a." in texts["commands.md"] and "lacked" not in texts["pipelines-and-sweeps.md"]
