@@ -30,7 +30,7 @@ class SystemClock final : public Clock {
   }
 };
 
-// Whether `since` was less than `span` ago. A clock that was set back ends the wait.
+// Returns whether `since` was less than `span` ago. A clock that was set back ends the wait.
 inline bool IsWithin(absl::Duration span, absl::Time since, absl::Time now) {
   return now >= since && now - since < span;
 }

@@ -11,9 +11,9 @@ namespace tutti::base {
 
 class Deadline {
  public:
-  // The deadline `duration` from now; a negative duration has expired already.
+  // Returns the deadline `duration` from now; a negative duration has expired already.
   static Deadline After(absl::Duration duration);
-  // The earlier of the two.
+  // Returns the earlier of the two.
   static Deadline Sooner(Deadline a, Deadline b);
 
   bool Expired() const;
@@ -29,7 +29,7 @@ class Deadline {
   std::chrono::steady_clock::time_point at_;
 };
 
-// The clock of deadlines, since a beginning that means nothing: only differences do.
+// Returns the clock of deadlines, since a beginning that means nothing: only differences do.
 absl::Duration SteadyNow();
 
 }  // namespace tutti::base

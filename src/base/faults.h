@@ -15,8 +15,8 @@ class Faults {
   void Add(const absl::Status& status);
 
   bool empty() const { return lines_.empty(); }
-  // Each fault once, a line each, in the order in which they were added. ResourceExhausted if all
-  // were that, else InvalidArgument; OK without any.
+  // Returns each fault once, a line each, in the order in which they were added. ResourceExhausted
+  // if all were that, else InvalidArgument; OK without any.
   absl::Status status() const;
 
  private:

@@ -14,7 +14,8 @@
 
 namespace tutti::base {
 
-// The whole file. NotFound if there is none; ResourceExhausted if it is larger than `max_bytes`.
+// Reads the whole file. NotFound if there is none; ResourceExhausted if it is larger than
+// `max_bytes`.
 absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,
                                      uint64_t max_bytes = uint64_t{1} << 31);
 
@@ -23,32 +24,33 @@ absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,
 absl::Status WriteFileAtomic(const std::filesystem::path& path, absl::string_view content,
                              int mode = 0644);
 
-// The same for what is written at each start, which must be possible on a full disk: a file that
-// has that content is left alone, and where there is no room for a second file it is written over
-// in place (a reader may see a part of it for a moment).
+// Does the same for what is written at each start, which must be possible on a full disk: a file
+// that has that content is left alone, and where there is no room for a second file it is written
+// over in place (a reader may see a part of it for a moment).
 absl::Status UpdateFile(const std::filesystem::path& path, absl::string_view content,
                         int mode = 0644);
 
-// The same without fsync: as WriteFileAtomic if only processes die; after a power failure the file
-// may be gone or empty.
+// Does the same without fsync: as WriteFileAtomic if only processes die; after a power failure the
+// file may be gone or empty.
 absl::Status ReplaceFile(const std::filesystem::path& path, absl::string_view content,
                          int mode = 0644);
 
-// All of `content` at the descriptor's position; continues after short writes and EINTR.
+// Writes all of `content` at the descriptor's position; continues after short writes and EINTR.
 absl::Status WriteAll(int fd, absl::string_view content, absl::string_view name);
 
-// All of `content` at the end of a file that was opened with O_APPEND and that nobody else appends
-// to. Where that fails, as on a full disk, no part of it stays: a reader never sees half a line.
+// Writes all of `content` at the end of a file that was opened with O_APPEND and that nobody else
+// appends to. Where that fails, as on a full disk, no part of it stays: a reader never sees half a
+// line.
 absl::Status AppendWhole(int fd, absl::string_view content, absl::string_view name);
 
 // Cuts a longer file to `size` bytes. A file that is not longer is not touched: ext4 finds blocks
 // at once, at close, for what was truncated, be it of nothing.
 absl::Status Shorten(int fd, int64_t size, absl::string_view name);
 
-// open(2) with O_CLOEXEC.
+// Calls open(2) with O_CLOEXEC.
 absl::StatusOr<UniqueFd> Open(const std::filesystem::path& path, int flags, int mode = 0644);
 
-// Whether a folder is a Python environment, of venv or of conda.
+// Returns whether a folder is a Python environment, of venv or of conda.
 bool IsPythonEnvironment(const std::filesystem::path& folder);
 
 // Makes a folder and its parents; OK if it is there. The error is that of the first that could not

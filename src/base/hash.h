@@ -38,10 +38,10 @@ Sha256Digest HmacSha256(absl::string_view key, absl::string_view message);
 // Compares in a time that does not depend on the content.
 bool EqualInConstantTime(absl::string_view a, absl::string_view b);
 
-// Lower-case hexadecimal, two characters a byte.
+// Returns the bytes as lower-case hexadecimal, two characters a byte.
 std::string Hex(std::span<const uint8_t> bytes);
 
-// `count` bytes from the system's cryptographic generator, as hexadecimal.
+// Returns `count` bytes from the system's cryptographic generator, as hexadecimal.
 std::string RandomHex(size_t count);
 
 }  // namespace tutti::base

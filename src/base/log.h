@@ -10,7 +10,7 @@ namespace tutti::base {
 // Call once at the start of main. `level`: trace, debug, info, warn, error, off.
 void StartLogging(absl::string_view level = "info");
 
-// A record of level warning, for rooms that have libtorch: its headers bring another fmt than
+// Logs a record of level warning, for rooms that have libtorch: its headers bring another fmt than
 // spdlog's.
 void Warn(absl::string_view text);
 

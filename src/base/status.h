@@ -10,12 +10,12 @@
 
 namespace tutti::base {
 
-// The status of the errno of the last failed call: "open /a/b: No space left on device". The code
-// is the one of absl::ErrnoToStatus (ENOSPC: ResourceExhausted, ENOENT: NotFound, ...).
+// Returns the status of the errno of the last failed call: "open /a/b: No space left on device".
+// The code is the one of absl::ErrnoToStatus (ENOSPC: ResourceExhausted, ENOENT: NotFound, ...).
 absl::Status ErrnoStatus(absl::string_view what, int error_number);
 absl::Status ErrnoStatus(absl::string_view what);  // of the current errno
 
-// `status` with "prefix: " before its message; code and payloads are kept. OK stays OK.
+// Returns `status` with "prefix: " before its message; code and payloads are kept. OK stays OK.
 absl::Status Annotate(const absl::Status& status, absl::string_view prefix);
 
 }  // namespace tutti::base

@@ -25,11 +25,11 @@ inline double TestPatience() {
   return given != nullptr && absl::SimpleAtod(given, &factor) && factor > 1 ? factor : 1;
 }
 
-// A limit of what must end by itself.
+// Returns a limit of what must end by itself.
 inline absl::Duration Patient(absl::Duration limit) { return limit * TestPatience(); }
 
-// A timeout that is to run out, such as the silence after which a rank is lost: a busy machine must
-// not seem silent, but the test waits for as long. At most three times as long.
+// Returns a timeout that is to run out, such as the silence after which a rank is lost: a busy
+// machine must not seem silent, but the test waits for as long. At most three times as long.
 inline absl::Duration PatientTimeout(absl::Duration timeout) {
   return timeout * std::min(TestPatience(), 3.0);
 }

@@ -23,7 +23,7 @@ namespace tutti::base {
 // (F, BW, CD, DQ and VL).
 enum class InstructionSet { kPlain, kAvx2, kAvx512 };
 
-// What kernels may use in this process.
+// Returns what kernels may use in this process.
 InstructionSet UsableInstructionSet();
 
 // Returns the kernel that was compiled for `set`.
@@ -34,8 +34,8 @@ constexpr const Kernel& For(InstructionSet set, const Kernel& avx512, const Kern
   return set == InstructionSet::kAvx2 ? avx2 : plain;
 }
 
-// Whether this processor multiplies pairs of bf16 by AVX-512 (AVX512_BF16), or by tiles (AMX), and
-// no variable forbids it. For AMX the kernel has to be asked as well: see HasAmx() of
+// Returns whether this processor multiplies pairs of bf16 by AVX-512 (AVX512_BF16), or by tiles
+// (AMX), and no variable forbids it. For AMX the kernel has to be asked as well: see HasAmx() of
 // runtime/device/cpu/bf16/amx.h.
 bool MayUseAvx512Bf16();
 bool MayUseAmx();

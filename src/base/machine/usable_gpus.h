@@ -7,8 +7,8 @@
 
 namespace tutti::base {
 
-// What CUDA_VISIBLE_DEVICES of `variables` names, as it does; without it the numbers of all NVIDIA
-// devices of this machine.
+// Returns what CUDA_VISIBLE_DEVICES of `variables` names, as it does; without it the numbers of all
+// NVIDIA devices of this machine.
 std::vector<std::string> UsableGpus(const std::map<std::string, std::string>& variables);
 
 }  // namespace tutti::base

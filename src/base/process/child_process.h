@@ -26,13 +26,13 @@ struct ExitStatus {
   int code = 0;    // meaningful when signal == 0
   int signal = 0;  // 0: exited by itself
   bool ok() const { return code == 0 && signal == 0; }
-  // "exit code 3", "signal 9 (SIGKILL)".
+  // Returns "exit code 3", "signal 9 (SIGKILL)".
   std::string ToString() const;
 };
 
-// Why Linux would not start a program with `arguments` and `environment`, one of which is longer
-// than it takes of one, and what to do: "the command has 140000 bytes, and Linux takes 131071: put
-// it into a script". "" if none is; they may still be too long together.
+// Returns why Linux would not start a program with `arguments` and `environment`, one of which is
+// longer than it takes of one, and what to do: "the command has 140000 bytes, and Linux takes
+// 131071: put it into a script". "" if none is; they may still be too long together.
 std::string WhatIsTooLong(const std::vector<std::string>& arguments,
                           const std::map<std::string, std::string>& environment);
 
@@ -72,15 +72,16 @@ class ChildProcess {
   std::optional<ExitStatus> ended_;
 };
 
-// This process's environment as a map.
+// Returns this process's environment as a map.
 std::map<std::string, std::string> CurrentEnvironment();
 
-// When process `pid` started, in clock ticks since boot (field 22 of /proc/PID/stat): with the pid
-// it names a process for good. NotFound if there is none.
+// Returns when process `pid` started, in clock ticks since boot (field 22 of /proc/PID/stat): with
+// the pid it names a process for good. NotFound if there is none.
 absl::StatusOr<uint64_t> ProcessStartTime(pid_t pid);
 
-// Every live descendant of `root` (not itself), by /proc. With PR_SET_CHILD_SUBREAPER on `root`
-// this includes children whose own parents have ended. What is below one of `leaves` is left out.
+// Returns every live descendant of `root` (not itself), by /proc. With PR_SET_CHILD_SUBREAPER on
+// `root` this includes children whose own parents have ended. What is below one of `leaves` is left
+// out.
 std::vector<pid_t> Descendants(pid_t root, const std::set<pid_t>& leaves = {});
 
 }  // namespace tutti::base

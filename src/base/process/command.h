@@ -29,7 +29,7 @@ absl::StatusOr<CommandResult> RunCommand(ChildOptions options, absl::string_view
                                          Deadline deadline, size_t most_output = kMostCommandOutput,
                                          const std::atomic<bool>* cancelled = nullptr);
 
-// One word of a POSIX shell's, whatever is in it.
+// Returns one word of a POSIX shell's, whatever is in it.
 std::string ShellQuoted(absl::string_view text);
 
 }  // namespace tutti::base

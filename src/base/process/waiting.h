@@ -16,8 +16,8 @@ namespace tutti::base {
 // kernel, and no signal ends it.
 inline constexpr absl::Duration kUnkillable = absl::Minutes(1);
 
-// An exclusive flock(2) of `file`, which is made if it is not there; held until the descriptor is
-// closed. Cancelled once `cancelled` is set.
+// Takes an exclusive flock(2) of `file`, which is made if it is not there; held until the
+// descriptor is closed. Cancelled once `cancelled` is set.
 absl::StatusOr<UniqueFd> LockFile(const std::filesystem::path& file,
                                   const std::atomic<bool>& cancelled);
 

@@ -10,10 +10,11 @@
 
 namespace tutti::base {
 
-// "512 MiB", "1.5 GiB".
+// Returns "512 MiB", "1.5 GiB".
 std::string BinarySize(uint64_t bytes);
 
-// "500MB", "200 GB", "1.5GiB", "2TB", in any case; none if it is no such text, or more than 1e18.
+// Reads "500MB", "200 GB", "1.5GiB", "2TB", in any case; none if it is no such text, or more than
+// 1e18.
 std::optional<uint64_t> ReadSize(absl::string_view text);
 
 }  // namespace tutti::base

@@ -8,11 +8,11 @@
 
 namespace tutti::base {
 
-// The candidate at the least Levenshtein distance from `word`, or "" if none is within a third of
-// the word's length (at least 1).
+// Returns the candidate at the least Levenshtein distance from `word`, or "" if none is within a
+// third of the word's length (at least 1).
 std::string Closest(absl::string_view word, std::span<const absl::string_view> candidates);
 
-// ` (did you mean "command"?)`, or "" when nothing is close.
+// Returns ` (did you mean "command"?)`, or "" when nothing is close.
 std::string DidYouMean(absl::string_view word, std::span<const absl::string_view> candidates);
 
 }  // namespace tutti::base

@@ -6,10 +6,10 @@
 
 namespace tutti::base {
 
-// Whether `last_error` speaks of a peer that went away rather than of a fault of its own.
+// Returns whether `last_error` speaks of a peer that went away rather than of a fault of its own.
 bool SpeaksOfALostPeer(absl::string_view last_error);
 
-// The rank that `last_error` blames ("rank 3 left the group"), or -1.
+// Returns the rank that `last_error` blames ("rank 3 left the group"), or -1.
 int BlamedRank(absl::string_view last_error);
 
 }  // namespace tutti::base

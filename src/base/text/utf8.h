@@ -8,7 +8,7 @@
 
 namespace tutti::base {
 
-// How many bytes the character has that `text` begins with; 0 if it begins with none.
+// Returns how many bytes the character has that `text` begins with; 0 if it begins with none.
 size_t Utf8Length(absl::string_view text);
 
 // Returns the first `most` characters; if there are more, the last one is "…". Each byte that is no

@@ -29,9 +29,9 @@ class Janitor {
   Janitor& operator=(const Janitor&) = delete;
 
   void Remove(std::filesystem::path folder);
-  // How many folders are still there.
+  // Returns how many folders are still there.
   size_t waiting() const;
-  // What keeps it from removing, a line each.
+  // Returns what keeps it from removing, a line each.
   std::vector<std::string> Problems() const;
   // Renames the folder beside itself, to `prefix` and its name (and a number, if there is such a
   // one already), and removes that. OK if there is no such folder. Does not wait for the removal.

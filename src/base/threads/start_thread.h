@@ -7,8 +7,9 @@
 
 namespace tutti::base {
 
-// A thread that does `work`; one that is not joinable, and a line in the log, where the machine has
-// no room for another. An exception of `work` is the end of the process, as std::thread has it.
+// Starts a thread that does `work`; returns one that is not joinable, and logs a line, where the
+// machine has no room for another. An exception of `work` is the end of the process, as std::thread
+// has it.
 std::thread StartThread(std::function<void()> work);
 
 }  // namespace tutti::base

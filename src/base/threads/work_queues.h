@@ -45,15 +45,15 @@ class WorkQueues {
   // Does what Stop does, and waits for what is at hand, for ever if it hangs.
   void Join();
 
-  // Dropped after Stop.
+  // Gives `queue` the task; drops it after Stop.
   void Do(const std::string& queue, Task task);
-  // The same, and waits for its end. False if it is not done by the deadline; it is done later all
-  // the same, so what it refers to has to live on its own. False at once after Stop, and once the
-  // task has thrown.
+  // Does the same, and waits for its end. False if it is not done by the deadline; it is done later
+  // all the same, so what it refers to has to live on its own. False at once after Stop, and once
+  // the task has thrown.
   bool DoWithin(const std::string& queue, Task task, Deadline deadline);
 
-  // Whether its task at hand, or that of each thread, is older than `age`, so that another had
-  // better not wait for it.
+  // Returns whether its task at hand, or that of each thread, is older than `age`, so that another
+  // had better not wait for it.
   bool Hangs(const std::string& queue, absl::Duration age) const;
   // The queues whose task at hand is older than `age`, with its age.
   std::vector<std::pair<std::string, absl::Duration>> OlderThan(absl::Duration age) const;

@@ -19,7 +19,7 @@ struct GitCode {
   std::string folder;    // relative, below the repository's root; empty: the root
 };
 
-// Whether `code` means a repository and no path.
+// Returns whether `code` means a repository and no path.
 bool IsGitCode(absl::string_view code);
 
 // InvalidArgument for another scheme, a revision that could be an option of git, or a folder that

@@ -32,7 +32,7 @@ class CommandReader {
 
   MappingReader& keys() { return keys_; }
 
-  // name, display_name, experiment_name, description, tags.
+  // Reads name, display_name, experiment_name, description, tags.
   void ReadIdentity(JobSpec& spec);
   // Reads what a component says of itself: its description, its tags, and whether it is
   // deterministic. Its name, version and display name are read and dropped.

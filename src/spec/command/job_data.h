@@ -18,20 +18,20 @@ std::map<std::string, Input> ReadInputs(MappingReader& job, const ReadContext& c
                                         Diagnostics& diagnostics);
 std::map<std::string, Output> ReadOutputs(MappingReader& job, Diagnostics& diagnostics,
                                           absl::string_view schema = "command");
-// What a component says of one of its inputs: its value where no other is given. Nothing if one
-// must be.
+// Returns what a component says of one of its inputs: its value where no other is given. Nothing if
+// one must be.
 std::optional<Input> ReadInputDefinition(const YamlNode::Entry& entry, const ReadContext& context,
                                          Diagnostics& diagnostics);
-// The entries of such a section; one output of it.
+// Reads the entries of such a section; one output of it.
 std::map<std::string, Input> ReadInputSection(const YamlNode::Entry& section,
                                               const ReadContext& context, Diagnostics& diagnostics);
 Output ReadOutput(const YamlNode::Entry& entry, Diagnostics& diagnostics,
                   absl::string_view schema = "command");
 
-// An error for a section `inputs` or `outputs` that has no names.
+// Reports an error for a section `inputs` or `outputs` that has no names.
 void CheckIsMapping(const YamlNode::Entry& section, Diagnostics& diagnostics);
 
-// Whether inputs of that type are files or folders, and not values.
+// Returns whether inputs of that type are files or folders, and not values.
 bool IsPathType(absl::string_view type);
 
 }  // namespace tutti::spec

@@ -30,9 +30,9 @@ struct DockerStages {
   std::map<std::string, std::string> arguments;  // of ARG before the first FROM
   std::vector<DockerStage> stages;
 
-  // The stages that `last` is made of, each FROM the one before it. `last` is one of them.
+  // Returns the stages that `last` is made of, each FROM the one before it. `last` is one of them.
   std::vector<size_t> ChainOf(size_t last) const;
-  // The stage before `before` that --from means: by name or number.
+  // Returns the stage before `before` that --from means: by name or number.
   std::optional<size_t> Find(absl::string_view from, size_t before) const;
 };
 

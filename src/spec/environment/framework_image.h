@@ -10,16 +10,17 @@
 
 namespace tutti::spec {
 
-// What stands for `image`, which the rule `matched` of the built-in table fits: of the lines of
-// `environments` that the built-in table pins, the one whose framework is of the nearest version of
-// the same major. `matched` itself where the tag says no version or one that is newer than all of
-// them, and for any other image. `differs` of what is returned says how it is not what the tag
-// promises.
+// Returns what stands for `image`, which the rule `matched` of the built-in table fits: of the
+// lines of `environments` that the built-in table pins, the one whose framework is of the nearest
+// version of the same major. `matched` itself where the tag says no version or one that is newer
+// than all of them, and for any other image. `differs` of what is returned says how it is not what
+// the tag promises.
 EnvironmentRule RuleOfFrameworkImage(absl::string_view image, const EnvironmentRule& matched,
                                      const std::vector<EnvironmentRule>& environments);
 
-// The same of the name of an environment, in the case in which patterns are written, that `matched`
-// fits without pinning a version: lines of the name's own family ("acpt-pytorch-") come first.
+// Returns the same of the name of an environment, in the case in which patterns are written, that
+// `matched` fits without pinning a version: lines of the name's own family ("acpt-pytorch-") come
+// first.
 EnvironmentRule RuleOfFrameworkName(absl::string_view name, const EnvironmentRule& matched,
                                     const std::vector<EnvironmentRule>& environments);
 

@@ -13,7 +13,7 @@ namespace tutti::spec {
 Environment ReadEnvironment(const YamlNode::Entry& entry, const ReadContext& context,
                             Diagnostics& diagnostics);
 
-// The same of a whole file.
+// Reads the same of a whole file.
 Environment ReadWholeEnvironment(const YamlNode& root, const ReadContext& context,
                                  Diagnostics& diagnostics);
 

@@ -21,14 +21,15 @@ struct NamedFile {
   std::filesystem::path path;
 };
 
-// `path` as the job file writes it, below the context's base.
+// Returns `path` as the job file writes it, below the context's base.
 NamedFile FileBeside(absl::string_view path, const ReadContext& context);
 
-// {name, channels, variables: {A: 1}, dependencies: [python=3.8, numpy=1.21, pip: [torch>=1.10]]}.
+// Reads {name, channels, variables: {A: 1}, dependencies: [python=3.8, numpy=1.21, pip:
+// [torch>=1.10]]}.
 void ReadCondaMapping(const YamlNode& root, const NamedFile& file, const ReadContext& context,
                       Environment& environment, Diagnostics& diagnostics);
 
-// One of conda's packages: "numpy=1.21", "conda-forge::pytorch", "python=3.8".
+// Reads one of conda's packages: "numpy=1.21", "conda-forge::pytorch", "python=3.8".
 void ReadCondaPackage(absl::string_view text, int line, const NamedFile& file,
                       const ReadContext& context, Environment& environment,
                       Diagnostics& diagnostics);
@@ -37,16 +38,17 @@ void ReadCondaPackage(absl::string_view text, int line, const NamedFile& file,
 void ReadRequirements(absl::string_view text, const NamedFile& file, const ReadContext& context,
                       Environment& environment, Diagnostics& diagnostics);
 
-// The dependencies of pyproject.toml's [project], and the Python that it requires.
+// Reads the dependencies of pyproject.toml's [project], and the Python that it requires.
 void ReadPyproject(absl::string_view text, const NamedFile& file, const ReadContext& context,
                    Environment& environment, Diagnostics& diagnostics);
 
-// One requirement or option of pip, as it stands in such a file or behind `pip install`.
+// Reads one requirement or option of pip, as it stands in such a file or behind `pip install`.
 void ReadPipLine(absl::string_view line, int number, const NamedFile& file,
                  const ReadContext& context, Environment& environment, Diagnostics& diagnostics);
 
-// A variable that such a file sets for the job's processes; `what` is it in messages, "ENV A". One
-// that says where programs and libraries are is left out with a warning: the file's are not here.
+// Sets a variable that such a file sets for the job's processes; `what` is it in messages, "ENV A".
+// One that says where programs and libraries are is left out with a warning: the file's are not
+// here.
 void SetVariable(absl::string_view what, const std::string& name, const std::string& value,
                  int line, Environment& environment, Diagnostics& diagnostics);
 

@@ -8,18 +8,20 @@
 
 namespace tutti::spec {
 
-// What conda's match specification of a version, without blanks, asks for. One minor version where
-// only that fits, whatever its patch: "=3.8.13", "3.8=build" and ">=3.8,<3.9" are "3.8". Else a
-// range: ">=3.8,<3.11"; of alternatives ("3.8|3.9") the newest. "" for any, "2" if none of 3 fits.
+// Returns what conda's match specification of a version, without blanks, asks for. One minor
+// version where only that fits, whatever its patch: "=3.8.13", "3.8=build" and ">=3.8,<3.9" are
+// "3.8". Else a range: ">=3.8,<3.11"; of alternatives ("3.8|3.9") the newest. "" for any, "2" if
+// none of 3 fits.
 std::string PythonOfConda(absl::string_view version);
 
-// Whether `python` compares, so that several versions may fit.
+// Returns whether `python` compares, so that several versions may fit.
 bool IsPythonRange(absl::string_view python);
 
-// Whether "3.9.18" satisfies the range, by pip's rules (PEP 440). False for what is no version.
+// Returns whether "3.9.18" satisfies the range, by pip's rules (PEP 440). False for what is no
+// version.
 bool AllowsPython(absl::string_view range, absl::string_view version);
 
-// Whether "3.6.15" or "3.6" is older than any Python that an environment can be made of.
+// Returns whether "3.6.15" or "3.6" is older than any Python that an environment can be made of.
 bool IsTooOldPython(absl::string_view version);
 
 }  // namespace tutti::spec

@@ -12,7 +12,7 @@
 
 namespace tutti::spec {
 
-// Whether the text of a job file is such a script: it begins with "#!".
+// Returns whether the text of a job file is such a script: it begins with "#!".
 bool IsBatchScript(absl::string_view text);
 
 // The compute is what --clusters names, else the site's one compute of type slurm, else this

@@ -42,23 +42,24 @@ absl::StatusOr<ReadResult> ReadJobFile(absl::string_view text, absl::string_view
                                        const std::filesystem::path& base_directory,
                                        const Site& site, const ReadFileFunction& read_file);
 
-// A file of an environment's own schema, as `environment: file:…` names it. InvalidArgument holds
-// all errors, with their lines.
+// Reads a file of an environment's own schema, as `environment: file:…` names it. InvalidArgument
+// holds all errors, with their lines.
 absl::StatusOr<Environment> ReadEnvironmentFile(const std::filesystem::path& file,
                                                 const Site& site = BuiltInSite());
 
-// Whether what the job names exists on this machine: its code, its inputs' paths, and a script that
-// the command plainly runs from the code (`python train.py`). NotFound holds all errors, with
-// lines: `job.yml:9: input "data": /x/y does not exist`. Says nothing when it cannot be sure; a
-// script without which the job may go on (`python a.py || true`) is told to `warnings`.
+// Checks whether what the job names exists on this machine: its code, its inputs' paths, and a
+// script that the command plainly runs from the code (`python train.py`). NotFound holds all
+// errors, with lines: `job.yml:9: input "data": /x/y does not exist`. Says nothing when it cannot
+// be sure; a script without which the job may go on (`python a.py || true`) is told to `warnings`.
 absl::Status CheckPaths(const JobSpec& spec, std::vector<std::string>& warnings);
 
-// The faults of a job and of the files that it names, a line each, from whatever has found them:
-// each once, by file and line; the job file first, then its components in the order in which they
-// are named, then other files as they come; last what tells no place. OK and the code stay.
+// Returns the faults of a job and of the files that it names, a line each, from whatever has found
+// them: each once, by file and line; the job file first, then its components in the order in which
+// they are named, then other files as they come; last what tells no place. OK and the code stay.
 absl::Status InFileOrder(const absl::Status& faults, const JobSpec& job);
 
-// What is wrong with the path of an input, by its type; "" if nothing is, or none is on this disk.
+// Returns what is wrong with the path of an input, by its type; "" if nothing is, or none is on
+// this disk.
 std::string PathFault(const Input& input);
 
 }  // namespace tutti::spec

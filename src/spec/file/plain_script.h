@@ -16,7 +16,7 @@ struct PlainScript {
 // `python train.py`, `bash run.sh` or `./run.sh`, before which nothing could have made the file.
 PlainScript PlainScriptOf(absl::string_view command);
 
-// A plain relative path of a script; nothing that the shell would change.
+// Returns whether `word` is a plain relative path of a script; nothing that the shell would change.
 bool IsScript(absl::string_view word);
 
 }  // namespace tutti::spec

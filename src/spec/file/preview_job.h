@@ -17,8 +17,8 @@ struct UpgradedJob {
   std::vector<std::string> notes;
 };
 
-// `text` in today's schema. InvalidArgument for text that is no YAML; FailedPrecondition if it is
-// of today's schema already.
+// Returns `text` in today's schema. InvalidArgument for text that is no YAML; FailedPrecondition if
+// it is of today's schema already.
 absl::StatusOr<UpgradedJob> UpgradeJob(absl::string_view text, absl::string_view file_name);
 
 }  // namespace tutti::spec

@@ -23,12 +23,12 @@ std::optional<Binding> ParseBinding(absl::string_view text);
 // The steps that must have completed before `step` starts.
 std::set<std::string> NeedsOf(const JobSpec& pipeline, const Step& step);
 
-// Where the output `name` of a job lies: `folder` is the job's own (with outputs/ in it). The
-// default output "artifacts", which the job's command does not name, is that folder.
+// Returns where the output `name` of a job lies: `folder` is the job's own (with outputs/ in it).
+// The default output "artifacts", which the job's command does not name, is that folder.
 std::string PathOfOutput(const JobSpec& job, const std::string& name, const std::string& folder);
 
-// The step as a job: its open inputs have the paths that they are bound to. `folder_of` gives the
-// folder of a sibling's job; `pipeline` has its own inputs bound already.
+// Returns the step as a job: its open inputs have the paths that they are bound to. `folder_of`
+// gives the folder of a sibling's job; `pipeline` has its own inputs bound already.
 JobSpec Bind(const JobSpec& pipeline, const Step& step,
              const std::function<std::string(const std::string& step)>& folder_of);
 

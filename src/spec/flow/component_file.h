@@ -24,19 +24,19 @@ struct ComponentFile {
   std::shared_ptr<const YamlNode> root;
 };
 
-// What `entry` of `source` (component: ./train.yml, azureml:train:1, azureml:train@latest, a
-// registry's address, or the component itself, written out) refers to. Nothing, and an error with
+// Returns what `entry` of `source` (component: ./train.yml, azureml:train:1, azureml:train@latest,
+// a registry's address, or the component itself, written out) refers to. Nothing, and an error with
 // the entry's line in `diagnostics`, if it cannot be had. `what`: whose it is, "step "a"".
 std::optional<ComponentFile> FindComponent(const YamlNode::Entry& entry, absl::string_view what,
                                            const Source& source, Diagnostics& diagnostics);
 
-// "pipeline" or "command": what the component says, else by what it has.
+// Returns "pipeline" or "command": what the component says, else by what it has.
 std::string TypeOf(const ComponentFile& component);
 
-// The inputs that a component has, with the values that a step of `source`, at `line`, gives. Both
-// sections may be null. Inputs in `elsewhere` get their value in another way and are left out. What
-// is wrong with what the component says goes to `of_component`, and nothing more is said of that
-// input; what is wrong with the values goes to the diagnostics of `source`.
+// Returns the inputs that a component has, with the values that a step of `source`, at `line`,
+// gives. Both sections may be null. Inputs in `elsewhere` get their value in another way and are
+// left out. What is wrong with what the component says goes to `of_component`, and nothing more is
+// said of that input; what is wrong with the values goes to the diagnostics of `source`.
 std::map<std::string, Input> ReadComponentInputs(const ComponentFile& component,
                                                  const YamlNode::Entry* definitions,
                                                  const YamlNode::Entry* given,

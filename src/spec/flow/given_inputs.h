@@ -34,11 +34,11 @@ struct Given {
   std::map<std::string, std::string> values_from = {};
 };
 
-// The inputs of an inline job: what is given.
+// Returns the inputs of an inline job: what is given.
 std::map<std::string, Input> InputsOf(const Given& given);
 
-// The inputs of a component, by its section `definitions` (may be null), with the values that are
-// given. What is wrong with the definitions goes to `of_component`.
+// Returns the inputs of a component, by its section `definitions` (may be null), with the values
+// that are given. What is wrong with the definitions goes to `of_component`.
 std::map<std::string, Input> InputsOf(const Given& given, const YamlNode::Entry* definitions,
                                       const ComponentFile& component, Diagnostics& of_component);
 

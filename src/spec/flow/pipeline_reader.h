@@ -11,7 +11,7 @@ namespace tutti::spec {
 
 JobSpec ReadPipelineJob(const Source& source);
 
-// A pipeline as a step of another. `depth`: how many are around it.
+// Reads a pipeline as a step of another. `depth`: how many are around it.
 JobSpec ReadPipelineComponent(const ComponentFile& component, const Given& given,
                               const Scope& scope);
 

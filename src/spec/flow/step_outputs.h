@@ -14,15 +14,15 @@
 
 namespace tutti::spec {
 
-// The output of the pipeline that an entry of `outputs` is bound to, alone or as its path; "" if to
-// none.
+// Returns the output of the pipeline that an entry of `outputs` is bound to, alone or as its path;
+// "" if to none.
 std::string BoundOutput(const YamlNode::Entry& entry);
 
 // The outputs of an inline step, by the section that is given; those that are bound are as the
 // pipeline's.
 std::map<std::string, Output> ReadStepOutputs(const Given& given, const Scope& scope);
 
-// What the section `outputs` says over those that the component of `what` has.
+// Reads what the section `outputs` says over those that the component of `what` has.
 void ReadOutputsOver(const YamlNode::Entry& section, absl::string_view what,
                      std::map<std::string, Output>& outputs, Diagnostics& diagnostics);
 

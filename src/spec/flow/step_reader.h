@@ -16,7 +16,7 @@ namespace tutti::spec {
 using ReadPipelineStep = JobSpec (*)(const ComponentFile& component, const Given& given,
                                      const Scope& scope);
 
-// A step; its entry in `jobs` stands in `source`. Bindings to siblings are not checked yet.
+// Reads a step; its entry in `jobs` stands in `source`. Bindings to siblings are not checked yet.
 Step ReadStep(const YamlNode::Entry& entry, const Source& source, const Scope& scope,
               ReadPipelineStep read_pipeline);
 

@@ -29,14 +29,14 @@ struct Scope {
 // "parent.inputs.x" -> "x", if the rest is `prefix`; "" otherwise.
 std::string NameBehind(absl::string_view expression, absl::string_view prefix);
 
-// The value of an input of the pipeline ("parent.inputs.x"), where it is one and is known.
+// Returns the value of an input of the pipeline ("parent.inputs.x"), where it is one and is known.
 std::optional<std::string> ValueOf(absl::string_view expression, const Scope& scope);
 
-// The tree with such values in place of ${{parent.inputs.x}}.
+// Returns the tree with such values in place of ${{parent.inputs.x}}.
 std::shared_ptr<const YamlNode> WithValues(const std::shared_ptr<const YamlNode>& node,
                                            const Scope& scope);
 
-// What `step` can be bound to.
+// Returns what `step` can be bound to.
 Bindable BindableFor(const std::string& step, const Scope& scope);
 
 }  // namespace tutti::spec

@@ -10,8 +10,8 @@ namespace tutti::spec {
 
 JobSpec ReadSweepJob(const Source& source);
 
-// What a sweep has beside its identity: trial, search space, objective and all. `sweep` reads the
-// mapping that `given` comes from.
+// Reads what a sweep has beside its identity: trial, search space, objective and all. `sweep` reads
+// the mapping that `given` comes from.
 void ReadSweep(CommandReader& sweep, const Given& given, JobSpec& spec);
 
 }  // namespace tutti::spec

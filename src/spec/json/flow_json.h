@@ -10,7 +10,7 @@
 
 namespace tutti::spec {
 
-// The whole of a job, with its steps.
+// Returns the whole of a job, with its steps.
 nlohmann::json JsonOf(const JobSpec& spec);
 // `path` is the document's place: "" or "steps[2].job".
 absl::Status ReadJobSpec(const nlohmann::json& document, const std::string& path, JobSpec& spec);

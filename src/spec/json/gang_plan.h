@@ -22,13 +22,13 @@ struct NodePart {
 
 LaunchPlan PlanFor(LaunchPlan shared, const NodePart& part);
 
-// What the nodes share, without what is one's own.
+// Returns what the nodes share, without what is one's own.
 std::string SharedToJson(const LaunchPlan& plan);
-// A node's own document, whose gang's shared one is in that file, absolute.
+// Returns a node's own document, whose gang's shared one is in that file, absolute.
 std::string ToJson(const NodePart& part, const std::filesystem::path& shared);
 
-// The plan in `file`, with what it shares with others. InvalidArgument names the field that is
-// missing or of the wrong type, and the file if it is the shared one.
+// Returns the plan in `file`, with what it shares with others. InvalidArgument names the field that
+// is missing or of the wrong type, and the file if it is the shared one.
 absl::StatusOr<LaunchPlan> ReadLaunchPlan(const std::filesystem::path& file);
 // Reads what is the node's own from the text of such a file; the shared file is not needed.
 absl::StatusOr<NodePart> NodePartOf(absl::string_view text);

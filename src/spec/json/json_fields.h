@@ -45,7 +45,8 @@ class JsonFields {
   void ReadIfThere(const char* name, Value& value) {
     if (object_.contains(name)) Read(name, value);
   }
-  // The value of a field for the caller to read; nullptr if it is missing. Must be an array.
+  // Returns the value of a field for the caller to read; nullptr if it is missing. Must be an
+  // array.
   const nlohmann::json* Array(const char* name);
 
   // The caller has read this field itself.
@@ -54,7 +55,7 @@ class JsonFields {
   // Takes over an error of a part.
   void Update(const absl::Status& status);
   std::string PathOf(absl::string_view name) const;
-  // The first error, or that there is a field which nobody read.
+  // Returns the first error, or that there is a field which nobody read.
   absl::Status Finish();
 
  private:

@@ -18,7 +18,7 @@ namespace tutti::spec {
 
 enum class AssetKind { kData, kEnvironment, kComponent };
 
-// "data", "environment", "component".
+// Returns "data", "environment", "component".
 absl::string_view AssetKindName(AssetKind kind);
 
 struct Asset {
@@ -31,8 +31,8 @@ struct Asset {
   std::map<std::string, std::string> tags;
 };
 
-// Whether Azure ML takes it as a name or a version: letters, digits, "-", "_" and "."; the first a
-// letter or digit; at most 255. InvalidArgument; `what` is what it would be.
+// Checks whether Azure ML takes it as a name or a version: letters, digits, "-", "_" and "."; the
+// first a letter or digit; at most 255. InvalidArgument; `what` is what it would be.
 absl::Status CheckAssetName(absl::string_view what, absl::string_view name);
 
 // What a job file writes to name one: "azureml:NAME:1", "NAME@latest",
@@ -42,11 +42,12 @@ struct AssetReference {
   std::string version;  // empty: none, or the label "latest"; another label: "@LABEL"
 };
 AssetReference ReferenceOf(AssetKind kind, absl::string_view written);
-// NotFound for a label other than "latest".
+// Returns NotFound for a label other than "latest".
 absl::Status CheckLabel(AssetKind kind, const AssetReference& reference);
 
-// The id of a resource, "azureml:/subscriptions/…/workspaces/W/environments/NAME/versions/1", as it
-// is written by name: "azureml:NAME:1". Another text stays as it is.
+// Returns the id of a resource,
+// "azureml:/subscriptions/…/workspaces/W/environments/NAME/versions/1", as it is written by name:
+// "azureml:NAME:1". Another text stays as it is.
 std::string NameOfId(absl::string_view written);
 
 // All assets of one kind. Thread-compatible.
@@ -56,12 +57,12 @@ class Assets {
 
   AssetKind kind() const { return kind_; }
 
-  // The next whole number.
+  // Returns the next whole number.
   std::string NextVersion(absl::string_view name) const;
   // Adds an asset; without a version it gets the next one. AlreadyExists if the version is there
   // with another content: versions do not change, but what is said of them may.
   absl::StatusOr<Asset> Add(Asset asset);
-  // One version, or all if it is empty. NotFound.
+  // Removes one version, or all if it is empty. NotFound.
   absl::Status Remove(absl::string_view name, absl::string_view version);
 
   // Finds an asset; without a version, the one that was added last. NotFound says which there are,
@@ -76,15 +77,15 @@ class Assets {
   std::map<std::string, std::vector<Asset>> assets_;
 };
 
-// The JSON of one asset, and of all versions of all: an array, as the file in HOME and `tutti data
-// list` have it.
+// Returns the JSON of one asset, and of all versions of all: an array, as the file in HOME and
+// `tutti data list` have it.
 nlohmann::json JsonOf(const Asset& asset);
 nlohmann::json JsonOf(const Assets& assets);
 
 absl::StatusOr<Assets> AssetsFromJson(AssetKind kind, absl::string_view text,
                                       const std::string& file);
 std::filesystem::path AssetsFile(const std::filesystem::path& home, AssetKind kind);
-// Where the files of a version are kept, or of all of a name's.
+// Returns where the files of a version are kept, or of all of a name's.
 std::filesystem::path AssetFolder(const std::filesystem::path& home, AssetKind kind,
                                   absl::string_view name, absl::string_view version = "");
 absl::StatusOr<Assets> ReadAssets(const std::filesystem::path& home, AssetKind kind);

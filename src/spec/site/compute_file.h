@@ -37,7 +37,7 @@ absl::StatusOr<ReadComputeResult> ReadComputeFile(absl::string_view text,
 // The files of computes, by the compute's name in lower case.
 using ComputeFiles = std::map<std::string, ComputeFile>;
 
-// A JSON array, as HOME/computes.json and `tutti compute list` have it.
+// Returns a JSON array, as HOME/computes.json and `tutti compute list` have it.
 nlohmann::json JsonOf(const ComputeFiles& computes);
 absl::StatusOr<ComputeFiles> ComputesFromJson(absl::string_view text, const std::string& file);
 std::filesystem::path ComputesFile(const std::filesystem::path& home);

@@ -13,29 +13,30 @@
 
 namespace tutti::spec {
 
-// Whether `text` is an address and no path: "https://…", "wasbs://…", "azureml:NAME:1". Not
+// Returns whether `text` is an address and no path: "https://…", "wasbs://…", "azureml:NAME:1". Not
 // "file:…", which is a path.
 bool IsAddress(absl::string_view text);
 
-// The one form of all addresses of a thing: without query, trailing slash and upper case in the
-// host; blobs by https; "azureml:NAME/versions/1" for data and models by name.
+// Returns the one form of all addresses of a thing: without query, trailing slash and upper case in
+// the host; blobs by https; "azureml:NAME/versions/1" for data and models by name.
 std::string CanonicalAddress(absl::string_view address);
 
-// The address by http or https of the file that `address` names: itself, or that of a blob by
-// wasbs or abfss; "" if it has none.
+// Returns the address by http or https of the file that `address` names: itself, or that of a blob
+// by wasbs or abfss; "" if it has none.
 std::string WebAddress(absl::string_view address);
 
-// Whether the last part of an address or a path has an ending: "https://example.org/data.csv".
+// Returns whether the last part of an address or a path has an ending:
+// "https://example.org/data.csv".
 bool LooksLikeAFile(absl::string_view address);
 
 // Returns an address as messages show it: not too long, and without its query, which may be a key
 // ("?sv=…&sig=…").
 std::string ShownAddress(absl::string_view address);
 
-// A prefix that serves `address` and what lies beside it, for advice.
+// Returns a prefix that serves `address` and what lies beside it, for advice.
 std::string PrefixToMap(absl::string_view address);
 
-// Where what an earlier job has left lies, below `jobs`, the folder of all jobs' results:
+// Returns where what an earlier job has left lies, below `jobs`, the folder of all jobs' results:
 // "azureml://jobs/JOB/outputs/NAME/paths/PATH", with "artifacts" for what it left in ./outputs and
 // ./logs, and "runs:/JOB/PATH", which counts from its ./outputs. NotFound if `address` is of
 // another form; InvalidArgument if it leads out of the job's results.
@@ -55,8 +56,8 @@ class DataMap {
   // NotFound if it is not there.
   absl::Status Remove(absl::string_view prefix);
 
-  // Where a copy of `address` should lie, by the longest prefix that it has; whether it is there is
-  // not looked at. NotFound if it has none; InvalidArgument if its path leaves the folder.
+  // Returns where a copy of `address` should lie, by the longest prefix that it has; whether it is
+  // there is not looked at. NotFound if it has none; InvalidArgument if its path leaves the folder.
   absl::StatusOr<std::string> Find(absl::string_view address) const;
 
   // Lists the entries by their canonical prefixes.

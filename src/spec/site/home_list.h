@@ -17,12 +17,12 @@ namespace tutti::spec {
 // Gets each entry with its place, as "assets[3]".
 using EachEntry = std::function<absl::Status(const nlohmann::json& entry, std::string location)>;
 
-// The content of a list. `file` is its name as errors show it.
+// Reads the content of a list. `file` is its name as errors show it.
 absl::Status ReadListText(absl::string_view text, const std::string& file, const char* key,
                           const EachEntry& each);
 // Reads a list from its file. Without the file there are no entries.
 absl::Status ReadList(const std::filesystem::path& file, const char* key, const EachEntry& each);
-// `entries`: a JSON array.
+// Writes `entries`, a JSON array.
 absl::Status WriteList(const std::filesystem::path& file, const char* key,
                        const nlohmann::json& entries);
 

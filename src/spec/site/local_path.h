@@ -10,8 +10,8 @@
 
 namespace tutti::spec {
 
-// A path of the file made absolute: relative ones count from `base`, `file:` URLs are paths.
-// InvalidArgument for what lies elsewhere (azureml:, https:, …).
+// Returns a path of the file made absolute: relative ones count from `base`, `file:` URLs are
+// paths. InvalidArgument for what lies elsewhere (azureml:, https:, …).
 absl::StatusOr<std::string> LocalPath(absl::string_view path, const std::filesystem::path& base);
 
 }  // namespace tutti::spec

@@ -23,7 +23,7 @@ struct ReadContext {
   int& files_left;                        // how many more may be read: files may name each other
   std::filesystem::path shown_base = {};  // base as messages name it
 
-  // The content of a file that the text names.
+  // Reads the content of a file that the text names.
   absl::StatusOr<std::string> Read(const std::filesystem::path& file) const {
     if (--files_left < 0) return absl::ResourceExhaustedError("too many files are named");
     return read_file(file);

@@ -11,8 +11,8 @@ namespace tutti::spec {
 
 bool IsRemote(const Input& input);
 
-// The message for an input that cannot be fetched because of `status`: it names the address without
-// its secret parts, and the command that serves the input from a local copy.
+// Returns the message for an input that cannot be fetched because of `status`: it names the address
+// without its secret parts, and the command that serves the input from a local copy.
 std::string RemoteInputFault(const Input& input, const absl::Status& status);
 
 }  // namespace tutti::spec

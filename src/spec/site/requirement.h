@@ -14,26 +14,27 @@ namespace tutti::spec {
 // and does not compile against today's frameworks.
 inline constexpr absl::string_view kHorovod = "horovod";
 
-// What is installed for `text`, which stands at `location`: tutti's own package for any requirement
-// of Horovod, which a warning at `line` says, unless a built-in table asks for it; else `text`.
+// Returns what is installed for `text`, which stands at `location`: tutti's own package for any
+// requirement of Horovod, which a warning at `line` says, unless a built-in table asks for it; else
+// `text`.
 Requirement RequirementOf(std::string text, std::string location, int line,
                           Diagnostics& diagnostics);
 
 // Adds that warning.
 void SayWhoseHorovodIs(int line, Diagnostics& diagnostics);
 
-// The package's name as indexes compare it (PEP 503): "Foo_Bar[x]>=1" is "foo-bar", and so are
-// "./foo_bar" and "git+https://host/foo-bar.git".
+// Returns the package's name as indexes compare it (PEP 503): "Foo_Bar[x]>=1" is "foo-bar", and so
+// are "./foo_bar" and "git+https://host/foo-bar.git".
 std::string PackageName(absl::string_view requirement);
 
 // Turns the versions that it names into the least ones: "a==1.2", "a~=1.2" and "a==1.2.*" are
 // "a>=1.2".
 std::string WithoutPins(absl::string_view requirement);
 
-// Whether a built-in table names it, and no file of the user.
+// Returns whether a built-in table names it, and no file of the user.
 bool IsOfBuiltInTable(const Requirement& requirement);
 
-// The Python that a name or an image's tag says, "3.9" of "python:3.9-slim" and of
+// Returns the Python that a name or an image's tag says, "3.9" of "python:3.9-slim" and of
 // "minimal-ubuntu22.04-py39-cpu-inference"; "" if it says none.
 std::string PythonInName(absl::string_view name);
 

@@ -43,7 +43,7 @@ struct EnvironmentRule {
 // A rule's Python that stands in the name itself: "python:3.9-slim", "minimal-ubuntu22.04-py39".
 inline constexpr absl::string_view kNamedPython = "named";
 
-// The version of Python that the rule asks for under `name`, which matched it; "" for any.
+// Returns the version of Python that the rule asks for under `name`, which matched it; "" for any.
 std::string PythonOf(const EnvironmentRule& rule, absl::string_view name);
 
 // What a container may have that reaches out of it, if the site gives leave: each an option of
@@ -51,9 +51,9 @@ std::string PythonOf(const EnvironmentRule& rule, absl::string_view name);
 inline constexpr std::array<absl::string_view, 6> kContainerLeaves = {
     "cap-add", "device", "group-add", "privileged", "security-opt", "volume"};
 
-// The leave for containers where site.yml does not say. Without root podman is held by the kernel
-// to what its user may, as a job on the host is; a root's containers are walls only as long as none
-// of these opens them.
+// Returns the leave for containers where site.yml does not say. Without root podman is held by the
+// kernel to what its user may, as a job on the host is; a root's containers are walls only as long
+// as none of these opens them.
 std::set<std::string> DefaultContainerLeave(bool is_root);
 
 // How nodes of this machine are looked at (docs/node-health.md).
@@ -85,15 +85,15 @@ struct Site {
   HealthCheck health_check;
   std::string jobs;  // the folder of all jobs' results; empty: there is none
 
-  // nullptr if no rule fits. The case of `name` does not count.
+  // Returns nullptr if no rule fits. The case of `name` does not count.
   static const EnvironmentRule* FindRule(const std::vector<EnvironmentRule>& rules,
                                          absl::string_view name);
 };
 
-// The tables that come with tutti.
+// Returns the tables that come with tutti.
 const Site& BuiltInSite();
 
-// The text of a site.yml over what `site` holds; its relative paths count from `folder`.
+// Reads the text of a site.yml over what `site` holds; its relative paths count from `folder`.
 absl::Status ReadSiteText(absl::string_view text, absl::string_view file_name,
                           const std::filesystem::path& folder, Site& site);
 

@@ -13,7 +13,7 @@ extern const absl::string_view kCuratedEnvironments;
 inline constexpr absl::string_view kBuiltInTable = "built-in table";
 inline constexpr absl::string_view kCuratedTable = "built-in table of curated environments";
 
-// Whether a rule's or requirement's place is in one of them, and in no file of the user.
+// Returns whether a rule's or requirement's place is in one of them, and in no file of the user.
 bool IsInBuiltInTable(absl::string_view location);
 
 }  // namespace tutti::spec

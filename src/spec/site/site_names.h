@@ -19,7 +19,7 @@ struct SiteName {
 // Lists the names in the order in which they count, without those that an earlier one hides.
 std::vector<SiteName> SiteNames(const Site& site, AssetKind kind);
 
-// The one that a job file means which writes this.
+// Returns the one that a job file means which writes this.
 std::optional<SiteName> FindSiteName(const Site& site, AssetKind kind,
                                      const AssetReference& reference);
 

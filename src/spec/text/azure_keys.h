@@ -31,10 +31,10 @@ const std::vector<AzureKey>& AzureKeys();
 // nullptr if the schema has no such key.
 const AzureKey* FindAzureKey(absl::string_view schema, absl::string_view key);
 
-// The keys directly below `prefix` ("" or "resources."), without it.
+// Returns the keys directly below `prefix` ("" or "resources."), without it.
 std::vector<absl::string_view> AzureKeysBelow(absl::string_view schema, absl::string_view prefix);
 
-// The tables of docs/azure-ml-keys/, by schema: "command" of command.md.
+// Returns the tables of docs/azure-ml-keys/, by schema: "command" of command.md.
 std::map<std::string, std::string> AzureKeysPages();
 
 }  // namespace tutti::spec

@@ -19,17 +19,19 @@ class Diagnostics {
   const std::string& file_name() const { return file_name_; }
 
   void Error(int line, absl::string_view message);
-  // An error whose cause is in another file that this one names.
+  // Adds an error whose cause is in another file that this one names.
   void Error(const SourceLocation& location, absl::string_view message);
   void Warning(int line, absl::string_view message);
-  // What is wrong with another file, which `line` of this one names; told under the other's name.
+  // Adds what is wrong with another file, which `line` of this one names; told under the other's
+  // name.
   void Add(int line, const Diagnostics& other);
 
-  // "FILE:LINE: message" of each, by line and once; the first 20 and how many more there are.
+  // Returns "FILE:LINE: message" of each, by line and once; the first 20 and how many more there
+  // are.
   absl::Status status(absl::StatusCode code = absl::StatusCode::kInvalidArgument) const;
   size_t error_count() const { return errors_.size(); }
-  // The warnings, each text once for all lines of a file to which it applies: "… (also at lines 7,
-  // 9)".
+  // Returns the warnings, each text once for all lines of a file to which it applies: "… (also at
+  // lines 7, 9)".
   std::vector<std::string> warnings() const;
 
  private:

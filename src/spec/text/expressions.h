@@ -40,12 +40,13 @@ std::string ReplaceExpressions(
     absl::string_view text,
     const std::function<std::optional<std::string>(absl::string_view body)>& value);
 
-// The same for every text of a tree; one that has changed is no longer taken for quoted.
+// Returns the same for every text of a tree; one that has changed is no longer taken for quoted.
 std::shared_ptr<const YamlNode> ReplaceExpressions(
     const std::shared_ptr<const YamlNode>& tree,
     const std::function<std::optional<std::string>(absl::string_view body)>& value);
 
-// What stands between the braces of a text that is one expression and nothing else; otherwise "".
+// Returns what stands between the braces of a text that is one expression and nothing else;
+// otherwise "".
 std::string WholeExpression(absl::string_view text);
 
 // What is wrong with one expression of a text, and where it begins in it, in bytes.
@@ -55,14 +56,14 @@ struct ExpressionError {
   std::string message;
 };
 
-// What looks as if it were meant for an expression that names an input or output of the job:
-// ${inputs.x}, {{inputs.x}}.
+// Returns what looks as if it were meant for an expression that names an input or output of the
+// job: ${inputs.x}, {{inputs.x}}.
 std::vector<ExpressionError> NearExpressions(absl::string_view text,
                                              const std::map<std::string, Input>& inputs,
                                              const std::map<std::string, Output>& outputs);
 
-// Every expression of `text` that names no input or output of the job, or an input without a value
-// where nothing says what then to do.
+// Returns every expression of `text` that names no input or output of the job, or an input without
+// a value where nothing says what then to do.
 std::vector<ExpressionError> CheckExpressions(absl::string_view text,
                                               const std::map<std::string, Input>& inputs,
                                               const std::map<std::string, Output>& outputs);

@@ -31,14 +31,14 @@ class MappingReader {
   const YamlNode::Entry* Take(absl::string_view key);
   // Returns where the text is, nullptr if there is none.
   const YamlNode::Entry* Text(absl::string_view key, std::string& value);
-  // One of `choices`, in any case; written in lower case to `value`.
+  // Reads one of `choices`, in any case; written in lower case to `value`.
   const YamlNode::Entry* Choice(absl::string_view key, std::span<const absl::string_view> choices,
                                 std::string& value);
-  // A whole number from 1 to `most`.
+  // Reads a whole number from 1 to `most`.
   const YamlNode::Entry* Count(absl::string_view key, int most, int& value);
   void TextMap(absl::string_view key, std::map<std::string, std::string>& value);
   const YamlNode::Entry* Flag(absl::string_view key, bool& value);
-  // A list of texts; one text stands for a list of it alone.
+  // Returns a list of texts; one text stands for a list of it alone.
   const YamlNode::Entry* Texts(absl::string_view key, std::vector<std::string>& value);
 
   // Reports the keys that were not taken: a warning or an error by the table of Azure ML's keys, or

@@ -21,7 +21,8 @@ struct OtherKind {
   int line;  // where the file tells it
 };
 
-// "https://…/pipelineJob.schema.json" -> "pipelinejob.schema.json"; "" without a $schema.
+// Turns "https://…/pipelineJob.schema.json" into "pipelinejob.schema.json"; returns "" without a
+// $schema.
 std::string SchemaOf(const YamlNode& root);
 
 // Recognises a file by its $schema or, without one, by its type and keys. nullopt if it may be of

@@ -24,9 +24,9 @@ struct Bindable {
 // The steps in a pipeline's `jobs`, with their outputs.
 std::map<std::string, std::vector<std::string>> OutputsOfSteps(const YamlNode& jobs);
 
-// The first ${{…}} of `text`, without its braces; one that is not closed or lacks its dollar or a
-// brace, if `text` is nothing else and names inputs, outputs, jobs or the parent. "" if there is
-// none.
+// Returns the first ${{…}} of `text`, without its braces; one that is not closed or lacks its
+// dollar or a brace, if `text` is nothing else and names inputs, outputs, jobs or the parent. "" if
+// there is none.
 std::string BindingIn(absl::string_view text);
 
 // Says which input of a step was meant by `body`: ` (did you mean "${{parent.inputs.x}}"?)`, else

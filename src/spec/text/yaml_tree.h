@@ -41,8 +41,8 @@ struct YamlLimits {
   size_t nodes = 20'000;
 };
 
-// The entry of a mapping that has the key; nullptr if there is none. FindValue: nor where it has no
-// value.
+// Returns the entry of a mapping that has the key; nullptr if there is none. FindValue: nor where
+// it has no value.
 const YamlNode::Entry* FindEntry(const YamlNode& node, absl::string_view key);
 const YamlNode::Entry* FindValue(const YamlNode& node, absl::string_view key);
 
@@ -50,10 +50,10 @@ const YamlNode::Entry* FindValue(const YamlNode& node, absl::string_view key);
 std::shared_ptr<const YamlNode> TextNode(absl::string_view text);
 std::shared_ptr<const YamlNode> MappingNode(std::vector<YamlNode::Entry> entries, int line = 1);
 
-// "nothing", "text", "a list", "a mapping".
+// Returns "nothing", "text", "a list", "a mapping".
 absl::string_view KindName(const YamlNode& node);
 
-// The one document of `text`. InvalidArgument: "FILE:LINE: what is wrong".
+// Parses the one document of `text`. InvalidArgument: "FILE:LINE: what is wrong".
 absl::StatusOr<std::shared_ptr<const YamlNode>> ParseYaml(absl::string_view text,
                                                           absl::string_view file_name,
                                                           const YamlLimits& limits = {});

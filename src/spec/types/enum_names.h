@@ -9,28 +9,28 @@
 
 namespace tutti::spec {
 
-// "none", "mpi", "pytorch", "tensorflow", "ray".
+// Returns "none", "mpi", "pytorch", "tensorflow", "ray".
 absl::string_view Name(DistributionKind kind);
 std::optional<DistributionKind> DistributionKindFromName(absl::string_view name);
 
-// "low", "normal", "high".
+// Returns "low", "normal", "high".
 absl::string_view Name(Priority priority);
 std::optional<Priority> PriorityFromName(absl::string_view name);
 
-// "command", "pipeline", "sweep".
+// Returns "command", "pipeline", "sweep".
 absl::string_view Name(JobKind kind);
 std::optional<JobKind> JobKindFromName(absl::string_view name);
 
-// "choice", "randint", "uniform", …, as search_space writes them.
+// Returns "choice", "randint", "uniform", …, as search_space writes them.
 absl::string_view Name(SearchKind kind);
 std::optional<SearchKind> SearchKindFromName(absl::string_view name);
 std::array<absl::string_view, 10> SearchKindNames();
 
-// "random", "sobol", "grid", "bayesian".
+// Returns "random", "sobol", "grid", "bayesian".
 absl::string_view Name(Sampling sampling);
 std::optional<Sampling> SamplingFromName(absl::string_view name);
 
-// "none", "bandit", "median_stopping", "truncation_selection".
+// Returns "none", "bandit", "median_stopping", "truncation_selection".
 absl::string_view Name(EarlyTermination::Kind kind);
 std::optional<EarlyTermination::Kind> EarlyTerminationFromName(absl::string_view name);
 

@@ -6,8 +6,8 @@
 
 namespace tutti::spec {
 
-// What podman would take for such a name, by the grammar of the distribution project
-// (distribution/reference). No option of a command line is one.
+// Returns whether podman would take `text` for such a name, by the grammar of the distribution
+// project (distribution/reference). No option of a command line is one.
 bool IsImageReference(absl::string_view text);
 
 }  // namespace tutti::spec

@@ -175,7 +175,7 @@ struct JobSpec {
   // trials; each parameter of the search space is an input, whose literal a trial gives.
   std::optional<Sweep> sweep;
 
-  // What its snapshot is made of: equal texts are equal snapshots. Empty: it has none.
+  // Returns what its snapshot is made of: equal texts are equal snapshots. Empty: it has none.
   std::string AllCode() const {
     std::string all = code;
     for (const std::string& path : additional_includes) all += "\n" + path;
@@ -189,10 +189,10 @@ struct JobSpec {
                : instance_count * distribution.process_count_per_instance;
   }
 
-  // The number of processes on the node that has the most.
+  // Returns the number of processes on the node that has the most.
   int ProcessesOfANode() const { return (WorldSize() + instance_count - 1) / instance_count; }
 
-  // The last ranks, which serve the chief, rank 0, and never end by themselves.
+  // Returns how many of the last ranks serve the chief, rank 0, and never end by themselves.
   int ServerCount() const {
     return distribution.kind == DistributionKind::kRay ? instance_count - 1
                                                        : distribution.parameter_server_count;

@@ -9,7 +9,7 @@
 
 namespace tutti::spec {
 
-// The path on the nodes; nullopt for a folder that they share with this machine.
+// Returns the path on the nodes; nullopt for a folder that they share with this machine.
 std::optional<std::string> NodeFolder(absl::string_view folder);
 
 }  // namespace tutti::spec

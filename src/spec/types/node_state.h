@@ -8,7 +8,7 @@
 
 namespace tutti::spec {
 
-// The state for one of Slurm's, as scontrol prints it ("IDLE+CLOUD+POWERED_DOWN") or sinfo
+// Returns the state for one of Slurm's, as scontrol prints it ("IDLE+CLOUD+POWERED_DOWN") or sinfo
 // ("idle~").
 std::string StateOfSlurmNode(absl::string_view slurm_state);
 

@@ -7,7 +7,7 @@
 
 namespace tutti::spec {
 
-// Why no process can be given the variable: "has 131070 bytes; …"; "" if one can.
+// Returns why no process can be given the variable: "has 131070 bytes; …"; "" if one can.
 std::string WhyTooLong(absl::string_view name, absl::string_view value);
 
 }  // namespace tutti::spec

@@ -19,12 +19,12 @@ struct Endpoint {
 
 // DataLoss if the text is no JSON object with an address.
 absl::StatusOr<Endpoint> ParseEndpoint(absl::string_view text);
-// The file's content. DataLoss names the file.
+// Reads the file's content. DataLoss names the file.
 absl::StatusOr<Endpoint> ReadEndpoint(const std::filesystem::path& file);
-// The endpoint as one line of JSON, without the fields that are empty.
+// Returns the endpoint as one line of JSON, without the fields that are empty.
 std::string ToJson(const Endpoint& endpoint);
 
-// Whether other machines cannot reach the service by this address.
+// Returns whether other machines cannot reach the service by this address.
 bool IsOfThisMachineOnly(absl::string_view address);
 
 }  // namespace tutti::spec

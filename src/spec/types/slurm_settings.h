@@ -42,11 +42,11 @@ inline constexpr SlurmText kSlurmTexts[] = {
     {"memory", "mem", &SlurmSettings::memory},
 };
 
-// A compute's settings with a job's over them: what the job leaves out is the compute's, and what
-// it says "none" of is left to Slurm.
+// Returns a compute's settings with a job's over them: what the job leaves out is the compute's,
+// and what it says "none" of is left to Slurm.
 SlurmSettings Over(SlurmSettings compute, const SlurmSettings& job);
 
-// What of them asks for GPUs: "gres gpu:4", "--gpus-per-node=2"; "" if nothing does.
+// Returns what of them asks for GPUs: "gres gpu:4", "--gpus-per-node=2"; "" if nothing does.
 std::string GpusAskedFor(const SlurmSettings& settings);
 
 }  // namespace tutti::spec
