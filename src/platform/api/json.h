@@ -13,8 +13,8 @@
 namespace tutti::api {
 
 std::string JobJson(const service::JobStatus& job);
-// The same with the job's events and children, what it has logged with MLflow, and which of its
-// files are removed.
+// Returns the same with the job's events and children, what it has logged with MLflow, and which of
+// its files are removed.
 std::string JobJson(const service::JobStatus& job, const std::vector<store::Event>& events,
                     const std::vector<service::ChildStatus>& children, const mlflow::Logged& logged,
                     const std::vector<store::RemovedFiles>& removed = {});
@@ -25,14 +25,14 @@ std::string NodesJson(const service::NodeList& nodes);
 std::string PruneJson(bool dry_run, const std::vector<service::Removal>& removals);
 std::string ChecksJson(const std::vector<service::NodeCheck>& checks);
 std::string FilesJson(const std::vector<service::JobFile>& files);
-// The answer to a check of a job that would be taken.
+// Returns the answer to a check of a job that would be taken.
 std::string WarningsJson(const std::vector<std::string>& warnings);
-// One line of a stream, with its newline.
+// Returns one line of a stream, with its newline.
 std::string FollowLine(const service::FollowItem& item);
 
-// The text of {"reason": TEXT}; InvalidArgument for any other body.
+// Returns the text of {"reason": TEXT}; InvalidArgument for any other body.
 absl::StatusOr<std::string> ReasonFromJson(absl::string_view body);
-// The body of POST /v1/jobs. InvalidArgument says where it is wrong.
+// Reads the body of POST /v1/jobs. InvalidArgument says where it is wrong.
 absl::StatusOr<service::Submission> SubmissionFromJson(absl::string_view body);
 
 }  // namespace tutti::api

@@ -13,11 +13,11 @@ namespace tutti::api {
 // InvalidArgument names what is not a whole number from `least` to `most`.
 absl::StatusOr<int64_t> NumberFrom(absl::string_view text, absl::string_view name, int64_t least,
                                    int64_t most);
-// The same of a query key; `otherwise` if it is not there.
+// Reads the same of a query key; `otherwise` if it is not there.
 absl::StatusOr<int64_t> QueryNumber(const http::Request& request, const char* name,
                                     int64_t otherwise, int64_t least,
                                     int64_t most = std::numeric_limits<int64_t>::max());
-// "true" or "false".
+// Reads "true" or "false".
 absl::StatusOr<bool> QueryFlag(const http::Request& request, const char* name, bool otherwise);
 
 }  // namespace tutti::api

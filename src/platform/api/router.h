@@ -65,7 +65,7 @@ class Router {
   const Tokens tokens_;
 };
 
-// Whether `path` has the pattern's form; its named parts go into `parts`.
+// Returns whether `path` has the pattern's form; its named parts go into `parts`.
 bool Matches(absl::string_view pattern, absl::string_view path,
              std::map<std::string, std::string>& parts);
 

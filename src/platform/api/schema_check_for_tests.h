@@ -16,7 +16,7 @@ class SchemaCheck {
  public:
   explicit SchemaCheck(const nlohmann::json& document) : document_(document) {}
 
-  // "" or what is wrong and where.
+  // Returns "" or what is wrong and where.
   std::string Check(const nlohmann::json& schema, const nlohmann::json& value,
                     const std::string& at = "$") const {
     if (schema.contains("$ref")) {

@@ -20,9 +20,9 @@ namespace tutti::backup {
 
 inline constexpr char kSumsName[] = "SHA256SUMS";
 
-// The line of an entry in it.
+// Returns the line of an entry in it.
 std::string SumLine(absl::string_view hex, absl::string_view name);
-// The text whose hash stands for a link.
+// Returns the text whose hash stands for a link.
 std::string LinkContent(absl::string_view target);
 
 class ArchiveWriter {

@@ -22,7 +22,7 @@ std::string ToJson(const Head& head);
 // InvalidArgument for what is none; FailedPrecondition for one of a form that came later.
 absl::StatusOr<Head> HeadFromJson(absl::string_view text);
 
-// "2026-11-24T20:50:01+00:00", as messages have it.
+// Returns "2026-11-24T20:50:01+00:00", as messages have it.
 std::string ShownTime(absl::Time time);
 
 }  // namespace tutti::backup

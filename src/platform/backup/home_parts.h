@@ -13,9 +13,9 @@ inline constexpr char kDatabase[] = "tutti.db";
 inline constexpr char kSnapshots[] = "snapshots";
 inline constexpr char kJobs[] = "jobs";
 
-// The names in `home` of files and folders, whether they are there or not: token, keys, what the
-// site says of itself, assets, clusters; and what site.yml names below `home`, with what lies
-// beside it. Data that site.yml maps are not among them.
+// Returns the names in `home` of files and folders, whether they are there or not: token, keys,
+// what the site says of itself, assets, clusters; and what site.yml names below `home`, with what
+// lies beside it. Data that site.yml maps are not among them.
 std::set<std::string> PartsOf(const std::filesystem::path& home);
 
 }  // namespace tutti::backup

@@ -25,14 +25,14 @@ class ClusterDefinitions {
   ClusterDefinitions& operator=(const ClusterDefinitions&) = delete;
 
   void AddTo(CLI::App* app, const AddCommand& add);
-  // `node exec`, for a node of such a cluster.
+  // Adds `node exec`, for a node of such a cluster.
   void AddExec(CLI::App* node, const AddCommand& add);
 
  private:
   using Command = ClusterCommand;
   CLI::App* Add(CLI::App* cluster, const AddCommand& add, const std::string& name,
                 const std::string& description, Command command);
-  // One at a time.
+  // Adds a command that changes it; one runs at a time.
   CLI::App* AddChange(CLI::App* cluster, const AddCommand& add, const std::string& name,
                       const std::string& description, Command command);
   void AddName(CLI::App* added);

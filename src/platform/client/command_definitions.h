@@ -47,7 +47,7 @@ class CommandDefinitions {
   CLI::App* Add(CLI::App* parent, const std::string& name, const std::string& description,
                 Action action);
   void AddServe(CLI::App* app);
-  // A job file and changes to it; of RunOptions or JobValidateOptions.
+  // Adds a job file and changes to it; of RunOptions or JobValidateOptions.
   template <typename Options>
   void AddSubmission(CLI::App* command, Options* options);
   void AddScript(CLI::App* command, ScriptOptions* options);
@@ -61,7 +61,7 @@ class CommandDefinitions {
   void AddEnds(CLI::App* job);
   void AddFiles(CLI::App* job);
   void AddData(CLI::App* app);
-  // create, show and delete, and list but for data.
+  // Adds create, show and delete, and list but for data.
   void AddAssets(CLI::App* group, spec::AssetKind kind);
   void AddComponent(CLI::App* app);
   void AddCompute(CLI::App* app);

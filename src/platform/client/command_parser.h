@@ -31,7 +31,7 @@ class CommandParser {
   // the answer. Once per parser.
   absl::StatusOr<ParsedCommand> Parse(const std::vector<std::string>& arguments);
 
-  // The commands and options as they are parsed, for the shells.
+  // Returns the commands and options as they are parsed, for the shells.
   CommandTree Tree() const;
 
  private:

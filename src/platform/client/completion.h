@@ -29,15 +29,15 @@ struct CommandTree {
   std::vector<CommandTree> commands;
 };
 
-// A script for "bash", "zsh" or "fish" that completes the root's commands, options, option values
-// and, by asking `tutti __complete`, names of jobs. InvalidArgument for another shell.
+// Returns a script for "bash", "zsh" or "fish" that completes the root's commands, options, option
+// values and, by asking `tutti __complete`, names of jobs. InvalidArgument for another shell.
 absl::StatusOr<std::string> CompletionScript(const CommandTree& root, absl::string_view shell);
 
-// What is wrong with a command line whose first word that names no command stands where one has to:
-// `unknown command "lst" (did you mean "list"?)`; "" if there is none such.
+// Returns what is wrong with a command line whose first word that names no command stands where one
+// has to: `unknown command "lst" (did you mean "list"?)`; "" if there is none such.
 std::string UnknownCommand(const CommandTree& root, const std::vector<std::string>& arguments);
 
-// The node that the arguments lead to.
+// Returns the node that the arguments lead to.
 const CommandTree& NodeOf(const CommandTree& root, const std::vector<std::string>& arguments);
 
 }  // namespace tutti::client

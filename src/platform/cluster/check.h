@@ -35,11 +35,12 @@ struct NodeReport {
 // What measures the links between nodes, as it travels there: the program `tutti-link`, which
 // speaks trainings' own transport, packed (apps/tutti-link). Or why there is none.
 using LinkProgram = absl::StatusOr<std::string>;
-// The one at that path.
+// Packs the program at that path.
 LinkProgram PackLinkProgram(const std::filesystem::path& program);
 
-// One script for each host, which run at the same time: after the other checks each of the nodes
-// sends to the next in a ring. `secret` is by what the ends of a link know each other.
+// Returns the script for `host`; those of all hosts run at the same time: after the other checks
+// each of the nodes sends to the next in a ring. `secret` is by what the ends of a link know each
+// other.
 std::string CheckScript(const std::vector<HostFacts>& nodes, const HostFacts& host,
                         const LinkProgram& link, const std::string& secret);
 
@@ -52,7 +53,8 @@ struct Finding {
   std::string detail, remedy;
 };
 
-// A finding for each host and check. Clocks are compared with the controller's, if that is there.
+// Returns a finding for each host and check. Clocks are compared with the controller's, if that is
+// there.
 std::vector<Finding> Judge(const std::vector<NodeReport>& reports);
 
 // Checks the controller and the nodes. A host that cannot be reached is a finding, too.

@@ -11,23 +11,23 @@
 
 namespace tutti::cluster {
 
-// `facts`: of all hosts of the description.
+// Returns slurm.conf; `facts`: of all hosts of the description.
 std::string SlurmConf(const Description& wanted, const std::vector<HostFacts>& facts);
 std::string CgroupConf(const Description& wanted, const std::vector<HostFacts>& facts);
 std::string GresConf(const Description& wanted, const std::vector<HostFacts>& facts);
 std::string SlurmdbdConf(const AccountingDatabase& database, const HostFacts& controller);
 
-// The facts of `host`; nullptr if there are none.
+// Returns the facts of `host`; nullptr if there are none.
 const HostFacts* FactsOf(const std::vector<HostFacts>& facts, const std::string& host);
 
-// "v1" or "v2" where Slurm can use it there, or "".
+// Returns "v1" or "v2" where Slurm can use it there, or "".
 std::string UsableCgroup(const HostFacts& host);
-// The version of cgroups by which Slurm tracks and limits processes: one that all nodes can use, or
-// "".
+// Returns the version of cgroups by which Slurm tracks and limits processes: one that all nodes can
+// use, or "".
 std::string CommonCgroup(const Description& wanted, const std::vector<HostFacts>& facts);
 
-// What Slurm may give of it to jobs: kernels differ in what they keep, and a node with less than
-// slurm.conf says is drained.
+// Returns what Slurm may give of it to jobs: kernels differ in what they keep, and a node with less
+// than slurm.conf says is drained.
 int64_t UsableMemory(int64_t memory_mib);
 
 }  // namespace tutti::cluster

@@ -15,13 +15,15 @@ namespace tutti::cluster {
 std::string WriteFileText(absl::string_view path, absl::string_view content, absl::string_view mode,
                           absl::string_view owner);
 
-// `daemon`: munged, slurmdbd, slurmctld or slurmd. OK if it does not run.
+// Returns a script that stops `daemon`: munged, slurmdbd, slurmctld or slurmd. OK if it does not
+// run.
 std::string StopText(const HostFacts& host, absl::string_view daemon);
-// The script starts a daemon, which must not run; with systemd it then starts at each boot, too.
-// For slurmdbd it fails with the daemon's own words unless that comes to answer.
+// Returns a script that starts a daemon, which must not run; with systemd it then starts at each
+// boot, too. For slurmdbd it fails with the daemon's own words unless that comes to answer.
 std::string StartText(const HostFacts& host, absl::string_view daemon);
 
-// The script installs packages with apt, with further options of apt-get; it asks nothing.
+// Returns a script that installs packages with apt, with further options of apt-get; it asks
+// nothing.
 std::string InstallText(const std::vector<std::string>& packages, absl::string_view options);
 
 // The script runs on the controller. It gives the node no more jobs and waits for those that it

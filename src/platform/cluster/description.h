@@ -52,7 +52,7 @@ struct Description {
   std::vector<std::string> Hosts() const;
 };
 
-// HOME/clusters/NAME.json, readable by its owner alone. NotFound if there is none.
+// Reads HOME/clusters/NAME.json, readable by its owner alone. NotFound if there is none.
 absl::StatusOr<Description> ReadDescription(const std::filesystem::path& home,
                                             const std::string& name);
 absl::Status WriteDescription(const std::filesystem::path& home, const Description& description);
@@ -63,7 +63,7 @@ absl::StatusOr<base::UniqueFd> LockDescription(const std::filesystem::path& home
                                                const std::atomic<bool>& cancelled);
 absl::Status RemoveDescription(const std::filesystem::path& home, const std::string& name);
 
-// "mysql://USER:PASSWORD@HOST[:PORT]/DATABASE".
+// Reads "mysql://USER:PASSWORD@HOST[:PORT]/DATABASE".
 absl::StatusOr<AccountingDatabase> ReadAccountingDatabase(const std::string& address);
 
 // InvalidArgument if it is no name for a cluster or host.

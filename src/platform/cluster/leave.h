@@ -19,15 +19,15 @@ struct Leaving {
   std::string note;
 };
 
-// `facts`: of the description's hosts, in their order. With `force` a host that cannot be reached
-// or is not this cluster's leaves the description alone. Unavailable: others cannot be reached
-// either, which would leave the rest as they are; FailedPrecondition: errors of MakePlan for the
-// rest.
+// Plans the leaving; `facts`: of the description's hosts, in their order. With `force` a host that
+// cannot be reached or is not this cluster's leaves the description alone. Unavailable: others
+// cannot be reached either, which would leave the rest as they are; FailedPrecondition: errors of
+// MakePlan for the rest.
 absl::StatusOr<std::vector<Leaving>> PlanLeaving(
     const Description& description, const std::vector<std::string>& leaving,
     const std::vector<absl::StatusOr<HostFacts>>& facts, bool force);
 
-// What takes all of these out, who cannot be reached.
+// Returns what takes all of these out, who cannot be reached.
 std::string RemovalOfGone(const std::vector<std::string>& hosts);
 
 }  // namespace tutti::cluster

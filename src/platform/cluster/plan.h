@@ -27,8 +27,8 @@ struct Plan {
   std::vector<std::string> notes;  // what the user should know, one sentence each
 };
 
-// `facts`: of all hosts of the description. FailedPrecondition says what stands against it, a line
-// for each host, with its remedy.
+// Makes the plan; `facts`: of all hosts of the description. FailedPrecondition says what stands
+// against it, a line for each host, with its remedy.
 absl::StatusOr<Plan> MakePlan(const Description& wanted, const std::vector<HostFacts>& facts);
 
 // FailedPrecondition, a line for each host, unless Slurm on these hosts is this cluster's: proven

@@ -12,7 +12,7 @@ namespace tutti::cluster {
 // Tries `resume` three times for each node; one that still fails is set down with the reason, so
 // that its job goes elsewhere and people see why. Each node's log keeps what the command said.
 std::string ResumeProgram(const Autoscale& scale);
-// The same for `suspend`; Slurm calls it also for nodes that did not come in time.
+// Returns the same for `suspend`; Slurm calls it also for nodes that did not come in time.
 std::string SuspendProgram(const Autoscale& scale);
 
 // Switches on those that stay, `min` of them: at once what is off, when it is gone what is on its

@@ -16,9 +16,9 @@ namespace tutti::cluster {
 class Remote {
  public:
   virtual ~Remote() = default;
-  // What `script` printed, run as root by `sh -e`; its $1 is ssh's SSH_CONNECTION. Errors name the
-  // host and, where they can, the remedy: Unavailable if it cannot be reached, Aborted if the
-  // script failed, with the end of what it wrote to standard error. Thread-safe.
+  // Returns what `script` printed, run as root by `sh -e`; its $1 is ssh's SSH_CONNECTION. Errors
+  // name the host and, where they can, the remedy: Unavailable if it cannot be reached, Aborted if
+  // the script failed, with the end of what it wrote to standard error. Thread-safe.
   virtual absl::StatusOr<std::string> Run(const std::string& host, absl::string_view script,
                                           base::Deadline deadline) = 0;
 };

@@ -41,8 +41,8 @@ absl::StatusOr<std::vector<Step>> PlanUpgrade(const Description& wanted,
                                               const std::vector<HostFacts>& facts,
                                               const std::vector<HostPackages>& packages);
 
-// "from 22.05 to 24.11" if the controller comes to another major release, which may not read what
-// this one keeps of its jobs; or "".
+// Returns "from 22.05 to 24.11" if the controller comes to another major release, which may not
+// read what this one keeps of its jobs; or "".
 std::string MajorChange(const Description& wanted, const std::vector<HostPackages>& packages);
 
 }  // namespace tutti::cluster

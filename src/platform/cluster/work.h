@@ -33,10 +33,10 @@ absl::StatusOr<std::vector<NodeState>> AskNodeStates(Remote& remote, const std::
 // if a host cannot be probed.
 std::vector<absl::StatusOr<HostFacts>> ProbeEach(Remote& remote,
                                                  const std::vector<std::string>& hosts);
-// The facts of all hosts, or an error that says why not.
+// Returns the facts of all hosts, or an error that says why not.
 absl::StatusOr<std::vector<HostFacts>> Probe(Remote& remote, const std::vector<std::string>& hosts);
 
-// The packages of all hosts, or an error. Aborted where apt cannot say what there is.
+// Returns the packages of all hosts, or an error. Aborted where apt cannot say what there is.
 absl::StatusOr<std::vector<HostPackages>> ProbePackages(Remote& remote,
                                                         const std::vector<std::string>& hosts);
 
@@ -50,7 +50,8 @@ absl::StatusOr<std::map<std::string, std::string>> AwaitNodes(Remote& remote,
                                                               const std::vector<HostFacts>& facts,
                                                               base::Deadline deadline);
 
-// `srun hostname` over these hosts: the number of nodes that answered with their names.
+// Runs `srun hostname` over these hosts; returns the number of nodes that answered with their
+// names.
 absl::StatusOr<int> TryNodes(Remote& remote, const std::string& controller,
                              const std::vector<HostFacts>& nodes);
 

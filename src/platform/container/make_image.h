@@ -27,13 +27,13 @@ absl::StatusOr<MadeImage> MakeImage(const spec::Environment& environment,
                                     const std::filesystem::path& folder,
                                     const std::atomic<bool>& cancelled);
 
-// The name under which a build is kept: "localhost/tutti-build:" and the hash of its files.
+// Returns the name under which a build is kept: "localhost/tutti-build:" and the hash of its files.
 absl::StatusOr<std::string> NameOfBuild(const spec::Image& image);
 
 // "python:3.11" is "docker.io/library/python:3.11", as Docker has it.
 std::string FullReference(const std::string& reference);
 
-// Whether a registry may have another image under that name tomorrow.
+// Returns whether a registry may have another image under that name tomorrow.
 bool MayChange(const std::string& reference);
 
 // InvalidArgument, with a line and the remedy for each environment of the job, or of one below it,

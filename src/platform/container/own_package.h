@@ -9,8 +9,8 @@
 
 namespace tutti::container {
 
-// The environment with the wheel's path for each requirement of Horovod. NotFound, with the line
-// that asks for it, if there is no wheel. `program`: the running one, other than in tests.
+// Returns the environment with the wheel's path for each requirement of Horovod. NotFound, with the
+// line that asks for it, if there is no wheel. `program`: the running one, other than in tests.
 absl::StatusOr<spec::Environment> WithOwnPackage(
     spec::Environment environment,
     const std::filesystem::path& program = std::filesystem::path("/proc/self/exe"));

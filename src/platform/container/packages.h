@@ -12,8 +12,9 @@
 
 namespace tutti::container {
 
-// `base`: an image of this node, by its id; the new one's. `folder` takes locks, logs and uv's
-// cache. FailedPrecondition names the lines of the packages that cannot be had; Cancelled.
+// Makes an image from `base`, one of this node by its id; returns the new one's. `folder` takes
+// locks, logs and uv's cache. FailedPrecondition names the lines of the packages that cannot be
+// had; Cancelled.
 absl::StatusOr<std::string> WithPackages(const spec::Environment& environment,
                                          const std::string& base,
                                          const std::filesystem::path& folder,

@@ -17,16 +17,16 @@ namespace tutti::container {
 // Returns podman's path. NotFound, with the remedy, if this machine has none.
 absl::StatusOr<std::string> FindPodman();
 
-// What `podman ARGUMENTS` wrote to standard output, without the newline at its end. Both outputs
-// go to files beside `log`; `variables` go over its environment. FailedPrecondition: ErrorIn of
-// what it said; Cancelled.
+// Returns what `podman ARGUMENTS` wrote to standard output, without the newline at its end. Both
+// outputs go to files beside `log`; `variables` go over its environment. FailedPrecondition:
+// ErrorIn of what it said; Cancelled.
 absl::StatusOr<std::string> RunPodman(const std::vector<std::string>& arguments,
                                       const std::filesystem::path& log,
                                       const std::atomic<bool>& cancelled,
                                       const std::map<std::string, std::string>& variables = {});
 
-// The reason among podman's words, in one line: its last "Error: …", and before that what the step
-// of a build that failed said last.
+// Returns the reason among podman's words, in one line: its last "Error: …", and before that what
+// the step of a build that failed said last.
 std::string ErrorIn(absl::string_view words);
 
 // This process's limits as options of `podman run` and `build`: a container may not have more, and

@@ -11,7 +11,8 @@
 
 namespace tutti::container {
 
-// A registries.conf with Docker Hub as the only place to search; unchanged if it names its own.
+// Returns a registries.conf with Docker Hub as the only place to search; unchanged if it names its
+// own.
 std::string WithDockerHub(absl::string_view registries);
 
 // Writes such a file of the one that podman finds with `variables`, and returns its path, for

@@ -19,8 +19,8 @@ struct RegistryAnswer {
   std::string why;
 };
 
-// `words`: what `podman manifest inspect FULL` wrote to standard error when it failed; `full`: the
-// reference with its registry.
+// Judges `words`: what `podman manifest inspect FULL` wrote to standard error when it failed;
+// `full`: the reference with its registry.
 RegistryAnswer AnswerOf(absl::string_view words, absl::string_view full);
 
 }  // namespace tutti::container

@@ -16,9 +16,9 @@ namespace tutti::container {
 absl::StatusOr<std::string> FindUv(const std::filesystem::path& folder,
                                    const std::atomic<bool>& cancelled);
 
-// What uv is run with: this machine's variables, uv told what pip was told of indexes, its cache
-// and the interpreters that it fetches below `folder`, and pyenv's interpreters at the end of PATH.
-// uv fetches none by itself (python.h does).
+// Returns what uv is run with: this machine's variables, uv told what pip was told of indexes, its
+// cache and the interpreters that it fetches below `folder`, and pyenv's interpreters at the end of
+// PATH. uv fetches none by itself (python.h does).
 std::map<std::string, std::string> UvVariables(const std::filesystem::path& folder);
 
 }  // namespace tutti::container

@@ -41,7 +41,7 @@ class DeferredEngine final : public Engine {
   EngineTraits traits() const override { return options_.traits; }
   std::string WhyOutOfReach() const override;
   absl::StatusOr<std::vector<Node>> ListNodes() override;
-  // "" until it is open.
+  // Returns "" until it is open.
   std::string WhyNeverOn(const spec::SlurmSettings& job, base::Deadline deadline) override;
   absl::Status Start(const Allocation& allocation) override;
   absl::Status Stop(const std::string& allocation_id, absl::Duration grace) override;
@@ -53,9 +53,9 @@ class DeferredEngine final : public Engine {
  private:
   // Unavailable if it is not open.
   absl::StatusOr<Engine*> Opened() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // The same after a try, if one is due.
+  // Returns the same after a try, if one is due.
   absl::StatusOr<Engine*> OpenIfDue() ABSL_LOCKS_EXCLUDED(mutex_);
-  // The same once the first try has ended.
+  // Returns the same once the first try has ended.
   absl::StatusOr<Engine*> AwaitFirstTry(base::Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
   std::string Reason() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -70,13 +70,13 @@ class Engine {
  public:
   virtual ~Engine() = default;
   virtual EngineTraits traits() const = 0;
-  // Why it can be neither observed nor told to do anything yet, in one line; "" if it can. Quick:
-  // may be called under locks.
+  // Returns why it can be neither observed nor told to do anything yet, in one line; "" if it can.
+  // Quick: may be called under locks.
   virtual std::string WhyOutOfReach() const { return ""; }
   // Those of an engine that schedules for itself are what it says now: asking takes up to seconds.
   virtual absl::StatusOr<std::vector<Node>> ListNodes() = 0;
-  // Why none of its nodes can ever have such a job, in one line with what to do; "" if nothing is
-  // known against it by `deadline`.
+  // Returns why none of its nodes can ever have such a job, in one line with what to do; "" if
+  // nothing is known against it by `deadline`.
   virtual std::string WhyNeverOn(const spec::SlurmSettings&, base::Deadline) { return ""; }
 
   // Starts one launcher per node: all nodes or none. Idempotent on allocation.id: for a node whose
@@ -94,7 +94,7 @@ class Engine {
   // Observe says so, and Release forgets it.
   virtual absl::Status Kill(const std::string& allocation_id, int node_index) = 0;
 
-  // What is true now, including of allocations that were started before this process was.
+  // Returns what is true now, including of allocations that were started before this process was.
   virtual absl::StatusOr<std::vector<AllocationState>> Observe() = 0;
 
   // What Observe says is to be true of now soon: a launcher of an allocation that was waiting has

@@ -10,21 +10,22 @@
 
 namespace tutti::flow {
 
-// The value at quantile `u`, as it is put into the command: whole numbers as such, others as
-// Python's repr writes them ("0.1", "1e-05", "2.0"). `log_base` is that of the log… distributions.
+// Returns the value at quantile `u`, as it is put into the command: whole numbers as such, others
+// as Python's repr writes them ("0.1", "1e-05", "2.0"). `log_base` is that of the log…
+// distributions.
 std::string ValueAt(const spec::SearchParameter& parameter, double u, double log_base);
 
 // About the quantile that has this value; nothing if the parameter cannot have it.
 std::optional<double> QuantileOf(const spec::SearchParameter& parameter, absl::string_view value,
                                  double log_base);
 
-// How many values a parameter can have; 0: too many to count.
+// Returns how many values a parameter can have; 0: too many to count.
 int64_t CountOf(const spec::SearchParameter& parameter);
 
-// The quantile of the standard normal distribution at `u` in (0, 1), to double precision.
+// Returns the quantile of the standard normal distribution at `u` in (0, 1), to double precision.
 double NormalQuantile(double u);
 
-// The number as Python's repr writes it.
+// Returns the number as Python's repr writes it.
 std::string NumberText(double value);
 
 }  // namespace tutti::flow

@@ -21,7 +21,7 @@ struct MetricReports {
 // over; events of other kinds are none of the odd ones.
 MetricReports ReportsInMetricsFile(absl::string_view text, absl::string_view metric);
 
-// A metric's file of MLflow's file store: "TIME VALUE STEP", a line for each log_metric.
+// Returns a metric's file of MLflow's file store: "TIME VALUE STEP", a line for each log_metric.
 std::vector<double> ReportsInMlflowFile(absl::string_view text);
 
 }  // namespace tutti::flow

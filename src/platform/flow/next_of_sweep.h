@@ -31,11 +31,11 @@ struct SweepDecision {
 
 SweepDecision NextOfSweep(const spec::JobSpec& job, uint64_t seed, const SweepNow& now);
 
-// "trial-3", the step's name of trial 3; and back, 0 for what is no such name.
+// Returns "trial-3", the step's name of trial 3; and back, 0 for what is no such name.
 std::string TrialName(int number);
 int TrialNumber(const std::string& name);
 
-// The best of the reports; they are not empty.
+// Returns the best of the reports; they are not empty.
 double BestOf(const spec::Sweep& sweep, const std::vector<double>& reports);
 
 }  // namespace tutti::flow

@@ -15,7 +15,7 @@ struct ParzenDimension {
   int64_t choices = 0;             // how many values there are, if they have no order; else 0
 };
 
-// The next quantile in (0, 1); draws are those of trial `number` in dimension `dimension`.
+// Returns the next quantile in (0, 1); draws are those of trial `number` in dimension `dimension`.
 double ParzenNext(const ParzenDimension& seen, uint64_t seed, uint64_t number, uint64_t dimension);
 
 }  // namespace tutti::flow

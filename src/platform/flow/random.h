@@ -6,7 +6,7 @@
 
 namespace tutti::flow {
 
-// SplitMix64's mixing (Steele, Lea and Flood 2014).
+// Returns SplitMix64's mixing (Steele, Lea and Flood 2014).
 inline uint64_t Mix(uint64_t x) {
   x += 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -14,7 +14,7 @@ inline uint64_t Mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// 64 bits for the draw `draw` of dimension `dimension` of trial `number`.
+// Returns 64 bits for the draw `draw` of dimension `dimension` of trial `number`.
 inline uint64_t BitsAt(uint64_t seed, uint64_t number, uint64_t dimension, uint64_t draw = 0) {
   return Mix(Mix(Mix(Mix(seed) ^ number) ^ dimension) ^ draw);
 }

@@ -25,7 +25,7 @@ struct Observation {
 std::optional<Values> Propose(const spec::Sweep& sweep, uint64_t seed, int number,
                               const std::vector<Observation>& seen);
 
-// How many trials there will be: the limit, or all points of a grid that has fewer.
+// Returns how many trials there will be: the limit, or all points of a grid that has fewer.
 int TrialCount(const spec::Sweep& sweep);
 
 }  // namespace tutti::flow

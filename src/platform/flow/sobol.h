@@ -9,7 +9,8 @@ namespace tutti::flow {
 
 inline constexpr int kSobolDimensions = 21;
 
-// The coordinate `dimension` (from 0) of the point `index` (from 0), as 32 bits behind the point.
+// Returns the coordinate `dimension` (from 0) of the point `index` (from 0), as 32 bits behind the
+// point.
 uint32_t SobolBits(uint32_t index, int dimension);
 
 }  // namespace tutti::flow

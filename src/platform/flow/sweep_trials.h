@@ -21,7 +21,7 @@ class SweepTrials {
 
   // Trial number size() + 1 has started.
   void Start(Values values);
-  // All that it has reported so far.
+  // Takes all that it has reported so far.
   void Report(int number, const MetricReports& reports);
   // The trial has ended, and has reported all. `reason` is of its last event.
   void End(int number, ChildState state, const std::string& reason);
@@ -34,7 +34,8 @@ class SweepTrials {
   int ended() const { return completed_ + failed_ + stopped_; }
   int first_failure() const { return first_failure_; }  // its number; 0: none
   const std::string& reason_of_first_failure() const { return reason_of_first_failure_; }
-  // The completed trial with the best metric; the first one, if several are equally good; 0: none.
+  // Returns the completed trial with the best metric; the first one, if several are equally good;
+  // 0: none.
   int best() const { return best_; }
   double best_metric() const { return best_metric_; }
 

@@ -42,7 +42,7 @@ inline Response Echo(const Request& request, Connection& connection) {
   return JsonResponse(absl::StrCat(text, "token=", request.BearerToken(), "\n", *body));
 }
 
-// `from`: the last byte of the client's address, 127.0.0.x.
+// Connects; `from` is the last byte of the client's address, 127.0.0.x.
 inline base::UniqueFd ConnectTo(int port, uint32_t from = 1) {
   base::UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in name{};
@@ -55,7 +55,7 @@ inline base::UniqueFd ConnectTo(int port, uint32_t from = 1) {
   return fd;
 }
 
-// What the server answers to these bytes until it closes the connection.
+// Returns what the server answers to these bytes until it closes the connection.
 inline std::string Raw(int port, absl::string_view bytes) {
   const base::UniqueFd fd = ConnectTo(port);
   ::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);

@@ -25,9 +25,10 @@ class Identity {
   // its issuers may follow. InvalidArgument says what is missing or does not fit.
   static absl::StatusOr<std::shared_ptr<const Identity>> FromPem(absl::string_view text);
 
-  // The certificate alone, PEM: what a client that is to know this server needs.
+  // Returns the certificate alone, PEM: what a client that is to know this server needs.
   const std::string& certificate() const { return certificate_; }
-  // What other programs will have against it at this numeric address, each as "ends on 2026-12-01".
+  // Returns what other programs will have against it at this numeric address, each as "ends on
+  // 2026-12-01".
   std::vector<std::string> Remarks(const std::string& address, absl::Time now) const;
   // Returns the context for a server's sessions; it stays this object's.
   SSL_CTX* context() const { return context_.get(); }

@@ -23,10 +23,10 @@ struct Request {
   std::map<std::string, std::string> headers;  // names in lower case
   std::string peer;                            // "127.0.0.1:40312"
 
-  // The value of a header (name in lower case) or query key, or "".
+  // Returns the value of a header (name in lower case) or query key, or "".
   absl::string_view Header(const std::string& name) const;
   absl::string_view Query(const std::string& key) const;
-  // What follows "Bearer " in the Authorization header, or "".
+  // Returns what follows "Bearer " in the Authorization header, or "".
   absl::string_view BearerToken() const;
 };
 
@@ -54,17 +54,17 @@ struct Response {
   std::function<std::optional<Response>(base::Deadline& again)> later;
 };
 
-// A 200 (or `status`) with a JSON text.
+// Returns a 200 (or `status`) with a JSON text.
 Response JsonResponse(std::string json, int status = 200);
 
 // {"error": {"code": CODE, "message": MESSAGE}}, the form of every error of the service. 503
 // says Retry-After: 1.
 Response ErrorResponse(int status, absl::string_view code, absl::string_view message);
 
-// By code: InvalidArgument 400, Unauthenticated 401, PermissionDenied 403, NotFound 404,
-// FailedPrecondition and AlreadyExists 409, OutOfRange 413, ResourceExhausted 507, Unimplemented
-// 501, Unavailable 503, DeadlineExceeded 504, others 500. For "gone" say ErrorResponse(410, "gone",
-// …).
+// Answers by the status's code: InvalidArgument 400, Unauthenticated 401, PermissionDenied 403,
+// NotFound 404, FailedPrecondition and AlreadyExists 409, OutOfRange 413, ResourceExhausted 507,
+// Unimplemented 501, Unavailable 503, DeadlineExceeded 504, others 500. For "gone" say
+// ErrorResponse(410, "gone", …).
 Response ErrorResponse(const absl::Status& status);
 
 }  // namespace tutti::http

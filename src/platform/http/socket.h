@@ -39,8 +39,8 @@ class Socket {
 
   // From here on all goes through TLS, by a server that Tls::Connect trusts. Keeps to Limit.
   absl::Status ConnectTls(const std::string& host, const std::string& certificate);
-  // The same as a server. The error is protocol_error, with nothing read or written, if the client
-  // does not begin TLS.
+  // Does the same as a server. The error is protocol_error, with nothing read or written, if the
+  // client does not begin TLS.
   boost::system::error_code AcceptTls(const Identity& identity);
   // Nothing more will be written.
   void EndWriting();
@@ -103,12 +103,12 @@ class Socket {
   }
 
  private:
-  // The end of what begins now.
+  // Returns the end of what begins now.
   std::optional<base::Deadline> End() const;
   boost::system::error_code AwaitUntil(std::optional<base::Deadline> end, short events);
   absl::Status Handshake(std::unique_ptr<Tls> tls, absl::string_view peer);
   size_t WriteByTls(const iovec* pieces, size_t count, boost::system::error_code& error);
-  // The step's bytes; 0 with an error once it has ended otherwise.
+  // Returns the step's bytes; 0 with an error once it has ended otherwise.
   size_t Finish(const std::function<Tls::Step()>& step, boost::system::error_code& error);
 
   base::UniqueFd fd_;

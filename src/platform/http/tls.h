@@ -25,13 +25,13 @@ class Tls {
     short events = 0;  // kWait: until the descriptor has them, then the same call again
   };
 
-  // A client's. With `certificate` (PEM) the server must show just that one, whatever names and
-  // dates stand in it. Without, one that is for the host, and signed by one that this machine
-  // trusts: the system's, or those of the file that SSL_CERT_FILE names. InvalidArgument if the
-  // text is no certificate.
+  // Begins a client's session. With `certificate` (PEM) the server must show just that one,
+  // whatever names and dates stand in it. Without, one that is for the host, and signed by one that
+  // this machine trusts: the system's, or those of the file that SSL_CERT_FILE names.
+  // InvalidArgument if the text is no certificate.
   static absl::StatusOr<std::unique_ptr<Tls>> Connect(int fd, const std::string& host,
                                                       const std::string& certificate);
-  // A server's.
+  // Begins a server's session.
   static absl::StatusOr<std::unique_ptr<Tls>> Accept(int fd, const Identity& identity);
 
   Step Handshake();
@@ -41,7 +41,7 @@ class Tls {
   void End();
   // There are bytes to read that the descriptor does not tell of any more.
   bool HasPending() const { return ::SSL_pending(session_.get()) > 0; }
-  // Why the last step failed.
+  // Returns why the last step failed.
   absl::Status Failure() const;
 
  private:

@@ -13,7 +13,7 @@ namespace tutti::http {
 // Everything but letters, digits and "-._~" becomes %XX; with `keep_slash` also "/" stays, for
 // paths.
 std::string PercentEncode(absl::string_view text, bool keep_slash = false);
-// InvalidArgument for a broken escape or an escaped NUL.
+// Returns InvalidArgument for a broken escape or an escaped NUL.
 absl::StatusOr<std::string> PercentDecode(absl::string_view text);
 
 // "/a/b?x=1&y=2" taken apart and decoded.
@@ -22,7 +22,7 @@ struct Target {
   std::map<std::string, std::string> query;  // a repeated key keeps its last value
 };
 
-// InvalidArgument for a target that is not a path or whose path has a "." or ".." segment.
+// Returns InvalidArgument for a target that is not a path or whose path has a "." or ".." segment.
 absl::StatusOr<Target> ParseTarget(absl::string_view target);
 
 // "http://127.0.0.1:6280/", "127.0.0.1:6280", "http://host" (port 80) or "https://host" (port 443).

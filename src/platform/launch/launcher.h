@@ -22,8 +22,8 @@ struct StandbyState {
   std::optional<NodeFacts> facts;
 };
 
-// The body of `tutti launch --plan FILE`. Call it first thing in main of a process of its own: it
-// makes the process a subreaper, blocks signals and starts threads. SIGTERM or SIGINT ends the
+// Is the body of `tutti launch --plan FILE`. Call it first thing in main of a process of its own:
+// it makes the process a subreaper, blocks signals and starts threads. SIGTERM or SIGINT ends the
 // node's processes (SIGTERM, after the plan's grace SIGKILL); output and results are still
 // delivered. Returns when the service has acknowledged everything (or has answered 410). OK also
 // when the job failed: that is in the events. FailedPrecondition if another launcher of this

@@ -48,7 +48,7 @@ class NodeProcesses : private RankSupervisor {
   // processes themselves went wrong: a process could not be started, the time limit, a full spool;
   // Aborted if the service does not know the allocation.
   absl::Status Run();
-  // Whether one of them has ended with another exit code than 0.
+  // Returns whether one of them has ended with another exit code than 0.
   bool failed() const { return ranks_.failed(); }
 
  private:

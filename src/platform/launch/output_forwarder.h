@@ -31,14 +31,14 @@ class OutputForwarder {
 
   // The spool takes no more for now: nothing is to be read.
   bool waits() const { return waits_; }
-  // When Pump is to be called again, at the latest.
+  // Returns when Pump is to be called again, at the latest.
   absl::Duration UntilNextPump() const;
 
   // Moves what there is without waiting. ResourceExhausted once the spool has taken nothing for too
   // long.
   absl::Status Pump(const std::vector<OutputPipe*>& pipes);
-  // The same once every writer has ended or was given up, whatever the spool's limit says; waits
-  // for room on a full disk as long as running processes do. An error tells what was lost.
+  // Does the same once every writer has ended or was given up, whatever the spool's limit says;
+  // waits for room on a full disk as long as running processes do. An error tells what was lost.
   absl::Status Drain(const std::vector<OutputPipe*>& pipes);
 
  private:

@@ -29,8 +29,8 @@
 
 namespace tutti::launch {
 
-// The allocation of the launchers that this process starts: what other tests on this machine start
-// has another one, and is neither seen nor ended.
+// Returns the allocation of the launchers that this process starts: what other tests on this
+// machine start has another one, and is neither seen nor ended.
 inline std::string AllocationOfTests() { return absl::StrCat("job-", ::getpid(), ".1"); }
 
 class ServiceDouble {
@@ -87,7 +87,7 @@ class ServiceDouble {
     absl::MutexLock lock(&mutex_);
     return files_;
   }
-  // How many there have been.
+  // Returns how many there have been.
   size_t connections() const {
     absl::MutexLock lock(&mutex_);
     return peers_.size();

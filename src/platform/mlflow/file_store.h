@@ -26,13 +26,13 @@ namespace tutti::mlflow {
 // Files and folders of one store that are looked at.
 inline constexpr int kMostEntries = 20'000;
 
-// The store of a rank, below outputs/: "mlruns", "mlruns-rank-3".
+// Returns the store of a rank, below outputs/: "mlruns", "mlruns-rank-3".
 std::string StoreName(int rank);
 
-// A store with one experiment, MLflow's default one under that name; "" is "Default". One that is
-// there already stays as it is.
+// Makes a store with one experiment, MLflow's default one under that name; "" is "Default". One
+// that is there already stays as it is.
 absl::Status MakeStore(const std::filesystem::path& store, const std::string& experiment);
-// A run of that id in the first experiment of a store that MakeStore has made, running, for
+// Makes a run of that id in the first experiment of a store that MakeStore has made, running, for
 // programs that are told of it by MLFLOW_RUN_ID.
 absl::Status MakeRun(const std::filesystem::path& store, const std::string& id);
 // Removes runs of MakeRun's that nobody has used, and a store that then holds nothing but
@@ -91,8 +91,8 @@ struct Logged {
 // and artifacts are of all ranks.
 Logged LoggedBelow(const std::filesystem::path& outputs);
 
-// The last value of a metric's file ("TIME VALUE STEP" a line): that of the highest step, and of
-// those the latest. False if there is none.
+// Reads the last value of a metric's file ("TIME VALUE STEP" a line): that of the highest step, and
+// of those the latest. False if there is none.
 bool LastValue(absl::string_view text, Metric& metric, int64_t& time);
 
 // The stores say by whole paths where their artifacts are, and MLflow writes and reads there. Says

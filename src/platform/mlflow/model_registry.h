@@ -10,7 +10,7 @@
 
 namespace tutti::mlflow {
 
-// Whether MLflow 1 is in a folder of packages.
+// Returns whether MLflow 1 is in a folder of packages.
 bool HasMlflow1(const std::filesystem::path& packages);
 
 // Adds the registry to `own`, a folder of packages, if the folder of packages `shared`, of the same
@@ -18,7 +18,7 @@ bool HasMlflow1(const std::filesystem::path& packages);
 absl::Status AddModelRegistry(const std::filesystem::path& shared,
                               const std::filesystem::path& own);
 
-// model_registry.py.
+// Returns the text of model_registry.py.
 absl::string_view ModelRegistryText();
 
 }  // namespace tutti::mlflow

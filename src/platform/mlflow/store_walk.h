@@ -19,7 +19,7 @@ struct Budget {
   int left;
 };
 
-// "mlruns" and "mlruns-rank-N" below a job's outputs that are there, by rank.
+// Returns "mlruns" and "mlruns-rank-N" below a job's outputs that are there, by rank.
 std::vector<std::filesystem::path> StoresIn(const std::filesystem::path& outputs);
 // Folders with a meta.yaml; not the registry, which is called `models`.
 std::vector<std::filesystem::path> ExperimentsOf(const std::filesystem::path& store,
@@ -29,25 +29,25 @@ std::vector<std::filesystem::path> RunsOf(const std::filesystem::path& store, Bu
 // Folders in it, by name; none if it is not there.
 std::vector<std::filesystem::path> FoldersIn(const std::filesystem::path& folder, Budget& budget);
 
-// Every regular file at most `depth` folders below.
+// Visits every regular file at most `depth` folders below.
 void ForEachFileBelow(const std::filesystem::path& folder, int depth, Budget& budget,
                       const std::function<void(const std::filesystem::path&)>& visit);
 
-// The file's last bytes; "" if it cannot be read.
+// Returns the file's last bytes; "" if it cannot be read.
 std::string TailOf(const std::filesystem::path& file, uint64_t bytes);
 
 // Returns the value of a top-level key in a YAML file that MLflow wrote, with each key on its own
 // line; "" if it has none.
 std::string ValueIn(const std::filesystem::path& yaml, absl::string_view key);
 
-// A text as YAML has it in single quotes; line ends are not for it.
+// Returns a text as YAML has it in single quotes; line ends are not for it.
 std::string Quoted(absl::string_view value);
 
 // Corrects the meta.yaml of a part of the store, which has moved: its artifacts are within it.
 void PointToItself(const std::filesystem::path& store, const std::filesystem::path& part);
 
-// Corrects the meta.yaml of a registered model's version: what it was made of, if that is a run or
-// a logged model of the store, is within it.
+// Corrects the meta.yaml of a registered model's version: where it was made of a run or a logged
+// model that the store has, its paths then lead into the store.
 void PointVersionToStore(const std::filesystem::path& store, const std::filesystem::path& version);
 
 }  // namespace tutti::mlflow

@@ -24,22 +24,23 @@ class NodePool {
   int total() const { return static_cast<int>(nodes_.size()); }
   int whole() const { return whole_; }             // of them, those that nothing is in use of
   const Resources& most() const { return most_; }  // that one of them has, of each
-  // Whether another job can start now, however small it is.
+  // Returns whether another job can start now, however small it is.
   bool has_room() const { return !open_.empty(); }
 
-  // What runs, on those of its nodes that are here. Returns how many of them were whole until now.
+  // Takes in what runs, on those of its nodes that are here. Returns how many of them were whole
+  // until now.
   int Occupy(const RunningJob& job);
   // Starts the job on as many nodes as it needs, all of which have room for it for its whole time:
   // those to avoid last. A part goes where the least is left then, and to a whole node only after
   // others. Nothing where they are too few.
   std::optional<Start> StartNow(const PendingJob& job);
 
-  // How many nodes could have the job if nothing ran.
+  // Returns how many nodes could have the job if nothing ran.
   int Able(const PendingJob& job);
-  // How many have room for it at this moment.
+  // Returns how many have room for it at this moment.
   int FreeFor(const PendingJob& job) const;
-  // The first time from which on so many nodes as it needs have room for it; InfiniteFuture if that
-  // is not known.
+  // Returns the first time from which on so many nodes as it needs have room for it; InfiniteFuture
+  // if that is not known.
   absl::Time Earliest(const PendingJob& job) const;
   // Takes its place from then on, on nodes that have had the room for the shortest time: what has
   // it sooner is left to others. Where it is not known when, on those whose jobs have no end, if

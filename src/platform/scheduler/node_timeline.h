@@ -27,9 +27,9 @@ class Timeline {
 
   // Marks resources as in use from `begin` on, until `end`; until InfiniteFuture means for ever.
   void Take(const Resources& what, absl::Time begin, absl::Time end);
-  // Whether all of `need` is free from `begin` on for `duration`; without an end, for ever.
+  // Returns whether all of `need` is free from `begin` on for `duration`; without an end, for ever.
   bool HasRoom(const Resources& need, absl::Time begin, absl::Duration duration) const;
-  // All times from which on it has room for as long, in order.
+  // Adds all times from which on it has room for as long, in order.
   void AddWindows(const Resources& need, absl::Duration duration, std::vector<Window>& to) const;
   // Returns since when it has the room that it has at `time`; InfiniteFuture if it has none then.
   absl::Time RoomSince(const Resources& need, absl::Time time) const;

@@ -17,7 +17,7 @@ struct Resources {
   Resources& operator-=(const Resources& less);
 };
 
-// Whether `free` has room for all of `need`.
+// Returns whether `free` has room for all of `need`.
 bool Fits(const Resources& need, const Resources& free);
 
 struct ClusterNode {
@@ -25,8 +25,8 @@ struct ClusterNode {
   Resources has = {.cores = 1};
 };
 
-// What a job that asks for `part` of each of its nodes takes of this one; without a part it is all.
-// A part that does not say how much memory gets that of its cores.
+// Returns what a job that asks for `part` of each of its nodes takes of this one; without a part it
+// is all. A part that does not say how much memory gets that of its cores.
 Resources NeedOn(const ClusterNode& node, const std::optional<Resources>& part);
 
 }  // namespace tutti::scheduler

@@ -31,7 +31,7 @@ struct PendingJob {
   std::optional<Resources> part = std::nullopt;
 };
 
-// Whether `a` is ahead of `b` in the queue.
+// Returns whether `a` is ahead of `b` in the queue.
 bool GoesFirst(const PendingJob& a, const PendingJob& b);
 
 struct RunningJob {

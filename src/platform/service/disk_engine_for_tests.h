@@ -95,7 +95,7 @@ class DiskEngine final : public engine::Engine {
     std::sort(ids.begin(), ids.end());
     return ids;
   }
-  // "ALLOCATION NODE", one per launcher that ran processes.
+  // Returns "ALLOCATION NODE", one per launcher that ran processes.
   std::vector<std::string> Starts() const { return Lines(root_ / "starts"); }
   const std::filesystem::path& root() const { return root_; }
 

@@ -21,7 +21,7 @@ class Follower final : public EventListener {
   Follower(SharedState& state, const JobTable& table, Insertions& insertions)
       : state_(state), table_(table), insertions_(insertions) {}
 
-  // What the functions of Service of these names do. Follow reads files, OnNewsOf does not.
+  // Do what the functions of Service of these names do. Follow reads files, OnNewsOf does not.
   absl::StatusOr<FollowResult> Follow(absl::string_view id, absl::string_view cursor,
                                       base::Deadline deadline) ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<Subscription> OnNewsOf(absl::string_view id, std::function<void()> wake)

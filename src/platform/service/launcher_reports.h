@@ -23,10 +23,10 @@ class LauncherReports {
   LauncherReports(SharedState& state, const JobTable& table, const ClusterQueue& cluster_queue)
       : state_(state), table_(table), cluster_queue_(cluster_queue) {}
 
-  // What the functions of Service of these names do. What ReportEvents acknowledges is on the disk
-  // where that is asked for; the disk is waited for without the lock. A step that follows from a
-  // report before that is an event behind it in the same log, so that no loss of power takes the
-  // report alone.
+  // Do what the functions of Service of these names do. What ReportEvents acknowledges is on
+  // the disk where that is asked for; the disk is waited for without the lock. A step that follows
+  // from a report before that is an event behind it in the same log, so that no loss of power takes
+  // the report alone.
   absl::StatusOr<Service::Acknowledgement> ReportEvents(absl::string_view allocation, int node,
                                                         int64_t first,
                                                         const std::vector<std::string>& lines,
@@ -62,8 +62,8 @@ class LauncherReports {
       ABSL_LOCKS_EXCLUDED(service_lock);
   void NoteClock(const LiveJob& job, int node, absl::Time sent)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // The job that has its nodes there, by a launcher's own call: a sign of life. Aborted if there is
-  // none. One that only `asks` is silent all the same once it has been told to stop.
+  // Returns the job that has its nodes there, by a launcher's own call: a sign of life. Aborted if
+  // there is none. One that only `asks` is silent all the same once it has been told to stop.
   absl::StatusOr<LiveJob*> Placed(absl::string_view allocation, int node, bool asks = false)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   absl::StatusOr<Service::Acknowledgement> AnswerForEndedJob(absl::string_view allocation, int node,

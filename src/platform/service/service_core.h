@@ -191,7 +191,7 @@ class ServiceCore final : public Service {
   absl::StatusOr<JobStatus> CancelNow(absl::string_view id) ABSL_LOCKS_EXCLUDED(service_lock);
   // Has each engine looked at that is not being looked at. False if there was none.
   bool ObserveEngines() ABSL_LOCKS_EXCLUDED(service_lock);
-  // What an engine has said, on the thread that has called it.
+  // Takes in what an engine has said, on the thread that has called it.
   void TakeIn(const std::string& compute, const EngineCalls::States& states)
       ABSL_LOCKS_EXCLUDED(service_lock);
   void TakeSteps() ABSL_LOCKS_EXCLUDED(service_lock);

@@ -38,7 +38,7 @@ class StateFolder {
   // Returns the token that all launchers of an earlier version share; empty: there are no such
   // launchers.
   const std::string& former_launcher_token() const { return former_launcher_token_; }
-  // The allocations that are theirs.
+  // Returns the allocations that are theirs.
   const std::set<std::string>& former_allocations() const { return former_allocations_; }
   // Finds former_allocations among `under_way`, the allocations that are under way as this service
   // begins. When a version with a token for each allocation begins for the first time, all of them

@@ -74,7 +74,7 @@ class World {
   absl::StatusOr<JobStatus> Submit(const std::string& text = kJobFile) {
     return service_->Submit({.text = text, .base_directory = "/"});
   }
-  // One round of everything.
+  // Does one round of everything.
   bool Step() {
     service_->Tick();
     clock_.Advance(absl::Milliseconds(200));
@@ -102,7 +102,7 @@ class World {
     return job.ok() ? job->record.last.state : store::JobState::kQueued;
   }
   std::string Reason(const std::string& id) { return service_->GetJob(id).value().reason; }
-  // "Queued Provisioning …".
+  // Returns "Queued Provisioning …".
   std::string History(const std::string& id) {
     std::string history;
     const auto events = service_->EventsOf(id);

@@ -19,23 +19,23 @@ class DurableMark {
   // called by one thread at a time.
   explicit DurableMark(std::function<absl::Status()> sync) : sync_(std::move(sync)) {}
 
-  // The number of a write, ascending from 1. Called within the transaction of the write: no reader
-  // sees what it wrote before last_deferred() counts it.
+  // Returns the number of a write, ascending from 1. Called within the transaction of the write: no
+  // reader sees what it wrote before last_deferred() counts it.
   int64_t BeginWrite(Durability durability);
   // All writes that have a number are committed or undone. `last_event` is the last event of those
   // that are committed, 0: there is none. That a commit has synced by itself is not counted: the
   // system may have told SQLite, and not `sync`, that it lost what lay before.
   void EndWrites(int64_t last_event = 0);
-  // The number of the last write of kDeferred; 0: there was none.
+  // Returns the number of the last write of kDeferred; 0: there was none.
   int64_t last_deferred() const;
   // The last sync has failed: what is written behind what it lost survives nothing.
   bool has_failed() const;
-  // Whether it is known that this event and all before it survive a loss of power.
+  // Returns whether it is known that this event and all before it survive a loss of power.
   bool HasEvent(int64_t event) const;
   // Returns once that write and all before it survive a loss of power. An error is that of the
   // sync, and the next call tries again.
   absl::Status Await(int64_t number);
-  // The same of all writes that are committed.
+  // Awaits the same of all writes that are committed.
   absl::Status AwaitAll();
 
  private:

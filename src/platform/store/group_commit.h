@@ -28,8 +28,8 @@ class GroupCommit {
   // Returns once `body` is written as `durability` asks, or undone. One of a group that asks for
   // the disk has it for all.
   absl::Status Write(const Body& body, Durability durability = Durability::kPowerLoss);
-  // The same of one that inserts events, the last of whose sequences is in `last_event` once `body`
-  // has run. `number`, if there is one, gets that of the write.
+  // Does the same of one that inserts events, the last of whose sequences is in `last_event` once
+  // `body` has run. `number`, if there is one, gets that of the write.
   absl::Status Write(const Body& body, Durability durability, const int64_t& last_event,
                      int64_t* number = nullptr);
 

@@ -32,7 +32,7 @@ inline constexpr std::array kJobStates = {
     JobState::kCompleted, JobState::kFailed,    JobState::kCanceled,
 };
 
-// "Queued", as people, REST and the database see it.
+// Returns "Queued", as people, REST and the database see it.
 absl::string_view Name(JobState state);
 // InvalidArgument names the states there are. Case does not matter.
 absl::StatusOr<JobState> JobStateFromName(absl::string_view name);

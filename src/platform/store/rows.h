@@ -18,7 +18,8 @@ namespace tutti::store {
 extern const char kSelectRecord[];
 extern const char kSelectRecordWithoutSpec[];  // as Content::kWithoutSpec
 
-// The rows of a statement that begins with one of these. DataLoss names a job that is damaged.
+// Reads the rows of a statement that begins with one of these. DataLoss names a job that is
+// damaged.
 absl::Status ReadRecords(SQLite::Statement& rows, std::vector<JobRecord>& records);
 absl::StatusOr<JobRecord> SelectJob(SQLite::Database& sqlite, absl::string_view id);
 // NotFound if there is none.
@@ -32,14 +33,14 @@ int64_t InsertRow(SqliteConnection& sqlite, const Job& job);
 // SELECT … FROM events; WHERE is the caller's.
 extern const char kSelectEvent[];
 
-// The current row of a statement that begins with kSelectEvent.
+// Reads the current row of a statement that begins with kSelectEvent.
 absl::StatusOr<Event> ReadEvent(SQLite::Statement& row);
 // Returns the sequence that the event got. The job's row in job_states follows.
 int64_t InsertEvent(SqliteConnection& sqlite, absl::string_view job_id, const Event& event);
-// The last event of a job, of which its number and state are read.
+// Returns the last event of a job, of which its number and state are read.
 absl::StatusOr<Event> LastStep(SqliteConnection& sqlite, absl::string_view job_id);
 
-// The highest number that is there, 0 if none.
+// Returns the highest number that is there, 0 if none.
 int64_t LastLauncherEvent(SqliteConnection& sqlite, absl::string_view allocation, int node);
 
 }  // namespace tutti::store

@@ -124,17 +124,17 @@ class Store {
                                                      StoreOptions options = {});
   virtual ~Store() = default;
 
-  // The job and its first event (Queued), both or none. `job.sequence` and `event.sequence` are
-  // given by the store. AlreadyExists if there is a job of that id or nonce.
+  // Inserts the job and its first event (Queued), both or none. `job.sequence` and `event.sequence`
+  // are given by the store. AlreadyExists if there is a job of that id or nonce.
   absl::StatusOr<JobRecord> InsertJob(const Job& job, const Event& event) {
     return InsertJob(job, std::vector<Event>{event});
   }
-  // The same with all that it has gone through already.
+  // Inserts the same with all that it has gone through already.
   absl::StatusOr<JobRecord> InsertJob(const Job& job, const std::vector<Event>& events) {
     return InsertJob(job, [&events](int64_t) { return events; });
   }
-  // The same with events that tell of the job's sequence. `events` is called in the transaction,
-  // and may be called twice.
+  // Inserts the same with events that tell of the job's sequence. `events` is called in the
+  // transaction, and may be called twice.
   using EventsFor = std::function<std::vector<Event>(int64_t sequence)>;
   virtual absl::StatusOr<JobRecord> InsertJob(const Job& job, const EventsFor& events,
                                               Durability durability = Durability::kPowerLoss) = 0;
@@ -143,13 +143,14 @@ class Store {
   // meanwhile, and those that wait at the same time share one sync of the disk. One that fails may
   // be tried again.
   virtual absl::Status Sync() = 0;
-  // The number of the last write of Durability::kDeferred; 0: there was none. Whoever has read
-  // what such a write wrote gets at least its number.
+  // Returns the number of the last write of Durability::kDeferred; 0: there was none. Whoever has
+  // read what such a write wrote gets at least its number.
   virtual int64_t LastDeferred() const = 0;
   // Waits, as Sync does, for that write and all before it; returns at once if they survive a loss
   // of power already.
   virtual absl::Status AwaitDurable(int64_t write) = 0;
-  // The same of all writes of Durability::kDeferred, unless it is known that this event survives.
+  // Does the same for all writes of Durability::kDeferred, unless it is known that this event
+  // survives.
   virtual absl::Status AwaitEvent(int64_t sequence) = 0;
 
   // Returns the event with its sequence. Aborted if the job's last event is another one than
@@ -162,24 +163,24 @@ class Store {
   // NotFound if no job that is there was submitted with it.
   virtual absl::StatusOr<JobRecord> JobOfNonce(absl::string_view nonce) = 0;
   virtual absl::StatusOr<std::vector<JobRecord>> ListJobs(const JobFilter& filter) = 0;
-  // The sequences of the jobs that ListJobs would return, newest first.
+  // Returns the sequences of the jobs that ListJobs would return, newest first.
   virtual absl::StatusOr<std::vector<int64_t>> Sequences(const JobFilter& filter) = 0;
-  // The jobs with these sequences, newest first; those that are not there are left out.
+  // Returns the jobs with these sequences, newest first; those that are not there are left out.
   virtual absl::StatusOr<std::vector<JobRecord>> JobsOf(const std::vector<int64_t>& sequences) = 0;
   // Jobs that have not ended, oldest first.
   virtual absl::StatusOr<std::vector<JobRecord>> NonTerminalJobs() = 0;
   // Oldest first; none if there is no such job.
   virtual absl::StatusOr<std::vector<JobRecord>> ChildrenOf(absl::string_view parent,
                                                             Content content = Content::kAll) = 0;
-  // The newest completed job of that key; NotFound if there is none.
+  // Returns the newest completed job of that key; NotFound if there is none.
   virtual absl::StatusOr<JobRecord> CompletedWithKey(absl::string_view step_key) = 0;
-  // Oldest first, those after `after`. NotFound if there is no such job.
+  // Returns the oldest first, those after `after`. NotFound if there is no such job.
   virtual absl::StatusOr<std::vector<Event>> EventsOf(absl::string_view job_id,
                                                       int64_t after = 0) = 0;
-  // The ids of the job, its children and theirs; NotFound if there is no such job.
+  // Returns the ids of the job, its children and theirs; NotFound if there is no such job.
   virtual absl::StatusOr<std::vector<std::string>> TreeOf(absl::string_view id) = 0;
-  // All of TreeOf, with events and launcher events, in one commit. FailedPrecondition if one has
-  // not ended.
+  // Deletes all of TreeOf, with events and launcher events, in one commit. FailedPrecondition if
+  // one has not ended.
   virtual absl::Status DeleteJob(absl::string_view id) = 0;
 
   // Keeps the launcher events `first`, `first`+1, … of a node of an allocation; those that are

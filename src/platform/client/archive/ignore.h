@@ -21,7 +21,7 @@ namespace tutti::client {
 // Immutable; safe to share.
 class IgnoreRules {
  public:
-  // `text`: the content of the ignore file.
+  // Reads `text`, the content of the ignore file.
   explicit IgnoreRules(absl::string_view text);
 
   // `path` is relative to the code folder, with "/" between names.
@@ -37,8 +37,8 @@ class IgnoreRules {
   std::vector<Rule> rules_;
 };
 
-// Whether `pattern` (* ? [] and **) matches the whole of `path`. Takes at most time proportional to
-// the product of their lengths.
+// Returns whether `pattern` (* ? [] and **) matches the whole of `path`. Takes at most time
+// proportional to the product of their lengths.
 bool MatchesPath(absl::string_view pattern, absl::string_view path);
 
 }  // namespace tutti::client

@@ -23,8 +23,8 @@ struct FilesToKeep {
 absl::StatusOr<FilesToKeep> FindFilesToKeep(const std::vector<std::filesystem::path>& parts,
                                             const std::filesystem::path& home);
 
-// Where the copy of a file lies below `folder`: at its absolute path, so that the files find each
-// other as before, also by "..".
+// Returns where the copy of a file lies below `folder`: at its absolute path, so that the files
+// find each other as before, also by "..".
 std::filesystem::path KeptPath(const std::filesystem::path& folder,
                                const std::filesystem::path& file);
 

@@ -33,11 +33,11 @@ absl::StatusOr<Snapshot> PackCode(const std::filesystem::path& code,
                                   const std::filesystem::path& archive,
                                   const std::vector<std::filesystem::path>& includes = {});
 
-// What PackCode would find wrong without reading the files.
+// Returns what PackCode would find wrong without reading the files.
 absl::Status CheckCode(const std::filesystem::path& code,
                        const std::vector<std::filesystem::path>& includes = {});
 
-// Whether `code` is the user's home folder, and no ignore file there says what stays.
+// Returns whether `code` is the user's home folder, and no ignore file there says what stays.
 bool SendsAHome(const std::filesystem::path& code);
 
 struct CodeSize {

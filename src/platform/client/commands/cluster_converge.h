@@ -24,7 +24,7 @@ cluster::Report LinesOn(Context& context);
 
 ExitCode SayWhatWouldBeDone(Context& context, const std::vector<cluster::Step>& steps);
 
-// What Converge would refuse before it changed anything.
+// Returns what Converge would refuse before it changed anything.
 absl::Status CheckConverge(cluster::Remote& remote, const cluster::Description& description);
 
 // Makes the hosts what the description says, keeps it, and shows that jobs run on `tried`. With

@@ -28,7 +28,7 @@ class FakeService {
   explicit FakeService(Handler handler) : handler_(std::move(handler)) {}
 
   Connect connect();
-  // "METHOD TARGET" of every request so far.
+  // Returns "METHOD TARGET" of every request so far.
   std::vector<std::string> requests() const;
 
  private:

@@ -10,7 +10,7 @@
 
 namespace tutti::client {
 
-// --home, else TUTTI_HOME, else XDG_DATA_HOME/tutti, else ~/.local/share/tutti. Absolute.
+// Returns --home, else TUTTI_HOME, else XDG_DATA_HOME/tutti, else ~/.local/share/tutti. Absolute.
 std::filesystem::path HomeFolder(const std::string& flag);
 
 // TUTTI_ADDRESS, TUTTI_TOKEN and TUTTI_CERTIFICATE (a file) where they are set, the rest from

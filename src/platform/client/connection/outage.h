@@ -10,8 +10,8 @@ namespace tutti::client {
 // After so long without the service a command that waits for it gives up.
 inline constexpr absl::Duration kGiveUpAfter = absl::Minutes(10);
 
-// Whether the same call can succeed later: the service was gone, busy, or being restarted. So is a
-// token that is refused: another service may have taken the port of one that has ended.
+// Returns whether the same call can succeed later: the service was gone, busy, or being restarted.
+// So is a token that is refused: another service may have taken the port of one that has ended.
 bool MayRecover(const absl::Status& status);
 
 // `status`, of a service that is away, marked: nothing says that there has ever been one. Who has
@@ -19,7 +19,7 @@ bool MayRecover(const absl::Status& status);
 absl::Status NeverThere(absl::Status status);
 bool WasNeverThere(const absl::Status& status);
 
-// What is said after `waited` without the service.
+// Returns what is said after `waited` without the service.
 absl::Status DidNotComeBack(const absl::Status& error, absl::Duration waited);
 
 }  // namespace tutti::client

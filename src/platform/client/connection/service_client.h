@@ -27,18 +27,18 @@ class ServiceClient {
   // `asked`, if given, becomes true once the service may have seen it: an error Unavailable or
   // DeadlineExceeded then leaves open whether the job was taken. See CreateJobOnce.
   absl::StatusOr<std::string> CreateJob(const std::string& body, bool* asked = nullptr);
-  // What CreateJob would say of it: its warnings, or why it would be refused.
+  // Returns what CreateJob would say of it: its warnings, or why it would be refused.
   absl::StatusOr<std::string> CheckJob(const std::string& body);
-  // Newest first. `state` empty: all; `before` 0: from the newest on.
+  // Lists jobs, the newest first. `state` empty: all; `before` 0: from the newest on.
   absl::StatusOr<std::string> Jobs(const std::string& state, int limit, int64_t before = 0);
-  // The same in short, for very many.
+  // Lists the same in short, for very many.
   absl::StatusOr<std::string> Summaries(const std::string& state, int limit);
   absl::StatusOr<std::string> Job(const std::string& id,
                                   absl::Duration timeout = absl::Seconds(30));
   absl::StatusOr<std::string> Cancel(const std::string& id);
   absl::Status Delete(const std::string& id);
   absl::StatusOr<std::string> Files(const std::string& id);
-  // The bytes of a file of the job, piece by piece.
+  // Fetches the bytes of a file of the job, piece by piece.
   absl::Status File(const std::string& id, const std::string& path, http::ChunkCallback on_chunk);
   absl::StatusOr<std::string> Nodes();
   absl::Status Cordon(const std::string& compute, const std::string& node,

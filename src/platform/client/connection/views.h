@@ -148,18 +148,18 @@ absl::StatusOr<JobView> ParseJob(absl::string_view json);
 absl::StatusOr<std::vector<JobView>> ParseJobs(absl::string_view json);
 absl::StatusOr<NodesView> ParseNodes(absl::string_view json);
 absl::StatusOr<std::vector<NodeCheckView>> ParseNodeChecks(absl::string_view json);
-// The warnings in the answer to a job's creation or check.
+// Returns the warnings in the answer to a job's creation or check.
 absl::StatusOr<std::vector<std::string>> ParseWarnings(absl::string_view json);
 absl::StatusOr<std::vector<std::string>> ParseProblems(absl::string_view json);
 absl::StatusOr<std::vector<PrunedView>> ParsePruned(absl::string_view json);
 absl::StatusOr<std::vector<FileView>> ParseFiles(absl::string_view json);
 // nullopt for a kind of line that this client does not know.
 absl::StatusOr<std::optional<FollowLine>> ParseFollowLine(absl::string_view json);
-// The version in the answer to GET /v1/health; "" if there is none.
+// Returns the version in the answer to GET /v1/health; "" if there is none.
 std::string ParseVersion(absl::string_view json);
 
-// The body of POST /v1/jobs. `snapshot` empty: null; `nonce` empty: none. `snapshots` of a pipeline
-// or a sweep: by code.
+// Returns the body of POST /v1/jobs. `snapshot` empty: null; `nonce` empty: none. `snapshots` of a
+// pipeline or a sweep: by code.
 std::string CreateJobBody(absl::string_view file, absl::string_view text,
                           absl::string_view base_directory, absl::string_view snapshot,
                           const std::map<std::string, std::string>& snapshots = {},

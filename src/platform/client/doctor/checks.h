@@ -42,7 +42,7 @@ Check CheckHome(const DoctorSubject& subject);      // a file can be written the
 Check CheckDisk(const DoctorSubject& subject);
 Check CheckMemory(const DoctorSubject& subject);
 Check CheckCores();
-// Whether the program is there and starts, which shows that it finds its libraries.
+// Returns whether the program is there and starts, which shows that it finds its libraries.
 Check CheckProgram(const DoctorSubject& subject, const std::string& name);
 Check CheckLoopback();    // 127.77.0.x, the virtual nodes' addresses, can be bound
 Check CheckNamespaces();  // a process can get a host name of its own
@@ -52,11 +52,11 @@ Check CheckUv(const DoctorSubject& subject);
 Check CheckPodman(const DoctorSubject& subject);
 Check CheckRdma(const DoctorSubject& subject);  // that is there, and whether it can be used
 
-// All of the above, and what the machine is good for (report_checks.h).
+// Returns all of the above, and what the machine is good for (report_checks.h).
 std::vector<Check> AllChecks(const DoctorSubject& subject);
-// Whether no check has failed.
+// Returns whether no check has failed.
 bool AllWell(const std::vector<Check>& checks);
-// {"checks": [{"name", "outcome": "ok"/"warning"/"failed", "detail", "remedy"}]}
+// Returns {"checks": [{"name", "outcome": "ok"/"warning"/"failed", "detail", "remedy"}]}
 std::string ChecksAsJson(const std::vector<Check>& checks);
 
 }  // namespace tutti::client

@@ -16,8 +16,8 @@ namespace tutti::client {
 // steps of 64. Evaluations and the start are small beside.
 constexpr int64_t kImagesOfTheExample = int64_t{16} * 78 * 64;
 
-// One check a fact. `load`: processes that wanted to run before it was measured. Where other
-// programs took the processors meanwhile, the speed is that of the machine without them.
+// Returns one check a fact. `load`: processes that wanted to run before it was measured. Where
+// other programs took the processors meanwhile, the speed is that of the machine without them.
 // InvalidArgument: not such a line.
 absl::StatusOr<std::vector<Check>> ChecksOfReport(absl::string_view line, double load);
 

@@ -47,7 +47,7 @@ class FollowReader {
   FollowReader(const FollowReader&) = delete;
   FollowReader& operator=(const FollowReader&) = delete;
 
-  // The next item, or nullopt at the deadline. After kEnded or kFailed there is none.
+  // Returns the next item, or nullopt at the deadline. After kEnded or kFailed there is none.
   std::optional<FollowItem> Next(base::Deadline deadline);
 
  private:

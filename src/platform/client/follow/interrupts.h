@@ -11,7 +11,7 @@ enum class Answer { kCancel, kGoOn, kDetach, kLeave };
 class Interrupts {
  public:
   virtual ~Interrupts() = default;
-  // Whether one has come since the last call.
+  // Returns whether one has come since the last call.
   virtual bool Take() = 0;
   // Asks the user what to do about it.
   virtual Answer Ask() = 0;

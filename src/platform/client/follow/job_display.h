@@ -30,14 +30,14 @@ class JobDisplay {
 
   // `now` drives the bar's countdown and the interval of plain progress lines.
   void Line(const FollowLine& line, absl::Time now);
-  // Whether the job waits, as far as its lines have said.
+  // Returns whether the job waits, as far as its lines have said.
   bool queued() const { return last_state_ == "Queued"; }
-  // What a queued job waits for just now, and when it may start ("" : unknown). Shown in place on a
-  // terminal, elsewhere as a line when the reason is a new one.
+  // Shows what a queued job waits for just now, and when it may start ("" : unknown). Shown in
+  // place on a terminal, elsewhere as a line when the reason is a new one.
   void Waiting(const std::string& reason, const std::string& expected_start, absl::Time now);
   // Redraws what changes with time, and writes everything out.
   void Refresh(absl::Time now);
-  // A remark of the client itself, between the job's lines.
+  // Shows a remark of the client itself, between the job's lines.
   void Remark(absl::string_view remark);
   // Takes the bar away for good.
   void End();

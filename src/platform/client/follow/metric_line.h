@@ -25,7 +25,7 @@ struct Metric {
 // nullopt for what is no metric of a known event: programs may write what they like.
 std::optional<Metric> ParseMetric(absl::string_view json);
 
-// What a metric other than a step says, on one line: "epoch 3: top-1 61.20 % …".
+// Returns what a metric other than a step says, on one line: "epoch 3: top-1 61.20 % …".
 std::string MetricLine(const Metric& metric);
 
 }  // namespace tutti::client

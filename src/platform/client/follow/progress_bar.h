@@ -10,14 +10,15 @@
 
 namespace tutti::client {
 
-// `fraction` of `width` columns filled, in eighths of a column. Out of [0, 1] it is clamped.
+// Returns `fraction` of `width` columns filled, in eighths of a column. Out of [0, 1] it is
+// clamped.
 std::string Bar(double fraction, int width);
 
-// The line for the last step metric, `since` ago, in at most `width` columns: the time left goes on
-// counting down; in a narrow terminal the bar shrinks first, then the end is cut.
+// Returns the line for the last step metric, `since` ago, in at most `width` columns: the time left
+// goes on counting down; in a narrow terminal the bar shrinks first, then the end is cut.
 std::string ProgressLine(const Metric& step, absl::Duration since, int width);
 
-// The same without a bar, for a log.
+// Returns the same without a bar, for a log.
 std::string PlainProgressLine(const Metric& step);
 
 }  // namespace tutti::client

@@ -10,8 +10,8 @@
 
 namespace tutti::client {
 
-// The one of `ids` that `name` is, or begins as no other does. NotFound, with the nearest id that
-// exists; InvalidArgument names those that it could be.
+// Returns the one of `ids` that `name` is, or begins as no other does. NotFound, with the nearest
+// id that exists; InvalidArgument names those that it could be.
 absl::StatusOr<std::string> ChooseJob(absl::string_view name, const std::vector<std::string>& ids);
 
 // Does the same among the jobs of the service (the newest thousand for beginnings). In a child's

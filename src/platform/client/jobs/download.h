@@ -15,17 +15,18 @@
 
 namespace tutti::client {
 
-// Where the file called `path` by the service goes below `directory`. InvalidArgument for a path
-// that could lead out of it or name the folder itself: the service is not trusted with our disk.
+// Returns where the file called `path` by the service goes below `directory`. InvalidArgument for a
+// path that could lead out of it or name the folder itself: the service is not trusted with our
+// disk.
 absl::StatusOr<std::filesystem::path> DestinationOf(const std::filesystem::path& directory,
                                                     absl::string_view path);
 
 // Told after every piece: bytes so far of this file.
 using DownloadProgress = std::function<void(const FileView& file, uint64_t bytes)>;
 
-// Every file below `directory`, each whole or not at all: it appears under its name only when all
-// of its bytes are on disk and their number is what the service said. A file that exists is
-// replaced. Stops at the first error, which names the file; but one that the service does not
+// Downloads every file below `directory`, each whole or not at all: it appears under its name only
+// when all of its bytes are on disk and their number is what the service said. A file that exists
+// is replaced. Stops at the first error, which names the file; but one that the service does not
 // have, which is NotFound, holds up no other.
 absl::Status DownloadFiles(ServiceClient& service, const std::string& job,
                            const std::vector<FileView>& files,

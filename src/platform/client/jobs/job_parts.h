@@ -16,8 +16,8 @@ struct JobPart {
   bool completed = false;  // of a child
 };
 
-// The job first, then its children that were started, each followed by its own. A step that took an
-// earlier job's results has them itself.
+// Returns the job first, then its children that were started, each followed by its own. A step that
+// took an earlier job's results has them itself.
 std::vector<JobPart> PartsOf(const JobView& job);
 
 // Which files there are to bring.
@@ -32,7 +32,7 @@ struct KeptFiles {
 // does not answer is taken to be there: then the download says what is wrong.
 KeptFiles KeptFilesOf(ServiceClient& service, const JobView& job);
 
-// The first job that failed among them and theirs; "" if none did.
+// Returns the first job that failed among them and theirs; "" if none did.
 std::string FailedJob(const std::vector<ChildView>& children);
 
 }  // namespace tutti::client

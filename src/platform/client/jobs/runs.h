@@ -10,7 +10,7 @@
 
 namespace tutti::client {
 
-// Each run with its metrics, a line each, those within it below it:
+// Returns each run with its metrics, a line each, those within it below it:
 //
 //   search        loss 0.25
 //   ├─ fold-0     loss 0.5

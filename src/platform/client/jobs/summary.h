@@ -14,8 +14,8 @@
 
 namespace tutti::client {
 
-// One line each, the first the result in one line. `result`: the job's `result` metric, if it wrote
-// one. `kept`: what there is to bring; only that is offered.
+// Returns the lines of the summary, the first the result in one line. `result`: the job's `result`
+// metric, if it wrote one. `kept`: what there is to bring; only that is offered.
 std::vector<std::string> Summary(const JobView& job, const std::optional<Metric>& result,
                                  const KeptFiles& kept);
 
@@ -24,17 +24,17 @@ std::vector<std::string> Summary(const JobView& job, const std::optional<Metric>
 enum class Extent { kBrief, kAll };
 std::vector<std::pair<std::string, std::string>> LoggedFacts(const JobView& job, Extent extent);
 
-// What the service has to say beside how it ended, then of its children beside how they did:
-// "train: not kept: …". kBrief: the first few, and how to see the others.
+// Returns what the service has to say beside how it ended, then of its children beside how they
+// did: "train: not kept: …". kBrief: the first few, and how to see the others.
 std::vector<std::string> NotesOf(const JobView& job, Extent extent);
-// The same of the children alone.
+// Returns the notes of the children alone.
 std::vector<std::string> NotesOfChildren(const JobView& job, Extent extent);
 
-// "logs, on 2026-11-24 by the site's retention" for each kind of its files that is removed.
+// Returns "logs, on 2026-11-24 by the site's retention" for each kind of its files that is removed.
 std::vector<std::string> RemovedLines(const JobView& job);
 
-// "loss 0.25, top1 0.9"; "" of none. kBrief: the first few, and how to see the others, which
-// `job_id` has: "… and 3 more: tutti job show brave_ant --all".
+// Returns "loss 0.25, top1 0.9"; "" of none. kBrief: the first few, and how to see the others,
+// which `job_id` has: "… and 3 more: tutti job show brave_ant --all".
 std::string MetricsText(const std::vector<LoggedMetric>& metrics, Extent extent,
                         absl::string_view job_id);
 std::string ArtifactsText(const std::vector<std::string>& names, Extent extent,
@@ -42,7 +42,7 @@ std::string ArtifactsText(const std::vector<std::string>& names, Extent extent,
 std::string ParamsText(const std::vector<LoggedParam>& params, Extent extent,
                        absl::string_view job_id);
 
-// "rank 1 on n2: killed by signal 9 (SIGKILL)", marked when it followed from another.
+// Returns "rank 1 on n2: killed by signal 9 (SIGKILL)", marked when it followed from another.
 std::string FailureLine(const FailureView& failure);
 
 }  // namespace tutti::client

@@ -18,16 +18,16 @@ struct WaitOptions {
   absl::Duration give_up_after = kGiveUpAfter;          // without the service
 };
 
-// The ended job, as JSON. Asks also while the service is away, each time by a connection of its
-// own, so that one that came back at another address is found. DeadlineExceeded if the job has not
-// ended by the deadline. If the service was away then, or for `give_up_after`: its last error,
+// Returns the ended job, as JSON. Asks also while the service is away, each time by a connection of
+// its own, so that one that came back at another address is found. DeadlineExceeded if the job has
+// not ended by the deadline. If the service was away then, or for `give_up_after`: its last error,
 // Unavailable as a rule.
 absl::StatusOr<std::string> WaitForEnd(const Connect& connect, const std::string& id,
                                        const WaitOptions& options = {});
 
-// The job that `name` means (choose_job.h), asked also while the service is away, which `remarks`
-// are told once; a service that was never there (outage.h) is not waited for. The same errors as
-// WaitForEnd's and ResolveJob's.
+// Returns the job that `name` means (choose_job.h), asked also while the service is away, which
+// `remarks` are told once; a service that was never there (outage.h) is not waited for. The same
+// errors as WaitForEnd's and ResolveJob's.
 absl::StatusOr<std::string> ResolveOnceThere(const Connect& connect, const std::string& name,
                                              const WaitOptions& options, std::ostream& remarks);
 

@@ -18,9 +18,10 @@ struct EnvironmentChoice {
   std::string dockerfile_folder;
 };
 
-// What `--environment` says: `given` is a name, or a file or folder, relative to where the user is.
+// Returns what `--environment` says: `given` is a name, or a file or folder, relative to where the
+// user is.
 absl::StatusOr<EnvironmentChoice> EnvironmentOf(const std::string& given);
-// What lies in `folder`; `remarks` get what was taken, and what beside it was not.
+// Returns what lies in `folder`; `remarks` get what was taken, and what beside it was not.
 EnvironmentChoice EnvironmentBeside(const std::filesystem::path& folder,
                                     std::vector<std::string>& remarks);
 

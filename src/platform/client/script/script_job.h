@@ -23,7 +23,7 @@ struct ScriptOptions {
   std::string save;                    // where to write the job file
   bool sends_other_code = false;       // --set code=… says what to send
 
-  // An option that was given, as "--nodes"; "" if none was.
+  // Returns an option that was given, as "--nodes"; "" if none was.
   std::string Given() const;
 };
 
@@ -39,16 +39,16 @@ struct ScriptJob {
 absl::StatusOr<ScriptJob> JobOfScript(const std::filesystem::path& script,
                                       const ScriptOptions& options);
 
-// The same of a shell command that runs in `code`.
+// Returns the same of a shell command that runs in `code`.
 absl::StatusOr<ScriptJob> JobOfCommand(const std::string& command,
                                        const std::filesystem::path& code,
                                        const ScriptOptions& options);
 
-// Whether a job file can be made: AlreadyExists if there is another file of that name, since
-// nothing is overwritten; InvalidArgument without its folder.
+// Checks whether a job file can be made: AlreadyExists if there is another file of that name,
+// since nothing is overwritten; InvalidArgument without its folder.
 absl::Status CheckIsFree(const std::filesystem::path& file);
 
-// The same; a file that has that very text may be there.
+// Checks the same; a file that has that very text may be there.
 absl::Status CheckCanSave(const std::string& text, const std::filesystem::path& file);
 
 // Writes it, if it can be.

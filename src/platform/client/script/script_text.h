@@ -24,7 +24,7 @@ struct ScriptChoice {
   std::string compute;
 };
 
-// The job file that lies in `job.base`.
+// Returns the job file that lies in `job.base`.
 std::string TextOf(const ScriptChoice& job);
 
 }  // namespace tutti::client

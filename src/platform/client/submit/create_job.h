@@ -18,9 +18,9 @@ struct CreateOptions {
   absl::Duration longest_pause = absl::Seconds(1);      // ... up to this
 };
 
-// The created job, as JSON. `body` has a nonce. Where the service was reached and its answer did
-// not come, as where it was killed meanwhile, the same body is sent again, each time by a
-// connection of its own, so that a service that came back at another address is found; that is
+// Returns the created job, as JSON. `body` has a nonce. Where the service was reached and its
+// answer did not come, as where it was killed meanwhile, the same body is sent again, each time by
+// a connection of its own, so that a service that came back at another address is found; that is
 // said to `remarks`. Blocks for `give_up_after` beside the limit of one call (30 s); then, and at
 // once where the service was never reached, its last error, Unavailable as a rule.
 absl::StatusOr<std::string> CreateJobOnce(ServiceClient& service, const Connect& connect,

@@ -9,11 +9,11 @@
 
 namespace tutti::client {
 
-// `text` with each "key.key=value" set; the value is read as YAML ("5", "[a, b]", "text"). Setting
-// an input that has a `path` sets that. Lists are not entered. Without settings the text comes back
-// as it is; with some, its comments are gone and its lines have moved. InvalidArgument for text
-// that is no YAML map, or a setting that has no "=" or leads through something that is no map.
-// If `text` is a script with #SBATCH lines, the keys are options of sbatch, and `compute`.
+// Returns `text` with each "key.key=value" set; the value is read as YAML ("5", "[a, b]", "text").
+// Setting an input that has a `path` sets that. Lists are not entered. Without settings the text
+// comes back as it is; with some, its comments are gone and its lines have moved. InvalidArgument
+// for text that is no YAML map, or a setting that has no "=" or leads through something that is no
+// map. If `text` is a script with #SBATCH lines, the keys are options of sbatch, and `compute`.
 absl::StatusOr<std::string> ApplySettings(const std::string& text,
                                           const std::vector<std::string>& settings);
 

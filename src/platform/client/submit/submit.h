@@ -20,9 +20,9 @@ struct JobFile {
   ScriptOptions script;
 };
 
-// The created job, as JSON; one also where the service's answer is lost (create_job.h), for which
-// `connect` makes connections to it. `home` holds the site's tables (spec/site/site.h). What is
-// worth knowing on the way (warnings, the size of the code) goes to `remarks`, one a line.
+// Returns the created job, as JSON; one also where the service's answer is lost (create_job.h), for
+// which `connect` makes connections to it. `home` holds the site's tables (spec/site/site.h). What
+// is worth knowing on the way (warnings, the size of the code) goes to `remarks`, one a line.
 // InvalidArgument for every fault of the file, of the paths in it and of the code folder; then
 // nothing has been sent.
 absl::StatusOr<std::string> SubmitJob(const Connect& connect, const std::filesystem::path& home,
@@ -34,9 +34,9 @@ struct CheckedJob {
   std::vector<std::string> remarks;  // of a script: what was chosen for it
 };
 
-// All that SubmitJob and the service check, with nothing kept: InvalidArgument, AlreadyExists and
-// the like as SubmitJob would give them. Without a service what needs none is checked: the file,
-// the paths in it and the code.
+// Returns all that SubmitJob and the service check, with nothing kept: InvalidArgument,
+// AlreadyExists and the like as SubmitJob would give them. Without a service what needs none is
+// checked: the file, the paths in it and the code.
 absl::StatusOr<CheckedJob> CheckJob(ServiceClient* service, const std::filesystem::path& home,
                                     const JobFile& file);
 

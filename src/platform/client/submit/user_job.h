@@ -30,10 +30,10 @@ absl::StatusOr<UserJob> ReadUserJob(const std::filesystem::path& home, const Job
 // Writes the job file of a script that was taken, if that is asked for; what to say of it, or "".
 std::string SaveTaken(const UserJob& written);
 
-// What is wrong with a job, in the words in which the user asked for it: of a script, its options
-// in place of the keys that they stand for, and no place in a file that is not saved.
+// Returns what is wrong with a job, in the words in which the user asked for it: of a script, its
+// options in place of the keys that they stand for, and no place in a file that is not saved.
 absl::Status AsTheUserWroteIt(const absl::Status& status, const UserJob& written);
-// The same of one line, a warning for example, that is told before the job is taken.
+// Returns the same of one line, a warning for example, that is told before the job is taken.
 std::string AsTheUserWroteIt(absl::string_view line, const UserJob& written);
 
 }  // namespace tutti::client

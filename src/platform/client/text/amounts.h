@@ -9,19 +9,21 @@
 
 namespace tutti::client {
 
-// "3,210", "-1,000,000".
+// Returns "3,210", "-1,000,000".
 std::string WithCommas(int64_t number);
 
-// Decimal units, three significant digits: "0 B", "999 B", "1.23 kB", "45.6 MB", "789 GB".
+// Writes it in decimal units, three significant digits: "0 B", "999 B", "1.23 kB", "45.6 MB", "789
+// GB".
 std::string Bytes(uint64_t bytes);
 
-// A clock: "0:41", "12:05", "1:02:03", "2 d 3:04:05". Negative durations show as "0:00".
+// Writes it as a clock: "0:41", "12:05", "1:02:03", "2 d 3:04:05". Negative durations show as
+// "0:00".
 std::string Clock(absl::Duration duration);
 
-// Rough, for tables: "now" (below 1 s), "41 s", "3 min", "5 h", "12 d".
+// Writes it roughly, for tables: "now" (below 1 s), "41 s", "3 min", "5 h", "12 d".
 std::string Age(absl::Duration duration);
 
-// A fraction as a percentage with two digits: 0.6123 is "61.23 %".
+// Writes a fraction as a percentage with two digits: 0.6123 is "61.23 %".
 std::string Percent(double fraction);
 
 // RFC 3339 to a time; the infinite past for what is no time.

@@ -12,19 +12,21 @@ namespace tutti::client {
 // text after it was measured.
 int Columns(absl::string_view text);
 
-// The longest beginning of `text` that fits, with "…" as its last column when something was cut.
+// Returns the longest beginning of `text` that fits, with "…" as its last column when something was
+// cut.
 std::string Shorten(absl::string_view text, int columns);
 
-// `text` with spaces after it up to `columns`.
+// Returns `text` with spaces after it up to `columns`.
 std::string PadRight(absl::string_view text, int columns);
-// ... and before it.
+// Returns `text` with spaces before it up to `columns`.
 std::string PadLeft(absl::string_view text, int columns);
 
 // Foreign text that is safe on a terminal: control characters (but not tab) become "?".
 std::string Printable(absl::string_view text);
 
-// A line of a job's output as a terminal shows it: of text that was overwritten by carriage returns
-// the last state, colours (SGR sequences) kept, other control and escape sequences left out.
+// Returns a line of a job's output as a terminal shows it: of text that was overwritten by carriage
+// returns the last state, colours (SGR sequences) kept, other control and escape sequences left
+// out.
 std::string TerminalLine(absl::string_view text);
 
 }  // namespace tutti::client

@@ -22,13 +22,13 @@ enum class ExitCode : int {
   kInterrupted = 130  // Ctrl-C ended the command; the job goes on
 };
 
-// The code for a call that ended with `status`.
+// Returns the code for a call that ended with `status`.
 ExitCode ExitCodeOf(const absl::Status& status);
 
-// The code for a job that ended in `state`: Completed, Failed or Canceled.
+// Returns the code for a job that ended in `state`: Completed, Failed or Canceled.
 ExitCode ExitCodeOfJobState(absl::string_view state);
 
-// The table that `--help` prints.
+// Returns the table that `--help` prints.
 absl::string_view ExitCodeHelp();
 
 }  // namespace tutti::client

@@ -20,9 +20,10 @@ class LiveText {
 
   const Screen& screen() const { return screen_; }
 
-  // A line that stays; shown at the next Flush.
+  // Prints a line that stays; shown at the next Flush.
   void Print(absl::string_view line);
-  // What the changing line says, at most width - 1 columns; "" takes it away. Nothing on a pipe.
+  // Sets what the changing line says, at most width - 1 columns; "" takes it away. Nothing on a
+  // pipe.
   void SetStatus(absl::string_view status);
   // Writes what changed since the last Flush, at once, so that the terminal does not flicker.
   void Flush();

@@ -11,8 +11,8 @@ namespace tutti::client {
 
 enum class Format { kTable, kJson, kYaml };
 
-// A JSON text, indented, or as the same value in YAML, with its keys in the order of the text.
-// Internal if it is no JSON. `format` is not kTable.
+// Writes a JSON text, indented, or as the same value in YAML, with its keys in the order of the
+// text. Internal if it is no JSON. `format` is not kTable.
 absl::Status WriteStructured(std::ostream& out, absl::string_view json, Format format);
 
 }  // namespace tutti::client

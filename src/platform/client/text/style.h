@@ -10,7 +10,7 @@ namespace tutti::client {
 
 enum class Tint { kNone, kBold, kDim, kRed, kGreen, kYellow, kBlue, kMagenta, kCyan };
 
-// `text` in the tint, or as it is when `colour` is false.
+// Returns `text` in the tint, or as it is when `colour` is false.
 std::string Styled(absl::string_view text, Tint tint, bool colour);
 
 // Each rank keeps its own colour through a run; six of them, then again from the first.
@@ -24,7 +24,8 @@ struct Screen {
   bool colour = false;
   int width = 0;  // columns; 0: unlimited (not a terminal)
 
-  // What is known of the open descriptor, by isatty, TIOCGWINSZ, COLUMNS, NO_COLOR and TERM.
+  // Returns what is known of the open descriptor, by isatty, TIOCGWINSZ, COLUMNS, NO_COLOR and
+  // TERM.
   static Screen Of(int fd);
 };
 

@@ -27,10 +27,10 @@ class Table {
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  // One cell a column. Control characters in the text are replaced.
+  // Adds a row of one cell a column. Control characters in the text are replaced.
   void Add(std::vector<Cell> row);
 
-  // Title line and rows, each ended by a newline. `width` 0: as wide as it gets.
+  // Returns the title line and rows, each ended by a newline. `width` 0: as wide as it gets.
   std::string Render(int width, bool colour) const;
 
  private:

@@ -32,10 +32,10 @@ class FakeEngine final : public Engine {
   // The launcher of that node has ended, as after its work or by kill -9.
   void EndLauncher(const std::string& allocation_id, int node_index);
 
-  // How many launchers were started for that node of the allocation, the first included.
+  // Returns how many launchers were started for that node of the allocation, the first included.
   int starts(const std::string& allocation_id, int node_index) const;
   bool stopped(const std::string& allocation_id) const;
-  // The plans of allocations that were not released, by id.
+  // Returns the plans of allocations that were not released, by id.
   std::map<std::string, Allocation> allocations() const;
 
  private:

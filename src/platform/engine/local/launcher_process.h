@@ -21,7 +21,7 @@ struct LauncherProcess {
   friend bool operator==(const LauncherProcess&, const LauncherProcess&) = default;
 };
 
-// A child that nobody has waited for.
+// Returns that of a child that nobody has waited for.
 LauncherProcess ProcessOf(const base::ChildProcess& child);
 
 // nullopt if there is no such file or nothing readable in it.
@@ -32,10 +32,10 @@ absl::Status WriteLauncherProcess(const std::filesystem::path& file,
 // A zombie has ended.
 bool IsAlive(const LauncherProcess& process);
 
-// SIGTERM with the grace, in milliseconds, as its value. OK if it has ended.
+// Sends SIGTERM with the grace, in milliseconds, as its value. OK if it has ended.
 absl::Status AskToStop(const LauncherProcess& process, absl::Duration grace);
 
-// SIGKILL. OK if it has ended.
+// Sends SIGKILL. OK if it has ended.
 absl::Status KillAtOnce(const LauncherProcess& process);
 
 }  // namespace tutti::engine

@@ -67,7 +67,7 @@ class LocalEngine final : public Engine {
   // Unless there is a launcher of it.
   void RemoveSharedPlan(const std::string& allocation_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::filesystem::path SharedPlanOf(const std::string& allocation_id) const;
-  // Its launchers, also those whose node is not known.
+  // Returns its launchers, also those whose node is not known.
   std::vector<PlacedLauncher*> LaunchersOf(const std::string& allocation_id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<int> NodeOf(const Allocation& allocation, const spec::NodePart& part) const;

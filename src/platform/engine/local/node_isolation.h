@@ -29,11 +29,11 @@ struct NodeSettings {
 // an errno.
 std::function<int()> EnterNode(const NodeSettings& node, Isolation isolation);
 
-// The most that works here, found out with a child process that tries it.
+// Returns the most that works here, found out with a child process that tries it.
 Isolation ProbeIsolation(const std::filesystem::path& hosts_file);
 
-// `base` (an /etc/hosts) with a line "ADDRESS NAME" for each node, and without other lines for
-// these names.
+// Returns `base` (an /etc/hosts) with a line "ADDRESS NAME" for each node, and without other lines
+// for these names.
 std::string HostsFile(absl::string_view base,
                       const std::vector<std::pair<std::string, std::string>>& name_and_address);
 

@@ -18,13 +18,13 @@ namespace tutti::engine {
 
 class PlacedLauncher {
  public:
-  // `folder`: the allocation's on that node; need not exist. `part`: what it has of the node, as
-  // far as that is known.
+  // `folder` is the allocation's on that node; it need not exist. `part`: what it has of the node,
+  // as far as that is known.
   explicit PlacedLauncher(std::filesystem::path folder, spec::NodePart part = {})
       : folder_(std::move(folder)), part_(std::move(part)) {}
 
   const std::filesystem::path& folder() const { return folder_; }
-  // As in AllocationState.
+  // Returns the node as in AllocationState.
   Node Occupied() const;
   bool HasBegun() const;                       // a launcher has taken the plan
   bool IsDone() const;                         // and has delivered everything
@@ -42,7 +42,7 @@ class PlacedLauncher {
   // Starts the program of `options` (arguments, environment, before_exec), with its log in the
   // folder, in a session of its own.
   absl::Status Launch(base::ChildOptions options);
-  // The same with one that waited for a plan and has been told to take this one.
+  // Does the same with one that waited for a plan and has been told to take this one.
   absl::Status TakeOver(base::ChildProcess standby, const LauncherProcess& own);
   // OK if it has ended.
   absl::Status Stop(absl::Duration grace) const;
@@ -63,7 +63,7 @@ class PlacedLauncher {
   };
 
   void Keep(base::ChildProcess child, const LauncherProcess& own);
-  // The live one that the files name.
+  // Returns the live one that the files name.
   std::optional<LauncherProcess> Find() const;
 
   std::filesystem::path folder_;

@@ -33,7 +33,8 @@ class Standby {
   Standby& operator=(Standby&&) = default;
   ~Standby();
 
-  // Whether it lives and takes that plan, whose folder is there; if so the process is the caller's.
+  // Returns whether it lives and takes that plan, whose folder is there; if so the process is the
+  // caller's.
   bool SendPlan(const std::filesystem::path& plan);
   // Returns before it has ended.
   void EndInput() { ::shutdown(input_.get(), SHUT_WR); }
@@ -53,12 +54,12 @@ class StandbyLaunchers {
   StandbyLaunchers(int nodes, Starter start);
   ~StandbyLaunchers();
 
-  // The node's, if one waits there; the next is made a little later.
+  // Returns the node's, if one waits there; the next is made a little later.
   std::optional<Standby> Take(int node);
 
  private:
   void Run();
-  // The node whose next launcher is due; -1 if none is, `wait` says for how long.
+  // Returns the node whose next launcher is due; -1 if none is, `wait` says for how long.
   int Due(absl::Duration& wait) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Make(int node);
 

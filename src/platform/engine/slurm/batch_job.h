@@ -22,11 +22,10 @@ struct BatchJob {
   bool shared = true;            // false: the folder is this machine's alone (unshared_job.h)
 };
 
-// sbatch with everything but the environment; `settings`: the compute's with the allocation's over
-// them. Where the job does not say its --time, that is later than the job's own limit, which its
-// launchers keep; a minute ahead of it they are told by SIGTERM.
-// With `--exclude` of what the allocation avoids, in one option with the nodes that its settings
-// exclude.
+// Returns sbatch with everything but the environment; `settings`: the compute's with the
+// allocation's over them. Where the job does not say its --time, that is later than the job's own
+// limit, which its launchers keep; a minute ahead of it they are told by SIGTERM. With `--exclude`
+// of what the allocation avoids, in one option with the nodes that its settings exclude.
 std::vector<std::string> SbatchCommand(const spec::SlurmSettings& settings,
                                        const Allocation& allocation, const BatchJob& job);
 
@@ -40,7 +39,7 @@ std::string BatchScript(const spec::SlurmSettings& settings, const Allocation& a
 // one that they are in.
 inline constexpr absl::string_view kForgetTheCluster = "unset SLURM_JWT SLURM_CLUSTERS\n";
 
-// The part of a batch script that finds out the nodes and their addresses, for TUTTI_GANG.
+// Returns the part of a batch script that finds out the nodes and their addresses, for TUTTI_GANG.
 std::string GangScript(size_t nodes);
 
 // srun with a launcher's step on each of the nodes, up to the command.

@@ -24,12 +24,13 @@ inline constexpr absl::string_view kReleased = ".released-";
 // to it.
 absl::Status MakeComputeFolder(std::filesystem::path folder);
 
-// What tells the Slurm jobs of this folder from all others, also those of another with its name and
-// of one that it was copied from. FailedPrecondition for a copy that has jobs of another's in it.
+// Returns what tells the Slurm jobs of this folder from all others, also those of another with its
+// name and of one that it was copied from. FailedPrecondition for a copy that has jobs of another's
+// in it.
 absl::StatusOr<std::string> IdOfComputeFolder(const std::filesystem::path& folder, bool has_jobs);
 
-// What earlier engines left. One that is there and cannot be read now is an error: what Slurm has
-// of it would seem to be nobody's. Folders that are still to be removed go to `released`.
+// Finds what earlier engines left. One that is there and cannot be read now is an error: what Slurm
+// has of it would seem to be nobody's. Folders that are still to be removed go to `released`.
 absl::StatusOr<std::map<std::string, SlurmAllocation>> FindAllocations(
     const std::filesystem::path& folder, absl::Duration settling,
     std::vector<std::filesystem::path>& released);

@@ -70,26 +70,27 @@ struct SlurmAllocation {
   int node_count() const { return static_cast<int>(couriers.size()); }
   std::filesystem::path node(int index) const;
   std::filesystem::path shared_plan() const { return folder / "plan.json"; }
-  // What its launchers read (platform/engine/plan_files.h); WritePlan of one of several nodes has
-  // the shared plan beside it.
+  // Writes what its launchers read (platform/engine/plan_files.h); WritePlan of one of several
+  // nodes has the shared plan beside it.
   absl::Status WritePlans(const Allocation& allocation) const;
   absl::Status WritePlan(const Allocation& allocation, int index) const;
   bool HasBegun(int index) const;  // a launcher has taken that node's plan
   bool HasBegun() const;           // on any node
   bool HasBegunEverywhere() const;
-  // Whether a launcher has begun since Slurm last started the job. Launchers of an earlier run,
-  // which Slurm has ended, do not count.
+  // Returns whether a launcher has begun since Slurm last started the job. Launchers of an earlier
+  // run, which Slurm has ended, do not count.
   bool HasBegunItsLastRun() const;
   bool IsDone(int index) const;
-  // Whether launchers have begun, and none of them was told to end or has seen its ranks end.
+  // Returns whether launchers have begun, and none of them was told to end or has seen its ranks
+  // end.
   bool HasDiedUnrequested() const;
 
-  // What an earlier engine left. NotFound if the folder holds no allocation; other errors if that
-  // cannot be known.
+  // Finds what an earlier engine left. NotFound if the folder holds no allocation; other errors if
+  // that cannot be known.
   static absl::StatusOr<SlurmAllocation> Find(const std::filesystem::path& folder);
   absl::Status NoteId(int64_t id, bool durable);
-  // Whether Slurm may have lost it, killed before it wrote down what it had just accepted; and it
-  // has not begun, nor was it ever said to be on nodes.
+  // Returns whether Slurm may have lost it, killed before it wrote down what it had just accepted;
+  // and it has not begun, nor was it ever said to be on nodes.
   bool MayBeLost(absl::Duration saving) const;
   // Notes that Slurm has lost the job: it is submitted again if it has not begun after `settling`.
   absl::Status NoteLoss(absl::Duration settling);
@@ -97,13 +98,13 @@ struct SlurmAllocation {
   // are still completing; the names from before are kept.
   absl::Status NotePoll(const SlurmJob& seen);
   std::string LastOutput() const;  // the end of what its batch step printed
-  // What a launcher noted that could not take its node's plan; "" if none did.
+  // Returns what a launcher noted that could not take its node's plan; "" if none did.
   std::string WhatALauncherNoted() const;
   // Records that the job is over, and how, in the folder too: Slurm forgets it after some minutes.
   absl::Status NoteEnd(const std::string& how, bool lost = false);
   // Records that a collector delivers for the launchers. Call it before the job is submitted.
   absl::Status PrepareCollection() const;
-  // Whether a collector should run for it and none does.
+  // Returns whether a collector should run for it and none does.
   bool NeedsCollector();
   void EndCollector();
   absl::Status MarkStopped() const;  // for launchers that have yet to begin

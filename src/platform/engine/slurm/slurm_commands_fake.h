@@ -41,7 +41,7 @@ class SlurmCommandsFake final : public SlurmCommands {
   // It is given its nodes, which cannot launch it and cancel it; so much later than now, or,
   // without that, at the start that it had.
   void FailLaunch(const std::string& allocation, absl::Duration later = absl::ZeroDuration());
-  // A second job for the allocation, as an sbatch that was repeated makes it.
+  // Makes a second job for the allocation, as an sbatch that was repeated makes it.
   void Double(const std::string& allocation);
   // Takes jobs that have ended out of the queue.
   void Forget();
@@ -55,14 +55,14 @@ class SlurmCommandsFake final : public SlurmCommands {
   // and its number is given to a job of somebody else's, which runs. Returns that number.
   int Lose(const std::string& allocation);
   std::string state(int id) const;
-  // What sinfo --format=%G tells, "(null)\n" at first.
+  // Sets what sinfo --format=%G tells, "(null)\n" at first.
   void SetGres(std::string lines) {
     absl::MutexLock lock(&mutex_);
     gres_ = std::move(lines);
   }
   // From now on sacct tells of the jobs that Forget takes out of the queue.
   void KeepAccounts();
-  // "sbatch" or another and how often it did something; of scancel, to how many jobs.
+  // Returns, of "sbatch" or another, how often it did something; of scancel, to how many jobs.
   int count(const std::string& program) const;
   std::vector<std::string> last_sbatch() const;
 

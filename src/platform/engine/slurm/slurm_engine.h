@@ -107,9 +107,9 @@ class SlurmEngine final : public Engine {
   SlurmEngine(const SlurmEngineOptions& options, SlurmCommands* commands, std::string id,
               std::map<std::string, SlurmAllocation> known);
   bool shared() const { return options_.node_folder.empty(); }
-  // Whether launchers that are submitted now deliver by the folder and not to the service.
+  // Returns whether launchers that are submitted now deliver by the folder and not to the service.
   bool GoesByFolder() const;
-  // Whether Slurm said just now that the partition may have GPUs.
+  // Returns whether Slurm said just now that the partition may have GPUs.
   bool SawGpus(const std::string& partition) ABSL_LOCKS_EXCLUDED(gpus_mutex_);
   Allocation Localized(Allocation allocation, bool by_folder) const;
   absl::StatusOr<std::string> ScriptOf(const Allocation& allocation, const BatchJob& job) const;
@@ -147,8 +147,8 @@ class SlurmEngine final : public Engine {
   void SubmitAll() ABSL_LOCKS_EXCLUDED(mutex_);
   // False if others that are due should wait.
   bool Submit(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The same; `again`: Slurm refused it with the nodes to avoid, and it is to be submitted without,
-  // now.
+  // Does the same; `again`: Slurm refused it with the nodes to avoid, and it is to be submitted
+  // without, now.
   bool SubmitOnce(const std::string& id, bool& again) ABSL_LOCKS_EXCLUDED(mutex_);
   void StartCollectors() ABSL_LOCKS_EXCLUDED(mutex_);
   void StopAll() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -158,9 +158,9 @@ class SlurmEngine final : public Engine {
     std::string name;  // of the Slurm job, at the last poll
     std::string allocation;
   };
-  // The same command for all of them. False if others should wait. scancel waits for a controller
-  // that is away, and one that was killed gives numbers anew: so few jobs are named as well, each
-  // in a command of its own; for many Slurm would have to list all its jobs that often.
+  // Runs the same command for all of them. False if others should wait. scancel waits for a
+  // controller that is away, and one that was killed gives numbers anew: so few jobs are named as
+  // well, each in a command of its own; for many Slurm would have to list all its jobs that often.
   bool Cancel(std::vector<std::string> command, std::span<const Cancelled> jobs)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns the command that cancels the job, up to its number.

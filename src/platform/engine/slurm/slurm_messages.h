@@ -8,24 +8,25 @@
 
 namespace tutti::engine {
 
-// "waits for nodes to become free (Slurm: Resources)".
+// Returns "waits for nodes to become free (Slurm: Resources)".
 std::string WhyItWaits(const SlurmJob& job);
 
-// "a node of it failed (Slurm: NODE_FAIL)"; "" for an end that says nothing of its own: the job's
-// processes have told how they ended.
+// Returns "a node of it failed (Slurm: NODE_FAIL)"; "" for an end that says nothing of its own: the
+// job's processes have told how they ended.
 std::string HowItEnded(const SlurmJob& job);
 
-// Whether it ended since a node failed, did not boot, could not launch it or was taken away.
+// Returns whether it ended since a node failed, did not boot, could not launch it or was taken
+// away.
 bool HasLostANode(const SlurmJob& job);
 
 // Judges an error of sbatch by the last line that it printed. True if Slurm may take the job later,
 // or has taken it and could not say so; otherwise the refusal is final.
 bool MayPass(absl::string_view stderr_text);
-// Whether sbatch gave up waiting for Slurm's answer, by the last line that it printed.
+// Returns whether sbatch gave up waiting for Slurm's answer, by the last line that it printed.
 bool TookTooLong(absl::string_view stderr_text);
 
-// The limit of jobs that may be submitted, if sbatch named one: "QOSMaxSubmitJobPerUserLimit". Else
-// "": the same refusal is also made of jobs that are too large.
+// Returns the limit of jobs that may be submitted, if sbatch named one:
+// "QOSMaxSubmitJobPerUserLimit". Else "": the same refusal is also made of jobs that are too large.
 std::string SubmitLimit(absl::string_view stderr_text);
 
 // sbatch's error in one line of UTF-8 without its prefixes: what a site's rules had to say, and

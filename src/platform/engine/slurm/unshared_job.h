@@ -29,7 +29,7 @@ struct UnsharedJob {
   std::string program;  // the snapshot that the launcher comes in, "sha256:…"
 };
 
-// The nodes' folder of the user, NODE_FOLDER/tutti-UID.
+// Returns the nodes' folder of the user, NODE_FOLDER/tutti-UID.
 std::string HomeOnNodes(const std::string& node_folder);
 
 // InvalidArgument if bare nodes cannot get to the service. The plans' folders are replaced.
@@ -42,7 +42,7 @@ struct NodesGaveUp {
   bool may_pass = false;  // another attempt may do better
 };
 
-// Why the script gave up on a node that could not get to the service, by its exit code.
+// Returns why the script gave up on a node that could not get to the service, by its exit code.
 NodesGaveUp WhyNodesGaveUp(int exit_code);
 
 }  // namespace tutti::engine

@@ -56,8 +56,8 @@ struct ClientResponse {
   bool ok() const { return status >= 200 && status < 300; }
 };
 
-// The error that a non-2xx answer stands for, with the service's own message; OK for 2xx. 410 is
-// Aborted.
+// Returns the error that a non-2xx answer stands for, with the service's own message; OK for 2xx.
+// 410 is Aborted.
 absl::Status ToStatus(const ClientResponse& response);
 
 // Splits chunks into lines for on_chunk: `on_line` gets each without its newline. A last line
@@ -67,11 +67,12 @@ ChunkCallback ByLine(ChunkCallback on_line);
 // One exchange at a time; Cancel may come from another thread.
 class Client {
  public:
-  // The service's; its errors say how to start it. `base_url`: "http://127.0.0.1:6280",
-  // "https://host" or "127.0.0.1:6280". `certificate`: PEM, the only one that a service by https
-  // may show; empty: one for its name, by an issuer that this machine trusts.
+  // Makes a client of the service, whose errors say how to start it. `base_url`:
+  // "http://127.0.0.1:6280", "https://host" or "127.0.0.1:6280". `certificate`: PEM, the only one
+  // that a service by https may show; empty: one for its name, by an issuer that this machine
+  // trusts.
   Client(std::string base_url, std::string token, std::string certificate = "");
-  // Any server's. The body of an answer that is no 2xx is cut off after 64 KiB.
+  // Makes a client of any server. The body of an answer that is no 2xx is cut off after 64 KiB.
   explicit Client(std::string base_url);
   ~Client();
 
@@ -80,7 +81,8 @@ class Client {
   // Cancelled. An answer of any status is OK here: see ToStatus.
   absl::StatusOr<ClientResponse> Send(const ClientRequest& request);
 
-  // The body of a 2xx answer into a file, by way of a temporary name. Other answers: ToStatus.
+  // Writes the body of a 2xx answer into a file, by way of a temporary name. Other answers:
+  // ToStatus.
   absl::Status Download(const std::string& target, const std::filesystem::path& file);
 
   // Breaks the exchange in progress off and makes all later ones fail with Cancelled.

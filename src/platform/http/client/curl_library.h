@@ -32,11 +32,11 @@ struct CurlLibrary {
   decltype(&curl_multi_cleanup) multi_cleanup = nullptr;
 };
 
-// The one of this process, which stays loaded. FailedPrecondition if this machine has none, or one
-// before 7.68; a later call tries again. Thread-safe.
+// Returns the one of this process, which stays loaded. FailedPrecondition if this machine has none,
+// or one before 7.68; a later call tries again. Thread-safe.
 absl::StatusOr<const CurlLibrary*> LoadCurl();
 
-// Where the certificates of this machine's issuers are, for what was built for another
+// Returns where the certificates of this machine's issuers are, for what was built for another
 // distribution: SSL_CERT_FILE, else `built_in` if it is there, else the first of the usual places;
 // "": none is there.
 std::string IssuersFile(const std::string& built_in);

@@ -33,9 +33,9 @@ struct FetchOptions {
   absl::Duration pause = absl::Milliseconds(500);  // before the second of them; then twice as long
 };
 
-// The content into `file`, which appears when it is whole: until then there is `file`.part, from
-// whose end a cut transfer goes on, also a later call's, if the server still has the same content.
-// DataLoss if the size is another than was promised.
+// Fetches the content into `file`, which appears when it is whole: until then there is `file`.part,
+// from whose end a cut transfer goes on, also a later call's, if the server still has the same
+// content. DataLoss if the size is another than was promised.
 absl::Status FetchFile(const std::string& url, const std::filesystem::path& file,
                        const FetchOptions& options, const std::atomic<bool>& cancelled);
 

@@ -43,7 +43,7 @@ class HandlerPool {
   // Has `place` set to the place that it was in last (see Move).
   using Task = std::function<void(Place& place)>;
 
-  // `most`: how many may work in each lane, at least one.
+  // Takes from `most` how many may work in each lane, at least one.
   explicit HandlerPool(const std::array<int, kLanes>& most);
   ~HandlerPool();
 
@@ -52,9 +52,10 @@ class HandlerPool {
   // The task that calls goes on in `to` at once. False: others are before it; let it be added
   // there.
   bool Move(const Place& from, const Place& to);
-  // Whether the first that waits there has waited that long: what is added would only wait, too.
+  // Returns whether the first that waits there has waited that long: what is added would only wait,
+  // too.
   bool Stuck(const Place& place, absl::Duration patience) const;
-  // How many threads there are now.
+  // Returns how many threads there are now.
   int threads() const;
   // Waits for the tasks that are under way; the others are dropped.
   void Stop();

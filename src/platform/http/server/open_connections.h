@@ -19,7 +19,7 @@ namespace tutti::http {
 
 class OpenConnections {
  public:
-  // `most` in all; an address may have `most_untrusted` that are not trusted.
+  // Allows `most` in all; an address may have `most_untrusted` that are not trusted.
   OpenConnections(int most, int most_untrusted)
       : most_(static_cast<size_t>(most)),
         most_untrusted_(static_cast<size_t>(most_untrusted)),

@@ -12,7 +12,7 @@ namespace tutti::http {
 
 class PrefetchBudget {
  public:
-  // `most`: bytes of each party.
+  // Lets each party have `most` bytes.
   explicit PrefetchBudget(int64_t most) : most_(most) {}
 
   // False: there is no room, and nothing is taken.

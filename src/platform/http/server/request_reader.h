@@ -47,12 +47,12 @@ class RequestReader {
   Progress ReadHeader(bool late, std::optional<Incoming>& incoming,
                       std::optional<Response>& refusal);
 
-  // Whether the body is one that Prefetch reads: not empty, and small enough to be kept.
+  // Returns whether the body is one that Prefetch reads: not empty, and small enough to be kept.
   bool MayPrefetch() const;
   bool HasBody() const { return ContentLength() != 0; }
   // Reads the whole body for ReadBodyTo. `moved`: some of it has come.
   Progress Prefetch(bool& moved);
-  // The memory of what Prefetch has read.
+  // Drops the memory of what Prefetch has read.
   void DropPrefetched();
 
   // See Connection.
@@ -61,10 +61,10 @@ class RequestReader {
                           uint64_t max_bytes);
   // The rest of the body is not waited for.
   void GiveUpBody();
-  // Whether the body did not come in time.
+  // Returns whether the body did not come in time.
   bool Stalled() const;
 
-  // Whether what was not read of the body is so little that Skip may pass over it.
+  // Returns whether what was not read of the body is so little that Skip may pass over it.
   bool MaySkip() const;
   // kBroken: the connection is unfit for another request.
   Progress Skip();

@@ -15,24 +15,25 @@ namespace tutti::http {
 
 class ResponseWriter {
  public:
-  // The header, and the body if it is in memory. The file of one with a file is opened: it is an
-  // error's answer if that fails. `response` stays until the end of it.
+  // Begins with the header, and the body if it is in memory. The file of one with a file is opened:
+  // it is an error's answer if that fails. `response` stays until the end of it.
   void Begin(const Response& response, const AnswerForm& form);
   const AnswerForm& form() const { return form_; }
 
-  // What is to be sent now.
+  // Returns what is to be sent now.
   absl::string_view unsent() const { return absl::string_view(bytes_).substr(sent_); }
   void Sent(size_t bytes) { sent_ += bytes; }
   // After the last part nothing follows.
   bool complete() const { return complete_; }
   bool has_file() const { return file_.valid(); }
 
-  // The next parts. DataLoss: the file has become shorter.
+  // Adds the next parts. DataLoss: the file has become shorter.
   absl::Status AddFromFile();
   void Add(const Piece& piece);
 
  private:
-  // `length`: nullopt for a chunked body (HTTP/1.0: until the end of the connection).
+  // Adds the header; `length`: nullopt for a chunked body (HTTP/1.0: until the end of the
+  // connection).
   void AddHeader(const Response& response, std::optional<uint64_t> length);
   void BeginFile(const Response& response);
   void Clear();

@@ -25,14 +25,14 @@ namespace tutti::http {
 class Connection {
  public:
   virtual ~Connection() = default;
-  // The whole body. OutOfRange (413) if it is larger; DeadlineExceeded if it stalls;
+  // Reads the whole body. OutOfRange (413) if it is larger; DeadlineExceeded if it stalls;
   // Unauthenticated of a stranger, whose body is passed over.
   virtual absl::StatusOr<std::string> ReadBody(uint64_t max_bytes = uint64_t{16} << 20) = 0;
-  // The body piece by piece as it comes, for bodies that do not fit in memory. An error of `sink`
-  // ends the reading and is returned.
+  // Reads the body piece by piece as it comes, for bodies that do not fit in memory. An error of
+  // `sink` ends the reading and is returned.
   virtual absl::Status ReadBodyTo(const std::function<absl::Status(absl::string_view)>& sink,
                                   uint64_t max_bytes) = 0;
-  // The body's announced size, or -1 if it is chunked.
+  // Returns the body's announced size, or -1 if it is chunked.
   virtual int64_t ContentLength() const = 0;
   // The client has gone or the server stops.
   virtual bool Closed() = 0;

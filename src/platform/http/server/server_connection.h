@@ -49,7 +49,7 @@ class ServerConnection final : public Connection {
   // May be given too early: then it needs the same again. Does not throw.
   Need Turn(Lane lane);
   int fd() const { return fd_; }
-  // Where it goes on after a wait for that lane. Not during a turn.
+  // Returns where it goes on after a wait for that lane. Not during a turn.
   Place PlaceIn(Lane lane) const {
     return lane == LaneOfFiles() ? Place{lane, group_} : Place{lane};
   }

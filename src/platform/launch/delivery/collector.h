@@ -14,7 +14,7 @@ namespace tutti::launch {
 // The file in the allocation's folder that its collector locks.
 inline constexpr char kCollectorLock[] = "collector";
 
-// The body of `launch-collector FOLDER SERVICE_FILE`; FOLDER has the nodes' folders, by number.
+// Is the body of `launch-collector FOLDER SERVICE_FILE`; FOLDER has the nodes' folders, by number.
 // Waits for another collector of that folder to end. Returns once the service has everything of
 // every node, or knows the allocation no more.
 absl::Status RunCollector(const std::filesystem::path& folder,

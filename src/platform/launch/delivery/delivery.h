@@ -44,8 +44,8 @@ class Delivery {
   // deliver to.
   bool gone() const { return gone_; }
 
-  // Where the archive of the job's code lies now: `file`, which is the caller's to remove, or a
-  // place that is not. Aborted when gone; Cancelled after AbandonCode.
+  // Returns where the archive of the job's code lies now: `file`, which is the caller's to remove,
+  // or a place that is not. Aborted when gone; Cancelled after AbandonCode.
   virtual absl::StatusOr<std::filesystem::path> FetchCode(const std::filesystem::path& file) = 0;
   virtual void AbandonCode() = 0;
   // Returns when the service has them all; as UploadResults.

@@ -24,7 +24,7 @@ class FolderDelivery final : public Delivery {
   absl::Status SendResults(const std::vector<Result>& files, base::Deadline deadline) override;
 
  private:
-  // The thread: publishes what is written and reads the answers, until the object goes.
+  // Is the thread: publishes what is written and reads the answers, until the object goes.
   void DeliveryLoop();
   absl::Status PublishWritten();
   bool AwaitsAnswer();

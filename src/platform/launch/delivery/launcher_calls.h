@@ -21,7 +21,7 @@ struct EventsAnswer {
 absl::StatusOr<EventsAnswer> PostEvents(ServiceLink& link, int node, int64_t first,
                                         std::string lines, base::Deadline deadline);
 
-// How many bytes of the stream the service has.
+// Returns how many bytes of the stream the service has.
 absl::StatusOr<uint64_t> PostOutput(ServiceLink& link, int node, int rank,
                                     const std::string& stream, uint64_t offset, std::string bytes,
                                     base::Deadline deadline);
@@ -30,8 +30,8 @@ absl::StatusOr<uint64_t> PostOutput(ServiceLink& link, int node, int rank,
 absl::StatusOr<bool> AskForGo(ServiceLink& link, int node, absl::Duration wait,
                               base::Deadline deadline);
 
-// The archive's bytes into `file`; their hash must be the one that names the snapshot. Goes on
-// until the service answers or the link is abandoned.
+// Writes the archive's bytes into `file`; their hash must be the one that names the snapshot. Goes
+// on until the service answers or the link is abandoned.
 absl::Status Download(ServiceLink& link, const std::string& snapshot,
                       const std::filesystem::path& file);
 

@@ -33,13 +33,13 @@ class ServiceLink {
  public:
   explicit ServiceLink(const spec::LaunchPlan& plan);
 
-  // "/internal/v1/allocations/A" + `rest`.
+  // Returns "/internal/v1/allocations/A" + `rest`.
   std::string Target(absl::string_view rest) const;
-  // "/internal/v1/allocations/A/nodes/NODE" + `rest`.
+  // Returns "/internal/v1/allocations/A/nodes/NODE" + `rest`.
   std::string Target(int node, absl::string_view rest) const;
 
-  // The first 2xx answer. Aborted: the service does not know the allocation (410), or is away and
-  // nobody waits. Other 4xx are returned as what they stand for; 401, 408, 429 and 5xx are
+  // Returns the first 2xx answer. Aborted: the service does not know the allocation (410), or is
+  // away and nobody waits. Other 4xx are returned as what they stand for; 401, 408, 429 and 5xx are
   // repeated. 507 is ResourceExhausted and returned. Cancelled after Abandon; DeadlineExceeded,
   // also of a call of kWait that was broken off.
   absl::StatusOr<http::ClientResponse> Call(const http::ClientRequest& request,
@@ -47,7 +47,7 @@ class ServiceLink {
                                             Urgency urgency = Urgency::kOutput);
   // The allocation's folder and the service's own have been removed, so it will not come back.
   bool NobodyWaits() const;
-  // One attempt: Unavailable during an outage.
+  // Makes one attempt: Unavailable during an outage.
   absl::StatusOr<http::ClientResponse> TryCall(const http::ClientRequest& request,
                                                Urgency urgency = Urgency::kOutput);
   // Closes the connection, which the next call makes anew. Not during a call.
@@ -76,7 +76,7 @@ class ServiceLink {
     ServiceLink& link_;
   };
   bool IsTurnOf(Urgency urgency) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // These in a turn.
+  // Connects; called in a turn, as Judge is.
   absl::StatusOr<std::shared_ptr<http::Client>> Connect();
   absl::StatusOr<http::ClientResponse> Judge(absl::StatusOr<http::ClientResponse> response);
   // The service's file says something else than when the last connection was made: who refuses may

@@ -33,16 +33,16 @@ inline constexpr size_t kMostUnkept = 5;
 // What is smaller, and no result by its kind, is told of together, as of one place.
 inline constexpr uint64_t kSmallestUnkept = 1000;  // bytes
 
-// What was written after `since`, by the clock of the folder's file system (ChangeTime): before it
-// the job's code came. Together what lies in one folder of the working folder, named by the deepest
-// folder that holds all of it. A file of several names (hard links) counts once, if all are found
-// here: with another one elsewhere it may be kept. Not counted: what a dot begins (.git, .cache),
-// __pycache__, *.pyc, node_modules, Python environments, links. What cannot be read is passed over.
-// Takes no longer than the limits.
+// Returns what was written after `since`, by the clock of the folder's file system (ChangeTime):
+// before it the job's code came. Together what lies in one folder of the working folder, named by
+// the deepest folder that holds all of it. A file of several names (hard links) counts once, if all
+// are found here: with another one elsewhere it may be kept. Not counted: what a dot begins (.git,
+// .cache), __pycache__, *.pyc, node_modules, Python environments, links. What cannot be read is
+// passed over. Takes no longer than the limits.
 UnkeptFiles UnkeptBelow(const std::filesystem::path& work, absl::Time since,
                         const UnkeptLimits& limits = {});
 
-// When the file was changed last; InfinitePast if that cannot be said.
+// Returns when the file was changed last; InfinitePast if that cannot be said.
 absl::Time ChangeTime(const std::filesystem::path& file);
 
 }  // namespace tutti::launch

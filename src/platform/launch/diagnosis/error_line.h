@@ -12,16 +12,16 @@ namespace tutti::launch {
 // Lines between two errors of which one follows from the other.
 inline constexpr std::ptrdiff_t kOneFailure = 12;
 
-// All of `lines`, if they are one message: few and plain, of which the first says error and no
-// other begins a message of its own; else "".
+// Returns all of `lines`, if they are one message: few and plain, of which the first says error and
+// no other begins a message of its own; else "".
 std::string MessageOfAll(const Lines& lines);
 
-// What Hydra says of a configuration that it cannot make: "In 'config': Could not find 'db/x'
-// Available options in 'db': mysql"; or "".
+// Returns what Hydra says of a configuration that it cannot make: "In 'config': Could not find
+// 'db/x' Available options in 'db': mysql"; or "".
 std::string HydrasError(const Lines& lines);
 
-// The first line that says so of those that stand close together at the end of what is before
-// `end`, with what it announces; or "".
+// Returns the first line that says so of those that stand close together at the end of what is
+// before `end`, with what it announces; or "".
 std::string LineThatSaysError(const Lines& lines, Lines::const_iterator end,
                               bool (*says)(absl::string_view) = SaysError);
 

@@ -18,14 +18,15 @@ namespace tutti::launch {
 std::string ExceptionMessage(const Lines& lines, Lines::const_iterator traceback,
                              Lines::const_iterator line);
 
-// Whether `line` is no part of a message that began above it: another traceback, a line of a log,
-// of a shell or of another program, a warning of Python, a rule, a stack of C++.
+// Returns whether `line` is no part of a message that began above it: another traceback, a line of
+// a log, of a shell or of another program, a warning of Python, a rule, a stack of C++.
 bool EndsAMessage(absl::string_view line);
 
-// Whether `account` holds what the exception `cause` says.
+// Returns whether `account` holds what the exception `cause` says.
 bool Tells(absl::string_view account, absl::string_view cause);
 
-// "SyntaxError: invalid syntax" and its kinds, which say no more without their place.
+// Returns whether `line` is "SyntaxError: invalid syntax" or one of its kinds, which say no more
+// without their place.
 bool IsSyntaxError(absl::string_view line);
 
 }  // namespace tutti::launch

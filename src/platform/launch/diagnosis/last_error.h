@@ -8,8 +8,8 @@
 
 namespace tutti::launch {
 
-// The cause in `stderr_tail`, at most 500 characters, valid UTF-8: the exception that ended a
-// Python program with all of its text ("ValueError: no such label: 17"; of a chain and of several
+// Returns the cause in `stderr_tail`, at most 500 characters, valid UTF-8: the exception that ended
+// a Python program with all of its text ("ValueError: no such label: 17"; of a chain and of several
 // ranks see python_exception.h), an uncaught C++ exception with its type, what MPI says of an abort
 // or of a failed call, else all of a stderr that is one short message, else the first of the last
 // lines that say "error": what a shell's next commands say (rm: cannot remove …) follows from it.
@@ -18,12 +18,12 @@ namespace tutti::launch {
 // if there is none.
 std::string LastError(absl::string_view stderr_tail, absl::string_view stdout_tail = "");
 
-// The exception alone that a program has shown lately and that nobody seems to have caught; "" if
-// there is none. For one that still runs.
+// Returns the exception alone that a program has shown lately and that nobody seems to have caught;
+// "" if there is none. For one that still runs.
 std::string LastException(absl::string_view stderr_tail);
 
-// Whether the last that a program has shown is an exception: it may have ended of it but for what
-// waits for others, as mpi4py does.
+// Returns whether the last that a program has shown is an exception: it may have ended of it but
+// for what waits for others, as mpi4py does.
 bool EndsWithException(absl::string_view stderr_tail);
 
 // What the words of Open MPI's mpirun tell of one of its ranks.
@@ -34,8 +34,8 @@ struct MpiFailure {
   bool left = false;   // by its end, mostly with exit code 0; the others were ended for it
 };
 
-// The first call of MPI that failed, else the first MPI_Abort: Open MPI says of a rank by mpirun
-// what others say in the rank's stderr.
+// Returns the first call of MPI that failed, else the first MPI_Abort: Open MPI says of a rank by
+// mpirun what others say in the rank's stderr.
 MpiFailure MpiFailureIn(absl::string_view words);
 
 }  // namespace tutti::launch

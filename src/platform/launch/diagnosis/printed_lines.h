@@ -23,36 +23,38 @@ struct Printed {
 // (progress bars), empty lines and PyTorch's "[rank1]: ".
 Printed LinesOf(absl::string_view text);
 
-// "ValueError: text", "torch.cuda.OutOfMemoryError: …", "KeyboardInterrupt".
+// Returns whether `line` looks like "ValueError: text", "torch.cuda.OutOfMemoryError: …",
+// "KeyboardInterrupt".
 bool LooksLikeException(absl::string_view line);
 
-// A line of a log or of a shell, which goes on with nothing that was printed before: "[W1120 …",
-// "2026-11-20 12:00:00…", "INFO: …", "bash: line 3: …".
+// Returns whether `line` is one of a log or of a shell, which goes on with nothing that was printed
+// before: "[W1120 …", "2026-11-20 12:00:00…", "INFO: …", "bash: line 3: …".
 bool BeginsAnew(absl::string_view line);
 
-// "rm: cannot remove 'x': No such file or directory": what a program says of its own failure, begun
-// by its name.
+// Returns whether `line` is as "rm: cannot remove 'x': No such file or directory", what a program
+// says of its own failure, begun by its name.
 bool IsOfAnotherProgram(absl::string_view line);
 
-// Whether it is a record of an error in the form of Python's module logging: "ERROR:root:no data".
+// Returns whether it is a record of an error in the form of Python's module logging: "ERROR:root:no
+// data".
 bool IsALoggedError(absl::string_view line);
 
-// Whether `line` speaks of what was passed over.
+// Returns whether `line` speaks of what was passed over.
 bool IsAWarning(absl::string_view line);
 
-// Whether `line` speaks of a failure, and not of one that was passed over (a warning).
+// Returns whether `line` speaks of a failure, and not of one that was passed over (a warning).
 bool SaysError(absl::string_view line);
 
-// Whether `line` says so among a program's results: with a log's level, as its first word or as
-// what a program says of its own failure ("train.py: error: …", "error reading x"), and is no
+// Returns whether `line` says so among a program's results: with a log's level, as its first word
+// or as what a program says of its own failure ("train.py: error: …", "error reading x"), and is no
 // measure ("error: 0.3").
 bool SaysErrorAmongResults(absl::string_view line);
 
-// Whether that is in a log's words for what ends a program: "FATAL: …", "… CRITICAL …".
+// Returns whether that is in a log's words for what ends a program: "FATAL: …", "… CRITICAL …".
 bool SaysFatal(absl::string_view line);
 
-// What a starter of processes says when one of them has failed: torchrun, accelerate, mpirun's
-// wrappers. The process's own exception or error, printed before, says why.
+// Returns whether `line` is what a starter of processes says when one of them has failed: torchrun,
+// accelerate, mpirun's wrappers. The process's own exception or error, printed before, says why.
 bool IsOfAStarter(absl::string_view line);
 
 }  // namespace tutti::launch

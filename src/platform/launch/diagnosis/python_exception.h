@@ -24,19 +24,19 @@
 
 namespace tutti::launch {
 
-// "" if there is none.
+// Returns "" if there is none.
 std::string PythonException(const Printed& printed);
 
-// "ExceptionGroup: two failed (2 sub-exceptions): ValueError: one"; or "".
+// Returns "ExceptionGroup: two failed (2 sub-exceptions): ValueError: one"; or "".
 std::string ExceptionGroup(const Lines& lines);
 
-// Where the traceback of a starter of processes begins, which says least; or the end.
+// Returns where the traceback of a starter of processes begins, which says least; or the end.
 Lines::const_iterator StartersTraceback(const Lines& lines);
 
-// The exception of that traceback; or "".
+// Returns the exception of that traceback; or "".
 std::string StartersException(const Lines& lines);
 
-// Where the first traceback begins, or the end.
+// Returns where the first traceback begins, or the end.
 Lines::const_iterator FirstTraceback(const Lines& lines);
 
 }  // namespace tutti::launch

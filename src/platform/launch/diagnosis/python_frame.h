@@ -13,7 +13,7 @@ struct PythonFrame {
   absl::string_view path;
   absl::string_view line;      // a number
   absl::string_view function;  // "" of a syntax error
-  // The path's last part.
+  // Returns the path's last part.
   absl::string_view file() const { return path.substr(path.rfind('/') + 1); }
 };
 

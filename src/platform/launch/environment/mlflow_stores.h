@@ -9,10 +9,10 @@
 
 namespace tutti::launch {
 
-// Whether the job, or its environment, says itself where MLflow logs to.
+// Returns whether the job, or its environment, says itself where MLflow logs to.
 bool NamesItsOwnMlflow(const spec::LaunchPlan& plan);
 
-// The store of the rank with that number in the whole job.
+// Returns the store of the rank with that number in the whole job.
 std::filesystem::path MlflowStoreOf(const spec::LaunchPlan& plan, int rank);
 
 // Makes the stores, so that processes that a rank starts (torchrun's) need not make one at the same

@@ -30,22 +30,22 @@ struct NodeFacts {
   Variables pmix;                 // of the rank from Slurm's PMIx, over all others; or none
 };
 
-// What ${{…}} stands for on this node.
+// Returns what ${{…}} stands for on this node.
 spec::ExpressionValues ValuesOf(const spec::LaunchPlan& plan, const Variables& inputs,
                                 const Variables& outputs);
 
-// The whole environment of the process with `local_rank` on the plan's own node. Four layers: what
-// is handed on and defaulted; over it what the job's environment sets; over that the user's
-// environment_variables; over them the contract, which says who a process is and where its files
-// are, and which a user cannot break.
+// Returns the whole environment of the process with `local_rank` on the plan's own node. Four
+// layers: what is handed on and defaulted; over it what the job's environment sets; over that the
+// user's environment_variables; over them the contract, which says who a process is and where its
+// files are, and which a user cannot break.
 Variables EnvironmentOf(const spec::LaunchPlan& plan, int local_rank, const NodeFacts& facts);
 
-// The names in environment_variables, and of the environment's, that the contract overrides, for a
-// warning.
+// Returns the names in environment_variables, and of the environment's, that the contract
+// overrides, for a warning.
 std::vector<std::string> OverriddenNames(const spec::LaunchPlan& plan);
 
-// An MPI host file that Open MPI, MPICH and Intel MPI read alike: an address a line, once for each
-// process.
+// Returns an MPI host file that Open MPI, MPICH and Intel MPI read alike: an address a line, once
+// for each process.
 std::string HostFile(const spec::LaunchPlan& plan);
 
 }  // namespace tutti::launch

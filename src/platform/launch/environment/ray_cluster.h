@@ -10,15 +10,15 @@
 
 namespace tutti::launch {
 
-// "ADDRESS:PORT" of the head, as ray.init() takes it from RAY_ADDRESS.
+// Returns "ADDRESS:PORT" of the head, as ray.init() takes it from RAY_ADDRESS.
 std::string RayAddress(const spec::LaunchPlan& plan);
 
-// The folder in which Ray keeps its session, on every node by the same path, since workers take the
-// head's; short, since sockets lie in it, and not to be guessed. The launcher removes it.
+// Returns the folder in which Ray keeps its session, on every node by the same path, since workers
+// take the head's; short, since sockets lie in it, and not to be guessed. The launcher removes it.
 std::string RayFolder(const spec::LaunchPlan& plan);
 
-// What the plan's node runs in place of the job's `command`, by a POSIX shell. Fails with a last
-// line that says what there was none of: the program, the head, the worker.
+// Returns what the plan's node runs in place of the job's `command`, by a POSIX shell. Fails with a
+// last line that says what there was none of: the program, the head, the worker.
 std::string RayCommand(const spec::LaunchPlan& plan, const NodeFacts& facts,
                        const std::string& command);
 

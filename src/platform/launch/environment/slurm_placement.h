@@ -19,15 +19,15 @@ namespace tutti::launch {
 // nodes, NotFound for a name that does not resolve.
 absl::Status ApplySlurmPlacement(absl::string_view gang, spec::LaunchPlan& plan);
 
-// Whether the cluster, which placed this launcher, tells it to end, and not tutti, which leaves the
-// file `stop` in the node's folder first.
+// Returns whether the cluster, which placed this launcher, tells it to end, and not tutti, which
+// leaves the file `stop` in the node's folder first.
 bool IsStoppedByCluster(const std::filesystem::path& folder);
 
 // Call at once when a launcher is told to end: if the cluster did that, it leaves the file `told`.
 // A launcher that dies before its job's end without the file was not cancelled but lost.
 void NoteStopRequest(const std::filesystem::path& folder);
 
-// Why a launcher is told to end, if it was the cluster. OK if it was not. May take seconds.
+// Returns why a launcher is told to end, if it was the cluster. OK if it was not. May take seconds.
 absl::Status ReasonOfStopRequest(const std::filesystem::path& folder, absl::Time now);
 
 // Returns how many of the `own` processors, on which this launcher may run, it has got for its

@@ -17,13 +17,14 @@ struct TensorFlowTask {
 
 TensorFlowTask TaskOf(const spec::LaunchPlan& plan, int rank);
 
-// "ADDRESS:PORT" of every worker and of every parameter server, by index. Each task has a port of
-// its own above the master's, since the nodes of a plan may share one machine.
+// Returns "ADDRESS:PORT" of every worker and of every parameter server, by index. Each task has a
+// port of its own above the master's, since the nodes of a plan may share one machine.
 std::vector<std::string> WorkerHosts(const spec::LaunchPlan& plan);
 std::vector<std::string> ParameterServerHosts(const spec::LaunchPlan& plan);
 
-// The TF_CONFIG of one rank (https://www.tensorflow.org/guide/distributed_training#TF_CONFIG), with
-// "environment": "cloud" as Azure ML sets it.
+// Returns the TF_CONFIG of one rank
+// (https://www.tensorflow.org/guide/distributed_training#TF_CONFIG), with "environment": "cloud" as
+// Azure ML sets it.
 std::string TfConfig(const spec::LaunchPlan& plan, int rank);
 
 }  // namespace tutti::launch

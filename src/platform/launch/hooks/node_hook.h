@@ -42,9 +42,9 @@ class NodeHook {
   // Names the hook in logs: "inputs".
   virtual absl::string_view name() const = 0;
 
-  // Whether Prepare, or BeforeStart, may take longer than a moment. If that of any hook may, all
-  // are called on a thread of their own, so that the launcher can be told to end meanwhile; else
-  // the job's processes need not wait for a thread.
+  // Returns whether Prepare, or BeforeStart, may take longer than a moment. If that of any hook
+  // may, all are called on a thread of their own, so that the launcher can be told to end
+  // meanwhile; else the job's processes need not wait for a thread.
   virtual bool PreparesSlowly(const spec::LaunchPlan& /*plan*/) const { return false; }
   virtual bool StartsSlowly(const spec::LaunchPlan& /*plan*/) const { return false; }
 
@@ -62,14 +62,16 @@ class NodeHook {
     return absl::OkStatus();
   }
 
-  // No process is left. Also by the launcher that follows one that died, without the calls above.
+  // Called when no process is left, also by the launcher that follows one that died, without the
+  // calls above.
   virtual void AfterEnd(const spec::LaunchPlan& /*plan*/) {}
   // Adds to the fields of the event "finalizing", before the results are sent.
   virtual void Describe(const spec::LaunchPlan& /*plan*/, const Results& /*results*/,
                         nlohmann::json& /*left*/) {}
-  // The results have been sent of processes that ended by themselves. An error ends the job.
+  // Called when the results have been sent of processes that ended by themselves. An error ends the
+  // job.
   virtual absl::Status AfterResults(NodeContext& /*node*/) { return absl::OkStatus(); }
-  // Everything has been delivered. Also by a launcher that follows.
+  // Called when everything has been delivered, also by a launcher that follows.
   virtual void CleanUp(const spec::LaunchPlan& /*plan*/) {}
 };
 

@@ -7,10 +7,10 @@
 
 namespace tutti::launch {
 
-// All hooks, in the order in which they are called.
+// Returns all hooks, in the order in which they are called.
 HookList NodeHooks();
 
-// Each in NAME_hook.cc.
+// Makes a hook, each in its NAME_hook.cc.
 std::unique_ptr<NodeHook> MakeFoldersHook();
 std::unique_ptr<NodeHook> MakeCodeHook();
 std::unique_ptr<NodeHook> MakeFormerOutputsHook();

@@ -18,8 +18,8 @@ struct StopOrder {
 class Limit {
  public:
   virtual ~Limit() = default;
-  // When Look is to be called next. Zero: now. InfiniteDuration: there is nothing to look at.
-  // `ending`: the processes have been told to end, but some still run.
+  // Returns when Look is to be called next. Zero: now. InfiniteDuration: there is nothing to look
+  // at. `ending`: the processes have been told to end, but some still run.
   virtual absl::Duration UntilNextLook(bool ending) const = 0;
   // Call it when that time is over. Returns an order if the limit is broken and the whole node is
   // to end for it.

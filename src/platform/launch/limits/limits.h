@@ -26,11 +26,12 @@ struct LimitContext {
 // The limits that this plan needs; they count from now on.
 std::vector<std::unique_ptr<Limit>> LimitsOf(const LimitContext& context);
 
-// The wall time of the plan, plan.timeout_seconds; 0: none.
+// Limits the wall time to that of the plan, plan.timeout_seconds; 0: none.
 std::unique_ptr<Limit> MakeTimeLimit(const LimitContext& context);
-// The number of processes and threads, where there is no cgroup that holds it.
+// Limits the number of processes and threads, where there is no cgroup that holds it.
 std::unique_ptr<Limit> MakeProcessCountLimit(const LimitContext& context);
-// The node's share of memory: kills the rank that uses most and ends no other (memory_watch.h).
+// Limits memory to the node's share: kills the rank that uses most and ends no other
+// (memory_watch.h).
 std::unique_ptr<Limit> MakeMemoryLimit(const LimitContext& context);
 // Ranks that are an MPI world by PMI alone load no MPI that does not take part (singleton_watch.h).
 std::unique_ptr<Limit> MakeMpiSingletonLimit(const LimitContext& context);

@@ -29,10 +29,10 @@ class GangHandshakes {
   // `listener` does not block. Both outlive the object.
   GangHandshakes(const spec::LaunchPlan& plan, int listener) : plan_(plan), listener_(listener) {}
 
-  // The descriptors to poll; ReadProofs takes them with what poll(2) found.
+  // Returns the descriptors to poll; ReadProofs takes them with what poll(2) found.
   std::vector<pollfd> Waiting() const;
-  // The peers that have proved by now who they are. A connection that cannot, or takes too long, is
-  // dropped.
+  // Returns the peers that have proved by now who they are. A connection that cannot, or takes too
+  // long, is dropped.
   std::vector<Peer> ReadProofs(const std::vector<pollfd>& polled);
 
  private:

@@ -17,7 +17,7 @@ inline std::string Proof(const std::string& token, const std::string& words) {
   return base::Hex(base::HmacSha256(token, words));
 }
 
-// "" and false where there is no such field.
+// Returns "" and false where there is no such field.
 inline std::string TextOf(const nlohmann::json& message, const char* name) {
   const auto field = message.find(name);
   return field != message.end() && field->is_string() ? field->get<std::string>() : "";

@@ -41,7 +41,7 @@ struct MpiAgreement {
 absl::StatusOr<MpiAgreement> AgreeOnMpi(const spec::LaunchPlan& plan, const NodeFacts& facts,
                                         const std::atomic<bool>& cancelled);
 
-// The folder of the listener's socket and of kLauncherLink.
+// Returns the folder of the listener's socket and of kLauncherLink.
 std::filesystem::path SocketFolder(const spec::LaunchPlan& plan, const NodeFacts& facts);
 
 }  // namespace tutti::launch

@@ -13,11 +13,11 @@ namespace tutti::launch {
 // In environment_variables, "direct": the ranks are started by their launchers alone, and are no
 // MPI world; "pmi": so they are started too, and are one by PMI; "mpirun": not by Slurm's PMIx.
 inline constexpr char kMpiVariable[] = "TUTTI_MPI";
-// The value of kMpiVariable in the plan; "" without one.
+// Returns the value of kMpiVariable in the plan; "" without one.
 std::string MpiSettingOf(const spec::LaunchPlan& plan);
 
-// Whether the plan asks for one MPI world at all: distribution mpi, more than one process, and
-// kMpiVariable is not "direct".
+// Returns whether the plan asks for one MPI world at all: distribution mpi, more than one process,
+// and kMpiVariable is not "direct".
 bool WantsMpi(const spec::LaunchPlan& plan);
 
 // Returns the path of Open MPI's starter, orterun up to 4.1 and PRRTE's prterun from 5 on, if the
@@ -26,20 +26,21 @@ bool WantsMpi(const spec::LaunchPlan& plan);
 // in PATH, or ranks run in an image. If there are several, the first in PATH counts.
 std::string FindOpenMpi(const spec::LaunchPlan& plan, const Variables& variables);
 
-// Why FindOpenMpi finds none here or on another node, and what helps: the end of a sentence.
+// Returns why FindOpenMpi finds none here or on another node, and what helps: the end of a
+// sentence.
 std::string WhyNoOpenMpi(const spec::LaunchPlan& plan, const Variables& variables);
 
 // The name of this program in a folder of each node's PATH: its path may be another on each. It is
 // both what mpirun starts as a rank and how it reaches the other nodes.
 inline constexpr char kLauncherLink[] = "tutti-launcher";
 
-// mpirun's command line on the first node; `mpirun`: what FindOpenMpi found.
+// Returns mpirun's command line on the first node; `mpirun`: what FindOpenMpi found.
 std::vector<std::string> MpirunCommand(const spec::LaunchPlan& plan, const std::string& mpirun);
 
-// The environment of mpirun and of its daemons: a rank's, without what says which rank it is, and
-// with where Open MPI lies if it came with a Python package. `mpirun`: what FindOpenMpi found here;
-// `socket`: where launch_programs.h finds this node's launcher; `links`: the folder with
-// kLauncherLink.
+// Returns the environment of mpirun and of its daemons: a rank's, without what says which rank it
+// is, and with where Open MPI lies if it came with a Python package. `mpirun`: what FindOpenMpi
+// found here; `socket`: where launch_programs.h finds this node's launcher; `links`: the folder
+// with kLauncherLink.
 Variables StarterEnvironment(const spec::LaunchPlan& plan, const NodeFacts& facts,
                              const std::string& mpirun, const std::string& socket,
                              const std::string& links);

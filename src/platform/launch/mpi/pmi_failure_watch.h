@@ -18,7 +18,7 @@ class PmiFailureWatch {
   static constexpr absl::Duration kPatience = absl::Seconds(2);
   static constexpr absl::Duration kInterval = absl::Milliseconds(250);  // of looks
 
-  // What counts: an abort, and what else has lasted for kPatience.
+  // Returns what counts: an abort, and what else has lasted for kPatience.
   std::optional<MpiFailure> Look(std::optional<PmiFailure> failure, absl::Time now);
 
  private:
@@ -26,7 +26,7 @@ class PmiFailureWatch {
   absl::Time since_;
 };
 
-// "called MPI_Abort with exit code 3", …: what is told of it after the rank's name.
+// Returns "called MPI_Abort with exit code 3", …: what is told of it after the rank's name.
 std::string WordsOf(const PmiFailure& failure);
 
 }  // namespace tutti::launch

@@ -41,16 +41,17 @@ class PmiProtocol {
   PmiProtocol(int world_size, std::string space)
       : world_size_(world_size), space_(std::move(space)) {}
 
-  // What is to be sent once `client` (any number that names its connection) has sent `line`. False
-  // if it is to be cut off: it says what this server does not know, or is a rank that is here.
+  // Adds to `replies` what is to be sent once `client` (any number that names its connection) has
+  // sent `line`. False if it is to be cut off: it says what this server does not know, or is a rank
+  // that is here.
   bool HandleCommand(int client, absl::string_view line, std::vector<PmiReply>& replies);
   // The connection of `client` has ended. The rank may come again: a shell may run one program
   // after another.
   void Forget(int client);
   bool HasRanks() const { return !ranks_.empty(); }
-  // The first rank that has called MPI_Abort, for good: that ends a world, whatever its ranks do
-  // next, and MPICH's go on. Else the first that has gone and not come again, while others have yet
-  // to finalize.
+  // Returns the first rank that has called MPI_Abort, for good: that ends a world, whatever its
+  // ranks do next, and MPICH's go on. Else the first that has gone and not come again, while others
+  // have yet to finalize.
   std::optional<PmiFailure> failure() const;
 
  private:

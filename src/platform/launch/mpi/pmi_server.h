@@ -28,7 +28,8 @@ namespace tutti::launch {
 
 class PmiServer {
  public:
-  // Where the ranks of a plan find it: the first node's address, of one node alone loopback's.
+  // Returns where the ranks of a plan find it: the first node's address, of one node alone
+  // loopback's.
   static std::string AddressFor(const spec::LaunchPlan& plan);
   // Listens there, at a free port. This is the plan's first node.
   static absl::StatusOr<std::unique_ptr<PmiServer>> Listen(const spec::LaunchPlan& plan);
@@ -39,9 +40,9 @@ class PmiServer {
   ~PmiServer();
 
   int port() const { return port_; }
-  // Whether a rank is here: between its MPI_Init and its MPI_Finalize.
+  // Returns whether a rank is here: between its MPI_Init and its MPI_Finalize.
   bool busy() const { return busy_; }
-  // PmiProtocol::failure. Thread-safe.
+  // Returns PmiProtocol::failure. Thread-safe.
   std::optional<PmiFailure> failure() const;
   // Is notified when the last has gone, and when a rank has called MPI_Abort.
   Wakeup& news() { return news_; }
@@ -68,7 +69,7 @@ class PmiServer {
   bool ReceiveFrom(int number, Client& client);
   bool HandleLine(int number, absl::string_view line);
   void CutOff(int number);
-  // What has changed in this turn.
+  // Publishes what has changed in this turn.
   void Publish();
 
   const base::UniqueFd listener_;

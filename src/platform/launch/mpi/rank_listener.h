@@ -52,7 +52,7 @@ class RankListener {
   absl::Status SendStart(int client, int stdout_fd, int stderr_fd, const nlohmann::json& start);
   // Tells the rank's task of Slurm, if there is one, how the rank has ended.
   void SendEnd(int rank, base::ExitStatus status);
-  // "" or why not, to an agent.
+  // Tells an agent "" or why not.
   void AnswerAgent(int client, const std::string& error);
 
  private:

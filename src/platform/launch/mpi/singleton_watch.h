@@ -24,10 +24,12 @@ class SingletonWatch {
  public:
   explicit SingletonWatch(absl::Time began) : began_(began) {}
 
-  // The first process that has loaded Open MPI, and that no mpirun of the job's own has started.
+  // Returns the first process that has loaded Open MPI, and that no mpirun of the job's own has
+  // started.
   std::optional<MpiSingleton> Look(const std::vector<RankLeader>& leaders);
 
-  // When to look again: sooner in the first half minute, and never for more than 1/20 of the time.
+  // Returns when to look again: sooner in the first half minute, and never for more than 1/20 of
+  // the time.
   absl::Duration interval() const { return interval_; }
   static absl::Duration IntervalAfter(absl::Duration since_begin, absl::Duration cost);
 
@@ -36,7 +38,7 @@ class SingletonWatch {
   absl::Duration interval_ = IntervalAfter(absl::ZeroDuration(), absl::ZeroDuration());
 };
 
-// The path of Open MPI's library in the text of a /proc/PID/maps; or "".
+// Returns the path of Open MPI's library in the text of a /proc/PID/maps; or "".
 std::string OpenMpiIn(absl::string_view maps);
 
 }  // namespace tutti::launch

@@ -14,7 +14,8 @@ namespace tutti::launch {
 // Takes the lock and writes {"pid", "start_time"} into it. FailedPrecondition if a live launcher
 // holds it.
 absl::StatusOr<base::UniqueFd> TakeLock(const NodeFolders& folders);
-// Whether `lock` is that folder's, be it that the folder had another name when it was taken.
+// Returns whether `lock` is that folder's, be it that the folder had another name when it was
+// taken.
 bool IsLockOf(const NodeFolders& folders, const base::UniqueFd& lock);
 
 struct Claim {

@@ -12,9 +12,9 @@ namespace tutti::launch {
 
 // Writes why this process ends into the file `note`.
 void RecordExitReason(const std::filesystem::path& note, absl::string_view reason);
-// The same of whatever exception then ends this process.
+// Records the same of whatever exception then ends this process.
 void RecordExitReasonOnTerminate(const std::filesystem::path& note);
-// The reason; "" if there is none.
+// Returns the reason; "" if there is none.
 std::string ReadExitReason(const std::filesystem::path& note);
 
 }  // namespace tutti::launch

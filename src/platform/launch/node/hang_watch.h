@@ -35,7 +35,7 @@ class HangWatch {
     int looks = 0;      // that found it there
   };
   void Run();
-  // The thread that has been stuck for that many looks; 0: none.
+  // Returns the thread that has been stuck for that many looks; 0: none.
   pid_t Look();
   void End(pid_t thread) const;
 

@@ -25,10 +25,10 @@ class LineSocket {
 
   // Unavailable if the far end has gone, DeadlineExceeded if it takes nothing for ten seconds.
   absl::Status Send(const nlohmann::json& message);
-  // The next message, if a whole one has come. Unavailable at the end of the stream;
+  // Returns the next message, if a whole one has come. Unavailable at the end of the stream;
   // InvalidArgument for what is no JSON object, or longer than a mebibyte.
   absl::StatusOr<std::optional<nlohmann::json>> Take();
-  // The same, but waits for it.
+  // Returns the same, but waits for it.
   absl::StatusOr<nlohmann::json> Receive(base::Deadline deadline);
 
  private:
@@ -37,7 +37,7 @@ class LineSocket {
   bool ended_ = false;
 };
 
-// One byte with open descriptors beside it, over a Unix socket. ReceiveFds waits until the
+// Sends one byte with open descriptors beside it, over a Unix socket. ReceiveFds waits until the
 // deadline and returns exactly `count`, close-on-exec.
 absl::Status SendFds(int socket, const std::vector<int>& fds);
 absl::StatusOr<std::vector<base::UniqueFd>> ReceiveFds(int socket, size_t count,

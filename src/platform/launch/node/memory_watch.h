@@ -32,7 +32,7 @@ class MemoryWatch {
   // by the RANK in their environment.
   std::optional<MemoryBreach> Look(const std::vector<RankLeader>& leaders);
 
-  // When to look again: sooner, the closer the last look came to the share.
+  // Returns when to look again: sooner, the closer the last look came to the share.
   absl::Duration interval() const { return interval_; }
 
  private:
@@ -40,8 +40,8 @@ class MemoryWatch {
   absl::Duration interval_ = absl::Milliseconds(200);
 };
 
-// The count of the kernel's out-of-memory kills on this machine since boot, for whatever limit; of
-// one that has ended so it is counted before. Nothing where it is not told.
+// Returns the count of the kernel's out-of-memory kills on this machine since boot, for whatever
+// limit; of one that has ended so it is counted before. Nothing where it is not told.
 std::optional<int64_t> KernelOutOfMemoryKills();
 
 }  // namespace tutti::launch

@@ -38,7 +38,7 @@ struct NodeFolders {
   std::filesystem::path inputs() const { return root / "inputs"; }
   std::filesystem::path outputs() const { return root / "outputs"; }
   std::filesystem::path scratch() const { return root / "scratch"; }
-  // Where a collector puts the code: beside the folders of all nodes.
+  // Returns where a collector puts the code: beside the folders of all nodes.
   std::filesystem::path code() const { return root.parent_path() / "code.tar.zst"; }
   std::filesystem::path host_file() const { return root / "hostfile"; }
 };

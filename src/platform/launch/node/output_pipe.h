@@ -28,19 +28,19 @@ class OutputPipe {
   // of the pipe. Returns how many were moved; ResourceExhausted while the disk is full.
   absl::StatusOr<size_t> Pump(size_t most);
 
-  // The same of a process that has ended or is about to, whose last words are wanted now: what the
-  // spool does not take is read all the same, up to `most` bytes, and waits here for a Pump.
+  // Does the same of a process that has ended or is about to, whose last words are wanted now: what
+  // the spool does not take is read all the same, up to `most` bytes, and waits here for a Pump.
   void ReadLast(size_t most);
 
-  // The last few KiB that were read, for the reason of a failure.
+  // Returns the last few KiB that were read, for the reason of a failure.
   const std::string& tail() const { return tail_; }
-  // When that was; InfinitePast: never.
+  // Returns when that was; InfinitePast: never.
   absl::Time last_read() const { return last_read_; }
 
  private:
   explicit OutputPipe(SpoolFile* spool) : spool_(spool) {}
   absl::Status Keep();
-  // What is in the pipe, at most one block, to what is held; 0: nothing now, or its end.
+  // Reads what is in the pipe, at most one block, to what is held; 0: nothing now, or its end.
   size_t Read();
 
   SpoolFile* spool_;

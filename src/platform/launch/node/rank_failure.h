@@ -10,13 +10,13 @@
 
 namespace tutti::launch {
 
-// "rank 2 left MPI without MPI_Finalize" of `what` "left MPI without MPI_Finalize".
+// Returns "rank 2 left MPI without MPI_Finalize" of `what` "left MPI without MPI_Finalize".
 absl::Status RankFailure(absl::StatusCode code, int rank, absl::string_view what);
 
-// "wall time limit of 60 s reached".
+// Returns "wall time limit of 60 s reached".
 absl::Status TimeLimitReached(double seconds);
 
-// `status` with "; MORE" after its message; what else it carries is kept.
+// Returns `status` with "; MORE" after its message; what else it carries is kept.
 absl::Status WithMore(const absl::Status& status, absl::string_view more);
 
 // The fields of the event "finished": `ok` and `reason`, of a RankFailure also `rank`, and of any

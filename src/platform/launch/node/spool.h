@@ -32,7 +32,7 @@ class SpoolFile {
 
   // ResourceExhausted if the disk is full: then nothing of `bytes` counts as written.
   absl::Status Append(absl::string_view bytes);
-  // How many bytes there are; asks the disk for the metrics file, which grows by itself.
+  // Returns how many bytes there are; asks the disk for the metrics file, which grows by itself.
   uint64_t Size() const;
   // Reads up to `most` bytes from `offset` on.
   absl::StatusOr<std::string> Read(uint64_t offset, size_t most) const;
@@ -71,7 +71,7 @@ class Spool {
 
   SpoolFile& Stdout(int local_rank) { return *files_[3 * local_rank]; }
   SpoolFile& Stderr(int local_rank) { return *files_[3 * local_rank + 1]; }
-  // What mpirun, its daemon or srun says itself, on this node.
+  // Returns what mpirun, its daemon or srun says itself, on this node.
   SpoolFile& Mpirun() { return *files_.back(); }
   const std::vector<std::unique_ptr<SpoolFile>>& files() const { return files_; }
 

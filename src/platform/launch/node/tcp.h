@@ -11,12 +11,12 @@
 
 namespace tutti::launch {
 
-// The socket address of a numeric address; else InvalidArgument.
+// Returns the socket address of a numeric address; else InvalidArgument.
 absl::StatusOr<sockaddr_in> AddressOf(const std::string& address, int port);
 // "127.0.0.1"
 std::string AddressText(const sockaddr_in& address);
 
-// Non-blocking, closed on exec.
+// Makes a socket that is non-blocking and closed on exec.
 absl::StatusOr<base::UniqueFd> TcpSocket();
 // Prepares connections that carry short messages and may be silent for long: what is sent goes at
 // once, and a far end that is gone without a word is found in the end.

@@ -14,7 +14,8 @@ namespace tutti::launch {
 // Removes what a launcher that was killed has left of it.
 void RemoveProcessLimits(const spec::LaunchPlan& plan);
 
-// What a node's share of the machine's process numbers is worth: a quarter of them. Read once.
+// Returns what a node's share of the machine's process numbers is worth: a quarter of them. Read
+// once.
 int MostProcesses();
 
 // Entering a cgroup waits for all processors, some ten milliseconds. A launcher that has no plan
@@ -26,7 +27,7 @@ void ReturnProcessLimit();
 
 class ProcessLimit {
  public:
-  // `most` processes and threads together.
+  // Allows `most` processes and threads together.
   ProcessLimit(const spec::LaunchPlan& plan, int most);
   // Removes the cgroup, which is empty once all of the allocation's processes have ended.
   ~ProcessLimit();

@@ -30,7 +30,7 @@ class EndingDescendants {
   // Sends the signals that are due now. True when no descendant is left. Call again soon. Those of
   // `spared` are not signalled yet; after the grace they are killed with the others.
   bool Continue(const std::set<pid_t>& spared = {});
-  // Whether what is left will not end: base::kUnkillable after the grace it is still there.
+  // Returns whether what is left will not end: base::kUnkillable after the grace it is still there.
   bool IsOverdue() const { return give_up_at_.Expired(); }
 
  private:
@@ -38,7 +38,7 @@ class EndingDescendants {
   std::set<pid_t> signalled_;
 };
 
-// The value of a variable in the environment a process was started with, or "".
+// Returns the value of a variable in the environment a process was started with, or "".
 std::string EnvironmentVariableOf(pid_t pid, absl::string_view name);
 
 // The first process of a rank, as this launcher knows it.
@@ -47,8 +47,8 @@ struct RankLeader {
   pid_t pid;
 };
 
-// The leaders with all below them, and those of `all` that belong to none by parentage and have a
-// RANK in their environment.
+// Returns the leaders with all below them, and those of `all` that belong to none by parentage and
+// have a RANK in their environment.
 std::map<int, std::vector<pid_t>> ProcessesByRank(const std::vector<RankLeader>& leaders,
                                                   const std::vector<pid_t>& all);
 

@@ -19,7 +19,7 @@ enum class PythonState {
   kEnded,  // by an exception, sys.exit or its last line; its process is still there
 };
 
-// The state of a process by the text of its /proc/PID/status.
+// Returns the state of a process by the text of its /proc/PID/status.
 PythonState PythonStateIn(absl::string_view status);
 
 // kEnded if one of them is a Python that has ended, else kRuns if one is a Python that runs.

@@ -49,7 +49,7 @@ class ExternalStarter : public RankStarter {
   virtual void ProgramEnded(const StarterProgram::End& end) = 0;
   // `within`: "10m"; `error`: what the program has said of why, or "".
   virtual void RanksAreMissing(const std::string& within, const std::string& error) = 0;
-  // How long the program may stay once its ranks are to end.
+  // Returns how long the program may stay once its ranks are to end.
   virtual absl::Duration ProgramPatience(absl::Duration grace) const = 0;
 
   const StartContext context_;

@@ -28,7 +28,7 @@ class MpirunStarter : public ExternalStarter {
   Variables ProgramEnvironment() const;
   absl::Status Adopt(const RankMessage& message);
   void CouldNotStart(const RankMessage& message);
-  // An agent's, to the launcher of its host.
+  // Passes an agent's request on to the launcher of its host.
   void PassOn(const RankMessage& request);
 
   std::map<int, int> agents_;  // node -> the agent that waits for its answer

@@ -49,7 +49,7 @@ class RankProcess {
   // Call when it has ended: reaps it, reads what it wrote last, returns the fields of its "exited".
   // `stopped`: we had told it to end.
   nlohmann::json Reap(bool stopped, KernelKills kernel_kills);
-  // The same for one that mpirun started, and that has ended so.
+  // Does the same for one that mpirun started, and that has ended so.
   nlohmann::json End(base::ExitStatus status, bool stopped, KernelKills kernel_kills);
 
   // How its Python program is; to be known before NoteBeforeStop.

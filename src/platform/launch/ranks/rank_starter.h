@@ -40,9 +40,10 @@ class RankSupervisor {
   virtual bool StopIfRequested(absl::Duration patience) = 0;
   // Notes the children that have ended by now.
   virtual void ReapChildren() = 0;
-  // Whether all processes have ended or are to end, so that nothing may be started any more.
+  // Returns whether all processes have ended or are to end, so that nothing may be started any
+  // more.
   virtual bool ending() const = 0;
-  // Whether the processes were told to end before all had ended by themselves.
+  // Returns whether the processes were told to end before all had ended by themselves.
   virtual bool stopped() const = 0;
 };
 
@@ -64,13 +65,13 @@ class RankStarter {
 
   // Starts the ranks, or has them started: those may come to the table later.
   virtual absl::Status Begin() = 0;
-  // Whether ranks may still come, or what starts them still runs.
+  // Returns whether ranks may still come, or what starts them still runs.
   virtual bool running() const { return false; }
 
   // Adds what it waits for; HandleMessages is then to be called at once.
   virtual void AddTo(std::vector<pollfd>& /*waiting*/) const {}
   virtual void HandleMessages() {}
-  // When RunDueTasks is to be called next, at the latest.
+  // Returns when RunDueTasks is to be called next, at the latest.
   virtual absl::Duration UntilNextTask() const { return absl::InfiniteDuration(); }
   virtual void RunDueTasks() {}
 
@@ -85,13 +86,14 @@ class RankStarter {
   virtual std::set<pid_t> Spared() const { return {}; }
   // All has ended, and what was printed has been read.
   virtual void OutputEnded() {}
-  // Why no rank has begun by now, if that is the fault of whoever was to begin them; else OK.
+  // Returns why no rank has begun by now, if that is the fault of whoever was to begin them; else
+  // OK.
   virtual absl::Status WhyNoneBegan() const { return absl::OkStatus(); }
-  // The output of what starts the ranks; null if there is none.
+  // Returns the output of what starts the ranks; null if there is none.
   virtual OutputPipe* output() { return nullptr; }
 };
 
-// The one for what the launchers of the gang have agreed on.
+// Returns the one for what the launchers of the gang have agreed on.
 std::unique_ptr<RankStarter> MakeRankStarter(const StartContext& context, MpiAgreement agreement);
 
 }  // namespace tutti::launch

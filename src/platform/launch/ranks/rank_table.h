@@ -39,7 +39,7 @@ class RankTable {
   RankProcess* FindByPid(pid_t pid) const;
   bool HasAll() const;
   bool AnyRuns() const;
-  // Whether one has ended by itself with an error.
+  // Returns whether one has ended by itself with an error.
   bool AnyFailed() const;
   std::vector<RankLeader> Running() const;
   std::vector<OutputPipe*> Pipes() const;
@@ -50,13 +50,13 @@ class RankTable {
   base::ExitStatus Reap(RankProcess& rank, bool stopped);
   // Reports that a rank that somebody else reaps has ended.
   void End(RankProcess& rank, base::ExitStatus status, bool stopped);
-  // The same for all that still run and whose end nobody will see.
+  // Does the same for all that still run and whose end nobody will see.
   void GiveUp();
   // Reports what MPI says of the failure of a rank, on whatever node; does nothing if `failure`
   // names no rank or no error.
   void ReportMpiFailure(const MpiFailure& failure);
 
-  // Whether one was reported that ended with another exit code than 0.
+  // Returns whether one was reported that ended with another exit code than 0.
   bool failed() const { return failed_; }
 
  private:

@@ -84,7 +84,7 @@ class StarterFixture : public ::testing::Test {
     return {plan, options, command, facts, *limit, spool.get(), ranks.get(), &supervisor};
   }
 
-  // What has been agreed on by the only node of a gang, where `script` is mpirun or srun.
+  // Returns what has been agreed on by the only node of a gang, where `script` is mpirun or srun.
   MpiAgreement AgreeOn(MpiWay way, const std::string& script) {
     MpiAgreement agreement;
     agreement.way = way;
@@ -99,7 +99,7 @@ class StarterFixture : public ::testing::Test {
   LineSocket Connect() const { return LineSocket(*ConnectToLauncher(Socket().string())); }
   static base::Deadline Soon() { return base::Deadline::After(base::Patient(absl::Seconds(20))); }
 
-  // A rank of MPI that has come to `server` and said `lines`.
+  // Returns a rank of MPI that has come to `server` and said `lines`.
   static base::UniqueFd ComeTo(const PmiServer& server, const std::string& lines) {
     base::UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const sockaddr_in name = *AddressOf("127.0.0.1", server.port());

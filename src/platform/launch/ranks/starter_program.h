@@ -38,7 +38,7 @@ class StarterProgram {
 
   // Returns the output of the last program that was started; null if there was none.
   OutputPipe* output() { return output_ ? &*output_ : nullptr; }
-  // ": " and the line that says best what is wrong so far; "" if there is none.
+  // Returns ": " and the line that says best what is wrong so far; "" if there is none.
   std::string ErrorSoFar() const;
 
  private:

@@ -28,7 +28,7 @@ absl::StatusOr<ContainerStart> ContainerStartOf(const spec::LaunchPlan& plan, in
 // Removes the containers of this node, with whatever runs in them; OK if there are none.
 absl::Status RemoveContainers(const spec::LaunchPlan& plan);
 
-// A note on the job's wishes that this node does not meet; "" if it meets all.
+// Returns a note on the job's wishes that this node does not meet; "" if it meets all.
 std::string ContainerRemark(const spec::LaunchPlan& plan, const std::vector<std::string>& gpus);
 
 }  // namespace tutti::launch

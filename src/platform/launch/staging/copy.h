@@ -8,13 +8,13 @@
 
 namespace tutti::launch {
 
-// A file or a folder with all it holds; links are followed. Cancelled once `cancelled` is set;
-// InvalidArgument for a link to a folder above it, of which there would be copies without end.
+// Copies a file or a folder with all it holds; links are followed. Cancelled once `cancelled` is
+// set; InvalidArgument for a link to a folder above it, of which there would be copies without end.
 absl::Status Copy(const std::filesystem::path& from, const std::filesystem::path& to,
                   const std::atomic<bool>& cancelled);
 
-// A folder in which somebody may still write. Links as they are, also those that lead nowhere; what
-// is neither a file nor a folder is left out, and so is what vanishes meanwhile.
+// Copies a folder in which somebody may still write. Links as they are, also those that lead
+// nowhere; what is neither a file nor a folder is left out, and so is what vanishes meanwhile.
 absl::Status CopyAsItIs(const std::filesystem::path& from, const std::filesystem::path& to,
                         const std::atomic<bool>& cancelled);
 

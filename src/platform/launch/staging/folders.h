@@ -9,8 +9,9 @@
 
 namespace tutti::launch {
 
-// The scratch folder's path, or, if that leaves too little of the 108 characters of a Unix socket's
-// address, as Python's multiprocessing makes them there, the name that a short link to it has.
+// Returns the scratch folder's path, or, if that leaves too little of the 108 characters of a Unix
+// socket's address, as Python's multiprocessing makes them there, the name that a short link to it
+// has.
 std::filesystem::path ShortScratch(const NodeFolders& folders);
 // Removes the link, if there is one.
 void RemoveShortScratch(const NodeFolders& folders);

@@ -30,7 +30,8 @@ absl::StatusOr<MadeEnvironment> MakeEnvironment(const spec::Environment& environ
                                                 const std::filesystem::path& environments,
                                                 const std::atomic<bool>& cancelled);
 
-// "python3.11", the folder in its lib/ that has its packages; packages may put libraries beside it.
+// Returns "python3.11", the folder in its lib/ that has its packages; packages may put libraries
+// beside it.
 absl::StatusOr<std::string> LibraryOf(const std::filesystem::path& environment);
 
 // Makes the job's own environment, in `folder`: its packages come before those of `shared`, whose
@@ -38,7 +39,7 @@ absl::StatusOr<std::string> LibraryOf(const std::filesystem::path& environment);
 absl::Status MakeJobPython(const std::filesystem::path& shared,
                            const std::filesystem::path& folder);
 
-// The name of an environment's folder: equal content, equal name.
+// Returns the name of an environment's folder: equal content, equal name.
 std::string EnvironmentKey(const spec::Environment& environment);
 
 }  // namespace tutti::launch

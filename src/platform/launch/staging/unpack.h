@@ -14,8 +14,8 @@
 
 namespace tutti::launch {
 
-// The name with "./" and doubled slashes taken out; "" for the folder itself. InvalidArgument if it
-// is absolute, has a ".." part or a NUL, or is longer than a path may be.
+// Returns the name with "./" and doubled slashes taken out; "" for the folder itself.
+// InvalidArgument if it is absolute, has a ".." part or a NUL, or is longer than a path may be.
 absl::StatusOr<std::string> SafeRelativePath(absl::string_view name);
 
 // `folder` is made, or is empty. InvalidArgument names the entry that is refused: one that would

@@ -30,13 +30,14 @@ class Admission {
         scheduler_(scheduler),
         engines_(engines) {}
 
-  // What Service::Submit and Service::Check do.
+  // Do what Service::Submit and Service::Check do.
   absl::StatusOr<JobStatus> Submit(const Submission& submission) ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<std::vector<std::string>> Check(const Submission& submission) const
       ABSL_LOCKS_EXCLUDED(service_lock);
 
  private:
-  // The job that a submission with this nonce became, on the disk; nothing if there is none.
+  // Returns the job that a submission with this nonce became, on the disk; nothing if there is
+  // none.
   absl::StatusOr<std::optional<JobStatus>> Known(const Submission& submission)
       ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<JobStatus> SubmitNew(const Submission& submission)

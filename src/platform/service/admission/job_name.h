@@ -11,8 +11,8 @@ namespace tutti::service {
 
 inline constexpr size_t kNameBytes = 3;  // random ones that make a name of the service's its own
 
-// "Hello World" -> "hello-world", what people recognise a job by, safe as a file name: of its
-// title; else of its file, since a folder may have many; else of its experiment, by default the
+// Turns "Hello World" into "hello-world", what people recognise a job by, safe as a file name: of
+// its title; else of its file, since a folder may have many; else of its experiment, by default the
 // folder.
 std::string SlugOf(const spec::JobSpec& job);
 

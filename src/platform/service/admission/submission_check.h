@@ -22,17 +22,17 @@ class SubmissionCheck {
   // InvalidArgument names every fault.
   absl::StatusOr<spec::ReadResult> Read(const Submission& submission) const
       ABSL_LOCKS_EXCLUDED(service_lock);
-  // The same as a job without an id, with the snapshots of its code.
+  // Returns the same as a job without an id, with the snapshots of its code.
   absl::StatusOr<store::Job> ToJob(const Submission& submission) const
       ABSL_LOCKS_EXCLUDED(service_lock);
 
  private:
-  // Whether the computes of it and of all below it are there and have as many nodes as it takes;
-  // and why those that are cannot be used yet.
+  // Checks whether the computes of it and of all below it are there and have as many nodes as it
+  // takes; and why those that are cannot be used yet.
   void CheckComputes(const spec::JobSpec& job, base::Faults& faults,
                      std::set<std::string>& out_of_reach) const ABSL_LOCKS_EXCLUDED(service_lock);
   absl::Status CheckCompute(const spec::JobSpec& job) const ABSL_LOCKS_EXCLUDED(service_lock);
-  // Whether they have what it asks of them; blocks until `deadline` at most.
+  // Checks whether they have what it asks of them; blocks until `deadline` at most.
   void CheckOffers(const spec::JobSpec& job, base::Deadline deadline,
                    std::set<std::string>& faults) const ABSL_LOCKS_EXCLUDED(service_lock);
   // Each job of the tree gets the snapshot of its code.

@@ -19,11 +19,11 @@ class ClusterQueue {
 
   // Has the engines start all jobs that their clusters do not have yet.
   void HandOver(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // What a cluster says of a job that it has yet to place, or has just placed.
+  // Takes what a cluster says of a job that it has yet to place, or has just placed.
   void Observe(LiveJob& job, const engine::AllocationState& state)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // Whether the allocation is one that a cluster has just begun and that is not placed yet; has the
-  // cluster looked at, if so.
+  // Returns whether the allocation is one that a cluster has just begun and that is not placed yet;
+  // has the cluster looked at, if so.
   bool IsBeingPlaced(absl::string_view allocation) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 

@@ -11,7 +11,7 @@ namespace tutti::service {
 // Reads the cordons from the store, at the service's start.
 absl::Status ReadCordons(SharedState& state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
-// What Service::Cordon and Service::Uncordon do.
+// Do what Service::Cordon and Service::Uncordon do.
 absl::Status AddCordon(SharedState& state, absl::string_view compute, absl::string_view node,
                        absl::string_view reason) ABSL_LOCKS_EXCLUDED(service_lock);
 absl::Status RemoveCordon(SharedState& state, absl::string_view compute, absl::string_view node)

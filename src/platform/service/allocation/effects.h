@@ -38,19 +38,19 @@ struct Effects {
   std::vector<std::function<void()>> cordons;  // changes of cordons, for SharedState::cordon_work
 };
 
-// What Engine::Start is given for the job's present attempt.
+// Returns what Engine::Start is given for the job's present attempt.
 engine::Allocation AllocationFor(const ServiceOptions& options, const LiveJob& job,
                                  const Placement& placement);
 
-// Whether launchers of a job that has nodes are to be started: its first ones, or later ones that
-// deliver what the first have left.
+// Returns whether launchers of a job that has nodes are to be started: its first ones, or later
+// ones that deliver what the first have left.
 bool IsToBeStarted(const LiveJob& job);
 
 // Adds what the engine has yet to be told of a job that has nodes.
 void AddEffects(const ServiceOptions& options, const LiveJob& job, Effects& effects);
 
-// A task: notes the present state of a step's results, before the step is Completed, so that every
-// later step that would reuse the results finds the note.
+// Notes, as a task, the present state of a step's results, before the step is Completed, so that
+// every later step that would reuse the results finds the note.
 void StampForReuse(const SharedState& state, const std::string& id);
 
 }  // namespace tutti::service

@@ -53,8 +53,8 @@ class EngineCalls {
   // False if a call of that key is under way or waits, or if there is no such compute.
   bool Enqueue(const std::string& compute, const std::string& key, const Call& call)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // The same of an effect. None goes to an engine that is out of reach: what it has not done is
-  // asked for again.
+  // Does the same of an effect. None goes to an engine that is out of reach: what it has not done
+  // is asked for again.
   void Enact(const std::string& compute, const std::string& key, const Call& call)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Start(engine::Engine& engine, const engine::Allocation& allocation)

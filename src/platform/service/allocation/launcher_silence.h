@@ -12,7 +12,7 @@ namespace tutti::service {
 // not ended.
 void GiveUpOnTheSilent(const SharedState& state, LiveJob& live, Effects& effects);
 
-// Whether a cluster has yet to say how it ended a job whose launchers have ended.
+// Returns whether a cluster has yet to say how it ended a job whose launchers have ended.
 bool VerdictMayCome(const SharedState& state, const LiveJob& job);
 
 }  // namespace tutti::service

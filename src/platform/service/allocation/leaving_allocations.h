@@ -26,14 +26,14 @@ class LeavingAllocations {
 
   LeavingAllocations(SharedState& state, const JobTable& table) : state_(state), table_(table) {}
 
-  // The placement of a job that has left its nodes.
+  // Adds the placement of a job that has left its nodes.
   void Add(const LiveJob& job, const Placement& placement)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // The engine has released the allocation.
   void Remove(const std::string& allocation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
     leaving_.erase(allocation);
   }
-  // What an engine sees of an allocation that is no live job's.
+  // Takes what an engine sees of an allocation that is no live job's.
   void Observe(const std::string& compute, const engine::AllocationState& state, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Forgets the allocations of the compute that its engine does not see.

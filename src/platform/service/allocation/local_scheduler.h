@@ -41,26 +41,26 @@ class LocalScheduler {
   // Calls visit(PlacedNode) for each node that is in use, once for each that has a part of it.
   template <class Visit>
   void VisitHeld(const Visit& visit) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // Whether a processor is free on a node that jobs may start on.
+  // Returns whether a processor is free on a node that jobs may start on.
   bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // The jobs that hold nodes, with those that are over and whose nodes are not free yet or are
-  // being checked after a failure.
+  // Returns the jobs that hold nodes, with those that are over and whose nodes are not free yet or
+  // are being checked after a failure.
   std::vector<scheduler::RunningJob> Running(absl::Time now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   scheduler::Decision Decide(const std::vector<scheduler::PendingJob>& pending,
                              absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // How many nodes there are beside those.
+  // Returns how many nodes there are beside those.
   int Cordoned(const std::vector<scheduler::ClusterNode>& nodes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // The nodes that jobs may start on.
   std::vector<scheduler::ClusterNode> OpenNodes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // A port that is free now, and that no job which is placed has.
+  // Returns a port that is free now, and that no job which is placed has.
   FreePort FindPort(const std::string& address, int preferred) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // The placement of a job whose ranks meet on ports that stay claimed.
+  // Returns the placement of a job whose ranks meet on ports that stay claimed.
   Placement PlaceWithPorts(const spec::JobSpec& spec, const std::vector<engine::Node>& nodes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // The placement of a job on those nodes, without an id of the allocation.
+  // Returns the placement of a job on those nodes, without an id of the allocation.
   absl::StatusOr<Placement> PlacementOn(const spec::JobSpec& spec,
                                         const scheduler::Start& start) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);

@@ -25,10 +25,10 @@ class Gang {
 
   // InvalidArgument if the line is no event of that node. Kinds that are not known are fine.
   absl::Status Check(int node, absl::string_view line) const;
-  // The next event of the node; it has passed Check. What follows a node's `finished` is counted
-  // and changes nothing: a second launcher may repeat it.
+  // Applies the next event of the node; it has passed Check. What follows a node's `finished` is
+  // counted and changes nothing: a second launcher may repeat it.
   void Apply(int node, absl::string_view line);
-  // How many events of the node were applied.
+  // Returns how many events of the node were applied.
   int size() const { return static_cast<int>(nodes_.size()); }
   int64_t count(int node) const { return nodes_.at(node).events; }
 
@@ -51,11 +51,11 @@ class Gang {
   bool AllDone() const;     // every node has finished or was given up
   bool done(int node) const { return nodes_.at(node).done; }
   bool killed(int node) const { return nodes_.at(node).killed; }  // by NoteKill
-  // What the nodes have to say to the user of how they prepared; each thing once.
+  // Returns what the nodes have to say to the user of how they prepared; each thing once.
   const std::set<std::string>& notes() const { return notes_; }
   // Returns the notes on what they leave when all has ended.
   std::set<std::string> end_notes() const;
-  // How everything has ended so far, for Diagnose.
+  // Returns how everything has ended so far, for Diagnose.
   GangEnd End() const;
 
  private:

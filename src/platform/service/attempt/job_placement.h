@@ -44,16 +44,17 @@ struct Placement {
 Placement Place(const spec::JobSpec& spec, std::string allocation,
                 const std::vector<engine::Node>& nodes, int master_port);
 
-// The allocation's id says whose it is: "JOB.17" and "JOB.17-2" are of JOB. "" if it is no such id.
+// Reads from the allocation's id whose it is: "JOB.17" and "JOB.17-2" are of JOB. "" if it is no
+// such id.
 std::string JobOfAllocation(absl::string_view allocation);
-// 1, and 2 of "JOB.17-2".
+// Returns the number of the attempt: 1, and 2 of "JOB.17-2".
 int AttemptOf(absl::string_view allocation);
 
 // Writes it as JSON text, for an event's detail.
 std::string ToJson(const Placement& placement);
 absl::StatusOr<Placement> PlacementFromJson(absl::string_view text);
 
-// The plan as far as the nodes share it, and what is each one's own.
+// Returns the plan as far as the nodes share it, and what is each one's own.
 spec::LaunchPlan SharedPlanOf(const store::Job& job, const Placement& placement,
                               const std::filesystem::path& service_file, absl::Duration grace);
 std::vector<spec::NodePart> NodePartsOf(const Placement& placement);

@@ -9,7 +9,8 @@
 
 namespace tutti::service {
 
-// Hexadecimal; HMAC-SHA-256 of the allocation's id. "" without a key, which opens nothing.
+// Returns the HMAC-SHA-256 of the allocation's id, hexadecimal. "" without a key, which opens
+// nothing.
 std::string LauncherToken(absl::string_view key, absl::string_view allocation);
 
 }  // namespace tutti::service

@@ -57,7 +57,7 @@ struct Step {
   bool lost_node = false;  // of a failure: a node was lost, the job itself is not at fault
 };
 
-// A job's reason without what stands behind it for its user to know ("…; note: …").
+// Returns a job's reason without what stands behind it for its user to know ("…; note: …").
 absl::string_view WithoutNotes(absl::string_view reason);
 
 std::optional<Step> NextStep(const JobNow& job, const Gang& gang, absl::Time now);

@@ -15,10 +15,10 @@ namespace tutti::service {
 
 scheduler::Resources RoomOf(const engine::Node& node);
 
-// What the job takes of each of its nodes; none: all.
+// Returns what the job takes of each of its nodes; none: all.
 std::optional<scheduler::Resources> PartOf(const spec::JobSpec& job);
 
-// What a job has of the node; none: all of it.
+// Returns what a job has of the node; none: all of it.
 std::optional<scheduler::Resources> PartOf(const PlacedNode& placed);
 
 // Gives `placed`, which is on `node`, as much of it: processors and GPUs that none of `others` on

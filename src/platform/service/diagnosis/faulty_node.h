@@ -10,7 +10,7 @@
 
 namespace tutti::service {
 
-// Whether a launcher that could not prepare says so of its disk: it is full, or broken.
+// Returns whether a launcher that could not prepare says so of its disk: it is full, or broken.
 bool SpeaksOfABrokenDisk(absl::string_view reason);
 
 struct NodeFault {

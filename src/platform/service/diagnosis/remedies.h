@@ -6,8 +6,8 @@
 
 namespace tutti::service {
 
-// One clause for the end of a reason, from a process's last words, else from its signal or exit
-// code; "" if neither is known.
+// Returns one clause for the end of a reason, from a process's last words, else from its signal or
+// exit code; "" if neither is known.
 absl::string_view RemedyOf(const base::ExitStatus& end, absl::string_view last_error);
 
 }  // namespace tutti::service

@@ -17,7 +17,7 @@ inline constexpr uint64_t kUnkeptWorthAWord = 1'000'000;
 class UnkeptNote {
  public:
   void Add(const nlohmann::json& finalizing);
-  // "" if there is nothing to say.
+  // Returns "" if there is nothing to say.
   std::string Text() const;
 
  private:

@@ -21,7 +21,7 @@ class ChildInsertion {
                       const std::string& reused_from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:
-  // What a job of that step has beside what it runs.
+  // Adds what a job of that step has beside what it runs.
   void Complete(const LiveJob& parent, const std::string& step, store::Job& job) const;
 
   SharedState& state_;

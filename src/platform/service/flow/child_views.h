@@ -19,7 +19,7 @@ class ChildViews {
   ChildViews(SharedState& state, const JobTable& table, const JobViews& views)
       : state_(state), table_(table), views_(views) {}
 
-  // What Service::ChildrenOf returns.
+  // Returns what Service::ChildrenOf returns.
   absl::StatusOr<std::vector<ChildStatus>> ChildrenOf(absl::string_view id) const
       ABSL_LOCKS_EXCLUDED(service_lock);
 

@@ -12,7 +12,7 @@
 
 namespace tutti::service {
 
-// The id of that step's job, which says whose child it is.
+// Returns the id of that step's job, which says whose child it is.
 std::string ChildId(const LiveJob& parent, absl::string_view step);
 
 class FlowChildren {

@@ -34,7 +34,7 @@ class FlowTransitions {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:
-  // A task: links results into the folder of the job.
+  // Links, as a task, results into the folder of the job.
   void Collect(const std::string& id, const std::vector<Result>& results, bool is_step)
       ABSL_LOCKS_EXCLUDED(service_lock);
 

@@ -18,7 +18,7 @@ class SweepRunner {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:
-  // Whether as many trials wait in the queue as could start at once.
+  // Returns whether as many trials wait in the queue as could start at once.
   bool QueuesEnough(const LiveJob& sweep) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
   SharedState& state_;

@@ -9,13 +9,13 @@
 
 namespace tutti::service {
 
-// The seed of the sweep's samplers: its own, or one that follows from its id.
+// Returns the seed of the sweep's samplers: its own, or one that follows from its id.
 uint64_t SeedOf(const store::Job& sweep);
 
 // The values that a trial was given, one for each parameter of its sweep.
 flow::Values ValuesOf(const spec::Sweep& sweep, const spec::JobSpec& trial);
 
-// Trial `number` of the sweep as a command job.
+// Returns trial `number` of the sweep as a command job.
 spec::JobSpec TrialSpec(const spec::JobSpec& sweep, int number, const flow::Values& values);
 
 }  // namespace tutti::service

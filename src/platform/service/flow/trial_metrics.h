@@ -44,10 +44,11 @@ class TrialMetrics {
   flow::MetricReports mlflow_;
 };
 
-// All that a trial that has ended has reported.
+// Returns all that a trial that has ended has reported.
 flow::MetricReports ReportsOf(const std::filesystem::path& job_folder, absl::string_view metric);
 
-// Whether no report means that there is none: false if the files of its ranks cannot be listed now.
+// Returns whether no report means that there is none: false if the files of its ranks cannot be
+// listed now.
 bool HasReadableLogs(const std::filesystem::path& job_folder);
 
 }  // namespace tutti::service

@@ -15,7 +15,7 @@
 
 namespace tutti::service {
 
-// What makes two jobs the same work: a command with its code; for children, whose they are.
+// Returns what makes two jobs the same work: a command with its code; for children, whose they are.
 std::string WorkOf(const store::Job& job);
 
 class FaultLedger {

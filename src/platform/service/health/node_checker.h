@@ -12,8 +12,8 @@ namespace tutti::service {
 class NodeChecker {
  public:
   virtual ~NodeChecker() = default;
-  // What was found of it, by whatever thread may wait: it takes as long as disks and programs do,
-  // for ever if they hang. What is found may be up to `age` old. Thread-safe.
+  // Returns what was found of it, by whatever thread may wait: it takes as long as disks and
+  // programs do, for ever if they hang. What is found may be up to `age` old. Thread-safe.
   virtual std::vector<NodeCheck> Check(const engine::Node& node, absl::Duration age) = 0;
   // What the machine has now is what it is to have: a GPU that is gone is not missed any more.
   virtual void Accept() = 0;
@@ -21,7 +21,7 @@ class NodeChecker {
   virtual void Abandon() {}
   // Returns the time from one look at an idle node to the next.
   virtual absl::Duration interval() const = 0;
-  // What a look may take: one that takes longer hangs, and the node with it.
+  // Returns what a look may take: one that takes longer hangs, and the node with it.
   virtual absl::Duration patience() const = 0;
 };
 

@@ -20,8 +20,8 @@ struct Engines {
 
   // nullptr if there is no such compute (any more).
   engine::Engine* Of(absl::string_view compute) const;
-  // Why nothing can be done for the jobs of that compute, nor heard of them; "" if it is there.
-  // Quick.
+  // Returns why nothing can be done for the jobs of that compute, nor heard of them; "" if it is
+  // there. Quick.
   std::string WhyOutOfReach(const std::string& compute) const;
 };
 

@@ -19,8 +19,8 @@ class EventListener {
   // reads the store from the last sequence that it has seen (Store::EventsOf).
   virtual void OnEvent(const store::Job& job, const store::Event& event)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) = 0;
-  // The same of a node of this machine that is cordoned from now on, or not any more. Nothing is
-  // kept of it but the cordons that there are.
+  // Tells the same of a node of this machine that is cordoned from now on, or not any more. Nothing
+  // is kept of it but the cordons that there are.
   virtual void OnCordon(const store::Cordon& /*cordon*/, bool /*is_on*/)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {}
 };

@@ -17,7 +17,7 @@ class JobDeletion {
  public:
   JobDeletion(SharedState& state, const JobTable& table) : state_(state), table_(table) {}
 
-  // What Service::Delete does.
+  // Does what Service::Delete does.
   absl::Status Delete(absl::string_view id) ABSL_LOCKS_EXCLUDED(service_lock);
   // Finishes or takes back what an earlier service had begun.
   void RestoreInterrupted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
@@ -25,7 +25,7 @@ class JobDeletion {
  private:
   // OK if it has ended, is no other job's child, and is not being deleted; then it is from here on.
   absl::Status Begin(const std::string& id) ABSL_LOCKS_EXCLUDED(service_lock);
-  // A task.
+  // Deletes it, as a task.
   absl::Status DeleteWithChildren(const std::string& id) ABSL_LOCKS_EXCLUDED(service_lock);
   absl::Status DeleteTree(const std::string& id) ABSL_LOCKS_EXCLUDED(service_lock);
   void Restore(const std::vector<std::string>& jobs) ABSL_LOCKS_EXCLUDED(service_lock);

@@ -30,10 +30,10 @@ class JobTable {
   // Call before the first event; the listener must outlive the table.
   void AddListener(EventListener* listener) { listeners_.push_back(listener); }
 
-  // A job of an earlier service, from its last event and its launchers' reports.
+  // Rebuilds a job of an earlier service, from its last event and its launchers' reports.
   absl::StatusOr<LiveJob*> Rebuild(store::JobRecord record)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // A job that has just come, and so has no children.
+  // Adds a job that has just come, and so has no children.
   LiveJob& Add(const store::JobRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   void Place(LiveJob& job, std::unique_ptr<PlacedJob> placed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
@@ -43,13 +43,13 @@ class JobTable {
   void Remove(const LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
   const Jobs& live() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) { return live_; }
-  // The jobs that have nodes, and those that have children.
+  // Returns the jobs that have nodes, and those that have children.
   std::set<LiveJob*>& placed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) { return placed_; }
   const std::set<LiveJob*>& placed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
     return placed_;
   }
   std::set<LiveJob*>& flows() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) { return flows_; }
-  // The jobs that wait for nodes of this machine.
+  // Returns the jobs that wait for nodes of this machine.
   const scheduler::WaitingJobs& waiting() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
     return waiting_;
   }
@@ -57,15 +57,16 @@ class JobTable {
   using ToHandOver = std::map<std::string, std::map<int64_t, LiveJob*>>;
   ToHandOver& to_hand_over() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) { return to_hand_over_; }
   void HandOverAgain(LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) { Enqueue(job); }
-  // The job of that id that has not ended, or null.
+  // Returns the job of that id that has not ended, or null.
   LiveJob* Find(absl::string_view id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   LiveJob* FindBySequence(int64_t sequence) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // The job whose present attempt that allocation is, or null; the same of one that has its nodes.
+  // Returns the job whose present attempt that allocation is, or null; the same of one that has its
+  // nodes.
   LiveJob* FindByAllocation(absl::string_view allocation) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   LiveJob* FindPlaced(absl::string_view allocation) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // Whether an attempt to come takes over the outputs of this allocation.
+  // Returns whether an attempt to come takes over the outputs of this allocation.
   bool IsStillNeeded(absl::string_view allocation) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
@@ -101,12 +102,12 @@ class JobTable {
   ToHandOver to_hand_over_ ABSL_GUARDED_BY(service_lock);
 };
 
-// How long the job has run; zero before it runs. By the clock since boot, so that who sets the
-// wall's clock ends no job; by the wall's alone if the machine has been started anew since.
+// Returns how long the job has run; zero before it runs. By the clock since boot, so that who sets
+// the wall's clock ends no job; by the wall's alone if the machine has been started anew since.
 absl::Duration RunTimeOf(const SharedState& state, const LiveJob& job);
 
-// Whether it goes on when this machine loses its power. On this machine its launchers do not, and
-// it ends as lost whatever was noted between its start and its end.
+// Returns whether it goes on when this machine loses its power. On this machine its launchers do
+// not, and it ends as lost whatever was noted between its start and its end.
 bool OutlivesThisMachine(const LiveJob& job);
 
 }  // namespace tutti::service

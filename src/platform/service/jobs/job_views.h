@@ -16,7 +16,7 @@ class JobViews {
  public:
   JobViews(SharedState& state, const JobTable& table) : state_(state), table_(table) {}
 
-  // What the functions of Service of these names return.
+  // Return what the functions of Service of these names return.
   absl::StatusOr<JobStatus> Get(absl::string_view id) const ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<std::vector<JobStatus>> List(const store::JobFilter& filter) const
       ABSL_LOCKS_EXCLUDED(service_lock);

@@ -83,7 +83,7 @@ struct EventDetail {
   std::optional<BegunAt> begun_at;
 };
 std::string ToJson(const EventDetail& detail);
-// What is missing or damaged is left out.
+// Leaves out what is missing or damaged.
 EventDetail EventDetailFromJson(absl::string_view text);
 
 }  // namespace tutti::service

@@ -15,19 +15,19 @@ namespace tutti::service {
 std::string AllocationOf(const store::Job& job, int attempt = 1);
 std::string AllocationOf(const LiveJob& job);  // of its present attempt
 
-// Whether a job that ends with that step is begun again. Decided here alone.
+// Returns whether a job that ends with that step is begun again. Decided here alone.
 bool MayBeginAgain(const LiveJob& job, const Step& end);
-// Whether a job that is Finalizing might be, as far as its cause tells: its last step is not known
-// yet.
+// Returns whether a job that is Finalizing might be, as far as its cause tells: its last step is
+// not known yet.
 bool MightBeginAgain(const LiveJob& job);
 
-// The placement whose outputs the attempt after the present one takes over.
+// Returns the placement whose outputs the attempt after the present one takes over.
 std::optional<Placement> FormerAfter(const LiveJob& job);
 
 // The nodes that the attempt after the present one had better not have.
 std::vector<std::string> AvoidAfter(const LiveJob& job);
 
-// The step back to Queued.
+// Returns the step back to Queued.
 Step StepToNextAttempt(const LiveJob& job, const std::string& why);
 
 // Does in memory what that step says: the job no longer has its nodes.

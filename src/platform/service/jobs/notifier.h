@@ -50,7 +50,7 @@ class Notifier : public std::enable_shared_from_this<Notifier> {
     subscribers_[++last_] = std::move(wake);
     return {shared_from_this(), last_};
   }
-  // How often Notify was called.
+  // Returns how often Notify was called.
   int64_t count() const {
     absl::MutexLock lock(&mutex_);
     return count_;

@@ -20,8 +20,8 @@ absl::StatusOr<std::unique_ptr<PlacedJob>> RebuildPlacedJob(const SharedState& s
                                                             const std::string& job_id,
                                                             Placement placement);
 
-// The subject of a problem (Problems::Note): a job's logs cannot be opened or closed now, or a job
-// cannot be started.
+// Returns the subject of a problem (Problems::Note): a job's logs cannot be opened or closed now,
+// or a job cannot be started.
 std::string OutputProblem(const SharedState& state, const std::string& job);
 std::string StartProblem(const std::string& job);
 

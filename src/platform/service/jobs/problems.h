@@ -34,7 +34,7 @@ class Problems {
   void ForgetJob(absl::string_view job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   void ForgetAllocations(const std::function<bool(const AllocationAt&)>& gone)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // All problems, a line each.
+  // Returns all problems, a line each.
   std::vector<std::string> Lines() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:

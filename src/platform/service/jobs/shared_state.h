@@ -84,14 +84,14 @@ struct SharedState {
 
 // What is told after it has returned OK survives a loss of power, if it was read before.
 absl::Status AwaitDurable(SharedState& state) ABSL_LOCKS_EXCLUDED(service_lock);
-// The same of what is told of a job whose last event is that one.
+// Awaits the same of what is told of a job whose last event is that one.
 absl::Status AwaitDurable(SharedState& state, int64_t event) ABSL_LOCKS_EXCLUDED(service_lock);
 
 // Reads as Service::ReadFilesOf says.
 bool ReadFiles(SharedState& state, absl::string_view job, std::function<void()> read,
                base::Deadline deadline);
 
-// Whether Snapshots::Find finds it. Unavailable if the folder of snapshots does not answer.
+// Checks whether Snapshots::Find finds it. Unavailable if the folder of snapshots does not answer.
 absl::Status FindSnapshot(SharedState& state, const std::string& name);
 
 // Holds the mutex of the state, and with it service_lock.

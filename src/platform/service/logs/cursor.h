@@ -16,7 +16,7 @@ struct Cursor {
   LogPosition position;
 };
 
-// "17-204-33".
+// Returns "17-204-33".
 std::string ToString(const Cursor& cursor);
 // "" is the beginning. InvalidArgument for what ToString never makes.
 absl::StatusOr<Cursor> CursorFromString(absl::string_view text);

@@ -90,10 +90,10 @@ class JobLogs {
       const std::filesystem::path& directory);
   ~JobLogs();
 
-  // `bytes` of the stream from `offset` on. What is there already is skipped; if bytes before
-  // `offset` are missing nothing is kept. Returns how many bytes are kept now: where to go on.
-  // ResourceExhausted if the disk is full; a part may have been kept then. Unavailable if it cannot
-  // be opened, FailedPrecondition after Close.
+  // Appends `bytes` of the stream from `offset` on. What is there already is skipped; if bytes
+  // before `offset` are missing nothing is kept. Returns how many bytes are kept now: where to go
+  // on. ResourceExhausted if the disk is full; a part may have been kept then. Unavailable if it
+  // cannot be opened, FailedPrecondition after Close.
   absl::StatusOr<uint64_t> Append(int rank, LogStream stream, uint64_t offset,
                                   absl::string_view bytes);
   bool full() const { return full_; }

@@ -17,8 +17,8 @@ class OutputTail {
   // Keeps the end of what comes from the offset `begin` on.
   explicit OutputTail(uint64_t begin) : begin_(begin), arrived_(begin) {}
 
-  // `bytes` of the stream from `offset` on. What has come already is skipped; what lies between
-  // counts as left out: a service that was started anew does not know it.
+  // Takes `bytes` of the stream from `offset` on. What has come already is skipped; what lies
+  // between counts as left out: a service that was started anew does not know it.
   void Take(uint64_t offset, absl::string_view bytes);
 
   uint64_t arrived() const { return arrived_; }

@@ -23,7 +23,7 @@ class FileDigests {
   // outlives it.
   explicit FileDigests(const std::atomic<bool>* stop) : stop_(stop) {}
 
-  // SHA-256 of a file's bytes, hexadecimal.
+  // Returns the SHA-256 of a file's bytes, hexadecimal.
   absl::StatusOr<std::string> Of(const std::filesystem::path& file);
 
  private:

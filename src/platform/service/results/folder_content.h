@@ -18,8 +18,8 @@ absl::StatusOr<std::string> DigestOf(const std::filesystem::path& path, FileDige
 // has none). What was there before is gone. A part of it is never seen under the name `to`.
 absl::Status LinkContent(const std::filesystem::path& from, const std::filesystem::path& to);
 
-// The same with files of their own, so that what is written to one is not seen in the other: clones
-// where the file system has them, which take no time and no space, else copies.
+// Does the same with files of their own, so that what is written to one is not seen in the other:
+// clones where the file system has them, which take no time and no space, else copies.
 absl::Status CopyContent(const std::filesystem::path& from, const std::filesystem::path& to);
 
 }  // namespace tutti::service

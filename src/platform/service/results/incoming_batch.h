@@ -25,7 +25,7 @@ class IncomingBatch {
   IncomingBatch(const IncomingBatch&) = delete;
   IncomingBatch& operator=(const IncomingBatch&) = delete;
 
-  // A whole file, whose folder is made. ResourceExhausted if the disk is full.
+  // Adds a whole file, whose folder is made. ResourceExhausted if the disk is full.
   absl::Status Add(const std::filesystem::path& path, absl::string_view bytes);
   // Returns a status for each file that was added, in their order: OK once the file is on the disk
   // and has its name, in place of an older one. If it fails as a whole, any number of the files may

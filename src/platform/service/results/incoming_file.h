@@ -33,7 +33,7 @@ class IncomingFile {
   // Called after each Write: that the sender lives.
   void OnWrite(std::function<void()> callback) { on_write_ = std::move(callback); }
   absl::Status Write(absl::string_view bytes);
-  // fsync, rename. With `sha256`, of one that is hashed, (hexadecimal) first compares:
+  // Calls fsync and rename. With `sha256`, of one that is hashed, (hexadecimal) first compares:
   // InvalidArgument if the content has another hash. Call once.
   absl::Status Commit(absl::string_view sha256 = "");
 

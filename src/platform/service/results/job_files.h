@@ -29,7 +29,7 @@ class JobFiles {
   JobFiles(std::filesystem::path directory, std::filesystem::path staging)
       : directory_(std::move(directory)), staging_(std::move(staging)) {}
 
-  // The folder of a job; the job exists and its id is safe as a file name.
+  // Returns the folder of a job; the job exists and its id is safe as a file name.
   std::filesystem::path FolderOf(absl::string_view job) const;
   // Logs and outputs by name; none if the job has none yet.
   absl::StatusOr<std::vector<JobFile>> List(absl::string_view job) const;
@@ -39,7 +39,8 @@ class JobFiles {
   // that name is replaced by Commit.
   absl::StatusOr<std::unique_ptr<IncomingFile>> Receive(absl::string_view job,
                                                         absl::string_view path) const;
-  // Small ones, together: what became of each, in their order. An error of the disk is one of all.
+  // Receives small ones, together: what became of each, in their order. An error of the disk is one
+  // of all.
   absl::StatusOr<std::vector<absl::Status>> ReceiveAll(
       absl::string_view job, const std::vector<http::BatchFile>& files) const;
 
@@ -63,7 +64,7 @@ class JobFiles {
   std::vector<std::pair<std::string, std::string>> Retired() const;
 
  private:
-  // Where a result of that name goes; InvalidArgument as Receive has it.
+  // Returns where a result of that name goes; InvalidArgument as Receive has it.
   absl::StatusOr<std::filesystem::path> PlaceOf(absl::string_view job,
                                                 absl::string_view path) const;
   std::filesystem::path RetiredFolder(absl::string_view job, absl::string_view part) const;

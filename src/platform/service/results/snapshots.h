@@ -19,8 +19,8 @@ class Snapshots {
   Snapshots(std::filesystem::path directory, std::filesystem::path staging)
       : directory_(std::move(directory)), staging_(std::move(staging)) {}
 
-  // The file of "sha256:HEX", which is marked as used now. InvalidArgument if that is no such name;
-  // NotFound if it is not here.
+  // Returns the file of "sha256:HEX", which is marked as used now. InvalidArgument if that is no
+  // such name; NotFound if it is not here.
   absl::StatusOr<std::filesystem::path> Find(absl::string_view name) const;
 
   // An archive on its way in.

@@ -25,7 +25,7 @@ class Caches {
  public:
   explicit Caches(SharedState& state) : state_(state) {}
 
-  // All of a kind, without what is made just now. Reads folders.
+  // Returns all of a kind, without what is made just now. Reads folders.
   std::vector<Kept> List(KeptKind kind, const InUse& in_use) const;
   // False if it is not removed, since it was used after it was listed, or is being made.
   absl::StatusOr<bool> Remove(const Kept& kept) const;
@@ -35,7 +35,7 @@ class Caches {
  private:
   std::filesystem::path FolderOf(KeptKind kind) const;
   std::filesystem::path PathOf(KeptKind kind, const std::string& name) const;
-  // "sha256:…" of archives that are this program, for nodes that do not have it.
+  // Returns "sha256:…" of archives that are this program, for nodes that do not have it.
   std::set<std::string> Programs() const;
   uint64_t BytesOf(const std::filesystem::path& path) const;
   absl::StatusOr<bool> RemoveFolder(const Kept& kept) const;

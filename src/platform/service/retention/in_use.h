@@ -27,7 +27,8 @@ absl::Status NoteThatUseIsMarked(const std::filesystem::path& home);
 // Returns what is in use at this moment. Before the caller removes something it must look again.
 InUse WhatIsInUse(SharedState& state, const JobTable& table) ABSL_LOCKS_EXCLUDED(service_lock);
 
-// The jobs, by their folders below `jobs`, whose files are inputs of that job or of one below it.
+// Returns the jobs, by their folders below `jobs`, whose files are inputs of that job or of one
+// below it.
 std::set<std::string> JobsInInputs(const spec::JobSpec& job, const std::filesystem::path& jobs);
 
 }  // namespace tutti::service

@@ -20,15 +20,15 @@ class Pruner {
       : state_(state), table_(table), caches_(state), jobs_(state, table) {}
   ~Pruner() { Stop(); }
 
-  // What Service::Prune does.
+  // Does what Service::Prune does.
   absl::StatusOr<std::vector<Removal>> Prune(bool dry_run) ABSL_LOCKS_EXCLUDED(service_lock);
   void Run();
-  // What is at hand goes on to the end of its step. SharedState::ending is set.
+  // Lets what is at hand go on to the end of its step. SharedState::ending is set.
   void Stop();
 
  private:
   absl::StatusOr<std::vector<Removal>> ToRemoveOf(const spec::Retention& keep);
-  // Whether it is gone.
+  // Returns whether it is gone.
   bool Remove(const Removal& removal) ABSL_LOCKS_EXCLUDED(service_lock);
   void Loop();
 
