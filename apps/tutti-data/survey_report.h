@@ -9,7 +9,7 @@
 
 namespace tutti {
 
-// "imagenet, split train: TFRecord" and a table below it, ending in a new line.
+// Returns "imagenet, split train: TFRecord" and a table below it, ending in a new line.
 std::string TableOf(absl::string_view title, const data::Dataset& dataset,
                     const data::Survey& survey);
 

@@ -28,7 +28,7 @@ struct Sweep {
 absl::StatusOr<std::vector<Point>> RunSweep(const Sweep& sweep, comm::GroupOptions group,
                                             const std::function<void(const Point&)>& measured);
 
-// {1, 2, 4, ...} up to `most`, and `most` itself.
+// Returns {1, 2, 4, ...} up to `most`, and `most` itself.
 std::vector<int> RanksUpTo(int most);
 
 }  // namespace tutti::bench

@@ -9,7 +9,8 @@
 
 namespace tutti::bench {
 
-// SVG. Both axes are logarithmic, so that ideal scaling is a straight line at any number of ranks.
+// Returns SVG. Both axes are logarithmic, so that ideal scaling is a straight line at any number of
+// ranks.
 std::string SvgChart(const Conditions& conditions, std::span<const Point> points);
 
 }  // namespace tutti::bench

@@ -22,7 +22,7 @@ struct Point {
   double ideal() const { return alone * ranks; }
   bool is_explained() const { return predicted.step() > 0; }
   double efficiency() const { return images_per_second() / ideal(); }
-  // What the model of the step allows.
+  // Returns what the model of the step allows.
   double predicted_images_per_second() const { return PerSecond(predicted.step()); }
 
  private:

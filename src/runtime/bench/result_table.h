@@ -8,10 +8,11 @@
 
 namespace tutti::bench {
 
-// A table in Markdown, a line a point, with its conditions above.
+// Returns a table in Markdown, a line a point, with its conditions above.
 std::string MarkdownTable(const Conditions& conditions, std::span<const Point> points);
 
-// The same and all that was measured, as a JSON document: seconds, bytes, images per second.
+// Returns the same and all that was measured, as a JSON document: seconds, bytes, images per
+// second.
 std::string JsonDocument(const Conditions& conditions, std::span<const Point> points);
 
 }  // namespace tutti::bench

@@ -27,8 +27,8 @@ struct AllReduceTime {
   double bytes = 0, seconds = 0;
 };
 
-// The line that is nearest to the measurements, each weighed by its own size, so that small and
-// large ones count alike; neither number is negative. {0, 0} for fewer than two.
+// Returns the line that is nearest to the measurements, each weighed by its own size, so that small
+// and large ones count alike; neither number is negative. {0, 0} for fewer than two.
 Link FitLink(std::span<const AllReduceTime> measured);
 
 // A step's work.

@@ -14,19 +14,19 @@ namespace tutti::checkpoint {
 
 class Manifest {
  public:
-  // The manifest of `folder`, which must be of `format` ("tutti-checkpoint", version 1). NotFound
-  // when there is none; DataLoss when it is damaged; FailedPrecondition when it is of another
-  // format or a later version. Errors name the file.
+  // Returns the manifest of `folder`, which must be of `format` ("tutti-checkpoint", version 1).
+  // NotFound when there is none; DataLoss when it is damaged; FailedPrecondition when it is of
+  // another format or a later version. Errors name the file.
   static absl::StatusOr<Manifest> Read(const std::filesystem::path& folder,
                                        absl::string_view format);
 
   const nlohmann::json& head() const { return head_; }
   const std::filesystem::path& folder() const { return folder_; }
 
-  // The bytes of file `name`. DataLoss names it when it is missing from the folder or the manifest,
-  // or is not the file that was written.
+  // Returns the bytes of file `name`. DataLoss names it when it is missing from the folder or the
+  // manifest, or is not the file that was written.
   absl::StatusOr<std::string> ReadFile(const std::string& name) const;
-  // The same, as JSON.
+  // Returns the same, as JSON.
   absl::StatusOr<nlohmann::json> ReadJson(const std::string& name) const;
 
  private:

@@ -30,7 +30,7 @@ struct ModelFolder {
   std::string torchscript;  // bytes of model.pt; empty: there is none. ReadModelFolder leaves it so
 };
 
-// Atomic and durable, as a checkpoint. Replaces a model folder of the same name.
+// Writes it atomically and durably, as a checkpoint. Replaces a model folder of the same name.
 absl::Status WriteModelFolder(const std::filesystem::path& path, const ModelFolder& model);
 
 // Every byte is verified. Errors name the file and the key: NotFound when the folder has no

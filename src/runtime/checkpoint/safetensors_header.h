@@ -48,8 +48,8 @@ inline constexpr uint64_t kMaxHeaderBytes = uint64_t{16} << 20;
 // `file` is the whole file. DataLoss says what is wrong and names the tensor.
 absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(absl::string_view file);
 
-// The head with its length, padded with spaces so that the data starts at a multiple of 8. The
-// records' offsets are the caller's. InvalidArgument: a name that is not UTF-8.
+// Returns the head with its length, padded with spaces so that the data starts at a multiple of 8.
+// The records' offsets are the caller's. InvalidArgument: a name that is not UTF-8.
 absl::StatusOr<std::string> FormatSafetensorsHeader(const std::vector<TensorRecord>& tensors);
 
 }  // namespace tutti::checkpoint

@@ -103,12 +103,12 @@ class Communicator {
   // also from the first error on, so that ranks that are late cannot write into it any more.
   virtual absl::StatusOr<std::unique_ptr<SharedBuffer>> AllocateShared(size_t bytes) = 0;
 
-  // Elastic groups (elastic.h). After a loss, or to let newcomers in: leaves this group, which is
-  // good for nothing afterwards, and forms the next generation with the members that call it too
-  // and those who came by JoinRunning. Members keep their order, newcomers follow. Errors, after
-  // which it may be called again: FailedPrecondition, fewer than terms.min_ranks, or this group is
-  // not elastic, or it has gone on without this rank; Unavailable, members that did not come could
-  // have gone on elsewhere.
+  // Re-forms an elastic group (elastic.h). After a loss, or to let newcomers in: leaves this group,
+  // which is good for nothing afterwards, and forms the next generation with the members that call
+  // it too and those who came by JoinRunning. Members keep their order, newcomers follow. Errors,
+  // after which it may be called again: FailedPrecondition, fewer than terms.min_ranks, or this
+  // group is not elastic, or it has gone on without this rank; Unavailable, members that did not
+  // come could have gone on elsewhere.
   absl::StatusOr<std::unique_ptr<Communicator>> Reform(const ReformOptions& terms = {});
   // Counts the newcomers that wait to be taken in; on other ranks than 0 as of the last heartbeat.
   int WaitingNewcomers() const;

@@ -21,7 +21,7 @@ class ContractTest : public testing::TestWithParam<std::tuple<int, GroupOptions:
  protected:
   int size() const { return std::get<0>(GetParam()); }
 
-  // A part for every rank, about `count` elements in the mean, one of which has none.
+  // Returns a part for every rank, about `count` elements in the mean, one of which has none.
   std::vector<size_t> UnevenParts(size_t count) const {
     std::vector<size_t> parts(size());
     for (int r = 0; r < size(); ++r)

@@ -45,7 +45,7 @@ class ForkedRanks {
     processes_.push_back({pid, base::UniqueFd(ends[0])});
   }
 
-  // What number `i` has returned; empty if it was killed.
+  // Returns what number `i` has returned; empty if it was killed.
   std::string Report(size_t i) {
     std::string report;
     const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(90)));

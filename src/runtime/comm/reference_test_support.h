@@ -118,7 +118,7 @@ inline ByteVector Expected(int size, size_t count, DataType type, ReduceOp op) {
   return data;
 }
 
-// Bytes that tell the rank and the place.
+// Returns bytes that tell the rank and the place.
 inline ByteVector Pattern(int rank, size_t bytes) {
   return Input(rank, bytes, DataType::kUint8, ReduceOp::kSum);
 }

@@ -10,7 +10,7 @@ namespace tutti::comm {
 class SharedBuffer {
  public:
   virtual ~SharedBuffer() = default;
-  // Zero at first, aligned to a page.
+  // Returns memory that is zero at first, aligned to a page.
   virtual void* data() = 0;
   virtual size_t size() const = 0;
 };

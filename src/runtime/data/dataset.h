@@ -26,16 +26,16 @@ class Dataset {
   virtual const std::vector<std::string>& classes() const = 0;
   virtual int64_t label(int64_t index) const = 0;  // 0 of sets without labels
   virtual Annotations annotations() const { return Annotations::kLabels; }
-  // A mask or boxes as they lie beside the image (annotation/annotation.h); empty: labels.
+  // Returns a mask or boxes as they lie beside the image (annotation/annotation.h); empty: labels.
   // Valid as Encoded's.
   virtual absl::StatusOr<absl::string_view> Annotation(int64_t, std::string&) const { return ""; }
   virtual int64_t most_boxes() const { return 0; }  // of any image
-  // The encoded bytes (JPEG, PNG or PNM: decode/image_decoder.h); valid as long as the dataset
-  // and until `scratch` changes, which sets that are not in memory read into.
+  // Returns the encoded bytes (JPEG, PNG or PNM: decode/image_decoder.h); valid as long as the
+  // dataset and until `scratch` changes, which sets that are not in memory read into.
   virtual absl::StatusOr<absl::string_view> Encoded(int64_t index, std::string& scratch) const = 0;
-  // "train-000002.tar:cat/0017.jpg", for errors.
+  // Returns "train-000002.tar:cat/0017.jpg", for errors.
   virtual std::string Describe(int64_t index) const = 0;
-  // A hint that Encoded(index) will be read soon; starts the read-ahead and returns at once.
+  // Hints that Encoded(index) will be read soon; starts the read-ahead and returns at once.
   virtual void WillNeed(int64_t index) const {}
 };
 
@@ -57,8 +57,8 @@ struct OpenOptions {
   std::optional<int> first_label;
 };
 
-// What `source` holds, by the names in it: "synthetic[:COUNTxSIDE[xCLASSES]]", or a folder of one
-// of the formats below. NotFound: no such folder, or nothing in it that is known.
+// Returns what `source` holds, by the names in it: "synthetic[:COUNTxSIDE[xCLASSES]]", or a folder
+// of one of the formats below. NotFound: no such folder, or nothing in it that is known.
 absl::StatusOr<DatasetFormat> FormatOf(const std::string& source);
 
 // Opens a split, "train" or "test" mostly. "test" is also found under the names "val" and

@@ -21,7 +21,7 @@ class FakeDataset final : public Dataset {
   const std::vector<std::string>& classes() const override { return classes_; }
   int64_t label(int64_t index) const override { return at(index).label; }
   absl::StatusOr<absl::string_view> Encoded(int64_t index, std::string& scratch) const override;
-  // "fake:3".
+  // Returns "fake:3".
   std::string Describe(int64_t index) const override;
 
  private:

@@ -42,7 +42,7 @@ struct Plane {
   ImageSize whole;                   // of the plane, in samples: what lies beyond repeats the edge
   int across = 1, down = 1;          // pixels of the image per sample
 
-  // The row `y` of the whole plane, from its column `x` on. Both are held.
+  // Returns the row `y` of the whole plane, from its column `x` on. Both are held.
   const uint8_t* at(int x, int y) const {
     return samples + static_cast<size_t>(y - top) * stride + (x - left);
   }

@@ -7,7 +7,7 @@
 
 namespace tutti::data {
 
-// All that this process may use, the plainest first.
+// Returns all that this process may use, the plainest first.
 inline std::vector<base::InstructionSet> SetsOfThisProcessor() {
   std::vector<base::InstructionSet> sets;
   for (const auto set :

@@ -25,7 +25,8 @@ absl::StatusOr<torch::Device> Open(absl::string_view name);
 
 // tutti's own kernels and graphs; null before Open gave a GPU, and where they were not built.
 Cuda* Kernels();
-// The fused layers of a device; null where there are none: on a GPU without libtutti_cuda.so.
+// Returns the fused layers of a device; null where there are none: on a GPU without
+// libtutti_cuda.so.
 Layers* LayersOn(torch::Device device);
 
 }  // namespace tutti::device

@@ -20,16 +20,16 @@ namespace tutti::models {
 // (names it).
 absl::StatusOr<Model> LoadScript(const std::filesystem::path& file);
 
-// The file of "script:FILE"; empty for the name of a network of tutti's own.
+// Returns the file of "script:FILE"; empty for the name of a network of tutti's own.
 std::string ScriptFile(absl::string_view name);
 
-// Whether the model gives an image of this size as many logits as there are classes.
+// Checks whether the model gives an image of this size as many logits as there are classes.
 // InvalidArgument says what it gives instead.
 absl::Status CheckClasses(const Model& model, int64_t height, int64_t width, int64_t classes);
 
-// The model as a TorchScript file's bytes, in evaluation mode, for images [any number, 3, height,
-// width]; parameters and buffers keep their names. A script model is written as it is. The model
-// itself stays as it was. Internal when there is an operation that a trace cannot hold.
+// Returns the model as a TorchScript file's bytes, in evaluation mode, for images [any number, 3,
+// height, width]; parameters and buffers keep their names. A script model is written as it is. The
+// model itself stays as it was. Internal when there is an operation that a trace cannot hold.
 absl::StatusOr<std::string> ToTorchScript(const Model& model, int64_t height, int64_t width);
 
 }  // namespace tutti::models

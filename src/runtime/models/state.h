@@ -15,7 +15,7 @@ namespace tutti::models {
 // Parameters and buffers ("layer1.0.bn1.running_mean"), detached, sharing the module's memory.
 std::map<std::string, torch::Tensor> StateOf(const torch::nn::Module& module);
 
-// InvalidArgument as LoadState's.
+// Returns InvalidArgument as LoadState does.
 absl::Status CheckState(const std::map<std::string, torch::Tensor>& state,
                         const torch::nn::Module& module);
 

@@ -54,7 +54,8 @@ class Bucket {
   // values in its own type; where `found_nonfinite`, one element, is not 0, nothing is updated.
   torch::Tensor copy, found_nonfinite;
 
-  // The part of `flat` ([size], say a momentum) that belongs to the slot, in the parameter's shape.
+  // Returns the part of `flat` ([size], say a momentum) that belongs to the slot, in the
+  // parameter's shape.
   static torch::Tensor View(const torch::Tensor& flat, const Slot& slot);
 
  private:
@@ -63,10 +64,10 @@ class Bucket {
   torch::Tensor reduced_;
 };
 
-// Which parameters share a bucket, as indices into `bytes` (sizes in the order of the parameters).
-// Buckets and their members run from the last parameter to the first, about the order in which
-// backward yields gradients. A bucket is closed when it would pass its cap (`first_cap` for the
-// first, so that communication begins early); a larger parameter is alone in its bucket.
+// Returns which parameters share a bucket, as indices into `bytes` (sizes in the order of the
+// parameters). Buckets and their members run from the last parameter to the first, about the order
+// in which backward yields gradients. A bucket is closed when it would pass its cap (`first_cap`
+// for the first, so that communication begins early); a larger parameter is alone in its bucket.
 std::vector<std::vector<size_t>> PlanBuckets(const std::vector<size_t>& bytes, size_t first_cap,
                                              size_t cap);
 

@@ -12,7 +12,8 @@
 
 namespace tutti::parallel {
 
-// What `body` returns or throws. A lost rank is the reason rather than what fails because of it.
+// Returns what `body` returns or throws. A lost rank is the reason rather than what fails because
+// of it.
 template <typename Result, typename Body>
 absl::StatusOr<Result> CatchErrors(const comm::Stream& stream, const Body& body) {
   try {

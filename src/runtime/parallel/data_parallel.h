@@ -81,7 +81,7 @@ class DataParallel final : public Strategy {
                const DataParallelOptions& options);
   absl::StatusOr<StepResult> TryStep(const torch::Tensor& images, const torch::Tensor& targets);
   int64_t Passes(int64_t count) const;
-  // The sum of the micro-batch's losses, with its graph; adds what is to be told to `own`.
+  // Returns the sum of the micro-batch's losses, with its graph; adds what is to be told to `own`.
   torch::Tensor Forward(const torch::Tensor& images, const torch::Tensor& targets,
                         RankSummary& own);
   std::vector<torch::Tensor> Outputs(const torch::Tensor& images);

@@ -18,20 +18,21 @@
 
 namespace tutti::parallel {
 
-// All floating buffers as views of the tensor that is returned ([elements], of the parameters'
-// type, on their device).
+// Returns all floating buffers as views of the tensor that is returned ([elements], of the
+// parameters' type, on their device).
 torch::Tensor FlattenBuffers(const models::Model& model);
 
-// `bucket_bytes` 0: an eighth of the model, between 64 KiB and 25 MiB. The first bucket gets a tail
-// of `tail_elements`. Gradients and tail lie in `memory`.
+// Flattens them; `bucket_bytes` 0: an eighth of the model, between 64 KiB and 25 MiB. The first
+// bucket gets a tail of `tail_elements`. Gradients and tail lie in `memory`.
 std::vector<std::unique_ptr<Bucket>> FlattenParameters(const models::Model& model,
                                                        size_t bucket_bytes, int64_t tail_elements,
                                                        const GradientMemory& memory);
 
-// What the two above leave.
+// Returns what the two above leave.
 std::vector<torch::Tensor> NotFlattened(const models::Model& model);
 
-// The first parameter whose gradient holds an infinity or NaN; "" when all are finite. One pass.
+// Returns the first parameter whose gradient holds an infinity or NaN; "" when all are finite. One
+// pass.
 std::string FirstNotFinite(const std::vector<std::unique_ptr<Bucket>>& buckets);
 
 }  // namespace tutti::parallel

@@ -45,9 +45,9 @@ class GradientReducer {
   // sums.
   absl::Status Finish();
 
-  // The residual of compression (what rounding has kept back from the sums), per bucket [size], to
-  // be kept by a checkpoint: see comm::CompressedAllReduce. None where nothing is compressed.
-  // Between steps.
+  // Returns the residual of compression (what rounding has kept back from the sums), per bucket
+  // [size], to be kept by a checkpoint: see comm::CompressedAllReduce. None where nothing is
+  // compressed. Between steps.
   absl::StatusOr<std::vector<torch::Tensor>> Settle(base::Deadline deadline);
   absl::Status Restore(const std::vector<torch::Tensor>& residual, base::Deadline deadline);
 

@@ -41,8 +41,8 @@ class StepTail {
   // Called before the all-reduce. `tail` [size()], `buffers` [buffer_elements].
   void Fill(const torch::Tensor& tail, const torch::Tensor& buffers, int rank,
             const RankSummary& own) const;
-  // The same in two, where the tail lies on a GPU, which is not waited for: first what backward
-  // knows, of one element each.
+  // Writes the same in two, where the tail lies on a GPU, which is not waited for: first what
+  // backward knows, of one element each.
   void Write(const torch::Tensor& tail, int rank, const torch::Tensor& loss,
              const torch::Tensor& correct) const;
   void Share(const torch::Tensor& tail, const torch::Tensor& buffers, int rank, bool stop) const;
@@ -51,7 +51,8 @@ class StepTail {
   torch::Tensor Summaries(const torch::Tensor& tail) const {
     return tail.narrow(0, buffer_elements_, kPerRank * world_size_);
   }
-  // The same on the CPU, as a step's result. OutOfRange names the rank whose loss is not finite.
+  // Reads the same on the CPU, as a step's result. OutOfRange names the rank whose loss is not
+  // finite.
   absl::Status Read(const torch::Tensor& summaries, const MiniBatch& whole,
                     StepResult& result) const;
   torch::Tensor MeanBuffers(const torch::Tensor& tail) const {

@@ -72,10 +72,10 @@ class Strategy {
   virtual absl::Status SumOverRanks(std::span<double> values, base::Deadline deadline) = 0;
   // Copies rank 0's content into every rank's `tensor` (dense, of one size and type everywhere).
   virtual absl::Status Broadcast(torch::Tensor tensor, base::Deadline deadline) = 0;
-  // The residual of compressed gradients (what rounding has kept back from the parameters), in flat
-  // memory per bucket, the same bits on every rank; none where they are not compressed. Part of a
-  // run's state: the ranks go on from here as they would after RestoreResidual in a new run. Every
-  // rank calls it before a checkpoint.
+  // Returns the residual of compressed gradients (what rounding has kept back from the parameters),
+  // in flat memory per bucket, the same bits on every rank; none where they are not compressed.
+  // Part of a run's state: the ranks go on from here as they would after RestoreResidual in a new
+  // run. Every rank calls it before a checkpoint.
   virtual absl::StatusOr<std::vector<torch::Tensor>> SettleResidual(base::Deadline deadline) = 0;
   // Every rank gives the same `residual`.
   virtual absl::Status RestoreResidual(const std::vector<torch::Tensor>& residual,

@@ -8,16 +8,16 @@
 
 namespace tutti::scoring {
 
-// One line a prediction, probabilities in percent; a file's name stands in its first line only.
-// Files with errors are left out.
+// Returns one line a prediction, probabilities in percent; a file's name stands in its first line
+// only. Files with errors are left out.
 std::string FormatTable(std::span<const FileScore> scores);
 
-// An array in the files' order: {"file", "predictions": [{"class", "probability"}]}, or
+// Returns an array in the files' order: {"file", "predictions": [{"class", "probability"}]}, or
 // {"file", "error"}.
 std::string FormatJson(std::span<const FileScore> scores);
 
-// Header file,rank,class,probability; quoted where RFC 4180 wants it. Files with errors are left
-// out.
+// Writes the header file,rank,class,probability; quoted where RFC 4180 wants it. Files with errors
+// are left out.
 std::string FormatCsv(std::span<const FileScore> scores);
 
 }  // namespace tutti::scoring

@@ -36,13 +36,13 @@ class Scorer {
   Scorer(Scorer&&) noexcept;
   ~Scorer();
 
-  // What was taken and why, "precision fp32 (auto): this processor emulates bf16 (...)"; empty
-  // where it was named.
+  // Returns what was taken and why, "precision fp32 (auto): this processor emulates bf16 (...)";
+  // empty where it was named.
   const std::string& precision_taken() const;
 
-  // The `top` most probable classes (all, if there are fewer) of every file, in the files' order.
-  // `mirrored`: by the mean of the logits for an image and for its mirror image.
-  // A file that cannot be read or is no JPEG has its own error; the others are scored all the same.
+  // Returns the `top` most probable classes (all, if there are fewer) of every file, in the files'
+  // order. `mirrored`: by the mean of the logits for an image and for its mirror image. A file that
+  // cannot be read or is no JPEG has its own error; the others are scored all the same.
   std::vector<FileScore> Score(std::span<const std::string> files, int top, bool mirrored = false);
 
  private:

@@ -8,12 +8,12 @@ namespace tutti::tasks {
 
 torch::Tensor ToCorners(const torch::Tensor& centred);  // [n, 4] both
 
-// Intersection over union, [n, m], of corners [n, 4] and [m, 4].
+// Returns the intersection over union, [n, m], of corners [n, 4] and [m, 4].
 torch::Tensor Overlaps(const torch::Tensor& a, const torch::Tensor& b);
 
-// How default boxes (centred) become others (corners), [n, 4] each: shifts in tenths of the default
-// box's sides, logarithms of the sides' ratios in fifths (Girshick et al. 2014, appendix C, with
-// SSD's variances).
+// Returns how default boxes (centred) become others (corners), [n, 4] each: shifts in tenths of the
+// default box's sides, logarithms of the sides' ratios in fifths (Girshick et al. 2014, appendix C,
+// with SSD's variances).
 torch::Tensor Moves(const torch::Tensor& defaults, const torch::Tensor& corners);
 torch::Tensor Moved(const torch::Tensor& defaults, const torch::Tensor& moves);
 
@@ -22,8 +22,8 @@ torch::Tensor Moved(const torch::Tensor& defaults, const torch::Tensor& moves);
 // best. [A] int64, of objects (corners) [m, 4], m >= 0.
 torch::Tensor Match(const torch::Tensor& defaults, const torch::Tensor& objects, double least);
 
-// Greedy suppression: of boxes (corners) in the order given, those that no earlier one that stayed
-// overlaps by more than `most`. Indices, int64.
+// Does greedy suppression: of boxes (corners) in the order given, those that no earlier one that
+// stayed overlaps by more than `most`. Indices, int64.
 torch::Tensor Distinct(const torch::Tensor& corners, double most);
 
 }  // namespace tutti::tasks

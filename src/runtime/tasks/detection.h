@@ -23,7 +23,7 @@ class Detection final : public Task {
   // an image, those with the largest one.
   Loss LossOf(const std::vector<torch::Tensor>& outputs,
               const torch::Tensor& targets) const override;
-  // map50 (overlap of at least 0.5) and map (mean over 0.5, 0.55, ..., 0.95).
+  // Measures map50 (overlap of at least 0.5) and map (mean over 0.5, 0.55, ..., 0.95).
   std::unique_ptr<Measure> NewMeasure() const override;
   // Returns for each default box left, top, right and bottom in parts of the image's sides, then
   // the probabilities of background and classes: [n, A, 4 + 1 + classes].
@@ -40,8 +40,8 @@ struct Detections {
   torch::Tensor scores;   // [n], descending
 };
 
-// What a network's output for one image, [A, 4 + 1 + classes], says, without what is less likely
-// than 1 in 100 or repeats a likelier box of its class; 200 boxes at most.
+// Returns what a network's output for one image, [A, 4 + 1 + classes], says, without what is less
+// likely than 1 in 100 or repeats a likelier box of its class; 200 boxes at most.
 Detections Detect(const torch::Tensor& output, const torch::Tensor& default_boxes);
 
 }  // namespace tutti::tasks

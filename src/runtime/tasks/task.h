@@ -63,7 +63,7 @@ struct TaskOptions {
   double label_smoothing = 0;  // of classification
 };
 
-// What `model`, made as `spec`, is for. InvalidArgument: the option and the task do not go
+// Returns what `model`, made as `spec`, is for. InvalidArgument: the option and the task do not go
 // together.
 absl::StatusOr<std::shared_ptr<const Task>> MakeTask(const models::ModelSpec& spec,
                                                      const models::ModelImpl& model,

@@ -26,7 +26,8 @@ struct EvaluationOptions {
   absl::Duration timeout = absl::InfiniteDuration();  // of each wait
 };
 
-// One epoch of `loader`, of which each rank takes its part; the metrics are those of one process.
+// Evaluates one epoch of `loader`, of which each rank takes its part; the metrics are those of one
+// process.
 absl::StatusOr<Evaluation> Evaluate(const tasks::Task& task, parallel::Strategy& strategy,
                                     data::Loader& loader, const EvaluationOptions& options);
 

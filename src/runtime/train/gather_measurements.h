@@ -11,7 +11,7 @@
 
 namespace tutti::train {
 
-// `own` of every rank, in rank order; one small all-reduce.
+// Returns `own` of every rank, in rank order; one small all-reduce.
 absl::StatusOr<std::vector<StepParts>> GatherParts(const StepParts& own,
                                                    parallel::Strategy& strategy,
                                                    base::Deadline deadline);
@@ -20,7 +20,7 @@ absl::StatusOr<std::vector<StepParts>> GatherParts(const StepParts& own,
 // an all-reduce of eight bytes takes: nodes have clocks of their own.
 absl::Status BeginTogether(Trace& trace, parallel::Strategy& strategy, base::Deadline deadline);
 
-// The latest spans of every rank, on rank 0; empty elsewhere. An all-reduce a rank.
+// Returns the latest spans of every rank, on rank 0; empty elsewhere. An all-reduce a rank.
 absl::StatusOr<std::vector<std::vector<TraceSpan>>> GatherTrace(const Trace& trace,
                                                                 parallel::Strategy& strategy,
                                                                 base::Deadline deadline);

@@ -44,7 +44,7 @@ class RunOutput {
   // an error, unless a better one has been written since.
   void KeepIfBest(const Evaluation& evaluation, int64_t step, double& best);
 
-  // The finished model, the report's last lines and the trace.
+  // Writes the finished model, the report's last lines and the trace.
   absl::Status Finish(const Meter& meter, const Evaluation& evaluation);
   absl::Status WriteTrace() { return timeline_.Write(*parts_.strategy, Soon()); }
   // Says how the run ended, where a report was begun.

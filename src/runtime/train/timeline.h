@@ -23,21 +23,21 @@ class Timeline {
   // `trace`: the file that gets it; empty: none is wanted.
   explicit Timeline(std::filesystem::path trace);
 
-  // The communicator, with its collectives in the trace.
+  // Returns the communicator, with its collectives in the trace.
   std::unique_ptr<comm::Communicator> Watch(std::unique_ptr<comm::Communicator> communicator);
   // An empty trace: a place that cannot be written to is said now, and not after the last step.
   absl::Status Open() const;
   // Laps count from here, on all ranks from the same moment.
   absl::Status Begin(parallel::Strategy& strategy, base::Deadline deadline);
 
-  // Seconds since the last lap.
+  // Returns the seconds since the last lap.
   double Lap();
-  // A lap that no step counts as its own; its seconds.
+  // Ends a lap that no step counts as its own; returns its seconds.
   double Leave(SpanKind kind, int64_t step);
   // The last laps were these parts of it.
   void AddStep(int64_t step, const StepParts& times);
 
-  // All ranks' into the file, by rank 0.
+  // Writes all ranks' into the file, by rank 0.
   absl::Status Write(parallel::Strategy& strategy, base::Deadline deadline) const;
 
  private:

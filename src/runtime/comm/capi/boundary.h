@@ -72,7 +72,7 @@ absl::StatusOr<Struct> Whole(const Struct* given, void (*init)(Struct*, size_t))
   return whole;
 }
 
-// What an _init function does with its defaults. Nothing, if there is no room for the size.
+// Does what an _init function does with its defaults. Nothing, if there is no room for the size.
 template <typename Struct>
 void GiveDefaults(const Struct& whole, Struct* to, size_t size) {
   if (to == nullptr || size < sizeof(size_t)) return;
@@ -106,7 +106,7 @@ struct Feedback {
   ErrorFeedback kept;
 };
 
-// What a handle stands for, as its type.
+// Returns what a handle stands for, as its type.
 template <typename T>
 absl::StatusOr<std::shared_ptr<T>> Get(HandleKind kind, uint64_t handle) {
   TUTTI_ASSIGN_OR_RETURN(std::shared_ptr<void> object, Handles::Global().Get(kind, handle));

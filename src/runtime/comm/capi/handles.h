@@ -24,14 +24,15 @@ enum class HandleKind : uint8_t {
 
 class Handles {
  public:
-  // The process's only one. Never destroyed: threads may still hold handles when the process exits.
+  // Returns the process's only one. Never destroyed: threads may still hold handles when the
+  // process exits.
   static Handles& Global();
 
   uint64_t Add(HandleKind kind, std::shared_ptr<void> object);
   // InvalidArgument for what is no (open) handle of this kind, FailedPrecondition in a forked
   // child.
   absl::StatusOr<std::shared_ptr<void>> Get(HandleKind kind, uint64_t handle);
-  // The same, and closes it.
+  // Returns the same, and closes it.
   absl::StatusOr<std::shared_ptr<void>> Take(HandleKind kind, uint64_t handle);
 
  private:

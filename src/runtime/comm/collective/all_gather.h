@@ -11,7 +11,7 @@
 
 namespace tutti::comm {
 
-// Each rank's chunk of `output`, this one's own already filled.
+// Fills each rank's chunk of `output`, this one's own already filled.
 absl::Status BruckAllGather(Links& links, const Chunks& output, base::Deadline deadline);
 
 }  // namespace tutti::comm

@@ -40,10 +40,10 @@ static_assert(std::has_unique_object_representations_v<Call>);
 
 uint64_t HashOf(std::span<const size_t> parts);
 const char* NameOf(Call::Kind kind);
-// "all-reduce of 4 float32 (sum)".
+// Returns "all-reduce of 4 float32 (sum)".
 std::string Describe(const Call& call);
 
-// What is wrong with arguments by themselves, as InvalidArgument.
+// Returns what is wrong with arguments by themselves, as InvalidArgument.
 absl::Status CheckReduction(DataType type, ReduceOp op);
 absl::Status CheckRank(const char* what, int rank, int size);
 absl::Status CheckOther(const char* what, int other, int rank,
@@ -62,8 +62,8 @@ absl::Status ComparePair(Links& links, const Call& call, base::Deadline deadline
 absl::Status CompareParts(Links& links, std::span<const size_t> sent,
                           std::span<const size_t> received, base::Deadline deadline);
 
-// What these three find in what has come; it may be any bytes. By rank; this rank's call and the
-// other side's; of each rank the bytes that it sends to each, and those that it receives.
+// Return what these three find in what has come; it may be any bytes. By rank; this rank's call and
+// the other side's; of each rank the bytes that it sends to each, and those that it receives.
 absl::Status JudgeCalls(std::span<const Call> calls);
 absl::Status JudgePair(int rank, const Call& call, const Call& other);
 absl::Status JudgeParts(std::span<const uint64_t> rows, size_t ranks);

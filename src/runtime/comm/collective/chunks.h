@@ -8,9 +8,9 @@
 
 namespace tutti::comm {
 
-// Where part `part` of `count` elements begins that are cut into `parts` (part `parts`: the end),
-// all but the last ones of equal length and in whole blocks of `block` elements; the last ones may
-// be shorter or empty.
+// Returns where part `part` of `count` elements begins that are cut into `parts` (part `parts`: the
+// end), all but the last ones of equal length and in whole blocks of `block` elements; the last
+// ones may be shorter or empty.
 inline size_t EvenCut(size_t count, size_t block, size_t parts, size_t part) {
   const size_t blocks = (count + block - 1) / block;
   const size_t stride = (blocks + parts - 1) / parts * block;
@@ -25,7 +25,7 @@ class Chunks {
     for (const size_t size : sizes) offsets_.push_back(offsets_.back() + size * width);
   }
 
-  // `count` elements of `width` bytes cut evenly for `ranks`, at multiples of a cache line.
+  // Returns `count` elements of `width` bytes cut evenly for `ranks`, at multiples of a cache line.
   static Chunks Even(std::byte* data, size_t count, size_t width, int ranks) {
     Chunks chunks(data, {}, width);
     const size_t bytes = count * width;

@@ -18,12 +18,12 @@ namespace tutti::comm {
 absl::Status DoublingAllReduce(Links& links, std::span<std::byte> data, const Reduction& reduction,
                                base::Deadline deadline);
 
-// A binomial tree below the root: a rank receives once and then sends to ranks at distances that
-// halve.
+// Goes down a binomial tree below the root: a rank receives once and then sends to ranks at
+// distances that halve.
 absl::Status TreeBroadcast(Links& links, std::span<std::byte> data, int root,
                            base::Deadline deadline);
 
-// Dissemination (D. Hensgen, R. Finkel, U. Manber 1988): in round i a rank tells the one at
+// Does a dissemination (D. Hensgen, R. Finkel, U. Manber 1988): in round i a rank tells the one at
 // distance 2^i and hears from the other side; after ceil(log2 n) rounds it has heard of all.
 absl::Status DisseminationBarrier(Links& links, base::Deadline deadline);
 

@@ -34,16 +34,17 @@ namespace tutti::comm {
 class Flow {
  public:
   virtual ~Flow() = default;
-  // The bytes that may leave now; none when there are none at all or they are not ready yet.
+  // Returns the bytes that may leave now; none when there are none at all or they are not ready
+  // yet.
   virtual std::span<const std::byte> Outgoing() = 0;
-  // The same in several parts that follow each other, none of them empty, as many as fit into
-  // `parts`; how many. A flow of small pieces so needs one system call for several of them.
+  // Returns the same in several parts that follow each other, none of them empty, as many as fit
+  // into `parts`; how many. A flow of small pieces so needs one system call for several of them.
   virtual size_t OutgoingParts(std::span<std::span<const std::byte>> parts) {
     parts[0] = Outgoing();
     return parts[0].empty() ? 0 : 1;
   }
   virtual void Sent(size_t bytes) = 0;
-  // How many bytes must have come before Take can do something; 0: nothing is expected.
+  // Returns how many bytes must have come before Take can do something; 0: nothing is expected.
   virtual size_t MinIncoming() = 0;
   // Takes what has come; how many bytes that was.
   virtual absl::StatusOr<size_t> Take(Channel& from) = 0;
@@ -69,13 +70,13 @@ class Links {
   int Number(int peer) const { return numbers_.empty() ? peer : numbers_[peer]; }
   Membership& membership() { return *core_->membership; }
   const Connector& connector() const { return *core_->connector; }  // of the whole group
-  // What an algorithm is chosen by: equal on all ranks.
+  // Returns what an algorithm is chosen by: equal on all ranks.
   const LinkCost& cost() const { return core_->cost; }
   void set_cost(const LinkCost& cost) { core_->cost = cost; }
   int Right(int distance = 1) const { return (rank_ + distance) % size_; }
   int Left(int distance = 1) const { return (rank_ + size_ - distance % size_) % size_; }
 
-  // Whether there is a link, or one that came by itself waits to be used.
+  // Returns whether there is a link, or one that came by itself waits to be used.
   bool IsConnected(int peer) const {
     return channel(peer) != nullptr || core_->connector->HasCome(Number(peer));
   }
@@ -84,15 +85,15 @@ class Links {
   absl::Status Connect(int peer, base::Deadline deadline);
   absl::Status ConnectAll(base::Deadline deadline);
 
-  // The socket of the link with a rank that shares memory; no collective may be under way.
+  // Returns the socket of the link with a rank that shares memory; no collective may be under way.
   int SocketOf(int peer) const { return channel(peer)->fd(); }
 
   // Moves bytes until the flow is done. `to` or `from` is -1 when the flow has no such side. Errors
   // name a rank and end the group.
   absl::Status Move(Flow& flow, int to, int from, base::Deadline deadline);
 
-  // `outgoing` to one rank and `incoming` from another, at once; either may be empty (with rank
-  // -1).
+  // Moves `outgoing` to one rank and `incoming` from another, at once; either may be empty (with
+  // rank -1).
   absl::Status Exchange(int to, std::span<const std::byte> outgoing, int from,
                         std::span<std::byte> incoming, base::Deadline deadline);
   absl::Status Send(int to, std::span<const std::byte> bytes, base::Deadline deadline) {

@@ -10,11 +10,11 @@
 
 namespace tutti::comm {
 
-// The first half of the ring's all-reduce (ring.h), shifted by one so that a rank ends with its own
-// chunk: piece k that rank r sends is chunk r-k-1, piece k that it receives is chunk r-k-2, for
-// k = 0, ..., n-2. The input is not changed: piece k+1 is piece k as received, added to the input
-// in one of two blocks of scratch memory, as long as the longest chunk each; the last piece is
-// added in the output.
+// Does the first half of the ring's all-reduce (ring.h), shifted by one so that a rank ends with
+// its own chunk: piece k that rank r sends is chunk r-k-1, piece k that it receives is chunk r-k-2,
+// for k = 0, ..., n-2. The input is not changed: piece k+1 is piece k as received, added to the
+// input in one of two blocks of scratch memory, as long as the longest chunk each; the last piece
+// is added in the output.
 //
 // A piece is taken only when its block is free: piece k when this rank has sent its piece k-1,
 // which came from that block. No rank can deadlock all the same. Suppose that all stand still, and
@@ -29,9 +29,9 @@ absl::Status RingReduceScatter(Links& links, const std::byte* input, std::span<c
                                std::byte* output, const Reduction& reduction,
                                base::Deadline deadline);
 
-// Recursive halving (R. Thakur, R. Rabenseifner, W. Gropp 2005): partners at distance p/2, p/4,
-// ..., 1 exchange the halves of what they still hold that the other needs, log2(p) hops. The ranks
-// beyond the largest power of two p fold into a partner before and get their chunk after.
+// Does recursive halving (R. Thakur, R. Rabenseifner, W. Gropp 2005): partners at distance p/2,
+// p/4, ..., 1 exchange the halves of what they still hold that the other needs, log2(p) hops. The
+// ranks beyond the largest power of two p fold into a partner before and get their chunk after.
 absl::Status HalvingReduceScatter(Links& links, const std::byte* input,
                                   std::span<const size_t> counts, std::byte* output,
                                   const Reduction& reduction, base::Deadline deadline);

@@ -44,7 +44,8 @@ namespace tutti::comm {
 absl::Status RingAllReduce(Links& links, std::byte* data, size_t count, const Reduction& reduction,
                            base::Deadline deadline);
 
-// Each rank's chunk of `output`, this one's own already filled: the second half of the all-reduce.
+// Fills each rank's chunk of `output`, this one's own already filled: the second half of the
+// all-reduce.
 absl::Status RingAllGather(Links& links, const Chunks& output, base::Deadline deadline);
 
 }  // namespace tutti::comm

@@ -39,7 +39,7 @@ enum class AllReduceAlgorithm { kDoubling, kHalvingDoubling, kRing };
 double PredictedSeconds(AllReduceAlgorithm algorithm, size_t bytes, int ranks,
                         const LinkCost& cost);
 
-// Among equals the ring, whose sending, taking and adding overlap.
+// Chooses among equals the ring, whose sending, taking and adding overlap.
 AllReduceAlgorithm ChooseAllReduce(size_t bytes, int ranks, const LinkCost& cost);
 
 }  // namespace tutti::comm

@@ -46,7 +46,7 @@ class Group final : public Communicator {
   absl::StatusOr<std::unique_ptr<SharedBuffer>> AllocateShared(size_t bytes) override;
 
  private:
-  // The choice of the algorithm, for arguments that have been checked.
+  // Chooses the algorithm, for arguments that have been checked.
   absl::Status MoveAllReduce(std::byte* data, size_t count, const Reduction& reduction,
                              base::Deadline deadline);
   absl::Status MoveReduceScatter(const std::byte* input, std::span<const size_t> counts,
@@ -67,7 +67,7 @@ class Group final : public Communicator {
   absl::Status GatherInto(const std::byte* input, const Chunks& output, Call call,
                           base::Deadline deadline);
 
-  // Whether all ranks share memory, so that nothing goes over links.
+  // Returns whether all ranks share memory, so that nothing goes over links.
   bool IsOneNode() const { return team_ != nullptr && team_->size() == size(); }
 
   Links links_;

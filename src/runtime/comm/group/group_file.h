@@ -11,7 +11,7 @@
 
 namespace tutti::comm {
 
-// "address:port", "[address]:port". InvalidArgument for anything else.
+// Reads "address:port", "[address]:port". InvalidArgument for anything else.
 absl::StatusOr<Endpoint> ParseEndpoint(absl::string_view text);
 
 std::string GroupFileOf(const Table& table);

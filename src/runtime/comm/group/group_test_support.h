@@ -49,9 +49,9 @@ inline bool ClaimPortForThisProcess(int port) {
   return true;
 }
 
-// A port that is free now, and that the system gives to nobody who does not ask for it by number:
-// below the range of ports for connections. No call, of this or another process, gives it again
-// while this process lives.
+// Returns a port that is free now, and that the system gives to nobody who does not ask for it by
+// number: below the range of ports for connections. No call, of this or another process, gives it
+// again while this process lives.
 inline int FreePort() {
   constexpr int kFirst = 20000, kMany = 12000;
   static std::atomic<unsigned> next = static_cast<unsigned>(::getpid()) * 2999;

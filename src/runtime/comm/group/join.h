@@ -14,9 +14,9 @@
 
 namespace tutti::comm {
 
-// `listener`: on rank 0, where the others come to; none to listen at the options' master address.
-// `whole[r]`: the number of rank r in the group that this one is a part of; empty if of none.
-// `interrupt`: Cancelled when it becomes readable before all have met; -1 for none.
+// Joins; `listener`: on rank 0, where the others come to; none to listen at the options' master
+// address. `whole[r]`: the number of rank r in the group that this one is a part of; empty if of
+// none. `interrupt`: Cancelled when it becomes readable before all have met; -1 for none.
 absl::StatusOr<std::unique_ptr<Communicator>> Join(const GroupOptions& options,
                                                    base::UniqueFd listener, std::vector<int> whole,
                                                    int interrupt = -1);

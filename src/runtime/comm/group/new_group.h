@@ -16,8 +16,8 @@
 
 namespace tutti::comm {
 
-// `ranks` in ascending order. InvalidArgument if one is no rank of a group of `size` or comes
-// twice, or `rank` is not among them.
+// Returns `ranks` in ascending order. InvalidArgument if one is no rank of a group of `size` or
+// comes twice, or `rank` is not among them.
 absl::StatusOr<std::vector<int>> MembersOf(std::span<const int> ranks, int rank, int size);
 
 // What the first rank and each other one tell each other.

@@ -67,10 +67,10 @@ class ModelMemory {
   // futex(2). Before it sleeps the system looks at the word: it sees what a thread had seen that
   // woke at this word before. That is all that is assumed of it.
   void Wake(int thread, size_t word);
-  // Whether the system may see `value`, or anything else.
+  // Returns whether the system may see `value`, or anything else.
   bool MaySee(int thread, size_t word, uint64_t value, bool same) const;
 
-  // "", or the data race.
+  // Returns "", or the data race.
   std::string ReadPlain(int thread, size_t plain, const std::source_location& where);
   std::string WritePlain(int thread, size_t plain, const std::source_location& where);
 

@@ -49,18 +49,18 @@ class SequentialOrder {
 
   // A thread, of which the operations in `known` happen before this, accesses a word.
   bool Access(uint64_t known, const WordAccess& access);
-  // The same access as an operation of S, which gets the bit `at` (At).
+  // Adds the same access as an operation of S, which gets the bit `at` (At).
   bool AddAccess(size_t at, int thread, uint64_t known, const WordAccess& access);
-  // A fence, and what its thread has seen.
+  // Adds a fence, and what its thread has seen.
   void AddFence(size_t at, int thread, uint64_t known, const Positions& seen);
-  // The bit of a thread's next operation.
+  // Returns the bit of a thread's next operation.
   size_t At(int thread) const;
 
   // A store comes into a word's modification order at a position.
   void Shift(size_t word, int position);
   // The first `count` stores of a word are forgotten.
   void Forget(size_t word, int count);
-  // An operation that can be dropped; size() if there is none.
+  // Returns an operation that can be dropped; size() if there is none.
   size_t Droppable() const;
   void Drop(size_t at);
 

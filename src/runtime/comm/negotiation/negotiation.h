@@ -87,15 +87,15 @@ class Negotiation {
   // Everything is in the file when it returns. OK when nothing was recorded.
   virtual absl::Status StopTimeline() = 0;
 
-  // How it is tuned now. (On other ranks than 0: what was given at the start.)
+  // Returns how it is tuned now. (On other ranks than 0: what was given at the start.)
   virtual Tuning tuning() const = 0;
 
   // Cancels what not all ranks have agreed on, finishes the rest and leaves the group: within
   // peer_timeout, if no collective and no callback is stuck. Others' operations that need this rank
   // fail and name it.
   virtual absl::Status Shutdown() = 0;
-  // The same, but gives the group back instead of leaving it: for plain collectives, or to re-form
-  // it after a loss. No other negotiation may start on it. Null after the end.
+  // Does the same, but gives the group back instead of leaving it: for plain collectives, or to
+  // re-form it after a loss. No other negotiation may start on it. Null after the end.
   virtual std::shared_ptr<Communicator> GiveBack() = 0;
 };
 

@@ -20,12 +20,12 @@ class Submissions {
 
   // AlreadyExists while one of that name is there. Else what rank 0 is to be told.
   absl::StatusOr<Announcement> Add(std::unique_ptr<Task> task);
-  // The task of a unit whose turn has come; null if this rank has none.
+  // Returns the task of a unit whose turn has come; null if this rank has none.
   std::unique_ptr<Task> Take(int set, const Unit& unit);
-  // The announcements in full of those that were announced by this number.
+  // Returns the announcements in full of those that were announced by this number.
   std::vector<Announcement> InFull(uint32_t id);
   std::vector<std::unique_ptr<Task>> TakeAll();
-  // Whether a join of that set is outstanding.
+  // Returns whether a join of that set is outstanding.
   bool Joined(int set) const;
 
   bool empty() const { return by_key_.empty(); }

@@ -27,12 +27,12 @@ class Control {
   // bytes. To a rank that is gone it is lost.
   virtual void Post(int to, std::string payload) = 0;
 
-  // Who hears from now on, also what came while nobody listened. When it returns, the former
+  // Sets who hears from now on, also what came while nobody listened. When it returns, the former
   // listener is not being called any more. Not to be called by a listener.
   virtual void SetListener(Listener* listener) = 0;
 
-  // How long nothing has been heard of `rank` (on other ranks than 0: of rank 0 alone). Every rank
-  // says something each peer_timeout / 8.
+  // Returns how long nothing has been heard of `rank` (on other ranks than 0: of rank 0 alone).
+  // Every rank says something each peer_timeout / 8.
   virtual absl::Duration SilenceOf(int rank) = 0;
   virtual absl::Duration peer_timeout() const = 0;
 

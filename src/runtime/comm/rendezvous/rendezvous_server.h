@@ -38,7 +38,7 @@ class RendezvousServer {
   void Admit(Hello hello, base::UniqueFd fd);
   absl::StatusOr<base::UniqueFd> ListenAtMaster() const;
   absl::Status AwaitAll(int listener);
-  // These with the mutex held.
+  // Called, as these are, with the mutex held.
   absl::Status CheckGuest(const Hello& hello);
   absl::Status Absent();
   void Dismiss(const absl::Status& why);

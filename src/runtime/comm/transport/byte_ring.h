@@ -69,7 +69,7 @@ class ByteRingWriterOf {
   ByteRingWriterOf(State* state, std::byte* data, size_t capacity)
       : state_(state), data_(data), capacity_(capacity) {}
 
-  // How many of the bytes fitted. DataLoss if the reader's counter makes no sense.
+  // Returns how many of the bytes fitted. DataLoss if the reader's counter makes no sense.
   absl::StatusOr<size_t> Write(std::span<const std::byte> bytes) {
     // The reader's counter is read only when the last look does not suffice: its cache line stays
     // with the reader meanwhile.
@@ -114,7 +114,7 @@ class ByteRingReaderOf {
   ByteRingReaderOf(State* state, const std::byte* data, size_t capacity)
       : state_(state), data_(data), capacity_(capacity) {}
 
-  // All that has come. DataLoss if the writer's counter makes no sense.
+  // Returns all that has come. DataLoss if the writer's counter makes no sense.
   absl::StatusOr<std::span<const std::byte>> Readable(size_t wanted) {
     if (written_ - read_ < wanted) {
       const uint64_t written = state_->written.load(std::memory_order_acquire);

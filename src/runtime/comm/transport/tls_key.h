@@ -19,7 +19,7 @@ using SslContext = std::unique_ptr<SSL_CTX, FreeSslContext>;
 
 absl::StatusOr<SslContext> TlsContext(Side side, absl::string_view token);
 
-// "what: " and what OpenSSL says about the last failure of this thread.
+// Returns "what: " and what OpenSSL says about the last failure of this thread.
 absl::Status TlsError(absl::StatusCode code, absl::string_view what);
 
 }  // namespace tutti::comm

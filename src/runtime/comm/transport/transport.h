@@ -23,7 +23,7 @@ class Channel {
   // changed again at once.
   virtual absl::StatusOr<size_t> TrySend(std::span<const std::byte> bytes) = 0;
 
-  // The same for several parts that follow each other, none of them empty; how many bytes were
+  // Does the same for several parts that follow each other, none of them empty; how many bytes were
   // taken of all together. A transport with a gathering call needs one call and no copy; of parts
   // beyond kMostPartsAtOnce none need be taken.
   using Parts = std::span<const std::span<const std::byte>>;
@@ -39,21 +39,21 @@ class Channel {
   // Fills as much of `bytes` as has come; 0 if nothing has.
   virtual absl::StatusOr<size_t> TryReceive(std::span<std::byte> bytes) = 0;
 
-  // The next bytes where they lie, without a copy: at least `least`, at most `most`, or none if
-  // `least` have not come yet. Valid until Release takes the first of them off the stream.
+  // Returns the next bytes where they lie, without a copy: at least `least`, at most `most`, or
+  // none if `least` have not come yet. Valid until Release takes the first of them off the stream.
   // `least` is at most 4096.
   virtual absl::StatusOr<std::span<const std::byte>> Peek(size_t least, size_t most) = 0;
   virtual void Release(size_t bytes) = 0;
 
-  // What to sleep on until something can be sent (`to_send`) or `to_receive` bytes can be received
-  // (0: not waited for): poll(2)'s events for fd(), or 0 if that is possible already. Every
-  // PrepareToSleep is followed by a Wake, whatever happened in between.
+  // Returns what to sleep on until something can be sent (`to_send`) or `to_receive` bytes can be
+  // received (0: not waited for): poll(2)'s events for fd(), or 0 if that is possible already.
+  // Every PrepareToSleep is followed by a Wake, whatever happened in between.
   virtual int fd() const = 0;
   virtual short PrepareToSleep(bool to_send, size_t to_receive) = 0;
   virtual void Wake() = 0;
 
-  // Whether a look at the channel costs no system call, so that looking again a few times is
-  // cheaper than sleeping.
+  // Returns whether a look at the channel costs no system call, so that looking again a few times
+  // is cheaper than sleeping.
   virtual bool IsCheapToWatch() const = 0;
 };
 

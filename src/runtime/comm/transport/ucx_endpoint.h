@@ -41,7 +41,7 @@ class UcxEndpoint {
   static absl::StatusOr<std::unique_ptr<UcxEndpoint>> Make(int socket,
                                                            const std::string& transports,
                                                            const Patience& patience);
-  // Whether UCX can be begun with these; MakeUcxChannel's words if not.
+  // Checks whether UCX can be begun with these; MakeUcxChannel's words if not.
   static absl::Status Probe(const std::string& transports);
   ~UcxEndpoint();
 
@@ -52,7 +52,7 @@ class UcxEndpoint {
   // since a part is either written to where the other side finds it, or, as ZCOPY_THRESH=0 and a
   // list of parts bid, not called done before the kernel or the card has it all.)
   absl::StatusOr<UcxRequest> Send(const ucp_dt_iov_t& part);
-  // The next bytes that have come, or none; without a look at the network.
+  // Returns the next bytes that have come, or none; without a look at the network.
   std::span<const std::byte> Peek();
   void Release(size_t bytes);
 

@@ -17,14 +17,14 @@ struct Box {
   bool operator==(const Box&) const = default;
 };
 
-// A line an object, as YOLO's sets have them: its class from 0, then its centre's x and y, its
-// width and its height in parts of the image's. Empty lines count for nothing; an empty text is a
-// image without objects. InvalidArgument names the line: not five numbers, a class that is none
+// Reads a line an object, as YOLO's sets have them: its class from 0, then its centre's x and y,
+// its width and its height in parts of the image's. Empty lines count for nothing; an empty text is
+// a image without objects. InvalidArgument names the line: not five numbers, a class that is none
 // of `classes`, no area, more than a thousandth outside of the image, or more than 1000 objects.
 absl::StatusOr<std::vector<Box>> ParseBoxes(absl::string_view text, int64_t classes);
 
-// What the image's `geometry` makes of a box, in parts of the output and cut at its edge. False:
-// the centre is not in the output.
+// Computes what the image's `geometry` makes of a box, in parts of the output and cut at its edge.
+// False: the centre is not in the output.
 bool PlaceBox(const Box& box, const Geometry& geometry, ImageSize output, Box& placed);
 
 }  // namespace tutti::data

@@ -21,17 +21,17 @@ struct MaskView {
   ImageSize size;
 };
 
-// A PNG of grey levels or of palette indices (1 to 8 bits, as they are: Pascal VOC's colours do not
-// matter), or a PGM, into `memory`, which the view is of. InvalidArgument: another kind of image,
-// or a larger one than images may be; DataLoss: damaged.
+// Reads a PNG of grey levels or of palette indices (1 to 8 bits, as they are: Pascal VOC's colours
+// do not matter), or a PGM, into `memory`, which the view is of. InvalidArgument: another kind of
+// image, or a larger one than images may be; DataLoss: damaged.
 absl::StatusOr<MaskView> DecodeMask(absl::string_view encoded, std::vector<uint8_t>& memory);
 
 // InvalidArgument: the mask is not as large as its image. OutOfRange: it has a level that is
 // neither one of so many classes nor kUnknownClass.
 absl::Status CheckMask(const MaskView& mask, ImageSize image, int64_t classes);
 
-// What the image's `geometry` makes of its mask, by the nearest pixel: `out` takes output.width *
-// output.height bytes. kUnknownClass beyond the image.
+// Writes what the image's `geometry` makes of its mask, by the nearest pixel: `out` takes
+// output.width * output.height bytes. kUnknownClass beyond the image.
 void PlaceMask(const MaskView& mask, const Geometry& geometry, ImageSize output, uint8_t* out);
 
 }  // namespace tutti::data

@@ -12,7 +12,7 @@
 
 namespace tutti::data {
 
-// The nearest bfloat16, halves to even. Values are finite here.
+// Returns the nearest bfloat16, halves to even. Values are finite here.
 inline uint16_t ToBFloat16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);

@@ -30,7 +30,7 @@ class Resampler {
   explicit Resampler(base::InstructionSet set = base::UsableInstructionSet());
   // Prepares the taps for an image of `source` pixels; the axes are in its pixels.
   void Prepare(const Axis& x, const Axis& y, ImageSize source);
-  // The pixels that Run will look at.
+  // Returns the pixels that Run will look at.
   Region needed() const;
   // `source` holds the samples that make needed(). Writes y.count rows of x.count pixels, mirrored
   // if `flip`, in the normalizer's type and layout.

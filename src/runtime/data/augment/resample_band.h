@@ -59,7 +59,7 @@ TUTTI_INLINE void TileOfPairs(const ResizeBand& band, const BandPlane& plane,
   }
 }
 
-// `count` columns of the result from column x on, of one plane.
+// Computes `count` columns of the result from column x on, of one plane.
 template <typename Sums>
 TUTTI_INLINE void TileOf(const ResizeBand& band, const BandPlane& plane, const int16_t* columns,
                          int x, int count, float* tile) {
@@ -81,7 +81,7 @@ TUTTI_INLINE float Clamp(float value) {
   return value < kHigh ? value : kHigh;
 }
 
-// JFIF's equations.
+// Computes JFIF's equations.
 TUTTI_INLINE void ToRgb(Tile& tile) {
   constexpr float kMiddle = 128.0f * (1 << kSumBits);
   for (size_t i = 0; i < kTileValues; ++i) {

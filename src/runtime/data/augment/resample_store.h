@@ -118,7 +118,7 @@ TUTTI_INLINE void StoreFloats(const Tile& tile, size_t column, int rows, size_t 
   }
 }
 
-// `count` columns from the result's column x on.
+// Stores `count` columns from the result's column x on.
 TUTTI_INLINE void StoreChannelsLast(const Tile& tile, int x, int count, const ResizeBand& band) {
   const NormalizedTarget& target = band.target;
   char* to = target.out + static_cast<size_t>(x) * target.pixel_bytes;
@@ -134,7 +134,7 @@ TUTTI_INLINE void StoreChannelsLast(const Tile& tile, int x, int count, const Re
   }
 }
 
-// `count` values of a line.
+// Stores `count` values of a line.
 template <typename Value>
 TUTTI_INLINE void StoreLine(const Value* line, int count, char* to) {
   if (count == int{kTile}) {

@@ -27,9 +27,9 @@ struct AxisTaps {
   // `limit`: the source has pixels 0 to limit - 1. Keeps its memory from call to call.
   void Compute(const Axis& axis, int limit);
 
-  // The same resize of a plane with one sample for `ratio` pixels, `limit` samples in all. Samples
-  // are first enlarged as libjpeg-turbo does it, in one step with the resize: 2 by a triangle (3/4
-  // of the nearer sample, 1/4 of the other), other ratios by repetition.
+  // Computes the same resize of a plane with one sample for `ratio` pixels, `limit` samples in all.
+  // Samples are first enlarged as libjpeg-turbo does it, in one step with the resize: 2 by a
+  // triangle (3/4 of the nearer sample, 1/4 of the other), other ratios by repetition.
   void ComputeOfPlane(const AxisTaps& pixels, int ratio, int limit);
 };
 

@@ -22,11 +22,11 @@ class ImageDecoder {
   absl::StatusOr<ImageSize> Open(absl::string_view encoded);
 
   ImageKind kind() const { return kind_; }  // of the opened image
-  // What DecodePlanes may divide the image's size by, beside 1: 8 for a JPEG.
+  // Returns what DecodePlanes may divide the image's size by, beside 1: 8 for a JPEG.
   int max_denominator() const { return kind_ == ImageKind::kJpeg ? 8 : 1; }
 
-  // The whole opened image as packed pixels, or the planes of a part of it; the decoder's memory,
-  // valid until its next call. One of them, once after each Open. As JpegDecoder's.
+  // Returns the whole opened image as packed pixels, or the planes of a part of it; the decoder's
+  // memory, valid until its next call. One of them, once after each Open. As JpegDecoder's.
   absl::StatusOr<ImageView> Decode();
   absl::StatusOr<Planes> DecodePlanes(const Region& region, int denominator = 1);
 

@@ -21,7 +21,7 @@ struct Pnm {
 // longer than its header says.
 absl::StatusOr<Pnm> ParsePnm(absl::string_view file, int64_t max_pixels);
 
-// "P6\n32 32\n255\n": what stands before the samples.
+// Returns "P6\n32 32\n255\n": what stands before the samples.
 std::string PnmHeader(ImageSize size, int channels);
 
 }  // namespace tutti::data

@@ -20,7 +20,8 @@ class DecodedCache {
   DecodedCache(const DecodedCache&) = delete;
   DecodedCache& operator=(const DecodedCache&) = delete;
 
-  // The image of this sample, valid as long as the cache; `pixels` is null if it is not there.
+  // Returns the image of this sample, valid as long as the cache; `pixels` is null if it is not
+  // there.
   ImageView Find(int64_t sample) const;
   // Copies the image, if the budget allows and it is not there yet.
   void Offer(int64_t sample, const ImageView& image);

@@ -34,9 +34,9 @@ class Slot {
   void Begin(int64_t epoch, int64_t step, std::span<const int64_t> samples, const Mix& mix);
 
   bool HasUnclaimed() const { return next_ < batch_.count && error_position_ < 0; }
-  // The position that the caller is to fill now. HasUnclaimed().
+  // Returns the position that the caller is to fill now. HasUnclaimed().
   int64_t Claim();
-  // What was replaced on the way to filling a claimed position.
+  // Notes what was replaced on the way to filling a claimed position.
   void NoteUnreadable(UnreadableSample unreadable) { unreadable_.push_back(std::move(unreadable)); }
   // The claimed position is filled, or cannot be. The batch's status is that of its first bad
   // position: positions are claimed in order, so it does not depend on how threads interleave.
@@ -52,7 +52,7 @@ class Slot {
   bool abandoned() const { return abandoned_; }
   bool idle() const { return in_flight_ == 0; }
 
-  // How the images of the step are mixed.
+  // Returns how the images of the step are mixed.
   const Mix& mix() const { return mix_; }
   // Says that the pixels at `position` are written. True for the second of a pair, with which it
   // may now be mixed; the first one's pixels are there for its caller. Without the loader's mutex.

@@ -20,10 +20,10 @@ class RandomStream {
 
   uint32_t Next32();
   uint64_t Next64();
-  // Uniform on {0, …, n - 1}, without bias (Lemire, "Fast Random Integer Generation in an
-  // Interval", ACM TOMACS 2019). n > 0.
+  // Returns a number uniform on {0, …, n - 1}, without bias (Lemire, "Fast Random Integer
+  // Generation in an Interval", ACM TOMACS 2019). n > 0.
   uint64_t Below(uint64_t n);
-  // Uniform on [low, high), in steps of 2^-53 of the range.
+  // Returns a number uniform on [low, high), in steps of 2^-53 of the range.
   double Uniform(double low, double high);
   bool Coin() { return (Next32() >> 31) != 0; }
 

@@ -36,9 +36,10 @@ class Sampler {
   explicit Sampler(const SamplerOptions& options);
 
   int64_t steps_per_epoch() const;
-  // The most that one step gives this rank.
+  // Returns the most that one step gives this rank.
   int64_t max_count() const;
-  // This rank's samples; 0 <= step < steps_per_epoch(). Valid until another epoch is asked for.
+  // Returns this rank's samples; 0 <= step < steps_per_epoch(). Valid until another epoch is asked
+  // for.
   std::span<const int64_t> Samples(int64_t epoch, int64_t step);
 
  private:

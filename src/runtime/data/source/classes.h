@@ -24,7 +24,7 @@ absl::StatusOr<std::vector<std::string>> ReadClasses(const std::filesystem::path
 // count from 0; those below `known` are classes whether they occur or not.
 std::optional<int64_t> StrayLabel(const std::set<int64_t>& labels, int64_t known = 0);
 
-// InvalidArgument; `place` names file and record.
+// Returns InvalidArgument; `place` names file and record.
 absl::Status StrayLabelError(absl::string_view place, int64_t label);
 
 }  // namespace tutti::data

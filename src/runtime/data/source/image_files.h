@@ -10,11 +10,12 @@
 
 namespace tutti::data {
 
-// What lies below `folder` at any depth and ends as an image does (split_names.h), by its path from
-// there, sorted. Errors name the folder.
+// Returns what lies below `folder` at any depth and ends as an image does (split_names.h), by its
+// path from there, sorted. Errors name the folder.
 absl::StatusOr<std::vector<std::string>> ImagesBelow(const std::filesystem::path& folder);
 
-// The file's bytes in `scratch`, which the result is of. InvalidArgument: more than 256 MiB.
+// Returns the file's bytes in `scratch`, which the result is of. InvalidArgument: more than 256
+// MiB.
 absl::StatusOr<absl::string_view> ReadImageFile(const std::filesystem::path& path,
                                                 std::string& scratch);
 

@@ -10,13 +10,14 @@
 
 namespace tutti::data {
 
-// "jpg", "jpeg", "png", "ppm", "pgm"; in lower case, without the dot.
+// Returns whether it is "jpg", "jpeg", "png", "ppm", "pgm"; in lower case, without the dot.
 bool IsImageExtension(absl::string_view extension);
 
-// The names under which a split may lie: itself, and for "test" also "val" and "validation".
+// Returns the names under which a split may lie: itself, and for "test" also "val" and
+// "validation".
 std::vector<std::string> NamesOfSplit(absl::string_view split);
 
-// The names in a folder, sorted. Errors name the folder.
+// Returns the names in a folder, sorted. Errors name the folder.
 absl::StatusOr<std::vector<std::string>> NamesIn(const std::filesystem::path& folder);
 
 // "<split>-00003-of-00128" of a TFRecord set.

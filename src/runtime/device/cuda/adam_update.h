@@ -16,10 +16,10 @@ struct AdamStep : Update {
   int64_t t;  // number of this update, from 1 on
 };
 
-// One pass over memory.
+// Makes one pass over memory.
 cudaError_t AdamWUpdate(const AdamStep& step, cudaStream_t stream);
 
-// Two, for the norms come first. `scratch`: ScratchDoubles of them.
+// Makes two, for the norms come first. `scratch`: ScratchDoubles of them.
 cudaError_t LambUpdate(const AdamStep& step, double* scratch, cudaStream_t stream);
 
 }  // namespace tutti::device

@@ -13,7 +13,7 @@ struct LarsStep : Update {
   double momentum, trust;
 };
 
-// Two passes, for the norms come first. `scratch`: ScratchDoubles of them.
+// Makes two passes, for the norms come first. `scratch`: ScratchDoubles of them.
 cudaError_t LarsUpdate(const LarsStep& step, double* scratch, cudaStream_t stream);
 
 }  // namespace tutti::device

@@ -71,5 +71,5 @@ class Cuda : public Layers {
 
 }  // namespace tutti::device
 
-// What device.cc looks up in the library.
+// Returns what device.cc looks up in the library.
 extern "C" tutti::device::Cuda* tutti_cuda();

@@ -41,7 +41,7 @@ struct PrecisionTaken {
 // bf16 where it is native, or was measured to be faster.
 PrecisionChoice Choose(const PrecisionFacts& facts);
 
-// The choice as taken for "auto". `subject`: "this processor", "the processor of rank 3".
+// Returns the choice as taken for "auto". `subject`: "this processor", "the processor of rank 3".
 PrecisionTaken Taken(const PrecisionChoice& choice, absl::string_view subject);
 
 // Says how a GPU of NVIDIA's computes bf16, by its major compute capability: bf16 came with 8.0.
@@ -53,8 +53,8 @@ enum class Bf16Reason {
   kKept,      // by the run that is resumed
 };
 
-// The warning about it: "bf16 was asked for, and this processor emulates bf16 (AMD EPYC 7B13,
-// AVX2): a layer takes 9.3 times fp32's time; ...". `subject` as above.
+// Returns the warning about it: "bf16 was asked for, and this processor emulates bf16 (AMD EPYC
+// 7B13, AVX2): a layer takes 9.3 times fp32's time; ...". `subject` as above.
 std::string WarningOf(const PrecisionFacts& facts, absl::string_view subject, Bf16Reason reason);
 
 }  // namespace tutti::device

@@ -13,10 +13,10 @@
 
 namespace tutti::device {
 
-// What the instructions alone tell; nothing is timed.
+// Returns what the instructions alone tell; nothing is timed.
 PrecisionFacts InstructionFactsOf(torch::Device device);
 
-// The same, timed where that leaves doubt. Call when the process computes as it is going to
+// Returns the same, timed where that leaves doubt. Call when the process computes as it is going to
 // (train::PrepareMachine): with its threads and with tutti's own convolutions.
 PrecisionFacts FactsOf(torch::Device device);
 
@@ -24,9 +24,9 @@ PrecisionFacts FactsOf(torch::Device device);
 // there.
 void AddSlowdown(torch::Device device, PrecisionFacts& facts);
 
-// What one process alone computes in. `asked`: "auto", "fp32" or "bf16"; what is asked for by name
-// is not found out about, but bf16 that is emulated is warned of in the log. (Of several ranks:
-// train/setup/precision.h.)
+// Returns what one process alone computes in. `asked`: "auto", "fp32" or "bf16"; what is asked for
+// by name is not found out about, but bf16 that is emulated is warned of in the log. (Of several
+// ranks: train/setup/precision.h.)
 PrecisionTaken DetectPrecision(absl::string_view asked, torch::Device device);
 
 // Seconds in bf16 over seconds in fp32 of a 3x3 convolution of 64 channels over 16 images of 16x16,

@@ -12,8 +12,8 @@ struct Gpu {
   double memory = 0;         // bytes
 };
 
-// The GPU that CUDA gives this number in this process; none: CUDA does not say. `driver`: its
-// library.
+// Returns the GPU that CUDA gives this number in this process; none: CUDA does not say. `driver`:
+// its library.
 std::optional<Gpu> GpuOf(int number, const char* driver = "libcuda.so.1");
 
 }  // namespace tutti::device

@@ -23,7 +23,8 @@ class MeasurementCache {
   // An empty folder: nothing is kept.
   explicit MeasurementCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  // The positive number that was kept for `key`: what it measures, and all that it depends on.
+  // Returns the positive number that was kept for `key`: what it measures, and all that it depends
+  // on.
   std::optional<double> Find(absl::string_view key) const;
   void Keep(absl::string_view key, double number) const;
 

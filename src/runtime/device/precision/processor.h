@@ -31,7 +31,7 @@ struct Bf16Instructions {
 Bf16 Bf16OfProcessor(const Bf16Instructions& has);
 Bf16Instructions InstructionsHere();
 
-// "AMD EPYC 7B13, AVX2".
+// Returns "AMD EPYC 7B13, AVX2".
 std::string NameOfThisProcessor();
 
 }  // namespace tutti::device

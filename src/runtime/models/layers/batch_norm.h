@@ -24,14 +24,14 @@ class BatchNormImpl : public torch::nn::Module {
   explicit BatchNormImpl(int64_t channels, double epsilon = kEpsilon);
 
   torch::Tensor forward(torch::Tensor images);
-  // relu(forward(images)), and relu(forward(images) + residual): in few passes over memory where
-  // there are kernels for it (fused.h).
+  // Returns relu(forward(images)), and relu(forward(images) + residual): in few passes over memory
+  // where there are kernels for it (fused.h).
   torch::Tensor Activated(const torch::Tensor& images);
   Fork Joined(const torch::Tensor& images, const torch::Tensor& residual);
-  // relu(forward(images) + other.forward(others)).
+  // Returns relu(forward(images) + other.forward(others)).
   Fork Joined(const torch::Tensor& images, BatchNormImpl& other, const torch::Tensor& others);
 
-  // Null: statistics of this rank's batch alone.
+  // Sets how to sum; null: statistics of this rank's batch alone.
   void set_sum_over_ranks(SumOverRanks sum) { sum_ = std::move(sum); }
 
   // num_batches_tracked stays int64, and reduced types change nothing.

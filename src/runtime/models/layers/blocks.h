@@ -17,11 +17,11 @@ namespace tutti::models {
 torch::nn::Conv2dOptions ConvolutionOf(int64_t inputs, int64_t outputs, int64_t kernel,
                                        int64_t stride = 1);
 
-// The shortcut of a residual block without parameters: every stride-th pixel, and zeros in the new
-// channels.
+// Returns the shortcut of a residual block without parameters: every stride-th pixel, and zeros in
+// the new channels.
 torch::Tensor ZeroPadded(const torch::Tensor& x, int64_t channels, int64_t stride);
 
-// 3x3 with stride 2.
+// Pools 3x3 with stride 2.
 torch::Tensor MaxPool(const torch::Tensor& x, int64_t padding = 1);
 
 // Modules one after the other, with their numbers as names: a Sequential that may hold another.

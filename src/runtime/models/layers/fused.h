@@ -12,25 +12,25 @@
 
 namespace tutti::models {
 
-// Whether the functions below take such an activation.
+// Returns whether the functions below take such an activation.
 bool CanFuse(const torch::Tensor& x);
 
-// relu(norm(x) + residual); `residual` may be undefined, `relu` false.
+// Returns relu(norm(x) + residual); `residual` may be undefined, `relu` false.
 Fork FusedBatchNorm(const torch::Tensor& x, const torch::Tensor& residual, bool relu,
                     const device::BatchNormTensors& norm);
 
-// relu(norm(x) + norm2(x2)) without either in memory.
+// Tell whether relu(norm(x) + norm2(x2)) can be had without either in memory, and compute it.
 bool CanFusePair(const torch::Tensor& x, const torch::Tensor& x2);
 Fork FusedBatchNormPair(const torch::Tensor& x, const device::BatchNormTensors& norm,
                         const torch::Tensor& x2, const device::BatchNormTensors& norm2);
 
-// 3x3 with stride 2 and a padding of 1; of any activation.
+// Pools 3x3 with stride 2 and a padding of 1; of any activation.
 torch::Tensor FusedMaxPool(const torch::Tensor& x);
-// The same by libtorch, with any padding. In a trace it can go to ONNX.
+// Does the same by libtorch, with any padding. In a trace it can go to ONNX.
 torch::Tensor PlainMaxPool(const torch::Tensor& x, int64_t padding);
 
-// layer(x). Images are read by a stride of 2 as blocks of 2 x 2 pixels where that is faster, with
-// the weights laid out alike: the sums are of the same products.
+// Returns layer(x). Images are read by a stride of 2 as blocks of 2 x 2 pixels where that is
+// faster, with the weights laid out alike: the sums are of the same products.
 torch::Tensor Convolved(torch::nn::Conv2d& layer, const torch::Tensor& x);
 
 }  // namespace tutti::models

@@ -7,17 +7,18 @@
 
 namespace tutti::models {
 
-// Normal, of variance 2 / fan_out (He et al. 2015, "Delving Deep into Rectifiers"); no bias.
+// Draws normally, of variance 2 / fan_out (He et al. 2015, "Delving Deep into Rectifiers"); no
+// bias.
 void DrawFanOut(torch::nn::Conv2dImpl& convolution, at::Generator& generator);
-// Uniform in +-1/sqrt(fan_in), weight and bias: torch's own.
+// Draws uniformly in +-1/sqrt(fan_in), weight and bias: torch's own.
 void DrawUniform(torch::nn::Conv2dImpl& convolution, at::Generator& generator);
 void DrawUniform(torch::nn::LinearImpl& linear, at::Generator& generator);
-// Normal, of that deviation; no bias.
+// Draws normally, of that deviation; no bias.
 void DrawNormal(torch::nn::LinearImpl& linear, double deviation, at::Generator& generator);
-// Uniform, of variance 2 / (fan_in + fan_out) (Glorot and Bengio 2010); no bias.
+// Draws uniformly, of variance 2 / (fan_in + fan_out) (Glorot and Bengio 2010); no bias.
 void DrawXavier(torch::nn::Conv2dImpl& convolution, at::Generator& generator);
 
-// Every convolution and every linear layer of `module`, in the order of their registration.
+// Draws every convolution and every linear layer of `module`, in the order of their registration.
 template <typename OfConvolution, typename OfLinear>
 void DrawEach(const torch::nn::Module& module, const OfConvolution& of_convolution,
               const OfLinear& of_linear) {

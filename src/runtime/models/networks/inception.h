@@ -48,8 +48,8 @@ class InceptionV3 : public ModelImpl {
  public:
   explicit InceptionV3(int64_t classes);
   torch::Tensor forward(torch::Tensor images) override;
-  // Returns, in train mode, the logits and those of the auxiliary classifier. Images of 299 x 299
-  // or more.
+  // Returns, in train mode, the logits and those of the auxiliary classifier, for images of 299 x
+  // 299 or more.
   std::vector<torch::Tensor> Outputs(torch::Tensor images) override;
   void Initialise(at::Generator generator) override;
 

@@ -31,7 +31,7 @@ struct ResidualOptions {
   int64_t dilated = 0;               // that many last stages dilate instead of subsampling
 };
 
-// The convolutions of one block, `dilation` being that of the one that subsamples.
+// Returns the convolutions of one block, `dilation` being that of the one that subsamples.
 std::vector<torch::nn::Conv2dOptions> BlockLayers(const ResidualOptions& options, int64_t inputs,
                                                   int64_t width, int64_t stride, int64_t dilation);
 torch::nn::Conv2dOptions StemLayer(const ResidualOptions& options);
@@ -62,7 +62,7 @@ class ResidualNetwork : public ModelImpl {
  public:
   explicit ResidualNetwork(const ResidualOptions& options);
   torch::Tensor forward(torch::Tensor images) override;
-  // The output of each stage.
+  // Returns the output of each stage.
   std::vector<torch::Tensor> Stages(const torch::Tensor& images);
   const std::vector<int64_t>& channels() const { return channels_; }  // of each stage
   void Initialise(at::Generator generator) override { DrawResidual(*this, generator); }

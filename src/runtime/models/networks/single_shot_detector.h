@@ -23,7 +23,7 @@ struct FeatureMap {
   double scale = 0, next_scale = 0;   // of the boxes' sides, in parts of the image's
   std::vector<double> aspect_ratios;  // besides 1, each both ways round
 
-  // A square of `scale`, one of the geometric mean with `next_scale`, two an aspect ratio.
+  // Counts a square of `scale`, one of the geometric mean with `next_scale`, two an aspect ratio.
   int64_t boxes() const { return 2 + 2 * static_cast<int64_t>(aspect_ratios.size()); }
 };
 
@@ -58,9 +58,9 @@ class SingleShotDetector : public ModelImpl {
   std::vector<torch::nn::Conv2d> moves_, scores_;  // a map each
 };
 
-// VGG-16 and four more stages, for images of 300 x 300: the paper's network, 8732 boxes.
+// Makes VGG-16 and four more stages, for images of 300 x 300: the paper's network, 8732 boxes.
 Model MakeSsd300(int64_t classes);
-// The same head on ResNet-20, for images of 64 x 64: 1360 boxes, in 1/200 of the time.
+// Makes the same head on ResNet-20, for images of 64 x 64: 1360 boxes, in 1/200 of the time.
 Model MakeSsd64(int64_t classes);
 
 }  // namespace tutti::models

@@ -19,7 +19,7 @@ class AdamMoments : public Optimizer {
  public:
   ~AdamMoments() override;
   void Step(double learning_rate) final;
-  // "exp_avg.<name>", "exp_avg_sq.<name>" and "updates", the number of them.
+  // Returns "exp_avg.<name>", "exp_avg_sq.<name>" and "updates", the number of them.
   std::map<std::string, torch::Tensor> State() final;
   std::vector<torch::Tensor> FlatState() final;
 

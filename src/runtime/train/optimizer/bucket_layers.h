@@ -26,7 +26,7 @@ class Layers {
   // as Norms gives them, is 0.
   torch::Tensor Ratios(const torch::Tensor& ratios, const torch::Tensor& values,
                        const torch::Tensor& updates) const;
-  // `decay` for layers, 0 for what is spared; one a range.
+  // Returns `decay` for layers, 0 for what is spared; one a range.
   torch::Tensor Decays(double decay) const;
   // Spreads one value a range to one an element, [size], in the bucket's type. The first call looks
   // up, for all others, which range each element is of.

@@ -26,10 +26,10 @@ class Optimizer {
   // Puts what the finished model has in the place of what is trained, if that differs (averages:
   // weight_average.h); again: back.
   virtual void SwapWeights() {}
-  // Its memory by name ("momentum.layer1.0.conv1.weight"), as views: what a checkpoint keeps, and
-  // through which it is restored.
+  // Returns its memory by name ("momentum.layer1.0.conv1.weight"), as views: what a checkpoint
+  // keeps, and through which it is restored.
   virtual std::map<std::string, torch::Tensor> State() = 0;
-  // The same memory as few flat tensors: what is sent to another rank.
+  // Returns the same memory as few flat tensors: what is sent to another rank.
   virtual std::vector<torch::Tensor> FlatState() = 0;
 };
 

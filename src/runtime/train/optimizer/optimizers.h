@@ -26,10 +26,10 @@ struct OptimizerEntry {
 
 const std::vector<OptimizerEntry>& Optimizers();
 std::vector<absl::string_view> OptimizerNames();
-// "sgd: stochastic gradient descent with momentum; adamw: ...".
+// Returns "sgd: stochastic gradient descent with momentum; adamw: ...".
 const std::string& AboutOptimizers();
 
-// The optimizers for which `holds`, as in a sentence: "sgd, adamw and lars".
+// Returns the optimizers for which `holds`, as in a sentence: "sgd, adamw and lars".
 std::string NamesWhere(const std::function<bool(const OptimizerEntry&)>& holds);
 bool Takes(const OptimizerEntry& optimizer, absl::string_view coefficient);
 

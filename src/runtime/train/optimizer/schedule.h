@@ -32,7 +32,7 @@ struct Schedule {
   double LearningRate(int64_t step) const;
 };
 
-// The linear scaling rule: `rate` is meant for mini-batches of 256.
+// Scales by the linear scaling rule: `rate` is meant for mini-batches of 256.
 double ScaledToBatch(double rate, int64_t global_batch);
 
 }  // namespace tutti::train

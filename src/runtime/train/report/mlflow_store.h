@@ -38,16 +38,17 @@ MlflowTarget MlflowFromEnvironment(const std::map<std::string, std::string>& env
 
 enum class MlflowStatus { kRunning = 1, kFinished = 3, kFailed = 4, kKilled = 5 };
 
-// The folder of the target's experiment. One that is named and not there is made; so is experiment
-// 0, and the store. NotFound: there is none with this id. FailedPrecondition: the name is that of a
-// deleted one, or of one with another id.
+// Returns the folder of the target's experiment. One that is named and not there is made; so is
+// experiment 0, and the store. NotFound: there is none with this id. FailedPrecondition: the name
+// is that of a deleted one, or of one with another id.
 absl::StatusOr<std::filesystem::path> MlflowExperiment(const MlflowTarget& target, absl::Time now);
 
-// A new run in the experiment, Running since `now`. Its name begins with `kind`.
+// Makes a new run in the experiment, Running since `now`. Its name begins with `kind`.
 absl::StatusOr<std::filesystem::path> MakeMlflowRun(const std::filesystem::path& experiment,
                                                     absl::string_view kind, absl::Time now);
 
-// The folder of a run of any experiment. None: there is none, or it or its experiment was deleted.
+// Finds the folder of a run of any experiment. None: there is none, or it or its experiment was
+// deleted.
 std::optional<std::filesystem::path> FindMlflowRun(const std::filesystem::path& store,
                                                    const std::string& id);
 

@@ -19,11 +19,11 @@ struct Position {
   double seconds_left = 0;
 };
 
-// "epoch  3/18  step  120/702  loss 1.4321  lr 0.0875  1502 images/s  35 s left"
+// Returns "epoch  3/18  step  120/702  loss 1.4321  lr 0.0875  1502 images/s  35 s left"
 std::string DescribeStep(const Position& position, const Interval& interval);
-// "12 s", "3 min 20 s", "2 h 5 min".
+// Returns "12 s", "3 min 20 s", "2 h 5 min".
 std::string DescribeSeconds(double seconds);
-// 24 columns of a bar, `part` (0..1) of them filled.
+// Returns 24 columns of a bar, `part` (0..1) of them filled.
 std::string DrawBar(double part);
 
 class Progress {
@@ -35,7 +35,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void Step(const Position& position, const Interval& interval);
-  // A line that stays, above the bar.
+  // Prints a line that stays, above the bar.
   void Line(absl::string_view text);
 
  private:

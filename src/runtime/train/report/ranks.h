@@ -22,8 +22,9 @@ struct Straggler {
   double seconds = 0, median = 0;  // in that part
 };
 
-// `ranks[r]`: seconds per step of rank r. None where no rank is a twentieth of a step above the
-// median, which of an even number of ranks is the lower one of the two in the middle.
+// Finds the one by `ranks[r]`, seconds per step of rank r. None where no rank is a twentieth of a
+// step above the median, which of an even number of ranks is the lower one of the two in the
+// middle.
 std::optional<Straggler> SlowestRank(std::span<const StepParts> ranks);
 
 // "rank 3 is the slowest: 41.2 ms of its own per step, the median rank 30.1 ms; backward takes

@@ -70,7 +70,7 @@ class RunReport {
                     const absl::Status& not_removed);
   // Warns the user too. `in_a_row`: how many have failed since the last that was saved.
   void CheckpointFailed(int64_t step, const absl::Status& why, int in_a_row);
-  // `ranks`: seconds per step of every rank, over the whole run.
+  // Reports the end; `ranks`: seconds per step of every rank, over the whole run.
   void Finished(const Meter& meter, std::span<const StepParts> ranks,
                 const std::vector<tasks::Metric>& metrics, int64_t images,
                 const std::string& model);

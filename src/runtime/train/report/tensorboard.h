@@ -29,7 +29,7 @@ std::string ScalarsRecord(absl::Time time, int64_t step, std::span<const Scalar>
 
 class EventFile {
  public:
-  // A new file in `folder`, which is made if need be. `clock` must outlive it.
+  // Returns a new file in `folder`, which is made if need be. `clock` must outlive it.
   static absl::StatusOr<EventFile> Create(const std::filesystem::path& folder,
                                           const base::Clock& clock);
 

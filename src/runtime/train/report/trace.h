@@ -43,9 +43,9 @@ class Trace {
  public:
   explicit Trace(size_t capacity) : capacity_(capacity) {}
 
-  // The time that all ranks call zero, on the clock of base::SteadyNow. Drops what there is.
+  // Sets the time that all ranks call zero, on the clock of base::SteadyNow. Drops what there is.
   void Begin(absl::Duration now);
-  // A span that ends now.
+  // Adds a span that ends now.
   void Add(SpanKind kind, double seconds, absl::Duration now, int64_t detail);
   // The parts of a step one after the other, of which the last ends now; backward's communication
   // has its own spans. With several micro-batches a part is the sum over them.
@@ -65,8 +65,8 @@ class Trace {
   size_t next_ = 0;
 };
 
-// The trace event format's JSON object: a process a rank, in it a thread for steps and one for
-// communication.
+// Returns the trace event format's JSON object: a process a rank, in it a thread for steps and one
+// for communication.
 std::string ChromeTrace(std::span<const std::vector<TraceSpan>> ranks);
 
 }  // namespace tutti::train

@@ -29,9 +29,9 @@ struct MachineReport {
 // Uses all cores of this process and the GPU that there is. Errors of libtorch are Internal.
 absl::StatusOr<MachineReport> DescribeMachine();
 
-// One line: {"processor", "instructions", "threads", "memory_speed", "precision", "why", "device",
-// "images_per_second", "images_per_second_alone", "gpu": {"name", "compute_capability", "memory"}
-// or null, "no_gpu"}.
+// Returns one line: {"processor", "instructions", "threads", "memory_speed", "precision", "why",
+// "device", "images_per_second", "images_per_second_alone", "gpu": {"name", "compute_capability",
+// "memory"} or null, "no_gpu"}.
 std::string AsJson(const MachineReport& report);
 
 }  // namespace tutti::train

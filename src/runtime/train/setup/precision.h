@@ -33,15 +33,15 @@ absl::StatusOr<PrecisionTaken> TakePrecision(absl::string_view asked, absl::stri
                                              torch::Device device, comm::Communicator& group,
                                              base::Deadline deadline);
 
-// Whether the recipe's 3x3 convolutions in bf16 go by Winograd's products
+// Returns whether the recipe's 3x3 convolutions in bf16 go by Winograd's products
 // (runtime/device/cpu/bf16/convolution_bf16.h): where it does not say, those of tutti's own
 // networks; a TorchScript module may have been trained with exact ones, and nobody has seen what it
 // makes of others.
 bool UsesWinograd(const Recipe& recipe);
 
-// The same for a run of the group, of which every rank calls it: where the recipe does not say,
-// what the run had that is resumed, `kept`, of which rank 0's counts; none: UsesWinograd. Does not
-// communicate in a group of one.
+// Returns the same for a run of the group, of which every rank calls it: where the recipe does not
+// say, what the run had that is resumed, `kept`, of which rank 0's counts; none: UsesWinograd. Does
+// not communicate in a group of one.
 absl::StatusOr<bool> TakeWinograd(const Recipe& recipe, std::optional<bool> kept,
                                   comm::Communicator& group, base::Deadline deadline);
 
@@ -67,7 +67,7 @@ struct AgreedPrecision {
   PrecisionTaken taken;
   int emulating = -1;  // the first rank that emulates what is taken; below 0: none
 };
-// The decision apart from the exchange, for `rank`.
+// Returns the decision apart from the exchange, for `rank`.
 AgreedPrecision Agree(std::span<const RankPrecision> ranks, int rank);
 
 }  // namespace tutti::train

@@ -37,7 +37,7 @@ absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
                                 std::unique_ptr<comm::Communicator> communicator,
                                 torch::Device device = torch::kCPU);
 
-// What a report tells of them.
+// Returns what a report tells of them.
 RunFacts FactsOf(const Parts& parts);
 
 // Makes a strategy; without a task it is for classification, as the recipe has it.
@@ -48,7 +48,7 @@ absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
 
 Schedule MakeSchedule(const Recipe& recipe, int64_t steps_per_epoch);
 
-// What scoring needs of the finished model, sharing its memory, and its TorchScript.
+// Returns what scoring needs of the finished model, sharing its memory, and its TorchScript.
 checkpoint::ModelFolder MakeModelFolder(const Recipe& recipe, const Parts& parts);
 
 }  // namespace tutti::train

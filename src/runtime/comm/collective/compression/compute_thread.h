@@ -18,8 +18,8 @@ class ComputeThread {
   ComputeThread() = default;
   ~ComputeThread();
 
-  // `beside` on the thread, `here` on the caller's. When it returns, or throws, both are over, and
-  // have happened before what follows. Throws what one of them has thrown (`here` first), and
+  // Runs `beside` on the thread, `here` on the caller's. When it returns, or throws, both are over,
+  // and have happened before what follows. Throws what one of them has thrown (`here` first), and
   // std::system_error, having begun neither, if there is no thread to be had.
   void Run(std::function<void()> beside, const std::function<void()>& here);
 

@@ -41,7 +41,7 @@ class EncodedSum {
   explicit EncodedSum(Encoding encoding);
   ~EncodedSum();
 
-  // In place. `residual` is empty or as long as `data`: where this rank owns the part, what
+  // Sums in place. `residual` is empty or as long as `data`: where this rank owns the part, what
   // encoding the sum has lost, elsewhere what encoding its values has.
   absl::Status Run(Communicator& group, std::span<float> data, std::span<float> residual,
                    base::Deadline deadline);

@@ -56,7 +56,7 @@ struct Functions {
 
 class CudaDriver {
  public:
-  // TUTTI_CUDA_LIBRARY, else libcuda.so.1. FailedPrecondition "CUDA is not there: ...".
+  // Loads TUTTI_CUDA_LIBRARY, else libcuda.so.1. FailedPrecondition "CUDA is not there: ...".
   static absl::StatusOr<std::shared_ptr<const CudaDriver>> Load();
 
   const cuda::Functions& call() const { return functions_; }

@@ -63,7 +63,7 @@ class DeviceEvent {
   DeviceEvent(const DeviceEvent&) = delete;
   DeviceEvent& operator=(const DeviceEvent&) = delete;
 
-  // Whether the GPU has come so far. An error of the GPU is an error of its work.
+  // Returns whether the GPU has come so far. An error of the GPU is an error of its work.
   absl::StatusOr<bool> Reached() const;
   // What is put on `stream` from now on runs when the GPU has come so far. Returns at once.
   absl::Status Before(cuda::CudaStream stream) const;

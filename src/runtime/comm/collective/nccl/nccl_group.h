@@ -48,7 +48,7 @@ class NcclGroup {
   // `input` is read on the root alone, and may be `output`.
   absl::Status Broadcast(const void* input, void* output, size_t bytes, int root,
                          nccl::CudaStream stream, base::Deadline deadline);
-  // What `calls` asks of this group, as one: NCCL runs them in one kernel where it can.
+  // Does what `calls` asks of this group, as one: NCCL runs them in one kernel where it can.
   absl::Status Together(const std::function<absl::Status()>& calls, base::Deadline deadline);
   absl::Status AllGather(const void* input, size_t bytes, void* output, nccl::CudaStream stream,
                          base::Deadline deadline);
@@ -60,8 +60,8 @@ class NcclGroup {
   // Waits until done() says so. Returns the error of the group, or DeadlineExceeded, after which
   // the work on the stream has been aborted.
   absl::Status Await(const std::function<bool()>& done, base::Deadline deadline);
-  // One look of Await's, for who has other things to do meanwhile: the error that ends the group,
-  // of which the work on the stream is then over, if `done` does not come true.
+  // Does one look of Await's, for who has other things to do meanwhile: the error that ends the
+  // group, of which the work on the stream is then over, if `done` does not come true.
   absl::Status Look(const std::function<bool()>& done, base::Deadline deadline);
 
  private:

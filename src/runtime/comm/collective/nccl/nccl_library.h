@@ -35,9 +35,9 @@ class NcclLibrary {
   int version_ = 0;
 };
 
-// Where to look, in this order: `variable` (TUTTI_NCCL_LIBRARY) alone if it is not empty; what the
-// process has loaded already or the system finds (LD_LIBRARY_PATH); what pip installed beside
-// libtorch, given the path of one of libtorch's own libraries or "".
+// Returns where to look, in this order: `variable` (TUTTI_NCCL_LIBRARY) alone if it is not empty;
+// what the process has loaded already or the system finds (LD_LIBRARY_PATH); what pip installed
+// beside libtorch, given the path of one of libtorch's own libraries or "".
 std::vector<std::string> NcclCandidates(const std::string& variable,
                                         const std::string& torch_library);
 

@@ -40,7 +40,7 @@ absl::Status NodeReduceScatter(NodeTeam& team, const Chunks& input, std::byte* o
 absl::Status NodeBroadcast(NodeTeam& team, std::span<std::byte> data, int root,
                            base::Deadline deadline);
 
-// Each rank's chunk of `output`, this one's own already filled.
+// Fills each rank's chunk of `output`, this one's own already filled.
 absl::Status NodeAllGather(NodeTeam& team, const Chunks& output, base::Deadline deadline);
 
 absl::Status NodeBarrier(NodeTeam& team, base::Deadline deadline);

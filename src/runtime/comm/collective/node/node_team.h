@@ -47,15 +47,15 @@ class NodeTeam {
   std::span<const int> members() const { return members_; }
   SharedBuffers& buffers() { return buffers_; }
 
-  // This rank's slot, to be written in this phase, and what a rank wrote in the last one.
+  // Returns this rank's slot, to be written in this phase, and what a rank wrote in the last one.
   std::byte* slot() const { return Slot(rank_, phases_.phase()) + kSlotHeader; }
   const std::byte* SlotOf(int rank) const { return Slot(rank, phases_.phase() + 1) + kSlotHeader; }
   // Ends this phase and waits until all have.
   absl::Status NextPhase(base::Deadline deadline);
 
-  // Where every rank's `bytes[r]` at its own `data` lie in this process; null for one whose memory
-  // cannot be reached, of which all ranks know alike. Takes a phase, and another when a buffer is
-  // new. Valid until the next call.
+  // Returns where every rank's `bytes[r]` at its own `data` lie in this process; null for one whose
+  // memory cannot be reached, of which all ranks know alike. Takes a phase, and another when a
+  // buffer is new. Valid until the next call.
   absl::StatusOr<std::span<std::byte* const>> Locate(const std::byte* data,
                                                      std::span<const size_t> bytes,
                                                      base::Deadline deadline);

@@ -57,7 +57,7 @@ class Phases {
 
   Phases(Mark* marks, int ranks, int self) : marks_(marks), ranks_(ranks), self_(self) {}
 
-  // The phase that this rank is in, from 0.
+  // Returns the phase that this rank is in, from 0.
   uint64_t phase() const { return phase_; }
   // Returns, after kMissing, a rank that has not ended the phase; after kNonsense, the one whose
   // counter it is.
@@ -74,7 +74,7 @@ class Phases {
     return look;
   }
 
-  // Whether all have ended the phase that this rank ended last.
+  // Returns whether all have ended the phase that this rank ended last.
   Look Again(std::memory_order order = std::memory_order_acquire) {
     for (; next_ < ranks_; ++next_) {
       const uint64_t ahead = marks_[next_].ended.load(order) - phase_;

@@ -10,7 +10,7 @@
 
 namespace tutti::comm {
 
-// Memory that nobody else reaches. InvalidArgument: 0 bytes.
+// Allocates memory that nobody else reaches. InvalidArgument: 0 bytes.
 absl::StatusOr<std::unique_ptr<SharedBuffer>> AllocatePlain(size_t bytes);
 
 }  // namespace tutti::comm

@@ -64,8 +64,8 @@ class SharedBuffers {
   // Makes all that was and will be allocated plain memory, which no other rank can write into.
   void Detach();
 
-  // A peer's data, mapped here if that is new. NotFound if it cannot be mapped, DataLoss if it
-  // would not lie inside of the buffer. Valid until Tidy.
+  // Returns a peer's data, mapped here if that is new. NotFound if it cannot be mapped, DataLoss if
+  // it would not lie inside of the buffer. Valid until Tidy.
   absl::StatusOr<std::byte*> Map(int peer, const BufferLocation& where, size_t bytes);
   // Unmaps what peers have given up.
   void Tidy();

@@ -11,9 +11,9 @@
 
 namespace tutti::comm {
 
-// outputs[k][i] = inputs[0][i] op inputs[1][i] op … for every k and `count` elements. At least two
-// inputs. An output may be one of the inputs, else nothing overlaps; nothing needs to be aligned.
-// `last`: a mean is divided now.
+// Sets outputs[k][i] = inputs[0][i] op inputs[1][i] op … for every k and `count` elements. At least
+// two inputs. An output may be one of the inputs, else nothing overlaps; nothing needs to be
+// aligned. `last`: a mean is divided now.
 void Combine(const Reduction& reduction, std::span<const std::byte* const> inputs,
              std::span<std::byte* const> outputs, size_t count, bool last);
 

@@ -18,8 +18,8 @@ struct Reduction {
   // addition.
   int ranks;
 
-  // accumulator[i] = incoming[i] op accumulator[i] for `count` elements. `last`: nothing will be
-  // added any more. Neither needs to be aligned; they do not overlap.
+  // Sets accumulator[i] = incoming[i] op accumulator[i] for `count` elements. `last`: nothing will
+  // be added any more. Neither needs to be aligned; they do not overlap.
   void Apply(void* accumulator, const void* incoming, size_t count, bool last) const;
 };
 

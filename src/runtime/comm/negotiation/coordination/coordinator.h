@@ -59,14 +59,14 @@ class Coordinator {
   void OnReport(int from, const Report& report, absl::Duration now);
   // `silence[r]`: how long nothing has been heard of rank r (empty: unknown).
   void OnTick(absl::Duration now, std::span<const absl::Duration> silence);
-  // When OnTick wants to be called next at the latest.
+  // Returns when OnTick wants to be called next at the latest.
   absl::Duration NextTick() const;
   // Ends it for all, as far as nothing did.
   void Finish(const End& end);
 
   void Tune(size_t fusion_bytes, absl::Duration cycle_time);
 
-  // What goes out, by rank.
+  // Returns what goes out, by rank.
   std::vector<std::pair<int, Orders>> TakeOutgoing();
 
   // Bytes of the all-reduces that were executed so far, for who measures.
@@ -115,7 +115,7 @@ class Coordinator {
   void Release(int number, ProcessSet& set, absl::Duration now);
   void Send(int number, Response response, const Tensors& tensors, absl::Duration now);
   void SendResponse(int rank, const Response& response);
-  // What changes the sets themselves, and join.
+  // Concludes what changes the sets themselves, and join.
   void Conclude(Tensor& tensor, absl::Duration now);
   absl::StatusOr<int64_t> Apply(const Request& request);
   absl::StatusOr<int64_t> AddSet(const std::vector<int>& ranks);

@@ -73,19 +73,19 @@ size_t Bytes(const Part& part);
 size_t Bytes(const Request& request);
 size_t MessageBytes(const Request& request);  // what it takes to be said in full, at most
 
-// Whether an all-gather or all-to-all can be of so many rows of this part from one rank.
+// Returns whether an all-gather or all-to-all can be of so many rows of this part from one rank.
 bool AreRows(const Part& part, int64_t rows);
 
-// Whether such a collective goes on beside a rank that has joined.
+// Returns whether such a collective goes on beside a rank that has joined.
 bool IsRunBesideJoined(Kind kind);
-// Whether the parts of several such requests may be reduced or sent as one.
+// Returns whether the parts of several such requests may be reduced or sent as one.
 bool IsFusable(const Request& request);
 bool FuseTogether(const Request& a, const Request& b);
 
-// What makes no sense by itself: names that are too long, negative dimensions, more bytes than
-// there are, a mean of bools, Adasum of integers, nothing to gather, process sets that are changed
-// from within one, a join by another name than every join's, what cannot be encoded or is not done
-// on GPUs.
+// Returns what makes no sense by itself: names that are too long, negative dimensions, more bytes
+// than there are, a mean of bools, Adasum of integers, nothing to gather, process sets that are
+// changed from within one, a join by another name than every join's, what cannot be encoded or is
+// not done on GPUs.
 absl::Status Check(const Request& request);
 
 }  // namespace tutti::comm

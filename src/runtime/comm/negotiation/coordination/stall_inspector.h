@@ -31,13 +31,13 @@ class StallInspector {
  public:
   StallInspector(const StallOptions& options, int size);
 
-  // How often to look.
+  // Returns how often to look.
   absl::Duration period() const;
   // Lists at most kMostStalls of each sort. `silence[r]`: for how long nothing has been heard of
   // rank r (empty: not known).
   std::vector<Stall> Inspect(const std::vector<Waiting>& waiting, absl::Duration now,
                              std::span<const absl::Duration> silence);
-  // The first that has waited for too long, if it has to end all.
+  // Returns the first that has waited for too long, if it has to end all.
   const Waiting* Hopeless(const std::vector<Waiting>& waiting, absl::Duration now) const;
 
   static constexpr size_t kMostStalls = 32;

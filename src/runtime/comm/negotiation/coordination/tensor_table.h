@@ -45,18 +45,18 @@ class TensorTable {
 
   // Null if there is none. Pointers stay valid while a tensor is pending or has a number.
   Tensor* ById(uint32_t id) const;
-  // The tensor of that name and set; made if there is none. One that is not pending takes over
-  // `request`, and loses its number if that differs.
+  // Returns the tensor of that name and set; made if there is none. One that is not pending takes
+  // over `request`, and loses its number if that differs.
   Tensor& Named(const Request& request);
 
   void Begin(Tensor& tensor, size_t ranks, absl::Duration now);
-  // No longer pending. With `keep` it has, or gets, a number, which is returned (0 where there is
-  // room for none). The tensor may be gone afterwards.
+  // Takes the tensor out of the pending ones. With `keep` it has, or gets, a number, which is
+  // returned (0 where there is room for none). The tensor may be gone afterwards.
   uint32_t End(Tensor& tensor, bool keep);
   // Forgets what is not pending of that set.
   void ForgetSet(int set);
 
-  // The pending tensors, in the order of their first announcement.
+  // Returns the pending tensors, in the order of their first announcement.
   const std::map<uint64_t, Tensor*>& pending() const { return pending_; }
   std::vector<uint64_t> PendingOf(int set) const;
 

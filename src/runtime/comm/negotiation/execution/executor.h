@@ -58,9 +58,9 @@ class Executor {
   bool busy() const;
   std::vector<int> ProcessSets() const;
   absl::StatusOr<std::vector<int>> RanksOf(int set) const;
-  // Whether this rank is the first of a set.
+  // Returns whether this rank is the first of a set.
   bool LeadsASet() const;
-  // What is being run, by the name of its first tensor, and since when.
+  // Returns what is being run, by the name of its first tensor, and since when.
   std::optional<std::pair<std::string, absl::Duration>> Running() const;
 
  private:
@@ -99,7 +99,7 @@ class Executor {
   std::thread thread_;
 };
 
-// What an error unit says, as a status (about the rank that it blames).
+// Returns what an error unit says, as a status (about the rank that it blames).
 absl::Status ErrorOf(const Unit& unit);
 absl::Status ErrorOf(const End& end);
 

@@ -33,7 +33,7 @@ struct Output {
 // Thread-safe. Everything but Wait and Done is to be read only when it is done.
 class Operation {
  public:
-  // The operation's own end; DeadlineExceeded (and it goes on) when it is not done by then.
+  // Returns the operation's own end; DeadlineExceeded (and it goes on) when it is not done by then.
   absl::Status Wait(base::Deadline deadline);
   bool Done();
   // Waits, on GPUs, until its work is on a stream, in its place; returns where it ends there. Null
@@ -44,9 +44,10 @@ class Operation {
 
   const absl::Status& status() const { return status_; }
   std::vector<Output>& outputs() { return outputs_; }
-  // kAllToAll: rows received from every rank; kAllGather: rows of every rank, part after part.
+  // Returns, for kAllToAll, rows received from every rank; for kAllGather, rows of every rank, part
+  // after part.
   std::vector<int64_t>& received() { return received_; }
-  // kJoin: who joined last; kAddSet: the new set.
+  // Returns, for kJoin, who joined last; for kAddSet, the new set.
   int64_t value() const { return value_; }
   void set_value(int64_t value) { value_ = value; }
 

@@ -40,8 +40,8 @@ class Run {
 
   std::vector<Piece> Pieces();
   const Request& RequestOf(size_t unit) const;
-  // The memory of an output; the operation's own, with a fault to be told, when the caller has
-  // none.
+  // Returns the memory of an output; the operation's own, with a fault to be told, when the caller
+  // has none.
   void* OutputOf(Task& task, size_t part, std::vector<int64_t> shape);
   void Phase(const Pack& pack, const char* phase);
   template <typename Collective>

@@ -39,7 +39,7 @@ class Timeline {
 
   void Begin(const std::string& tensor, std::string phase);
   void End(const std::string& tensor);
-  // A tick on the tensor's row, or (tensor "") over all of them.
+  // Marks a tick on the tensor's row, or (tensor "") over all of them.
   void Mark(const std::string& tensor, std::string what);
 
  private:

@@ -18,7 +18,7 @@ class TimelineSlot {
     const std::lock_guard<std::mutex> lock(mutex_);
     return timeline_;
   }
-  // The one before, for the caller to end.
+  // Returns the one before, for the caller to end.
   std::shared_ptr<Timeline> Set(std::shared_ptr<Timeline> timeline) {
     const std::lock_guard<std::mutex> lock(mutex_);
     on_.store(timeline != nullptr, std::memory_order_release);

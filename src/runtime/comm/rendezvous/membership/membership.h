@@ -36,7 +36,7 @@ class Membership final : public Control {
 
   // Starts the collective `what` ("all-reduce"). The error that has ended the group, if one has.
   absl::Status Begin(const char* what);
-  // The same for an exchange with one other rank (see MembershipState).
+  // Does the same for an exchange with one other rank (see MembershipState).
   absl::Status BeginPair(const char* what, int peer, bool connected);
   void End();
 
@@ -76,7 +76,7 @@ class Membership final : public Control {
   using Lock = std::unique_lock<std::mutex>;
 
   void Run();
-  // All of these with the mutex held.
+  // Called, as all of these, with the mutex held.
   void Listen(Lock& lock);
   void ReadFrom(int from);
   void Flush();

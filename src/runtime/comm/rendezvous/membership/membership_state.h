@@ -38,28 +38,29 @@ class MembershipState {
   void Miss();  // the peer of the exchange
   void End();
   void ReportFailure(int suspect, Reason reason, absl::Duration now);
-  // A loss that this rank declares by itself, because the judge cannot.
+  // Declares a loss that this rank declares by itself, because the judge cannot.
   void Declare(int lost, absl::StatusCode code, absl::string_view text);
   // Rank 0: asks how far the others are, before it leaves. Others: tells rank 0 that it leaves.
   void AnnounceLeaving(absl::Duration now);
-  // Whether it may go: rank 0 when the others need nothing more of it, others when it is confirmed.
+  // Returns whether it may go: rank 0 when the others need nothing more of it, others when it is
+  // confirmed.
   bool MayLeave() const;
   void Leave();  // rank 0's last word
   // Leaves to re-form the group, at once.
   void LeaveToReform();
   void SetWaiting(int newcomers) { progress_[rank_].waiting = newcomers; }
 
-  // What comes in.
+  // Takes what comes in.
   void OnMessage(int from, const Message& message, absl::Duration now);
   void OnClosed(int from);
   void OnTick(absl::Duration now);
-  // When OnTick wants to be called next at the latest.
+  // Returns when OnTick wants to be called next at the latest.
   absl::Duration NextTick() const;
 
-  // What goes out, in order.
+  // Returns what goes out, in order.
   std::vector<std::pair<int, Message>> TakeOutgoing() { return std::exchange(outgoing_, {}); }
 
-  // The departure that ends the collective in progress, or the next one if there is none.
+  // Returns the departure that ends the collective in progress, or the next one if there is none.
   std::optional<Departure> Ending() const;
   bool Busy() const { return pair_.has_value() || InCollective(); }
   uint64_t begun() const { return progress_[rank_].begun; }

@@ -43,7 +43,7 @@
 
 namespace tutti::comm {
 
-// Whether `present` may go on for a generation of `size`, of whom `ended` were seen to end.
+// Returns whether `present` may go on for a generation of `size`, of whom `ended` were seen to end.
 bool HasQuorum(int size, const std::set<int>& ended, const std::set<int>& present);
 
 class ReformAgreement {

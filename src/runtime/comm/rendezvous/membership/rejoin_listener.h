@@ -50,7 +50,7 @@ class RejoinListener {
   // While the group re-forms this rank leads and so receives newcomers, or that one does.
   void Lead();
   void Follow(const Hello& leader);
-  // What followed the generation `group`; its members hear it from now on.
+  // Decides what followed the generation `group`; its members hear it from now on.
   void Decide(const std::string& group, const Table& next);
 
   struct Guest {
@@ -62,8 +62,8 @@ class RejoinListener {
   // Returns when guests came, spoke or went since the last call, or at the deadline.
   void AwaitChange(base::Deadline deadline);
   void Say(int guest, const Message& message);
-  // A guest whose words have all been heard, with all that was said to it sent. Invalid when it is
-  // gone.
+  // Returns a guest whose words have all been heard, with all that was said to it sent. Invalid
+  // when it is gone.
   base::UniqueFd Take(int guest, const Patience& patience);
   // Tells all members that came why there will be no next generation.
   void Dismiss(const absl::Status& why);

@@ -23,7 +23,7 @@ class BufferedConnection {
 
   // Takes in what has promise.
   End Read();
-  // The next whole message; NotFound if there is none yet; InvalidArgument if it is none.
+  // Returns the next whole message; NotFound if there is none yet; InvalidArgument if it is none.
   absl::StatusOr<Message> Next(size_t longest);
 
   void Say(const Message& message) { unsent_ += Frame(message); }
@@ -35,11 +35,11 @@ class BufferedConnection {
   int fd() const { return fd_.get(); }
   void Close() { fd_.reset(); }
   base::UniqueFd Release() { return std::move(fd_); }
-  // What to poll for.
+  // Returns what to poll for.
   short events() const;
   size_t unsent() const { return unsent_.size(); }
-  // Whether all that was said lies at the other side, though perhaps unread: of a connection within
-  // a host no end, of whatever kind, can take it back.
+  // Returns whether all that was said lies at the other side, though perhaps unread: of a
+  // connection within a host no end, of whatever kind, can take it back.
   bool IsDelivered() const;
 
  private:

@@ -32,7 +32,8 @@ absl::Status WaitFor(int fd, short events, const Patience& patience);
 // Waits so long, before another attempt at what nothing tells when it will succeed.
 absl::Status Pause(absl::Duration pause, const Patience& patience);
 
-// How long a name may take to be looked up where nobody says (numeric addresses take no time).
+// Returns how long a name may take to be looked up where nobody says (numeric addresses take no
+// time).
 inline Patience ForOneLookup() { return {base::Deadline::After(absl::Seconds(10))}; }
 
 // Listens at the first of the host's addresses that this node has. Port 0 picks a free one. If a
@@ -42,14 +43,14 @@ absl::StatusOr<base::UniqueFd> Listen(const Endpoint& at, const std::string& lik
 absl::StatusOr<base::UniqueFd> ListenLocal(absl::string_view name);
 absl::StatusOr<int> PortOf(int socket);
 
-// The own address from which packets to `to` leave.
+// Returns the own address from which packets to `to` leave.
 absl::StatusOr<std::string> AddressToward(const Endpoint& to,
                                           const Patience& patience = ForOneLookup());
 
 absl::StatusOr<base::UniqueFd> Accept(int listener, const Patience& patience);
 
-// One attempt at each of the host's addresses, from the address `source` ("": any), which share the
-// time. Unavailable when nobody listens there.
+// Makes one attempt at each of the host's addresses, from the address `source` ("": any), which
+// share the time. Unavailable when nobody listens there.
 absl::StatusOr<base::UniqueFd> Connect(const Endpoint& to, const std::string& source,
                                        const Patience& patience);
 // Waits for a place in the listener's queue. Unavailable when nobody listens.
@@ -58,7 +59,7 @@ absl::StatusOr<base::UniqueFd> ConnectLocal(absl::string_view name, const Patien
 // Unavailable: what every kind of connection says when the other side is gone.
 absl::Status ConnectionClosed();
 
-// All of the bytes, or ConnectionClosed.
+// Sends all of the bytes, or returns ConnectionClosed.
 absl::Status Send(int fd, absl::string_view bytes, const Patience& patience);
 absl::StatusOr<std::string> Receive(int fd, size_t bytes, const Patience& patience);
 

@@ -47,7 +47,7 @@ class ConnectionAcceptor {
   ConnectionAcceptor(std::string token, Listeners listeners);
   ~ConnectionAcceptor();
 
-  // The next that has passed. Cancelled, or DeadlineExceeded when nobody came in time.
+  // Returns the next that has passed. Cancelled, or DeadlineExceeded when nobody came in time.
   absl::StatusOr<Incoming> Next(const Patience& patience);
 
  private:

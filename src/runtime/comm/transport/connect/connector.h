@@ -38,15 +38,15 @@ class Connector {
   static absl::StatusOr<std::unique_ptr<Connector>> Make(Table table, int rank, std::string token,
                                                          Listeners listeners);
 
-  // The channel to `peer`, which has to reach this rank too; once for every peer. Cancelled when
-  // `patience.interrupt` says that the group has ended meanwhile.
+  // Returns the channel to `peer`, which has to reach this rank too; once for every peer. Cancelled
+  // when `patience.interrupt` says that the group has ended meanwhile.
   absl::StatusOr<std::unique_ptr<Channel>> Connect(int peer, const Patience& patience);
 
-  // The channels to those that `peers` says, else null; who is a peer is mutual.
+  // Returns the channels to those that `peers` says, else null; who is a peer is mutual.
   absl::StatusOr<std::vector<std::unique_ptr<Channel>>> ConnectAll(const std::vector<bool>& peers,
                                                                    const Patience& patience);
 
-  // Whether a connection of `peer`'s has come and waits to be asked for.
+  // Returns whether a connection of `peer`'s has come and waits to be asked for.
   bool HasCome(int peer) const { return kept_[peer] != nullptr; }
 
   const Table& table() const { return table_; }

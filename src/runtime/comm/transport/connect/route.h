@@ -21,7 +21,7 @@ struct Route {
   int streams = 1;         // of TCP; 0: as many as a measurement says
   bool same_host = false;  // same machine and network namespace
 
-  // How many connections it takes.
+  // Returns how many connections it takes.
   int Connections() const;
 };
 
@@ -32,11 +32,11 @@ struct Route {
 // have RDMA, else TCP.
 absl::StatusOr<Route> RouteBetween(const Hello& a, const Hello& b);
 
-// Whether it is shared memory: both may, on the same node and host.
+// Returns whether it is shared memory: both may, on the same node and host.
 absl::StatusOr<bool> SharesMemory(const Hello& a, const Hello& b);
 
-// The channel over authenticated sockets, as many as the route takes, in the same order on both
-// sides.
+// Returns the channel over authenticated sockets, as many as the route takes, in the same order on
+// both sides.
 absl::StatusOr<std::unique_ptr<Channel>> MakeChannel(const Route& route,
                                                      std::vector<base::UniqueFd> sockets, Side side,
                                                      absl::string_view token,

@@ -23,7 +23,7 @@ class EntropyCode {
     int marker = 0;  // the second byte of what follows it; 0: the file ends there
   };
 
-  // What follows the scan's header, to the end of the file; must live as long as it is read.
+  // Reads what follows the scan's header, to the end of the file; must live as long as it is read.
   void Open(absl::string_view scan) { rest_ = scan; }
   // Returns the piece up to the next marker, which is passed over.
   Piece Next();

@@ -82,7 +82,7 @@ inline constexpr int kMaxTableBits = 14;
 bool MakeDcTable(const HuffmanCode& code, int bits, DcTable& table);
 bool MakeAcTable(const HuffmanCode& code, int bits, AcTable& table);
 
-// The value of which `bits` > 0 bits were read.
+// Returns the value of which `bits` > 0 bits were read.
 constexpr int Extend(int value, int bits) {
   return value < 1 << (bits - 1) ? value - (1 << bits) + 1 : value;
 }

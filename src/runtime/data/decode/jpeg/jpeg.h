@@ -48,17 +48,17 @@ class JpegDecoder {
   // RGB, YCbCr, CMYK and YCCK; DataLoss: damaged. `encoded` must live until Decode returns.
   absl::StatusOr<ImageSize> Open(absl::string_view encoded);
 
-  // The part of the opened image that covers `region` (in pixels of the full size, inside of it,
-  // not empty), as RGB; it may be a little larger than asked, since the compression's blocks are
-  // whole. At denominator 1 its pixels have the same bits as those of a full decode. Grey and CMYK
-  // images become RGB. DataLoss: damaged or cut short in the part that was read; what libjpeg takes
-  // for a corrupt-data warning is an error here. Once after each Open.
+  // Returns the part of the opened image that covers `region` (in pixels of the full size, inside
+  // of it, not empty), as RGB; it may be a little larger than asked, since the compression's blocks
+  // are whole. At denominator 1 its pixels have the same bits as those of a full decode. Grey and
+  // CMYK images become RGB. DataLoss: damaged or cut short in the part that was read; what libjpeg
+  // takes for a corrupt-data warning is an error here. Once after each Open.
   absl::StatusOr<DecodedRegion> Decode(const Region& region, int denominator = 1);
 
-  // The planes of the opened image that make the pixels of `region`, with the samples beside it
-  // that enlarging colour looks at; they may hold more. The decoder's memory, valid until its next
-  // call. At denominator 1 the samples have the same bits as those of a full decode.
-  // CMYK images become RGB planes. Where restart markers allow it (jpeg_pieces.h), rows above and
+  // Returns the planes of the opened image that make the pixels of `region`, with the samples
+  // beside it that enlarging colour looks at; they may hold more. The decoder's memory, valid until
+  // its next call. At denominator 1 the samples have the same bits as those of a full decode. CMYK
+  // images become RGB planes. Where restart markers allow it (jpeg_pieces.h), rows above and
   // columns beside the region are not read at all. Errors and use as Decode.
   absl::StatusOr<Planes> DecodePlanes(const Region& region, int denominator = 1);
 

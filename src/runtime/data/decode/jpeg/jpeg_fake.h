@@ -25,10 +25,11 @@ struct JpegOptions {
 std::string EncodeJpeg(const JpegOptions& options,
                        const std::function<uint8_t(int x, int y, int c)>& pixel);
 
-// A smooth image with structure in both directions and in all components, different by `seed`.
+// Returns a smooth image with structure in both directions and in all components, different by
+// `seed`.
 std::string EncodePattern(const JpegOptions& options, int seed = 0);
 
-// An image without any structure, which takes the longest codes.
+// Returns an image without any structure, which takes the longest codes.
 std::string EncodeNoise(const JpegOptions& options, unsigned seed = 1);
 
 }  // namespace tutti::data

@@ -24,9 +24,9 @@ class JpegPieces {
   // of what is cut tells.
   bool Open(absl::string_view jpeg);
 
-  // The smallest rectangle of whole pieces around `region`.
+  // Returns the smallest rectangle of whole pieces around `region`.
   Region Around(const Region& region) const;
-  // The JPEG of such a rectangle, in own memory; empty if its pieces are not all there.
+  // Returns the JPEG of such a rectangle, in own memory; empty if its pieces are not all there.
   absl::string_view Cut(const Region& pieces);
 
  private:
@@ -42,8 +42,8 @@ class JpegPieces {
   std::vector<size_t> ends_;  // of pieces in scan_, without their markers
 };
 
-// The same coefficients with a restart marker every few units, as Huffman code in one scan: it
-// decodes to the same bits. Comments and thumbnails are left out. InvalidArgument: CMYK, or no
+// Returns the same coefficients with a restart marker every few units, as Huffman code in one scan:
+// it decodes to the same bits. Comments and thumbnails are left out. InvalidArgument: CMYK, or no
 // JPEG; DataLoss: damaged.
 absl::StatusOr<std::string> CutIntoPieces(absl::string_view jpeg);
 

@@ -5,7 +5,7 @@
 
 namespace tutti::data {
 
-// Whether `a` and `b`, which may hold different parts of an image that was scaled by
+// Returns whether `a` and `b`, which may hold different parts of an image that was scaled by
 // 1/denominator, have the same samples for the pixels of `region`, those beside it that enlarging
 // colour looks at among them.
 bool SameSamples(const Planes& a, const Planes& b, const Region& region, int denominator);

@@ -26,8 +26,8 @@ class SequentialReader {
  public:
   // The processor must have `set`; the bits are the same with each.
   explicit SequentialReader(base::InstructionSet set = base::UsableInstructionSet());
-  // The planes of the coded units that `region` (pixels, inside of the image) touches, in own
-  // memory, valid until the next call. What lies below the last of these rows is not read.
+  // Returns the planes of the coded units that `region` (pixels, inside of the image) touches, in
+  // own memory, valid until the next call. What lies below the last of these rows is not read.
   std::optional<Planes> Read(const SequentialScan& scan, const Region& region);
 
  private:

@@ -34,9 +34,10 @@ struct SequentialScan {
   HuffmanCode dc[NUM_HUFF_TBLS], ac[NUM_HUFF_TBLS];  // those that components name
 };
 
-// The scan of the image whose header libjpeg has read, scaled by 1/denominator (1, 2, 4 or 8); none
-// if it is of another kind or there is any doubt: then it is libjpeg's to read. This is the one
-// place where that is decided from a header. `info` and its file must live as long as the scan.
+// Returns the scan of the image whose header libjpeg has read, scaled by 1/denominator (1, 2, 4 or
+// 8); none if it is of another kind or there is any doubt: then it is libjpeg's to read. This is
+// the one place where that is decided from a header. `info` and its file must live as long as the
+// scan.
 std::optional<SequentialScan> FindSequentialScan(jpeg_decompress_struct& info, int denominator);
 
 }  // namespace tutti::data

@@ -32,7 +32,7 @@ class RawImages final : public Dataset {
   const std::vector<std::string>& classes() const override { return classes_; }
   int64_t label(int64_t index) const override { return at(index).label; }
   absl::StatusOr<absl::string_view> Encoded(int64_t index, std::string& scratch) const override;
-  // "data_batch_2.bin:17".
+  // Returns "data_batch_2.bin:17".
   std::string Describe(int64_t index) const override;
 
   // Keeps the file; its number, for images.
@@ -51,7 +51,7 @@ class RawImages final : public Dataset {
   std::vector<std::string> classes_;
 };
 
-// "0", "1", … for classes that have no names.
+// Returns "0", "1", … for classes that have no names.
 std::vector<std::string> NumberedClasses(int64_t count);
 
 }  // namespace tutti::data

@@ -22,7 +22,7 @@ struct TarHeader {
   char type = '0';    // '0' regular file, '5' folder, 'L' GNU long name, 'x' pax, …
 };
 
-// One header block. DataLoss when the checksum or a number is wrong.
+// Parses one header block. DataLoss when the checksum or a number is wrong.
 absl::StatusOr<TarHeader> ParseTarHeader(std::span<const uint8_t, kTarBlock> block);
 
 struct TarMember {
@@ -38,9 +38,9 @@ class TarReader {
   // `archive` must outlive the reader and the members' contents.
   explicit TarReader(absl::string_view archive) : archive_(archive) {}
 
-  // The next regular file; nothing at the archive's end. Errors are DataLoss and give the offset: a
-  // header that is none, a content that goes beyond the archive, an archive without its closing
-  // zero block (cut short), bytes after it (archives joined by `cat`).
+  // Returns the next regular file; nothing at the archive's end. Errors are DataLoss and give the
+  // offset: a header that is none, a content that goes beyond the archive, an archive without its
+  // closing zero block (cut short), bytes after it (archives joined by `cat`).
   absl::StatusOr<std::optional<TarMember>> Next();
 
  private:

@@ -11,10 +11,10 @@ namespace tutti::data {
 class TarBuilder {
  public:
   TarBuilder& Add(absl::string_view name, absl::string_view content, char type = '0');
-  // The member's name in a GNU 'L' member or a pax header before it.
+  // Puts the member's name in a GNU 'L' member or a pax header before it.
   TarBuilder& AddWithGnuName(absl::string_view name, absl::string_view content);
   TarBuilder& AddWithPaxPath(absl::string_view name, absl::string_view content);
-  // A header whose size field says `size`, with a right checksum and no content.
+  // Returns a header whose size field says `size`, with a right checksum and no content.
   TarBuilder& AddHeader(absl::string_view name, uint64_t size, char type = '0');
   // Returns the archive, with the two zero blocks at the end.
   std::string Finish() const;
@@ -23,10 +23,10 @@ class TarBuilder {
   std::string bytes_;
 };
 
-// "17 path=a\n": a pax record, its length included.
+// Returns "17 path=a\n": a pax record, its length included.
 std::string PaxRecord(absl::string_view key, absl::string_view value);
 
-// One frame of Zstandard, as of a shard that is packed.
+// Returns one frame of Zstandard, as of a shard that is packed.
 std::string Compress(absl::string_view bytes);
 
 // Writes the checksum that belongs to the header block at `offset`.

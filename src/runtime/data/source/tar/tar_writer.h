@@ -12,7 +12,7 @@ class TarWriter {
   // `name` has at most 100 bytes, `content` at most 8 GiB.
   void Add(absl::string_view name, absl::string_view content);
   size_t size() const { return archive_.size(); }
-  // The archive with its closing blocks; the writer is empty then.
+  // Returns the archive with its closing blocks; the writer is empty then.
   std::string Finish();
 
  private:

@@ -10,8 +10,8 @@ namespace tutti::data {
 
 uint32_t Crc32c(absl::string_view bytes);
 
-// What TFRecord files hold: the checksum of data that hold checksums would be weak, so it is turned
-// and shifted.
+// Returns what TFRecord files hold: the checksum of data that hold checksums would be weak, so it
+// is turned and shifted.
 inline uint32_t MaskedCrc32c(absl::string_view bytes) {
   const uint32_t crc = Crc32c(bytes);
   return (crc >> 15 | crc << 17) + 0xA282EAD8;

@@ -26,8 +26,8 @@ class TfRecordReader {
   // `file` must outlive the reader and the records.
   explicit TfRecordReader(absl::string_view file) : file_(file) {}
 
-  // The next record; nothing at the file's end. The data are not read: CheckData does that. Errors
-  // are DataLoss and give the offset: a length whose checksum is wrong, a record cut short.
+  // Returns the next record; nothing at the file's end. The data are not read: CheckData does that.
+  // Errors are DataLoss and give the offset: a length whose checksum is wrong, a record cut short.
   absl::StatusOr<std::optional<TfRecord>> Next();
 
  private:

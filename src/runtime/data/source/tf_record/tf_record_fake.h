@@ -17,7 +17,7 @@ struct FakeExample {
 };
 std::string EncodeExample(const FakeExample& example);
 
-// A record with right checksums.
+// Returns a record with right checksums.
 std::string EncodeTfRecord(absl::string_view data);
 
 }  // namespace tutti::data

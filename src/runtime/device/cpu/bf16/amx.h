@@ -14,8 +14,8 @@ constexpr int64_t kTileRows = 16;
 constexpr int64_t kTileBytes = 64;              // of a row
 constexpr int64_t kTileDepth = kTileBytes / 2;  // bf16 values of a left factor's row
 
-// Whether this process may use it (base/machine/instruction_set.h) and the kernel lets it; asks the
-// first time.
+// Returns whether this process may use it (base/machine/instruction_set.h) and the kernel lets it;
+// asks the first time.
 bool HasAmx();
 // Lets tests see what is done without AMX: from now on HasAmx() is false, or what it was before.
 void LeaveAmxAlone(bool alone);

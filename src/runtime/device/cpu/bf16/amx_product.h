@@ -17,7 +17,7 @@ struct Pixels {
   uint16_t* to;
 };
 
-// `rows` pixels from each of one or two places, by a block's weights.
+// Multiplies `rows` pixels from each of one or two places, by a block's weights.
 template <bool kTwo>
 void AmxTile(const Product& p, int64_t rows, const Pixels& one, const Pixels& other,
              const uint16_t* weights) {
@@ -62,8 +62,8 @@ void AmxTile(const Product& p, int64_t rows, const Pixels& one, const Pixels& ot
   }
 }
 
-// One block of results. Tiles have as many rows each: a line's last one may begin before the one
-// before it ends.
+// Computes one block of results. Tiles have as many rows each: a line's last one may begin before
+// the one before it ends.
 inline void AmxLines(const Product& p, AmxTiles& tiles, const Lines& lines, int64_t block,
                      const uint16_t* x, uint16_t* y) {
   if (lines.count == 0) return;

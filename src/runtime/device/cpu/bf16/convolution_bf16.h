@@ -37,13 +37,13 @@ struct Convolution {
   bool is_stem() const { return inputs <= 4; }
 };
 
-// Whether this processor and the functions below can.
+// Returns whether this processor and the functions below can.
 bool Takes(const Convolution& shape);
 
-// Whether 3x3 kernels may go by patches: not, until this says so (train::MakeStrategy does, for
-// tutti's own networks). For the whole process.
+// Says whether 3x3 kernels may go by patches: not, until this says so (train::MakeStrategy does,
+// for tutti's own networks). For the whole process.
 void UseWinograd(bool use);
-// Whether this one does, of those that Takes.
+// Returns whether this one does, of those that Takes.
 bool GoesByWinograd(const Convolution& shape);
 
 // x [images, height, width, inputs], w [outputs, kernel, kernel, inputs],

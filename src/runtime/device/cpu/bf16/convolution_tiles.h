@@ -14,7 +14,7 @@ namespace tutti::device::cpu {
 
 constexpr int64_t kBlock = 32;  // channels of a tile: two vectors
 constexpr int64_t kVector = 16;
-// One vector where a layer has no more channels.
+// Returns one vector where a layer has no more channels.
 inline int64_t BlockOf(int64_t channels) { return std::min(kBlock, channels); }
 
 inline __m512bh Pairs(const void* from) { return (__m512bh)_mm512_loadu_si512(from); }
@@ -98,8 +98,8 @@ class Prefetch {
   int64_t step_;
 };
 
-// An image's row with as many zeros before and behind as `border` pixels have; `from` is null for a
-// row of the border.
+// Copies an image's row with as many zeros before and behind as `border` pixels have; `from` is
+// null for a row of the border.
 inline void CopyBordered(const uint16_t* from, int64_t values, int64_t border, uint16_t* to) {
   if (from == nullptr) {
     std::fill_n(to, values + 2 * border, uint16_t{0});
@@ -110,7 +110,8 @@ inline void CopyBordered(const uint16_t* from, int64_t values, int64_t border, u
   std::fill_n(to + border + values, border, uint16_t{0});
 }
 
-// Where the pixel of x lies, in elements, of which a kernel of 1x1 makes output pixel `pixel`.
+// Returns where the pixel of x lies, in elements, of which a kernel of 1x1 makes output pixel
+// `pixel`.
 inline int64_t PlaceOf(const Convolution& c, int64_t pixel) {
   if (c.stride == 1) return pixel * c.inputs;
   const int64_t column = pixel % c.out_width(), row = pixel / c.out_width();

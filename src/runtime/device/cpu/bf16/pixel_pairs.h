@@ -69,7 +69,8 @@ struct Geometry {
   int64_t rows, x_rows, bands_of_image, bands, bands_of_chunk;
 };
 
-// `channels` of each of two pixels, null for one of zeros, to panels that lie `panel` words apart.
+// Stores `channels` of each of two pixels, null for one of zeros, to panels that lie `panel` words
+// apart.
 inline void StorePair(const uint16_t* a, const uint16_t* b, int64_t channels, int64_t panel,
                       uint32_t* to) {
   alignas(64) static constexpr uint16_t kZeros[kBlock] = {};
@@ -123,7 +124,7 @@ inline void StoreRow(const Geometry& g, const uint16_t* x, int64_t image, int64_
   });
 }
 
-// A kernel's row, over all of its channels, for one pixel.
+// Stores a kernel's row, over all of its channels, for one pixel.
 inline void StoreStemRow(const Geometry& g, const uint16_t* x, int64_t image, int64_t row,
                          int64_t panel, uint32_t* to) {
   static thread_local Scratch<uint16_t> scratch;
@@ -145,7 +146,7 @@ struct Work {
   bool first;  // there are no sums yet
 };
 
-// Where the pairs of a tap in a column of the kernel begin.
+// Returns where the pairs of a tap in a column of the kernel begin.
 inline const uint32_t* BeginOf(const Geometry& g, const Work& work, int64_t tap_row,
                                int64_t column) {
   int64_t layout = column, pair = 0;

@@ -94,8 +94,8 @@ inline int64_t TilesOfLine(const Product& p, int64_t count) {
   return (count + most - 1) / most;
 }
 
-// One block of results, by AMX where `tiles` is given. `prefetch`, if any, fetches once for each
-// tile.
+// Computes one block of results, by AMX where `tiles` is given. `prefetch`, if any, fetches once
+// for each tile.
 inline void Multiply(const Product& p, AmxTiles* tiles, const Lines& lines, int64_t block,
                      const uint16_t* x, uint16_t* y, Prefetch* prefetch = nullptr) {
   if (tiles != nullptr) return AmxLines(p, *tiles, lines, block, x, y);

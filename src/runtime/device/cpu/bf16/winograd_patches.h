@@ -17,7 +17,7 @@ constexpr int64_t kBytesApart = 64;
 // Sixteen values of a patch, row by row.
 using Patch = __m512[kPlaces];
 
-// B^T d B of the paper, in place.
+// Computes B^T d B of the paper, in place.
 inline __attribute__((always_inline)) void TransformInput(Patch& d) {
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) {
@@ -79,7 +79,7 @@ inline PatchPixels PixelsOf(const Plane& plane, const Place& place, const uint16
   return from;
 }
 
-// The even (half 0) or the odd ones of 32 channels.
+// Returns the even (half 0) or the odd ones of 32 channels.
 inline __m512 HalfOf(__m512i words, int64_t half) {
   return half == 0 ? Lower(words) : Upper(words);
 }

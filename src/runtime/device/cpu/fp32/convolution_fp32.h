@@ -18,9 +18,9 @@
 
 namespace tutti::device::cpu::fp32 {
 
-// Whether this processor and the functions below can.
+// Returns whether this processor and the functions below can.
 bool CanCompute(const Convolution& shape);
-// Whether it goes by patches, of those that it can.
+// Returns whether it goes by patches, of those that it can.
 bool GoesByPatches(const Convolution& shape);
 
 // Layouts as in convolution_bf16.h.
@@ -31,7 +31,7 @@ void InputGradient(const Convolution& shape, const float* dy, const float* w, fl
 void WeightGradient(const Convolution& shape, const float* x, const float* dy, float* dw,
                     int threads);
 
-// The ways of these.
+// Compute each of these in one way.
 void WinogradForward(const Convolution& shape, const float* x, const float* w, float* y,
                      int threads);
 void WinogradInputGradient(const Convolution& shape, const float* dy, const float* w, float* dx,

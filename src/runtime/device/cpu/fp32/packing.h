@@ -33,7 +33,7 @@ void EachPiece(int64_t depth, int64_t results, int64_t width, const Body& body) 
 // window's values, in their order. Forward's, where results are outputs:
 void PackForward(const Kernels& kernels, const Convolution& c, const float* w, float* to,
                  int threads);
-// The input gradient's, where results are inputs, for what `window` sees:
+// Packs the input gradient's, where results are inputs, for what `window` sees:
 void PackInputGradient(const Kernels& kernels, const Convolution& c, const Window& window,
                        const float* w, float* to, int threads);
 

@@ -23,8 +23,8 @@ struct Plane {
 // Zeros around an image; as many as there are channels at most.
 alignas(64) inline constexpr float kZeros[8192] = {};
 
-// The pixels of a square of `kSide`, from `border` above and left of a patch's first result on;
-// `outside` where there is none.
+// Returns the pixels of a square of `kSide`, from `border` above and left of a patch's first result
+// on; `outside` where there is none.
 template <int64_t kSide, typename Float>
 std::array<Float*, kSide * kSide> PixelsOf(const Plane& plane, int64_t patch, int64_t border,
                                            int64_t channels, Float* images, Float* outside) {
@@ -45,7 +45,7 @@ std::array<Float*, kSide * kSide> PixelsOf(const Plane& plane, int64_t patch, in
 inline auto InputPixels(const Plane& plane, int64_t patch, const float* x) {
   return PixelsOf<kPatchSide, const float>(plane, patch, 1, plane.depth, x, kZeros);
 }
-// Null outside.
+// Returns null outside.
 inline auto ResultPixels(const Plane& plane, int64_t patch, float* y) {
   return PixelsOf<kResultSide, float>(plane, patch, 0, plane.results, y, nullptr);
 }

@@ -25,7 +25,7 @@ struct Window {
 
   int64_t results() const { return images * rows * columns; }
   int64_t values() const { return tall.size() * wide.size() * depth; }
-  // Whether all windows together are the source as it lies in memory.
+  // Returns whether all windows together are the source as it lies in memory.
   bool is_source() const {
     return tall.size() == 1 && wide.size() == 1 && tall.first == 0 && wide.first == 0 &&
            step == 1 && rows == height && columns == width;
@@ -41,7 +41,7 @@ inline ResultPlace PlaceOf(const Window& w, int64_t result) {
   return {row / w.rows, row % w.rows, result % w.columns};
 }
 
-// The source's pixel that has the place of a result, as a kernel of 1x1 sees it.
+// Returns the source's pixel that has the place of a result, as a kernel of 1x1 sees it.
 inline const float* PixelAt(const Window& w, const float* source, const ResultPlace& place) {
   return source +
          ((place.image * w.height + place.row * w.step) * w.width + place.column * w.step) *

@@ -15,8 +15,9 @@ constexpr int64_t kLanes = 32;  // a multiple of what any kernel takes at once (
 template <typename T>
 concept Element = std::same_as<T, float> || std::same_as<T, uint16_t>;
 
-// Where a vector of channels has the value for the element at `place` in memory, for kernels that
-// take `step` at once: of bf16, of so many, those of even place come first (see vector.inc).
+// Returns where a vector of channels has the value for the element at `place` in memory, for
+// kernels that take `step` at once: of bf16, of so many, those of even place come first (see
+// vector.inc).
 template <Element T>
 constexpr int64_t LaneOf(int64_t place, int64_t step) {
   if constexpr (std::same_as<T, float>) return place;

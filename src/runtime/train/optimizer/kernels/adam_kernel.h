@@ -13,7 +13,7 @@ struct AdamCoefficients {
   double weight_decay = 0;  // decoupled: of the value, not added to the gradient
 };
 
-// The t-th update by the formula of adamw.h. The four arrays have `count` elements and do not
+// Does the t-th update by the formula of adamw.h. The four arrays have `count` elements and do not
 // overlap. Shared by `threads` threads of OpenMP, whose number changes no bit.
 void AdamUpdate(float* values, float* first, float* second, const float* gradients, size_t count,
                 const AdamCoefficients& coefficients, int64_t t, int threads = 1);

@@ -19,13 +19,13 @@ struct LarsCoefficients {
   double trust = 0.001;  // eta of the paper
 };
 
-// One update by the formula of lars.h.
+// Does one update by the formula of lars.h.
 void LarsUpdate(float* values, float* velocities, const float* gradients, size_t count,
                 const LarsCoefficients& coefficients, int threads = 1);
 void LarsUpdate(double* values, double* velocities, const double* gradients, size_t count,
                 const LarsCoefficients& coefficients, int threads = 1);
 
-// The t-th update by the formula of lamb.h.
+// Does the t-th update by the formula of lamb.h.
 void LambUpdate(float* values, float* first, float* second, const float* gradients, size_t count,
                 const AdamCoefficients& coefficients, int64_t t, int threads = 1);
 void LambUpdate(double* values, double* first, double* second, const double* gradients,

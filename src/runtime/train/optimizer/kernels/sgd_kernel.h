@@ -13,8 +13,8 @@ struct SgdCoefficients {
   bool nesterov = false;
 };
 
-// One update by the formula of sgd.h. The three arrays have `count` elements and do not overlap.
-// Shared by `threads` threads of OpenMP, whose number changes no bit.
+// Does one update by the formula of sgd.h. The three arrays have `count` elements and do not
+// overlap. Shared by `threads` threads of OpenMP, whose number changes no bit.
 void SgdUpdate(float* values, float* velocities, const float* gradients, size_t count,
                const SgdCoefficients& coefficients, int threads = 1);
 void SgdUpdate(double* values, double* velocities, const double* gradients, size_t count,
