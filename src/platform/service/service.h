@@ -11,9 +11,11 @@
 //                             has taken    prepared,   processes  failed, or cancel: the rest are
 //                             the plan     "go" given  run        being stopped, results sent
 //
-// Thread-safe. One loop thread (Run) makes all decisions; engines are called and files are opened,
-// closed and removed by other threads, never under the lock, so that one that hangs holds what is
-// its own. Calls from outside change state only through the store and wake the loop.
+// Thread-safe. One loop thread (Run) makes the decisions, but for a job that can start on this
+// machine the moment it comes: the thread that submits it places it. Engines are called and files
+// are opened, closed and removed by other threads, never under the lock, so that one that hangs
+// holds what is its own. A call from outside that changes a job writes that to the store first, and
+// wakes the loop for what follows.
 #pragma once
 
 #include <cstdint>
@@ -67,15 +69,16 @@ class Service {
   // been answered OK survives everything. A submission whose nonce a job has is answered with that
   // job; InvalidArgument if it was submitted with another file.
   virtual absl::StatusOr<JobStatus> Submit(const Submission& submission) = 0;
-  // What Submit would say of it, with nothing taken in; its code need not have been sent. The
-  // warnings, if it would be taken.
+  // Returns what Submit would say of it, with nothing taken in: the warnings, if it would be taken.
+  // Its code need not have been sent.
   virtual absl::StatusOr<std::vector<std::string>> Check(const Submission& submission) = 0;
   virtual absl::StatusOr<JobStatus> GetJob(absl::string_view id) = 0;
   virtual absl::StatusOr<std::vector<store::Event>> EventsOf(absl::string_view id) = 0;
   virtual absl::StatusOr<std::vector<JobStatus>> ListJobs(const store::JobFilter& filter) = 0;
-  // The same jobs in short; ten thousand queued ones take some milliseconds.
+  // Returns the same jobs in short; ten thousand queued ones take some milliseconds.
   virtual absl::StatusOr<std::vector<JobSummary>> ListSummaries(const store::JobFilter& filter) = 0;
-  // A pipeline's steps in the order of its file, a sweep's trials in theirs; none of another job.
+  // Returns a pipeline's steps in the order of its file, a sweep's trials in theirs; none of
+  // another job.
   virtual absl::StatusOr<std::vector<ChildStatus>> ChildrenOf(absl::string_view id) = 0;
   // Cancels a job in any state; returns once the request is on disk. A job that has ended, or that
   // is ending by its own failure, keeps that end.
@@ -83,9 +86,10 @@ class Service {
   // Deletes a job with its logs, outputs and children. FailedPrecondition if it has not ended, or
   // is a child itself.
   virtual absl::Status Delete(absl::string_view id) = 0;
-  // What comes after `cursor` ("" for the beginning), in the order in which it arrived; waits for
-  // the first item until the deadline, then returns none. At most about a megabyte at a time.
-  // InvalidArgument for a cursor that no item of this job carried. Reads files, which may hang.
+  // Returns what comes after `cursor` ("" for the beginning), in the order in which it arrived;
+  // waits for the first item until the deadline, then returns none. At most about a megabyte at a
+  // time. InvalidArgument for a cursor that no item of this job carried. Reads files, which may
+  // hang.
   virtual absl::StatusOr<FollowResult> Follow(absl::string_view id, absl::string_view cursor,
                                               base::Deadline deadline) = 0;
   // Has `wake` called when Follow may have more, as long as the subscription lives.
@@ -110,7 +114,7 @@ class Service {
   // no such node, FailedPrecondition for one of Slurm's.
   virtual absl::StatusOr<std::vector<NodeCheck>> CheckNode(absl::string_view compute,
                                                            absl::string_view node) = 0;
-  // What is broken now and goes on without: a line each. Empty: nothing.
+  // Returns what is broken now and goes on without: a line each. Empty: nothing.
   virtual std::vector<std::string> Problems() = 0;
   // Returns whether the disk is full. Then no job, code, output or result is taken, and what runs
   // goes on. The answer is what the loop has last seen: who asks waits for no disk.
@@ -141,8 +145,8 @@ class Service {
   virtual absl::StatusOr<uint64_t> AppendOutput(absl::string_view allocation, int node, int rank,
                                                 LogStream stream, uint64_t offset,
                                                 absl::string_view bytes) = 0;
-  // Where a result file of this allocation goes; commit it with IncomingFile::Commit. It must not
-  // outlive the service.
+  // Returns where a result file of this allocation goes; commit it with IncomingFile::Commit. It
+  // must not outlive the service.
   virtual absl::StatusOr<std::unique_ptr<IncomingFile>> ReceiveFile(absl::string_view allocation,
                                                                     int node,
                                                                     absl::string_view path) = 0;
@@ -151,7 +155,7 @@ class Service {
   virtual absl::StatusOr<std::vector<absl::Status>> ReceiveFiles(
       absl::string_view allocation, int node, const std::vector<http::BatchFile>& files) = 0;
 
-  // The job that has that node, by a launcher's own call.
+  // Returns the job that has that node, by a launcher's own call.
   virtual absl::StatusOr<std::string> JobOfLauncher(absl::string_view allocation, int node) = 0;
 
   // --- Work that touches folders, which may hang, by threads that nobody else needs.

@@ -14,11 +14,11 @@ namespace tutti::client {
 enum class ScriptKind { kNone, kPython, kShell, kProgram };
 
 // Tells a script by the end of its name (.py, .sh), its first line ("#!…") or its first bytes
-// (ELF). kNone also for a file that cannot be read.
+// (ELF). Returns kNone for what is no regular file. One that cannot be read goes by its name alone.
 ScriptKind KindOfScript(const std::filesystem::path& file);
 
-// What starts it in the folder that it lies in, as a shell reads it. InvalidArgument for a program
-// that its owner may not execute.
+// Returns what starts it in the folder that it lies in, as a shell reads it. InvalidArgument for a
+// program that its owner may not execute.
 absl::StatusOr<std::string> CommandOf(const std::filesystem::path& script, ScriptKind kind);
 
 struct DistributionGuess {
@@ -29,7 +29,7 @@ struct DistributionGuess {
 // Guesses by the packages that a Python program's own text imports.
 DistributionGuess GuessDistribution(absl::string_view python);
 
-// A word that a shell takes as it is.
+// Returns `text` as one word of a shell's.
 std::string ShellWord(absl::string_view text);
 
 }  // namespace tutti::client
