@@ -61,8 +61,7 @@ void NodeHealth::LookAtTheNextOne(Effects& effects) {
     const engine::Node& node = state_.nodes[next_++ % state_.nodes.size()];
     const Watched& watched = nodes_[node.name];
     if (watched.queued || watched.runs || DueAt(node, watched) > now) continue;
-    // Nothing that was found earlier is believed about a node that is ill.
-    Begin(node, IsCordonedByCheck(node.name) ? kFresh : kRecent, effects);
+    Begin(node, kRecent, effects);
     return;
   }
 }
@@ -96,6 +95,9 @@ std::vector<NodeCheck> NodeHealth::Check(const engine::Node& node, absl::Duratio
     watched.runs = true;
     watched.began = state_.clock->SinceBoot();
     running_.push_back(node);
+    // Of one that is ill, maybe since this look was asked for, nothing is believed that was found
+    // before.
+    if (IsCordonedByCheck(node.name)) age = std::min(age, kFresh);
   }
   std::vector<NodeCheck> checks = state_.options.node_checker->Check(node, age);
   if (state_.ending) return checks;  // it may have been abandoned
