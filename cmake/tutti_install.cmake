@@ -1,4 +1,4 @@
-# The runtime wing as a library for C++ (docs/cpp-training.md): `cmake --install BUILD --component cpp` puts
+# The runtime wing as a library for C++ (docs/cpp/training.md): `cmake --install BUILD --component cpp` puts
 # static libraries into lib/, headers into include/tutti and what find_package(tutti) reads into lib/cmake/tutti.
 # A room is the target tutti::NAME there. Only these rooms need naming; those that they are made of follow.
 include(CMakePackageConfigHelpers)

@@ -71,7 +71,7 @@ def test_it_does_not_begin_anew_where_every_checkpoint_is_damaged(train, tmp_pat
 
 
 def test_what_the_guide_names_is_installed(prefix):
-    guide = (ROOT / "docs/cpp-reference.md").read_text()
+    guide = (ROOT / "docs/cpp/reference.md").read_text()
     headers = prefix / "include/tutti"
     text = "".join(path.read_text() for path in headers.rglob("*.h"))
     for line in re.findall(r"^## .*", guide, re.M):
