@@ -98,18 +98,24 @@ void ReadRandomDevice(uint8_t* to, size_t count) {
 
 }  // namespace
 
-std::string RandomHex(size_t count) {
-  std::vector<uint8_t> bytes(count);
+std::string RandomBytes(size_t count) {
+  std::string bytes(count, '\0');
+  auto* const to = reinterpret_cast<uint8_t*>(bytes.data());
   // The kernel's own generator: OpenSSL's is seeded by it and takes many times as long.
   for (size_t filled = 0; filled < count;) {
-    const ssize_t n = ::getrandom(bytes.data() + filled, count - filled, 0);
+    const ssize_t n = ::getrandom(to + filled, count - filled, 0);
     if (n < 0 && errno != EINTR) {
-      ReadRandomDevice(bytes.data() + filled, count - filled);
+      ReadRandomDevice(to + filled, count - filled);
       break;
     }
     if (n > 0) filled += static_cast<size_t>(n);
   }
-  return Hex(bytes);
+  return bytes;
+}
+
+std::string RandomHex(size_t count) {
+  const std::string bytes = RandomBytes(count);
+  return Hex({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
 }
 
 }  // namespace tutti::base

@@ -41,7 +41,8 @@ bool EqualInConstantTime(absl::string_view a, absl::string_view b);
 // Returns the bytes as lower-case hexadecimal, two characters a byte.
 std::string Hex(std::span<const uint8_t> bytes);
 
-// Returns `count` bytes from the system's cryptographic generator, as hexadecimal.
+// Returns `count` bytes from the system's cryptographic generator; RandomHex as hexadecimal.
+std::string RandomBytes(size_t count);
 std::string RandomHex(size_t count);
 
 }  // namespace tutti::base
