@@ -18,6 +18,8 @@ std::string StepKey(const spec::JobSpec& job, const std::string& snapshot,
   for (spec::Requirement& package : essence.environment.packages) package.location.clear();
   essence.environment.programs.clear();
   essence.environment_variables = job.environment_variables;
+  essence.secret_variables = job.secret_variables;
+  essence.secret_files = job.secret_files;
   essence.inputs = job.inputs;
   for (auto& [name, input] : essence.inputs) {
     input.location.line = 0;

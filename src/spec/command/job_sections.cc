@@ -167,6 +167,8 @@ void ReadResources(MappingReader& job, const Site& site, JobSpec& spec, Diagnost
     spec.instance_count = 1;  // in place of a component's, too
   }
   spec.part.reset();
+  spec.secret_variables.clear();
+  spec.secret_files.clear();
   spec.gpu_demands.clear();  // a step's own resources are in place of its component's
   LookAtInstanceType(*entry->value, spec, diagnostics);
   ReadContainerOptions(reader, site, spec, diagnostics);

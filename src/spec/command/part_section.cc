@@ -1,10 +1,12 @@
 #include "spec/command/part_section.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/text/binary_size.h"
+#include "spec/command/secret_section.h"
 #include "spec/text/mapping_reader.h"
 
 namespace tutti::spec {
@@ -28,6 +30,13 @@ void ReadMemory(MappingReader& reader, PartOfNode& part, Diagnostics& diagnostic
                                            "\" is no size: write 500MB, 8GB or 8GiB"));
 }
 
+// Of a mapping that has more than the keys which go with whole nodes too.
+bool AsksForPart(const YamlNode& tutti) {
+  return tutti.entries.empty() ||
+         std::any_of(tutti.entries.begin(), tutti.entries.end(),
+                     [](const YamlNode::Entry& entry) { return entry.key != "secrets"; });
+}
+
 }  // namespace
 
 void ReadNodePart(const YamlNode::Entry& entry, JobSpec& spec, Diagnostics& diagnostics) {
@@ -37,7 +46,11 @@ void ReadNodePart(const YamlNode::Entry& entry, JobSpec& spec, Diagnostics& diag
   ReadMemory(reader, part, diagnostics);
   const YamlNode::Entry* const gpus = reader.Take("gpus");
   if (gpus != nullptr && gpus->value->scalar != "0") reader.Count("gpus", kMostGpus, part.gpus);
+  if (const YamlNode::Entry* secrets = reader.Take("secrets")) {
+    ReadSecrets(*secrets, spec, diagnostics);
+  }
   reader.Finish();
+  if (!AsksForPart(*entry.value)) return;
   spec.part = part;
   spec.part_location = {diagnostics.file_name(), entry.line};
 }

@@ -1,4 +1,4 @@
-// The key resources.properties.tutti: a part of each node. Inside the room spec only.
+// The key resources.properties.tutti: a part of each node, and secrets. Inside the room spec only.
 #pragma once
 
 #include "spec/text/diagnostics.h"

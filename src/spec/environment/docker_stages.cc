@@ -14,7 +14,7 @@
 namespace tutti::spec {
 namespace {
 
-constexpr size_t kLongest = 100'000;  // of a text in which variables have been replaced
+constexpr size_t kLongestText = 100'000;  // of a text in which variables have been replaced
 
 // The words behind "<<" and "<<-" that end here-documents: "<<EOF", "<<-'EOF'".
 std::vector<std::string> HereDocuments(absl::string_view rest) {
@@ -163,7 +163,7 @@ std::string WithVariables(absl::string_view text,
                           const std::map<std::string, std::string>& variables) {
   std::string result;
   for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '$' || i + 1 >= text.size() || result.size() > kLongest) {
+    if (text[i] != '$' || i + 1 >= text.size() || result.size() > kLongestText) {
       result += text[i];
       continue;
     }

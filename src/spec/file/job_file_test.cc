@@ -1,5 +1,6 @@
 // Covers: spec/command/job_data.cc, spec/command/job_sections.cc, spec/command/part_section.cc,
-// spec/command/command_reader.cc, spec/text/mapping_reader.cc, spec/text/diagnostics.cc.
+// spec/command/secret_section.cc, spec/command/command_reader.cc, spec/text/mapping_reader.cc,
+// spec/text/diagnostics.cc.
 #include "spec/file/job_file.h"
 
 #include <gmock/gmock.h>
@@ -16,6 +17,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::Pair;
 
 absl::StatusOr<ReadResult> Read(absl::string_view text) {
   return ReadJobFile(text, "job.yml", "/home/me/project");
@@ -582,6 +584,41 @@ TEST(JobFile, APartOfANodeIsASizeAndWholeNumbers) {
       Errors("command: x\nresources: {docker_args: --gpus=2, properties: {tutti: {gpus: 1}}}\n"),
       ElementsAre("job.yml:2: --gpus=2 (docker_args) asks for more GPUs than "
                   "resources.properties.tutti.gpus, which is 1: write as many there"));
+}
+
+TEST(JobFile, AJobIsGivenSecretsAsVariablesAndAsFiles) {
+  const JobSpec spec = SpecOf(
+      "command: x\nresources:\n  properties:\n    tutti:\n      secrets:\n"
+      "        HF_TOKEN: hugging-face\n        SSH_KEY: {secret: deploy_key, file: true}\n"
+      "        OTHER: {secret: 3rd, file: false}\n");
+  EXPECT_THAT(spec.secret_variables,
+              ElementsAre(Pair("HF_TOKEN", "hugging-face"), Pair("OTHER", "3rd")));
+  EXPECT_THAT(spec.secret_files, ElementsAre(Pair("SSH_KEY", "deploy_key")));
+  EXPECT_EQ(spec.secrets_location.line, 5);
+  EXPECT_EQ(spec.part, std::nullopt);  // it has whole nodes all the same
+  EXPECT_EQ(
+      SpecOf("command: x\nresources: {properties: {tutti: {cpus: 2, secrets: {A: b}}}}\n").part,
+      (PartOfNode{2, 0, 0}));
+}
+
+TEST(JobFile, ASecretIsNamedAndGoesToOnePlace) {
+  const auto errors = [](const char* secrets) {
+    return Errors(absl::StrCat("command: x\nenvironment_variables: {SET: 1}\n",
+                               "resources: {properties: {tutti: {secrets: ", secrets, "}}}\n"));
+  };
+  const std::string key = "job.yml:3: resources.properties.tutti.secrets";
+  EXPECT_THAT(errors("{SET: a}"),
+              ElementsAre(key + ".SET is in environment_variables too: leave one of them out"));
+  EXPECT_THAT(errors("{A-B: a}"), ElementsAre(HasSubstr("must be of letters, digits and \"_\"")));
+  for (const char* none : {"{A: ../b}", "{A: }", "{A: [b]}", "{A: {file: true}}"}) {
+    EXPECT_THAT(errors(none),
+                ElementsAre(key + ".A must name a secret, as in A: my-token, or {secret: my-token, "
+                                  "file: true}"))
+        << none;
+  }
+  EXPECT_THAT(errors("[a]"), ElementsAre(HasSubstr("must be a mapping of variables to secrets")));
+  EXPECT_THAT(errors("{A: {secret: a, mode: 7}}"), ElementsAre(HasSubstr("mode")));
+  EXPECT_THAT(errors("{A: {secret: a, file: maybe}}"), ElementsAre(HasSubstr("true, false")));
 }
 
 }  // namespace

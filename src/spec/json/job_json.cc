@@ -102,6 +102,8 @@ void VisitFields(Visitor& visitor) {
   visitor.Rare("max_retries", &JobSpec::max_retries, 0);
   visitor.Rare("slurm", &JobSpec::slurm);
   visitor.Rare("part", &JobSpec::part);
+  visitor.Rare("secret_variables", &JobSpec::secret_variables);
+  visitor.Rare("secret_files", &JobSpec::secret_files);
   visitor.Rare("additional_includes", &JobSpec::additional_includes);
   visitor.Rare("reusable", &JobSpec::reusable);
   visitor.Rare("container_options", &JobSpec::container_options);

@@ -46,6 +46,17 @@ TEST(JobJson, ReadsBackEveryFieldThatItWrote) {
   EXPECT_EQ(back->environment.image.needed_by, "Dockerfile:6: RUN apt-get");
 }
 
+TEST(JobJson, ReadsBackWhichSecretsAJobIsGiven) {
+  JobSpec spec = AJob();
+  EXPECT_EQ(ToJson(spec).find("secret"), std::string::npos);
+  spec.secret_variables = {{"TOKEN", "hub"}};
+  spec.secret_files = {{"KEY", "deploy"}};
+  const auto back = JobSpecFromJson(ToJson(spec));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->secret_variables, spec.secret_variables);
+  EXPECT_EQ(back->secret_files, spec.secret_files);
+}
+
 TEST(JobJson, ReadsBackWhatARayJobSaysOfItsCluster) {
   JobSpec spec = AJob();
   spec.distribution = {.kind = DistributionKind::kRay,

@@ -65,6 +65,8 @@ void ReadFields(JsonFields& fields, LaunchPlan& plan) {
   fields.Read("environments_directory", plan.environments_directory);
   fields.Read("command", plan.command);
   fields.Read("environment_variables", plan.environment_variables);
+  fields.ReadIfThere("secret_variables", plan.secret_variables);
+  fields.ReadIfThere("secret_files", plan.secret_files);
   fields.Read("snapshot", plan.snapshot);
   fields.Read("inputs", plan.inputs);
   fields.Read("outputs", plan.outputs);
@@ -119,6 +121,8 @@ std::string ToJson(const LaunchPlan& plan) {
                    {"launcher_token", plan.launcher_token},
                    {"job_token", plan.job_token}};
   AddPart(plan.cores, plan.gpus, document);
+  if (!plan.secret_variables.empty()) document["secret_variables"] = plan.secret_variables;
+  if (!plan.secret_files.empty()) document["secret_files"] = plan.secret_files;
   return Dump(document);
 }
 

@@ -39,6 +39,8 @@ struct LaunchPlan {
   std::string environments_directory;          // where environments are made and shared
   std::string command;                         // ${{…}} unexpanded: only the node knows its paths
   std::map<std::string, std::string> environment_variables;
+  // Of JobSpec: names alone. The values are asked for by the launcher, and stand in no document.
+  std::map<std::string, std::string> secret_variables, secret_files;
   std::string snapshot;  // "sha256:…" of the code archive; empty: none
   std::map<std::string, Input> inputs;
   std::map<std::string, Output> outputs;
@@ -66,6 +68,7 @@ struct LaunchPlan {
   int WorldSize() const;
   const PlanNode& node() const { return nodes.at(node_index); }
   bool has_part() const { return !cores.empty(); }
+  bool has_secrets() const { return !secret_variables.empty() || !secret_files.empty(); }
 };
 
 std::string ToJson(const LaunchPlan& plan);

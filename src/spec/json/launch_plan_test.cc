@@ -57,6 +57,19 @@ TEST(LaunchPlan, ReadsBackEveryFieldThatItWrote) {
   EXPECT_EQ(plan->WorldSize(), 4);
 }
 
+TEST(LaunchPlan, NamesSecretsOnlyWhereThereAreSome) {
+  LaunchPlan plan = APlan();
+  EXPECT_THAT(ToJson(plan), Not(HasSubstr("secret")));  // that an older launcher takes it
+  plan.secret_variables = {{"TOKEN", "hub"}};
+  plan.secret_files = {{"KEY", "deploy"}};
+  const auto back = LaunchPlanFromJson(ToJson(plan));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->secret_variables, plan.secret_variables);
+  EXPECT_EQ(back->secret_files, plan.secret_files);
+  EXPECT_TRUE(back->has_secrets());
+  EXPECT_FALSE(APlan().has_secrets());
+}
+
 TEST(LaunchPlan, AnInfiniteTimeoutIsNoLimit) {
   LaunchPlan plan = APlan();
   plan.timeout_seconds = std::numeric_limits<double>::infinity();

@@ -12,6 +12,8 @@ bool IsIdentifier(absl::string_view name) {
                      [](unsigned char c) { return absl::ascii_isalnum(c) || c == '_'; });
 }
 
+bool IsSecretName(absl::string_view name) { return IsJobName(name); }
+
 bool IsJobName(absl::string_view name) {
   return name.size() <= 128 && !name.empty() && absl::ascii_isalnum(name[0]) &&
          std::all_of(name.begin(), name.end(), [](unsigned char c) {

@@ -1,5 +1,4 @@
-// Checks the names of jobs, steps, inputs and outputs. Inside the room spec only. Pure functions;
-// thread-safe.
+// Checks the names of jobs, steps, inputs, outputs and secrets. Pure functions; thread-safe.
 #pragma once
 
 #include "absl/strings/string_view.h"
@@ -12,5 +11,8 @@ bool IsIdentifier(absl::string_view name);
 
 // Letters, digits, "-" and "_", not beginning with a sign, at most 128 characters.
 bool IsJobName(absl::string_view name);
+
+// As a job's name.
+bool IsSecretName(absl::string_view name);
 
 }  // namespace tutti::spec

@@ -25,6 +25,8 @@ TEST(Identifier, NeitherIsLongerThanAFoldersNameMayBe) {
   EXPECT_FALSE(IsIdentifier(std::string(129, 'a')));
   EXPECT_TRUE(IsJobName(std::string(128, 'a')));
   EXPECT_FALSE(IsJobName(std::string(129, 'a')));
+  EXPECT_TRUE(IsSecretName("hugging-face_2"));
+  EXPECT_FALSE(IsSecretName("../key"));
 }
 
 }  // namespace

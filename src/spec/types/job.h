@@ -155,6 +155,10 @@ struct JobSpec {
   SourceLocation instance_count_location;
   std::optional<PartOfNode> part;  // of each node; none: it takes them whole
   SourceLocation part_location;
+  // What its processes are given of the service's secrets: a variable's name and the secret whose
+  // value it has; or, of a file with the value, whose path it has.
+  std::map<std::string, std::string> secret_variables, secret_files;
+  SourceLocation secrets_location;
   // Options of `podman run` that the job asks for, as "--cap-add=SYS_PTRACE"; for an image only.
   std::vector<std::string> container_options;
   std::vector<GpuDemand> gpu_demands;                 // known until the job has been submitted

@@ -1,0 +1,15 @@
+// Reads the key resources.properties.tutti.secrets: which secrets of the service a job's processes
+// are given, and how. Inside the room spec only.
+#pragma once
+
+#include "spec/text/diagnostics.h"
+#include "spec/text/yaml_tree.h"
+#include "spec/types/job.h"
+
+namespace tutti::spec {
+
+// NAME: SECRET is a variable; NAME: {secret: SECRET, file: true} a file, whose path is the
+// variable. After the job's environment_variables, which may not have a NAME too.
+void ReadSecrets(const YamlNode::Entry& entry, JobSpec& spec, Diagnostics& diagnostics);
+
+}  // namespace tutti::spec
