@@ -374,6 +374,37 @@ TEST_F(ApiTest, KeepsSnapshotsByTheirHash) {
               "invalid_argument");
 }
 
+TEST_F(ApiTest, KeepsSecretsAndGivesThemToTheirJobsLaunchersAlone) {
+  const auto put = [&](const std::string& name, const std::string& value) {
+    return Send({.method = "PUT", .target = "/v1/secrets/" + name, .body = value});
+  };
+  Fits("put", "/v1/secrets/{secret}", put("hub", std::string("hunter22\0\xff", 10)));
+  ExpectError(put("hub", "abc"), 400, "invalid_argument");
+  ExpectError(put("a%20b", "hunter22"), 400, "invalid_argument");
+  EXPECT_EQ(put("hub", std::string((64 << 10) + 1, 'x')).status, 413);
+  const http::ClientResponse list = Get("/v1/secrets");
+  EXPECT_EQ(Fits("get", "/v1/secrets", list)["secrets"][0]["name"], "hub");
+  EXPECT_THAT(list.body, ::testing::Not(HasSubstr("hunter22")));
+  EXPECT_EQ(Fits("post", "/v1/secret-rotations",
+                 Send({.method = "POST", .target = "/v1/secret-rotations"}))["secrets"],
+            1);
+  play_ = false;
+  CreateJob(absl::StrReplaceAll(
+      service::kJobFile, {{"instance_count: 2\n",
+                           "instance_count: 2\n  properties: {tutti: {secrets: {T: {secret: hub, "
+                           "file: true}}}}\n"}}));
+  const std::string target = "/internal/v1/allocations/j.1/nodes/0/secrets";
+  const std::string pattern = "/internal/v1/allocations/{allocation}/nodes/{node}/secrets";
+  const json given = Fits("get", pattern, Send({.target = target}, TokenOf("j.1")));
+  EXPECT_EQ(given["secrets"]["hub"], "aHVudGVyMjIA/w==");
+  EXPECT_EQ(Send({.target = target}).status, 401) << "no user";
+  EXPECT_EQ(Send({.target = target}, TokenOf("k.1")).status, 401) << "no other job's launcher";
+  Fits("delete", "/v1/secrets/{secret}", Send({.method = "DELETE", .target = "/v1/secrets/hub"}));
+  ExpectError(Send({.method = "DELETE", .target = "/v1/secrets/hub"}), 404, "not_found");
+  ExpectError(Send({.target = target}, TokenOf("j.1")), 404, "not_found");
+  play_ = true;
+}
+
 TEST_F(ApiTest, RemovesWhatIsKeptNoLongerAndTheJobSaysSo) {
   CreateJob();
   EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] {

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "platform/service/attempt/node_room.h"
@@ -327,6 +328,24 @@ std::string PruneJson(bool dry_run, const std::vector<service::Removal>& removal
                     {"why", removal.why}});
   }
   return Text({{"dry_run", dry_run}, {"bytes", bytes}, {"removed", std::move(list)}});
+}
+
+std::string SecretsJson(const std::vector<service::SecretInfo>& secrets) {
+  json list = json::array();
+  for (const service::SecretInfo& secret : secrets) {
+    list.push_back({{"name", secret.name},
+                    {"created", Rfc3339(secret.created)},
+                    {"set", Rfc3339(secret.set)},
+                    {"readable", secret.readable},
+                    {"waiting_jobs", secret.waiting_jobs}});
+  }
+  return Text({{"secrets", std::move(list)}});
+}
+
+std::string SecretValuesJson(const service::SecretValues& values) {
+  json all = json::object();
+  for (const auto& [name, value] : values) all[name] = absl::Base64Escape(value);
+  return Text({{"secrets", std::move(all)}});
 }
 
 std::string ChecksJson(const std::vector<service::NodeCheck>& checks) {

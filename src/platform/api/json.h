@@ -23,12 +23,16 @@ std::string JobsJson(const std::vector<service::JobStatus>& jobs);
 std::string SummariesJson(const std::vector<service::JobSummary>& jobs);
 std::string NodesJson(const service::NodeList& nodes);
 std::string PruneJson(bool dry_run, const std::vector<service::Removal>& removals);
+std::string SecretsJson(const std::vector<service::SecretInfo>& secrets);
 std::string ChecksJson(const std::vector<service::NodeCheck>& checks);
 std::string FilesJson(const std::vector<service::JobFile>& files);
 // Returns the answer to a check of a job that would be taken.
 std::string WarningsJson(const std::vector<std::string>& warnings);
 // Returns one line of a stream, with its newline.
 std::string FollowLine(const service::FollowItem& item);
+
+// Returns the values by name, each in base64: any bytes may be one.
+std::string SecretValuesJson(const service::SecretValues& values);
 
 // Returns the text of {"reason": TEXT}; InvalidArgument for any other body.
 absl::StatusOr<std::string> ReasonFromJson(absl::string_view body);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status.h"
 #include "platform/api/file_answer.h"
+#include "platform/api/json.h"
 #include "platform/api/query.h"
 #include "platform/http/file_batch.h"
 #include "spec/json/json_fields.h"
@@ -154,6 +155,13 @@ absl::StatusOr<std::string> PostResults(Service* service, const Call& call) {
   return RefusedJson(statuses);
 }
 
+absl::StatusOr<std::string> GetSecrets(Service* service, const Call& call) {
+  TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(call));
+  TUTTI_ASSIGN_OR_RETURN(const service::SecretValues values,
+                         service->SecretsForLauncher(call["allocation"], node));
+  return SecretValuesJson(values);
+}
+
 // To whoever knows the hash of its content.
 Response Snapshot(Service* service, const Call& call) {
   const auto allocation = call.parts.find("allocation");
@@ -183,6 +191,7 @@ std::vector<Route> LauncherRoutes(Service* service) {
       {"POST", node + "/events", Access::kLauncher, with(Events)},
       {"GET", node + "/go", Access::kLauncher,
        [service](const Call& call) { return Go(service, call); }},
+      {"GET", node + "/secrets", Access::kLauncher, with(GetSecrets)},
       {"POST", node + "/output", Access::kLauncher, output, Pace::kQuick, "allocation"},
       {"POST", node + "/results", Access::kLauncher, with(PostResults), Pace::kReceives,
        "allocation"},

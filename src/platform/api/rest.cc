@@ -195,6 +195,30 @@ Response Prune(Service* service, const Call& call) {
                        : ErrorResponse(removals.status());
 }
 
+Response PutSecret(Service* service, const Call& call) {
+  const auto value = call.connection.ReadBody(service::kLargestSecret);
+  if (!value.ok()) return ErrorResponse(value.status());
+  const absl::Status status = service->SetSecret(call["secret"], *value);
+  return status.ok() ? JsonResponse("{}") : ErrorResponse(status);
+}
+
+Response ListSecrets(Service* service, const Call&) {
+  const auto secrets = service->ListSecrets();
+  return secrets.ok() ? JsonResponse(SecretsJson(*secrets)) : ErrorResponse(secrets.status());
+}
+
+Response DeleteSecret(Service* service, const Call& call) {
+  const auto failed = service->DeleteSecret(call["secret"]);
+  if (!failed.ok()) return ErrorResponse(failed.status());
+  return JsonResponse(spec::Dump({{"failed_jobs", *failed}}));
+}
+
+Response RotateSecrets(Service* service, const Call&) {
+  const auto count = service->RotateSecrets();
+  return count.ok() ? JsonResponse(absl::StrCat("{\"secrets\": ", *count, "}"))
+                    : ErrorResponse(count.status());
+}
+
 Response ListNodes(Service* service, const Call&) {
   return JsonResponse(NodesJson(service->ListNodes()));
 }
@@ -244,6 +268,10 @@ std::vector<Route> UserRoutes(Service* service) {
       {"GET", "/v1/jobs/{job}/files", Access::kUser, with(ListFiles)},
       {"GET", "/v1/jobs/{job}/files/{path...}", Access::kUser, with(GetFile), Pace::kQuick, "job"},
       {"POST", "/v1/prune", Access::kUser, with(Prune), Pace::kSlow, "prune"},
+      {"GET", "/v1/secrets", Access::kUser, with(ListSecrets)},
+      {"PUT", "/v1/secrets/{secret}", Access::kUser, with(PutSecret)},
+      {"DELETE", "/v1/secrets/{secret}", Access::kUser, with(DeleteSecret)},
+      {"POST", "/v1/secret-rotations", Access::kUser, with(RotateSecrets)},
       {"GET", "/v1/nodes", Access::kUser, with(ListNodes), Pace::kSlow, "nodes"},
       {"POST", "/v1/nodes/{compute}/{node}/check", Access::kUser, with(CheckNode), Pace::kForeign},
       {"PUT", "/v1/nodes/{compute}/{node}/cordon", Access::kUser, with(CordonNode)},

@@ -79,6 +79,10 @@ class Engine {
   // nothing is known against it by `deadline`.
   virtual std::string WhyNeverOn(const spec::SlurmSettings&, base::Deadline) { return ""; }
 
+  // Whether launchers that are started now make their calls of the service themselves. False: by a
+  // folder that they share with it.
+  virtual bool LaunchersReachService() const { return true; }
+
   // Starts one launcher per node: all nodes or none. Idempotent on allocation.id: for a node whose
   // launcher lives it does nothing; for one whose launcher died it starts a launcher that finds the
   // first one's traces, runs nothing, delivers what is left in the spool and reports the loss.

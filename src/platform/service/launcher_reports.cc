@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "platform/service/jobs/next_attempt.h"
 #include "platform/service/results/disk_room.h"
+#include "platform/service/secrets/secrets.h"
 
 namespace tutti::service {
 namespace {
@@ -130,6 +131,13 @@ absl::StatusOr<std::string> LauncherReports::JobOf(absl::string_view allocation,
   StateLock lock(state_);
   TUTTI_ASSIGN_OR_RETURN(const LiveJob* const job, Placed(allocation, node));
   return job->record.job.id;
+}
+
+absl::StatusOr<std::set<std::string>> LauncherReports::SecretNamesFor(absl::string_view allocation,
+                                                                      int node) {
+  StateLock lock(state_);
+  TUTTI_ASSIGN_OR_RETURN(const LiveJob* const job, Placed(allocation, node));
+  return SecretsOf(job->record.job.spec);
 }
 
 absl::Status LauncherReports::CheckUnderWay(absl::string_view allocation) {

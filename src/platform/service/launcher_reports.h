@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,9 @@ class LauncherReports {
                                                   std::function<void()> wake)
       ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<std::string> JobOf(absl::string_view allocation, int node)
+      ABSL_LOCKS_EXCLUDED(service_lock);
+  // The secrets that its job names, and that this launcher may have.
+  absl::StatusOr<std::set<std::string>> SecretNamesFor(absl::string_view allocation, int node)
       ABSL_LOCKS_EXCLUDED(service_lock);
   absl::Status CheckUnderWay(absl::string_view allocation) ABSL_LOCKS_EXCLUDED(service_lock);
   std::vector<std::string> AllocationsUnderWay() ABSL_LOCKS_EXCLUDED(service_lock);

@@ -43,6 +43,7 @@
 #include "platform/service/results/job_files.h"
 #include "platform/service/results/snapshots.h"
 #include "platform/service/retention/removal.h"
+#include "platform/service/secrets/secret_info.h"
 #include "platform/store/store.h"
 
 namespace tutti::service {
@@ -107,6 +108,17 @@ class Service {
   // would be. What is in use stays, and so does what cannot be removed, which is among Problems.
   // InvalidArgument if site.yml is wrong. Reads folders, which may hang.
   virtual absl::StatusOr<std::vector<Removal>> Prune(bool dry_run) = 0;
+  // Gives the name a value, in place of one that it has. InvalidArgument for a name or a size that
+  // no secret has; FailedPrecondition if the key cannot be used. Nothing returns a value but
+  // SecretsForLauncher.
+  virtual absl::Status SetSecret(absl::string_view name, absl::string_view value) = 0;
+  // By name.
+  virtual absl::StatusOr<std::vector<SecretInfo>> ListSecrets() = 0;
+  // Returns the jobs that had not begun and have failed now, since they name it. NotFound.
+  virtual absl::StatusOr<std::vector<std::string>> DeleteSecret(absl::string_view name) = 0;
+  // Seals all of them under a new key, and forgets the former ones; returns how many they are. None
+  // is changed if one cannot be read, which is FailedPrecondition.
+  virtual absl::StatusOr<int> RotateSecrets() = 0;
   // Files of an ended job that retention has removed.
   virtual absl::StatusOr<std::vector<store::RemovedFiles>> RemovedOf(absl::string_view id) = 0;
   // Looks at the node now and acts on it, as the service does by itself after jobs and while the
@@ -138,6 +150,10 @@ class Service {
   // Has `wake` called when MayGo may say something else, as long as the subscription lives.
   virtual absl::StatusOr<Subscription> OnNewsOfAllocation(absl::string_view allocation, int node,
                                                           std::function<void()> wake) = 0;
+  // The values of the secrets that its job names. NotFound or FailedPrecondition, for a user to
+  // read, if one is not there or cannot be read.
+  virtual absl::StatusOr<SecretValues> SecretsForLauncher(absl::string_view allocation,
+                                                          int node) = 0;
   // OK for an allocation that is under way, or that a cluster is about to place.
   virtual absl::Status CheckUnderWay(absl::string_view allocation) = 0;
   // Returns the number of bytes that are kept now; see JobLogs::Append. Writes files, which may

@@ -247,6 +247,16 @@ std::optional<base::Deadline> ServiceCore::DoFileWork(FileWork kind, const std::
   return base::Deadline::After(patience);
 }
 
+absl::StatusOr<SecretValues> ServiceCore::SecretsForLauncher(absl::string_view allocation,
+                                                             int node) {
+  TUTTI_ASSIGN_OR_RETURN(const std::set<std::string> names,
+                         launchers_.SecretNamesFor(allocation, node));
+  TUTTI_ASSIGN_OR_RETURN(SecretValues values, secrets_.ValuesOf(names));
+  spdlog::info("allocation {}: node {} is given {}", std::string(allocation), node,
+               names.empty() ? "no secrets" : "secrets " + absl::StrJoin(names, ", "));
+  return values;
+}
+
 bool ServiceCore::DiskIsFull() {
   StateLock lock(state_);
   return !state_.disk_is_full.empty();
@@ -267,6 +277,7 @@ std::vector<std::string> ServiceCore::Problems() {
   }
   for (std::string& line : Hanging(state_, kLong)) problems.push_back(std::move(line));
   for (std::string& line : state_.janitor.Problems()) problems.push_back(std::move(line));
+  for (std::string& line : secrets_.Problems()) problems.push_back(std::move(line));
   StateLock lock(state_);
   for (const auto& [node, cordon] : state_.cordons) {
     if (cordon.author == store::CordonAuthor::kUser) continue;

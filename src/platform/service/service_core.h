@@ -47,6 +47,7 @@
 #include "platform/service/jobs/shared_state.h"
 #include "platform/service/launcher_reports.h"
 #include "platform/service/retention/pruner.h"
+#include "platform/service/secrets/secrets.h"
 #include "platform/service/service.h"
 
 namespace tutti::service {
@@ -109,6 +110,14 @@ class ServiceCore final : public Service {
   absl::StatusOr<std::vector<Removal>> Prune(bool dry_run) override {
     return pruner_.Prune(dry_run);
   }
+  absl::Status SetSecret(absl::string_view name, absl::string_view value) override {
+    return secrets_.SetSecret(name, value);
+  }
+  absl::StatusOr<std::vector<SecretInfo>> ListSecrets() override { return secrets_.ListSecrets(); }
+  absl::StatusOr<std::vector<std::string>> DeleteSecret(absl::string_view name) override {
+    return secrets_.DeleteSecret(name);
+  }
+  absl::StatusOr<int> RotateSecrets() override { return secrets_.RotateSecrets(); }
   absl::StatusOr<std::vector<store::RemovedFiles>> RemovedOf(absl::string_view id) override {
     return state_.store->RemovedOf(id);
   }
@@ -127,6 +136,7 @@ class ServiceCore final : public Service {
                                                   std::function<void()> wake) override {
     return ToLauncher(launchers_.OnNewsOfAllocation(allocation, node, std::move(wake)));
   }
+  absl::StatusOr<SecretValues> SecretsForLauncher(absl::string_view allocation, int node) override;
   absl::Status CheckUnderWay(absl::string_view allocation) override {
     return ToLauncher(launchers_.CheckUnderWay(allocation));
   }
@@ -202,6 +212,7 @@ class ServiceCore final : public Service {
   JobTable table_{state_};
   Insertions insertions_{state_};
   JobViews views_{state_, table_};
+  Secrets secrets_{state_, table_};
   JobDeletion deletion_{state_, table_};
   Pruner pruner_{state_, table_};
   LeavingAllocations leaving_{state_, table_};
@@ -215,7 +226,7 @@ class ServiceCore final : public Service {
   ObservationSchedule observations_{state_, leaving_};
   FlowRunner flows_{state_, table_};
   ChildViews children_{state_, table_, views_};
-  Admission admission_{state_, table_, views_, insertions_, scheduler_, engine_calls_};
+  Admission admission_{state_, table_, views_, insertions_, scheduler_, engine_calls_, secrets_};
   LauncherReports launchers_{state_, table_, cluster_queue_};
   Follower follower_{state_, table_, insertions_};
   EventLogger event_logger_;

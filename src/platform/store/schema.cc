@@ -85,6 +85,15 @@ const Migrations& AllMigrations() {
     )sql",
                                                  R"sql(
     ALTER TABLE cordons ADD COLUMN author TEXT NOT NULL DEFAULT 'user';
+  )sql",
+                                                 R"sql(
+    CREATE TABLE secrets (
+      name       TEXT PRIMARY KEY,
+      key_id     TEXT NOT NULL,
+      sealed     BLOB NOT NULL,
+      created_us INTEGER NOT NULL,
+      set_us     INTEGER NOT NULL
+    ) WITHOUT ROWID;
   )sql"};
   return *migrations;
 }

@@ -359,6 +359,48 @@ class SqliteStore final : public Store {
     return cordons;
   }
 
+  absl::Status PutSecrets(const std::vector<SealedSecret>& secrets) override {
+    return writes_.Write([&](SqliteConnection& sqlite) -> absl::Status {
+      for (const SealedSecret& secret : secrets) {
+        SQLite::Statement put(sqlite,
+                              "INSERT INTO secrets VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (name) "
+                              "DO UPDATE SET key_id = ?2, sealed = ?3, set_us = ?5");
+        put.bind(1, secret.name);
+        put.bind(2, secret.key);
+        put.bind(3, secret.sealed.data(), static_cast<int>(secret.sealed.size()));
+        put.bind(4, absl::ToUnixMicros(secret.created));
+        put.bind(5, absl::ToUnixMicros(secret.set));
+        put.exec();
+      }
+      return absl::OkStatus();
+    });
+  }
+
+  absl::Status RemoveSecret(absl::string_view name) override {
+    return writes_.Write([&](SqliteConnection& sqlite) -> absl::Status {
+      SQLite::Statement remove(sqlite, "DELETE FROM secrets WHERE name = ?");
+      remove.bind(1, std::string(name));
+      if (remove.exec() == 1) return absl::OkStatus();
+      return absl::NotFoundError(absl::StrCat("there is no secret \"", name, "\""));
+    });
+  }
+
+  absl::StatusOr<std::vector<SealedSecret>> Secrets() override {
+    std::vector<SealedSecret> secrets;
+    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
+      SQLite::Statement rows(
+          sqlite, "SELECT name, key_id, sealed, created_us, set_us FROM secrets ORDER BY name");
+      while (rows.executeStep()) {
+        secrets.push_back({rows.getColumn(0).getString(), rows.getColumn(1).getString(),
+                           rows.getColumn(2).getString(),
+                           absl::FromUnixMicros(rows.getColumn(3).getInt64()),
+                           absl::FromUnixMicros(rows.getColumn(4).getInt64())});
+      }
+      return absl::OkStatus();
+    }));
+    return secrets;
+  }
+
   absl::StatusOr<int64_t> AddLauncherEvents(absl::string_view job_id, absl::string_view allocation,
                                             int node, int64_t first,
                                             const std::vector<std::string>& lines,

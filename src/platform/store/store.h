@@ -91,6 +91,15 @@ struct Cordon {
   CordonAuthor author = CordonAuthor::kUser;
 };
 
+// The value of a secret, as the service has sealed it: the store can read it as little as anyone.
+struct SealedSecret {
+  std::string name;
+  std::string key;     // which of the service's keys; no part of it
+  std::string sealed;  // any bytes
+  absl::Time created;  // when a value was first given under that name; microseconds are kept
+  absl::Time set;      // when this one was
+};
+
 // Files of an ended job that are not there any more, though the job is.
 struct RemovedFiles {
   std::string kind;  // "logs", "results"
@@ -210,6 +219,14 @@ class Store {
   // NotFound if that node has none.
   virtual absl::Status RemoveCordon(absl::string_view node) = 0;
   virtual absl::StatusOr<std::vector<Cordon>> Cordons() = 0;
+
+  // Keeps them all, in one commit; one that is there under that name gives way, and leaves it the
+  // time at which it was created.
+  virtual absl::Status PutSecrets(const std::vector<SealedSecret>& secrets) = 0;
+  // NotFound if there is none of that name.
+  virtual absl::Status RemoveSecret(absl::string_view name) = 0;
+  // By name.
+  virtual absl::StatusOr<std::vector<SealedSecret>> Secrets() = 0;
 };
 
 }  // namespace tutti::store

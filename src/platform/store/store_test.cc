@@ -466,6 +466,27 @@ TEST_F(StoreTest, KeepsCordonsOfNodes) {
   EXPECT_EQ(store_->Cordons()->size(), 1u);
 }
 
+TEST_F(StoreTest, KeepsSealedSecrets) {
+  const absl::Time first = absl::FromUnixMicros(1'700'000'000'000'001);
+  const absl::Time second = first + absl::Hours(1);
+  const std::string bytes("\0\xff'\n", 4);
+  ASSERT_TRUE(
+      store_->PutSecrets({{"b", "k1", bytes, first, first}, {"a", "k1", "", first, first}}).ok());
+  ASSERT_TRUE(store_->PutSecrets({{"b", "k2", bytes + "2", second, second}}).ok());
+  Reopen();
+  const auto secrets = *store_->Secrets();
+  ASSERT_EQ(secrets.size(), 2u);
+  EXPECT_EQ(secrets[0].name, "a");
+  EXPECT_EQ(secrets[0].sealed, "");
+  EXPECT_EQ(secrets[1].key, "k2");
+  EXPECT_EQ(secrets[1].sealed, bytes + "2");
+  EXPECT_EQ(secrets[1].created, first);
+  EXPECT_EQ(secrets[1].set, second);
+  EXPECT_TRUE(store_->RemoveSecret("b").ok());
+  EXPECT_EQ(store_->RemoveSecret("b").message(), "there is no secret \"b\"");
+  EXPECT_EQ(store_->Secrets()->size(), 1u);
+}
+
 TEST_F(StoreTest, TheNewestCompletedJobOfAKeyIsFound) {
   EXPECT_TRUE(absl::IsNotFound(store_->CompletedWithKey("k").status()));
   for (const char* id : {"one", "two", "three"}) {

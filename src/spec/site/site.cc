@@ -72,6 +72,7 @@ class SiteReader {
       ReadRetention(*entry, diagnostics_, site_.retention);
     }
     ReadHealthCheck(reader);
+    ReadSecretKeyFile(reader);
     if (const YamlNode::Entry* entry = reader.Take("data")) ReadData(*entry);
     reader.Finish();
     return diagnostics_.status();
@@ -208,6 +209,13 @@ class SiteReader {
       for (const std::string& link : check.links) CheckLinkName(link, entry->line);
     }
     mapping.Finish();
+  }
+
+  void ReadSecretKeyFile(MappingReader& reader) {
+    std::string path;
+    const YamlNode::Entry* entry = reader.Text("secret_key_file", path);
+    if (entry == nullptr) return;
+    site_.secret_key_file = PathAt(entry->line, path);
   }
 
   // It becomes a part of a path.

@@ -83,7 +83,8 @@ struct Site {
   std::set<std::string> container_leave;  // of kContainerLeaves: what docker_args may ask for
   Retention retention;
   HealthCheck health_check;
-  std::string jobs;  // the folder of all jobs' results; empty: there is none
+  std::string secret_key_file;  // absolute; empty: in the service's folder
+  std::string jobs;             // the folder of all jobs' results; empty: there is none
 
   // Returns nullptr if no rule fits. The case of `name` does not count.
   static const EnvironmentRule* FindRule(const std::vector<EnvironmentRule>& rules,

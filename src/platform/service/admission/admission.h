@@ -21,9 +21,9 @@ namespace tutti::service {
 class Admission {
  public:
   Admission(SharedState& state, JobTable& table, const JobViews& views, Insertions& insertions,
-            LocalScheduler& scheduler, EngineCalls& engines)
+            LocalScheduler& scheduler, EngineCalls& engines, const Secrets& secrets)
       : state_(state),
-        check_(state),
+        check_(state, secrets),
         table_(table),
         views_(views),
         insertions_(insertions),

@@ -10,6 +10,7 @@
 #include "platform/service/admission/job_name.h"
 #include "platform/service/admission/part_check.h"
 #include "platform/service/admission/preflight.h"
+#include "platform/service/admission/secret_check.h"
 #include "platform/service/retention/in_use.h"
 #include "spec/site/site.h"
 #include "spec/types/asked_of_slurm.h"
@@ -43,6 +44,7 @@ absl::StatusOr<spec::ReadResult> SubmissionCheck::Read(const Submission& submiss
   for (const std::string& why : out_of_reach) {
     file.warnings.push_back(absl::StrCat(why, "; what runs there waits until it can"));
   }
+  CheckSecrets(file.spec, secrets_, state_.engines, faults);
   faults.Add(Preflight(file.spec, state_.options.directory, file.warnings));
   TUTTI_RETURN_IF_ERROR(spec::InFileOrder(faults.status(), file.spec));
   return std::move(file);

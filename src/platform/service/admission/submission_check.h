@@ -11,13 +11,14 @@
 #include "base/faults.h"
 #include "platform/service/admission/submission.h"
 #include "platform/service/jobs/shared_state.h"
+#include "platform/service/secrets/secrets.h"
 #include "spec/file/job_file.h"
 
 namespace tutti::service {
 
 class SubmissionCheck {
  public:
-  explicit SubmissionCheck(SharedState& state) : state_(state) {}
+  SubmissionCheck(SharedState& state, const Secrets& secrets) : state_(state), secrets_(secrets) {}
 
   // InvalidArgument names every fault.
   absl::StatusOr<spec::ReadResult> Read(const Submission& submission) const
@@ -40,6 +41,7 @@ class SubmissionCheck {
                                std::string& snapshot) const;
 
   SharedState& state_;
+  const Secrets& secrets_;
 };
 
 }  // namespace tutti::service

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "platform/service/secrets/secrets.h"
 
 namespace tutti::service {
 namespace {
@@ -14,9 +15,17 @@ using store::JobState;
 constexpr size_t kTokenBytes = 32;
 
 // With its end, if it has taken the results of an earlier job.
-std::vector<store::Event> FirstEvents(absl::Time created, const std::string& reused_from) {
+// Or for want of a secret, before it takes a node.
+std::vector<store::Event> FirstEvents(absl::Time created, const std::string& reused_from,
+                                      const std::string& without_secret) {
   std::vector<store::Event> events = {
       {.time = created, .state = JobState::kQueued, .reason = "submitted"}};
+  if (reused_from.empty() && !without_secret.empty()) {
+    events.push_back({.time = created,
+                      .state = JobState::kFailed,
+                      .reason = without_secret,
+                      .detail = ToJson(EventDetail{.cause = Cause::kFailure})});
+  }
   if (reused_from.empty()) return events;
   const std::string detail = ToJson(EventDetail{.reused_from = reused_from});
   const std::string reason = absl::StrCat("reused: nothing has changed since ", reused_from);
@@ -36,7 +45,8 @@ absl::Status ChildInsertion::Insert(LiveJob& parent, const std::string& step, st
   }
   if (!state_.disk_is_full.empty()) return absl::ResourceExhaustedError(state_.disk_is_full);
   Complete(parent, step, job);
-  std::vector<store::Event> events = FirstEvents(job.created, reused_from);
+  std::vector<store::Event> events =
+      FirstEvents(job.created, reused_from, WhyWithoutSecrets(*state_.store, job.spec));
   TUTTI_ASSIGN_OR_RETURN(
       const store::JobRecord record,
       state_.store->InsertJob(

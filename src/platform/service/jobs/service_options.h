@@ -16,9 +16,10 @@
 namespace tutti::service {
 
 struct ServiceOptions {
-  std::filesystem::path directory;      // logs, outputs and snapshots lie below it
-  std::filesystem::path launcher_file;  // spec::LaunchPlan::service_file of every plan
-  std::string launcher_key;             // what LauncherToken makes each allocation's token of
+  std::filesystem::path directory;        // logs, outputs and snapshots lie below it
+  std::filesystem::path launcher_file;    // spec::LaunchPlan::service_file of every plan
+  std::filesystem::path secret_key_file;  // of the secrets' keys; empty: directory/secrets.key
+  std::string launcher_key;               // what LauncherToken makes each allocation's token of
   absl::Duration observe_interval = absl::Milliseconds(200);
   absl::Duration stop_grace = absl::Seconds(10);             // from SIGTERM to SIGKILL
   absl::Duration report_limit = absl::Minutes(2);            // for the first word of a launcher

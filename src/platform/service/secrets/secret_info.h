@@ -1,0 +1,25 @@
+// What is told of secrets, and what the launchers of jobs are given of them. Plain values.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace tutti::service {
+
+inline constexpr size_t kLargestSecret = 64 << 10;  // bytes
+
+struct SecretInfo {
+  std::string name;
+  absl::Time created, set;  // when its name was first given a value, and when it got this one
+  bool readable = true;     // false: it is sealed under a key that is not there
+  std::vector<std::string> waiting_jobs;  // that name it and have not begun
+};
+
+// By the name of the secret.
+using SecretValues = std::map<std::string, std::string>;
+
+}  // namespace tutti::service

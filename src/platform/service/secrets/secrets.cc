@@ -1,0 +1,195 @@
+#include "platform/service/secrets/secrets.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status.h"
+#include "base/text/text_mask.h"
+#include "spec/types/identifier.h"
+
+namespace tutti::service {
+namespace {
+
+using store::JobState;
+
+absl::Status CheckSecretName(absl::string_view name) {
+  if (spec::IsSecretName(name)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "a secret's name is of letters, digits, \"-\" and \"_\", 128 at most, and begins with a "
+      "letter or a digit");
+}
+
+absl::Status CheckValue(absl::string_view value) {
+  if (value.size() > kLargestSecret) {
+    return absl::InvalidArgumentError(absl::StrCat("a secret has at most ", kLargestSecret >> 10,
+                                                   " KiB, and this one has ", value.size(),
+                                                   " bytes"));
+  }
+  if (!base::TextsToHide(value).empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("a secret has at least ", base::kLeastHidden,
+                   " bytes: a shorter one could not be hidden in what jobs print"));
+}
+
+SealedValue ValueOf(const store::SealedSecret& secret) { return {secret.key, secret.sealed}; }
+
+// Why `secret` cannot be read, with what to do.
+absl::Status Unreadable(const std::string& name, const std::filesystem::path& key,
+                        const absl::Status& why) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "secret \"", name, "\" cannot be read with the key in ", key.native(), " (", why.message(),
+      "): bring its key back, or give it a value again: tutti secret set ", name));
+}
+
+bool Names(const LiveJob& job, absl::string_view name) {
+  const std::set<std::string> names = SecretsOf(job.record.job.spec);
+  return names.contains(std::string(name));
+}
+
+// Those that have not begun; of pipelines and sweeps the children that are there.
+std::vector<std::string> WaitingJobs(const JobTable& table, absl::string_view name)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
+  std::vector<std::string> jobs;
+  for (const auto& [id, job] : table.live()) {
+    if (job->placed == nullptr && job->flow == nullptr && Names(*job, name)) jobs.push_back(id);
+  }
+  return jobs;
+}
+
+}  // namespace
+
+std::set<std::string> SecretsOf(const spec::JobSpec& job) {
+  std::set<std::string> names;
+  for (const auto* given : {&job.secret_variables, &job.secret_files}) {
+    for (const auto& [variable, secret] : *given) names.insert(secret);
+  }
+  return names;
+}
+
+std::string WhyWithoutSecrets(store::Store& store, const spec::JobSpec& job) {
+  std::set<std::string> names = SecretsOf(job);
+  if (names.empty()) return "";
+  const auto secrets = store.Secrets();
+  if (!secrets.ok()) return std::string(secrets.status().message());
+  for (const store::SealedSecret& secret : *secrets) names.erase(secret.name);
+  if (names.empty()) return "";
+  return absl::StrCat("secret \"", *names.begin(),
+                      "\", which it names, is not there: tutti secret ", "set ", *names.begin());
+}
+
+std::filesystem::path Secrets::key_file() const {
+  const std::filesystem::path& given = state_.options.secret_key_file;
+  return given.empty() ? state_.options.directory / "secrets.key" : given;
+}
+
+absl::Status Secrets::SetSecret(absl::string_view name, absl::string_view value) {
+  TUTTI_RETURN_IF_ERROR(CheckSecretName(name));
+  TUTTI_RETURN_IF_ERROR(CheckValue(value));
+  absl::MutexLock one_at_a_time(&mutex_);
+  TUTTI_ASSIGN_OR_RETURN(const KeyRing ring, KeyRing::ReadOrMake(key_file()));
+  TUTTI_ASSIGN_OR_RETURN(SealedValue sealed, ring.SealValue(value, name));
+  const absl::Time now = state_.clock->Now();
+  return state_.store->PutSecrets(
+      {{std::string(name), std::move(sealed.key), std::move(sealed.sealed), now, now}});
+}
+
+absl::StatusOr<std::vector<SecretInfo>> Secrets::ListSecrets() {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<store::SealedSecret> secrets, state_.store->Secrets());
+  std::vector<SecretInfo> list;
+  if (secrets.empty()) return list;
+  const auto ring = KeyRing::Read(key_file());
+  StateLock lock(state_);
+  for (const store::SealedSecret& secret : secrets) {
+    list.push_back({.name = secret.name,
+                    .created = secret.created,
+                    .set = secret.set,
+                    .readable = ring.ok() && ring->Open(ValueOf(secret), secret.name).ok(),
+                    .waiting_jobs = WaitingJobs(table_, secret.name)});
+  }
+  return list;
+}
+
+absl::StatusOr<std::vector<std::string>> Secrets::DeleteSecret(absl::string_view name) {
+  TUTTI_RETURN_IF_ERROR(CheckSecretName(name));
+  absl::MutexLock one_at_a_time(&mutex_);
+  TUTTI_RETURN_IF_ERROR(state_.store->RemoveSecret(name));
+  StateLock lock(state_);
+  std::vector<std::string> failed = WaitingJobs(table_, name);
+  for (const std::string& id : failed) {
+    LiveJob& job = *table_.Find(id);
+    const Step end{.state = JobState::kFailed,
+                   .reason = absl::StrCat("secret \"", name,
+                                          "\", which it names, was deleted "
+                                          "before it began"),
+                   .cause = Cause::kFailure};
+    const absl::Status written = table_.Append(job, end);
+    // One that begins all the same ends when its launchers ask for the value.
+    state_.problems.Note(absl::StrCat("job ", id, " cannot be ended"), written, {.job = id});
+    if (written.ok()) table_.Remove(job);
+  }
+  state_.Wake();
+  return failed;
+}
+
+// Killed at any point, each secret is sealed under a key that is in the file.
+absl::StatusOr<int> Secrets::RotateSecrets() {
+  absl::MutexLock one_at_a_time(&mutex_);
+  TUTTI_ASSIGN_OR_RETURN(KeyRing ring, KeyRing::ReadOrMake(key_file()));
+  TUTTI_ASSIGN_OR_RETURN(std::vector<store::SealedSecret> secrets, state_.store->Secrets());
+  ring.AddNewKey();
+  for (store::SealedSecret& secret : secrets) {
+    const auto value = ring.Open(ValueOf(secret), secret.name);
+    if (!value.ok()) return Unreadable(secret.name, key_file(), value.status());
+    TUTTI_ASSIGN_OR_RETURN(SealedValue sealed, ring.SealValue(*value, secret.name));
+    secret.key = std::move(sealed.key);
+    secret.sealed = std::move(sealed.sealed);
+  }
+  TUTTI_RETURN_IF_ERROR(ring.Write(key_file()));
+  TUTTI_RETURN_IF_ERROR(state_.store->PutSecrets(secrets));
+  ring.DropFormerKeys();
+  TUTTI_RETURN_IF_ERROR(ring.Write(key_file()));
+  return static_cast<int>(secrets.size());
+}
+
+absl::StatusOr<SecretValues> Secrets::ValuesOf(const std::set<std::string>& names) const {
+  SecretValues values;
+  if (names.empty()) return values;
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<store::SealedSecret> secrets, state_.store->Secrets());
+  const auto ring = KeyRing::Read(key_file());
+  for (const store::SealedSecret& secret : secrets) {
+    if (!names.contains(secret.name)) continue;
+    if (!ring.ok()) return Unreadable(secret.name, key_file(), ring.status());
+    auto value = ring->Open(ValueOf(secret), secret.name);
+    if (!value.ok()) return Unreadable(secret.name, key_file(), value.status());
+    values[secret.name] = *std::move(value);
+  }
+  for (const std::string& name : names) {
+    if (values.contains(name)) continue;
+    return absl::NotFoundError(
+        absl::StrCat("there is no secret \"", name, "\": tutti secret set ", name));
+  }
+  return values;
+}
+
+std::vector<std::string> Secrets::Problems() const {
+  const auto secrets = state_.store->Secrets();
+  if (!secrets.ok() || secrets->empty()) return {};
+  const auto ring = KeyRing::Read(key_file());
+  std::vector<std::string> unreadable;
+  for (const store::SealedSecret& secret : *secrets) {
+    if (!ring.ok() || !ring->Open(ValueOf(secret), secret.name).ok()) {
+      unreadable.push_back(secret.name);
+    }
+  }
+  if (unreadable.empty()) return {};
+  return {absl::StrCat("secrets cannot be read with the key in ", key_file().native(), ": ",
+                       absl::StrJoin(unreadable, ", "),
+                       ring.ok() ? "" : absl::StrCat(" (", ring.status().message(), ")"),
+                       "; bring their key back, or give them values again (tutti secret set)")};
+}
+
+}  // namespace tutti::service

@@ -1,0 +1,57 @@
+// Secrets keeps the service's secrets: values with a name, sealed in the store under a key that
+// lies in a file of its own (key_ring.h). A value goes to the launchers of jobs that name it and to
+// nobody else. Where the key is not there, or is another one, all else is served, and Problems
+// names what cannot be read.
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "platform/service/jobs/job_table.h"
+#include "platform/service/secrets/key_ring.h"
+#include "platform/service/secrets/secret_info.h"
+
+namespace tutti::service {
+
+// The names of the secrets that the job itself names, without those of its steps.
+std::set<std::string> SecretsOf(const spec::JobSpec& job);
+// Why the job cannot begin for want of a secret, in one line; "" if all are there. Asks the store,
+// of a job that names some.
+std::string WhyWithoutSecrets(store::Store& store, const spec::JobSpec& job);
+
+// Thread-safe.
+class Secrets {
+ public:
+  Secrets(SharedState& state, JobTable& table) : state_(state), table_(table) {}
+
+  // What the functions of Service of these names do.
+  absl::Status SetSecret(absl::string_view name, absl::string_view value)
+      ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::StatusOr<std::vector<SecretInfo>> ListSecrets() ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::StatusOr<std::vector<std::string>> DeleteSecret(absl::string_view name)
+      ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::StatusOr<int> RotateSecrets() ABSL_LOCKS_EXCLUDED(service_lock);
+
+  // Those of these names. NotFound names one that is not there, FailedPrecondition one that cannot
+  // be read, with what to do.
+  absl::StatusOr<SecretValues> ValuesOf(const std::set<std::string>& names) const;
+
+  // A line each of what keeps secrets from being read. Empty if there are no secrets.
+  std::vector<std::string> Problems() const;
+
+ private:
+  std::filesystem::path key_file() const;
+
+  SharedState& state_;
+  JobTable& table_;
+  // One change at a time, of the store and the key; taken before the state's mutex.
+  absl::Mutex mutex_;
+};
+
+}  // namespace tutti::service
