@@ -60,6 +60,7 @@ class Launcher {
         EndProcessesOf(plan_.allocation_id, base::Deadline::After(absl::Seconds(30)));
     RemoveProcessLimits(plan_);
     hooks_.AfterEnd(plan_);
+    MaskWhatIsLeft();
     if (parts_.events->finished()) return Deliver();
     const std::string recorded = ReadExitReason(NodeFolders(plan_.directory).died());
     const std::string reason =
@@ -90,6 +91,7 @@ class Launcher {
     }
     NodeContext node{plan_, parts_.delivery, parts_.signals, parts_.news, facts_};
     node.events = parts_.events;
+    node.spool = parts_.spool;
     TUTTI_RETURN_IF_ERROR(Prepare(node));
     ReportPrepared(node);
     TUTTI_RETURN_IF_ERROR(AwaitGo());
@@ -108,6 +110,15 @@ class Launcher {
     if (!status.ok()) return status;
     const absl::Status after = hooks_.AfterResults(node);
     return uploaded.ok() ? after : uploaded;
+  }
+
+  // Before anything is sent: the metrics files lie as their processes have written them.
+  void MaskWhatIsLeft() {
+    if (!plan_.has_secrets()) return;
+    const auto values = parts_.delivery->FetchSecrets();
+    if (values.ok()) return MaskOutput(*values, *parts_.spool, *parts_.events);
+    spdlog::warn("secrets are not known, so metrics are not sent: {}", values.status().ToString());
+    MaskEverything(*parts_.spool);
   }
 
   absl::Status SendResults(const Results& results) {

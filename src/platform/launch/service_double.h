@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -65,6 +66,15 @@ class ServiceDouble {
   }
   void RefuseOutput(bool refuse) {
     Set([&] { refuse_output_ = refuse; });
+  }
+  void SetSecrets(const std::map<std::string, std::string>& values) {
+    nlohmann::json all = nlohmann::json::object();
+    for (const auto& [name, value] : values) all[name] = absl::Base64Escape(value);
+    Set([&] { secrets_ = nlohmann::json({{"secrets", all}}).dump(); });
+  }
+  // Any launcher that asks for them is told that there are none.
+  void ForgetSecrets() {
+    Set([&] { secrets_.clear(); });
   }
   void SetSnapshot(std::string bytes) {
     Set([&] { snapshot_ = std::move(bytes); });
@@ -170,6 +180,10 @@ class ServiceDouble {
       };
       return response;
     }
+    if (what == "/secrets" && secrets_.empty()) {
+      return http::ErrorResponse(404, "not_found", "there is no secret \"hub\"");
+    }
+    if (what == "/secrets") return http::JsonResponse(secrets_);
     if (what == "/results") return TakeResults(body);
     if (what == "/files") {
       files_[std::string(request.Query("path"))] = body;
@@ -230,6 +244,7 @@ class ServiceDouble {
   std::map<std::pair<int, std::string>, std::string> output_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> files_ ABSL_GUARDED_BY(mutex_);
   std::string snapshot_ ABSL_GUARDED_BY(mutex_);
+  std::string secrets_ ABSL_GUARDED_BY(mutex_);  // the answer; empty: there are none
   int requests_ ABSL_GUARDED_BY(mutex_) = 0;
   int duplicates_ ABSL_GUARDED_BY(mutex_) = 0;
   int lose_every_ ABSL_GUARDED_BY(mutex_) = 0;

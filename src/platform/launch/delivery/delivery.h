@@ -15,6 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/deadline.h"
 #include "platform/launch/delivery/results.h"
+#include "platform/launch/delivery/secret_masks.h"
 #include "platform/launch/node/event_log.h"
 #include "platform/launch/node/spool.h"
 #include "platform/launch/node/wakeup.h"
@@ -47,7 +48,12 @@ class Delivery {
   // Returns where the archive of the job's code lies now: `file`, which is the caller's to remove,
   // or a place that is not. Aborted when gone; Cancelled after AbandonCode.
   virtual absl::StatusOr<std::filesystem::path> FetchCode(const std::filesystem::path& file) = 0;
+  // Also ends FetchSecrets.
   virtual void AbandonCode() = 0;
+  // The values of the secrets that the plan names, from the service: waits for one that is away.
+  // The service's own error if it does not give them; Aborted when gone; Cancelled after
+  // AbandonCode.
+  virtual absl::StatusOr<SecretValues> FetchSecrets() = 0;
   // Returns when the service has them all; as UploadResults.
   virtual absl::Status SendResults(const std::vector<Result>& files, base::Deadline deadline) = 0;
 

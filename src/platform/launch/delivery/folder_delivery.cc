@@ -117,6 +117,12 @@ void FolderDelivery::AbandonCode() {
   code_abandoned_ = true;
 }
 
+// The service refuses such jobs; a service that could be reached when this one came may not be now.
+absl::StatusOr<SecretValues> FolderDelivery::FetchSecrets() {
+  return absl::FailedPreconditionError(
+      "this node does not reach the service, and no secret is to lie in the folder between them");
+}
+
 absl::Status FolderDelivery::SendResults(const std::vector<Result>& files,
                                          base::Deadline deadline) {
   TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(folders_.results(), ToText(files, folders_.root)));

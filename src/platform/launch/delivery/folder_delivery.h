@@ -21,6 +21,7 @@ class FolderDelivery final : public Delivery {
   void Begin() override;
   absl::StatusOr<std::filesystem::path> FetchCode(const std::filesystem::path& file) override;
   void AbandonCode() override;
+  absl::StatusOr<SecretValues> FetchSecrets() override;
   absl::Status SendResults(const std::vector<Result>& files, base::Deadline deadline) override;
 
  private:

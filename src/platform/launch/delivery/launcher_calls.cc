@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -55,6 +56,21 @@ absl::StatusOr<uint64_t> PostOutput(ServiceLink& link, int node, int rank,
   request.body = std::move(bytes);
   TUTTI_ASSIGN_OR_RETURN(const http::ClientResponse response, link.Call(request, deadline));
   return Field<uint64_t>(response, "acknowledged");
+}
+
+absl::StatusOr<SecretValues> GetSecrets(ServiceLink& link, int node, base::Deadline deadline) {
+  http::ClientRequest request;
+  request.target = link.Target(node, "/secrets");
+  TUTTI_ASSIGN_OR_RETURN(const http::ClientResponse response, link.Call(request, deadline));
+  const absl::Status other = absl::InternalError("the service's answer has no secrets");
+  const auto json = nlohmann::json::parse(response.body, nullptr, false);
+  if (!json.is_object() || !json.contains("secrets") || !json["secrets"].is_object()) return other;
+  SecretValues values;
+  for (const auto& [name, text] : json["secrets"].items()) {
+    if (!text.is_string()) return other;
+    if (!absl::Base64Unescape(text.get_ref<const std::string&>(), &values[name])) return other;
+  }
+  return values;
 }
 
 absl::StatusOr<bool> AskForGo(ServiceLink& link, int node, absl::Duration wait,

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/deadline.h"
+#include "platform/launch/delivery/secret_masks.h"
 #include "platform/launch/delivery/service_link.h"
 
 namespace tutti::launch {
@@ -25,6 +26,9 @@ absl::StatusOr<EventsAnswer> PostEvents(ServiceLink& link, int node, int64_t fir
 absl::StatusOr<uint64_t> PostOutput(ServiceLink& link, int node, int rank,
                                     const std::string& stream, uint64_t offset, std::string bytes,
                                     base::Deadline deadline);
+
+// The values of the secrets that the allocation's job names. Goes on until the service answers.
+absl::StatusOr<SecretValues> GetSecrets(ServiceLink& link, int node, base::Deadline deadline);
 
 // Waits up to `wait` (whole seconds) for it, or until another call needs the link.
 absl::StatusOr<bool> AskForGo(ServiceLink& link, int node, absl::Duration wait,

@@ -23,6 +23,18 @@ constexpr size_t kBatch = 256 << 10;
 constexpr absl::Duration kLongestWait = absl::Seconds(20);
 constexpr absl::Duration kWithoutLimit = absl::Hours(24 * 365);  // the launcher's own ends it
 
+// Of the metrics file, which its process writes, with secrets hidden. What stands around the bytes
+// is looked at too: they may be a part of one.
+absl::StatusOr<std::string> BytesToSend(const SpoolFile& file, uint64_t offset) {
+  const base::TextMask* const mask = file.mask();
+  if (mask == nullptr || file.stream() != "metrics") return file.Read(offset, kBatch);
+  const size_t around = mask->longest();
+  const uint64_t before = std::min<uint64_t>(offset, around);
+  TUTTI_ASSIGN_OR_RETURN(std::string bytes, file.Read(offset - before, before + kBatch + around));
+  mask->HideInPlace(bytes);
+  return bytes.size() <= before ? "" : bytes.substr(before, kBatch);
+}
+
 bool TellsPrepared(const std::string& lines) {
   const std::vector<std::string> each = absl::StrSplit(lines, '\n', absl::SkipEmpty());
   return std::any_of(each.begin(), each.end(), [](const std::string& line) {
@@ -159,7 +171,7 @@ void ServiceDelivery::DeliverOutput() {
 absl::StatusOr<bool> ServiceDelivery::SendOutput(SpoolFile& file) {
   const uint64_t offset = file.acknowledged();
   if (file.Backlog() == 0) return false;
-  TUTTI_ASSIGN_OR_RETURN(std::string bytes, file.Read(offset, kBatch));
+  TUTTI_ASSIGN_OR_RETURN(std::string bytes, BytesToSend(file, offset));
   TUTTI_ASSIGN_OR_RETURN(const uint64_t now,
                          PostOutput(link_, plan_.node_index, file.rank(), file.stream(), offset,
                                     std::move(bytes), base::Deadline::After(kWithoutLimit)));
@@ -187,6 +199,12 @@ absl::StatusOr<std::filesystem::path> ServiceDelivery::FetchCode(
   code_link_.Disconnect();
   TUTTI_RETURN_IF_ERROR(fetched);
   return file;
+}
+
+absl::StatusOr<SecretValues> ServiceDelivery::FetchSecrets() {
+  auto values = GetSecrets(code_link_, plan_.node_index, base::Deadline::After(kWithoutLimit));
+  code_link_.Disconnect();
+  return values;
 }
 
 absl::Status ServiceDelivery::SendResults(const std::vector<Result>& files,

@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "base/deadline.h"
+#include "base/file.h"
 #include "platform/launch/delivery/result_kind.h"
 
 namespace tutti::launch {

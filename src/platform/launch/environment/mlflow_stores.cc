@@ -65,7 +65,8 @@ std::string RunIdOf(const spec::LaunchPlan& plan) {
 }  // namespace
 
 bool NamesItsOwnMlflow(const spec::LaunchPlan& plan) {
-  return plan.environment_variables.contains(kUri) || plan.environment.variables.contains(kUri);
+  return plan.environment_variables.contains(kUri) || plan.environment.variables.contains(kUri) ||
+         plan.secret_variables.contains(kUri);
 }
 
 std::filesystem::path MlflowStoreOf(const spec::LaunchPlan& plan, int rank) {

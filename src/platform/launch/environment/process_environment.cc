@@ -236,6 +236,7 @@ Variables EnvironmentOf(const LaunchPlan& plan, int local_rank, const NodeFacts&
   for (const auto& [name, value] : plan.environment_variables) {
     users[name] = spec::ExpandExpressions(value, values).value_or(value);
   }
+  for (const auto& [name, value] : facts.secrets) users[name] = value;
   Variables variables = Defaults(plan, facts);
   AddMlflow(plan, plan.node().first_rank + local_rank, facts.mlflow_run, users, variables);
   for (auto& [name, value] : users) variables[name] = value;
@@ -262,6 +263,8 @@ std::vector<std::string> OverriddenNames(const LaunchPlan& plan) {
   const Variables contract = Contract(plan, 0, {});
   Variables given = plan.environment_variables;
   given.insert(plan.environment.variables.begin(), plan.environment.variables.end());
+  given.insert(plan.secret_variables.begin(), plan.secret_variables.end());
+  given.insert(plan.secret_files.begin(), plan.secret_files.end());
   std::vector<std::string> names;
   for (const auto& [name, value] : given) {
     if (contract.count(name) > 0) names.push_back(name);

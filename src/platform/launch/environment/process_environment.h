@@ -27,6 +27,8 @@ struct NodeFacts {
   std::string image;              // the id of the image whose containers ranks run in; or empty
   std::string pmi;                // "10.0.0.1:4711", where PMI is served to the ranks; or empty
   std::string mlflow_run;         // the id of a run that each rank's MLflow store has; or empty
+  Variables secrets;              // what the job's secrets add: values, and the paths of files
+  Variables secrets_in_files;     // of an image: the files that its shell reads variables from
   Variables pmix;                 // of the rank from Slurm's PMIx, over all others; or none
 };
 
@@ -36,12 +38,12 @@ spec::ExpressionValues ValuesOf(const spec::LaunchPlan& plan, const Variables& i
 
 // Returns the whole environment of the process with `local_rank` on the plan's own node. Four
 // layers: what is handed on and defaulted; over it what the job's environment sets; over that the
-// user's environment_variables; over them the contract, which says who a process is and where its
-// files are, and which a user cannot break.
+// user's environment_variables and secrets; over them the contract, which says who a process is and
+// where its files are, and which a user cannot break.
 Variables EnvironmentOf(const spec::LaunchPlan& plan, int local_rank, const NodeFacts& facts);
 
-// Returns the names in environment_variables, and of the environment's, that the contract
-// overrides, for a warning.
+// Returns the names in environment_variables, of secrets, and of the environment's, that the
+// contract overrides, for a warning.
 std::vector<std::string> OverriddenNames(const spec::LaunchPlan& plan);
 
 // Returns an MPI host file that Open MPI, MPICH and Intel MPI read alike: an address a line, once

@@ -17,6 +17,7 @@
 #include "platform/launch/mpi/mpi_agreement.h"
 #include "platform/launch/node/event_log.h"
 #include "platform/launch/node/signals.h"
+#include "platform/launch/node/spool.h"
 #include "platform/launch/node/wakeup.h"
 #include "spec/json/launch_plan.h"
 
@@ -33,7 +34,8 @@ struct NodeContext {
   std::vector<std::string> notes = {};  // what differs from what the job asked for; "": nothing
   MpiAgreement mpi = {};                // how the ranks are started
   std::shared_ptr<PmiServer> pmi = {};  // serves as long as the context is there
-  EventLog* events = nullptr;           // null where a launcher rehearses
+  EventLog* events = nullptr;           // this and the next are null where a launcher rehearses
+  Spool* spool = nullptr;
 };
 
 class NodeHook {

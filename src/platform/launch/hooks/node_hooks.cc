@@ -12,6 +12,7 @@ HookList NodeHooks() {
   hooks.push_back(MakeMlflowHook());
   hooks.push_back(MakePythonHook());
   hooks.push_back(MakeImageHook());
+  hooks.push_back(MakeSecretsHook());
   hooks.push_back(MakeInputsHook());
   hooks.push_back(MakeCommandHook());  // which needs their paths
   hooks.push_back(MakeRayHook());

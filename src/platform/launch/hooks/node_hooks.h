@@ -17,6 +17,7 @@ std::unique_ptr<NodeHook> MakeFormerOutputsHook();
 std::unique_ptr<NodeHook> MakeMlflowHook();
 std::unique_ptr<NodeHook> MakePythonHook();
 std::unique_ptr<NodeHook> MakeImageHook();
+std::unique_ptr<NodeHook> MakeSecretsHook();
 std::unique_ptr<NodeHook> MakeInputsHook();
 std::unique_ptr<NodeHook> MakeCommandHook();
 std::unique_ptr<NodeHook> MakeRayHook();

@@ -160,7 +160,9 @@ std::vector<std::string> MpirunCommand(const spec::LaunchPlan& plan, const std::
 Variables StarterEnvironment(const spec::LaunchPlan& plan, const NodeFacts& facts,
                              const std::string& mpirun, const std::string& socket,
                              const std::string& links) {
-  Variables variables = EnvironmentOf(plan, 0, facts);
+  NodeFacts without_secrets = facts;  // which ranks are given by their launchers
+  without_secrets.secrets.clear();
+  Variables variables = EnvironmentOf(plan, 0, without_secrets);
   std::erase_if(variables, [](const auto& entry) { return SaysWhichRank(entry.first); });
   variables.merge(WhereItLies(mpirun));  // unless the job says where
   variables[kLauncherSocketVariable] = socket;

@@ -14,6 +14,18 @@
 #include "base/status.h"
 
 namespace tutti::launch {
+namespace {
+
+// In all texts that are values.
+void HideIn(const base::TextMask& mask, nlohmann::json& value) {
+  if (value.is_string()) {
+    value = mask.Hide(value.get_ref<const std::string&>());
+  } else if (value.is_structured()) {
+    for (nlohmann::json& below : value) HideIn(mask, below);
+  }
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<EventLog>> EventLog::Open(const std::filesystem::path& file) {
   TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, base::Open(file, O_RDWR | O_CREAT | O_APPEND));
@@ -28,6 +40,7 @@ absl::StatusOr<std::unique_ptr<EventLog>> EventLog::Open(const std::filesystem::
 }
 
 void EventLog::Append(const std::string& kind, nlohmann::json fields) {
+  MaskTexts(fields);
   fields["kind"] = kind;
   fields["time"] = absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
   std::string line = fields.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -35,6 +48,20 @@ void EventLog::Append(const std::string& kind, nlohmann::json fields) {
   const absl::Status written = base::WriteAll(fd_.get(), line, "spool/events.jsonl");
   if (!written.ok()) spdlog::error("{}", written.ToString());
   lines_.push_back(std::move(line));
+}
+
+void EventLog::MaskWith(std::shared_ptr<const base::TextMask> mask) {
+  absl::MutexLock lock(&mutex_);
+  mask_ = std::move(mask);
+}
+
+void EventLog::MaskTexts(nlohmann::json& fields) const {
+  std::shared_ptr<const base::TextMask> mask;
+  {
+    absl::MutexLock lock(&mutex_);
+    mask = mask_;
+  }
+  if (mask != nullptr) HideIn(*mask, fields);
 }
 
 absl::Status EventLog::Sync() const {

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "base/text/text_mask.h"
 #include "base/unique_fd.h"
 
 namespace tutti::launch {
@@ -35,11 +36,16 @@ class EventLog {
   bool AwaitMoreThan(int64_t count) const;
   void Interrupt();
 
+  // Hides secrets in the texts of what is appended from now on.
+  void MaskWith(std::shared_ptr<const base::TextMask> mask);
+
  private:
+  void MaskTexts(nlohmann::json& fields) const;
   EventLog(base::UniqueFd fd, std::vector<std::string> lines)
       : fd_(std::move(fd)), lines_(std::move(lines)) {}
   const base::UniqueFd fd_;
   mutable absl::Mutex mutex_;
+  std::shared_ptr<const base::TextMask> mask_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> lines_ ABSL_GUARDED_BY(mutex_);
   bool interrupted_ ABSL_GUARDED_BY(mutex_) = false;
 };

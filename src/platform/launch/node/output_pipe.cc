@@ -33,6 +33,19 @@ absl::Status OutputPipe::Keep() {
   return absl::OkStatus();
 }
 
+void OutputPipe::Take(absl::string_view bytes) {
+  held_.append(bytes.data(), bytes.size());
+  tail_.append(bytes.data(), bytes.size());
+  if (tail_.size() > 2 * kTail) tail_.erase(0, tail_.size() - kTail);
+}
+
+void OutputPipe::TakeLast() {
+  if (!masked_) return;
+  std::string shown;
+  masked_->Finish(shown);
+  Take(shown);
+}
+
 size_t OutputPipe::Read() {
   char block[kBlock];
   ssize_t n;
@@ -41,10 +54,18 @@ size_t OutputPipe::Read() {
   } while (n < 0 && errno == EINTR);
   if (n < 0 && errno == EAGAIN) return 0;
   at_end_ = n <= 0;
-  if (at_end_) return 0;
-  held_.append(block, static_cast<size_t>(n));
-  tail_.append(block, static_cast<size_t>(n));
-  if (tail_.size() > 2 * kTail) tail_.erase(0, tail_.size() - kTail);
+  if (at_end_) {
+    TakeLast();
+    return 0;
+  }
+  const absl::string_view bytes(block, static_cast<size_t>(n));
+  if (masked_) {
+    std::string shown;
+    masked_->Push(bytes, shown);
+    Take(shown);
+  } else {
+    Take(bytes);
+  }
   last_read_ = absl::Now();
   return static_cast<size_t>(n);
 }
@@ -54,7 +75,11 @@ absl::StatusOr<size_t> OutputPipe::Pump(size_t most) {
   size_t moved = 0;
   while (open() && moved < most) {
     const size_t n = at_end_ ? 0 : Read();
-    if (at_end_) read_.reset();
+    if (at_end_) {
+      moved += held_.size();  // of what was held back for secrets
+      TUTTI_RETURN_IF_ERROR(Keep());
+      read_.reset();
+    }
     if (n == 0) break;
     moved += n;
     TUTTI_RETURN_IF_ERROR(Keep());

@@ -3,11 +3,14 @@
 // process, in the end, in its write. Not thread-safe.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/text/text_mask.h"
 #include "base/unique_fd.h"
 #include "platform/launch/node/spool.h"
 
@@ -15,7 +18,8 @@ namespace tutti::launch {
 
 class OutputPipe {
  public:
-  // The write end goes to the child, and is closed here by CloseWriteEnd after the start.
+  // The write end goes to the child, and is closed here by CloseWriteEnd after the start. Of a file
+  // with a mask secrets are hidden in what is read, before it is kept anywhere.
   static absl::StatusOr<OutputPipe> Open(SpoolFile* spool);
 
   int read_fd() const { return read_.get(); }
@@ -38,13 +42,19 @@ class OutputPipe {
   absl::Time last_read() const { return last_read_; }
 
  private:
-  explicit OutputPipe(SpoolFile* spool) : spool_(spool) {}
+  explicit OutputPipe(SpoolFile* spool) : spool_(spool) {
+    if (spool->mask() != nullptr) masked_.emplace(spool->mask());
+  }
   absl::Status Keep();
+  void Take(absl::string_view bytes);
+  // Takes what was held back for secrets, at the end.
+  void TakeLast();
   // Reads what is in the pipe, at most one block, to what is held; 0: nothing now, or its end.
   size_t Read();
 
   SpoolFile* spool_;
   base::UniqueFd read_, write_;
+  std::optional<base::MaskedStream> masked_;  // none where there are no secrets
   bool at_end_ = false;  // there is no more to read; still open while something is held
   std::string held_;     // read and not yet in the spool
   std::string tail_;

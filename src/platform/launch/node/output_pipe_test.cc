@@ -56,6 +56,39 @@ class OutputPipeTest : public testing::Test {
   std::optional<OutputPipe> pipe_;
 };
 
+TEST_F(OutputPipeTest, KeepsNoSecretWhereverItIsCut) {
+  const base::TextMask mask({"hunter22"});
+  spool_->set_mask(&mask);
+  pipe_.emplace(*OutputPipe::Open(spool_.get()));
+  Write("it is hunt");
+  EXPECT_TRUE(pipe_->Pump(1 << 20).ok());
+  EXPECT_EQ(Kept(), "it is ");
+  Write("er22\nand hunter2");
+  pipe_->CloseWriteEnd();
+  EXPECT_TRUE(pipe_->Pump(1 << 20).ok());
+  EXPECT_EQ(Kept(), "it is ***\nand hunter2");
+  EXPECT_EQ(pipe_->tail(), Kept());
+  EXPECT_FALSE(pipe_->open());
+}
+
+TEST_F(OutputPipeTest, KeepsTheLastBytesThatWereHeldBackOnceTheDiskHasRoom) {
+  const base::TextMask mask({"hunter22"});
+  spool_->set_mask(&mask);
+  pipe_.emplace(*OutputPipe::Open(spool_.get()));
+  Write("hunter");
+  EXPECT_TRUE(pipe_->Pump(1 << 20).ok());
+  EXPECT_EQ(Kept(), "");
+  pipe_->CloseWriteEnd();
+  {
+    const FullDisk full;
+    EXPECT_FALSE(pipe_->Pump(1 << 20).ok());
+    EXPECT_TRUE(pipe_->open());
+  }
+  EXPECT_TRUE(pipe_->Pump(1 << 20).ok());
+  EXPECT_EQ(Kept(), "hunter");
+  EXPECT_FALSE(pipe_->open());
+}
+
 TEST_F(OutputPipeTest, MovesWhatIsThereAndClosesAtTheEnd) {
   Write("one\n");
   EXPECT_EQ(pipe_->Pump(100).value(), 4u);

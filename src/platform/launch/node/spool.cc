@@ -116,6 +116,11 @@ absl::StatusOr<std::unique_ptr<Spool>> Spool::Open(const fs::path& folder, int f
   return spool;
 }
 
+void Spool::MaskWith(std::shared_ptr<const base::TextMask> mask) {
+  mask_ = std::move(mask);
+  for (const auto& file : files_) file->set_mask(mask_.get());
+}
+
 uint64_t Spool::Backlog() const {
   uint64_t sum = 0;
   for (const auto& file : files_) sum += file->Backlog();

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/text/text_mask.h"
 #include "base/unique_fd.h"
 
 namespace tutti::launch {
@@ -45,6 +46,12 @@ class SpoolFile {
   void Acknowledge(uint64_t offset);
   uint64_t Backlog() const;
 
+  // What hides secrets in what is appended by output_pipe.h, and in what is sent of the metrics;
+  // null: there are none.
+  const base::TextMask* mask() const { return mask_; }
+  // `mask` outlives the object.
+  void set_mask(const base::TextMask* mask) { mask_ = mask; }
+
  private:
   SpoolFile(base::UniqueFd fd, std::filesystem::path path, int rank, std::string stream,
             uint64_t size)
@@ -60,6 +67,7 @@ class SpoolFile {
   std::atomic<uint64_t> size_;
   std::atomic<uint64_t> acknowledged_ = 0;
   uint64_t given_back_ = 0;
+  std::atomic<const base::TextMask*> mask_ = nullptr;
 };
 
 // rank-R.stdout, .stderr and .metrics of every rank of a node, rank-R.mpirun of its first one and
@@ -75,6 +83,9 @@ class Spool {
   SpoolFile& Mpirun() { return *files_.back(); }
   const std::vector<std::unique_ptr<SpoolFile>>& files() const { return files_; }
 
+  // For all files, from now on. At most once, before there is output; also while they are sent.
+  void MaskWith(std::shared_ptr<const base::TextMask> mask);
+
   uint64_t Backlog() const;
   uint64_t Acknowledged() const;  // over all files
   // Where a former launcher had got to is read at Open; a hint, the service knows better.
@@ -84,6 +95,7 @@ class Spool {
   explicit Spool(std::filesystem::path folder) : folder_(std::move(folder)) {}
   void LoadAcknowledged();
   const std::filesystem::path folder_;
+  std::shared_ptr<const base::TextMask> mask_;
   std::vector<std::unique_ptr<SpoolFile>> files_;
 };
 

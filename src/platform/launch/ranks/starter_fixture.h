@@ -32,6 +32,7 @@ class DeliveryFake : public Delivery {
     return file;
   }
   void AbandonCode() override {}
+  absl::StatusOr<SecretValues> FetchSecrets() override { return SecretValues(); }
   absl::Status SendResults(const std::vector<Result>&, base::Deadline) override {
     return absl::OkStatus();
   }

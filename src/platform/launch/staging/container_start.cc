@@ -137,6 +137,20 @@ std::string AddVariables(const Variables& variables, ContainerStart& start) {
   return renames;
 }
 
+// Has the container's shell read the variables whose values podman is not told: it would write them
+// down. What the contract sets stays.
+std::string ReadSecrets(const spec::LaunchPlan& plan, const NodeFacts& facts) {
+  const std::vector<std::string> overridden = OverriddenNames(plan);
+  std::string text;
+  for (const auto& [name, file] : facts.secrets_in_files) {
+    if (std::find(overridden.begin(), overridden.end(), name) != overridden.end()) continue;
+    // The shell takes newlines off the end, so that something has to stand behind them.
+    absl::StrAppend(&text, name, "=$(cat ", file, " && echo .) || exit 126; ", name, "=\"${", name,
+                    "%.}\"; export ", name, "; ");
+  }
+  return text;
+}
+
 int64_t SizeInBytes(absl::string_view text) {
   int64_t unit = 1, number = 0;
   if (!text.empty() && !absl::ascii_isdigit(text.back())) {
@@ -210,7 +224,7 @@ absl::StatusOr<ContainerStart> ContainerStartOf(const spec::LaunchPlan& plan, in
   }
   Variables variables = EnvironmentOf(plan, local_rank, facts);
   if (has_cdi && plan.has_part()) variables["CUDA_VISIBLE_DEVICES"] = GpusNumberedAnew(plan);
-  const std::string renames = AddVariables(variables, start);
+  const std::string renames = AddVariables(variables, start) + ReadSecrets(plan, facts);
   Append({facts.image, "/bin/sh", "-c", renames + kShellOfImage, "sh", command}, start.arguments);
   return start;
 }

@@ -106,6 +106,29 @@ TEST_F(ContainerStartTest, NoSecretStandsOnTheCommandLine) {
   EXPECT_EQ(start.environment.at("API_KEY"), "s3cret");
 }
 
+TEST_F(ContainerStartTest, PodmanIsNotToldTheValueOfASecret) {
+  const base::TemporaryDirectory folder;
+  const std::string file = folder.path() / "TOKEN";
+  ASSERT_TRUE(base::WriteFileAtomic(file, "a 'quoted' $value\n\n").ok());
+  plan_.secret_variables = {{"TOKEN", "hub"}, {"RANK", "hub"}};
+  facts_.secrets_in_files = {{"TOKEN", file}, {"RANK", file}};
+  facts_.secrets = {{"KEY", "/dev/shm/x/KEY"}};
+  const ContainerStart start = Start();
+  EXPECT_FALSE(start.environment.contains("TOKEN"));
+  EXPECT_EQ(start.environment.at("KEY"), "/dev/shm/x/KEY");
+  EXPECT_THAT(start.arguments, Contains("--env=KEY"));
+  EXPECT_THAT(start.arguments, Not(Contains("--env=TOKEN")));
+  // What the container's shell does, by this machine's.
+  const auto script = std::find(start.arguments.begin(), start.arguments.end(), "-c") + 1;
+  const std::string reads = script->substr(0, script->find("if [ -x"));
+  EXPECT_THAT(reads, Not(HasSubstr("RANK"))) << "which process it is stays the contract's";
+  const auto said =
+      base::RunCommand({.arguments = {"/bin/sh", "-c", reads + "printf '%s' \"$TOKEN\""}}, "",
+                       base::Deadline::After(base::Patient(absl::Seconds(20))));
+  ASSERT_TRUE(said.ok()) << said.status();
+  EXPECT_EQ(said->out, "a 'quoted' $value\n\n");
+}
+
 TEST_F(ContainerStartTest, WhatSteersPodmanIsSetInTheContainerAlone) {
   plan_.environment_variables["CONTAINER_HOST"] = "tcp://elsewhere";
   const ContainerStart start = Start();

@@ -1,0 +1,92 @@
+#include <spdlog/spdlog.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status.h"
+#include "platform/launch/delivery/secret_masks.h"
+#include "platform/launch/hooks/node_hooks.h"
+#include "platform/launch/staging/secret_folder.h"
+
+namespace tutti::launch {
+namespace {
+
+absl::StatusOr<std::string> ValueOf(const SecretValues& values, const std::string& secret) {
+  const auto found = values.find(secret);
+  if (found != values.end()) return found->second;
+  return absl::NotFoundError(absl::StrCat("the service has not sent secret \"", secret, "\""));
+}
+
+// For the job's events: what was given, and as what.
+std::string NoteOf(const spec::LaunchPlan& plan) {
+  std::vector<std::string> given;
+  for (const auto& [name, secret] : plan.secret_variables) {
+    given.push_back(absl::StrCat(secret, " as ", name));
+  }
+  for (const auto& [name, secret] : plan.secret_files) {
+    given.push_back(absl::StrCat(secret, " as the file ", name));
+  }
+  return absl::StrCat("given secrets: ", absl::StrJoin(given, ", "));
+}
+
+// The secrets that the job names: as variables, and as files in memory. From then on what its
+// processes print is masked.
+class SecretsHook : public NodeHook {
+ public:
+  absl::string_view name() const override { return "secrets"; }
+  bool PreparesSlowly(const spec::LaunchPlan& plan) const override { return plan.has_secrets(); }
+
+  absl::Status Prepare(NodeContext& node, const std::atomic<bool>& /*cancelled*/) override {
+    if (!node.plan.has_secrets()) return absl::OkStatus();
+    TUTTI_RETURN_IF_ERROR(base::Annotate(Give(node), "secrets"));
+    node.notes.push_back(NoteOf(node.plan));
+    return absl::OkStatus();
+  }
+  void Abandon(NodeContext& node) override { node.delivery->AbandonCode(); }
+  void AfterEnd(const spec::LaunchPlan& plan) override { Remove(plan); }
+  // Of a job that has ended before its processes began.
+  void CleanUp(const spec::LaunchPlan& plan) override { Remove(plan); }
+
+ private:
+  void Remove(const spec::LaunchPlan& plan) {
+    if (!plan.has_secrets()) return;
+    folder_.reset();
+    const absl::Status removed = SecretFolder::Remove(plan);
+    if (!removed.ok()) spdlog::error("files of secrets stay: {}", removed.ToString());
+  }
+
+  absl::Status Give(NodeContext& node) {
+    TUTTI_ASSIGN_OR_RETURN(const SecretValues values, node.delivery->FetchSecrets());
+    MaskOutput(values, *node.spool, *node.events);
+    // Podman writes down what variables it is given; the container's shell reads them from files.
+    const bool in_image = !node.plan.environment.is_host && !node.plan.environment.image.empty();
+    if (in_image || !node.plan.secret_files.empty()) {
+      TUTTI_ASSIGN_OR_RETURN(folder_, SecretFolder::Make(node.plan));
+    }
+    for (const auto& [name, secret] : node.plan.secret_files) {
+      TUTTI_ASSIGN_OR_RETURN(const std::string value, ValueOf(values, secret));
+      TUTTI_ASSIGN_OR_RETURN(node.facts.secrets[name], folder_->AddFile(name, value));
+    }
+    for (const auto& [name, secret] : node.plan.secret_variables) {
+      TUTTI_ASSIGN_OR_RETURN(std::string value, ValueOf(values, secret));
+      if (in_image) {
+        TUTTI_ASSIGN_OR_RETURN(node.facts.secrets_in_files[name], folder_->AddFile(name, value));
+      } else {
+        node.facts.secrets[name] = std::move(value);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  std::optional<SecretFolder> folder_;
+};
+
+}  // namespace
+
+std::unique_ptr<NodeHook> MakeSecretsHook() { return std::make_unique<SecretsHook>(); }
+
+}  // namespace tutti::launch

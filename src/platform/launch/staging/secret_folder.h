@@ -1,0 +1,39 @@
+// SecretFolder is the folder, in memory (/dev/shm), of the files with the values of a job's secrets
+// on this node. Its name follows from the allocation's folder, so that the launcher that follows
+// one that was killed finds and removes it; and whoever makes one removes those of this user that
+// no launcher holds any more. Not thread-safe.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/unique_fd.h"
+#include "spec/json/launch_plan.h"
+
+namespace tutti::launch {
+
+class SecretFolder {
+ public:
+  // Empty, mode 0700, and held as long as the object lives. FailedPrecondition if /dev/shm is not
+  // in memory.
+  static absl::StatusOr<SecretFolder> Make(const spec::LaunchPlan& plan);
+  // Where it is, whether it is there or not.
+  static std::filesystem::path PathOf(const spec::LaunchPlan& plan);
+  // OK if it is not there.
+  static absl::Status Remove(const spec::LaunchPlan& plan);
+
+  // Makes a file of mode 0400 and returns its path. `name` is a variable's.
+  absl::StatusOr<std::string> AddFile(absl::string_view name, absl::string_view value) const;
+
+ private:
+  SecretFolder(std::filesystem::path path, base::UniqueFd held)
+      : path_(std::move(path)), held_(std::move(held)) {}
+
+  std::filesystem::path path_;
+  base::UniqueFd held_;
+};
+
+}  // namespace tutti::launch
