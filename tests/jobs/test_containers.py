@@ -398,3 +398,26 @@ def test_ranks_in_images_that_would_each_be_a_world_of_their_own_fail_with_the_r
     job, _ = run(site, write_job(command, nodes=2, distribution="mpi", environment={"image": site.image}))
     assert job["state"] == "Failed" and "has loaded Open MPI (/tmp/libmpi.so.40/busybox)" in job["reason"], job
     assert "would be a world of its own: tutti starts no mpirun in an image" in job["reason"] and containers(site) == []
+
+
+def test_a_secret_is_with_the_ranks_in_the_container_and_podman_does_not_know_it(site, write_job):
+    value = "hunter22 of 'the' $hub"
+    for name, given in (("hub", value), ("deploy", "line one of it\nline two of it\n")):
+        done = subprocess.run([site.program, "secret", "set", name], env=site.environment, input=given, text=True, capture_output=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+    secrets = {"TOKEN": "hub", "KEY": {"secret": "deploy", "file": True}}
+    job = site.submit(write_job("echo ${#TOKEN} \"$TOKEN\"; wc -c <$KEY; cat $KEY; echo; echo ready; sleep 600", environment={"image": site.image},
+                                resources={"properties": {"tutti": {"secrets": secrets}}}))
+    wait_until(lambda: "ready" in site.log_text(job, 0), 90, lambda: site.job(job))
+    assert site.log_text(job, 0) == "22 ***\n29\n***\nready\n"
+    containers = site.podman("ps", "--all", "--quiet").stdout.decode().split()
+    assert containers
+    inspected = site.podman("inspect", *containers).stdout.decode()
+    assert "TUTTI_JOB_ID" in inspected and "hunter22" not in inspected
+    for process in processes_with("TUTTI_JOB_ID", job):
+        name = pathlib.Path(f"/proc/{process}/comm").read_text().strip()
+        assert b"hunter22" not in pathlib.Path(f"/proc/{process}/cmdline").read_bytes(), name
+    folder = pathlib.Path(re.search(r"KEY=(/dev/shm/tutti-secrets-[^/\"]*)", inspected).group(1))
+    assert folder.exists()
+    assert site.cli("job", "cancel", job, "--wait").returncode == 0
+    assert not folder.exists()

@@ -24,6 +24,7 @@
 #include "platform/store/store.h"
 #include "spec/site/asset.h"
 #include "spec/site/home_list.h"
+#include "spec/site/site.h"
 
 namespace tutti::backup {
 namespace fs = std::filesystem;
@@ -33,6 +34,7 @@ constexpr char kWorkFolder[] = ".tutti-backup";
 
 struct CopiedJobs {
   int count = 0;
+  int secrets = 0;
   std::set<std::string> snapshots;  // "sha256:…", of those that have not ended
 };
 
@@ -49,7 +51,9 @@ absl::StatusOr<CopiedJobs> JobsIn(const fs::path& copy) {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<int64_t> all,
                          store->Sequences({.limit = std::numeric_limits<int>::max()}));
   TUTTI_ASSIGN_OR_RETURN(const std::vector<store::JobRecord> live, store->NonTerminalJobs());
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<store::SealedSecret> secrets, store->Secrets());
   jobs.count = static_cast<int>(all.size());
+  jobs.secrets = static_cast<int>(secrets.size());
   for (const store::JobRecord& record : live) {
     NoteSnapshots(record.job.spec, record.job.snapshot, jobs.snapshots);
   }
@@ -70,6 +74,17 @@ absl::Status AddParts(const fs::path& home, ArchiveWriter& writer) {
     if (!error) TUTTI_RETURN_IF_ERROR(writer.Add(part, real));
   }
   return absl::OkStatus();
+}
+
+// Under the name that it has in a service's folder, wherever site.yml says that it is.
+absl::Status AddSecretKey(const fs::path& home, ArchiveWriter& writer) {
+  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(home));
+  const fs::path file =
+      site.secret_key_file.empty() ? home / kSecretKey : fs::path(site.secret_key_file);
+  std::error_code error;
+  const fs::path real = fs::canonical(file, error);
+  if (!error) return writer.Add(kSecretKey, real);
+  return base::ErrnoStatus(absl::StrCat("the key of the secrets, ", file.native()), error.value());
 }
 
 absl::Status AddSnapshots(const fs::path& home, const std::set<std::string>& snapshots,
@@ -133,6 +148,9 @@ absl::StatusOr<CopiedJobs> WriteArchive(const BackupOptions& options, const fs::
   TUTTI_RETURN_IF_ERROR(writer->AddText(kHeadName, ToJson(head)));
   TUTTI_RETURN_IF_ERROR(writer->Add(kDatabase, copy));
   TUTTI_RETURN_IF_ERROR(AddParts(options.home, *writer));
+  if (options.with_secret_key && jobs.secrets > 0) {
+    TUTTI_RETURN_IF_ERROR(AddSecretKey(options.home, *writer));
+  }
   TUTTI_RETURN_IF_ERROR(AddSnapshots(options.home, jobs.snapshots, *writer));
   if (options.with_results) TUTTI_RETURN_IF_ERROR(AddResults(options.home, *writer));
   TUTTI_RETURN_IF_ERROR(writer->Finish());
@@ -168,7 +186,7 @@ absl::StatusOr<BackupReport> MakeBackup(const BackupOptions& options) {
   std::error_code error;
   const uintmax_t bytes = fs::file_size(archive, error);
   TUTTI_RETURN_IF_ERROR(Publish(archive, options.file));
-  return BackupReport{.jobs = jobs.count, .bytes = error ? 0 : bytes};
+  return BackupReport{.jobs = jobs.count, .bytes = error ? 0 : bytes, .secrets = jobs.secrets};
 }
 
 }  // namespace tutti::backup

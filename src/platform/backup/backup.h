@@ -13,8 +13,9 @@ namespace tutti::backup {
 
 struct BackupOptions {
   std::filesystem::path home;
-  std::filesystem::path file;  // absolute; it is not there yet
-  bool with_results = false;   // with logs and results of all jobs
+  std::filesystem::path file;    // absolute; it is not there yet
+  bool with_results = false;     // with logs and results of all jobs
+  bool with_secret_key = false;  // with what opens the service's secrets
   std::string version;
   absl::Time now;
 };
@@ -22,6 +23,7 @@ struct BackupOptions {
 struct BackupReport {
   int jobs = 0;        // that have no parent
   uint64_t bytes = 0;  // of the file
+  int secrets = 0;     // that are in it, encrypted
 };
 
 // The file is there once it is whole and on the disk, mode 0600; whatever ends the process before,

@@ -87,6 +87,24 @@ const std::vector<JobState> kCompleted = {JobState::kQueued, JobState::kProvisio
                                           JobState::kRunning, JobState::kFinalizing,
                                           JobState::kCompleted};
 
+TEST_F(BackupTest, SecretsAreSavedEncryptedAndTheirKeyIfThatIsAskedFor) {
+  Insert("done", kCompleted);
+  ASSERT_TRUE(OpenStore(home_)->PutSecrets({{"hub", "k", "sealed bytes", kMade, kMade}}).ok());
+  Write("keys/secrets", "the key");
+  Write("site.yml", "secret_key_file: ./keys/secrets\n");
+  EXPECT_EQ(Backup()->secrets, 1);
+  ASSERT_TRUE(RestoreIt().ok());
+  EXPECT_EQ(OpenStore(restored_)->Secrets()->at(0).sealed, "sealed bytes");
+  EXPECT_EQ(Restored("secrets.key"), "none");
+  fs::remove_all(restored_);
+  fs::remove(file_);
+  const auto with_key = MakeBackup(
+      {.home = home_, .file = file_, .with_secret_key = true, .version = "1", .now = kMade});
+  ASSERT_TRUE(with_key.ok()) << with_key.status();
+  ASSERT_TRUE(RestoreIt().ok());
+  EXPECT_EQ(Restored("secrets.key"), "the key");
+}
+
 TEST_F(BackupTest, WhatMakesAServiceIsRestoredForItsOwnerAlone) {
   Insert("done", kCompleted, "sha256:aa");
   Insert("waits", {JobState::kQueued}, "sha256:bb");

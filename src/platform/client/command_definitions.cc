@@ -79,6 +79,7 @@ void CommandDefinitions::AddTo(CLI::App* app) {
   cluster_.AddTo(
       app, [this](CLI::App* parent, const std::string& name, const std::string& description,
                   Action action) { return Add(parent, name, description, std::move(action)); });
+  AddSecret(app);
   AddBackup(app);
   AddPrune(app);
   AddDoctor(app);
@@ -319,6 +320,8 @@ void CommandDefinitions::AddBackup(CLI::App* app) {
       ->required()
       ->type_name(kFileValue);
   backup->add_flag("--with-results", backup_.with_results, "With logs and results of all jobs");
+  backup->add_flag("--with-secret-key", backup_.with_secret_key,
+                   "With the key of the secrets: who reads the backup then reads them");
   CLI::App* restore =
       Add(app, "restore", "Make a service's folder of a backup; tutti serve then goes on with it",
           [this](Context& context) { return Restore(context, backup_); });

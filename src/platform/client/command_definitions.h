@@ -67,6 +67,7 @@ class CommandDefinitions {
   void AddCompute(CLI::App* app);
   void AddEnvironment(CLI::App* app);
   void AddNode(CLI::App* app);
+  void AddSecret(CLI::App* app);
   void AddBackup(CLI::App* app);
   void AddPrune(CLI::App* app);
   void AddDoctor(CLI::App* app);
@@ -95,6 +96,7 @@ class CommandDefinitions {
   ClusterDefinitions cluster_;
   std::vector<std::string> delete_;
   NodeCordonOptions cordon_;
+  SecretOptions secret_;
   BackupOptions backup_;
   PruneOptions prune_;
   Format format_ = Format::kTable;

@@ -218,6 +218,29 @@ TEST_F(CommandParserTest, CordonsNodes) {
   EXPECT_EQ(out_.str(), "n1 takes jobs again\n");
 }
 
+TEST_F(CommandParserTest, SetsListsAndDeletesSecrets) {
+  answers_["PUT /v1/secrets/hub"] = {.chunks = {"{}"}};
+  answers_["DELETE /v1/secrets/hub"] = {.chunks = {R"({"failed_jobs": ["brave_ant"]})"}};
+  answers_["POST /v1/secret-rotations"] = {.chunks = {R"({"secrets": 2})"}};
+  answers_["GET /v1/secrets"] = {
+      .chunks = {R"({"secrets": [{"name": "hub", "created": "2026-11-25T10:00:00.000000Z", "set":
+                    "2026-11-25T11:00:00.000000Z", "readable": false, "waiting_jobs":
+                    ["brave_ant"]}]})"}};
+  const base::TemporaryDirectory folder;
+  const std::string file = folder.path() / "value";
+  ASSERT_TRUE(base::WriteFileAtomic(file, "hunter22\n").ok());
+  ASSERT_TRUE(Do({"secret", "set", "hub", "--file", file}).ok());
+  EXPECT_EQ(out_.str(), "secret hub is set\n");
+  EXPECT_FALSE(Do({"secret", "set", "hub", "hunter22"}).ok()) << "no value is an argument";
+  ASSERT_TRUE(Do({"secret", "list"}).ok());
+  EXPECT_EQ(out_.str(),
+            "NAME  CREATED              SET                  KEY      WAITING\n"
+            "hub   2026-11-25T10:00:00  2026-11-25T11:00:00  missing  brave_ant\n");
+  ASSERT_TRUE(Do({"secret", "delete", "hub", "--yes"}).ok());
+  EXPECT_EQ(out_.str(), "secret hub is deleted\nfailed, since they waited for it: brave_ant\n");
+  ASSERT_TRUE(Do({"secret", "rotate"}).ok());
+}
+
 TEST_F(CommandParserTest, LooksAtANodeOrAtAll) {
   answers_["GET /v1/nodes"] = {
       .chunks = {R"({"nodes": [{"name": "n1", "compute": "local"}, {"name": "n2", "compute":

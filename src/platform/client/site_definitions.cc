@@ -1,5 +1,5 @@
 // The options of command_definitions.h that are of what a site has by name: data, components,
-// environments, computes.
+// environments, computes, secrets.
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -110,6 +110,31 @@ void CommandDefinitions::AddCompute(CLI::App* app) {
   CLI::App* remove = Add(compute, "delete", "Forget a compute that was made from a file",
                          [this](Context& context) { return ComputeDelete(context, compute_); });
   remove->add_option("-n,--name,name", compute_.name, "The name")->required()->type_name("NAME");
+}
+
+void CommandDefinitions::AddSecret(CLI::App* app) {
+  CLI::App* secret = app->add_subcommand(
+      "secret", "Tokens and keys that jobs are given by name: set, list, delete, rotate");
+  secret->require_subcommand(1)->fallthrough();
+  CLI::App* set = Add(secret, "set", "Give a secret a value; it is never shown again",
+                      [this](Context& context) { return SecretSet(context, secret_); });
+  set->add_option("--file", secret_.file,
+                  "The value is this file's bytes, a newline at its end too")
+      ->type_name(kFileValue);
+  set->footer(
+      "Without --file the value is read from standard input, without a newline at its end; at a "
+      "terminal it is asked for and not shown. It is no argument: others could read it.");
+  CLI::App* list = Add(secret, "list", "Show the names, and when each got its value",
+                       [this](Context& context) { return SecretList(context, secret_); });
+  AddFormat(list, &secret_.format);
+  CLI::App* remove = Add(secret, "delete", "Forget a secret; jobs that wait for it fail",
+                         [this](Context& context) { return SecretDelete(context, secret_); });
+  remove->add_flag("-y,--yes", secret_.yes, "Do not ask");
+  Add(secret, "rotate", "Encrypt all secrets under a new key",
+      [this](Context& context) { return SecretRotate(context, secret_); });
+  for (CLI::App* command : {set, remove}) {
+    command->add_option("name", secret_.name, "The secret's name")->required()->type_name("NAME");
+  }
 }
 
 void CommandDefinitions::AddEnvironment(CLI::App* app) {

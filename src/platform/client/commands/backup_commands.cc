@@ -29,6 +29,15 @@ std::string NoteOf(const backup::UnendedJobs& unended) {
   return note;
 }
 
+// What the backup is worth for them.
+std::string NoteOfSecrets(const backup::BackupReport& made, bool with_key) {
+  if (made.secrets == 0) return "";
+  const std::string count = absl::StrCat(made.secrets, made.secrets == 1 ? " secret" : " secrets");
+  return with_key ? absl::StrCat("it has ", count, " and their key: whoever reads it knows them\n")
+                  : absl::StrCat("it has ", count, " encrypted, without their key (secrets.key): ",
+                                 "keep that apart, or a restored service cannot read them\n");
+}
+
 }  // namespace
 
 absl::StatusOr<ExitCode> Backup(Context& context, const BackupOptions& options) {
@@ -37,11 +46,13 @@ absl::StatusOr<ExitCode> Backup(Context& context, const BackupOptions& options) 
                          backup::MakeBackup({.home = context.home,
                                              .file = file,
                                              .with_results = options.with_results,
+                                             .with_secret_key = options.with_secret_key,
                                              .version = context.version,
                                              .now = absl::Now()}));
   context.out << file.string() << ": " << JobsOf(made.jobs) << " of " << context.home.string()
               << (options.with_results ? " with their results, " : ", ") << Bytes(made.bytes)
-              << "; it has the service's token and key: keep it where nobody else reads it\n";
+              << "; it has the service's token and key: keep it where nobody else reads it\n"
+              << NoteOfSecrets(made, options.with_secret_key);
   return ExitCode::kOk;
 }
 

@@ -178,11 +178,24 @@ absl::StatusOr<ExitCode> NodeCordon(Context& context, const NodeCordonOptions& o
 absl::StatusOr<ExitCode> NodeCheck(Context& context, const NodeCordonOptions& options);
 absl::StatusOr<ExitCode> NodeUncordon(Context& context, const NodeCordonOptions& options);
 
+// Secrets by name; no command shows a value.
+struct SecretOptions {
+  std::string name;
+  std::string file;  // of set: its bytes are the value; empty: standard input, or a prompt
+  bool yes = false;  // of delete: do not ask
+  Format format = Format::kTable;
+};
+absl::StatusOr<ExitCode> SecretSet(Context& context, const SecretOptions& options);
+absl::StatusOr<ExitCode> SecretList(Context& context, const SecretOptions& options);
+absl::StatusOr<ExitCode> SecretDelete(Context& context, const SecretOptions& options);
+absl::StatusOr<ExitCode> SecretRotate(Context& context, const SecretOptions& options);
+
 // `tutti backup` writes the service's folder into one file; `tutti restore` makes it from one.
 struct BackupOptions {
   std::string file;
-  bool with_results = false;  // backup only
-  bool keep_queue = false;    // restore only
+  bool with_results = false;  // backup only, as the next
+  bool with_secret_key = false;
+  bool keep_queue = false;  // restore only
 };
 absl::StatusOr<ExitCode> Backup(Context& context, const BackupOptions& options);
 absl::StatusOr<ExitCode> Restore(Context& context, const BackupOptions& options);

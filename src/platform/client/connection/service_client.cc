@@ -101,6 +101,25 @@ absl::Status ServiceClient::File(const std::string& id, const std::string& path,
       .status();
 }
 
+absl::Status ServiceClient::SetSecret(const std::string& name, const std::string& value) {
+  return Call({.method = "PUT",
+               .target = absl::StrCat("/v1/secrets/", http::PercentEncode(name)),
+               .content_type = "application/octet-stream",
+               .body = value})
+      .status();
+}
+
+absl::StatusOr<std::string> ServiceClient::Secrets() { return Call({.target = "/v1/secrets"}); }
+
+absl::StatusOr<std::string> ServiceClient::DeleteSecret(const std::string& name) {
+  return Call(
+      {.method = "DELETE", .target = absl::StrCat("/v1/secrets/", http::PercentEncode(name))});
+}
+
+absl::StatusOr<std::string> ServiceClient::RotateSecrets() {
+  return Call({.method = "POST", .target = "/v1/secret-rotations"});
+}
+
 absl::StatusOr<std::string> ServiceClient::Problems() { return Call({.target = "/v1/problems"}); }
 
 absl::StatusOr<std::string> ServiceClient::Prune(bool dry_run) {

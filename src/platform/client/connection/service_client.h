@@ -46,6 +46,10 @@ class ServiceClient {
   absl::Status Uncordon(const std::string& compute, const std::string& node);
   // Looks at it now, which may take minutes.
   absl::StatusOr<std::string> CheckNode(const std::string& compute, const std::string& node);
+  absl::Status SetSecret(const std::string& name, const std::string& value);
+  absl::StatusOr<std::string> Secrets();
+  absl::StatusOr<std::string> DeleteSecret(const std::string& name);
+  absl::StatusOr<std::string> RotateSecrets();
   absl::StatusOr<std::string> Problems();
   absl::StatusOr<std::string> Prune(bool dry_run);
 

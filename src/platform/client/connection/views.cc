@@ -273,6 +273,21 @@ absl::StatusOr<std::vector<PrunedView>> ParsePruned(absl::string_view text) {
   return pruned;
 }
 
+absl::StatusOr<std::vector<SecretView>> ParseSecrets(absl::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<json> objects, Objects(text, "secrets"));
+  std::vector<SecretView> secrets;
+  for (const json& object : objects) {
+    secrets.push_back({Text(object, "name"), Text(object, "created"), Text(object, "set"),
+                       Flag(object, "readable"), Texts(object, "waiting_jobs")});
+  }
+  return secrets;
+}
+
+absl::StatusOr<std::vector<std::string>> ParseFailedJobs(absl::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const json document, Object(text, "secret"));
+  return Texts(document, "failed_jobs");
+}
+
 absl::StatusOr<std::vector<FileView>> ParseFiles(absl::string_view text) {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<json> objects, Objects(text, "files"));
   std::vector<FileView> files;

@@ -128,6 +128,12 @@ struct NodeCheckView {
   std::string name, outcome, detail;  // outcome: ok, ill or unknown
 };
 
+struct SecretView {
+  std::string name, created, set;  // RFC 3339
+  bool readable = false;
+  std::vector<std::string> waiting_jobs;
+};
+
 struct FileView {
   std::string path;
   uint64_t bytes = 0;
@@ -152,6 +158,9 @@ absl::StatusOr<std::vector<NodeCheckView>> ParseNodeChecks(absl::string_view jso
 absl::StatusOr<std::vector<std::string>> ParseWarnings(absl::string_view json);
 absl::StatusOr<std::vector<std::string>> ParseProblems(absl::string_view json);
 absl::StatusOr<std::vector<PrunedView>> ParsePruned(absl::string_view json);
+absl::StatusOr<std::vector<SecretView>> ParseSecrets(absl::string_view json);
+// Of the answer to a secret's deletion.
+absl::StatusOr<std::vector<std::string>> ParseFailedJobs(absl::string_view json);
 absl::StatusOr<std::vector<FileView>> ParseFiles(absl::string_view json);
 // nullopt for a kind of line that this client does not know.
 absl::StatusOr<std::optional<FollowLine>> ParseFollowLine(absl::string_view json);

@@ -79,6 +79,17 @@ TEST(Views, AJobWithoutCodeHasNoSnapshot) {
 }
 
 TEST(Views, ReadsWhatWasRemoved) {
+  const auto secrets = ParseSecrets(R"({"secrets": [
+      {"name": "hub", "created": "2026-11-25T10:00:00Z", "set": "2026-11-25T11:00:00Z",
+       "readable": true, "waiting_jobs": ["a"]}, {"name": "old"}]})");
+  ASSERT_EQ(secrets->size(), 2u);
+  EXPECT_EQ((*secrets)[0].set, "2026-11-25T11:00:00Z");
+  EXPECT_TRUE((*secrets)[0].readable);
+  EXPECT_EQ((*secrets)[0].waiting_jobs, std::vector<std::string>{"a"});
+  EXPECT_FALSE((*secrets)[1].readable);
+  EXPECT_FALSE(ParseSecrets("{}").ok());
+  EXPECT_EQ(*ParseFailedJobs(R"({"failed_jobs": ["a", "b"]})"),
+            (std::vector<std::string>{"a", "b"}));
   const auto pruned = ParsePruned(R"({"dry_run": false, "bytes": 5, "removed": [
       {"kind": "data", "name": "k", "bytes": 5, "last_used": "t", "why": "old"}, 7]})");
   ASSERT_TRUE(pruned.ok()) << pruned.status();

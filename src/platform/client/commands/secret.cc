@@ -1,0 +1,143 @@
+#include <termios.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <iterator>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/client/commands/commands.h"
+#include "platform/client/connection/service_client.h"
+#include "platform/client/text/table.h"
+
+namespace tutti::client {
+namespace {
+
+constexpr uint64_t kLargest = 64 << 10;  // bytes, as the service takes them
+
+// A terminal that shows nothing of what is typed as long as the object lives.
+class HiddenInput {
+ public:
+  HiddenInput() {
+    known_ = ::tcgetattr(STDIN_FILENO, &before_) == 0;
+    termios hidden = before_;
+    hidden.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+    if (known_) ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden);
+  }
+  ~HiddenInput() {
+    if (known_) ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &before_);
+  }
+  HiddenInput(const HiddenInput&) = delete;
+  HiddenInput& operator=(const HiddenInput&) = delete;
+
+ private:
+  termios before_ = {};
+  bool known_ = false;
+};
+
+absl::StatusOr<std::string> AskForValue(Context& context, const std::string& name) {
+  context.err << "value of " << name << ", which is not shown: " << std::flush;
+  std::string value;
+  bool given = false;
+  {
+    const HiddenInput hidden;
+    given = static_cast<bool>(std::getline(std::cin, value));
+  }
+  context.err << std::endl;
+  if (!given) return absl::CancelledError("no value: nothing was set");
+  return value;
+}
+
+// All of the standard input, but for a newline at its end: `echo VALUE | tutti secret set`.
+absl::StatusOr<std::string> ReadInput() {
+  std::string value;
+  char block[4096];
+  while (value.size() <= kLargest + 1 && std::cin.good()) {
+    std::cin.read(block, sizeof block);
+    value.append(block, static_cast<size_t>(std::cin.gcount()));
+  }
+  absl::string_view text = value;
+  absl::ConsumeSuffix(&text, "\n");
+  return std::string(text);
+}
+
+absl::StatusOr<std::string> ValueOf(Context& context, const SecretOptions& options) {
+  if (!options.file.empty()) return base::ReadFile(options.file, kLargest);
+  return ::isatty(STDIN_FILENO) == 1 ? AskForValue(context, options.name) : ReadInput();
+}
+
+// Whether the user says yes; without a terminal there must be --yes.
+absl::StatusOr<bool> MayDelete(Context& context, ServiceClient& service,
+                               const SecretOptions& options) {
+  if (options.yes) return true;
+  if (::isatty(STDIN_FILENO) != 1) {
+    return absl::InvalidArgumentError("there is no terminal to ask at: say --yes");
+  }
+  TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Secrets());
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<SecretView> secrets, ParseSecrets(text));
+  for (const SecretView& secret : secrets) {
+    if (secret.name != options.name || secret.waiting_jobs.empty()) continue;
+    context.err << "jobs that wait for it will fail: " << absl::StrJoin(secret.waiting_jobs, ", ")
+                << "\n";
+  }
+  context.err << "Delete secret " << options.name << "? [y/N] " << std::flush;
+  std::string answer;
+  std::getline(std::cin, answer);
+  return absl::AsciiStrToLower(absl::StripAsciiWhitespace(answer)) == "y";
+}
+
+}  // namespace
+
+absl::StatusOr<ExitCode> SecretSet(Context& context, const SecretOptions& options) {
+  TUTTI_ASSIGN_OR_RETURN(const std::string value, ValueOf(context, options));
+  ServiceClient service(context.connect());
+  TUTTI_RETURN_IF_ERROR(service.SetSecret(options.name, value));
+  context.out << "secret " << options.name << " is set\n";
+  return ExitCode::kOk;
+}
+
+absl::StatusOr<ExitCode> SecretList(Context& context, const SecretOptions& options) {
+  ServiceClient service(context.connect());
+  TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Secrets());
+  if (options.format != Format::kTable) {
+    TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, options.format));
+    return ExitCode::kOk;
+  }
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<SecretView> secrets, ParseSecrets(text));
+  Table table({{"NAME"}, {"CREATED"}, {"SET"}, {"KEY"}, {"WAITING", Table::Align::kLeft, true}});
+  for (const SecretView& secret : secrets) {
+    table.Add({{secret.name},
+               {secret.created.substr(0, 19)},
+               {secret.set.substr(0, 19)},
+               {secret.readable ? "present" : "missing"},
+               {absl::StrJoin(secret.waiting_jobs, " ")}});
+  }
+  context.out << table.Render(context.out_screen.width, context.out_screen.colour);
+  return ExitCode::kOk;
+}
+
+absl::StatusOr<ExitCode> SecretDelete(Context& context, const SecretOptions& options) {
+  ServiceClient service(context.connect());
+  TUTTI_ASSIGN_OR_RETURN(const bool may, MayDelete(context, service, options));
+  if (!may) return absl::CancelledError("nothing was deleted");
+  TUTTI_ASSIGN_OR_RETURN(const std::string text, service.DeleteSecret(options.name));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> failed, ParseFailedJobs(text));
+  context.out << "secret " << options.name << " is deleted\n";
+  if (!failed.empty()) {
+    context.out << "failed, since they waited for it: " << absl::StrJoin(failed, ", ") << "\n";
+  }
+  return ExitCode::kOk;
+}
+
+absl::StatusOr<ExitCode> SecretRotate(Context& context, const SecretOptions&) {
+  ServiceClient service(context.connect());
+  TUTTI_RETURN_IF_ERROR(service.RotateSecrets().status());
+  context.out << "all secrets are encrypted under a new key; the former one opens none of them\n";
+  return ExitCode::kOk;
+}
+
+}  // namespace tutti::client

@@ -1,0 +1,209 @@
+"""Story: a job is given secrets by name; their values are with its processes and nowhere else."""
+import json
+import os
+import pathlib
+import pty
+import shutil
+import stat
+import subprocess
+
+import pytest
+
+from conftest import wait_until
+
+VALUE = "hunter22-of-the-hub"
+KEY = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEF\n-----END KEY-----\n"
+
+# Says what it was given, the value also in pieces and in base64, and waits in between.
+USE = """
+import base64, os, pathlib, sys, time
+gate, token, file = pathlib.Path(sys.argv[1]), os.environ["TOKEN"], pathlib.Path(os.environ["KEY"])
+print("token", token, len(token), flush=True)
+sys.stdout.write(token[:5]); sys.stdout.flush()
+time.sleep(0.05)
+print(token[5:], "in two pieces", flush=True)
+print("base64", base64.b64encode(b"user:" + token.encode()).decode(), flush=True)
+print(file.read_text(), oct(file.stat().st_mode & 0o777), file, flush=True)
+while not gate.exists():
+    time.sleep(0.02)
+print("again", token, file=sys.stderr, flush=True)
+"""
+
+
+def given(**secrets):
+    return {"properties": {"tutti": {"secrets": secrets}}}
+
+
+def set_secret(service, name, value):
+    return subprocess.run([service.program, "secret", "set", name], env=service.environment, input=value, text=True, capture_output=True, timeout=60)
+
+
+def set_both(service, tmp_path):
+    done = set_secret(service, "hub", VALUE + "\n")
+    assert done.returncode == 0 and done.stdout == "secret hub is set\n", done.stderr
+    (tmp_path / "id_key").write_text(KEY)
+    assert service.cli("secret", "set", "deploy", "--file", tmp_path / "id_key").returncode == 0
+    (tmp_path / "id_key").unlink()
+
+
+def files_with(folder, *values):
+    """The files below `folder` that have one of the values, by a search of their bytes."""
+    found = []
+    for place, _, names in os.walk(folder):  # which minds no folder that goes meanwhile
+        for path in (pathlib.Path(place) / name for name in names):
+            try:
+                content = b"" if path.is_symlink() or not path.is_file() else path.read_bytes()
+            except FileNotFoundError:
+                continue
+            found += [path for value in values if value.encode() in content]
+    return found
+
+
+def memory_folders():
+    return [path for path in pathlib.Path("/dev/shm").iterdir() if path.name.startswith(f"tutti-secrets-{os.geteuid()}-")]
+
+
+def commands_and_variables(values):
+    """The processes that show a value on their command line, and those that have one as a variable."""
+    lines, variables = set(), set()
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if not entry.name.isdigit() or int(entry.name) == os.getpid():
+                continue
+            name = (entry / "comm").read_text().strip()
+            for value in values:
+                if value.encode() in (entry / "cmdline").read_bytes():
+                    lines.add(name)
+                if value.encode() in (entry / "environ").read_bytes():
+                    variables.add(name)
+        except OSError:
+            continue
+    return lines, variables
+
+
+def test_values_are_with_the_processes_of_both_nodes_and_nowhere_else(service, write_job, tmp_path):
+    set_both(service, tmp_path)
+    gate = tmp_path / "gate"
+    before = set(memory_folders())
+    job = service.submit(write_job(f"exec python3 use.py {gate}", files={"use.py": USE}, nodes=2, distribution="pytorch",
+                                   resources=given(TOKEN="hub", KEY={"secret": "deploy", "file": True})))
+    for rank in (0, 1):
+        wait_until(lambda: "0o400" in service.log_text(job, rank), 60, lambda: service.job(job))
+    lines, variables = commands_and_variables([VALUE])
+    assert not lines and variables == {"python3"}, (lines, variables)
+    folders = set(memory_folders()) - before
+    assert len(folders) == 2
+    for folder in folders:
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert [(file.name, file.read_text()) for file in folder.iterdir()] == [("KEY", KEY)]
+    service.kill()  # another service goes on with what this one had begun
+    service.start()
+    gate.touch()
+    ended = service.wait(job)
+    assert ended["state"] == "Completed", ended
+    assert not set(memory_folders()) - before
+    for rank in (0, 1):
+        text = service.log_text(job, rank)
+        assert text.startswith("token *** 19\n*** in two pieces\nbase64 dXNlcjp***\n***\n 0o400 /dev/shm/tutti-secrets-"), text
+        assert service.log_text(job, rank, "stderr") == "again ***\n"
+    notes = [event["reason"] for event in ended["events"] if "given secrets" in event["reason"]]
+    assert len(notes) == 1 and notes[0].endswith("given secrets: hub as TOKEN, deploy as the file KEY"), notes
+    got = tmp_path / "got"
+    assert service.cli("job", "download", job, "--directory", got).returncode == 0
+    assert (got / "logs/rank-0.stdout").read_text() == service.log_text(job, 0)
+    values = (VALUE, "MIIEvQIBADANBgkqhkiG9w0BAQEF", "W50ZXIyMi1vZi10aGUtaHVi")  # the last: in base64
+    assert files_with(service.home, *values) == [] and files_with(got, *values) == []
+    assert files_with(service.home, "given secrets") != [], "the search finds what is there"
+    assert VALUE not in service.log.read_text()
+    shown = service.cli("job", "show", job).stdout + service.cli("job", "show", job, "-o", "json").stdout
+    assert VALUE not in shown
+
+
+def test_secrets_are_listed_replaced_and_deleted_and_no_value_comes_back(service, tmp_path):
+    set_both(service, tmp_path)
+    listed = service.cli("secret", "list")
+    assert listed.returncode == 0 and "hub" in listed.stdout and VALUE not in listed.stdout
+    as_json = service.cli("secret", "list", "-o", "json").stdout
+    hub = next(secret for secret in json.loads(as_json)["secrets"] if secret["name"] == "hub")
+    assert set(hub) == {"name", "created", "set", "readable", "waiting_jobs"} and hub["readable"]
+    assert set_secret(service, "hub", "another-value").returncode == 0
+    again = next(secret for secret in service.get("/v1/secrets")["secrets"] if secret["name"] == "hub")
+    assert again["created"] == hub["created"] and again["set"] > hub["set"]
+    short = set_secret(service, "pin", "123\n")
+    assert short.returncode == 2 and "at least 4 bytes" in short.stderr, short
+    asked = service.cli("secret", "delete", "hub")
+    assert asked.returncode == 2 and "say --yes" in asked.stderr, asked
+    assert service.cli("secret", "delete", "hub", "--yes").stdout == "secret hub is deleted\n"
+    assert service.cli("secret", "delete", "hub", "--yes").returncode != 0
+    assert service.cli("secret", "rotate").returncode == 0
+    assert [secret["name"] for secret in service.get("/v1/secrets")["secrets"]] == ["deploy"]
+
+
+def test_a_value_is_asked_for_at_a_terminal_and_not_shown(service):
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([service.program, "secret", "set", "hub"], env=service.environment, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    while b"not shown: " not in shown:
+        shown += os.read(ours, 4096)
+    os.write(ours, VALUE.encode() + b"\n")
+    try:
+        while chunk := os.read(ours, 4096):
+            shown += chunk
+    except OSError:  # its end
+        pass
+    assert process.wait(timeout=60) == 0 and b"secret hub is set" in shown, shown
+    assert VALUE.encode() not in shown
+    os.close(ours)
+
+
+def test_a_job_without_its_secret_is_refused_and_one_that_waits_fails_when_it_is_deleted(service, write_job, tmp_path):
+    file = write_job("echo $TOKEN", resources=given(TOKEN="hub"))
+    refused = service.cli("job", "create", file)
+    assert refused.returncode == 2 and 'there is no secret "hub": tutti secret set hub' in refused.stderr, refused
+    assert set_secret(service, "hub", VALUE).returncode == 0
+    gate = tmp_path / "gate"
+    first = service.submit(write_job(f"until [ -e {gate} ]; do sleep 0.05; done", nodes=2))
+    service.wait_for_state(first, "Running")
+    waiting = service.submit(file)
+    deleted = service.cli("secret", "delete", "hub", "--yes")
+    assert deleted.stdout == f"secret hub is deleted\nfailed, since they waited for it: {waiting}\n", deleted
+    ended = service.wait(waiting)
+    assert ended["state"] == "Failed" and ended["reason"] == 'secret "hub", which it names, was deleted before it began'
+    assert [event["state"] for event in ended["events"]] == ["Queued", "Failed"]
+    gate.touch()
+    assert service.wait(first)["state"] == "Completed"
+
+
+def test_a_service_with_another_key_serves_all_else_and_says_what_it_cannot_read(service, write_job, tmp_path):
+    set_both(service, tmp_path)
+    key = service.home / "secrets.key"
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    backup = service.cli("backup", tmp_path / "one.tar.zst")
+    assert "it has 2 secrets encrypted, without their key" in backup.stdout, backup
+    service.kill()
+    key.rename(tmp_path / "kept.key")
+    service.start()
+    assert any("deploy, hub" in line for line in service.get("/v1/problems")["problems"])
+    assert service.cli("secret", "list").stdout.count("missing") == 2
+    assert service.wait(service.submit(write_job("true")))["state"] == "Completed"
+    refused = service.cli("job", "create", write_job("true", resources=given(TOKEN="hub")))
+    assert refused.returncode == 2 and "cannot be read with the key" in refused.stderr, refused
+    (tmp_path / "kept.key").rename(key)
+    job = service.submit(write_job("echo ${#TOKEN}", resources=given(TOKEN="hub")))
+    assert service.wait(job)["state"] == "Completed" and service.log_text(job, 0) == "19\n"
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="needs Open MPI")
+def test_mpirun_does_not_have_what_its_ranks_have(service, write_job, tmp_path):
+    set_both(service, tmp_path)
+    gate = tmp_path / "gate"
+    job = service.submit(write_job(f"exec python3 use.py {gate}", files={"use.py": USE}, nodes=1, distribution="mpi", processes=2,
+                                   resources=given(TOKEN="hub", KEY={"secret": "deploy", "file": True})))
+    for rank in (0, 1):
+        wait_until(lambda: "0o400" in service.log_text(job, rank), 60, lambda: service.job(job))
+    lines, variables = commands_and_variables([VALUE])
+    assert not lines and variables == {"python3"}, (lines, variables)
+    gate.touch()
+    assert service.wait(job)["state"] == "Completed"
+    assert files_with(service.home, VALUE) == []
