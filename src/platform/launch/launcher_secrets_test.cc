@@ -42,8 +42,8 @@ TEST_F(LauncherSecrets, AreVariablesAndFilesAndAreMaskedInWhatIsPrinted) {
       ">&2");
   EXPECT_TRUE(Run(plan).ok());
   EXPECT_EQ(service.Output(0, "stdout"),
-            absl::StrCat("it is ***, 19 long\n***\n400 31\n",
-                         SecretFolder::PathOf(plan).native(), "/KEY\n***\n"));
+            absl::StrCat("it is ***, 19 long\n***\n400 31\n", SecretFolder::PathOf(plan).native(),
+                         "/KEY\n***\n"));
   EXPECT_THAT(service.Output(0, "stderr"), HasSubstr("***"));
   EXPECT_FALSE(fs::exists(SecretFolder::PathOf(plan)));
   EXPECT_FALSE(IsAnywhere(kValue));
