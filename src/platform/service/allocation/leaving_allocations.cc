@@ -10,6 +10,7 @@ constexpr absl::Duration kBetweenStops = absl::Seconds(30);
 
 std::vector<PlacedNode> PlacedOn(const std::vector<engine::Node>& occupied) {
   std::vector<PlacedNode> nodes;
+  nodes.reserve(occupied.size());
   for (const engine::Node& node : occupied) {
     nodes.push_back({.name = node.name,
                      .memory_bytes = node.memory_bytes,
