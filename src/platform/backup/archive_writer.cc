@@ -105,6 +105,7 @@ absl::Status ArchiveWriter::AddFolder(const std::string& name, const fs::path& p
   TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> below, NamesIn(path));
   TUTTI_RETURN_IF_ERROR(Begin(EntryOf(name, AE_IFDIR, 0700).get()));
   for (const std::string& one : below) {
+    if (path / one == left_out_) continue;
     TUTTI_RETURN_IF_ERROR(Add(absl::StrCat(name, "/", one), path / one));
   }
   return absl::OkStatus();

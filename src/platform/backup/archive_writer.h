@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -38,6 +39,9 @@ class ArchiveWriter {
   // none, or it goes meanwhile. If a file grows meanwhile, only what it held is added. What is
   // neither is left out.
   absl::Status Add(const std::string& name, const std::filesystem::path& path);
+  // Leaves the file at `path`, which is absolute and without links, out of the folders that Add is
+  // given from now on.
+  void LeaveOut(std::filesystem::path path) { left_out_ = std::move(path); }
   // Once it returns OK the archive is whole and on the disk.
   absl::Status Finish();
 
@@ -54,6 +58,7 @@ class ArchiveWriter {
   const base::UniqueFd fd_;
   archive* const archive_;
   std::string sums_;
+  std::filesystem::path left_out_;
 };
 
 }  // namespace tutti::backup

@@ -60,8 +60,18 @@ absl::StatusOr<CopiedJobs> JobsIn(const fs::path& copy) {
   return jobs;
 }
 
+// Returns where the key of the secrets is: where site.yml says, or in the folder.
+absl::StatusOr<fs::path> SecretKeyOf(const fs::path& home) {
+  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(home));
+  return site.secret_key_file.empty() ? home / kSecretKey : fs::path(site.secret_key_file);
+}
+
 // The lists of assets and the files that belong to them are of one moment.
 absl::Status AddParts(const fs::path& home, ArchiveWriter& writer) {
+  // The key may lie beside what site.yml names. A site.yml that cannot be read names nothing.
+  std::error_code no_key;
+  const auto key = SecretKeyOf(home);
+  if (key.ok()) writer.LeaveOut(fs::canonical(*key, no_key));
   std::vector<base::UniqueFd> locks;
   for (const spec::AssetKind kind :
        {spec::AssetKind::kData, spec::AssetKind::kEnvironment, spec::AssetKind::kComponent}) {
@@ -76,11 +86,9 @@ absl::Status AddParts(const fs::path& home, ArchiveWriter& writer) {
   return absl::OkStatus();
 }
 
-// Under the name that it has in a service's folder, wherever site.yml says that it is.
+// Adds it under the name that it has in a service's folder, wherever site.yml says that it is.
 absl::Status AddSecretKey(const fs::path& home, ArchiveWriter& writer) {
-  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(home));
-  const fs::path file =
-      site.secret_key_file.empty() ? home / kSecretKey : fs::path(site.secret_key_file);
+  TUTTI_ASSIGN_OR_RETURN(const fs::path file, SecretKeyOf(home));
   std::error_code error;
   const fs::path real = fs::canonical(file, error);
   if (!error) return writer.Add(kSecretKey, real);

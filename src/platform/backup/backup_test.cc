@@ -105,6 +105,17 @@ TEST_F(BackupTest, SecretsAreSavedEncryptedAndTheirKeyIfThatIsAskedFor) {
   EXPECT_EQ(Restored("secrets.key"), "the key");
 }
 
+TEST_F(BackupTest, TheKeyOfSecretsIsLeftOutOfAFolderThatIsSaved) {
+  Insert("done", kCompleted);
+  Write("site.yml", "secret_key_file: ./site/secrets\ncomponents: {train: ./site/train.yml}\n");
+  Write("site/secrets", "the key");
+  Write("site/train.yml", "the component");
+  ASSERT_TRUE(Backup().ok());
+  ASSERT_TRUE(RestoreIt().ok());
+  EXPECT_EQ(Restored("site/train.yml"), "the component");
+  EXPECT_EQ(Restored("site/secrets"), "none");
+}
+
 TEST_F(BackupTest, WhatMakesAServiceIsRestoredForItsOwnerAlone) {
   Insert("done", kCompleted, "sha256:aa");
   Insert("waits", {JobState::kQueued}, "sha256:bb");
