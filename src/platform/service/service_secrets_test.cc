@@ -113,6 +113,9 @@ TEST_F(SecretsTest, AJobThatNamesOneThatIsNotThereIsRefusedWithWhatToDo) {
   ASSERT_TRUE(service().SetSecret("hub", std::string("with a \0 byte", 13)).ok());
   EXPECT_THAT(WhyRefused(absl::StrCat("command: echo hi\n", kGiven)),
               HasSubstr("secret \"hub\" has a zero byte, which no variable can hold"));
+  ASSERT_TRUE(service().SetSecret("hub", "latin-1 \xe9t\xe9").ok());
+  EXPECT_THAT(WhyRefused(absl::StrCat("command: echo hi\n", kGiven)),
+              HasSubstr("secret \"hub\" is not UTF-8, which no variable can hold"));
 }
 
 TEST_F(SecretsTest, DeletingOneFailsTheJobsThatWaitForItBeforeTheyTakeANode) {

@@ -5,19 +5,33 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/text/utf8.h"
 
 namespace tutti::service {
 namespace {
 
-// Of one secret that the job names.
+// mpirun's ranks are given their variables as JSON.
+bool IsUtf8(absl::string_view text) {
+  while (!text.empty()) {
+    const size_t length = base::Utf8Length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+// Returns why the job cannot be given one secret that it names; "" if it can.
 std::string WhyNotGiven(const spec::JobSpec& job, const std::string& name, const Secrets& secrets) {
   const auto values = secrets.ValuesOf({name});
   if (!values.ok()) return std::string(values.status().message());
   const bool is_variable = std::any_of(job.secret_variables.begin(), job.secret_variables.end(),
                                        [&](const auto& given) { return given.second == name; });
-  if (!is_variable || !absl::StrContains(values->at(name), absl::string_view("\0", 1))) return "";
-  return absl::StrCat("secret \"", name, "\" has a zero byte, which no variable can hold: give it ",
-                      "as a file, {secret: ", name, ", file: true}");
+  const std::string& value = values->at(name);
+  const bool has_zero = absl::StrContains(value, absl::string_view("\0", 1));
+  if (!is_variable || (!has_zero && IsUtf8(value))) return "";
+  return absl::StrCat("secret \"", name, "\" ", has_zero ? "has a zero byte" : "is not UTF-8",
+                      ", which no variable can hold: give it as a file, {secret: ", name,
+                      ", file: true}");
 }
 
 }  // namespace

@@ -155,7 +155,14 @@ absl::StatusOr<int> Secrets::RotateSecrets() {
   return static_cast<int>(secrets.size());
 }
 
+// A rotation between the look at the store and the look at the key shows as another key; the next
+// look finds both as they are after it.
 absl::StatusOr<SecretValues> Secrets::ValuesOf(const std::set<std::string>& names) const {
+  auto values = ValuesAtOnce(names);
+  return absl::IsFailedPrecondition(values.status()) ? ValuesAtOnce(names) : values;
+}
+
+absl::StatusOr<SecretValues> Secrets::ValuesAtOnce(const std::set<std::string>& names) const {
   SecretValues values;
   if (names.empty()) return values;
   TUTTI_ASSIGN_OR_RETURN(const std::vector<store::SealedSecret> secrets, state_.store->Secrets());

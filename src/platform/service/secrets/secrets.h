@@ -47,6 +47,7 @@ class Secrets {
 
  private:
   std::filesystem::path key_file() const;
+  absl::StatusOr<SecretValues> ValuesAtOnce(const std::set<std::string>& names) const;
 
   SharedState& state_;
   JobTable& table_;
