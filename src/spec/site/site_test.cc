@@ -86,6 +86,14 @@ TEST_F(SiteTest, TheLeaveOfContainersGoesByTheServiceAndNotByWhoReads) {
             (std::set<std::string>{"volume"}));
 }
 
+TEST_F(SiteTest, SaysWhereTheKeyOfTheSecretsIs) {
+  EXPECT_EQ(ReadSite(home_.path())->secret_key_file, "");
+  Write("site.yml", "secret_key_file: /etc/tutti/secrets.key\n");
+  EXPECT_EQ(ReadSite(home_.path())->secret_key_file, "/etc/tutti/secrets.key");
+  Write("site.yml", "secret_key_file: keys/one\n");
+  EXPECT_EQ(ReadSite(home_.path())->secret_key_file, home_.path() / "keys/one");
+}
+
 TEST_F(SiteTest, SaysHowNodesAreLookedAt) {
   EXPECT_EQ(ReadSite(home_.path())->health_check.command, "");
   EXPECT_EQ(ReadSite(home_.path())->health_check.interval_seconds, 300);
