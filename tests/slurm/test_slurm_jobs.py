@@ -1,4 +1,8 @@
 """Story: what a job asks of Slurm, scripts with #SBATCH lines, and jobs that lose a node, over tests/lab/slurm."""
+import contextlib
+import json
+import subprocess
+
 import pytest
 
 from conftest import processes_with, wait_until
@@ -212,3 +216,36 @@ def test_jobs_with_parts_of_nodes_share_them(hpc, cluster, write_job, tmp_path):
     for job in [*jobs, waits]:
         assert hpc.wait(job)["state"] == "Completed"
     assert [hpc.log_text(job, 0) for job in jobs] == ["3\n", "3\n", "1\n", "1\n"]
+
+
+def files_with(folders, value):
+    """The files below the folders that have the value; some go while they are looked at."""
+    found = []
+    for path in (path for folder in folders for path in folder.rglob("*")):
+        with contextlib.suppress(FileNotFoundError):
+            if path.is_file() and not path.is_symlink() and value.encode() in path.read_bytes():
+                found.append(path)
+    return found
+
+
+@pytest.mark.parametrize("distribution", ["pytorch", "mpi"])
+def test_secrets_reach_processes_and_nothing_that_slurm_shows(hpc, cluster, write_job, distribution):
+    value = "hunter22-of-the-hub"
+    done = subprocess.run([hpc.program, "secret", "set", "hub"], env=hpc.environment, input=value, text=True, capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    gate = cluster.lab / f"secrets-{distribution}"
+    command = f"""
+        echo "it is $TOKEN, ${{#TOKEN}} long, and in a file $(cat $KEY)"
+        while [ ! -e {gate} ]; do sleep 0.05; done"""
+    given = {"TOKEN": "hub", "KEY": {"secret": "hub", "file": True}}
+    name = hpc.submit(write_job(command, nodes=2, distribution=distribution, compute="hpc",
+                                resources={"properties": {"tutti": {"secrets": given}}}))
+    said = "it is ***, 19 long, and in a file ***\n"
+    wait_until(lambda: all(hpc.log_text(name, rank) == said for rank in (0, 1)), 60, lambda: f"each rank has spoken: {hpc.job(name)}")
+    shown = cluster.slurm("scontrol", "show", "job", "-dd") + cluster.slurm("squeue", "-o", "%all")
+    found = files_with([hpc.home, cluster.lab], value)
+    gate.touch()
+    job = hpc.wait(name)
+    assert job["state"] == "Completed", job["reason"]
+    assert "hub" in json.dumps(hpc.job(name)) and value not in shown
+    assert not found + files_with([hpc.home, cluster.lab], value)
