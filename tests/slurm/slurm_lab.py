@@ -2,6 +2,7 @@
 import contextlib
 import ctypes
 import os
+import re
 import signal
 import subprocess
 
@@ -82,7 +83,9 @@ class Cluster:
         assert job["state"] == "Failed" and job["reason"].startswith("rank 1 on n2 failed with exit code 3"), job["reason"]
         assert service.log_text(name, 1) == "there\n"
         wait_until(lambda: not self.queue(), 120, "Slurm's queue is empty")
-        assert f" Name={name} JobState=FAILED " in (self.lab / "log/jobcomp.txt").read_text()
+        ended = re.compile(f" Name={name} JobState=([A-Z]+) ")  # Slurm writes it once the job has left its queue
+        states = wait_until(lambda: ended.findall((self.lab / "log/jobcomp.txt").read_text()), 20, "Slurm's accounting has it")
+        assert states == ["FAILED"], states
 
 
 @pytest.fixture(scope="module")
