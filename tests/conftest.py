@@ -170,25 +170,6 @@ class Service:
                 yield json.loads(line)
 
 
-PASSED = pytest.StashKey()
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item, call):
-    outcome = yield
-    if call.when == "call":
-        item.stash[PASSED] = outcome.get_result().passed
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_teardown(item):
-    """Removes the folder of a test that has passed: all of them together would fill a small disk."""
-    folder = getattr(item, "funcargs", {}).get("tmp_path")
-    outcome = yield
-    if folder and outcome.excinfo is None and item.stash.get(PASSED, False):
-        subprocess.run(["rm", "-rf", "--one-file-system", folder], check=False, stderr=subprocess.DEVNULL)  # a launcher may still leave it
-
-
 @pytest.fixture
 def start_service(tmp_path):
     """A function that starts services for one test; all are stopped at its end."""
