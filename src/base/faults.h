@@ -11,7 +11,7 @@ namespace tutti::base {
 
 class Faults {
  public:
-  // Each line of the message is a fault; OK has none.
+  // Adds each line of the message as a fault; OK has none.
   void Add(const absl::Status& status);
 
   bool empty() const { return lines_.empty(); }

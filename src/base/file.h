@@ -63,7 +63,7 @@ absl::Status RemoveTree(const std::filesystem::path& path);
 // Sets when it was last changed to now, as a mark of its use. Nothing is said if that cannot be.
 void Touch(const std::filesystem::path& path);
 
-// Bytes that an unprivileged process can still write on the file system of `path`.
+// Returns how many bytes an unprivileged process can still write on the file system of `path`.
 absl::StatusOr<uint64_t> FreeBytes(const std::filesystem::path& path);
 
 // A fresh folder under $TMPDIR (or /tmp), removed with all it holds when the object goes.

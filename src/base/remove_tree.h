@@ -9,10 +9,10 @@
 
 namespace tutti::base {
 
-// OK if there is nothing of that name. Links are removed, not followed; folders that their owner
-// may not write to (mode 0555) are made writable first. What is mounted below stays, which is an
-// error. Goes on after an error and returns the first. Cancelled soon after `stop` is true, with a
-// part removed.
+// Removes `path` and all below it; OK if there is nothing of that name. Links are removed, not
+// followed; folders that their owner may not write to (mode 0555) are made writable first. What is
+// mounted below stays, which is an error. Goes on after an error and returns the first. Cancelled
+// soon after `stop` is true, with a part removed.
 absl::Status RemoveTree(const std::filesystem::path& path, const std::atomic<bool>& stop);
 
 }  // namespace tutti::base

@@ -16,7 +16,8 @@ inline constexpr size_t kSealKeyBytes = 32;
 // `key` has kSealKeyBytes. What `belongs_to` says is not in the result, and must be given again.
 absl::StatusOr<std::string> Seal(absl::string_view key, absl::string_view text,
                                  absl::string_view belongs_to);
-// DataLoss for another key, another `belongs_to`, or bytes that Seal has not made.
+// Opens what Seal has made; DataLoss for another key, another `belongs_to`, or bytes that Seal has
+// not made.
 absl::StatusOr<std::string> Unseal(absl::string_view key, absl::string_view sealed,
                                    absl::string_view belongs_to);
 

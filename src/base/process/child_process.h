@@ -54,13 +54,13 @@ struct ChildOptions {
 // Movable; destroying it neither waits nor kills. Thread-compatible.
 class ChildProcess {
  public:
-  // Errors of chdir, before_exec and exec are reported here, with the program's name.
+  // Starts it. Errors of chdir, before_exec and exec are reported here, with the program's name.
   static absl::StatusOr<ChildProcess> Start(const ChildOptions& options);
 
   pid_t pid() const { return pid_; }
   // Becomes readable when the process ends; for poll(2).
   int pidfd() const { return pidfd_.get(); }
-  // DeadlineExceeded if it still runs.
+  // Waits until it has ended; DeadlineExceeded if it still runs.
   absl::StatusOr<ExitStatus> Wait(Deadline deadline);
   // Sends the signal to the whole process group; OK if it has ended already.
   absl::Status SignalGroup(int signal);

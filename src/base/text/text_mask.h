@@ -18,10 +18,10 @@ namespace tutti::base {
 // Bytes that a value must have to be hidden: a shorter one would hide half of any output.
 inline constexpr size_t kLeastHidden = 4;
 
-// What is hidden where a value with `kLeastHidden` bytes is: itself; of several lines each with 8
-// bytes or more; what it becomes in JSON, in an address (RFC 3986) and in base64 (RFC 4648, both
-// alphabets), there also behind other bytes, if that has 8 bytes or more. A newline at its end does
-// not count. None of a shorter one.
+// Returns what is hidden where a value with `kLeastHidden` bytes is: itself; of several lines each
+// with 8 bytes or more; what it becomes in JSON, in an address (RFC 3986) and in base64 (RFC 4648,
+// both alphabets), there also behind other bytes, if that has 8 bytes or more. A newline at its end
+// does not count. None of a shorter one.
 std::vector<std::string> TextsToHide(absl::string_view value);
 
 // Immutable; thread-safe. Takes some 20 bytes of memory for each byte of the texts.
@@ -29,15 +29,15 @@ class TextMask {
  public:
   // Those that are empty hide nothing.
   explicit TextMask(const std::vector<std::string>& texts);
-  // One that hides every byte but newlines, for output of which the secrets are not known.
+  // Returns one that hides every byte but newlines, for output of which the secrets are not known.
   static TextMask OfEverything();
 
-  // Of bytes that are whole.
+  // Returns `bytes`, which are whole, with what is to be hidden replaced.
   std::string Hide(absl::string_view bytes) const;
-  // The same with "*" for each hidden byte, so that offsets stay. What may be the beginning of a
-  // text, 8 bytes or more at the end of `bytes`, is hidden too. Linear.
+  // Does the same with "*" for each hidden byte, so that offsets stay. What may be the beginning of
+  // a text, 8 bytes or more at the end of `bytes`, is hidden too. Linear.
   void HideInPlace(std::string& bytes) const;
-  // Bytes of the longest text.
+  // Returns the bytes of the longest text.
   size_t longest() const { return longest_; }
 
  private:
@@ -73,14 +73,15 @@ class MaskedStream {
 
   // Appends to `out` what can be told of `bytes` and of those before them.
   void Push(absl::string_view bytes, std::string& out);
-  // No more come. Of what was held back, 8 bytes or more of the beginning of a text are hidden.
+  // Ends the stream: no more come. Of what was held back, 8 bytes or more of the beginning of a
+  // text are hidden.
   void Finish(std::string& out);
 
  private:
   using Range = std::pair<uint64_t, uint64_t>;  // from, to; counted from the stream's first byte
 
   void Cover(uint64_t length);
-  // All but the last `kept` bytes.
+  // Appends all but the last `kept` bytes.
   void Release(uint64_t kept, std::string& out);
 
   const TextMask* mask_;

@@ -21,7 +21,7 @@ namespace tutti::base {
 
 class Janitor {
  public:
-  // `retry`: how long after a failure it tries again.
+  // Tries again `retry` after a failure.
   explicit Janitor(absl::Duration retry = absl::Minutes(1)) : retry_(retry) {}
   // Waits for the removal of one file at most; what is left stays under its name.
   ~Janitor();
@@ -44,7 +44,7 @@ class Janitor {
     std::string problem;
   };
   void Work();
-  // The first that is due is taken out; false: stopping.
+  // Takes out the first that is due, once it is; false: it stops.
   bool Await(Entry& next) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const absl::Duration retry_;

@@ -55,7 +55,7 @@ class WorkQueues {
   // Returns whether its task at hand, or that of each thread, is older than `age`, so that another
   // had better not wait for it.
   bool Hangs(const std::string& queue, absl::Duration age) const;
-  // The queues whose task at hand is older than `age`, with its age.
+  // Returns the queues whose task at hand is older than `age`, with its age.
   std::vector<std::pair<std::string, absl::Duration>> OlderThan(absl::Duration age) const;
 
  private:

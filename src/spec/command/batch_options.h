@@ -40,8 +40,8 @@ struct GivenOption {
 // wrong or refused is reported to `diagnostics` and left out.
 std::vector<GivenOption> ReadBatchOptions(absl::string_view script, Diagnostics& diagnostics);
 
-// "90" (minutes), "1:30" (minutes and seconds), "2:00:00", "1-12", "1-12:30:00"; false for what is
-// no time of Slurm's. Infinite for "UNLIMITED" and 0.
+// Reads "90" (minutes), "1:30" (minutes and seconds), "2:00:00", "1-12", "1-12:30:00"; false for
+// what is no time of Slurm's. Infinite for "UNLIMITED" and 0.
 bool ParseSlurmTime(absl::string_view text, absl::Duration& time);
 
 }  // namespace tutti::spec

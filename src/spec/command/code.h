@@ -22,8 +22,8 @@ struct GitCode {
 // Returns whether `code` means a repository and no path.
 bool IsGitCode(absl::string_view code);
 
-// InvalidArgument for another scheme, a revision that could be an option of git, or a folder that
-// leaves the repository.
+// Parses `code`; InvalidArgument for another scheme, a revision that could be an option of git, or
+// a folder that leaves the repository.
 absl::StatusOr<GitCode> ParseGitCode(absl::string_view code);
 
 }  // namespace tutti::spec

@@ -37,16 +37,16 @@ class CommandReader {
   // Reads what a component says of itself: its description, its tags, and whether it is
   // deterministic. Its name, version and display name are read and dropped.
   void ReadComponentIdentity(JobSpec& spec);
-  // command, which must be there.
+  // Reads `command`, which must be there.
   void ReadCommand(JobSpec& spec);
   void ReadVariables(JobSpec& spec);
   void ReadCode(JobSpec& spec);
   // Reads additional_includes, which only a component has.
   void ReadIncludes(JobSpec& spec);
   void ReadEnvironmentKey(JobSpec& spec);
-  // "" for one that is refused.
+  // Reads the compute, which is "" if it is refused.
   void ReadCompute(absl::string_view key, JobSpec& spec);
-  // Each ${{…}} of the command and the variables names something that `spec` has.
+  // Checks that each ${{…}} of the command and the variables names something that `spec` has.
   void CheckReferences(const JobSpec& spec);
   // Reports the keys that nobody has read. What one of them may have meant is in doubt.
   void Finish(JobSpec& spec);

@@ -17,8 +17,8 @@ struct FirstProgram {
 // Finds the first program behind assignments, and behind `cd`, `echo`, `export` and `set`.
 FirstProgram FirstProgramOf(absl::string_view command);
 
-// The words of a command that is one program and arguments in which a shell has nothing to expand,
-// quote or interpret; none of any other.
+// Returns the words of a command that is one program and arguments in which a shell has nothing to
+// expand, quote or interpret; none of any other.
 std::vector<std::string> PlainWordsOf(absl::string_view command);
 
 }  // namespace tutti::spec

@@ -9,10 +9,10 @@
 
 namespace tutti::spec {
 
-// What `site` does not allow is an error.
+// Reads the sections. What `site` does not allow is an error.
 void ReadSections(MappingReader& job, const Site& site, JobSpec& spec, Diagnostics& diagnostics);
 
-// Parts of it, for what has no others.
+// Read parts of it, for what has no others.
 void ReadResources(MappingReader& job, const Site& site, JobSpec& spec, Diagnostics& diagnostics);
 void ReadQueueSettings(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics);
 

@@ -8,8 +8,9 @@
 
 namespace tutti::spec {
 
-// NAME: SECRET is a variable; NAME: {secret: SECRET, file: true} a file, whose path is the
-// variable. After the job's environment_variables, which may not have a NAME too.
+// Reads the secrets: NAME: SECRET is a variable; NAME: {secret: SECRET, file: true} a file, whose
+// path is the variable. Call it after the job's environment_variables were read, which may not have
+// a NAME too.
 void ReadSecrets(const YamlNode::Entry& entry, JobSpec& spec, Diagnostics& diagnostics);
 
 }  // namespace tutti::spec

@@ -38,17 +38,17 @@ struct DockerStages {
 
 DockerStages ReadDockerStages(absl::string_view text);
 
-// $A, ${A} and ${A:-B} of the variables that are known; the shell's own are left.
+// Replaces $A, ${A} and ${A:-B} of the variables that are known; the shell's own are left.
 std::string WithVariables(absl::string_view text,
                           const std::map<std::string, std::string>& variables);
 
 using ShellWords = std::vector<std::string>;
 
-// The words of a shell command line; quotes are taken off. A list of commands is cut at each of
-// `separators`: "&&", "||", ";" and "|".
+// Returns the words of a shell command line; quotes are taken off. A list of commands is cut at
+// each of `separators`: "&&", "||", ";" and "|".
 std::vector<ShellWords> CommandsOf(absl::string_view line, absl::string_view separators = ";&|");
 
-// The words of an instruction that takes no shell's list: also of its form ["a", "b"].
+// Returns the words of an instruction that takes no shell's list: also of its form ["a", "b"].
 ShellWords WordsOf(absl::string_view rest);
 
 }  // namespace tutti::spec

@@ -34,7 +34,7 @@ void ReadCondaPackage(absl::string_view text, int line, const NamedFile& file,
                       const ReadContext& context, Environment& environment,
                       Diagnostics& diagnostics);
 
-// requirements.txt, with the files that it names by -r.
+// Reads requirements.txt, with the files that it names by -r.
 void ReadRequirements(absl::string_view text, const NamedFile& file, const ReadContext& context,
                       Environment& environment, Diagnostics& diagnostics);
 

@@ -32,9 +32,9 @@ Reading ReadAllOfJobFile(absl::string_view text, absl::string_view file_name,
                          const std::filesystem::path& base_directory, const Site& site,
                          const ReadFileFunction& read_file = ReadFromDisk);
 
-// `text` is the file's content, `file_name` its name as errors shall show it. Relative paths in it
-// count from `base_directory`, which is absolute. `site` says what names and addresses mean here.
-// InvalidArgument holds all errors.
+// Reads a job file: `text` is the file's content, `file_name` its name as errors shall show it.
+// Relative paths in it count from `base_directory`, which is absolute. `site` says what names and
+// addresses mean here. InvalidArgument holds all errors.
 absl::StatusOr<ReadResult> ReadJobFile(absl::string_view text, absl::string_view file_name,
                                        const std::filesystem::path& base_directory,
                                        const Site& site = BuiltInSite());

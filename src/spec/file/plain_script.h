@@ -13,7 +13,8 @@ struct PlainScript {
   bool decides = false;  // without it the command fails, whatever follows
 };
 
-// `python train.py`, `bash run.sh` or `./run.sh`, before which nothing could have made the file.
+// Returns the script of `python train.py`, `bash run.sh` or `./run.sh`, before which nothing could
+// have made the file.
 PlainScript PlainScriptOf(absl::string_view command);
 
 // Returns whether `word` is a plain relative path of a script; nothing that the shell would change.

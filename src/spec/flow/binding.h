@@ -17,10 +17,10 @@ struct Binding {
   std::string name;  // of its output, or of the pipeline's input
 };
 
-// "inputs.X" or "jobs.S.outputs.O"; nothing for another text.
+// Parses "inputs.X" or "jobs.S.outputs.O"; nothing for another text.
 std::optional<Binding> ParseBinding(absl::string_view text);
 
-// The steps that must have completed before `step` starts.
+// Returns the steps that must have completed before `step` starts.
 std::set<std::string> NeedsOf(const JobSpec& pipeline, const Step& step);
 
 // Returns where the output `name` of a job lies: `folder` is the job's own (with outputs/ in it).

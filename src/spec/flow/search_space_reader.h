@@ -11,7 +11,7 @@ namespace tutti::spec {
 
 SearchParameter ReadSearchParameter(const YamlNode::Entry& entry, Diagnostics& diagnostics);
 
-// Nothing if the node is no finite number.
+// Returns the node's number; nothing if it is no finite number.
 std::optional<double> FiniteNumber(const YamlNode& node);
 
 }  // namespace tutti::spec

@@ -18,20 +18,20 @@ namespace tutti::spec {
 // "" if to none.
 std::string BoundOutput(const YamlNode::Entry& entry);
 
-// The outputs of an inline step, by the section that is given; those that are bound are as the
-// pipeline's.
+// Reads the outputs of an inline step, by the section that is given; those that are bound are as
+// the pipeline's.
 std::map<std::string, Output> ReadStepOutputs(const Given& given, const Scope& scope);
 
 // Reads what the section `outputs` says over those that the component of `what` has.
 void ReadOutputsOver(const YamlNode::Entry& section, absl::string_view what,
                      std::map<std::string, Output>& outputs, Diagnostics& diagnostics);
 
-// The outputs of the pipeline that those of the step `name` are; errors for what looks like a
-// binding and is none.
+// Returns the outputs of the pipeline that those of the step `name` are; errors for what looks like
+// a binding and is none.
 std::map<std::string, std::string> ReadOutputBindings(const Given& given, const std::string& name,
                                                       const Scope& scope);
 
-// Errors for what is bound in the section `outputs` of a job that no pipeline is around.
+// Reports errors for what is bound in the section `outputs` of a job that no pipeline is around.
 void RefuseBoundOutputs(const YamlNode::Entry& section, Diagnostics& diagnostics);
 
 }  // namespace tutti::spec

@@ -26,7 +26,7 @@ struct Scope {
   std::map<std::string, std::vector<std::string>> steps = {};
 };
 
-// "parent.inputs.x" -> "x", if the rest is `prefix`; "" otherwise.
+// Returns "x" for "parent.inputs.x", if the rest is `prefix`; "" otherwise.
 std::string NameBehind(absl::string_view expression, absl::string_view prefix);
 
 // Returns the value of an input of the pipeline ("parent.inputs.x"), where it is one and is known.

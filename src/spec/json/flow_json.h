@@ -12,7 +12,7 @@ namespace tutti::spec {
 
 // Returns the whole of a job, with its steps.
 nlohmann::json JsonOf(const JobSpec& spec);
-// `path` is the document's place: "" or "steps[2].job".
+// Reads a job of a flow; `path` is the document's place: "" or "steps[2].job".
 absl::Status ReadJobSpec(const nlohmann::json& document, const std::string& path, JobSpec& spec);
 
 nlohmann::json JsonOf(const std::vector<Step>& steps);

@@ -38,7 +38,7 @@ class JsonFields {
   void Read(const char* name, RaySettings& value);
   void Read(const char* name, Distribution& value);
   void Read(const char* name, Priority& value);
-  // Numbers from 0 on.
+  // Reads numbers from 0 on.
   void Read(const char* name, std::vector<int>& value);
   // Reads a field that most documents, or documents of earlier versions, do not have.
   template <class Value>
@@ -49,7 +49,7 @@ class JsonFields {
   // array.
   const nlohmann::json* Array(const char* name);
 
-  // The caller has read this field itself.
+  // Notes that the caller has read this field itself.
   void Ignore(const char* name) { read_.insert(name); }
   void Fail(const std::string& message);
   // Takes over an error of a part.
@@ -68,7 +68,7 @@ class JsonFields {
   absl::Status status_;
 };
 
-// InvalidArgument with the place if `text` is not one JSON object.
+// Parses `text`; InvalidArgument with the place if `text` is not one JSON object.
 absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view text, absl::string_view what);
 
 nlohmann::json JsonOf(const std::map<std::string, Input>& inputs);
@@ -80,7 +80,7 @@ nlohmann::json JsonOf(Priority priority);
 // whole nodes.
 void AddPart(const std::vector<int>& cores, const std::vector<std::string>& gpus,
              nlohmann::json& document);
-// Bytes that are no UTF-8 are replaced: JSON has no other text.
+// Writes it as text. Bytes that are no UTF-8 are replaced: JSON has no other text.
 std::string Dump(const nlohmann::json& document);
 
 }  // namespace tutti::spec

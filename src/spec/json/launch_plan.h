@@ -72,7 +72,7 @@ struct LaunchPlan {
 };
 
 std::string ToJson(const LaunchPlan& plan);
-// InvalidArgument names the field that is missing or of the wrong type.
+// Parses a plan; InvalidArgument names the field that is missing or of the wrong type.
 absl::StatusOr<LaunchPlan> LaunchPlanFromJson(absl::string_view text);
 
 }  // namespace tutti::spec

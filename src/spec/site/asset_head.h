@@ -12,7 +12,7 @@
 
 namespace tutti::spec {
 
-// name, description and tags; $schema is passed over. nullptr if there is no name.
+// Reads name, description and tags; $schema is passed over. nullptr if there is no name.
 template <typename Named>
 const YamlNode::Entry* ReadHead(MappingReader& reader, Named& named, Diagnostics& diagnostics) {
   std::string unused;

@@ -30,7 +30,7 @@ struct ReadComputeResult {
   std::vector<std::string> warnings;
 };
 
-// InvalidArgument holds all errors, with their lines.
+// Reads the file of a compute; InvalidArgument holds all errors, with their lines.
 absl::StatusOr<ReadComputeResult> ReadComputeFile(absl::string_view text,
                                                   absl::string_view file_name);
 

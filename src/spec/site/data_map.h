@@ -50,10 +50,10 @@ class DataMap {
     std::string folder;  // absolute; a file, if `prefix` is the address of one
   };
 
-  // A prefix that is there already gets the new folder. InvalidArgument if `prefix` is no address
-  // or `folder` no absolute path.
+  // Adds a prefix; one that is there already gets the new folder. InvalidArgument if `prefix` is no
+  // address or `folder` no absolute path.
   absl::Status Add(absl::string_view prefix, absl::string_view folder);
-  // NotFound if it is not there.
+  // Removes the prefix; NotFound if it is not there.
   absl::Status Remove(absl::string_view prefix);
 
   // Returns where a copy of `address` should lie, by the longest prefix that it has; whether it is

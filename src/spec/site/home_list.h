@@ -26,7 +26,7 @@ absl::Status ReadList(const std::filesystem::path& file, const char* key, const 
 absl::Status WriteList(const std::filesystem::path& file, const char* key,
                        const nlohmann::json& entries);
 
-// Held while a list is read, changed and written.
+// Locks the list; to be held while a list is read, changed and written.
 absl::StatusOr<base::UniqueFd> LockList(const std::filesystem::path& file);
 
 }  // namespace tutti::spec

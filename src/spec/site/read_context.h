@@ -40,8 +40,8 @@ struct ReadContext {
   }
 
  private:
-  // A folder that is kept for "NAME:VERSION" lies in NAME/VERSION/ under the path that it had when
-  // the user gave it, which is what messages call it.
+  // Returns the folder as the user gave it: one that is kept for "NAME:VERSION" lies in
+  // NAME/VERSION/ under the path that it had when the user gave it, which is what messages call it.
   static std::filesystem::path AsGiven(const std::filesystem::path& folder,
                                        const std::string& asset) {
     const std::string kept = absl::StrCat("/", absl::StrReplaceAll(asset, {{":", "/"}}), "/");

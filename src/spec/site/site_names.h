@@ -16,7 +16,7 @@ struct SiteName {
   std::string from;  // "site.yml:7", "site.yml", "built-in table"
 };
 
-// Lists the names in the order in which they count, without those that an earlier one hides.
+// Lists the names in the order in which they count, each pattern once.
 std::vector<SiteName> SiteNames(const Site& site, AssetKind kind);
 
 // Returns the one that a job file means which writes this.

@@ -23,7 +23,7 @@ struct SlurmCompute : SlurmSettings {
   std::map<std::string, std::string> priority_qos;
 };
 
-// `what` names the mapping in errors.
+// Reads the settings; `what` names the mapping in errors.
 SlurmSettings ReadSlurmSettings(const YamlNode& node, const std::string& what,
                                 Diagnostics& diagnostics);
 

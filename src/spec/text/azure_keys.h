@@ -28,7 +28,7 @@ struct AzureKey {
 // Lists the keys by schema, in the order in which a file is read.
 const std::vector<AzureKey>& AzureKeys();
 
-// nullptr if the schema has no such key.
+// Finds the key; nullptr if the schema has no such key.
 const AzureKey* FindAzureKey(absl::string_view schema, absl::string_view key);
 
 // Returns the keys directly below `prefix` ("" or "resources."), without it.

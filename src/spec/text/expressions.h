@@ -28,14 +28,14 @@ struct ExpressionValues {
   std::set<std::string> absent;                // optional inputs without a value
 };
 
-// `text` with every expression replaced by its value, in one pass: what a value contains is not
-// expanded again. InvalidArgument names the expression that is unknown (with the nearest name that
-// exists), malformed, or of another kind of job (search_space, parent).
+// Returns `text` with every expression replaced by its value, in one pass: what a value contains is
+// not expanded again. InvalidArgument names the expression that is unknown (with the nearest name
+// that exists), malformed, or of another kind of job (search_space, parent).
 absl::StatusOr<std::string> ExpandExpressions(absl::string_view text,
                                               const ExpressionValues& values);
 
-// `text` with every expression for which `value` has one replaced by it; the others stay. `value`
-// is asked with what stands between the braces: "parent.inputs.x".
+// Returns `text` with every expression for which `value` has one replaced by it; the others stay.
+// `value` is asked with what stands between the braces: "parent.inputs.x".
 std::string ReplaceExpressions(
     absl::string_view text,
     const std::function<std::optional<std::string>(absl::string_view body)>& value);

@@ -27,7 +27,7 @@ class MappingReader {
   MappingReader(const YamlNode& node, absl::string_view what, Diagnostics& diagnostics,
                 AzureSchemaPath schema_path = {});
 
-  // nullptr if the key is absent or has no value.
+  // Returns the entry of `key`; nullptr if the key is absent or has no value.
   const YamlNode::Entry* Take(absl::string_view key);
   // Returns where the text is, nullptr if there is none.
   const YamlNode::Entry* Text(absl::string_view key, std::string& value);

@@ -21,7 +21,7 @@ struct Bindable {
   std::map<std::string, std::vector<std::string>> steps;
 };
 
-// The steps in a pipeline's `jobs`, with their outputs.
+// Returns the steps in a pipeline's `jobs`, with their outputs.
 std::map<std::string, std::vector<std::string>> OutputsOfSteps(const YamlNode& jobs);
 
 // Returns the first ${{…}} of `text`, without its braces; one that is not closed or lacks its

@@ -8,7 +8,7 @@
 
 namespace tutti::spec {
 
-// `line`: the parser's, from 0. `message` as it is, if nothing is known of the line.
+// Returns `message` as it is if nothing is known of the line. `line`: the parser's, from 0.
 std::string YamlHint(absl::string_view text, int line, absl::string_view message);
 
 }  // namespace tutti::spec

@@ -8,7 +8,8 @@
 
 namespace tutti::spec {
 
-// Texts of several lines stand as blocks; a text that would be read as something else is quoted.
+// Writes the tree. Texts of several lines stand as blocks; a text that would be read as something
+// else is quoted.
 std::string YamlText(const YamlNode& root);
 
 }  // namespace tutti::spec

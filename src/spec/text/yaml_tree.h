@@ -46,7 +46,7 @@ struct YamlLimits {
 const YamlNode::Entry* FindEntry(const YamlNode& node, absl::string_view key);
 const YamlNode::Entry* FindValue(const YamlNode& node, absl::string_view key);
 
-// Nodes that no file has.
+// Make nodes that no file has.
 std::shared_ptr<const YamlNode> TextNode(absl::string_view text);
 std::shared_ptr<const YamlNode> MappingNode(std::vector<YamlNode::Entry> entries, int line = 1);
 

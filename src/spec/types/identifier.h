@@ -5,14 +5,15 @@
 
 namespace tutti::spec {
 
-// Letters, digits and "_", not beginning with a digit, at most 128 characters: such names become
-// folders and variables.
+// Returns whether it is letters, digits and "_", not beginning with a digit, at most 128
+// characters: such names become folders and variables.
 bool IsIdentifier(absl::string_view name);
 
-// Letters, digits, "-" and "_", not beginning with a sign, at most 128 characters.
+// Returns whether it is letters, digits, "-" and "_", not beginning with a sign, at most 128
+// characters.
 bool IsJobName(absl::string_view name);
 
-// As a job's name.
+// Returns whether it is written as a job's name is.
 bool IsSecretName(absl::string_view name);
 
 }  // namespace tutti::spec

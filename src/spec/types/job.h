@@ -186,7 +186,7 @@ struct JobSpec {
     return all;
   }
 
-  // Processes over all nodes.
+  // Returns the number of processes over all nodes.
   int WorldSize() const {
     return distribution.kind == DistributionKind::kTensorFlow
                ? distribution.worker_count + distribution.parameter_server_count

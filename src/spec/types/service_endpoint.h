@@ -17,7 +17,7 @@ struct Endpoint {
   std::string certificate;  // PEM: the one that the service shows (https); empty: a trusted one
 };
 
-// DataLoss if the text is no JSON object with an address.
+// Parses `text`; DataLoss if the text is no JSON object with an address.
 absl::StatusOr<Endpoint> ParseEndpoint(absl::string_view text);
 // Reads the file's content. DataLoss names the file.
 absl::StatusOr<Endpoint> ReadEndpoint(const std::filesystem::path& file);
