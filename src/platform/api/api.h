@@ -22,7 +22,7 @@ struct ApiOptions {
 // Answers requests from Start on. Thread-safe.
 class ApiServer {
  public:
-  // AlreadyExists: the port is taken. `service` outlives it.
+  // Starts to listen. AlreadyExists: the port is taken. `service` outlives it.
   static absl::StatusOr<std::unique_ptr<ApiServer>> Start(const ApiOptions& options,
                                                           service::Service* service);
   // Requests in work get a second. Call Service::Stop first, so that nobody waits in it.

@@ -19,7 +19,7 @@ std::string JobJson(const service::JobStatus& job, const std::vector<store::Even
                     const std::vector<service::ChildStatus>& children, const mlflow::Logged& logged,
                     const std::vector<store::RemovedFiles>& removed = {});
 std::string JobsJson(const std::vector<service::JobStatus>& jobs);
-// Written by hand, since there may be ten thousand.
+// Writes the jobs as JSON; written by hand, since there may be ten thousand.
 std::string SummariesJson(const std::vector<service::JobSummary>& jobs);
 std::string NodesJson(const service::NodeList& nodes);
 std::string PruneJson(bool dry_run, const std::vector<service::Removal>& removals);

@@ -10,7 +10,7 @@
 
 namespace tutti::api {
 
-// InvalidArgument names what is not a whole number from `least` to `most`.
+// Reads a number; InvalidArgument names what is not a whole number from `least` to `most`.
 absl::StatusOr<int64_t> NumberFrom(absl::string_view text, absl::string_view name, int64_t least,
                                    int64_t most);
 // Reads the same of a query key; `otherwise` if it is not there.

@@ -55,7 +55,7 @@ class Router {
   const std::vector<Route>& routes() const { return routes_; }
 
  private:
-  // Null if there is none; `methods`: those that its path has.
+  // Finds the request's route, null if there is none; `methods`: those that its path has.
   const Route* Find(const http::Request& request, std::map<std::string, std::string>& parts,
                     std::vector<std::string>& methods) const;
   bool Allowed(Access access, const http::Request& request,

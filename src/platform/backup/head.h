@@ -19,7 +19,8 @@ struct Head {
 };
 
 std::string ToJson(const Head& head);
-// InvalidArgument for what is none; FailedPrecondition for one of a form that came later.
+// Parses a head; InvalidArgument for what is none; FailedPrecondition for one of a form that came
+// later.
 absl::StatusOr<Head> HeadFromJson(absl::string_view text);
 
 // Returns "2026-11-24T20:50:01+00:00", as messages have it.

@@ -14,14 +14,14 @@ namespace tutti::backup {
 
 class WorkFolder {
  public:
-  // FailedPrecondition if another process has it; `busy` says what that one does.
+  // Opens the folder; FailedPrecondition if another process has it; `busy` says what that one does.
   static absl::StatusOr<WorkFolder> Open(std::filesystem::path path, const std::string& busy);
   WorkFolder(WorkFolder&& other) noexcept;
   WorkFolder& operator=(WorkFolder&&) = delete;
   ~WorkFolder();
 
   const std::filesystem::path& path() const { return path_; }
-  // It becomes `target`, which is not there or an empty folder.
+  // Moves it to `target`, which is not there or an empty folder.
   absl::Status MoveTo(const std::filesystem::path& target);
 
  private:

@@ -11,7 +11,8 @@
 
 namespace tutti::cluster {
 
-// The file has this content afterwards, and never a part of it; the owner is "user:group".
+// Returns a script after which the file has this content, and never a part of it; the owner is
+// "user:group".
 std::string WriteFileText(absl::string_view path, absl::string_view content, absl::string_view mode,
                           absl::string_view owner);
 

@@ -48,7 +48,7 @@ struct Description {
   std::optional<AccountingDatabase> accounting;
   std::optional<Autoscale> autoscale;
 
-  // The controller and the nodes, each once.
+  // Returns the controller and the nodes, each once.
   std::vector<std::string> Hosts() const;
 };
 
@@ -56,8 +56,9 @@ struct Description {
 absl::StatusOr<Description> ReadDescription(const std::filesystem::path& home,
                                             const std::string& name);
 absl::Status WriteDescription(const std::filesystem::path& home, const Description& description);
-// Held until it is closed, by a command that changes the cluster. Cancelled if another has it and
-// `cancelled` is set. It stays when a description is removed: who waits for it has it open.
+// Locks it until the descriptor is closed, for a command that changes the cluster. Cancelled if
+// another has it and `cancelled` is set. It stays when a description is removed: who waits for it
+// has it open.
 absl::StatusOr<base::UniqueFd> LockDescription(const std::filesystem::path& home,
                                                const std::string& name,
                                                const std::atomic<bool>& cancelled);
@@ -66,7 +67,7 @@ absl::Status RemoveDescription(const std::filesystem::path& home, const std::str
 // Reads "mysql://USER:PASSWORD@HOST[:PORT]/DATABASE".
 absl::StatusOr<AccountingDatabase> ReadAccountingDatabase(const std::string& address);
 
-// InvalidArgument if it is no name for a cluster or host.
+// Checks a name; InvalidArgument if it is none for a cluster or host.
 absl::Status CheckClusterName(const std::string& name);
 absl::Status CheckHostName(const std::string& host);
 

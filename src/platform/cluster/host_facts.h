@@ -44,7 +44,8 @@ struct HostFacts {
 // Runs in any POSIX shell, with ssh's SSH_CONNECTION as $1; prints one KEY=VALUE a line.
 std::string ProbeScript();
 
-// InvalidArgument names the host and the line that is not what the script prints.
+// Reads what a host said; InvalidArgument names the host and the line that is not what the script
+// prints.
 absl::StatusOr<HostFacts> ReadFacts(const std::string& host, absl::string_view text);
 
 }  // namespace tutti::cluster

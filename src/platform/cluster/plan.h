@@ -31,8 +31,8 @@ struct Plan {
 // against it, a line for each host, with its remedy.
 absl::StatusOr<Plan> MakePlan(const Description& wanted, const std::vector<HostFacts>& facts);
 
-// FailedPrecondition, a line for each host, unless Slurm on these hosts is this cluster's: proven
-// by its munge key. A host without Slurm is nobody's.
+// Checks whose Slurm that is; FailedPrecondition, a line for each host, unless Slurm on these hosts
+// is this cluster's: proven by its munge key. A host without Slurm is nobody's.
 absl::Status CheckOwned(const Description& wanted, const std::vector<HostFacts>& facts);
 
 // Ends the daemons of hosts and removes what tutti made there; packages and logs stay, and so does

@@ -37,8 +37,8 @@ class SshRemote final : public Remote {
   const base::TemporaryDirectory sockets_{"tutti-ssh"};
 };
 
-// ssh with its arguments, by which someone runs these words on a host, or, without any, a shell;
-// with `terminal` on this one's. `user` and `config` as above.
+// Returns ssh with its arguments, by which someone runs these words on a host, or, without any, a
+// shell; with `terminal` on this one's. `user` and `config` as above.
 std::vector<std::string> SshSession(const std::string& user, const std::string& config,
                                     const std::string& host, const std::vector<std::string>& words,
                                     bool terminal);

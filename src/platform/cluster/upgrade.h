@@ -30,7 +30,8 @@ struct HostPackages {
 // Runs as ProbeScript() does. A host without apt tells no package.
 std::string PackagesScript();
 
-// InvalidArgument names the host and the line that is not what the script prints.
+// Reads what a host said; InvalidArgument names the host and the line that is not what the script
+// prints.
 absl::StatusOr<HostPackages> ReadPackages(const std::string& host, absl::string_view text);
 
 // Newer daemons may talk to older ones in one order alone: database, controller, nodes. All is

@@ -26,7 +26,7 @@ using Report =
 absl::Status OnEach(const std::vector<std::string>& hosts,
                     const std::function<absl::Status(size_t index)>& act);
 
-// Slurm's nodes, as the controller tells of them now.
+// Returns Slurm's nodes, as the controller tells of them now.
 absl::StatusOr<std::vector<NodeState>> AskNodeStates(Remote& remote, const std::string& controller);
 
 // Probes the hosts at the same time. The results are in the order of `hosts`, each with the reason
@@ -40,7 +40,8 @@ absl::StatusOr<std::vector<HostFacts>> Probe(Remote& remote, const std::vector<s
 absl::StatusOr<std::vector<HostPackages>> ProbePackages(Remote& remote,
                                                         const std::vector<std::string>& hosts);
 
-// Stage by stage; the steps of one host one after the other. Nothing follows a stage that failed.
+// Carries the steps out stage by stage; those of one host one after the other. Nothing follows a
+// stage that failed.
 absl::Status CarryOut(Remote& remote, const std::vector<Step>& steps, const Report& report);
 
 // Waits until Slurm can use all nodes of the description but those that someone has set aside:

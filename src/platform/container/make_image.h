@@ -30,14 +30,15 @@ absl::StatusOr<MadeImage> MakeImage(const spec::Environment& environment,
 // Returns the name under which a build is kept: "localhost/tutti-build:" and the hash of its files.
 absl::StatusOr<std::string> NameOfBuild(const spec::Image& image);
 
-// "python:3.11" is "docker.io/library/python:3.11", as Docker has it.
+// Returns "docker.io/library/python:3.11" for "python:3.11", as Docker has it.
 std::string FullReference(const std::string& reference);
 
 // Returns whether a registry may have another image under that name tomorrow.
 bool MayChange(const std::string& reference);
 
-// InvalidArgument, with a line and the remedy for each environment of the job, or of one below it,
-// that is an image, if its nodes are this machine's and this machine has no podman.
+// Checks that this machine can run the job; InvalidArgument, with a line and the remedy for each
+// environment of the job, or of one below it, that is an image, if its nodes are this machine's and
+// this machine has no podman.
 absl::Status CheckCanRun(const spec::JobSpec& job);
 
 }  // namespace tutti::container

@@ -29,8 +29,8 @@ absl::StatusOr<std::string> RunPodman(const std::vector<std::string>& arguments,
 // the step of a build that failed said last.
 std::string ErrorIn(absl::string_view words);
 
-// This process's limits as options of `podman run` and `build`: a container may not have more, and
-// podman's defaults are more than many users may give.
+// Returns this process's limits as options of `podman run` and `build`: a container may not have
+// more, and podman's defaults are more than many users may give.
 std::vector<std::string> LimitOptions();
 
 }  // namespace tutti::container

@@ -51,7 +51,7 @@ class DeferredEngine final : public Engine {
   absl::Status Release(const std::string& allocation_id) override;
 
  private:
-  // Unavailable if it is not open.
+  // Returns the engine; Unavailable if it is not open.
   absl::StatusOr<Engine*> Opened() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns the same after a try, if one is due.
   absl::StatusOr<Engine*> OpenIfDue() ABSL_LOCKS_EXCLUDED(mutex_);

@@ -73,14 +73,15 @@ class Engine {
   // Returns why it can be neither observed nor told to do anything yet, in one line; "" if it can.
   // Quick: may be called under locks.
   virtual std::string WhyOutOfReach() const { return ""; }
-  // Those of an engine that schedules for itself are what it says now: asking takes up to seconds.
+  // Lists the nodes. Those of an engine that schedules for itself are what it says now: asking
+  // takes up to seconds.
   virtual absl::StatusOr<std::vector<Node>> ListNodes() = 0;
   // Returns why none of its nodes can ever have such a job, in one line with what to do; "" if
   // nothing is known against it by `deadline`.
   virtual std::string WhyNeverOn(const spec::SlurmSettings&, base::Deadline) { return ""; }
 
-  // Whether launchers that are started now make their calls of the service themselves. False: by a
-  // folder that they share with it.
+  // Returns whether launchers that are started now make their calls of the service themselves.
+  // False: by a folder that they share with it.
   virtual bool LaunchersReachService() const { return true; }
 
   // Starts one launcher per node: all nodes or none. Idempotent on allocation.id: for a node whose

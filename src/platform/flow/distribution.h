@@ -15,7 +15,7 @@ namespace tutti::flow {
 // distributions.
 std::string ValueAt(const spec::SearchParameter& parameter, double u, double log_base);
 
-// About the quantile that has this value; nothing if the parameter cannot have it.
+// Returns roughly the quantile that has this value; nothing if the parameter cannot have it.
 std::optional<double> QuantileOf(const spec::SearchParameter& parameter, absl::string_view value,
                                  double log_base);
 

@@ -19,7 +19,7 @@ class ReportSeries {
   bool empty() const { return values_.empty(); }
   double operator[](size_t i) const { return values_[i]; }
 
-  // These are of the first `count` reports; it is at least 1 and at most size().
+  // Return values of the first `count` reports; it is at least 1 and at most size().
   double Highest(size_t count) const { return Of(count).highest; }
   double Lowest(size_t count) const { return Of(count).lowest; }
   double Sum(size_t count) const { return Of(count).sum; }

@@ -20,8 +20,8 @@ struct Observation {
   double metric = 0;
 };
 
-// The values of trial `number`, from 1. Nothing once a grid has no more. `seen` counts for bayesian
-// sampling only.
+// Proposes the values of trial `number`, from 1. Nothing once a grid has no more. `seen` counts for
+// bayesian sampling only.
 std::optional<Values> Propose(const spec::Sweep& sweep, uint64_t seed, int number,
                               const std::vector<Observation>& seen);
 

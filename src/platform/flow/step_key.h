@@ -10,7 +10,7 @@
 
 namespace tutti::flow {
 
-// `digests`: of the content of each input that has a path.
+// Computes the key; `digests`: of the content of each input that has a path.
 std::string StepKey(const spec::JobSpec& job, const std::string& snapshot,
                     const std::map<std::string, std::string>& digests);
 

@@ -19,11 +19,11 @@ class SweepTrials {
   explicit SweepTrials(const spec::Sweep& sweep)
       : maximize_(sweep.maximize), observes_(sweep.sampling == spec::Sampling::kBayesian) {}
 
-  // Trial number size() + 1 has started.
+  // Notes that trial number size() + 1 has started.
   void Start(Values values);
   // Takes all that it has reported so far.
   void Report(int number, const MetricReports& reports);
-  // The trial has ended, and has reported all. `reason` is of its last event.
+  // Notes that the trial has ended, and has reported all. `reason` is of its last event.
   void End(int number, ChildState state, const std::string& reason);
 
   int size() const { return static_cast<int>(reports_.size()); }
@@ -39,10 +39,10 @@ class SweepTrials {
   int best() const { return best_; }
   double best_metric() const { return best_metric_; }
 
-  // The reports of all trials, by number; the first is number 1.
+  // Returns the reports of all trials, by number; the first is number 1.
   const std::vector<TrialReports>& reports() const { return reports_; }
-  // The values and metrics of the completed trials, by number; none where the sampling does not ask
-  // for them.
+  // Returns the values and metrics of the completed trials, by number; none where the sampling does
+  // not ask for them.
   std::vector<Observation> Observations() const;
   // What follows is for advice: metrics that were reported instead, and a line that reports
   // nothing.

@@ -21,7 +21,8 @@ struct BatchFile {
 
 void AppendToBatch(absl::string_view name, absl::string_view bytes, std::string& body);
 
-// The files of a batch; they refer to `body`. InvalidArgument if that is no batch, or is cut off.
+// Returns the files of a batch; they refer to `body`. InvalidArgument if that is no batch, or is
+// cut off.
 absl::StatusOr<std::vector<BatchFile>> FilesOfBatch(absl::string_view body);
 
 }  // namespace tutti::http

@@ -17,8 +17,8 @@ namespace tutti::http {
 
 class Identity {
  public:
-  // PEM text: a new key (ECDSA, P-256) and a certificate that it has signed itself, for these host
-  // names and numeric addresses, without an end (RFC 5280, 4.1.2.5).
+  // Makes, as PEM text, a new key (ECDSA, P-256) and a certificate that it has signed itself, for
+  // these host names and numeric addresses, without an end (RFC 5280, 4.1.2.5).
   static absl::StatusOr<std::string> MakeSelfSigned(const std::vector<std::string>& names);
 
   // Reads PEM text with one private key (without a passphrase) and its certificate, which those of

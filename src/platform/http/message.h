@@ -57,8 +57,8 @@ struct Response {
 // Returns a 200 (or `status`) with a JSON text.
 Response JsonResponse(std::string json, int status = 200);
 
-// {"error": {"code": CODE, "message": MESSAGE}}, the form of every error of the service. 503
-// says Retry-After: 1.
+// Returns {"error": {"code": CODE, "message": MESSAGE}}, the form of every error of the service.
+// 503 says Retry-After: 1.
 Response ErrorResponse(int status, absl::string_view code, absl::string_view message);
 
 // Answers by the status's code: InvalidArgument 400, Unauthenticated 401, PermissionDenied 403,

@@ -42,18 +42,18 @@ class Socket {
   // Does the same as a server. The error is protocol_error, with nothing read or written, if the
   // client does not begin TLS.
   boost::system::error_code AcceptTls(const Identity& identity);
-  // Nothing more will be written.
+  // Tells the other side that nothing more will be written.
   void EndWriting();
 
   // While on, what is written may wait in the kernel for what comes next (MSG_MORE), so that a
   // header and a small body leave in one packet.
   void ExpectMore(bool more) { more_ = more; }
 
-  // There is something to read, or the end.
+  // Returns whether there is something to read, or the end.
   bool HasData() const;
   // Waits for POLLIN or POLLOUT: no error, timed_out, or operation_aborted when told to stop.
   boost::system::error_code Await(short events);
-  // The other side has closed or broken the connection.
+  // Returns whether the other side has closed or broken the connection.
   bool PeerHasGone() const;
   int fd() const { return fd_.get(); }
   // Gives the descriptor back, open.

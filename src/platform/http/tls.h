@@ -39,7 +39,7 @@ class Tls {
   Step Write(const void* data, size_t size);
   // Tells the other side that nothing follows. Best effort, does not wait.
   void End();
-  // There are bytes to read that the descriptor does not tell of any more.
+  // Returns whether there are bytes to read that the descriptor does not tell of any more.
   bool HasPending() const { return ::SSL_pending(session_.get()) > 0; }
   // Returns why the last step failed.
   absl::Status Failure() const;

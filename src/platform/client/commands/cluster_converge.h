@@ -12,10 +12,11 @@
 
 namespace tutti::client {
 
-// InvalidArgument unless the hosts' names are valid and each is given once.
+// Checks the hosts' names; InvalidArgument unless they are valid and each is given once.
 absl::Status CheckHosts(const ClusterOptions& options);
 
-// FailedPrecondition if the cluster has jobs: their number, followed by `else_say`.
+// Checks that no job waits or runs; FailedPrecondition if the cluster has jobs: their number,
+// followed by `else_say`.
 absl::Status CheckQueueIsEmpty(cluster::Remote& remote, const cluster::Description& description,
                                absl::string_view else_say);
 

@@ -13,7 +13,7 @@ namespace tutti::client {
 // Returns --home, else TUTTI_HOME, else XDG_DATA_HOME/tutti, else ~/.local/share/tutti. Absolute.
 std::filesystem::path HomeFolder(const std::string& flag);
 
-// TUTTI_ADDRESS, TUTTI_TOKEN and TUTTI_CERTIFICATE (a file) where they are set, the rest from
+// Reads TUTTI_ADDRESS, TUTTI_TOKEN and TUTTI_CERTIFICATE (a file) where they are set, the rest from
 // HOME/service.json, which a running service writes. Its token goes nowhere but to the holder of
 // its certificate, or without one (--no-tls) to its address. Unavailable, with what to do, when
 // there is no service (NeverThere of a home that has had none); InvalidArgument where one that is

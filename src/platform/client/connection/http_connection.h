@@ -7,7 +7,8 @@
 
 namespace tutti::client {
 
-// Connections to the service that FindService(home) names at the time of the first request.
+// Returns what makes connections to the service that FindService(home) names at the time of the
+// first request.
 Connect ConnectTo(const std::filesystem::path& home);
 
 }  // namespace tutti::client

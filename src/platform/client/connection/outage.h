@@ -14,7 +14,7 @@ inline constexpr absl::Duration kGiveUpAfter = absl::Minutes(10);
 // So is a token that is refused: another service may have taken the port of one that has ended.
 bool MayRecover(const absl::Status& status);
 
-// `status`, of a service that is away, marked: nothing says that there has ever been one. Who has
+// Marks `status`, of a service that is away: nothing says that there has ever been one. Who has
 // spoken to it waits all the same, and nobody else.
 absl::Status NeverThere(absl::Status status);
 bool WasNeverThere(const absl::Status& status);

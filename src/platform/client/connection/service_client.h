@@ -22,7 +22,7 @@ class ServiceClient {
 
   absl::StatusOr<std::string> Health();
   absl::StatusOr<bool> HasSnapshot(const std::string& hash);
-  // `archive` holds the bytes whose hash is `hash` ("sha256:…").
+  // Sends a snapshot: `archive` holds the bytes whose hash is `hash` ("sha256:…").
   absl::Status PutSnapshot(const std::string& hash, const std::filesystem::path& archive);
   // `asked`, if given, becomes true once the service may have seen it: an error Unavailable or
   // DeadlineExceeded then leaves open whether the job was taken. See CreateJobOnce.
@@ -53,8 +53,9 @@ class ServiceClient {
   absl::StatusOr<std::string> Problems();
   absl::StatusOr<std::string> Prune(bool dry_run);
 
-  // Lines after `cursor` ("" : from the first) until the job has ended or, with `follow` false,
-  // until there are no more now. DeadlineExceeded when nothing came for half a minute.
+  // Hands over the lines after `cursor` ("" : from the first) until the job has ended or, with
+  // `follow` false, until there are no more now. DeadlineExceeded when nothing came for half a
+  // minute.
   absl::Status Follow(const std::string& id, const std::string& cursor, bool follow,
                       http::ChunkCallback on_line);
 

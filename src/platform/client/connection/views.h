@@ -159,10 +159,10 @@ absl::StatusOr<std::vector<std::string>> ParseWarnings(absl::string_view json);
 absl::StatusOr<std::vector<std::string>> ParseProblems(absl::string_view json);
 absl::StatusOr<std::vector<PrunedView>> ParsePruned(absl::string_view json);
 absl::StatusOr<std::vector<SecretView>> ParseSecrets(absl::string_view json);
-// Of the answer to a secret's deletion.
+// Reads the failed jobs in the answer to a secret's deletion.
 absl::StatusOr<std::vector<std::string>> ParseFailedJobs(absl::string_view json);
 absl::StatusOr<std::vector<FileView>> ParseFiles(absl::string_view json);
-// nullopt for a kind of line that this client does not know.
+// Parses a line; nullopt for a kind of line that this client does not know.
 absl::StatusOr<std::optional<FollowLine>> ParseFollowLine(absl::string_view json);
 // Returns the version in the answer to GET /v1/health; "" if there is none.
 std::string ParseVersion(absl::string_view json);

@@ -57,7 +57,7 @@ class FollowReader {
   absl::Status OnLine(absl::string_view text);
   Attempt AfterTheEnd(ServiceClient& service, absl::Status& error);
   bool Pause(absl::Duration pause);
-  // False once the reader has gone. Blocks while the reader is far behind.
+  // Hands over an item; false once the reader has gone. Blocks while the reader is far behind.
   bool Push(FollowItem item);
 
   const Connect connect_;

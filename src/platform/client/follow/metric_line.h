@@ -22,7 +22,8 @@ struct Metric {
   std::vector<std::pair<std::string, double>> scores;  // "top-1": 0.612, in the order shown
 };
 
-// nullopt for what is no metric of a known event: programs may write what they like.
+// Parses a metric; nullopt for what is no metric of a known event: programs may write what they
+// like.
 std::optional<Metric> ParseMetric(absl::string_view json);
 
 // Returns what a metric other than a step says, on one line: "epoch 3: top-1 61.20 % …".

@@ -25,8 +25,8 @@ absl::StatusOr<EnvironmentChoice> EnvironmentOf(const std::string& given);
 EnvironmentChoice EnvironmentBeside(const std::filesystem::path& folder,
                                     std::vector<std::string>& remarks);
 
-// InvalidArgument, with what to do, for a folder that nobody means to send: "/", a home, or one
-// with very much in it. A large one is a remark.
+// Checks the code's folder; InvalidArgument, with what to do, for a folder that nobody means to
+// send: "/", a home, or one with very much in it. A large one is a remark.
 absl::Status CheckCodeFolder(const std::filesystem::path& folder, const std::string& script,
                              std::vector<std::string>& remarks);
 

@@ -26,7 +26,7 @@ std::string Age(absl::Duration duration);
 // Writes a fraction as a percentage with two digits: 0.6123 is "61.23 %".
 std::string Percent(double fraction);
 
-// RFC 3339 to a time; the infinite past for what is no time.
+// Reads a time of RFC 3339; returns the infinite past for any other text.
 absl::Time ParseTime(const std::string& text);
 
 }  // namespace tutti::client

@@ -7,9 +7,9 @@
 
 namespace tutti::client {
 
-// Columns that `text` takes: 0 for combining marks, 2 for wide East Asian characters and emoji, 1
-// for all else, also for each byte that is not UTF-8. Escape sequences are not understood: style
-// text after it was measured.
+// Returns the columns that `text` takes: 0 for combining marks, 2 for wide East Asian characters
+// and emoji, 1 for all else, also for each byte that is not UTF-8. Escape sequences are not
+// understood: style text after it was measured.
 int Columns(absl::string_view text);
 
 // Returns the longest beginning of `text` that fits, with "…" as its last column when something was
@@ -21,7 +21,7 @@ std::string PadRight(absl::string_view text, int columns);
 // Returns `text` with spaces before it up to `columns`.
 std::string PadLeft(absl::string_view text, int columns);
 
-// Foreign text that is safe on a terminal: control characters (but not tab) become "?".
+// Makes foreign text safe on a terminal: control characters (but not tab) become "?".
 std::string Printable(absl::string_view text);
 
 // Returns a line of a job's output as a terminal shows it: of text that was overwritten by carriage

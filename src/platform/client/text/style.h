@@ -13,9 +13,10 @@ enum class Tint { kNone, kBold, kDim, kRed, kGreen, kYellow, kBlue, kMagenta, kC
 // Returns `text` in the tint, or as it is when `colour` is false.
 std::string Styled(absl::string_view text, Tint tint, bool colour);
 
-// Each rank keeps its own colour through a run; six of them, then again from the first.
+// Returns the colour of a rank, which it keeps through a run: six of them, then again from the
+// first.
 Tint TintOfRank(int rank);
-// Green, red, yellow and so on, by what the state asks of the reader.
+// Returns green, red, yellow and so on, by what the state asks of the reader.
 Tint TintOfState(absl::string_view state);
 
 // What is known of one of the program's outputs.

@@ -25,17 +25,17 @@ class FakeEngine final : public Engine {
   absl::StatusOr<std::vector<AllocationState>> Observe() override;
   absl::Status Release(const std::string& allocation_id) override;
 
-  // The next Start fails with `status` and leaves nothing behind.
+  // Makes the next Start fail with `status` and leave nothing behind.
   void FailNextStart(absl::Status status);
-  // Observe fails with `status` until it is OK again.
+  // Makes Observe fail with `status` until it is OK again.
   void FailObserve(absl::Status status);
-  // The launcher of that node has ended, as after its work or by kill -9.
+  // Ends the launcher of that node, as after its work or by kill -9.
   void EndLauncher(const std::string& allocation_id, int node_index);
 
   // Returns how many launchers were started for that node of the allocation, the first included.
   int starts(const std::string& allocation_id, int node_index) const;
   bool stopped(const std::string& allocation_id) const;
-  // Returns the plans of allocations that were not released, by id.
+  // Returns the whole allocations that were not released, by id.
   std::map<std::string, Allocation> allocations() const;
 
  private:

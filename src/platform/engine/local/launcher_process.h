@@ -24,12 +24,12 @@ struct LauncherProcess {
 // Returns that of a child that nobody has waited for.
 LauncherProcess ProcessOf(const base::ChildProcess& child);
 
-// nullopt if there is no such file or nothing readable in it.
+// Reads the file; nullopt if there is no such file or nothing readable in it.
 std::optional<LauncherProcess> ReadLauncherProcess(const std::filesystem::path& file);
 absl::Status WriteLauncherProcess(const std::filesystem::path& file,
                                   const LauncherProcess& process);
 
-// A zombie has ended.
+// Returns whether it runs; a zombie has ended.
 bool IsAlive(const LauncherProcess& process);
 
 // Sends SIGTERM with the grace, in milliseconds, as its value. OK if it has ended.

@@ -48,7 +48,7 @@ class LocalEngine final : public Engine {
 
   EngineTraits traits() const override;
   absl::StatusOr<std::vector<Node>> ListNodes() override;
-  // InvalidArgument for a plan that is for no node of this engine.
+  // Starts its launchers; InvalidArgument for a plan that is for no node of this engine.
   absl::Status Start(const Allocation& allocation) override;
   absl::Status Stop(const std::string& allocation_id, absl::Duration grace) override;
   absl::Status Kill(const std::string& allocation_id, int node_index) override;
@@ -64,7 +64,7 @@ class LocalEngine final : public Engine {
   void FindAllocations();
   void FindAllocation(const std::filesystem::path& folder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RemoveStraySharedPlans() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Unless there is a launcher of it.
+  // Removes the plan, unless there is a launcher of it.
   void RemoveSharedPlan(const std::string& allocation_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::filesystem::path SharedPlanOf(const std::string& allocation_id) const;
   // Returns its launchers, also those whose node is not known.
@@ -90,8 +90,8 @@ class LocalEngine final : public Engine {
   std::unique_ptr<StandbyLaunchers> standbys_;  // may be null
 };
 
-// The processors of node `index` of `node_count`: disjoint shares, or one each in turn when there
-// are more nodes than processors.
+// Returns the processors of node `index` of `node_count`: disjoint shares, or one each in turn when
+// there are more nodes than processors.
 std::vector<int> ShareOf(const std::vector<int>& cores, int index, int node_count);
 
 }  // namespace tutti::engine

@@ -44,7 +44,7 @@ class PlacedLauncher {
   absl::Status Launch(base::ChildOptions options);
   // Does the same with one that waited for a plan and has been told to take this one.
   absl::Status TakeOver(base::ChildProcess standby, const LauncherProcess& own);
-  // OK if it has ended.
+  // Asks it to stop; OK if it has ended.
   absl::Status Stop(absl::Duration grace) const;
   // Ends it at once, with all below it. Should it be there base::kUnkillable later, it counts as
   // ended.

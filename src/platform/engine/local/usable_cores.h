@@ -6,9 +6,9 @@
 
 namespace tutti::engine {
 
-// The processors that this process may run on, in order.
+// Returns the processors that this process may run on, in order.
 std::vector<int> UsableCores();
-// Physical memory, or this process's cgroup limit if that is less. Bytes.
+// Returns the bytes of physical memory, or of this process's cgroup limit if that is less.
 int64_t UsableMemory();
 
 }  // namespace tutti::engine

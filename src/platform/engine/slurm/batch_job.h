@@ -42,7 +42,7 @@ inline constexpr absl::string_view kForgetTheCluster = "unset SLURM_JWT SLURM_CL
 // Returns the part of a batch script that finds out the nodes and their addresses, for TUTTI_GANG.
 std::string GangScript(size_t nodes);
 
-// srun with a launcher's step on each of the nodes, up to the command.
+// Returns srun with a launcher's step on each of the nodes, up to the command.
 std::string SrunScript(const spec::SlurmSettings& settings, const Allocation& allocation);
 
 }  // namespace tutti::engine

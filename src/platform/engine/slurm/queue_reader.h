@@ -47,7 +47,7 @@ struct SlurmRecord {
   std::string name;
 };
 
-// The lines of `sacct --parsable2` in that format; those that are none are left out.
+// Reads the lines of `sacct --parsable2` in that format; those that are no such lines are left out.
 std::vector<SlurmRecord> ReadRecords(absl::string_view lines);
 
 // Returns the hosts in the list's order. InvalidArgument for what is no list, and beyond 65,536
@@ -58,10 +58,11 @@ absl::StatusOr<std::vector<std::string>> ExpandHosts(absl::string_view hosts);
 // not used.
 inline constexpr absl::string_view kNodeFormat = "%N|%T|%c|%m|%o|%E";
 
-// The lines of `sinfo --Node` in that format, each node once; lines that are none are left out.
+// Reads the lines of `sinfo --Node` in that format, each node once; lines that are none are left
+// out.
 std::vector<Node> ReadNodes(absl::string_view lines);
 
-// The lines of `sinfo --format=%G`: false if they tell of nodes' resources, and of no GPU.
+// Reads the lines of `sinfo --format=%G`: false if they tell of nodes' resources, and of no GPU.
 bool MayHaveGpus(absl::string_view lines);
 
 }  // namespace tutti::engine

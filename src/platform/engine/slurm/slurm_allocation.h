@@ -16,8 +16,8 @@
 
 namespace tutti::engine {
 
-// Slurm's number of the allocation in that folder, for an engine that comes later. `durable`: also
-// after a loss of power, where nothing else would tell that the job has run.
+// Writes Slurm's number of the allocation in that folder, for an engine that comes later.
+// `durable`: also after a loss of power, where nothing else would tell that the job has run.
 absl::Status WriteSlurmId(const std::filesystem::path& folder, int64_t id, bool durable);
 // Brings the plans and the script of the allocation in that folder to the disk, which must be
 // before sbatch: the Slurm job finds them, and an engine that comes later that there may be one.

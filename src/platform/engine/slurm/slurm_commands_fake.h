@@ -31,9 +31,9 @@ class SlurmCommandsFake final : public SlurmCommands {
                                     const std::atomic<bool>& cancelled) override;
 
   void SetFault(const std::string& program, Fault fault);
-  // Jobs that are submitted from now on wait in the queue; or begin after all.
+  // Lets jobs that are submitted from now on wait in the queue, or begin after all.
   void Hold(bool hold);
-  // The job of that allocation ends in that state, as "NODE_FAIL".
+  // Ends the job of that allocation in that state, as "NODE_FAIL".
   void End(const std::string& allocation, const std::string& state);
   // It has run and completes; it is told to be on those nodes, since Slurm tells only the ones that
   // are not yet done.

@@ -99,7 +99,7 @@ class SlurmEngine final : public Engine {
   absl::Status Start(const Allocation& allocation) override;
   absl::Status Stop(const std::string& allocation_id, absl::Duration grace) override;
   absl::Status Kill(const std::string& allocation_id, int node_index) override;
-  // Unavailable until Slurm has answered once, if there is anything to know.
+  // Returns the states; Unavailable until Slurm has answered once, if there is anything to know.
   absl::StatusOr<std::vector<AllocationState>> Observe() override;
   void Refresh() override;
   absl::Status Release(const std::string& allocation_id) override;
@@ -119,7 +119,7 @@ class SlurmEngine final : public Engine {
 
   void RunThread();                                   // the thread
   void Call() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // the thread, at once
-  // There are jobs that Slurm has, is to have or may have.
+  // Returns whether there are jobs that Slurm has, is to have or may have.
   bool HasWork() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   bool PollIsDue() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   absl::Duration PollInterval() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
@@ -146,7 +146,7 @@ class SlurmEngine final : public Engine {
   void NoteTakenBack(SlurmAllocation& known) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteEnd(SlurmAllocation& known, const SlurmJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SubmitAll() ABSL_LOCKS_EXCLUDED(mutex_);
-  // False if others that are due should wait.
+  // Submits it; false if others that are due should wait.
   bool Submit(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
   // Does the same; `again`: Slurm refused it with the nodes to avoid, and it is to be submitted
   // without, now.

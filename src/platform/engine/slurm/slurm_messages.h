@@ -29,8 +29,8 @@ bool TookTooLong(absl::string_view stderr_text);
 // "QOSMaxSubmitJobPerUserLimit". Else "": the same refusal is also made of jobs that are too large.
 std::string SubmitLimit(absl::string_view stderr_text);
 
-// sbatch's error in one line of UTF-8 without its prefixes: what a site's rules had to say, and
-// Slurm's word for it.
+// Returns sbatch's error in one line of UTF-8 without its prefixes: what a site's rules had to say,
+// and Slurm's word for it.
 std::string ErrorIn(absl::string_view stderr_text);
 
 // Returns why a launcher (`program`) could not begin: the last line in the output of its batch step

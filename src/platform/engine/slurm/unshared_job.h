@@ -32,7 +32,8 @@ struct UnsharedJob {
 // Returns the nodes' folder of the user, NODE_FOLDER/tutti-UID.
 std::string HomeOnNodes(const std::string& node_folder);
 
-// InvalidArgument if bare nodes cannot get to the service. The plans' folders are replaced.
+// Writes the script; InvalidArgument if bare nodes cannot get to the service. The plans' folders
+// are replaced.
 absl::StatusOr<std::string> UnsharedBatchScript(const spec::SlurmSettings& settings,
                                                 const Allocation& allocation,
                                                 const UnsharedJob& job);

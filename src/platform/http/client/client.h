@@ -76,9 +76,9 @@ class Client {
   explicit Client(std::string base_url);
   ~Client();
 
-  // Unavailable: no connection, or it broke (a broken one that was kept from an earlier exchange is
-  // made anew first, unless the request may already have been acted on). DeadlineExceeded;
-  // Cancelled. An answer of any status is OK here: see ToStatus.
+  // Sends it, and waits for the answer. Unavailable: no connection, or it broke (a broken one that
+  // was kept from an earlier exchange is made anew first, unless the request may already have been
+  // acted on). DeadlineExceeded; Cancelled. An answer of any status is OK here: see ToStatus.
   absl::StatusOr<ClientResponse> Send(const ClientRequest& request);
 
   // Writes the body of a 2xx answer into a file, by way of a temporary name. Other answers:

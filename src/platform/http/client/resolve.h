@@ -17,8 +17,8 @@ struct FreeAddresses {
 };
 using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
 
-// Unavailable if there is no such host; DeadlineExceeded; Cancelled when `cancel_fd` becomes
-// readable.
+// Looks the host up; Unavailable if there is no such host; DeadlineExceeded; Cancelled when
+// `cancel_fd` becomes readable.
 absl::StatusOr<Addresses> Resolve(const Authority& of, int cancel_fd, base::Deadline deadline);
 
 }  // namespace tutti::http

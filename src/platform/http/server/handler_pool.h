@@ -49,8 +49,8 @@ class HandlerPool {
 
   // Adds a task. The tasks of one group in a lane are run in the order of Add.
   void Add(const Place& place, Task task);
-  // The task that calls goes on in `to` at once. False: others are before it; let it be added
-  // there.
+  // Moves the calling task, which goes on in `to` at once. False: others are before it; let it be
+  // added there.
   bool Move(const Place& from, const Place& to);
   // Returns whether the first that waits there has waited that long: what is added would only wait,
   // too.

@@ -15,7 +15,7 @@ class PrefetchBudget {
   // Lets each party have `most` bytes.
   explicit PrefetchBudget(int64_t most) : most_(most) {}
 
-  // False: there is no room, and nothing is taken.
+  // Takes it; false: there is no room, and nothing is taken.
   bool Take(Party party, int64_t bytes) {
     std::atomic<int64_t>& taken = Of(party);
     if (taken.fetch_add(bytes) + bytes <= most_) return true;

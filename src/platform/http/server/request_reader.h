@@ -37,13 +37,13 @@ class RequestReader {
   RequestReader(Socket* socket, const ServerOptions& options, std::string peer);
   ~RequestReader();
 
-  // Something of the next request has come, or the end.
+  // Returns whether something of the next request has come, or the end.
   bool HasData() const;
   // Begins the next request. Keeps no memory for it until it comes.
   void Begin();
-  // kDone: `incoming` is set. Its status is the fault if its target or headers make no sense. When
-  // not even a header came in time (`late`: there is no more), `refusal` is set to what is to be
-  // answered, if anything is.
+  // Reads on; kDone: `incoming` is set. Its status is the fault if its target or headers make no
+  // sense. When not even a header came in time (`late`: there is no more), `refusal` is set to what
+  // is to be answered, if anything is.
   Progress ReadHeader(bool late, std::optional<Incoming>& incoming,
                       std::optional<Response>& refusal);
 
@@ -66,7 +66,7 @@ class RequestReader {
 
   // Returns whether what was not read of the body is so little that Skip may pass over it.
   bool MaySkip() const;
-  // kBroken: the connection is unfit for another request.
+  // Reads and drops the rest; kBroken: the connection is unfit for another request.
   Progress Skip();
 
  private:

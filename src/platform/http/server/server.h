@@ -34,7 +34,7 @@ class Connection {
                                   uint64_t max_bytes) = 0;
   // Returns the body's announced size, or -1 if it is chunked.
   virtual int64_t ContentLength() const = 0;
-  // The client has gone or the server stops.
+  // Returns whether the client has gone or the server stops.
   virtual bool Closed() = 0;
   // Has Response::later or Response::stream of this request called again. To be called by any
   // thread, at any time, also when the connection is no more; takes no lock of others.
@@ -87,8 +87,8 @@ struct ServerOptions {
 // Thread-safe. Destroying it is Stop with no grace.
 class Server {
  public:
-  // AlreadyExists if the port is taken (names address and port, and the remedy), PermissionDenied
-  // if it may not be used.
+  // Starts to listen. AlreadyExists, with address, port and remedy, if the port is taken;
+  // PermissionDenied if it may not be used.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
                                                        Handler handler);
   ~Server();
