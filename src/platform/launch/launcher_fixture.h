@@ -52,7 +52,7 @@ class LauncherFixture : public ::testing::Test {
     return plan;
   }
 
-  // That of a node that has another to wait for.
+  // Returns the plan of a node that has another to wait for.
   spec::LaunchPlan OneOfTwo(std::string command) const {
     spec::LaunchPlan plan = Plan(std::move(command));
     plan.nodes.push_back({"n2", "127.77.0.2", 1, 1});
@@ -91,7 +91,7 @@ class LauncherFixture : public ::testing::Test {
     return kinds;
   }
 
-  // True once every process of the allocation has ended.
+  // Returns whether every process of the allocation has ended.
   static bool NoProcessLeft() {
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
       int pid = 0;

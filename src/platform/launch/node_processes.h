@@ -61,7 +61,7 @@ class NodeProcesses : private RankSupervisor {
 
   bool AnyRuns() const { return starter_->running() || ranks_.AnyRuns(); }
   std::vector<OutputPipe*> Pipes();
-  // True once no process is left, or none that will end.
+  // Returns whether no process is left, or none that will end.
   bool HasEnded();
   void Wait();
   absl::Duration UntilNextTask() const;

@@ -29,7 +29,7 @@ class OutputForwarder {
         news_(news),
         patience_(options.spool_patience) {}
 
-  // The spool takes no more for now: nothing is to be read.
+  // Returns whether the spool takes no more for now: nothing is to be read.
   bool waits() const { return waits_; }
   // Returns when Pump is to be called again, at the latest.
   absl::Duration UntilNextPump() const;
@@ -42,7 +42,7 @@ class OutputForwarder {
   absl::Status Drain(const std::vector<OutputPipe*>& pipes);
 
  private:
-  // True if the disk is full.
+  // Moves what the pipes hold; true if the disk is full.
   bool MoveAll(const std::vector<OutputPipe*>& pipes);
   absl::Status DrainOne(OutputPipe& pipe);
 

@@ -21,12 +21,12 @@ struct Budget {
 
 // Returns "mlruns" and "mlruns-rank-N" below a job's outputs that are there, by rank.
 std::vector<std::filesystem::path> StoresIn(const std::filesystem::path& outputs);
-// Folders with a meta.yaml; not the registry, which is called `models`.
+// Returns the folders with a meta.yaml; not the registry, which is called `models`.
 std::vector<std::filesystem::path> ExperimentsOf(const std::filesystem::path& store,
                                                  Budget& budget);
-// Folders of experiments that are runs, in the order of their names.
+// Returns the folders of experiments that are runs, in the order of their names.
 std::vector<std::filesystem::path> RunsOf(const std::filesystem::path& store, Budget& budget);
-// Folders in it, by name; none if it is not there.
+// Returns the folders in it, by name; none if it is not there.
 std::vector<std::filesystem::path> FoldersIn(const std::filesystem::path& folder, Budget& budget);
 
 // Visits every regular file at most `depth` folders below.

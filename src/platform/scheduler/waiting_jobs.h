@@ -21,7 +21,7 @@ class WaitingJobs {
   using Place = std::tuple<int, int64_t, std::string>;  // in the queue: the least goes first
   using Line = std::map<Place, PendingJob>;             // never empty
 
-  // One of that id is replaced.
+  // Adds a job; one of that id is replaced.
   void Add(PendingJob job);
   // Does nothing if there is none of that id.
   void Remove(const std::string& id);
@@ -37,8 +37,8 @@ class WaitingJobs {
   std::map<std::string, std::pair<Kind, Place>> where_;  // by id
 };
 
-// The starts that Schedule would decide on for the same jobs. Takes as long as there are kinds of
-// jobs and starts, not jobs: of a kind whose first cannot start now none behind it can.
+// Returns the starts that Schedule would decide on for the same jobs. Takes as long as there are
+// kinds of jobs and starts, not jobs: of a kind whose first cannot start now none behind it can.
 std::vector<Start> StartsOf(const WaitingJobs& waiting, const std::vector<RunningJob>& running,
                             const std::vector<ClusterNode>& nodes, absl::Time now,
                             int cordoned = 0);

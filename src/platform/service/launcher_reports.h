@@ -40,7 +40,7 @@ class LauncherReports {
       ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<std::string> JobOf(absl::string_view allocation, int node)
       ABSL_LOCKS_EXCLUDED(service_lock);
-  // The secrets that its job names, and that this launcher may have.
+  // Returns the names of the secrets that its job names, and that this launcher may have.
   absl::StatusOr<std::set<std::string>> SecretNamesFor(absl::string_view allocation, int node)
       ABSL_LOCKS_EXCLUDED(service_lock);
   absl::Status CheckUnderWay(absl::string_view allocation) ABSL_LOCKS_EXCLUDED(service_lock);

@@ -65,10 +65,10 @@ class Service {
 
   // --- For users. NotFound if there is no such job.
 
-  // InvalidArgument names every fault of the job file; AlreadyExists if the name is taken;
-  // ResourceExhausted if the disk has no room for what the job will have to write down. What has
-  // been answered OK survives everything. A submission whose nonce a job has is answered with that
-  // job; InvalidArgument if it was submitted with another file.
+  // Takes a job. InvalidArgument names every fault of the job file; AlreadyExists if the name is
+  // taken; ResourceExhausted if the disk has no room for what the job will have to write down. What
+  // has been answered OK survives everything. A submission whose nonce a job has is answered with
+  // that job; InvalidArgument if it was submitted with another file.
   virtual absl::StatusOr<JobStatus> Submit(const Submission& submission) = 0;
   // Returns what Submit would say of it, with nothing taken in: the warnings, if it would be taken.
   // Its code need not have been sent.
@@ -98,9 +98,9 @@ class Service {
                                                 std::function<void()> wake) = 0;
   // Waits for clusters up to their engines' limits.
   virtual NodeList ListNodes() = 0;
-  // No job starts on the node from now on, for `reason`, until Uncordon; what runs there goes on.
-  // It is on disk once it returns. InvalidArgument without a reason, FailedPrecondition for a node
-  // of Slurm's, NotFound if there is no such node or, of Uncordon, no cordon of it.
+  // Lets no job start on the node from now on, for `reason`, until Uncordon; what runs there goes
+  // on. It is on disk once it returns. InvalidArgument without a reason, FailedPrecondition for a
+  // node of Slurm's, NotFound if there is no such node or, of Uncordon, no cordon of it.
   virtual absl::Status Cordon(absl::string_view compute, absl::string_view node,
                               absl::string_view reason) = 0;
   virtual absl::Status Uncordon(absl::string_view compute, absl::string_view node) = 0;
@@ -112,14 +112,14 @@ class Service {
   // no secret has; FailedPrecondition if the key cannot be used. Nothing returns a value but
   // SecretsForLauncher.
   virtual absl::Status SetSecret(absl::string_view name, absl::string_view value) = 0;
-  // By name.
+  // Lists the secrets, by name, without their values.
   virtual absl::StatusOr<std::vector<SecretInfo>> ListSecrets() = 0;
   // Returns the jobs that had not begun and have failed now, since they name it. NotFound.
   virtual absl::StatusOr<std::vector<std::string>> DeleteSecret(absl::string_view name) = 0;
   // Seals all of them under a new key, and forgets the former ones; returns how many they are. None
   // is changed if one cannot be read, which is FailedPrecondition.
   virtual absl::StatusOr<int> RotateSecrets() = 0;
-  // Files of an ended job that retention has removed.
+  // Returns the files of an ended job that retention has removed.
   virtual absl::StatusOr<std::vector<store::RemovedFiles>> RemovedOf(absl::string_view id) = 0;
   // Looks at the node now and acts on it, as the service does by itself after jobs and while the
   // node is idle. Waits for disks and programs, up to NodeChecker::patience. NotFound if there is
@@ -150,11 +150,11 @@ class Service {
   // Has `wake` called when MayGo may say something else, as long as the subscription lives.
   virtual absl::StatusOr<Subscription> OnNewsOfAllocation(absl::string_view allocation, int node,
                                                           std::function<void()> wake) = 0;
-  // The values of the secrets that its job names. NotFound or FailedPrecondition, for a user to
-  // read, if one is not there or cannot be read.
+  // Returns the values of the secrets that its job names. NotFound or FailedPrecondition, for a
+  // user to read, if one is not there or cannot be read.
   virtual absl::StatusOr<SecretValues> SecretsForLauncher(absl::string_view allocation,
                                                           int node) = 0;
-  // OK for an allocation that is under way, or that a cluster is about to place.
+  // Returns OK for an allocation that is under way, or that a cluster is about to place.
   virtual absl::Status CheckUnderWay(absl::string_view allocation) = 0;
   // Returns the number of bytes that are kept now; see JobLogs::Append. Writes files, which may
   // hang.
@@ -167,7 +167,7 @@ class Service {
                                                                     int node,
                                                                     absl::string_view path) = 0;
 
-  // Small result files, together: what became of each (JobFiles::ReceiveAll).
+  // Takes small result files together, and returns what became of each (JobFiles::ReceiveAll).
   virtual absl::StatusOr<std::vector<absl::Status>> ReceiveFiles(
       absl::string_view allocation, int node, const std::vector<http::BatchFile>& files) = 0;
 

@@ -92,7 +92,7 @@ class World {
   bool StepUntilState(const std::string& id, store::JobState state) {
     return StepUntil([&] { return State(id) == state; });
   }
-  // The job has ended and the engine has forgotten it.
+  // Steps until the job has ended and the engine has forgotten it.
   bool StepUntilOver(const std::string& id) {
     return StepUntil([&] { return IsEnd(State(id)) && engine_.Allocations().empty(); });
   }
@@ -111,7 +111,8 @@ class World {
     }
     return history;
   }
-  // Everything that a follower is told from the beginning, states as "=Queued", lines as "0:text".
+  // Returns everything that a follower is told from the beginning, states as "=Queued", lines as
+  // "0:text".
   std::vector<std::string> Told(const std::string& id, std::string cursor = "") {
     std::vector<std::string> told;
     while (true) {

@@ -22,13 +22,13 @@ class DurableMark {
   // Returns the number of a write, ascending from 1. Called within the transaction of the write: no
   // reader sees what it wrote before last_deferred() counts it.
   int64_t BeginWrite(Durability durability);
-  // All writes that have a number are committed or undone. `last_event` is the last event of those
-  // that are committed, 0: there is none. That a commit has synced by itself is not counted: the
-  // system may have told SQLite, and not `sync`, that it lost what lay before.
+  // Notes that all writes that have a number are committed or undone. `last_event` is the last
+  // event of those that are committed, 0: there is none. That a commit has synced by itself is not
+  // counted: the system may have told SQLite, and not `sync`, that it lost what lay before.
   void EndWrites(int64_t last_event = 0);
   // Returns the number of the last write of kDeferred; 0: there was none.
   int64_t last_deferred() const;
-  // The last sync has failed: what is written behind what it lost survives nothing.
+  // Returns whether the last sync has failed: what is written behind what it lost survives nothing.
   bool has_failed() const;
   // Returns whether it is known that this event and all before it survive a loss of power.
   bool HasEvent(int64_t event) const;

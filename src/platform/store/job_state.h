@@ -34,10 +34,10 @@ inline constexpr std::array kJobStates = {
 
 // Returns "Queued", as people, REST and the database see it.
 absl::string_view Name(JobState state);
-// InvalidArgument names the states there are. Case does not matter.
+// Reads a state's name; InvalidArgument names the states there are. Case does not matter.
 absl::StatusOr<JobState> JobStateFromName(absl::string_view name);
 
-// Completed, Failed, Canceled: nothing follows.
+// Returns whether it is Completed, Failed or Canceled: nothing follows.
 bool IsEnd(JobState state);
 bool CanFollow(JobState from, JobState to);
 

@@ -22,7 +22,7 @@ extern const char kSelectRecordWithoutSpec[];  // as Content::kWithoutSpec
 // damaged.
 absl::Status ReadRecords(SQLite::Statement& rows, std::vector<JobRecord>& records);
 absl::StatusOr<JobRecord> SelectJob(SQLite::Database& sqlite, absl::string_view id);
-// NotFound if there is none.
+// Selects the job; NotFound if there is none.
 absl::StatusOr<JobRecord> SelectJobOfNonce(SQLite::Database& sqlite, absl::string_view nonce);
 bool HasJob(SqliteConnection& sqlite, absl::string_view id);
 bool HasNonce(SqliteConnection& sqlite, absl::string_view nonce);

@@ -169,16 +169,16 @@ class Store {
                                             Durability durability = Durability::kPowerLoss) = 0;
 
   virtual absl::StatusOr<JobRecord> GetJob(absl::string_view id) = 0;
-  // NotFound if no job that is there was submitted with it.
+  // Returns the job of a nonce; NotFound if no job that is there was submitted with it.
   virtual absl::StatusOr<JobRecord> JobOfNonce(absl::string_view nonce) = 0;
   virtual absl::StatusOr<std::vector<JobRecord>> ListJobs(const JobFilter& filter) = 0;
   // Returns the sequences of the jobs that ListJobs would return, newest first.
   virtual absl::StatusOr<std::vector<int64_t>> Sequences(const JobFilter& filter) = 0;
   // Returns the jobs with these sequences, newest first; those that are not there are left out.
   virtual absl::StatusOr<std::vector<JobRecord>> JobsOf(const std::vector<int64_t>& sequences) = 0;
-  // Jobs that have not ended, oldest first.
+  // Returns the jobs that have not ended, oldest first.
   virtual absl::StatusOr<std::vector<JobRecord>> NonTerminalJobs() = 0;
-  // Oldest first; none if there is no such job.
+  // Returns the children, oldest first; none if there is no such job.
   virtual absl::StatusOr<std::vector<JobRecord>> ChildrenOf(absl::string_view parent,
                                                             Content content = Content::kAll) = 0;
   // Returns the newest completed job of that key; NotFound if there is none.
@@ -199,12 +199,12 @@ class Store {
   virtual absl::StatusOr<int64_t> AddLauncherEvents(
       absl::string_view job_id, absl::string_view allocation, int node, int64_t first,
       const std::vector<std::string>& lines, Durability durability = Durability::kPowerLoss) = 0;
-  // The lines of a node after number `after`, in order; empty if nothing is known of it.
+  // Returns the lines of a node after number `after`, in order; empty if nothing is known of it.
   virtual absl::StatusOr<std::vector<std::string>> LauncherEvents(absl::string_view allocation,
                                                                   int node, int64_t after = 0) = 0;
 
-  // Jobs without a parent that have ended and of which no files of `kind` have been removed, by
-  // their sequence, those after `after`.
+  // Returns the jobs without a parent that have ended and of which no files of `kind` have been
+  // removed, by their sequence, those after `after`.
   virtual absl::StatusOr<std::vector<EndedJob>> EndedWith(absl::string_view kind, int64_t after,
                                                           int limit) = 0;
   // Notes it of all these jobs, in one commit; what was noted of that kind stays. Those that are
@@ -216,16 +216,16 @@ class Store {
 
   // Keeps it; another one of the same node gives way.
   virtual absl::Status AddCordon(const Cordon& cordon) = 0;
-  // NotFound if that node has none.
+  // Removes the cordon of `node`; NotFound if it has none.
   virtual absl::Status RemoveCordon(absl::string_view node) = 0;
   virtual absl::StatusOr<std::vector<Cordon>> Cordons() = 0;
 
   // Keeps them all, in one commit; one that is there under that name gives way, and leaves it the
   // time at which it was created.
   virtual absl::Status PutSecrets(const std::vector<SealedSecret>& secrets) = 0;
-  // NotFound if there is none of that name.
+  // Removes the secret; NotFound if there is none of that name.
   virtual absl::Status RemoveSecret(absl::string_view name) = 0;
-  // By name.
+  // Returns the secrets, by name.
   virtual absl::StatusOr<std::vector<SealedSecret>> Secrets() = 0;
 };
 

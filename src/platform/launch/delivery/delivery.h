@@ -41,8 +41,8 @@ class Delivery {
   virtual void Wake() {}
 
   bool go() const { return go_; }
-  // The service does not know the allocation, or nobody waits (ServiceLink): there is nothing to
-  // deliver to.
+  // Returns whether the service does not know the allocation, or nobody waits (ServiceLink): there
+  // is nothing to deliver to.
   bool gone() const { return gone_; }
 
   // Returns where the archive of the job's code lies now: `file`, which is the caller's to remove,
@@ -50,9 +50,9 @@ class Delivery {
   virtual absl::StatusOr<std::filesystem::path> FetchCode(const std::filesystem::path& file) = 0;
   // Also ends FetchSecrets.
   virtual void AbandonCode() = 0;
-  // The values of the secrets that the plan names, from the service: waits for one that is away.
-  // The service's own error if it does not give them; Aborted when gone; Cancelled after
-  // AbandonCode.
+  // Fetches the values of the secrets that the plan names from the service, and waits for one that
+  // is away. Returns the service's own error if it does not give them; Aborted when gone; Cancelled
+  // after AbandonCode.
   virtual absl::StatusOr<SecretValues> FetchSecrets() = 0;
   // Returns when the service has them all; as UploadResults.
   virtual absl::Status SendResults(const std::vector<Result>& files, base::Deadline deadline) = 0;

@@ -39,14 +39,15 @@ struct Acknowledged {
   bool operator==(const Acknowledged&) const = default;
 };
 
-// spool/results, the launcher's: what it has found at the end of its processes, names of any bytes.
-// Files below `folder`, the node's, are named within it: it may have another path elsewhere.
+// Returns spool/results, the launcher's: what it has found at the end of its processes, names of
+// any bytes. Files below `folder`, the node's, are named within it: it may have another path
+// elsewhere.
 std::string ToText(const std::vector<Result>& files, const std::filesystem::path& folder);
 std::vector<Result> ResultsFromText(absl::string_view text, const std::filesystem::path& folder);
 
 std::string ToJson(const Written& written);
 std::string ToJson(const Acknowledged& acknowledged);
-// What is no such document, or lacks a field, says nothing of it.
+// Reads such a document. What is no such document, or lacks a field, says nothing of it.
 Written WrittenFromJson(absl::string_view text);
 Acknowledged AcknowledgedFromJson(absl::string_view text);
 

@@ -18,7 +18,7 @@ struct EventsAnswer {
   bool go = false;
 };
 
-// `lines` are the events of that node from number `first` on.
+// Sends events; `lines` are the events of that node from number `first` on.
 absl::StatusOr<EventsAnswer> PostEvents(ServiceLink& link, int node, int64_t first,
                                         std::string lines, base::Deadline deadline);
 
@@ -27,7 +27,8 @@ absl::StatusOr<uint64_t> PostOutput(ServiceLink& link, int node, int rank,
                                     const std::string& stream, uint64_t offset, std::string bytes,
                                     base::Deadline deadline);
 
-// The values of the secrets that the allocation's job names. Goes on until the service answers.
+// Fetches the values of the secrets that the allocation's job names. Goes on until the service
+// answers.
 absl::StatusOr<SecretValues> GetSecrets(ServiceLink& link, int node, base::Deadline deadline);
 
 // Waits up to `wait` (whole seconds) for it, or until another call needs the link.

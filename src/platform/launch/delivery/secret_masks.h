@@ -14,9 +14,9 @@ namespace tutti::launch {
 // By the name of the secret.
 using SecretValues = std::map<std::string, std::string>;
 
-// From now on; before the first process begins.
+// Hides the values from now on; call it before the first process begins.
 void MaskOutput(const SecretValues& values, Spool& spool, EventLog& events);
-// The same of a launcher that cannot learn the values: of the metrics it sends lines of "*".
+// Does the same of a launcher that cannot learn the values: of the metrics it sends lines of "*".
 void MaskEverything(Spool& spool);
 
 }  // namespace tutti::launch

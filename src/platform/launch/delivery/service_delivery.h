@@ -28,10 +28,10 @@ class ServiceDelivery final : public Delivery {
   void DeliverEvents();
   absl::Status SendEvents(int64_t acknowledged);
   void DeliverOutput();
-  // True if something was sent.
+  // Sends output; true if something was sent.
   absl::StatusOr<bool> SendOutput(SpoolFile& file);
   void AwaitNewOutput(int inotify);
-  // False if the thread is to end.
+  // Pauses after a failure; false if the thread is to end.
   bool Continue(const absl::Status& status);
   void AwaitGo();
 

@@ -45,7 +45,8 @@ class ServiceLink {
   absl::StatusOr<http::ClientResponse> Call(const http::ClientRequest& request,
                                             base::Deadline deadline,
                                             Urgency urgency = Urgency::kOutput);
-  // The allocation's folder and the service's own have been removed, so it will not come back.
+  // Returns whether the allocation's folder and the service's own have been removed, so it will not
+  // come back.
   bool NobodyWaits() const;
   // Makes one attempt: Unavailable during an outage.
   absl::StatusOr<http::ClientResponse> TryCall(const http::ClientRequest& request,
@@ -79,8 +80,8 @@ class ServiceLink {
   // Connects; called in a turn, as Judge is.
   absl::StatusOr<std::shared_ptr<http::Client>> Connect();
   absl::StatusOr<http::ClientResponse> Judge(absl::StatusOr<http::ClientResponse> response);
-  // The service's file says something else than when the last connection was made: who refuses may
-  // be another one, or want to be spoken to by TLS.
+  // Returns whether the service's file says something else than when the last connection was made:
+  // who refuses may be another one, or want to be spoken to by TLS.
   bool HasMoved() const;
 
   const std::filesystem::path directory_;

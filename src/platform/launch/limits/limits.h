@@ -23,7 +23,7 @@ struct LimitContext {
   const PmiServer* pmi = nullptr;  // of the job, on its first node; null: elsewhere, or none
 };
 
-// The limits that this plan needs; they count from now on.
+// Makes the limits that this plan needs; they count from now on.
 std::vector<std::unique_ptr<Limit>> LimitsOf(const LimitContext& context);
 
 // Limits the wall time to that of the plan, plan.timeout_seconds; 0: none.
@@ -33,9 +33,10 @@ std::unique_ptr<Limit> MakeProcessCountLimit(const LimitContext& context);
 // Limits memory to the node's share: kills the rank that uses most and ends no other
 // (memory_watch.h).
 std::unique_ptr<Limit> MakeMemoryLimit(const LimitContext& context);
-// Ranks that are an MPI world by PMI alone load no MPI that does not take part (singleton_watch.h).
+// Lets ranks that are an MPI world by PMI alone load no MPI that does not take part
+// (singleton_watch.h).
 std::unique_ptr<Limit> MakeMpiSingletonLimit(const LimitContext& context);
-// No rank leaves the world that the others wait in (pmi_failure_watch.h).
+// Lets no rank leave the world that the others wait in (pmi_failure_watch.h).
 std::unique_ptr<Limit> MakeMpiWorldLimit(const LimitContext& context);
 
 }  // namespace tutti::launch

@@ -63,9 +63,9 @@ class PmiServer {
         news_(std::move(news)),
         end_(std::move(end)) {}
   void Run();
-  // False if this process can take no more for now; who waits is taken later.
+  // Takes all who come; false if this process can take no more for now; who waits is taken later.
   bool AcceptAll();
-  // False once the client has gone, or is to be cut off.
+  // Receives what it sends; false once the client has gone, or is to be cut off.
   bool ReceiveFrom(int number, Client& client);
   bool HandleLine(int number, absl::string_view line);
   void CutOff(int number);

@@ -28,9 +28,9 @@ class EventLog {
   absl::Status Sync() const;
 
   int64_t size() const;
-  // The last event is "finished".
+  // Returns whether the last event is "finished".
   bool finished() const;
-  // The lines of the events from number `first` (from 1) on, each with its newline.
+  // Returns the lines of the events from number `first` (from 1) on, each with its newline.
   std::string From(int64_t first) const;
   // Waits until there are more than `count` events, or Interrupt. False: interrupted.
   bool AwaitMoreThan(int64_t count) const;

@@ -15,8 +15,8 @@
 
 namespace tutti::launch {
 
-// TUTTI_HANG_LIMIT, in seconds: how long such a wait may last. Network file systems wait for a
-// server that starts anew, and go on.
+// Reads TUTTI_HANG_LIMIT, in seconds: how long such a wait may last. Network file systems wait
+// for a server that starts anew, and go on.
 absl::Duration HangLimit();
 
 // Watches all threads of this process from its construction on, by a thread of its own.

@@ -23,7 +23,8 @@ class LineSocket {
 
   int fd() const { return fd_.get(); }
 
-  // Unavailable if the far end has gone, DeadlineExceeded if it takes nothing for ten seconds.
+  // Sends a line; Unavailable if the far end has gone, DeadlineExceeded if it takes nothing for ten
+  // seconds.
   absl::Status Send(const nlohmann::json& message);
   // Returns the next message, if a whole one has come. Unavailable at the end of the stream;
   // InvalidArgument for what is no JSON object, or longer than a mebibyte.

@@ -19,8 +19,8 @@ absl::Status TimeLimitReached(double seconds);
 // Returns `status` with "; MORE" after its message; what else it carries is kept.
 absl::Status WithMore(const absl::Status& status, absl::string_view more);
 
-// The fields of the event "finished": `ok` and `reason`, of a RankFailure also `rank`, and of any
-// failure `timed_out`, whether it was TimeLimitReached.
+// Returns the fields of the event "finished": `ok` and `reason`, of a RankFailure also `rank`, and
+// of any failure `timed_out`, whether it was TimeLimitReached.
 nlohmann::json EndOf(const absl::Status& status);
 
 }  // namespace tutti::launch

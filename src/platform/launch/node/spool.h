@@ -24,14 +24,15 @@ namespace tutti::launch {
 
 class SpoolFile {
  public:
-  // Made if it is not there; goes on at its end.
+  // Opens the file, which is made if it is not there; goes on at its end.
   static absl::StatusOr<std::unique_ptr<SpoolFile>> Open(const std::filesystem::path& path,
                                                          int rank, std::string stream);
   const std::filesystem::path& path() const { return path_; }
   int rank() const { return rank_; }
   const std::string& stream() const { return stream_; }
 
-  // ResourceExhausted if the disk is full: then nothing of `bytes` counts as written.
+  // Appends `bytes`; ResourceExhausted if the disk is full: then nothing of `bytes` counts as
+  // written.
   absl::Status Append(absl::string_view bytes);
   // Returns how many bytes there are; asks the disk for the metrics file, which grows by itself.
   uint64_t Size() const;
@@ -46,8 +47,8 @@ class SpoolFile {
   void Acknowledge(uint64_t offset);
   uint64_t Backlog() const;
 
-  // What hides secrets in what is appended by output_pipe.h, and in what is sent of the metrics;
-  // null: there are none.
+  // Returns what hides secrets in what is appended by output_pipe.h, and in what is sent of the
+  // metrics; null: there are none.
   const base::TextMask* mask() const { return mask_; }
   // `mask` outlives the object.
   void set_mask(const base::TextMask* mask) { mask_ = mask; }
@@ -83,12 +84,13 @@ class Spool {
   SpoolFile& Mpirun() { return *files_.back(); }
   const std::vector<std::unique_ptr<SpoolFile>>& files() const { return files_; }
 
-  // For all files, from now on. At most once, before there is output; also while they are sent.
+  // Masks all files from now on. At most once, before there is output; also while they are sent.
   void MaskWith(std::shared_ptr<const base::TextMask> mask);
 
   uint64_t Backlog() const;
   uint64_t Acknowledged() const;  // over all files
-  // Where a former launcher had got to is read at Open; a hint, the service knows better.
+  // Saves what was acknowledged. Where a former launcher had got to is read at Open; a hint, the
+  // service knows better.
   void SaveAcknowledged(int64_t events) const;
 
  private:

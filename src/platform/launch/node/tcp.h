@@ -13,7 +13,7 @@ namespace tutti::launch {
 
 // Returns the socket address of a numeric address; else InvalidArgument.
 absl::StatusOr<sockaddr_in> AddressOf(const std::string& address, int port);
-// "127.0.0.1"
+// Writes the address: "127.0.0.1"
 std::string AddressText(const sockaddr_in& address);
 
 // Makes a socket that is non-blocking and closed on exec.

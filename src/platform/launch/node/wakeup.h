@@ -15,7 +15,7 @@ namespace tutti::launch {
 
 class Wakeup {
  public:
-  // ResourceExhausted if this process or the system has no descriptor left.
+  // Makes one; ResourceExhausted if this process or the system has no descriptor left.
   static absl::StatusOr<Wakeup> Make() {
     base::UniqueFd fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!fd.valid()) return base::ErrnoStatus("eventfd");

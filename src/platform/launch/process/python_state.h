@@ -22,7 +22,8 @@ enum class PythonState {
 // Returns the state of a process by the text of its /proc/PID/status.
 PythonState PythonStateIn(absl::string_view status);
 
-// kEnded if one of them is a Python that has ended, else kRuns if one is a Python that runs.
+// Returns kEnded if one of them is a Python that has ended, else kRuns if one is a Python that
+// runs.
 PythonState PythonStateOf(const std::vector<pid_t>& processes);
 
 }  // namespace tutti::launch

@@ -33,7 +33,7 @@ class ExternalStarter : public RankStarter {
   const spec::LaunchPlan& plan() const { return context_.plan; }
   RankTable& ranks() const { return *context_.ranks; }
   RankSupervisor& supervisor() const { return *context_.supervisor; }
-  // Some of the node's ranks have not begun, and still may.
+  // Returns whether some of the node's ranks have not begun, and still may.
   bool AwaitsRanks() const { return !supervisor().ending() && !ranks().HasAll(); }
 
   // Starts the program. Called once, unless ExpectStartAgain.

@@ -16,9 +16,9 @@ struct RankCommand {
   Variables environment;
 };
 
-// `bash -c COMMAND`; or, where that would do no more than replace itself by one program with words
-// that stand as they are, that program, with what bash adds to its environment. A shell takes a
-// millisecond or two to begin. `work` is where it will run. Thread-safe.
+// Returns `bash -c COMMAND`; or, where that would do no more than replace itself by one program
+// with words that stand as they are, that program, with what bash adds to its environment. A shell
+// takes a millisecond or two to begin. `work` is where it will run. Thread-safe.
 RankCommand RankCommandOf(const std::string& command, Variables environment,
                           const std::filesystem::path& work);
 

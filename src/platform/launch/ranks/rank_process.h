@@ -43,7 +43,7 @@ class RankProcess {
   OutputPipe& out() { return out_; }
   OutputPipe& err() { return err_; }
 
-  // It is killed for this reason, which its end will give.
+  // Notes that it is killed for this reason, which its end will give.
   void KilledForMemory(std::string reason) { memory_reason_ = std::move(reason); }
 
   // Call when it has ended: reaps it, reads what it wrote last, returns the fields of its "exited".
@@ -52,12 +52,13 @@ class RankProcess {
   // Does the same for one that mpirun started, and that has ended so.
   nlohmann::json End(base::ExitStatus status, bool stopped, KernelKills kernel_kills);
 
-  // How its Python program is; to be known before NoteBeforeStop.
+  // Notes how its Python program is; to be known before NoteBeforeStop.
   void NotePython(PythonState state) { python_ = state; }
-  // It is about to be asked to end: an exception that it has shown by now is its own.
+  // Notes that it is about to be asked to end: an exception that it has shown by now is its own.
   void NoteBeforeStop();
 
-  // mpirun asked it to end, or its task of Slurm has gone, since another rank had failed.
+  // Notes that mpirun asked it to end, or its task of Slurm has gone, since another rank had
+  // failed.
   void NoteStopRequest();
   bool stop_requested() const { return stop_requested_; }
 
@@ -79,7 +80,7 @@ class RankProcess {
   PythonState python_ = PythonState::kUnknown;
 };
 
-// The arguments, environment and folder of the process with `local_rank`, as
+// Returns the arguments, environment and folder of the process with `local_rank`, as
 // RankListener::SendStart takes them.
 nlohmann::json StartOf(const spec::LaunchPlan& plan, int local_rank, const std::string& command,
                        const NodeFacts& facts);

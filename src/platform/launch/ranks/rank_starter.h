@@ -75,14 +75,14 @@ class RankStarter {
   virtual absl::Duration UntilNextTask() const { return absl::InfiniteDuration(); }
   virtual void RunDueTasks() {}
 
-  // `pid`, a child of this process, has ended. True if the starter had started it to start ranks,
-  // and has reaped it.
+  // Notes that `pid`, a child of this process, has ended; true if the starter had started it to
+  // start ranks, and has reaped it.
   virtual bool ReapIfOwn(pid_t /*pid*/) { return false; }
   virtual void RankEnded(int /*rank*/, base::ExitStatus /*status*/) {}
 
   // The ranks are to end within `grace`: nothing is started any more.
   virtual void BeginStop(absl::Duration /*grace*/) {}
-  // Processes that must not be told to end yet.
+  // Returns the processes that must not be told to end yet.
   virtual std::set<pid_t> Spared() const { return {}; }
   // All has ended, and what was printed has been read.
   virtual void OutputEnded() {}

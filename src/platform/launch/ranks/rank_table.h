@@ -30,11 +30,11 @@ class RankTable {
 
   // Adds one that has begun.
   void Add(std::unique_ptr<RankProcess> rank);
-  // OK if `rank` is one of this node's that has not begun; Internal otherwise.
+  // Checks a rank: OK if `rank` is one of this node's that has not begun; Internal otherwise.
   absl::Status CheckMayBegin(int rank) const;
 
   const std::vector<std::unique_ptr<RankProcess>>& ranks() const { return ranks_; }
-  // Null if no such rank has begun.
+  // Finds a rank; null if no such rank has begun.
   RankProcess* Find(int rank) const;
   RankProcess* FindByPid(pid_t pid) const;
   bool HasAll() const;

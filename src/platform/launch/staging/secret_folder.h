@@ -17,12 +17,12 @@ namespace tutti::launch {
 
 class SecretFolder {
  public:
-  // Empty, mode 0700, and held as long as the object lives. FailedPrecondition if /dev/shm is not
-  // in memory.
+  // Makes the folder: empty, mode 0700, and held as long as the object lives. FailedPrecondition if
+  // /dev/shm is not in memory.
   static absl::StatusOr<SecretFolder> Make(const spec::LaunchPlan& plan);
-  // Where it is, whether it is there or not.
+  // Returns where it is, whether it is there or not.
   static std::filesystem::path PathOf(const spec::LaunchPlan& plan);
-  // OK if it is not there.
+  // Removes it; OK if it is not there.
   static absl::Status Remove(const spec::LaunchPlan& plan);
 
   // Makes a file of mode 0400 and returns its path. `name` is a variable's.

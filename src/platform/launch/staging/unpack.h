@@ -18,8 +18,9 @@ namespace tutti::launch {
 // InvalidArgument if it is absolute, has a ".." part or a NUL, or is longer than a path may be.
 absl::StatusOr<std::string> SafeRelativePath(absl::string_view name);
 
-// `folder` is made, or is empty. InvalidArgument names the entry that is refused: one that would
-// leave the folder, a device, a socket, a pipe. On an error the folder's content is removed.
+// Unpacks an archive: `folder` is made, or is empty. InvalidArgument names the entry that is
+// refused: one that would leave the folder, a device, a socket, a pipe. On an error the folder's
+// content is removed.
 absl::Status UnpackArchive(const std::filesystem::path& archive,
                            const std::filesystem::path& folder);
 

@@ -17,11 +17,12 @@ struct MachineFacts {
   std::string program_folder;              // where tutti's programs are
 };
 
-// InvalidArgument names the programs that a job, or one below it, needs and that are not found
-// where `facts` are those of the nodes too: those that its environment's files have from conda and,
-// if its environment is the machine's, the first of its command and Ray's. Where the job may run
-// all the same (on the nodes of a cluster, after another step, with what follows in the command) a
-// warning is added instead. A command or variable that no Linux would take is refused, too.
+// Checks commands; InvalidArgument names the programs that a job, or one below it, needs and that
+// are not found where `facts` are those of the nodes too: those that its environment's files have
+// from conda and, if its environment is the machine's, the first of its command and Ray's. Where
+// the job may run all the same (on the nodes of a cluster, after another step, with what follows in
+// the command) a warning is added instead. A command or variable that no Linux would take is
+// refused, too.
 absl::Status CheckCommand(const spec::JobSpec& job, const MachineFacts& facts,
                           std::vector<std::string>& warnings);
 

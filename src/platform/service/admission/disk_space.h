@@ -9,9 +9,10 @@
 
 namespace tutti::service {
 
-// ResourceExhausted if `directory`'s disk has no room for the inputs of the job, or of one below
-// it, of which each of this machine's nodes gets a copy (mode download): a line with the place and
-// the remedy for each such job. Takes a second at most; of nodes elsewhere nothing is known here.
+// Checks that copies fit; ResourceExhausted if `directory`'s disk has no room for the inputs of the
+// job, or of one below it, of which each of this machine's nodes gets a copy (mode download): a
+// line with the place and the remedy for each such job. Takes a second at most; of nodes elsewhere
+// nothing is known here.
 absl::Status CheckCopiesFit(const spec::JobSpec& job, const std::filesystem::path& directory);
 
 }  // namespace tutti::service

@@ -16,7 +16,8 @@ inline constexpr size_t kNameBytes = 3;  // random ones that make a name of the 
 // folder.
 std::string SlugOf(const spec::JobSpec& job);
 
-// InvalidArgument if the names of the job and of its steps in each other are too long for a folder.
+// Checks the names' length; InvalidArgument if the names of the job and of its steps in each other
+// are too long for a folder.
 absl::Status CheckNameLength(const spec::JobSpec& job);
 
 absl::Status NameIsTaken(absl::string_view name);

@@ -9,8 +9,8 @@
 
 namespace tutti::service {
 
-// InvalidArgument names the key, what the largest node has, and what to do. OK of one that takes
-// whole nodes, and of those of other computes.
+// Checks the part of a node that the job asks for. InvalidArgument names what no node has, or how
+// many nodes have such a part, and what to do. OK of whole nodes and of other computes.
 absl::Status CheckPart(const spec::JobSpec& job, const std::vector<engine::Node>& nodes);
 
 }  // namespace tutti::service

@@ -8,7 +8,7 @@
 
 namespace tutti::service {
 
-// A fault for each that is not there, that cannot be read, that no variable can hold, or that
+// Adds a fault for each that is not there, that cannot be read, that no variable can hold, or that
 // cannot reach the nodes of the job's compute; each with what to do. Asks the store, of jobs that
 // name some. Thread-safe.
 void CheckSecrets(const spec::JobSpec& job, const Secrets& secrets, const Engines& engines,

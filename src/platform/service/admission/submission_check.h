@@ -20,7 +20,7 @@ class SubmissionCheck {
  public:
   SubmissionCheck(SharedState& state, const Secrets& secrets) : state_(state), secrets_(secrets) {}
 
-  // InvalidArgument names every fault.
+  // Reads the job; InvalidArgument names every fault.
   absl::StatusOr<spec::ReadResult> Read(const Submission& submission) const
       ABSL_LOCKS_EXCLUDED(service_lock);
   // Returns the same as a job without an id, with the snapshots of its code.
@@ -36,7 +36,7 @@ class SubmissionCheck {
   // Checks whether they have what it asks of them; blocks until `deadline` at most.
   void CheckOffers(const spec::JobSpec& job, base::Deadline deadline,
                    std::set<std::string>& faults) const ABSL_LOCKS_EXCLUDED(service_lock);
-  // Each job of the tree gets the snapshot of its code.
+  // Gives each job of the tree the snapshot of its code.
   absl::Status AssignSnapshots(const std::map<std::string, std::string>& sent, spec::JobSpec& job,
                                std::string& snapshot) const;
 

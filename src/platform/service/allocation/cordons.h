@@ -17,7 +17,8 @@ absl::Status AddCordon(SharedState& state, absl::string_view compute, absl::stri
 absl::Status RemoveCordon(SharedState& state, absl::string_view compute, absl::string_view node)
     ABSL_LOCKS_EXCLUDED(service_lock);
 
-// OK if `node` is an existing node of this machine; else an error that says what to do.
+// Checks a node: OK if `node` is an existing node of this machine; else an error that says what to
+// do.
 absl::Status CheckIsOurs(SharedState& state, absl::string_view compute, absl::string_view node)
     ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 

@@ -39,7 +39,7 @@ class EngineCalls {
   using States = absl::StatusOr<std::vector<engine::AllocationState>>;
   bool Observe(const std::string& compute, const std::function<void(const States&)>& then)
       ABSL_LOCKS_EXCLUDED(service_lock);
-  // Engine::Refresh; may be called under the lock.
+  // Calls Engine::Refresh; may be called under the lock.
   void Refresh(const std::string& compute);
 
  private:
@@ -50,7 +50,7 @@ class EngineCalls {
   const Effects* FirstHeld() const ABSL_LOCKS_EXCLUDED(mutex_);
   void NoteDurable(const absl::Status& status) ABSL_LOCKS_EXCLUDED(service_lock);
   void HandOn(const Effects& effects);
-  // False if a call of that key is under way or waits, or if there is no such compute.
+  // Adds a call; false if a call of that key is under way or waits, or if there is no such compute.
   bool Enqueue(const std::string& compute, const std::string& key, const Call& call)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Does the same of an effect. None goes to an engine that is out of reach: what it has not done

@@ -24,7 +24,7 @@ class JobProgress {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:
-  // True if it has left its nodes, as far as that could be written.
+  // Advances one job; true if it has left its nodes, as far as that could be written.
   bool AdvanceOne(LiveJob& job, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   SharedState& state_;
   JobTable& table_;

@@ -29,7 +29,7 @@ class LeavingAllocations {
   // Adds the placement of a job that has left its nodes.
   void Add(const LiveJob& job, const Placement& placement)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // The engine has released the allocation.
+  // Notes that the engine has released the allocation.
   void Remove(const std::string& allocation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
     leaving_.erase(allocation);
   }

@@ -52,7 +52,7 @@ class LocalScheduler {
   // Returns how many nodes there are beside those.
   int Cordoned(const std::vector<scheduler::ClusterNode>& nodes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // The nodes that jobs may start on.
+  // Returns the nodes that jobs may start on.
   std::vector<scheduler::ClusterNode> OpenNodes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Returns a port that is free now, and that no job which is placed has.
   FreePort FindPort(const std::string& address, int preferred) const

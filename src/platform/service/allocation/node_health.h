@@ -27,11 +27,12 @@ class NodeHealth {
 
   // Adds the looks that are due. Mostly it is none, which costs a look at the clock.
   void Look(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // How that attempt at the job has ended: its nodes are looked at soon, and those at once on which
-  // it failed for a reason that may be theirs.
+  // Notes how that attempt at the job has ended: its nodes are looked at soon, and those at once on
+  // which it failed for a reason that may be theirs.
   void NoteEnd(const LiveJob& job, const Step& step, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // Nodes that get no job until they have been looked at, each with the job that failed there.
+  // Returns the nodes that get no job until they have been looked at, each with the job that failed
+  // there.
   const std::map<std::string, std::string>& suspects() const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
     return suspects_;

@@ -15,9 +15,9 @@ struct FreePort {
   std::shared_ptr<const base::UniqueFd> claim;
 };
 
-// `preferred` if a listener can be bound to it on the numeric address now and nobody has claimed
-// it, else one that the system says is free. `preferred` also where the address is none of this
-// machine: only its own node can tell then. Any thread.
+// Returns `preferred` if a listener can be bound to it on the numeric address now and nobody has
+// claimed it, else one that the system says is free. Returns `preferred` also where the address is
+// none of this machine: only its own node can tell then. Any thread.
 FreePort FindFreePort(const std::string& address, int preferred);
 
 }  // namespace tutti::service

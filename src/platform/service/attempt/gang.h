@@ -23,7 +23,8 @@ class Gang {
  public:
   explicit Gang(const Placement& placement);
 
-  // InvalidArgument if the line is no event of that node. Kinds that are not known are fine.
+  // Checks a line; InvalidArgument if it is no event of that node. Kinds that are not known are
+  // fine.
   absl::Status Check(int node, absl::string_view line) const;
   // Applies the next event of the node; it has passed Check. What follows a node's `finished` is
   // counted and changes nothing: a second launcher may repeat it.
@@ -32,16 +33,17 @@ class Gang {
   int size() const { return static_cast<int>(nodes_.size()); }
   int64_t count(int node) const { return nodes_.at(node).events; }
 
-  // The engine says that the launcher is dead and it had not finished. Nothing follows from that
-  // yet: a second launcher tells whether the first had done its work (`finished`) or not (`lost`).
+  // Notes that the engine says that the launcher is dead and it had not finished. Nothing follows
+  // from that yet: a second launcher tells whether the first had done its work (`finished`) or not
+  // (`lost`).
   void NoteDeath(int node, absl::Time now);
-  // No word has come from the node, which counts as lost. It may be at work all the same, so the
-  // gang is not over before it has finished or is given up.
+  // Notes that no word has come from the node, which counts as lost. It may be at work all the
+  // same, so the gang is not over before it has finished or is given up.
   void NoteSilence(int node, absl::string_view reason, absl::Time now);
   // Notes that the node's launcher was told to end, did not, and is killed for it: its death is no
   // loss of the node.
   void NoteKill(int node);
-  // Nothing more will come from the node.
+  // Notes that nothing more will come from the node.
   void GiveUp(int node, absl::string_view reason, absl::Time now);
 
   bool AnyPreparing() const;

@@ -39,8 +39,8 @@ struct Placement {
   std::vector<FreePort> claims;  // on the ports, of the service that chose them alone
 };
 
-// Ranks in node order: processes per instance on each node, or TensorFlow's tasks spread evenly,
-// the first nodes taking one more.
+// Places ranks in node order: processes per instance on each node, or TensorFlow's tasks spread
+// evenly, the first nodes taking one more.
 Placement Place(const spec::JobSpec& spec, std::string allocation,
                 const std::vector<engine::Node>& nodes, int master_port);
 

@@ -32,7 +32,7 @@ class FlowChildren {
  private:
   absl::StatusOr<const store::Event*> LastOf(LiveChild& child) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // True if it need not be looked at again.
+  // Looks at a trial; true if it need not be looked at again.
   bool LookAtTrial(const LiveJob& sweep, const std::string& step, LiveChild& trial,
                    const store::Event& last, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);

@@ -27,7 +27,7 @@ class FlowRunner {
   void AdvanceAll(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:
-  // True if the parent has ended.
+  // Advances a parent; true if it has ended.
   absl::StatusOr<bool> Advance(LiveJob& parent, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 

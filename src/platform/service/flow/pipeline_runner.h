@@ -19,7 +19,7 @@ class PipelineRunner {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:
-  // The outputs of its steps that are outputs of its own.
+  // Returns the outputs of its steps that are outputs of its own.
   std::vector<FlowTransitions::Result> ResultsOf(const LiveJob& pipeline) const;
 
   SharedState& state_;

@@ -23,7 +23,7 @@ class StepStarter {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:
-  // Tasks. `id` is that of the step's job to be.
+  // Run as tasks. `id` is that of the step's job to be.
   void MakePlan(const std::string& parent, const std::string& step, const spec::JobSpec& bound,
                 const std::string& snapshot, const std::string& id)
       ABSL_LOCKS_EXCLUDED(service_lock);

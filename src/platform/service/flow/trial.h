@@ -12,7 +12,7 @@ namespace tutti::service {
 // Returns the seed of the sweep's samplers: its own, or one that follows from its id.
 uint64_t SeedOf(const store::Job& sweep);
 
-// The values that a trial was given, one for each parameter of its sweep.
+// Returns the values that a trial was given, one for each parameter of its sweep.
 flow::Values ValuesOf(const spec::Sweep& sweep, const spec::JobSpec& trial);
 
 // Returns trial `number` of the sweep as a command job.

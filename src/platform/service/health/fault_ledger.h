@@ -33,8 +33,8 @@ class FaultLedger {
   void NoteWell(const std::string& node, const std::string& work);
   // Forgets all that is known against the node, since somebody has judged otherwise.
   void Forget(const std::string& node);
-  // The nodes that were said to be ill by the word of what has proved to be at fault itself, each
-  // once.
+  // Returns the nodes that were said to be ill by the word of what has proved to be at fault
+  // itself, each once.
   std::vector<std::string> TakeCleared();
 
  private:

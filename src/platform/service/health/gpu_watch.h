@@ -20,8 +20,9 @@ struct Gpu {
   std::optional<int64_t> uncorrected_errors;  // since its driver was loaded; none: it has no ECC
 };
 
-// Lines of `nvidia-smi --query-gpu=index,uuid,pci.bus_id,ecc.errors.uncorrected.volatile.total
-// --format=csv,noheader,nounits`. InvalidArgument if one is no such line.
+// Parses the lines of this command; InvalidArgument if one is no such line: `nvidia-smi
+// --query-gpu=index,uuid,pci.bus_id,ecc.errors.uncorrected.volatile.total
+// --format=csv,noheader,nounits`.
 absl::StatusOr<std::vector<Gpu>> ParseGpus(absl::string_view text);
 
 struct Xid {

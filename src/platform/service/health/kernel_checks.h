@@ -9,10 +9,10 @@
 
 namespace tutti::service {
 
-// Memory that is nearly used up, and errors of it that its ECC could not correct.
+// Looks for memory that is nearly used up, and errors of it that its ECC could not correct.
 NodeCheck CheckMemory(const std::filesystem::path& root = "/");
 
-// Each of `links` is to be up: "eth0", an RDMA device "mlx5_0" (one port of it), "mlx5_0:1".
+// Checks that each of `links` is up: "eth0", an RDMA device "mlx5_0" (one port of it), "mlx5_0:1".
 NodeCheck CheckLinks(const std::vector<std::string>& links,
                      const std::filesystem::path& root = "/");
 

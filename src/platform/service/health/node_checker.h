@@ -15,7 +15,8 @@ class NodeChecker {
   // Returns what was found of it, by whatever thread may wait: it takes as long as disks and
   // programs do, for ever if they hang. What is found may be up to `age` old. Thread-safe.
   virtual std::vector<NodeCheck> Check(const engine::Node& node, absl::Duration age) = 0;
-  // What the machine has now is what it is to have: a GPU that is gone is not missed any more.
+  // Takes what the machine has now for what it is to have: a GPU that is gone is not missed any
+  // more.
   virtual void Accept() = 0;
   // The service ends: programs that a look waits for are ended too.
   virtual void Abandon() {}

@@ -18,7 +18,7 @@ struct Engines {
   engine::Engine* local;
   std::map<std::string, engine::Engine*, std::less<>> clusters;
 
-  // nullptr if there is no such compute (any more).
+  // Returns the compute's engine; nullptr if there is no such compute (any more).
   engine::Engine* Of(absl::string_view compute) const;
   // Returns why nothing can be done for the jobs of that compute, nor heard of them; "" if it is
   // there. Quick.

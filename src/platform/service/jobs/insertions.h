@@ -15,7 +15,7 @@ class Insertions {
  public:
   explicit Insertions(SharedState& state) : state_(state) {}
 
-  // AlreadyExists if one of that name is on its way.
+  // Begins an insertion; AlreadyExists if one of that name is on its way.
   absl::Status Begin(const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   void End(const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Waits until that job is no longer on its way; releases the lock meanwhile.

@@ -23,7 +23,8 @@ class JobDeletion {
   void RestoreInterrupted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:
-  // OK if it has ended, is no other job's child, and is not being deleted; then it is from here on.
+  // Begins to delete a job: OK if it has ended, is no other job's child, and is not being deleted;
+  // then it is from here on.
   absl::Status Begin(const std::string& id) ABSL_LOCKS_EXCLUDED(service_lock);
   // Deletes it, as a task.
   absl::Status DeleteWithChildren(const std::string& id) ABSL_LOCKS_EXCLUDED(service_lock);

@@ -37,9 +37,9 @@ class JobTable {
   LiveJob& Add(const store::JobRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   void Place(LiveJob& job, std::unique_ptr<PlacedJob> placed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // It has got nodes: `placed` is set.
+  // Notes that it has got nodes: `placed` is set.
   void NotePlaced(LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // The job has ended. `job` is gone then.
+  // Removes a job that has ended. `job` is gone then.
   void Remove(const LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
   const Jobs& live() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) { return live_; }

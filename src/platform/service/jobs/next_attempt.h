@@ -24,7 +24,7 @@ bool MightBeginAgain(const LiveJob& job);
 // Returns the placement whose outputs the attempt after the present one takes over.
 std::optional<Placement> FormerAfter(const LiveJob& job);
 
-// The nodes that the attempt after the present one had better not have.
+// Returns the nodes that the attempt after the present one had better not have.
 std::vector<std::string> AvoidAfter(const LiveJob& job);
 
 // Returns the step back to Queued.

@@ -82,7 +82,8 @@ struct SharedState {
   Problems problems ABSL_GUARDED_BY(service_lock);
 };
 
-// What is told after it has returned OK survives a loss of power, if it was read before.
+// Waits for the disk: what is told after it has returned OK survives a loss of power, if it was
+// read before.
 absl::Status AwaitDurable(SharedState& state) ABSL_LOCKS_EXCLUDED(service_lock);
 // Awaits the same of what is told of a job whose last event is that one.
 absl::Status AwaitDurable(SharedState& state, int64_t event) ABSL_LOCKS_EXCLUDED(service_lock);

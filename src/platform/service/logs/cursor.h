@@ -18,7 +18,7 @@ struct Cursor {
 
 // Returns "17-204-33".
 std::string ToString(const Cursor& cursor);
-// "" is the beginning. InvalidArgument for what ToString never makes.
+// Reads a cursor; "" is the beginning. InvalidArgument for what ToString never makes.
 absl::StatusOr<Cursor> CursorFromString(absl::string_view text);
 
 }  // namespace tutti::service

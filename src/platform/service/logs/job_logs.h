@@ -97,12 +97,12 @@ class JobLogs {
   absl::StatusOr<uint64_t> Append(int rank, LogStream stream, uint64_t offset,
                                   absl::string_view bytes);
   bool full() const { return full_; }
-  // Nothing more comes: last lines without a newline are indexed, everything is on the disk. What
+  // Closes the logs: last lines without a newline are indexed, everything is on the disk. What
   // was not opened stays as it is.
   absl::Status Close();
 
-  // The lines after `position`, up to about `max_bytes` (at least one line if there is one). None
-  // before it is opened.
+  // Returns the lines after `position`, up to about `max_bytes` (at least one line if there is
+  // one). None before it is opened.
   // InvalidArgument for a position that is none of this log.
   absl::StatusOr<std::vector<LogLine>> Read(LogPosition position, size_t max_bytes) const;
 

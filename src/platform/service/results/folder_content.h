@@ -14,7 +14,7 @@ namespace tutti::service {
 // not count. NotFound if there is nothing, Cancelled as FileDigests says.
 absl::StatusOr<std::string> DigestOf(const std::filesystem::path& path, FileDigests& digests);
 
-// `to` gets the files of `from`, a file or a folder, as hard links (copies, where the file system
+// Gives `to` the files of `from`, a file or a folder, as hard links (copies, where the file system
 // has none). What was there before is gone. A part of it is never seen under the name `to`.
 absl::Status LinkContent(const std::filesystem::path& from, const std::filesystem::path& to);
 

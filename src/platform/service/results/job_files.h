@@ -33,7 +33,7 @@ class JobFiles {
   std::filesystem::path FolderOf(absl::string_view job) const;
   // Logs and outputs by name; none if the job has none yet.
   absl::StatusOr<std::vector<JobFile>> List(absl::string_view job) const;
-  // InvalidArgument for an unsafe path, NotFound if it is no file that List names.
+  // Finds a file; InvalidArgument for an unsafe path, NotFound if it is no file that List names.
   absl::StatusOr<std::filesystem::path> Find(absl::string_view job, absl::string_view path) const;
   // `path` begins with "outputs/", or with "logs/" and is none of JobLogs' own. An older file of
   // that name is replaced by Commit.
@@ -52,7 +52,7 @@ class JobFiles {
   absl::Status Remove(absl::string_view job, base::Janitor& janitor) const;
   // Has removed what an earlier process took away so and did not get to remove.
   void ResumeRemoval(base::Janitor& janitor) const;
-  // Jobs that are hidden: a delete was interrupted.
+  // Returns the jobs that are hidden: a delete was interrupted.
   std::vector<std::string> Hidden() const;
 
   // Taking "logs" or "outputs" of a job alone away, in two steps: Retire, then the store notes it,
@@ -60,7 +60,7 @@ class JobFiles {
   absl::Status Retire(absl::string_view job, absl::string_view part) const;
   absl::Status RemoveRetired(absl::string_view job, absl::string_view part,
                              base::Janitor& janitor) const;
-  // Jobs and parts of which the second step has not been taken.
+  // Returns the jobs and parts of which the second step has not been taken.
   std::vector<std::pair<std::string, std::string>> Retired() const;
 
  private:
@@ -72,7 +72,7 @@ class JobFiles {
   std::filesystem::path directory_, staging_;
 };
 
-// "a/b.txt" if that is a relative path that stays below its folder; else InvalidArgument.
+// Checks that "a/b.txt" is a relative path that stays below its folder; else InvalidArgument.
 absl::Status CheckRelativePath(absl::string_view path);
 
 }  // namespace tutti::service

@@ -11,7 +11,7 @@ namespace tutti::service {
 // Notes in a job's folder how its outputs are now; of a job without a folder nothing.
 absl::Status StampResults(const std::filesystem::path& job_folder);
 
-// False also where they have not been stamped.
+// Returns whether the results are as they were stamped; false also where they have not been.
 bool ResultsAreAsStamped(const std::filesystem::path& job_folder);
 
 }  // namespace tutti::service

@@ -27,7 +27,8 @@ class Snapshots {
   class Upload {
    public:
     absl::Status Write(absl::string_view bytes) { return file_->Write(bytes); }
-    // InvalidArgument if the bytes have another hash than their name says; nothing is kept then.
+    // Commits the file; InvalidArgument if the bytes have another hash than their name says;
+    // nothing is kept then.
     absl::Status Commit() { return file_->Commit(hex_); }
 
    private:

@@ -27,7 +27,8 @@ class Caches {
 
   // Returns all of a kind, without what is made just now. Reads folders.
   std::vector<Kept> List(KeptKind kind, const InUse& in_use) const;
-  // False if it is not removed, since it was used after it was listed, or is being made.
+  // Removes it; false if it is not removed, since it was used after it was listed, or is being
+  // made.
   absl::StatusOr<bool> Remove(const Kept& kept) const;
   // Has removed what a service before this one had renamed.
   void Resume() const;

@@ -20,7 +20,7 @@ struct InUse {
   absl::Time first_placed = absl::InfiniteFuture();
 };
 
-// HOME/retention_since, made when retention first looks there: what launchers take from then on is
+// Makes HOME/retention_since when retention first looks there: what launchers take from then on is
 // marked.
 absl::Status NoteThatUseIsMarked(const std::filesystem::path& home);
 

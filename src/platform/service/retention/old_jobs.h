@@ -25,7 +25,7 @@ class OldJobs {
   // Lists the jobs that have files of that kind, and that `limit` may concern. Reads folders.
   absl::StatusOr<std::vector<Kept>> List(KeptKind kind, const spec::KeepFor& limit,
                                          const InUse& in_use) const;
-  // False if one of them has become an input meanwhile, or has been deleted.
+  // Removes it; false if one of them has become an input meanwhile, or has been deleted.
   absl::StatusOr<bool> Remove(const Kept& kept) const;
   // Finishes what a service before this one had begun.
   void Resume() const;

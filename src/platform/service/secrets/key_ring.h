@@ -20,22 +20,23 @@ struct SealedValue {
 
 class KeyRing {
  public:
-  // NotFound if there is no such file. FailedPrecondition, with what to do, if others may read it
-  // or a line is no key.
+  // Reads the keys; NotFound if there is no such file. FailedPrecondition, with what to do, if
+  // others may read it or a line is no key.
   static absl::StatusOr<KeyRing> Read(const std::filesystem::path& file);
-  // The same; makes the file, with a new key and mode 0600, if there is none.
+  // Does the same; makes the file, with a new key and mode 0600, if there is none.
   static absl::StatusOr<KeyRing> ReadOrMake(const std::filesystem::path& file);
 
-  // As a whole, mode 0600; on the disk once it returns.
+  // Writes the file as a whole, with mode 0600; it is on the disk once this returns.
   absl::Status Write(const std::filesystem::path& file) const;
-  // A new key before all others; all keys but the first.
+  // Add a new key before all others; drop all keys but the first.
   void AddNewKey();
   void DropFormerKeys();
 
-  // Of the first key.
+  // Return the id of the first key; seal a value with it.
   std::string id() const { return IdOf(keys_.front()); }
   absl::StatusOr<SealedValue> SealValue(absl::string_view value, absl::string_view name) const;
-  // FailedPrecondition if its key is none of these, DataLoss if it is damaged or of another name.
+  // Opens a value; FailedPrecondition if its key is none of these, DataLoss if it is damaged or of
+  // another name.
   absl::StatusOr<std::string> Open(const SealedValue& value, absl::string_view name) const;
 
  private:

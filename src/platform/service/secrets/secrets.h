@@ -19,10 +19,10 @@
 
 namespace tutti::service {
 
-// The names of the secrets that the job itself names, without those of its steps.
+// Returns the names of the secrets that the job itself names, without those of its steps.
 std::set<std::string> SecretsOf(const spec::JobSpec& job);
-// Why the job cannot begin for want of a secret, in one line; "" if all are there. Asks the store,
-// of a job that names some.
+// Returns why the job cannot begin for want of a secret, in one line; "" if all are there. Asks the
+// store, of a job that names some.
 std::string WhyWithoutSecrets(store::Store& store, const spec::JobSpec& job);
 
 // Thread-safe.
@@ -30,7 +30,7 @@ class Secrets {
  public:
   Secrets(SharedState& state, JobTable& table) : state_(state), table_(table) {}
 
-  // What the functions of Service of these names do.
+  // Do what the functions of Service of these names do.
   absl::Status SetSecret(absl::string_view name, absl::string_view value)
       ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<std::vector<SecretInfo>> ListSecrets() ABSL_LOCKS_EXCLUDED(service_lock);
@@ -38,11 +38,12 @@ class Secrets {
       ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<int> RotateSecrets() ABSL_LOCKS_EXCLUDED(service_lock);
 
-  // Those of these names. NotFound names one that is not there, FailedPrecondition one that cannot
-  // be read, with what to do.
+  // Returns the values of the secrets of these names. NotFound names one that is not there,
+  // FailedPrecondition one that cannot be read, with what to do.
   absl::StatusOr<SecretValues> ValuesOf(const std::set<std::string>& names) const;
 
-  // A line each of what keeps secrets from being read. Empty if there are no secrets.
+  // Returns a line for each thing that keeps secrets from being read. Empty if there are no
+  // secrets.
   std::vector<std::string> Problems() const;
 
  private:
