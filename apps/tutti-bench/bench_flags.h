@@ -20,7 +20,7 @@ struct ShowAndExit {
   std::string text;
 };
 
-// InvalidArgument says what is wrong with which flag.
+// Reads the flags; InvalidArgument says what is wrong with which flag.
 absl::StatusOr<std::variant<BenchCommand, ShowAndExit>> ReadCommandLine(int argc, char** argv);
 
 }  // namespace tutti

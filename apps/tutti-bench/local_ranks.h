@@ -6,8 +6,8 @@
 namespace tutti {
 
 // Runs this program with the same arguments `ranks` times, each told its rank by the environment,
-// and waits for all; rank 0 has this process's output. The highest exit code. When one fails the
-// others learn it by their collectives.
+// and waits for all; all have this process's output. Returns the highest exit code. When one fails
+// the others learn it by their collectives.
 absl::StatusOr<int> RunLocalRanks(int ranks, char** argv);
 
 }  // namespace tutti

@@ -26,7 +26,7 @@ struct DataCommand {
   int threads = 1;
 };
 
-// InvalidArgument: unknown or contradictory flags.
+// Reads the flags; InvalidArgument: unknown or contradictory flags.
 absl::StatusOr<std::variant<DataCommand, ShowAndExit>> ReadCommandLine(int argc, char** argv);
 
 }  // namespace tutti

@@ -15,8 +15,8 @@ struct ShowAndExit {
 
 struct DescribeMachine {};  // and exit
 
-// Defaults, then --config's file, then the other flags. InvalidArgument names the flag, or the file
-// and line.
+// Reads the defaults, then --config's file, then the other flags. InvalidArgument names the flag,
+// or the file and line.
 absl::StatusOr<std::variant<train::Recipe, ShowAndExit, DescribeMachine>> ReadCommandLine(
     int argc, char** argv);
 

@@ -32,8 +32,8 @@ struct PlatformOptions {
 // A service that answers requests. Thread-safe.
 class Platform {
  public:
-  // FailedPrecondition: another service holds the folder. AlreadyExists: the port is taken.
-  // Jobs of an earlier service go on.
+  // Starts the service. FailedPrecondition: another service holds the folder. AlreadyExists: the
+  // port is taken. Jobs of an earlier service go on.
   static absl::StatusOr<std::unique_ptr<Platform>> Start(const PlatformOptions& options);
   // Requests in work get a second; jobs go on without the service.
   virtual ~Platform() = default;

@@ -33,8 +33,8 @@ struct MeasuredStep {
 absl::StatusOr<MeasuredStep> MeasureStep(const StepSetup& setup,
                                          std::unique_ptr<comm::Communicator> group);
 
-// Median times of all-reduces of 1 KiB to 16 MiB in fp32, in the memory that gradients lie in;
-// none in a group of one.
+// Measures the median times of all-reduces of 1 KiB to 16 MiB in fp32, in the memory that gradients
+// lie in; none in a group of one.
 absl::StatusOr<std::vector<AllReduceTime>> MeasureLink(comm::Communicator& group,
                                                        absl::Duration timeout);
 

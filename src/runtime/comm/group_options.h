@@ -44,11 +44,11 @@ struct GroupOptions {
   std::vector<std::string> members;
 };
 
-// From RANK, WORLD_SIZE, NODE_RANK, MASTER_ADDR, MASTER_PORT, TUTTI_NODE_ADDRESS, TUTTI_JOB_TOKEN,
-// TUTTI_TRANSPORT (auto, tcp, shm, ucx), TUTTI_COMM_STREAMS and, each 0 or 1, TUTTI_COMM_TLS,
-// TUTTI_COMM_DETERMINISTIC, TUTTI_COMM_CHECK, TUTTI_ELASTIC; TUTTI_GROUP_FILE, TUTTI_GROUP_MEMBERS
-// (separated by commas); one rank when RANK is not set. InvalidArgument names the variable that is
-// wrong.
+// Reads them from RANK, WORLD_SIZE, NODE_RANK, MASTER_ADDR, MASTER_PORT, TUTTI_NODE_ADDRESS,
+// TUTTI_JOB_TOKEN, TUTTI_TRANSPORT (auto, tcp, shm, ucx), TUTTI_COMM_STREAMS and, each 0 or 1,
+// TUTTI_COMM_TLS, TUTTI_COMM_DETERMINISTIC, TUTTI_COMM_CHECK, TUTTI_ELASTIC; TUTTI_GROUP_FILE,
+// TUTTI_GROUP_MEMBERS (separated by commas); one rank when RANK is not set. InvalidArgument names
+// the variable that is wrong.
 absl::StatusOr<GroupOptions> GroupOptionsFromEnvironment();
 
 }  // namespace tutti::comm

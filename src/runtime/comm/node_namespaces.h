@@ -36,15 +36,15 @@ class NodeNamespaces {
   NodeNamespaces(const NodeNamespaces&) = delete;
   NodeNamespaces& operator=(const NodeNamespaces&) = delete;
 
-  // False where namespaces cannot be made.
+  // Returns whether it works: false where namespaces cannot be made.
   bool good() const { return good_; }
   std::string Address(int node) const { return absl::StrCat("10.79.0.", node + 1); }
-  // The calling thread, and what it starts from now on, is on that node.
+  // Puts the calling thread, and what it starts from now on, on that node.
   bool Enter(int node) const {
     const base::UniqueFd fd(::open(absl::StrCat("/run/netns/", Name(node)).c_str(), O_RDONLY));
     return ::setns(fd.get(), CLONE_NEWNET) == 0;
   }
-  // Packets from and to that node are dropped, without a word to either side.
+  // Drops packets from and to that node, without a word to either side.
   bool Cut(int node) { return Ip("-n ", Switch(), " link set port", node, " down"); }
   bool Restore(int node) { return Ip("-n ", Switch(), " link set port", node, " up"); }
 

@@ -71,8 +71,8 @@ inline double Get(DataType type, const std::byte* at) {
   }
 }
 
-// Small whole numbers, so that every type holds every result exactly, in whatever order it adds;
-// few factors but 1.
+// Returns small whole numbers, so that every type holds every result exactly, in whatever order it
+// adds; few factors but 1.
 inline int Value(int rank, size_t i, DataType type, ReduceOp op) {
   const int value = static_cast<int>((i * 7 + static_cast<size_t>(rank) * 13 + i / 5) % 11);
   if (type == DataType::kBool) return value % 4;
@@ -82,7 +82,7 @@ inline int Value(int rank, size_t i, DataType type, ReduceOp op) {
 // Values repeat after so many: 55 * 7 + 55 / 5 is a multiple of 11.
 inline constexpr size_t kPeriod = 55;
 
-// The first period goes on to the end.
+// Repeats the first period to the end.
 inline void RepeatPeriod(ByteVector& data, DataType type) {
   for (size_t done = kPeriod * SizeOf(type); done < data.size(); done *= 2) {
     std::memcpy(data.data() + done, data.data(), std::min(done, data.size() - done));

@@ -67,10 +67,10 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const std::string& so
                                                            absl::string_view split,
                                                            const OpenOptions& options = {});
 
-// Tar shards in the WebDataset layout: consecutive members that share their path up to the first
-// dot of its last component are one sample; `.jpg`, `.jpeg`, `.png`, `.ppm` or `.pgm` is the image,
-// `.cls` its class as a decimal number, or `.mask.png`, `.mask.pgm` its mask, or `.boxes.txt` its
-// boxes, in a set that has the same for all; other members are passed over.
+// Opens tar shards in the WebDataset layout: consecutive members that share their path up to the
+// first dot of its last component are one sample; `.jpg`, `.jpeg`, `.png`, `.ppm` or `.pgm` is the
+// image, `.cls` its class as a decimal number, or `.mask.png`, `.mask.pgm` its mask, or
+// `.boxes.txt` its boxes, in a set that has the same for all; other members are passed over.
 //
 // `folder` holds <split>-NNNNNN.tar, numbered from 0 without a gap, and classes.txt, one class name
 // a line. Shards may be compressed (<split>-NNNNNN.tar.zst): these are unpacked into memory, plain
@@ -83,11 +83,11 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const std::string& so
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenTarShards(const std::filesystem::path& folder,
                                                              absl::string_view split);
 
-// Files <split>-NNNNN-of-NNNNN of tf.train.Example records, as TensorFlow's scripts write ImageNet
-// (source/tf_record/tf_example.h says which features count). Classes are those of classes.txt;
-// without it they are named by the records. The scripts count labels from 1. If `first_label` is
-// unset: from 0 if that label occurs, from 1 if the number of classes occurs (or there is no
-// classes.txt).
+// Opens files <split>-NNNNN-of-NNNNN of tf.train.Example records, as TensorFlow's scripts write
+// ImageNet (source/tf_record/tf_example.h says which features count). Classes are those of
+// classes.txt; without it they are named by the records. The scripts count labels from 1. If
+// `first_label` is unset: from 0 if that label occurs, from 1 if the number of classes occurs (or
+// there is no classes.txt).
 //
 // Opening reads every record's length and features, but no image; an image's checksum is checked
 // when it is read (DataLoss). NotFound: no such folder or file; FailedPrecondition: a file of the
@@ -98,30 +98,30 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenTfRecords(const std::filesyst
                                                              absl::string_view split,
                                                              std::optional<int> first_label = {});
 
-// <folder>/<split>/<class>/**: what ends in .jpg, .jpeg, .png, .ppm or .pgm, in the order of the
-// names; classes are the folders' names in order, as torchvision's ImageFolder has them. An image
-// is read when it is asked for. NotFound: no such folder; InvalidArgument: no class, or a class
-// without an image (names it).
+// Opens <folder>/<split>/<class>/**: what ends in .jpg, .jpeg, .png, .ppm or .pgm, in the order of
+// the names; classes are the folders' names in order, as torchvision's ImageFolder has them. An
+// image is read when it is asked for. NotFound: no such folder; InvalidArgument: no class, or a
+// class without an image (names it).
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenImageFolder(const std::filesystem::path& folder,
                                                                absl::string_view split);
 
-// <folder>/<split>/images/**: images as above, in the order of the names, and for each the mask
-// <split>/masks/**/NAME.png (.pgm) or the boxes <split>/boxes/**/NAME.txt of the same path;
+// Opens <folder>/<split>/images/**: images as above, in the order of the names, and for each the
+// mask <split>/masks/**/NAME.png (.pgm) or the boxes <split>/boxes/**/NAME.txt of the same path;
 // <folder>/classes.txt. Boxes are read at opening, images and masks when they are asked for.
 // NotFound: no such folder or classes.txt; InvalidArgument: no image, one without its mask or
 // boxes, masks and boxes both, boxes that ParseBoxes refuses (names file and line).
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenAnnotatedFolder(
     const std::filesystem::path& folder, absl::string_view split);
 
-// CIFAR-10's binary version: data_batch_1.bin and so on for "train", test_batch.bin for "test", and
-// batches.meta.txt, here or in cifar-10-batches-bin. Images are given as PNM. DataLoss: a file is
-// cut short; InvalidArgument: a label above 9 (names file and record).
+// Opens CIFAR-10's binary version: data_batch_1.bin and so on for "train", test_batch.bin for
+// "test", and batches.meta.txt, here or in cifar-10-batches-bin. Images are given as PNM. DataLoss:
+// a file is cut short; InvalidArgument: a label above 9 (names file and record).
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenCifar10(const std::filesystem::path& folder,
                                                            absl::string_view split);
 
-// MNIST and sets like it: train-images-idx3-ubyte and train-labels-idx1-ubyte, t10k-… for "test",
-// also with .gz, here, in raw/ or MNIST/raw/. Classes are those of classes.txt, or the digits.
-// Images are given as PNM. Errors as OpenCifar10, and stray labels as OpenTfRecords.
+// Opens MNIST and sets like it: train-images-idx3-ubyte and train-labels-idx1-ubyte, t10k-… for
+// "test", also with .gz, here, in raw/ or MNIST/raw/. Classes are those of classes.txt, or the
+// digits. Images are given as PNM. Errors as OpenCifar10, and stray labels as OpenTfRecords.
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenIdx(const std::filesystem::path& folder,
                                                        absl::string_view split);
 

@@ -30,7 +30,7 @@ class FakeDataset final : public Dataset {
   std::vector<std::string> classes_;
 };
 
-// `count` JPEGs of this size, each different, labels 0, 1, …, classes - 1, 0, …
+// Makes `count` JPEGs of this size, each different, labels 0, 1, …, classes - 1, 0, …
 std::shared_ptr<const Dataset> MakeFakeDataset(int count, int classes, int width = 32,
                                                int height = 32);
 

@@ -14,16 +14,17 @@
 
 namespace tutti::device {
 
-// "cpu"; "cuda": this rank's GPU (LOCAL_RANK, modulo the GPUs that the process sees); "auto": that
-// if there is one, else the CPU, with a warning where libtorch lacks what a driver is there for.
-// The GPU is made the current one. Before anything else is computed: libtorch looks once for what
-// devices there are.
+// Opens "cpu"; "cuda": this rank's GPU (LOCAL_RANK, modulo the GPUs that the process sees); "auto":
+// that if there is one, else the CPU, with a warning where libtorch lacks what a driver is there
+// for. The GPU is made the current one. Before anything else is computed: libtorch looks once for
+// what devices there are.
 //
 // FailedPrecondition says why there is no GPU: none on the machine, or what libtorch lacks; or what
 // libtorch needs of a processor that this one lacks.
 absl::StatusOr<torch::Device> Open(absl::string_view name);
 
-// tutti's own kernels and graphs; null before Open gave a GPU, and where they were not built.
+// Returns tutti's own kernels and graphs; null before Open gave a GPU, and where they were not
+// built.
 Cuda* Kernels();
 // Returns the fused layers of a device; null where there are none: on a GPU without
 // libtutti_cuda.so.

@@ -62,7 +62,7 @@ Purpose PurposeOf(absl::string_view name);
 // forward() and backward().
 using SumOverRanks = std::function<absl::Status(torch::Tensor& sums)>;
 
-// Every batch-norm of the model takes its statistics through `sum` from now on, so that n ranks
+// Lets every batch-norm of the model take its statistics through `sum` from now on, so that n ranks
 // normalise as one process would with the whole mini-batch. An error of `sum` leaves forward() or
 // backward() as SumFailed.
 void UseSynchronizedBatchNorm(const Model& model, SumOverRanks sum);

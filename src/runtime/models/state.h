@@ -12,7 +12,8 @@
 
 namespace tutti::models {
 
-// Parameters and buffers ("layer1.0.bn1.running_mean"), detached, sharing the module's memory.
+// Returns the parameters and buffers ("layer1.0.bn1.running_mean"), detached, sharing the module's
+// memory.
 std::map<std::string, torch::Tensor> StateOf(const torch::nn::Module& module);
 
 // Returns InvalidArgument as LoadState does.

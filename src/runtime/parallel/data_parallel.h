@@ -49,8 +49,8 @@ struct DataParallelOptions {
   std::optional<comm::Encoding> compression;
 };
 
-// InvalidArgument: a model without parameters to train, or not all fp32 or all fp64, or fp64 with
-// compression.
+// Checks a model. InvalidArgument: a model without parameters to train, or not all fp32 or all
+// fp64, or fp64 with compression.
 absl::Status CheckTrainable(const models::ModelImpl& model, const DataParallelOptions& options);
 
 class DataParallel final : public Strategy {

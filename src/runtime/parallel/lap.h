@@ -7,7 +7,7 @@ namespace tutti::parallel {
 
 class LapTimer {
  public:
-  // Seconds since the last call, or since the timer was made.
+  // Returns the seconds since the last call, or since the timer was made.
   double Lap() {
     const auto now = std::chrono::steady_clock::now();
     const double seconds = std::chrono::duration<double>(now - since_).count();

@@ -11,7 +11,7 @@ struct Shapes {
   torch::Tensor boxes;   // [n, 3, 5] fp32, as Detection wants them: square, disc
 };
 
-// Up to three objects an image, some over others; a function of its arguments alone.
+// Draws up to three objects an image, some over others; a function of its arguments alone.
 Shapes DrawShapes(int64_t count, int64_t size, uint64_t seed);
 
 }  // namespace tutti::tasks

@@ -47,9 +47,9 @@ TakenBefore TakenToResume(const Recipe& recipe);
 // Shares the tensors' memory: save it before the next step.
 checkpoint::Checkpoint Capture(const RunState& run, const Recipe& recipe);
 
-// FailedPrecondition says what differs when the checkpoint is not of this run: other network, seed,
-// batch, number of images, classes (of which older ones say nothing) or optimizer. Then nothing has
-// been changed.
+// Restores a run; FailedPrecondition says what differs when the checkpoint is not of this run:
+// other network, seed, batch, number of images, classes (of which older ones say nothing) or
+// optimizer. Then nothing has been changed.
 absl::Status Restore(const checkpoint::Checkpoint& from, const Recipe& recipe, RunState& run);
 
 struct Resumed {

@@ -25,16 +25,17 @@ class Timeline {
 
   // Returns the communicator, with its collectives in the trace.
   std::unique_ptr<comm::Communicator> Watch(std::unique_ptr<comm::Communicator> communicator);
-  // An empty trace: a place that cannot be written to is said now, and not after the last step.
+  // Writes an empty trace: a place that cannot be written to is said now, and not after the last
+  // step.
   absl::Status Open() const;
-  // Laps count from here, on all ranks from the same moment.
+  // Begins: laps count from here, on all ranks from the same moment.
   absl::Status Begin(parallel::Strategy& strategy, base::Deadline deadline);
 
   // Returns the seconds since the last lap.
   double Lap();
   // Ends a lap that no step counts as its own; returns its seconds.
   double Leave(SpanKind kind, int64_t step);
-  // The last laps were these parts of it.
+  // Adds a step: the last laps were these parts of it.
   void AddStep(int64_t step, const StepParts& times);
 
   // Writes all ranks' into the file, by rank 0.

@@ -43,7 +43,7 @@ tutti_comm_status Guard(const Body& body) noexcept {
 }
 
 absl::Status NotNull(const void* pointer, const char* what);
-// Seconds; negative: as long as it takes (a century).
+// Returns the deadline after so many seconds; negative: as long as it takes (a century).
 base::Deadline After(double seconds);
 absl::Duration Seconds(double seconds);
 absl::StatusOr<DataType> TypeOf(tutti_comm_type type);
@@ -54,7 +54,8 @@ tutti_comm_placement ToC(const Placement& placement, int rank, int size);
 // this one. No byte beyond the caller's `size` is read or written; what the caller has and the
 // library does not know must be zero, and is given as zero.
 
-// InvalidArgument if that cannot be the size of a struct which has at least `least` bytes.
+// Checks a size; InvalidArgument if that cannot be the size of a struct which has at least `least`
+// bytes.
 absl::Status CheckSize(size_t size, size_t least, const char* what);
 // Copies the fields that were given into `known` bytes, over what is there. Unimplemented if more
 // is asked than the library knows.

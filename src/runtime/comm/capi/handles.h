@@ -29,8 +29,8 @@ class Handles {
   static Handles& Global();
 
   uint64_t Add(HandleKind kind, std::shared_ptr<void> object);
-  // InvalidArgument for what is no (open) handle of this kind, FailedPrecondition in a forked
-  // child.
+  // Returns what the handle is of; InvalidArgument for what is no (open) handle of this kind,
+  // FailedPrecondition in a forked child.
   absl::StatusOr<std::shared_ptr<void>> Get(HandleKind kind, uint64_t handle);
   // Returns the same, and closes it.
   absl::StatusOr<std::shared_ptr<void>> Take(HandleKind kind, uint64_t handle);

@@ -27,7 +27,7 @@
 
 namespace tutti::comm {
 
-// `type` is of floating point.
+// Reduces in place; `type` is of floating point.
 absl::Status AdasumAllReduce(Links& links, std::byte* data, size_t count, DataType type,
                              base::Deadline deadline);
 

@@ -53,12 +53,12 @@ absl::Status CheckAllToAll(std::span<const size_t> sent, std::span<const size_t>
                            int size);
 absl::Status CheckBuffer(const char* what, const void* buffer, size_t bytes);
 
-// All ranks of the group tell each other what they call. FailedPrecondition, the same on all of
-// them, when somebody's differs from rank 0's.
+// Lets all ranks of the group tell each other what they call. FailedPrecondition, the same on all
+// of them, when somebody's differs from rank 0's.
 absl::Status CompareCalls(Links& links, const Call& call, base::Deadline deadline);
-// The two ranks of a Send and its Receive do.
+// Lets the two ranks of a Send and its Receive do so.
 absl::Status ComparePair(Links& links, const Call& call, base::Deadline deadline);
-// What each rank of an all-to-all sends to each is what that one wants from it.
+// Checks that what each rank of an all-to-all sends to each is what that one wants from it.
 absl::Status CompareParts(Links& links, std::span<const size_t> sent,
                           std::span<const size_t> received, base::Deadline deadline);
 

@@ -36,7 +36,7 @@ class Chunks {
   }
 
   std::span<std::byte> operator[](int chunk) const { return Range(chunk, chunk + 1); }
-  // Chunks [first, last).
+  // Returns the bytes of chunks [first, last).
   std::span<std::byte> Range(int first, int last) const {
     return {data_ + offsets_[first], offsets_[last] - offsets_[first]};
   }

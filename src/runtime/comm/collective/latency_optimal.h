@@ -10,11 +10,11 @@
 
 namespace tutti::comm {
 
-// Recursive doubling: after the exchange with the rank at distance 1, 2, 4, ... a rank holds the
-// sum of 2, 4, 8, ... ranks (R. Thakur, R. Rabenseifner, W. Gropp: "Optimization of Collective
-// Communication Operations in MPICH", 2005). Both partners put the part of the lower ranks first,
-// so they hold equal bits. The ranks beyond the largest power of two give their data to a partner
-// before and get the result after.
+// Reduces by recursive doubling: after the exchange with the rank at distance 1, 2, 4, ... a rank
+// holds the sum of 2, 4, 8, ... ranks (R. Thakur, R. Rabenseifner, W. Gropp: "Optimization of
+// Collective Communication Operations in MPICH", 2005). Both partners put the part of the lower
+// ranks first, so they hold equal bits. The ranks beyond the largest power of two give their data
+// to a partner before and get the result after.
 absl::Status DoublingAllReduce(Links& links, std::span<std::byte> data, const Reduction& reduction,
                                base::Deadline deadline);
 

@@ -60,8 +60,9 @@ class Links {
   Links(int rank, std::vector<std::unique_ptr<Channel>> channels,
         std::unique_ptr<Connector> connector, std::unique_ptr<Membership> membership, int spins);
 
-  // The links among these ranks alone, numbered anew in this order, with this rank among them: for
-  // an algorithm that runs over a part of the group. They are the same links, used in turn.
+  // Returns the links among these ranks alone, numbered anew in this order, with this rank among
+  // them: for an algorithm that runs over a part of the group. They are the same links, used in
+  // turn.
   Links Subset(std::vector<int> members) const;
 
   int rank() const { return rank_; }

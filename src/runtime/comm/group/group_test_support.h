@@ -30,8 +30,8 @@ inline bool Says(const absl::Status& status, absl::string_view text) {
 
 inline base::Deadline Soon() { return base::Deadline::After(base::Patient(absl::Seconds(60))); }
 
-// True for the first who asks on this machine, until its process ends: a socket's name, which only
-// one can have.
+// Returns true for the first who asks on this machine, until its process ends: a socket's name,
+// which only one can have.
 inline bool ClaimPortForThisProcess(int port) {
   static std::vector<base::UniqueFd>* const claims = new std::vector<base::UniqueFd>;
   static absl::Mutex mutex;

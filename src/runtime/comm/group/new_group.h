@@ -36,7 +36,8 @@ class NewGroupPlan {
   std::span<const int> Partners() const;
   // Opens the first rank's listener at its `address`.
   Invitation Own(const std::string& address);
-  // FailedPrecondition when `partner` forms another group, Unavailable when it could not listen.
+  // Accepts an invitation; FailedPrecondition when `partner` forms another group, Unavailable when
+  // it could not listen.
   absl::Status Accept(int partner, const Invitation& invitation);
 
   // `parent`: the options of this rank in the group whose table is `table`; `whole` and `interrupt`

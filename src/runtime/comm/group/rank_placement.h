@@ -7,7 +7,8 @@
 
 namespace tutti::comm {
 
-// Ranks are of one node when they say so (NODE_RANK) and can reach each other's memory.
+// Returns whether two ranks are of one node: they are when they say so (NODE_RANK) and can reach
+// each other's memory.
 bool SameNode(const Hello& a, const Hello& b);
 
 Placement PlacementOf(const Table& table, int rank);

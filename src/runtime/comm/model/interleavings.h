@@ -81,9 +81,9 @@ class Interleavings {
 
   // Call it in a body: the exploration fails with `what`.
   static void Fail(const std::string& what);
-  // What this fiber has read so far does not matter any more, but for `state`.
+  // Notes that what this fiber has read so far does not matter any more, but for `state`.
   static void Forget(uint64_t state);
-  // An access to shared bytes follows.
+  // Notes that an access to shared bytes follows.
   static void Read(const void* data, std::source_location where = std::source_location::current());
   static void Write(const void* data, std::source_location where = std::source_location::current());
   static void Fence(std::memory_order order,

@@ -47,7 +47,7 @@ class SequentialOrder {
 
   // All that follows says false where no order is left; the object is of no use then.
 
-  // A thread, of which the operations in `known` happen before this, accesses a word.
+  // Notes that a thread, of which the operations in `known` happen before this, accesses a word.
   bool Access(uint64_t known, const WordAccess& access);
   // Adds the same access as an operation of S, which gets the bit `at` (At).
   bool AddAccess(size_t at, int thread, uint64_t known, const WordAccess& access);
@@ -56,9 +56,9 @@ class SequentialOrder {
   // Returns the bit of a thread's next operation.
   size_t At(int thread) const;
 
-  // A store comes into a word's modification order at a position.
+  // Notes that a store comes into a word's modification order at a position.
   void Shift(size_t word, int position);
-  // The first `count` stores of a word are forgotten.
+  // Forgets the first `count` stores of a word.
   void Forget(size_t word, int count);
   // Returns an operation that can be dropped; size() if there is none.
   size_t Droppable() const;

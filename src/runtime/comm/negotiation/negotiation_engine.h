@@ -75,7 +75,7 @@ class Engine final : public Negotiation, private Control::Listener {
   void Queue(Response response);  // with the mutex held
   void AwaitLeaveAck();
   void ReportStalls(std::vector<Stall> stalls);
-  // What is not agreed on fails with this, and all that comes; End: what is agreed on too.
+  // Fails what is not agreed on with this, and all that comes; End: what is agreed on too.
   void Refuse(const absl::Status& status);
   void End(const absl::Status& status);
   void Finish(std::vector<std::unique_ptr<Task>> tasks, const absl::Status& status);

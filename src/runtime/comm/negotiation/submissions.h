@@ -18,7 +18,7 @@ class Submissions {
  public:
   explicit Submissions(size_t capacity) : capacity_(capacity) {}
 
-  // AlreadyExists while one of that name is there. Else what rank 0 is to be told.
+  // Adds a task; returns what rank 0 is to be told. AlreadyExists while one of that name is there.
   absl::StatusOr<Announcement> Add(std::unique_ptr<Task> task);
   // Returns the task of a unit whose turn has come; null if this rank has none.
   std::unique_ptr<Task> Take(int set, const Unit& unit);

@@ -21,8 +21,9 @@ namespace tutti::comm {
 
 enum class Side { kOpener, kListener };
 
-// PermissionDenied when the other side does not know the token, FailedPrecondition when it speaks
-// another version, InvalidArgument when it is no tutti at all, Unavailable when it goes away.
+// Proves both sides to each other. PermissionDenied when the other side does not know the token,
+// FailedPrecondition when it speaks another version, InvalidArgument when it is no tutti at all,
+// Unavailable when it goes away.
 absl::Status Authenticate(int fd, Side side, absl::string_view token, absl::string_view purpose,
                           const Patience& patience);
 

@@ -36,8 +36,8 @@ class Control {
   virtual absl::Duration SilenceOf(int rank) = 0;
   virtual absl::Duration peer_timeout() const = 0;
 
-  // OK, or the error that ends the collective in progress or the next one; waits for one for a
-  // while.
+  // Returns OK, or the error that ends the collective in progress or the next one; waits for one
+  // for a while.
   virtual absl::Status CheckWithin(absl::Duration patience) = 0;
   absl::Status Check() { return CheckWithin(absl::ZeroDuration()); }
 };

@@ -27,7 +27,8 @@ class HandshakeThreads {
   ~HandshakeThreads() { AwaitAll(); }
 
   bool full() const;
-  // False when there are too many or the system gives no thread: then the connection is closed.
+  // Begins a handshake; false when there are too many or the system gives no thread: then the
+  // connection is closed.
   bool Begin(base::UniqueFd socket, std::function<void(base::UniqueFd socket)> hear);
   // Whoever calls it has made them end, and begins no other.
   void AwaitAll();

@@ -86,7 +86,7 @@ class ByteRingWriterOf {
     return n;
   }
 
-  // True when the reader slept and has to be woken; clears its flag.
+  // Returns true when the reader slept and has to be woken; clears its flag.
   bool TakeWake() { return TakeFlag<Atomic>(state_->reader_sleeps); }
 
   // Marks this side as asleep; false if there is room (and it is not marked).

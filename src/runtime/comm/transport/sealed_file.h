@@ -15,7 +15,7 @@ namespace tutti::comm {
 // Makes a sealed file of `size` zeros. `name` is what /proc shows.
 absl::StatusOr<base::UniqueFd> MakeSealedFile(const char* name, size_t size);
 
-// InvalidArgument if what a peer has sent is not a sealed file of `size` bytes.
+// Checks a file; InvalidArgument if what a peer has sent is not a sealed file of `size` bytes.
 absl::Status CheckSealedFile(int file, size_t size);
 
 }  // namespace tutti::comm

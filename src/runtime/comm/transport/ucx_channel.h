@@ -33,10 +33,10 @@ absl::StatusOr<std::unique_ptr<Channel>> MakeUcxChannel(base::UniqueFd socket,
                                                         const std::string& transports,
                                                         const Patience& patience);
 
-// OK when MakeUcxChannel can work here.
+// Returns OK when MakeUcxChannel can work here.
 absl::Status CheckUcx();
 
-// OK when UCX finds a device for one of `transports` and may use it; else what is missing.
+// Returns OK when UCX finds a device for one of `transports` and may use it; else what is missing.
 absl::Status ProbeUcx(const std::string& transports);
 
 }  // namespace tutti::comm

@@ -45,7 +45,7 @@ class UcxEndpoint {
   static absl::Status Probe(const std::string& transports);
   ~UcxEndpoint();
 
-  // 0 when there was nothing to do.
+  // Makes progress; 0 when there was nothing to do.
   unsigned Progress() { return ucx_->ucp_worker_progress(worker_); }
   // `part` and its bytes must stay as they are until the request is done; then they need this
   // process no more. (That is not UCX's flush, which waits for the other side's process. It holds
@@ -57,9 +57,9 @@ class UcxEndpoint {
   void Release(size_t bytes);
 
   int event_fd() const { return event_fd_; }
-  // False when there is something to make progress with; else event_fd will say so.
+  // Returns false when there is something to make progress with; else event_fd will say so.
   bool Arm() { return ucx_->ucp_worker_arm(worker_) == UCS_OK; }
-  // UCX has lost the other side.
+  // Returns whether UCX has lost the other side.
   bool failed() const { return failed_; }
 
  private:

@@ -34,7 +34,7 @@ struct UcxLibrary {
   TUTTI_UCX_FUNCTIONS(TUTTI_UCX_MEMBER)
 #undef TUTTI_UCX_MEMBER
 
-  // OK, or `code` with "what: " and UCX's words.
+  // Returns OK, or `code` with "what: " and UCX's words.
   absl::Status Check(ucs_status_t status, absl::string_view what) const;
 };
 

@@ -12,14 +12,14 @@
 
 namespace tutti::data {
 
-// Bytes of one image's annotation in a batch of images of this size: those of Batch::masks or
-// Batch::boxes; 0 for labels.
+// Returns the bytes of one image's annotation in a batch of images of this size: those of
+// Batch::masks or Batch::boxes; 0 for labels.
 size_t AnnotationBytes(const Dataset& dataset, ImageSize output);
 
 // Keeps its scratch memory from image to image. Not thread-safe: one for each thread.
 class AnnotationReader {
  public:
-  // `out` takes AnnotationBytes. Errors as those of mask.h and boxes.h.
+  // Reads it; `out` takes AnnotationBytes. Errors as those of mask.h and boxes.h.
   absl::Status Read(const Dataset& dataset, int64_t sample, const Geometry& geometry,
                     ImageSize output, void* out);
   // Adds to `of_class` the objects of each class, or 1 for a class that is in the mask, or for the

@@ -26,8 +26,8 @@ struct MaskView {
 // image, or a larger one than images may be; DataLoss: damaged.
 absl::StatusOr<MaskView> DecodeMask(absl::string_view encoded, std::vector<uint8_t>& memory);
 
-// InvalidArgument: the mask is not as large as its image. OutOfRange: it has a level that is
-// neither one of so many classes nor kUnknownClass.
+// Checks a mask. InvalidArgument: the mask is not as large as its image. OutOfRange: it has a level
+// that is neither one of so many classes nor kUnknownClass.
 absl::Status CheckMask(const MaskView& mask, ImageSize image, int64_t classes);
 
 // Writes what the image's `geometry` makes of its mask, by the nearest pixel: `out` takes

@@ -36,13 +36,15 @@ struct Geometry {
 // Checks what does not depend on an image. InvalidArgument names the field.
 absl::Status Validate(const Augmentation& augmentation);
 
-// True if every geometry of this recipe copies pixels, so that keeping whole decoded images helps.
+// Returns whether every geometry of this recipe copies pixels, so that keeping whole decoded images
+// helps.
 bool CopiesPixels(const Augmentation& augmentation);
 
-// `source` is the size of the whole image. What flips alternately is kNever or kAlways by then.
-// Equal to torchvision's transforms, given the same draws: RandomCrop(padding), RandomResizedCrop
-// (its ten tries, then the central crop), Resize + CenterCrop, RandomHorizontalFlip, RandomErasing.
-// InvalidArgument: the image is of another size than the batch, or too small for the crop.
+// Plans the geometry; `source` is the size of the whole image. What flips alternately is kNever or
+// kAlways by then. Equal to torchvision's transforms, given the same draws: RandomCrop(padding),
+// RandomResizedCrop (its ten tries, then the central crop), Resize + CenterCrop,
+// RandomHorizontalFlip, RandomErasing. InvalidArgument: the image is of another size than the
+// batch, or too small for the crop.
 absl::StatusOr<Geometry> PlanGeometry(const Augmentation& augmentation, ImageSize source,
                                       RandomStream random);
 

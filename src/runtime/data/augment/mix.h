@@ -12,7 +12,7 @@
 
 namespace tutti::data {
 
-// InvalidArgument names the field.
+// Checks the fields; InvalidArgument names the field.
 absl::Status Validate(const Mixing& mixing);
 
 struct Mix {

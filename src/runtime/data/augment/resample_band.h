@@ -19,7 +19,8 @@ namespace tutti::data {
 inline constexpr int kLineBits = 7;  // of a line's fraction
 inline constexpr int kSumBits = kLineBits + PairTaps::kBits;
 
-// Columns of a plane that are summed up. A sum over columns looks at up to two beyond the last.
+// Returns how many columns of a plane are summed up. A sum over columns looks at up to two beyond
+// the last.
 TUTTI_INLINE size_t SummedColumns(size_t count) { return (count + 2 + kTile - 1) / kTile * kTile; }
 
 template <typename Sums, int kPairs>
@@ -36,7 +37,7 @@ TUTTI_INLINE void ColumnsOfPairs(const BandPlane& plane, int rows, int16_t* colu
   }
 }
 
-// The plane's columns that are looked at, each resized to the band's rows.
+// Writes the plane's columns that are looked at, each resized to the band's rows.
 template <typename Sums>
 TUTTI_INLINE void ColumnsOf(const BandPlane& plane, int rows, int16_t* columns) {
   switch (plane.y_pairs) {

@@ -50,7 +50,8 @@ struct ResizeBand {
   int16_t* scratch = nullptr;
 };
 
-// Values of scratch memory, for planes of which up to `count` columns are looked at.
+// Returns how many values of scratch memory are needed for planes of which up to `count` columns
+// are looked at.
 size_t ScratchValues(size_t count);
 
 extern const Kernels<void(const ResizeBand&)> kResizeABand;

@@ -52,7 +52,7 @@ TUTTI_INLINE void TransposeQuads(Octet& a, Octet& b, Octet& c, Octet& d) {
   d = __builtin_shufflevector(ab_high, cd_high, 2, 3, 10, 11, 6, 7, 14, 15);
 }
 
-// Four words of a line; and, if a vector has eight, of the line four below it.
+// Loads four words of a line; and, if a vector has eight, of the line four below it.
 template <typename Vector>
 TUTTI_INLINE Vector LoadQuads(const float* line, size_t stride) {
   const Quad upper = Load<Quad>(line);
@@ -63,7 +63,7 @@ TUTTI_INLINE Vector LoadQuads(const float* line, size_t stride) {
   }
 }
 
-// kTile lines of kColumns words of 32 bits become kColumns columns of kTile.
+// Turns kTile lines of kColumns words of 32 bits into kColumns columns of kTile.
 template <int kLanes, size_t kColumns>
 TUTTI_INLINE void Transpose(const void* from, void* to) {
   typedef std::conditional_t<(kLanes < 8), Quad, Octet> Vector;
@@ -86,7 +86,7 @@ TUTTI_INLINE void Transpose(const void* from, void* to) {
   }
 }
 
-// ToBFloat16 of a pixel's three colours, in the lower 48 bits.
+// Returns ToBFloat16 of a pixel's three colours, in the lower 48 bits.
 TUTTI_INLINE uint64_t Halves(float red, float green, float blue) {
   const uint32_t low = ToBFloat16(red) | static_cast<uint32_t>(ToBFloat16(green)) << 16;
   return low | uint64_t{ToBFloat16(blue)} << 32;

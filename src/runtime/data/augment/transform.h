@@ -30,7 +30,7 @@ class Transform {
   // the image took there.
   absl::StatusOr<Geometry> Apply(absl::string_view encoded, const RandomStream& random, void* out);
 
-  // The two halves of Apply for a recipe that CopiesPixels: a decoded image may be kept and used
+  // Do the two halves of Apply for a recipe that CopiesPixels: a decoded image may be kept and used
   // again.
   absl::StatusOr<ImageView> DecodeWhole(absl::string_view encoded);
   absl::StatusOr<Geometry> ApplyToPixels(const ImageView& image, const RandomStream& random,

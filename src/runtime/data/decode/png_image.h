@@ -18,8 +18,8 @@ absl::StatusOr<ImageSize> SizeOfPng(absl::string_view encoded, int64_t max_pixel
 absl::StatusOr<ImageView> DecodePng(absl::string_view encoded, int64_t max_pixels,
                                     std::vector<uint8_t>& memory);
 
-// Grey levels or palette indices of up to 8 bits, a byte each, whatever the palette, the levels'
-// scale or gamma would make of them. InvalidArgument, besides: another kind of PNG.
+// Decodes grey levels or palette indices of up to 8 bits, a byte each, whatever the palette, the
+// levels' scale or gamma would make of them. InvalidArgument, besides: another kind of PNG.
 absl::StatusOr<ImageSize> DecodePngIndices(absl::string_view encoded, int64_t max_pixels,
                                            std::vector<uint8_t>& memory);
 

@@ -17,8 +17,8 @@ struct Pnm {
   absl::string_view samples;  // size.width * size.height * channels, in the file's memory
 };
 
-// InvalidArgument: not P5 or P6, other than 8 bits, more than `max_pixels`; DataLoss: cut short or
-// longer than its header says.
+// Parses a file. InvalidArgument: not P5 or P6, other than 8 bits, more than `max_pixels`;
+// DataLoss: cut short or longer than its header says.
 absl::StatusOr<Pnm> ParsePnm(absl::string_view file, int64_t max_pixels);
 
 // Returns "P6\n32 32\n255\n": what stands before the samples.

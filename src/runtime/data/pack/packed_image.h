@@ -24,8 +24,8 @@ class ImagePacker {
  public:
   explicit ImagePacker(const PackOptions& options);
 
-  // `encoded` as it is, once its header was read, or smaller, or rewritten (CMYK never is). Errors
-  // as ImageDecoder's.
+  // Returns `encoded` as it is, once its header was read, or smaller, or rewritten (CMYK never is).
+  // Errors as ImageDecoder's.
   absl::StatusOr<PackedImage> Pack(absl::string_view encoded);
 
  private:

@@ -38,13 +38,15 @@ class Slot {
   int64_t Claim();
   // Notes what was replaced on the way to filling a claimed position.
   void NoteUnreadable(UnreadableSample unreadable) { unreadable_.push_back(std::move(unreadable)); }
-  // The claimed position is filled, or cannot be. The batch's status is that of its first bad
-  // position: positions are claimed in order, so it does not depend on how threads interleave.
+  // Notes that the claimed position is filled, or cannot be. The batch's status is that of its
+  // first bad position: positions are claimed in order, so it does not depend on how threads
+  // interleave.
   void Finish(int64_t position, const absl::Status& status);
 
-  // Nothing is left to do: every position is filled, or one failed and no thread is at work on it.
+  // Returns whether nothing is left to do: every position is filled, or one failed and no thread is
+  // at work on it.
   bool Complete() const { return in_flight_ == 0 && !HasUnclaimed(); }
-  // Nobody wants this batch any more; true if no thread is at work on it.
+  // Notes that nobody wants this batch any more; true if no thread is at work on it.
   bool Abandon() {
     abandoned_ = true;
     return in_flight_ == 0;

@@ -13,8 +13,8 @@
 
 namespace tutti::data {
 
-// NotFound without the file; InvalidArgument for an empty file, an empty line or a name that stands
-// there twice. Errors name file and line.
+// Reads the classes' names; NotFound without the file; InvalidArgument for an empty file, an empty
+// line or a name that stands there twice. Errors name file and line.
 absl::StatusOr<std::vector<std::string>> ReadClasses(const std::filesystem::path& path);
 
 // Where no classes.txt says how many there are, the highest label does, and one damaged label would

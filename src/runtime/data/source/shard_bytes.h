@@ -20,8 +20,8 @@ inline constexpr size_t kMaxUnpackedShard = size_t{1} << 30;
 
 class ShardBytes {
  public:
-  // NotFound, PermissionDenied, …: the file cannot be opened; DataLoss: damaged or cut short;
-  // ResourceExhausted: unpacks to more than `max_unpacked`. Errors do not name the file.
+  // Opens a file. NotFound, PermissionDenied, …: the file cannot be opened; DataLoss: damaged or
+  // cut short; ResourceExhausted: unpacks to more than `max_unpacked`. Errors do not name the file.
   static absl::StatusOr<ShardBytes> Open(const std::filesystem::path& path,
                                          size_t max_unpacked = kMaxUnpackedShard);
 

@@ -25,7 +25,7 @@ struct TfRecordName {
   std::string split;
   uint32_t number = 0, count = 0;
 };
-// False if `name` is none.
+// Parses a name; false if it is none.
 bool ParseTfRecordName(absl::string_view name, TfRecordName& parsed);
 
 }  // namespace tutti::data

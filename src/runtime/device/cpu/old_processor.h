@@ -5,7 +5,7 @@
 
 namespace tutti::device::cpu {
 
-// To be called before anything is computed on the CPU.
+// Call it before anything is computed on the CPU.
 //
 // FailedPrecondition on x86 without SSE4.1, of before 2008: oneDNN, by which libtorch convolves,
 // has nothing for it and would end the first step with "could not create a primitive". Without AVX2

@@ -82,7 +82,7 @@ static __device__ void SumOverBlock(const Layout& l, const float (&first)[kVecto
 // serves eight threads, and kParts threads a channel.
 constexpr int kParts = kThreads / kVector;
 
-// True in the one thread of each channel that has the totals.
+// Returns true in the one thread of each channel that has the totals.
 static __device__ bool SumOverBlocks(const float* __restrict__ partial, int blocks, int channels,
                                      float (&total)[2]) {
   __shared__ float sums[2][kParts][kVector];

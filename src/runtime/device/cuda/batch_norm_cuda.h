@@ -24,7 +24,7 @@ struct Activations {
   int channels = 0;
 };
 
-// Floats that a call needs besides, of any content; calls on one stream may share them.
+// Returns how many floats a call needs besides, of any content; calls on one stream may share them.
 int64_t ScratchFloats(const Activations& shape);
 
 // Vectors of [channels] in fp32; statistics are those of the batch.

@@ -12,7 +12,7 @@ namespace tutti::device {
 constexpr int kChunkThreads = 256;
 constexpr int kFour = 4;
 
-// `one(i)` for every element of the block's chunk, by vectors of four as far as they go:
+// Calls `one(i)` for every element of the block's chunk, by vectors of four as far as they go:
 // `four(i)` is for the i-th. Chunks begin at a multiple of four.
 template <class Four, class One>
 __device__ void ForChunk(const ChunkTable& chunks, const Four& four, const One& one) {
@@ -30,7 +30,7 @@ __device__ inline bool FoundNonfinite(const Update& s) {
   return s.found_nonfinite != nullptr && *s.found_nonfinite != 0;
 }
 
-// The weight decay of the block's chunk.
+// Returns the weight decay of the block's chunk.
 __device__ inline float DecayHere(const Update& s) {
   return static_cast<float>(s.weight_decay) * s.chunks.decays[s.chunks.ranges[blockIdx.x]];
 }
@@ -42,8 +42,8 @@ __device__ inline void StoreCopy(void* copy, int64_t i, float p) {
   if (copy != nullptr) static_cast<__nv_bfloat16*>(copy)[i] = __float2bfloat16_rn(p);
 }
 
-// update(value, moment..., gradient) for every element of the block's chunk, with what an optimizer
-// remembers of it.
+// Calls update(value, moment..., gradient) for every element of the block's chunk, with what an
+// optimizer remembers of it.
 template <class Function, class... Moments>
 __device__ void UpdateChunk(const Update& s, const Function& update, Moments*... moments) {
   ForChunk(

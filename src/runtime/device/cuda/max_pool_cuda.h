@@ -15,11 +15,11 @@ struct Pooling {
   int out_width() const { return (width + 1) / 2; }
 };
 
-// `taken` (a byte for each element of y): which of the nine was the largest, the first of equals;
-// a NaN is larger than anything.
+// Writes y and `taken` (a byte for each element of y): which of the nine was the largest, the first
+// of equals; a NaN is larger than anything.
 cudaError_t MaxPoolForward(const Pooling& shape, const void* x, void* y, uint8_t* taken,
                            cudaStream_t stream);
-// Every element of dx is written once, from the windows that it lies in: no atomic additions, the
+// Writes every element of dx once, from the windows that it lies in: no atomic additions, the
 // same bits every time.
 cudaError_t MaxPoolBackward(const Pooling& shape, const void* dy, const uint8_t* taken, void* dx,
                             cudaStream_t stream);

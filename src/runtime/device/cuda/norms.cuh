@@ -26,8 +26,8 @@ __device__ inline void SumOverChunk(double values, double updates, double* parti
   partial[2 * static_cast<int64_t>(blockIdx.x) + threadIdx.x] = sum;
 }
 
-// scale |p| / (|u| + decay |p|) of each range, a block for each; 1 for what is spared, and where
-// one of the two norms is 0.
+// Computes scale |p| / (|u| + decay |p|) of each range, a block for each; 1 for what is spared, and
+// where one of the two norms is 0.
 static __global__ void __launch_bounds__(kChunkThreads)
     Ratios(const ChunkTable chunks, const double* __restrict__ partial, double scale, double decay,
            double* __restrict__ ratios) {
@@ -53,7 +53,7 @@ static __global__ void __launch_bounds__(kChunkThreads)
   ratios[blockIdx.x] = is_scaled ? scale * value / (update + decay * value) : 1;
 }
 
-// Not more than the type can hold: infinity times an element of 0 is none.
+// Returns no more than the type can hold: infinity times an element of 0 is none.
 __device__ inline float Finite(double value) {
   return static_cast<float>(fmin(value, 3.4028234663852886e38));
 }

@@ -18,7 +18,7 @@ struct Chunks {
   torch::Tensor decays;  // [ranges] fp32: 1, or 0 for what weight decay spares
 };
 
-// Ranges lie one behind the other from 0 on; `ends` are in elements. On `device`.
+// Makes the chunks: ranges lie one behind the other from 0 on; `ends` are in elements. On `device`.
 Chunks MakeChunks(const std::vector<int64_t>& ends, const std::vector<bool>& decays,
                   torch::Device device);
 

@@ -38,7 +38,7 @@ struct PrecisionTaken {
   std::string why;
 };
 
-// bf16 where it is native, or was measured to be faster.
+// Chooses bf16 where it is native, or was measured to be faster.
 PrecisionChoice Choose(const PrecisionFacts& facts);
 
 // Returns the choice as taken for "auto". `subject`: "this processor", "the processor of rank 3".

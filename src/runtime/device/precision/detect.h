@@ -29,9 +29,9 @@ void AddSlowdown(torch::Device device, PrecisionFacts& facts);
 // ranks: train/setup/precision.h.)
 PrecisionTaken DetectPrecision(absl::string_view asked, torch::Device device);
 
-// Seconds in bf16 over seconds in fp32 of a 3x3 convolution of 64 channels over 16 images of 16x16,
-// forward and backward: the least of a few, in turn; on a CPU of one thread's processor time, which
-// other programs do not change. Exceptions of libtorch pass.
+// Measures seconds in bf16 over seconds in fp32 of a 3x3 convolution of 64 channels over 16 images
+// of 16x16, forward and backward: the least of a few, in turn; on a CPU of one thread's processor
+// time, which other programs do not change. Exceptions of libtorch pass.
 double TimeOneLayer(torch::Device device);
 
 }  // namespace tutti::device

@@ -25,9 +25,9 @@ struct Bf16Instructions {
   std::string onednn;  // ONEDNN_MAX_CPU_ISA, to which libtorch's convolutions are held; "": not
 };
 
-// Native by AVX512-BF16 and AMX; in doubt on ARM with bf16, of which there are slow and fast kinds;
-// else emulated, also on AVX-512 without it (a short run of ResNet-20 takes 1.9 times fp32's time
-// there). What oneDNN is held to counts as if the processor had no more.
+// Returns native by AVX512-BF16 and AMX; in doubt on ARM with bf16, of which there are slow and
+// fast kinds; else emulated, also on AVX-512 without it (a short run of ResNet-20 takes 1.9 times
+// fp32's time there). What oneDNN is held to counts as if the processor had no more.
 Bf16 Bf16OfProcessor(const Bf16Instructions& has);
 Bf16Instructions InstructionsHere();
 

@@ -13,7 +13,8 @@ struct BatchNormTensors {
   double epsilon;
 };
 
-// With n, m and v the count, mean and biased variance over all ranks, x^ = (x - m) / sqrt(v + e):
+// Computes, with n, m and v the count, mean and biased variance over all ranks, x^ = (x - m) /
+// sqrt(v + e):
 //   y  = w x^ + b
 //   dx = w / sqrt(v + e) * (dy - sum(dy) / n - x^ sum(dy x^) / n)
 // where the sums run over all ranks. dw and db are this rank's own sums: whoever reduces gradients

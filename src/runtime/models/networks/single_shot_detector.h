@@ -27,8 +27,8 @@ struct FeatureMap {
   int64_t boxes() const { return 2 + 2 * static_cast<int64_t>(aspect_ratios.size()); }
 };
 
-// [A, 4] fp32: centre x, y, width, height in parts of an image of `size` pixels a side; map by
-// map, row by row, box by box.
+// Returns [A, 4] fp32: centre x, y, width, height in parts of an image of `size` pixels a side; map
+// by map, row by row, box by box.
 torch::Tensor DefaultBoxes(const std::vector<FeatureMap>& maps, int64_t size);
 
 // Images -> the maps.

@@ -39,8 +39,8 @@ class AdamMoments : public Optimizer {
   virtual void Update(const Memory<float>& memory, int64_t t, int threads) = 0;
   virtual void Update(const Memory<double>& memory, int64_t t, int threads) = 0;
   virtual void UpdateOnGpu(device::Cuda& kernels, const device::AdamTensors& tensors) = 0;
-  // A bucket's values after its t-th update, [size], in new memory. `first`: the new moment, not
-  // yet corrected; `size`: what it is divided by, sqrt(v / (1 - beta2^t)) + epsilon.
+  // Returns a bucket's values after its t-th update, [size], in new memory. `first`: the new
+  // moment, not yet corrected; `size`: what it is divided by, sqrt(v / (1 - beta2^t)) + epsilon.
   virtual torch::Tensor Updated(size_t bucket, const torch::Tensor& first,
                                 const torch::Tensor& size, int64_t t) = 0;
 

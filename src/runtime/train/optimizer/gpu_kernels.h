@@ -16,7 +16,8 @@ class GpuKernels {
   GpuKernels(const Optimizer::Buckets& buckets,
              const std::vector<std::vector<ParameterRange>>& ranges);
 
-  // Null where there are none for these buckets: on the CPU, and without libtutti_cuda.so.
+  // Returns the kernels, null where there are none for these buckets: on the CPU, and without
+  // libtutti_cuda.so.
   device::Cuda* kernels() const { return kernels_; }
   // Returns what the kernels take of bucket i; call it only where there are kernels.
   device::UpdateTensors TensorsOf(size_t i, double learning_rate, double weight_decay) const;

@@ -27,14 +27,16 @@ struct Straggler {
 // middle.
 std::optional<Straggler> SlowestRank(std::span<const StepParts> ranks);
 
-// "rank 3 is the slowest: 41.2 ms of its own per step, the median rank 30.1 ms; backward takes
-// 38.0 ms there, in the median 27.0 ms"
+// Writes "rank 3 is the slowest: 41.2 ms of its own per step, the median rank 30.1 ms; backward
+// takes 38.0 ms there, in the median 27.0 ms"
 std::string Describe(const Straggler& straggler);
 
-// Milliseconds per step, a line a rank: the first eight, and the slowest if it is not one of them.
+// Writes the milliseconds per step, a line a rank: the first eight, and the slowest if it is not
+// one of them.
 std::string DescribeRanks(std::span<const StepParts> ranks);
 
-// Fields of a metrics line: "ranks", an object a rank, and "slowest", an object or null.
+// Returns the fields of a metrics line: "ranks", an object a rank, and "slowest", an object or
+// null.
 nlohmann::json RanksJson(std::span<const StepParts> ranks);
 
 }  // namespace tutti::train

@@ -23,7 +23,8 @@ struct Scalar {
   double value = 0;
 };
 
-// Serialized tensorflow.Event messages, as records: the file's first one, and one with scalars.
+// Return serialized tensorflow.Event messages, as records: the file's first one, and one with
+// scalars.
 std::string VersionRecord(absl::Time time);
 std::string ScalarsRecord(absl::Time time, int64_t step, std::span<const Scalar> scalars);
 

@@ -47,8 +47,8 @@ class Trace {
   void Begin(absl::Duration now);
   // Adds a span that ends now.
   void Add(SpanKind kind, double seconds, absl::Duration now, int64_t detail);
-  // The parts of a step one after the other, of which the last ends now; backward's communication
-  // has its own spans. With several micro-batches a part is the sum over them.
+  // Adds the parts of a step one after the other, of which the last ends now; backward's
+  // communication has its own spans. With several micro-batches a part is the sum over them.
   void AddStep(int64_t step, const StepParts& parts, absl::Duration now);
 
   // Returns the spans in the order in which they ended.

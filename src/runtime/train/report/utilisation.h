@@ -13,8 +13,8 @@ class Utilisation {
  public:
   // Measures from now on: `now` by the clock, `busy` as ProcessorTime.
   void Begin(absl::Time now, absl::Duration busy);
-  // Processors that were at work since Begin or the last Take, as a mean: 1.9 of two. 0 where the
-  // clock has not moved.
+  // Returns how many processors were at work since Begin or the last Take, as a mean: 1.9 of two. 0
+  // where the clock has not moved.
   double Take(absl::Time now, absl::Duration busy);
 
  private:

@@ -30,9 +30,9 @@ struct Parts {
   std::string beginning;  // which weights are the recipe's --weights; empty: all begin at random
 };
 
-// NotFound: no such model or folder. InvalidArgument: the recipe does not fit the data, the ranks
-// or the device (device::Open), or its precision is still "auto" (precision.h). Does not
-// communicate.
+// Makes the parts. NotFound: no such model or folder. InvalidArgument: the recipe does not fit the
+// data, the ranks or the device (device::Open), or its precision is still "auto" (precision.h).
+// Does not communicate.
 absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
                                 std::unique_ptr<comm::Communicator> communicator,
                                 torch::Device device = torch::kCPU);

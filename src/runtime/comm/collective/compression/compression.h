@@ -48,9 +48,9 @@ class CompressedAllReduce {
  public:
   explicit CompressedAllReduce(Encoding encoding) : sum_(encoding) {}
 
-  // In place; `op` is kSum or kMean (else InvalidArgument). `feedback` may be null. A group of one
-  // leaves the values as they are. What is not finite at one rank is not finite at all ranks, in
-  // int8 with up to 255 neighbours. After an error `feedback` holds garbage.
+  // Reduces in place; `op` is kSum or kMean (else InvalidArgument). `feedback` may be null. A group
+  // of one leaves the values as they are. What is not finite at one rank is not finite at all
+  // ranks, in int8 with up to 255 neighbours. After an error `feedback` holds garbage.
   absl::Status Run(Communicator& group, std::span<float> data, ReduceOp op, ErrorFeedback* feedback,
                    base::Deadline deadline);
 

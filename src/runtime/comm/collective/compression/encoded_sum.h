@@ -46,7 +46,7 @@ class EncodedSum {
   absl::Status Run(Communicator& group, std::span<float> data, std::span<float> residual,
                    base::Deadline deadline);
 
-  // [begin, end) of the values that rank `rank` of `size` sums up, in ascending order.
+  // Visits [begin, end) of the values that rank `rank` of `size` sums up, in ascending order.
   static void ForEachPartOf(int rank, int size, size_t count,
                             const std::function<void(size_t begin, size_t end)>& visit);
 

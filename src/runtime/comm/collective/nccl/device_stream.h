@@ -65,7 +65,7 @@ class DeviceEvent {
 
   // Returns whether the GPU has come so far. An error of the GPU is an error of its work.
   absl::StatusOr<bool> Reached() const;
-  // What is put on `stream` from now on runs when the GPU has come so far. Returns at once.
+  // Makes what is put on `stream` from now on run when the GPU has come so far. Returns at once.
   absl::Status Before(cuda::CudaStream stream) const;
 
  private:
@@ -81,11 +81,11 @@ class DeviceStream {
 
   // For as long as the returned object lives the calling thread may put work on the stream.
   std::unique_ptr<DeviceGuard> Enter() const;
-  // What follows on it waits for this event of the caller's.
+  // Makes what follows on it wait for this event of the caller's.
   absl::Status After(cuda::Event event);
   absl::StatusOr<std::shared_ptr<DeviceEvent>> Record();
-  // Memory of the device with these bytes in it, in the order of the stream; valid until the next
-  // call, whose work comes later on the stream.
+  // Returns memory of the device with these bytes in it, in the order of the stream; valid until
+  // the next call, whose work comes later on the stream.
   absl::StatusOr<void*> Write(const std::vector<std::byte>& bytes);
 
   cuda::CudaStream get() const { return stream_; }

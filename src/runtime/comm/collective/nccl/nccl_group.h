@@ -81,7 +81,7 @@ class NcclGroup {
   absl::Status status_;
 };
 
-// Unimplemented when NCCL cannot do it, InvalidArgument when nobody can.
+// Translates both; Unimplemented when NCCL cannot do it, InvalidArgument when nobody can.
 absl::StatusOr<NcclReduction> ToNccl(DataType type, ReduceOp op);
 
 }  // namespace tutti::comm

@@ -17,7 +17,8 @@ namespace tutti::comm {
 
 class NcclLibrary {
  public:
-  // FailedPrecondition "NCCL is not there: ..." when it cannot be loaded or is older than 2.14.
+  // Loads it; FailedPrecondition "NCCL is not there: ..." when it cannot be loaded or is older than
+  // 2.14.
   static absl::StatusOr<std::shared_ptr<const NcclLibrary>> Load();
   static absl::StatusOr<std::shared_ptr<const NcclLibrary>> LoadFrom(const std::string& path);
 

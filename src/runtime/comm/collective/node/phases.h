@@ -74,7 +74,8 @@ class Phases {
     return look;
   }
 
-  // Returns whether all have ended the phase that this rank ended last.
+  // Looks again whether all have ended the phase that this rank ended last, and returns what it
+  // finds.
   Look Again(std::memory_order order = std::memory_order_acquire) {
     for (; next_ < ranks_; ++next_) {
       const uint64_t ahead = marks_[next_].ended.load(order) - phase_;

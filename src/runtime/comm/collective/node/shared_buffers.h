@@ -58,7 +58,7 @@ class SharedBuffers {
   bool Has(std::span<const std::byte> data) const {
     return Find(data.data(), data.size()).buffer != 0;
   }
-  // All have mapped it, or somebody could not: then it is plain memory from now on.
+  // Notes that all have mapped it, or somebody could not: then it is plain memory from now on.
   void SetReached(const BufferLocation& own, bool by_all);
 
   // Makes all that was and will be allocated plain memory, which no other rank can write into.

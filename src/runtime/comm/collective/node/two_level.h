@@ -28,8 +28,8 @@ namespace tutti::comm {
 
 class TwoLevel {
  public:
-  // Null where there are not two levels: one node alone, or no node with several ranks. `team` is
-  // this rank's, null if it is alone on its node; it stays the caller's.
+  // Makes it, null where there are not two levels: one node alone, or no node with several ranks.
+  // `team` is this rank's, null if it is alone on its node; it stays the caller's.
   static absl::StatusOr<std::unique_ptr<TwoLevel>> Make(const Links& links, NodeTeam* team);
 
   absl::Status AllReduce(std::byte* data, size_t count, const Reduction& reduction,

@@ -22,7 +22,7 @@ class ArbitraryRanks {
   explicit ArbitraryRanks(std::function<uint32_t(uint32_t)> choose)
       : choose_(std::move(choose)), coordinator_({.size = kRanks, .cache_capacity = 2}) {}
 
-  // False if it said what no rank can read.
+  // Makes a step; false if it said what no rank can read.
   bool Step() {
     now_ += absl::Milliseconds(1);
     Announcement announcement;

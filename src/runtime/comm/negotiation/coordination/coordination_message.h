@@ -71,7 +71,7 @@ struct Orders {
 
 std::string Write(const Report& report);
 std::string Write(const Orders& orders);
-// InvalidArgument if `bytes` is not exactly one well-formed message.
+// Parses a report; InvalidArgument if `bytes` is not exactly one well-formed message.
 absl::StatusOr<Report> ReadReport(absl::string_view bytes);
 absl::StatusOr<Orders> ReadOrders(absl::string_view bytes);
 

@@ -69,7 +69,7 @@ class Coordinator {
   // Returns what goes out, by rank.
   std::vector<std::pair<int, Orders>> TakeOutgoing();
 
-  // Bytes of the all-reduces that were executed so far, for who measures.
+  // Returns the bytes of the all-reduces that were executed so far, for who measures.
   uint64_t executed_bytes() const { return executed_bytes_; }
   uint64_t releases() const { return releases_; }
   bool idle() const { return tensors_.pending().empty() && in_flight_.empty(); }

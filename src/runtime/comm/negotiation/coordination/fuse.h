@@ -13,8 +13,9 @@ namespace tutti::comm {
 // latency that it saves.
 inline constexpr size_t kWorthAlone = 1 << 20;
 
-// Batches of tensors that may be run as one, of at most `fusion_bytes` if they are more than one;
-// in the order of `ready`, save that a tensor goes with the first earlier one that it fuses with.
+// Returns batches of tensors that may be run as one, of at most `fusion_bytes` if they are more
+// than one; in the order of `ready`, save that a tensor goes with the first earlier one that it
+// fuses with.
 std::vector<std::vector<Tensor*>> Fuse(const std::vector<Tensor*>& ready, size_t fusion_bytes);
 
 }  // namespace tutti::comm

@@ -43,7 +43,8 @@ class TensorTable {
  public:
   explicit TensorTable(size_t capacity) : capacity_(capacity) {}
 
-  // Null if there is none. Pointers stay valid while a tensor is pending or has a number.
+  // Finds a tensor; null if there is none. Pointers stay valid while a tensor is pending or has a
+  // number.
   Tensor* ById(uint32_t id) const;
   // Returns the tensor of that name and set; made if there is none. One that is not pending takes
   // over `request`, and loses its number if that differs.

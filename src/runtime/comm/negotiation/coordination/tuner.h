@@ -35,13 +35,13 @@ class Tuner {
   };
   Tuner(const Options& options, const Tuning& start);
 
-  // `bytes`: how many have been reduced so far. The setting to be taken from now on, when it
-  // changes.
+  // `bytes`: how many have been reduced so far. Returns the setting to be taken from now on, when
+  // it changes.
   std::optional<Tuning> OnProgress(uint64_t bytes, absl::Duration now);
   bool done() const { return done_; }
   Tuning best() const { return At(best_); }
-  // Lines of CSV since the last call: fusion bytes, cycle time in ms, bytes a second, what came of
-  // it.
+  // Returns the lines of CSV since the last call: fusion bytes, cycle time in ms, bytes a second,
+  // what came of it.
   std::string TakeLog() { return std::exchange(log_, ""); }
 
   static constexpr double kGain = 1.03;

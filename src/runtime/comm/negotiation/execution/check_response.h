@@ -10,8 +10,8 @@
 
 namespace tutti::comm {
 
-// `tasks[i]` belongs to units[i]. Null is right only where this rank, one of `ranks`, has joined,
-// and for what goes on without it. Internal: what rank 0 never says.
+// Checks a response: `tasks[i]` belongs to units[i]. Null is right only where this rank, one of
+// `ranks`, has joined, and for what goes on without it. Internal: what rank 0 never says.
 absl::Status CheckResponse(const Response& response,
                            const std::vector<std::unique_ptr<Task>>& tasks, bool joined,
                            const std::vector<int>& ranks, int rank);

@@ -45,7 +45,7 @@ class Executor {
   ~Executor() { Leave(); }
 
   void Push(Job job);
-  // What is not being run yet, and all that is pushed later, fails with this.
+  // Fails what is not being run yet, and all that is pushed later, with this.
   void End(const absl::Status& status);
   // Waits until everything is run; false at the deadline.
   bool Drain(base::Deadline deadline);

@@ -40,9 +40,9 @@ class Membership final : public Control {
   absl::Status BeginPair(const char* what, int peer, bool connected);
   void End();
 
-  // OK, or the error that ends the collective in progress; CheckWithin waits for one for a while.
-  // `ended()` is the same without a lock; `ended_fd()` becomes readable with it, and after it the
-  // notifier that was given last is notified (null: none is from now on).
+  // Returns OK, or the error that ends the collective in progress; CheckWithin waits for one for a
+  // while. `ended()` is the same without a lock; `ended_fd()` becomes readable with it, and after
+  // it the notifier that was given last is notified (null: none is from now on).
   absl::Status CheckWithin(absl::Duration patience) override;
   bool ended() const { return ended_.load(std::memory_order_acquire); }
   int ended_fd() const { return ended_fd_.get(); }

@@ -60,7 +60,8 @@ class ReformAgreement {
   void SawEnd(int rank) { ended_.insert(rank); }              // proof that it has voted for nobody
   void NotExpected(int rank) { not_expected_.insert(rank); }  // no proof, but not worth waiting for
 
-  // Whom this rank follows now: itself when it leads. NotExpected ranks are passed over for good.
+  // Returns whom this rank follows now: itself when it leads. NotExpected ranks are passed over for
+  // good.
   int Leader();
 
   // Makes the promise of a follower to Leader().

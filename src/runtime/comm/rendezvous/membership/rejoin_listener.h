@@ -45,7 +45,7 @@ class RejoinListener {
   // by now the group lives without.
   void OpenAlsoAt(const Endpoint& place, const std::string& like);
 
-  // A generation begins in which this rank is `rank`; rank 0 receives newcomers.
+  // Notes that a generation begins in which this rank is `rank`; rank 0 receives newcomers.
   void Enter(const Table& table, int rank);
   // While the group re-forms this rank leads and so receives newcomers, or that one does.
   void Lead();
@@ -68,7 +68,7 @@ class RejoinListener {
   // Tells all members that came why there will be no next generation.
   void Dismiss(const absl::Status& why);
 
-  // Newcomers that wait, kept up to date; may outlive the listener.
+  // Returns the newcomers that wait, kept up to date; may outlive the listener.
   std::shared_ptr<const std::atomic<int>> waiting() const { return waiting_; }
 
  private:

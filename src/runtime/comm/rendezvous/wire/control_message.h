@@ -149,7 +149,7 @@ using Message = std::variant<Hello, Table, Refusal, Link, Progress, Query, Failu
 
 // Texts longer than kLongestText are cut.
 std::string Write(const Message& message);
-// InvalidArgument if `bytes` is not exactly one well-formed message.
+// Parses a message; InvalidArgument if `bytes` is not exactly one well-formed message.
 absl::StatusOr<Message> Read(absl::string_view bytes);
 
 // Encodes a message as it goes over a connection: with its length before it.

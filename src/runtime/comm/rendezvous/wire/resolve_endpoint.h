@@ -18,10 +18,10 @@ struct SocketAddress {
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
 };
 
-// At least one, in the system's order of preference; of the family of the numeric address `like`,
-// unless that is "". A numeric address is taken as it stands. A name is looked up on a thread of
-// its own, which is left behind when the patience ends: getaddrinfo(3) cannot be interrupted, and
-// may take the better part of a minute where a name server is silent.
+// Returns at least one address, in the system's order of preference; of the family of the numeric
+// address `like`, unless that is "". A numeric address is taken as it stands. A name is looked up
+// on a thread of its own, which is left behind when the patience ends: getaddrinfo(3) cannot be
+// interrupted, and may take the better part of a minute where a name server is silent.
 absl::StatusOr<std::vector<SocketAddress>> Resolve(const Endpoint& endpoint,
                                                    const std::string& like,
                                                    const Patience& patience);

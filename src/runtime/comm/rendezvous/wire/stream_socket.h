@@ -56,7 +56,7 @@ absl::StatusOr<base::UniqueFd> Connect(const Endpoint& to, const std::string& so
 // Waits for a place in the listener's queue. Unavailable when nobody listens.
 absl::StatusOr<base::UniqueFd> ConnectLocal(absl::string_view name, const Patience& patience);
 
-// Unavailable: what every kind of connection says when the other side is gone.
+// Returns Unavailable: what every kind of connection says when the other side is gone.
 absl::Status ConnectionClosed();
 
 // Sends all of the bytes, or returns ConnectionClosed.
@@ -64,10 +64,10 @@ absl::Status Send(int fd, absl::string_view bytes, const Patience& patience);
 absl::StatusOr<std::string> Receive(int fd, size_t bytes, const Patience& patience);
 
 absl::Status SendMessage(int fd, const Message& message, const Patience& patience);
-// InvalidArgument when it is longer than `longest` or malformed.
+// Receives a message; InvalidArgument when it is longer than `longest` or malformed.
 absl::StatusOr<Message> ReceiveMessage(int fd, size_t longest, const Patience& patience);
 
-// True when the other side has closed and nothing is left to read.
+// Returns whether the other side has closed and nothing is left to read.
 bool IsClosed(int fd);
 
 }  // namespace tutti::comm

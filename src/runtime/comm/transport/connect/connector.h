@@ -33,8 +33,8 @@ absl::StatusOr<Listeners> OpenListeners(const GroupOptions& options, Hello& hell
 // Thread-compatible.
 class Connector {
  public:
-  // InvalidArgument when two ranks insist on different transports (see RouteBetween),
-  // FailedPrecondition when this one cannot do what they agree on.
+  // Makes a connector. InvalidArgument when two ranks insist on different transports (see
+  // RouteBetween), FailedPrecondition when this one cannot do what they agree on.
   static absl::StatusOr<std::unique_ptr<Connector>> Make(Table table, int rank, std::string token,
                                                          Listeners listeners);
 

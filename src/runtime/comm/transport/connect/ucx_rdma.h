@@ -14,8 +14,8 @@ namespace tutti::comm {
 // Returns whether the rank leaves the transport to tutti and needs no TLS, which goes over TCP.
 bool MayUseRdma(const Hello& hello);
 
-// OK if UCX can send by one of them. NotFound: there is none; FailedPrecondition: there is, with
-// its name, and why UCX cannot. Takes some 20 ms where there is one.
+// Returns OK if UCX can send by one of them. NotFound: there is none; FailedPrecondition: there is,
+// with its name, and why UCX cannot. Takes some 20 ms where there is one.
 absl::Status CheckRdma(const std::filesystem::path& devices = base::kRdmaDevices);
 
 // Returns why RDMA that a rank has is not used between nodes, in a sentence for a warning, or "".

@@ -19,9 +19,9 @@ namespace tutti::data {
 // Keeps its memory from image to image. Not thread-safe.
 class JpegPieces {
  public:
-  // True if `jpeg`, which must live as long as it is used, has such pieces: one scan of Huffman
-  // code with restart markers. Bytes that are no sound JPEG may be taken for one here: the decoder
-  // of what is cut tells.
+  // Opens an image; true if `jpeg`, which must live as long as it is used, has such pieces: one
+  // scan of Huffman code with restart markers. Bytes that are no sound JPEG may be taken for one
+  // here: the decoder of what is cut tells.
   bool Open(absl::string_view jpeg);
 
   // Returns the smallest rectangle of whole pieces around `region`.

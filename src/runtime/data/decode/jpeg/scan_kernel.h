@@ -23,7 +23,7 @@ struct BitSource {
   const uint8_t* begin = nullptr;
   const uint8_t* end = nullptr;
 
-  // Bits that were taken; more than (end - begin) * 8 if the piece was too short.
+  // Returns how many bits were taken; more than (end - begin) * 8 if the piece was too short.
   ptrdiff_t Used() const { return (next - begin) * 8 - count; }
 };
 

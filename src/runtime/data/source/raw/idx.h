@@ -15,7 +15,8 @@ struct IdxArray {
   absl::string_view bytes;  // as many as the sizes say, in the file's memory
 };
 
-// InvalidArgument: no IDX, not of bytes, more dimensions; DataLoss: other bytes than the sizes say.
+// Parses a file. InvalidArgument: no IDX, not of bytes, more dimensions; DataLoss: other bytes than
+// the sizes say.
 absl::StatusOr<IdxArray> ParseIdx(absl::string_view file);
 
 }  // namespace tutti::data

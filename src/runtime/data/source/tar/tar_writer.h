@@ -9,7 +9,7 @@ namespace tutti::data {
 
 class TarWriter {
  public:
-  // `name` has at most 100 bytes, `content` at most 8 GiB.
+  // Adds a member; `name` has at most 100 bytes, `content` at most 8 GiB.
   void Add(absl::string_view name, absl::string_view content);
   size_t size() const { return archive_.size(); }
   // Returns the archive with its closing blocks; the writer is empty then.

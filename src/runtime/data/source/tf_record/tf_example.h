@@ -21,8 +21,8 @@ struct ImageExample {
   absl::string_view file_name;   // image/filename
 };
 
-// The views are of `message`. DataLoss: not an Example; InvalidArgument: without an image or
-// label.
+// Parses an Example; the views are of `message`. DataLoss: not an Example; InvalidArgument: without
+// an image or label.
 absl::StatusOr<ImageExample> ParseImageExample(absl::string_view message);
 
 }  // namespace tutti::data

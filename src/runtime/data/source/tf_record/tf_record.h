@@ -35,7 +35,7 @@ class TfRecordReader {
   uint64_t position_ = 0;
 };
 
-// DataLoss if the data are not what was written.
+// Checks the data; DataLoss if the data are not what was written.
 absl::Status CheckData(const TfRecord& record);
 
 }  // namespace tutti::data

@@ -28,7 +28,8 @@ class AmxTiles {
   AmxTiles(const AmxTiles&) = delete;
   AmxTiles& operator=(const AmxTiles&) = delete;
   ~AmxTiles();
-  // `rows` of sums and left factors, at most 16. The registers are zeros if that changes anything.
+  // Sets the registers up for `rows` of sums and left factors, at most 16. The registers are zeros
+  // if that changes anything.
   void Use(int64_t rows) {
     if (rows != rows_) SetUp(rows);
   }

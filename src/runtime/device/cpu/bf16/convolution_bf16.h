@@ -37,7 +37,7 @@ struct Convolution {
   bool is_stem() const { return inputs <= 4; }
 };
 
-// Returns whether this processor and the functions below can.
+// Returns whether the functions below are to compute this one on this processor.
 bool Takes(const Convolution& shape);
 
 // Says whether 3x3 kernels may go by patches: not, until this says so (train::MakeStrategy does,

@@ -21,9 +21,9 @@ void InputGradientOfImages(const Convolution& c, const uint16_t* dy, const uint1
 void DirectWeightGradient(const Convolution& c, const uint16_t* x, const uint16_t* dy, uint16_t* dw,
                           int threads);
 
-// 3x3 by a step of 1, over a multiple of 32 channels, by patches of 2x2 results with 16 products
-// for 36 (Lavin and Gray 2016, "Fast Algorithms for Convolutional Neural Networks"). The products'
-// operands are sums of values, rounded to bf16.
+// Computes 3x3 by a step of 1, over a multiple of 32 channels, by patches of 2x2 results with 16
+// products for 36 (Lavin and Gray 2016, "Fast Algorithms for Convolutional Neural Networks"). The
+// products' operands are sums of values, rounded to bf16.
 void WinogradForward(const Convolution& c, const uint16_t* x, const uint16_t* w, uint16_t* y,
                      int threads);
 void WinogradInputGradient(const Convolution& c, const uint16_t* dy, const uint16_t* w,

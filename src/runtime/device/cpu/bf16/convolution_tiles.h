@@ -24,7 +24,8 @@ inline __m512bh Repeated(const uint16_t* pair) {
   return (__m512bh)_mm512_set1_epi32(word);
 }
 
-// Words of a channel each, the lower half from `a` and the upper one from `b`, of 32 channels.
+// Makes words of a channel each, the lower half from `a` and the upper one from `b`, of 32
+// channels.
 inline void Interleave(const uint16_t* a, const uint16_t* b, __m512i& first, __m512i& second) {
   // Words 0, 32, 1, 33, ... of the two vectors, one after the other.
   const __m512i channel = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -44,14 +45,14 @@ inline __m512i InterleaveNarrow(const uint16_t* a, const uint16_t* b) {
   return _mm512_or_si512(words(a), _mm512_slli_epi32(words(b), 16));
 }
 
-// Words of which the lower half is of `a` and the upper one of `b`, rounded.
+// Returns words of which the lower half is of `a` and the upper one of `b`, rounded.
 inline __m512i Join(__m512 a, __m512 b) {
   const __m512i low = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(a));
   const __m512i high = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(b));
   return _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
 }
 
-// Columns of 16 rows of 16 words become rows.
+// Turns columns of 16 rows of 16 words into rows.
 inline void TurnRound(uint32_t* words) {
   __m512i row[16], next[16];
   for (int i = 0; i < 16; ++i) row[i] = _mm512_loadu_si512(words + 16 * i);

@@ -53,12 +53,12 @@ struct Geometry {
     bands_of_chunk = std::max<int64_t>(1, pairs_of_chunk / (rows * pairs));
   }
   int64_t x_step() const { return c.kernel == 1 ? 1 : c.stride; }
-  // The kernel's rows and columns, of which a stem has one with more channels.
+  // Return the kernel's rows and columns, of which a stem has one with more channels.
   int64_t tap_columns() const { return c.is_stem() ? 1 : c.kernel; }
   int64_t taps() const { return c.kernel * tap_columns(); }
   int64_t inputs() const { return c.is_stem() ? 24 : c.inputs; }
   int64_t sums() const { return taps() * inputs() * c.outputs; }
-  // Outputs of a tile, and how many such blocks there are.
+  // Return the outputs of a tile, and how many such blocks there are.
   int64_t block() const { return BlockOf(c.outputs); }
   int64_t blocks() const { return c.outputs / block(); }
 
@@ -87,7 +87,7 @@ inline void StorePair(const uint16_t* a, const uint16_t* b, int64_t channels, in
   }
 }
 
-// Pairs of the pixels that `pixel`(0), (1), ... finds, null for none.
+// Stores pairs of the pixels that `pixel`(0), (1), ... finds, null for one of zeros.
 template <typename Pixel>
 void StorePairs(int64_t pairs, int64_t channels, int64_t panel, uint32_t* to, const Pixel& pixel) {
   for (int64_t pair = 0; pair < pairs; ++pair, to += kPanel) {
@@ -104,7 +104,7 @@ inline void StoreGradients(const Geometry& g, const uint16_t* dy, int64_t image,
   });
 }
 
-// Row `row` of x in one of its layouts, of a kernel of 1x1 the pixels of an output's row.
+// Stores row `row` of x in one of its layouts, of a kernel of 1x1 the pixels of an output's row.
 inline void StoreRow(const Geometry& g, const uint16_t* x, int64_t image, int64_t row,
                      int64_t layout, int64_t panel, uint32_t* to) {
   const Convolution& c = g.c;

@@ -13,8 +13,9 @@ namespace tutti::device::cpu {
 constexpr int kMostRows = 14;  // with two vectors each, and the weights', all of the registers
 constexpr int kMostNarrowRows = 16;
 
-// `kRows` neighbouring pixels from `x` on, the results of one block to `y`. kStep: how far apart
-// the pixels lie, where that is known here, which saves an address for each; 0: p.step.
+// Multiplies `kRows` neighbouring pixels from `x` on, and writes the results of one block to `y`.
+// kStep: how far apart the pixels lie, where that is known here, which saves an address for each;
+// 0: p.step.
 template <int kRows, int kVectors, int64_t kStep>
 void Tile(const Product& p, const uint16_t* x, const uint16_t* weights, uint16_t* y) {
   __m512 sum[kRows][kVectors];
@@ -88,7 +89,8 @@ inline std::span<const TileFunction> TilesFor(const Product& p) {
   return p.step == kVector ? kNarrow<kVector> : p.step == kBlock ? kNarrow<kBlock> : kNarrow<0>;
 }
 
-// Tiles of about as many rows each: one of few rows waits for its own sums.
+// Returns how many tiles of about as many rows each there are: one of few rows waits for its own
+// sums.
 inline int64_t TilesOfLine(const Product& p, int64_t count) {
   const auto most = static_cast<int64_t>(TilesFor(p).size());
   return (count + most - 1) / most;

@@ -9,7 +9,7 @@
 
 namespace tutti::device::cpu {
 
-// The values of a pixel, and so of a tap, that forward's products go over.
+// Returns how many values of a pixel, and so of a tap, forward's products go over.
 inline int64_t ForwardDepth(const Convolution& c) {
   return c.is_stem() ? (c.kernel * c.inputs + 1) / 2 * 2 : c.inputs;
 }
@@ -17,7 +17,8 @@ inline int64_t ForwardTaps(const Convolution& c) {
   return c.is_stem() ? c.kernel : c.kernel * c.kernel;
 }
 
-// Valid until this thread's next call of either. `w` is [outputs, kernel, kernel, inputs].
+// Returns weights that are valid until this thread's next call of either. `w` is [outputs, kernel,
+// kernel, inputs].
 const uint16_t* PackForward(const Convolution& c, const uint16_t* w, int threads);
 // Packs for the input's gradient: results are inputs, the depth is that of outputs; taps in
 // `order`.

@@ -37,7 +37,7 @@ inline __attribute__((always_inline)) void TransformInput(Patch& d) {
   }
 }
 
-// Lower and Upper return the lower and the upper channel of words of two channels, as fp32.
+// Return the lower and the upper channel of words of two channels, as fp32.
 inline __m512 Lower(__m512i words) { return (__m512)_mm512_slli_epi32(words, 16); }
 inline __m512 Upper(__m512i words) {
   return (__m512)_mm512_and_si512(words, _mm512_set1_epi32(static_cast<int>(0xffff0000)));
@@ -49,7 +49,7 @@ struct Plane {
   int64_t high() const { return (height + 1) / 2; }
   int64_t wide() const { return (width + 1) / 2; }
   int64_t patches() const { return images * high() * wide(); }
-  // About where `patch` begins, of activations with `channels`.
+  // Returns about where `patch` begins, of activations with `channels`.
   int64_t ElementsBefore(int64_t patch, int64_t channels) const {
     return images * height * width * channels / patches() * patch;
   }

@@ -8,7 +8,7 @@
 
 namespace tutti::device::cpu::fp32 {
 
-// Results of a tile, of `results` in all (a multiple of 16).
+// Returns the results of a tile, of `results` in all (a multiple of 16).
 inline int64_t BlockOf(const Kernels& kernels, int64_t results) {
   return results % kernels.block == 0 ? kernels.block : kPanel;
 }
@@ -16,8 +16,8 @@ inline int64_t BlockOf(const Kernels& kernels, int64_t results) {
 // Weights of a block that the first cache holds while all rows go over them.
 constexpr int64_t kWeightFloats = 4 << 10;
 
-// A product goes by pieces of its depth, and in each by blocks: `body`(block, piece's first value,
-// its depth, where its weights begin).
+// Goes through a product by pieces of its depth, and in each by blocks: `body`(block, piece's first
+// value, its depth, where its weights begin).
 template <typename Body>
 void EachPiece(int64_t depth, int64_t results, int64_t width, const Body& body) {
   const int64_t pieces = (depth * width + kWeightFloats - 1) / kWeightFloats;

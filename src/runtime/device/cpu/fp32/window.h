@@ -53,7 +53,7 @@ Window ForwardWindow(const Convolution& c);
 // remainders by the step. A side may be empty.
 Window InputGradientWindow(const Convolution& c, int64_t row, int64_t column);
 
-// Row `row` of the window of `place`, wide.size() * depth values, to `to`.
+// Copies row `row` of the window of `place`, wide.size() * depth values, to `to`.
 void GatherRow(const Window& w, const float* source, const ResultPlace& place, int64_t row,
                float* to);
 

@@ -16,11 +16,11 @@ struct Pooling {
   int64_t out_width() const { return (width + 1) / 2; }
 };
 
-// `taken` (a byte for each element of y, in an order of its own): which of the nine was the
-// largest, the first of equals; a NaN is larger than anything.
+// Writes y and `taken` (a byte for each element of y, in an order of its own): which of the nine
+// was the largest, the first of equals; a NaN is larger than anything.
 template <Element T>
 void MaxPoolForward(const Pooling& shape, const T* x, T* y, uint8_t* taken, int threads);
-// Every element of dx is written once, from the windows that it lies in.
+// Writes every element of dx once, from the windows that it lies in.
 template <Element T>
 void MaxPoolBackward(const Pooling& shape, const T* dy, const uint8_t* taken, T* dx, int threads);
 
