@@ -52,7 +52,7 @@ class ManualClock final : public Clock {
     now_ += by;
     since_boot_ += by;
   }
-  // Somebody sets the wall's clock.
+  // Sets the wall's clock, as somebody might.
   void Set(absl::Time now) {
     absl::MutexLock lock(&mutex_);
     now_ = now;

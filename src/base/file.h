@@ -19,8 +19,8 @@ namespace tutti::base {
 absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,
                                      uint64_t max_bytes = uint64_t{1} << 31);
 
-// Readers see the old content or the new, never a part, also after a crash: temporary file in the
-// same folder, fsync, rename, fsync of the folder.
+// Writes a file whole: readers see the old content or the new, never a part, also after a crash:
+// temporary file in the same folder, fsync, rename, fsync of the folder.
 absl::Status WriteFileAtomic(const std::filesystem::path& path, absl::string_view content,
                              int mode = 0644);
 

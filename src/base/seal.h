@@ -13,7 +13,8 @@ namespace tutti::base {
 
 inline constexpr size_t kSealKeyBytes = 32;
 
-// `key` has kSealKeyBytes. What `belongs_to` says is not in the result, and must be given again.
+// Seals `text`; `key` has kSealKeyBytes. What `belongs_to` says is not in the result, and must be
+// given again.
 absl::StatusOr<std::string> Seal(absl::string_view key, absl::string_view text,
                                  absl::string_view belongs_to);
 // Opens what Seal has made; DataLoss for another key, another `belongs_to`, or bytes that Seal has

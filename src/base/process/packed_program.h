@@ -19,7 +19,7 @@ using ProgramParts = std::map<std::string, std::filesystem::path>;  // by the na
 // without those of the C library, as "lib/NAME".
 absl::StatusOr<ProgramParts> PartsOfThisProgram(const std::string& name);
 
-// Equal files give equal bytes.
+// Packs the program; equal files give equal bytes.
 absl::Status PackProgram(const ProgramParts& parts, const std::filesystem::path& archive);
 
 }  // namespace tutti::base

@@ -35,8 +35,8 @@ class WorkQueues {
   WorkQueues(const WorkQueues&) = delete;
   WorkQueues& operator=(const WorkQueues&) = delete;
 
-  // Before it, tasks are done in the caller's thread, at once: so tests go step by step. An
-  // exception of a task is logged and ends that task alone.
+  // Starts the threads; before it, tasks are done in the caller's thread, at once: so tests go step
+  // by step. An exception of a task is logged and ends that task alone.
   void Start();
   // Drops what waits: who asked for it asks the next process. What is at hand goes on; with a
   // deadline, waits for its end that long. False if something is still at hand.

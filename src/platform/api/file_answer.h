@@ -16,8 +16,9 @@ struct FileCall {
   std::string queue;  // see Service::DoFileWork
 };
 
-// `make` is called once or, if nobody waits for it any more when its turn comes, never; by another
-// thread, so that what it refers to has to live on its own, or to be the service.
+// Answers by work on files: `make` is called once or, if nobody waits for it any more when its turn
+// comes, never; by another thread, so that what it refers to has to live on its own, or to be the
+// service.
 http::Response AnswerByFileWork(const FileCall& call, http::Connection& connection,
                                 std::function<http::Response()> make);
 

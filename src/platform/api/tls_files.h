@@ -15,8 +15,9 @@
 
 namespace tutti::api {
 
-// `address`: where the service listens; that others will refuse the certificate there is logged.
-// InvalidArgument names the file and what is wrong with it.
+// Returns the identity in that folder, and makes one if there is none. `address`: where the service
+// listens; that others will refuse the certificate there is logged. InvalidArgument names the file
+// and what is wrong with it.
 absl::StatusOr<std::shared_ptr<const http::Identity>> IdentityIn(
     const std::filesystem::path& directory, const std::string& address);
 

@@ -28,7 +28,7 @@ std::string LinkContent(absl::string_view target);
 
 class ArchiveWriter {
  public:
-  // `file` is made.
+  // Makes `file`.
   static absl::StatusOr<std::unique_ptr<ArchiveWriter>> Create(const std::filesystem::path& file);
   ~ArchiveWriter();
   ArchiveWriter(const ArchiveWriter&) = delete;
@@ -42,7 +42,7 @@ class ArchiveWriter {
   // Leaves the file at `path`, which is absolute and without links, out of the folders that Add is
   // given from now on.
   void LeaveOut(std::filesystem::path path) { left_out_ = std::move(path); }
-  // Once it returns OK the archive is whole and on the disk.
+  // Ends the archive: once it returns OK the archive is whole and on the disk.
   absl::Status Finish();
 
  private:

@@ -26,8 +26,9 @@ struct BackupReport {
   int secrets = 0;     // that are in it, encrypted
 };
 
-// The file is there once it is whole and on the disk, mode 0600; whatever ends the process before,
-// it is not. NotFound if `home` has no service's state, AlreadyExists if the file is there.
+// Makes a backup. The file is there once it is whole and on the disk, mode 0600; whatever ends the
+// process before, it is not. NotFound if `home` has no service's state, AlreadyExists if the file
+// is there.
 absl::StatusOr<BackupReport> MakeBackup(const BackupOptions& options);
 
 }  // namespace tutti::backup

@@ -23,8 +23,9 @@ struct RestoreReport {
   UnendedJobs unended;
 };
 
-// `home` is there once all of it is whole and on the disk; whatever ends the process before, it is
-// as it was. FailedPrecondition if it is not empty; for others see UnpackArchive.
+// Restores a backup. `home` is there once all of it is whole and on the disk; whatever ends the
+// process before, it is as it was. FailedPrecondition if it is not empty; for others see
+// UnpackArchive.
 absl::StatusOr<RestoreReport> Restore(const RestoreOptions& options);
 
 }  // namespace tutti::backup

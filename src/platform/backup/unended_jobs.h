@@ -15,9 +15,10 @@ struct UnendedJobs {
   int kept = 0;      // wait still
 };
 
-// `made`: when the backup was. With `keep_queue`, which says that the other service has begun
-// nothing since and does not run any more, jobs that waited for this machine's nodes wait on. Those
-// in a cluster's queue do not: it may have begun them all the same.
+// Ends the jobs that had not ended when the backup was made, at `made`. With `keep_queue`, which
+// says that the other service has begun nothing since and does not run any more, jobs that waited
+// for this machine's nodes wait on. Those in a cluster's queue do not: it may have begun them all
+// the same.
 absl::StatusOr<UnendedJobs> EndUnended(store::Store& store, absl::Time made, absl::Time now,
                                        bool keep_queue);
 

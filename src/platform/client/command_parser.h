@@ -27,8 +27,8 @@ class CommandParser {
   explicit CommandParser(const Wiring& wiring);
   ~CommandParser();
 
-  // Arguments without the program's name. InvalidArgument says what is wrong and which --help has
-  // the answer. Once per parser.
+  // Parses the arguments, without the program's name. InvalidArgument says what is wrong and which
+  // --help has the answer. Once per parser.
   absl::StatusOr<ParsedCommand> Parse(const std::vector<std::string>& arguments);
 
   // Returns the commands and options as they are parsed, for the shells.

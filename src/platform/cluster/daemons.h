@@ -27,12 +27,12 @@ std::string StartText(const HostFacts& host, absl::string_view daemon);
 // nothing.
 std::string InstallText(const std::vector<std::string>& packages, absl::string_view options);
 
-// The script runs on the controller. It gives the node no more jobs and waits for those that it
-// has. A squeue that fails tells nothing, and is asked again.
+// Returns a script that runs on the controller. It gives the node no more jobs and waits for those
+// that it has. A squeue that fails tells nothing, and is asked again.
 std::string DrainText(const std::string& node, int wait_seconds);
 
-// The script runs on the controller. It cancels all jobs and waits until they have left their
-// nodes. It fails with those that have not in time.
+// Returns a script that runs on the controller. It cancels all jobs and waits until they have left
+// their nodes. It fails with those that have not in time.
 std::string EndJobsText(absl::Duration patience);
 
 }  // namespace tutti::cluster

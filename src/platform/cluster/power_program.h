@@ -18,13 +18,13 @@ std::string SuspendProgram(const Autoscale& scale);
 // Switches on those that stay, `min` of them: at once what is off, when it is gone what is on its
 // way there, and anew what has vanished. What someone set down, or could not be had, is left alone.
 std::string KeepProgram(const Autoscale& scale);
-// The script runs on the controller, once slurmctld answers. It runs that program beside it, now
-// and whenever Slurm sees a node go down.
+// Returns a script that runs on the controller, once slurmctld answers. It runs that program beside
+// it, now and whenever Slurm sees a node go down.
 std::string KeepText();
 
-// The script runs on the controller. It calls the suspend program for those of these nodes that
-// Slurm does not take for off, and prints their names. With `force` their jobs are requeued, if
-// they may be, or ended first. It fails with those that stay on.
+// Returns a script that runs on the controller. It calls the suspend program for those of these
+// nodes that Slurm does not take for off, and prints their names. With `force` their jobs are
+// requeued, if they may be, or ended first. It fails with those that stay on.
 std::string SwitchOffText(const std::vector<std::string>& nodes, bool force);
 
 }  // namespace tutti::cluster

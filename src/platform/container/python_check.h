@@ -11,7 +11,7 @@
 
 namespace tutti::container {
 
-// The Pythons of a job's environment and of those below it are found or fetched, each version once.
+// Finds or fetches the Pythons of a job's environment and of those below it, each version once.
 // One that cannot be had is a warning, with the line that asks for it, since the nearest is taken.
 // InvalidArgument has a line for each that asks for Python 2. What is not known by the deadline is
 // a warning that says so, and left to the launcher; the search goes on in this process, and who

@@ -102,7 +102,7 @@ class Engine {
   // Returns what is true now, including of allocations that were started before this process was.
   virtual absl::StatusOr<std::vector<AllocationState>> Observe() = 0;
 
-  // What Observe says is to be true of now soon: a launcher of an allocation that was waiting has
+  // Makes what Observe says true of now soon: a launcher of an allocation that was waiting has
   // come. Returns at once; for engines that look only now and then.
   virtual void Refresh() {}
 

@@ -16,9 +16,9 @@ struct MetricReports {
   std::string odd_line;               // the first line that reports nothing at all, cut off
 };
 
-// Each line of JSON that has a number under the metric's name is a report, and so is each
-// {"event": "metric", "name": NAME, "value": number}. Lines that are something else are passed
-// over; events of other kinds are none of the odd ones.
+// Reads the reports: each line of JSON that has a number under the metric's name is a report, and
+// so is each {"event": "metric", "name": NAME, "value": number}. Lines that are something else are
+// passed over; events of other kinds are none of the odd ones.
 MetricReports ReportsInMetricsFile(absl::string_view text, absl::string_view metric);
 
 // Returns a metric's file of MLflow's file store: "TIME VALUE STEP", a line for each log_metric.

@@ -44,7 +44,7 @@ class SweepTrials {
   // Returns the values and metrics of the completed trials, by number; none where the sampling does
   // not ask for them.
   std::vector<Observation> Observations() const;
-  // What follows is for advice: metrics that were reported instead, and a line that reports
+  // Return what is for advice: metrics that were reported instead, and a line that reports
   // nothing.
   const std::set<std::string>& other_metrics() const { return other_metrics_; }
   const std::string& odd_line() const { return odd_line_; }

@@ -27,17 +27,17 @@ namespace tutti::http {
 
 class Socket {
  public:
-  // `stop_fd`: readable means stop; -1: none. Makes the descriptor non-blocking and without delay.
+  // Makes the descriptor non-blocking and without delay. `stop_fd`: readable means stop; -1: none.
   Socket(base::UniqueFd fd, int stop_fd);
 
   // Holds for all reads and writes until it is called again.
   void Limit(std::optional<base::Deadline> whole, absl::Duration stall);
-  // From here on what would wait ends with would_block instead; it may then be called again once
-  // there is what Wanted() says.
+  // Lets what would wait end from here on with would_block instead; it may then be called again
+  // once there is what Wanted() says.
   void SetWaiting(bool waits) { waits_ = waits; }
   short Wanted() const { return wanted_; }  // POLLIN or POLLOUT
 
-  // From here on all goes through TLS, by a server that Tls::Connect trusts. Keeps to Limit.
+  // Sends all through TLS from here on, by a server that Tls::Connect trusts. Keeps to Limit.
   absl::Status ConnectTls(const std::string& host, const std::string& certificate);
   // Does the same as a server. The error is protocol_error, with nothing read or written, if the
   // client does not begin TLS.

@@ -10,7 +10,7 @@
 
 namespace tutti::http {
 
-// Everything but letters, digits and "-._~" becomes %XX; with `keep_slash` also "/" stays, for
+// Turns everything but letters, digits and "-._~" into %XX; with `keep_slash` also "/" stays, for
 // paths.
 std::string PercentEncode(absl::string_view text, bool keep_slash = false);
 // Returns InvalidArgument for a broken escape or an escaped NUL.

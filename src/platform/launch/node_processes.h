@@ -68,7 +68,8 @@ class NodeProcesses : private RankSupervisor {
   bool TellsAllAtOnce() const;
   void ReapRank(pid_t pid, int status);
   void HoldLimits();
-  // `reason`: what went wrong outside of the processes; OK: they are just to end.
+  // Begins to end them; `reason`: what went wrong outside of the processes; OK: they are just to
+  // end.
   void BeginStop(absl::Duration grace, absl::Status reason);
   void EndOnRequest(const StopRequest& request);
   // Notes what the Python of each rank is doing, if the ranks are one MPI world. Call before the

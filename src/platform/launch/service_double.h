@@ -54,7 +54,7 @@ class ServiceDouble {
   }
   void Stop() { server_.reset(); }
 
-  // Every n-th answer is lost after the request has been acted on; 0: none.
+  // Loses every n-th answer after the request has been acted on; 0: none.
   void LoseEvery(int n) {
     Set([&] { lose_every_ = n; });
   }
@@ -72,7 +72,7 @@ class ServiceDouble {
     for (const auto& [name, value] : values) all[name] = absl::Base64Escape(value);
     Set([&] { secrets_ = nlohmann::json({{"secrets", all}}).dump(); });
   }
-  // Any launcher that asks for them is told that there are none.
+  // Tells any launcher that asks for them that there are none.
   void ForgetSecrets() {
     Set([&] { secrets_.clear(); });
   }

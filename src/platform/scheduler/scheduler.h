@@ -58,7 +58,8 @@ struct Decision {
   std::vector<Wait> waits;  // every pending job that does not start, in queue order
 };
 
-// `nodes` are those that jobs may start on; `cordoned` is how many more the cluster has.
+// Decides what starts: `nodes` are those that jobs may start on; `cordoned` is how many more the
+// cluster has.
 Decision Schedule(const std::vector<PendingJob>& pending, const std::vector<RunningJob>& running,
                   const std::vector<ClusterNode>& nodes, absl::Time now, int cordoned = 0);
 

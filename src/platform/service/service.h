@@ -139,7 +139,8 @@ class Service {
     int64_t acknowledged = 0;
     bool go = false;
   };
-  // `sent`: when, by the launcher's clock; one that is wrong by more than a minute is a problem.
+  // Takes events; `sent`: when, by the launcher's clock; one that is wrong by more than a minute is
+  // a problem.
   virtual absl::StatusOr<Acknowledgement> ReportEvents(absl::string_view allocation, int node,
                                                        int64_t first,
                                                        const std::vector<std::string>& lines,

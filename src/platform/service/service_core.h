@@ -170,7 +170,7 @@ class ServiceCore final : public Service {
 
  private:
   void Loop();
-  // What is told survives a loss of power.
+  // Waits for the disk, so that what is told survives a loss of power.
   template <typename Many>
   absl::StatusOr<std::vector<Many>> Durable(absl::StatusOr<std::vector<Many>> answer)
       ABSL_LOCKS_EXCLUDED(service_lock) {
@@ -188,7 +188,7 @@ class ServiceCore final : public Service {
     if (job.ok()) TUTTI_RETURN_IF_ERROR(AwaitDurable(state_, job->record.last.sequence));
     return job;
   }
-  // That an allocation is over is told once the disk has it: its launcher ends then.
+  // Tells that an allocation is over once the disk has it: its launcher ends then.
   absl::Status ToLauncher(const absl::Status& answer) ABSL_LOCKS_EXCLUDED(service_lock) {
     if (absl::IsAborted(answer)) TUTTI_RETURN_IF_ERROR(AwaitDurable(state_));
     return answer;

@@ -47,15 +47,15 @@ class Database {
   absl::Status WriteTogether(
       const std::vector<const std::function<absl::Status(SqliteConnection&)>*>& bodies,
       std::vector<absl::Status>& statuses, Durability durability = Durability::kPowerLoss);
-  // Once it returns OK what was written before survives a loss of power. From one thread at a time,
-  // also beside a call of another: only the disk is waited for. After one that has failed the next
-  // writes the log's content into the file and begins the log anew: the system tells once that it
-  // could not write a page, and may have dropped it.
+  // Syncs the disk: once it returns OK what was written before survives a loss of power. From one
+  // thread at a time, also beside a call of another: only the disk is waited for. After one that
+  // has failed the next writes the log's content into the file and begins the log anew: the system
+  // tells once that it could not write a page, and may have dropped it.
   absl::Status Sync();
-  // The next Sync begins the log anew. So it is after Open of one whose log was left: whoever had
-  // it last may have been killed after a sync that failed.
+  // Returns whether the next Sync begins the log anew. So it is after Open of one whose log was
+  // left: whoever had it last may have been killed after a sync that failed.
   bool has_lost_pages() const { return has_lost_pages_; }
-  // No other connection can read it, as there was no room for an index of its log.
+  // Returns whether no other connection can read it, as there was no room for an index of its log.
   bool keeps_others_out() const { return keeps_others_out_; }
   // Runs `body`, which only reads.
   absl::Status Read(const std::function<absl::Status(SqliteConnection&)>& body);

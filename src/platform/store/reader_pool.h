@@ -32,7 +32,7 @@ class ReaderPool {
  private:
   static constexpr size_t kMost = 8;  // at the same time
 
-  // Whoever has taken one gives it back.
+  // Takes one; whoever has taken one gives it back.
   absl::StatusOr<std::unique_ptr<SqliteConnection>> Take() ABSL_LOCKS_EXCLUDED(mutex_);
   void GiveBack(std::unique_ptr<SqliteConnection> connection) ABSL_LOCKS_EXCLUDED(mutex_);
 

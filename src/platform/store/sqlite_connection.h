@@ -21,7 +21,7 @@ class SqliteConnection final : public SQLite::Database {
   // Throws as SQLite::Database does: OpenError.
   SqliteConnection(const std::filesystem::path& path, int flags, absl::Duration busy_timeout);
 
-  // `sql` is a constant; one user at a time (CachedStatement).
+  // Returns a statement; `sql` is a constant; one user at a time (CachedStatement).
   SQLite::Statement& Prepared(const char* sql);
   // Runs `body`. What it throws is its error: Internal, if it is not SQLite's.
   absl::Status Guard(absl::FunctionRef<absl::Status()> body);

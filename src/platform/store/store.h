@@ -148,9 +148,9 @@ class Store {
   virtual absl::StatusOr<JobRecord> InsertJob(const Job& job, const EventsFor& events,
                                               Durability durability = Durability::kPowerLoss) = 0;
 
-  // Once it returns OK all that was written before survives a loss of power too. Other calls go on
-  // meanwhile, and those that wait at the same time share one sync of the disk. One that fails may
-  // be tried again.
+  // Syncs the disk: once it returns OK all that was written before survives a loss of power too.
+  // Other calls go on meanwhile, and those that wait at the same time share one sync of the disk.
+  // One that fails may be tried again.
   virtual absl::Status Sync() = 0;
   // Returns the number of the last write of Durability::kDeferred; 0: there was none. Whoever has
   // read what such a write wrote gets at least its number.

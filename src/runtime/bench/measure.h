@@ -29,7 +29,7 @@ struct MeasuredStep {
   std::vector<double> bucket_bytes;  // of gradients, in the order of their all-reduces
 };
 
-// NotFound: no such model. Errors of collectives name the rank.
+// Measures a step. NotFound: no such model. Errors of collectives name the rank.
 absl::StatusOr<MeasuredStep> MeasureStep(const StepSetup& setup,
                                          std::unique_ptr<comm::Communicator> group);
 

@@ -44,8 +44,9 @@ struct Prediction {
   double step() const { return compute + exposed; }
 };
 
-// `slowdown`: by how much a rank computes more slowly for sharing its node's cores with others, at
-// least 1. Gradients come evenly over backward, by bytes; buckets are reduced one after the other.
+// Predicts a step; `slowdown`: by how much a rank computes more slowly for sharing its node's cores
+// with others, at least 1. Gradients come evenly over backward, by bytes; buckets are reduced one
+// after the other.
 Prediction PredictStep(const Work& work, const Link& link, double slowdown);
 
 // Returns how many times as long computing takes on a node with `cores` cores if it has `ranks`

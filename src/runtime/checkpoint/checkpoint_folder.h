@@ -47,7 +47,7 @@ class CheckpointFolder {
   // Save leaves the newest `keep` checkpoints, at least 1.
   CheckpointFolder(std::filesystem::path root, int keep);
 
-  // The checkpoint is durable when it returns. On an error, such as a full disk
+  // Saves a checkpoint, which is durable when it returns. On an error, such as a full disk
   // (ResourceExhausted), the checkpoints there were before are untouched and nothing of this one
   // stays. Replaces one of the same step. That older ones cannot be removed is no error, since this
   // one is safe.
@@ -56,8 +56,8 @@ class CheckpointFolder {
   // Lists the steps that there are, ascending; none when the folder does not exist.
   absl::StatusOr<std::vector<int64_t>> List() const;
 
-  // Every byte is verified. NotFound: there is no such step; DataLoss names the file that is
-  // missing, cut short or changed.
+  // Loads a checkpoint; every byte is verified. NotFound: there is no such step; DataLoss names the
+  // file that is missing, cut short or changed.
   absl::StatusOr<Checkpoint> Load(int64_t step) const;
 
   // Loads and verifies its state alone; its errors are those of Load.

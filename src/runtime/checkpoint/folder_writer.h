@@ -18,8 +18,9 @@ namespace tutti::checkpoint {
 
 class FolderWriter {
  public:
-  // FailedPrecondition when `folder` exists and is not the work of a FolderWriter: it would not be
-  // replaced. Create says the same; ask before hours of work whose result goes there.
+  // Checks the folder; FailedPrecondition when `folder` exists and is not the work of a
+  // FolderWriter: it would not be replaced. Create says the same; ask before hours of work whose
+  // result goes there.
   static absl::Status CheckMayReplace(const std::filesystem::path& folder);
 
   // Removes what a writer that was killed left in FOLDER.tmp.

@@ -33,9 +33,9 @@ struct ModelFolder {
 // Writes it atomically and durably, as a checkpoint. Replaces a model folder of the same name.
 absl::Status WriteModelFolder(const std::filesystem::path& path, const ModelFolder& model);
 
-// Every byte is verified. Errors name the file and the key: NotFound when the folder has no
-// manifest; DataLoss when a file is damaged; InvalidArgument when model.json does not say what it
-// must.
+// Reads a folder; every byte is verified. Errors name the file and the key: NotFound when the
+// folder has no manifest; DataLoss when a file is damaged; InvalidArgument when model.json does not
+// say what it must.
 absl::StatusOr<ModelFolder> ReadModelFolder(const std::filesystem::path& path);
 
 }  // namespace tutti::checkpoint

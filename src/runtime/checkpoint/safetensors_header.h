@@ -45,7 +45,7 @@ struct SafetensorsHeader {
 // A longer head is refused before anything is allocated for it; it has room for 100,000 tensors.
 inline constexpr uint64_t kMaxHeaderBytes = uint64_t{16} << 20;
 
-// `file` is the whole file. DataLoss says what is wrong and names the tensor.
+// Parses a header; `file` is the whole file. DataLoss says what is wrong and names the tensor.
 absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(absl::string_view file);
 
 // Returns the head with its length, padded with spaces so that the data starts at a multiple of 8.

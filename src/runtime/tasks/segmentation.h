@@ -18,8 +18,8 @@ class Segmentation final : public Task {
   int64_t Units(const torch::Tensor& targets) const override;
   Loss LossOf(const std::vector<torch::Tensor>& outputs,
               const torch::Tensor& targets) const override;
-  // miou: over the classes that are there in masks or outputs, the mean of the share of their
-  // pixels that both give them; pixels: the share of pixels that are right.
+  // Makes a measure of two: miou: over the classes that are there in masks or outputs, the mean of
+  // the share of their pixels that both give them; pixels: the share of pixels that are right.
   std::unique_ptr<Measure> NewMeasure() const override;
 
  private:

@@ -27,7 +27,8 @@ namespace tutti::tasks {
 class Measure {
  public:
   virtual ~Measure() = default;
-  // `output`: what the network says of images in evaluation mode, fp32 or fp64, on the CPU.
+  // Adds a batch; `output`: what the network says of images in evaluation mode, fp32 or fp64, on
+  // the CPU.
   virtual void Add(const torch::Tensor& output, const torch::Tensor& annotations) = 0;
   // Is called after `sums` were added up over the ranks and `rows` put one after the other.
   virtual std::vector<Metric> Metrics() const = 0;

@@ -33,9 +33,9 @@ struct ScriptJob {
   std::vector<std::string> remarks;  // what was chosen, one line each
 };
 
-// `script` is one by KindOfScript. Its code is the folder that it lies in. The job file is written
-// for `options.save`'s folder or, without that, the script's. InvalidArgument names every option
-// that makes no sense, or a folder that is too large to be sent.
+// Makes the job of a script: `script` is one by KindOfScript. Its code is the folder that it lies
+// in. The job file is written for `options.save`'s folder or, without that, the script's.
+// InvalidArgument names every option that makes no sense, or a folder that is too large to be sent.
 absl::StatusOr<ScriptJob> JobOfScript(const std::filesystem::path& script,
                                       const ScriptOptions& options);
 

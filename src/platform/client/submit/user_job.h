@@ -22,9 +22,9 @@ struct UserJob {
   spec::Reading file;
 };
 
-// The faults of the file are in it. InvalidArgument where there is none to read, and for every
-// fault of a script's options, AlreadyExists where its job file could not be saved. `home` holds
-// the site's tables.
+// Reads a job; the faults of the file are in it. InvalidArgument where there is none to read, and
+// for every fault of a script's options, AlreadyExists where its job file could not be saved.
+// `home` holds the site's tables.
 absl::StatusOr<UserJob> ReadUserJob(const std::filesystem::path& home, const JobFile& file);
 
 // Writes the job file of a script that was taken, if that is asked for; what to say of it, or "".

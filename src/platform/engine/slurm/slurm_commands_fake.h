@@ -35,8 +35,8 @@ class SlurmCommandsFake final : public SlurmCommands {
   void Hold(bool hold);
   // Ends the job of that allocation in that state, as "NODE_FAIL".
   void End(const std::string& allocation, const std::string& state);
-  // It has run and completes; it is told to be on those nodes, since Slurm tells only the ones that
-  // are not yet done.
+  // Completes it as one that has run; it is told to be on those nodes, since Slurm tells only the
+  // ones that are not yet done.
   void Complete(const std::string& allocation, const std::string& nodes);
   // It is given its nodes, which cannot launch it and cancel it; so much later than now, or,
   // without that, at the start that it had.
@@ -60,7 +60,7 @@ class SlurmCommandsFake final : public SlurmCommands {
     absl::MutexLock lock(&mutex_);
     gres_ = std::move(lines);
   }
-  // From now on sacct tells of the jobs that Forget takes out of the queue.
+  // Lets sacct tell from now on of the jobs that Forget takes out of the queue.
   void KeepAccounts();
   // Returns, of "sbatch" or another, how often it did something; of scancel, to how many jobs.
   int count(const std::string& program) const;

@@ -81,8 +81,9 @@ struct SlurmEngineOptions {
 
 class SlurmEngine final : public Engine {
  public:
-  // `commands` outlives it. FailedPrecondition if another service has the folder, or the folder is
-  // a copy with jobs of another's in it. Fails if it cannot read all that lies there.
+  // Opens the folder; `commands` outlives it. FailedPrecondition if another service has the folder,
+  // or the folder is a copy with jobs of another's in it. Fails if it cannot read all that lies
+  // there.
   static absl::StatusOr<std::unique_ptr<SlurmEngine>> Open(const SlurmEngineOptions& options,
                                                            SlurmCommands* commands);
   // Slurm's jobs go on.

@@ -136,7 +136,7 @@ class SlurmEngineTest : public ::testing::Test {
     return base::AwaitPatiently(absl::Seconds(20), [&] { return slurm_.count(program) >= count; });
   }
 
-  // From now on launchers are told of a service at that address, and how to reach it.
+  // Tells launchers from now on of a service at that address, and how to reach it.
   void OpenWithService(const std::string& address, spec::Reach reach = spec::Reach::kUnsaid) {
     launcher_file_ = root_.path() / "launcher.json";
     reach_ = reach;

@@ -59,7 +59,7 @@ class RequestReader {
   int64_t ContentLength() const;
   absl::Status ReadBodyTo(const std::function<absl::Status(absl::string_view)>& sink,
                           uint64_t max_bytes);
-  // The rest of the body is not waited for.
+  // Leaves the rest of the body, which is not waited for.
   void GiveUpBody();
   // Returns whether the body did not come in time.
   bool Stalled() const;

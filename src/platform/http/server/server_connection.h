@@ -69,10 +69,10 @@ class ServerConnection final : public Connection {
   Need WaitForSocket(short events, Lane lane) const;
   Need WaitForNews(base::Deadline until, Lane lane) const;
   std::optional<Need> NeedLane(Lane lane) const;
-  // Like NeedLane, for lanes whose threads may be held for long. Null with `refused`: there was no
-  // room in time.
+  // Does the same as NeedLane for lanes whose threads may be held for long. Null with `refused`:
+  // there was no room in time.
   std::optional<Need> NeedRoom(Lane lane, absl::Duration patience, bool& refused);
-  // The handler reads it as it comes.
+  // Returns whether the handler reads it as it comes.
   bool IsBodyLarge() const { return reader_.HasBody() && prefetched_ == 0; }
   Lane LaneOf() const;
   Lane LaneOfHandler() const;

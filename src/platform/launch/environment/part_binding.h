@@ -26,8 +26,8 @@ std::vector<int> CoresOfRank(const spec::LaunchPlan& plan, int local_rank);
 class RankCores {
  public:
   RankCores(const spec::LaunchPlan& plan, int local_rank);
-  // The calling process, or that one, runs on them alone from now on; 0 or an errno. Safe between
-  // fork and exec.
+  // Lets the calling process, or that one, run on them alone from now on; 0 or an errno. Safe
+  // between fork and exec.
   int Enter(pid_t pid = 0) const;
 
  private:

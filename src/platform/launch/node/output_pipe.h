@@ -18,8 +18,8 @@ namespace tutti::launch {
 
 class OutputPipe {
  public:
-  // The write end goes to the child, and is closed here by CloseWriteEnd after the start. Of a file
-  // with a mask secrets are hidden in what is read, before it is kept anywhere.
+  // Opens a pipe. The write end goes to the child, and is closed here by CloseWriteEnd after the
+  // start. Of a file with a mask secrets are hidden in what is read, before it is kept anywhere.
   static absl::StatusOr<OutputPipe> Open(SpoolFile* spool);
 
   int read_fd() const { return read_.get(); }

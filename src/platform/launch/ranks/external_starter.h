@@ -47,7 +47,7 @@ class ExternalStarter : public RankStarter {
                                  const nlohmann::json& /*message*/) {}
   // The program has ended; the messages of its ranks have been handled.
   virtual void ProgramEnded(const StarterProgram::End& end) = 0;
-  // `within`: "10m"; `error`: what the program has said of why, or "".
+  // Stops, as ranks are missing; `within`: "10m"; `error`: what the program said of why, or "".
   virtual void RanksAreMissing(const std::string& within, const std::string& error) = 0;
   // Returns how long the program may stay once its ranks are to end.
   virtual absl::Duration ProgramPatience(absl::Duration grace) const = 0;

@@ -34,7 +34,7 @@ class RankSupervisor {
   virtual ~RankSupervisor() = default;
   // Ends all processes of the node, with the plan's grace. `reason`: what went wrong.
   virtual void Stop(absl::Status reason) = 0;
-  // Like Stop, for when mpirun or srun did not start the ranks: the job is not at fault.
+  // Stops them like Stop, for when mpirun or srun did not start the ranks: the job is not at fault.
   virtual void StopUnlaunched(absl::string_view reason) = 0;
   // Ends all processes and returns true if this launcher is told to end within `patience`.
   virtual bool StopIfRequested(absl::Duration patience) = 0;

@@ -44,7 +44,7 @@ class RankTable {
   std::vector<RankLeader> Running() const;
   std::vector<OutputPipe*> Pipes() const;
 
-  // From here on the kernel's out-of-memory kills may be of these ranks.
+  // Notes that from here on the kernel's out-of-memory kills may be of these ranks.
   void CountKernelKills() { kernel_kills_before_ = KernelOutOfMemoryKills(); }
   // Reaps a rank that is a child of this process and has ended. `stopped`: it had been told to end.
   base::ExitStatus Reap(RankProcess& rank, bool stopped);

@@ -19,9 +19,9 @@ struct ContainerStart {
   Variables environment;  // podman's: its own, and what it hands on to the rank
 };
 
-// facts.image is the image's id. The allocation's folder and the inputs are at the same paths in
-// the container as outside, the inputs for reading only. InvalidArgument for an input
-// whose path podman cannot mount.
+// Makes the start in a container; facts.image is the image's id. The allocation's folder and the
+// inputs are at the same paths in the container as outside, the inputs for reading only.
+// InvalidArgument for an input whose path podman cannot mount.
 absl::StatusOr<ContainerStart> ContainerStartOf(const spec::LaunchPlan& plan, int local_rank,
                                                 const std::string& command, const NodeFacts& facts);
 

@@ -9,9 +9,9 @@
 
 namespace tutti::service {
 
-// `gpus`: how many each of this machine's nodes has; of other computes' nothing is known here.
-// InvalidArgument has a line for each demand by name that asks for more, in the job or one below
-// it. Where there are none a warning is
+// Checks demands of GPUs; `gpus`: how many each of this machine's nodes has; of other computes'
+// nothing is known here. InvalidArgument has a line for each demand by name that asks for more, in
+// the job or one below it. Where there are none a warning is
 // added for what may do without: a size of machine, an environment or image whose name says that it
 // is made for CUDA.
 absl::Status CheckGpus(const spec::JobSpec& job, size_t gpus, std::vector<std::string>& warnings);

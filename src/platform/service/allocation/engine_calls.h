@@ -44,7 +44,7 @@ class EngineCalls {
 
  private:
   using Call = std::function<void(engine::Engine&)>;
-  // False if none are held.
+  // Holds the effects behind others; false if no others are held.
   bool HoldBehindOthers(Effects& effects) ABSL_LOCKS_EXCLUDED(mutex_);
   // Stays where it is until PerformHeld removes it; null: none are held.
   const Effects* FirstHeld() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -59,7 +59,8 @@ class EngineCalls {
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Start(engine::Engine& engine, const engine::Allocation& allocation)
       ABSL_LOCKS_EXCLUDED(service_lock);
-  // Meanwhile the job may have been canceled, and its stop may have found nothing to end.
+  // Returns whether it is still to start: meanwhile the job may have been canceled, and its stop
+  // may have found nothing to end.
   bool IsStillToStart(const std::string& allocation) ABSL_LOCKS_EXCLUDED(service_lock);
   void Stop(engine::Engine& engine, const AllocationAt& at) ABSL_LOCKS_EXCLUDED(service_lock);
   void Kill(engine::Engine& engine, const Effects::Kill& kill) ABSL_LOCKS_EXCLUDED(service_lock);

@@ -25,7 +25,7 @@ class LocalScheduler {
   // Called before jobs are shown: writes for every waiting job what it waits for. The time grows
   // with the number of waiting jobs; nothing is done if nothing has changed since the last call.
   void Explain() ABSL_LOCKS_EXCLUDED(service_lock);
-  // A job has come.
+  // Notes that a job has come.
   void WakeForNewJob(const LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Returns where a job that is being inserted can start at once, since none is ahead of it and the
   // nodes are idle: they are held for it until Release. The allocation has no id yet.

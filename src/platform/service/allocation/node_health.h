@@ -37,7 +37,8 @@ class NodeHealth {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
     return suspects_;
   }
-  // A user has taken the node's cordon off: what was found is no reason to cordon it again.
+  // Notes that a user has taken the node's cordon off: what was found is no reason to cordon it
+  // again.
   void Accept(absl::string_view node) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
   // Checks as Service::CheckNode says.

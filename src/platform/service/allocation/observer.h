@@ -21,7 +21,7 @@ class Observer {
                Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:
-  // `state` is null if the engine knows nothing of the allocation.
+  // Notes what the engine says; `state` is null if the engine knows nothing of the allocation.
   void ObservePlaced(PlacedJob& job, const engine::AllocationState* state)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Notes that the node's launcher died before it had finished.

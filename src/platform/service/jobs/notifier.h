@@ -43,8 +43,8 @@ class Notifier : public std::enable_shared_from_this<Notifier> {
     changed_.SignalAll();
     for (const auto& [number, wake] : subscribers_) wake();
   }
-  // `wake` is called at each Notify; with locks held, so that it may not do more than wake
-  // somebody.
+  // Subscribes: `wake` is called at each Notify; with locks held, so that it may not do more than
+  // wake somebody.
   Subscription Subscribe(std::function<void()> wake) {
     absl::MutexLock lock(&mutex_);
     subscribers_[++last_] = std::move(wake);

@@ -18,7 +18,7 @@ namespace tutti::service {
 
 class IncomingBatch {
  public:
-  // `staging`: as IncomingFile has it.
+  // Begins a batch; `staging`: as IncomingFile has it.
   static absl::StatusOr<std::unique_ptr<IncomingBatch>> Create(
       const std::filesystem::path& staging);
   ~IncomingBatch();

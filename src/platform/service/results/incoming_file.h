@@ -21,8 +21,9 @@ namespace tutti::service {
 
 class IncomingFile {
  public:
-  // `staging` is a folder on the file system of `path`; both are made if they are not there.
-  // ResourceExhausted if the disk is full, here and below. `hashed`: Commit compares its hash.
+  // Begins a file; `staging` is a folder on the file system of `path`; both are made if they are
+  // not there. ResourceExhausted if the disk is full, here and below. `hashed`: Commit compares its
+  // hash.
   static absl::StatusOr<std::unique_ptr<IncomingFile>> Create(const std::filesystem::path& path,
                                                               const std::filesystem::path& staging,
                                                               bool hashed);

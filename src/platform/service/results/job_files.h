@@ -35,8 +35,8 @@ class JobFiles {
   absl::StatusOr<std::vector<JobFile>> List(absl::string_view job) const;
   // Finds a file; InvalidArgument for an unsafe path, NotFound if it is no file that List names.
   absl::StatusOr<std::filesystem::path> Find(absl::string_view job, absl::string_view path) const;
-  // `path` begins with "outputs/", or with "logs/" and is none of JobLogs' own. An older file of
-  // that name is replaced by Commit.
+  // Begins to receive a file; `path` begins with "outputs/", or with "logs/" and is none of
+  // JobLogs' own. An older file of that name is replaced by Commit.
   absl::StatusOr<std::unique_ptr<IncomingFile>> Receive(absl::string_view job,
                                                         absl::string_view path) const;
   // Receives small ones, together: what became of each, in their order. An error of the disk is one
@@ -44,7 +44,7 @@ class JobFiles {
   absl::StatusOr<std::vector<absl::Status>> ReceiveAll(
       absl::string_view job, const std::vector<http::BatchFile>& files) const;
 
-  // Deleting in two steps around the store's own, so that a crash between leaves no half: Hide,
+  // Delete in two steps around the store's own, so that a crash between leaves no half: Hide,
   // then the store forgets the job, then Remove. Restore takes Hide back.
   absl::Status Hide(absl::string_view job) const;
   absl::Status Restore(absl::string_view job) const;
@@ -55,7 +55,7 @@ class JobFiles {
   // Returns the jobs that are hidden: a delete was interrupted.
   std::vector<std::string> Hidden() const;
 
-  // Taking "logs" or "outputs" of a job alone away, in two steps: Retire, then the store notes it,
+  // Take "logs" or "outputs" of a job alone away, in two steps: Retire, then the store notes it,
   // then RemoveRetired. OK if there is no such folder.
   absl::Status Retire(absl::string_view job, absl::string_view part) const;
   absl::Status RemoveRetired(absl::string_view job, absl::string_view part,

@@ -14,7 +14,7 @@
 
 namespace tutti::comm {
 
-// `input` is only read. Needs links to all ranks.
+// Exchanges pair by pair; `input` is only read. Needs links to all ranks.
 absl::Status PairwiseAllToAll(Links& links, const Chunks& input, const Chunks& output,
                               base::Deadline deadline);
 

@@ -40,8 +40,8 @@ class NewGroupPlan {
   // it could not listen.
   absl::Status Accept(int partner, const Invitation& invitation);
 
-  // `parent`: the options of this rank in the group whose table is `table`; `whole` and `interrupt`
-  // as in Join.
+  // Forms the group; `parent`: the options of this rank in the group whose table is `table`;
+  // `whole` and `interrupt` as in Join.
   absl::StatusOr<std::unique_ptr<Communicator>> Form(const GroupOptions& parent, const Table& table,
                                                      const std::vector<int>& whole,
                                                      base::Deadline deadline, int interrupt);

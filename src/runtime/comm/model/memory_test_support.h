@@ -55,7 +55,7 @@ class ModelMemory {
   std::vector<int> Stores(int thread, size_t word, std::memory_order order) const;
   std::vector<int> Updates(int thread, size_t word, std::memory_order order) const;
 
-  // These return what was read.
+  // Return what was read.
   uint64_t Load(int thread, size_t word, int position, std::memory_order order);
   void Store(int thread, size_t word, int position, uint64_t value, std::memory_order order);
   uint64_t Update(int thread, size_t word, int position, Change change, uint64_t operand,
@@ -64,8 +64,8 @@ class ModelMemory {
   uint64_t Latest(size_t word) const { return words_[word].back().value; }
   void Initialise(size_t word, uint64_t value) { words_[word].back().value = value; }
 
-  // futex(2). Before it sleeps the system looks at the word: it sees what a thread had seen that
-  // woke at this word before. That is all that is assumed of it.
+  // Wakes as futex(2) does. Before it sleeps the system looks at the word: it sees what a thread
+  // had seen that woke at this word before. That is all that is assumed of it.
   void Wake(int thread, size_t word);
   // Returns whether the system may see `value`, or anything else.
   bool MaySee(int thread, size_t word, uint64_t value, bool same) const;

@@ -84,7 +84,7 @@ class Negotiation {
 
   // Records from now on into `path` (anew); `mark_cycles`: with a tick for every message of rank 0.
   virtual absl::Status StartTimeline(const std::string& path, bool mark_cycles) = 0;
-  // Everything is in the file when it returns. OK when nothing was recorded.
+  // Ends the timeline: everything is in the file when it returns. OK when nothing was recorded.
   virtual absl::Status StopTimeline() = 0;
 
   // Returns how it is tuned now. (On other ranks than 0: what was given at the start.)

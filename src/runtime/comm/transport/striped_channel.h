@@ -24,12 +24,12 @@ class StripedChannel final : public StagedChannel {
  public:
   static constexpr size_t kStripe = 128 << 10;
 
-  // Both sides give their streams in the same order.
+  // Makes a channel of streams; both sides give their streams in the same order.
   static absl::StatusOr<std::unique_ptr<StripedChannel>> Make(
       std::vector<std::unique_ptr<Channel>> streams);
 
   size_t streams() const { return streams_.size(); }
-  // From here on the first `streams` alone carry bytes. Both sides do it at the same place of
+  // Lets the first `streams` alone carry bytes from here on. Both sides do it at the same place of
   // either direction, by having received all that the other had sent before (and nothing is
   // staged).
   void UseFirst(int streams);

@@ -27,8 +27,8 @@
 
 namespace tutti::comm {
 
-// `transports`: UCX's own choice of them (UCX_TLS), "" for its default. FailedPrecondition when
-// tutti was built without UCX or it is not installed.
+// Makes a channel; `transports`: UCX's own choice of them (UCX_TLS), "" for its default.
+// FailedPrecondition when tutti was built without UCX or it is not installed.
 absl::StatusOr<std::unique_ptr<Channel>> MakeUcxChannel(base::UniqueFd socket,
                                                         const std::string& transports,
                                                         const Patience& patience);

@@ -47,10 +47,10 @@ class UcxEndpoint {
 
   // Makes progress; 0 when there was nothing to do.
   unsigned Progress() { return ucx_->ucp_worker_progress(worker_); }
-  // `part` and its bytes must stay as they are until the request is done; then they need this
-  // process no more. (That is not UCX's flush, which waits for the other side's process. It holds
-  // since a part is either written to where the other side finds it, or, as ZCOPY_THRESH=0 and a
-  // list of parts bid, not called done before the kernel or the card has it all.)
+  // Sends a part: `part` and its bytes must stay as they are until the request is done; then they
+  // need this process no more. (That is not UCX's flush, which waits for the other side's process.
+  // It holds since a part is either written to where the other side finds it, or, as ZCOPY_THRESH=0
+  // and a list of parts bid, not called done before the kernel or the card has it all.)
   absl::StatusOr<UcxRequest> Send(const ucp_dt_iov_t& part);
   // Returns the next bytes that have come, or none; without a look at the network.
   std::span<const std::byte> Peek();

@@ -197,7 +197,7 @@ static __global__ void __launch_bounds__(kThreads)
   to.c[c] = -a * total[0] / n - b * norm.mean[c];
 }
 
-// Behind the blocks' partial sums.
+// Returns the place behind the blocks' partial sums.
 static inline float* PerChannel(const Layout& l, float* scratch, int which) {
   return scratch + static_cast<int64_t>(l.grid.y) * 2 * l.channels +
          static_cast<int64_t>(which) * l.channels;

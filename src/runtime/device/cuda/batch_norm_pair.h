@@ -15,7 +15,7 @@ struct Pair {
   Normalisation norm, norm2;
 };
 
-// `scratch`: twice ScratchFloats.
+// Computes y; `scratch`: twice ScratchFloats.
 cudaError_t PairForward(const Activations& shape, const Pair& pair, void* y, uint8_t* positive,
                         float* scratch, cudaStream_t stream);
 

@@ -65,7 +65,7 @@ class RunReport {
   void Unreadable(int64_t step, int64_t images);
   // Tells the seconds per step of every rank, over the last `steps` steps.
   void RanksCompared(int64_t step, int64_t steps, std::span<const StepParts> ranks);
-  // `not_removed`: why an older one could not be, if so; the user is warned.
+  // Reports a checkpoint; `not_removed`: why an older one could not be, if so; the user is warned.
   void Checkpointed(int64_t step, const std::string& path, uint64_t bytes, double seconds,
                     const absl::Status& not_removed);
   // Warns the user too. `in_a_row`: how many have failed since the last that was saved.

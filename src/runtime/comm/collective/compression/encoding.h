@@ -28,7 +28,7 @@ inline constexpr size_t kEncodingBlock = 256;  // values; to be cut at multiples
 
 size_t EncodedBytes(Encoding encoding, size_t count);
 
-// `residual` may be null, and `to` be of any alignment.
+// Encodes values; `residual` may be null, and `to` be of any alignment.
 void Encode(Encoding encoding, const float* values, float* residual, size_t count, std::byte* to);
 
 void Decode(Encoding encoding, const std::byte* from, size_t count, float* values);

@@ -79,7 +79,7 @@ class DeviceStream {
       std::shared_ptr<const CudaDriver> driver, int device);
   ~DeviceStream();
 
-  // For as long as the returned object lives the calling thread may put work on the stream.
+  // Lets the calling thread, for as long as the returned object lives, put work on the stream.
   std::unique_ptr<DeviceGuard> Enter() const;
   // Makes what follows on it wait for this event of the caller's.
   absl::Status After(cuda::Event event);

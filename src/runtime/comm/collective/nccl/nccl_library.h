@@ -26,7 +26,7 @@ class NcclLibrary {
   const std::string& path() const { return path_; }
   int version() const { return version_; }  // 22304 is 2.23.4
 
-  // kSuccess and kInProgress are OK.
+  // Makes a status of it; kSuccess and kInProgress are OK.
   absl::Status ToStatus(nccl::Result result, absl::string_view what) const;
 
  private:

@@ -29,7 +29,7 @@
 
 namespace tutti::comm {
 
-// `last`: a mean is divided (by reduction.ranks).
+// Reduces it; with `last` a mean is divided (by reduction.ranks).
 absl::Status NodeAllReduce(NodeTeam& team, std::byte* data, size_t count,
                            const Reduction& reduction, bool last, base::Deadline deadline);
 

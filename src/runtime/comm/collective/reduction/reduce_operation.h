@@ -67,7 +67,7 @@ TUTTI_INLINE T MeanOf(T sum, int ranks) {
   return static_cast<T>(sum / static_cast<Divisor>(ranks));
 }
 
-// "Or" is the maximum of 0 and 1, "and" their minimum.
+// Returns the reduction of truth values: "or" is the maximum of 0 and 1, "and" their minimum.
 inline Reduction Logical(const Reduction& reduction) {
   const bool either = reduction.op == ReduceOp::kSum || reduction.op == ReduceOp::kMax;
   return {reduction.type, either ? ReduceOp::kMax : ReduceOp::kMin, reduction.ranks};

@@ -57,7 +57,7 @@ class Coordinator {
   explicit Coordinator(const CoordinatorOptions& options);
 
   void OnReport(int from, const Report& report, absl::Duration now);
-  // `silence[r]`: how long nothing has been heard of rank r (empty: unknown).
+  // Acts on what is due; `silence[r]`: how long nothing has been heard of rank r (empty: unknown).
   void OnTick(absl::Duration now, std::span<const absl::Duration> silence);
   // Returns when OnTick wants to be called next at the latest.
   absl::Duration NextTick() const;

@@ -35,8 +35,7 @@ class Tuner {
   };
   Tuner(const Options& options, const Tuning& start);
 
-  // `bytes`: how many have been reduced so far. Returns the setting to be taken from now on, when
-  // it changes.
+  // Returns the setting to be taken from now on, when it changes. `bytes`: how many were reduced.
   std::optional<Tuning> OnProgress(uint64_t bytes, absl::Duration now);
   bool done() const { return done_; }
   Tuning best() const { return At(best_); }

@@ -76,9 +76,9 @@ struct Team {
   absl::Status device_fault;          // why there is none, for all alike
 };
 
-// `tasks[i]` belongs to units[i], and is null where this rank has joined (check_response.h). Ends
-// the operations, save where an error is returned: then the team's group is at its end. `timeline`
-// may be null.
+// Runs a response: `tasks[i]` belongs to units[i], and is null where this rank has joined
+// (check_response.h). Ends the operations, save where an error is returned: then the team's group
+// is at its end. `timeline` may be null.
 absl::Status RunResponse(Team& team, const Response& response,
                          const std::vector<std::unique_ptr<Task>>& tasks, Timeline* timeline,
                          base::Deadline deadline);

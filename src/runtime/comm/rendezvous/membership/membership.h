@@ -48,8 +48,8 @@ class Membership final : public Control {
   int ended_fd() const { return ended_fd_.get(); }
   void NotifyAtEnd(Notifier* notifier);
 
-  // The caller has missed `suspect`. Waits for the judgement (about a quarter of peer_timeout at
-  // most) and returns it: never OK, and not always about `suspect`.
+  // Notes that the caller has missed `suspect`. Waits for the judgement (about a quarter of
+  // peer_timeout at most) and returns it: never OK, and not always about `suspect`.
   absl::Status ReportFailure(int suspect, Reason reason);
 
   // Re-forming (reform_agreement.h). LeaveToReform gives notice as one that will vote: first of
@@ -62,7 +62,7 @@ class Membership final : public Control {
   absl::Status LeaveToReform(const std::vector<bool>& within_host);
   std::vector<int> Lost();
   std::vector<BufferedConnection::End> SeenToEnd();
-  // Rank 0 tells the others, with its beats, how many newcomers wait.
+  // Lets rank 0 tell the others, with its beats, how many newcomers wait.
   void ReportNewcomers(std::shared_ptr<const std::atomic<int>> waiting);
   int waiting();
 

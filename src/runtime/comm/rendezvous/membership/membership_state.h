@@ -30,7 +30,7 @@ class MembershipState {
   // Points in time are durations since any one moment.
   MembershipState(int rank, int size, absl::Duration peer_timeout, absl::Duration now);
 
-  // What this rank's caller does: a collective, or an exchange with `peer` alone, which is not
+  // Note what this rank's caller does: a collective, or an exchange with `peer` alone, which is not
   // counted since the other ranks do not take part. A peer that has left in good order is missed
   // at once if it is not `connected`, else when it is reported: what it sent before can be read.
   void Begin() { ++progress_[rank_].begun; }

@@ -56,7 +56,7 @@ class ReformAgreement {
   void Start(const ReformOptions& terms, Hello self, std::string name, absl::Duration agreeing,
              absl::Duration now);
 
-  // What this rank knows of the others.
+  // Note what this rank knows of the others.
   void SawEnd(int rank) { ended_.insert(rank); }              // proof that it has voted for nobody
   void NotExpected(int rank) { not_expected_.insert(rank); }  // no proof, but not worth waiting for
 

@@ -47,7 +47,7 @@ class RejoinListener {
 
   // Notes that a generation begins in which this rank is `rank`; rank 0 receives newcomers.
   void Enter(const Table& table, int rank);
-  // While the group re-forms this rank leads and so receives newcomers, or that one does.
+  // Notes who leads and so receives newcomers while the group re-forms: this rank, or that one.
   void Lead();
   void Follow(const Hello& leader);
   // Decides what followed the generation `group`; its members hear it from now on.

@@ -147,7 +147,7 @@ using Message = std::variant<Hello, Table, Refusal, Link, Progress, Query, Failu
                              LeaveNotice, LeaveAck, ControlPayload, Promise, Propose, Accepted,
                              Decided, SuccessorQuery, GroupStatus, JoinRequest, Redirect>;
 
-// Texts longer than kLongestText are cut.
+// Writes a message; texts longer than kLongestText are cut.
 std::string Write(const Message& message);
 // Parses a message; InvalidArgument if `bytes` is not exactly one well-formed message.
 absl::StatusOr<Message> Read(absl::string_view bytes);

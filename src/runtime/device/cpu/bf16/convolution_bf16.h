@@ -46,11 +46,11 @@ void UseWinograd(bool use);
 // Returns whether this one does, of those that Takes.
 bool GoesByWinograd(const Convolution& shape);
 
-// x [images, height, width, inputs], w [outputs, kernel, kernel, inputs],
-// y [images, out_height, out_width, outputs].
+// Computes y of x [images, height, width, inputs] and w [outputs, kernel, kernel, inputs]: y
+// [images, out_height, out_width, outputs].
 void ConvolutionForward(const Convolution& shape, const uint16_t* x, const uint16_t* w, uint16_t* y,
                         int threads);
-// A stem has no such gradient.
+// Computes dx; a stem has no such gradient.
 void ConvolutionInputGradient(const Convolution& shape, const uint16_t* dy, const uint16_t* w,
                               uint16_t* dx, int threads);
 void ConvolutionWeightGradient(const Convolution& shape, const uint16_t* x, const uint16_t* dy,

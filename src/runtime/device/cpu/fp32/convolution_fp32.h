@@ -23,9 +23,9 @@ bool CanCompute(const Convolution& shape);
 // Returns whether it goes by patches, of those that it can.
 bool GoesByPatches(const Convolution& shape);
 
-// Layouts as in convolution_bf16.h.
+// Computes y; layouts are as in convolution_bf16.h.
 void Forward(const Convolution& shape, const float* x, const float* w, float* y, int threads);
-// A stem has no such gradient.
+// Computes dx; a stem has no such gradient.
 void InputGradient(const Convolution& shape, const float* dy, const float* w, float* dx,
                    int threads);
 void WeightGradient(const Convolution& shape, const float* x, const float* dy, float* dw,
