@@ -11,6 +11,8 @@ REASONS = {
     "kill_launcher": r"launcher|node \S+ .*lost|a node of it failed",
     "kill_shim": r"killed|signal 9|SIGKILL|mpirun|could not be started|was to start it ended first|launch",
     "kill_mpirun": r"killed|signal 9|SIGKILL|mpirun|orted|was to start it ended first|launch",
+    # Open MPI's daemon gives up an mpirun that does not answer its connection for two seconds.
+    "stop_mpirun": r"mpirun's daemon ended with .*: A process or daemon was unable to complete a TCP connection",
     "kill_standby": r"launcher",
     "lose_node": r"a node of it failed|launcher|node n\d: |was (killed|stopped)|Slurm ",
     "kill_slurmd": r"launcher|node n\d: |was (killed|stopped)|Slurm |a node of it failed",
