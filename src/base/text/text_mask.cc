@@ -154,7 +154,7 @@ void TextMask::HideInPlace(std::string& bytes) const {
         bytes.begin(), bytes.end(), [](char c) { return c != '\n'; }, '*');
     return;
   }
-  // Of the ranges that are hidden, which may grow at both ends, each byte is written once.
+  // The ranges that are hidden may grow at both ends; each byte of them is written once.
   std::vector<std::pair<size_t, size_t>> hidden;
   const auto hide = [&](size_t from, size_t to) {
     while (!hidden.empty() && hidden.back().second >= from) {
@@ -197,7 +197,7 @@ void MaskedStream::Push(absl::string_view bytes, std::string& out) {
     state_ = mask_->Next(state_, static_cast<unsigned char>(bytes[i]));
     ++i;
     if (const uint32_t match = mask_->nodes_[state_].match; match > 0) Cover(match);
-    // Of a text that is whole only an end may be the beginning of another.
+    // Only an end of a text that is whole may be the beginning of another.
     while (state_ != 0 && mask_->nodes_[state_].first_child == 0)
       state_ = mask_->nodes_[state_].fail;
     Release(mask_->nodes_[state_].depth, out);

@@ -34,7 +34,7 @@ class SecretsTest : public ServiceTest {
     return world_.StepUntil([&] { return service().SecretsForLauncher("s.1", 0).ok(); });
   }
   std::filesystem::path key() const { return folder_.path() / "secrets.key"; }
-  // Of all files below the service's folder.
+  // Looks at all files below the service's folder.
   bool IsAnywhere(const std::string& value) const {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path())) {
       if (!entry.is_regular_file()) continue;

@@ -344,7 +344,7 @@ TEST_F(StoreFaultTest, NothingIsConcludedFromALogThatAKilledProcessMayHaveLost) 
   EXPECT_TRUE(store->AddCordon({.node = "n2", .reason = "r"}).ok());
 }
 
-// Of the log's content, which then goes into a file that has to grow for it.
+// The log's content then goes into a file that has to grow for it.
 TEST_F(StoreFaultTest, WhatAFailedSyncMayHaveLostIsWrittenAnewOnceRoomIsMadeForIt) {
   const auto small = directory_.path() / "small";
   ASSERT_TRUE(base::MakeDirectories(small).ok());

@@ -30,7 +30,7 @@ void ReadMemory(MappingReader& reader, PartOfNode& part, Diagnostics& diagnostic
                                            "\" is no size: write 500MB, 8GB or 8GiB"));
 }
 
-// Of a mapping that has more than the keys which go with whole nodes too.
+// Returns whether the mapping has more than the keys which go with whole nodes too.
 bool AsksForPart(const YamlNode& tutti) {
   return tutti.entries.empty() ||
          std::any_of(tutti.entries.begin(), tutti.entries.end(),

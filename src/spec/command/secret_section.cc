@@ -10,7 +10,7 @@ namespace tutti::spec {
 namespace {
 
 constexpr char kSecretsKey[] = "resources.properties.tutti.secrets";
-constexpr size_t kMostSecrets = 64;  // that a process can be given as variables, of 64 KiB each
+constexpr size_t kMostSecrets = 64;  // of a job
 
 struct GivenSecret {
   std::string secret;

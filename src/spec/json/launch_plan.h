@@ -39,7 +39,7 @@ struct LaunchPlan {
   std::string environments_directory;          // where environments are made and shared
   std::string command;                         // ${{…}} unexpanded: only the node knows its paths
   std::map<std::string, std::string> environment_variables;
-  // Of JobSpec: names alone. The values are asked for by the launcher, and stand in no document.
+  // The same as in JobSpec: names alone. The launcher asks for the values, which no document has.
   std::map<std::string, std::string> secret_variables, secret_files;
   std::string snapshot;  // "sha256:…" of the code archive; empty: none
   std::map<std::string, Input> inputs;

@@ -41,7 +41,7 @@ class Life:
         self.wrong = []
 
     def file(self):
-        """Of a job with code and results."""
+        """Returns the file of a job with code and results."""
         command = "mkdir -p outputs; cp word outputs/kept; cp word ${{outputs.model}}/word; cat word"
         return self.write_job(command, files={"word": "fine\n"}, outputs={"model": {"type": "uri_folder"}}, limits={"timeout": 60})
 

@@ -23,8 +23,8 @@ constexpr size_t kBatch = 256 << 10;
 constexpr absl::Duration kLongestWait = absl::Seconds(20);
 constexpr absl::Duration kWithoutLimit = absl::Hours(24 * 365);  // the launcher's own ends it
 
-// Of the metrics file, which its process writes, with secrets hidden. What stands around the bytes
-// is looked at too: they may be a part of one.
+// Hides secrets in what comes of the metrics file, which its process writes. What stands around the
+// bytes is looked at too: they may be a part of one.
 absl::StatusOr<std::string> BytesToSend(const SpoolFile& file, uint64_t offset) {
   const base::TextMask* const mask = file.mask();
   if (mask == nullptr || file.stream() != "metrics") return file.Read(offset, kBatch);

@@ -48,7 +48,7 @@ class SecretsHook : public NodeHook {
   }
   void Abandon(NodeContext& node) override { node.delivery->AbandonCode(); }
   void AfterEnd(const spec::LaunchPlan& plan) override { Remove(plan); }
-  // Of a job that has ended before its processes began.
+  // Removes them of a job that has ended before its processes began.
   void CleanUp(const spec::LaunchPlan& plan) override { Remove(plan); }
 
  private:

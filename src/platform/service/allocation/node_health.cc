@@ -95,8 +95,8 @@ std::vector<NodeCheck> NodeHealth::Check(const engine::Node& node, absl::Duratio
     watched.runs = true;
     watched.began = state_.clock->SinceBoot();
     running_.push_back(node);
-    // Of one that is ill, maybe since this look was asked for, nothing is believed that was found
-    // before.
+    // Nothing that was found earlier is believed about a node that is ill, maybe since this look
+    // was asked for.
     if (IsCordonedByCheck(node.name)) age = std::min(age, kFresh);
   }
   std::vector<NodeCheck> checks = state_.options.node_checker->Check(node, age);

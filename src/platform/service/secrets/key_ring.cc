@@ -29,7 +29,7 @@ bool IsHexKey(absl::string_view line) {
 // What belongs_to is of a secret's value, so that nothing else which is sealed is taken for one.
 std::string Owner(absl::string_view name) { return absl::StrCat("secret ", name); }
 
-// Of systemd's credentials the group's bits are a mask of an access list.
+// The group's bits may be set: in systemd's credentials they are a mask of an access list.
 absl::Status CheckMode(const fs::path& file) {
   struct stat info = {};
   if (::stat(file.c_str(), &info) != 0) return base::ErrnoStatus(file.native());
