@@ -1,0 +1,37 @@
+// Where data lie outside of the machines: a store, what names it, and the path in it. Plain values,
+// without anything that opens the store: credentials are secrets of the service, named here.
+#pragma once
+
+#include <string>
+
+namespace tutti::spec {
+
+enum class StoreKind { kLocal, kAzureBlob, kAzureDataLake, kAzureFile, kS3, kGcs };
+
+// How who asks proves that it may. The values come from a secret; see DataPlace::secret.
+enum class CredentialKind {
+  kNone,              // public data
+  kAccountKey,        // Azure: the account's key
+  kSas,               // Azure: a shared access signature, "sv=…&sig=…"
+  kServicePrincipal,  // Azure: tenant, client, client's secret
+  kAccessKey,         // S3: key's id and secret, and a session's token if there is one
+};
+
+// A file, a folder (all objects whose names begin with its path and "/"), or a pattern.
+struct DataPlace {
+  StoreKind kind = StoreKind::kLocal;
+  std::string account;  // of Azure; empty elsewhere
+  std::string
+      container;  // a blob's container, Data Lake's file system, a share, a bucket; of kLocal empty
+  // URL of the server where it is not the provider's own:
+  // "http://127.0.0.1:10000/devstoreaccount1", "https://minio.example.org"; else empty.
+  std::string endpoint;
+  std::string region;  // S3; empty: the server says
+  std::string path;    // without a slash at its beginning or end; of kLocal absolute; empty: all
+  bool is_pattern = false;  // `path` has "*", "**" or "?", as Azure ML's paths have them
+  CredentialKind credential = CredentialKind::kNone;
+  std::string secret;     // the name of the service's secret that has the values; of kNone empty
+  std::string datastore;  // the datastore's name, for messages; empty if the address names none
+};
+
+}  // namespace tutti::spec
