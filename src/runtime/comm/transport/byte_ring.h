@@ -28,6 +28,7 @@
 #include <span>
 
 #include "absl/status/statusor.h"
+#include "base/machine/copy_bytes.h"
 
 namespace tutti::comm {
 
@@ -56,7 +57,7 @@ absl::Status ByteRingNonsense();
 template <template <typename> class Atomic>
 struct RingBytes {
   static void Copy(std::byte* to, std::span<const std::byte> from) {
-    std::memcpy(to, from.data(), from.size());
+    base::CopyBytes(to, from.data(), from.size());
   }
 };
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/machine/copy_bytes.h"
 #include "base/status.h"
 #include "runtime/comm/rendezvous/wire/descriptors.h"
 #include "runtime/comm/transport/sealed_file.h"
@@ -117,7 +118,7 @@ absl::StatusOr<size_t> ShmChannel::TryReceive(std::span<std::byte> bytes) {
   if (bytes.empty()) return 0;
   TUTTI_ASSIGN_OR_RETURN(const std::span<const std::byte> come, Peek(1, bytes.size()));
   if (come.empty()) return 0;
-  std::memcpy(bytes.data(), come.data(), come.size());
+  base::CopyBytes(bytes.data(), come.data(), come.size());
   Release(come.size());
   return come.size();
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/machine/copy_bytes.h"
 #include "base/status.h"
 
 namespace tutti::comm {
@@ -16,7 +17,7 @@ absl::StatusOr<size_t> StagedChannel::TryReceive(std::span<std::byte> bytes) {
   if (bytes.empty()) return 0;
   if (staged() == 0) return ReceiveInto(bytes);
   const size_t n = std::min(bytes.size(), staged());
-  std::memcpy(bytes.data(), block_.get() + begin_, n);
+  base::CopyBytes(bytes.data(), block_.get() + begin_, n);
   Release(n);
   return n;
 }

@@ -1,8 +1,8 @@
 // The collectives that only copy.
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
+#include "base/machine/copy_bytes.h"
 #include "base/status.h"
 #include "runtime/comm/collective/node/copy_to_slot.h"
 #include "runtime/comm/collective/node/node_collectives.h"
@@ -13,10 +13,6 @@ namespace {
 constexpr size_t kSlot = NodeTeam::kSlotBytes;
 // Up to here it is not worth a phase to ask where data lie.
 constexpr size_t kSmall = 64 << 10;
-
-void Copy(std::byte* to, const std::byte* from, size_t bytes) {
-  if (bytes > 0) std::memcpy(to, from, bytes);
-}
 
 std::span<std::byte> Block(std::span<std::byte> data, size_t t) {
   const size_t begin = std::min(data.size(), t * kSlot);
@@ -35,7 +31,7 @@ absl::Status StagedBroadcast(NodeTeam& team, std::span<std::byte> data, int root
       CopyToSlot(team.slot(), block);
     } else if (phase > 0) {
       const auto block = Block(data, phase - 1);
-      Copy(block.data(), team.SlotOf(root), block.size());
+      base::CopyBytes(block.data(), team.SlotOf(root), block.size());
     }
   }
   return absl::OkStatus();
@@ -50,7 +46,7 @@ absl::Status NodeBroadcast(NodeTeam& team, std::span<std::byte> data, int root,
   sizes[root] = data.size();
   TUTTI_ASSIGN_OR_RETURN(const auto places, team.Locate(data.data(), sizes, deadline));
   if (places[root] == nullptr) return StagedBroadcast(team, data, root, deadline);
-  if (team.rank() != root) Copy(data.data(), places[root], data.size());
+  if (team.rank() != root) base::CopyBytes(data.data(), places[root], data.size());
   return team.NextPhase(deadline);
 }
 
@@ -72,7 +68,8 @@ absl::Status NodeAllGather(NodeTeam& team, const Chunks& output, base::Deadline 
       continue;
     }
     direct = true;
-    if (rank != team.rank()) Copy(output[rank].data(), places[rank], output[rank].size());
+    if (rank == team.rank()) continue;
+    base::CopyBytes(output[rank].data(), places[rank], output[rank].size());
   }
   for (size_t phase = 0; phase <= blocks; ++phase) {
     if (phase > 0) TUTTI_RETURN_IF_ERROR(team.NextPhase(deadline));
@@ -83,7 +80,7 @@ absl::Status NodeAllGather(NodeTeam& team, const Chunks& output, base::Deadline 
         CopyToSlot(team.slot(), block);
       } else if (phase > 0) {
         const auto block = Block(output[rank], phase - 1);
-        Copy(block.data(), team.SlotOf(rank), block.size());
+        base::CopyBytes(block.data(), team.SlotOf(rank), block.size());
       }
     }
   }

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/machine/copy_bytes.h"
 #include "base/status.h"
 #include "runtime/comm/collective/node/copy_to_slot.h"
 #include "runtime/comm/collective/node/node_collectives.h"
@@ -103,7 +104,7 @@ class Staging {
     for (int rank = 0; rank < team_.size(); ++rank) {
       const auto part = Part(chunks_[rank], t, block_);
       if (rank == team_.rank() || part.empty()) continue;
-      std::memcpy(part.data(), team_.SlotOf(rank) + rank * block_, part.size());
+      base::CopyBytes(part.data(), team_.SlotOf(rank) + rank * block_, part.size());
     }
   }
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/machine/copy_bytes.h"
 #include "runtime/comm/collective/reduction/element.h"
 
 namespace tutti::comm {
@@ -68,7 +69,7 @@ Value Neutral(ReduceOp op) {
 
 void CopyScaled(const void* from, void* to, size_t count, DataType type, double factor) {
   if (factor == 1 || type == DataType::kBool) {
-    if (from != to && count > 0) std::memcpy(to, from, count * SizeOf(type));
+    if (from != to) base::CopyBytes(to, from, count * SizeOf(type));
     return;
   }
   WithElement(type, [&](auto element) {
