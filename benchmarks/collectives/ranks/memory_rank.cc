@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "rank_program.h"
+#include "values.h"
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -64,7 +65,7 @@ class Memory final : public tutti::benchmark::Contender {
     if (4 * count > stride_) Fail("more than LARGEST_BYTES");
     if (count % kBlock != 0) Fail("no multiple of 256 bytes");
     if (own_.size() != count) {
-      own_ = std::vector<float>(count);
+      own_ = Values(count);
       std::fill_n(BufferOf(rank_), count, 0.0f);
     }
     return kind_ == Kind::kExchange ? own_.data() : BufferOf(rank_);
@@ -173,7 +174,7 @@ class Memory final : public tutti::benchmark::Contender {
   const size_t stride_;
   const Kind kind_;
   bool uncached_ = true;
-  std::vector<float> own_;
+  Values own_;
 };
 
 std::byte* ShareMemory(size_t bytes) {

@@ -2,9 +2,8 @@
 //   mpirun -n RANKS mpi_rank CONTROL_SOCKET
 #include <mpi.h>
 
-#include <vector>
-
 #include "rank_program.h"
+#include "values.h"
 
 namespace {
 
@@ -17,7 +16,7 @@ class Mpi final : public tutti::benchmark::Contender {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   float* Buffer(size_t count) override {
-    if (data_.size() != count) data_ = std::vector<float>(count);
+    if (data_.size() != count) data_ = Values(count);
     return data_.data();
   }
   void Barrier() override { MPI_Barrier(MPI_COMM_WORLD); }
@@ -29,7 +28,7 @@ class Mpi final : public tutti::benchmark::Contender {
 
  private:
   int rank_ = 0, size_ = 1;
-  std::vector<float> data_;
+  Values data_;
 };
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "runtime/comm/collective/compression/compression.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/stream.h"
+#include "values.h"
 
 namespace {
 
@@ -59,7 +60,7 @@ class Plain final : public Contender {
       buffer_ = *std::move(buffer);
       data_ = static_cast<float*>(buffer_->data());
     } else {
-      own_ = std::vector<float>(count);
+      own_ = Values(count);
       data_ = own_.data();
     }
     std::fill_n(data_, count, 0.0f);
@@ -75,7 +76,7 @@ class Plain final : public Contender {
   const bool shared_;
   size_t count_ = 0;
   float* data_ = nullptr;
-  std::vector<float> own_;
+  Values own_;
   std::unique_ptr<tutti::comm::SharedBuffer> buffer_;
 };
 
@@ -157,7 +158,7 @@ class Step final : public Contender {
   }
 
   size_t bucket_ = 0;  // values
-  std::vector<float> values_, gradients_, momenta_;
+  Values values_, gradients_, momenta_;
   std::vector<tutti::comm::ErrorFeedback> feedback_;  // per bucket
   std::optional<tutti::comm::CompressedAllReduce> compressed_;
   tutti::comm::Stream stream_;  // its thread works on all above
