@@ -1,5 +1,6 @@
 // The program `tutti`: command line, service and launcher in one file to install. Only programs
 // wire rooms together; what a command does is in platform/client, platform/api and platform/launch.
+#include "absl/synchronization/mutex.h"
 #include "base/log.h"
 #include "platform/client/command_line.h"
 #include "platform/launch/launch_programs.h"
@@ -7,6 +8,9 @@
 #include "serve.h"
 
 int main(int argc, char** argv) {
+  // Debian's Abseil looks for cycles of locks under a lock of its own, at each lock of a mutex, and
+  // ends the program for an order that might deadlock: good in tests, where it stays.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   if (const auto code = tutti::launch::RunLaunchProgram(argc, argv)) return *code;
   tutti::client::Wiring wiring;
   wiring.version = TUTTI_VERSION;
