@@ -9,6 +9,7 @@ import time
 from ctypes import (CDLL, CFUNCTYPE, POINTER, Structure, byref, c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint32,
                     c_uint64, c_void_p)
 
+PATIENCE = float(os.environ.get("TUTTI_TEST_PATIENCE", 3))  # tools/test-patience
 OK, ALREADY_EXISTS = 0, 6
 FLOAT32, INT64 = 1, 4
 ALL_REDUCE, ALL_GATHER, BROADCAST, ALL_TO_ALL, REDUCE_SCATTER, BARRIER, JOIN = range(7)
@@ -151,7 +152,7 @@ def timeline():
     child = os.fork()  # which begins anew, alone, and is killed while it records
     if child == 0:
         killed_alone(f"{folder}/killed-0")
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 30 * PATIENCE
     path = f"{folder}/killed-0"
     while time.monotonic() < deadline:
         if os.path.exists(path) and "ALLREDUCE" in open(path).read():

@@ -16,7 +16,7 @@ HALF = "x" * 70_000  # two of it are too long for one argument of execve
 def test_an_mpi_rank_that_cannot_be_started_ends_its_job_and_frees_its_node(start_service, write_job):
     service = start_service(nodes=1)
     name = service.submit(write_job("echo ${{inputs.half}}${{inputs.half}}", inputs={"half": HALF}, distribution="mpi", processes=2,
-                                    limits={"timeout": 60}))
+                                    limits={"timeout": int(60 * PATIENCE)}))
     behind = service.submit(write_job("echo next"))
     job = service.wait(name, 20)
     assert job["state"] == "Failed"

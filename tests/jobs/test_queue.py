@@ -22,11 +22,11 @@ def test_a_gang_waits_for_all_its_nodes_and_says_so(service, write_job, tmp_path
 def test_high_priority_goes_first_and_short_jobs_fill_gaps(service, write_job, tmp_path):
     gate = tmp_path / "gate"
     hold = f"while [ ! -e {gate} ]; do sleep 0.02; done"
-    first = service.submit(write_job(hold, limits={"timeout": 300}))
+    first = service.submit(write_job(hold, limits={"timeout": int(300 * PATIENCE)}))
     service.wait_for_state(first, "Running")
     low = service.submit(write_job("echo low", nodes=2, distribution="mpi", queue_settings={"priority": "low"}))
     high = service.submit(write_job("echo high", nodes=2, distribution="mpi", queue_settings={"priority": "high"}))
-    short = service.submit(write_job("echo short", limits={"timeout": 60}))
+    short = service.submit(write_job("echo short", limits={"timeout": int(60 * PATIENCE)}))
     assert service.wait(short)["state"] == "Completed"  # fits before the gangs can start
     assert service.job(high)["state"] == "Queued" and service.job(low)["state"] == "Queued"
     gate.touch()

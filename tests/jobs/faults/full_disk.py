@@ -43,7 +43,8 @@ class Life:
     def file(self):
         """Returns the file of a job with code and results."""
         command = "mkdir -p outputs; cp word outputs/kept; cp word ${{outputs.model}}/word; cat word"
-        return self.write_job(command, files={"word": "fine\n"}, outputs={"model": {"type": "uri_folder"}}, limits={"timeout": 60})
+        return self.write_job(command, files={"word": "fine\n"}, outputs={"model": {"type": "uri_folder"}},
+                              limits={"timeout": int(60 * conftest.PATIENCE)})
 
     def ask(self, what, seconds, of):
         """What `what` returns once that is true, however often the service refuses to answer; None: it never was."""
