@@ -20,9 +20,9 @@ class Factory:
         self.programs, self.network, self.per_node, self.folder = build / "bin", network, per_node, folder
         self.ranks, self.torch = network.count * per_node, torch
 
-    def _ranks_with(self, environment, program, arguments=(), bound=False):
-        """Every rank's command, with the variables that tutti's launcher (and torchrun) would set. `bound`: each to a core,
-        as mpirun does on one node where there are as many."""
+    def _ranks_with(self, environment, program, arguments=(), bound=True):
+        """Every rank's command, with the variables that tutti's launcher (and torchrun) would set. `bound`: on one node with
+        as many cores each rank to one, as mpi.py asks of the MPIs."""
         port = str(self.network.port())
         cores = sorted(os.sched_getaffinity(0))
         bound = bound and self.network.count == 1 and self.ranks <= len(cores)
@@ -43,18 +43,20 @@ class Factory:
 
     def tutti(self, name="tutti private", arguments=(), **environment):
         program = [str(self.programs / "tutti_rank")]
-        return self._start(name, self._ranks_with(environment, program, arguments, bound=True))
+        return self._start(name, self._ranks_with(environment, program, arguments))
 
     def tutti_step(self, compression):
         """A training step instead of an all-reduce, see ranks/tutti_rank.cc."""
         name = "step fp32" if compression == "none" else f"step {compression}"
         return self.tutti(name, ["step", compression])
 
-    def gloo(self, tuned=False):
-        """Tuned: at a real-time priority (root), as a woken thread of Gloo waits long for its turn else."""
+    def gloo(self, tuned=False, bound=True):
+        """Tuned: at a real-time priority (root), as a woken thread of Gloo waits long for its turn else. Unbound: as torchrun
+        starts it, since the threads of a rank that is bound to a core wait for each other."""
         environment = {"GLOO_SOCKET_IFNAME": self.network.interface, "OMP_NUM_THREADS": "1"}  # the latter as torchrun
         program = [*(["chrt", "--fifo", "10"] if tuned else []), torch_python(self.torch), str(HERE / "ranks/gloo_rank.py")]
-        return self._start("Gloo tuned" if tuned else "Gloo", self._ranks_with(environment, program))
+        name = "Gloo tuned" if tuned else "Gloo" if bound else "Gloo unbound"
+        return self._start(name, self._ranks_with(environment, program, bound=bound))
 
     def memory(self, kind, largest):
         """`kind`: copy, stream or exchange, see ranks/memory_rank.cc."""
@@ -65,7 +67,8 @@ class Factory:
     def mpi(self, which, tuned=False):
         command = mpi.command(which, self.network, self.per_node, self.folder, self.programs, tuned)
         name = f"{which.name} tuned" if tuned else which.name
-        return self._start(name, lambda control: [([*command, control], which.environment())])
+        return self._start(name, lambda control: [
+            ([*command, control], which.environment(self.network.count, tuned))])
 
 
 @functools.cache

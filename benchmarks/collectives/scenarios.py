@@ -48,10 +48,12 @@ class Scenario:
             if key in without or (self.nodes > 1 and not which.is_open_mpi):
                 continue
             yield functools.partial(factory.mpi, which)
-            if which.is_open_mpi:
+            if which.tuned_on(self.nodes):
                 yield functools.partial(factory.mpi, which, tuned=True)
         if "gloo" not in without:
             yield factory.gloo
+            if self.nodes == 1:
+                yield functools.partial(factory.gloo, bound=False)
             if os.geteuid() == 0:
                 yield functools.partial(factory.gloo, tuned=True)
         if self.nodes == 1:
