@@ -1,5 +1,7 @@
 #include "platform/container/make_image.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +19,8 @@
 #include "base/process/child_process.h"
 #include "base/process/waiting.h"
 #include "base/status.h"
+#include "platform/container/base_images.h"
+#include "platform/container/kept_images.h"
 #include "platform/container/own_package.h"
 #include "platform/container/packages.h"
 #include "platform/container/podman.h"
@@ -26,8 +30,6 @@ namespace tutti::container {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string KeyOf(absl::string_view text) { return base::Hex(base::Sha256Of(text)).substr(0, 24); }
 
 // "MODE PATH HASH" of one file of a build's context.
 absl::StatusOr<std::string> LineOf(const fs::path& file, const fs::path& root) {
@@ -46,21 +48,29 @@ absl::StatusOr<std::string> LineOf(const fs::path& file, const fs::path& root) {
                       "\n");
 }
 
+constexpr uint64_t kLargestFile = 1 << 20;  // of a Dockerfile
+
 class Maker {
  public:
   Maker(const spec::Image& image, const fs::path& folder, std::string name,
         const std::atomic<bool>& cancelled)
       : image_(image),
+        folder_(folder),
         name_(std::move(name)),
+        key_(KeyOfImage(FullReference(name_))),
         // A folder that nodes share has a lock for each node's own storage.
-        stem_(folder / absl::StrCat("image-", KeyOf(name_), ".", base::HostName())),
+        stem_(folder / absl::StrCat("image-", key_, ".", base::HostName())),
         cancelled_(cancelled) {}
 
   absl::StatusOr<MadeImage> Make() {
     const bool refresh = image_.context.empty() && MayChange(name_);
-    if (auto id = Find(name_); !refresh && !absl::IsNotFound(id.status())) return Made(id);
+    if (!refresh) {
+      const auto found = Take();
+      if (!absl::IsNotFound(found.status())) return Made(found);
+    }
     TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock,
-                           base::LockFile(absl::StrCat(stem_.string(), ".lock"), cancelled_));
+                           base::LockFile(ImageLock(folder_, key_), cancelled_));
+    is_recorded_ = TakeImage(folder_, key_);
     auto here = Find(name_);  // another may have made it
     if (!here.ok() && !absl::IsNotFound(here.status())) return here.status();
     if (here.ok() && !refresh) return Made(here);
@@ -72,6 +82,35 @@ class Maker {
   static absl::StatusOr<MadeImage> Made(const absl::StatusOr<std::string>& id) {
     if (!id.ok()) return id.status();
     return MadeImage{*id, ""};
+  }
+
+  // Finds it without waiting for who makes it, and marks it as used, which keeps who removes unused
+  // ones, by the same lock, from taking it away. NotFound also while another makes or removes it.
+  absl::StatusOr<std::string> Take() {
+    const auto lock = base::Open(ImageLock(folder_, key_), O_RDWR | O_CREAT);
+    if (lock.ok() && ::flock(lock->get(), LOCK_SH | LOCK_NB) != 0) {
+      return absl::NotFoundError(name_);
+    }
+    const bool is_recorded = TakeImage(folder_, key_);
+    auto id = Find(name_);
+    // Of an earlier version, or a kill came between the build and its record.
+    if (id.ok() && !is_recorded && !image_.context.empty()) Record(name_, *id);
+    return id;
+  }
+
+  // Notes that the image is tutti's to remove. Without a note it stays for ever.
+  void Record(const std::string& name, const std::string& id) {
+    KeptImage image{.key = KeyOfImage(name), .name = name, .id = id};
+    image.bytes = SizeOfImage(id, stem_, cancelled_);
+    RecordImage(folder_, image).IgnoreError();
+  }
+
+  // What had the name before is left without one.
+  void RecordPulled(const std::string& id, const std::string& before) {
+    const bool is_users = !before.empty() && !is_recorded_;
+    if (is_users) return;
+    if (!before.empty() && before != id) Record(before, before);
+    Record(FullReference(name_), id);
   }
 
   // Several may ask at once; the log that stays is that of who ended last.
@@ -86,18 +125,18 @@ class Maker {
 
   // NotFound if this node does not have it.
   absl::StatusOr<std::string> Find(const std::string& name) {
-    auto id = Podman({"image", "inspect", "--format", "{{.Id}}", name});
-    const bool unknown = absl::IsFailedPrecondition(id.status()) &&
-                         absl::StrContains(id.status().message(), "image not known");
-    if (unknown) return absl::NotFoundError(name);
-    return id;
+    return NotFoundIfUnknown(Podman({"image", "inspect", "--format", "{{.Id}}", name}), name);
   }
 
   absl::StatusOr<MadeImage> Pull(const std::string& here) {
     const std::string full = FullReference(name_);
     const auto pulled = Podman({"pull", "--quiet", full});
     if (absl::IsCancelled(pulled.status())) return pulled.status();
-    if (pulled.ok()) return Made(Find(full));
+    if (pulled.ok()) {
+      auto id = Find(full);
+      if (id.ok()) RecordPulled(*id, here);
+      return Made(id);
+    }
     const std::string why(pulled.status().message());
     if (!here.empty()) {
       return MadeImage{here, absl::StrCat("image ", name_, " is as this node had it (", why, ")")};
@@ -115,8 +154,16 @@ class Maker {
     const base::TemporaryDirectory scratch("tutti-build");
     TUTTI_ASSIGN_OR_RETURN(const fs::path registries,
                            WriteRegistries(base::CurrentEnvironment(), scratch.path()));
+    const std::vector<std::string> to_pull = BasesToPull();
     const auto built = Podman(arguments, {{"CONTAINERS_REGISTRIES_CONF", registries.string()}});
-    if (built.ok()) return Made(Find(name_));
+    for (const std::string& base : to_pull) {
+      if (const auto id = LookUpImage(base, stem_, cancelled_); id.ok()) Record(base, *id);
+    }
+    if (built.ok()) {
+      const auto id = Find(name_);
+      if (id.ok()) Record(name_, *id);
+      return Made(id);
+    }
     if (absl::IsCancelled(built.status())) return built.status();
     const std::string why =
         image_.needed_by.empty()
@@ -128,9 +175,23 @@ class Maker {
                      " cannot be built: ", built.status().message(), why));
   }
 
+  // The images that the build will pull, as far as its Dockerfile says.
+  std::vector<std::string> BasesToPull() {
+    const auto text = base::ReadFile(fs::path(image_.context) / image_.dockerfile, kLargestFile);
+    std::vector<std::string> bases;
+    for (const BaseImage& base : BaseImagesOf(text.value_or(""))) {
+      std::string full = FullReference(base.reference);
+      const bool is_here = !absl::IsNotFound(LookUpImage(full, stem_, cancelled_).status());
+      if (base.reference != "scratch" && !is_here) bases.push_back(std::move(full));
+    }
+    return bases;
+  }
+
   const spec::Image& image_;
-  const std::string name_;
+  const fs::path folder_;
+  const std::string name_, key_;
   const fs::path stem_;
+  bool is_recorded_ = false;  // tutti has pulled or built what has the name
   const std::atomic<bool>& cancelled_;
 };
 
@@ -182,7 +243,8 @@ absl::StatusOr<MadeImage> MakeImage(const spec::Environment& environment, const 
   auto made = Maker(image, folder, name, cancelled).Make();
   if (!made.ok() || environment.packages.empty()) return made;
   TUTTI_ASSIGN_OR_RETURN(const spec::Environment with_own, WithOwnPackage(environment));
-  TUTTI_ASSIGN_OR_RETURN(made->id, WithPackages(with_own, made->id, folder, cancelled));
+  TUTTI_ASSIGN_OR_RETURN(made->id,
+                         WithPackages(with_own, FullReference(name), made->id, folder, cancelled));
   return made;
 }
 

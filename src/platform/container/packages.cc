@@ -1,5 +1,7 @@
 #include "platform/container/packages.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <map>
@@ -17,6 +19,7 @@
 #include "base/process/command.h"
 #include "base/process/waiting.h"
 #include "base/status.h"
+#include "platform/container/kept_images.h"
 #include "platform/container/podman.h"
 #include "platform/container/uv.h"
 #include "spec/environment/install_failure.h"
@@ -64,9 +67,13 @@ std::map<std::string, std::string> IndexVariables() {
 
 class PackageBuild {
  public:
-  PackageBuild(const spec::Environment& environment, const std::string& base,
-               const fs::path& folder, const std::atomic<bool>& cancelled)
-      : environment_(environment), base_(base), folder_(folder), cancelled_(cancelled) {
+  PackageBuild(const spec::Environment& environment, const std::string& base_name,
+               const std::string& base, const fs::path& folder, const std::atomic<bool>& cancelled)
+      : environment_(environment),
+        base_name_(base_name),
+        base_(base),
+        folder_(folder),
+        cancelled_(cancelled) {
     for (const spec::Requirement& package : environment.packages) {
       absl::StrAppend(&requirements_, package.text, "\n");
     }
@@ -76,24 +83,48 @@ class PackageBuild {
       const auto digest = base::Sha256OfFile(package.text);
       if (digest.ok()) absl::StrAppend(&content, "\n", base::Hex(*digest));
     }
-    const std::string key = base::Hex(base::Sha256Of(content)).substr(0, 24);
-    name_ = absl::StrCat("localhost/tutti-packages:", key);
-    stem_ = folder / absl::StrCat("image-", key, ".", base::HostName());
+    key_ = base::Hex(base::Sha256Of(content)).substr(0, 24);
+    name_ = absl::StrCat("localhost/tutti-packages:", key_);
+    stem_ = folder / absl::StrCat("image-", key_, ".", base::HostName());
   }
 
   absl::StatusOr<std::string> Make() {
-    if (auto here = Find(); here.ok() || absl::IsCancelled(here.status())) return here;
+    if (auto here = Take(); here.ok() || absl::IsCancelled(here.status())) return here;
     TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock,
-                           base::LockFile(absl::StrCat(stem_.string(), ".lock"), cancelled_));
-    if (auto here = Find(); here.ok() || absl::IsCancelled(here.status())) return here;
+                           base::LockFile(ImageLock(folder_, key_), cancelled_));
+    const bool is_recorded = TakeImage(folder_, key_);
+    if (auto here = Find(); here.ok() || absl::IsCancelled(here.status())) {
+      if (here.ok() && !is_recorded) Record(*here);
+      return here;
+    }
     const base::TemporaryDirectory build("tutti-build");
     TUTTI_RETURN_IF_ERROR(Fill(build.path()));
     const absl::Status built = Build(build.path());
     if (!built.ok()) return built;
-    return Find();
+    auto made = Find();
+    if (made.ok()) Record(*made);
+    return made;
   }
 
  private:
+  // As make_image.cc does.
+  absl::StatusOr<std::string> Take() {
+    const auto lock = base::Open(ImageLock(folder_, key_), O_RDWR | O_CREAT);
+    if (lock.ok() && ::flock(lock->get(), LOCK_SH | LOCK_NB) != 0) {
+      return absl::NotFoundError(name_);
+    }
+    const bool is_recorded = TakeImage(folder_, key_);
+    auto here = Find();
+    if (here.ok() && !is_recorded) Record(*here);
+    return here;
+  }
+
+  void Record(const std::string& id) {
+    KeptImage image{.key = key_, .name = name_, .id = id, .base = base_name_};
+    image.bytes = SizeOfImage(id, stem_, cancelled_);
+    RecordImage(folder_, image).IgnoreError();
+  }
+
   absl::StatusOr<std::string> Find() {
     const fs::path log = absl::StrCat(stem_.string(), ".", ::getpid(), ".log");
     auto found = RunPodman({"image", "inspect", "--format", "{{.Id}}", name_}, log, cancelled_);
@@ -169,19 +200,20 @@ class PackageBuild {
   }
 
   const spec::Environment& environment_;
-  const std::string base_;
+  const std::string base_name_, base_;
   const fs::path folder_;
   const std::atomic<bool>& cancelled_;
-  std::string requirements_, name_;
+  std::string requirements_, key_, name_;
   fs::path stem_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::string> WithPackages(const spec::Environment& environment,
-                                         const std::string& base, const fs::path& folder,
+                                         const std::string& base_name, const std::string& base,
+                                         const fs::path& folder,
                                          const std::atomic<bool>& cancelled) {
-  return PackageBuild(environment, base, folder, cancelled).Make();
+  return PackageBuild(environment, base_name, base, folder, cancelled).Make();
 }
 
 }  // namespace tutti::container

@@ -12,11 +12,12 @@
 
 namespace tutti::container {
 
-// Makes an image from `base`, one of this node by its id; returns the new one's. `folder` takes
+// Makes an image from `base`, one of this node by its id, which has the name `base_name`; returns
+// the new one's id. `folder` takes
 // locks, logs and uv's cache. FailedPrecondition names the lines of the packages that cannot be
 // had; Cancelled.
 absl::StatusOr<std::string> WithPackages(const spec::Environment& environment,
-                                         const std::string& base,
+                                         const std::string& base_name, const std::string& base,
                                          const std::filesystem::path& folder,
                                          const std::atomic<bool>& cancelled);
 

@@ -60,7 +60,7 @@ class PackagesTest : public ::testing::Test {
   ~PackagesTest() override { ::setenv("PATH", path_.c_str(), 1); }
 
   absl::StatusOr<std::string> Make(const std::string& base = "sha256:11") {
-    return WithPackages(environment_, base, made_, cancelled_);
+    return WithPackages(environment_, "a.example/b:1", base, made_, cancelled_);
   }
   std::string Text(const char* name) const {
     return base::ReadFile(bin_ / name, 1 << 20).value_or("");

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -100,6 +101,38 @@ absl::StatusOr<std::string> RunPodman(const std::vector<std::string>& arguments,
   }
   TUTTI_ASSIGN_OR_RETURN(const std::string text, EndOf(out.get()));
   return std::string(absl::StripTrailingAsciiWhitespace(text));
+}
+
+namespace {
+
+absl::StatusOr<std::string> Inspect(const std::string& name, const std::string& format,
+                                    const fs::path& stem, const std::atomic<bool>& cancelled) {
+  const fs::path log = absl::StrCat(stem.string(), ".", ::getpid(), ".look");
+  auto found = RunPodman({"image", "inspect", "--format", format, name}, log, cancelled);
+  std::error_code error;
+  fs::remove(log, error);
+  return found;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> NotFoundIfUnknown(absl::StatusOr<std::string> found,
+                                              absl::string_view name) {
+  const bool unknown = absl::IsFailedPrecondition(found.status()) &&
+                       absl::StrContains(found.status().message(), "image not known");
+  return unknown ? absl::NotFoundError(name) : std::move(found);
+}
+
+absl::StatusOr<std::string> LookUpImage(const std::string& name, const fs::path& stem,
+                                        const std::atomic<bool>& cancelled) {
+  return NotFoundIfUnknown(Inspect(name, "{{.Id}}", stem, cancelled), name);
+}
+
+uint64_t SizeOfImage(const std::string& id, const fs::path& stem,
+                     const std::atomic<bool>& cancelled) {
+  const auto size = Inspect(id, "{{.Size}}", stem, cancelled);
+  uint64_t bytes = 0;
+  return size.ok() && absl::SimpleAtoi(*size, &bytes) ? bytes : 0;
 }
 
 std::string ErrorIn(absl::string_view words) {

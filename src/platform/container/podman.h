@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -28,6 +29,17 @@ absl::StatusOr<std::string> RunPodman(const std::vector<std::string>& arguments,
 // Returns the reason among podman's words, in one line: its last "Error: …", and before that what
 // the step of a build that failed said last.
 std::string ErrorIn(absl::string_view words);
+
+// Returns `found`, what podman said of the image of that name; NotFound if this node does not have
+// it.
+absl::StatusOr<std::string> NotFoundIfUnknown(absl::StatusOr<std::string> found,
+                                              absl::string_view name);
+// Return an image's id, NotFound if this node does not have it, and its size in bytes with all of
+// its layers, 0 if that is not known. What podman says goes to a file beside `stem` for the time.
+absl::StatusOr<std::string> LookUpImage(const std::string& name, const std::filesystem::path& stem,
+                                        const std::atomic<bool>& cancelled);
+uint64_t SizeOfImage(const std::string& id, const std::filesystem::path& stem,
+                     const std::atomic<bool>& cancelled);
 
 // Returns this process's limits as options of `podman run` and `build`: a container may not have
 // more, and podman's defaults are more than many users may give.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "platform/container/kept_images.h"
 #include "platform/container/make_image.h"
 #include "platform/launch/hooks/node_hooks.h"
 #include "platform/launch/staging/container_start.h"
@@ -31,6 +32,11 @@ class ImageHook : public NodeHook {
   void AfterEnd(const spec::LaunchPlan& plan) override {
     const absl::Status removed = RemoveContainers(plan);
     if (!removed.ok()) spdlog::warn("{}", removed.ToString());
+  }
+  // Nobody else can on this node; whatever the job runs in.
+  void CleanUp(const spec::LaunchPlan& plan) override {
+    const absl::Status removed = container::RemoveMarkedImages(plan.environments_directory);
+    if (!removed.ok()) spdlog::warn("images that are to go: {}", removed.ToString());
   }
 };
 
