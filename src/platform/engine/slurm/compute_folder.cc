@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -43,6 +44,18 @@ absl::StatusOr<FolderIdentity> FormerIdentity(const fs::path& folder, const Fold
   TUTTI_RETURN_IF_ERROR(text.status());
   const std::pair<std::string, std::string> lines = absl::StrSplit(*text, absl::MaxSplits('\n', 1));
   return FolderIdentity{lines.second, lines.first};
+}
+
+// Returns whether an engine was killed while it made that folder: there are plans of an allocation
+// of that name, and not yet the script without which nothing of it is submitted.
+bool IsHalfMade(const fs::path& folder) {
+  for (const char* plan : {"plan.json", "0/plan.json"}) {
+    const auto text = base::ReadFile(folder / plan, 64 << 20);
+    const auto json = nlohmann::json::parse(text.value_or(""), nullptr, false);
+    const auto id = json.is_object() ? json.find("allocation_id") : json.end();
+    if (id != json.end() && *id == folder.filename().native()) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -102,7 +115,13 @@ absl::StatusOr<std::map<std::string, SlurmAllocation>> FindAllocations(
     if (absl::StartsWith(name, kReleased)) released.push_back(entry->path());
     if (name.front() == '.') continue;
     auto found = SlurmAllocation::Find(entry->path());
-    if (absl::IsNotFound(found.status())) continue;
+    if (absl::IsNotFound(found.status())) {
+      std::error_code stays;
+      const fs::path away = folder / absl::StrCat(kReleased, name);
+      if (IsHalfMade(entry->path())) fs::rename(entry->path(), away, stays);
+      if (!stays && fs::exists(away, stays)) released.push_back(away);
+      continue;
+    }
     TUTTI_RETURN_IF_ERROR(found.status());
     found->settles = base::SteadyNow() + settling;
     known.emplace(name, *std::move(found));

@@ -30,7 +30,9 @@ absl::Status MakeComputeFolder(std::filesystem::path folder);
 absl::StatusOr<std::string> IdOfComputeFolder(const std::filesystem::path& folder, bool has_jobs);
 
 // Finds what earlier engines left. One that is there and cannot be read now is an error: what Slurm
-// has of it would seem to be nobody's. Folders that are still to be removed go to `released`.
+// has of it would seem to be nobody's. Folders that are still to be removed go to `released`, with
+// those that an engine had begun to make when it was killed, before it could submit anything; they
+// are renamed.
 absl::StatusOr<std::map<std::string, SlurmAllocation>> FindAllocations(
     const std::filesystem::path& folder, absl::Duration settling,
     std::vector<std::filesystem::path>& released);

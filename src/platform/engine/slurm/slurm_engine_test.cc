@@ -66,6 +66,23 @@ TEST_F(SlurmEngineTest, WhatWasBeingRemovedWhenTheServiceDiedIsNoAllocation) {
   EXPECT_FALSE(std::filesystem::exists(away));
 }
 
+TEST_F(SlurmEngineTest, WhatWasBeingMadeWhenTheServiceDiedGoesAndWhatIsTheUsersStays) {
+  const std::filesystem::path shared = root_.path() / "shared", half = shared / "a.1";
+  ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
+  engine_.reset();
+  for (const char* file : {"batch.sh", "slurm-id"}) std::filesystem::remove(half / file);
+  ASSERT_TRUE(base::MakeDirectories(shared / "users/0").ok());
+  for (const char* file : {"users/plan.json", "users/0/plan.json"}) {
+    ASSERT_TRUE(base::WriteFileAtomic(shared / file, R"({"allocation_id": "other"})").ok());
+  }
+  Open();
+  EXPECT_THAT(*engine_->Observe(), IsEmpty());
+  EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(10), [&] {
+    return !std::filesystem::exists(half) && !std::filesystem::exists(shared / ".released-a.1");
+  }));
+  EXPECT_TRUE(std::filesystem::exists(shared / "users/0/plan.json"));
+}
+
 TEST_F(SlurmEngineTest, AFolderThatItMadeItselfIsTheUsersAlone) {
   const auto mode_of = [&](const char* name) {
     struct stat info = {};
