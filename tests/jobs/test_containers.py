@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 
 import pytest
 
@@ -234,6 +235,55 @@ def test_a_build_context_is_built_once_and_what_fails_in_it_is_said(site, write_
     (context / "Dockerfile").write_text(f"FROM {site.image}\nRUN echo no such package >&2; exit 4\n")
     failed, _ = run(site, job)
     assert re.search(r"job\.yml:\d+: Dockerfile cannot be built: no such package \(building at STEP", failed["reason"])
+
+
+def prune(site, *options):
+    result = site.cli("prune", "-o", "json", *options)
+    assert result.returncode == 0, result.stderr
+    return {one["name"]: one["why"] for one in json.loads(result.stdout)["removed"] if one["kind"] == "images"}
+
+
+def test_images_that_are_long_unused_go_and_the_users_own_stay(site, write_job):
+    """What was pulled and built for jobs, of which only tutti's records say so; what the user has pulled or named has none."""
+    def records():
+        return {json.loads(path.read_text())["name"]: path for path in (site.home / "environments/images").glob("*/[!.]*.json")}
+
+    def names():
+        return site.podman("images", "--format", "{{.Repository}}:{{.Tag}}").stdout.decode().split()
+
+    def age(days):
+        for path in records().values():
+            os.utime(path, (path.stat().st_atime, time.time() - days * 86400))
+
+    site.podman("rmi", "--all", "--force")  # what stories before it have left
+    shutil.rmtree(site.home / "environments/images", ignore_errors=True)
+    own, pushed = "localhost/mine:1", f"{site.registry}/pushed:1"
+    for command in (("pull", site.image), ("tag", site.image, own), ("tag", site.image, pushed), ("push", pushed), ("rmi", pushed)):
+        assert site.podman(*command).returncode == 0, command
+    job = write_job("cat /made", environment={"build": {"path": "context"}})
+    (job.parent / "context").mkdir()
+    (job.parent / "context/Dockerfile").write_text(f"FROM {site.image}\nRUN echo retained > /made\n")
+    assert run(site, job)[0]["state"] == "Completed"
+    for image in (site.image, pushed):
+        assert run(site, write_job("true", environment={"image": image}))[0]["state"] == "Completed"
+    build, = [name for name in records() if name.startswith("localhost/tutti-build:")]
+    assert set(records()) == {build, pushed}, "the user had the other one himself"
+
+    assert prune(site) == {}, "just used"
+    age(91)
+    running = site.submit(write_job("echo up; sleep 600", environment={"image": pushed}))
+    wait_until(lambda: "up" in site.log_text(running, 0), 60, "it runs")
+    assert set(prune(site, "--dry-run")) == {build}
+    age(91)  # as if it ran for as long: what it began with stays all the same
+    assert set(prune(site, "--dry-run")) == {build} and pushed in names()
+    assert site.cli("job", "cancel", running, "--wait", timeout=90).returncode == 0
+
+    told = prune(site, "--dry-run")
+    assert set(told) == {build, pushed} and told[build].endswith("(retention.images.age: 90 days)"), told
+    assert build in names() and pushed in names(), "it was a dry run"
+    assert set(prune(site)) == {build, pushed} and records() == {}
+    assert {own, site.image} <= set(names()) and build not in names() and pushed not in names(), names()
+    assert run(site, job)[0]["state"] == "Completed", "it is built again"
 
 
 def test_a_dockerfiles_name_without_a_registry_is_docker_hubs(site, write_job):

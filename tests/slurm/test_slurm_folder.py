@@ -1,7 +1,12 @@
 """Story: Slurm nodes that do not reach the service: what they have to tell goes by the folder that they share with it."""
+import functools
+import http.server
+import json
 import os
 import pathlib
 import signal
+import threading
+import time
 
 import pytest
 
@@ -131,3 +136,48 @@ def test_a_killed_launcher_is_told_of_and_what_was_written_is_kept(behind, clust
         assert behind.log_text(name, rank) == "before\nready\n"
         with behind.request(f"/v1/jobs/{name}/files/outputs/{rank}") as file:
             assert file.read() == b"kept\n"
+
+
+def test_what_jobs_left_in_its_folder_goes_when_it_is_long_unused(behind, cluster, write_job, tmp_path):
+    """As on this machine: launchers on the nodes make it, and the service removes it there."""
+    def prune(*options):
+        result = behind.cli("prune", "-o", "json", *options)
+        assert result.returncode == 0, result.stderr
+        return {(one["kind"], one["name"], one["place"]) for one in json.loads(result.stdout)["removed"]}
+
+    def age(path, days):
+        os.utime(path, (time.time() - days * 86400,) * 2)
+
+    shared, gate, web = tmp_path / "shared", tmp_path / "gate", tmp_path / "web"
+    site = behind.home / "site.yml"
+    site.write_text(site.read_text() + "retention: {data: {age: 0h}, environments: {age: 30d}}\n")
+    assert prune() == set()  # what jobs take is marked from the service's first look on
+    web.mkdir()
+    (web / "train.csv").write_text("a,b\n")
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=web)
+    with http.server.ThreadingHTTPServer(("10.77.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        inputs = {"x": {"type": "uri_file", "path": f"http://10.77.0.1:{server.server_port}/train.csv"}}
+        job = behind.submit(write_job(f"echo up; until [ -e {gate} ]; do sleep 0.1; done; cat ${{{{inputs.x}}}}", compute="hpc", inputs=inputs))
+        wait_until(lambda: "up" in behind.log_text(job, 0), 120, lambda: behind.job(job))
+        server.shutdown()
+    data, = [path for path in (shared / "data").iterdir() if path.is_dir()]
+    environment = shared / "environments" / "0123456789abcdef01234567"
+    (environment / "bin").mkdir(parents=True)
+    (environment / "complete").write_text("x" * 5000)
+    age(environment, 40)
+    assert prune("--dry-run") == {("environments", environment.name, "hpc")} and environment.exists()
+    told = behind.cli("prune", "--dry-run").stdout
+    assert f"{environment.name} (hpc)" in told and "unused for 40 days (retention.environments.age: 30 days)" in told, told
+    behind.kill(signal.SIGKILL)
+    environment.rename(environment.parent / f".gone-{environment.name}")  # as a kill midway leaves it
+    behind.start()
+    wait_until(lambda: prune() == set() and not list(shared.glob("environments/.gone-*")), 60, "what was begun is finished")
+    assert data.exists(), "the job has it"
+    gate.touch()
+    ended = behind.wait(job)
+    assert ended["state"] == "Completed" and behind.log_text(job, 0) == "up\na,b\n", ended
+    assert prune() == set(), "it was used just now"
+    age(data, 1)
+    assert prune("--dry-run") == {("data", data.name, "hpc")} == prune()
+    wait_until(lambda: not data.exists() and not list(shared.glob("data/.gone-*")), 30, "nothing is left of it")

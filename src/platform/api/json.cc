@@ -323,6 +323,7 @@ std::string PruneJson(bool dry_run, const std::vector<service::Removal>& removal
     bytes += removal.what.bytes;
     list.push_back({{"kind", std::string(service::Name(removal.what.kind))},
                     {"name", removal.what.name},
+                    {"place", TextOrNull(removal.what.place)},
                     {"bytes", removal.what.bytes},
                     {"last_used", Rfc3339(removal.what.last_use)},
                     {"why", removal.why}});

@@ -77,6 +77,11 @@ std::string DeferredEngine::WhyNeverOn(const spec::SlurmSettings& job, base::Dea
   return engine.ok() ? (*engine)->WhyNeverOn(job, deadline) : "";
 }
 
+std::string DeferredEngine::SharedFolder() const {
+  const absl::StatusOr<Engine*> engine = Opened();
+  return engine.ok() ? (*engine)->SharedFolder() : "";
+}
+
 absl::Status DeferredEngine::Start(const Allocation& allocation) {
   TUTTI_ASSIGN_OR_RETURN(Engine* const engine, Opened());
   return engine->Start(allocation);

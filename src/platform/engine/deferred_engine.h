@@ -43,6 +43,7 @@ class DeferredEngine final : public Engine {
   absl::StatusOr<std::vector<Node>> ListNodes() override;
   // Returns "" until it is open.
   std::string WhyNeverOn(const spec::SlurmSettings& job, base::Deadline deadline) override;
+  std::string SharedFolder() const override;
   absl::Status Start(const Allocation& allocation) override;
   absl::Status Stop(const std::string& allocation_id, absl::Duration grace) override;
   absl::Status Kill(const std::string& allocation_id, int node_index) override;

@@ -84,6 +84,10 @@ class Engine {
   // False: by a folder that they share with it.
   virtual bool LaunchersReachService() const { return true; }
 
+  // Returns the folder that its nodes share with this machine, below which launchers keep
+  // `environments` and `data`; "" if there is none of its own, or it cannot be used now. Quick.
+  virtual std::string SharedFolder() const { return ""; }
+
   // Starts one launcher per node: all nodes or none. Idempotent on allocation.id: for a node whose
   // launcher lives it does nothing; for one whose launcher died it starts a launcher that finds the
   // first one's traces, runs nothing, delivers what is left in the spool and reports the loss.

@@ -16,6 +16,7 @@ class FakeCluster final : public engine::Engine {
  public:
   engine::EngineTraits traits() const override { return {.schedules_itself = true}; }
   absl::StatusOr<std::vector<engine::Node>> ListNodes() override { return nodes; }
+  std::string SharedFolder() const override { return shared_folder; }
   absl::Status Start(const engine::Allocation& allocation) override {
     if (during_start) during_start();
     if (!fail_start.ok()) return fail_start;
@@ -55,6 +56,7 @@ class FakeCluster final : public engine::Engine {
   }
 
   absl::StatusOr<std::vector<engine::Node>> nodes = std::vector<engine::Node>();
+  std::string shared_folder;  // as SharedFolder says
   std::function<void()> during_start;
   absl::Status fail_start;
   spec::LaunchPlan plan;  // that the nodes share, of the allocation that came last

@@ -89,8 +89,8 @@ void ReadRetention(const YamlNode::Entry& section, Diagnostics& diagnostics, Ret
   LimitReader limits(diagnostics);
   for (const auto& [name, keep] :
        {std::pair("snapshots", &retention.snapshots), std::pair("data", &retention.data),
-        std::pair("environments", &retention.environments), std::pair("logs", &retention.logs),
-        std::pair("results", &retention.results)}) {
+        std::pair("environments", &retention.environments), std::pair("images", &retention.images),
+        std::pair("logs", &retention.logs), std::pair("results", &retention.results)}) {
     if (const YamlNode::Entry* const entry = reader.Take(name)) limits.Read(*entry, *keep);
   }
   reader.Finish();

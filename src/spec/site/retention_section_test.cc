@@ -23,6 +23,7 @@ TEST(RetentionTest, KeepsUsersFilesForEverAndCachesForAWhileUnlessTheSiteSaysMor
   EXPECT_EQ(is.snapshots.age, absl::Hours(24 * 30));
   EXPECT_EQ(is.data.age, absl::Hours(24 * 30));
   EXPECT_EQ(is.environments.age, absl::Hours(24 * 90));
+  EXPECT_EQ(is.images.age, absl::Hours(24 * 90));
 }
 
 TEST(RetentionTest, ReadsAgesAndSizes) {
@@ -30,12 +31,14 @@ TEST(RetentionTest, ReadsAgesAndSizes) {
                            "retention:\n"
                            "  snapshots: never\n"
                            "  data: {size: 1.5 GB}\n"
+                           "  images: {size: 50GB}\n"
                            "  logs: {age: 8w}\n"
                            "  results: {age: 12h, size: 2TiB}\n")
                            .value();
   EXPECT_FALSE(is.snapshots.age || is.snapshots.size);
   EXPECT_FALSE(is.data.age);
   EXPECT_EQ(is.data.size, 1'500'000'000u);
+  EXPECT_EQ(is.images.size, 50'000'000'000u);
   EXPECT_EQ(is.logs.age, absl::Hours(24 * 56));
   EXPECT_EQ(is.results.age, absl::Hours(12));
   EXPECT_EQ(is.results.size, uint64_t{2} << 40);

@@ -22,6 +22,7 @@ struct Retention {
   KeepFor snapshots{.age = absl::Hours(24 * 30)};     // code that was sent
   KeepFor data{.age = absl::Hours(24 * 30)};          // inputs that were fetched
   KeepFor environments{.age = absl::Hours(24 * 90)};  // Python environments
+  KeepFor images{.age = absl::Hours(24 * 90)};        // of podman, pulled or built for jobs
   KeepFor logs, results;                              // of jobs that have ended
 };
 

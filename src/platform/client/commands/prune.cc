@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
@@ -14,20 +15,27 @@ constexpr int kKindWidth = 12, kSizeWidth = 8;
 
 // The first digits of a snapshot's hash tell it from others.
 std::string ShownName(const std::string& name) {
-  return Printable(name.size() > 40 ? absl::StrCat(name.substr(0, 19), "…") : name);
+  return Printable(absl::StartsWith(name, "sha256:") ? absl::StrCat(name.substr(0, 19), "…")
+                                                     : name);
+}
+
+// The name, and where the thing lies if that is not the service's machine.
+std::string Shown(const PrunedView& one) {
+  const std::string name = ShownName(one.name);
+  return one.place.empty() ? name : absl::StrCat(name, " (", Printable(one.place), ")");
 }
 
 void Show(Context& context, const std::vector<PrunedView>& pruned, bool dry_run) {
   int width = 0;
   uint64_t bytes = 0;
   for (const PrunedView& one : pruned) {
-    width = std::max(width, Columns(ShownName(one.name)));
+    width = std::max(width, Columns(Shown(one)));
     bytes += one.bytes;
   }
   for (const PrunedView& one : pruned) {
-    context.out << PadRight(Printable(one.kind), kKindWidth) << "  "
-                << PadRight(ShownName(one.name), width) << "  "
-                << PadLeft(Bytes(one.bytes), kSizeWidth) << "  " << Printable(one.why) << "\n";
+    context.out << PadRight(Printable(one.kind), kKindWidth) << "  " << PadRight(Shown(one), width)
+                << "  " << PadLeft(Bytes(one.bytes), kSizeWidth) << "  " << Printable(one.why)
+                << "\n";
   }
   context.out << (pruned.empty() ? "nothing" : Bytes(bytes))
               << (dry_run ? " would be removed" : " removed") << "\n";

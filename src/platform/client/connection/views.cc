@@ -267,7 +267,7 @@ absl::StatusOr<std::vector<PrunedView>> ParsePruned(absl::string_view text) {
   std::vector<PrunedView> pruned;
   for (const json& object : objects) {
     pruned.push_back({Text(object, "kind"), Text(object, "name"), Text(object, "last_used"),
-                      Text(object, "why")});
+                      Text(object, "why"), Text(object, "place")});
     pruned.back().bytes = static_cast<uint64_t>(std::max<int64_t>(0, Number(object, "bytes")));
   }
   return pruned;

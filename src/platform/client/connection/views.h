@@ -120,6 +120,7 @@ struct NodesView {
 // One thing that was removed, or would be.
 struct PrunedView {
   std::string kind, name, last_used, why;
+  std::string place = "";  // where it lies, if not on the service's machine
   uint64_t bytes = 0;
 };
 

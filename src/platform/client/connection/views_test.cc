@@ -91,9 +91,12 @@ TEST(Views, ReadsWhatWasRemoved) {
   EXPECT_EQ(*ParseFailedJobs(R"({"failed_jobs": ["a", "b"]})"),
             (std::vector<std::string>{"a", "b"}));
   const auto pruned = ParsePruned(R"({"dry_run": false, "bytes": 5, "removed": [
-      {"kind": "data", "name": "k", "bytes": 5, "last_used": "t", "why": "old"}, 7]})");
+      {"kind": "data", "name": "k", "bytes": 5, "last_used": "t", "why": "old", "place": "hpc"},
+      {"kind": "logs", "name": "j", "place": null}, 7]})");
   ASSERT_TRUE(pruned.ok()) << pruned.status();
-  ASSERT_EQ(pruned->size(), 1u);
+  ASSERT_EQ(pruned->size(), 2u);
+  EXPECT_EQ(pruned->front().place, "hpc");
+  EXPECT_EQ(pruned->back().place, "");
   EXPECT_EQ(pruned->front().kind, "data");
   EXPECT_EQ(pruned->front().bytes, 5u);
   EXPECT_EQ(pruned->front().why, "old");

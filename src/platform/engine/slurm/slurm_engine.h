@@ -95,6 +95,7 @@ class SlurmEngine final : public Engine {
   absl::StatusOr<std::vector<Node>> ListNodes() override;
   std::string WhyNeverOn(const spec::SlurmSettings& job, base::Deadline deadline) override;
   bool LaunchersReachService() const override { return !GoesByFolder(); }
+  std::string SharedFolder() const override { return shared() ? options_.compute.folder : ""; }
   // Returns before Slurm knows of it. What the plans say of folders and of the service's file is
   // replaced by what is true of this compute.
   absl::Status Start(const Allocation& allocation) override;

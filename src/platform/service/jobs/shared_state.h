@@ -61,8 +61,10 @@ struct SharedState {
   ServiceWork snapshot_work{kMostFolderThreads, all_work};  // a queue for each snapshot
   ServiceWork health_work{kMostFolderThreads, all_work};  // checks of nodes: a queue for each node
   ServiceWork cordon_work{1, all_work};                   // changes of cordons in the store
-  base::Janitor janitor;                                  // of folders of jobs that are deleted
-  std::atomic<bool> ending = false;                       // long work is to be given up
+  // What is kept in clusters' folders: a queue for each compute.
+  ServiceWork retention_work{kMostFolderThreads, all_work};
+  base::Janitor janitor;             // of folders of jobs that are deleted
+  std::atomic<bool> ending = false;  // long work is to be given up
 
   absl::Mutex tick_mutex;  // one Tick at a time; taken before mutex
   // One change of `cordons` at a time, from the store to memory; taken before mutex.

@@ -26,17 +26,17 @@ constexpr absl::string_view kGoneCachePrefix = ".gone-";
 constexpr absl::string_view kSnapshotPrefix = "sha256-";
 constexpr absl::string_view kProgramPrefix = "program-";
 constexpr size_t kKeyLength = 24;  // of an environment, or of what was fetched
-// What was sent or made is taken by a job soon after, which is not known here before.
-constexpr absl::Duration kFresh = absl::Hours(1);
 constexpr absl::Duration kPatienceWithRemoval = absl::Seconds(10);
 
 bool IsKey(absl::string_view name) {
   return name.size() == kKeyLength && std::all_of(name.begin(), name.end(), absl::ascii_isxdigit);
 }
 
+// A file or folder is opened: an NFS client that knows it from before asks its server anew then.
 std::optional<absl::Time> ChangedAt(const fs::path& path) {
   struct stat info = {};
-  if (::lstat(path.c_str(), &info) != 0) return std::nullopt;
+  const auto opened = base::Open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  if (!opened.ok() || ::fstat(opened->get(), &info) != 0) return std::nullopt;
   return absl::TimeFromTimespec(info.st_mtim);
 }
 
@@ -70,9 +70,12 @@ uint64_t BytesBelow(const fs::path& path) {
   return bytes;
 }
 
-fs::path Caches::FolderOf(KeptKind kind) const {
-  return state_.options.directory / std::string(Name(kind));
+std::vector<KeptKind> Caches::kinds() const {
+  if (!place_.empty()) return {KeptKind::kData, KeptKind::kEnvironments};
+  return {KeptKind::kSnapshots, KeptKind::kData, KeptKind::kEnvironments};
 }
+
+fs::path Caches::FolderOf(KeptKind kind) const { return root_ / std::string(Name(kind)); }
 
 fs::path Caches::PathOf(KeptKind kind, const std::string& name) const {
   const bool is_snapshot = kind == KeptKind::kSnapshots;
@@ -109,13 +112,15 @@ std::vector<Kept> Caches::List(KeptKind kind, const InUse& in_use) const {
   const fs::path folder = FolderOf(kind);
   const bool of_snapshots = kind == KeptKind::kSnapshots;
   const std::set<std::string> programs = of_snapshots ? Programs() : std::set<std::string>();
-  const absl::Time used_since = std::min(
-      of_snapshots ? absl::InfiniteFuture() : in_use.first_placed, state_.clock->Now() - kFresh);
+  // Of snapshots, jobs say themselves which they need.
+  const absl::Time used_since =
+      (of_snapshots ? InUse() : in_use).UsedSince(place_, state_.clock->Now());
   std::vector<Kept> list;
   for (const std::string& file : NamesIn(folder)) {
     absl::string_view hex = file;
     if (of_snapshots ? !absl::ConsumePrefix(&hex, kSnapshotPrefix) : !IsKey(file)) continue;
     Kept kept{.kind = kind, .name = of_snapshots ? absl::StrCat("sha256:", hex) : file};
+    kept.place = place_;
     const bool is_half = kind == KeptKind::kEnvironments && !ChangedAt(folder / file / "complete");
     const auto changed = ChangedAt(folder / file);
     if (!changed || is_half || state_.ending) continue;
@@ -132,7 +137,7 @@ std::vector<Kept> Caches::List(KeptKind kind, const InUse& in_use) const {
 absl::StatusOr<bool> Caches::RemoveUnchanged(const Kept& kept) const {
   const fs::path path = PathOf(kept.kind, kept.name);
   if (ChangedAt(path) != kept.last_use) return false;
-  TUTTI_RETURN_IF_ERROR(state_.janitor.RenameAndRemove(path, kGoneCachePrefix));
+  TUTTI_RETURN_IF_ERROR(janitor().RenameAndRemove(path, kGoneCachePrefix));
   absl::MutexLock lock(&mutex_);
   bytes_.erase(path.native());
   return true;
@@ -164,9 +169,9 @@ absl::StatusOr<bool> Caches::Remove(const Kept& kept) const {
 }
 
 void Caches::Resume() const {
-  for (const KeptKind kind : {KeptKind::kSnapshots, KeptKind::kData, KeptKind::kEnvironments}) {
+  for (const KeptKind kind : kinds()) {
     for (const std::string& name : NamesIn(FolderOf(kind))) {
-      if (absl::StartsWith(name, kGoneCachePrefix)) state_.janitor.Remove(FolderOf(kind) / name);
+      if (absl::StartsWith(name, kGoneCachePrefix)) janitor().Remove(FolderOf(kind) / name);
     }
   }
 }

@@ -1,8 +1,10 @@
-// Caches lists and removes what a service can have again: code archives, inputs that were fetched,
-// Python environments. What is removed is renamed first, which is one step, to a name that says
-// that it is to go, so that a crash at any time leaves the whole of it or nothing under its own
-// name; then a janitor removes it. Who takes something marks it as used (base::Touch) before it
-// looks whether it is there, and who removes it looks at that mark while nobody can take it.
+// Caches lists and removes what can be had again of one folder: code archives, inputs that were
+// fetched, Python environments. The folder is the service's own, or one that a cluster's nodes
+// share with it, where launchers keep the latter two. What is removed is renamed first, which is
+// one step, to a name that says that it is to go, so that a crash at any time leaves the whole of
+// it or nothing under its own name; then a janitor removes it. Who takes something marks it as used
+// (base::Touch) before it looks whether it is there, and who removes it looks at that mark while
+// nobody can take it. Calls of a cluster's folder last for as long as its server does not answer.
 // Thread-safe.
 #pragma once
 
@@ -11,11 +13,13 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "base/threads/janitor.h"
 #include "platform/service/retention/in_use.h"
 #include "platform/service/retention/removal.h"
 
@@ -23,8 +27,15 @@ namespace tutti::service {
 
 class Caches {
  public:
-  explicit Caches(SharedState& state) : state_(state) {}
+  // Those of the service's own folder.
+  explicit Caches(SharedState& state) : Caches(state, "", state.options.directory) {}
+  // Those of `root`, the folder of the compute `place`.
+  Caches(SharedState& state, std::string place, std::filesystem::path root)
+      : state_(state), place_(std::move(place)), root_(std::move(root)) {}
 
+  const std::filesystem::path& root() const { return root_; }
+  // Returns the kinds that lie there.
+  std::vector<KeptKind> kinds() const;
   // Returns all of a kind, without what is made just now. Reads folders.
   std::vector<Kept> List(KeptKind kind, const InUse& in_use) const;
   // Removes it; false if it is not removed, since it was used after it was listed, or is being
@@ -41,8 +52,13 @@ class Caches {
   uint64_t BytesOf(const std::filesystem::path& path) const;
   absl::StatusOr<bool> RemoveFolder(const Kept& kept) const;
   absl::StatusOr<bool> RemoveUnchanged(const Kept& kept) const;
+  base::Janitor& janitor() const { return place_.empty() ? state_.janitor : own_janitor_; }
 
   SharedState& state_;
+  const std::string place_;
+  const std::filesystem::path root_;
+  // Of a cluster's folder, so that one whose server is away holds up no other removal.
+  mutable base::Janitor own_janitor_;
   mutable absl::Mutex mutex_;
   // The sizes of folders in bytes, by path; a folder does not change once it is there.
   mutable std::map<std::string, uint64_t> bytes_ ABSL_GUARDED_BY(mutex_);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
 
@@ -12,6 +13,10 @@ namespace tutti::service {
 namespace {
 
 constexpr char kSinceFile[] = "retention_since";
+// What was sent or made is taken by a job soon after, which is not known here before.
+constexpr absl::Duration kFresh = absl::Hours(1);
+// At most: those of a cluster's file server and of the service.
+constexpr absl::Duration kClocksDiffer = absl::Minutes(10);
 
 void AddInputs(const spec::JobSpec& job, const std::string& jobs, std::set<std::string>& ids) {
   for (const auto& [name, input] : job.inputs) {
@@ -32,6 +37,14 @@ void AddSnapshots(const spec::JobSpec& job, std::set<std::string>& snapshots) {
   }
 }
 
+void AddImages(const spec::JobSpec& job, std::map<std::string, spec::Image>& images) {
+  const spec::Image& image = job.environment.image;
+  if (!image.empty()) {
+    images.try_emplace(absl::StrCat(image.reference, image.context, "/", image.dockerfile), image);
+  }
+  for (const spec::Step& step : job.steps) AddImages(step.job, images);
+}
+
 absl::Time MarkedSince(const std::filesystem::path& home) {
   struct stat info = {};
   const bool known = ::stat((home / kSinceFile).c_str(), &info) == 0;
@@ -44,6 +57,13 @@ std::set<std::string> JobsInInputs(const spec::JobSpec& job, const std::filesyst
   std::set<std::string> ids;
   AddInputs(job, (jobs / "").native(), ids);
   return ids;
+}
+
+absl::Time InUse::UsedSince(const std::string& place, absl::Time now) const {
+  absl::Time since = std::min(first_placed, now - kFresh);
+  const auto first = first_of_cluster.find(place);
+  if (first != first_of_cluster.end()) since = std::min(since, first->second);
+  return place.empty() ? since : since - kClocksDiffer;
 }
 
 absl::Status NoteThatUseIsMarked(const std::filesystem::path& home) {
@@ -60,7 +80,12 @@ InUse WhatIsInUse(SharedState& state, const JobTable& table) {
     in_use.snapshots.insert(job.snapshot);
     AddSnapshots(job.spec, in_use.snapshots);
     in_use.jobs.merge(JobsInInputs(job.spec, jobs));
+    AddImages(job.spec, in_use.images);
     if (live->placed != nullptr) in_use.first_placed = std::min(in_use.first_placed, job.created);
+    if (!state.engines.clusters.contains(job.spec.compute)) continue;
+    const auto [first, is_new] =
+        in_use.first_of_cluster.emplace(job.spec.compute, absl::InfiniteFuture());
+    first->second = std::min(first->second, job.created);
   }
   if (in_use.first_placed < marked_since) in_use.first_placed = absl::InfinitePast();
   return in_use;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string>
 
@@ -18,6 +19,14 @@ struct InUse {
   // the caches was marked as used since. The infinite past if an earlier version of tutti, which
   // marked nothing, may have begun one.
   absl::Time first_placed = absl::InfiniteFuture();
+  // Likewise of the jobs of each cluster, also of those that wait there: a cluster may have begun
+  // one before the service hears of it.
+  std::map<std::string, absl::Time> first_of_cluster;
+  std::map<std::string, spec::Image> images;  // by their name, or their build's folder
+
+  // Returns since when what was taken of the caches at that place ("": here) is in use, or about to
+  // be: what a job takes is marked before the service hears of it.
+  absl::Time UsedSince(const std::string& place, absl::Time now) const;
 };
 
 // Makes HOME/retention_since when retention first looks there: what launchers take from then on is

@@ -3,9 +3,14 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "base/deadline.h"
 #include "base/status.h"
 #include "base/text/binary_size.h"
 #include "base/threads/start_thread.h"
@@ -18,27 +23,103 @@ namespace {
 constexpr absl::Duration kFirstLook = absl::Minutes(1);
 constexpr char kPruneProblem[] = "what is kept no longer cannot be removed";
 
+constexpr absl::Duration kPatienceWithCluster = absl::Minutes(1);
+constexpr absl::Duration kLookAtEnding = absl::Milliseconds(100);
+
 bool IsOfJobs(KeptKind kind) { return kind == KeptKind::kLogs || kind == KeptKind::kResults; }
 
 }  // namespace
 
 absl::StatusOr<std::vector<Removal>> Pruner::ToRemoveOf(const spec::Retention& keep) {
   const InUse in_use = WhatIsInUse(state_, table_);
+  std::vector<Kept> kept = here_.List(keep, in_use);
+  for (const KeptKind kind : {KeptKind::kLogs, KeptKind::kResults}) {
+    TUTTI_ASSIGN_OR_RETURN(std::vector<Kept> of_jobs,
+                           jobs_.List(kind, LimitOf(keep, kind), in_use));
+    std::move(of_jobs.begin(), of_jobs.end(), std::back_inserter(kept));
+  }
+  for (const auto& [compute, place] : ClustersNow()) {
+    const auto list = std::make_shared<std::vector<Kept>>();
+    const bool answers = DoWithin(
+        compute, [place = place, list, keep, in_use] { *list = place->List(keep, in_use); });
+    if (answers) std::move(list->begin(), list->end(), std::back_inserter(kept));
+  }
+  // Limits hold for each place by itself: each has a disk of its own.
+  std::map<std::pair<KeptKind, std::string>, std::vector<Kept>> groups;
+  for (Kept& one : kept) groups[{one.kind, one.place}].push_back(std::move(one));
   std::vector<Removal> all;
-  for (const KeptKind kind : kKeptKinds) {
-    const spec::KeepFor& limit = LimitOf(keep, kind);
-    if (!limit.age && !limit.size) continue;
-    std::vector<Kept> kept;
-    if (IsOfJobs(kind)) {
-      TUTTI_ASSIGN_OR_RETURN(kept, jobs_.List(kind, limit, in_use));
-    } else {
-      kept = caches_.List(kind, in_use);
-    }
-    for (Removal& removal : ToRemove(std::move(kept), limit, state_.clock->Now())) {
+  for (auto& [which, group] : groups) {
+    const spec::KeepFor& limit = LimitOf(keep, which.first);
+    for (Removal& removal : ToRemove(std::move(group), limit, state_.clock->Now())) {
+      if (removal.what.kind == KeptKind::kImages && !removal.what.place.empty()) {
+        absl::StrAppend(&removal.why, "; the next job on that node removes it");
+      }
       all.push_back(std::move(removal));
     }
   }
   return all;
+}
+
+std::vector<Kept> Pruner::Place::List(const spec::Retention& keep, const InUse& in_use) const {
+  std::vector<Kept> kept;
+  for (const KeptKind kind : caches.kinds()) {
+    const spec::KeepFor& limit = LimitOf(keep, kind);
+    if (!limit.age && !limit.size) continue;
+    std::vector<Kept> of_kind = caches.List(kind, in_use);
+    std::move(of_kind.begin(), of_kind.end(), std::back_inserter(kept));
+  }
+  if (!keep.images.age && !keep.images.size) return kept;
+  std::vector<Kept> of_podman = images.List(in_use);
+  std::move(of_podman.begin(), of_podman.end(), std::back_inserter(kept));
+  return kept;
+}
+
+absl::StatusOr<bool> Pruner::Place::Remove(const Kept& kept) const {
+  return kept.kind == KeptKind::kImages ? images.Remove(kept) : caches.Remove(kept);
+}
+
+const Pruner::Clusters& Pruner::ClustersNow() {
+  Clusters now;
+  for (const auto& [compute, engine] : state_.engines.clusters) {
+    const std::filesystem::path root = engine->SharedFolder();
+    if (root.empty()) continue;
+    // One that is known stays, with the sizes that it has found.
+    const auto known = clusters_.find(compute);
+    const bool is_known = known != clusters_.end() && known->second->caches.root() == root;
+    now[compute] = is_known ? known->second : std::make_shared<const Place>(state_, compute, root);
+  }
+  clusters_ = std::move(now);
+  return clusters_;
+}
+
+bool Pruner::DoWithin(const std::string& compute, std::function<void()> work) {
+  // What hangs is not waited for twice.
+  if (state_.retention_work.Hangs(compute, kPatienceWithCluster)) return false;
+  const auto done = std::make_shared<absl::Notification>();
+  state_.retention_work.Do(compute, [done, work = std::move(work)] {
+    const absl::Cleanup notify = [&] { done->Notify(); };
+    work();
+  });
+  const base::Deadline deadline = base::Deadline::After(kPatienceWithCluster);
+  while (!done->WaitForNotificationWithTimeout(kLookAtEnding)) {
+    if (state_.ending || deadline.Expired()) break;
+  }
+  const bool is_late = !done->HasBeenNotified() && !state_.ending;
+  StateLock lock(state_);
+  state_.problems.Note(
+      absl::StrCat("what is kept in the folder of compute ", compute, " cannot be looked at"),
+      is_late ? absl::DeadlineExceededError("it does not answer") : absl::OkStatus());
+  return done->HasBeenNotified();
+}
+
+absl::StatusOr<bool> Pruner::RemoveWhereItLies(const Kept& what) {
+  if (IsOfJobs(what.kind)) return jobs_.Remove(what);
+  if (what.place.empty()) return here_.Remove(what);
+  const std::string compute = what.place.substr(0, what.place.find('/'));
+  const auto removed = std::make_shared<absl::StatusOr<bool>>(false);
+  const bool answers = DoWithin(
+      compute, [removed, what, place = clusters_.at(compute)] { *removed = place->Remove(what); });
+  return answers ? *removed : absl::StatusOr<bool>(false);
 }
 
 absl::StatusOr<std::vector<Removal>> Pruner::Prune(bool dry_run) {
@@ -46,19 +127,27 @@ absl::StatusOr<std::vector<Removal>> Pruner::Prune(bool dry_run) {
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(state_.options.directory));
   TUTTI_RETURN_IF_ERROR(NoteThatUseIsMarked(state_.options.directory));
   if (!dry_run) {
-    caches_.Resume();
+    here_.caches.Resume();
     jobs_.Resume();
+    for (const auto& [compute, place] : ClustersNow()) {
+      DoWithin(compute, [place = place] { place->caches.Resume(); });
+    }
   }
   TUTTI_ASSIGN_OR_RETURN(std::vector<Removal> removals, ToRemoveOf(site.retention));
-  if (!dry_run) std::erase_if(removals, [this](const Removal& one) { return !Remove(one); });
-  return removals;
+  if (dry_run) return removals;
+  std::vector<Removal> removed;
+  for (Removal& one : removals) {
+    if (Remove(one)) removed.push_back(std::move(one));
+  }
+  return removed;
 }
 
 bool Pruner::Remove(const Removal& removal) {
   if (state_.ending) return false;
   const Kept& what = removal.what;
-  const auto removed = IsOfJobs(what.kind) ? jobs_.Remove(what) : caches_.Remove(what);
-  const std::string name = absl::StrCat(Name(what.kind), " ", what.name);
+  const auto removed = RemoveWhereItLies(what);
+  const std::string name =
+      absl::StrCat(Name(what.kind), " ", what.name, what.place.empty() ? "" : " of ", what.place);
   if (removed.ok() && *removed) {
     spdlog::info("{} removed ({}): {}", name, base::BinarySize(what.bytes), removal.why);
   }

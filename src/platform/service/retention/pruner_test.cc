@@ -1,4 +1,4 @@
-// Covers: caches.cc, in_use.cc, old_jobs.cc.
+// Covers: caches.cc, images.cc, in_use.cc, old_jobs.cc.
 #include "platform/service/retention/pruner.h"
 
 #include <fcntl.h>
@@ -10,6 +10,8 @@
 #include <algorithm>
 
 #include "base/test_patience.h"
+#include "platform/container/kept_images.h"
+#include "platform/service/cluster_for_tests.h"
 #include "platform/service/world_for_tests.h"
 
 namespace tutti::service {
@@ -228,6 +230,168 @@ TEST_F(RetentionTest, ADeletedJobsRestIsRemovedWithoutANote) {
   ASSERT_TRUE(service().Delete("j").ok());
   EXPECT_THAT(Prune(), IsEmpty());
   EXPECT_THAT(service().files().Retired(), IsEmpty());
+}
+
+// A cluster whose nodes share a folder with the service.
+class ClusterRetentionTest : public ::testing::Test {
+ protected:
+  ClusterRetentionTest() { cluster_.shared_folder = Shared().native(); }
+
+  fs::path Shared() const { return folder_.path() / "shared"; }
+  void Used(const fs::path& path, absl::Duration ago) {
+    const timespec at = absl::ToTimespec(world_.clock().Now() - ago);
+    const timespec times[2] = {at, at};
+    ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0) << path;
+  }
+  fs::path Folder(const std::string& kind, const std::string& key, absl::Duration ago) {
+    const fs::path path = Shared() / kind / key;
+    EXPECT_TRUE(base::MakeDirectories(path).ok());
+    EXPECT_TRUE(base::WriteFileAtomic(path / "complete", "0123456789").ok());
+    Used(path, ago);
+    return path;
+  }
+  // As the launcher of `host` leaves one.
+  fs::path Image(const fs::path& environments, const std::string& host, const std::string& name,
+                 absl::Duration ago) {
+    const fs::path file =
+        environments / "images" / host / absl::StrCat(container::KeyOfImage(name), ".json");
+    EXPECT_TRUE(base::MakeDirectories(file.parent_path()).ok());
+    EXPECT_TRUE(base::WriteFileAtomic(
+                    file, absl::StrCat("{\"name\": \"", name, "\", \"id\": \"1\", \"bytes\": 7}"))
+                    .ok());
+    Used(file, ago);
+    return file;
+  }
+  // "kind name place" of each.
+  std::vector<std::string> Prune(bool dry_run = false) {
+    const auto removals = world_.service().Prune(dry_run);
+    EXPECT_TRUE(removals.ok()) << removals.status();
+    std::vector<std::string> lines;
+    if (!removals.ok()) return lines;
+    for (const Removal& one : *removals) {
+      lines.push_back(absl::StrCat(Name(one.what.kind), " ", one.what.name, " ", one.what.place));
+    }
+    return lines;
+  }
+  void Site(const std::string& retention) {
+    ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / "site.yml",
+                                      "computes: {hpc: {type: slurm, folder: /shared}}\n"
+                                      "retention: " +
+                                          retention + "\n")
+                    .ok());
+  }
+  void SubmitTo(const std::string& compute, const std::string& more = "") {
+    const auto job = world_.Submit(absl::StrCat("name: ", compute, "-job\ntype: command\n",
+                                                "command: echo\ncompute: ", compute, "\n", more));
+    ASSERT_TRUE(job.ok()) << job.status();
+    world_.Step();
+  }
+
+  const base::TemporaryDirectory folder_;
+  FakeCluster cluster_;
+  World world_{folder_.path(), {}, 2, &cluster_};
+};
+
+TEST_F(ClusterRetentionTest, WhatLaunchersKeepInItsFolderGoesByTheSameAges) {
+  const fs::path data = Folder("data", kOneKey, 31 * kADay);
+  const fs::path environment = Folder("environments", kOneKey, 91 * kADay);
+  const fs::path young = Folder("data", kOtherKey, 29 * kADay);
+  const fs::path users = Shared() / "snapshots" / SnapshotNamed('a');
+  ASSERT_TRUE(base::MakeDirectories(users.parent_path()).ok());
+  ASSERT_TRUE(base::WriteFileAtomic(users, "").ok());
+  Used(users, 400 * kADay);
+  const auto all = ElementsAre(absl::StrCat("data ", kOneKey, " hpc"),
+                               absl::StrCat("environments ", kOneKey, " hpc"));
+  EXPECT_THAT(Prune(/*dry_run=*/true), all);
+  EXPECT_TRUE(fs::exists(data) && fs::exists(environment)) << "it was a dry run";
+  EXPECT_THAT(Prune(), all);
+  EXPECT_FALSE(fs::exists(data) || fs::exists(environment));
+  EXPECT_TRUE(fs::exists(young) && fs::exists(users)) << "that is not of tutti";
+  EXPECT_THAT(Prune(), IsEmpty());
+}
+
+TEST_F(ClusterRetentionTest, EachPlaceHasItsSizeForItself) {
+  Site("{data: {size: 0MB}}");
+  ASSERT_TRUE(base::MakeDirectories(folder_.path() / "data" / kOtherKey).ok());
+  ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / "data" / kOtherKey / "x", "x").ok());
+  Used(folder_.path() / "data" / kOtherKey, 2 * kADay);
+  Folder("data", kOneKey, 2 * kADay);
+  EXPECT_THAT(Prune(), ElementsAre(absl::StrCat("data ", kOtherKey, " "),
+                                   absl::StrCat("data ", kOneKey, " hpc")));
+}
+
+// The cluster may have begun it, and its launcher may have taken what the service does not know of.
+TEST_F(ClusterRetentionTest, WhatAJobThatWaitsThereMayHaveTakenStays) {
+  Site("{environments: {age: 1h}}");
+  SubmitTo("hpc");
+  Folder("environments", kOneKey, absl::ZeroDuration());
+  Folder("environments", kOtherKey, absl::Hours(2));
+  world_.clock().Advance(absl::Hours(5));
+  EXPECT_THAT(Prune(), ElementsAre(absl::StrCat("environments ", kOtherKey, " hpc")));
+}
+
+TEST_F(ClusterRetentionTest, WhatIsBeingMadeOrTakenThereStays) {
+  Folder("data", kOneKey, 31 * kADay);
+  const auto lock =
+      base::Open(Shared() / "data" / absl::StrCat(kOneKey, ".lock"), O_RDWR | O_CREAT);
+  ASSERT_TRUE(lock.ok());
+  ASSERT_EQ(::flock(lock->get(), LOCK_SH), 0);
+  EXPECT_THAT(Prune(), IsEmpty());
+}
+
+TEST_F(ClusterRetentionTest, GoesOnThereWhereAKillHasCutItShort) {
+  const fs::path half = Folder("environments", ".gone-x", kADay);
+  EXPECT_THAT(Prune(), IsEmpty());
+  EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(10), [&] { return !fs::exists(half); }));
+}
+
+TEST_F(ClusterRetentionTest, AFolderThatIsAwayIsLeftAlone) {
+  Folder("data", kOneKey, 31 * kADay);
+  cluster_.shared_folder.clear();
+  EXPECT_THAT(Prune(), IsEmpty());
+  EXPECT_TRUE(fs::exists(Shared() / "data" / kOneKey));
+}
+
+TEST_F(ClusterRetentionTest, ImagesOfItsNodesAreMarkedForTheLaunchersThere) {
+  const fs::path old = Image(Shared() / "environments", "n1", "a.example/b:1", 91 * kADay);
+  const fs::path young = Image(Shared() / "environments", "n2", "a.example/b:1", 89 * kADay);
+  const auto removals = world_.service().Prune(/*dry_run=*/true);
+  ASSERT_TRUE(removals.ok()) << removals.status();
+  ASSERT_EQ(removals->size(), 1u);
+  EXPECT_THAT(removals->front().why,
+              HasSubstr("(retention.images.age: 90 days); the next job on that node removes it"));
+  EXPECT_THAT(Prune(), ElementsAre("images a.example/b:1 hpc/n1"));
+  EXPECT_TRUE(fs::exists(old.parent_path() / (".gone-" + old.filename().native())));
+  EXPECT_TRUE(fs::exists(young) && !fs::exists(old));
+  EXPECT_THAT(Prune(), IsEmpty());
+}
+
+// Stands for podman: it has image 1 under any name until that is removed.
+constexpr char kPodmanWithOneImage[] = R"(#!/bin/sh
+here=${0%/*}
+[ "$1" != image ] || { [ ! -e "$here/removed" ] && echo 1 1 || { echo "Error: image not known" >&2; exit 125; }; }
+[ "$1" != rmi ] || echo "$2" >>"$here/removed"
+)";
+
+TEST_F(ClusterRetentionTest, ImagesOfThisMachineGoUnlessAJobUsesOrAwaitsThem) {
+  const std::string path = std::getenv("PATH");
+  const fs::path bin = folder_.path() / "bin", environments = folder_.path() / "environments";
+  ASSERT_TRUE(base::MakeDirectories(bin).ok());
+  ASSERT_TRUE(base::WriteFileAtomic(bin / "podman", kPodmanWithOneImage, 0755).ok());
+  ::setenv("PATH", absl::StrCat(bin.native(), ":", path).c_str(), 1);
+  Site("{images: {age: 90d}}");
+  SubmitTo("hpc", "environment: {image: 'a.example/awaited:1'}\n");
+  Image(environments, "n1", "a.example/awaited:1", 100 * kADay);
+  Image(environments, "n1", "a.example/b:1", 100 * kADay);
+  const fs::path other = Image(environments, "n2", "a.example/b:1", 20 * kADay);
+  EXPECT_THAT(Prune(), IsEmpty()) << "another virtual node has used it";
+  Used(other, 95 * kADay);
+  EXPECT_THAT(Prune(/*dry_run=*/true), ElementsAre("images a.example/b:1 "));
+  EXPECT_THAT(Prune(), ElementsAre("images a.example/b:1 "));
+  EXPECT_EQ(base::ReadFile(bin / "removed", 100).value(), "a.example/b:1\n");
+  EXPECT_THAT(Prune(), IsEmpty());
+  EXPECT_FALSE(fs::exists(other));
+  ::setenv("PATH", path.c_str(), 1);
 }
 
 }  // namespace

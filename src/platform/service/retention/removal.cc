@@ -10,7 +10,7 @@ namespace tutti::service {
 namespace {
 
 constexpr std::array<absl::string_view, kKeptKinds.size()> kKeptNames = {
-    "snapshots", "data", "environments", "logs", "results"};
+    "snapshots", "data", "environments", "images", "logs", "results"};
 
 // "41 days", "5 hours".
 std::string AgeText(absl::Duration age) {
@@ -30,6 +30,8 @@ const spec::KeepFor& LimitOf(const spec::Retention& retention, KeptKind kind) {
       return retention.data;
     case KeptKind::kEnvironments:
       return retention.environments;
+    case KeptKind::kImages:
+      return retention.images;
     case KeptKind::kLogs:
       return retention.logs;
     case KeptKind::kResults:

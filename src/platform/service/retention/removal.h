@@ -12,10 +12,10 @@
 
 namespace tutti::service {
 
-enum class KeptKind { kSnapshots, kData, kEnvironments, kLogs, kResults };
-inline constexpr std::array<KeptKind, 5> kKeptKinds = {KeptKind::kSnapshots, KeptKind::kData,
-                                                       KeptKind::kEnvironments, KeptKind::kLogs,
-                                                       KeptKind::kResults};
+enum class KeptKind { kSnapshots, kData, kEnvironments, kImages, kLogs, kResults };
+inline constexpr std::array<KeptKind, 6> kKeptKinds = {KeptKind::kSnapshots,    KeptKind::kData,
+                                                       KeptKind::kEnvironments, KeptKind::kImages,
+                                                       KeptKind::kLogs,         KeptKind::kResults};
 // Returns a kind's name in site.yml: "snapshots".
 absl::string_view Name(KeptKind kind);
 const spec::KeepFor& LimitOf(const spec::Retention& retention, KeptKind kind);
@@ -23,10 +23,12 @@ const spec::KeepFor& LimitOf(const spec::Retention& retention, KeptKind kind);
 // One thing that goes or stays as a whole.
 struct Kept {
   KeptKind kind = KeptKind::kSnapshots;
-  std::string name;  // a snapshot's, a folder's, a job's
+  std::string name;  // a snapshot's, a folder's, an image's, a job's
   uint64_t bytes = 0;
   absl::Time last_use;
   bool in_use = false;  // it stays, whatever the limit
+  // Where it lies: in the folder of the compute "hpc", on its node "hpc/n1"; "": on this machine.
+  std::string place = "";
 };
 
 struct Removal {
@@ -34,8 +36,8 @@ struct Removal {
   std::string why;
 };
 
-// Returns what goes of one kind: first what is too old, then the longest unused until the rest,
-// with what is in use, fits. The longest unused comes first.
+// Returns what goes of one kind at one place: first what is too old, then the longest unused until
+// the rest, with what is in use, fits. The longest unused comes first.
 std::vector<Removal> ToRemove(std::vector<Kept> kept, const spec::KeepFor& limit, absl::Time now);
 
 }  // namespace tutti::service
