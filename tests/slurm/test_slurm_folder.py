@@ -4,6 +4,7 @@ import http.server
 import json
 import os
 import pathlib
+import shutil
 import signal
 import threading
 import time
@@ -181,3 +182,15 @@ def test_what_jobs_left_in_its_folder_goes_when_it_is_long_unused(behind, cluste
     age(data, 1)
     assert prune("--dry-run") == {("data", data.name, "hpc")} == prune()
     wait_until(lambda: not data.exists() and not list(shared.glob("data/.gone-*")), 30, "nothing is left of it")
+
+
+def test_a_launcher_whose_jobs_folder_has_been_removed_ends(behind, cluster, write_job, tmp_path):
+    name = behind.submit(write_job(f"touch {tmp_path}/up; sleep 600", compute="hpc"))
+    wait_until((tmp_path / "up").exists, 40, "it runs")
+    assert processes_with("TUTTI_JOB_ID", name)
+    behind.kill(signal.SIGKILL)  # nobody is left to say that it is gone
+    folder, = (tmp_path / "shared").glob(f"{name}*")
+    shutil.rmtree(folder)
+    wait_until(lambda: not processes_with("TUTTI_JOB_ID", name) and not cluster.queue(), 120, "its processes and its launcher have ended")
+    assert not folder.exists(), "and nothing has made it anew"
+    behind.start()

@@ -1,8 +1,12 @@
 #include "platform/launch/delivery/folder_delivery.h"
 
+#include <fcntl.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -13,14 +17,31 @@ namespace {
 
 constexpr absl::Duration kLook = absl::Milliseconds(250);
 constexpr absl::Duration kQuietLook = absl::Seconds(5);  // whether the service still knows us
+constexpr int kLooksForFolder = 5;                       // that do not find it, before it is gone
+
+// Returns whether the node's folder has been removed. The cluster's folder, two above it, must be
+// there with something in it: where it is not mounted it is away, or empty.
+bool IsRemoved(const std::filesystem::path& folder) {
+  const std::filesystem::path shared = folder.parent_path().parent_path();
+  // An NFS client asks its server anew for what it opens.
+  if (!base::Open(shared, O_RDONLY | O_DIRECTORY).ok()) return false;
+  struct stat info = {};
+  if (::lstat(folder.c_str(), &info) == 0 || errno != ENOENT) return false;
+  std::error_code error;
+  const std::filesystem::directory_iterator first(shared, error);
+  return !error && first != std::filesystem::directory_iterator();
+}
 
 absl::Status Gone() { return absl::AbortedError("the service does not know this allocation"); }
 
 }  // namespace
 
 FolderDelivery::FolderDelivery(const spec::LaunchPlan& plan, EventLog* events, Spool* spool,
-                               Wakeup* news)
-    : Delivery(events, spool, news), folders_(plan.directory), has_others_(plan.nodes.size() > 1) {}
+                               Wakeup* news, absl::Duration removed_after)
+    : Delivery(events, spool, news),
+      folders_(plan.directory),
+      has_others_(plan.nodes.size() > 1),
+      removed_after_(removed_after) {}
 
 void FolderDelivery::Begin() {
   if (!thread_.joinable()) thread_ = std::thread([this] { DeliveryLoop(); });
@@ -38,7 +59,8 @@ void FolderDelivery::DeliveryLoop() {
   base::Deadline quiet = base::Deadline::After(absl::ZeroDuration());
   std::string logged;
   while (true) {
-    const absl::Status written = PublishWritten();
+    const absl::Status written = gone_ ? absl::OkStatus() : PublishWritten();
+    if (!written.ok() || quiet.Expired() || missed_ > 0) LookForFolder();
     if (!written.ok() && logged != written.message())
       spdlog::error("{}; trying on", written.ToString());
     logged = std::string(written.message());
@@ -72,6 +94,21 @@ absl::Status FolderDelivery::PublishWritten() {
   TUTTI_RETURN_IF_ERROR(base::ReplaceFile(folders_.written(), ToJson(now)));
   published_ = std::move(now);
   return absl::OkStatus();
+}
+
+void FolderDelivery::LookForFolder() {
+  if (gone_ || !IsRemoved(folders_.root)) {
+    missed_ = 0;
+    return;
+  }
+  if (++missed_ == 1) missed_since_ = base::SteadyNow();
+  if (missed_ < kLooksForFolder || base::SteadyNow() - missed_since_ < removed_after_) return;
+  spdlog::warn("{} has been removed, so nobody waits for this node", folders_.root.native());
+  {
+    absl::MutexLock lock(&mutex_);
+    gone_ = true;
+  }
+  news_->Notify();
 }
 
 bool FolderDelivery::AwaitsAnswer() {

@@ -2,7 +2,7 @@
 // is in the spool is flushed and then named in spool/written.json; the collector's answers are in
 // spool/acknowledged.json (folder_exchange.h). Nothing tells of another machine's writes on a
 // network disk, so both are looked at every quarter of a second, the answers only while one is
-// awaited.
+// awaited. If the folder itself has been removed nobody will answer, and the allocation is gone.
 #pragma once
 
 #include <thread>
@@ -15,7 +15,9 @@ namespace tutti::launch {
 
 class FolderDelivery final : public Delivery {
  public:
-  FolderDelivery(const spec::LaunchPlan& plan, EventLog* events, Spool* spool, Wakeup* news);
+  // `removed_after`: how long the folder must be seen to be missing, while what it lay in is there.
+  FolderDelivery(const spec::LaunchPlan& plan, EventLog* events, Spool* spool, Wakeup* news,
+                 absl::Duration removed_after = absl::Minutes(1));
   ~FolderDelivery() override;
 
   void Begin() override;
@@ -30,11 +32,15 @@ class FolderDelivery final : public Delivery {
   absl::Status PublishWritten();
   bool AwaitsAnswer();
   void ReadAcknowledged();
+  void LookForFolder();
 
   const NodeFolders folders_;
   const bool has_others_;
-  std::optional<Written> published_;  // these two are the thread's
+  const absl::Duration removed_after_;
+  std::optional<Written> published_;  // these four are the thread's
   std::string last_answer_;
+  int missed_ = 0;  // looks at the folder, one after another, that have not found it
+  absl::Duration missed_since_;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   bool code_abandoned_ ABSL_GUARDED_BY(mutex_) = false;
   bool code_awaited_ ABSL_GUARDED_BY(mutex_) = false;

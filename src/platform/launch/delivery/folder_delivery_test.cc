@@ -26,7 +26,7 @@ class BeCollector : public ::testing::Environment {
 };
 const auto* const kBeCollector = ::testing::AddGlobalTestEnvironment(new BeCollector);
 
-class FolderDelivery : public LauncherFixture {
+class FolderDeliveryTest : public LauncherFixture {
  protected:
   // The launcher's plan has the shared folder as its own in `shared/0`.
   spec::LaunchPlan SharedPlan(std::string command, int processes = 1) const {
@@ -60,7 +60,7 @@ class FolderDelivery : public LauncherFixture {
   }
 };
 
-TEST_F(FolderDelivery, EventsOutputAndResultsComeByTheCollector) {
+TEST_F(FolderDeliveryTest, EventsOutputAndResultsComeByTheCollector) {
   base::ChildProcess launcher =
       Launch(SharedPlan("echo out $RANK; echo err $RANK >&2; mkdir -p outputs; echo made "
                         ">outputs/of-$RANK; exit $RANK",
@@ -79,7 +79,7 @@ TEST_F(FolderDelivery, EventsOutputAndResultsComeByTheCollector) {
   EXPECT_TRUE(std::filesystem::exists(node().done()));
 }
 
-TEST_F(FolderDelivery, WhatTheLauncherHasFoundIsSentWhateverItIsCalled) {
+TEST_F(FolderDeliveryTest, WhatTheLauncherHasFoundIsSentWhateverItIsCalled) {
   base::ChildProcess launcher = Launch(
       SharedPlan("cd outputs; echo a >\"$(printf 'a\\nb')\"; mkdir c; echo d >c/d; ln -s c e; "
                  "mkfifo pipe"));
@@ -93,7 +93,7 @@ TEST_F(FolderDelivery, WhatTheLauncherHasFoundIsSentWhateverItIsCalled) {
             "left out of the results: outputs/pipe (a pipe)");
 }
 
-TEST_F(FolderDelivery, AResultThatTheCollectorCannotReadFailsTheJobByName) {
+TEST_F(FolderDeliveryTest, AResultThatTheCollectorCannotReadFailsTheJobByName) {
   base::ChildProcess launcher = Launch(SharedPlan("echo a >outputs/a; echo b >outputs/b"));
   ASSERT_TRUE(service.Await([&] {
     const auto written = base::ReadFile(node().written());
@@ -109,7 +109,7 @@ TEST_F(FolderDelivery, AResultThatTheCollectorCannotReadFailsTheJobByName) {
               HasSubstr("sending outputs/a: "));
 }
 
-TEST_F(FolderDelivery, WhateverEndsMeanwhileNoByteIsLostOrDoubled) {
+TEST_F(FolderDeliveryTest, WhateverEndsMeanwhileNoByteIsLostOrDoubled) {
   base::ChildProcess launcher = Launch(SharedPlan(absl::StrCat(
       "i=0; while [ $i -lt 1000 ]; do echo $i; i=$((i+1)); done; ", AtGate(), "echo end")));
   base::ChildProcess first = Collect();
@@ -131,7 +131,7 @@ TEST_F(FolderDelivery, WhateverEndsMeanwhileNoByteIsLostOrDoubled) {
   EXPECT_EQ(service.Events("finished").size(), 1u);
 }
 
-TEST_F(FolderDelivery, NothingIsReadBeyondWhatTheLauncherHasFlushed) {
+TEST_F(FolderDeliveryTest, NothingIsReadBeyondWhatTheLauncherHasFlushed) {
   spec::LaunchPlan plan = SharedPlan("");
   ASSERT_TRUE(base::MakeDirectories(node().spool()).ok());
   const auto write = [&](const std::filesystem::path& file, const std::string& text) {
@@ -156,7 +156,7 @@ TEST_F(FolderDelivery, NothingIsReadBeyondWhatTheLauncherHasFlushed) {
   EXPECT_EQ(service.Output(0, "stdout"), "seen and more");
 }
 
-TEST_F(FolderDelivery, AnAllocationThatTheServiceForgotEnds) {
+TEST_F(FolderDeliveryTest, AnAllocationThatTheServiceForgotEnds) {
   base::ChildProcess launcher = Launch(SharedPlan("echo up; sleep 600"));
   base::ChildProcess collector = Collect();
   ASSERT_TRUE(AwaitOutput("up\n"));
@@ -167,7 +167,7 @@ TEST_F(FolderDelivery, AnAllocationThatTheServiceForgotEnds) {
   EXPECT_TRUE(NoProcessLeft());
 }
 
-TEST_F(FolderDelivery, CodeThatCannotBeHadIsTold) {
+TEST_F(FolderDeliveryTest, CodeThatCannotBeHadIsTold) {
   service.SetSnapshot("no such bytes");
   spec::LaunchPlan plan = SharedPlan("true");
   plan.snapshot = "sha256:0123";
