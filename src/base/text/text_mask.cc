@@ -5,8 +5,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/text/percent_encode.h"
 
 namespace tutti::base {
 namespace {
@@ -34,21 +36,6 @@ std::string InJson(absl::string_view value) {
   return text;
 }
 
-std::string InAddress(absl::string_view value) {
-  std::string text;
-  for (const char c : value) {
-    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
-        absl::StrContains("-._~", absl::string_view(&c, 1))) {
-      text += c;
-    } else {
-      text += '%';
-      text += absl::ascii_toupper(HexDigit(static_cast<unsigned char>(c) >> 4));
-      text += absl::ascii_toupper(HexDigit(static_cast<unsigned char>(c)));
-    }
-  }
-  return text;
-}
-
 // The digits that say nothing but `value`, where `before` bytes stand before it in what is encoded.
 std::string InBase64(absl::string_view value, size_t before, bool of_addresses) {
   const std::string bytes = std::string(before, '\0') + std::string(value);
@@ -56,6 +43,15 @@ std::string InBase64(absl::string_view value, size_t before, bool of_addresses) 
       of_addresses ? absl::WebSafeBase64Escape(bytes) : absl::Base64Escape(bytes);
   const size_t first = (before * 8 + 5) / 6;
   return all.substr(first, bytes.size() * 8 / 6 - first);
+}
+
+// As programs write long base64.
+std::string InLines(absl::string_view text, size_t digits) {
+  std::string lines;
+  for (size_t at = 0; at < text.size(); at += digits) {
+    absl::StrAppend(&lines, at == 0 ? "" : "\n", text.substr(at, digits));
+  }
+  return lines;
 }
 
 }  // namespace
@@ -75,10 +71,11 @@ std::vector<std::string> TextsToHide(absl::string_view value) {
     }
   }
   add(InJson(value));
-  add(InAddress(value));
+  for (const bool keep_slash : {false, true}) add(PercentEncode(value, keep_slash));
   for (const size_t before : {0, 1, 2}) {
     for (const bool of_addresses : {false, true}) add(InBase64(value, before, of_addresses));
   }
+  for (const size_t digits : {64, 76}) add(InLines(InBase64(value, 0, false), digits));
   return texts;
 }
 
@@ -148,11 +145,11 @@ std::string TextMask::Hide(absl::string_view bytes) const {
   return out;
 }
 
-void TextMask::HideInPlace(std::string& bytes) const {
+size_t TextMask::HideInPlace(std::string& bytes) const {
   if (everything_) {
     std::replace_if(
         bytes.begin(), bytes.end(), [](char c) { return c != '\n'; }, '*');
-    return;
+    return 0;
   }
   // The ranges that are hidden may grow at both ends; each byte of them is written once.
   std::vector<std::pair<size_t, size_t>> hidden;
@@ -168,8 +165,12 @@ void TextMask::HideInPlace(std::string& bytes) const {
     state = Next(state, static_cast<unsigned char>(bytes[i]));
     if (nodes_[state].match > 0) hide(i + 1 - nodes_[state].match, i + 1);
   }
-  if (nodes_[state].depth >= kLeastPart) hide(bytes.size() - nodes_[state].depth, bytes.size());
+  // Only an end of a text that is whole may be the beginning of another.
+  while (state != 0 && nodes_[state].first_child == 0) state = nodes_[state].fail;
+  const size_t open = nodes_[state].depth;
+  if (open > 0) hide(bytes.size() - open, bytes.size());
   for (const auto& [from, to] : hidden) std::fill(bytes.begin() + from, bytes.begin() + to, '*');
+  return open;
 }
 
 void MaskedStream::Push(absl::string_view bytes, std::string& out) {

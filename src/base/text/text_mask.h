@@ -19,9 +19,9 @@ namespace tutti::base {
 inline constexpr size_t kLeastHidden = 4;
 
 // Returns what is hidden where a value with `kLeastHidden` bytes is: itself; of several lines each
-// with 8 bytes or more; what it becomes in JSON, in an address (RFC 3986) and in base64 (RFC 4648,
-// both alphabets), there also behind other bytes, if that has 8 bytes or more. A newline at its end
-// does not count. None of a shorter one.
+// with 8 bytes or more; what it becomes in JSON, in an address (RFC 3986, also where "/" stays) and
+// in base64 (RFC 4648, both alphabets), there also behind other bytes and in lines of 64 or 76, if
+// that has 8 bytes or more. A newline at its end does not count. None of a shorter one.
 std::vector<std::string> TextsToHide(absl::string_view value);
 
 // Immutable; thread-safe. Takes some 20 bytes of memory for each byte of the texts.
@@ -35,8 +35,9 @@ class TextMask {
   // Returns `bytes`, which are whole, with what is to be hidden replaced.
   std::string Hide(absl::string_view bytes) const;
   // Does the same with "*" for each hidden byte, so that offsets stay. What may be the beginning of
-  // a text, 8 bytes or more at the end of `bytes`, is hidden too. Linear.
-  void HideInPlace(std::string& bytes) const;
+  // a text at the end of `bytes` is hidden too, and this returns how many bytes that is: where more
+  // bytes come, they may turn out to be none. Linear.
+  size_t HideInPlace(std::string& bytes) const;
   // Returns the bytes of the longest text.
   size_t longest() const { return longest_; }
 

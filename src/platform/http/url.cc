@@ -11,10 +11,6 @@
 namespace tutti::http {
 namespace {
 
-bool IsUnreserved(unsigned char c) {
-  return absl::ascii_isalnum(c) || c == '-' || c == '.' || c == '_' || c == '~';
-}
-
 int HexValue(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   c = absl::ascii_tolower(c);
@@ -39,20 +35,6 @@ absl::StatusOr<std::string> DecodeQueryPart(absl::string_view part) {
 }
 
 }  // namespace
-
-std::string PercentEncode(absl::string_view text, bool keep_slash) {
-  static constexpr char kDigits[] = "0123456789ABCDEF";
-  std::string encoded;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (IsUnreserved(byte) || (keep_slash && c == '/')) {
-      encoded += c;
-    } else {
-      encoded += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
-    }
-  }
-  return encoded;
-}
 
 absl::StatusOr<std::string> PercentDecode(absl::string_view text) {
   std::string decoded;

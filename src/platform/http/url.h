@@ -1,4 +1,4 @@
-// Encodes and decodes percent escapes, and parses request targets and base URLs (RFC 3986, the
+// Decodes percent escapes, and parses request targets and base URLs (RFC 3986, the
 // subset that HTTP/1.1 uses).
 #pragma once
 
@@ -10,10 +10,7 @@
 
 namespace tutti::http {
 
-// Turns everything but letters, digits and "-._~" into %XX; with `keep_slash` also "/" stays, for
-// paths.
-std::string PercentEncode(absl::string_view text, bool keep_slash = false);
-// Returns InvalidArgument for a broken escape or an escaped NUL.
+// Undoes base::PercentEncode. Returns InvalidArgument for a broken escape or an escaped NUL.
 absl::StatusOr<std::string> PercentDecode(absl::string_view text);
 
 // "/a/b?x=1&y=2" taken apart and decoded.

@@ -3,11 +3,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/text/percent_encode.h"
 #include "platform/http/url.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
-  const auto back = tutti::http::PercentDecode(tutti::http::PercentEncode(text));
+  const auto back = tutti::http::PercentDecode(tutti::base::PercentEncode(text));
   if (text.find('\0') == std::string::npos && (!back.ok() || *back != text)) std::abort();
   const auto target = tutti::http::ParseTarget(text);
   if (target.ok() &&

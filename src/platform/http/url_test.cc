@@ -2,14 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text/percent_encode.h"
+
 namespace tutti::http {
 namespace {
 
 TEST(Url, EncodesAndDecodesEveryByteButNul) {
   std::string all;
   for (int c = 1; c < 256; ++c) all += static_cast<char>(c);
-  EXPECT_EQ(*PercentDecode(PercentEncode(all)), all);
-  EXPECT_EQ(PercentEncode("a/b c", true), "a/b%20c");
+  EXPECT_EQ(*PercentDecode(base::PercentEncode(all)), all);
   for (const char* broken : {"%", "%1", "%zz", "a%0", "%00"}) {
     EXPECT_FALSE(PercentDecode(broken).ok()) << broken;
   }

@@ -117,5 +117,20 @@ TEST_F(LauncherSecrets, WhoFollowsAndCannotLearnTheValuesSendsNoMetricsInTheClea
   EXPECT_EQ(service.Output(0, "metrics"), std::string(sizeof kValue - 1, '*') + "\n****\n");
 }
 
+TEST_F(LauncherSecrets, NothingOfAValueIsSentWhereTheMetricsEndWithinOne) {
+  const std::string begin(kValue, 5);
+  const spec::LaunchPlan plan = PlanWith(
+      absl::StrCat("printf 'a %s' ", begin, " >>\"$TUTTI_METRICS_FILE\"; ", "until [ -e ",
+                   (folder.path() / "go").native(), " ]; do sleep 0.02; ", "done; printf '%s\\nb ",
+                   begin, "' \"${TOKEN#", begin, "}\" >>\"$TUTTI_METRICS_FILE\""));
+  base::ChildProcess launcher = Launch(plan);
+  ASSERT_TRUE(AwaitOutput("a ", 0, "metrics"));
+  EXPECT_EQ(service.Output(0, "metrics"), "a ");
+  ASSERT_TRUE(base::WriteFileAtomic(folder.path() / "go", "").ok());
+  EXPECT_TRUE(WaitFor(launcher).ok());
+  EXPECT_EQ(service.Output(0, "metrics"),
+            absl::StrCat("a ", std::string(sizeof kValue - 1, '*'), "\nb *****"));
+}
+
 }  // namespace
 }  // namespace tutti::launch

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "base/text/percent_encode.h"
 #include "platform/http/url.h"
 
 namespace tutti::client {
@@ -14,11 +15,11 @@ constexpr absl::Duration kLook =
     absl::Hours(2);  // at a node: as long as the site's program may take
 
 std::string JobTarget(const std::string& id, absl::string_view rest = "") {
-  return absl::StrCat("/v1/jobs/", http::PercentEncode(id), rest);
+  return absl::StrCat("/v1/jobs/", base::PercentEncode(id), rest);
 }
 
 std::string CordonTarget(const std::string& compute, const std::string& node) {
-  return absl::StrCat("/v1/nodes/", http::PercentEncode(compute), "/", http::PercentEncode(node),
+  return absl::StrCat("/v1/nodes/", base::PercentEncode(compute), "/", base::PercentEncode(node),
                       "/cordon");
 }
 
@@ -66,14 +67,14 @@ absl::StatusOr<std::string> ServiceClient::CheckJob(const std::string& body) {
 absl::StatusOr<std::string> ServiceClient::Jobs(const std::string& state, int limit,
                                                 int64_t before) {
   std::string target = absl::StrCat("/v1/jobs?limit=", limit);
-  if (!state.empty()) absl::StrAppend(&target, "&state=", http::PercentEncode(state));
+  if (!state.empty()) absl::StrAppend(&target, "&state=", base::PercentEncode(state));
   if (before > 0) absl::StrAppend(&target, "&before=", before);
   return Call({.target = target});
 }
 
 absl::StatusOr<std::string> ServiceClient::Summaries(const std::string& state, int limit) {
   std::string target = absl::StrCat("/v1/job-summaries?limit=", limit);
-  if (!state.empty()) absl::StrAppend(&target, "&state=", http::PercentEncode(state));
+  if (!state.empty()) absl::StrAppend(&target, "&state=", base::PercentEncode(state));
   return Call({.target = target});
 }
 
@@ -95,7 +96,7 @@ absl::StatusOr<std::string> ServiceClient::Files(const std::string& id) {
 
 absl::Status ServiceClient::File(const std::string& id, const std::string& path,
                                  http::ChunkCallback on_chunk) {
-  return Call({.target = JobTarget(id, absl::StrCat("/files/", http::PercentEncode(path, true))),
+  return Call({.target = JobTarget(id, absl::StrCat("/files/", base::PercentEncode(path, true))),
                .stall_timeout = kStall,
                .on_chunk = std::move(on_chunk)})
       .status();
@@ -103,7 +104,7 @@ absl::Status ServiceClient::File(const std::string& id, const std::string& path,
 
 absl::Status ServiceClient::SetSecret(const std::string& name, const std::string& value) {
   return Call({.method = "PUT",
-               .target = absl::StrCat("/v1/secrets/", http::PercentEncode(name)),
+               .target = absl::StrCat("/v1/secrets/", base::PercentEncode(name)),
                .content_type = "application/octet-stream",
                .body = value})
       .status();
@@ -113,7 +114,7 @@ absl::StatusOr<std::string> ServiceClient::Secrets() { return Call({.target = "/
 
 absl::StatusOr<std::string> ServiceClient::DeleteSecret(const std::string& name) {
   return Call(
-      {.method = "DELETE", .target = absl::StrCat("/v1/secrets/", http::PercentEncode(name))});
+      {.method = "DELETE", .target = absl::StrCat("/v1/secrets/", base::PercentEncode(name))});
 }
 
 absl::StatusOr<std::string> ServiceClient::RotateSecrets() {
@@ -145,15 +146,15 @@ absl::Status ServiceClient::Uncordon(const std::string& compute, const std::stri
 absl::StatusOr<std::string> ServiceClient::CheckNode(const std::string& compute,
                                                      const std::string& node) {
   return Call({.method = "POST",
-               .target = absl::StrCat("/v1/nodes/", http::PercentEncode(compute), "/",
-                                      http::PercentEncode(node), "/check"),
+               .target = absl::StrCat("/v1/nodes/", base::PercentEncode(compute), "/",
+                                      base::PercentEncode(node), "/check"),
                .timeout = kLook});
 }
 
 absl::Status ServiceClient::Follow(const std::string& id, const std::string& cursor, bool follow,
                                    http::ChunkCallback on_line) {
   std::string target = JobTarget(id, absl::StrCat("/stream?follow=", follow ? "true" : "false"));
-  if (!cursor.empty()) absl::StrAppend(&target, "&cursor=", http::PercentEncode(cursor));
+  if (!cursor.empty()) absl::StrAppend(&target, "&cursor=", base::PercentEncode(cursor));
   return Call({.target = target,
                .stall_timeout = kStall,
                .on_chunk = http::ByLine(std::move(on_line))})

@@ -27,6 +27,7 @@ absl::Status Delivery::Await(base::Deadline deadline, const absl::Condition& con
 }
 
 absl::Status Delivery::AwaitOutput(base::Deadline deadline) {
+  is_whole_ = true;
   Begin();
   Wake();
   absl::MutexLock lock(&mutex_);

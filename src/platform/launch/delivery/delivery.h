@@ -57,8 +57,8 @@ class Delivery {
   // Returns when the service has them all; as UploadResults.
   virtual absl::Status SendResults(const std::vector<Result>& files, base::Deadline deadline) = 0;
 
-  // Wait until the service has all output, or all events; both call Begin. Aborted when gone;
-  // DeadlineExceeded.
+  // Wait until the service has all output, of which no more comes, or all events; both call Begin.
+  // Aborted when gone; DeadlineExceeded.
   absl::Status AwaitOutput(base::Deadline deadline);
   absl::Status AwaitEvents(base::Deadline deadline);
 
@@ -71,6 +71,7 @@ class Delivery {
   Wakeup* const news_;
   std::atomic<bool> go_ = false;
   std::atomic<bool> gone_ = false;
+  std::atomic<bool> is_whole_ = false;  // no more output comes
   absl::Mutex mutex_;
   int64_t events_acknowledged_ ABSL_GUARDED_BY(mutex_) = 0;
 

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
+#include "base/text/percent_encode.h"
 #include "platform/http/url.h"
 
 namespace tutti::launch {
@@ -91,7 +92,7 @@ absl::Status Download(ServiceLink& link, const std::string& snapshot,
                            base::Open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600));
     base::Sha256 hash;
     http::ClientRequest request;
-    request.target = link.Target(absl::StrCat("/snapshots/", http::PercentEncode(snapshot)));
+    request.target = link.Target(absl::StrCat("/snapshots/", base::PercentEncode(snapshot)));
     request.stall_timeout = absl::Seconds(60);
     request.on_chunk = [&](absl::string_view piece) {
       hash.Update(piece);

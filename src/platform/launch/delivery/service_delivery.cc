@@ -24,14 +24,16 @@ constexpr absl::Duration kLongestWait = absl::Seconds(20);
 constexpr absl::Duration kWithoutLimit = absl::Hours(24 * 365);  // the launcher's own ends it
 
 // Hides secrets in what comes of the metrics file, which its process writes. What stands around the
-// bytes is looked at too: they may be a part of one.
-absl::StatusOr<std::string> BytesToSend(const SpoolFile& file, uint64_t offset) {
+// bytes is looked at too: they may be a part of one. What may be the beginning of one at the end is
+// not sent before more has come, or the file `is_whole`.
+absl::StatusOr<std::string> BytesToSend(const SpoolFile& file, uint64_t offset, bool is_whole) {
   const base::TextMask* const mask = file.mask();
   if (mask == nullptr || file.stream() != "metrics") return file.Read(offset, kBatch);
   const size_t around = mask->longest();
   const uint64_t before = std::min<uint64_t>(offset, around);
   TUTTI_ASSIGN_OR_RETURN(std::string bytes, file.Read(offset - before, before + kBatch + around));
-  mask->HideInPlace(bytes);
+  const size_t open = mask->HideInPlace(bytes);
+  if (!is_whole) bytes.resize(bytes.size() - open);
   return bytes.size() <= before ? "" : bytes.substr(before, kBatch);
 }
 
@@ -171,7 +173,8 @@ void ServiceDelivery::DeliverOutput() {
 absl::StatusOr<bool> ServiceDelivery::SendOutput(SpoolFile& file) {
   const uint64_t offset = file.acknowledged();
   if (file.Backlog() == 0) return false;
-  TUTTI_ASSIGN_OR_RETURN(std::string bytes, BytesToSend(file, offset));
+  TUTTI_ASSIGN_OR_RETURN(std::string bytes, BytesToSend(file, offset, is_whole_));
+  if (bytes.empty()) return false;
   TUTTI_ASSIGN_OR_RETURN(const uint64_t now,
                          PostOutput(link_, plan_.node_index, file.rank(), file.stream(), offset,
                                     std::move(bytes), base::Deadline::After(kWithoutLimit)));

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
+#include "base/text/percent_encode.h"
 #include "platform/http/url.h"
 #include "spec/types/service_endpoint.h"
 
@@ -33,7 +34,7 @@ http::ClientRequest WithTime(http::ClientRequest request) {
 ServiceLink::ServiceLink(const spec::LaunchPlan& plan)
     : directory_(plan.directory),
       service_file_(plan.service_file),
-      prefix_(absl::StrCat("/internal/v1/allocations/", http::PercentEncode(plan.allocation_id))),
+      prefix_(absl::StrCat("/internal/v1/allocations/", base::PercentEncode(plan.allocation_id))),
       token_(plan.launcher_token),
       pause_(kFirstPause) {}
 

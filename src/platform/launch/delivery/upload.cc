@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "base/text/percent_encode.h"
 #include "platform/http/file_batch.h"
 #include "platform/http/url.h"
 
@@ -24,7 +25,7 @@ absl::Status Upload(const Result& result, int node, ServiceLink* link, base::Dea
   http::ClientRequest request;
   request.method = "PUT";
   request.target =
-      link->Target(node, absl::StrCat("/files?path=", http::PercentEncode(result.path, true)));
+      link->Target(node, absl::StrCat("/files?path=", base::PercentEncode(result.path, true)));
   request.content_type = "application/octet-stream";
   request.body_file = result.file;
   request.timeout = absl::Minutes(5);  // the service makes the file durable before it answers
