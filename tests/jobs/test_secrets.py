@@ -95,7 +95,9 @@ def test_values_are_with_the_processes_of_both_nodes_and_nowhere_else(service, w
     assert len(folders) == 2
     for folder in folders:
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-        assert [(file.name, file.read_text()) for file in folder.iterdir()] == [("KEY", KEY)]
+        files = {str(file.relative_to(folder)): file.read_text() for file in folder.rglob("*") if file.is_file()}
+        assert files == {"KEY": KEY, ".given/hub": VALUE, ".given/deploy": KEY}, "the last two for a launcher that follows"
+        assert {stat.S_IMODE((folder / name).stat().st_mode) for name in files} == {0o400}
     service.kill()  # another service goes on with what this one had begun
     service.start()
     gate.touch()

@@ -29,6 +29,7 @@
 #include "platform/launch/node_processes.h"
 #include "platform/launch/process/process_limit.h"
 #include "platform/launch/process/process_tree.h"
+#include "platform/launch/staging/secret_folder.h"
 #include "spec/json/gang_plan.h"
 
 namespace tutti::launch {
@@ -59,8 +60,8 @@ class Launcher {
     const absl::Status ended =
         EndProcessesOf(plan_.allocation_id, base::Deadline::After(absl::Seconds(30)));
     RemoveProcessLimits(plan_);
-    hooks_.AfterEnd(plan_);
     MaskWhatIsLeft();
+    hooks_.AfterEnd(plan_);
     if (parts_.events->finished()) return Deliver();
     const std::string recorded = ReadExitReason(NodeFolders(plan_.directory).died());
     const std::string reason =
@@ -112,12 +113,14 @@ class Launcher {
     return uploaded.ok() ? after : uploaded;
   }
 
-  // Before anything is sent: the metrics files lie as their processes have written them.
+  // Before anything is sent: the metrics files lie as their processes have written them. By the
+  // values that these were given: the service may have others now.
   void MaskWhatIsLeft() {
     if (!plan_.has_secrets()) return;
-    const auto values = parts_.delivery->FetchSecrets();
-    if (values.ok()) return MaskOutput(*values, *parts_.spool, *parts_.events);
-    spdlog::warn("secrets are not known, so metrics are not sent: {}", values.status().ToString());
+    const auto given = SecretFolder::Given(plan_);
+    if (given.ok()) return MaskOutput(*given, *parts_.spool, *parts_.events);
+    spdlog::warn("it is not known here which secrets the processes had, so metrics are hidden: {}",
+                 given.status().ToString());
     MaskEverything(*parts_.spool);
   }
 

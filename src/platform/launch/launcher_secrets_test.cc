@@ -111,10 +111,30 @@ TEST_F(LauncherSecrets, WhoFollowsAndCannotLearnTheValuesSendsNoMetricsInTheClea
   }));
   ASSERT_TRUE(first.SignalGroup(SIGKILL).ok());
   WaitFor(first);
-  service.ForgetSecrets();
+  ASSERT_TRUE(SecretFolder::Remove(plan).ok());  // as on another machine
   service.RefuseOutput(false);
   Run(plan);
   EXPECT_EQ(service.Output(0, "metrics"), std::string(sizeof kValue - 1, '*') + "\n****\n");
+}
+
+TEST_F(LauncherSecrets, WhoFollowsMasksWithTheValuesThatTheProcessesHad) {
+  const spec::LaunchPlan plan = PlanWith(
+      "printf '%s\\n' \"$TOKEN\" loss >>\"$TUTTI_METRICS_FILE\"; cat \"$KEY\"; echo ready; sleep "
+      "600");
+  service.RefuseOutput(true);
+  base::ChildProcess first = Launch(plan);
+  const fs::path out = NodeFolders(plan.directory).stream(0, "stdout");
+  ASSERT_TRUE(service.Await([&] {
+    const auto text = base::ReadFile(out);
+    return text.ok() && text->find("ready") != std::string::npos;
+  }));
+  ASSERT_TRUE(first.SignalGroup(SIGKILL).ok());
+  WaitFor(first);
+  service.SetSecrets({{"hub", "a-value-that-is-newer"}, {"deploy", "another one\n"}});
+  service.RefuseOutput(false);
+  Run(plan);
+  EXPECT_EQ(service.Output(0, "metrics"), std::string(sizeof kValue - 1, '*') + "\nloss\n");
+  EXPECT_FALSE(fs::exists(SecretFolder::PathOf(plan)));
 }
 
 TEST_F(LauncherSecrets, NothingOfAValueIsSentWhereTheMetricsEndWithinOne) {

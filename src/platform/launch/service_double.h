@@ -72,10 +72,6 @@ class ServiceDouble {
     for (const auto& [name, value] : values) all[name] = absl::Base64Escape(value);
     Set([&] { secrets_ = nlohmann::json({{"secrets", all}}).dump(); });
   }
-  // Tells any launcher that asks for them that there are none.
-  void ForgetSecrets() {
-    Set([&] { secrets_.clear(); });
-  }
   void SetSnapshot(std::string bytes) {
     Set([&] { snapshot_ = std::move(bytes); });
   }

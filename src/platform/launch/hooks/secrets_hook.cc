@@ -47,16 +47,29 @@ class SecretsHook : public NodeHook {
     return absl::OkStatus();
   }
   void Abandon(NodeContext& node) override { node.delivery->AbandonCode(); }
-  void AfterEnd(const spec::LaunchPlan& plan) override { Remove(plan); }
-  // Removes them of a job that has ended before its processes began.
-  void CleanUp(const spec::LaunchPlan& plan) override { Remove(plan); }
-
- private:
-  void Remove(const spec::LaunchPlan& plan) {
+  void AfterEnd(const spec::LaunchPlan& plan) override {
+    if (plan.has_secrets()) LogIfTheyStay(SecretFolder::RemoveFiles(plan));
+  }
+  // Removes also what the next launcher would have masked output with.
+  void CleanUp(const spec::LaunchPlan& plan) override {
     if (!plan.has_secrets()) return;
     folder_.reset();
-    const absl::Status removed = SecretFolder::Remove(plan);
+    LogIfTheyStay(SecretFolder::Remove(plan));
+  }
+
+ private:
+  static void LogIfTheyStay(const absl::Status& removed) {
     if (!removed.ok()) spdlog::error("files of secrets stay: {}", removed.ToString());
+  }
+
+  // A job that is given variables alone does without, where there is no memory for files.
+  absl::Status MakeFolder(const spec::LaunchPlan& plan, const SecretValues& values,
+                          bool needs_files) {
+    auto made = SecretFolder::Make(plan);
+    if (!made.ok()) return needs_files ? made.status() : absl::OkStatus();
+    folder_ = *std::move(made);
+    const absl::Status kept = folder_->Keep(values);
+    return needs_files ? kept : absl::OkStatus();
   }
 
   absl::Status Give(NodeContext& node) {
@@ -64,9 +77,8 @@ class SecretsHook : public NodeHook {
     MaskOutput(values, *node.spool, *node.events);
     // Podman writes down what variables it is given; the container's shell reads them from files.
     const bool in_image = !node.plan.environment.is_host && !node.plan.environment.image.empty();
-    if (in_image || !node.plan.secret_files.empty()) {
-      TUTTI_ASSIGN_OR_RETURN(folder_, SecretFolder::Make(node.plan));
-    }
+    const bool needs_files = in_image || !node.plan.secret_files.empty();
+    TUTTI_RETURN_IF_ERROR(MakeFolder(node.plan, values, needs_files));
     for (const auto& [name, secret] : node.plan.secret_files) {
       TUTTI_ASSIGN_OR_RETURN(const std::string value, ValueOf(values, secret));
       TUTTI_ASSIGN_OR_RETURN(node.facts.secrets[name], folder_->AddFile(name, value));

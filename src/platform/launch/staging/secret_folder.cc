@@ -24,6 +24,8 @@ namespace fs = std::filesystem;
 
 constexpr char kMemory[] = "/dev/shm";
 constexpr size_t kNameDigits = 24;
+constexpr char kGiven[] = ".given";  // no variable has such a name
+constexpr uint64_t kLargestValue = 1 << 20;
 
 std::string Prefix() { return absl::StrCat("tutti-secrets-", ::geteuid(), "-"); }
 
@@ -69,6 +71,42 @@ fs::path SecretFolder::PathOf(const spec::LaunchPlan& plan) {
 
 absl::Status SecretFolder::Remove(const spec::LaunchPlan& plan) {
   return base::RemoveTree(PathOf(plan));
+}
+
+absl::Status SecretFolder::RemoveFiles(const spec::LaunchPlan& plan) {
+  absl::Status status;
+  for (const auto& [name, secret] : plan.secret_files) {
+    status.Update(base::RemoveTree(PathOf(plan) / name));
+  }
+  for (const auto& [name, secret] : plan.secret_variables) {
+    status.Update(base::RemoveTree(PathOf(plan) / name));
+  }
+  return status;
+}
+
+absl::Status SecretFolder::Keep(const SecretValues& values) const {
+  const fs::path folder = path_ / kGiven;
+  if (::mkdir(folder.c_str(), 0700) != 0) return base::ErrnoStatus(folder.native());
+  for (const auto& [secret, value] : values) {
+    TUTTI_RETURN_IF_ERROR(AddFile(absl::StrCat(kGiven, "/", secret), value).status());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SecretValues> SecretFolder::Given(const spec::LaunchPlan& plan) {
+  const fs::path folder = PathOf(plan) / kGiven;
+  struct stat info = {};
+  if (::lstat(folder.c_str(), &info) != 0) return base::ErrnoStatus(folder.native());
+  if (info.st_uid != ::geteuid()) {
+    return absl::PermissionDeniedError(absl::StrCat(folder.native(), " is another user's"));
+  }
+  SecretValues values;
+  for (const auto* given : {&plan.secret_variables, &plan.secret_files}) {
+    for (const auto& [name, secret] : *given) {
+      TUTTI_ASSIGN_OR_RETURN(values[secret], base::ReadFile(folder / secret, kLargestValue));
+    }
+  }
+  return values;
 }
 
 absl::StatusOr<SecretFolder> SecretFolder::Make(const spec::LaunchPlan& plan) {

@@ -1,7 +1,8 @@
 // SecretFolder is the folder, in memory (/dev/shm), of the files with the values of a job's secrets
-// on this node. Its name follows from the allocation's folder, so that the launcher that follows
-// one that was killed finds and removes it; and whoever makes one removes those of this user that
-// no launcher holds any more. Not thread-safe.
+// on this node, and of a copy of all of them, for a launcher that follows this one: the service may
+// have other values by then. Its name follows from the allocation's folder, so that the launcher
+// that follows one that was killed finds and removes it; and whoever makes one removes those of
+// this user that no launcher holds any more. Not thread-safe.
 #pragma once
 
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/unique_fd.h"
+#include "platform/launch/delivery/secret_masks.h"
 #include "spec/json/launch_plan.h"
 
 namespace tutti::launch {
@@ -24,6 +26,13 @@ class SecretFolder {
   static std::filesystem::path PathOf(const spec::LaunchPlan& plan);
   // Removes it; OK if it is not there.
   static absl::Status Remove(const spec::LaunchPlan& plan);
+  // Removes the job's files, and leaves the copy.
+  static absl::Status RemoveFiles(const spec::LaunchPlan& plan);
+  // Returns the copy; NotFound if it is not there as a whole, as where this is another machine.
+  static absl::StatusOr<SecretValues> Given(const spec::LaunchPlan& plan);
+
+  // Makes the copy.
+  absl::Status Keep(const SecretValues& values) const;
 
   // Makes a file of mode 0400 and returns its path. `name` is a variable's.
   absl::StatusOr<std::string> AddFile(absl::string_view name, absl::string_view value) const;
