@@ -4,8 +4,10 @@ import os
 import pathlib
 import pty
 import shutil
+import signal
 import stat
 import subprocess
+import termios
 
 import pytest
 
@@ -157,6 +159,25 @@ def test_a_value_is_asked_for_at_a_terminal_and_not_shown(service):
     assert process.wait(timeout=60) == 0 and b"secret hub is set" in shown, shown
     assert VALUE.encode() not in shown
     os.close(ours)
+
+
+@pytest.mark.parametrize("key, ended_by", [(b"\x03", signal.SIGINT), (b"\x1c", signal.SIGQUIT)])
+def test_who_breaks_off_at_the_prompt_sees_again_what_he_types(service, key, ended_by):
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(["setsid", "--ctty", "--wait", service.program, "secret", "set", "hub"], env=service.environment, stdin=theirs,
+                               stdout=theirs, stderr=theirs)
+
+    def echoes():
+        return bool(termios.tcgetattr(theirs)[3] & termios.ECHO)
+
+    assert echoes()
+    wait_until(lambda: not echoes(), 30, "it asks")
+    os.write(ours, key)
+    assert process.wait(timeout=60) in (-ended_by, 128 + ended_by), "it ends as a program does that is not asked"
+    assert echoes()
+    os.close(ours)
+    os.close(theirs)
+    assert service.get("/v1/secrets")["secrets"] == []
 
 
 def test_a_job_without_its_secret_is_refused_and_one_that_waits_fails_when_it_is_deleted(service, write_job, tmp_path):

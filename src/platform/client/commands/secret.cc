@@ -1,6 +1,8 @@
+#include <signal.h>
 #include <termios.h>
 #include <unistd.h>
 
+#include <array>
 #include <iostream>
 #include <iterator>
 
@@ -19,25 +21,47 @@ namespace {
 
 constexpr uint64_t kLargest = 64 << 10;  // bytes, as the service takes them
 
-// A terminal that shows nothing of what is typed as long as the object lives.
+// A terminal that shows nothing of what is typed as long as the object lives, of which there is
+// one at a time; also where the user ends the program meanwhile.
 class HiddenInput {
  public:
   HiddenInput() {
     known_ = ::tcgetattr(STDIN_FILENO, &before_) == 0;
+    if (!known_) return;
+    struct sigaction action = {};
+    action.sa_handler = ShowAndEnd;
+    ::sigfillset(&action.sa_mask);
+    for (size_t i = 0; i < kEnds.size(); ++i) ::sigaction(kEnds[i], &action, &actions_[i]);
     termios hidden = before_;
     hidden.c_lflag &= ~static_cast<tcflag_t>(ECHO);
-    if (known_) ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden);
+    ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden);
   }
   ~HiddenInput() {
-    if (known_) ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &before_);
+    if (known_) Show();
   }
   HiddenInput(const HiddenInput&) = delete;
   HiddenInput& operator=(const HiddenInput&) = delete;
 
  private:
-  termios before_ = {};
+  static constexpr std::array<int, 4> kEnds = {SIGINT, SIGTERM, SIGQUIT, SIGHUP};
+
+  // Async-signal-safe.
+  static void Show() {
+    ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &before_);
+    for (size_t i = 0; i < kEnds.size(); ++i) ::sigaction(kEnds[i], &actions_[i], nullptr);
+  }
+  static void ShowAndEnd(int signal) {
+    Show();
+    ::raise(signal);  // as it would have ended without this
+  }
+
+  static termios before_;
+  static std::array<struct sigaction, kEnds.size()> actions_;
   bool known_ = false;
 };
+
+termios HiddenInput::before_ = {};
+std::array<struct sigaction, HiddenInput::kEnds.size()> HiddenInput::actions_ = {};
 
 absl::StatusOr<std::string> AskForValue(Context& context, const std::string& name) {
   context.err << "value of " << name << ", which is not shown: " << std::flush;
