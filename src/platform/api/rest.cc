@@ -13,6 +13,7 @@
 #include "platform/api/stream_answer.h"
 #include "platform/mlflow/file_store.h"
 #include "spec/json/json_fields.h"
+#include "spec/types/secret_limits.h"
 
 namespace tutti::api {
 namespace {
@@ -196,7 +197,7 @@ Response Prune(Service* service, const Call& call) {
 }
 
 Response PutSecret(Service* service, const Call& call) {
-  const auto value = call.connection.ReadBody(service::kLargestSecret);
+  const auto value = call.connection.ReadBody(spec::kLargestSecret);
   if (!value.ok()) return ErrorResponse(value.status());
   const absl::Status status = service->SetSecret(call["secret"], *value);
   return status.ok() ? JsonResponse("{}") : ErrorResponse(status);

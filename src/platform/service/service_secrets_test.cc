@@ -6,6 +6,7 @@
 #include "platform/service/cluster_for_tests.h"
 #include "platform/service/secrets/key_ring.h"
 #include "platform/service/world_for_tests.h"
+#include "spec/types/secret_limits.h"
 
 namespace tutti::service {
 namespace {
@@ -77,10 +78,23 @@ TEST_F(SecretsTest, NamesAndSizesAreChecked) {
   }
   EXPECT_THAT(std::string(service().SetSecret("a", "abc\n").message()),
               HasSubstr("at least 4 bytes"));
-  EXPECT_TRUE(service().SetSecret("a", std::string(kLargestSecret, 'x')).ok());
-  EXPECT_THAT(std::string(service().SetSecret("a", std::string(kLargestSecret + 1, 'x')).message()),
-              HasSubstr("at most 64 KiB"));
+  EXPECT_TRUE(service().SetSecret("a", std::string(spec::kLargestSecret, 'x')).ok());
+  EXPECT_THAT(
+      std::string(service().SetSecret("a", std::string(spec::kLargestSecret + 1, 'x')).message()),
+      HasSubstr("at most 64 KiB"));
   EXPECT_TRUE(absl::IsNotFound(service().DeleteSecret("b").status()));
+}
+
+TEST_F(SecretsTest, OneJobIsNotGivenMoreThanItsProcessesCanHold) {
+  for (const char* name : {"deploy", "hub"}) {
+    ASSERT_TRUE(service().SetSecret(name, std::string(spec::kLargestSecret, 'x')).ok());
+  }
+  EXPECT_EQ(WhyRefused(kWithSecrets), "");
+  ASSERT_TRUE(service().SetSecret("third", "abcd").ok());
+  EXPECT_THAT(WhyRefused(absl::StrCat("command: echo hi\nresources:\n  properties:\n    tutti:\n",
+                                      "      secrets: {A: hub, B: deploy, C: third}\n")),
+              HasSubstr("the secrets of a job have at most 128 KiB together, and those that it "
+                        "names have 131076 bytes"));
 }
 
 TEST_F(SecretsTest, AreGivenToTheLaunchersOfAJobThatNamesThem) {

@@ -15,11 +15,10 @@
 #include "platform/client/commands/commands.h"
 #include "platform/client/connection/service_client.h"
 #include "platform/client/text/table.h"
+#include "spec/types/secret_limits.h"
 
 namespace tutti::client {
 namespace {
-
-constexpr uint64_t kLargest = 64 << 10;  // bytes, as the service takes them
 
 // A terminal that shows nothing of what is typed as long as the object lives, of which there is
 // one at a time; also where the user ends the program meanwhile.
@@ -80,7 +79,7 @@ absl::StatusOr<std::string> AskForValue(Context& context, const std::string& nam
 absl::StatusOr<std::string> ReadInput() {
   std::string value;
   char block[4096];
-  while (value.size() <= kLargest + 1 && std::cin.good()) {
+  while (value.size() <= spec::kLargestSecret + 1 && std::cin.good()) {
     std::cin.read(block, sizeof block);
     value.append(block, static_cast<size_t>(std::cin.gcount()));
   }
@@ -90,7 +89,7 @@ absl::StatusOr<std::string> ReadInput() {
 }
 
 absl::StatusOr<std::string> ValueOf(Context& context, const SecretOptions& options) {
-  if (!options.file.empty()) return base::ReadFile(options.file, kLargest);
+  if (!options.file.empty()) return base::ReadFile(options.file, spec::kLargestSecret);
   return ::isatty(STDIN_FILENO) == 1 ? AskForValue(context, options.name) : ReadInput();
 }
 

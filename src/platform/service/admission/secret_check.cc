@@ -49,6 +49,8 @@ void CheckSecrets(const spec::JobSpec& job, const Secrets& secrets, const Engine
   for (const std::string& name : names) {
     if (const std::string why = WhyNotGiven(job, name, secrets); !why.empty()) add(why);
   }
+  const absl::Status together = secrets.ValuesOf(names).status();
+  if (absl::IsInvalidArgument(together)) add(together.message());
   const engine::Engine* const engine = engines.Of(job.compute);
   if (engine == nullptr || engine->LaunchersReachService()) return;
   add(absl::StrCat("compute \"", job.compute, "\" reaches the service by its folder alone, in ",

@@ -1,7 +1,6 @@
 // What is told of secrets, and what the launchers of jobs are given of them. Plain values.
 #pragma once
 
-#include <cstddef>
 #include <map>
 #include <string>
 #include <vector>
@@ -9,8 +8,6 @@
 #include "absl/time/time.h"
 
 namespace tutti::service {
-
-inline constexpr size_t kLargestSecret = 64 << 10;  // bytes
 
 struct SecretInfo {
   std::string name;

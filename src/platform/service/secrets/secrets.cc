@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/text/text_mask.h"
 #include "spec/types/identifier.h"
+#include "spec/types/secret_limits.h"
 
 namespace tutti::service {
 namespace {
@@ -24,15 +25,24 @@ absl::Status CheckSecretName(absl::string_view name) {
 }
 
 absl::Status CheckValue(absl::string_view value) {
-  if (value.size() > kLargestSecret) {
-    return absl::InvalidArgumentError(absl::StrCat("a secret has at most ", kLargestSecret >> 10,
-                                                   " KiB, and this one has ", value.size(),
-                                                   " bytes"));
+  if (value.size() > spec::kLargestSecret) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a secret has at most ", spec::kLargestSecret >> 10, " KiB, and this one has ",
+                     value.size(), " bytes"));
   }
   if (!base::TextsToHide(value).empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("a secret has at least ", base::kLeastHidden,
                    " bytes: a shorter one could not be hidden in what jobs print"));
+}
+
+absl::Status CheckSum(const SecretValues& values) {
+  size_t bytes = 0;
+  for (const auto& [name, value] : values) bytes += value.size();
+  if (bytes <= spec::kMostSecretsOfJob) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the secrets of a job have at most ", spec::kMostSecretsOfJob >> 10,
+                   " KiB together, and those that it names have ", bytes, " bytes"));
 }
 
 SealedValue ValueOf(const store::SealedSecret& secret) { return {secret.key, secret.sealed}; }
@@ -179,6 +189,7 @@ absl::StatusOr<SecretValues> Secrets::ValuesAtOnce(const std::set<std::string>& 
     return absl::NotFoundError(
         absl::StrCat("there is no secret \"", name, "\": tutti secret set ", name));
   }
+  TUTTI_RETURN_IF_ERROR(CheckSum(values));
   return values;
 }
 

@@ -38,8 +38,9 @@ class Secrets {
       ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<int> RotateSecrets() ABSL_LOCKS_EXCLUDED(service_lock);
 
-  // Returns the values of the secrets of these names. NotFound names one that is not there,
-  // FailedPrecondition one that cannot be read, with what to do.
+  // Returns the values of the secrets of these names, which are a job's. NotFound names one that is
+  // not there, FailedPrecondition one that cannot be read, with what to do; InvalidArgument if they
+  // are too large together.
   absl::StatusOr<SecretValues> ValuesOf(const std::set<std::string>& names) const;
 
   // Returns a line for each thing that keeps secrets from being read. Empty if there are no
