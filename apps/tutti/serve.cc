@@ -122,18 +122,6 @@ sigset_t BlockSignalsOfEnd() {
   return signals;
 }
 
-// Where the keys of the secrets are: where site.yml says, or in a credential of systemd's; empty:
-// in the service's folder.
-absl::StatusOr<fs::path> SecretKeyFile(const fs::path& home) {
-  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(home));
-  if (!site.secret_key_file.empty()) return fs::path(site.secret_key_file);
-  const char* const credentials = std::getenv("CREDENTIALS_DIRECTORY");
-  std::error_code error;
-  if (credentials == nullptr) return fs::path();
-  const fs::path file = fs::path(credentials) / "tutti.secrets.key";
-  return fs::exists(file, error) ? file : fs::path();
-}
-
 PlatformOptions PlatformOptionsOf(const client::ServeOptions& options,
                                   engine::SlurmCommands* commands, service::NodeChecker* checker,
                                   const base::Clock* clock) {
@@ -160,7 +148,8 @@ absl::Status Serve(const client::ServeOptions& options) {
   const auto checker = service::MakeMachineChecker({.home = options.home});
   const base::SystemClock clock;
   PlatformOptions with = PlatformOptionsOf(options, &commands, checker.get(), &clock);
-  TUTTI_ASSIGN_OR_RETURN(with.service.secret_key_file, SecretKeyFile(options.home));
+  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(options.home));
+  with.service.secret_key_file = spec::SecretKeyFile(site, options.home);
   TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<Platform> platform, Platform::Start(with));
   if (!with.tls) {
     spdlog::warn(

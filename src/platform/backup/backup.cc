@@ -60,10 +60,10 @@ absl::StatusOr<CopiedJobs> JobsIn(const fs::path& copy) {
   return jobs;
 }
 
-// Returns where the key of the secrets is: where site.yml says, or in the folder.
+// Returns where the key of the secrets is.
 absl::StatusOr<fs::path> SecretKeyOf(const fs::path& home) {
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(home));
-  return site.secret_key_file.empty() ? home / kSecretKey : fs::path(site.secret_key_file);
+  return spec::SecretKeyFile(site, home);
 }
 
 // The lists of assets and the files that belong to them are of one moment.
@@ -91,7 +91,7 @@ absl::Status AddSecretKey(const fs::path& home, ArchiveWriter& writer) {
   TUTTI_ASSIGN_OR_RETURN(const fs::path file, SecretKeyOf(home));
   std::error_code error;
   const fs::path real = fs::canonical(file, error);
-  if (!error) return writer.Add(kSecretKey, real);
+  if (!error) return writer.Add(spec::kSecretKeyName, real);
   return base::ErrnoStatus(absl::StrCat("the key of the secrets, ", file.native()), error.value());
 }
 

@@ -12,8 +12,6 @@ namespace tutti::backup {
 inline constexpr char kDatabase[] = "tutti.db";
 inline constexpr char kSnapshots[] = "snapshots";
 inline constexpr char kJobs[] = "jobs";
-// What opens the secrets in the database; saved only if that is asked for.
-inline constexpr char kSecretKey[] = "secrets.key";
 
 // Returns the names in `home` of files and folders, whether they are there or not: token, keys,
 // what the site says of itself, assets, clusters; and what site.yml names below `home`, with what

@@ -85,6 +85,13 @@ TEST_F(SecretsTest, NamesAndSizesAreChecked) {
   EXPECT_TRUE(absl::IsNotFound(service().DeleteSecret("b").status()));
 }
 
+TEST_F(SecretsTest, ANewKeyIsMadeForASecretThatIsSetAnewIfNothingElseIsSealed) {
+  ASSERT_TRUE(service().SetSecret("hub", kValue).ok());
+  std::filesystem::remove(key());
+  EXPECT_TRUE(service().SetSecret("hub", kValue).ok());
+  EXPECT_THAT(service().Problems(), IsEmpty());
+}
+
 TEST_F(SecretsTest, OneJobIsNotGivenMoreThanItsProcessesCanHold) {
   for (const char* name : {"deploy", "hub"}) {
     ASSERT_TRUE(service().SetSecret(name, std::string(spec::kLargestSecret, 'x')).ok());
@@ -173,7 +180,13 @@ TEST_F(SecretsTest, WithAnotherKeyTheServiceServesTheRestAndSaysWhatItCannotRead
   world_.Open();
   EXPECT_THAT(world_.service().Problems(), ElementsAre(HasSubstr("deploy, hub (")));
   EXPECT_THAT(WhyRefused(kWithSecrets), HasSubstr("secret \"deploy\" cannot be read with the key"));
-  ASSERT_TRUE(world_.service().SetSecret("hub", "a new value").ok());  // under a new key
+  const absl::Status refused = world_.service().SetSecret("hub", "a new value");
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << "a new key would hide that one is missing";
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("under it: deploy; bring it back"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(world_.service().RotateSecrets().status()));
+  EXPECT_FALSE(std::filesystem::exists(key()));
+  ASSERT_TRUE(base::WriteFileAtomic(key(), std::string(64, 'b') + "\n", 0600).ok());
+  ASSERT_TRUE(world_.service().SetSecret("hub", "a new value").ok());  // under another key
   EXPECT_THAT(world_.service().Problems(),
               ElementsAre(HasSubstr(": deploy; bring their key back")));
   EXPECT_FALSE((*world_.service().ListSecrets())[0].readable);

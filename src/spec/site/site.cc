@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -317,6 +319,29 @@ absl::StatusOr<Site> ReadSite(const fs::path& home, std::set<std::string> contai
     TUTTI_RETURN_IF_ERROR(site.data.Add(entry.prefix, entry.folder));
   }
   return site;
+}
+
+namespace {
+
+// Where systemd puts this process's credentials; empty: it has none.
+fs::path Credentials() {
+  const char* const folder = std::getenv("CREDENTIALS_DIRECTORY");
+  return folder == nullptr ? fs::path() : fs::path(folder);
+}
+
+}  // namespace
+
+fs::path SecretKeyFile(const Site& site, const fs::path& home) {
+  if (!site.secret_key_file.empty()) return site.secret_key_file;
+  const fs::path credential = Credentials() / "tutti.secrets.key";
+  std::error_code error;
+  if (credential.is_absolute() && fs::exists(credential, error)) return credential;
+  return home / kSecretKeyName;
+}
+
+bool IsCredential(const fs::path& file) {
+  const fs::path own = (Credentials() / file.filename()).lexically_normal();
+  return own.is_absolute() && file.lexically_normal() == own;
 }
 
 absl::StatusOr<DataMap> ReadDataMap(const fs::path& home) {

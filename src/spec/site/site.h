@@ -106,6 +106,16 @@ absl::StatusOr<Site> ReadSite(
     const std::filesystem::path& home,
     std::set<std::string> container_leave = DefaultContainerLeave(/*is_root=*/false));
 
+// The name of the key of the secrets in a service's folder, and in its backup.
+inline constexpr char kSecretKeyName[] = "secrets.key";
+// Returns the key file of the service with that folder: the one that the site names; else systemd's
+// credential "tutti.secrets.key" of this process, if there is one; else that in the folder. It need
+// not be there.
+std::filesystem::path SecretKeyFile(const Site& site, const std::filesystem::path& home);
+// Returns whether systemd has put the file there for this process: only its user can read it,
+// whatever the bits of its group, which are a mask of an access list.
+bool IsCredential(const std::filesystem::path& file);
+
 // Read and write HOME/data-map.yml alone; it is written as a whole.
 absl::StatusOr<DataMap> ReadDataMap(const std::filesystem::path& home);
 absl::Status WriteDataMap(const std::filesystem::path& home, const DataMap& map);

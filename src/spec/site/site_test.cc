@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 
@@ -92,6 +94,24 @@ TEST_F(SiteTest, SaysWhereTheKeyOfTheSecretsIs) {
   EXPECT_EQ(ReadSite(home_.path())->secret_key_file, "/etc/tutti/secrets.key");
   Write("site.yml", "secret_key_file: keys/one\n");
   EXPECT_EQ(ReadSite(home_.path())->secret_key_file, home_.path() / "keys/one");
+}
+
+TEST(SecretKey, IsTheSitesOrSystemdsOrInTheFolder) {
+  const base::TemporaryDirectory credentials;
+  const std::filesystem::path given = credentials.path() / "tutti.secrets.key";
+  ::setenv("CREDENTIALS_DIRECTORY", credentials.path().c_str(), 1);
+  EXPECT_EQ(SecretKeyFile({}, "/home"), "/home/secrets.key");
+  ASSERT_TRUE(base::WriteFileAtomic(given, "x").ok());
+  EXPECT_EQ(SecretKeyFile({}, "/home"), given);
+  Site site;
+  site.secret_key_file = "/etc/key";
+  EXPECT_EQ(SecretKeyFile(site, "/home"), "/etc/key");
+  EXPECT_TRUE(IsCredential(given));
+  EXPECT_FALSE(IsCredential("/home/secrets.key"));
+  ::unsetenv("CREDENTIALS_DIRECTORY");
+  EXPECT_EQ(SecretKeyFile({}, "/home"), "/home/secrets.key");
+  EXPECT_FALSE(IsCredential(given));
+  EXPECT_FALSE(IsCredential("tutti.secrets.key"));
 }
 
 TEST_F(SiteTest, SaysHowNodesAreLookedAt) {

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/seal.h"
 #include "base/status.h"
+#include "spec/site/site.h"
 
 namespace tutti::service {
 namespace {
@@ -29,14 +30,15 @@ bool IsHexKey(absl::string_view line) {
 // What belongs_to is of a secret's value, so that nothing else which is sealed is taken for one.
 std::string Owner(absl::string_view name) { return absl::StrCat("secret ", name); }
 
-// The group's bits may be set: in systemd's credentials they are a mask of an access list.
 absl::Status CheckMode(const fs::path& file) {
   struct stat info = {};
   if (::stat(file.c_str(), &info) != 0) return base::ErrnoStatus(file.native());
-  if ((info.st_mode & 07) == 0) return absl::OkStatus();
+  const mode_t others = info.st_mode & (spec::IsCredential(file) ? S_IRWXO : S_IRWXG | S_IRWXO);
+  if (others == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat(file.native(), ", the key of the secrets, is open to all users: chmod 600 ",
-                   file.native(), ", and give the secrets new values"));
+      absl::StrCat(file.native(), ", the key of the secrets, is open to ",
+                   (others & S_IRWXO) != 0 ? "all users" : "its group", ": chmod 600 ",
+                   file.native(), ", and give the secrets new values if somebody has read it"));
 }
 
 }  // namespace
@@ -63,9 +65,7 @@ absl::StatusOr<KeyRing> KeyRing::Read(const fs::path& file) {
       absl::StrCat(file.native(), " is empty: bring the key back, or remove the file"));
 }
 
-absl::StatusOr<KeyRing> KeyRing::ReadOrMake(const fs::path& file) {
-  auto ring = Read(file);
-  if (!absl::IsNotFound(ring.status())) return ring;
+absl::StatusOr<KeyRing> KeyRing::Make(const fs::path& file) {
   KeyRing fresh;
   fresh.AddNewKey();
   TUTTI_RETURN_IF_ERROR(fresh.Write(file));

@@ -21,10 +21,10 @@ struct SealedValue {
 class KeyRing {
  public:
   // Reads the keys; NotFound if there is no such file. FailedPrecondition, with what to do, if
-  // others may read it or a line is no key.
+  // its group or others may read it or a line is no key.
   static absl::StatusOr<KeyRing> Read(const std::filesystem::path& file);
-  // Does the same; makes the file, with a new key and mode 0600, if there is none.
-  static absl::StatusOr<KeyRing> ReadOrMake(const std::filesystem::path& file);
+  // Makes the file, with a new key and mode 0600.
+  static absl::StatusOr<KeyRing> Make(const std::filesystem::path& file);
 
   // Writes the file as a whole, with mode 0600; it is on the disk once this returns.
   absl::Status Write(const std::filesystem::path& file) const;

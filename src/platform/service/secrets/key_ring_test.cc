@@ -25,17 +25,17 @@ class KeyRingTest : public ::testing::Test {
 
 TEST_F(KeyRingTest, IsMadeOnceForItsUserAlone) {
   EXPECT_TRUE(absl::IsNotFound(KeyRing::Read(file_).status()));
-  const KeyRing made = *KeyRing::ReadOrMake(file_);
+  const KeyRing made = *KeyRing::Make(file_);
   struct stat info = {};
   ASSERT_EQ(::stat(file_.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
   const SealedValue value = *made.SealValue("hunter22", "token");
   EXPECT_EQ(value.key, made.id());
-  EXPECT_EQ(KeyRing::ReadOrMake(file_)->Open(value, "token").value(), "hunter22");
+  EXPECT_EQ(KeyRing::Read(file_)->Open(value, "token").value(), "hunter22");
 }
 
 TEST_F(KeyRingTest, OpensUnderFormerKeysAndSealsUnderTheFirst) {
-  KeyRing ring = *KeyRing::ReadOrMake(file_);
+  KeyRing ring = *KeyRing::Make(file_);
   const SealedValue before = *ring.SealValue("one", "a");
   ring.AddNewKey();
   const SealedValue after = *ring.SealValue("two", "a");
@@ -50,7 +50,7 @@ TEST_F(KeyRingTest, OpensUnderFormerKeysAndSealsUnderTheFirst) {
 }
 
 TEST_F(KeyRingTest, OpensAValueUnderItsOwnNameAlone) {
-  const KeyRing ring = *KeyRing::ReadOrMake(file_);
+  const KeyRing ring = *KeyRing::Make(file_);
   const SealedValue value = *ring.SealValue("one", "a");
   EXPECT_EQ(ring.Open(value, "b").status().code(), absl::StatusCode::kDataLoss);
 }
@@ -63,10 +63,24 @@ TEST_F(KeyRingTest, SaysWhatIsWrongWithTheFile) {
     Write(none);
     EXPECT_EQ(KeyRing::Read(file_).status().code(), absl::StatusCode::kFailedPrecondition) << none;
     EXPECT_THAT(std::string(KeyRing::Read(file_).status().message()), HasSubstr(file_.native()));
-    EXPECT_FALSE(KeyRing::ReadOrMake(file_).ok()) << "no key is written over";
   }
-  Write(absl::StrCat(key, "\n"), 0644);
-  EXPECT_THAT(std::string(KeyRing::Read(file_).status().message()), HasSubstr("chmod 600"));
+}
+
+TEST_F(KeyRingTest, IsRefusedIfItsGroupOrOthersMayReadIt) {
+  const std::string key(64, 'a');
+  const auto why = [&](int mode) {
+    Write(absl::StrCat(key, "\n"), mode);
+    return std::string(KeyRing::Read(file_).status().message());
+  };
+  EXPECT_EQ(why(0600), "");
+  EXPECT_EQ(why(0400), "");
+  EXPECT_THAT(why(0644), HasSubstr("is open to all users: chmod 600"));
+  EXPECT_THAT(why(0640), HasSubstr("is open to its group: chmod 600"));
+  // The group of systemd's credentials is a mask of their access list.
+  ::setenv("CREDENTIALS_DIRECTORY", folder_.path().c_str(), 1);
+  EXPECT_EQ(why(0440), "");
+  EXPECT_THAT(why(0444), HasSubstr("is open to all users"));
+  ::unsetenv("CREDENTIALS_DIRECTORY");
 }
 
 }  // namespace

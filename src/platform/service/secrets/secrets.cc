@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "base/text/text_mask.h"
+#include "spec/site/site.h"
 #include "spec/types/identifier.h"
 #include "spec/types/secret_limits.h"
 
@@ -93,14 +94,29 @@ std::string WhyWithoutSecrets(store::Store& store, const spec::JobSpec& job) {
 
 std::filesystem::path Secrets::key_file() const {
   const std::filesystem::path& given = state_.options.secret_key_file;
-  return given.empty() ? state_.options.directory / "secrets.key" : given;
+  return given.empty() ? spec::SecretKeyFile({}, state_.options.directory) : given;
+}
+
+absl::StatusOr<KeyRing> Secrets::RingToSealWith(absl::string_view without) const {
+  auto ring = KeyRing::Read(key_file());
+  if (!absl::IsNotFound(ring.status())) return ring;
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<store::SealedSecret> secrets, state_.store->Secrets());
+  std::vector<std::string> sealed;
+  for (const store::SealedSecret& secret : secrets) {
+    if (secret.name != without) sealed.push_back(secret.name);
+  }
+  if (sealed.empty()) return KeyRing::Make(key_file());
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the key of the secrets, ", key_file().native(), ", is not there, and these are encrypted ",
+      "under it: ", absl::StrJoin(sealed, ", "),
+      "; bring it back, or delete them before a new key is made (tutti secret delete)"));
 }
 
 absl::Status Secrets::SetSecret(absl::string_view name, absl::string_view value) {
   TUTTI_RETURN_IF_ERROR(CheckSecretName(name));
   TUTTI_RETURN_IF_ERROR(CheckValue(value));
   absl::MutexLock one_at_a_time(&mutex_);
-  TUTTI_ASSIGN_OR_RETURN(const KeyRing ring, KeyRing::ReadOrMake(key_file()));
+  TUTTI_ASSIGN_OR_RETURN(const KeyRing ring, RingToSealWith(name));
   TUTTI_ASSIGN_OR_RETURN(SealedValue sealed, ring.SealValue(value, name));
   const absl::Time now = state_.clock->Now();
   return state_.store->PutSecrets(
@@ -148,7 +164,7 @@ absl::StatusOr<std::vector<std::string>> Secrets::DeleteSecret(absl::string_view
 // Killed at any point, each secret is sealed under a key that is in the file.
 absl::StatusOr<int> Secrets::RotateSecrets() {
   absl::MutexLock one_at_a_time(&mutex_);
-  TUTTI_ASSIGN_OR_RETURN(KeyRing ring, KeyRing::ReadOrMake(key_file()));
+  TUTTI_ASSIGN_OR_RETURN(KeyRing ring, RingToSealWith(""));
   TUTTI_ASSIGN_OR_RETURN(std::vector<store::SealedSecret> secrets, state_.store->Secrets());
   ring.AddNewKey();
   for (store::SealedSecret& secret : secrets) {

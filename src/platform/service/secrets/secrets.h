@@ -49,6 +49,9 @@ class Secrets {
 
  private:
   std::filesystem::path key_file() const;
+  // Reads the keys, or makes one where nothing is sealed but a secret that gets a new value now
+  // (`without`): a new key would hide that the former one is missing.
+  absl::StatusOr<KeyRing> RingToSealWith(absl::string_view without) const;
   absl::StatusOr<SecretValues> ValuesAtOnce(const std::set<std::string>& names) const;
 
   SharedState& state_;
