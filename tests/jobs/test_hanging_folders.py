@@ -254,6 +254,40 @@ def test_a_removal_that_hangs_holds_no_node(serve, write_job, tmp_path):
         scratch.end()
 
 
+def test_inputs_of_many_steps_that_hang_hold_their_own_pipeline_alone(serve, tmp_path, write_job):
+    steps = 33  # more than there are threads for jobs' folders
+    service, server = serve("elsewhere")
+    for i in range(steps):
+        (tmp_path / f"source/{i}").write_text("data")
+    gate = tmp_path / "gate"
+    hung = "".join(f"""
+  step{i}:
+    command: cat ${{{{inputs.before}}}}/done ${{{{inputs.data}}}}
+    inputs:
+      before: ${{{{parent.jobs.first.outputs.to}}}}
+      data: {{type: uri_file, path: {server.folder}/{i}}}""" for i in range(steps))
+    pipeline = tmp_path / "pipeline.yml"
+    pipeline.write_text(f"""type: pipeline
+jobs:
+  first:
+    command: while ! test -e {gate}; do sleep 0.1; done; echo > ${{{{outputs.to}}}}/done
+    outputs: {{to: }}{hung}
+""")
+    flow = in_time(service.submit, pipeline)
+    service.wait_for_state(f"{flow}.first", "Running")
+    server.go_away()
+    gate.touch()
+    service.wait(f"{flow}.first", 30)
+    for _ in range(2):
+        other = in_time(service.submit, write_job("echo hi"))
+        assert service.wait(other, 30)["state"] == "Completed"
+        assert service.log_text(other, 0) == "hi\n"
+    check_calls(service, flow)
+    cancel(service, flow)
+    assert service.wait(flow, 30)["state"] == "Canceled"
+    server.come_back()
+
+
 def test_a_service_is_ended_while_its_folders_hang(serve, write_job):
     service, server = serve("nodes")
     server.go_away()

@@ -39,7 +39,7 @@ std::vector<std::string> Hanging(const SharedState& state, absl::Duration age) {
   // By job, the oldest.
   std::map<std::string, absl::Duration> jobs;
   for (const base::WorkQueues* const work :
-       {&state.folder_work, &state.output_work, &state.read_work}) {
+       {&state.folder_work, &state.plan_work, &state.output_work, &state.read_work}) {
     for (const auto& [queue, since] : work->OlderThan(age)) {
       absl::Duration& oldest = jobs[queue.substr(0, queue.find('/'))];
       oldest = std::max(oldest, since);

@@ -34,6 +34,7 @@ struct Effects {
     std::function<void()> run;
   };
   std::vector<Task> tasks;
+  std::vector<Task> plans;                     // of SharedState::plan_work
   std::vector<Task> checks;                    // of SharedState::health_work
   std::vector<std::function<void()>> cordons;  // changes of cordons, for SharedState::cordon_work
 };

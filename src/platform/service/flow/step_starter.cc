@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -19,12 +20,22 @@
 namespace tutti::service {
 namespace {
 
+constexpr size_t kQueuesOfPipeline = 4;
+
 // A step that wrote nothing into an output has left no folder.
 void MakeFolderOfEmptyOutput(const JobFiles& files, const spec::Input& input) {
   std::error_code error;
   const bool ours = absl::StartsWith(input.path, files.FolderOf("").native());
   if (!ours || input.type == "uri_file" || std::filesystem::exists(input.path, error)) return;
   base::MakeDirectories(input.path).IgnoreError();
+}
+
+// Returns the queue of plan_work for a step of that pipeline. Steps that read the same inputs come
+// one after the other: the first reads them, and those behind it find the hashes.
+std::string QueueOf(const std::string& pipeline, const spec::JobSpec& step) {
+  std::string inputs;
+  for (const auto& [name, input] : step.inputs) absl::StrAppend(&inputs, input.path, "\n");
+  return absl::StrCat(pipeline, "/", std::hash<std::string>()(inputs) % kQueuesOfPipeline);
 }
 
 absl::StatusOr<std::string> DigestOfInput(const spec::Input& input, FileDigests& digests) {
@@ -43,9 +54,10 @@ absl::Status StepStarter::Start(LiveJob& parent, const spec::Step& step, Effects
     return state_.files.FolderOf(ChildId(parent, sibling)).native();
   });
   if (is_new) {
-    effects.tasks.push_back(
-        {id, [this, parent_id = job.id, step = step.name, bound = std::move(bound),
-              snapshot = step.snapshot, id] { MakePlan(parent_id, step, bound, snapshot, id); }});
+    effects.plans.push_back(
+        {QueueOf(job.id, bound),
+         [this, parent_id = job.id, step = step.name, bound = std::move(bound),
+          snapshot = step.snapshot, id] { MakePlan(parent_id, step, bound, snapshot, id); }});
     return absl::OkStatus();
   }
   if (!plan->second.ready) return absl::OkStatus();

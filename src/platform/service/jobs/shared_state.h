@@ -55,7 +55,11 @@ struct SharedState {
   ServiceWork engine_work{kMostEngineThreads, all_work};
   // Files: a queue for each job, by its id, so that a folder that hangs holds what is its own.
   ServiceWork folder_work{kMostFolderThreads, all_work};
-  // The same, for who waits for an answer (Service::DoFileWork).
+  // What is found out of a pipeline's steps before they start: it reads their inputs, which may
+  // take hours, or lie on a server that is away. A pipeline has a few queues (flow/step_starter.h),
+  // so that it holds a few of the threads.
+  ServiceWork plan_work{kMostFolderThreads, all_work};
+  // Files too, for who waits for an answer (Service::DoFileWork).
   ServiceWork output_work{kMostFolderThreads, all_work};
   ServiceWork read_work{kMostFolderThreads, all_work};
   ServiceWork snapshot_work{kMostFolderThreads, all_work};  // a queue for each snapshot

@@ -32,20 +32,40 @@ absl::StatusOr<std::string> FileDigests::Of(const std::filesystem::path& file) {
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd fd, base::Open(file, O_RDONLY));
   struct stat before = {}, after = {};
   if (::fstat(fd.get(), &before) != 0) return base::ErrnoStatus(file.native());
-  const Stat stat = StatOf(before);
-  {
-    absl::MutexLock lock(&mutex_);
-    const auto known = known_.find(file.native());
-    if (known != known_.end() && known->second.stat == stat) return known->second.digest;
-  }
-  TUTTI_ASSIGN_OR_RETURN(std::string digest, Read(fd.get(), file));
-  const bool settled = ::fstat(fd.get(), &after) == 0 && StatOf(after) == stat &&
+  const auto reading = std::make_shared<Reading>();
+  reading->stat = StatOf(before);
+  if (auto found = BeginReading(file.native(), reading)) return *std::move(found);
+  absl::StatusOr<std::string> digest = Read(fd.get(), file);
+  const bool settled = digest.ok() && ::fstat(fd.get(), &after) == 0 &&
+                       StatOf(after) == reading->stat &&
                        absl::Now() - absl::TimeFromTimespec(before.st_ctim) > kSettles;
-  if (!settled) return digest;
-  absl::MutexLock lock(&mutex_);
-  if (known_.size() >= kMostKept) known_.clear();
-  known_[file.native()] = {stat, digest};
+  EndReading(file.native(), *reading, digest, settled);
   return digest;
+}
+
+std::optional<absl::StatusOr<std::string>> FileDigests::BeginReading(
+    const std::string& file, const std::shared_ptr<Reading>& reading) {
+  absl::MutexLock lock(&mutex_);
+  while (true) {
+    const auto known = known_.find(file);
+    if (known != known_.end() && known->second.stat == reading->stat) return known->second.digest;
+    const auto [found, is_first] = readings_.try_emplace(file, reading);
+    if (is_first) return std::nullopt;
+    const std::shared_ptr<const Reading> other = found->second;
+    mutex_.Await(absl::Condition(&other->done));
+    if (other->stat == reading->stat) return other->digest;
+  }
+}
+
+void FileDigests::EndReading(const std::string& file, Reading& reading,
+                             const absl::StatusOr<std::string>& digest, bool settled) {
+  absl::MutexLock lock(&mutex_);
+  reading.done = true;
+  reading.digest = digest;
+  readings_.erase(file);
+  if (!settled) return;
+  if (known_.size() >= kMostKept) known_.clear();
+  known_[file] = {reading.stat, *digest};
 }
 
 absl::StatusOr<std::string> FileDigests::Read(int fd, const std::filesystem::path& file) const {
