@@ -106,7 +106,7 @@ def measure(program, library, options):
                 calls = [lambda client, job=job: client.request("POST", f"/v1/jobs/{job}/cancel") for job in ids]
             seconds, gets = beside(service, running, lambda calls=calls: by_clients(service, options.clients, calls))
             figures[name] = {"per second": len(calls) / seconds, "GET p50 ms": gets[len(gets) // 2],
-                             "GET p99 ms": gets[int(0.99 * (len(gets) - 1))]}
+                             "GET p99 ms": gets[int(0.99 * (len(gets) - 1))], "GET max ms": gets[-1]}
         service.stop()
         return figures
 

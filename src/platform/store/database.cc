@@ -2,7 +2,10 @@
 
 #include <SQLiteCpp/Transaction.h>
 #include <fcntl.h>
+#include <sqlite3.h>
 #include <unistd.h>
+
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -11,6 +14,8 @@
 namespace tutti::store {
 namespace {
 
+// Of the log's file once it has begun anew; until then it grows to what it holds.
+constexpr int kMostBytesOfLog = 16 << 20;
 constexpr int kApplicationId = 0x74757474;  // "tutt", in the file's header
 
 // An error of SQLite is one of the whole transaction; any other exception is of this body alone.
@@ -99,6 +104,7 @@ absl::Status Database::Configure() {
                        mode, "); put it on a local disk"));
     }
     sqlite.exec("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON");
+    sqlite.exec(absl::StrCat("PRAGMA journal_size_limit = ", kMostBytesOfLog));
     return absl::OkStatus();
   });
 }
@@ -168,12 +174,13 @@ absl::Status Database::TryToSync() {
 }
 
 // By a connection of its own: this object's may be at work for another thread.
-absl::Status Database::BeginLogAnew() const {
+absl::Status Database::BeginLogAnew() {
   if (keeps_others_out_) {
     return absl::UnavailableError(absl::StrCat(
         path_.string(),
         ": its log may have been lost; start the service anew once the disk has room"));
   }
+  absl::MutexLock lock(&checkpoint_mutex_);
   try {
     SqliteConnection sqlite(path_, SQLite::OPEN_READWRITE, options_.busy_timeout);
     return sqlite.Guard([&]() -> absl::Status {
@@ -185,6 +192,23 @@ absl::Status Database::BeginLogAnew() const {
   } catch (const SQLite::Exception& thrown) {
     return OpenError(path_, thrown);
   }
+}
+
+void Database::NoteLog(std::function<void(int)> note) {
+  note_log_ = std::move(note);
+  const auto hook = [](void* self, sqlite3*, const char*, int pages) {
+    static_cast<Database*>(self)->note_log_(pages);
+    return SQLITE_OK;
+  };
+  sqlite3_wal_hook(sqlite_.getHandle(), hook, this);  // in the place of SQLite's own checkpoints
+}
+
+absl::Status Database::BeginLog() {
+  const auto one_page = [](SqliteConnection& sqlite) {
+    sqlite.exec(absl::StrCat("PRAGMA user_version = ", Pragma(sqlite, "user_version")));
+    return absl::OkStatus();
+  };
+  return TryToWrite(one_page, Durability::kCrash);
 }
 
 absl::Status Database::Write(const std::function<absl::Status(SqliteConnection&)>& body,

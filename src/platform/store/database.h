@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/unique_fd.h"
 #include "platform/store/durability.h"
@@ -57,6 +58,14 @@ class Database {
   bool has_lost_pages() const { return has_lost_pages_; }
   // Returns whether no other connection can read it, as there was no room for an index of its log.
   bool keeps_others_out() const { return keeps_others_out_; }
+  // Has `note` told, at the end of each commit and by its thread, how many pages the log holds.
+  // From here on no commit moves pages from the log to the file: checkpointer.h does.
+  void NoteLog(std::function<void(int)> note);
+  // Writes one page more, so that a log all of whose pages are in the file begins anew; the first
+  // commit of a log waits for the disk, also one that is not synced.
+  absl::Status BeginLog();
+  // To be held while pages are moved from the log to the file.
+  absl::Mutex& checkpoint_mutex() { return checkpoint_mutex_; }
   // Runs `body`, which only reads.
   absl::Status Read(const std::function<absl::Status(SqliteConnection&)>& body);
 
@@ -78,7 +87,7 @@ class Database {
   absl::Status OpenLog();
   absl::Status SyncLog() const;
   absl::Status TryToSync();
-  absl::Status BeginLogAnew() const;
+  absl::Status BeginLogAnew();
 
   const std::filesystem::path path_;
   const DatabaseOptions options_;
@@ -86,6 +95,8 @@ class Database {
   int64_t commit_calls_ = 0;
   bool syncs_commits_ = true;    // as SQLite is set
   bool has_lost_pages_ = false;  // of the log, by a failed sync; of who syncs
+  absl::Mutex checkpoint_mutex_;
+  std::function<void(int)> note_log_;
   SqliteConnection sqlite_;
   base::UniqueFd log_;  // SQLite's write-ahead log, which is there as long as its connection
 };

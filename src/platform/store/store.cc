@@ -12,6 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "platform/store/checkpointer.h"
 #include "platform/store/database.h"
 #include "platform/store/durable_mark.h"
 #include "platform/store/group_commit.h"
@@ -80,11 +81,16 @@ absl::Status CheckPast(absl::string_view id, const std::vector<Event>& events) {
 
 class SqliteStore final : public Store {
  public:
-  SqliteStore(std::unique_ptr<Database> database, std::unique_ptr<ReaderPool> readers)
+  SqliteStore(const std::filesystem::path& path, absl::Duration busy_timeout,
+              std::unique_ptr<Database> database)
       : database_(std::move(database)),
         mark_([this] { return SyncDatabase(); }),
         writes_(database_.get(), &mutex_, &mark_),
-        readers_(std::move(readers)) {
+        readers_(database_->keeps_others_out() ? nullptr
+                                               : std::make_unique<ReaderPool>(path, busy_timeout)),
+        checkpointer_(readers_ == nullptr ? nullptr
+                                          : std::make_unique<Checkpointer>(
+                                                path, busy_timeout, database_.get(), &mutex_)) {
     // What an earlier process wrote and did not sync before it was killed.
     mark_.BeginWrite(Durability::kDeferred);
     mark_.EndWrites();
@@ -515,7 +521,9 @@ class SqliteStore final : public Store {
   const std::unique_ptr<Database> database_ ABSL_PT_GUARDED_BY(mutex_);
   DurableMark mark_;
   GroupCommit writes_;
-  const std::unique_ptr<ReaderPool> readers_;  // goes first: the last to close empties the log
+  // These go first: the last to close empties the log.
+  const std::unique_ptr<ReaderPool> readers_;
+  const std::unique_ptr<Checkpointer> checkpointer_;
   std::atomic<bool> skipped_ = false;
 };
 
@@ -545,10 +553,8 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::filesystem::path& 
                          Database::Open(path, AllMigrations(),
                                         {busy_timeout, std::move(options.on_commit),
                                          std::move(options.on_sync), std::move(options.on_full)}));
-  std::unique_ptr<ReaderPool> readers;
-  if (!database->keeps_others_out()) readers = std::make_unique<ReaderPool>(path, busy_timeout);
   const bool may_lack_pages = database->has_lost_pages();
-  auto store = std::make_unique<SqliteStore>(std::move(database), std::move(readers));
+  auto store = std::make_unique<SqliteStore>(path, busy_timeout, std::move(database));
   if (may_lack_pages) store->Sync().IgnoreError();  // else what needs it tries again
   return store;
 }

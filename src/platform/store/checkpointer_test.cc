@@ -1,0 +1,184 @@
+// Where the log's pages go, and who waits for that. The system's syncs are counted and held by
+// functions that stand in for the C library's, for SQLite too.
+// Covers: database.cc.
+#include "platform/store/checkpointer.h"
+
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <system_error>
+
+#include "base/deadline.h"
+#include "base/file.h"
+#include "base/test_patience.h"
+#include "platform/store/store.h"
+
+namespace tutti::store {
+namespace {
+
+std::atomic<pid_t> steps_by = 0;  // the thread that takes steps; 0: nothing is counted or held
+std::atomic<int> syncs_of_steps = 0, syncs_of_others = 0;
+std::function<void()>* hold =
+    nullptr;  // called before each sync of another thread, if there is one
+
+int CountAndSync(int fd, long call) {
+  if (steps_by == ::gettid()) ++syncs_of_steps;
+  if (steps_by != 0 && steps_by != ::gettid()) {
+    ++syncs_of_others;
+    if (hold != nullptr) (*hold)();
+  }
+  return static_cast<int>(::syscall(call, fd));
+}
+
+}  // namespace
+}  // namespace tutti::store
+
+extern "C" {
+int fsync(int fd) { return tutti::store::CountAndSync(fd, SYS_fsync); }
+int fdatasync(int fd) { return tutti::store::CountAndSync(fd, SYS_fdatasync); }
+}
+
+namespace tutti::store {
+namespace {
+
+constexpr uintmax_t kMiB = 1 << 20;
+
+class CheckpointerTest : public ::testing::Test {
+ protected:
+  ~CheckpointerTest() override { steps_by = 0; }
+
+  void Open() {
+    auto store = Store::Open(path_);
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = *std::move(store);
+    Job job;
+    job.id = "j";
+    job.spec.command = "true";
+    store_->InsertJob(job, EventOf("{}")).status().IgnoreError();
+    last_ = store_->GetJob("j")->last.sequence;
+    Step(1);  // the first of a process is synced
+    syncs_of_steps = syncs_of_others = 0;
+    steps_by = ::gettid();
+  }
+
+  static Event EventOf(std::string detail) {
+    return {0, absl::UnixEpoch(), JobState::kQueued, "", std::move(detail)};
+  }
+
+  // Takes steps, at least one, whose events fill that much of the log.
+  void Step(uintmax_t bytes) {
+    const Event event = EventOf("\"" + std::string(kMiB / 16, 'x') + "\"");
+    for (uintmax_t written = 0; written < bytes; written += event.detail.size()) {
+      const auto appended = store_->AppendEvent("j", last_, event, Durability::kDeferred);
+      ASSERT_TRUE(appended.ok()) << appended.status();
+      last_ = appended->sequence;
+    }
+  }
+
+  // Returns which log it is: SQLite counts them in the header.
+  uint32_t NumberOfLog() const {
+    std::ifstream log(path_.string() + "-wal", std::ios::binary);
+    unsigned char bytes[4] = {};
+    log.seekg(12).read(reinterpret_cast<char*>(bytes), sizeof bytes);
+    return bytes[0] << 24U | bytes[1] << 16U | bytes[2] << 8U | bytes[3];
+  }
+  uintmax_t SizeOfLog() const { return std::filesystem::file_size(path_.string() + "-wal"); }
+
+  static bool Becomes(const std::function<bool()>& condition) {
+    const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
+    while (!condition() && !deadline.Expired()) ::usleep(1000);
+    return condition();
+  }
+
+  base::TemporaryDirectory directory_;
+  const std::filesystem::path path_ = directory_.path() / "store.db";
+  std::unique_ptr<Store> store_;
+  int64_t last_ = 0;
+};
+
+TEST_F(CheckpointerTest, StepsWaitForNoSyncHoweverOftenTheLogBeginsAnew) {
+  Open();
+  for (int i = 0; i < 5; ++i) {
+    const uint32_t before = NumberOfLog();
+    Step(6 * kMiB);
+    EXPECT_TRUE(Becomes([&] { return NumberOfLog() > before; }));
+    EXPECT_GT(syncs_of_others, 0);
+  }
+  EXPECT_EQ(syncs_of_steps, 0);
+  EXPECT_LT(SizeOfLog(), 17 * kMiB);
+}
+
+TEST_F(CheckpointerTest, StepsAndReadsGoOnWhileTheDiskHangsAndTheLogBeginsAnewLater) {
+  std::atomic<bool> hangs = true;
+  std::function<void()> until_it_answers = [&] {
+    while (hangs) ::usleep(1000);
+  };
+  hold = &until_it_answers;
+  Open();
+  const uint32_t before = NumberOfLog();
+  Step(80 * kMiB);
+  EXPECT_EQ(store_->GetJob("j")->last.sequence, last_);
+  EXPECT_TRUE(Becomes([&] { return syncs_of_others > 0; }));
+  EXPECT_EQ(NumberOfLog(), before);
+  EXPECT_EQ(syncs_of_steps, 0);
+  hangs = false;
+  EXPECT_TRUE(Becomes([&] { return NumberOfLog() > before; }));
+  Step(1);
+  EXPECT_LT(SizeOfLog(), 17 * kMiB);
+  store_.reset();
+  hold = nullptr;
+}
+
+TEST_F(CheckpointerTest, TheLogIsBoundedAlsoWhereStepsNeverPause) {
+  std::atomic<int64_t> steps = 0;
+  std::function<void()> until_another_step = [&] {
+    const int64_t before = steps;
+    const auto deadline = base::Deadline::After(absl::Milliseconds(100));  // where none is let in
+    while (steps == before && !deadline.Expired()) ::usleep(100);
+  };
+  hold = &until_another_step;
+  Open();
+  const uint32_t before = NumberOfLog();
+  uintmax_t largest = 0;
+  const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(60)));
+  while (NumberOfLog() == before && !deadline.Expired()) {
+    Step(1);
+    ++steps;
+    largest = std::max(largest, SizeOfLog());
+  }
+  EXPECT_GT(NumberOfLog(), before);
+  EXPECT_GT(largest, 64 * kMiB);
+  EXPECT_EQ(syncs_of_steps, 0);
+  store_.reset();
+  hold = nullptr;
+}
+
+TEST_F(CheckpointerTest, ALogThatWasLeftBehindIsShortAfterTheNextStartAndGoneAtAnOrderlyEnd) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    std::function<void()> forever = [] { ::pause(); };
+    hold = &forever;
+    Open();
+    Step(40 * kMiB);
+    ::_exit(SizeOfLog() > 40 * kMiB ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  ASSERT_EQ(status, 0);
+  Open();
+  EXPECT_LT(SizeOfLog(), 17 * kMiB);
+  EXPECT_GT(store_->EventsOf("j")->size(), 640u);
+  store_.reset();
+  EXPECT_FALSE(std::filesystem::exists(path_.string() + "-wal"));
+}
+
+}  // namespace
+}  // namespace tutti::store
