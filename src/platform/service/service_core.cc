@@ -96,7 +96,7 @@ absl::Status ServiceCore::Rebuild() {
   StateLock lock(state_);
   const std::filesystem::path incoming = state_.options.directory / "incoming";
   state_.problems.Note("what an earlier service was receiving stays", base::RemoveTree(incoming));
-  deletion_.RestoreInterrupted();
+  TUTTI_RETURN_IF_ERROR(deletion_.RestoreInterrupted());
   for (store::JobRecord& record : records) {
     TUTTI_ASSIGN_OR_RETURN(LiveJob* const job, table_.Rebuild(std::move(record)));
     TUTTI_RETURN_IF_ERROR(flows_.Rebuild(*job));
@@ -109,6 +109,7 @@ void ServiceCore::Run() {
   runs_ = true;
   for (base::WorkQueues* const work : state_.all_work) work->Start();
   loop_ = std::thread([this] { Loop(); });
+  deletion_.Resume();
   pruner_.Run();
 }
 

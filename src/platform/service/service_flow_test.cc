@@ -7,8 +7,10 @@
 #include <sys/wait.h>
 
 #include <set>
+#include <thread>
 
 #include "absl/strings/str_replace.h"
+#include "base/test_patience.h"
 #include "platform/service/results/folder_content.h"
 #include "platform/service/world_for_tests.h"
 
@@ -200,7 +202,7 @@ TEST_F(FlowTest, AParentIsDeletedWithItsChildrenInOneCommit) {
   int64_t calls = 0;
   world_.Open({.on_commit = [&](int64_t call) { calls = call; }});
   ASSERT_TRUE(service().Delete("p").ok());
-  EXPECT_EQ(calls, 2);  // before it and after it
+  EXPECT_EQ(calls, 4);  // before and after that of the mark, and that of all rows
   EXPECT_TRUE(absl::IsNotFound(service().GetJob("p.a").status()));
   EXPECT_FALSE(std::filesystem::exists(FolderOf("p.a")));
 }
@@ -217,6 +219,22 @@ TEST_F(FlowTest, ADeleteThatADeadServiceLeftIsFinishedOrTakenBackForAllOfAJobsFo
   world_.Open();
   EXPECT_THAT(service().files().Hidden(), IsEmpty());
   EXPECT_FALSE(std::filesystem::exists(FolderOf("p.a")));
+}
+
+TEST_F(FlowTest, ADeleteThatADeadServiceHasMarkedIsFinished) {
+  ASSERT_TRUE(world_.Submit(kPipeline).ok());
+  ASSERT_TRUE(world_.StepUntilOver("p"));
+  for (const char* job : {"p", "p.a", "p.b"}) ASSERT_TRUE(service().files().Hide(job).ok());
+  ASSERT_TRUE(world_.store().BeginDeletion("p").ok());
+  world_.Open();
+  EXPECT_THAT(service().files().Hidden(), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(FolderOf("p.a")));
+  EXPECT_TRUE(absl::IsNotFound(service().GetJob("p").status()));
+  service().Run();
+  const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
+  while (world_.store().TreeOf("p").ok() && !deadline.Expired()) std::this_thread::yield();
+  EXPECT_TRUE(absl::IsNotFound(world_.store().TreeOf("p").status()));
+  EXPECT_TRUE(absl::IsNotFound(service().GetJob("p.a").status()));
 }
 
 // Reports the metric of each trial as it starts: the value of x, so that trial 1 is best.

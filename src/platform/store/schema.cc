@@ -94,6 +94,15 @@ const Migrations& AllMigrations() {
       created_us INTEGER NOT NULL,
       set_us     INTEGER NOT NULL
     ) WITHOUT ROWID;
+  )sql",
+                                                 R"sql(
+    CREATE TABLE deletions (
+      job        INTEGER PRIMARY KEY REFERENCES jobs (sequence) ON DELETE CASCADE,
+      parent     TEXT NOT NULL,
+      state      TEXT NOT NULL,
+      last_event INTEGER NOT NULL,
+      started_us INTEGER
+    );
   )sql"};
   return *migrations;
 }

@@ -59,6 +59,14 @@ constexpr char kTree[] =
     "SELECT j.id FROM tree JOIN job_states s ON s.parent = tree.id "
     "JOIN jobs j ON j.sequence = s.job) ";
 
+// A deletion that has begun of a job from which job `j` descends.
+constexpr char kDeletionAbove[] =
+    "WITH RECURSIVE above (id) AS (SELECT j.parent UNION ALL SELECT p.parent FROM above "
+    "JOIN jobs p ON p.id = above.id) SELECT 1 FROM above JOIN jobs a ON a.id = above.id "
+    "JOIN deletions d ON d.job = a.sequence";
+
+constexpr size_t kJobsOfSlice = 32;  // a few milliseconds
+
 // As precise as the store keeps it.
 absl::Time ToMicros(absl::Time time) { return absl::FromUnixMicros(absl::ToUnixMicros(time)); }
 
@@ -225,7 +233,9 @@ class SqliteStore final : public Store {
     TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
       SQLite::Statement rows(sqlite, absl::StrCat(kSelectRecord,
                                                   " WHERE j.step_key = ? AND j.step_key != '' AND "
-                                                  "s.state = 'Completed' "
+                                                  "s.state = 'Completed' AND NOT EXISTS (",
+                                                  kDeletionAbove,
+                                                  ") "
                                                   "ORDER BY j.sequence DESC LIMIT 1"));
       rows.bind(1, std::string(step_key));
       return ReadRecords(rows, records);
@@ -237,7 +247,7 @@ class SqliteStore final : public Store {
   absl::StatusOr<std::vector<Event>> EventsOf(absl::string_view job_id, int64_t after) override {
     std::vector<Event> events;
     TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) -> absl::Status {
-      if (!HasJob(sqlite, job_id)) return NoJob(job_id);
+      TUTTI_RETURN_IF_ERROR(LastStep(sqlite, job_id).status());
       SQLite::Statement rows(sqlite, absl::StrCat(kSelectEvent,
                                                   " WHERE job_id = ? AND sequence > ? "
                                                   "ORDER BY sequence"));
@@ -263,14 +273,59 @@ class SqliteStore final : public Store {
     return ids;
   }
 
-  absl::Status DeleteJob(absl::string_view id) override {
-    return writes_.Write([&](SqliteConnection& sqlite) -> absl::Status {
-      TUTTI_RETURN_IF_ERROR(CheckAllEnded(sqlite, id));
-      SQLite::Statement remove(  // the rest cascades
-          sqlite, absl::StrCat(kTree, "DELETE FROM jobs WHERE id IN (SELECT id FROM tree)"));
-      remove.bind(1, std::string(id));
-      return remove.exec() > 0 ? absl::OkStatus() : NoJob(id);
-    });
+  absl::Status BeginDeletion(absl::string_view id) override {
+    // Those that have ended do not begin again, nor do their parents get others.
+    TUTTI_RETURN_IF_ERROR(
+        Read([&](SqliteConnection& sqlite) { return CheckAllEnded(sqlite, id); }));
+    const auto mark = [&](SqliteConnection& sqlite) -> absl::Status {
+      TUTTI_ASSIGN_OR_RETURN(const Event last, LastStep(sqlite, id));
+      if (!IsEnd(last.state)) return HasNotEnded(id, Name(last.state));
+      MoveState(sqlite, id, "job_states", "deletions");
+      return absl::OkStatus();
+    };
+    int64_t number = 0;
+    TUTTI_RETURN_IF_ERROR(writes_.Write(mark, Durability::kDeferred, /*last_event=*/0, &number));
+    absl::Status synced = mark_.Await(number);
+    if (synced.ok()) return synced;
+    const auto undo = [&](SqliteConnection& sqlite) {
+      MoveState(sqlite, id, "deletions", "job_states");
+      return absl::OkStatus();
+    };
+    synced.Update(writes_.Write(undo, Durability::kCrash));
+    return synced;
+  }
+
+  absl::Status FinishDeletion(absl::string_view id) override {
+    const auto jobs = TreeOf(id);
+    if (absl::IsNotFound(jobs.status())) return absl::OkStatus();
+    TUTTI_RETURN_IF_ERROR(jobs.status());
+    // From the end, as each comes behind its parent, by which a crash finds it again.
+    for (size_t end = jobs->size(); end > 0;) {
+      const size_t begin = end - std::min(end, kJobsOfSlice);
+      const auto remove = [&](SqliteConnection& sqlite) {
+        const CachedStatement job(sqlite, "DELETE FROM jobs WHERE id = ?");  // the rest cascades
+        for (size_t i = end; i > begin; --i) {
+          job->reset();
+          job->bind(1, (*jobs)[i - 1]);
+          job->exec();
+        }
+        return absl::OkStatus();
+      };
+      TUTTI_RETURN_IF_ERROR(writes_.Write(remove, Durability::kCrash));
+      end = begin;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<std::string>> UnfinishedDeletions() override {
+    std::vector<std::string> ids;
+    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
+      SQLite::Statement rows(
+          sqlite, "SELECT j.id FROM deletions d JOIN jobs j ON j.sequence = d.job ORDER BY d.job");
+      while (rows.executeStep()) ids.push_back(rows.getColumn(0).getString());
+      return absl::OkStatus();
+    }));
+    return ids;
   }
 
   absl::StatusOr<std::vector<EndedJob>> EndedWith(absl::string_view kind, int64_t after,
@@ -492,6 +547,27 @@ class SqliteStore final : public Store {
     return skipped_ ? durability : Durability::kPowerLoss;
   }
 
+  // Moves what is known of a job's state from the one table to the other: a job that has none in
+  // job_states is found by nobody.
+  static void MoveState(SqliteConnection& sqlite, absl::string_view id, absl::string_view from,
+                        absl::string_view to) {
+    constexpr absl::string_view kThatJob = "(SELECT sequence FROM jobs WHERE id = ?)";
+    for (const std::string& sql :
+         {absl::StrCat("INSERT INTO ", to,
+                       " SELECT job, parent, state, last_event, started_us FROM ", from,
+                       " WHERE job = ", kThatJob),
+          absl::StrCat("DELETE FROM ", from, " WHERE job = ", kThatJob)}) {
+      SQLite::Statement move(sqlite, sql);
+      move.bind(1, std::string(id));
+      move.exec();
+    }
+  }
+
+  static absl::Status HasNotEnded(absl::string_view id, absl::string_view state) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", id, " is ", state, "; cancel it before it is deleted"));
+  }
+
   static absl::Status CheckAllEnded(SqliteConnection& sqlite, absl::string_view id) {
     SQLite::Statement live(
         sqlite, absl::StrCat(kTree,
@@ -500,9 +576,7 @@ class SqliteStore final : public Store {
                              "WHERE s.state NOT IN ('Completed', 'Failed', 'Canceled') LIMIT 1"));
     live.bind(1, std::string(id));
     if (!live.executeStep()) return absl::OkStatus();
-    return absl::FailedPreconditionError(absl::StrCat("job ", live.getColumn(0).getString(), " is ",
-                                                      live.getColumn(1).getString(),
-                                                      "; cancel it before it is deleted"));
+    return HasNotEnded(live.getColumn(0).getString(), live.getColumn(1).getString());
   }
 
   // Whether a job whose last event is `expected_last` may take the step to `next`.

@@ -188,9 +188,20 @@ class Store {
                                                       int64_t after = 0) = 0;
   // Returns the ids of the job, its children and theirs; NotFound if there is no such job.
   virtual absl::StatusOr<std::vector<std::string>> TreeOf(absl::string_view id) = 0;
-  // Deletes all of TreeOf, with events and launcher events, in one commit. FailedPrecondition if
-  // one has not ended.
-  virtual absl::Status DeleteJob(absl::string_view id) = 0;
+  // Deletes all of TreeOf, with events and launcher events. FailedPrecondition if one has not
+  // ended.
+  absl::Status DeleteJob(absl::string_view id) {
+    const absl::Status begun = BeginDeletion(id);
+    return begun.ok() ? FinishDeletion(id) : begun;
+  }
+  // Does the same in two parts. After the first, which is one small commit on the disk, no call
+  // finds the job but TreeOf and UnfinishedDeletions, and its name is still taken. The second
+  // removes it with all that descend from it in many small commits, between which other writes
+  // have their turn, and may be called again after a crash; OK if there is nothing left.
+  virtual absl::Status BeginDeletion(absl::string_view id) = 0;
+  virtual absl::Status FinishDeletion(absl::string_view id) = 0;
+  // Returns the jobs that are between the two.
+  virtual absl::StatusOr<std::vector<std::string>> UnfinishedDeletions() = 0;
 
   // Keeps the launcher events `first`, `first`+1, … of a node of an allocation; those that are
   // there already are skipped. Returns the number up to which all are there: what to acknowledge.

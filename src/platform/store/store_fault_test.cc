@@ -98,6 +98,46 @@ TEST_F(StoreFaultTest, WhatWasAnsweredSurvivesKill9) {
   }
 }
 
+TEST_F(StoreFaultTest, ADeletionThatIsKilledAtAnyCommitLeavesAllOfItOrIsGoneOnWith) {
+  constexpr int kChildren = 100;
+  const std::filesystem::path whole = path_;
+  {
+    const auto store = Open();
+    const auto past = [](int64_t) { return std::vector{AnEventOf(kQueued), AnEventOf(kCanceled)}; };
+    for (int i = -1; i < kChildren; ++i) {
+      Job job = AJob();
+      job.id = i < 0 ? "p" : absl::StrCat("p.", i);
+      job.parent = i < 0 ? "" : i % 10 == 1 ? "p.0" : "p";
+      ASSERT_TRUE(store->InsertJob(job, past, Durability::kCrash).ok());
+    }
+  }
+  bool is_whole = true;
+  for (int64_t call = 1; is_whole || call < 100; ++call) {
+    path_ = directory_.path() / absl::StrCat("killed-", call, ".db");
+    std::filesystem::copy_file(whole, path_);
+    const int status = InChild([&] {
+      const auto store = Open({.on_commit = [call](int64_t now) {
+        if (now == call) ::kill(::getpid(), SIGKILL);
+      }});
+      if (!store->DeleteJob("p").ok()) ::_exit(1);
+    });
+    const auto store = Open();
+    is_whole = store->GetJob("p").ok();
+    const size_t left = store->TreeOf("p").ok() ? store->TreeOf("p")->size() : 0;
+    EXPECT_EQ(is_whole, left == 1 + kChildren && store->UnfinishedDeletions()->empty());
+    EXPECT_EQ(call < 2, is_whole);
+    EXPECT_TRUE(store->FinishDeletion("p").ok() || is_whole);
+    if (!is_whole) {
+      EXPECT_TRUE(absl::IsNotFound(store->TreeOf("p").status()));
+    }
+    if (WIFEXITED(status)) {
+      EXPECT_EQ(WEXITSTATUS(status), 0);
+      EXPECT_GT(call, 6) << "it took more than two commits";
+      break;
+    }
+  }
+}
+
 // The files as they are when the power is lost before the last event is synced.
 TEST_F(StoreFaultTest, TheNumberOfAnEventThatAPowerLossTookIsNotGivenAgain) {
   auto store = Open();

@@ -412,14 +412,8 @@ TEST_F(StoreTest, KnowsOfWhichEndedJobsFilesAreStillThere) {
   EXPECT_THAT(*store_->RemovedOf("b"), IsEmpty());
 }
 
-TEST_F(StoreTest, AJobIsDeletedWithAllThatDescendFromItInOneCommit) {
+TEST_F(StoreTest, OtherWritesGoOnWhileAJobIsDeletedWithAllThatDescendFromIt) {
   constexpr int kChildren = 10'000;
-  store_.reset();
-  int64_t commits = 0;
-  StoreOptions options;
-  options.on_commit = [&](int64_t call) { commits = call / 2; };
-  store_ = Store::Open(path_, options).value();
-  Insert("other");
   Insert("p");
   for (int i = 0; i < kChildren; ++i) {
     Job child = AJob(absl::StrCat("p.", i));
@@ -430,12 +424,55 @@ TEST_F(StoreTest, AJobIsDeletedWithAllThatDescendFromItInOneCommit) {
   EXPECT_THAT(std::string(store_->DeleteJob("p").message()), HasSubstr("job p is Queued; cancel"));
   ASSERT_TRUE(Move("p", kCanceled).ok());
   EXPECT_EQ(store_->TreeOf("p")->size(), 1u + kChildren);
-  const int64_t before = commits;
-  ASSERT_TRUE(store_->DeleteJob("p").ok());
-  EXPECT_EQ(commits, before + 1);
+  int64_t last = Insert("other").last.sequence;
+  std::atomic<bool> deleting = true;
+  int meanwhile = 0;
+  std::thread other([&] {
+    for (; deleting; ++meanwhile) {
+      const auto event = store_->AppendEvent("other", last, AnEvent(kQueued), Durability::kCrash);
+      ASSERT_TRUE(event.ok()) << event.status();
+      last = event->sequence;
+    }
+  });
+  EXPECT_TRUE(store_->DeleteJob("p").ok());
+  deleting = false;
+  other.join();
+  EXPECT_GT(meanwhile, 50);
   EXPECT_TRUE(absl::IsNotFound(store_->TreeOf("p").status()));
   EXPECT_TRUE(absl::IsNotFound(store_->GetJob("p.1").status()));
   EXPECT_THAT(Ids({}), ElementsAre("other"));
+}
+
+TEST_F(StoreTest, ADeletionThatHasBegunHidesTheJobAndIsFinishedAfterAnyStart) {
+  Insert("other");
+  Job parent = AJob("p");
+  parent.nonce = "n";
+  const auto past = [](int64_t) {
+    return std::vector{AnEvent(kQueued), AnEvent(kRunning), AnEvent(kFinalizing),
+                       AnEvent(kCompleted)};
+  };
+  ASSERT_TRUE(store_->InsertJob(parent, past).ok());
+  Job child = AJob("p.a");
+  child.parent = "p";
+  child.step_key = "key";
+  ASSERT_TRUE(store_->InsertJob(child, past).ok());
+  ASSERT_TRUE(store_->CompletedWithKey("key").ok());
+  ASSERT_TRUE(store_->BeginDeletion("p").ok());
+  for (int i = 0; i < 2; ++i, Reopen()) {
+    EXPECT_TRUE(absl::IsNotFound(store_->GetJob("p").status()));
+    EXPECT_TRUE(absl::IsNotFound(store_->EventsOf("p").status()));
+    EXPECT_TRUE(absl::IsNotFound(store_->JobOfNonce("n").status()));
+    EXPECT_TRUE(absl::IsNotFound(store_->CompletedWithKey("key").status())) << "its child's";
+    EXPECT_TRUE(absl::IsNotFound(store_->BeginDeletion("p")));
+    EXPECT_TRUE(absl::IsAlreadyExists(store_->InsertJob(AJob("p"), AnEvent(kQueued)).status()));
+    EXPECT_THAT(Ids({}), ElementsAre("other"));
+    EXPECT_THAT(*store_->UnfinishedDeletions(), ElementsAre("p"));
+  }
+  EXPECT_TRUE(store_->FinishDeletion("p").ok());
+  EXPECT_THAT(*store_->UnfinishedDeletions(), IsEmpty());
+  EXPECT_TRUE(absl::IsNotFound(store_->GetJob("p.a").status()));
+  EXPECT_TRUE(store_->FinishDeletion("p").ok()) << "nothing is left";
+  EXPECT_TRUE(store_->InsertJob(AJob("p"), AnEvent(kQueued)).ok());
 }
 
 TEST_F(StoreTest, AJobWhoseChildHasNotEndedIsNotDeleted) {

@@ -19,14 +19,20 @@ constexpr absl::Duration kPatience = absl::Seconds(5);  // of who deletes
 absl::Status JobDeletion::Delete(absl::string_view name) {
   const std::string id(name);
   TUTTI_RETURN_IF_ERROR(Begin(id));
-  const auto deleted = std::make_shared<absl::Status>();
+  const auto marked = std::make_shared<absl::Status>(), removed = std::make_shared<absl::Status>();
+  const base::Deadline deadline = base::Deadline::After(kPatience);
   const bool in_time = state_.folder_work.DoWithin(
-      id, [this, id, deleted] { *deleted = DeleteWithChildren(id); },
-      base::Deadline::After(kPatience));
-  if (in_time) return *deleted;
-  return absl::UnavailableError(
-      absl::StrCat("job ", id, " is still being deleted: it is gone once its folder, ",
-                   state_.files.FolderOf(id).native(), ", answers"));
+      id, [this, id, marked, removed] { *marked = HideAndMark(id, removed); }, deadline);
+  if (!in_time) {
+    return absl::UnavailableError(
+        absl::StrCat("job ", id, " is still being deleted: it is gone once its folder, ",
+                     state_.files.FolderOf(id).native(), ", answers"));
+  }
+  TUTTI_RETURN_IF_ERROR(*marked);
+  // It is gone, and its name is free behind the task that removes its rows.
+  const bool is_free = state_.folder_work.DoWithin(
+      id, [] {}, deadline);
+  return is_free ? *removed : absl::OkStatus();
 }
 
 absl::Status JobDeletion::Begin(const std::string& id) {
@@ -47,24 +53,36 @@ absl::Status JobDeletion::Begin(const std::string& id) {
   return absl::FailedPreconditionError(absl::StrCat("job ", id, " is being deleted already"));
 }
 
-absl::Status JobDeletion::DeleteWithChildren(const std::string& id) {
-  const absl::Status deleted = DeleteTree(id);
+void JobDeletion::NoteEnd(const std::string& id) {
   StateLock lock(state_);
   under_way_.erase(id);
-  return deleted;
 }
 
-// After a crash RestoreInterrupted finds them all in the store or none.
-absl::Status JobDeletion::DeleteTree(const std::string& id) {
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> jobs, state_.store->TreeOf(id));
-  absl::Status status;
-  for (const std::string& job : jobs) status.Update(state_.files.Hide(job));
-  if (status.ok()) status = state_.store->DeleteJob(id);
+// After a crash RestoreInterrupted finds the deletion begun in the store or not.
+absl::Status JobDeletion::HideAndMark(const std::string& id,
+                                      const std::shared_ptr<absl::Status>& removed) {
+  const auto jobs = state_.store->TreeOf(id);
+  absl::Status status = jobs.status();
+  if (jobs.ok()) {
+    for (const std::string& job : *jobs) status.Update(state_.files.Hide(job));
+    if (status.ok()) status = state_.store->BeginDeletion(id);
+    if (!status.ok()) Restore(*jobs);
+  }
   if (!status.ok()) {
-    Restore(jobs);
+    NoteEnd(id);
     return status;
   }
+  state_.folder_work.Do(id, [this, id, jobs = *jobs, removed] {
+    *removed = RemoveAll(id, jobs);
+    NoteEnd(id);
+  });
+  return status;
+}
+
+absl::Status JobDeletion::RemoveAll(const std::string& id, const std::vector<std::string>& jobs) {
+  absl::Status status = state_.store->FinishDeletion(id);
   for (const std::string& job : jobs) status.Update(state_.files.Remove(job, state_.janitor));
+  if (!status.ok()) spdlog::error("job {} is not wholly deleted: {}", id, status.ToString());
   return status;
 }
 
@@ -75,13 +93,32 @@ void JobDeletion::Restore(const std::vector<std::string>& jobs) {
   }
 }
 
-void JobDeletion::RestoreInterrupted() {
+absl::Status JobDeletion::RestoreInterrupted() {
   state_.files.ResumeRemoval(state_.janitor);
+  std::set<std::string> deleted;
+  TUTTI_ASSIGN_OR_RETURN(const auto unfinished, state_.store->UnfinishedDeletions());
+  for (const std::string& id : unfinished) {
+    TUTTI_ASSIGN_OR_RETURN(const auto jobs, state_.store->TreeOf(id));
+    deleted.insert(jobs.begin(), jobs.end());
+  }
   for (const std::string& job : state_.files.Hidden()) {
-    const bool kept = !absl::IsNotFound(state_.store->GetJob(job).status());
+    const bool kept =
+        !deleted.contains(job) && !absl::IsNotFound(state_.store->GetJob(job).status());
     state_.problems.Note(
         absl::StrCat("an interrupted delete of job ", job, " cannot be finished"),
         kept ? state_.files.Restore(job) : state_.files.Remove(job, state_.janitor), {.job = job});
+  }
+  return absl::OkStatus();
+}
+
+void JobDeletion::Resume() {
+  const auto unfinished = state_.store->UnfinishedDeletions();
+  if (!unfinished.ok()) return;  // the start has read them: the next one does again
+  for (const std::string& id : *unfinished) {
+    state_.folder_work.Do(id, [this, id] {
+      const absl::Status status = state_.store->FinishDeletion(id);
+      if (!status.ok()) spdlog::error("job {} is not wholly deleted: {}", id, status.ToString());
+    });
   }
 }
 

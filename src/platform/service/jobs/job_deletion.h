@@ -1,8 +1,9 @@
 // JobDeletion deletes jobs with their logs, outputs and children. The folders of all of them are
-// hidden first, then the store forgets them in one commit, then their files go, by a thread that
-// nobody waits for.
+// hidden first, then the store marks the job, from where on it is gone, then the rows of all of
+// them go, a few at a time, and their files, by a thread that nobody waits for.
 #pragma once
 
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,16 +20,21 @@ class JobDeletion {
 
   // Does what Service::Delete does.
   absl::Status Delete(absl::string_view id) ABSL_LOCKS_EXCLUDED(service_lock);
-  // Finishes or takes back what an earlier service had begun.
-  void RestoreInterrupted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Finishes or takes back what an earlier service had begun with files, or says why not.
+  absl::Status RestoreInterrupted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Finishes, by tasks, what an earlier service had begun in the store.
+  void Resume() ABSL_LOCKS_EXCLUDED(service_lock);
 
  private:
   // Begins to delete a job: OK if it has ended, is no other job's child, and is not being deleted;
   // then it is from here on.
   absl::Status Begin(const std::string& id) ABSL_LOCKS_EXCLUDED(service_lock);
-  // Deletes it, as a task.
-  absl::Status DeleteWithChildren(const std::string& id) ABSL_LOCKS_EXCLUDED(service_lock);
-  absl::Status DeleteTree(const std::string& id) ABSL_LOCKS_EXCLUDED(service_lock);
+  // Has all folders hidden and the job marked, as a task; OK: it is gone. Another task, behind it
+  // in its queue, does the rest, what comes of which goes to `removed`.
+  absl::Status HideAndMark(const std::string& id, const std::shared_ptr<absl::Status>& removed)
+      ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::Status RemoveAll(const std::string& id, const std::vector<std::string>& jobs);
+  void NoteEnd(const std::string& id) ABSL_LOCKS_EXCLUDED(service_lock);
   void Restore(const std::vector<std::string>& jobs) ABSL_LOCKS_EXCLUDED(service_lock);
 
   SharedState& state_;
