@@ -1,6 +1,7 @@
 """Story: a file server that is away holds what is on it, and nothing else: every call answers, other jobs run and end, and what waited goes on."""
 import contextlib
 import http.client
+import json
 import os
 import signal
 import subprocess
@@ -286,6 +287,27 @@ jobs:
     cancel(service, flow)
     assert service.wait(flow, 30)["state"] == "Canceled"
     server.come_back()
+
+
+def test_submissions_whose_files_hang_are_refused_and_hold_no_other(serve, tmp_path, write_job):
+    service, server = serve("elsewhere")
+    (tmp_path / "source/data").write_text("data")
+    (tmp_path / "link").symlink_to(server.folder)
+    submission = {"file": "job.yml", "base_directory": str(tmp_path),
+                  "text": "command: cat ${{inputs.data}}\nenvironment: host\ninputs:\n  data: {type: uri_file, path: ./link/data}\n"}
+    body = json.dumps(submission).encode()
+    assert ask(service, "/v1/jobs", "POST", body) == 201
+    wait_until(lambda: service.get("/v1/jobs")["jobs"][0]["state"] == "Completed", 30, "the first has ended")
+    server.go_away()
+    callers = Callers()
+    callers.call(40, service, "/v1/jobs", "POST", body)
+    other = in_time(service.submit, write_job("echo hi"))
+    assert service.wait(other, 30)["state"] == "Completed"
+    check_calls(service, other)
+    assert callers.end() == {503}, "while the server is away"
+    assert in_time(ask, service, "/v1/jobs", "POST", body) == 503
+    server.come_back()
+    wait_until(lambda: ask(service, "/v1/jobs", "POST", body) == 201, 20, "a submission is taken again")
 
 
 def test_a_service_is_ended_while_its_folders_hang(serve, write_job):

@@ -89,8 +89,8 @@ MachineFacts FactsOfThisMachine() {
 
 }  // namespace
 
-absl::Status Preflight(const spec::JobSpec& job, const std::filesystem::path& directory,
-                       Lines& warnings) {
+absl::Status PreflightFiles(const spec::JobSpec& job, const std::filesystem::path& directory,
+                            Lines& warnings) {
   static const auto* const facts = new MachineFacts(FactsOfThisMachine());
   base::Faults faults;
   faults.Add(spec::CheckPaths(job, warnings));
@@ -98,8 +98,15 @@ absl::Status Preflight(const spec::JobSpec& job, const std::filesystem::path& di
   faults.Add(CheckGpus(job, base::UsableGpus(facts->own).size(), warnings));
   WarnOfUnusedRdma(job, base::ActiveRdmaPorts(), warnings);
   faults.Add(CheckCommand(job, *facts, warnings));
-  CheckNetwork(job, directory, faults, warnings);
   faults.Add(CheckCopiesFit(job, directory));
+  warnings = EachOnce(warnings);
+  return faults.status();
+}
+
+absl::Status PreflightNetwork(const spec::JobSpec& job, const std::filesystem::path& directory,
+                              Lines& warnings) {
+  base::Faults faults;
+  CheckNetwork(job, directory, faults, warnings);
   warnings = EachOnce(warnings);
   return faults.status();
 }

@@ -11,13 +11,17 @@
 
 namespace tutti::service {
 
-// Runs the checks of all rooms that need the machine but not the service: the paths, programs,
-// Pythons, images, registries, inputs, GPUs and disk space of the job and of those below it.
-// InvalidArgument has each fault once, a line each; ResourceExhausted if it is the disk's alone.
-// What may fail, or cannot be known from here, goes to `warnings`, of which each is kept once. All
-// that asks the network does it at the same time, and ends within five seconds (a second more where
-// an image may have been built already); it blocks that long.
-absl::Status Preflight(const spec::JobSpec& job, const std::filesystem::path& directory,
-                       std::vector<std::string>& warnings);
+// Run the checks of all rooms that need the machine but not the service. InvalidArgument has each
+// fault once, a line each; ResourceExhausted if it is the disk's alone. What may fail, or cannot be
+// known from here, goes to `warnings`, of which each is kept once.
+
+// Checks the paths, programs, GPUs and disk space of the job and of those below it. Hangs as long
+// as a file system does that has one of PathsOf (remote_paths.h).
+absl::Status PreflightFiles(const spec::JobSpec& job, const std::filesystem::path& directory,
+                            std::vector<std::string>& warnings);
+// Checks their Pythons, images, registries and inputs from elsewhere, all at the same time, within
+// five seconds (a second more where an image may have been built already); it blocks that long.
+absl::Status PreflightNetwork(const spec::JobSpec& job, const std::filesystem::path& directory,
+                              std::vector<std::string>& warnings);
 
 }  // namespace tutti::service

@@ -19,6 +19,7 @@ namespace tutti::service {
 namespace {
 
 constexpr size_t kJobTokenBytes = 32;
+constexpr absl::Duration kHangs = absl::Seconds(1);
 constexpr absl::Duration kPatienceWithClusters = absl::Seconds(3);  // of who submits
 
 }  // namespace
@@ -30,8 +31,8 @@ absl::StatusOr<spec::ReadResult> SubmissionCheck::Read(const Submission& submiss
   TUTTI_ASSIGN_OR_RETURN(
       const spec::Site site,
       spec::ReadSite(state_.options.directory, spec::DefaultContainerLeave(::geteuid() == 0)));
-  auto [file, of_reader, is_job] =
-      spec::ReadAllOfJobFile(submission.text, submission.file, submission.base_directory, site);
+  TUTTI_ASSIGN_OR_RETURN(spec::Reading reading, ReadFiles(submission, site));
+  auto& [file, of_reader, is_job] = reading;
   if (!is_job) return of_reader;
   base::Faults faults;
   faults.Add(of_reader);
@@ -45,7 +46,11 @@ absl::StatusOr<spec::ReadResult> SubmissionCheck::Read(const Submission& submiss
     file.warnings.push_back(absl::StrCat(why, "; what runs there waits until it can"));
   }
   CheckSecrets(file.spec, secrets_, state_.engines, faults);
-  faults.Add(Preflight(file.spec, state_.options.directory, file.warnings));
+  {
+    TUTTI_ASSIGN_OR_RETURN(const RemotePaths::Visit visit, paths_.Begin(PathsOf(file.spec)));
+    faults.Add(PreflightFiles(file.spec, state_.options.directory, file.warnings));
+  }
+  faults.Add(PreflightNetwork(file.spec, state_.options.directory, file.warnings));
   TUTTI_RETURN_IF_ERROR(spec::InFileOrder(faults.status(), file.spec));
   return std::move(file);
 }
@@ -54,10 +59,7 @@ absl::StatusOr<store::Job> SubmissionCheck::ToJob(const Submission& submission) 
   TUTTI_ASSIGN_OR_RETURN(spec::ReadResult file, Read(submission));
   std::string snapshot = submission.snapshot;
   TUTTI_RETURN_IF_ERROR(AssignSnapshots(submission.snapshots, file.spec, snapshot));
-  // Retention sees when their results were used last.
-  for (const std::string& job : JobsInInputs(file.spec, state_.options.directory / "jobs")) {
-    base::Touch(state_.files.FolderOf(job));
-  }
+  TouchResults(file.spec);
   return store::Job{.created = state_.clock->Now(),
                     .spec = std::move(file.spec),
                     .file_text = submission.text,
@@ -65,6 +67,28 @@ absl::StatusOr<store::Job> SubmissionCheck::ToJob(const Submission& submission) 
                     .job_token = state_.options.random_hex(kJobTokenBytes),
                     .nonce = submission.nonce,
                     .warnings = std::move(file.warnings)};
+}
+
+absl::StatusOr<spec::Reading> SubmissionCheck::ReadFiles(const Submission& submission,
+                                                         const spec::Site& site) const {
+  absl::Status away;
+  const auto read_file = [&](const std::filesystem::path& file) -> absl::StatusOr<std::string> {
+    const auto visit = paths_.Begin({file.native()});
+    if (visit.ok()) return spec::ReadFromDisk(file);
+    away = visit.status();
+    return away;
+  };
+  spec::Reading reading = spec::ReadAllOfJobFile(submission.text, submission.file,
+                                                 submission.base_directory, site, read_file);
+  TUTTI_RETURN_IF_ERROR(away);
+  return reading;
+}
+
+void SubmissionCheck::TouchResults(const spec::JobSpec& job) const {
+  for (const std::string& used : JobsInInputs(job, state_.options.directory / "jobs")) {
+    if (state_.read_work.Hangs(used, kHangs)) continue;
+    state_.read_work.Do(used, [folder = state_.files.FolderOf(used)] { base::Touch(folder); });
+  }
 }
 
 void SubmissionCheck::CheckComputes(const spec::JobSpec& job, base::Faults& faults,

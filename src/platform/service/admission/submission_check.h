@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "base/deadline.h"
 #include "base/faults.h"
+#include "platform/service/admission/remote_paths.h"
 #include "platform/service/admission/submission.h"
 #include "platform/service/jobs/shared_state.h"
 #include "platform/service/secrets/secrets.h"
@@ -20,7 +21,8 @@ class SubmissionCheck {
  public:
   SubmissionCheck(SharedState& state, const Secrets& secrets) : state_(state), secrets_(secrets) {}
 
-  // Reads the job; InvalidArgument names every fault.
+  // Reads the job; InvalidArgument names every fault. Unavailable if files that it names are on a
+  // server that does not answer.
   absl::StatusOr<spec::ReadResult> Read(const Submission& submission) const
       ABSL_LOCKS_EXCLUDED(service_lock);
   // Returns the same as a job without an id, with the snapshots of its code.
@@ -36,12 +38,18 @@ class SubmissionCheck {
   // Checks whether they have what it asks of them; blocks until `deadline` at most.
   void CheckOffers(const spec::JobSpec& job, base::Deadline deadline,
                    std::set<std::string>& faults) const ABSL_LOCKS_EXCLUDED(service_lock);
+  // Reads the job file and the files that it names.
+  absl::StatusOr<spec::Reading> ReadFiles(const Submission& submission,
+                                          const spec::Site& site) const;
+  // Notes that results of earlier jobs are used, for retention. Nobody waits for it.
+  void TouchResults(const spec::JobSpec& job) const;
   // Gives each job of the tree the snapshot of its code.
   absl::Status AssignSnapshots(const std::map<std::string, std::string>& sent, spec::JobSpec& job,
                                std::string& snapshot) const;
 
   SharedState& state_;
   const Secrets& secrets_;
+  mutable RemotePaths paths_{state_.path_work};
 };
 
 }  // namespace tutti::service

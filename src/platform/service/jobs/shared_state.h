@@ -63,6 +63,8 @@ struct SharedState {
   ServiceWork output_work{kMostFolderThreads, all_work};
   ServiceWork read_work{kMostFolderThreads, all_work};
   ServiceWork snapshot_work{kMostFolderThreads, all_work};  // a queue for each snapshot
+  // Questions whether file systems that submissions name answer: a queue for each mount.
+  ServiceWork path_work{kMostFolderThreads, all_work};
   ServiceWork health_work{kMostFolderThreads, all_work};  // checks of nodes: a queue for each node
   ServiceWork cordon_work{1, all_work};                   // changes of cordons in the store
   // What is kept in clusters' folders: a queue for each compute.

@@ -1,0 +1,69 @@
+#include "base/machine/mounts.h"
+
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+
+namespace tutti::base {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kMountInfo[] =
+    "22 1 259:2 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p2 rw\n"
+    "30 22 0:45 / /mnt rw,nosuid shared:2 master:1 - nfs4 server:/export rw,hard\n"
+    "31 30 0:46 / /mnt/local rw - tmpfs tmpfs rw\n"
+    "32 22 0:47 / /a\\040b rw - fuse.sshfs host:/ rw\n"
+    "33 32 0:48 / /a\\040b rw - xfs /dev/sda rw\n"
+    "broken\n";
+
+TEST(Mounts, AreReadAsTheKernelTellsThem) {
+  const std::vector<Mount> mounts = MountsFrom(kMountInfo);
+  ASSERT_EQ(mounts.size(), 5u);
+  EXPECT_EQ(mounts[1].point, "/mnt");
+  EXPECT_EQ(mounts[1].type, "nfs4");
+  EXPECT_EQ(mounts[3].point, "/a b");
+  EXPECT_EQ(mounts[3].type, "fuse.sshfs");
+  EXPECT_FALSE(ReadMounts().empty());
+}
+
+TEST(Mounts, OfPathsAreTheInnermostAndTheLastOfAPoint) {
+  const std::vector<Mount> mounts = MountsFrom(kMountInfo);
+  for (const char* path : {"/mnt", "/mnt/", "/mnt/data/x", "/usr/../mnt/data", "/mnt/./local/x"}) {
+    EXPECT_EQ(RemoteMountOf(path, mounts), "/mnt") << path << ": on the way at least";
+  }
+  for (const char* path : {"/", "/usr/bin", "/mnt2/x", "/a b/x", ""}) {
+    EXPECT_EQ(RemoteMountOf(path, mounts), "") << path;
+  }
+}
+
+TEST(Mounts, AreFoundBelowARootThatIsOnAServer) {
+  const std::vector<Mount> mounts = {{"/", "nfs4"}, {"/data", "nfs4"}};
+  EXPECT_EQ(RemoteMountOf("/usr/bin", mounts), "");
+  EXPECT_EQ(RemoteMountOf("/data/x", mounts), "/data");
+}
+
+TEST(Mounts, AreFoundThroughLinks) {
+  const TemporaryDirectory folder;
+  const fs::path root = fs::canonical(folder.path());
+  fs::create_directory(root / "far");
+  fs::create_symlink("far/below", root / "near");
+  fs::create_symlink(root / "near", root / "nearer");
+  fs::create_symlink("circle", root / "circle");
+  const std::vector<Mount> mounts = {{"/", "ext4"}, {(root / "far").native(), "nfs"}};
+  EXPECT_EQ(RemoteMountOf(root / "nearer/file", mounts), root / "far");
+  EXPECT_EQ(RemoteMountOf(root / "nearer/../../x", mounts), root / "far");
+  EXPECT_EQ(RemoteMountOf(root / "circle/x", mounts), "");
+  EXPECT_EQ(RemoteMountOf(root / "none/x", mounts), "");
+}
+
+TEST(Mounts, OfTypesThatAreNotKnownMayNeedAServer) {
+  for (const char* type :
+       {"nfs", "nfs4", "cifs", "lustre", "fuse", "autofs", "9p", "ceph", "new"}) {
+    EXPECT_FALSE(IsLocal(type)) << type;
+  }
+  for (const char* type : {"ext4", "xfs", "tmpfs", "overlay"}) EXPECT_TRUE(IsLocal(type)) << type;
+}
+
+}  // namespace
+}  // namespace tutti::base
