@@ -50,19 +50,33 @@ void LocalScheduler::Schedule(Effects& effects) {
 }
 
 void LocalScheduler::Explain() {
+  std::optional<Question> question;
+  {
+    StateLock lock(state_);
+    question = WhatIsToBeExplained();
+  }
+  if (!question) return;
+  const std::vector<scheduler::Wait> waits = question->Answer().waits;
   StateLock lock(state_);
+  for (const scheduler::Wait& wait : waits) {
+    LiveJob* const job = table_.Find(wait.job_id);
+    if (job == nullptr || job->placed != nullptr) continue;  // it has gone on meanwhile
+    job->waits_for = wait.reason;
+    job->expected_start = wait.expected_start;
+  }
+}
+
+std::optional<LocalScheduler::Question> LocalScheduler::WhatIsToBeExplained() {
   const absl::Time now = state_.clock->Now();
   const size_t waiting = table_.waiting().size();
-  if (is_explained_ || waiting == 0 || !state_.local_engine_observed) return;
-  if (waiting >= kLongQueue && base::IsWithin(kBetweenExplanations, last_explanation_, now)) return;
+  if (is_explained_ || waiting == 0 || !state_.local_engine_observed) return std::nullopt;
+  const bool is_early = base::IsWithin(kBetweenExplanations, last_explanation_, now);
+  if (waiting >= kLongQueue && is_early) return std::nullopt;
   last_explanation_ = now;
   is_explained_ = true;
-  if (!state_.disk_is_full.empty()) return ExplainFullDisk();
-  for (const scheduler::Wait& wait : Decide(table_.waiting().InOrder(), now).waits) {
-    LiveJob& job = *table_.Find(wait.job_id);
-    job.waits_for = wait.reason;
-    job.expected_start = wait.expected_start;
-  }
+  if (state_.disk_is_full.empty()) return QuestionOf(table_.waiting().InOrder(), now);
+  ExplainFullDisk();
+  return std::nullopt;
 }
 
 void LocalScheduler::ExplainFullDisk() {
@@ -126,10 +140,16 @@ std::vector<scheduler::RunningJob> LocalScheduler::Running(absl::Time now) const
   return running;
 }
 
-scheduler::Decision LocalScheduler::Decide(const std::vector<scheduler::PendingJob>& pending,
-                                           absl::Time now) const {
-  const std::vector<scheduler::ClusterNode> nodes = OpenNodes();
-  return scheduler::Schedule(pending, Running(now), nodes, now, Cordoned(nodes));
+LocalScheduler::Question LocalScheduler::QuestionOf(std::vector<scheduler::PendingJob> pending,
+                                                    absl::Time now) const {
+  Question question{
+      .pending = std::move(pending), .running = Running(now), .nodes = OpenNodes(), .now = now};
+  question.cordoned = Cordoned(question.nodes);
+  return question;
+}
+
+scheduler::Decision LocalScheduler::Question::Answer() const {
+  return scheduler::Schedule(pending, running, nodes, now, cordoned);
 }
 
 int LocalScheduler::Cordoned(const std::vector<scheduler::ClusterNode>& nodes) const {
@@ -233,12 +253,13 @@ std::optional<Placement> LocalScheduler::PlaceAtOnce(const store::Job& job) {
   const bool is_next = table_.waiting().empty() && state_.local_engine_observed && !state_.stopping;
   if (!is_ours || !is_next) return std::nullopt;
   const absl::Time now = state_.clock->Now();
-  const scheduler::Decision decision = Decide({{.id = job.id,
-                                                .priority = job.spec.priority,
-                                                .node_count = job.spec.instance_count,
-                                                .time_limit = job.spec.timeout,
-                                                .part = PartOf(job.spec)}},
-                                              now);
+  const scheduler::Decision decision = QuestionOf({{.id = job.id,
+                                                    .priority = job.spec.priority,
+                                                    .node_count = job.spec.instance_count,
+                                                    .time_limit = job.spec.timeout,
+                                                    .part = PartOf(job.spec)}},
+                                                  now)
+                                           .Answer();
   if (decision.starts.empty()) return std::nullopt;
   auto placement = PlacementOn(job.spec, decision.starts.front());
   if (!placement.ok()) return std::nullopt;

@@ -23,7 +23,8 @@ class LocalScheduler {
   // Starts what can start now. Where nothing can, it takes no longer for a longer queue.
   void Schedule(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Called before jobs are shown: writes for every waiting job what it waits for. The time grows
-  // with the number of waiting jobs; nothing is done if nothing has changed since the last call.
+  // with the number of waiting jobs, and most of it is spent without the lock; nothing is done if
+  // nothing has changed since the last call.
   void Explain() ABSL_LOCKS_EXCLUDED(service_lock);
   // Notes that a job has come.
   void WakeForNewJob(const LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
@@ -37,6 +38,19 @@ class LocalScheduler {
   static std::string ReasonOfStart(const Placement& placement);
 
  private:
+  // What the scheduler is asked, as values, so that it may answer without the lock.
+  struct Question {
+    std::vector<scheduler::PendingJob> pending;
+    std::vector<scheduler::RunningJob> running;
+    std::vector<scheduler::ClusterNode> nodes;
+    absl::Time now;
+    int cordoned = 0;
+    scheduler::Decision Answer() const;
+  };
+  Question QuestionOf(std::vector<scheduler::PendingJob> pending, absl::Time now) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Returns nothing if no job's reason may have changed, or all wait for the same.
+  std::optional<Question> WhatIsToBeExplained() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   void ExplainFullDisk() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Calls visit(PlacedNode) for each node that is in use, once for each that has a part of it.
   template <class Visit>
@@ -47,8 +61,6 @@ class LocalScheduler {
   // are being checked after a failure.
   std::vector<scheduler::RunningJob> Running(absl::Time now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  scheduler::Decision Decide(const std::vector<scheduler::PendingJob>& pending,
-                             absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Returns how many nodes there are beside those.
   int Cordoned(const std::vector<scheduler::ClusterNode>& nodes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
