@@ -4,9 +4,12 @@
 #include <time.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
+#include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/file.h"
@@ -94,8 +97,7 @@ ServiceCore::~ServiceCore() {
 absl::Status ServiceCore::Rebuild() {
   TUTTI_ASSIGN_OR_RETURN(std::vector<store::JobRecord> records, state_.store->NonTerminalJobs());
   StateLock lock(state_);
-  const std::filesystem::path incoming = state_.options.directory / "incoming";
-  state_.problems.Note("what an earlier service was receiving stays", base::RemoveTree(incoming));
+  RemoveIncoming();
   TUTTI_RETURN_IF_ERROR(deletion_.RestoreInterrupted());
   for (store::JobRecord& record : records) {
     TUTTI_ASSIGN_OR_RETURN(LiveJob* const job, table_.Rebuild(std::move(record)));
@@ -103,6 +105,19 @@ absl::Status ServiceCore::Rebuild() {
   }
   TUTTI_ASSIGN_OR_RETURN(state_.nodes, state_.engines.local->ListNodes());
   return ReadCordons(state_);
+}
+
+void ServiceCore::RemoveIncoming() {
+  constexpr char kGone[] = ".gone-";
+  const std::filesystem::path& home = state_.options.directory;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(home, error)) {
+    if (absl::StartsWith(entry.path().filename().native(), kGone)) {
+      state_.janitor.Remove(entry.path());  // which the one before did not get to remove
+    }
+  }
+  state_.problems.Note("what an earlier service was receiving stays",
+                       state_.janitor.RenameAndRemove(home / "incoming", kGone));
 }
 
 void ServiceCore::Run() {

@@ -169,6 +169,8 @@ class ServiceCore final : public Service {
   const JobFiles& files() const override { return state_.files; }
 
  private:
+  // Has removed, by a thread that nobody waits for, what an earlier service was receiving.
+  void RemoveIncoming() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   void Loop();
   // Waits for the disk, so that what is told survives a loss of power.
   template <typename Many>

@@ -9,7 +9,10 @@
 
 #include <thread>
 
+#include "absl/strings/match.h"
+#include "base/deadline.h"
 #include "base/hash.h"
+#include "base/test_patience.h"
 #include "platform/service/world_for_tests.h"
 
 namespace tutti::service {
@@ -469,6 +472,26 @@ TEST_F(ServiceTest, FinishesADeleteThatWasInterrupted) {
   world_.Open();
   EXPECT_THAT(service().files().Hidden(), IsEmpty());
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "jobs" / "j"));
+}
+
+TEST_F(ServiceTest, AStartRemovesByAndByWhatWasBeingReceived) {
+  const auto remove_later = [this](const std::string& name) {
+    std::filesystem::create_directories(folder_.path() / name / "a");
+    DiskEngine::Put(folder_.path() / name / "a/file", "bytes");
+  };
+  remove_later("incoming");
+  remove_later(".gone-incoming");  // by a service that was killed before it had removed it
+  world_.Open();
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "incoming")) << "it is out of the way";
+  const auto any_is_left = [this] {
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+      if (absl::StartsWith(entry.path().filename().native(), ".gone-")) return true;
+    }
+    return false;
+  };
+  const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
+  while (any_is_left() && !deadline.Expired()) std::this_thread::yield();
+  EXPECT_FALSE(any_is_left());
 }
 
 TEST(ServiceOfManyClients, OneSubmissionThatManySendAtTheSameTimeBecomesOneJob) {
