@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/match.h"
+#include "platform/api/rest.h"
 #include "platform/service/attempt/launcher_token.h"
 
 namespace tutti::api {
@@ -54,6 +56,17 @@ TEST_F(RouterTest, TheTokenOfAnEarlierVersionOpensTheAllocationsThatItHad) {
   EXPECT_FALSE(Admits(router, "/allocations/after.1/go", kFormer));
   EXPECT_TRUE(Admits(router, "/allocations/after.1/go", service::LauncherToken(kKey, "after.1")));
   EXPECT_FALSE(Admits(router, "/allocations/before.1/go", service::LauncherToken(kKey, "after.1")));
+}
+
+TEST(UserRoutes, CallsThatMayReadTheKeyOfSecretsHoldNoThreadOfQuickOnes) {
+  int calls = 0;
+  for (const Route& route : UserRoutes(nullptr)) {
+    if (!absl::StartsWith(route.pattern, "/v1/secret")) continue;
+    ++calls;
+    EXPECT_EQ(route.pace, http::Pace::kSlow) << route.method << " " << route.pattern;
+    EXPECT_EQ(route.group, "secrets");
+  }
+  EXPECT_EQ(calls, 4);
 }
 
 TEST_F(RouterTest, WithoutSuchAllocationsTheOldTokenOpensNothing) {
