@@ -2,6 +2,7 @@
 // deciding what follows takes no longer for the trials that ended long ago. Not thread-safe.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -39,6 +40,13 @@ class SweepTrials {
   int best() const { return best_; }
   double best_metric() const { return best_metric_; }
 
+  // Returns what the trial was given.
+  const Values& values(int number) const { return values_.at(number - 1); }
+  // Returns the best that the trial has reported so far; nothing: none.
+  std::optional<double> metric(int number) const {
+    if (reports_.at(number - 1).reports.empty()) return std::nullopt;
+    return BestOf(number);
+  }
   // Returns the reports of all trials, by number; the first is number 1.
   const std::vector<TrialReports>& reports() const { return reports_; }
   // Returns the values and metrics of the completed trials, by number; none where the sampling does

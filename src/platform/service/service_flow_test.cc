@@ -285,6 +285,20 @@ TEST_F(FlowTest, WhatEndedTrialsHaveReportedIsReadOnce) {
   EXPECT_FALSE((*service().ChildrenOf("s"))[2].metric.has_value());
 }
 
+TEST_F(FlowTest, WhatRunningTrialsHaveReportedIsNotReadAnewForWhoeverLooks) {
+  world_.launchers().script() = {{0, nullptr}};
+  ASSERT_TRUE(world_.Submit(kSweep).ok());
+  ASSERT_TRUE(world_.StepUntil([&] {
+    ReportMetrics(world_, folder_.path(), "s");
+    const auto trials = *service().ChildrenOf("s");
+    return !trials.empty() && trials[0].metric == 1;
+  }));
+  std::filesystem::remove_all(FolderOf("s.trial-1") / "logs");
+  const auto trials = *service().ChildrenOf("s");
+  EXPECT_EQ(trials[0].metric, 1);
+  EXPECT_THAT(trials[0].values, ElementsAre(std::pair<std::string, std::string>("x", "1")));
+}
+
 TEST_F(FlowTest, NoMoreTrialsRunAtOnceThanTheLimitSays) {
   world_.launchers().script() = {{0, nullptr}};
   ASSERT_TRUE(world_.Submit(kSweep).ok());

@@ -97,16 +97,17 @@ absl::StatusOr<std::vector<TrialFacts>> ChildViews::FactsOf(
     const store::Job& sweep, const std::vector<store::JobRecord>& trials) const {
   std::vector<TrialFacts> facts(trials.size());
   std::map<int64_t, TrialFacts*> unknown;  // by the trial's sequence
-  std::vector<int64_t> sequences;
   for (size_t i = 0; i < trials.size(); ++i) {
     if (auto known = ended_trials_.Find(trials[i].job.sequence)) {
       facts[i] = *std::move(known);
     } else {
       unknown[trials[i].job.sequence] = &facts[i];
-      sequences.push_back(trials[i].job.sequence);
     }
   }
+  if (!unknown.empty()) AddLive(sweep, trials, unknown);
   if (unknown.empty()) return facts;
+  std::vector<int64_t> sequences;
+  for (const auto& [sequence, of_trial] : unknown) sequences.push_back(sequence);
   TUTTI_ASSIGN_OR_RETURN(const std::vector<store::JobRecord> whole,
                          state_.store->JobsOf(sequences));
   for (const store::JobRecord& trial : whole) {
@@ -114,6 +115,23 @@ absl::StatusOr<std::vector<TrialFacts>> ChildViews::FactsOf(
   }
   ReadMetrics(sweep, trials, std::move(unknown));
   return facts;
+}
+
+void ChildViews::AddLive(const store::Job& sweep, const std::vector<store::JobRecord>& trials,
+                         std::map<int64_t, TrialFacts*>& unknown) const {
+  StateLock lock(state_);
+  const LiveJob* const live = table_.Find(sweep.id);
+  if (live == nullptr || live->flow == nullptr || live->flow->trials == nullptr) return;
+  const flow::SweepTrials& known = *live->flow->trials;
+  for (const store::JobRecord& trial : trials) {
+    const auto found = unknown.find(trial.job.sequence);
+    const int number = flow::TrialNumber(trial.job.step);
+    if (found == unknown.end() || number < 1 || number > known.size()) continue;
+    *found->second = {known.values(number), known.metric(number)};
+    // Else it still runs, or what it has reported is yet to be read to the end.
+    if (!known.active().contains(number)) ended_trials_.Keep(found->first, *found->second);
+    unknown.erase(found);
+  }
 }
 
 void ChildViews::ReadMetrics(const store::Job& sweep, const std::vector<store::JobRecord>& trials,

@@ -30,11 +30,14 @@ class ChildViews {
       ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<std::vector<ChildStatus>> TrialsOf(const store::JobRecord& sweep) const
       ABSL_LOCKS_EXCLUDED(service_lock);
-  // Returns the facts of each trial, in their order. What is not known yet of trials that have
-  // ended is read once.
+  // Returns the facts of each trial, in their order. Those of a sweep that has not ended are in
+  // memory; of one that has, each trial's are read once.
   absl::StatusOr<std::vector<TrialFacts>> FactsOf(const store::Job& sweep,
                                                   const std::vector<store::JobRecord>& trials) const
       ABSL_LOCKS_EXCLUDED(service_lock);
+  // Fills in what is in memory of a sweep that has not ended, and takes those out of `unknown`.
+  void AddLive(const store::Job& sweep, const std::vector<store::JobRecord>& trials,
+               std::map<int64_t, TrialFacts*>& unknown) const ABSL_LOCKS_EXCLUDED(service_lock);
   // Fills in what each of these has reported best; nothing if their folders do not answer.
   void ReadMetrics(const store::Job& sweep, const std::vector<store::JobRecord>& trials,
                    std::map<int64_t, TrialFacts*> unknown) const ABSL_LOCKS_EXCLUDED(service_lock);
