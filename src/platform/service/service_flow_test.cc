@@ -299,6 +299,26 @@ TEST_F(FlowTest, WhatRunningTrialsHaveReportedIsNotReadAnewForWhoeverLooks) {
   EXPECT_THAT(trials[0].values, ElementsAre(std::pair<std::string, std::string>("x", "1")));
 }
 
+TEST_F(FlowTest, ATrialWhoseReportsCannotBeReadEndsOnceTheyCan) {
+  ASSERT_TRUE(world_.Submit(kSweep).ok());
+  const auto file = FolderOf("s.trial-2") / "logs/rank-0.metrics";
+  std::filesystem::create_directories(file);
+  for (int i = 0; i < 100; ++i) {
+    ReportMetrics(world_, folder_.path(), "s");
+    world_.Step();
+  }
+  EXPECT_FALSE(IsEnd(world_.State("s")));
+  EXPECT_THAT(service().Problems(),
+              ::testing::Contains(HasSubstr("what job s.trial-2 has reported cannot be read")));
+  std::filesystem::remove(file);
+  DiskEngine::Put(file, "{\"loss\": 0}\n");
+  ASSERT_TRUE(world_.StepUntil([&] {
+    ReportMetrics(world_, folder_.path(), "s");
+    return IsEnd(world_.State("s"));
+  }));
+  EXPECT_THAT(service().GetJob("s")->record.last.reason, HasSubstr("best trial-2"));
+}
+
 TEST_F(FlowTest, NoMoreTrialsRunAtOnceThanTheLimitSays) {
   world_.launchers().script() = {{0, nullptr}};
   ASSERT_TRUE(world_.Submit(kSweep).ok());

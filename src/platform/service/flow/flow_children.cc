@@ -117,14 +117,16 @@ void FlowChildren::ReadMetrics(const LiveJob& sweep, const std::string& step, Li
   }
   trial.reading = true;
   effects.tasks.push_back({trial.id, [this, id = job.id, step, metrics = trial.metrics, has_ended] {
-                             const bool any = metrics->ReadOn(has_ended);
+                             const auto any = metrics->ReadOn(has_ended);
                              NoteMetrics(id, step, metrics, any, has_ended);
                            }});
 }
 
 void FlowChildren::NoteMetrics(const std::string& sweep, const std::string& step,
-                               const std::shared_ptr<TrialMetrics>& metrics, bool any,
-                               bool to_the_end) {
+                               const std::shared_ptr<TrialMetrics>& metrics,
+                               const absl::StatusOr<bool>& read, bool has_ended) {
+  const bool to_the_end = has_ended && read.ok();
+  const bool any = !read.ok() || *read;
   flow::MetricReports reports;
   if (any || to_the_end) reports = metrics->reports();
   StateLock lock(state_);
@@ -134,6 +136,9 @@ void FlowChildren::NoteMetrics(const std::string& sweep, const std::string& step
   if (found == parent->flow->children.end() || found->second.metrics != metrics) return;
   LiveChild& trial = found->second;
   trial.reading = false;
+  state_.problems.Note(absl::StrCat("what job ", trial.id, " has reported cannot be read"),
+                       read.status(), {.job = sweep});
+  if (has_ended && !read.ok()) parent->flow->active.insert(step);  // and is read again
   if (!any && !to_the_end) return;
   const int number = flow::TrialNumber(step);
   LiveFlow& flow = *parent->flow;

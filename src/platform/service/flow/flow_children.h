@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "platform/service/allocation/effects.h"
 #include "platform/service/jobs/job_table.h"
@@ -39,9 +40,10 @@ class FlowChildren {
   // Has a trial's metrics read on, by a task.
   void ReadMetrics(const LiveJob& sweep, const std::string& step, LiveChild& trial, bool has_ended,
                    Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Takes in what a task has read; what could not be read to its end is read again.
   void NoteMetrics(const std::string& sweep, const std::string& step,
-                   const std::shared_ptr<TrialMetrics>& metrics, bool any, bool to_the_end)
-      ABSL_LOCKS_EXCLUDED(service_lock);
+                   const std::shared_ptr<TrialMetrics>& metrics, const absl::StatusOr<bool>& read,
+                   bool has_ended) ABSL_LOCKS_EXCLUDED(service_lock);
 
   SharedState& state_;
   const JobTable& table_;

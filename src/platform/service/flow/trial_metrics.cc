@@ -7,12 +7,14 @@
 #include <map>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
+#include "base/status.h"
 #include "platform/mlflow/file_store.h"
 
 namespace tutti::service {
@@ -20,13 +22,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kLargest = 64 << 20;  // of a metric's file in MLflow's store
 constexpr size_t kMetricsBlock = 1 << 20;
 constexpr size_t kLongestReport = 64 << 10;  // a longer one reports nothing
 constexpr size_t kMostOtherNames = 20;
 
 // "rank-3.metrics" by rank.
-std::map<int, fs::path> MetricsFiles(const fs::path& job_folder) {
+absl::StatusOr<std::map<int, fs::path>> MetricsFiles(const fs::path& job_folder) {
   std::map<int, fs::path> files;
   std::error_code error;
   for (fs::directory_iterator entry(job_folder / "logs", error), end; !error && entry != end;
@@ -38,56 +39,77 @@ std::map<int, fs::path> MetricsFiles(const fs::path& job_folder) {
                         absl::ConsumeSuffix(&rest, ".metrics") && absl::SimpleAtoi(rest, &rank);
     if (is_one) files[rank] = entry->path();
   }
+  const bool is_there = error && error != std::errc::no_such_file_or_directory;
+  if (is_there) {
+    return base::ErrnoStatus(absl::StrCat("read ", job_folder.native(), "/logs"), error.value());
+  }
   return files;
-}
-
-void AddMlflow(const fs::path& job_folder, absl::string_view metric, flow::MetricReports& reports) {
-  mlflow::ForEachMetric(job_folder / "outputs", [&](const std::string& name, const fs::path& file) {
-    if (name != metric) {
-      if (reports.other_names.size() < 20) reports.other_names.insert(name.substr(0, 80));
-      return;
-    }
-    const auto text = base::ReadFile(file, kLargest);
-    if (!text.ok()) return;
-    for (const double value : flow::ReportsInMlflowFile(*text)) reports.values.push_back(value);
-  });
 }
 
 }  // namespace
 
-bool TrialMetrics::ReadOn(bool to_the_end) {
+absl::StatusOr<bool> TrialMetrics::ReadOn(bool to_the_end) {
+  const Parse parse = [this](absl::string_view lines) {
+    return flow::ReportsInMetricsFile(lines, metric_);
+  };
   bool any = false;
   bool reported = false;
-  for (const auto& [rank, path] : MetricsFiles(folder_)) {
+  TUTTI_ASSIGN_OR_RETURN(const auto files, MetricsFiles(folder_));
+  absl::Status status;
+  for (const auto& [rank, path] : files) {
     RankFile& file = files_[rank];
-    any |= ReadFile(path, to_the_end, file);
+    status.Update(ReadFile(path, to_the_end, parse, file, any));
     reported |= !file.reports.values.empty();
   }
+  TUTTI_RETURN_IF_ERROR(status);
   if (!to_the_end || reported) return any;
-  mlflow_ = {};
-  AddMlflow(folder_, metric_, mlflow_);
+  TUTTI_RETURN_IF_ERROR(ReadMlflow());
   return true;
 }
 
-bool TrialMetrics::ReadFile(const fs::path& path, bool to_the_end, RankFile& file) const {
+absl::Status TrialMetrics::ReadMlflow() {
+  const Parse parse = [](absl::string_view lines) {
+    return flow::MetricReports{.values = flow::ReportsInMlflowFile(lines)};
+  };
+  mlflow_ = {};
+  absl::Status status;
+  mlflow::ForEachMetric(folder_ / "outputs", [&](const std::string& name, const fs::path& path) {
+    if (name != metric_) {
+      if (mlflow_.other_names.size() < kMostOtherNames) {
+        mlflow_.other_names.insert(name.substr(0, 80));
+      }
+      return;
+    }
+    RankFile file;
+    bool any = false;
+    status.Update(ReadFile(path, /*to_the_end=*/true, parse, file, any));
+    const std::vector<double>& values = file.reports.values;
+    mlflow_.values.insert(mlflow_.values.end(), values.begin(), values.end());
+  });
+  return status;
+}
+
+absl::Status TrialMetrics::ReadFile(const fs::path& path, bool to_the_end, const Parse& parse,
+                                    RankFile& file, bool& any) {
   const auto fd = base::Open(path, O_RDONLY);
-  if (!fd.ok()) return false;
-  bool any = false;
+  if (absl::IsNotFound(fd.status())) return absl::OkStatus();
+  TUTTI_RETURN_IF_ERROR(fd.status());
   std::string block(kMetricsBlock, '\0');
   while (true) {
     const ssize_t n =
         ::pread(fd->get(), block.data(), block.size(), static_cast<off_t>(file.offset));
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
+    if (n < 0) return base::ErrnoStatus(absl::StrCat("read ", path.native()));
+    if (n == 0) break;
     any = true;
     file.offset += n;
-    Take(absl::string_view(block).substr(0, n), file);
+    Take(absl::string_view(block).substr(0, n), parse, file);
   }
-  if (to_the_end && !file.rest.empty()) Take("\n", file);
-  return any;
+  if (to_the_end && !file.rest.empty()) Take("\n", parse, file);
+  return absl::OkStatus();
 }
 
-void TrialMetrics::Take(absl::string_view bytes, RankFile& file) const {
+void TrialMetrics::Take(absl::string_view bytes, const Parse& parse, RankFile& file) {
   const size_t newline = bytes.rfind('\n');
   if (newline == absl::string_view::npos) {
     if (!file.skips) absl::StrAppend(&file.rest, bytes);
@@ -100,7 +122,7 @@ void TrialMetrics::Take(absl::string_view bytes, RankFile& file) const {
   if (file.skips) bytes.remove_prefix(bytes.find('\n'));
   file.skips = false;
   absl::StrAppend(&lines, bytes.substr(0, bytes.rfind('\n') + 1));
-  flow::MetricReports fresh = flow::ReportsInMetricsFile(lines, metric_);
+  flow::MetricReports fresh = parse(lines);
   flow::MetricReports& all = file.reports;
   all.values.insert(all.values.end(), fresh.values.begin(), fresh.values.end());
   for (const std::string& name : fresh.other_names) {
@@ -125,7 +147,7 @@ flow::MetricReports TrialMetrics::reports() const {
 
 flow::MetricReports ReportsOf(const fs::path& job_folder, absl::string_view metric) {
   TrialMetrics metrics(job_folder, std::string(metric));
-  metrics.ReadOn(/*to_the_end=*/true);
+  metrics.ReadOn(/*to_the_end=*/true).IgnoreError();
   return metrics.reports();
 }
 

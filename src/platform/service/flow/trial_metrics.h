@@ -4,10 +4,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "platform/flow/metric_reports.h"
 
@@ -22,8 +25,9 @@ class TrialMetrics {
 
   // Takes in the lines that have come. With `to_the_end`, once nothing more comes, also a last line
   // without a newline, and MLflow's store if no rank has reported the metric. True if there was
-  // anything.
-  bool ReadOn(bool to_the_end);
+  // anything. An error is that of a file which is there and cannot be read: what could be read is
+  // taken in, and the next call goes on.
+  absl::StatusOr<bool> ReadOn(bool to_the_end);
   // Returns the metrics that the lowest rank which reported any has reported; those of MLflow's
   // store if no rank has.
   flow::MetricReports reports() const;
@@ -35,8 +39,12 @@ class TrialMetrics {
     bool skips = false;   // what comes up to the next newline is of a line that is too long
     flow::MetricReports reports;
   };
-  bool ReadFile(const std::filesystem::path& path, bool to_the_end, RankFile& file) const;
-  void Take(absl::string_view lines, RankFile& file) const;
+  using Parse = std::function<flow::MetricReports(absl::string_view lines)>;
+  absl::Status ReadMlflow();
+  // Reads a file on; `any` is set if there was anything. OK if there is no such file.
+  static absl::Status ReadFile(const std::filesystem::path& path, bool to_the_end,
+                               const Parse& parse, RankFile& file, bool& any);
+  static void Take(absl::string_view lines, const Parse& parse, RankFile& file);
 
   const std::filesystem::path folder_;
   const std::string metric_;

@@ -28,16 +28,16 @@ class TrialMetricsTest : public ::testing::Test {
 };
 
 TEST_F(TrialMetricsTest, ReadsOnFromWhereItWas) {
-  EXPECT_FALSE(metrics_.ReadOn(false));
+  EXPECT_FALSE(*metrics_.ReadOn(false));
   Add("{\"loss\": 3}\n{\"lo");
-  EXPECT_TRUE(metrics_.ReadOn(false));
+  EXPECT_TRUE(*metrics_.ReadOn(false));
   EXPECT_THAT(metrics_.reports().values, ElementsAre(3));
   EXPECT_THAT(metrics_.reports().odd_line, IsEmpty()) << "half a line is none";
-  EXPECT_FALSE(metrics_.ReadOn(false));
+  EXPECT_FALSE(*metrics_.ReadOn(false));
   Add("ss\": 2}\n{\"loss\": 1}");
-  EXPECT_TRUE(metrics_.ReadOn(false));
+  EXPECT_TRUE(*metrics_.ReadOn(false));
   EXPECT_THAT(metrics_.reports().values, ElementsAre(3, 2));
-  metrics_.ReadOn(true);
+  EXPECT_TRUE(metrics_.ReadOn(true).ok());
   EXPECT_THAT(metrics_.reports().values, ElementsAre(3, 2, 1));
 }
 
@@ -45,15 +45,37 @@ TEST_F(TrialMetricsTest, ReadsAFileOfMoreThan64MiB) {
   Add("{\"loss\": 3}\n");
   std::filesystem::resize_file(File(0), uint64_t{65} << 20);  // a line of zeros, and too long
   Add("\n{\"loss\": 2}\n");
-  metrics_.ReadOn(true);
+  EXPECT_TRUE(metrics_.ReadOn(true).ok());
   EXPECT_THAT(metrics_.reports().values, ElementsAre(3, 2));
 }
 
 TEST_F(TrialMetricsTest, KeepsWhatItHasWhenAFileCannotBeRead) {
   Add("{\"loss\": 3}\n");
-  metrics_.ReadOn(false);
+  EXPECT_TRUE(metrics_.ReadOn(false).ok());
   std::filesystem::remove(File(0));
-  metrics_.ReadOn(true);
+  EXPECT_TRUE(metrics_.ReadOn(true).ok());
+  EXPECT_THAT(metrics_.reports().values, ElementsAre(3));
+}
+
+TEST_F(TrialMetricsTest, ReadsAFileOfMlflowsOfMoreThan64MiB) {
+  const std::filesystem::path file = folder_.path() / "outputs/mlruns/0/run/metrics/loss";
+  std::filesystem::create_directories(file.parent_path());
+  std::ofstream(file.parent_path().parent_path() / "meta.yaml") << "run_id: run\n";
+  std::ofstream(file) << "1700000000000 3 0\n";
+  std::filesystem::resize_file(file, uint64_t{65} << 20);
+  std::ofstream(file, std::ios::app) << "\n1700000000001 2 1\n";
+  EXPECT_TRUE(*metrics_.ReadOn(true));
+  EXPECT_THAT(metrics_.reports().values, ElementsAre(3, 2));
+}
+
+TEST_F(TrialMetricsTest, SaysThatAFileCannotBeReadAndReadsItLater) {
+  std::filesystem::create_directories(File(0));  // which no read reads
+  Add("{\"loss\": 4}\n", 1);
+  EXPECT_FALSE(metrics_.ReadOn(true).ok());
+  EXPECT_THAT(metrics_.reports().values, ElementsAre(4)) << "of what can be read";
+  std::filesystem::remove(File(0));
+  Add("{\"loss\": 3}\n", 0);
+  EXPECT_TRUE(metrics_.ReadOn(true).ok());
   EXPECT_THAT(metrics_.reports().values, ElementsAre(3));
 }
 
@@ -61,7 +83,7 @@ TEST_F(TrialMetricsTest, TakesTheLowestRankThatHasReportedTheMetric) {
   Add("{\"accuracy\": 1}\n", 0);
   Add("{\"loss\": 5}\n", 2);
   Add("{\"loss\": 4}\n", 1);
-  metrics_.ReadOn(false);
+  EXPECT_TRUE(metrics_.ReadOn(false).ok());
   EXPECT_THAT(metrics_.reports().values, ElementsAre(4));
   EXPECT_THAT(metrics_.reports().other_names, ElementsAre("accuracy"));
 }
