@@ -1,14 +1,11 @@
 #include "platform/flow/report_series.h"
 
 #include <algorithm>
-#include <limits>
-#include <utility>
 
 namespace tutti::flow {
 namespace {
 
 constexpr size_t kBlock = 32;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
@@ -18,17 +15,17 @@ void ReportSeries::Summary::Add(double value) {
   sum += value;
 }
 
-ReportSeries::ReportSeries(std::vector<double> values) : values_(std::move(values)) {
-  Summary so_far{-kInfinity, kInfinity, 0};
-  for (size_t i = 0; i < values_.size(); ++i) {
-    so_far.Add(values_[i]);
-    if ((i + 1) % kBlock == 0) blocks_.push_back(so_far);
+void ReportSeries::Append(const std::vector<double>& values) {
+  for (const double value : values) {
+    values_.push_back(value);
+    all_.Add(value);
+    if (values_.size() % kBlock == 0) blocks_.push_back(all_);
   }
 }
 
 ReportSeries::Summary ReportSeries::Of(size_t count) const {
   const size_t blocks = count / kBlock;
-  Summary summary = blocks > 0 ? blocks_[blocks - 1] : Summary{-kInfinity, kInfinity, 0};
+  Summary summary = blocks > 0 ? blocks_[blocks - 1] : Summary{};
   for (size_t i = blocks * kBlock; i < count; ++i) summary.Add(values_[i]);
   return summary;
 }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <initializer_list>
+#include <limits>
 #include <vector>
 
 namespace tutti::flow {
@@ -13,7 +14,10 @@ class ReportSeries {
  public:
   ReportSeries() = default;
   ReportSeries(std::initializer_list<double> values) : ReportSeries(std::vector<double>(values)) {}
-  explicit ReportSeries(std::vector<double> values);
+  explicit ReportSeries(const std::vector<double>& values) { Append(values); }
+
+  // Adds reports behind those that are there, in the time that these alone take.
+  void Append(const std::vector<double>& values);
 
   size_t size() const { return values_.size(); }
   bool empty() const { return values_.empty(); }
@@ -26,12 +30,15 @@ class ReportSeries {
 
  private:
   struct Summary {
-    double highest, lowest, sum;
+    double highest = -std::numeric_limits<double>::infinity();
+    double lowest = std::numeric_limits<double>::infinity();
+    double sum = 0;
     void Add(double value);
   };
   Summary Of(size_t count) const;
 
   std::vector<double> values_;
+  Summary all_;
   std::vector<Summary> blocks_;  // of the first kBlock reports, twice as many, …
 };
 

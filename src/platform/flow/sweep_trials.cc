@@ -10,8 +10,10 @@ void SweepTrials::Start(Values values) {
   active_.insert(size());
 }
 
-void SweepTrials::Report(int number, const MetricReports& reports) {
-  reports_.at(number - 1).reports = ReportSeries(reports.values);
+void SweepTrials::Report(int number, const MetricReports& reports, bool anew) {
+  ReportSeries& series = reports_.at(number - 1).reports;
+  if (anew) series = ReportSeries();
+  series.Append(reports.values);
   other_metrics_.insert(reports.other_names.begin(), reports.other_names.end());
   const bool is_first = odd_trial_ == 0 || number < odd_trial_;
   if (reports.odd_line.empty() || !is_first) return;

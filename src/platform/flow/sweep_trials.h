@@ -22,8 +22,9 @@ class SweepTrials {
 
   // Notes that trial number size() + 1 has started.
   void Start(Values values);
-  // Takes all that it has reported so far.
-  void Report(int number, const MetricReports& reports);
+  // Takes what it has reported since the last call; with `anew` all that it has reported so far,
+  // in the place of what was taken.
+  void Report(int number, const MetricReports& reports, bool anew = false);
   // Notes that the trial has ended, and has reported all. `reason` is of its last event.
   void End(int number, ChildState state, const std::string& reason);
 

@@ -128,7 +128,8 @@ void FlowChildren::NoteMetrics(const std::string& sweep, const std::string& step
   const bool to_the_end = has_ended && read.ok();
   const bool any = !read.ok() || *read;
   flow::MetricReports reports;
-  if (any || to_the_end) reports = metrics->reports();
+  bool anew = false;
+  if (any || to_the_end) reports = metrics->NewReports(anew);
   StateLock lock(state_);
   const LiveJob* const parent = table_.Find(sweep);
   if (parent == nullptr || parent->flow == nullptr) return;
@@ -142,7 +143,7 @@ void FlowChildren::NoteMetrics(const std::string& sweep, const std::string& step
   if (!any && !to_the_end) return;
   const int number = flow::TrialNumber(step);
   LiveFlow& flow = *parent->flow;
-  flow.trials->Report(number, reports);
+  flow.trials->Report(number, reports, anew);
   if (to_the_end) {
     TakeIn(*trial.end, trial, flow);
     flow.trials->End(number, trial.child.state, trial.child.reason);

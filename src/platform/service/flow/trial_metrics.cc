@@ -131,18 +131,39 @@ void TrialMetrics::Take(absl::string_view bytes, const Parse& parse, RankFile& f
   if (all.odd_line.empty()) all.odd_line = std::move(fresh.odd_line);
 }
 
-flow::MetricReports TrialMetrics::reports() const {
+const std::vector<double>* TrialMetrics::Values() const {
+  for (const auto& [rank, file] : files_) {
+    if (!file.reports.values.empty()) return &file.reports.values;
+  }
+  return mlflow_.values.empty() ? nullptr : &mlflow_.values;
+}
+
+flow::MetricReports TrialMetrics::Names() const {
   flow::MetricReports all;
   for (const auto& [rank, file] : files_) {
     all.other_names.insert(file.reports.other_names.begin(), file.reports.other_names.end());
     if (all.odd_line.empty()) all.odd_line = file.reports.odd_line;
-    if (file.reports.values.empty()) continue;
-    all.values = file.reports.values;
-    return all;
   }
-  all.values = mlflow_.values;
   all.other_names.insert(mlflow_.other_names.begin(), mlflow_.other_names.end());
   return all;
+}
+
+flow::MetricReports TrialMetrics::reports() const {
+  flow::MetricReports all = Names();
+  if (const std::vector<double>* const values = Values()) all.values = *values;
+  return all;
+}
+
+flow::MetricReports TrialMetrics::NewReports(bool& anew) {
+  flow::MetricReports fresh = Names();
+  const std::vector<double>* const values = Values();
+  anew = values != told_ || values == &mlflow_.values;
+  if (anew) told_count_ = 0;
+  told_ = values;
+  if (values == nullptr) return fresh;
+  fresh.values.assign(values->begin() + static_cast<std::ptrdiff_t>(told_count_), values->end());
+  told_count_ = values->size();
+  return fresh;
 }
 
 flow::MetricReports ReportsOf(const fs::path& job_folder, absl::string_view metric) {

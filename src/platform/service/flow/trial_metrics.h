@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -31,6 +32,9 @@ class TrialMetrics {
   // Returns the metrics that the lowest rank which reported any has reported; those of MLflow's
   // store if no rank has.
   flow::MetricReports reports() const;
+  // Returns of these what the call before has not returned. `anew` is set if that was of another
+  // rank, or of a store that was read again: then all are returned.
+  flow::MetricReports NewReports(bool& anew);
 
  private:
   struct RankFile {
@@ -39,6 +43,9 @@ class TrialMetrics {
     bool skips = false;   // what comes up to the next newline is of a line that is too long
     flow::MetricReports reports;
   };
+  // Returns what `reports` returns, without a copy; null: there is none.
+  const std::vector<double>* Values() const;
+  flow::MetricReports Names() const;  // all of `reports` but the values
   using Parse = std::function<flow::MetricReports(absl::string_view lines)>;
   absl::Status ReadMlflow();
   // Reads a file on; `any` is set if there was anything. OK if there is no such file.
@@ -50,6 +57,8 @@ class TrialMetrics {
   const std::string metric_;
   std::map<int, RankFile> files_;  // by rank
   flow::MetricReports mlflow_;
+  const std::vector<double>* told_ = nullptr;  // whose values NewReports has returned
+  size_t told_count_ = 0;                      // how many of them
 };
 
 // Returns all that a trial that has ended has reported.

@@ -79,6 +79,24 @@ TEST_F(TrialMetricsTest, SaysThatAFileCannotBeReadAndReadsItLater) {
   EXPECT_THAT(metrics_.reports().values, ElementsAre(3));
 }
 
+TEST_F(TrialMetricsTest, TellsWhatIsNewUnlessALowerRankHasBegunToReport) {
+  bool anew = false;
+  Add("{\"loss\": 3}\n{\"loss\": 2}\n", 1);
+  EXPECT_TRUE(metrics_.ReadOn(false).ok());
+  EXPECT_THAT(metrics_.NewReports(anew).values, ElementsAre(3, 2));
+  Add("{\"loss\": 1}\n", 1);
+  EXPECT_TRUE(metrics_.ReadOn(false).ok());
+  EXPECT_THAT(metrics_.NewReports(anew).values, ElementsAre(1));
+  EXPECT_FALSE(anew);
+  EXPECT_THAT(metrics_.NewReports(anew).values, IsEmpty());
+  EXPECT_FALSE(anew);
+  Add("{\"loss\": 5}\n", 0);
+  EXPECT_TRUE(metrics_.ReadOn(false).ok());
+  EXPECT_THAT(metrics_.NewReports(anew).values, ElementsAre(5));
+  EXPECT_TRUE(anew);
+  EXPECT_THAT(metrics_.reports().values, ElementsAre(5));
+}
+
 TEST_F(TrialMetricsTest, TakesTheLowestRankThatHasReportedTheMetric) {
   Add("{\"accuracy\": 1}\n", 0);
   Add("{\"loss\": 5}\n", 2);
