@@ -78,6 +78,14 @@ class RunningService:
         self.process.wait(timeout=20)
 
 
+class Client(RunningService):
+    """Another connection to a service that runs, for another thread."""
+
+    def __init__(self, service):
+        self.__dict__.update(service.__dict__)
+        self.socket = self.connect()
+
+
 def received(connection):
     """What has come by now on a connection of RunningService.connect that is ready to be read."""
     bytes_ = connection.recv(1 << 16)

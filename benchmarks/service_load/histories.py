@@ -9,7 +9,8 @@ show          GET of the newest job
 tick          the service's processor while one job runs, a second
 beside it     the same three questions by SQLite alone, on the same file
 
-A sweep of TRIALS such jobs that have reported REPORTS times: its first GET, those after it, and its DELETE with the calls of another user beside it.
+A sweep of TRIALS such jobs that have reported REPORTS times: its first GET, those after it, and its DELETE with the calls of others beside it: a list, two
+who submit at full speed, and cancels of what they have submitted, while one job runs.
 
     benchmarks/service_load/histories.py [1000 10000 100000] [--trials 10000] [--reports 1000] [--build build] [--json FILE]
 """
@@ -30,7 +31,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 sys.path.insert(0, str(ROOT / "benchmarks" / "service_load"))
 
 from measure import quantiles  # noqa: E402
-from running_service import RunningService  # noqa: E402
+from running_service import Client, RunningService, submission  # noqa: E402
 
 TICK_SECONDS = 10
 SWEEP = """type: sweep
@@ -74,12 +75,18 @@ def copy_job(home, one, prefix, count, first=2):
         (home / "jobs" / f"{prefix}{number}" / "logs").mkdir(parents=True)
 
 
-def ended(service, job):
+def wait_for_end(service, job):
+    """The job as it ended."""
     deadline = time.monotonic() + 60
     while not (shown := json.loads(service.request("GET", f"/v1/jobs/{job}")))["ended"]:
         if time.monotonic() > deadline:
             raise SystemExit(f"job {job} does not end")
         time.sleep(0.05)
+    return shown
+
+
+def ended(service, job):
+    shown = wait_for_end(service, job)
     if shown["state"] != "Completed":
         raise SystemExit(f"job {job}: {shown['reason']}")
     return job
@@ -172,26 +179,38 @@ def history(program, home, count):
 
 
 def delete_beside_calls(service, job):
-    """How long DELETE takes, and the calls of another user meanwhile."""
-    stop, calls, other = threading.Event(), [], service.connect()
+    """How long DELETE takes, and the calls of other users meanwhile, while a job runs and two of them submit at full speed and cancel."""
+    running = service.submit("sleep 3600")
+    stop, took = threading.Event(), {"list": [], "submit": [], "cancel": []}
 
-    def ask():
-        head = f"GET /v1/job-summaries?limit=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {service.token}\r\n\r\n".encode()
+    def timed_call(client, name, *request):
+        began = time.perf_counter()
+        answer = client.request(*request)
+        took[name].append(time.perf_counter() - began)
+        return answer
+
+    def look(client):
         while not stop.is_set():
-            began = time.perf_counter()
-            other.sendall(head)
-            other.recv(1 << 16)
-            calls.append(time.perf_counter() - began)
+            timed_call(client, "list", "GET", "/v1/job-summaries?limit=1")
             time.sleep(0.002)
 
-    user = threading.Thread(target=ask)
-    user.start()
+    def submit(client):
+        while not stop.is_set():
+            waiting = json.loads(timed_call(client, "submit", "POST", "/v1/jobs", submission("true")))["id"]
+            timed_call(client, "cancel", "POST", f"/v1/jobs/{waiting}/cancel")
+
+    users = [threading.Thread(target=call, args=(Client(service),)) for call in (look, submit, submit)]
+    for user in users:
+        user.start()
     began = time.monotonic()
     service.request("DELETE", f"/v1/jobs/{job}")
-    took = time.monotonic() - began
+    deleted = time.monotonic() - began
     stop.set()
-    user.join()
-    return {"delete, ms": round(1000 * took), "calls beside it, ms": quantiles(calls)}
+    for user in users:
+        user.join()
+    service.request("POST", f"/v1/jobs/{running}/cancel")
+    wait_for_end(service, running)
+    return {"delete, ms": round(1000 * deleted)} | {f"{name} beside it, ms": quantiles(calls) for name, calls in took.items()}
 
 
 def copy_trials(home, sweep, count, reports, first=2):

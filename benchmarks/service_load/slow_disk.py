@@ -21,7 +21,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-from running_service import RunningService, submission  # noqa: E402
+from running_service import Client, RunningService, submission  # noqa: E402
 
 SLOW = """
 #define _GNU_SOURCE
@@ -42,14 +42,6 @@ def build(folder, sync):
     source.write_text(SLOW)
     subprocess.run(["gcc", "-shared", "-fPIC", "-O2", f"-DSYNC={sync}", source, "-o", library, "-ldl"], check=True)
     return library
-
-
-class Client(RunningService):
-    """Another connection to a service that runs."""
-
-    def __init__(self, service):
-        self.__dict__.update(service.__dict__)
-        self.socket = self.connect()
 
 
 def beside(service, job, work):
