@@ -1,0 +1,313 @@
+#include "platform/storage/storage_json.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace tutti::storage {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kMostConnections = 256;
+constexpr int64_t kMostCount = int64_t{1} << 60;
+
+constexpr std::array<std::pair<absl::StatusCode, absl::string_view>, 7> kErrorKinds = {{
+    {absl::StatusCode::kPermissionDenied, "credentials"},
+    {absl::StatusCode::kNotFound, "not_found"},
+    {absl::StatusCode::kUnavailable, "network"},
+    {absl::StatusCode::kResourceExhausted, "disk_full"},
+    {absl::StatusCode::kAborted, "changed"},
+    {absl::StatusCode::kDataLoss, "damaged"},
+    {absl::StatusCode::kInvalidArgument, "usage"},
+}};
+
+std::string Dump(const json& document) {
+  return document.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+// The fields of one object, each by its type; what nobody has read is an error. The first error
+// stays.
+class Fields {
+ public:
+  Fields(const json& object, std::string path) : object_(object), path_(std::move(path)) {
+    if (!object.is_object()) Fail("", "must be an object");
+  }
+
+  void Read(const char* name, std::string& value) {
+    const json* const found = Find(name);
+    if (found == nullptr) return;
+    if (!found->is_string()) return Fail(name, "must be a string");
+    value = found->get<std::string>();
+    if (value.find('\0') != std::string::npos) Fail(name, "has a NUL");
+  }
+  void Read(const char* name, bool& value) {
+    const json* const found = Find(name);
+    if (found == nullptr) return;
+    if (!found->is_boolean()) return Fail(name, "must be true or false");
+    value = found->get<bool>();
+  }
+  void Read(const char* name, int64_t& value, int64_t least, int64_t most) {
+    const json* const found = Find(name);
+    if (found == nullptr) return;
+    const bool fits = found->is_number_integer() && *found >= least && *found <= most;
+    if (!fits) return Fail(name, absl::StrCat("must be a number from ", least, " to ", most));
+    value = found->get<int64_t>();
+  }
+  void ReadTime(const char* name, double& value) {
+    const json* const found = Find(name);
+    if (found == nullptr) return;
+    const bool fits = found->is_number() && *found >= 0 && *found <= 1e12;
+    if (!fits) return Fail(name, "must be seconds since 1970");
+    value = found->get<double>();
+  }
+  template <typename Value>
+  void ReadName(const char* name, std::optional<Value> (*from_name)(absl::string_view),
+                Value& value) {
+    std::string text;
+    if (!object_.is_object() || !object_.contains(name)) return Fail(name, "is missing");
+    Read(name, text);
+    const std::optional<Value> known = from_name(text);
+    if (!known.has_value()) return Fail(name, "has a value that is not known");
+    value = *known;
+  }
+  const json* Object(const char* name) {
+    const json* const found = Find(name);
+    if (found == nullptr) Fail(name, "is missing");
+    return found;
+  }
+
+  void Fail(absl::string_view name, absl::string_view why) {
+    if (!status_.ok()) return;
+    const char* const dot = path_.empty() || name.empty() ? "" : ".";
+    const std::string where = absl::StrCat(path_, dot, name);
+    status_ =
+        absl::InvalidArgumentError(absl::StrCat(where.empty() ? "the document" : where, " ", why));
+  }
+  absl::Status Finish() {
+    if (!status_.ok()) return status_;
+    for (const auto& [name, value] : object_.items()) {
+      if (!read_.contains(name)) Fail(name, "is not known");
+    }
+    return status_;
+  }
+
+ private:
+  const json* Find(const char* name) {
+    read_.insert(name);
+    if (!status_.ok() || !object_.is_object()) return nullptr;
+    const auto found = object_.find(name);
+    return found == object_.end() ? nullptr : &*found;
+  }
+
+  const json& object_;
+  const std::string path_;
+  std::set<std::string> read_;
+  absl::Status status_;
+};
+
+absl::StatusOr<json> Parsed(absl::string_view text, absl::string_view what) {
+  json document = json::parse(text, nullptr, false);
+  if (document.is_object()) return document;
+  return absl::InvalidArgumentError(absl::StrCat(what, " must be one JSON object"));
+}
+
+absl::Status ReadPlace(const json& object, spec::DataPlace& place) {
+  Fields fields(object, "place");
+  fields.ReadName("kind", StoreKindFromName, place.kind);
+  fields.Read("account", place.account);
+  fields.Read("container", place.container);
+  fields.Read("endpoint", place.endpoint);
+  fields.Read("region", place.region);
+  fields.Read("path", place.path);
+  fields.Read("pattern", place.is_pattern);
+  const bool is_local = place.kind == spec::StoreKind::kLocal;
+  if (is_local && !absl::StartsWith(place.path, "/")) fields.Fail("path", "must be absolute");
+  if (!is_local && place.container.empty()) fields.Fail("container", "is missing");
+  return fields.Finish();
+}
+
+absl::Status ReadCredentials(const json& object, Credentials& credentials) {
+  Fields fields(object, "credentials");
+  fields.ReadName("kind", CredentialKindFromName, credentials.kind);
+  fields.Read("account_key", credentials.account_key);
+  fields.Read("sas", credentials.sas);
+  fields.Read("tenant", credentials.tenant);
+  fields.Read("client", credentials.client);
+  fields.Read("client_secret", credentials.client_secret);
+  fields.Read("access_key_id", credentials.access_key_id);
+  fields.Read("secret_access_key", credentials.secret_access_key);
+  fields.Read("session_token", credentials.session_token);
+  return fields.Finish();
+}
+
+json JsonOf(const Credentials& credentials) {
+  json object = {{"kind", Name(credentials.kind)}};
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) object[name] = value;
+  };
+  add("account_key", credentials.account_key);
+  add("sas", credentials.sas);
+  add("tenant", credentials.tenant);
+  add("client", credentials.client);
+  add("client_secret", credentials.client_secret);
+  add("access_key_id", credentials.access_key_id);
+  add("secret_access_key", credentials.secret_access_key);
+  add("session_token", credentials.session_token);
+  return object;
+}
+
+bool NeedsFolder(Operation operation) {
+  return operation == Operation::kFetch || operation == Operation::kPut;
+}
+
+json JsonOf(const StoredObject& object) {
+  json fields = {{"path", object.path}, {"bytes", object.bytes}, {"etag", object.etag}};
+  if (!object.md5.empty()) fields["md5"] = object.md5;
+  if (object.modified > 0) fields["modified"] = object.modified;
+  return {{"object", fields}};
+}
+
+json JsonOf(const StorageProgress& progress) {
+  const json fields = {{"objects", progress.objects},
+                       {"of_objects", progress.of_objects},
+                       {"bytes", progress.bytes},
+                       {"of_bytes", progress.of_bytes}};
+  return {{"progress", fields}};
+}
+
+json JsonOf(const StorageDone& done) {
+  json fields = {{"objects", done.objects}, {"bytes", done.bytes}};
+  if (!done.digest.empty()) fields["digest"] = done.digest;
+  return {{"done", fields}};
+}
+
+json JsonOf(const StorageFailure& failure) {
+  json fields = {{"kind", ErrorKind(failure.status)}, {"message", failure.status.message()}};
+  if (!failure.path.empty()) fields["path"] = failure.path;
+  return {{"error", fields}};
+}
+
+absl::StatusOr<AnswerLine> ReadObject(const json& value) {
+  Fields fields(value, "object");
+  StoredObject object;
+  fields.Read("path", object.path);
+  fields.Read("bytes", object.bytes, 0, kMostCount);
+  fields.Read("etag", object.etag);
+  fields.Read("md5", object.md5);
+  fields.ReadTime("modified", object.modified);
+  TUTTI_RETURN_IF_ERROR(fields.Finish());
+  return object;
+}
+
+absl::StatusOr<AnswerLine> ReadProgress(const json& value) {
+  Fields fields(value, "progress");
+  StorageProgress progress;
+  fields.Read("objects", progress.objects, 0, kMostCount);
+  fields.Read("of_objects", progress.of_objects, 0, kMostCount);
+  fields.Read("bytes", progress.bytes, 0, kMostCount);
+  fields.Read("of_bytes", progress.of_bytes, 0, kMostCount);
+  TUTTI_RETURN_IF_ERROR(fields.Finish());
+  return progress;
+}
+
+absl::StatusOr<AnswerLine> ReadDone(const json& value) {
+  Fields fields(value, "done");
+  StorageDone done;
+  fields.Read("objects", done.objects, 0, kMostCount);
+  fields.Read("bytes", done.bytes, 0, kMostCount);
+  fields.Read("digest", done.digest);
+  TUTTI_RETURN_IF_ERROR(fields.Finish());
+  return done;
+}
+
+absl::StatusOr<AnswerLine> ReadFailure(const json& value) {
+  Fields fields(value, "error");
+  StorageFailure failure;
+  std::string kind, message;
+  fields.Read("kind", kind);
+  fields.Read("message", message);
+  fields.Read("path", failure.path);
+  TUTTI_RETURN_IF_ERROR(fields.Finish());
+  failure.status = absl::Status(CodeOfErrorKind(kind), message);
+  return failure;
+}
+
+}  // namespace
+
+std::string ToJson(const StorageRequest& request) {
+  const json place = {{"kind", Name(request.place.kind)},     {"account", request.place.account},
+                      {"container", request.place.container}, {"endpoint", request.place.endpoint},
+                      {"region", request.place.region},       {"path", request.place.path},
+                      {"pattern", request.place.is_pattern}};
+  json document = {{"operation", Name(request.operation)},
+                   {"place", place},
+                   {"credentials", JsonOf(request.credentials)},
+                   {"connections", request.connections},
+                   {"type", Name(request.type)}};
+  if (!request.folder.empty()) document["folder"] = request.folder.string();
+  return Dump(document);
+}
+
+absl::StatusOr<StorageRequest> StorageRequestFromJson(absl::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const json document, Parsed(text, "a request"));
+  Fields fields(document, "");
+  StorageRequest request;
+  std::string folder;
+  int64_t connections = request.connections;
+  fields.ReadName("operation", OperationFromName, request.operation);
+  fields.Read("folder", folder);
+  fields.Read("connections", connections, 1, kMostConnections);
+  if (document.contains("type")) fields.ReadName("type", PlaceTypeFromName, request.type);
+  const json* const place = fields.Object("place");
+  const json* const credentials = fields.Object("credentials");
+  TUTTI_RETURN_IF_ERROR(fields.Finish());
+  TUTTI_RETURN_IF_ERROR(ReadPlace(*place, request.place));
+  TUTTI_RETURN_IF_ERROR(ReadCredentials(*credentials, request.credentials));
+  if (NeedsFolder(request.operation) && !absl::StartsWith(folder, "/")) {
+    return absl::InvalidArgumentError("folder must be an absolute path");
+  }
+  request.folder = folder;
+  request.connections = static_cast<int>(connections);
+  request.place.credential = request.credentials.kind;
+  return request;
+}
+
+std::string ToJson(const AnswerLine& line) {
+  return Dump(std::visit([](const auto& value) { return JsonOf(value); }, line));
+}
+
+absl::StatusOr<AnswerLine> AnswerLineFromJson(absl::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const json document, Parsed(text, "a line of an answer"));
+  if (document.size() != 1) {
+    return absl::InvalidArgumentError("a line of an answer has one field");
+  }
+  const std::string& name = document.begin().key();
+  const json& value = document.begin().value();
+  if (name == "object") return ReadObject(value);
+  if (name == "progress") return ReadProgress(value);
+  if (name == "done") return ReadDone(value);
+  if (name == "error") return ReadFailure(value);
+  return absl::InvalidArgumentError("a line of an answer has a field that is not known");
+}
+
+absl::string_view ErrorKind(const absl::Status& status) {
+  for (const auto& [code, kind] : kErrorKinds) {
+    if (code == status.code()) return kind;
+  }
+  return "refused";
+}
+
+absl::StatusCode CodeOfErrorKind(absl::string_view kind) {
+  for (const auto& [code, name] : kErrorKinds) {
+    if (name == kind) return code;
+  }
+  return absl::StatusCode::kInvalidArgument;
+}
+
+}  // namespace tutti::storage

@@ -1,0 +1,46 @@
+// Writes and reads what goes between `tutti-storage` and those who run it: one request, and an
+// answer of lines (docs/formats/storage-program.md). Pure functions.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "platform/storage/storage_request.h"
+
+namespace tutti::storage {
+
+// Writes the request, with its credentials: for the program's standard input alone.
+std::string ToJson(const StorageRequest& request);
+// InvalidArgument names the field that is missing, unknown or of the wrong type, never its value.
+absl::StatusOr<StorageRequest> StorageRequestFromJson(absl::string_view text);
+
+// The last line after success. StorageResult without its objects, which have lines of their own.
+struct StorageDone {
+  int64_t objects = 0, bytes = 0;
+  std::string digest;
+};
+
+// The last line after a failure. `path`: the object that it is about; empty: none.
+struct StorageFailure {
+  absl::Status status;
+  std::string path;
+};
+
+using AnswerLine = std::variant<StoredObject, StorageProgress, StorageDone, StorageFailure>;
+
+// Returns the line without its end. Bytes that are no UTF-8 are replaced.
+std::string ToJson(const AnswerLine& line);
+// InvalidArgument if the text is no such line.
+absl::StatusOr<AnswerLine> AnswerLineFromJson(absl::string_view text);
+
+// Returns how an answer names an error: "credentials" for PermissionDenied, "not_found" for
+// NotFound, "network" for Unavailable, "disk_full" for ResourceExhausted, "changed" for Aborted,
+// "damaged" for DataLoss, "usage" for InvalidArgument, "refused" for all others.
+absl::string_view ErrorKind(const absl::Status& status);
+// Returns the code of such a name; InvalidArgument for "refused", "usage" and unknown ones.
+absl::StatusCode CodeOfErrorKind(absl::string_view kind);
+
+}  // namespace tutti::storage

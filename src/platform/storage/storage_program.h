@@ -1,0 +1,42 @@
+// Runs `tutti-storage`, which moves objects between stores and folders, as a process of its own:
+// what it does to memory, threads and descriptors ends with it. Thread-safe.
+//
+//   TUTTI_ASSIGN_OR_RETURN(request.credentials, CredentialsFrom(place.credential, value));
+//   TUTTI_ASSIGN_OR_RETURN(const StorageResult result,
+//                          RunStorage(request, deadline, cancelled, progress));
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+
+#include "absl/status/statusor.h"
+#include "base/deadline.h"
+#include "platform/storage/storage_request.h"
+
+namespace tutti::storage {
+
+// Runs the program to its end; blocks. `progress` is called in the caller's thread, at most about
+// twice a second, and may be empty. The request goes by a file in memory, so credentials are on no
+// command line, in no variable and on no disk.
+//
+// Errors, whose message is one line that names the store and never a secret:
+//   PermissionDenied    the store does not take the credentials, or they may not do this
+//   NotFound            no such container, or nothing at the path
+//   Unavailable         the store cannot be reached, or has failed again and again
+//   ResourceExhausted   the disk is full
+//   Aborted             an object has changed while it was fetched
+//   DataLoss            what came is not what the store has, by its checksum
+//   InvalidArgument     the request is wrong, or asks for what cannot be had
+//   FailedPrecondition  the program is not there; says how to get it
+//   DeadlineExceeded, Cancelled   it was killed; the same request goes on where it was
+//   Internal            it has ended without an answer; has the end of what it printed
+absl::StatusOr<StorageResult> RunStorage(
+    const StorageRequest& request, base::Deadline deadline, const std::atomic<bool>& cancelled,
+    const std::function<void(const StorageProgress&)>& progress);
+
+// Returns the program that RunStorage runs: $TUTTI_STORAGE_PROGRAM, else tutti-storage in the
+// folder of this process's own program. FailedPrecondition if it is not there.
+absl::StatusOr<std::filesystem::path> StorageProgram();
+
+}  // namespace tutti::storage

@@ -1,0 +1,99 @@
+// What the program `tutti-storage` is asked and what it answers (docs/formats/storage-program.md),
+// as plain values. The service, the launcher and the command line ask it by storage_program.h; the
+// program itself reads the same values. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "spec/types/data_place.h"
+
+namespace tutti::storage {
+
+enum class Operation {
+  kStat,    // whether the place is there, and one object of it
+  kList,    // all its objects
+  kFetch,   // all its objects as files of a folder
+  kPut,     // all files of a folder as objects of the place
+  kRemove,  // all its objects
+};
+
+// What the place must be. A pattern is a folder of what it matches.
+enum class PlaceType { kFile, kFolder, kAny };
+
+// How the program proves that it may; `kind` says which of the fields count. The values are secret:
+// no message, log or command line has them.
+struct Credentials {
+  spec::CredentialKind kind = spec::CredentialKind::kNone;
+  std::string account_key;                       // base64, as Azure shows it
+  std::string sas;                               // "sv=…&sig=…", with or without "?"
+  std::string tenant, client, client_secret;     // of a service principal
+  std::string access_key_id, secret_access_key;  // of S3
+  std::string session_token;                     // empty: none
+};
+
+struct StorageRequest {
+  Operation operation = Operation::kStat;
+  spec::DataPlace place;  // `credential`, `secret` and `datastore` are not part of the request
+  Credentials credentials;
+  std::filesystem::path folder;  // absolute; kFetch writes it, kPut reads it; else empty
+  int connections = 16;          // requests at the same time, 1 to 256
+  PlaceType type = PlaceType::kAny;
+};
+
+struct StoredObject {
+  // Relative to the place: below a folder, or below what of a pattern has no wildcard; of a file
+  // its name.
+  std::string path;
+  int64_t bytes = 0;
+  std::string etag;     // what the store says of the version; opaque
+  std::string md5;      // of the content, hexadecimal; empty where the store gives none
+  double modified = 0;  // seconds since 1970; 0 where the store does not say
+
+  bool operator==(const StoredObject&) const = default;
+};
+
+// How far a fetch or a put has come; `of_` what it will be in the end.
+struct StorageProgress {
+  int64_t objects = 0, of_objects = 0;
+  int64_t bytes = 0, of_bytes = 0;  // bytes that were there already count
+};
+
+struct StorageResult {
+  std::vector<StoredObject> objects;  // of kStat at most one, of kList all; else none
+  int64_t object_count = 0, bytes = 0;
+  // Hexadecimal SHA-256 over path, size and ETag of all objects in the order of their paths: it is
+  // the same as long as the store has the same. That of a fetch is that of a list. Empty for kStat,
+  // kPut and kRemove.
+  std::string digest;
+};
+
+// Returns "stat", "list", "fetch", "put", "remove".
+absl::string_view Name(Operation operation);
+// Returns "file", "folder", "any".
+absl::string_view Name(PlaceType type);
+// Returns "azure_blob", "azure_data_lake", "azure_file", "s3", "gcs", "local".
+absl::string_view Name(spec::StoreKind kind);
+// Returns "none", "account_key", "sas", "service_principal", "access_key".
+absl::string_view Name(spec::CredentialKind kind);
+std::optional<Operation> OperationFromName(absl::string_view name);
+std::optional<PlaceType> PlaceTypeFromName(absl::string_view name);
+std::optional<spec::StoreKind> StoreKindFromName(absl::string_view name);
+std::optional<spec::CredentialKind> CredentialKindFromName(absl::string_view name);
+
+// Returns the place for messages, in the words of its store, without a credential:
+// `container "images" of Azure account "acme", path "train"`.
+std::string Described(const spec::DataPlace& place);
+
+// Reads a secret's value: a JSON object of the fields that `kind` needs
+// ({"account_key": "…"}, {"tenant": "…", "client": "…", "client_secret": "…"}), or for kAccountKey
+// and kSas the bare text. InvalidArgument names what is missing, and never repeats the value.
+absl::StatusOr<Credentials> CredentialsFrom(spec::CredentialKind kind,
+                                            absl::string_view secret_value);
+
+}  // namespace tutti::storage
