@@ -1,0 +1,15 @@
+// Any bytes as a request: an error, or a request that is written and read back the same.
+#include <cstdint>
+#include <cstdlib>
+
+#include "platform/storage/storage_json.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const absl::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto request = tutti::storage::StorageRequestFromJson(text);
+  if (!request.ok()) return 0;
+  const std::string written = tutti::storage::ToJson(*request);
+  const auto back = tutti::storage::StorageRequestFromJson(written);
+  if (!back.ok() || tutti::storage::ToJson(*back) != written) std::abort();
+  return 0;
+}

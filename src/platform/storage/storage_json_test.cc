@@ -1,0 +1,101 @@
+#include "platform/storage/storage_json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_replace.h"
+
+namespace tutti::storage {
+namespace {
+
+using ::testing::HasSubstr;
+
+StorageRequest SomeRequest() {
+  StorageRequest request;
+  request.operation = Operation::kFetch;
+  request.place = {spec::StoreKind::kS3,
+                   "",
+                   "bucket",
+                   "http://127.0.0.1:9",
+                   "eu",
+                   "a/*.csv",
+                   true,
+                   spec::CredentialKind::kAccessKey};
+  request.credentials.kind = spec::CredentialKind::kAccessKey;
+  request.credentials.access_key_id = "id";
+  request.credentials.secret_access_key = "secret";
+  request.folder = "/tmp/x";
+  request.connections = 3;
+  request.type = PlaceType::kFolder;
+  return request;
+}
+
+TEST(StorageRequestJson, IsReadBack) {
+  const std::string text = ToJson(SomeRequest());
+  const auto back = StorageRequestFromJson(text);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(ToJson(*back), text);
+  EXPECT_EQ(back->place.path, "a/*.csv");
+  EXPECT_TRUE(back->place.is_pattern);
+  EXPECT_EQ(back->credentials.secret_access_key, "secret");
+  EXPECT_EQ(back->connections, 3);
+  EXPECT_EQ(back->type, PlaceType::kFolder);
+}
+
+TEST(StorageRequestJson, NamesTheFieldThatIsWrongAndNeverItsValue) {
+  const std::string text = ToJson(SomeRequest());
+  const std::vector<std::pair<std::string, std::string>> changes = {
+      {"\"fetch\"", "\"copy\""},
+      {"\"connections\":3", "\"connections\":0"},
+      {"\"s3\"", "\"ftp\""},
+      {"\"/tmp/x\"", "\"x\""},
+      {"\"secret\"", "7"},
+      {"\"pattern\":true", "\"pattern\":1"},
+      {"\"region\"", "\"regions\""},
+      {"\"container\":\"bucket\"", "\"container\":\"\""},
+      {"\"type\":\"folder\"", "\"type\":\"disk\""}};
+  for (const auto& [from, to] : changes) {
+    const std::string changed = absl::StrReplaceAll(text, {{from, to}});
+    ASSERT_NE(changed, text) << from;
+    const auto request = StorageRequestFromJson(changed);
+    EXPECT_TRUE(absl::IsInvalidArgument(request.status())) << changed;
+  }
+  const auto no_place = StorageRequestFromJson(R"({"operation": "stat", "credentials": {}})");
+  EXPECT_THAT(std::string(no_place.status().message()), HasSubstr("place"));
+  EXPECT_FALSE(StorageRequestFromJson("[1]").ok());
+}
+
+TEST(AnswerLineJson, IsReadBack) {
+  const std::vector<AnswerLine> lines = {
+      StoredObject{"a/ä", 7, "\"e\"", "0f", 1700000000.5}, StorageProgress{1, 2, 3, 4},
+      StorageDone{5, 6, "abc"}, StorageFailure{absl::AbortedError("it has changed"), "a/b"}};
+  for (const AnswerLine& line : lines) {
+    const auto back = AnswerLineFromJson(ToJson(line));
+    ASSERT_TRUE(back.ok()) << ToJson(line) << back.status();
+    EXPECT_EQ(ToJson(*back), ToJson(line));
+    EXPECT_EQ(back->index(), line.index());
+  }
+  EXPECT_EQ(std::get<StoredObject>(*AnswerLineFromJson(ToJson(lines[0]))),
+            std::get<StoredObject>(lines[0]));
+}
+
+TEST(AnswerLineJson, RefusesWhatIsNone) {
+  for (const char* text :
+       {"", "{}", "3", R"({"object": {"path": 3}})", R"({"done": {}, "object": {}})",
+        R"({"done": {"objects": -1}})", R"({"news": {}})", R"({"object": {"more": 1}})",
+        R"({"object": {"modified": 1e300}})"}) {
+    EXPECT_FALSE(AnswerLineFromJson(text).ok()) << text;
+  }
+}
+
+TEST(ErrorKind, GoesWithACodeAndBack) {
+  for (const char* kind :
+       {"credentials", "not_found", "network", "disk_full", "changed", "damaged", "usage"}) {
+    EXPECT_EQ(ErrorKind(absl::Status(CodeOfErrorKind(kind), "x")), kind);
+  }
+  EXPECT_EQ(ErrorKind(absl::FailedPreconditionError("x")), "refused");
+  EXPECT_EQ(CodeOfErrorKind("refused"), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace tutti::storage

@@ -1,0 +1,135 @@
+// Covers: answer_reader.cc.
+#include "platform/storage/storage_program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/test_patience.h"
+#include "platform/storage/answer_reader.h"
+
+namespace tutti::storage {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A shell script stands in for the program.
+class RunStorageTest : public ::testing::Test {
+ protected:
+  void SetProgram(const std::string& script) {
+    const auto program = folder_.path() / "program";
+    ASSERT_TRUE(base::WriteFileAtomic(program, absl::StrCat("#!/bin/sh\n", script), 0755).ok());
+    ::setenv("TUTTI_STORAGE_PROGRAM", program.c_str(), 1);
+  }
+  void TearDown() override { ::unsetenv("TUTTI_STORAGE_PROGRAM"); }
+
+  absl::StatusOr<StorageResult> Run() {
+    StorageRequest request;
+    request.operation = Operation::kList;
+    request.place = {spec::StoreKind::kS3, "", "bucket"};
+    request.credentials.kind = spec::CredentialKind::kAccessKey;
+    request.credentials.secret_access_key = "hush-hush";
+    return RunStorage(request, base::Deadline::After(limit_), cancelled_,
+                      [&](const StorageProgress& progress) { progress_.push_back(progress); });
+  }
+
+  base::TemporaryDirectory folder_;
+  absl::Duration limit_ = base::Patient(absl::Seconds(20));
+  std::atomic<bool> cancelled_ = false;
+  std::vector<StorageProgress> progress_;
+};
+
+TEST_F(RunStorageTest, GivesTheRequestAndReadsTheAnswer) {
+  SetProgram(absl::StrCat("cat >", folder_.path().string(), "/request\n", R"(
+    ps -o args= -p $$ >)",
+                          folder_.path().string(), R"(/words
+    echo '{"progress": {"objects": 1, "of_objects": 2, "bytes": 3, "of_bytes": 4}}'
+    echo '{"object": {"path": "a", "bytes": 5, "etag": "e"}}'
+    echo '{"done": {"objects": 1, "bytes": 5, "digest": "d"}}')"));
+  const auto result = Run();
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_EQ(result->objects.size(), 1u);
+  EXPECT_EQ(result->objects[0].path, "a");
+  EXPECT_EQ(result->bytes, 5);
+  EXPECT_EQ(result->digest, "d");
+  ASSERT_EQ(progress_.size(), 1u);
+  EXPECT_EQ(progress_[0].of_bytes, 4);
+  EXPECT_THAT(*base::ReadFile(folder_.path() / "request"), HasSubstr("hush-hush"));
+  EXPECT_THAT(*base::ReadFile(folder_.path() / "words"), Not(HasSubstr("hush-hush")));
+}
+
+TEST_F(RunStorageTest, ReturnsTheErrorOfTheAnswer) {
+  SetProgram(R"(echo '{"error": {"kind": "disk_full", "message": "full"}}'; exit 1)");
+  const auto result = Run();
+  EXPECT_TRUE(absl::IsResourceExhausted(result.status())) << result.status();
+  EXPECT_EQ(result.status().message(), "full");
+}
+
+TEST_F(RunStorageTest, TellsWhatTheProgramSaidWhenItEndsWithoutAnAnswer) {
+  SetProgram("echo 'it is broken' >&2; kill -SEGV $$");
+  const auto result = Run();
+  EXPECT_TRUE(absl::IsInternal(result.status())) << result.status();
+  EXPECT_THAT(std::string(result.status().message()), HasSubstr("it is broken"));
+  EXPECT_THAT(std::string(result.status().message()), HasSubstr("SIGSEGV"));
+}
+
+TEST_F(RunStorageTest, EndsTheProgramAtTheDeadline) {
+  SetProgram(absl::StrCat("echo $$ >", folder_.path().string(), "/pid; exec sleep 600"));
+  limit_ = absl::Milliseconds(300);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(Run().status()));
+}
+
+TEST_F(RunStorageTest, EndsTheProgramOnceItIsCancelled) {
+  const auto begun = folder_.path() / "begun";
+  SetProgram(absl::StrCat("touch ", begun.string(), "; exec sleep 600"));
+  std::thread canceller([&] {
+    base::AwaitPatiently(absl::Seconds(20), [&] { return std::filesystem::exists(begun); });
+    cancelled_ = true;
+  });
+  EXPECT_TRUE(absl::IsCancelled(Run().status()));
+  canceller.join();
+}
+
+TEST_F(RunStorageTest, SaysHowToGetAProgramThatIsNotThere) {
+  ::setenv("TUTTI_STORAGE_PROGRAM", "/nowhere/tutti-storage", 1);
+  const auto result = Run();
+  EXPECT_TRUE(absl::IsFailedPrecondition(result.status())) << result.status();
+  EXPECT_THAT(std::string(result.status().message()), HasSubstr("tools/build tutti-storage"));
+}
+
+TEST(AnswerReader, TakesBytesThatAreCutAnywhere) {
+  const std::string answer =
+      "{\"object\": {\"path\": \"a\", \"bytes\": 1, \"etag\": \"\"}}\n"
+      "{\"done\": {\"objects\": 1, \"bytes\": 1}}\n";
+  for (size_t size = 1; size <= answer.size(); ++size) {
+    AnswerReader reader({});
+    for (size_t at = 0; at < answer.size(); at += size) {
+      ASSERT_TRUE(reader.Add(absl::string_view(answer).substr(at, size)).ok());
+    }
+    const auto result = reader.Finish();
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->objects.size(), 1u);
+  }
+}
+
+TEST(AnswerReader, RefusesAnAnswerThatIsNone) {
+  EXPECT_TRUE(absl::IsInternal(AnswerReader({}).Finish().status()));
+  AnswerReader more({});
+  EXPECT_FALSE(more.Add("{\"done\": {}}\n{\"done\": {}}\n").ok());
+  AnswerReader endless({});
+  EXPECT_FALSE(endless.Add(std::string(kLongestAnswerLine + 1, ' ')).ok());
+  AnswerReader half({});
+  EXPECT_TRUE(half.Add("{\"done\": {}}\n{\"do").ok());
+  EXPECT_TRUE(absl::IsInternal(half.Finish().status()));
+}
+
+}  // namespace
+}  // namespace tutti::storage

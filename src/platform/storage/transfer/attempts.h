@@ -1,0 +1,45 @@
+// Calls a store again after what may pass: a network that is away, a store that is too busy.
+// Thread-safe.
+#pragma once
+
+#include <functional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace tutti::storage {
+
+struct Attempts {
+  int most = 5;  // beside the tries that the provider's library makes of its own
+  absl::Duration first_pause = absl::Milliseconds(500);  // twice as long each time
+  std::function<void(absl::Duration)> sleep = absl::SleepFor;
+  std::function<void()> ended;  // after each call, as a sign of life; may be empty
+
+  // Calls `work` until it returns anything but Unavailable, at most `most` times.
+  template <typename Work>
+  auto Run(const Work& work) const -> decltype(work()) {
+    absl::Duration pause = first_pause;
+    for (int attempt = 1;; ++attempt, pause *= 2) {
+      auto result = work();
+      if (ended) ended();
+      if (attempt >= most || !absl::IsUnavailable(StatusOf(result))) return result;
+      sleep(pause);
+    }
+  }
+
+ private:
+  static const absl::Status& StatusOf(const absl::Status& status) { return status; }
+  template <typename Value>
+  static const absl::Status& StatusOf(const absl::StatusOr<Value>& result) {
+    return result.status();
+  }
+};
+
+// Notes which object an error is about, and reads it back ("" if it is about none).
+absl::Status AboutObject(absl::Status status, absl::string_view path);
+std::string ObjectOf(const absl::Status& status);
+
+}  // namespace tutti::storage

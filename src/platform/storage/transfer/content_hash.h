@@ -1,0 +1,34 @@
+// SHA-256 and, where it is asked for, MD5 (RFC 1321) of the same bytes in one pass. Not
+// thread-safe.
+#pragma once
+
+#include <openssl/evp.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "base/hash.h"
+
+namespace tutti::storage {
+
+class ContentHash {
+ public:
+  explicit ContentHash(bool with_md5);
+  void Update(absl::string_view bytes);
+
+  struct Result {
+    std::string sha256, md5;  // hexadecimal; md5 empty without
+  };
+  // Ends the hash; the object takes no more bytes.
+  Result Finish();
+
+ private:
+  struct Free {
+    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+  };
+  base::Sha256 sha256_;
+  std::unique_ptr<EVP_MD_CTX, Free> md5_;  // null: without
+};
+
+}  // namespace tutti::storage

@@ -1,0 +1,271 @@
+// Covers: fetch_objects.cc, incoming_object.cc, part_file.cc, progress_counter.cc, attempts.cc.
+#include "platform/storage/transfer/fetch_objects.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "platform/storage/transfer/memory_store_fake.h"
+#include "platform/storage/transfer/object_manifest.h"
+#include "platform/storage/transfer/part_file.h"
+
+namespace tutti::storage {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+// Bytes that differ from range to range.
+std::string Bytes(size_t count) {
+  std::string bytes;
+  for (size_t i = 0; i < count; ++i) bytes.push_back(static_cast<char>(i * 7 + i / 1000));
+  return bytes;
+}
+
+class FetchObjectsTest : public ::testing::Test {
+ protected:
+  FetchObjectsTest() {
+    options_.folder = folder_.path() / "to";
+    options_.connections = 4;
+    options_.range_bytes = 1000;
+    options_.attempts.sleep = [this](absl::Duration) { ++pauses_; };
+  }
+
+  absl::StatusOr<StorageDone> Fetch(const std::string& path = "data") {
+    const auto survey = SurveyPlace(store_, {spec::StoreKind::kS3, "", "b", "", "", path},
+                                    PlaceType::kAny, options_.attempts);
+    if (!survey.ok()) return survey.status();
+    return FetchObjects(store_, *survey, options_);
+  }
+  std::string File(const std::string& path) {
+    return base::ReadFile(options_.folder / path).value_or("(none)");
+  }
+
+  MemoryStore store_;
+  base::TemporaryDirectory folder_;
+  FetchOptions options_;
+  std::atomic<int> pauses_ = 0;
+};
+
+TEST_F(FetchObjectsTest, BringsSmallAndLargeObjects) {
+  store_.Set("data/small", "small");
+  store_.Set("data/a/b/large", Bytes(12345));
+  store_.Set("data/empty", "");
+  store_.Set("data/exact", Bytes(3000));
+  store_.Set("other", "not this one");
+  const auto done = Fetch();
+  ASSERT_TRUE(done.ok()) << done.status();
+  EXPECT_EQ(done->objects, 4);
+  EXPECT_EQ(done->bytes, 5 + 12345 + 3000);
+  EXPECT_EQ(File("small"), "small");
+  EXPECT_EQ(File("a/b/large"), Bytes(12345));
+  EXPECT_EQ(File("empty"), "");
+  EXPECT_EQ(File("exact"), Bytes(3000));
+  EXPECT_FALSE(fs::exists(options_.folder / kPartsName));
+  EXPECT_FALSE(fs::exists(options_.folder / "other"));
+}
+
+TEST_F(FetchObjectsTest, HasTheDigestOfTheListAndAnotherOnceSomethingChanges) {
+  store_.Set("data/a", "1");
+  store_.Set("data/b", "2");
+  auto survey =
+      *SurveyPlace(store_, {spec::StoreKind::kS3, "", "b", "", "", "data"}, PlaceType::kAny, {});
+  ASSERT_TRUE(AskForVersions(store_, 2, {}, survey).ok());
+  const auto first = Fetch();
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->digest, DigestOf(survey.objects));
+  store_.Set("data/b", "3");
+  EXPECT_NE(Fetch()->digest, first->digest);
+}
+
+TEST_F(FetchObjectsTest, BringsAFileByItsName) {
+  store_.Set("data/x/file.csv", "1,2");
+  ASSERT_TRUE(Fetch("data/x/file.csv").ok());
+  EXPECT_EQ(File("file.csv"), "1,2");
+}
+
+TEST_F(FetchObjectsTest, ReadsNothingASecondTime) {
+  store_.Set("data/a", Bytes(2500));
+  store_.Set("data/b", Bytes(10));
+  ASSERT_TRUE(Fetch().ok());
+  const int64_t before = store_.bytes_read();
+  store_.Set("data/b", Bytes(20));
+  ASSERT_TRUE(Fetch().ok());
+  EXPECT_EQ(store_.bytes_read() - before, 20);
+  EXPECT_EQ(File("b"), Bytes(20));
+}
+
+TEST_F(FetchObjectsTest, RemovesWhatTheStoreHasNoLonger) {
+  store_.Set("data/a", "1");
+  store_.Set("data/b/c", "2");
+  ASSERT_TRUE(Fetch().ok());
+  store_.Erase("data/b/c");
+  store_.Set("data/b", "a file where a folder was");
+  store_.Erase("data/a");
+  store_.Set("data/a/x", "and a folder where a file was");
+  const auto done = Fetch();
+  ASSERT_TRUE(done.ok()) << done.status();
+  EXPECT_EQ(File("b"), "a file where a folder was");
+  EXPECT_EQ(File("a/x"), "and a folder where a file was");
+}
+
+TEST_F(FetchObjectsTest, GoesOnWithTheRangesThatLack) {
+  store_.Set("data/large", Bytes(20500));
+  options_.connections = 1;
+  options_.attempts.most = 1;
+  store_.set_hook([](absl::string_view call, const std::string&, int64_t offset) {
+    return call == "read" && offset == 12000 ? absl::UnavailableError("away") : absl::OkStatus();
+  });
+  EXPECT_TRUE(absl::IsUnavailable(Fetch().status()));
+  EXPECT_FALSE(fs::exists(options_.folder / "large"));
+  EXPECT_EQ(store_.bytes_read(), 12000);
+  store_.set_hook({});
+  const auto done = Fetch();
+  ASSERT_TRUE(done.ok()) << done.status();
+  EXPECT_EQ(store_.bytes_read(), 20500);
+  EXPECT_EQ(File("large"), Bytes(20500));
+}
+
+TEST_F(FetchObjectsTest, BeginsAnewWithARangeOfAnotherVersion) {
+  store_.Set("data/large", Bytes(5000));
+  options_.connections = 1;
+  options_.attempts.most = 1;
+  store_.set_hook([](absl::string_view call, const std::string&, int64_t offset) {
+    return call == "read" && offset == 3000 ? absl::UnavailableError("away") : absl::OkStatus();
+  });
+  ASSERT_FALSE(Fetch().ok());
+  store_.set_hook({});
+  store_.Set("data/large", std::string(5000, 'x'));
+  ASSERT_TRUE(Fetch().ok());
+  EXPECT_EQ(File("large"), std::string(5000, 'x'));
+}
+
+TEST_F(FetchObjectsTest, FinishesAPartThatHasAllItsRanges) {
+  const std::string bytes = Bytes(2500);
+  store_.Set("data/large", bytes);
+  store_.set_hook([](absl::string_view call, const std::string& path, int64_t) {
+    static std::atomic<int> opened = 0;
+    return call == "open" && path == "data/large" && ++opened == 2 ? absl::UnavailableError("away")
+                                                                   : absl::OkStatus();
+  });
+  store_.set_md5(false, true);  // so that it is opened a second time, when all is there
+  options_.attempts.most = 1;
+  ASSERT_TRUE(absl::IsUnavailable(Fetch().status()));
+  const int64_t before = store_.bytes_read();
+  EXPECT_EQ(before, 2500);
+  ASSERT_TRUE(Fetch().ok());
+  EXPECT_EQ(store_.bytes_read(), before);
+  EXPECT_EQ(File("large"), bytes);
+}
+
+TEST_F(FetchObjectsTest, TriesAgainWhatMayPass) {
+  store_.Set("data/a", Bytes(2500));
+  std::atomic<int> failures = 3;
+  store_.set_hook([&](absl::string_view, const std::string&, int64_t) {
+    return failures-- > 0 ? absl::UnavailableError("busy") : absl::OkStatus();
+  });
+  const auto done = Fetch();
+  ASSERT_TRUE(done.ok()) << done.status();
+  EXPECT_EQ(pauses_, 3);
+}
+
+TEST_F(FetchObjectsTest, NamesTheObjectThatHasChangedMeanwhile) {
+  for (const bool has_md5 : {true, false}) {
+    for (const size_t size : {10, 5000}) {
+      fs::remove_all(options_.folder);
+      store_.set_md5(has_md5, true);
+      store_.Set("data/a", Bytes(size));
+      std::atomic<bool> changed = false;
+      store_.set_hook([&](absl::string_view call, const std::string& path, int64_t) {
+        if (call == "read" && !changed.exchange(true)) store_.Set(path, std::string(size, 'n'));
+        return absl::OkStatus();
+      });
+      const auto done = Fetch();
+      EXPECT_TRUE(absl::IsAborted(done.status())) << done.status() << has_md5 << size;
+      EXPECT_EQ(ObjectOf(done.status()), "a");
+      EXPECT_FALSE(fs::exists(options_.folder / "a"));
+      store_.set_hook({});
+      EXPECT_TRUE(Fetch().ok());
+      EXPECT_EQ(File("a"), std::string(size, 'n'));
+    }
+  }
+}
+
+TEST_F(FetchObjectsTest, TakesAnObjectWhoseEtagIsNoMd5IfItReadsTheSameTwice) {
+  store_.Set("data/a", Bytes(5000));
+  store_.Set("data/b", Bytes(10));
+  store_.set_md5(true, false);
+  options_.connections = 1;
+  const auto done = Fetch();
+  ASSERT_TRUE(done.ok()) << done.status();
+  EXPECT_EQ(File("a"), Bytes(5000));
+  EXPECT_EQ(store_.bytes_read(), 5000 + 5000 + 10);  // the first one alone twice
+}
+
+TEST_F(FetchObjectsTest, RefusesNamesBeforeItWritesAnything) {
+  store_.Set("data/../x", "1");
+  store_.Set("data/fine", "2");
+  const auto done = Fetch();
+  EXPECT_TRUE(absl::IsInvalidArgument(done.status())) << done.status();
+  EXPECT_EQ(ObjectOf(done.status()), "../x");
+  EXPECT_FALSE(fs::exists(options_.folder));
+}
+
+TEST_F(FetchObjectsTest, TellsAnObjectThatVanishes) {
+  store_.Set("data/a", "1");
+  store_.set_hook([&](absl::string_view call, const std::string& path, int64_t) {
+    if (call == "open") store_.Erase(path);
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(absl::IsAborted(Fetch().status()));
+}
+
+TEST_F(FetchObjectsTest, SaysBeforeItBeginsThatTheDiskHasTooLittleRoom) {
+  Survey survey;
+  survey.objects.push_back({"huge", int64_t{1} << 58});
+  const auto done = FetchObjects(store_, survey, options_);
+  EXPECT_TRUE(absl::IsResourceExhausted(done.status())) << done.status();
+  EXPECT_THAT(std::string(done.status().message()), HasSubstr("are free"));
+}
+
+TEST_F(FetchObjectsTest, TakesNoMoreConnectionsThanItHas) {
+  for (int i = 0; i < 50; ++i) store_.Set(absl::StrCat("data/", i), Bytes(3500));
+  std::atomic<int> now = 0, most = 0;
+  store_.set_hook([&](absl::string_view, const std::string&, int64_t) {
+    const int count = ++now;
+    for (int seen = most; count > seen && !most.compare_exchange_weak(seen, count);) {
+    }
+    --now;
+    return absl::OkStatus();
+  });
+  ASSERT_TRUE(Fetch().ok());
+  EXPECT_LE(most, options_.connections);
+}
+
+TEST(ProgressCounter, TellsOfWhatHasHappenedMeanwhile) {
+  ProgressCounter counter(2, 10);
+  std::atomic<bool> told = false;
+  counter.TellDuring(
+      [&] {
+        counter.AddBytes(5);
+        counter.AddObject();
+        while (!told) std::this_thread::yield();
+      },
+      [&](const StorageProgress& progress) {
+        EXPECT_EQ(progress.objects, 1);
+        EXPECT_EQ(progress.bytes, 5);
+        EXPECT_EQ(progress.of_bytes, 10);
+        told = true;
+      },
+      absl::Milliseconds(1));
+  EXPECT_TRUE(told);
+}
+
+}  // namespace
+}  // namespace tutti::storage

@@ -1,0 +1,149 @@
+#include "platform/storage/transfer/memory_store_fake.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/storage/transfer/content_hash.h"
+
+namespace tutti::storage {
+
+class MemoryReader final : public ObjectReader {
+ public:
+  MemoryReader(MemoryStore& store, StoredObject object, bool md5_is_certain)
+      : ObjectReader(std::move(object), md5_is_certain), store_(store) {}
+
+  absl::Status Read(int64_t offset, std::span<char> out) override {
+    TUTTI_RETURN_IF_ERROR(store_.Ask("read", object().path, offset));
+    absl::MutexLock lock(&store_.mutex_);
+    const auto found = store_.objects_.find(object().path);
+    if (found == store_.objects_.end()) return absl::NotFoundError("gone");
+    const std::string& content = found->second.content;
+    if (offset + out.size() > content.size()) return absl::DataLossError("too short");
+    std::copy_n(content.begin() + offset, out.size(), out.begin());
+    store_.bytes_read_ += static_cast<int64_t>(out.size());
+    ++store_.reads_;
+    return absl::OkStatus();
+  }
+
+ private:
+  MemoryStore& store_;
+};
+
+void MemoryStore::Set(const std::string& path, const std::string& content) {
+  absl::MutexLock lock(&mutex_);
+  objects_[path] = Entry{content, ++versions_};
+}
+
+void MemoryStore::Erase(const std::string& path) {
+  absl::MutexLock lock(&mutex_);
+  objects_.erase(path);
+}
+
+std::string MemoryStore::Content(const std::string& path) const {
+  absl::MutexLock lock(&mutex_);
+  const auto found = objects_.find(path);
+  return found == objects_.end() ? "" : found->second.content;
+}
+
+std::vector<std::string> MemoryStore::Paths() const {
+  absl::MutexLock lock(&mutex_);
+  std::vector<std::string> paths;
+  for (const auto& [path, entry] : objects_) paths.push_back(path);
+  return paths;
+}
+
+void MemoryStore::set_hook(Hook hook) {
+  absl::MutexLock lock(&mutex_);
+  hook_ = std::move(hook);
+}
+
+void MemoryStore::set_md5(bool has_md5, bool is_right) {
+  absl::MutexLock lock(&mutex_);
+  has_md5_ = has_md5;
+  md5_is_right_ = is_right;
+}
+
+int64_t MemoryStore::bytes_read() const {
+  absl::MutexLock lock(&mutex_);
+  return bytes_read_;
+}
+
+int64_t MemoryStore::reads() const {
+  absl::MutexLock lock(&mutex_);
+  return reads_;
+}
+
+absl::Status MemoryStore::Ask(absl::string_view call, const std::string& path, int64_t offset) {
+  Hook hook;
+  {
+    absl::MutexLock lock(&mutex_);
+    hook = hook_;
+  }
+  return hook ? hook(call, path, offset) : absl::OkStatus();
+}
+
+StoredObject MemoryStore::Describe(const std::string& path, const Entry& entry) const {
+  StoredObject object{path, static_cast<int64_t>(entry.content.size()),
+                      absl::StrCat("version-", entry.version)};
+  if (has_md5_) {
+    ContentHash hash(true);
+    hash.Update(md5_is_right_ ? entry.content : "other");
+    object.md5 = hash.Finish().md5;
+  }
+  return object;
+}
+
+absl::StatusOr<PathKind> MemoryStore::KindOf(const std::string& path) {
+  TUTTI_RETURN_IF_ERROR(Ask("kind", path));
+  absl::MutexLock lock(&mutex_);
+  if (path.empty()) return PathKind::kFolder;
+  if (objects_.contains(path)) return PathKind::kFile;
+  const auto below = objects_.lower_bound(absl::StrCat(path, "/"));
+  const bool is_folder =
+      below != objects_.end() && absl::StartsWith(below->first, absl::StrCat(path, "/"));
+  return is_folder ? PathKind::kFolder : PathKind::kNothing;
+}
+
+absl::StatusOr<std::vector<StoredObject>> MemoryStore::List(const std::string& folder,
+                                                            bool recursive) {
+  TUTTI_RETURN_IF_ERROR(Ask("list", folder));
+  absl::MutexLock lock(&mutex_);
+  const std::string prefix = folder.empty() ? "" : absl::StrCat(folder, "/");
+  std::vector<StoredObject> found;
+  for (const auto& [path, entry] : objects_) {
+    if (!absl::StartsWith(path, prefix)) continue;
+    if (!recursive && path.find('/', prefix.size()) != std::string::npos) continue;
+    found.push_back({path, static_cast<int64_t>(entry.content.size())});
+  }
+  if (found.empty()) return absl::NotFoundError("there is no such folder");
+  return found;
+}
+
+absl::StatusOr<std::unique_ptr<ObjectReader>> MemoryStore::Open(const std::string& path) {
+  TUTTI_RETURN_IF_ERROR(Ask("open", path));
+  absl::MutexLock lock(&mutex_);
+  const auto found = objects_.find(path);
+  if (found == objects_.end()) return absl::NotFoundError("there is no such object");
+  return std::make_unique<MemoryReader>(*this, Describe(path, found->second), md5_is_right_);
+}
+
+absl::Status MemoryStore::Put(const std::string& path, const std::filesystem::path& file,
+                              const std::function<void(int64_t)>& sent) {
+  TUTTI_RETURN_IF_ERROR(Ask("put", path));
+  TUTTI_ASSIGN_OR_RETURN(const std::string content, base::ReadFile(file));
+  sent(static_cast<int64_t>(content.size()));
+  Set(path, content);
+  return absl::OkStatus();
+}
+
+absl::Status MemoryStore::Remove(const std::string& path) {
+  TUTTI_RETURN_IF_ERROR(Ask("remove", path));
+  Erase(path);
+  return absl::OkStatus();
+}
+
+}  // namespace tutti::storage

@@ -1,0 +1,60 @@
+// A store in memory for tests: it counts what is asked of it and fails when it is told to.
+// Thread-safe.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "platform/storage/transfer/object_store.h"
+
+namespace tutti::storage {
+
+class MemoryStore final : public ObjectStore {
+ public:
+  // What a call does: "open", "read", "list", "put", "remove", of the path and, of a read, from the
+  // offset on. An error that it returns is that of the call.
+  using Hook =
+      std::function<absl::Status(absl::string_view call, const std::string& path, int64_t offset)>;
+
+  void Set(const std::string& path, const std::string& content);
+  void Erase(const std::string& path);
+  std::string Content(const std::string& path) const;  // "" if there is none
+  std::vector<std::string> Paths() const;
+  void set_hook(Hook hook);
+  // From now on objects have no MD5, or one that is not that of their content and not certain.
+  void set_md5(bool has_md5, bool is_right);
+  int64_t bytes_read() const;
+  int64_t reads() const;
+
+  absl::StatusOr<PathKind> KindOf(const std::string& path) override;
+  absl::StatusOr<std::vector<StoredObject>> List(const std::string& folder,
+                                                 bool recursive) override;
+  absl::StatusOr<std::unique_ptr<ObjectReader>> Open(const std::string& path) override;
+  absl::Status Put(const std::string& path, const std::filesystem::path& file,
+                   const std::function<void(int64_t)>& sent) override;
+  absl::Status Remove(const std::string& path) override;
+
+ private:
+  friend class MemoryReader;
+  struct Entry {
+    std::string content;
+    int version = 0;
+  };
+  StoredObject Describe(const std::string& path, const Entry& entry) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Ask(absl::string_view call, const std::string& path, int64_t offset = 0);
+
+  mutable absl::Mutex mutex_;
+  std::map<std::string, Entry> objects_ ABSL_GUARDED_BY(mutex_);
+  Hook hook_ ABSL_GUARDED_BY(mutex_);
+  int versions_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool has_md5_ ABSL_GUARDED_BY(mutex_) = true, md5_is_right_ ABSL_GUARDED_BY(mutex_) = true;
+  int64_t bytes_read_ ABSL_GUARDED_BY(mutex_) = 0, reads_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace tutti::storage

@@ -1,0 +1,93 @@
+#include "platform/storage/transfer/object_manifest.h"
+
+#include <fcntl.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/file.h"
+#include "base/status.h"
+
+namespace tutti::storage {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::string LineOf(const std::string& path, const ManifestEntry& entry) {
+  const json line = {
+      {"path", path}, {"bytes", entry.bytes}, {"etag", entry.etag}, {"sha256", entry.sha256}};
+  return absl::StrCat(line.dump(-1, ' ', false, json::error_handler_t::replace), "\n");
+}
+
+std::optional<std::pair<std::string, ManifestEntry>> EntryOf(absl::string_view text) {
+  const json line = json::parse(text, nullptr, false);
+  if (!line.is_object()) return std::nullopt;
+  const auto text_of = [&](const char* name) {
+    const auto found = line.find(name);
+    return found != line.end() && found->is_string() ? found->get<std::string>() : "";
+  };
+  const auto bytes = line.find("bytes");
+  if (bytes == line.end() || !bytes->is_number_integer()) return std::nullopt;
+  return std::pair(text_of("path"),
+                   ManifestEntry{bytes->get<int64_t>(), text_of("etag"), text_of("sha256")});
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ObjectManifest>> ObjectManifest::Open(const fs::path& folder) {
+  const fs::path path = folder / kManifestName;
+  absl::StatusOr<std::string> text = base::ReadFile(path);
+  if (!text.ok() && !absl::IsNotFound(text.status())) return text.status();
+  TUTTI_ASSIGN_OR_RETURN(base::UniqueFd file,
+                         base::Open(path, O_WRONLY | O_CREAT | O_APPEND, 0644));
+  std::unique_ptr<ObjectManifest> manifest(new ObjectManifest(folder, std::move(file)));
+  if (!text.ok()) return manifest;
+  // So that the next line is none of half a line.
+  if (!text->empty() && text->back() != '\n') {
+    TUTTI_RETURN_IF_ERROR(base::AppendWhole(manifest->file_.get(), "\n", path.string()));
+  }
+  absl::MutexLock lock(&manifest->mutex_);
+  for (const absl::string_view line : absl::StrSplit(*text, '\n', absl::SkipEmpty())) {
+    if (auto entry = EntryOf(line)) manifest->entries_[entry->first] = std::move(entry->second);
+  }
+  return manifest;
+}
+
+bool ObjectManifest::Has(const std::string& path, int64_t bytes, absl::string_view etag) const {
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto found = entries_.find(path);
+    if (etag.empty() || found == entries_.end() || found->second.bytes != bytes ||
+        found->second.etag != etag) {
+      return false;
+    }
+  }
+  std::error_code error;
+  return fs::is_regular_file(folder_ / path, error) &&
+         fs::file_size(folder_ / path, error) == static_cast<uintmax_t>(bytes);
+}
+
+std::map<std::string, ManifestEntry> ObjectManifest::entries() const {
+  absl::MutexLock lock(&mutex_);
+  return entries_;
+}
+
+absl::Status ObjectManifest::Add(const std::string& path, const ManifestEntry& entry) {
+  absl::MutexLock lock(&mutex_);
+  entries_[path] = entry;
+  return base::AppendWhole(file_.get(), LineOf(path, entry), (folder_ / kManifestName).string());
+}
+
+absl::Status ObjectManifest::Keep(const std::map<std::string, ManifestEntry>& entries) {
+  std::string text;
+  for (const auto& [path, entry] : entries) text += LineOf(path, entry);
+  absl::MutexLock lock(&mutex_);
+  entries_ = entries;
+  return base::WriteFileAtomic(folder_ / kManifestName, text);
+}
+
+}  // namespace tutti::storage

@@ -1,0 +1,52 @@
+// What a folder has of a store: FOLDER/.tutti-objects, a line of JSON for each file that is whole.
+// A line follows its file, so that after a crash no line is of a file that is not there.
+// Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "base/unique_fd.h"
+
+namespace tutti::storage {
+
+inline constexpr char kManifestName[] = ".tutti-objects";
+
+struct ManifestEntry {
+  int64_t bytes = 0;
+  std::string etag, sha256;  // sha256 of the content, hexadecimal
+};
+
+class ObjectManifest {
+ public:
+  // Reads what an earlier fetch has noted; lines that are none, as the last one of a process that
+  // was killed, are left out.
+  static absl::StatusOr<std::unique_ptr<ObjectManifest>> Open(const std::filesystem::path& folder);
+
+  // Returns whether the folder has this version of an object, whole.
+  bool Has(const std::string& path, int64_t bytes, absl::string_view etag) const;
+  std::map<std::string, ManifestEntry> entries() const;
+  // Notes a file that is there.
+  absl::Status Add(const std::string& path, const ManifestEntry& entry);
+  // Writes the file anew with these paths alone, in their order, one line each.
+  absl::Status Keep(const std::map<std::string, ManifestEntry>& entries);
+
+ private:
+  ObjectManifest(std::filesystem::path folder, base::UniqueFd file)
+      : folder_(std::move(folder)), file_(std::move(file)) {}
+
+  const std::filesystem::path folder_;
+  const base::UniqueFd file_;
+  mutable absl::Mutex mutex_;
+  std::map<std::string, ManifestEntry> entries_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace tutti::storage

@@ -1,0 +1,65 @@
+#include "platform/storage/transfer/object_manifest.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "base/file.h"
+
+namespace tutti::storage {
+namespace {
+
+class ObjectManifestTest : public ::testing::Test {
+ protected:
+  void Write(const std::string& path, const std::string& content) {
+    ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / path, content).ok());
+  }
+  base::TemporaryDirectory folder_;
+};
+
+TEST_F(ObjectManifestTest, KnowsWhatAnEarlierProcessNoted) {
+  Write("a", "123");
+  ASSERT_TRUE((*ObjectManifest::Open(folder_.path()))->Add("a", {3, "e1", "s"}).ok());
+  const auto manifest = *ObjectManifest::Open(folder_.path());
+  EXPECT_TRUE(manifest->Has("a", 3, "e1"));
+  EXPECT_FALSE(manifest->Has("a", 3, "e2"));
+  EXPECT_FALSE(manifest->Has("a", 4, "e1"));
+  EXPECT_FALSE(manifest->Has("b", 3, "e1"));
+  EXPECT_EQ(manifest->entries().at("a").sha256, "s");
+}
+
+TEST_F(ObjectManifestTest, HasNoVersionWithoutAName) {
+  Write("a", "123");
+  const auto manifest = *ObjectManifest::Open(folder_.path());
+  ASSERT_TRUE(manifest->Add("a", {3, "", "s"}).ok());
+  EXPECT_FALSE(manifest->Has("a", 3, ""));
+}
+
+TEST_F(ObjectManifestTest, DoesNotHaveAFileThatIsGoneOrShorter) {
+  Write("a", "12");
+  const auto manifest = *ObjectManifest::Open(folder_.path());
+  ASSERT_TRUE(manifest->Add("a", {3, "e", "s"}).ok());
+  ASSERT_TRUE(manifest->Add("b", {3, "e", "s"}).ok());
+  EXPECT_FALSE(manifest->Has("a", 3, "e"));
+  EXPECT_FALSE(manifest->Has("b", 3, "e"));
+}
+
+TEST_F(ObjectManifestTest, GoesOnAfterHalfALine) {
+  Write("a", "123");
+  ASSERT_TRUE((*ObjectManifest::Open(folder_.path()))->Add("a", {3, "e1", "s"}).ok());
+  std::ofstream(folder_.path() / kManifestName, std::ios::app) << "{\"path\": \"b\", \"by";
+  ASSERT_TRUE((*ObjectManifest::Open(folder_.path()))->Add("a", {3, "e2", "s"}).ok());
+  EXPECT_TRUE((*ObjectManifest::Open(folder_.path()))->Has("a", 3, "e2"));
+}
+
+TEST_F(ObjectManifestTest, KeepsOneLineForEachFile) {
+  const auto manifest = *ObjectManifest::Open(folder_.path());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(manifest->Add("a", {3, "e", "s"}).ok());
+  ASSERT_TRUE(manifest->Keep({{"a", {3, "e", "s"}}, {"b", {1, "f", "t"}}}).ok());
+  EXPECT_EQ(*base::ReadFile(folder_.path() / kManifestName),
+            "{\"bytes\":3,\"etag\":\"e\",\"path\":\"a\",\"sha256\":\"s\"}\n"
+            "{\"bytes\":1,\"etag\":\"f\",\"path\":\"b\",\"sha256\":\"t\"}\n");
+}
+
+}  // namespace
+}  // namespace tutti::storage

@@ -1,0 +1,67 @@
+// A store of objects, as the program sees it whatever the provider: names with bytes in one
+// container. Paths are those in the container, without a slash at their beginning or end; "" is the
+// container itself. All functions are thread-safe and block; several hundred may be called at the
+// same time.
+//
+// Errors, whose messages are phrases without the place and without a secret: PermissionDenied,
+// NotFound, Unavailable (to be tried again), Aborted (the object has changed), InvalidArgument
+// (cannot be had). Others are unexpected.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "platform/storage/storage_request.h"
+
+namespace tutti::storage {
+
+// One object, of whose version the store was asked when it was opened.
+class ObjectReader {
+ public:
+  virtual ~ObjectReader() = default;
+  // Its path is that in the container.
+  const StoredObject& object() const { return object_; }
+  // Whether `object().md5` is that of the content for sure: of S3 it is the ETag, which is another
+  // hash where a key of the key service encrypts the object.
+  bool md5_is_certain() const { return md5_is_certain_; }
+  // Fills `out` with the bytes from `offset` on; DataLoss if there are fewer.
+  virtual absl::Status Read(int64_t offset, std::span<char> out) = 0;
+
+ protected:
+  ObjectReader(StoredObject object, bool md5_is_certain)
+      : object_(std::move(object)), md5_is_certain_(md5_is_certain) {}
+
+ private:
+  const StoredObject object_;
+  const bool md5_is_certain_;
+};
+
+enum class PathKind { kNothing, kFile, kFolder };
+
+class ObjectStore {
+ public:
+  virtual ~ObjectStore() = default;
+  // Returns what is at the path. An object wins over a folder of its name.
+  virtual absl::StatusOr<PathKind> KindOf(const std::string& path) = 0;
+  // Returns the objects below a folder, in any order, or with `recursive` false those in it alone.
+  // They may lack ETag and MD5. NotFound if there is no such folder.
+  virtual absl::StatusOr<std::vector<StoredObject>> List(const std::string& folder,
+                                                         bool recursive) = 0;
+  // Asks the store for an object's version.
+  virtual absl::StatusOr<std::unique_ptr<ObjectReader>> Open(const std::string& path) = 0;
+  // Makes a file the object of that path, or takes the place of one that is there. `sent` is told
+  // of each block: how many bytes it had.
+  virtual absl::Status Put(const std::string& path, const std::filesystem::path& file,
+                           const std::function<void(int64_t)>& sent) = 0;
+  // OK if there is no such object.
+  virtual absl::Status Remove(const std::string& path) = 0;
+};
+
+}  // namespace tutti::storage

@@ -1,0 +1,154 @@
+#include "platform/storage/transfer/place_survey.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/synchronization/mutex.h"
+#include "base/hash.h"
+#include "base/status.h"
+#include "base/threads/at_once.h"
+#include "platform/storage/transfer/path_pattern.h"
+
+namespace tutti::storage {
+namespace {
+
+bool ByPath(const StoredObject& a, const StoredObject& b) { return a.path < b.path; }
+
+// Takes the folder off the objects' paths, and what lies elsewhere or does not fit out of the list.
+void MakeRelative(Survey& survey, const spec::DataPlace& place) {
+  const std::string prefix = survey.base.empty() ? "" : absl::StrCat(survey.base, "/");
+  std::vector<StoredObject> fitting;
+  for (StoredObject& object : survey.objects) {
+    absl::string_view path = object.path;
+    if (place.is_pattern && !MatchesPattern(place.path, path)) continue;
+    if (!absl::ConsumePrefix(&path, prefix) || path.empty()) continue;
+    object.path = std::string(path);
+    fitting.push_back(std::move(object));
+  }
+  survey.objects = std::move(fitting);
+  std::sort(survey.objects.begin(), survey.objects.end(), ByPath);
+}
+
+absl::StatusOr<Survey> ListFolder(ObjectStore& store, const spec::DataPlace& place,
+                                  const std::string& folder, bool recursive,
+                                  const Attempts& attempts) {
+  Survey survey{folder};
+  TUTTI_ASSIGN_OR_RETURN(survey.objects,
+                         attempts.Run([&] { return store.List(folder, recursive); }));
+  MakeRelative(survey, place);
+  return survey;
+}
+
+absl::StatusOr<Survey> MatchPattern(ObjectStore& store, const spec::DataPlace& place,
+                                    const Attempts& attempts) {
+  const std::string folder = FolderOfPattern(place.path);
+  const size_t first = folder.empty() ? 0 : folder.size() + 1;
+  const bool recursive = place.path.find('/', first) != std::string::npos ||
+                         place.path.find("**", first) != std::string::npos;
+  TUTTI_ASSIGN_OR_RETURN(Survey survey, ListFolder(store, place, folder, recursive, attempts));
+  if (!survey.objects.empty()) return survey;
+  return absl::NotFoundError("no object matches the pattern");
+}
+
+absl::StatusOr<Survey> DescribeFile(ObjectStore& store, const spec::DataPlace& place,
+                                    const Attempts& attempts) {
+  TUTTI_ASSIGN_OR_RETURN(const auto reader, attempts.Run([&] { return store.Open(place.path); }));
+  const size_t slash = place.path.rfind('/');
+  Survey survey{slash == std::string::npos ? "" : place.path.substr(0, slash), true};
+  StoredObject object = reader->object();
+  object.path = place.path.substr(slash == std::string::npos ? 0 : slash + 1);
+  survey.objects.push_back(std::move(object));
+  return survey;
+}
+
+// Why there is nothing at the path: because of the path, or because of its container.
+absl::Status NothingThere(ObjectStore& store, const spec::DataPlace& place) {
+  if (place.kind == spec::StoreKind::kLocal) return absl::NotFoundError("there is no such path");
+  const auto container = store.KindOf("");
+  if (container.ok() && *container == PathKind::kNothing) {
+    return absl::NotFoundError("there is no such container or bucket");
+  }
+  return absl::NotFoundError("nothing is at this path");
+}
+
+absl::StatusOr<PathKind> KindOfPlace(ObjectStore& store, const spec::DataPlace& place,
+                                     PlaceType type, const Attempts& attempts) {
+  TUTTI_ASSIGN_OR_RETURN(const PathKind kind,
+                         attempts.Run([&] { return store.KindOf(place.path); }));
+  if (kind == PathKind::kNothing) return NothingThere(store, place);
+  if (type == PlaceType::kFile && kind != PathKind::kFile) {
+    return absl::InvalidArgumentError("it is a folder, and must be a file");
+  }
+  if (type == PlaceType::kFolder && kind == PathKind::kFile) {
+    return absl::InvalidArgumentError("it is a file, and must be a folder");
+  }
+  return kind;
+}
+
+}  // namespace
+
+absl::StatusOr<Survey> SurveyPlace(ObjectStore& store, const spec::DataPlace& place, PlaceType type,
+                                   const Attempts& attempts) {
+  if (place.is_pattern) return MatchPattern(store, place, attempts);
+  TUTTI_ASSIGN_OR_RETURN(const PathKind kind, KindOfPlace(store, place, type, attempts));
+  if (kind == PathKind::kFile) return DescribeFile(store, place, attempts);
+  return ListFolder(store, place, place.path, true, attempts);
+}
+
+absl::StatusOr<Survey> LookAtPlace(ObjectStore& store, const spec::DataPlace& place, PlaceType type,
+                                   const Attempts& attempts) {
+  if (place.is_pattern) {
+    TUTTI_ASSIGN_OR_RETURN(Survey survey, MatchPattern(store, place, attempts));
+    survey.objects.clear();
+    return survey;
+  }
+  TUTTI_ASSIGN_OR_RETURN(const PathKind kind, KindOfPlace(store, place, type, attempts));
+  if (kind == PathKind::kFile) return DescribeFile(store, place, attempts);
+  return Survey{place.path};
+}
+
+absl::Status AskForVersions(ObjectStore& store, int connections, const Attempts& attempts,
+                            Survey& survey) {
+  struct {
+    absl::Mutex mutex;
+    absl::Status first ABSL_GUARDED_BY(mutex);
+    std::atomic<bool> failed = false;
+  } result;
+  base::ForEachAtOnce(survey.objects.size(), connections, [&](size_t i) {
+    StoredObject& object = survey.objects[i];
+    if (result.failed || !object.etag.empty()) return;
+    const std::string path = survey.PathInContainer(object);
+    auto reader = attempts.Run([&] { return store.Open(path); });
+    if (reader.ok()) {
+      std::string relative = std::move(object.path);
+      object = (*reader)->object();
+      object.path = std::move(relative);
+      return;
+    }
+    absl::Status status = reader.status();
+    if (absl::IsNotFound(status)) status = absl::AbortedError("it was removed meanwhile");
+    absl::MutexLock lock(&result.mutex);
+    if (!result.failed.exchange(true)) result.first = AboutObject(status, object.path);
+  });
+  absl::MutexLock lock(&result.mutex);
+  return result.first;
+}
+
+std::string DigestOf(const std::vector<StoredObject>& objects) {
+  base::Sha256 hash;
+  for (const StoredObject& object : objects) {
+    // No name has a NUL, so that no two lists give the same bytes.
+    const std::string bytes = absl::StrCat(object.bytes);
+    for (const absl::string_view field : {absl::string_view(object.path), absl::string_view(bytes),
+                                          absl::string_view(object.etag)}) {
+      hash.Update(field);
+      hash.Update(absl::string_view("\0", 1));
+    }
+  }
+  return base::Hex(hash.Finish());
+}
+
+}  // namespace tutti::storage

@@ -1,0 +1,42 @@
+// Finds what a place has: which objects, and which versions. Thread-safe.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "platform/storage/storage_request.h"
+#include "platform/storage/transfer/attempts.h"
+#include "platform/storage/transfer/object_store.h"
+
+namespace tutti::storage {
+
+// What a place has. An object's path is relative to `base`, a folder of the container ("": all).
+struct Survey {
+  std::string base;
+  bool is_file = false;
+  std::vector<StoredObject> objects;  // sorted by path; may lack ETag and MD5
+
+  std::string PathInContainer(const StoredObject& object) const {
+    return base.empty() ? object.path : base + "/" + object.path;
+  }
+};
+
+// Lists the objects. NotFound tells a container that is not there from a path that is not;
+// InvalidArgument if the place is not of the type.
+absl::StatusOr<Survey> SurveyPlace(ObjectStore& store, const spec::DataPlace& place, PlaceType type,
+                                   const Attempts& attempts);
+
+// Does the same without listing a folder: `objects` has the object if it is a file.
+absl::StatusOr<Survey> LookAtPlace(ObjectStore& store, const spec::DataPlace& place, PlaceType type,
+                                   const Attempts& attempts);
+
+// Asks for the versions of all objects, `connections` at the same time. An object that is no longer
+// there is Aborted.
+absl::Status AskForVersions(ObjectStore& store, int connections, const Attempts& attempts,
+                            Survey& survey);
+
+// Returns StorageResult::digest. Objects are sorted by path.
+std::string DigestOf(const std::vector<StoredObject>& objects);
+
+}  // namespace tutti::storage

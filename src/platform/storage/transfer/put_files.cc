@@ -1,0 +1,153 @@
+#include "platform/storage/transfer/put_files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "base/threads/at_once.h"
+#include "platform/storage/transfer/content_hash.h"
+#include "platform/storage/transfer/object_names.h"
+
+namespace tutti::storage {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kBlock = 1 << 20;
+
+// Calls `body` for each index, and stops at the first error, which is the result.
+absl::Status ForEachUntilError(size_t count, int most,
+                               const std::function<absl::Status(size_t)>& body) {
+  absl::Mutex mutex;
+  absl::Status first;
+  std::atomic<bool> failed = false;
+  base::ForEachAtOnce(count, most, [&](size_t i) {
+    if (failed) return;
+    const absl::Status status = body(i);
+    if (status.ok()) return;
+    absl::MutexLock lock(&mutex);
+    if (!failed.exchange(true)) first = status;
+  });
+  return first;
+}
+
+absl::StatusOr<std::vector<StoredObject>> FilesBelow(const fs::path& folder) {
+  std::vector<StoredObject> files;
+  std::error_code error;
+  for (auto entry = fs::recursive_directory_iterator(folder, error);
+       !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    const std::string path = entry->path().lexically_relative(folder).string();
+    if (absl::StartsWith(path, kOwnPrefix) ||
+        entry->symlink_status().type() == fs::file_type::directory)
+      continue;
+    std::error_code of_file;
+    if (!entry->is_regular_file(of_file)) {
+      return AboutObject(absl::InvalidArgumentError(absl::StrCat(
+                             entry->path().string(), " is no file, and cannot be an object")),
+                         path);
+    }
+    files.push_back({path, static_cast<int64_t>(entry->file_size(of_file))});
+  }
+  if (error) return base::ErrnoStatus(folder.string(), error.value());
+  std::sort(files.begin(), files.end(),
+            [](const StoredObject& a, const StoredObject& b) { return a.path < b.path; });
+  return files;
+}
+
+absl::StatusOr<std::string> Md5OfFile(const fs::path& path) {
+  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd file, base::Open(path, O_RDONLY));
+  ContentHash hash(true);
+  std::vector<char> block(kBlock);
+  while (true) {
+    const ssize_t n = ::read(file.get(), block.data(), block.size());
+    if (n < 0) return base::ErrnoStatus(path.string());
+    if (n == 0) return hash.Finish().md5;
+    hash.Update({block.data(), static_cast<size_t>(n)});
+  }
+}
+
+// Whether the store has these bytes already.
+absl::StatusOr<bool> IsThere(ObjectStore& store, const std::string& path, const fs::path& file,
+                             int64_t bytes, const Attempts& attempts) {
+  const auto there = attempts.Run([&] { return store.Open(path); });
+  if (absl::IsNotFound(there.status())) return false;
+  TUTTI_RETURN_IF_ERROR(there.status());
+  const StoredObject& object = (*there)->object();
+  if (object.bytes != bytes || object.md5.empty()) return false;
+  TUTTI_ASSIGN_OR_RETURN(const std::string md5, Md5OfFile(file));
+  return md5 == object.md5;
+}
+
+absl::Status CheckPut(ObjectStore& store, const std::string& path, int64_t bytes,
+                      const Attempts& attempts) {
+  TUTTI_ASSIGN_OR_RETURN(const auto there, attempts.Run([&] { return store.Open(path); }));
+  if (there->object().bytes == bytes) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("the store has ", there->object().bytes, " of ", bytes,
+                                          " bytes after it was put"));
+}
+
+absl::Status PutOne(ObjectStore& store, const std::string& path, const fs::path& file,
+                    int64_t bytes, const Attempts& attempts, ProgressCounter& counter) {
+  TUTTI_ASSIGN_OR_RETURN(const bool is_there, IsThere(store, path, file, bytes, attempts));
+  if (is_there) {
+    counter.AddBytes(bytes);
+  } else {
+    TUTTI_RETURN_IF_ERROR(attempts.Run([&] {
+      int64_t all = 0;  // of this try
+      const absl::Status status = store.Put(path, file, [&](int64_t sent) {
+        all += sent;
+        counter.AddBytes(sent);
+        if (attempts.ended) attempts.ended();
+      });
+      if (!status.ok()) counter.AddBytes(-all);
+      return status;
+    }));
+    TUTTI_RETURN_IF_ERROR(CheckPut(store, path, bytes, attempts));
+  }
+  counter.AddObject();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<StorageDone> PutFiles(ObjectStore& store, const std::string& base,
+                                     const PutOptions& options) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<StoredObject> files, FilesBelow(options.folder));
+  int64_t bytes = 0;
+  for (const StoredObject& file : files) bytes += file.bytes;
+  ProgressCounter counter(static_cast<int64_t>(files.size()), bytes);
+  absl::Status status;
+  const auto put = [&](size_t i) {
+    const std::string& path = files[i].path;
+    return AboutObject(PutOne(store, base.empty() ? path : absl::StrCat(base, "/", path),
+                              options.folder / path, files[i].bytes, options.attempts, counter),
+                       path);
+  };
+  counter.TellDuring([&] { status = ForEachUntilError(files.size(), options.connections, put); },
+                     options.progress);
+  TUTTI_RETURN_IF_ERROR(status);
+  return StorageDone{static_cast<int64_t>(files.size()), bytes};
+}
+
+absl::StatusOr<StorageDone> RemoveObjects(ObjectStore& store, const Survey& survey, int connections,
+                                          const Attempts& attempts) {
+  TUTTI_RETURN_IF_ERROR(ForEachUntilError(survey.objects.size(), connections, [&](size_t i) {
+    const std::string path = survey.PathInContainer(survey.objects[i]);
+    return AboutObject(attempts.Run([&] { return store.Remove(path); }), survey.objects[i].path);
+  }));
+  StorageDone done{static_cast<int64_t>(survey.objects.size())};
+  for (const StoredObject& object : survey.objects) done.bytes += object.bytes;
+  return done;
+}
+
+}  // namespace tutti::storage

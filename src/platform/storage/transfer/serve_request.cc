@@ -1,0 +1,96 @@
+#include "platform/storage/transfer/serve_request.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/status.h"
+#include "base/text/utf8.h"
+#include "platform/storage/transfer/fetch_objects.h"
+#include "platform/storage/transfer/object_names.h"
+#include "platform/storage/transfer/place_survey.h"
+#include "platform/storage/transfer/put_files.h"
+
+namespace tutti::storage {
+namespace {
+
+constexpr int kAttemptsToLook = 2;  // somebody waits for the answer
+constexpr size_t kLongestMessage = 2000;
+constexpr size_t kShortestSecret = 4;  // shorter ones are in every text
+
+StorageDone TellOf(const Survey& survey, const AnswerWriter& write) {
+  StorageDone done{static_cast<int64_t>(survey.objects.size())};
+  for (const StoredObject& object : survey.objects) {
+    write(object);
+    done.bytes += object.bytes;
+  }
+  return done;
+}
+
+absl::StatusOr<StorageDone> List(ObjectStore& store, const StorageRequest& request,
+                                 const Attempts& attempts, const AnswerWriter& write) {
+  TUTTI_ASSIGN_OR_RETURN(Survey survey, SurveyPlace(store, request.place, request.type, attempts));
+  TUTTI_RETURN_IF_ERROR(CheckNames(survey.objects));
+  TUTTI_RETURN_IF_ERROR(AskForVersions(store, request.connections, attempts, survey));
+  StorageDone done = TellOf(survey, write);
+  done.digest = DigestOf(survey.objects);
+  return done;
+}
+
+absl::StatusOr<StorageDone> Do(ObjectStore& store, const StorageRequest& request,
+                               const Attempts& attempts, const AnswerWriter& write) {
+  const auto progress = [&](const StorageProgress& now) { write(now); };
+  if (request.operation == Operation::kStat) {
+    Attempts few = attempts;
+    few.most = kAttemptsToLook;
+    TUTTI_ASSIGN_OR_RETURN(const Survey survey,
+                           LookAtPlace(store, request.place, request.type, few));
+    return TellOf(survey, write);
+  }
+  if (request.operation == Operation::kList) return List(store, request, attempts, write);
+  if (request.operation == Operation::kPut) {
+    if (request.place.is_pattern) return absl::InvalidArgumentError("it is a pattern, no folder");
+    return PutFiles(store, request.place.path,
+                    {request.folder, request.connections, attempts, progress});
+  }
+  TUTTI_ASSIGN_OR_RETURN(const Survey survey,
+                         SurveyPlace(store, request.place, request.type, attempts));
+  if (request.operation == Operation::kRemove) {
+    return RemoveObjects(store, survey, request.connections, attempts);
+  }
+  FetchOptions options{request.folder, request.connections};
+  options.attempts = attempts;
+  options.progress = progress;
+  return FetchObjects(store, survey, options);
+}
+
+std::string WithoutSecrets(std::string text, const Credentials& credentials) {
+  for (const std::string* secret :
+       {&credentials.account_key, &credentials.sas, &credentials.client_secret,
+        &credentials.secret_access_key, &credentials.session_token}) {
+    if (secret->size() >= kShortestSecret) text = absl::StrReplaceAll(text, {{*secret, "…"}});
+  }
+  return text;
+}
+
+}  // namespace
+
+StorageFailure FailureOf(const absl::Status& status, const StorageRequest& request) {
+  const std::string path = ObjectOf(status);
+  const std::string object =
+      path.empty() ? "" : absl::StrCat(", object \"", base::BoundedUtf8(path, 200), "\"");
+  std::string message =
+      absl::StrCat(Described(request.place), object, ": ", std::string(status.message()));
+  message = WithoutSecrets(std::move(message), request.credentials);
+  message = absl::StrReplaceAll(message, {{"\n", " "}, {"\r", " "}});
+  return {absl::Status(status.code(), base::BoundedUtf8(message, kLongestMessage)), path};
+}
+
+AnswerLine ServeRequest(ObjectStore& store, const StorageRequest& request, const Attempts& attempts,
+                        const AnswerWriter& write) {
+  const absl::StatusOr<StorageDone> done = Do(store, request, attempts, write);
+  if (done.ok()) return *done;
+  return FailureOf(done.status(), request);
+}
+
+}  // namespace tutti::storage

@@ -1,0 +1,140 @@
+// Covers: serve_request.cc, place_survey.cc, put_files.cc.
+#include "platform/storage/transfer/serve_request.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "platform/storage/transfer/memory_store_fake.h"
+#include "platform/storage/transfer/place_survey.h"
+
+namespace tutti::storage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class ServeRequestTest : public ::testing::Test {
+ protected:
+  ServeRequestTest() {
+    request_.place = {spec::StoreKind::kS3, "", "bucket"};
+    request_.folder = folder_.path();
+    request_.connections = 2;
+    store_.Set("data/b", "22");
+    store_.Set("data/a/x.csv", "1");
+    store_.Set("data/a/y.txt", "333");
+  }
+  AnswerLine Serve(Operation operation, const std::string& path) {
+    request_.operation = operation;
+    request_.place.path = path;
+    objects_.clear();
+    return ServeRequest(store_, request_, {}, [&](const AnswerLine& line) {
+      if (const auto* object = std::get_if<StoredObject>(&line)) objects_.push_back(*object);
+    });
+  }
+  std::vector<std::string> Paths() const {
+    std::vector<std::string> paths;
+    for (const StoredObject& object : objects_) paths.push_back(object.path);
+    return paths;
+  }
+  static absl::Status ErrorOf(const AnswerLine& line) {
+    const auto* failure = std::get_if<StorageFailure>(&line);
+    return failure == nullptr ? absl::OkStatus() : failure->status;
+  }
+
+  MemoryStore store_;
+  base::TemporaryDirectory folder_;
+  StorageRequest request_;
+  std::vector<StoredObject> objects_;
+};
+
+TEST_F(ServeRequestTest, ListsAFolderByPathWithVersions) {
+  const AnswerLine end = Serve(Operation::kList, "data");
+  ASSERT_TRUE(std::holds_alternative<StorageDone>(end)) << ToJson(end);
+  EXPECT_THAT(Paths(), ElementsAre("a/x.csv", "a/y.txt", "b"));
+  EXPECT_NE(objects_[0].etag, "");
+  EXPECT_EQ(std::get<StorageDone>(end).bytes, 6);
+  EXPECT_EQ(std::get<StorageDone>(end).digest, DigestOf(objects_));
+}
+
+TEST_F(ServeRequestTest, ListsWhatAPatternMatches) {
+  request_.place.is_pattern = true;
+  Serve(Operation::kList, "data/*/*.csv");
+  EXPECT_THAT(Paths(), ElementsAre("a/x.csv"));
+  Serve(Operation::kList, "data/*");
+  EXPECT_THAT(Paths(), ElementsAre("b"));
+  EXPECT_TRUE(absl::IsNotFound(ErrorOf(Serve(Operation::kList, "data/*.png"))));
+}
+
+TEST_F(ServeRequestTest, TellsAFileFromAFolder) {
+  Serve(Operation::kStat, "data/b");
+  EXPECT_THAT(Paths(), ElementsAre("b"));
+  EXPECT_TRUE(std::holds_alternative<StorageDone>(Serve(Operation::kStat, "data")));
+  EXPECT_TRUE(objects_.empty());
+  request_.type = PlaceType::kFile;
+  EXPECT_TRUE(absl::IsInvalidArgument(ErrorOf(Serve(Operation::kStat, "data"))));
+  request_.type = PlaceType::kFolder;
+  EXPECT_TRUE(absl::IsInvalidArgument(ErrorOf(Serve(Operation::kStat, "data/b"))));
+  EXPECT_TRUE(absl::IsNotFound(ErrorOf(Serve(Operation::kStat, "elsewhere"))));
+}
+
+TEST_F(ServeRequestTest, FetchesAFolder) {
+  EXPECT_TRUE(std::holds_alternative<StorageDone>(Serve(Operation::kFetch, "data")));
+  EXPECT_EQ(*base::ReadFile(folder_.path() / "a/y.txt"), "333");
+}
+
+TEST_F(ServeRequestTest, PutsFilesButNotThoseThatAreThere) {
+  ASSERT_TRUE(base::MakeDirectories(folder_.path() / "d").ok());
+  ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / "d/one", "1").ok());
+  ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / "two", "22").ok());
+  ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / ".tutti-objects", "").ok());
+  std::vector<std::string> put;
+  request_.connections = 1;
+  store_.set_hook([&](absl::string_view call, const std::string& path, int64_t) {
+    if (call == "put") put.push_back(path);
+    return absl::OkStatus();
+  });
+  const AnswerLine end = Serve(Operation::kPut, "out");
+  ASSERT_TRUE(std::holds_alternative<StorageDone>(end)) << ToJson(end);
+  EXPECT_THAT(put, ElementsAre("out/d/one", "out/two"));
+  EXPECT_EQ(store_.Content("out/two"), "22");
+  ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / "two", "33").ok());
+  Serve(Operation::kPut, "out");
+  EXPECT_THAT(put, ElementsAre("out/d/one", "out/two", "out/two"));
+  EXPECT_EQ(store_.Content("out/two"), "33");
+}
+
+TEST_F(ServeRequestTest, NamesAFileThatCannotBePut) {
+  std::filesystem::create_symlink("/nowhere", folder_.path() / "dangling");
+  const AnswerLine end = Serve(Operation::kPut, "out");
+  EXPECT_TRUE(absl::IsInvalidArgument(ErrorOf(end)));
+  EXPECT_EQ(std::get<StorageFailure>(end).path, "dangling");
+}
+
+TEST_F(ServeRequestTest, RemovesWhatIsBelowThePathAlone) {
+  store_.Set("database", "stays");
+  Serve(Operation::kRemove, "data");
+  EXPECT_THAT(store_.Paths(), ElementsAre("database"));
+}
+
+TEST(FailureOf, NamesThePlaceOnOneLineAndNoSecret) {
+  StorageRequest request;
+  request.place = {spec::StoreKind::kAzureBlob, "acme", "c", "", "", "p"};
+  request.credentials.sas = "sv=1&sig=hush";
+  const StorageFailure failure = FailureOf(
+      AboutObject(absl::UnknownError("https://x?sv=1&sig=hush\nis away"), "a/b"), request);
+  EXPECT_EQ(failure.path, "a/b");
+  const std::string message(failure.status.message());
+  EXPECT_THAT(message, HasSubstr("container \"c\" of Azure account \"acme\", path \"p\""));
+  EXPECT_THAT(message, HasSubstr("object \"a/b\""));
+  EXPECT_THAT(message, Not(HasSubstr("hush")));
+  EXPECT_THAT(message, Not(HasSubstr("\n")));
+}
+
+}  // namespace
+}  // namespace tutti::storage
