@@ -1,0 +1,99 @@
+// The program `tutti-storage`: moves objects between a store and a folder. It reads one request
+// from standard input and answers in lines of JSON (docs/formats/storage-program.md); service,
+// launcher and command line run it (src/platform/storage/storage_program.h). A signal ends it at
+// once; the same request goes on where it was.
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/synchronization/mutex.h"
+#include "base/deadline.h"
+#include "base/log.h"
+#include "base/threads/start_thread.h"
+#include "platform/storage/arrow/arrow_store.h"
+#include "platform/storage/storage_json.h"
+#include "platform/storage/transfer/serve_request.h"
+
+namespace tutti::storage {
+namespace {
+
+// How long no call may end. The libraries have limits of their own, but not for each case.
+constexpr absl::Duration kLongestSilence = absl::Minutes(10);
+constexpr absl::Duration kBetweenLooks = absl::Seconds(1);
+
+// Writes lines of the answer; after the last one the process has ended.
+class Answer {
+ public:
+  void Write(const AnswerLine& line) {
+    absl::MutexLock lock(&mutex_);
+    WriteLine(line);
+    // A list has many lines, and nobody waits for one of them.
+    if (!std::holds_alternative<StoredObject>(line)) std::fflush(stdout);
+  }
+  [[noreturn]] void End(const AnswerLine& line) {
+    absl::MutexLock lock(&mutex_);
+    WriteLine(line);
+    std::fflush(stdout);
+    // Threads of the providers' libraries may still run, and what they use must stay.
+    ::_exit(std::holds_alternative<StorageDone>(line) ? 0 : 1);
+  }
+
+ private:
+  void WriteLine(const AnswerLine& line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    std::string text = ToJson(line);
+    text.push_back('\n');
+    std::fwrite(text.data(), 1, text.size(), stdout);
+  }
+
+  absl::Mutex mutex_;
+};
+
+void WatchSilence(const std::atomic<int64_t>& calls, const StorageRequest& request,
+                  Answer& answer) {
+  int64_t seen = calls;
+  absl::Duration since = base::SteadyNow();
+  while (true) {
+    absl::SleepFor(kBetweenLooks);
+    if (calls != seen) {
+      seen = calls;
+      since = base::SteadyNow();
+    } else if (base::SteadyNow() - since > kLongestSilence) {
+      answer.End(
+          FailureOf(absl::UnavailableError("the store has not answered for 10 minutes"), request));
+    }
+  }
+}
+
+[[noreturn]] void Run() {
+  Answer answer;
+  const std::string text(std::istreambuf_iterator<char>(std::cin), {});
+  const absl::StatusOr<StorageRequest> request = StorageRequestFromJson(text);
+  if (!request.ok()) answer.End(StorageFailure{request.status(), ""});
+  const auto store = OpenArrowStore(request->place, request->credentials, request->connections);
+  if (!store.ok()) answer.End(FailureOf(store.status(), *request));
+  std::atomic<int64_t> calls = 0;
+  Attempts attempts;
+  attempts.ended = [&] { ++calls; };
+  base::StartThread([&] { WatchSilence(calls, *request, answer); }).detach();
+  answer.End(ServeRequest(**store, *request, attempts,
+                          [&](const AnswerLine& line) { answer.Write(line); }));
+}
+
+}  // namespace
+}  // namespace tutti::storage
+
+int main(int argc, char** argv) {
+  if (argc != 1) {
+    std::fprintf(stderr, "tutti-storage reads a request from standard input, without arguments\n");
+    return 2;
+  }
+  tutti::base::StartLogging("error");
+  tutti::storage::Run();
+}

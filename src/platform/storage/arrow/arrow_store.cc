@@ -1,0 +1,266 @@
+#include "platform/storage/arrow/arrow_store.h"
+
+#include <arrow/filesystem/localfs.h>
+#include <arrow/io/interfaces.h>
+#include <arrow/result.h>
+#include <arrow/util/key_value_metadata.h>
+#include <arrow/util/thread_pool.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/storage/arrow/arrow_errors.h"
+#include "platform/storage/arrow/arrow_options.h"
+
+namespace tutti::storage {
+namespace {
+
+namespace afs = arrow::fs;
+
+constexpr size_t kPutBlock = 8 << 20;
+constexpr size_t kMd5Digits = 32;
+// Debian's, then Red Hat's: the wheel's library knows the folder of another system.
+constexpr std::array kAuthorities = {"/etc/ssl/certs/ca-certificates.crt",
+                                     "/etc/pki/tls/certs/ca-bundle.crt"};
+
+std::string MetadataOf(const std::shared_ptr<const arrow::KeyValueMetadata>& metadata,
+                       const char* name) {
+  if (metadata == nullptr) return "";
+  const auto value = metadata->Get(name);
+  return value.ok() ? *value : "";
+}
+
+bool IsMd5(absl::string_view text) {
+  return text.size() == kMd5Digits &&
+         text.find_first_not_of("0123456789abcdef") == absl::string_view::npos;
+}
+
+double SecondsOf(afs::TimePoint time) {
+  const double seconds = std::chrono::duration<double>(time.time_since_epoch()).count();
+  return std::max(seconds, 0.0);
+}
+
+// The object as the store tells of it. Azure has an MD5 of its own; of S3 it is the ETag if that
+// can be one.
+StoredObject Described(const afs::FileInfo& info, const std::string& path,
+                       const std::shared_ptr<const arrow::KeyValueMetadata>& metadata) {
+  StoredObject object{path, info.size()};
+  object.modified = SecondsOf(info.mtime());
+  const std::string etag = MetadataOf(metadata, "ETag");
+  object.etag = std::string(absl::StripSuffix(absl::StripPrefix(etag, "\""), "\""));
+  const std::string content_md5 = absl::AsciiStrToLower(MetadataOf(metadata, "Content-Hash"));
+  object.md5 = IsMd5(content_md5) ? content_md5 : IsMd5(object.etag) ? object.etag : "";
+  // A local file has no ETag: its size and the time of its last change, in ns, stand for it.
+  if (metadata == nullptr) {
+    object.etag = absl::StrCat(info.mtime().time_since_epoch().count(), "-", info.size());
+  }
+  return object;
+}
+
+class ArrowReader final : public ObjectReader {
+ public:
+  ArrowReader(StoredObject object, bool md5_is_certain,
+              std::shared_ptr<arrow::io::RandomAccessFile> file)
+      : ObjectReader(std::move(object), md5_is_certain), file_(std::move(file)) {}
+
+  absl::Status Read(int64_t offset, std::span<char> out) override {
+    const auto n = file_->ReadAt(offset, static_cast<int64_t>(out.size()), out.data());
+    if (!n.ok()) return StatusFrom(n.status());
+    if (*n == static_cast<int64_t>(out.size())) return absl::OkStatus();
+    return absl::DataLossError(
+        absl::StrCat("the store has sent ", *n, " of ", out.size(), " bytes"));
+  }
+
+ private:
+  const std::shared_ptr<arrow::io::RandomAccessFile> file_;
+};
+
+class ArrowStore final : public ObjectStore {
+ public:
+  ArrowStore(std::shared_ptr<afs::FileSystem> files, std::string container, spec::StoreKind kind)
+      : files_(std::move(files)), container_(std::move(container)), kind_(kind) {}
+  ~ArrowStore() override {
+    files_.reset();
+    if (kind_ == spec::StoreKind::kS3) static_cast<void>(afs::EnsureS3Finalized());
+  }
+
+  absl::StatusOr<PathKind> KindOf(const std::string& path) override;
+  absl::StatusOr<std::vector<StoredObject>> List(const std::string& folder,
+                                                 bool recursive) override;
+  absl::StatusOr<std::unique_ptr<ObjectReader>> Open(const std::string& path) override;
+  absl::Status Put(const std::string& path, const std::filesystem::path& file,
+                   const std::function<void(int64_t)>& sent) override;
+  absl::Status Remove(const std::string& path) override {
+    const absl::Status status = StatusFrom(files_->DeleteFile(Full(path)));
+    return absl::IsNotFound(status) ? absl::OkStatus() : status;
+  }
+
+ private:
+  std::string Full(const std::string& path) const {
+    if (container_.empty()) return path;
+    return path.empty() ? container_ : absl::StrCat(container_, "/", path);
+  }
+
+  std::shared_ptr<afs::FileSystem> files_;
+  const std::string container_;
+  const spec::StoreKind kind_;
+};
+
+absl::StatusOr<PathKind> ArrowStore::KindOf(const std::string& path) {
+  const auto info = files_->GetFileInfo(Full(path));
+  if (!info.ok()) {
+    const absl::Status status = StatusFrom(info.status());
+    if (!absl::IsPermissionDenied(status) || kind_ != spec::StoreKind::kS3) return status;
+    // The answer to HEAD has no body, so no reason; that to a list has.
+    const auto listed = List(path, false);
+    return absl::IsPermissionDenied(listed.status()) ? listed.status() : status;
+  }
+  if (info->IsFile()) return PathKind::kFile;
+  return info->IsDirectory() ? PathKind::kFolder : PathKind::kNothing;
+}
+
+absl::StatusOr<std::vector<StoredObject>> ArrowStore::List(const std::string& folder,
+                                                           bool recursive) {
+  afs::FileSelector selector;
+  selector.base_dir = Full(folder);
+  selector.recursive = recursive;
+  const auto infos = files_->GetFileInfo(selector);
+  if (!infos.ok()) return StatusFrom(infos.status());
+  const std::string prefix = container_.empty() ? "" : absl::StrCat(container_, "/");
+  std::vector<StoredObject> objects;
+  for (const afs::FileInfo& info : *infos) {
+    if (!info.IsFile()) continue;
+    StoredObject object{std::string(absl::StripPrefix(info.path(), prefix)), info.size()};
+    object.modified = SecondsOf(info.mtime());
+    objects.push_back(std::move(object));
+  }
+  return objects;
+}
+
+absl::StatusOr<std::unique_ptr<ObjectReader>> ArrowStore::Open(const std::string& path) {
+  const auto file = files_->OpenInputFile(Full(path));
+  if (!file.ok()) return StatusFrom(file.status());
+  const auto metadata = (*file)->ReadMetadata();
+  if (!metadata.ok()) return StatusFrom(metadata.status());
+  afs::FileInfo info(path, afs::FileType::File);
+  const auto size = (*file)->GetSize();
+  if (!size.ok()) return StatusFrom(size.status());
+  info.set_size(*size);
+  if (*metadata == nullptr) {  // a local file
+    const auto local = files_->GetFileInfo(Full(path));
+    if (!local.ok()) return StatusFrom(local.status());
+    info.set_mtime(local->mtime());
+  }
+  return std::make_unique<ArrowReader>(Described(info, path, *metadata),
+                                       kind_ != spec::StoreKind::kS3, *file);
+}
+
+absl::Status ArrowStore::Put(const std::string& path, const std::filesystem::path& file,
+                             const std::function<void(int64_t)>& sent) {
+  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd in, base::Open(file, O_RDONLY));
+  if (kind_ == spec::StoreKind::kLocal) {
+    TUTTI_RETURN_IF_ERROR(base::MakeDirectories(std::filesystem::path(path).parent_path()));
+  }
+  const auto out = files_->OpenOutputStream(Full(path));
+  if (!out.ok()) return StatusFrom(out.status());
+  std::vector<char> block(kPutBlock);
+  while (true) {
+    const ssize_t n = ::read(in.get(), block.data(), block.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      static_cast<void>((*out)->Abort());
+      return base::ErrnoStatus(absl::StrCat("read ", file.string()));
+    }
+    if (n == 0) break;
+    const arrow::Status written = (*out)->Write(block.data(), n);
+    if (!written.ok()) {
+      static_cast<void>((*out)->Abort());
+      return StatusFrom(written);
+    }
+    sent(n);
+  }
+  return StatusFrom((*out)->Close());
+}
+
+void SetAuthorities() {
+  const char* known = std::getenv("SSL_CERT_FILE");
+  for (const char* file : kAuthorities) {
+    if (known == nullptr && ::access(file, R_OK) == 0) known = file;
+  }
+  if (known == nullptr) return;
+  ::setenv("SSL_CERT_FILE", known, 0);  // Azure's library reads it
+  afs::FileSystemGlobalOptions options;
+  options.tls_ca_file_path = known;
+  static_cast<void>(afs::Initialize(options));
+}
+
+template <typename FileSystem>
+absl::StatusOr<std::shared_ptr<afs::FileSystem>> Opened(
+    arrow::Result<std::shared_ptr<FileSystem>> files) {
+  if (!files.ok()) return StatusFrom(files.status());
+  return std::shared_ptr<afs::FileSystem>(*std::move(files));
+}
+
+absl::StatusOr<std::shared_ptr<afs::FileSystem>> OpenS3(const spec::DataPlace& place,
+                                                        const Credentials& credentials) {
+  ::setenv("AWS_EC2_METADATA_DISABLED", "true", 1);  // asks no machine for a region
+  afs::S3GlobalOptions global = afs::S3GlobalOptions::Defaults();
+  global.log_level = afs::S3LogLevel::Off;
+  TUTTI_RETURN_IF_ERROR(StatusFrom(afs::InitializeS3(global)));
+  TUTTI_ASSIGN_OR_RETURN(afs::S3Options options, S3OptionsOf(place, credentials));
+  if (options.region.empty()) {
+    const auto region = afs::ResolveS3BucketRegion(place.container);
+    if (!region.ok()) return StatusFrom(region.status());
+    options.region = *region;
+  }
+  return Opened(afs::S3FileSystem::Make(options));
+}
+
+absl::StatusOr<std::shared_ptr<afs::FileSystem>> OpenFiles(const spec::DataPlace& place,
+                                                           const Credentials& credentials) {
+  switch (place.kind) {
+    case spec::StoreKind::kLocal:
+      return std::shared_ptr<afs::FileSystem>(std::make_shared<afs::LocalFileSystem>());
+    case spec::StoreKind::kAzureBlob:
+    case spec::StoreKind::kAzureDataLake: {
+      TUTTI_ASSIGN_OR_RETURN(const auto options, AzureOptionsOf(place, credentials));
+      return Opened(afs::AzureFileSystem::Make(options));
+    }
+    case spec::StoreKind::kS3:
+      return OpenS3(place, credentials);
+    case spec::StoreKind::kGcs: {
+      TUTTI_ASSIGN_OR_RETURN(const auto options, GcsOptionsOf(place, credentials));
+      return Opened(afs::GcsFileSystem::Make(options));
+    }
+    case spec::StoreKind::kAzureFile:
+      break;
+  }
+  return absl::FailedPreconditionError(
+      "shares of Azure Files cannot be read yet: mount the share on the nodes and name its path, "
+      "or copy it to a container");
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ObjectStore>> OpenArrowStore(const spec::DataPlace& place,
+                                                            const Credentials& credentials,
+                                                            int connections) {
+  SetAuthorities();
+  TUTTI_RETURN_IF_ERROR(StatusFrom(arrow::io::SetIOThreadPoolCapacity(std::max(connections, 1))));
+  TUTTI_ASSIGN_OR_RETURN(auto files, OpenFiles(place, credentials));
+  const std::string container = place.kind == spec::StoreKind::kLocal ? "" : place.container;
+  return std::make_unique<ArrowStore>(std::move(files), container, place.kind);
+}
+
+}  // namespace tutti::storage

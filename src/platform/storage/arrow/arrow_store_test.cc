@@ -1,0 +1,51 @@
+// Local folders by Arrow; tests/storage/ runs the other stores.
+#include "platform/storage/arrow/arrow_store.h"
+
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+
+namespace tutti::storage {
+namespace {
+
+class ArrowStoreTest : public ::testing::Test {
+ protected:
+  ArrowStoreTest() : store_(std::move(OpenArrowStore({}, {}, 4)).value()) {}
+  std::string Path(const std::string& name) const { return (folder_.path() / name).string(); }
+
+  base::TemporaryDirectory folder_;
+  const std::unique_ptr<ObjectStore> store_;
+};
+
+TEST_F(ArrowStoreTest, PutsReadsListsAndRemoves) {
+  ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / "from", "hello").ok());
+  int64_t sent = 0;
+  const auto count = [&](int64_t bytes) { sent += bytes; };
+  ASSERT_TRUE(store_->Put(Path("a/b/c"), folder_.path() / "from", count).ok());
+  EXPECT_EQ(sent, 5);
+  const auto listed = store_->List(Path("a"), true);
+  ASSERT_TRUE(listed.ok()) << listed.status();
+  ASSERT_EQ(listed->size(), 1u);
+  EXPECT_EQ((*listed)[0].path, Path("a/b/c"));
+  EXPECT_TRUE(store_->List(Path("a"), false)->empty());
+  const auto reader = store_->Open(Path("a/b/c"));
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_EQ((*reader)->object().bytes, 5);
+  EXPECT_NE((*reader)->object().etag, "");
+  std::string bytes(3, ' ');
+  ASSERT_TRUE((*reader)->Read(2, bytes).ok());
+  EXPECT_EQ(bytes, "llo");
+  EXPECT_FALSE((*reader)->Read(3, bytes).ok());
+  ASSERT_TRUE(store_->Remove(Path("a/b/c")).ok());
+  EXPECT_EQ(*store_->KindOf(Path("a/b/c")), PathKind::kNothing);
+  EXPECT_EQ(*store_->KindOf(Path("a/b")), PathKind::kFolder);
+  EXPECT_TRUE(absl::IsNotFound(store_->Open(Path("a/b/c")).status()));
+}
+
+TEST(OpenArrowStore, RefusesSharesOfAzureFiles) {
+  const auto store = OpenArrowStore({spec::StoreKind::kAzureFile, "acme", "share"}, {}, 1);
+  EXPECT_TRUE(absl::IsFailedPrecondition(store.status())) << store.status();
+}
+
+}  // namespace
+}  // namespace tutti::storage
