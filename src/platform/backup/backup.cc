@@ -22,8 +22,8 @@
 #include "platform/backup/work_folder.h"
 #include "platform/store/database_copy.h"
 #include "platform/store/store.h"
-#include "spec/site/asset.h"
-#include "spec/site/home_list.h"
+#include "spec/data/asset.h"
+#include "spec/data/home_list.h"
 #include "spec/site/site.h"
 
 namespace tutti::backup {

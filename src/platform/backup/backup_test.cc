@@ -16,7 +16,7 @@
 #include "platform/backup/archive_writer.h"
 #include "platform/backup/restore.h"
 #include "platform/store/store.h"
-#include "spec/site/asset.h"
+#include "spec/data/asset.h"
 
 namespace tutti::backup {
 namespace {

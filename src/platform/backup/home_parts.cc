@@ -1,6 +1,7 @@
 #include "platform/backup/home_parts.h"
 
-#include "spec/site/asset.h"
+#include "spec/data/asset.h"
+#include "spec/data/datastore.h"
 #include "spec/site/compute_file.h"
 #include "spec/site/site.h"
 
@@ -28,6 +29,7 @@ std::set<std::string> PartsOf(const fs::path& home) {
   std::set<std::string> parts = {"token",  "launcher_key", "tls.pem", "site.yml",
                                  "assets", "data-map.yml", "clusters"};
   parts.insert(spec::ComputesFile(home).filename().string());
+  parts.insert(spec::DatastoresFile(home).filename().string());
   for (const spec::AssetKind kind :
        {spec::AssetKind::kData, spec::AssetKind::kEnvironment, spec::AssetKind::kComponent}) {
     parts.insert(spec::AssetsFile(home, kind).filename().string());

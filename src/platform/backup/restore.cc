@@ -18,7 +18,7 @@
 #include "platform/backup/work_folder.h"
 #include "platform/store/database_copy.h"
 #include "platform/store/store.h"
-#include "spec/site/asset.h"
+#include "spec/data/asset.h"
 
 namespace tutti::backup {
 namespace fs = std::filesystem;

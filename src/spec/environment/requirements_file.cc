@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "spec/data/data_map.h"
+#include "spec/data/local_path.h"
 #include "spec/environment/package_files.h"
-#include "spec/site/data_map.h"
-#include "spec/site/local_path.h"
 #include "spec/site/requirement.h"
 
 namespace tutti::spec {

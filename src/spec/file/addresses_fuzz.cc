@@ -1,6 +1,6 @@
 // Any text as an address of data, a git address or an expression: a canonical address stays as it
-// is, no address leads out of the folder that it is mapped to, no git address becomes an option of
-// git, and what a check lets pass can be expanded.
+// is, no address leads out of the folder that it is mapped to or of its store's container, no git
+// address becomes an option of git, and what a check lets pass can be expanded.
 #include <cstdint>
 #include <cstdlib>
 
@@ -8,7 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "spec/command/code.h"
-#include "spec/site/data_map.h"
+#include "spec/data/data_address.h"
+#include "spec/data/data_map.h"
 #include "spec/text/expressions.h"
 
 namespace tutti::spec {
@@ -38,6 +39,33 @@ void CheckAddress(absl::string_view text) {
   }
 }
 
+// No place leads out of its container, also by a datastore, and none has a query.
+void CheckPlace(absl::string_view text) {
+  static const auto* const datastores = new Datastores{
+      {"d", {.name = "d", .place = {.kind = StoreKind::kLocal, .path = "/d", .datastore = "d"}}},
+      {"e",
+       {.name = "e",
+        .place = {.kind = StoreKind::kAzureBlob,
+                  .account = "a",
+                  .container = "c",
+                  .endpoint = "http://h:1/a",
+                  .datastore = "e"}}}};
+  for (const std::string& address :
+       {std::string(text), absl::StrCat("azureml://datastores/d/paths/", text),
+        absl::StrCat("http://h:1/a/c/", text),
+        absl::StrCat("wasbs://c@a.blob.core.windows.net/", text)}) {
+    const auto place = PlaceOf(address, *datastores);
+    if (!place.ok() || !place->has_value()) continue;
+    const DataPlace& found = **place;
+    for (const absl::string_view part : absl::StrSplit(found.path, '/')) {
+      if (part == "..") std::abort();
+    }
+    if (absl::StrContains(found.path, '\0')) std::abort();
+    if (found.kind == StoreKind::kLocal && !absl::StartsWith(found.path, "/d")) std::abort();
+    if (found.kind != StoreKind::kLocal && found.container.empty()) std::abort();
+  }
+}
+
 void CheckGit(absl::string_view text) {
   if (!IsGitCode(text)) return;
   const auto code = ParseGitCode(text);
@@ -62,6 +90,7 @@ void CheckExpression(absl::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view text(reinterpret_cast<const char*>(data), size);
   tutti::spec::CheckAddress(text);
+  tutti::spec::CheckPlace(text);
   tutti::spec::CheckGit(text);
   tutti::spec::CheckExpression(text);
   return 0;

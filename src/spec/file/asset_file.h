@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "spec/data/asset.h"
 #include "spec/file/job_file.h"
-#include "spec/site/asset.h"
 #include "spec/site/site.h"
 #include "spec/types/job.h"
 

@@ -10,9 +10,9 @@
 #include "absl/strings/str_split.h"
 #include "base/text/closest.h"
 #include "spec/command/code.h"
+#include "spec/data/data_map.h"
 #include "spec/file/job_file.h"
 #include "spec/file/plain_script.h"
-#include "spec/site/data_map.h"
 #include "spec/text/diagnostics.h"
 
 namespace tutti::spec {

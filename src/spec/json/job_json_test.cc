@@ -1,4 +1,4 @@
-// Covers: json_fields.cc.
+// Covers: json_fields.cc, place_json.cc.
 #include "spec/json/job_json.h"
 
 #include <gmock/gmock.h>
@@ -55,6 +55,31 @@ TEST(JobJson, ReadsBackWhichSecretsAJobIsGiven) {
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(back->secret_variables, spec.secret_variables);
   EXPECT_EQ(back->secret_files, spec.secret_files);
+}
+
+TEST(JobJson, ReadsBackWhereInAStoreAnInputLies) {
+  JobSpec spec = AJob();
+  spec.inputs["images"].place = {.kind = StoreKind::kAzureBlob,
+                                 .account = "acme",
+                                 .container = "images",
+                                 .endpoint = "http://127.0.0.1:10000/acme",
+                                 .region = "r",
+                                 .path = "train/*.png",
+                                 .is_pattern = true,
+                                 .credential = CredentialKind::kSas,
+                                 .secret = "datastore.blobs",
+                                 .datastore = "blobs"};
+  const auto back = JobSpecFromJson(ToJson(spec));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(ToJson(*back), ToJson(spec));
+  const DataPlace& place = *back->inputs.at("images").place;
+  EXPECT_EQ(place.kind, StoreKind::kAzureBlob);
+  EXPECT_EQ(place.path, "train/*.png");
+  EXPECT_EQ(place.credential, CredentialKind::kSas);
+  EXPECT_EQ(place.secret, "datastore.blobs");
+  EXPECT_FALSE(back->inputs.at("lr").place.has_value()) << "as of jobs of before there were stores";
+  EXPECT_EQ(JobSpecFromJson(R"({"inputs": {"x": {"place": {"kind": "tape"}}}})").status().message(),
+            "job: inputs.x.place.kind is unknown");
 }
 
 TEST(JobJson, ReadsBackWhatARayJobSaysOfItsCluster) {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "spec/json/place_json.h"
 #include "spec/types/enum_names.h"
 
 namespace tutti::spec {
@@ -140,6 +141,10 @@ void JsonFields::Read(const char* name, std::map<std::string, Input>& value) {
     fields.Read("literal", input.literal);
     fields.Read("absent", input.absent);
     fields.Read("line", input.location.line, 0, std::numeric_limits<int>::max());
+    if (part.is_object() && part.contains("place")) {
+      fields.Ignore("place");
+      fields.Update(ReadPlace(part["place"], fields.PathOf("place"), input.place.emplace()));
+    }
     Update(fields.Finish());
   }
 }
@@ -270,6 +275,7 @@ json JsonOf(const std::map<std::string, Input>& inputs) {
     document[name] = {{"type", input.type},     {"path", input.path},
                       {"mode", input.mode},     {"literal", input.literal},
                       {"absent", input.absent}, {"line", input.location.line}};
+    if (input.place) document[name]["place"] = JsonOf(*input.place);
   }
   return document;
 }

@@ -12,7 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "spec/site/local_path.h"
+#include "spec/data/local_path.h"
 #include "spec/site/requirement.h"
 #include "spec/site/retention_section.h"
 #include "spec/site/site_defaults.h"
@@ -314,6 +314,7 @@ absl::StatusOr<Site> ReadSite(const fs::path& home, std::set<std::string> contai
     TUTTI_ASSIGN_OR_RETURN(*assets, ReadAssets(home, assets->kind()));
   }
   TUTTI_ASSIGN_OR_RETURN(site.compute_files, ReadComputes(home));
+  TUTTI_ASSIGN_OR_RETURN(site.datastores, ReadDatastores(home));
   TUTTI_ASSIGN_OR_RETURN(const DataMap map, ReadDataMap(home));
   for (const auto& [canonical, entry] : map.entries()) {
     TUTTI_RETURN_IF_ERROR(site.data.Add(entry.prefix, entry.folder));

@@ -3,7 +3,7 @@
 // which names of computes mean this cluster. Built-in tables, then HOME/site.yml, which a person
 // edits, then HOME/data-map.yml, which `tutti data map` writes; the later wins. docs/site.md has
 // the form. Beside them HOME/data-assets.json and the like (asset.h) and HOME/computes.json
-// (compute_file.h).
+// (compute_file.h), HOME/datastores.json (datastore.h).
 #pragma once
 
 #include <array>
@@ -16,9 +16,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "spec/site/asset.h"
+#include "spec/data/asset.h"
+#include "spec/data/data_map.h"
+#include "spec/data/datastore.h"
 #include "spec/site/compute_file.h"
-#include "spec/site/data_map.h"
 #include "spec/site/slurm_compute.h"
 #include "spec/types/retention.h"
 
@@ -76,6 +77,7 @@ struct Site {
   // What "azureml:NAME" and "azureml:NAME:VERSION" mean in a step: the component's file, absolute.
   std::map<std::string, std::string> components;
   DataMap data;
+  Datastores datastores;  // HOME/datastores.json
   Assets data_assets{AssetKind::kData};
   // They come before `environments` and `components`.
   Assets environment_assets{AssetKind::kEnvironment};

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "spec/data/datastore_file.h"
 #include "spec/file/asset_file.h"
 #include "spec/json/json_fields.h"
 #include "spec/site/compute_file.h"
@@ -49,6 +50,11 @@ void ReadAll(absl::string_view text) {
     const std::string written = Dump(document);
     if (!ComputesFromJson(written, "computes").ok()) std::abort();
   }
+  if (const auto store = ReadDatastoreFile(text, "store.yml", "/base"); Taken(store)) {
+    const nlohmann::json document = {{"datastores", JsonOf({{"x", store->datastore}})}};
+    if (!DatastoresFromJson(Dump(document), "datastores").ok()) std::abort();
+  }
+  Taken(DatastoresFromJson(text, "datastores"));
   Taken(AssetsFromJson(AssetKind::kData, text, "assets"));
   Taken(ComputesFromJson(text, "computes"));
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "spec/site/asset.h"
+#include "spec/data/asset.h"
 #include "spec/site/site.h"
 
 namespace tutti::spec {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "spec/site/local_path.h"
+#include "spec/data/local_path.h"
 #include "spec/text/mapping_reader.h"
 #include "spec/types/enum_names.h"
 #include "spec/types/node_folder.h"

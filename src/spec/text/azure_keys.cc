@@ -70,8 +70,9 @@ constexpr KeyGroup kGroups[] = {
      "integer, boolean"},
     {"command", "inputs.*.path", kDone,
      "a local path, an earlier job's output (azureml://jobs/JOB/outputs/NAME/paths/PATH), an "
-     "address that `tutti data map` serves from a local copy, or of a uri_file one by https, wasbs "
-     "or abfss that can be read without credentials: it is fetched once to each node"},
+     "address that `tutti data map` serves from a local copy, a file, folder or pattern in a "
+     "datastore (azureml://datastores/NAME/paths/PATH) or by wasbs, abfss, s3 or gs, or of a "
+     "uri_file one by https: it is fetched once to each node"},
     {"command", "inputs.*.mode", kDone,
      "ro_mount, download, direct (an address that is not mapped is then handed on as it is). "
      "Nothing is mounted: ro_mount is the local path itself, which the job can write to where its "
@@ -311,6 +312,31 @@ constexpr KeyGroup kGroups[] = {
     {"data", "properties datastore", kNoEffect, "no one reads them here"},
     {"data", "auto_delete_setting", kNoEffect, "data are not deleted by themselves"},
     {"data", "id creation_context", kNoEffect, kWrittenByService},
+    {"datastore", "$schema", kDone, "of a file for `tutti datastore create --file`"},
+    {"datastore", "name", kDone, "jobs take it by azureml://datastores/NAME/paths/PATH"},
+    {"datastore", "type", kDone,
+     "azure_blob, azure_data_lake_gen2, azure_file, and of tutti's own: s3, gcs, local, nfs (both "
+     "a folder that is on every node); azure_data_lake_gen1 and one_lake are refused"},
+    {"datastore", "description tags", kDone, "kept and shown"},
+    {"datastore", "account_name container_name filesystem file_share_name", kDone,
+     "the account and what of it: a blob container, Data Lake's file system, a share"},
+    {"datastore", "endpoint", kDone,
+     "the cloud's domain (core.windows.net), or the URL of a server that speaks as the store does: "
+     "http://127.0.0.1:10000/devstoreaccount1"},
+    {"datastore", "protocol", kDone, "https, wasbs, abfss: the store is spoken to by https"},
+    {"datastore", "credentials credentials.account_key credentials.sas_token", kDone,
+     "become a secret of the service and are not kept elsewhere; without them only public data can "
+     "be read"},
+    {"datastore", "credentials.tenant_id credentials.client_id credentials.client_secret", kDone,
+     "a service principal's; likewise a secret"},
+    {"datastore", "credentials.resource_url credentials.authority_url", kNoEffect,
+     "service principals are those of Azure's public cloud"},
+    {"datastore", "credentials.certificate credentials.thumbprint", kRefused,
+     "a certificate cannot be used here: give the principal's client_secret"},
+    {"datastore", "properties", kNoEffect, "no one reads them here"},
+    {"datastore", "store_name one_lake_workspace_name artifact artifact.name artifact.type",
+     kNoEffect, "they are of types that are refused"},
+    {"datastore", "id creation_context", kNoEffect, kWrittenByService},
     {"compute", "$schema", kDone, "of a file for `tutti compute create --file`"},
     {"compute", "name", kDone, "jobs take it by compute: azureml:NAME"},
     {"compute", "type", kDone,

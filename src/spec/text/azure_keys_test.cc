@@ -8,11 +8,13 @@
 #include <map>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
+#include "spec/data/datastore_file.h"
 #include "spec/file/asset_file.h"
 #include "spec/file/job_file.h"
 #include "spec/site/compute_file.h"
@@ -69,6 +71,12 @@ const std::map<std::string, std::string>& PublishedKeys() {
        "outputs.*.is_control command code additional_includes environment resources distribution "
        "properties creation_context latest_version outputs.*.early_available jobs"},
       {"data", "$schema name id version description tags properties path type datastore"},
+      {"datastore",
+       "$schema name type description tags account_name container_name filesystem file_share_name "
+       "store_name endpoint protocol credentials credentials.account_key credentials.sas_token "
+       "credentials.tenant_id credentials.client_id credentials.client_secret "
+       "credentials.resource_url credentials.authority_url credentials.certificate "
+       "credentials.thumbprint one_lake_workspace_name artifact.type artifact.name properties id"},
       {"compute",
        "$schema name id type location description provisioning_errors created_on "
        "provisioning_state resource_id size tier min_instances max_instances "
@@ -490,6 +498,45 @@ TEST(AzureKeys, TheDataReaderDoesWhatTheTableSays) {
       EXPECT_THAT(result->warnings, IsEmpty()) << row.key;
     } else {
       EXPECT_THAT(result->warnings, Contains(HasSubstr("has no effect"))) << row.key;
+    }
+  }
+}
+
+TEST(AzureKeys, TheDatastoreReaderDoesWhatTheTableSays) {
+  const std::string principal = "{tenant_id: t, client_id: c, client_secret: s, ";
+  const std::map<std::string, std::string> samples = {
+      {"tags", "tags: {a: b}"},
+      {"protocol", "protocol: wasbs"},
+      {"credentials", "credentials: {account_key: a2V5}"},
+      {"credentials.account_key", "credentials: {account_key: a2V5}"},
+      {"credentials.sas_token", "credentials: {sas_token: sv=1}"}};
+  for (const AzureKey& row : AzureKeys()) {
+    if (row.schema != "datastore") continue;
+    const std::string key(row.key);
+    std::string text = "name: n\ntype: azure_blob\naccount_name: a\ncontainer_name: c\n";
+    if (key == "filesystem" || key == "file_share_name") {
+      text = absl::StrReplaceAll(
+          text, {{"container_name", key},
+                 {"azure_blob", key == "filesystem" ? "azure_data_lake_gen2" : "azure_file"}});
+    } else if (const auto sample = samples.find(key); sample != samples.end()) {
+      text += sample->second;
+    } else if (absl::StartsWith(key, "credentials.")) {
+      const std::string own = key.substr(12);
+      const bool is_part = absl::StrContains(principal, own);
+      text += "credentials: " + principal + (is_part ? "}" : own + ": v}");
+    } else if (!absl::StrContains(text, key + ":")) {
+      text += absl::StrContains(key, '.') ? "" : key + ": v";
+    }
+    const auto result = ReadDatastoreFile(text, "store.yml", "/base");
+    if (row.outcome == KeyOutcome::kRefused) {
+      EXPECT_THAT(std::string(result.status().message()), HasSubstr(std::string(row.note)));
+      continue;
+    }
+    ASSERT_TRUE(result.ok()) << key << result.status();
+    if (row.outcome == KeyOutcome::kDone) {
+      EXPECT_THAT(result->warnings, Not(Contains(HasSubstr("has no effect")))) << key;
+    } else if (!absl::StartsWith(key, "artifact.")) {
+      EXPECT_THAT(result->warnings, Contains(HasSubstr("has no effect"))) << key;
     }
   }
 }

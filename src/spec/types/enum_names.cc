@@ -53,6 +53,23 @@ constexpr std::array<std::pair<EarlyTermination::Kind, absl::string_view>, 4> kT
     {EarlyTermination::Kind::kTruncationSelection, "truncation_selection"},
 }};
 
+constexpr std::array<std::pair<StoreKind, absl::string_view>, 6> kStores = {{
+    {StoreKind::kLocal, "local"},
+    {StoreKind::kAzureBlob, "azure_blob"},
+    {StoreKind::kAzureDataLake, "azure_data_lake"},
+    {StoreKind::kAzureFile, "azure_file"},
+    {StoreKind::kS3, "s3"},
+    {StoreKind::kGcs, "gcs"},
+}};
+
+constexpr std::array<std::pair<CredentialKind, absl::string_view>, 5> kCredentials = {{
+    {CredentialKind::kNone, "none"},
+    {CredentialKind::kAccountKey, "account_key"},
+    {CredentialKind::kSas, "sas"},
+    {CredentialKind::kServicePrincipal, "service_principal"},
+    {CredentialKind::kAccessKey, "access_key"},
+}};
+
 template <typename Table, typename Value>
 absl::string_view NameIn(const Table& table, Value value) {
   for (const auto& [known, name] : table) {
@@ -100,6 +117,15 @@ std::optional<Sampling> SamplingFromName(absl::string_view name) {
 
 std::optional<EarlyTermination::Kind> EarlyTerminationFromName(absl::string_view name) {
   return ValueIn(kTerminations, name);
+}
+
+absl::string_view StoreName(StoreKind kind) { return NameIn(kStores, kind); }
+absl::string_view CredentialName(CredentialKind kind) { return NameIn(kCredentials, kind); }
+
+std::optional<StoreKind> StoreFromName(absl::string_view name) { return ValueIn(kStores, name); }
+
+std::optional<CredentialKind> CredentialFromName(absl::string_view name) {
+  return ValueIn(kCredentials, name);
 }
 
 std::array<absl::string_view, 10> SearchKindNames() {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "absl/strings/string_view.h"
+#include "spec/types/data_place.h"
 #include "spec/types/job.h"
 
 namespace tutti::spec {
@@ -33,5 +34,13 @@ std::optional<Sampling> SamplingFromName(absl::string_view name);
 // Returns "none", "bandit", "median_stopping", "truncation_selection".
 absl::string_view Name(EarlyTermination::Kind kind);
 std::optional<EarlyTermination::Kind> EarlyTerminationFromName(absl::string_view name);
+
+// Returns "local", "azure_blob", "azure_data_lake", "azure_file", "s3", "gcs".
+absl::string_view StoreName(StoreKind kind);
+std::optional<StoreKind> StoreFromName(absl::string_view name);
+
+// Returns "none", "account_key", "sas", "service_principal", "access_key".
+absl::string_view CredentialName(CredentialKind kind);
+std::optional<CredentialKind> CredentialFromName(absl::string_view name);
 
 }  // namespace tutti::spec

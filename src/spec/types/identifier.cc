@@ -3,8 +3,15 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 namespace tutti::spec {
+namespace {
+
+constexpr absl::string_view kOfDatastore = "datastore.";
+
+}  // namespace
 
 bool IsIdentifier(absl::string_view name) {
   return !name.empty() && name.size() <= 128 && !absl::ascii_isdigit(name[0]) &&
@@ -13,6 +20,12 @@ bool IsIdentifier(absl::string_view name) {
 }
 
 bool IsSecretName(absl::string_view name) { return IsJobName(name); }
+
+std::string SecretOfDatastore(absl::string_view name) { return absl::StrCat(kOfDatastore, name); }
+
+bool IsDatastoreSecret(absl::string_view name) {
+  return absl::ConsumePrefix(&name, kOfDatastore) && IsJobName(name);
+}
 
 bool IsJobName(absl::string_view name) {
   return name.size() <= 128 && !name.empty() && absl::ascii_isalnum(name[0]) &&

@@ -1,6 +1,8 @@
 // Checks the names of jobs, steps, inputs, outputs and secrets. Pure functions; thread-safe.
 #pragma once
 
+#include <string>
+
 #include "absl/strings/string_view.h"
 
 namespace tutti::spec {
@@ -15,5 +17,11 @@ bool IsJobName(absl::string_view name);
 
 // Returns whether it is written as a job's name is.
 bool IsSecretName(absl::string_view name);
+
+// Returns the name of the secret that has the credentials of a datastore, "datastore.NAME". It is
+// no name for a secret of a user's, so that no job can be given it.
+std::string SecretOfDatastore(absl::string_view name);
+// Returns whether it is such a name.
+bool IsDatastoreSecret(absl::string_view name);
 
 }  // namespace tutti::spec

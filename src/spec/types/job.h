@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "spec/types/data_place.h"
 #include "spec/types/part_of_node.h"
 #include "spec/types/slurm_settings.h"
 #include "spec/types/sweep.h"
@@ -46,13 +47,15 @@ struct Input {
   // uri_folder, uri_file, mltable, mlflow_model, custom_model, triton_model: by path;
   // string, number, integer, boolean: by literal.
   std::string type = "uri_folder";
-  // Absolute once the file has been read, or the http(s) address of a file; empty for a literal.
+  // Absolute once the file has been read, or the http(s) address of a file; empty for a literal and
+  // for what has a place.
   std::string path;
-  std::string mode = "ro_mount";  // ro_mount, download, direct
-  std::string literal;            // as it is put into the command
-  SourceLocation location;        // of the value: a step may give it to what a component has
-  bool absent = false;            // optional, and no value was given
-  std::string job_folder;         // of an earlier job, whose result it is; for errors
+  std::string mode = "ro_mount";   // ro_mount, download, direct
+  std::string literal;             // as it is put into the command
+  SourceLocation location;         // of the value: a step may give it to what a component has
+  bool absent = false;             // optional, and no value was given
+  std::string job_folder;          // of an earlier job, whose result it is; for errors
+  std::optional<DataPlace> place;  // in a store, from which each node fetches it
 };
 
 struct Output {

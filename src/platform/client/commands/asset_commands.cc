@@ -7,9 +7,9 @@
 #include "platform/client/commands/commands.h"
 #include "platform/client/text/table.h"
 #include "platform/container/python_check.h"
+#include "spec/data/asset.h"
+#include "spec/data/home_list.h"
 #include "spec/file/asset_file.h"
-#include "spec/site/asset.h"
-#include "spec/site/home_list.h"
 #include "spec/site/site.h"
 #include "spec/site/site_names.h"
 

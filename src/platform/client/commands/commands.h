@@ -16,7 +16,7 @@
 #include "platform/client/text/exit_code.h"
 #include "platform/client/text/structured_output.h"
 #include "platform/client/text/style.h"
-#include "spec/site/asset.h"
+#include "spec/data/asset.h"
 
 namespace tutti::client {
 
@@ -144,7 +144,7 @@ absl::StatusOr<ExitCode> ComputeList(Context& context, const ComputeOptions& opt
 absl::StatusOr<ExitCode> ComputeShow(Context& context, const ComputeOptions& options);
 absl::StatusOr<ExitCode> ComputeDelete(Context& context, const ComputeOptions& options);
 
-// Data, environments and components by name and version (spec/site/asset.h).
+// Data, environments and components by name and version (spec/data/asset.h).
 struct AssetOptions {
   spec::AssetKind kind = spec::AssetKind::kData;
   std::string file;           // Azure ML's YAML
@@ -156,7 +156,7 @@ absl::StatusOr<ExitCode> AssetList(Context& context, const AssetOptions& options
 absl::StatusOr<ExitCode> AssetShow(Context& context, const AssetOptions& options);
 absl::StatusOr<ExitCode> AssetDelete(Context& context, const AssetOptions& options);
 
-// Local copies of data that has an address elsewhere (spec/site/data_map.h), in HOME/data-map.yml.
+// Local copies of data that has an address elsewhere (spec/data/data_map.h), in HOME/data-map.yml.
 struct DataOptions {
   std::string prefix;
   std::string folder;  // or a file

@@ -9,9 +9,9 @@
 #include "platform/client/connection/service_client.h"
 #include "platform/client/connection/views.h"
 #include "platform/client/text/table.h"
-#include "spec/site/asset.h"
+#include "spec/data/asset.h"
+#include "spec/data/home_list.h"
 #include "spec/site/compute_file.h"
-#include "spec/site/home_list.h"
 #include "spec/site/site.h"
 
 namespace tutti::client {

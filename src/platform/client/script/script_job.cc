@@ -10,7 +10,7 @@
 #include "platform/client/script/environment_choice.h"
 #include "platform/client/script/script_file.h"
 #include "platform/client/script/script_text.h"
-#include "spec/site/data_map.h"
+#include "spec/data/data_map.h"
 
 namespace tutti::client {
 namespace fs = std::filesystem;

@@ -12,7 +12,7 @@
 #include "platform/launch/node/node_folders.h"
 #include "platform/launch/staging/copy.h"
 #include "platform/launch/staging/fetch_input.h"
-#include "spec/site/remote_input.h"
+#include "spec/data/remote_input.h"
 
 namespace tutti::launch {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "platform/http/client/fetch.h"
 #include "platform/http/url.h"
-#include "spec/site/remote_input.h"
+#include "spec/data/remote_input.h"
 
 namespace tutti::launch {
 namespace {

@@ -17,8 +17,8 @@
 #include "platform/service/admission/gpu_check.h"
 #include "platform/service/admission/rdma_check.h"
 #include "platform/service/admission/remote_input_check.h"
+#include "spec/data/remote_input.h"
 #include "spec/file/job_file.h"
-#include "spec/site/remote_input.h"
 
 namespace tutti::service {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/threads/at_once.h"
 #include "platform/http/client/fetch.h"
-#include "spec/site/remote_input.h"
+#include "spec/data/remote_input.h"
 
 namespace tutti::service {
 namespace {

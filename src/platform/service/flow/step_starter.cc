@@ -14,8 +14,8 @@
 #include "platform/flow/step_key.h"
 #include "platform/service/results/folder_content.h"
 #include "platform/service/results/result_stamp.h"
+#include "spec/data/data_map.h"
 #include "spec/flow/binding.h"
-#include "spec/site/data_map.h"
 
 namespace tutti::service {
 namespace {

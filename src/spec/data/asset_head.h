@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "spec/site/asset.h"
+#include "spec/data/asset.h"
 #include "spec/text/diagnostics.h"
 #include "spec/text/mapping_reader.h"
 

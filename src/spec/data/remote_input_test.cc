@@ -1,4 +1,4 @@
-#include "spec/site/remote_input.h"
+#include "spec/data/remote_input.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "spec/site/data_map.h"
+#include "spec/data/data_map.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "spec/site/asset.h"
+#include "spec/data/asset.h"
 
 #include <algorithm>
 #include <array>
@@ -13,8 +13,8 @@
 #include "absl/strings/strip.h"
 #include "base/status.h"
 #include "base/text/closest.h"
+#include "spec/data/home_list.h"
 #include "spec/json/json_fields.h"
-#include "spec/site/home_list.h"
 
 namespace tutti::spec {
 namespace {

@@ -1,4 +1,4 @@
-#include "spec/site/local_path.h"
+#include "spec/data/local_path.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "spec/site/data_map.h"
+#include "spec/data/data_map.h"
 
 namespace tutti::spec {
 

@@ -1,4 +1,4 @@
-#include "spec/site/local_path.h"
+#include "spec/data/local_path.h"
 
 #include <gmock/gmock.h>
 

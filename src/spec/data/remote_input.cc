@@ -1,8 +1,8 @@
-#include "spec/site/remote_input.h"
+#include "spec/data/remote_input.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "spec/site/data_map.h"
+#include "spec/data/data_map.h"
 
 namespace tutti::spec {
 

@@ -1,4 +1,4 @@
-#include "spec/site/home_list.h"
+#include "spec/data/home_list.h"
 
 #include <atomic>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
-// Covers: home_list.cc, spec/file/asset_file.cc, asset_head.h, read_context.h.
-#include "spec/site/asset.h"
+// Covers: home_list.cc, spec/file/asset_file.cc, asset_head.h, spec/site/read_context.h.
+#include "spec/data/asset.h"
 
 #include <gmock/gmock.h>
 

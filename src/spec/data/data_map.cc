@@ -1,4 +1,4 @@
-#include "spec/site/data_map.h"
+#include "spec/data/data_map.h"
 
 #include <algorithm>
 #include <vector>
@@ -8,7 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "spec/site/asset.h"
+#include "spec/data/asset.h"
+#include "spec/data/percent.h"
 
 namespace tutti::spec {
 namespace {
@@ -94,24 +95,6 @@ size_t EndOfRegistryName(absl::string_view canonical) {
     return absl::string_view::npos;
   }
   return canonical.size() - rest.size() + std::min(rest.find('/'), rest.size());
-}
-
-int HexDigit(char c) {
-  if (absl::ascii_isdigit(c)) return c - '0';
-  const char lower = absl::ascii_tolower(c);
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
-std::string PercentDecoded(absl::string_view text) {
-  std::string decoded;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool escape = text[i] == '%' && i + 2 < text.size() && HexDigit(text[i + 1]) >= 0 &&
-                        HexDigit(text[i + 2]) >= 0;
-    decoded +=
-        escape ? static_cast<char>(HexDigit(text[i + 1]) * 16 + HexDigit(text[i + 2])) : text[i];
-    if (escape) i += 2;
-  }
-  return decoded;
 }
 
 // Whether `path` stays below the folder that it is looked up in.

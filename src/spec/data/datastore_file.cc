@@ -1,0 +1,220 @@
+#include "spec/data/datastore_file.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/status.h"
+#include "spec/data/asset_head.h"
+#include "spec/data/datastore_credentials.h"
+#include "spec/data/local_path.h"
+#include "spec/text/diagnostics.h"
+#include "spec/text/mapping_reader.h"
+#include "spec/text/other_kinds.h"
+#include "spec/types/identifier.h"
+
+namespace tutti::spec {
+namespace {
+
+constexpr std::array<absl::string_view, 9> kTypesOfStores = {
+    "azure_blob", "azure_data_lake_gen2", "azure_file", "s3", "gcs", "local", "nfs",
+    "one_lake",   "azure_data_lake_gen1"};
+constexpr absl::string_view kAzuresCloud = "core.windows.net";
+
+// What a type is, and the key that names its container.
+struct StoreType {
+  absl::string_view type;
+  StoreKind kind;
+  const char* container_key;
+  absl::string_view host;  // of Azure: between account and cloud
+};
+constexpr StoreType kStoreTypes[] = {
+    {"azure_blob", StoreKind::kAzureBlob, "container_name", "blob"},
+    {"azure_data_lake_gen2", StoreKind::kAzureDataLake, "filesystem", "dfs"},
+    {"azure_file", StoreKind::kAzureFile, "file_share_name", "file"},
+    {"s3", StoreKind::kS3, "bucket_name", ""},
+    {"gcs", StoreKind::kGcs, "bucket_name", ""},
+    {"local", StoreKind::kLocal, "", ""},
+    {"nfs", StoreKind::kLocal, "", ""},
+};
+
+const StoreType* FindType(absl::string_view type) {
+  const auto* const found =
+      std::find_if(std::begin(kStoreTypes), std::end(kStoreTypes),
+                   [&](const StoreType& known) { return known.type == type; });
+  return found == std::end(kStoreTypes) ? nullptr : found;
+}
+
+// Whether it can stand in the address of a store, where another sign would lead elsewhere.
+bool IsLabel(absl::string_view text, absl::string_view others) {
+  return !text.empty() && text.size() <= 255 &&
+         std::all_of(text.begin(), text.end(), [&](unsigned char c) {
+           return absl::ascii_isalnum(c) || absl::StrContains(others, static_cast<char>(c));
+         });
+}
+
+// "http://HOST:PORT/PATH", without a user, a query or a fragment.
+bool IsServerUrl(absl::string_view url) {
+  if (!absl::ConsumePrefix(&url, "https://") && !absl::ConsumePrefix(&url, "http://")) return false;
+  return url.size() <= 1024 && IsLabel(url.substr(0, url.find('/')), "-.:[]") &&
+         std::all_of(url.begin(), url.end(), [](unsigned char c) {
+           return absl::ascii_isgraph(c) && c != '?' && c != '#' && c != '@' && c != '\\';
+         });
+}
+
+class FileReader {
+ public:
+  FileReader(const YamlNode& root, const std::filesystem::path& folder, DatastoreFile& file,
+             Diagnostics& diagnostics)
+      : root_(root),
+        folder_(folder),
+        file_(file),
+        store_(file.datastore),
+        diagnostics_(diagnostics),
+        reader_(root, "a datastore file", diagnostics, {"datastore", ""}) {}
+
+  void Read() {
+    ReadName();
+    const StoreType* const type = ReadType();
+    if (type == nullptr) return;  // no other key is known then
+    store_.place.kind = type->kind;
+    store_.place.datastore = store_.name;
+    if (type->kind == StoreKind::kLocal) {
+      ReadFolder();
+    } else {
+      ReadStore(*type);
+    }
+    if (const YamlNode::Entry* const entry = reader_.Take("credentials")) {
+      file_.credentials = ReadCredentials(*entry, store_, diagnostics_);
+    } else if (type->kind != StoreKind::kLocal) {
+      diagnostics_.Warning(root_.line,
+                           "without credentials only public data can be read: nobody's identity is "
+                           "used here");
+    }
+    reader_.Finish();
+  }
+
+ private:
+  void ReadName() {
+    const YamlNode::Entry* const entry = ReadHead(reader_, store_, diagnostics_);
+    if (entry == nullptr) return diagnostics_.Error(root_.line, "the key \"name\" is missing");
+    if (IsJobName(store_.name)) return;
+    diagnostics_.Error(entry->line,
+                       "a datastore's name is of letters, digits, \"-\" and \"_\", 128 at most");
+  }
+
+  const StoreType* ReadType() {
+    const size_t before = diagnostics_.error_count();
+    const YamlNode::Entry* const entry = reader_.Choice("type", kTypesOfStores, store_.type);
+    if (entry == nullptr) {
+      if (diagnostics_.error_count() == before) {
+        diagnostics_.Error(root_.line,
+                           "the key \"type\" is missing: azure_blob, azure_data_lake_gen2, "
+                           "azure_file, s3, gcs, local or nfs");
+      }
+      return nullptr;
+    }
+    if (store_.type == "azure_data_lake_gen1") {
+      diagnostics_.Error(entry->line,
+                         "Azure has retired Data Lake Storage Gen1: move the data to "
+                         "a store of type azure_data_lake_gen2");
+    } else if (store_.type == "one_lake") {
+      diagnostics_.Error(entry->line,
+                         "OneLake is not read here: copy the data to a store of type "
+                         "azure_blob or azure_data_lake_gen2");
+    }
+    return FindType(store_.type);
+  }
+
+  // Reads a text that must be there and of letters, digits and `others`.
+  void Need(const char* key, absl::string_view others, std::string& value) {
+    const YamlNode::Entry* const entry = reader_.Text(key, value);
+    if (entry == nullptr || value.empty()) {
+      diagnostics_.Error(root_.line, absl::StrCat("a datastore of type ", store_.type,
+                                                  " needs the key \"", key, "\""));
+    } else if (!IsLabel(value, others)) {
+      diagnostics_.Error(entry->line,
+                         absl::StrCat(key, " \"", absl::string_view(value).substr(0, 80),
+                                      "\" has a sign that no name of one has"));
+    }
+  }
+
+  void ReadFolder() {
+    std::string path;
+    const YamlNode::Entry* const entry = reader_.Text("path", path);
+    if (entry == nullptr || path.empty()) {
+      diagnostics_.Error(root_.line, absl::StrCat("a datastore of type ", store_.type,
+                                                  " needs the key \"path\": a folder that is on "
+                                                  "every node"));
+      return;
+    }
+    auto local = LocalPath(path, folder_);
+    if (local.ok()) {
+      store_.place.path = *std::move(local);
+    } else {
+      diagnostics_.Error(entry->line, local.status().message());
+    }
+  }
+
+  void ReadStore(const StoreType& type) {
+    const bool is_azure = !type.host.empty();
+    if (is_azure) Need("account_name", "-", store_.place.account);
+    Need(type.container_key, "-_.$", store_.place.container);
+    if (is_azure) {
+      constexpr std::array<absl::string_view, 3> kProtocols = {"https", "wasbs", "abfss"};
+      std::string protocol;  // the store is spoken to by https whichever it is
+      reader_.Choice("protocol", kProtocols, protocol);
+    }
+    if (type.kind == StoreKind::kS3) reader_.Text("region", store_.place.region);
+    ReadEndpoint(type);
+  }
+
+  // A server's URL, or the domain of another of Azure's clouds.
+  void ReadEndpoint(const StoreType& type) {
+    std::string written;
+    const YamlNode::Entry* const entry = reader_.Text("endpoint", written);
+    absl::string_view endpoint = written;
+    while (absl::ConsumeSuffix(&endpoint, "/")) {
+    }
+    if (entry == nullptr || endpoint.empty()) return;
+    if (absl::StrContains(endpoint, "://")) {
+      store_.place.endpoint = std::string(endpoint);
+    } else if (type.host.empty()) {
+      store_.place.endpoint = absl::StrCat("https://", endpoint);
+    } else if (endpoint != kAzuresCloud) {
+      store_.place.endpoint =
+          absl::StrCat("https://", store_.place.account, ".", type.host, ".", endpoint);
+    }
+    if (store_.place.endpoint.empty() || IsServerUrl(store_.place.endpoint)) return;
+    diagnostics_.Error(entry->line,
+                       "endpoint must be a server's URL, as https://HOST:PORT, or of "
+                       "Azure a cloud's domain, as core.windows.net");
+  }
+
+  const YamlNode& root_;
+  const std::filesystem::path& folder_;
+  DatastoreFile& file_;
+  Datastore& store_;
+  Diagnostics& diagnostics_;
+  MappingReader reader_;
+};
+
+}  // namespace
+
+absl::StatusOr<DatastoreFile> ReadDatastoreFile(absl::string_view text, absl::string_view file_name,
+                                                const std::filesystem::path& folder) {
+  TUTTI_ASSIGN_OR_RETURN(const auto root, ParseYaml(text, file_name));
+  Diagnostics diagnostics(file_name);
+  TUTTI_RETURN_IF_ERROR(CheckKind("datastore", *root, diagnostics));
+  DatastoreFile file;
+  FileReader(*root, folder, file, diagnostics).Read();
+  TUTTI_RETURN_IF_ERROR(diagnostics.status());
+  file.warnings = diagnostics.warnings();
+  return file;
+}
+
+}  // namespace tutti::spec
