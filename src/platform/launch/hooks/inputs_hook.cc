@@ -12,6 +12,7 @@
 #include "platform/launch/node/node_folders.h"
 #include "platform/launch/staging/copy.h"
 #include "platform/launch/staging/fetch_input.h"
+#include "platform/launch/staging/fetch_place.h"
 #include "spec/data/remote_input.h"
 
 namespace tutti::launch {
@@ -41,14 +42,17 @@ absl::StatusOr<bool> IsFolder(const std::string& name, const fs::path& path,
   return fs::is_directory(status);
 }
 
-// Where the input lies on this node. Under inputs/NAME there is a copy, or a link to it.
+// Where the input lies on this node. Under inputs/NAME there is a copy, or a link to it. `secrets`:
+// the credentials of stores, by the secrets' names.
 absl::StatusOr<std::string> StageInput(const spec::LaunchPlan& plan, const std::string& name,
-                                       const spec::Input& input,
+                                       const spec::Input& input, const SecretValues& secrets,
                                        const std::atomic<bool>& cancelled) {
-  if (input.path.empty()) return input.literal;
+  if (input.path.empty() && !input.place) return input.literal;
   fs::path path(std::string(absl::StripPrefix(input.path, "file://")));
-  if (spec::IsRemote(input)) {
-    const fs::path data = fs::path(plan.environments_directory).parent_path() / "data";
+  const fs::path data = fs::path(plan.environments_directory).parent_path() / "data";
+  if (input.place) {
+    TUTTI_ASSIGN_OR_RETURN(path, FetchPlace(name, input, secrets, data, cancelled));
+  } else if (spec::IsRemote(input)) {
     TUTTI_ASSIGN_OR_RETURN(path, FetchInput(name, input, data, cancelled));
   }
   TUTTI_ASSIGN_OR_RETURN(const bool is_folder, IsFolder(name, path, plan.node().name));
@@ -71,17 +75,35 @@ class InputsHook : public NodeHook {
   absl::string_view name() const override { return "inputs"; }
   bool PreparesSlowly(const spec::LaunchPlan& plan) const override {
     return std::any_of(plan.inputs.begin(), plan.inputs.end(), [](const auto& named) {
-      return named.second.mode == "download" || spec::IsRemote(named.second);
+      const spec::Input& input = named.second;
+      return input.mode == "download" || input.place || spec::IsRemote(input);
     });
   }
 
   absl::Status Prepare(NodeContext& node, const std::atomic<bool>& cancelled) override {
+    SecretValues secrets;
+    if (NeedsSecrets(node.plan)) {
+      auto values = node.delivery->FetchSecrets();
+      TUTTI_RETURN_IF_ERROR(base::Annotate(values.status(), "inputs"));
+      secrets = *std::move(values);
+    }
     for (const auto& [name, input] : node.plan.inputs) {
       if (input.absent) continue;
       TUTTI_ASSIGN_OR_RETURN(node.facts.inputs[name],
-                             StageInput(node.plan, name, input, cancelled));
+                             StageInput(node.plan, name, input, secrets, cancelled));
     }
     return absl::OkStatus();
+  }
+  void Abandon(NodeContext& node) override {
+    if (NeedsSecrets(node.plan)) node.delivery->AbandonCode();
+  }
+
+ private:
+  // The processes of the job do not get those of its inputs.
+  static bool NeedsSecrets(const spec::LaunchPlan& plan) {
+    return std::any_of(plan.inputs.begin(), plan.inputs.end(), [](const auto& named) {
+      return named.second.place && !named.second.place->secret.empty();
+    });
   }
 };
 

@@ -72,7 +72,7 @@ absl::StatusOr<std::vector<std::string>> Mounts(const spec::LaunchPlan& plan,
   std::set<std::string> seen;
   for (const auto& [name, input] : plan.inputs) {
     const auto staged = facts.inputs.find(name);
-    if (input.path.empty() || staged == facts.inputs.end()) continue;
+    if ((input.path.empty() && !input.place) || staged == facts.inputs.end()) continue;
     const std::string& path = staged->second;
     const bool below = absl::StartsWith(path, absl::StrCat(plan.directory, "/"));
     if (below || !absl::StartsWith(path, "/") || !seen.insert(path).second) continue;

@@ -1,0 +1,188 @@
+#include "platform/launch/staging/fetch_place.h"
+
+#include <spdlog/spdlog.h>
+
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/process/waiting.h"
+#include "base/status.h"
+#include "base/text/binary_size.h"
+#include "platform/storage/input_request.h"
+
+namespace tutti::launch {
+namespace {
+
+namespace fs = std::filesystem;
+using storage::Operation;
+using storage::StorageResult;
+
+constexpr absl::Duration kPatienceWithList = absl::Hours(1);
+constexpr absl::Duration kPatienceWithFetch = absl::Hours(24 * 7);
+constexpr absl::Duration kBetweenLines = absl::Seconds(10);  // of the log
+constexpr int kMostAttempts = 3;                             // if the data change meanwhile
+constexpr size_t kLongestPlaceName = 128;
+constexpr char kManifest[] = ".tutti-objects";  // of the program, in the folder that it fills
+
+// The name that the file or folder has on the node, as programs expect it that look at its ending:
+// the last part of the path without a wildcard, else the container's.
+std::string NameOf(const spec::DataPlace& place) {
+  std::string name = "data";
+  const auto take = [&name](absl::string_view part) {
+    const bool safe = !part.empty() && part.size() <= kLongestPlaceName && part != "." &&
+                      part != ".." && part.find_first_of("*?\\:") == absl::string_view::npos &&
+                      !absl::StartsWith(part, ".tutti");
+    if (safe) name = std::string(part);
+    return safe || part.empty();
+  };
+  take(place.container);
+  for (const absl::string_view part : absl::StrSplit(place.path, '/')) {
+    if (!take(part) && place.is_pattern) break;
+  }
+  return name;
+}
+
+// Two datastores of one container share what is fetched; another type, as of a file that is taken
+// for a folder, does not.
+std::string KeyOf(const spec::DataPlace& place, storage::PlaceType type,
+                  const std::string& digest) {
+  const std::string text =
+      absl::StrCat(storage::Name(place.kind), "\n", place.account, "\n", place.container, "\n",
+                   place.endpoint, "\n", place.path, "\n", place.is_pattern ? "pattern\n" : "",
+                   storage::Name(type), "\n", digest);
+  return base::Hex(base::Sha256Of(text)).substr(0, 24);
+}
+
+// The lines of the launcher's log, seldom.
+class ProgressLog {
+ public:
+  explicit ProgressLog(const std::string& name) : name_(name) {}
+  void operator()(const storage::StorageProgress& progress) {
+    if (absl::Now() < next_) return;
+    next_ = absl::Now() + kBetweenLines;
+    spdlog::info("input \"{}\": {} of {} objects, {} of {}", name_, progress.objects,
+                 progress.of_objects, base::BinarySize(static_cast<uint64_t>(progress.bytes)),
+                 base::BinarySize(static_cast<uint64_t>(progress.of_bytes)));
+  }
+
+ private:
+  const std::string name_;
+  absl::Time next_ = absl::Now() + kBetweenLines;
+};
+
+// One input on its way.
+class Fetch {
+ public:
+  Fetch(const std::string& name, storage::StorageRequest request, const fs::path& data,
+        const std::atomic<bool>& cancelled, const StorageFunction& run)
+      : name_(name), request_(std::move(request)), data_(data), cancelled_(cancelled), run_(run) {}
+
+  absl::StatusOr<fs::path> Run() {
+    TUTTI_RETURN_IF_ERROR(FindType());
+    for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+      TUTTI_ASSIGN_OR_RETURN(const StorageResult list, Ask(Operation::kList, kPatienceWithList));
+      auto there = Take(list.digest);
+      if (!absl::IsAborted(there.status())) return there;
+      spdlog::info("input \"{}\": {}; it is fetched again", name_,
+                   std::string(there.status().message()));
+    }
+    return absl::AbortedError(
+        absl::StrCat(storage::Described(request_.place), " changes as fast as it is fetched"));
+  }
+
+ private:
+  absl::StatusOr<StorageResult> Ask(Operation operation, absl::Duration patience) {
+    request_.operation = operation;
+    return run_(request_, base::Deadline::After(patience), cancelled_, ProgressLog(name_));
+  }
+
+  // Of a model, which may be either.
+  absl::Status FindType() {
+    if (request_.type != storage::PlaceType::kAny) return absl::OkStatus();
+    request_.type = storage::PlaceType::kFolder;
+    if (request_.place.is_pattern || request_.place.path.empty()) return absl::OkStatus();
+    request_.type = storage::PlaceType::kFile;
+    const absl::Status status = Ask(Operation::kStat, kPatienceWithList).status();
+    if (absl::IsNotFound(status) || absl::IsInvalidArgument(status)) {
+      request_.type = storage::PlaceType::kFolder;
+      return absl::OkStatus();
+    }
+    return status;
+  }
+
+  // Returns where the objects of that list lie, fetched if need be; Aborted if others came.
+  absl::StatusOr<fs::path> Take(const std::string& digest) {
+    const std::string key = KeyOf(request_.place, request_.type, digest);
+    const fs::path home = data_ / key;
+    TUTTI_RETURN_IF_ERROR(base::MakeDirectories(home));
+    TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock,
+                           base::LockFile(data_ / absl::StrCat(key, ".lock"), cancelled_));
+    TUTTI_RETURN_IF_ERROR(base::MakeDirectories(home));  // who removed it had the lock
+    base::Touch(home);
+    const std::string name = NameOf(request_.place);
+    std::error_code error;
+    if (!fs::exists(home / "content" / name, error))
+      TUTTI_RETURN_IF_ERROR(Fill(home, name, digest));
+    HideManifest(home, name);
+    return home / "content" / name;
+  }
+
+  absl::Status Fill(const fs::path& home, const std::string& name, const std::string& digest) {
+    const fs::path part = home / "part";
+    request_.folder = IsFile() ? part : part / name;
+    TUTTI_RETURN_IF_ERROR(base::MakeDirectories(request_.folder));
+    const auto fetched = Ask(Operation::kFetch, kPatienceWithFetch);
+    request_.folder.clear();
+    TUTTI_RETURN_IF_ERROR(fetched.status());
+    if (fetched->digest != digest) {
+      TUTTI_RETURN_IF_ERROR(base::RemoveTree(part));
+      return absl::AbortedError("the objects have changed since they were listed");
+    }
+    std::error_code error;
+    const std::string& path = request_.place.path;
+    if (IsFile() && !fs::exists(part / name, error)) {  // its own name is none for a file here
+      fs::rename(part / path.substr(path.rfind('/') + 1), part / name, error);
+    }
+    if (!error) fs::rename(part, home / "content", error);
+    if (error) return base::ErrnoStatus(absl::StrCat("keep ", home.native()), error.value());
+    return absl::OkStatus();
+  }
+
+  // A job that lists its input is not to find it.
+  void HideManifest(const fs::path& home, const std::string& name) const {
+    const fs::path content = IsFile() ? home / "content" : home / "content" / name;
+    std::error_code ignored;
+    fs::rename(content / kManifest, home / "objects", ignored);
+  }
+
+  bool IsFile() const { return request_.type == storage::PlaceType::kFile; }
+
+  const std::string& name_;
+  storage::StorageRequest request_;
+  const fs::path& data_;
+  const std::atomic<bool>& cancelled_;
+  const StorageFunction& run_;
+};
+
+}  // namespace
+
+absl::StatusOr<fs::path> FetchPlace(const std::string& name, const spec::Input& input,
+                                    const std::map<std::string, std::string>& secrets,
+                                    const fs::path& data, const std::atomic<bool>& cancelled,
+                                    const StorageFunction& run) {
+  auto request = storage::RequestFor(Operation::kList, input, secrets);
+  auto path = request.ok() ? Fetch(name, *std::move(request), data, cancelled, run).Run()
+                           : absl::StatusOr<fs::path>(request.status());
+  if (path.ok() || absl::IsCancelled(path.status())) return path;
+  return absl::Status(
+      path.status().code(),
+      absl::StrCat("input \"", name, "\": ", storage::InputFault(input, path.status())));
+}
+
+}  // namespace tutti::launch

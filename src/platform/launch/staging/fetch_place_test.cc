@@ -1,0 +1,175 @@
+#include "platform/launch/staging/fetch_place.h"
+
+#include <gmock/gmock.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/hash.h"
+
+namespace tutti::launch {
+namespace {
+
+namespace fs = std::filesystem;
+using storage::Operation;
+using storage::StorageRequest;
+using storage::StorageResult;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A store with one container, which a fetch fills a folder from as the program does.
+class Store {
+ public:
+  absl::StatusOr<StorageResult> Run(const StorageRequest& request) {
+    requests.push_back(request);
+    if (!fails.ok()) return fails;
+    StorageResult result{.digest = Digest()};
+    if (request.operation == Operation::kStat) {
+      const bool is_file = objects.size() == 1 && objects.begin()->first == "model.pt";
+      if (request.type == storage::PlaceType::kFile && !is_file) {
+        return absl::NotFoundError("no file");
+      }
+    }
+    if (request.operation == Operation::kFetch) {
+      if (on_fetch) on_fetch();
+      result.digest = Digest();
+      for (const auto& [path, content] : objects) {
+        const fs::path file = request.folder / path;
+        if (!base::MakeDirectories(file.parent_path()).ok()) std::abort();
+        if (!base::WriteFileAtomic(file, content).ok()) std::abort();
+      }
+      if (!base::WriteFileAtomic(request.folder / ".tutti-objects", "{}").ok()) std::abort();
+      ++fetches;
+    }
+    return result;
+  }
+  std::string Digest() const {
+    std::string all;
+    for (const auto& [path, content] : objects) absl::StrAppend(&all, path, "\n", content, "\n");
+    return base::Hex(base::Sha256Of(all));
+  }
+
+  std::map<std::string, std::string> objects = {{"a.txt", "a"}, {"b/c.txt", "c"}};
+  std::vector<StorageRequest> requests;
+  std::function<void()> on_fetch;
+  absl::Status fails;
+  int fetches = 0;
+};
+
+class FetchPlaceTest : public ::testing::Test {
+ protected:
+  static spec::Input Folder(const std::string& type = "uri_folder", std::string path = "train") {
+    spec::Input input{.type = type};
+    input.place = {.kind = spec::StoreKind::kAzureBlob,
+                   .account = "acme",
+                   .container = "images",
+                   .path = std::move(path),
+                   .credential = spec::CredentialKind::kAccountKey,
+                   .secret = "datastore.blobs",
+                   .datastore = "blobs"};
+    return input;
+  }
+  absl::StatusOr<fs::path> Fetch(const spec::Input& input) {
+    return FetchPlace("data", input, {{"datastore.blobs", R"({"account_key": "a2V5"})"}},
+                      folder_.path(), cancelled_, [this](const StorageRequest& request, auto&&...) {
+                        return store_.Run(request);
+                      });
+  }
+  static std::string Content(const fs::path& file) {
+    return base::ReadFile(file, 1 << 20).value_or("?");
+  }
+
+  Store store_;
+  const base::TemporaryDirectory folder_;
+  std::atomic<bool> cancelled_ = false;
+};
+
+TEST_F(FetchPlaceTest, AFolderIsFetchedOnceAsLongAsTheStoreHasTheSame) {
+  const auto first = Fetch(Folder());
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->filename(), "train");
+  EXPECT_EQ(Content(*first / "b/c.txt"), "c");
+  EXPECT_FALSE(fs::exists(*first / ".tutti-objects")) << "a job that lists its input sees its data";
+  EXPECT_EQ(store_.requests.back().credentials.account_key, "a2V5");
+  EXPECT_EQ(*Fetch(Folder()), *first);
+  EXPECT_EQ(store_.fetches, 1);
+  store_.objects["a.txt"] = "new";
+  const auto second = Fetch(Folder());
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(Content(*second / "a.txt"), "new");
+  EXPECT_EQ(Content(*first / "a.txt"), "a") << "a job may still read it";
+  EXPECT_EQ(store_.fetches, 2);
+}
+
+TEST_F(FetchPlaceTest, TwoDatastoresOfOneContainerShareWhatIsFetched) {
+  spec::Input other = Folder();
+  other.place->datastore = "again";
+  EXPECT_EQ(*Fetch(Folder()), *Fetch(other));
+  other.place->container = "others";
+  EXPECT_NE(*Fetch(Folder()), *Fetch(other));
+}
+
+TEST_F(FetchPlaceTest, WhoWasKilledGoesOnInTheSameFolder) {
+  store_.on_fetch = [this] { store_.fails = absl::UnavailableError("killed"); };
+  ASSERT_TRUE(Fetch(Folder()).ok());  // which folder that is
+  const fs::path first = store_.requests.back().folder;
+  store_.fails = absl::OkStatus();
+  ASSERT_TRUE(base::RemoveTree(first.parent_path().parent_path() / "content").ok());
+  ASSERT_TRUE(base::MakeDirectories(first).ok());
+  ASSERT_TRUE(base::WriteFileAtomic(first / "a.txt.part", "half").ok());
+  store_.on_fetch = nullptr;
+  const auto path = Fetch(Folder());
+  ASSERT_TRUE(path.ok()) << path.status();
+  EXPECT_EQ(store_.requests.back().folder, first);
+  EXPECT_TRUE(fs::exists(*path / "a.txt"));
+}
+
+TEST_F(FetchPlaceTest, WhatChangesMeanwhileIsFetchedAgainAndNotForEver) {
+  int changes = 1;
+  store_.on_fetch = [&] {
+    if (changes-- > 0) store_.objects["a.txt"] += "+";
+  };
+  const auto path = Fetch(Folder());
+  ASSERT_TRUE(path.ok()) << path.status();
+  EXPECT_EQ(Content(*path / "a.txt"), "a+");
+  changes = 1000;
+  store_.objects["b/c.txt"] = "d";
+  const auto never = Fetch(Folder());
+  EXPECT_TRUE(absl::IsAborted(never.status())) << never.status();
+  EXPECT_THAT(std::string(never.status().message()), HasSubstr("input \"data\": "));
+}
+
+TEST_F(FetchPlaceTest, AFileHasItsNameAndAModelIsEither) {
+  store_.objects = {{"model.pt", "weights"}};
+  const auto file = Fetch(Folder("uri_file", "models/model.pt"));
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(file->filename(), "model.pt");
+  EXPECT_EQ(Content(*file), "weights");
+  EXPECT_EQ(Content(*Fetch(Folder("custom_model", "models/model.pt"))), "weights");
+  store_.objects = {{"a", "1"}, {"b", "2"}};
+  EXPECT_EQ(Content(*Fetch(Folder("custom_model", "models/two")) / "b"), "2");
+}
+
+TEST_F(FetchPlaceTest, APatternsFolderHasTheNameBeforeTheWildcard) {
+  spec::Input input = Folder("uri_folder", "train/*/x.png");
+  input.place->is_pattern = true;
+  EXPECT_EQ(Fetch(input)->filename(), "train");
+  input.place->path = "*.png";
+  EXPECT_EQ(Fetch(input)->filename(), "images");
+}
+
+TEST_F(FetchPlaceTest, AFailureNamesTheInputAndWhatToDoAndNoSecret) {
+  store_.fails = absl::PermissionDeniedError("account \"acme\" refuses the key");
+  const auto path = Fetch(Folder());
+  EXPECT_TRUE(absl::IsPermissionDenied(path.status()));
+  EXPECT_THAT(std::string(path.status().message()),
+              AllOf(HasSubstr("input \"data\": account \"acme\" refuses the key"),
+                    HasSubstr("tutti datastore create"), Not(HasSubstr("a2V5"))));
+}
+
+}  // namespace
+}  // namespace tutti::launch

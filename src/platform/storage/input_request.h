@@ -1,0 +1,28 @@
+// Makes of a job's input that lies in a store what `tutti-storage` is asked, and of what it answers
+// the line that a user reads. Shared by the service, which looks before a job queues, and the
+// launcher, which fetches. Pure functions; thread-safe.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "platform/storage/storage_request.h"
+#include "spec/types/job.h"
+
+namespace tutti::storage {
+
+// Returns what an input of that type must be: a file, a folder, or, of a model, either.
+PlaceType PlaceTypeOf(const spec::Input& input);
+
+// Returns the request for an input that has a place, without a folder. `secrets`: values by the
+// secrets' names, of which it takes the place's. FailedPrecondition if that is not among them or
+// does not hold credentials of the place's kind.
+absl::StatusOr<StorageRequest> RequestFor(Operation operation, const spec::Input& input,
+                                          const std::map<std::string, std::string>& secrets);
+
+// Returns why the input cannot be had, in one line: what `status` says, and what to do.
+std::string InputFault(const spec::Input& input, const absl::Status& status);
+
+}  // namespace tutti::storage

@@ -1,0 +1,64 @@
+#include "platform/storage/input_request.h"
+
+#include <gmock/gmock.h>
+
+namespace tutti::storage {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+spec::Input Images(spec::CredentialKind credential, std::string secret) {
+  spec::Input input;
+  input.place = {.kind = spec::StoreKind::kAzureBlob,
+                 .account = "acme",
+                 .container = "images",
+                 .path = "train",
+                 .credential = credential,
+                 .secret = std::move(secret),
+                 .datastore = "blobs"};
+  return input;
+}
+
+TEST(RequestFor, HasTheCredentialsOfItsSecret) {
+  const spec::Input input = Images(spec::CredentialKind::kAccountKey, "datastore.blobs");
+  const auto request = RequestFor(Operation::kList, input,
+                                  {{"datastore.blobs", R"({"account_key": "a2V5"})"}, {"x", "y"}});
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->operation, Operation::kList);
+  EXPECT_EQ(request->credentials.kind, spec::CredentialKind::kAccountKey);
+  EXPECT_EQ(request->credentials.account_key, "a2V5");
+  EXPECT_EQ(request->place.path, "train");
+  EXPECT_EQ(request->type, PlaceType::kFolder);
+}
+
+TEST(RequestFor, SaysWhichSecretIsNotThereOrOfNoUse) {
+  const spec::Input input = Images(spec::CredentialKind::kServicePrincipal, "datastore.blobs");
+  EXPECT_THAT(std::string(RequestFor(Operation::kStat, input, {}).status().message()),
+              HasSubstr("has not sent secret \"datastore.blobs\""));
+  const auto wrong =
+      RequestFor(Operation::kStat, input, {{"datastore.blobs", R"({"account_key": "a2V5"})"}});
+  EXPECT_TRUE(absl::IsFailedPrecondition(wrong.status())) << wrong.status();
+  EXPECT_THAT(std::string(wrong.status().message()), Not(HasSubstr("a2V5")));
+  EXPECT_EQ(
+      RequestFor(Operation::kStat, Images(spec::CredentialKind::kNone, ""), {})->credentials.kind,
+      spec::CredentialKind::kNone);
+}
+
+TEST(PlaceTypeOf, AModelIsAFileOrAFolder) {
+  EXPECT_EQ(PlaceTypeOf({.type = "uri_file"}), PlaceType::kFile);
+  EXPECT_EQ(PlaceTypeOf({.type = "mltable"}), PlaceType::kFolder);
+  EXPECT_EQ(PlaceTypeOf({.type = "custom_model"}), PlaceType::kAny);
+}
+
+TEST(InputFault, SaysWhatToDoWithCredentialsThatDoNotDo) {
+  spec::Input input = Images(spec::CredentialKind::kAccountKey, "datastore.blobs");
+  const absl::Status denied = absl::PermissionDeniedError("it refuses the key");
+  EXPECT_THAT(InputFault(input, denied), HasSubstr("it refuses the key; give datastore blobs"));
+  input.place->datastore.clear();
+  EXPECT_THAT(InputFault(input, denied), HasSubstr("make a datastore of it"));
+  EXPECT_EQ(InputFault(input, absl::NotFoundError("nothing is there")), "nothing is there");
+}
+
+}  // namespace
+}  // namespace tutti::storage
