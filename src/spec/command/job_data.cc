@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
+#include "spec/data/data_address.h"
 #include "spec/data/data_map.h"
 #include "spec/data/local_path.h"
 #include "spec/text/expressions.h"
@@ -275,27 +276,66 @@ class InputReader {
     if (local.ok()) {
       const bool is_output = !input_.job_folder.empty() && input_.type == "uri_file";
       input_.path = is_output ? FileOfOutput(*local) : *local;
-    } else if (absl::IsNotFound(local.status()) && input_.mode == "direct") {
-      input_.literal = written;  // the program reads it by itself
-    } else if (const std::string web = WebAddress(written);
-               absl::IsNotFound(local.status()) && input_.type == "uri_file" && !web.empty()) {
-      input_.path = web;  // each node fetches it
     } else if (absl::IsNotFound(local.status())) {
-      diagnostics_.Error(
-          input_.location.line,
-          absl::StrCat(
-              what_, ": \"", ShownAddress(written), "\" is not on this machine",
-              web.empty() ? "" : ", and a folder cannot be listed there",
-              !web.empty() && LooksLikeAFile(written) ? " (a file has type: uri_file)" : "",
-              "; copy it here and say where: tutti data map ", PrefixToMap(written), " FOLDER",
-              ByItsFile(written)));
+      LocateElsewhere(written);
     } else {
-      diagnostics_.Error(input_.location.line, absl::StrCat(what_, ": ", local.status().message()));
+      Error(local.status().message());
     }
   }
 
-  // Returns the advice to register a data asset by its file, if `written` names one; otherwise "".
+  void Error(absl::string_view why) {
+    diagnostics_.Error(input_.location.line, absl::StrCat(what_, ": ", why));
+  }
+
+  // An address of which there is no copy here.
+  void LocateElsewhere(const std::string& written) {
+    auto place = PlaceOf(written, context_.site.datastores);
+    const bool is_store = place.ok() && place->has_value();
+    const std::string web = WebAddress(written);
+    if (is_store && (*place)->kind == StoreKind::kLocal) {
+      input_.path = (*place)->path;
+    } else if (input_.mode == "direct") {
+      input_.literal = written;  // the program reads it by itself
+    } else if (is_store &&
+               (!(*place)->datastore.empty() || input_.type != "uri_file" || web.empty())) {
+      TakePlace(*std::move(*place));
+    } else if (input_.type == "uri_file" && !web.empty()) {
+      input_.path = web;  // each node fetches it
+    } else if (absl::IsInvalidArgument(place.status())) {
+      Error(place.status().message());
+    } else {
+      Error(absl::StrCat(
+          "\"", ShownAddress(written), "\" is not on this machine",
+          web.empty() ? "" : ", and a folder cannot be listed there",
+          !web.empty() && LooksLikeAFile(written) ? " (a file has type: uri_file)" : "",
+          absl::IsNotFound(place.status()) ? absl::StrCat(": ", place.status().message()) : "",
+          "; copy it here and say where: tutti data map ", PrefixToMap(written), " FOLDER",
+          ByItsFile(written)));
+    }
+  }
+
+  // Each node fetches it from its store.
+  void TakePlace(DataPlace place) {
+    if (place.is_pattern && input_.type == "uri_file") {
+      return Error("a pattern stands for several files, in a folder: its type is uri_folder");
+    }
+    if (input_.type == "uri_file" && place.path.empty()) {
+      return Error("its type is uri_file, but the address names all that the container holds");
+    }
+    input_.place = std::move(place);
+  }
+
+  // Returns the advice to make known what `written` names by its file: a datastore, or a data
+  // asset.
+  // "" for all else.
   static std::string ByItsFile(absl::string_view written) {
+    if (absl::StartsWith(CanonicalAddress(written), "azureml://datastores/")) {
+      return ", or make the datastore known by its file: tutti datastore create --file FILE";
+    }
+    if (absl::StrContains(written, "?") && absl::StrContains(written, "sig=")) {
+      return ", or make a datastore with the signature as its sas_token, which no job then shows: "
+             "tutti datastore create --file FILE";
+    }
     if (!absl::StartsWith(written, "azureml:") || absl::StrContains(written, "://")) return "";
     return ", or make the name known by its file: tutti data create --file FILE";
   }
@@ -335,6 +375,12 @@ Input ReadInput(const YamlNode::Entry& entry, const ReadContext& context,
   RefuseUnbound(entry.line, absl::StrCat("input \"", entry.key, "\""), entry.value->scalar,
                 diagnostics);
   return LiteralInput(*entry.value);
+}
+
+// Leaves an input that was refused no place, of which more would be said.
+void Forget(Input& input) {
+  input.path.clear();
+  input.place.reset();
 }
 
 // The last part of an output's path, which names the file; "" if it is no name for one.
@@ -423,7 +469,7 @@ std::optional<Input> ReadInputDefinition(const YamlNode::Entry& entry, const Rea
     input = ReadInput(entry, context, diagnostics);
   }
   if (!input) return std::nullopt;
-  if (refused.any()) input->path.clear();
+  if (refused.any()) Forget(*input);
   input->location.file = diagnostics.file_name();
   if (input->location.line == 0) input->location.line = entry.line;
   return input;
@@ -436,7 +482,7 @@ std::map<std::string, Input> ReadInputSection(const YamlNode::Entry& section,
   for (const YamlNode::Entry* entry : NamedEntries(section, "input", diagnostics)) {
     const ErrorWatch refused(diagnostics);
     Input input = ReadInput(*entry, context, diagnostics);
-    if (refused.any()) input.path.clear();
+    if (refused.any()) Forget(input);
     input.location.file = diagnostics.file_name();
     if (input.location.line == 0) input.location.line = entry->line;
     inputs[entry->key] = std::move(input);

@@ -328,8 +328,7 @@ TEST(JobFile, DataElsewhereIsRefusedWithTheRemedy) {
       {"https://e.org/iris.csv", "https://e.org/iris.csv"},
       {"https://e.org/a/iris.csv?sv=1&sig=secret", "https://e.org/a"},
       {"azureml:data:1", "azureml:data"},
-      {"azureml:data@latest", "azureml:data"},
-      {"wasbs://c@a.blob.core.windows.net/x", "wasbs://c@a.blob.core.windows.net/x"}};
+      {"azureml:data@latest", "azureml:data"}};
   for (const auto& [path, prefix] : kCases) {
     EXPECT_THAT(
         Errors(absl::StrCat("command: x\ninputs:\n  d:\n    path: ", path, "\n")),
@@ -338,9 +337,15 @@ TEST(JobFile, DataElsewhereIsRefusedWithTheRemedy) {
             "\" is not on this machine",
             absl::StrContains(path, "azureml:") ? "" : ", and a folder cannot be listed there",
             absl::StrContains(path, "https:") ? " (a file has type: uri_file)" : "",
+            absl::StrContains(path, "datastores") ? ": there is no datastore \"d\"" : "",
             "; copy it here and say where: tutti data map ", prefix, " FOLDER",
-            absl::StartsWith(path, "azureml:data")
+            absl::StrContains(path, "datastores")
+                ? ", or make the datastore known by its file: tutti datastore create --file FILE"
+            : absl::StartsWith(path, "azureml:data")
                 ? ", or make the name known by its file: tutti data create --file FILE"
+            : absl::StrContains(path, "sig=")
+                ? ", or make a datastore with the signature as its sas_token, which no job then "
+                  "shows: tutti datastore create --file FILE"
                 : "")));
   }
   EXPECT_THAT(Errors("command: x\ninputs: {d: {type: uri_file}}\n"),
@@ -365,6 +370,53 @@ TEST(JobFile, DataElsewhereIsServedFromItsCopy) {
   // What a program reads by itself is handed on.
   EXPECT_EQ(result->spec.inputs.at("c").literal, "https://e.org/x.csv");
   EXPECT_EQ(result->spec.inputs.at("c").path, "");
+}
+
+TEST(JobFile, DataInAStoreArePlacesThatNodesFetch) {
+  Site site = BuiltInSite();
+  site.datastores["blobs"].place = {.kind = StoreKind::kAzureBlob,
+                                    .account = "acme",
+                                    .container = "images",
+                                    .credential = CredentialKind::kAccountKey,
+                                    .secret = "datastore.blobs",
+                                    .datastore = "blobs"};
+  site.datastores["share"].place = {
+      .kind = StoreKind::kLocal, .path = "/mnt", .datastore = "share"};
+  ASSERT_TRUE(
+      site.data_assets
+          .Add(
+              {.name = "train", .type = "uri_folder", .path = "azureml://datastores/blobs/paths/t"})
+          .ok());
+  const auto result = ReadJobFile(
+      "command: x\ninputs:\n"
+      "  a: {path: 'azureml://datastores/blobs/paths/train'}\n"
+      "  b: {type: uri_file, path: 'wasbs://images@acme.blob.core.windows.net/a.csv'}\n"
+      "  c: {path: 's3://open/*.png', mode: download}\n"
+      "  d: {path: 'azureml:train:1'}\n"
+      "  e: {path: 'azureml://datastores/share/paths/e', mode: direct}\n"
+      "  f: {type: uri_file, path: 'https://other.blob.core.windows.net/c/f.csv'}\n"
+      "  g: {path: 'azureml://datastores/blobs/paths/g', mode: direct}\n",
+      "job.yml", "/base", site);
+  ASSERT_TRUE(result.ok()) << result.status();
+  const auto& inputs = result->spec.inputs;
+  EXPECT_EQ(inputs.at("a").place->path, "train");
+  EXPECT_EQ(inputs.at("a").path, "");
+  EXPECT_EQ(inputs.at("b").place->datastore, "blobs") << "not by https, which has no credentials";
+  EXPECT_TRUE(inputs.at("c").place->is_pattern);
+  EXPECT_EQ(inputs.at("d").place->path, "t");
+  EXPECT_EQ(inputs.at("e").path, "/mnt/e");
+  EXPECT_EQ(inputs.at("f").path, "https://other.blob.core.windows.net/c/f.csv");
+  EXPECT_FALSE(inputs.at("f").place.has_value());
+  EXPECT_EQ(inputs.at("g").literal, "azureml://datastores/blobs/paths/g");
+}
+
+TEST(JobFile, APlaceThatCannotBeAnInputIsRefusedAtItsLine) {
+  EXPECT_THAT(Errors("command: x\ninputs:\n  a: {type: uri_file, path: 's3://b/*.csv'}\n"),
+              ElementsAre(HasSubstr("job.yml:3: input \"a\": a pattern stands for several files")));
+  EXPECT_THAT(Errors("command: x\ninputs:\n  a: {type: uri_file, path: 's3://b/'}\n"),
+              ElementsAre(HasSubstr("names all that the container holds")));
+  EXPECT_THAT(Errors("command: x\ninputs:\n  a: {path: 's3://b/../c'}\n"),
+              ElementsAre(HasSubstr("job.yml:3: input \"a\": \"s3://b/../c\" leads out")));
 }
 
 TEST(JobFile, ModelsAndTablesAreInputsAndOutputs) {
