@@ -20,6 +20,14 @@ bool IsUtf8(absl::string_view text) {
   return true;
 }
 
+// Why the launchers of a compute cannot be given what is secret.
+std::string OutOfReach(absl::string_view compute, absl::string_view what) {
+  return absl::StrCat("compute \"", compute, "\" reaches the service by its folder alone, in ",
+                      "which no ", what, what == "secret" ? " is" : " are",
+                      " to lie: have the service listen where its nodes reach it ",
+                      "(tutti serve --bind)");
+}
+
 // Returns why the job cannot be given one secret that it names; "" if it can.
 std::string WhyNotGiven(const spec::JobSpec& job, const std::string& name, const Secrets& secrets) {
   const auto values = secrets.ValuesOf({name});
@@ -34,12 +42,30 @@ std::string WhyNotGiven(const spec::JobSpec& job, const std::string& name, const
                       ", file: true}");
 }
 
+// What the credentials of its inputs lack, at the lines of the inputs.
+void CheckInputs(const spec::JobSpec& job, const Secrets& secrets, const Engines& engines,
+                 base::Faults& faults) {
+  const engine::Engine* const engine = engines.Of(job.compute);
+  const bool reaches = engine == nullptr || engine->LaunchersReachService();
+  for (const auto& [name, input] : job.inputs) {
+    if (!input.place || input.place->secret.empty()) continue;
+    const auto add = [&, &input = input, &name = name](absl::string_view why) {
+      faults.Add(absl::InvalidArgumentError(absl::StrCat(
+          input.location.file, ":", input.location.line, ": input \"", name, "\": ", why)));
+    };
+    const absl::Status known = secrets.ValuesOf({input.place->secret}).status();
+    if (!known.ok()) add(known.message());
+    if (!reaches) add(OutOfReach(job.compute, "credentials"));
+  }
+}
+
 }  // namespace
 
 void CheckSecrets(const spec::JobSpec& job, const Secrets& secrets, const Engines& engines,
                   base::Faults& faults) {
   for (const spec::Step& step : job.steps) CheckSecrets(step.job, secrets, engines, faults);
-  const std::set<std::string> names = SecretsOf(job);
+  CheckInputs(job, secrets, engines, faults);
+  const std::set<std::string> names = SecretsGivenTo(job);
   if (names.empty()) return;
   const spec::SourceLocation& at = job.secrets_location;
   const std::string where = at.line > 0 ? absl::StrCat(at.file, ":", at.line) : job.file_name;
@@ -53,9 +79,7 @@ void CheckSecrets(const spec::JobSpec& job, const Secrets& secrets, const Engine
   if (absl::IsInvalidArgument(together)) add(together.message());
   const engine::Engine* const engine = engines.Of(job.compute);
   if (engine == nullptr || engine->LaunchersReachService()) return;
-  add(absl::StrCat("compute \"", job.compute, "\" reaches the service by its folder alone, in ",
-                   "which no secret is to lie: have the service listen where its nodes reach it ",
-                   "(tutti serve --bind)"));
+  add(OutOfReach(job.compute, "secret"));
 }
 
 }  // namespace tutti::service

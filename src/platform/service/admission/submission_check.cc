@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "platform/service/admission/job_name.h"
 #include "platform/service/admission/part_check.h"
+#include "platform/service/admission/place_check.h"
 #include "platform/service/admission/preflight.h"
 #include "platform/service/admission/secret_check.h"
 #include "platform/service/retention/in_use.h"
@@ -21,6 +22,7 @@ namespace {
 constexpr size_t kJobTokenBytes = 32;
 constexpr absl::Duration kHangs = absl::Seconds(1);
 constexpr absl::Duration kPatienceWithClusters = absl::Seconds(3);  // of who submits
+constexpr absl::Duration kPatienceWithStores = absl::Seconds(10);   // likewise
 
 }  // namespace
 
@@ -46,6 +48,8 @@ absl::StatusOr<spec::ReadResult> SubmissionCheck::Read(const Submission& submiss
     file.warnings.push_back(absl::StrCat(why, "; what runs there waits until it can"));
   }
   CheckSecrets(file.spec, secrets_, state_.engines, faults);
+  CheckPlaces(file.spec, secrets_, site, base::Deadline::After(kPatienceWithStores), faults,
+              file.warnings);
   {
     TUTTI_ASSIGN_OR_RETURN(const RemotePaths::Visit visit, paths_.Begin(PathsOf(file.spec)));
     faults.Add(PreflightFiles(file.spec, state_.options.directory, file.warnings));

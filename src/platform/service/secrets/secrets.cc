@@ -19,7 +19,7 @@ namespace {
 using store::JobState;
 
 absl::Status CheckSecretName(absl::string_view name) {
-  if (spec::IsSecretName(name)) return absl::OkStatus();
+  if (spec::IsSecretName(name) || spec::IsDatastoreSecret(name)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       "a secret's name is of letters, digits, \"-\" and \"_\", 128 at most, and begins with a "
       "letter or a digit");
@@ -46,14 +46,26 @@ absl::Status CheckSum(const SecretValues& values) {
                    " KiB together, and those that it names have ", bytes, " bytes"));
 }
 
+// "secret "hub"", or what it is for.
+std::string Called(const std::string& name) {
+  return spec::IsDatastoreSecret(name) ? absl::StrCat("secret \"", name, "\" (of a datastore)")
+                                       : absl::StrCat("secret \"", name, "\"");
+}
+
+// The command that gives it a value.
+std::string HowToSet(const std::string& name) {
+  return spec::IsDatastoreSecret(name) ? "tutti datastore create --file FILE"
+                                       : absl::StrCat("tutti secret set ", name);
+}
+
 SealedValue ValueOf(const store::SealedSecret& secret) { return {secret.key, secret.sealed}; }
 
 // Why `secret` cannot be read, with what to do.
 absl::Status Unreadable(const std::string& name, const std::filesystem::path& key,
                         const absl::Status& why) {
   return absl::FailedPreconditionError(absl::StrCat(
-      "secret \"", name, "\" cannot be read with the key in ", key.native(), " (", why.message(),
-      "): bring its key back, or give it a value again: tutti secret set ", name));
+      Called(name), " cannot be read with the key in ", key.native(), " (", why.message(),
+      "): bring its key back, or give it a value again: ", HowToSet(name)));
 }
 
 bool Names(const LiveJob& job, absl::string_view name) {
@@ -73,10 +85,18 @@ std::vector<std::string> WaitingJobs(const JobTable& table, absl::string_view na
 
 }  // namespace
 
-std::set<std::string> SecretsOf(const spec::JobSpec& job) {
+std::set<std::string> SecretsGivenTo(const spec::JobSpec& job) {
   std::set<std::string> names;
   for (const auto* given : {&job.secret_variables, &job.secret_files}) {
     for (const auto& [variable, secret] : *given) names.insert(secret);
+  }
+  return names;
+}
+
+std::set<std::string> SecretsOf(const spec::JobSpec& job) {
+  std::set<std::string> names = SecretsGivenTo(job);
+  for (const auto& [name, input] : job.inputs) {
+    if (input.place && !input.place->secret.empty()) names.insert(input.place->secret);
   }
   return names;
 }
@@ -88,8 +108,8 @@ std::string WhyWithoutSecrets(store::Store& store, const spec::JobSpec& job) {
   if (!secrets.ok()) return std::string(secrets.status().message());
   for (const store::SealedSecret& secret : *secrets) names.erase(secret.name);
   if (names.empty()) return "";
-  return absl::StrCat("secret \"", *names.begin(),
-                      "\", which it names, is not there: tutti secret ", "set ", *names.begin());
+  return absl::StrCat(Called(*names.begin()),
+                      ", which it names, is not there: ", HowToSet(*names.begin()));
 }
 
 std::filesystem::path Secrets::key_file() const {
@@ -148,9 +168,8 @@ absl::StatusOr<std::vector<std::string>> Secrets::DeleteSecret(absl::string_view
   for (const std::string& id : failed) {
     LiveJob& job = *table_.Find(id);
     const Step end{.state = JobState::kFailed,
-                   .reason = absl::StrCat("secret \"", name,
-                                          "\", which it names, was deleted "
-                                          "before it began"),
+                   .reason = absl::StrCat(Called(std::string(name)),
+                                          ", which it names, was deleted before it began"),
                    .cause = Cause::kFailure};
     const absl::Status written = table_.Append(job, end);
     // One that begins all the same ends when its launchers ask for the value.
@@ -202,8 +221,7 @@ absl::StatusOr<SecretValues> Secrets::ValuesAtOnce(const std::set<std::string>& 
   }
   for (const std::string& name : names) {
     if (values.contains(name)) continue;
-    return absl::NotFoundError(
-        absl::StrCat("there is no secret \"", name, "\": tutti secret set ", name));
+    return absl::NotFoundError(absl::StrCat("there is no ", Called(name), ": ", HowToSet(name)));
   }
   TUTTI_RETURN_IF_ERROR(CheckSum(values));
   return values;
