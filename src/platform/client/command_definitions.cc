@@ -72,6 +72,7 @@ void CommandDefinitions::AddTo(CLI::App* app) {
   AddEnds(job);
   AddFiles(job);
   AddData(app);
+  AddDatastore(app);
   AddComponent(app);
   AddCompute(app);
   AddEnvironment(app);

@@ -68,6 +68,7 @@ class CommandDefinitions {
   void AddEnvironment(CLI::App* app);
   void AddNode(CLI::App* app);
   void AddSecret(CLI::App* app);
+  void AddDatastore(CLI::App* app);
   void AddBackup(CLI::App* app);
   void AddPrune(CLI::App* app);
   void AddDoctor(CLI::App* app);
@@ -97,6 +98,7 @@ class CommandDefinitions {
   std::vector<std::string> delete_;
   NodeCordonOptions cordon_;
   SecretOptions secret_;
+  DatastoreOptions datastore_;
   BackupOptions backup_;
   PruneOptions prune_;
   Format format_ = Format::kTable;

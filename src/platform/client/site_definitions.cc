@@ -87,6 +87,45 @@ void CommandDefinitions::AddData(CLI::App* app) {
   AddFormat(list, &data_.format);
 }
 
+void CommandDefinitions::AddDatastore(CLI::App* app) {
+  CLI::App* datastore = app->add_subcommand(
+      "datastore", "Stores that jobs take data from, by name: create, list, show, delete");
+  datastore->require_subcommand(1)->fallthrough();
+  CLI::App* create =
+      Add(datastore, "create", "Give a container of a store, or a folder, a name, by a YAML file",
+          [this](Context& context) { return DatastoreCreate(context, datastore_); });
+  create
+      ->add_option("-f,--file", datastore_.file,
+                   "The file (Azure ML v2 datastore YAML; also of type s3, gcs, local, nfs)")
+      ->required()
+      ->type_name(kFileValue);
+  create
+      ->add_option("--set", datastore_.settings,
+                   "Change a key of the file, as in --set container_name=images; repeatable. No "
+                   "credentials: others could read them")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  create->footer(
+      "The credentials go to the service, which keeps them encrypted as the secret "
+      "datastore.NAME. Without credentials only public data can be read.");
+  CLI::App* list = Add(datastore, "list", "Show all datastores",
+                       [this](Context& context) { return DatastoreList(context, datastore_); });
+  AddFormat(list, &datastore_.format);
+  CLI::App* show = Add(datastore, "show", "Show one; never its credentials",
+                       [this](Context& context) { return DatastoreShow(context, datastore_); });
+  AddFormat(show, &datastore_.format);
+  CLI::App* remove =
+      Add(datastore, "delete", "Forget a datastore and its credentials; the data stay",
+          [this](Context& context) { return DatastoreDelete(context, datastore_); });
+  remove->add_flag("-y,--yes", datastore_.yes, "Do not ask");
+  for (CLI::App* command : {show, remove}) {
+    command->add_option("-n,--name,name", datastore_.name, "The name")
+        ->required()
+        ->type_name("NAME");
+  }
+}
+
 void CommandDefinitions::AddCompute(CLI::App* app) {
   CLI::App* compute =
       app->add_subcommand("compute", "What computes' names mean here: create, list, show, delete");

@@ -178,6 +178,20 @@ absl::StatusOr<ExitCode> NodeCordon(Context& context, const NodeCordonOptions& o
 absl::StatusOr<ExitCode> NodeCheck(Context& context, const NodeCordonOptions& options);
 absl::StatusOr<ExitCode> NodeUncordon(Context& context, const NodeCordonOptions& options);
 
+// Datastores by name (spec/data/datastore.h); no command shows a credential.
+struct DatastoreOptions {
+  std::string file;                   // Azure ML's YAML, or of tutti's own types
+  std::vector<std::string> settings;  // of create: "container_name=images"
+  std::string name;
+  bool yes = false;  // do not ask
+  Format format = Format::kTable;
+};
+// Makes the datastore, or makes it anew. Its credentials go to the service, as a secret.
+absl::StatusOr<ExitCode> DatastoreCreate(Context& context, const DatastoreOptions& options);
+absl::StatusOr<ExitCode> DatastoreList(Context& context, const DatastoreOptions& options);
+absl::StatusOr<ExitCode> DatastoreShow(Context& context, const DatastoreOptions& options);
+absl::StatusOr<ExitCode> DatastoreDelete(Context& context, const DatastoreOptions& options);
+
 // Secrets by name; no command shows a value.
 struct SecretOptions {
   std::string name;

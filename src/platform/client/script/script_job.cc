@@ -66,7 +66,9 @@ absl::StatusOr<ScriptInput> InputOf(const std::string& written) {
   ScriptInput input{written.substr(0, equals), "uri_folder", written.substr(equals + 1)};
   if (absl::StrContains(input.path, "://") || absl::StartsWith(input.path, "azureml:")) {
     const bool by_http = absl::StartsWith(input.path, "http");
-    const bool is_file = !spec::WebAddress(input.path).empty() && spec::LooksLikeAFile(input.path);
+    const bool is_pattern = absl::StrContains(input.path, "*");
+    const bool is_file =
+        absl::StrContains(input.path, "://") && !is_pattern && spec::LooksLikeAFile(input.path);
     if (by_http || is_file) input.type = "uri_file";
     return input;
   }
