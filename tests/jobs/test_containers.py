@@ -9,38 +9,16 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import tempfile
 import time
 
 import pytest
 
 from conftest import ROOT, Service, make_wheel, processes_with, program_of_mpich, wait_until
 from faults import explore
+from podman_lab import Podman, missing, python_file_system, root_file_system
 
-NEEDED = ("podman", "runc", "docker-registry", "busybox")
-MISSING = [name for name in NEEDED if not shutil.which(name)] + ([] if os.geteuid() == 0 else ["root"])
+MISSING = missing("docker-registry")
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"no {', '.join(MISSING)}")
-PROGRAMS = "cat dd echo env hostname id kill ls mkdir ps sh sleep test touch true wc".split()
-
-
-def root_file_system():
-    """A tar with busybox and what a shell needs beside it."""
-    archive = io.BytesIO()
-    with tarfile.open(fileobj=archive, mode="w") as tar:
-        for folder in ("bin", "tmp", "etc", "root"):
-            entry = tarfile.TarInfo(folder)
-            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
-            tar.addfile(entry)
-        tar.add(shutil.which("busybox"), "bin/busybox")
-        for program in PROGRAMS:
-            link = tarfile.TarInfo(f"bin/{program}")
-            link.type, link.linkname = tarfile.SYMTYPE, "busybox"
-            tar.addfile(link)
-        users = b"root:x:0:0:root:/root:/bin/sh\n"
-        entry = tarfile.TarInfo("etc/passwd")
-        entry.size = len(users)
-        tar.addfile(entry, io.BytesIO(users))
-    return archive.getvalue()
 
 
 class Registry:
@@ -68,38 +46,19 @@ def site(tmp_path_factory):
 def open_site(folder, more_environment=None):
     """A service whose nodes have podman, a registry with the image tiny:1, and the image's full name."""
     registry = Registry(folder)
-    # podman waits for all that others have written to the file system of its storage: 20 s a container beside a compiler.
-    storage = tempfile.mkdtemp(prefix="tutti-images-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
-    (folder / "storage.conf").write_text(
-        f"[storage]\ndriver = 'overlay'\ngraphroot = '{storage}/images'\nrunroot = '{storage}/running'\n")
-    (folder / "containers.conf").write_text(
-        "[engine]\nruntime = 'runc'\ncgroup_manager = 'cgroupfs'\nevents_logger = 'none'\n")
-    (folder / "registries.conf").write_text(
-        f"[[registry]]\nlocation = '{registry.address}'\ninsecure = true\n"
-        f"[[registry]]\nprefix = 'docker.io'\nlocation = '{registry.address}/hub'\ninsecure = true\n")
-    environment = {"CONTAINERS_CONF": str(folder / "containers.conf"), "CONTAINERS_STORAGE_CONF": str(folder / "storage.conf"),
-                   "CONTAINERS_REGISTRIES_CONF": str(folder / "registries.conf")}
-
-    def podman(*arguments, **options):
-        return subprocess.run(["podman", *map(str, arguments)], env={**os.environ, **environment}, capture_output=True,
-                              timeout=120, **options)
-
+    podman = Podman(folder, f"[[registry]]\nlocation = '{registry.address}'\ninsecure = true\n"
+                            f"[[registry]]\nprefix = 'docker.io'\nlocation = '{registry.address}/hub'\ninsecure = true\n")
     image = f"{registry.address}/tiny:1"
-    made = podman("import", "-q", "--change", "ENV PATH=/bin", "--change", "ENV OF_IMAGE=yes", "-", image,
-                  input=root_file_system())
-    assert made.returncode == 0, made.stderr
+    podman.make(image, root_file_system(), OF_IMAGE="yes")
     # 16 nodes, so that a node's share of the memory is small.
-    service = Service(folder / "home", nodes=16, environment={**environment, **(more_environment or {})}).start()
-    service.image, service.registry, service.podman = image, registry.address, podman
+    service = Service(folder / "home", nodes=16, environment={**podman.environment, **(more_environment or {})}).start()
+    service.image, service.registry, service.images, service.podman = image, registry.address, podman, podman.run
     pushed = service.cli("environment", "push", image)
     assert pushed.returncode == 0, pushed.stderr
-    podman("rmi", "--all", "--force")
+    podman.run("rmi", "--all", "--force")
     yield service
     service.stop()
-    podman("rm", "--all", "--force", "--time", "0")
-    podman("rmi", "--all", "--force")
-    subprocess.run(["umount", f"{storage}/images/overlay"], capture_output=True)  # podman mounts it onto itself
-    shutil.rmtree(storage)
+    podman.close()
     registry.stop()
 
 
@@ -335,32 +294,10 @@ def test_what_reaches_out_of_a_container_needs_the_sites_leave(site, write_job, 
     assert job["state"] == "Completed" and site.log_text(job["id"], 0) == "seen\n", result
 
 
-def python_file_system(folder):
-    """busybox and this machine's Python with what it is linked to, as an image's files."""
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    with tarfile.open(folder / "python.tar", "w") as tar:
-        with tarfile.open(fileobj=io.BytesIO(root_file_system())) as small:
-            for entry in small:
-                tar.addfile(entry, small.extractfile(entry) if entry.isfile() else None)
-        binary = f"/usr/bin/{version}"
-        modules = sorted(pathlib.Path(f"/usr/lib/{version}/lib-dynload").glob("*.so"))
-        names = ("gcc_s", "rt", "pthread", "dl", "m")  # what uv is linked to, as images with Python have it
-        more = [str(path) for name in names for path in pathlib.Path("/lib").glob(f"*-linux-gnu/lib{name}.so.[0-9]")]
-        linked = subprocess.run(["ldd", binary, *modules], capture_output=True, text=True, check=True).stdout
-        for path in sorted({binary, *more, *re.findall(r"(/lib\S+|/usr/lib\S+) \(", linked)}):
-            tar.add(os.path.realpath(path), path.lstrip("/"))
-        tar.add(f"/usr/lib/{version}", f"usr/lib/{version}",
-                filter=lambda entry: None if re.search(r"/(test|config-[^/]*|__pycache__|dist-packages)$", entry.name) else entry)
-        link = tarfile.TarInfo("bin/python3")
-        link.type, link.linkname = tarfile.SYMTYPE, binary
-        tar.addfile(link)
-    return (folder / "python.tar").read_bytes()
-
-
 @pytest.mark.skipif(not os.path.exists(f"/usr/bin/python3.{sys.version_info.minor}"), reason="no Python of Debian's")
 def test_a_conda_file_is_installed_in_the_image_once(site, write_job, tmp_path):
     image = f"{site.registry}/python:1"
-    site.podman("import", "-q", "--change", "ENV PATH=/bin", "-", image, input=python_file_system(tmp_path), check=True)
+    site.images.make(image, python_file_system(tmp_path))
     make_wheel(tmp_path)
     wheel = tmp_path / "tutti_greeter-1.0-py3-none-any.whl"
     keys = {"environment": {"image": image, "conda_file": {"dependencies": ["python=3.8", {"pip": [str(wheel)]}]}}}
@@ -434,8 +371,7 @@ def program_with_libraries(program):
 
 def test_ranks_of_mpich_in_images_are_one_world(site, write_job, tmp_path):
     program = program_of_mpich(tmp_path)
-    made = site.podman("import", "-q", "--change", "ENV PATH=/bin", "-", "localhost/mpich:1", input=program_with_libraries(program))
-    assert made.returncode == 0, made.stderr
+    site.images.make("localhost/mpich:1", program_with_libraries(program))
     job, result = run(site, write_job("ranks", nodes=2, distribution="mpi", processes=2, environment={"image": "localhost/mpich:1"}))
     assert job["state"] == "Completed", (job["reason"], result.stderr)
     assert [site.log_text(job["id"], rank) for rank in range(4)] == [

@@ -1,0 +1,97 @@
+"""Podman with a storage of its own, and the files of images that no registry has to bring: busybox alone, and with this machine's Python."""
+import io
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+PROGRAMS = "cat dd echo env hostname id kill ls mkdir ps sh sleep test touch true wc".split()
+
+
+def missing(*more):
+    """What this machine lacks of what Podman and the images need, and of these programs."""
+    return [name for name in ("podman", "runc", "busybox", *more) if not shutil.which(name)] + ([] if os.geteuid() == 0 else ["root"])
+
+
+def root_file_system():
+    """A tar with busybox and what a shell needs beside it."""
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        for folder in ("bin", "tmp", "etc", "root"):
+            entry = tarfile.TarInfo(folder)
+            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+            tar.addfile(entry)
+        tar.add(shutil.which("busybox"), "bin/busybox")
+        for program in PROGRAMS:
+            link = tarfile.TarInfo(f"bin/{program}")
+            link.type, link.linkname = tarfile.SYMTYPE, "busybox"
+            tar.addfile(link)
+        users = b"root:x:0:0:root:/root:/bin/sh\n"
+        entry = tarfile.TarInfo("etc/passwd")
+        entry.size = len(users)
+        tar.addfile(entry, io.BytesIO(users))
+    return archive.getvalue()
+
+
+def python_file_system(folder):
+    """busybox and this machine's Python with what it is linked to, as an image's files."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    with tarfile.open(folder / "python.tar", "w") as tar:
+        with tarfile.open(fileobj=io.BytesIO(root_file_system())) as small:
+            for entry in small:
+                tar.addfile(entry, small.extractfile(entry) if entry.isfile() else None)
+        binary = f"/usr/bin/{version}"
+        modules = sorted(pathlib.Path(f"/usr/lib/{version}/lib-dynload").glob("*.so"))
+        names = ("gcc_s", "rt", "pthread", "dl", "m")  # what uv is linked to, as images with Python have it
+        more = [str(path) for name in names for path in pathlib.Path("/lib").glob(f"*-linux-gnu/lib{name}.so.[0-9]")]
+        linked = subprocess.run(["ldd", binary, *modules], capture_output=True, text=True, check=True).stdout
+        for path in sorted({binary, *more, *re.findall(r"(/lib\S+|/usr/lib\S+) \(", linked)}):
+            tar.add(os.path.realpath(path), path.lstrip("/"))
+        tar.add(f"/usr/lib/{version}", f"usr/lib/{version}",
+                filter=lambda entry: None if re.search(r"/(test|config-[^/]*|__pycache__|dist-packages)$", entry.name) else entry)
+        link = tarfile.TarInfo("bin/python3")
+        link.type, link.linkname = tarfile.SYMTYPE, binary
+        tar.addfile(link)
+    return (folder / "python.tar").read_bytes()
+
+
+class Podman:
+    """Podman's settings and storage; `environment` has who is started with it use these. `registries` is the text of its registries.conf."""
+
+    def __init__(self, folder, registries=""):
+        # podman waits for all that others have written to the file system of its storage: 20 s a container beside a compiler.
+        self.storage = tempfile.mkdtemp(prefix="tutti-images-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
+        (folder / "storage.conf").write_text(
+            f"[storage]\ndriver = 'overlay'\ngraphroot = '{self.storage}/images'\nrunroot = '{self.storage}/running'\n")
+        (folder / "containers.conf").write_text(
+            "[engine]\nruntime = 'runc'\ncgroup_manager = 'cgroupfs'\nevents_logger = 'none'\n")
+        (folder / "registries.conf").write_text(registries)
+        self.environment = {"CONTAINERS_CONF": str(folder / "containers.conf"), "CONTAINERS_STORAGE_CONF": str(folder / "storage.conf"),
+                            "CONTAINERS_REGISTRIES_CONF": str(folder / "registries.conf")}
+
+    def run(self, *arguments, **options):
+        return subprocess.run(["podman", *map(str, arguments)], env={**os.environ, **self.environment}, capture_output=True,
+                              timeout=120, **options)
+
+    def make(self, image, files, **variables):
+        """Makes the image of a tar's bytes."""
+        variables = {"PATH": "/bin", **variables}
+        changes = [word for name, value in variables.items() for word in ("--change", f"ENV {name}={value}")]
+        made = self.run("import", "-q", *changes, "-", image, input=files)
+        assert made.returncode == 0, made.stderr
+
+    def containers(self):
+        """The names of all that are there, whether they run or not."""
+        listed = self.run("ps", "--all", "--format", "{{.Names}}")
+        assert listed.returncode == 0, listed.stderr
+        return listed.stdout.decode().split()
+
+    def close(self):
+        self.run("rm", "--all", "--force", "--time", "0")
+        self.run("rmi", "--all", "--force")
+        subprocess.run(["umount", f"{self.storage}/images/overlay"], capture_output=True)  # podman mounts it onto itself
+        shutil.rmtree(self.storage)
