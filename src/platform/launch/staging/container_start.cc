@@ -22,6 +22,7 @@
 #include "platform/launch/environment/part_binding.h"
 #include "platform/launch/node/node_folders.h"
 #include "platform/launch/process/process_limit.h"
+#include "platform/launch/staging/container_monitors.h"
 #include "platform/launch/staging/folders.h"
 
 namespace tutti::launch {
@@ -31,6 +32,7 @@ namespace fs = std::filesystem;
 
 constexpr char kShmSize[] = "--shm-size=";
 constexpr absl::Duration kRemoval = absl::Minutes(2);
+constexpr absl::Duration kUnknownMonitors = absl::Seconds(30);
 constexpr int kRemovals = 4;
 constexpr absl::Duration kBetweenRemovals = absl::Milliseconds(500);
 // As on a node without containers: bash, where there is one.
@@ -39,6 +41,14 @@ constexpr char kShellOfImage[] =
 
 std::string ContainerName(const spec::LaunchPlan& plan, int local_rank) {
   return absl::StrCat("tutti-", plan.allocation_id, "-", plan.node_index, "-", local_rank);
+}
+
+std::vector<std::string> ContainerNames(const spec::LaunchPlan& plan) {
+  std::vector<std::string> names;
+  for (int rank = 0; rank < plan.node().process_count; ++rank) {
+    names.push_back(ContainerName(plan, rank));
+  }
+  return names;
 }
 
 // What the job writes belongs to the user of the service.
@@ -170,9 +180,7 @@ absl::Status RemoveOnce(const spec::LaunchPlan& plan) {
   base::ChildOptions options{
       .arguments = {podman, "rm", "--force", "--ignore", "--volumes", "--time=0"},
       .environment = base::CurrentEnvironment()};
-  for (int rank = 0; rank < plan.node().process_count; ++rank) {
-    options.arguments.push_back(ContainerName(plan, rank));
-  }
+  Append(ContainerNames(plan), options.arguments);
   TUTTI_ASSIGN_OR_RETURN(base::ChildProcess child, base::ChildProcess::Start(options));
   const auto ended = child.Wait(base::Deadline::After(kRemoval));
   if (!ended.ok()) {
@@ -237,7 +245,10 @@ absl::Status RemoveContainers(const spec::LaunchPlan& plan) {
     absl::SleepFor(kBetweenRemovals);
     removed = RemoveOnce(plan);
   }
-  return removed;
+  const std::vector<std::string> names = ContainerNames(plan);
+  const absl::Status ended =
+      EndMonitorsOf({names.begin(), names.end()}, base::Deadline::After(kUnknownMonitors));
+  return removed.ok() ? ended : removed;
 }
 
 std::string ContainerRemark(const spec::LaunchPlan& plan, const std::vector<std::string>& gpus) {

@@ -25,7 +25,8 @@ struct ContainerStart {
 absl::StatusOr<ContainerStart> ContainerStartOf(const spec::LaunchPlan& plan, int local_rank,
                                                 const std::string& command, const NodeFacts& facts);
 
-// Removes the containers of this node, with whatever runs in them; OK if there are none.
+// Removes the containers of this node, with whatever runs in them, and what a podman that was
+// killed has left of them; OK if there are none.
 absl::Status RemoveContainers(const spec::LaunchPlan& plan);
 
 // Returns a note on the job's wishes that this node does not meet; "" if it meets all.
