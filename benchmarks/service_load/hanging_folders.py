@@ -4,10 +4,8 @@
 For each folder, and for none: CALLS times a list, a job, the nodes, health, a submission and its cancel, over one connection; p50, p99 and the longest of each.
 Needs root, /dev/fuse and fusepy (tools/packages.txt, group "test").
 
-    benchmarks/service_load/hanging_folders.py [none nodes jobs snapshots environments data] [--calls 200] [--build build] [--json FILE]
+    benchmarks/service_load/hanging_folders.py [none nodes jobs snapshots environments data] [--calls 200] [--submitters 16] [--build build] [--json FILE]
 """
-import argparse
-import json
 import os
 import pathlib
 import signal
@@ -20,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 sys.path.insert(0, str(ROOT / "benchmarks" / "service_load"))
 
-from measure import quantiles  # noqa: E402
+from clients import Calls, run, submitters  # noqa: E402
 from running_service import RunningService  # noqa: E402
 
 FOLDERS = ["none", "nodes", "jobs", "snapshots", "environments", "data"]
@@ -39,36 +37,17 @@ def mounted(folder, source):
     return process
 
 
-def calls_of(service, count):
-    """The times of each kind of call, in seconds."""
-    times = {}
-
-    def timed(name, call, *arguments):
-        began = time.perf_counter()
-        answer = call(*arguments)
-        times.setdefault(name, []).append(time.perf_counter() - began)
-        return answer
-
-    for _ in range(count):
-        job = timed("submit", service.submit, "echo hi")
-        timed("job", service.request, "GET", f"/v1/jobs/{job}")
-        timed("list", service.request, "GET", "/v1/job-summaries?limit=100")
-        timed("nodes", service.request, "GET", "/v1/nodes")
-        timed("health", service.request, "GET", "/v1/health")
-        timed("cancel", service.request, "POST", f"/v1/jobs/{job}/cancel", "")
-    return times
-
-
-def measure(program, folder, count):
+def measure(program, folder, arguments):
     with tempfile.TemporaryDirectory(prefix="tutti-hanging-") as scratch:
         home = pathlib.Path(scratch) / "home"
         home.mkdir(mode=0o700)
         server = None if folder == "none" else mounted(home / folder, pathlib.Path(scratch) / "source")
         service = RunningService(program, home)
         try:
-            if server is not None:
-                server.send_signal(signal.SIGSTOP)
-            return {name: quantiles(times) for name, times in calls_of(service, count).items()}
+            with submitters(service, arguments.submitters):
+                if server is not None:
+                    server.send_signal(signal.SIGSTOP)
+                return Calls(service).repeat(arguments.calls)
         finally:
             if server is not None:
                 server.send_signal(signal.SIGCONT)
@@ -80,21 +59,5 @@ def measure(program, folder, count):
                 server.wait(timeout=20)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", nargs="*", choices=[*FOLDERS, []], default=FOLDERS)
-    parser.add_argument("--calls", type=int, default=200)
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    parser.add_argument("--json", type=pathlib.Path)
-    arguments = parser.parse_args()
-    results = {}
-    for folder in arguments.folders or FOLDERS:
-        results[folder] = measure(arguments.build / "bin" / "tutti", folder, arguments.calls)
-        for name, times in results[folder].items():
-            print(f"{folder:13} {name:7} p50 {times['p50']:8.2f} ms  p99 {times['p99']:8.2f} ms  max {times['max']:8.2f} ms", flush=True)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=1) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    run(__doc__, FOLDERS, measure, [("--calls", {"type": int, "default": 200})])

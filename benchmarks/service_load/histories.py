@@ -30,7 +30,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 sys.path.insert(0, str(ROOT / "benchmarks" / "service_load"))
 
-from measure import quantiles  # noqa: E402
+from clients import quantiles  # noqa: E402
 from running_service import Client, RunningService, submission  # noqa: E402
 
 TICK_SECONDS = 10

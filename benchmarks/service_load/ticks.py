@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 sys.path.insert(0, str(ROOT / "benchmarks" / "service_load"))
 
 from histories import copy_trials, end, processor_ns, started, submitted  # noqa: E402
-from measure import submit_many  # noqa: E402
+from clients import submit_many  # noqa: E402
 
 TICK_SECONDS = 8
 WAKES = 100
