@@ -2,7 +2,7 @@
 import collections
 import re
 
-from chaos_faults import processes, variable
+from chaos_faults import monitors, processes, variable
 from conftest import TERMINAL
 
 # How a failure may be told that a fault of this kind caused. A process that was stopped goes on; some are given up meanwhile.
@@ -14,6 +14,9 @@ REASONS = {
     # Open MPI's daemon gives up an mpirun that does not answer its connection for two seconds.
     "stop_mpirun": r"mpirun's daemon ended with .*: A process or daemon was unable to complete a TCP connection",
     "kill_standby": r"launcher",
+    "kill_podman": r"killed|signal 9|SIGKILL",
+    "kill_conmon": r"killed|signal 9|SIGKILL|conmon",
+    "kill_init": r"killed|signal 9|SIGKILL",
     "lose_node": r"a node of it failed|launcher|node n\d: |was (killed|stopped)|Slurm ",
     "kill_slurmd": r"launcher|node n\d: |was (killed|stopped)|Slurm |a node of it failed",
     "kill_controller": r"Slurm |a node of it failed|node n\d: |it was cancelled in Slurm|batch step",
@@ -29,8 +32,8 @@ OWN = r"exit code 3"
 class Outside:
     """Looks at everything once all has been repaired and each job has ended. `complaints` has a line for what does not hold."""
 
-    def __init__(self, service, marks, hits):
-        self.service, self.marks, self.hits = service, marks, hits
+    def __init__(self, service, marks, hits, podman=None):
+        self.service, self.marks, self.hits, self.podman = service, marks, hits, podman
         self.complaints = []
 
     def complain(self, job, words):
@@ -101,12 +104,15 @@ class Outside:
         return found
 
     def left_over(self, names):
-        """Processes of these jobs, or of their children, that still run."""
+        """Processes of these jobs, or of their children, that still run, and containers that are still there."""
         found = []
         for pid, words, environment in processes():
             job = variable(environment, "TUTTI_JOB_ID")
             if job and any(job == name or job.startswith(name + ".") for name in names):
                 found.append(f"pid {pid} of {job}: {b' '.join(words)[:100].decode(errors='replace')}")
+        if self.podman:
+            found += [f"pid {pid} of {job}: conmon" for pid, job in monitors(self.podman.storage)]
+            found += [f"container {name}" for name in self.podman.containers()]
         return found
 
     def nodes_taken(self):

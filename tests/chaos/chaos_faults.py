@@ -6,6 +6,7 @@ import glob
 import json
 import os
 import pathlib
+import re
 import signal
 import struct
 import subprocess
@@ -35,6 +36,18 @@ def variable(environment, name):
     return None
 
 
+def parent_of(pid):
+    """The process that is its parent by now, or None if it has gone."""
+    try:
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    except OSError:
+        return None
+
+
+def program_of(words):
+    return words[0].rsplit(b"/", 1)[-1].decode(errors="replace")
+
+
 def job_of_plan(file):
     """Whose plan it is; that of a gang's node names the file of what all nodes share."""
     plan = json.loads(file.read_text())
@@ -53,29 +66,44 @@ def launchers(allocations):
 
 def role_of(words):
     """What a process of a job is by its command line."""
+    if program_of(words) == "podman" and b"run" in words:
+        return "podman"
     if any(word.endswith(b"chaos_rank.py") for word in words):
         return "rank"
     if b"launch-rank" in words or b"launch-agent" in words:
         return "shim"
-    return "mpirun" if words[0].rsplit(b"/", 1)[-1].decode(errors="replace") in MPI_PROGRAMS else "other"
+    return "mpirun" if program_of(words) in MPI_PROGRAMS else "other"
 
 
-def processes_of_jobs(allocations):
-    """(role, pid, job) of all that belongs to an allocation there, and of launchers that wait for one."""
+def monitors(storage):
+    """(pid, job) of each conmon of a container that podman keeps in that storage. Its environment is podman's choice and names no job."""
+    for pid, words, _ in processes():
+        if program_of(words) == "conmon" and any(word.startswith(storage.encode()) for word in words):
+            allocation = re.fullmatch(r"tutti-(.+)-\d+-\d+", words[words.index(b"-n") + 1].decode()).group(1)
+            yield pid, allocation.rsplit(".", 1)[0]
+
+
+def processes_of_jobs(allocations, storage=None):
+    """(role, pid, job) of all that belongs to an allocation there, of launchers that wait for one, and of containers in podman's storage. The first
+    process of a container has two roles where it is the rank."""
     found = [("launcher", pid, job) for pid, job in launchers(allocations)]
     known = {pid for _, pid, _ in found}
+    conmons = dict(monitors(storage)) if storage else {}
+    found += [("conmon", pid, job) for pid, job in conmons.items()]
     for pid, words, environment in processes():
         if b"launch-standby" in words and any(word.startswith(allocations.encode()) for word in words) and pid not in known:
             found.append(("standby", pid, None))
         elif (job := variable(environment, "TUTTI_JOB_ID")) and allocations.encode() in environment:
             found.append((role_of(words), pid, job))
+            if conmons and parent_of(pid) in conmons:
+                found.append(("init", pid, job))
     return sorted(found, key=str)
 
 
 class Faults:
     """Those of one machine. `strike` does one by chance; `repair` ends those whose time has come, `repair_all` all."""
 
-    def __init__(self, service, arguments, random, folder, clock, verbose=False):
+    def __init__(self, service, arguments, random, folder, clock, podman, verbose=False):
         self.service, self.arguments, self.random, self.folder, self.clock = service, arguments, random, folder, clock
         self.allocations = f"{service.home}/nodes/"
         self.due = []  # (when, what repairs it), of faults that last
@@ -88,6 +116,9 @@ class Faults:
                         "kill_mpirun": 2, "stop_mpirun": 1, "kill_rank": 3, "stop_rank": 3, "kill_standby": 2}
         if clock is not None:
             self.weights["set_clock"] = 1
+        self.storage = podman and podman.storage
+        if podman:
+            self.weights.update({"kill_podman": 2, "stop_podman": 1, "kill_conmon": 2, "stop_conmon": 1, "kill_init": 1, "stop_init": 1})
         if os.path.ismount(self.folder / "disk"):
             self.weights.update({"fill_disk": 1, "take_rights": 1})
 
@@ -125,7 +156,7 @@ class Faults:
 
     def signal_one(self, fault, role, number):
         """Sends the signal to a process of that role, if there is one."""
-        found = [entry for entry in processes_of_jobs(self.allocations) if entry[0] == role]
+        found = [entry for entry in processes_of_jobs(self.allocations, self.storage) if entry[0] == role]
         if not found:
             return False
         _, pid, job = self.random.choice(found)
@@ -166,6 +197,26 @@ class Faults:
 
     def kill_standby(self):
         return self.signal_one("kill_standby", "standby", signal.SIGKILL)
+
+    # ---- containers
+
+    def kill_podman(self):
+        return self.signal_one("kill_podman", "podman", signal.SIGKILL)
+
+    def stop_podman(self):
+        return self.signal_one("stop_podman", "podman", signal.SIGSTOP)
+
+    def kill_conmon(self):
+        return self.signal_one("kill_conmon", "conmon", signal.SIGKILL)
+
+    def stop_conmon(self):
+        return self.signal_one("stop_conmon", "conmon", signal.SIGSTOP)
+
+    def kill_init(self):
+        return self.signal_one("kill_init", "init", signal.SIGKILL)
+
+    def stop_init(self):
+        return self.signal_one("stop_init", "init", signal.SIGSTOP)
 
     # ---- the service
 
@@ -256,8 +307,9 @@ class SlurmFaults(Faults):
                                capture_output=True)
 
     def a_node(self):
-        """One that nothing is wrong with, or None."""
-        return self.random.choice([node for node in self.cluster.nodes if node not in self.cut] or [None])
+        """One that nothing is wrong with, or None. A slurmd that was started a moment ago has not written its number yet."""
+        begun = [node for node in self.cluster.nodes if (self.cluster.lab / f"run/slurmd-{node}").exists()]
+        return self.random.choice([node for node in begun if node not in self.cut] or [None])
 
     def for_a_while(self, node, seconds, how):
         self.cut.add(node)

@@ -5,22 +5,21 @@ import shutil
 
 HERE = pathlib.Path(__file__).resolve().parent
 RETRIES = 10
-IMAGE = "chaos:1"  # busybox alone
-
-# What runs in a container, which has no Python and nothing of the machine's folders.
-IN_A_CONTAINER = 'i=0; while [ $i -lt {lines} ]; do echo "$TUTTI_RESTART_COUNT line $i"; echo "$TUTTI_RESTART_COUNT line $i" >&2; ' \
-    'sleep {pause:.3f}; i=$((i+1)); done'
+IMAGE = "localhost/chaos:1"
 
 
 class Kinds:
-    """Makes job files below `folder` for `compute`; ranks keep their marks in `marks`. With `image` also jobs in containers."""
+    """Makes job files of these kinds (ALL, where there are none) below `folder` for `compute`; ranks keep their marks in `marks`. Without
+    `containers` none of them runs in IMAGE."""
 
-    def __init__(self, folder, marks, compute, image=False):
+    ALL = ["single", "part", "part", "once", "bad", "gang", "mpi", "mpi", "pipeline", "sweep", "container"]
+
+    def __init__(self, folder, marks, compute, kinds=None, containers=False):
         self.folder, self.marks, self.compute = folder, marks, compute
         self.made = 0
         (folder / "code").mkdir()
         shutil.copy(HERE / "chaos_rank.py", folder / "code")
-        self.kinds = ["single", "part", "part", "once", "bad", "gang", "mpi", "mpi", "pipeline", "sweep"] + ["container"] * image
+        self.kinds = [kind for kind in kinds or self.ALL if containers or kind != "container"]
 
     def make(self, random):
         """A kind by chance, and the path of a new job file of it."""
@@ -70,6 +69,10 @@ class Kinds:
                 "objective": {"goal": "minimize", "primary_metric": "loss"}, "limits": {"max_total_trials": 3, "max_concurrent_trials": 2}}
 
     def container(self, random):
-        lines = random.choice([1, 5, 20])
-        return {"type": "command", "command": IN_A_CONTAINER.format(lines=lines, pause=random.choice([0, 0.5, 2]) / lines),
-                "environment": {"image": IMAGE}, "compute": self.compute, "retry_settings": {"max_retries": RETRIES}}
+        """Makes a job of one process or a gang of two. The first process of its containers is the rank, or the shell above it."""
+        nodes = random.choice([1, 2])
+        job = self.command(random, environment={"image": IMAGE}, distribution={"type": "pytorch", "process_count_per_instance": 1},
+                           resources={"instance_count": nodes, "docker_args": f"--volume {self.marks}:{self.marks}"})
+        if random.choice([True, False]):
+            job["command"] = job["command"].removeprefix("exec ") + "; exit $?"
+        return job
