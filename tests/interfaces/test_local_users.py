@@ -156,6 +156,55 @@ def test_a_launchers_token_is_of_its_allocation_alone_and_stands_nowhere_in_proc
     assert refusal(service, calls[names[0]], tokens[names[0]]) == 410
 
 
+# Says the lines of its arguments to a server, each over a connection of its own, and prints what it hears until it is cut off.
+SAYS = r"""
+import socket, sys
+for text in sys.argv[3:]:
+    with socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=60) as server:
+        server.sendall(text.encode() + b"\n")
+        try:
+            while heard := server.recv(4096):
+                print("HEARD", heard)
+        except ConnectionResetError:
+            pass
+        print("CUT")
+"""
+
+# Is a rank of MPI by PMI, and joins its world only once it is told to.
+LATE_RANK = """
+import os, pathlib, socket, sys, time
+marks = pathlib.Path(sys.argv[1])
+(marks / os.environ["RANK"]).write_text(os.environ["PMI_PORT"])
+while not (marks / "go").exists():
+    time.sleep(0.02)
+host, port = os.environ["PMI_PORT"].split(":")
+server = socket.create_connection((host, int(port)), timeout=60)
+lines = server.makefile("rw")
+for line, answers in ((f"cmd=initack pmiid={os.environ['PMI_ID']}", 4), ("cmd=barrier_in", 1), ("cmd=finalize", 1)):
+    print(line, file=lines, flush=True)
+    heard = [next(lines) for _ in range(answers)]
+print(heard[-1].strip())
+"""
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_who_finds_the_port_of_an_mpi_jobs_pmi_is_no_rank_of_it(start_service, write_job, tmp_path, nodes):
+    service = start_service()
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    name = service.submit(write_job(f"exec python3 rank.py {marks}", {"rank.py": LATE_RANK}, nodes=nodes, processes=2 // nodes, distribution="mpi",
+                                    environment_variables={"TUTTI_MPI": "pmi"}))
+    wait_until(lambda: len(list(marks.iterdir())) == 2, 60, "both ranks run")
+    host, port = wait_until((marks / "0").read_text, 10, "a rank has found its PMI").split(":")
+    said = [f"cmd=initack pmiid={number}\ncmd=put kvsname=a key=b value=c\ncmd=abort exitcode=9" for number in (0, 1, 2, -1)] + ["cmd=abort exitcode=9"]
+    stranger = subprocess.run([*AS_STRANGER, sys.executable, "-c", SAYS, host, port, *said], capture_output=True, text=True, cwd="/", timeout=120)
+    assert stranger.stdout.split() == ["CUT"] * len(said), stranger
+    (marks / "go").touch()
+    job = service.wait(name)
+    assert job["state"] == "Completed", job["reason"]
+    assert [service.log_text(name, rank) for rank in (0, 1)] == ["cmd=finalize_ack rc=0\n"] * 2
+
+
 def test_an_address_from_elsewhere_gets_no_token_of_this_home(start_service, tmp_path):
     for arguments in ((), ("--no-tls",)):
         service = start_service(home=tmp_path / f"home{len(arguments)}", arguments=arguments)

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "platform/launch/environment/mlflow_stores.h"
+#include "platform/launch/environment/pmi_id.h"
 #include "platform/launch/environment/ray_cluster.h"
 #include "platform/launch/environment/tensorflow_cluster.h"
 #include "platform/launch/node/node_folders.h"
@@ -145,9 +146,11 @@ void AddMpiAndHorovod(const RankPlacement& at, Variables& v) {
 
 // As the libraries of MPICH and Intel MPI, and programs that look for these, find which rank they
 // are.
-void AddPmi(const RankPlacement& at, const std::string& address, Variables& v) {
+void AddPmi(const LaunchPlan& plan, const RankPlacement& at, const std::string& address,
+            Variables& v) {
   v["PMI_PORT"] = address;
-  v["PMI_ID"] = v["PMI_RANK"] = absl::StrCat(at.rank);
+  v["PMI_ID"] = absl::StrCat(PmiId(plan, at.rank));
+  v["PMI_RANK"] = absl::StrCat(at.rank);
   v["PMI_SIZE"] = absl::StrCat(at.world_size);
   v["MPI_LOCALRANKID"] = absl::StrCat(at.local_rank);
   v["MPI_LOCALNRANKS"] = absl::StrCat(at.local_size);
@@ -219,7 +222,7 @@ Variables Contract(const LaunchPlan& plan, int local_rank, const NodeFacts& fact
   Variables v;
   AddTorch(at, plan.job_id, v);
   AddMpiAndHorovod(at, v);
-  if (!facts.pmi.empty()) AddPmi(at, facts.pmi, v);
+  if (!facts.pmi.empty()) AddPmi(plan, at, facts.pmi, v);
   AddAzure(plan, at, facts, v);
   if (plan.distribution.kind == spec::DistributionKind::kTensorFlow) AddTensorFlow(plan, at, v);
   if (plan.distribution.kind == spec::DistributionKind::kRay) v["RAY_ADDRESS"] = RayAddress(plan);

@@ -1,4 +1,4 @@
-// Covers: tensorflow_cluster.cc.
+// Covers: tensorflow_cluster.cc, pmi_id.cc.
 #include "platform/launch/environment/process_environment.h"
 
 #include <gmock/gmock.h>
@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "platform/launch/environment/tensorflow_cluster.h"
 
@@ -40,10 +41,30 @@ TEST(EnvironmentOfTest, WherePmiIsServedItSaysWhichRankItIs) {
   facts.pmi = "127.77.0.1:4711";
   const Variables variables = EnvironmentOf(TwoByTwo(spec::DistributionKind::kMpi, 1), 1, facts);
   EXPECT_EQ(variables.at("PMI_PORT"), "127.77.0.1:4711");
-  for (const char* name : {"PMI_ID", "PMI_RANK"}) EXPECT_EQ(variables.at(name), "3");
+  EXPECT_EQ(variables.at("PMI_RANK"), "3");
   EXPECT_EQ(variables.at("PMI_SIZE"), "4");
   EXPECT_EQ(variables.at("MPI_LOCALRANKID"), "1");
   EXPECT_EQ(variables.at("MPI_LOCALNRANKS"), "2");
+}
+
+TEST(EnvironmentOfTest, ThePmiIdOfARankFollowsFromTheJobsTokenAndItsAllocation) {
+  NodeFacts facts;
+  facts.pmi = "127.77.0.1:4711";
+  const auto id_of = [&facts](const spec::LaunchPlan& plan, int local_rank) {
+    int id = 0;
+    EXPECT_TRUE(absl::SimpleAtoi(EnvironmentOf(plan, local_rank, facts).at("PMI_ID"), &id));
+    return id;
+  };
+  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  const int first = id_of(plan, 0);
+  EXPECT_GT(first, 0);
+  EXPECT_EQ(id_of(plan, 1), first + 1);
+  EXPECT_EQ(id_of(TwoByTwo(spec::DistributionKind::kMpi, 1), 1), first + 3);
+  plan.allocation_id = "job.2";
+  EXPECT_NE(id_of(plan, 0), first);
+  plan.allocation_id = "job.1";
+  plan.job_token = "feed";
+  EXPECT_NE(id_of(plan, 0), first);
 }
 
 TEST(EnvironmentOfTest, EveryValueForEveryProcessOfTwoByTwo) {

@@ -18,7 +18,7 @@ class MpiHookTest : public StarterFixture {
   // Rank 0 comes, says `lines` and goes.
   void ComeAndGo(const std::string& lines) {
     {
-      const base::UniqueFd rank = ComeTo(*node.pmi, "cmd=initack pmiid=0\n");
+      const base::UniqueFd rank = ComeTo(*node.pmi, InitOf(0));
       AwaitBusy(true);
       ::send(rank.get(), lines.data(), lines.size(), MSG_NOSIGNAL);
     }

@@ -56,8 +56,8 @@ TEST_F(LimitsTest, OfTimeIsHeldUntilTheProcessesAreToEnd) {
 TEST_F(MpiWorldLimitTest, IsHeldUntilARankLeavesTheWorld) {
   EXPECT_EQ(world_limit->UntilNextLook(/*ending=*/true), absl::InfiniteDuration());
   pmi->Serve({});
-  const base::UniqueFd zero = ComeTo(*pmi, "cmd=initack pmiid=0\n");
-  const base::UniqueFd one = ComeTo(*pmi, "cmd=initack pmiid=1\ncmd=abort exitcode=3\n");
+  const base::UniqueFd zero = ComeTo(*pmi, InitOf(0));
+  const base::UniqueFd one = ComeTo(*pmi, InitOf(1) + "cmd=abort exitcode=3\n");
   std::optional<StopOrder> order;
   for (const auto deadline = Soon(); !order && !deadline.Expired();) order = world_limit->Look();
   ASSERT_TRUE(order.has_value());
@@ -68,7 +68,7 @@ TEST_F(MpiWorldLimitTest, IsHeldUntilARankLeavesTheWorld) {
 
 TEST_F(MpiWorldLimitTest, IsLookedAtOnceARankAborts) {
   pmi->Serve({});
-  const base::UniqueFd alone = ComeTo(*pmi, "cmd=initack pmiid=0\ncmd=abort exitcode=3\n");
+  const base::UniqueFd alone = ComeTo(*pmi, InitOf(0) + "cmd=abort exitcode=3\n");
   pollfd news{pmi->news().fd(), POLLIN, 0};
   ASSERT_EQ(::poll(&news, 1, Soon().RemainingMillis()), 1);
   EXPECT_EQ(world_limit->UntilNextLook(/*ending=*/false), absl::ZeroDuration());

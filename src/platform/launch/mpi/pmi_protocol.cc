@@ -1,6 +1,7 @@
 #include "platform/launch/mpi/pmi_protocol.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -69,12 +70,14 @@ void PmiProtocol::Abort(int client, const std::string& code) {
 }
 
 bool PmiProtocol::Admit(int client, absl::string_view id, std::vector<PmiReply>& replies) {
-  int rank = -1;
-  if (!absl::SimpleAtoi(id, &rank) || rank < 0 || rank >= world_size_) return false;
+  int number = 0;
+  if (!absl::SimpleAtoi(id, &number)) return false;
+  const int64_t rank = int64_t{number} - first_id_;
+  if (rank < 0 || rank >= world_size_) return false;
   const bool is_here = std::any_of(ranks_.begin(), ranks_.end(),
                                    [rank](const auto& entry) { return entry.second == rank; });
   if (is_here || ranks_.contains(client)) return false;
-  ranks_[client] = rank;
+  ranks_[client] = static_cast<int>(rank);
   std::erase(left_, rank);
   for (const std::string& line :
        {std::string("cmd=initack rc=0"), absl::StrCat("cmd=set size=", world_size_),

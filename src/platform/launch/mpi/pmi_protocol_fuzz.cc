@@ -8,7 +8,7 @@
 
 // Each line begins with the digit of the connection that it comes by; "x" ends that connection.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  tutti::launch::PmiProtocol world(2, "kvs");
+  tutti::launch::PmiProtocol world(2, "kvs", /*first_id=*/0);
   std::set<int> admitted;
   const absl::string_view text(reinterpret_cast<const char*>(data), size);
   for (absl::string_view line : absl::StrSplit(text, '\n')) {

@@ -20,14 +20,18 @@ class PmiProtocolTest : public ::testing::Test {
       said.push_back(absl::StrCat(reply.client, " ", reply.line));
     return said;
   }
-  void Come(int client, int rank) { Say(client, absl::StrCat("cmd=initack pmiid=", rank)); }
+  void Come(int client, int rank) {
+    Say(client, absl::StrCat("cmd=initack pmiid=", kFirstId + rank));
+  }
 
-  PmiProtocol world_{2, "kvs_a"};
+  static constexpr int kFirstId = 700;  // the lines below have those of both ranks: 700 and 701
+  PmiProtocol world_{2, "kvs_a", kFirstId};
 };
 
 TEST_F(PmiProtocolTest, TellsARankWhoItIs) {
-  EXPECT_THAT(Say(7, "cmd=initack pmiid=1"), ElementsAre("7 cmd=initack rc=0", "7 cmd=set size=2",
-                                                         "7 cmd=set rank=1", "7 cmd=set debug=0"));
+  EXPECT_THAT(Say(7, "cmd=initack pmiid=701"),
+              ElementsAre("7 cmd=initack rc=0", "7 cmd=set size=2", "7 cmd=set rank=1",
+                          "7 cmd=set debug=0"));
   EXPECT_THAT(Say(7, "cmd=init pmi_version=1 pmi_subversion=1"),
               ElementsAre("7 cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0"));
   EXPECT_THAT(Say(7, "cmd=get_my_kvsname"), ElementsAre("7 cmd=my_kvsname rc=0 kvsname=kvs_a"));
@@ -60,9 +64,9 @@ TEST_F(PmiProtocolTest, NobodyLeavesABarrierBeforeAllAreInIt) {
 
 TEST_F(PmiProtocolTest, ARankMayComeAgainOnceItHasGone) {
   Come(1, 0);
-  EXPECT_THAT(Say(3, "cmd=initack pmiid=0"), ElementsAre("cut"));
+  EXPECT_THAT(Say(3, "cmd=initack pmiid=700"), ElementsAre("cut"));
   world_.Forget(1);
-  EXPECT_EQ(Say(3, "cmd=initack pmiid=0").size(), 4u);
+  EXPECT_EQ(Say(3, "cmd=initack pmiid=700").size(), 4u);
 }
 
 TEST_F(PmiProtocolTest, ARankThatGoesWithoutFinalizeWhileOthersWaitIsAFailure) {
@@ -116,13 +120,15 @@ TEST_F(PmiProtocolTest, AnAbortStaysWhateverItsRanksDoNext) {
 }
 
 TEST_F(PmiProtocolTest, WhatItDoesNotKnowIsCutOff) {
-  for (const char* line : {"cmd=initack pmiid=2", "cmd=initack pmiid=-1", "cmd=initack pmiid=x",
-                           "cmd=get key=a", "", "mcmd=spawn", "===", "GET / HTTP/1.1"}) {
+  for (const char* line :
+       {"cmd=initack pmiid=702", "cmd=initack pmiid=699", "cmd=initack pmiid=0",
+        "cmd=initack pmiid=1", "cmd=initack pmiid=-2147483648", "cmd=initack pmiid=x",
+        "cmd=get key=a", "", "mcmd=spawn", "===", "GET / HTTP/1.1"}) {
     EXPECT_THAT(Say(1, line), ElementsAre("cut")) << line;
   }
   Come(1, 0);
   EXPECT_THAT(Say(1, "mcmd=spawn"), ElementsAre("cut"));
-  EXPECT_THAT(Say(1, "cmd=initack pmiid=1"), ElementsAre("cut"));
+  EXPECT_THAT(Say(1, "cmd=initack pmiid=701"), ElementsAre("cut"));
 }
 
 }  // namespace

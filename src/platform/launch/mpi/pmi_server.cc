@@ -14,7 +14,9 @@ namespace tutti::launch {
 namespace {
 
 constexpr size_t kLongestMessage = 16 << 10;
-constexpr int kAgain = 100;  // milliseconds, once there are file descriptors for no more ranks
+// Until somebody new is taken, after an id that no rank has, and once there are file descriptors
+// for no more ranks.
+constexpr absl::Duration kPause = absl::Milliseconds(100);
 
 absl::Status Unusable(const std::string& address) {
   return base::ErrnoStatus(absl::StrCat("serve PMI at ", address));
@@ -59,15 +61,15 @@ PmiServer::~PmiServer() {
 }
 
 void PmiServer::Run() {
-  bool takes = true;
   while (true) {
+    const bool takes = pause_.Expired();
     std::vector<pollfd> waiting = {{end_.fd(), POLLIN, 0}, {takes ? listener_.get() : -1, POLLIN}};
     std::vector<int> numbers;
     for (const auto& [number, client] : clients_) {
       waiting.push_back({client.fd.get(), POLLIN, 0});
       numbers.push_back(number);
     }
-    const int patience = takes ? -1 : kAgain;
+    const int patience = takes ? -1 : pause_.RemainingMillis();
     if (::poll(waiting.data(), waiting.size(), patience) < 0 && errno != EINTR) return;
     if (waiting[0].revents != 0) return;
     // Who has gone first: the same rank may come again at once.
@@ -76,7 +78,7 @@ void PmiServer::Run() {
       if (waiting[i + 2].revents == 0 || client == clients_.end()) continue;
       if (!ReceiveFrom(numbers[i], client->second)) CutOff(numbers[i]);
     }
-    takes = (takes && waiting[1].revents == 0) || AcceptAll();
+    if (waiting[1].revents != 0 && !AcceptAll()) Pause(kPause);
     Publish();
   }
 }
@@ -131,7 +133,10 @@ bool PmiServer::ReceiveFrom(int number, Client& client) {
 // Each asks and waits for its answer, so that no answer finds a full socket.
 bool PmiServer::HandleLine(int number, absl::string_view line) {
   std::vector<PmiReply> replies;
-  if (!protocol_.HandleCommand(number, line, replies)) return false;
+  if (!protocol_.HandleCommand(number, line, replies)) {
+    if (!protocol_.IsRank(number)) Pause(kPause);
+    return false;
+  }
   for (const PmiReply& reply : replies) {
     const std::string text = absl::StrCat(reply.line, "\n");
     const int fd = clients_.at(reply.client).fd.get();
@@ -140,6 +145,10 @@ bool PmiServer::HandleLine(int number, absl::string_view line) {
     if (sent != static_cast<ssize_t>(text.size())) ::shutdown(fd, SHUT_RDWR);
   }
   return true;
+}
+
+void PmiServer::Pause(absl::Duration duration) {
+  pause_ = base::Deadline::After(pause_.Remaining() + duration);
 }
 
 void PmiServer::CutOff(int number) {

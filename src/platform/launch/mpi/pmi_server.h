@@ -1,7 +1,9 @@
 // Serves PMI-1 (pmi_protocol.h) to all ranks of a job from its first node, on a thread of its own,
 // so that MPICH's and Intel MPI's are one MPI_COMM_WORLD whoever started them. A rank finds it by
-// PMI_PORT and says by PMI_ID which it is. Only who comes from a node of the job is let in; the
-// protocol has no proof beyond that, as the ranks' own connections have none. Thread-compatible.
+// PMI_PORT and says by PMI_ID which it is. Only who comes from a node of the job and has a rank's
+// PMI_ID (../environment/pmi_id.h), which another user of the node cannot read, is let in. An id is
+// a number below 2^31, so ids that no rank has are heard ten a second: after one nobody new is
+// taken for a tenth of a second. The ranks' own connections have no proof. Thread-compatible.
 #pragma once
 
 #include <atomic>
@@ -18,8 +20,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "base/deadline.h"
 #include "base/hash.h"
 #include "base/unique_fd.h"
+#include "platform/launch/environment/pmi_id.h"
 #include "platform/launch/mpi/pmi_protocol.h"
 #include "platform/launch/node/wakeup.h"
 #include "spec/json/launch_plan.h"
@@ -59,7 +63,7 @@ class PmiServer {
         port_(port),
         // Whoever goes to one of loopback's addresses comes from the first of them.
         nodes_({"127.0.0.1", AddressFor(plan)}),
-        protocol_(plan.WorldSize(), absl::StrCat("kvs_", base::RandomHex(16))),
+        protocol_(plan.WorldSize(), absl::StrCat("kvs_", base::RandomHex(16)), PmiId(plan, 0)),
         news_(std::move(news)),
         end_(std::move(end)) {}
   void Run();
@@ -68,6 +72,8 @@ class PmiServer {
   // Receives what it sends; false once the client has gone, or is to be cut off.
   bool ReceiveFrom(int number, Client& client);
   bool HandleLine(int number, absl::string_view line);
+  // Takes nobody new for as long beyond the time until which that is so already.
+  void Pause(absl::Duration duration);
   void CutOff(int number);
   // Publishes what has changed in this turn.
   void Publish();
@@ -78,6 +84,7 @@ class PmiServer {
   PmiProtocol protocol_;
   std::map<int, Client> clients_;
   int next_ = 0;
+  base::Deadline pause_ = base::Deadline::After(absl::ZeroDuration());  // nobody is taken in it
   std::atomic<bool> busy_ = false;
   mutable absl::Mutex mutex_;
   std::optional<PmiFailure> failure_ ABSL_GUARDED_BY(mutex_);

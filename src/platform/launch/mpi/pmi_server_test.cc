@@ -10,6 +10,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/deadline.h"
+#include "platform/launch/environment/pmi_id.h"
 
 namespace tutti::launch {
 namespace {
@@ -48,21 +50,29 @@ class PmiServerTest : public ::testing::Test {
  protected:
   PmiServerTest() : server_(Listen()) { server_->Serve({}); }
   static std::unique_ptr<PmiServer> Listen() {
+    auto listens = PmiServer::Listen(Plan());
+    EXPECT_TRUE(listens.ok()) << listens.status();
+    return *std::move(listens);
+  }
+  static spec::LaunchPlan Plan() {
     spec::LaunchPlan plan;
+    plan.allocation_id = "job.1";
+    plan.job_token = "beef";
     plan.distribution.kind = spec::DistributionKind::kMpi;
     plan.nodes = {{.name = "n1", .address = "127.0.0.1", .first_rank = 0, .process_count = 2}};
     plan.distribution.process_count_per_instance = 2;
-    auto listens = PmiServer::Listen(plan);
-    EXPECT_TRUE(listens.ok()) << listens.status();
-    return *std::move(listens);
+    return plan;
+  }
+  static std::string InitOf(int rank) {
+    return absl::StrCat("cmd=initack pmiid=", PmiId(Plan(), rank));
   }
   std::unique_ptr<PmiServer> server_;
 };
 
 TEST_F(PmiServerTest, RanksMeetInItsBarrier) {
   Rank zero(server_->port()), one(server_->port());
-  zero.Say("cmd=initack pmiid=0");
-  one.Say("cmd=initack pmiid=1\ncmd=barrier_in");
+  zero.Say(InitOf(0));
+  one.Say(InitOf(1) + "\ncmd=barrier_in");
   EXPECT_EQ(zero.ReadUntil("debug=0\n"),
             "cmd=initack rc=0\ncmd=set size=2\ncmd=set rank=0\ncmd=set debug=0\n");
   zero.Say("cmd=put kvsname=kvs_0 key=a value=b\ncmd=barrier_in");
@@ -76,7 +86,7 @@ TEST_F(PmiServerTest, NoTwoWorldsShareASpace) {
   std::set<std::string> spaces;
   for (const int port : {server_->port(), other->port()}) {
     Rank rank(port);
-    rank.Say("cmd=initack pmiid=0\ncmd=get_my_kvsname");
+    rank.Say(InitOf(0) + "\ncmd=get_my_kvsname");
     rank.ReadUntil("kvsname=");
     spaces.insert(rank.ReadUntil("\n"));
   }
@@ -95,15 +105,40 @@ TEST_F(PmiServerTest, CutsOffWhoIsNoRank) {
 
 TEST_F(PmiServerTest, LetsNobodyInFromElsewhere) {
   Rank stranger(server_->port(), "127.9.9.9");
-  stranger.Say("cmd=initack pmiid=0");
+  stranger.Say(InitOf(0));
   EXPECT_EQ(stranger.ReadUntil("\n"), "");
+}
+
+TEST_F(PmiServerTest, LetsNobodyInWhoDoesNotKnowARanksId) {
+  for (const char* id : {"0", "1", "-1", "2147483647", "99999999999"}) {
+    Rank stranger(server_->port());
+    stranger.Say(absl::StrCat("cmd=initack pmiid=", id, "\ncmd=abort exitcode=3"));
+    EXPECT_EQ(stranger.ReadUntil("\n"), "") << id;
+  }
+  EXPECT_FALSE(server_->busy());
+  EXPECT_FALSE(server_->failure());
+  Rank zero(server_->port()), one(server_->port());
+  zero.Say(InitOf(0));
+  one.Say(InitOf(1));
+  EXPECT_TRUE(absl::EndsWith(zero.ReadUntil("debug=0\n"), "rank=0\ncmd=set debug=0\n"));
+  EXPECT_TRUE(absl::EndsWith(one.ReadUntil("debug=0\n"), "rank=1\ncmd=set debug=0\n"));
+}
+
+TEST_F(PmiServerTest, HearsTenWrongIdsASecond) {
+  const absl::Duration began = base::SteadyNow();
+  for (int i = 0; i < 6; ++i) {
+    Rank stranger(server_->port());
+    stranger.Say("cmd=initack pmiid=0");
+    EXPECT_EQ(stranger.ReadUntil("\n"), "");
+  }
+  EXPECT_GE(base::SteadyNow() - began, absl::Milliseconds(500));
 }
 
 TEST_F(PmiServerTest, IsBusyWhileARankIsThere) {
   Rank stranger(server_->port());
   {
     Rank zero(server_->port());
-    zero.Say("cmd=initack pmiid=0");
+    zero.Say(InitOf(0));
     zero.ReadUntil("debug=0\n");
     zero.Say("cmd=get_appnum");
     zero.ReadUntil("\n");  // whose first line was heard in a turn before
@@ -116,11 +151,11 @@ TEST_F(PmiServerTest, IsBusyWhileARankIsThere) {
 
 TEST_F(PmiServerTest, KnowsOfARankThatHasLeftTheOthers) {
   Rank zero(server_->port());
-  zero.Say("cmd=initack pmiid=0");
+  zero.Say(InitOf(0));
   zero.ReadUntil("debug=0\n");
   {
     Rank one(server_->port());
-    one.Say("cmd=initack pmiid=1");
+    one.Say(InitOf(1));
     one.ReadUntil("debug=0\n");
     EXPECT_FALSE(server_->failure());
   }
@@ -133,7 +168,7 @@ TEST_F(PmiServerTest, KnowsOfARankThatHasLeftTheOthers) {
 
 TEST_F(PmiServerTest, TellsOfAnAbortAtOnceAndOnce) {
   Rank zero(server_->port());
-  zero.Say("cmd=initack pmiid=0");
+  zero.Say(InitOf(0));
   zero.ReadUntil("debug=0\n");
   zero.Say("cmd=abort exitcode=3");
   pollfd news{server_->news().fd(), POLLIN, 0};
@@ -150,7 +185,7 @@ TEST_F(PmiServerTest, TellsOfAnAbortAtOnceAndOnce) {
 
 TEST_F(PmiServerTest, WhoComesWhenNoDescriptorIsLeftIsTakenLater) {
   Rank zero(server_->port());
-  zero.Say("cmd=initack pmiid=0");
+  zero.Say(InitOf(0));
   zero.ReadUntil("debug=0\n");
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -159,7 +194,7 @@ TEST_F(PmiServerTest, WhoComesWhenNoDescriptorIsLeftIsTakenLater) {
   const rlimit one_more = {static_cast<rlim_t>(lowest_free) + 1, before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &one_more), 0);
   Rank one(server_->port());
-  one.Say("cmd=initack pmiid=1");
+  one.Say(InitOf(1));
   zero.Say("cmd=get_appnum");
   EXPECT_TRUE(absl::EndsWith(zero.ReadUntil("\n"), "appnum=0\n"));
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);

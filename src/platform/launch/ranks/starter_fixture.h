@@ -14,9 +14,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/test_patience.h"
+#include "platform/launch/environment/pmi_id.h"
 #include "platform/launch/mpi/pmi_server.h"
 #include "platform/launch/node/node_folders.h"
 #include "platform/launch/node/tcp.h"
@@ -99,6 +101,11 @@ class StarterFixture : public ::testing::Test {
   std::filesystem::path Socket() const { return folder.path() / "socket"; }
   LineSocket Connect() const { return LineSocket(*ConnectToLauncher(Socket().string())); }
   static base::Deadline Soon() { return base::Deadline::After(base::Patient(absl::Seconds(20))); }
+
+  // Returns what a rank says first to the server of its plan's PMI.
+  std::string InitOf(int rank) const {
+    return absl::StrCat("cmd=initack pmiid=", PmiId(plan, rank), "\n");
+  }
 
   // Returns a rank of MPI that has come to `server` and said `lines`.
   static base::UniqueFd ComeTo(const PmiServer& server, const std::string& lines) {
