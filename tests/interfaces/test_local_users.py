@@ -205,6 +205,22 @@ def test_who_finds_the_port_of_an_mpi_jobs_pmi_is_no_rank_of_it(start_service, w
     assert [service.log_text(name, rank) for rank in (0, 1)] == ["cmd=finalize_ack rc=0\n"] * 2
 
 
+def test_the_short_link_to_a_jobs_scratch_is_its_users_alone(start_service, write_job, tmp_path):
+    service = start_service(home=tmp_path / ("a-home-with-a-long-name" * 3))
+    go = tmp_path / "go"
+    name = service.submit(write_job(f"echo kept > $TMPDIR/file; echo $TMPDIR; until [ -e {go} ]; do sleep 0.05; done; cat $TMPDIR/file"))
+    link = pathlib.Path(wait_until(lambda: service.log_text(name, 0), 30, "it runs").strip())
+    assert link.parent == pathlib.Path("/tmp") and link.is_symlink()
+    scratch = link.readlink()
+    for command in (["ls", f"{link}/"], ["rm", link], ["ln", "-sfn", "/elsewhere", link], ["mv", link, f"{link}-taken"], ["touch", f"{link}/file"]):
+        done = subprocess.run([*AS_STRANGER, *command], capture_output=True, cwd="/")
+        assert done.returncode != 0, (command, done)
+    assert link.readlink() == scratch
+    go.touch()
+    assert service.wait(name)["state"] == "Completed"
+    assert service.log_text(name, 0) == f"{link}\nkept\n" and not link.is_symlink()
+
+
 def test_an_address_from_elsewhere_gets_no_token_of_this_home(start_service, tmp_path):
     for arguments in ((), ("--no-tls",)):
         service = start_service(home=tmp_path / f"home{len(arguments)}", arguments=arguments)

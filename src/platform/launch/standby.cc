@@ -15,6 +15,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/machine/machine.h"
 #include "base/status.h"
@@ -68,6 +69,7 @@ absl::Status MakeFiles(const NodeFolders& folders) {
 absl::Status Rehearse(const NodeFolders& folders, const NodeFacts& facts) {
   spec::LaunchPlan plan;
   plan.allocation_id = plan.job_id = "none";
+  plan.job_token = base::RandomHex(16);
   plan.directory = folders.root.string();
   plan.command = "true";
   plan.nodes.push_back(
@@ -75,7 +77,7 @@ absl::Status Rehearse(const NodeFolders& folders, const NodeFacts& facts) {
   plan.environment.is_host = true;
   TUTTI_ASSIGN_OR_RETURN(plan, spec::LaunchPlanFromJson(spec::ToJson(plan)));
   // The job's own folder will have another path, and so another link.
-  const absl::Cleanup unlink = [&folders] { RemoveShortScratch(folders); };
+  const absl::Cleanup unlink = [&plan] { RemoveShortScratch(plan); };
   NodeContext node{plan, nullptr, nullptr, nullptr, facts};
   TUTTI_RETURN_IF_ERROR(NodeHooks().Prepare(node, /*cancelled=*/false));
   StartOf(plan, 0, node.command, node.facts);

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "base/hash.h"
 #include "base/process/command.h"
+#include "platform/launch/node/private_name.h"
 
 namespace tutti::launch {
 namespace {
@@ -148,9 +148,7 @@ std::string RayAddress(const spec::LaunchPlan& plan) {
 }
 
 std::string RayFolder(const spec::LaunchPlan& plan) {
-  const base::Sha256Digest hash =
-      base::Sha256Of(absl::StrCat(plan.allocation_id, " ", plan.job_token));
-  return absl::StrCat("/tmp/tutti-ray-", base::Hex(hash).substr(0, 16));
+  return absl::StrCat("/tmp/tutti-ray-", PrivateName(plan, plan.allocation_id));
 }
 
 std::string RayCommand(const spec::LaunchPlan& plan, const NodeFacts& facts,

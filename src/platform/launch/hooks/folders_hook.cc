@@ -9,12 +9,10 @@ class FoldersHook : public NodeHook {
   absl::string_view name() const override { return "folders"; }
 
   absl::Status Prepare(NodeContext& node, const std::atomic<bool>& /*cancelled*/) override {
-    node.facts.temporary = ShortScratch(NodeFolders(node.plan.directory)).string();
+    node.facts.temporary = ShortScratch(node.plan).string();
     return MakeFolders(node.plan);
   }
-  void CleanUp(const spec::LaunchPlan& plan) override {
-    RemoveShortScratch(NodeFolders(plan.directory));
-  }
+  void CleanUp(const spec::LaunchPlan& plan) override { RemoveShortScratch(plan); }
 };
 
 }  // namespace

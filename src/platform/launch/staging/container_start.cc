@@ -76,7 +76,7 @@ absl::StatusOr<std::vector<std::string>> Mounts(const spec::LaunchPlan& plan,
   const NodeFolders folders(plan.directory);
   std::vector<std::string> mounts;
   TUTTI_ASSIGN_OR_RETURN(mounts.emplace_back(), Mount(plan.directory, plan.directory, false));
-  if (const fs::path link = ShortScratch(folders); link != folders.scratch()) {
+  if (const fs::path link = ShortScratch(plan); link != folders.scratch()) {
     TUTTI_ASSIGN_OR_RETURN(mounts.emplace_back(), Mount(folders.scratch(), link, false));
   }
   std::set<std::string> seen;

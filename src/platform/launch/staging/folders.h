@@ -10,11 +10,11 @@
 namespace tutti::launch {
 
 // Returns the scratch folder's path, or, if that leaves too little of the 108 characters of a Unix
-// socket's address, as Python's multiprocessing makes them there, the name that a short link to it
-// has.
-std::filesystem::path ShortScratch(const NodeFolders& folders);
+// socket's address, as Python's multiprocessing makes them there, the path of a short link to it in
+// /tmp, which no other user can guess beforehand.
+std::filesystem::path ShortScratch(const spec::LaunchPlan& plan);
 // Removes the link, if there is one.
-void RemoveShortScratch(const NodeFolders& folders);
+void RemoveShortScratch(const spec::LaunchPlan& plan);
 
 // Makes the folders that a job's files go to; what is there already stays.
 absl::Status MakeEmptyFolders(const NodeFolders& folders);

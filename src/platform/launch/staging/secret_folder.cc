@@ -14,8 +14,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/status.h"
+#include "platform/launch/node/private_name.h"
 
 namespace tutti::launch {
 namespace {
@@ -23,7 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kMemory[] = "/dev/shm";
-constexpr size_t kNameDigits = 24;
 constexpr char kGiven[] = ".given";  // no variable has such a name
 constexpr uint64_t kLargestValue = 1 << 20;
 
@@ -65,8 +64,7 @@ void RemoveThoseNobodyHolds() {
 }  // namespace
 
 fs::path SecretFolder::PathOf(const spec::LaunchPlan& plan) {
-  const std::string hash = base::Hex(base::Sha256Of(plan.directory));
-  return fs::path(kMemory) / absl::StrCat(Prefix(), hash.substr(0, kNameDigits));
+  return fs::path(kMemory) / absl::StrCat(Prefix(), PrivateName(plan, plan.directory));
 }
 
 absl::Status SecretFolder::Remove(const spec::LaunchPlan& plan) {

@@ -1,8 +1,9 @@
 // SecretFolder is the folder, in memory (/dev/shm), of the files with the values of a job's secrets
 // on this node, and of a copy of all of them, for a launcher that follows this one: the service may
-// have other values by then. Its name follows from the allocation's folder, so that the launcher
-// that follows one that was killed finds and removes it; and whoever makes one removes those of
-// this user that no launcher holds any more. Not thread-safe.
+// have other values by then. Its name follows from the allocation's folder and the job's token: no
+// other user can make it first, and the launcher that follows one that was killed finds and removes
+// it. Whoever makes one removes those of this user that no launcher holds any more. Not
+// thread-safe.
 #pragma once
 
 #include <filesystem>

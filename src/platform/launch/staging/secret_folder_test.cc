@@ -41,6 +41,15 @@ TEST_F(SecretFolderTest, HasFilesThatItsUserAloneReads) {
   EXPECT_FALSE(folder->AddFile("KEY", "again").ok());
 }
 
+TEST_F(SecretFolderTest, HasANameThatNobodyCanMakeFirstWhoKnowsTheAllocationsFolderAlone) {
+  spec::LaunchPlan plan = Plan("a");
+  plan.job_token = "beef";
+  const fs::path path = SecretFolder::PathOf(plan);
+  EXPECT_EQ(SecretFolder::PathOf(plan), path);
+  plan.job_token = "feed";
+  EXPECT_NE(SecretFolder::PathOf(plan), path);
+}
+
 TEST_F(SecretFolderTest, IsRemovedByWhoKnowsThePlan) {
   ASSERT_TRUE(SecretFolder::Make(Plan("a")).ok());
   EXPECT_TRUE(fs::exists(SecretFolder::PathOf(Plan("a"))));

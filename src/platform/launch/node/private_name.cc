@@ -1,0 +1,16 @@
+#include "platform/launch/node/private_name.h"
+
+#include "base/hash.h"
+
+namespace tutti::launch {
+namespace {
+
+constexpr size_t kDigits = 16;  // the paths of Unix sockets below such a name must stay short
+
+}  // namespace
+
+std::string PrivateName(const spec::LaunchPlan& plan, absl::string_view what) {
+  return base::Hex(base::HmacSha256(plan.job_token, what)).substr(0, kDigits);
+}
+
+}  // namespace tutti::launch
