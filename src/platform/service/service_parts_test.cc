@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
-std::string JobFile(const std::string& name, const std::string& part, int nodes = 1) {
+std::string JobWithPart(const std::string& name, const std::string& part, int nodes = 1) {
   return absl::StrCat(
       "type: command\nname: ", name, "\ncommand: echo hi\nresources:\n  instance_count: ", nodes,
       part.empty() ? "" : absl::StrCat("\n  properties: {tutti: {", part, "}}"),
@@ -35,13 +35,13 @@ class ServicePartsTest : public ::testing::Test {
     world_.Open();
   }
   std::string Submit(const std::string& name, const std::string& part, int nodes = 1) {
-    const auto job = world_.Submit(JobFile(name, part, nodes));
+    const auto job = world_.Submit(JobWithPart(name, part, nodes));
     EXPECT_TRUE(job.ok()) << job.status();
     world_.Step();
     return name;
   }
   std::string Refused(const std::string& part, int nodes = 1) {
-    const auto job = world_.Submit(JobFile("refused", part, nodes));
+    const auto job = world_.Submit(JobWithPart("refused", part, nodes));
     EXPECT_FALSE(job.ok());
     return std::string(job.status().message());
   }
@@ -162,7 +162,7 @@ TEST_F(ServicePartsTest, WhatIsLeftOfADeletedJobKeepsItsPartAndItsNodeFromAServi
 // The job's last event speaks of its second attempt alone, as the first had not been prepared.
 TEST_F(ServicePartsTest, WhatIsLeftOfAnEarlierAttemptKeepsItsPartToo) {
   const std::string retried =
-      absl::StrCat(JobFile("a", "cpus: 2"), "retry_settings: {max_retries: 1}\n");
+      absl::StrCat(JobWithPart("a", "cpus: 2"), "retry_settings: {max_retries: 1}\n");
   ASSERT_TRUE(world_.Submit(retried).ok());
   world_.Step();
   const std::string first = world_.engine().Allocations().front();

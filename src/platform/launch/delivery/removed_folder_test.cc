@@ -3,6 +3,7 @@
 // Covers: folder_delivery.cc.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/file.h"
