@@ -79,6 +79,9 @@ Variables Defaults(const LaunchPlan& plan, const NodeFacts& facts) {
   const int processes = std::max(1, plan.node().process_count);
   if (plan.distribution.kind == spec::DistributionKind::kRay) {
     variables["RAY_USAGE_STATS_ENABLED"] = "0";  // and Ray gives threads to each of its tasks
+    // From 2.52 on Ray serves those alone who have the token.
+    variables["RAY_AUTH_MODE"] = "token";
+    variables["RAY_AUTH_TOKEN"] = RayToken(plan);
   } else {
     variables["OMP_NUM_THREADS"] = absl::StrCat(std::max(1, facts.cores / processes));
   }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/hash.h"
 #include "base/process/command.h"
 #include "platform/launch/node/private_name.h"
 
@@ -145,6 +146,10 @@ std::string OnOneLine(const std::string& options) {
 
 std::string RayAddress(const spec::LaunchPlan& plan) {
   return absl::StrCat(plan.nodes.front().address, ":", plan.start_port);
+}
+
+std::string RayToken(const spec::LaunchPlan& plan) {
+  return base::Hex(base::HmacSha256(plan.job_token, "Ray"));
 }
 
 std::string RayFolder(const spec::LaunchPlan& plan) {

@@ -13,6 +13,10 @@ namespace tutti::launch {
 // Returns "ADDRESS:PORT" of the head, as ray.init() takes it from RAY_ADDRESS.
 std::string RayAddress(const spec::LaunchPlan& plan);
 
+// Returns what Ray (from 2.52 on) asks of whoever connects to it; only who has the job's token can
+// compute it.
+std::string RayToken(const spec::LaunchPlan& plan);
+
 // Returns the folder in which Ray keeps its session, on every node by the same path, since workers
 // take the head's; short, since sockets lie in it, and not to be guessed. The launcher removes it.
 std::string RayFolder(const spec::LaunchPlan& plan);

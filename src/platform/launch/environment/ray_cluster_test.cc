@@ -170,6 +170,22 @@ TEST(RayFolder, IsShortTheSameOnEveryNodeAndAnotherForEachAllocation) {
   EXPECT_NE(RayFolder(other), RayFolder(TwoNodes(0)));
 }
 
+TEST(RayEnvironment, HasATokenOfTheJobUnlessTheJobSaysOtherwise) {
+  spec::LaunchPlan plan = TwoNodes(0);
+  Variables variables = EnvironmentOf(plan, 0, {});
+  EXPECT_EQ(variables.at("RAY_AUTH_MODE"), "token");
+  const std::string token = variables.at("RAY_AUTH_TOKEN");
+  EXPECT_EQ(token.size(), 64u);
+  EXPECT_NE(token, plan.job_token);
+  EXPECT_EQ(EnvironmentOf(TwoNodes(1), 0, {}).at("RAY_AUTH_TOKEN"), token);
+  plan.environment_variables["RAY_AUTH_MODE"] = "disabled";
+  EXPECT_EQ(EnvironmentOf(plan, 0, {}).at("RAY_AUTH_MODE"), "disabled");
+  plan.job_token = "feed";
+  EXPECT_NE(EnvironmentOf(plan, 0, {}).at("RAY_AUTH_TOKEN"), token);
+  plan.distribution.kind = spec::DistributionKind::kPyTorch;
+  EXPECT_EQ(EnvironmentOf(plan, 0, {}).count("RAY_AUTH_TOKEN"), 0u);
+}
+
 TEST(RayEnvironment, FindsTheHeadAndLeavesThreadsToRay) {
   const Variables variables = EnvironmentOf(TwoNodes(1), 0, {});
   EXPECT_THAT(variables, testing::Contains(testing::Pair("RAY_ADDRESS", "127.77.0.1:6379")));
