@@ -1,5 +1,7 @@
 """Story: other users of the machine, who may bind any port, list all processes and read what the folders' modes let them, learn no token and no
 output, and run nothing as somebody else. Each row of docs/security.md that a program can show has its test here."""
+import contextlib
+import fnmatch
 import json
 import os
 import pathlib
@@ -156,6 +158,87 @@ def test_a_launchers_token_is_of_its_allocation_alone_and_stands_nowhere_in_proc
     assert refusal(service, calls[names[0]], tokens[names[0]]) == 410
 
 
+def everything_below(folder):
+    return [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+
+
+def test_another_user_reads_nothing_of_the_home_of_a_backup_or_of_what_a_job_has_in_memory(start_service, write_job, tmp_path):
+    tmp_path.parent.chmod(0o711)  # the folders above would hide what is to be hidden by itself
+    tmp_path.chmod(0o711)
+    service = start_service()
+    told = subprocess.run([service.program, "secret", "set", "hub"], env=service.environment, input="hunter22-of-the-hub\n", text=True, capture_output=True)
+    assert told.returncode == 0, told.stderr
+    go = tmp_path / "go"
+    name = service.submit(write_job(f"echo said; mkdir -p outputs; echo kept > outputs/file; until [ -e {go} ]; do sleep 0.05; done", {"code.py": "code"},
+                                    resources={"properties": {"tutti": {"secrets": {"KEY": {"secret": "hub", "file": True}}}}}))
+    ended = service.submit(write_job("echo said; mkdir -p outputs; echo kept > outputs/file"))
+    assert service.wait(ended)["state"] == "Completed"
+    wait_until(lambda: service.log_text(name, 0) == "said\n", 30, "it runs")
+    backup = tmp_path / "backup.tar.zst"
+    assert service.cli("backup", backup).returncode == 0
+    [rank, *_] = processes_with("TUTTI_JOB_ID", name)
+    variables = dict(line.split("=", 1) for line in environment_of(rank).decode().split("\0") if "=" in line)
+    secret = pathlib.Path(variables["KEY"])
+    assert secret.read_text() == "hunter22-of-the-hub" and secret.is_relative_to("/dev/shm")
+    files = everything_below(service.home)
+    for part in ("token", "launcher_key", "secrets.key", "tutti.db", "jobs/*/logs/rank-0.stdout", "jobs/*/outputs/file", "snapshots/*",
+                 "nodes/**/plan.json", "nodes/**/spool/*", "nodes/**/work/outputs/file"):
+        assert fnmatch.filter([str(file.relative_to(service.home)) for file in files], part), f"there is {part} among {files}"
+    assert readable_by_the_stranger(*files, backup, secret) == b""
+    listed = subprocess.run([*AS_STRANGER, "ls", service.home, secret.parent], capture_output=True, cwd="/")
+    assert listed.stdout == b"" and listed.stderr.count(b"Permission denied") == 2, listed
+    # The database's files are for their user alone also where the site has opened the folder.
+    service.home.chmod(0o755)
+    databases = [file for file in files if file.name.startswith("tutti.db")]
+    assert readable_by_the_stranger(*databases, service.home / "secrets.key", service.home / "token") == b""
+    service.home.chmod(0o700)
+    go.touch()
+    assert service.wait(name)["state"] == "Completed"
+    assert not secret.parent.exists()
+
+
+def test_a_copy_of_the_database_has_no_secrets_value(start_service, tmp_path):
+    service = start_service()
+    subprocess.run([service.program, "secret", "set", "hub"], env=service.environment, input="hunter22-of-the-hub\n", text=True, check=True, capture_output=True)
+    service.kill()
+    copies = pathlib.Path(subprocess.check_output([*AS_STRANGER, "mktemp", "-d"], text=True, cwd="/").strip())
+    try:
+        for file in service.home.glob("tutti.db*"):
+            shutil.copyfile(file, copies / file.name)
+        found = subprocess.run([*AS_STRANGER, "sh", "-c", f"cat {copies}/*"], capture_output=True, cwd="/").stdout
+        assert b"SQLite format 3" in found and b"hub" in found and b"hunter22" not in found
+    finally:
+        shutil.rmtree(copies)
+    service.start()
+
+
+CALLS = r"""
+import json, ssl, sys, urllib.error, urllib.request
+address, calls = sys.argv[1], json.loads(sys.argv[2])
+context = ssl._create_unverified_context()
+for method, path, token in calls:
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    request = urllib.request.Request(address + path, method=method, data=b"{}" if method == "POST" else None, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=30, context=context) as answer:
+            print(answer.status)
+    except urllib.error.HTTPError as error:
+        print(error.code)
+"""
+
+
+def test_who_has_no_token_learns_that_the_service_is_there_and_nothing_else(start_service, write_job):
+    service = start_service()
+    name = service.submit(write_job("echo done"))
+    assert service.wait(name)["state"] == "Completed"
+    calls = [("GET", "/v1/health", None), *((method, path, token) for token in (None, "", "0" * 64) for method, path in (
+        ("GET", "/v1/jobs"), ("GET", f"/v1/jobs/{name}"), ("GET", f"/v1/jobs/{name}/files/logs/rank-0.stdout"), ("POST", "/v1/jobs"),
+        ("POST", f"/v1/jobs/{name}/cancel"), ("GET", "/v1/secrets"), ("GET", "/internal/v1/allocations/a/nodes/0/go")))]
+    done = subprocess.run([*AS_STRANGER, sys.executable, "-c", CALLS, service.endpoint()["address"], json.dumps(calls)], capture_output=True, text=True, cwd="/")
+    assert done.stdout.split() == ["200"] + ["401"] * (len(calls) - 1), done
+    assert service.job(name)["state"] == "Completed"
+
+
 # Says the lines of its arguments to a server, each over a connection of its own, and prints what it hears until it is cut off.
 SAYS = r"""
 import socket, sys
@@ -203,6 +286,62 @@ def test_who_finds_the_port_of_an_mpi_jobs_pmi_is_no_rank_of_it(start_service, w
     job = service.wait(name)
     assert job["state"] == "Completed", job["reason"]
     assert [service.log_text(name, rank) for rank in (0, 1)] == ["cmd=finalize_ack rc=0\n"] * 2
+
+
+# Connects to each "ADDRESS PORT" of its input as long as it lives: now it is silent, now it says that it is a launcher.
+PEST = r"""
+import selectors, socket, sys, threading
+goals, held = [], []
+def read():
+    for line in sys.stdin:
+        host, port = line.split()
+        goals.append((host, int(port)))
+threading.Thread(target=read, daemon=True).start()
+print("UP", flush=True)
+met = set()
+while True:
+    for goal in list(goals):
+        try:
+            server = socket.create_connection(goal, timeout=0.2)
+        except OSError:
+            continue
+        if goal not in met:
+            print("MET", *goal, flush=True)
+            met.add(goal)
+        if len(held) % 2:
+            server.sendall(b'{"node": 1, "mpi": false, "nonce": "00112233445566778899aabbccddeeff"}\n{"proof": "00"}\n')
+        held.append(server)
+        del held[:-64]
+"""
+
+
+def test_who_comes_where_launchers_of_an_mpi_job_meet_is_none_of_them(start_service, write_job, tmp_path):
+    service = start_service()
+    heard = tmp_path / "heard"
+    with open(heard, "wb") as out:
+        pest = subprocess.Popen([*AS_STRANGER, sys.executable, "-c", PEST], stdin=subprocess.PIPE, stdout=out, cwd="/")
+    try:
+        wait_until(lambda: b"UP" in heard.read_bytes(), 20, "the other user's program runs")
+
+        def a_job_is_met():
+            name = service.submit(write_job("echo $RANK", nodes=2, distribution="mpi", environment_variables={"TUTTI_MPI": "pmi"}))
+
+            def plan():
+                for file in service.home.glob("nodes/shared/*.json"):
+                    with contextlib.suppress(OSError, ValueError):  # it is being written, or has gone with its job
+                        if (found := json.loads(file.read_text()))["job_id"] == name:
+                            return found
+            found = wait_until(plan, 30, "there is a plan")
+            pest.stdin.write(f"{found['nodes'][0]['address']} {found['start_port']}\n".encode())
+            pest.stdin.flush()
+            job = service.wait(name)
+            assert job["state"] == "Completed", job["reason"]
+            assert [service.log_text(name, rank) for rank in (0, 1)] == ["0\n", "1\n"]
+            return b"MET" in heard.read_bytes()
+        wait_until(a_job_is_met, 60, "launchers met while the other user was there")
+    finally:
+        pest.kill()
+        pest.wait()
 
 
 def test_the_short_link_to_a_jobs_scratch_is_its_users_alone(start_service, write_job, tmp_path):
