@@ -128,6 +128,24 @@ bool IsName(absl::string_view name) {
                      [](char c) { return c == '_' || absl::ascii_isalnum(c); });
 }
 
+// Adds the options that the job has for its container. "--env=NAME=VALUE" (docker_args) becomes a
+// variable, which is handed on as all others are and gives way to them, as podman's last one does.
+void AddOptions(const spec::LaunchPlan& plan, Variables& variables, ContainerStart& start) {
+  Variables given;
+  for (const std::string& option : plan.container_options) {
+    absl::string_view text = option;
+    if (absl::StartsWith(text, kShmSize)) continue;
+    const bool is_variable = absl::ConsumePrefix(&text, "--env=");
+    const size_t equals = text.find('=');
+    if (!is_variable || equals == absl::string_view::npos) {
+      start.arguments.push_back(option);
+    } else {
+      given[std::string(text.substr(0, equals))] = std::string(text.substr(equals + 1));
+    }
+  }
+  variables.insert(given.begin(), given.end());
+}
+
 // Returns what the container's shell does first: it gives those their names that had another.
 std::string AddVariables(const Variables& variables, ContainerStart& start) {
   start.environment = base::CurrentEnvironment();
@@ -227,10 +245,8 @@ absl::StatusOr<ContainerStart> ContainerStartOf(const spec::LaunchPlan& plan, in
     start.arguments.push_back(
         absl::StrCat("--cpuset-cpus=", CoreList(CoresOfRank(plan, local_rank))));
   }
-  for (const std::string& option : plan.container_options) {
-    if (!absl::StartsWith(option, kShmSize)) start.arguments.push_back(option);
-  }
   Variables variables = EnvironmentOf(plan, local_rank, facts);
+  AddOptions(plan, variables, start);
   if (has_cdi && plan.has_part()) variables["CUDA_VISIBLE_DEVICES"] = GpusNumberedAnew(plan);
   const std::string renames = AddVariables(variables, start) + ReadSecrets(plan, facts);
   Append({facts.image, "/bin/sh", "-c", renames + kShellOfImage, "sh", command}, start.arguments);

@@ -106,6 +106,22 @@ TEST_F(ContainerStartTest, NoSecretStandsOnTheCommandLine) {
   EXPECT_EQ(start.environment.at("API_KEY"), "s3cret");
 }
 
+TEST_F(ContainerStartTest, AVariableOfDockerArgsStandsInTheEnvironmentAndNotOnTheCommandLine) {
+  plan_.environment_variables["BOTH"] = "of the job";
+  plan_.container_options = {"--env=API_KEY=s3cret=1", "--ulimit=nofile=9",  "--env=BOTH=s3cret",
+                             "--env=RANK=s3cret",      "--env=TWICE=s3cret", "--env=TWICE=last",
+                             "--env=NO_VALUE"};
+  const ContainerStart start = Start();
+  EXPECT_THAT(start.arguments, Contains("--env=API_KEY"));
+  EXPECT_THAT(start.arguments, Contains("--env=NO_VALUE"));
+  EXPECT_THAT(start.arguments, Contains("--ulimit=nofile=9"));
+  EXPECT_THAT(start.arguments, Each(Not(HasSubstr("s3cret"))));
+  EXPECT_EQ(start.environment.at("API_KEY"), "s3cret=1");
+  EXPECT_EQ(start.environment.at("BOTH"), "of the job");
+  EXPECT_EQ(start.environment.at("RANK"), "3");
+  EXPECT_EQ(start.environment.at("TWICE"), "last");
+}
+
 TEST_F(ContainerStartTest, PodmanIsNotToldTheValueOfASecret) {
   const base::TemporaryDirectory folder;
   const std::string file = folder.path() / "TOKEN";
