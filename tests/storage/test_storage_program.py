@@ -173,6 +173,17 @@ def test_a_wrong_key_is_told_and_never_said(azure):
     assert no_base64["kind"] == "credentials" and "base64" in no_base64["message"], no_base64
 
 
+def test_a_signature_is_enough(azure, tmp_path):
+    azure.kind = "azure_blob"
+    azure.make_container("signed")
+    azure.put("signed", "a/b", b"signed")
+    for sas in (azure.sas("signed"), "?" + azure.sas("signed")):
+        ask("fetch", azure.place("signed", "a"), {"kind": "sas", "sas": sas}, folder=tmp_path / "to")
+        assert files_of(tmp_path / "to") == {"b": b"signed"}
+    put = error(ask("put", azure.place("signed", "c"), {"kind": "sas", "sas": azure.sas("signed")}, folder=tmp_path / "to"))
+    assert put["kind"] == "credentials" and put["path"] == "b", put
+
+
 def test_keys_of_s3_are_checked(tmp_path):
     with s3_store(tmp_path) as store:
         store.make_container("keys")
