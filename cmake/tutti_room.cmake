@@ -1,5 +1,5 @@
 # tutti_room(NAME [SEPARATE] [COLD] [DEPS target…] [TEST_DEPS target…] [PCH target] [APART folder…] [TEST_PROCESSES n]
-#            [TEST_OPTIMIZATION option] [LEFT_OUT folder…])
+#            [TEST_OPTIMIZATION option] [LEFT_OUT folder…] [FOLDER folder])
 #
 # A folder under src/ is a room: the library target tutti_NAME made of every .cc below the folder,
 # the test program tutti_NAME_test made of every *_test.cc and *_test_support.cc, and one fuzz program
@@ -11,11 +11,15 @@
 # and run at once, where tests mostly wait. TEST_OPTIMIZATION: where more than what other tests have
 # (cmake/precompiled.cmake) pays. COLD: see tutti_cold. APART: these folders of the room make a library of their own,
 # tutti_NAME_apart, so that programs without it need not wait for it; the rest of the room knows nothing of them. LEFT_OUT: these
-# folders have a CMakeLists.txt of their own, for what is not built everywhere.
+# folders are not part of it. FOLDER: it is made of this folder alone, for what is not built everywhere.
 function(tutti_room name)
-  cmake_parse_arguments(ARG "SEPARATE;COLD" "PCH;TEST_PROCESSES;TEST_OPTIMIZATION" "DEPS;TEST_DEPS;APART;LEFT_OUT"
+  cmake_parse_arguments(ARG "SEPARATE;COLD" "PCH;TEST_PROCESSES;TEST_OPTIMIZATION;FOLDER" "DEPS;TEST_DEPS;APART;LEFT_OUT"
                         ${ARGN})
-  file(GLOB_RECURSE all CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  set(place ${CMAKE_CURRENT_SOURCE_DIR})
+  if(ARG_FOLDER)
+    string(APPEND place /${ARG_FOLDER})
+  endif()
+  file(GLOB_RECURSE all CONFIGURE_DEPENDS ${place}/*.cc)
   foreach(folder ${ARG_LEFT_OUT})
     list(FILTER all EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/${folder}/")
   endforeach()
