@@ -77,6 +77,19 @@ bool SayMemory(const std::vector<std::string>& options) {
   });
 }
 
+// The part of a script that runs a launcher, for its `code`. Signals come to the script, which
+// hands them on. Processes die with a launcher that is killed, but those of containers do not:
+// podman's monitor keeps them, in cgroups that are not the job's. A second launcher ends them.
+std::string Watched(const std::string& launcher, bool has_containers) {
+  return absl::StrCat("launch() {\n  ", launcher,
+                      " & launcher=$!\n"
+                      "  while wait $launcher; code=$?; kill -0 $launcher 2>/dev/null; do :; done\n"
+                      "}\n"
+                      "trap 'kill -TERM $launcher' TERM\n"
+                      "launch\n",
+                      has_containers ? "[ $code -le 128 ] || launch\n" : "");
+}
+
 }  // namespace
 
 std::vector<std::string> SbatchCommand(const spec::SlurmSettings& settings,
@@ -154,25 +167,21 @@ std::string SrunScript(const spec::SlurmSettings& settings, const Allocation& al
 std::string BatchScript(const spec::SlurmSettings& settings, const Allocation& allocation,
                         const BatchJob& job) {
   const size_t nodes = allocation.nodes.size();
-  const std::string plan =
-      absl::StrCat(base::ShellQuoted(job.folder.native()), "/\"$SLURM_NODEID\"/plan.json");
+  const std::string launcher = absl::StrCat(
+      job.program, " ", base::ShellQuoted(job.folder.native()), "/\"$SLURM_NODEID\"/plan.json");
+  const bool has_containers = !allocation.plan.environment.image.empty();
   std::string script = absl::StrCat("#!/bin/bash\n# Job ", allocation.plan.job_id, " of tutti.\n",
                                     kForgetTheCluster, GangScript(nodes));
   // Slurm's accounting is to say whether the job failed; launchers themselves end with 0.
   const std::string failed =
       absl::StrCat("for file in ", base::ShellQuoted(job.folder.native()),
                    "/*/failed; do [ ! -e \"$file\" ] || code=1; done\n", "exit $code\n");
-  if (nodes == 1) {
-    // Signals come to the batch step, which hands them on.
-    absl::StrAppend(
-        &script, job.program, " ", plan, " & launcher=$!\n", "trap 'kill -TERM $launcher' TERM\n",
-        "while wait $launcher; code=$?; kill -0 $launcher 2>/dev/null; do :; done\n", failed);
-    return script;
-  }
-  absl::StrAppend(&script, SrunScript(settings, allocation), " --kill-on-bad-exit=1 bash -c ",
-                  base::ShellQuoted(absl::StrCat("exec ", job.program, " ", plan)), "; code=$?\n",
-                  failed);
-  return script;
+  if (nodes == 1) return absl::StrCat(script, Watched(launcher, has_containers), failed);
+  const std::string task = has_containers
+                               ? absl::StrCat(Watched(launcher, has_containers), "exit $code\n")
+                               : absl::StrCat("exec ", launcher);
+  return absl::StrCat(script, SrunScript(settings, allocation), " --kill-on-bad-exit=1 bash -c ",
+                      base::ShellQuoted(task), "; code=$?\n", failed);
 }
 
 }  // namespace tutti::engine

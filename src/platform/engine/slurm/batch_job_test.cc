@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
+#include "base/file.h"
+#include "base/process/child_process.h"
+#include "base/test_patience.h"
 #include "platform/engine/slurm/slurm_engine_test_support.h"
 
 namespace tutti::engine {
@@ -208,6 +212,46 @@ TEST_F(SlurmEngineTest, TheServicesTokenForSlurmAndItsClustersAreNotTheJobs) {
   EXPECT_EQ(first_line_of("a.1"), "unset SLURM_JWT SLURM_CLUSTERS");
   OpenUnshared();
   EXPECT_EQ(first_line_of("b.1"), "unset SLURM_JWT SLURM_CLUSTERS");
+}
+
+// Runs batch scripts on this machine, with what stands for a launcher: the first is killed.
+class RunBatchScriptTest : public SlurmEngineTest {
+ protected:
+  RunBatchScriptTest() {
+    Program("srun", "while [ $1 != bash ]; do shift; done; exec \"$@\"");
+    Program("scontrol", "exit 0");
+    Program("launch", "echo x >>${0%/*}/runs; [ $(wc -l <${0%/*}/runs) = 2 ] || kill -9 $$");
+  }
+
+  void Program(const std::string& name, const std::string& text) {
+    EXPECT_TRUE(
+        base::WriteFileAtomic(bin_.path() / name, "#!/bin/bash\n" + text + "\n", 0755).ok());
+  }
+
+  // How often the launcher ran in the script of such a job.
+  size_t Runs(int nodes, const std::string& image) {
+    std::filesystem::remove(bin_.path() / "runs");
+    Allocation gang = Gang("a.1", nodes);
+    gang.plan.environment.image.reference = image;
+    const BatchJob job{.folder = bin_.path(), .program = (bin_.path() / "launch").native()};
+    base::ChildOptions options{.arguments = {"/bin/bash", "-c", BatchScript({}, gang, job)},
+                               .environment = base::CurrentEnvironment()};
+    options.environment["PATH"] = bin_.path().native() + ":/usr/bin:/bin";
+    options.environment["SLURM_NODEID"] = "0";
+    auto child = base::ChildProcess::Start(options);
+    EXPECT_TRUE(child.ok());
+    EXPECT_TRUE(child->Wait(base::Deadline::After(base::Patient(absl::Seconds(20)))).ok());
+    return base::ReadFile(bin_.path() / "runs")->size() / 2;
+  }
+
+  const base::TemporaryDirectory bin_;
+};
+
+TEST_F(RunBatchScriptTest, ASecondLauncherEndsTheContainersOfOneThatWasKilled) {
+  for (const int nodes : {1, 2}) {
+    EXPECT_EQ(Runs(nodes, "team/train:1"), 2u) << nodes;
+    EXPECT_EQ(Runs(nodes, ""), 1u) << nodes << ": ranks that are in no container die with it";
+  }
 }
 
 }  // namespace
