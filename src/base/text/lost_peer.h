@@ -6,6 +6,10 @@
 
 namespace tutti::base {
 
+// What a launcher says whose connection to another node's has ended begins with this; the node's
+// name follows.
+inline constexpr absl::string_view kLostLauncher = "lost connection to the launcher of node ";
+
 // Returns whether `last_error` speaks of a peer that went away rather than of a fault of its own.
 bool SpeaksOfALostPeer(absl::string_view last_error);
 

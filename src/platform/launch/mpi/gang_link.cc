@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status.h"
+#include "base/text/lost_peer.h"
 #include "platform/launch/mpi/gang_handshakes.h"
 #include "platform/launch/mpi/gang_proof.h"
 #include "platform/launch/node/tcp.h"
@@ -23,6 +24,14 @@ namespace {
 using nlohmann::json;
 
 constexpr int kLookEvery = 100;  // ms between looks at `cancelled`
+
+// Names the node whose launcher has closed the connection: that it has gone is the cause, and not
+// what this node makes of it.
+absl::Status WithPeer(const absl::Status& status, const std::string& node) {
+  if (!absl::IsUnavailable(status)) return status;
+  return absl::UnavailableError(
+      absl::StrCat(base::kLostLauncher, node, " before the ranks were started"));
+}
 
 class Meeting {
  public:
@@ -44,8 +53,9 @@ class Meeting {
       }
     }
     for (auto& [node, socket] : peers) {
-      TUTTI_RETURN_IF_ERROR(socket.Send(
-          {{"pmix", way == MpiWay::kPmix}, {"mpirun", way == MpiWay::kMpirun}, {"pmi", pmi_port}}));
+      const absl::Status told = socket.Send(
+          {{"pmix", way == MpiWay::kPmix}, {"mpirun", way == MpiWay::kMpirun}, {"pmi", pmi_port}});
+      TUTTI_RETURN_IF_ERROR(WithPeer(told, plan_.nodes[static_cast<size_t>(node)].name));
     }
     return way;
   }
@@ -178,7 +188,9 @@ absl::StatusOr<std::unique_ptr<GangLink>> GangLink::Meet(const spec::LaunchPlan&
   } else if (plan.node_index == 0) {
     TUTTI_ASSIGN_OR_RETURN(link->way_, meeting.Gather(pmi_port, link->peers_));
   } else {
-    TUTTI_ASSIGN_OR_RETURN(link->way_, meeting.Join(link->pmi_port_, link->peers_));
+    const auto way = meeting.Join(link->pmi_port_, link->peers_);
+    TUTTI_RETURN_IF_ERROR(WithPeer(way.status(), plan.nodes.front().name));
+    link->way_ = *way;
   }
   return link;
 }

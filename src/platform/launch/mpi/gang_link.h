@@ -34,7 +34,7 @@ class GangLink {
  public:
   // Returns once all launchers of the plan have met. `own`: what this node could do; kPmix is for
   // the first to say, which then stands for all. Cancelled when `cancelled` is set;
-  // DeadlineExceeded names the node that did not come.
+  // DeadlineExceeded names the node that did not come, Unavailable one whose launcher has gone.
   // `pmi_port`: of the first node's PMI (pmi_server.h), which the others are told.
   static absl::StatusOr<std::unique_ptr<GangLink>> Meet(const spec::LaunchPlan& plan, MpiWay own,
                                                         int pmi_port,

@@ -95,6 +95,24 @@ TEST_F(GangLinkTest, ANodeThatDoesNotComeIsNamed) {
   EXPECT_THAT(std::string(link.status().message()), HasSubstr("waiting for n"));
 }
 
+TEST_F(GangLinkTest, ANodeWhoseLauncherHasGoneIsNamed) {
+  std::thread first([&] {
+    const base::UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in name{};
+    name.sin_family = AF_INET;
+    name.sin_port = htons(static_cast<uint16_t>(port_));
+    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ASSERT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name), 0);
+    ASSERT_EQ(::listen(listener.get(), 1), 0);
+    const base::UniqueFd connection(::accept(listener.get(), nullptr, nullptr));
+  });
+  const auto link = Meet(1, MpiWay::kMpirun, base::Patient(absl::Seconds(20)));
+  first.join();
+  EXPECT_EQ(link.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(link.status().message()),
+              HasSubstr("lost connection to the launcher of node n1"));
+}
+
 TEST_F(GangLinkTest, AConnectionThatFailsAtOnceIsTriedAgainAndItsErrorTold) {
   spec::LaunchPlan plan = Plan(1);
   plan.nodes[0].address = "255.255.255.255";  // connect fails without a packet

@@ -113,6 +113,11 @@ bool MayComeOf(const NodeEnd& loss, const RankExit& exit) {
   return loss.time - (exit.signal == SIGTERM ? kNoticingOnACluster : kNoticing) <= exit.time;
 }
 
+// What it says of itself comes of what has become of another node.
+bool LostALauncher(const NodeEnd& node) {
+  return absl::StartsWith(node.reason, base::kLostLauncher);
+}
+
 // Whether this failure can be explained by another one.
 bool Secondary(const RankExit& exit) {
   if (exit.stopped) return true;
@@ -249,11 +254,12 @@ class Examination {
   }
 
   // Returns the failed node that knows most, or the first of several that know as much: that its
-  // ranks were not begun, and then that it was told to end, may come of what another node knows. If
-  // a gang could not be started, it is the node whose disk would not do.
+  // ranks were not begun, that it was told to end, and that it lost the connection to another, may
+  // come of what another node knows. If a gang could not be started, it is the node whose disk
+  // would not do.
   const NodeEnd* FailedNode() const {
     const auto knows_less = [](const NodeEnd& node) {
-      return std::tuple(node.told, node.unlaunched, !node.disk_fault);
+      return std::tuple(node.told, node.unlaunched, LostALauncher(node), !node.disk_fault);
     };
     const NodeEnd* found = nullptr;
     for (const NodeEnd& node : end_.nodes) {
@@ -277,7 +283,8 @@ class Examination {
 
   const NodeEnd* NodeThatKnowsWhy(const std::string& but, absl::Time until) const {
     const auto found = std::find_if(end_.nodes.begin(), end_.nodes.end(), [&](const NodeEnd& node) {
-      const bool knows_why = !node.ok && !node.lost && !node.told && !node.unlaunched;
+      const bool knows_why =
+          !node.ok && !node.lost && !node.told && !node.unlaunched && !LostALauncher(node);
       return knows_why && node.node != but && node.time <= until;
     });
     return found == end_.nodes.end() ? nullptr : &*found;

@@ -324,6 +324,26 @@ TEST(Diagnosis, PutsTheLauncherOfWhichIsKnownWhyItDiedBeforeOneThatAClusterEnded
   EXPECT_EQ(Diagnose(end).line, "launcher on node n1 died (what it had not yet sent is lost)");
 }
 
+// The launchers of an MPI job meet before they start ranks.
+TEST(Diagnosis, PutsALauncherThatDiedBeforeANodeThatLostTheConnectionToIt) {
+  GangEnd end = GangOf({});
+  end.nodes[0] = {.node = "n1",
+                  .ok = false,
+                  .lost = true,
+                  .unexplained = true,
+                  .time = absl::FromUnixSeconds(11)};
+  end.nodes[1] = {.node = "n2",
+                  .ok = false,
+                  .reason = "lost connection to the launcher of node n1 before the ranks",
+                  .time = absl::FromUnixSeconds(10)};
+  EXPECT_EQ(Diagnose(end).line, "launcher on node n1 died");
+  EXPECT_TRUE(Diagnose(end).lost_node);
+  end.nodes[0].lost = false;
+  end.nodes[0].reason = "no threads";
+  std::swap(end.nodes[0], end.nodes[1]);
+  EXPECT_EQ(Diagnose(end).line, "node n1: no threads");
+}
+
 TEST(Diagnosis, PutsARankThatFailedLongBeforeALauncherDiedFirst) {
   GangEnd end = GangOf({Ended(0, 10, 3, 0, "OSError: full")});
   end.nodes[1] = {.node = "n2", .ok = false, .lost = true, .time = absl::FromUnixSeconds(20)};
