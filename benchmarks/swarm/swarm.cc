@@ -2,10 +2,15 @@
 // they take to connect and to assemble, what the service needs while they wait and while they
 // print, and how long a user's call takes beside it. A line of JSON a phase.
 //
-//   swarm [NODES [SECONDS]]      1000 launchers; 10 s a phase
+//   swarm [NODES [SECONDS]]            1000 launchers; 10 s a phase
+//   swarm --beside HOME LOCAL NODES    rests when all have started, until standard input ends: a
+//                                      service in HOME that has LOCAL virtual nodes too, for others
+//                                      to measure
 //
 // Ends with 1 if a connection broke or an answer was no success.
+#include <poll.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,6 +19,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -31,6 +37,13 @@ namespace {
 using nlohmann::json;
 
 double Seconds(absl::Duration duration) { return absl::ToDoubleSeconds(duration); }
+
+// Returns whether who started this program has closed its standard input.
+bool HasInputEnded() {
+  pollfd input{.fd = STDIN_FILENO, .events = POLLIN};
+  char byte;
+  return ::poll(&input, 1, 0) > 0 && ::read(STDIN_FILENO, &byte, 1) <= 0;
+}
 
 // Calls that a user makes, one after the other, from construction to Take.
 class UserBeside {
@@ -67,11 +80,36 @@ class UserBeside {
 
 class Swarm {
  public:
-  Swarm(const std::filesystem::path& folder, int nodes, absl::Duration phase)
-      : nodes_(nodes), phase_(phase), service_(folder, nodes) {}
+  Swarm(const WatchedService::Options& options, absl::Duration phase)
+      : nodes_(options.nodes), phase_(phase), service_(options) {}
 
   // Whether all went well.
   bool Run() {
+    Begin();
+    Phase("no launcher", [&] { return Rest(); });
+    Start();
+    Phase("idle", [&] { return Rest(); });
+    Phase(
+        "idle, nobody calls", [&] { return Rest(); }, /*with_user=*/false);
+    Phase("print a line a second each", [&] { return Print(); });
+    return Close();
+  }
+
+  // The same, without what is measured.
+  bool RestUntilInputEnds() {
+    Begin();
+    Start();
+    while (!HasInputEnded()) RunFor(absl::Milliseconds(100));
+    return Close();
+  }
+
+ private:
+  static std::string Event(const char* kind, const std::string& more = "") {
+    return absl::StrCat(R"({"kind":")", kind, R"(","time":1)", more, "}\n");
+  }
+
+  // Until its job is placed.
+  void Begin() {
     Submit();
     const absl::Duration submitted = base::SteadyNow();
     const spec::Endpoint service = service_.for_launchers();
@@ -86,7 +124,10 @@ class Swarm {
                        {"placed_after", Seconds(base::SteadyNow() - submitted)}})
               << std::endl;
     for (int i = 0; i < nodes_; ++i) launchers_.push_back(std::make_unique<Launcher>(gang_, i));
-    Phase("no launcher", [&] { return Rest(); });
+  }
+
+  // Until all launchers have started their ranks.
+  void Start() {
     Phase("connect", [&] {
       return Together(0, [&](Launcher& l, const Launcher::Done& done) { l.Connect(done); });
     });
@@ -103,9 +144,11 @@ class Swarm {
     });
     size_t gone = 0;
     for (size_t i = 1; i < launchers_.size(); ++i) launchers_[i]->AwaitGo([&] { ++gone; });
-    Phase("wait", [&] { return Rest(); });
-    Phase(
-        "wait, nobody calls", [&] { return Rest(); }, /*with_user=*/false);
+    if (phase_ > absl::ZeroDuration()) {
+      Phase("wait", [&] { return Rest(); });
+      Phase(
+          "wait, nobody calls", [&] { return Rest(); }, /*with_user=*/false);
+    }
     Phase("assemble", [&] {
       launchers_[0]->Report(Event("prepared"), 2, [&] { launchers_[0]->AwaitGo([&] { ++gone; }); });
       return Until([&] { return gone == launchers_.size(); });
@@ -116,25 +159,20 @@ class Swarm {
         l.Report(Event("started", absl::StrCat(R"(,"rank":)", rank++, R"(,"pid":1)")), 3, done);
       });
     });
-    Phase("idle", [&] { return Rest(); });
-    Phase(
-        "idle, nobody calls", [&] { return Rest(); }, /*with_user=*/false);
-    Phase("print a line a second each", [&] { return Print(); });
-    std::cout << json({{"connections", Connections()}, {"failures", gang_.failures}}) << std::endl;
-    return gang_.failures == 0 && user_failures_ == 0;
   }
 
- private:
-  static std::string Event(const char* kind, const std::string& more = "") {
-    return absl::StrCat(R"({"kind":")", kind, R"(","time":1)", more, "}\n");
+  bool Close() {
+    std::cout << json({{"connections", Connections()}, {"failures", gang_.failures}}) << std::endl;
+    return gang_.failures == 0 && user_failures_ == 0;
   }
 
   void Submit() {
     const spec::Endpoint user = service_.for_users();
     http::Client client(user.address, user.token, user.certificate);
-    const std::string text = absl::StrCat(
-        "type: command\nname: gang\ncommand: sleep 1\nresources:\n  instance_count: ", nodes_,
-        "\ndistribution:\n  type: pytorch\n  process_count_per_instance: 1\n");
+    const std::string text =
+        absl::StrCat("type: command\nname: gang\ncommand: sleep 1\ncompute: ", service_.compute(),
+                     "\nresources:\n  instance_count: ", nodes_,
+                     "\ndistribution:\n  type: pytorch\n  process_count_per_instance: 1\n");
     const auto answer =
         client.Send({.method = "POST",
                      .target = "/v1/jobs",
@@ -242,7 +280,13 @@ int main(int argc, char** argv) {
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
   const tutti::base::TemporaryDirectory folder;
+  using Options = tutti::swarm::WatchedService::Options;
+  if (argc == 5 && std::string_view(argv[1]) == "--beside") {
+    const Options options{folder.path(), argv[2], std::atoi(argv[4]), std::atoi(argv[3])};
+    return tutti::swarm::Swarm(options, absl::ZeroDuration()).RestUntilInputEnds() ? 0 : 1;
+  }
   const int nodes = argc > 1 ? std::atoi(argv[1]) : 1000;
   const int seconds = argc > 2 ? std::atoi(argv[2]) : 10;
-  return tutti::swarm::Swarm(folder.path(), nodes, absl::Seconds(seconds)).Run() ? 0 : 1;
+  const Options options{folder.path(), folder.path() / "home", nodes, 0};
+  return tutti::swarm::Swarm(options, absl::Seconds(seconds)).Run() ? 0 : 1;
 }

@@ -19,7 +19,9 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "platform.h"
+#include "platform/engine/local/local_engine.h"
 #include "platform/engine/plan_files.h"
+#include "platform/launch/node/program_names.h"
 
 namespace tutti::swarm {
 namespace {
@@ -50,9 +52,10 @@ absl::StatusOr<uint64_t> WritePlans(const engine::Allocation& allocation, const 
 // launchers' token, and what its plans took.
 class SwarmEngine final : public engine::Engine {
  public:
-  SwarmEngine(fs::path folder, int nodes) : folder_(std::move(folder)), nodes_(nodes) {}
+  SwarmEngine(fs::path folder, int nodes, bool schedules_itself)
+      : folder_(std::move(folder)), nodes_(nodes), schedules_itself_(schedules_itself) {}
 
-  engine::EngineTraits traits() const override { return {}; }
+  engine::EngineTraits traits() const override { return {.schedules_itself = schedules_itself_}; }
   absl::StatusOr<std::vector<engine::Node>> ListNodes() override {
     std::vector<engine::Node> nodes;
     for (int i = 0; i < nodes_; ++i) {
@@ -67,6 +70,9 @@ class SwarmEngine final : public engine::Engine {
   absl::Status Start(const engine::Allocation& allocation) override {
     state_ = {.id = allocation.id,
               .launcher_alive = std::vector<bool>(allocation.nodes.size(), true)};
+    if (schedules_itself_) {
+      TUTTI_ASSIGN_OR_RETURN(state_.nodes, ListNodes());
+    }
     const absl::Duration began = base::SteadyNow();
     TUTTI_ASSIGN_OR_RETURN(const uint64_t bytes, WritePlans(allocation, folder_ / "plans"));
     return base::WriteFileAtomic(
@@ -91,20 +97,58 @@ class SwarmEngine final : public engine::Engine {
  private:
   const fs::path folder_;
   const int nodes_;
+  const bool schedules_itself_;
   engine::AllocationState state_;  // calls of an engine come one after the other
 };
 
-[[noreturn]] void Serve(const fs::path& folder, int nodes, int ready) {
+// The virtual nodes as `tutti serve` has them.
+absl::StatusOr<std::unique_ptr<engine::Engine>> MakeLocalEngine(
+    const WatchedService::Options& options) {
+  const fs::path program = fs::canonical("/proc/self/exe").parent_path() / "tutti";
+  TUTTI_ASSIGN_OR_RETURN(
+      std::unique_ptr<engine::LocalEngine> engine,
+      engine::LocalEngine::Open({.root = options.home / "nodes",
+                                 .node_count = options.local_nodes,
+                                 .launcher = {program.native(), "launch", "--plan"},
+                                 .standby = {program.native(), launch::kStandbyProgram}}));
+  return engine;
+}
+
+PlatformOptions PlatformOptionsOf(const WatchedService::Options& options) {
+  const bool beside = options.local_nodes > 0;
+  PlatformOptions platform{.directory = options.home, .port = 0, .tls = true};
+  const auto swarm = [&options, beside] {
+    return std::make_unique<SwarmEngine>(options.folder, options.nodes, beside);
+  };
+  platform.make_engine = [&options, beside,
+                          swarm]() -> absl::StatusOr<std::unique_ptr<engine::Engine>> {
+    if (beside) return MakeLocalEngine(options);
+    return swarm();
+  };
+  platform.make_clusters = [beside,
+                            swarm](const fs::path&) -> absl::StatusOr<PlatformOptions::Clusters> {
+    PlatformOptions::Clusters clusters;
+    if (beside) clusters["swarm"] = swarm();
+    return clusters;
+  };
+  return platform;
+}
+
+// A job may name the computes that site.yml has.
+absl::Status NameComputes(const WatchedService::Options& options) {
+  if (options.local_nodes == 0) return absl::OkStatus();
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(options.home));
+  return base::WriteFileAtomic(
+      options.home / "site.yml",
+      absl::StrCat("computes: {swarm: {type: slurm, folder: ", options.folder.native(), "}}\n"));
+}
+
+[[noreturn]] void Serve(const WatchedService::Options& options, int ready) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::signal(SIGPIPE, SIG_IGN);
   base::StartLogging("error");
-  PlatformOptions options{.directory = folder / "home", .port = 0, .tls = true};
-  options.make_engine = [&]() -> absl::StatusOr<std::unique_ptr<engine::Engine>> {
-    return std::make_unique<SwarmEngine>(folder, nodes);
-  };
-  options.make_clusters = [](const fs::path&) -> absl::StatusOr<PlatformOptions::Clusters> {
-    return PlatformOptions::Clusters();
-  };
-  const auto platform = Platform::Start(options);
+  if (const absl::Status named = NameComputes(options); !named.ok()) Fail(named.ToString());
+  const auto platform = Platform::Start(PlatformOptionsOf(options));
   if (!platform.ok()) Fail(platform.status().ToString());
   if (::write(ready, "r", 1) != 1) Fail("the swarm has gone");
   while (true) ::pause();
@@ -112,11 +156,11 @@ class SwarmEngine final : public engine::Engine {
 
 }  // namespace
 
-WatchedService::WatchedService(const fs::path& folder, int nodes) : folder_(folder) {
+WatchedService::WatchedService(const Options& options) : options_(options) {
   int ready[2];
   if (::pipe(ready) != 0) Fail("pipe");
   pid_ = ::fork();
-  if (pid_ == 0) Serve(folder, nodes, ready[1]);
+  if (pid_ == 0) Serve(options_, ready[1]);
   ::close(ready[1]);
   char byte;
   if (::read(ready[0], &byte, 1) != 1) Fail("the service does not start");
@@ -129,17 +173,17 @@ WatchedService::~WatchedService() {
 }
 
 spec::Endpoint WatchedService::for_users() const {
-  return *spec::ReadEndpoint(folder_ / "home" / "service.json");
+  return *spec::ReadEndpoint(options_.home / "service.json");
 }
 
 spec::Endpoint WatchedService::for_launchers() const {
-  return *spec::ReadEndpoint(folder_ / "home" / "launcher.json");
+  return *spec::ReadEndpoint(options_.home / "launcher.json");
 }
 
 WatchedService::Allocation WatchedService::AwaitAllocation() const {
   const base::Deadline deadline = base::Deadline::After(absl::Minutes(1));
   while (!deadline.Expired()) {
-    const auto text = base::ReadFile(folder_ / "allocation");
+    const auto text = base::ReadFile(options_.folder / "allocation");
     if (text.ok()) {
       std::istringstream words(*text);
       Allocation placed;

@@ -1,5 +1,6 @@
 // A real service in a process of its own, over an engine of N nodes that starts nothing, and what
-// the kernel says of that process.
+// the kernel says of that process. That engine is its compute "local", or "swarm" beside virtual
+// nodes of this machine.
 #pragma once
 
 #include <sys/types.h>
@@ -15,9 +16,18 @@ namespace tutti::swarm {
 
 class WatchedService {
  public:
-  // Its state is kept in `folder`. Ends the program if it cannot be started.
-  WatchedService(const std::filesystem::path& folder, int nodes);
+  struct Options {
+    std::filesystem::path folder;  // of what the engine is given
+    std::filesystem::path home;    // of the service's state
+    int nodes = 0;                 // that start nothing
+    int local_nodes = 0;           // virtual ones, by the program tutti beside this one; 0: none
+  };
+  // Ends the program if it cannot be started.
+  explicit WatchedService(const Options& options);
   ~WatchedService();
+
+  // Returns the compute of the nodes that start nothing.
+  const char* compute() const { return options_.local_nodes > 0 ? "swarm" : "local"; }
 
   tutti::spec::Endpoint for_users() const;
   tutti::spec::Endpoint for_launchers() const;  // without a token
@@ -36,7 +46,7 @@ class WatchedService {
  private:
   std::string StatusLine(const std::string& name) const;
 
-  const std::filesystem::path folder_;
+  const Options options_;
   pid_t pid_ = -1;
 };
 
