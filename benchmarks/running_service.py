@@ -1,4 +1,4 @@
-"""A service to measure: `tutti serve` with one node, on a folder of its own."""
+"""A service to measure: `tutti serve` on a folder of its own, with one node unless said otherwise."""
 import http.client
 import json
 import os
@@ -13,12 +13,12 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 class RunningService:
-    """Requests go over one connection, which stays open. Not for several threads."""
+    """Requests go over one connection, which stays open. Not for several threads. `command`: another program that has a service on that folder."""
 
-    def __init__(self, program, home):
+    def __init__(self, program, home, nodes=1, command=None):
         self.home, self.program = pathlib.Path(home), program
-        self.process = subprocess.Popen([program, "serve", "--home", home, "--port", "0", "--nodes", "1"],
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(command or [program, "serve", "--home", home, "--port", "0", "--nodes", str(nodes)],
+                                        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 20
         while not (self.home / "service.json").exists():
             if time.monotonic() > deadline or self.process.poll() is not None:
@@ -94,7 +94,7 @@ def received(connection):
     return bytes_
 
 
-def submission(command):
-    """The body of a request that submits a job with that command."""
-    text = f"type: command\ncommand: {command}\ncompute: local\nenvironment: host\n"
+def submission(command, more=""):
+    """The body of a request that submits a job with that command; `more` are further lines of its file."""
+    text = f"type: command\ncommand: {command}\ncompute: local\nenvironment: host\n{more}"
     return json.dumps({"file": "job.yml", "text": text, "base_directory": "/", "snapshot": None})
