@@ -98,6 +98,7 @@ class Swarm {
   // The same, without what is measured.
   bool RestUntilInputEnds() {
     Begin();
+    if (!AwaitNodes()) return false;
     Start();
     while (!HasInputEnded()) RunFor(absl::Milliseconds(100));
     return Close();
@@ -124,6 +125,17 @@ class Swarm {
                        {"placed_after", Seconds(base::SteadyNow() - submitted)}})
               << std::endl;
     for (int i = 0; i < nodes_; ++i) launchers_.push_back(std::make_unique<Launcher>(gang_, i));
+  }
+
+  // A compute that schedules for itself tells its nodes a moment after it was given the job; until
+  // then launchers are told to come again.
+  bool AwaitNodes() {
+    const spec::Endpoint user = service_.for_users();
+    http::Client client(user.address, user.token, user.certificate);
+    return Until([&] {
+      const auto job = client.Send({.target = "/v1/jobs/gang"});
+      return job.ok() && job->ok() && json::parse(job->body).value("state", "Queued") != "Queued";
+    });
   }
 
   // Until all launchers have started their ranks.
