@@ -68,6 +68,14 @@ TEST_F(LauncherSecrets, AreMaskedInReasonsAndInMetrics) {
   }
 }
 
+TEST_F(LauncherSecrets, WhatOpensStoresIsNotWithinReachOfTheProcesses) {
+  const spec::LaunchPlan plan = PlanWith("ls -A \"$(dirname \"$KEY\")/.given\"");
+  service.SetSecrets(
+      {{"hub", kValue}, {"deploy", "key of deploy"}, {"datastore.sets", "key of the store"}});
+  EXPECT_TRUE(Run(plan).ok());
+  EXPECT_EQ(service.Output(0, "stdout"), "deploy\nhub\n");
+}
+
 TEST_F(LauncherSecrets, OneThatTheServiceDoesNotHaveFailsTheJobWithItsReason) {
   spec::LaunchPlan plan = PlanWith("echo began");
   service.SetSecrets({{"hub", kValue}});

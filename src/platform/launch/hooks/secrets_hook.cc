@@ -62,13 +62,25 @@ class SecretsHook : public NodeHook {
     if (!removed.ok()) spdlog::error("files of secrets stay: {}", removed.ToString());
   }
 
+  // Without what opens stores of inputs, which the job's processes do not get and can read here.
+  static SecretValues OfProcesses(const spec::LaunchPlan& plan, const SecretValues& values) {
+    SecretValues given;
+    for (const auto* secrets : {&plan.secret_files, &plan.secret_variables}) {
+      for (const auto& [variable, name] : *secrets) {
+        const auto found = values.find(name);
+        if (found != values.end()) given.insert(*found);
+      }
+    }
+    return given;
+  }
+
   // A job that is given variables alone does without, where there is no memory for files.
   absl::Status MakeFolder(const spec::LaunchPlan& plan, const SecretValues& values,
                           bool needs_files) {
     auto made = SecretFolder::Make(plan);
     if (!made.ok()) return needs_files ? made.status() : absl::OkStatus();
     folder_ = *std::move(made);
-    const absl::Status kept = folder_->Keep(values);
+    const absl::Status kept = folder_->Keep(OfProcesses(plan, values));
     return needs_files ? kept : absl::OkStatus();
   }
 
