@@ -2,6 +2,7 @@
 // from standard input and answers in lines of JSON (docs/formats/storage-program.md); service,
 // launcher and command line run it (src/platform/storage/storage_program.h). A signal ends it at
 // once; the same request goes on where it was.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -94,6 +95,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "tutti-storage reads a request from standard input, without arguments\n");
     return 2;
   }
+  // A core dump would have the credentials.
+  const rlimit none = {};
+  ::setrlimit(RLIMIT_CORE, &none);
   tutti::base::StartLogging("error");
   tutti::storage::Run();
 }
