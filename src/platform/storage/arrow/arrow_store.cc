@@ -61,8 +61,9 @@ StoredObject Described(const afs::FileInfo& info, const std::string& path,
   object.etag = std::string(absl::StripSuffix(absl::StripPrefix(etag, "\""), "\""));
   const std::string content_md5 = absl::AsciiStrToLower(MetadataOf(metadata, "Content-Hash"));
   object.md5 = IsMd5(content_md5) ? content_md5 : IsMd5(object.etag) ? object.etag : "";
-  // A local file has no ETag: its size and the time of its last change, in ns, stand for it.
-  if (metadata == nullptr) {
+  // A local file has no ETag, and Arrow tells none of Google's objects: the size and the time of
+  // the last change, in ns, stand for it.
+  if (object.etag.empty()) {
     object.etag = absl::StrCat(info.mtime().time_since_epoch().count(), "-", info.size());
   }
   return object;
