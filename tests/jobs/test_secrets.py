@@ -164,8 +164,9 @@ def test_a_value_is_asked_for_at_a_terminal_and_not_shown(service):
 @pytest.mark.parametrize("key, ended_by", [(b"\x03", signal.SIGINT), (b"\x1c", signal.SIGQUIT)])
 def test_who_breaks_off_at_the_prompt_sees_again_what_he_types(service, key, ended_by):
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(["setsid", "--ctty", "--wait", service.program, "secret", "set", "hub"], env=service.environment, stdin=theirs,
-                               stdout=theirs, stderr=theirs)
+    # A shell that starts something in the background has it ignore both signals, and what that starts inherits it.
+    process = subprocess.Popen(["env", "--default-signal=INT,QUIT", "setsid", "--ctty", "--wait", service.program, "secret", "set", "hub"],
+                               env=service.environment, stdin=theirs, stdout=theirs, stderr=theirs)
 
     def echoes():
         return bool(termios.tcgetattr(theirs)[3] & termios.ECHO)

@@ -5,14 +5,10 @@ import os
 import pathlib
 import signal
 import subprocess
-import sys
 
 import pytest
 
 from conftest import BIN, ROOT, Service, wait_until
-
-sys.path.append(str(ROOT / "tests/slurm"))
-from slurm_lab import needs_lab, open_cluster  # noqa: E402
 
 OLD = os.environ.get("TUTTI_OLD_PROGRAM")
 
@@ -109,43 +105,3 @@ def test_a_new_version_takes_over_under_running_jobs(service, write_job, tmp_pat
     assert twice == [], "nothing was begun again"
     after = service.submit(write_job("echo after", nodes=2, distribution="mpi"))
     assert service.wait(after)["state"] == "Completed"
-
-
-@needs_lab
-def test_a_new_version_takes_over_jobs_on_slurm(old_program, write_job, tmp_path):
-    marks = tmp_path / "marks"
-    marks.mkdir()
-    command = RANK.format(marks=marks)
-    home = tmp_path / "home"
-    home.mkdir(mode=0o700)
-    (home / "site.yml").write_text(f"computes:\n  hpc: {{type: slurm, folder: {tmp_path}/shared, partition: main, memory: 100M}}\n"
-                                  f"  whole: {{type: slurm, folder: {tmp_path}/whole, partition: main, memory: 100M, options: [--exclusive]}}\n")
-    with open_cluster(tmp_path / "slurm") as cluster:
-        service = Service(home, 1, {"SLURM_CONF": cluster.environment["SLURM_CONF"]})
-        service.program = old_program
-        service.start("--bind", "10.77.0.1")
-        try:
-            gang = service.submit(write_job(command, nodes=2, distribution="pytorch", compute="hpc"))
-            wait_until(lambda: len(list(marks.iterdir())) == 2, 60, lambda: f"2 ranks run: {service.job(gang)}")
-            # Slurm has it before the new version comes, and starts it afterwards.
-            behind = service.submit(write_job("echo behind", nodes=2, distribution="pytorch", compute="whole"))
-            wait_until(lambda: len(cluster.queue()) == 2, 60, lambda: f"Slurm has both: {cluster.queue()}")
-
-            service.kill(signal.SIGTERM)
-            service.program = BIN / "tutti"
-            service.start("--bind", "10.77.0.1")
-
-            before = len(service.log_text(gang, 1))
-            wait_until(lambda: len(service.log_text(gang, 1)) > before, 60, "its lines go on coming")
-            (marks / "go").touch()
-            for name in (gang, behind):
-                job = service.wait(name, 120)
-                assert job["state"] == "Completed", (name, job["reason"])
-            assert all(whole(service.log_text(gang, rank)) for rank in (0, 1))
-            assert [service.log_text(behind, rank) for rank in (0, 1)] == ["behind\n"] * 2
-            twice = [path.name for path in marks.iterdir() if path.name != "go" and path.read_text() != "begin 0\n"]
-            assert twice == [], "nothing was begun again"
-            after = service.submit(write_job("echo after", nodes=2, distribution="mpi", compute="hpc"))
-            assert service.wait(after, 120)["state"] == "Completed"
-        finally:
-            service.stop()

@@ -68,6 +68,8 @@ class SupervisorFake : public RankSupervisor {
 class StarterFixture : public ::testing::Test {
  protected:
   StarterFixture() {
+    // AwaitChild is to see none that an earlier test has left.
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) continue;
     plan.allocation_id = "job.1";
     plan.nodes = {{"n1", "127.0.0.1", 0, 2}};
     plan.directory = (folder.path() / "allocation/0").string();
