@@ -3,13 +3,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/test_patience.h"
@@ -39,6 +42,13 @@ class RunStorageTest : public ::testing::Test {
     request.credentials.secret_access_key = "hush-hush";
     return RunStorage(request, base::Deadline::After(limit_), cancelled_,
                       [&](const StorageProgress& progress) { progress_.push_back(progress); });
+  }
+
+  // Whether the process whose id the file has is there no longer.
+  static bool HasEnded(const std::filesystem::path& file) {
+    const auto text = base::ReadFile(file);
+    int pid = 0;
+    return text.ok() && absl::SimpleAtoi(*text, &pid) && ::kill(pid, 0) != 0 && errno == ESRCH;
   }
 
   base::TemporaryDirectory folder_;
@@ -83,19 +93,22 @@ TEST_F(RunStorageTest, TellsWhatTheProgramSaidWhenItEndsWithoutAnAnswer) {
 
 TEST_F(RunStorageTest, EndsTheProgramAtTheDeadline) {
   SetProgram(absl::StrCat("echo $$ >", folder_.path().string(), "/pid; exec sleep 600"));
-  limit_ = absl::Milliseconds(300);
+  limit_ = base::Patient(absl::Seconds(1));  // so long that it has begun
   EXPECT_TRUE(absl::IsDeadlineExceeded(Run().status()));
+  EXPECT_TRUE(HasEnded(folder_.path() / "pid"));
 }
 
 TEST_F(RunStorageTest, EndsTheProgramOnceItIsCancelled) {
   const auto begun = folder_.path() / "begun";
-  SetProgram(absl::StrCat("touch ", begun.string(), "; exec sleep 600"));
+  SetProgram(absl::StrCat("echo $$ >", begun.string(), ".new; mv ", begun.string(), ".new ",
+                          begun.string(), "; exec sleep 600"));
   std::thread canceller([&] {
     base::AwaitPatiently(absl::Seconds(20), [&] { return std::filesystem::exists(begun); });
     cancelled_ = true;
   });
   EXPECT_TRUE(absl::IsCancelled(Run().status()));
   canceller.join();
+  EXPECT_TRUE(HasEnded(begun));
 }
 
 TEST_F(RunStorageTest, SaysHowToGetAProgramThatIsNotThere) {
