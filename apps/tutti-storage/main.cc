@@ -1,7 +1,7 @@
 // The program `tutti-storage`: moves objects between a store and a folder. It reads one request
-// from standard input and answers in lines of JSON (docs/formats/storage-program.md); service,
-// launcher and command line run it (src/platform/storage/storage_program.h). A signal ends it at
-// once; the same request goes on where it was.
+// from standard input and answers in lines of JSON (docs/formats/storage-program.md); service and
+// launcher run it (src/platform/storage/storage_program.h). A signal ends it at once; the same
+// request goes on where it was.
 #include <sys/resource.h>
 #include <unistd.h>
 

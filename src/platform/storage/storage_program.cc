@@ -118,7 +118,7 @@ void Kill(base::ChildProcess& process) {
   process.Wait(base::Deadline::After(base::kUnkillable)).IgnoreError();
 }
 
-// What it said last, for an error that it has no answer for. It never says a secret.
+// What it said last, for an error that it has no answer for.
 std::string LastWords(const Running& running) {
   absl::string_view words = absl::StripAsciiWhitespace(running.words);
   if (words.size() > kShownWords) words.remove_prefix(words.size() - kShownWords);
