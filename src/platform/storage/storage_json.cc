@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "spec/types/enum_names.h"
 
 namespace tutti::storage {
 namespace {
@@ -119,7 +120,7 @@ absl::StatusOr<json> Parsed(absl::string_view text, absl::string_view what) {
 
 absl::Status ReadPlace(const json& object, spec::DataPlace& place) {
   Fields fields(object, "place");
-  fields.ReadName("kind", StoreKindFromName, place.kind);
+  fields.ReadName("kind", spec::StoreFromName, place.kind);
   fields.Read("account", place.account);
   fields.Read("container", place.container);
   fields.Read("endpoint", place.endpoint);
@@ -134,7 +135,7 @@ absl::Status ReadPlace(const json& object, spec::DataPlace& place) {
 
 absl::Status ReadCredentials(const json& object, Credentials& credentials) {
   Fields fields(object, "credentials");
-  fields.ReadName("kind", CredentialKindFromName, credentials.kind);
+  fields.ReadName("kind", spec::CredentialFromName, credentials.kind);
   fields.Read("account_key", credentials.account_key);
   fields.Read("sas", credentials.sas);
   fields.Read("tenant", credentials.tenant);
@@ -147,7 +148,7 @@ absl::Status ReadCredentials(const json& object, Credentials& credentials) {
 }
 
 json JsonOf(const Credentials& credentials) {
-  json object = {{"kind", Name(credentials.kind)}};
+  json object = {{"kind", spec::CredentialName(credentials.kind)}};
   const auto add = [&](const char* name, const std::string& value) {
     if (!value.empty()) object[name] = value;
   };
@@ -241,9 +242,12 @@ absl::StatusOr<AnswerLine> ReadFailure(const json& value) {
 }  // namespace
 
 std::string ToJson(const StorageRequest& request) {
-  const json place = {{"kind", Name(request.place.kind)},     {"account", request.place.account},
-                      {"container", request.place.container}, {"endpoint", request.place.endpoint},
-                      {"region", request.place.region},       {"path", request.place.path},
+  const json place = {{"kind", spec::StoreName(request.place.kind)},
+                      {"account", request.place.account},
+                      {"container", request.place.container},
+                      {"endpoint", request.place.endpoint},
+                      {"region", request.place.region},
+                      {"path", request.place.path},
                       {"pattern", request.place.is_pattern}};
   json document = {{"operation", Name(request.operation)},
                    {"place", place},

@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "spec/types/enum_names.h"
 
 namespace tutti::storage {
 namespace {
@@ -23,23 +24,6 @@ constexpr std::array<std::pair<PlaceType, absl::string_view>, 3> kPlaceTypes = {
     {PlaceType::kFile, "file"},
     {PlaceType::kFolder, "folder"},
     {PlaceType::kAny, "any"},
-}};
-
-constexpr std::array<std::pair<spec::StoreKind, absl::string_view>, 6> kStoreKinds = {{
-    {spec::StoreKind::kLocal, "local"},
-    {spec::StoreKind::kAzureBlob, "azure_blob"},
-    {spec::StoreKind::kAzureDataLake, "azure_data_lake"},
-    {spec::StoreKind::kAzureFile, "azure_file"},
-    {spec::StoreKind::kS3, "s3"},
-    {spec::StoreKind::kGcs, "gcs"},
-}};
-
-constexpr std::array<std::pair<spec::CredentialKind, absl::string_view>, 5> kCredentialKinds = {{
-    {spec::CredentialKind::kNone, "none"},
-    {spec::CredentialKind::kAccountKey, "account_key"},
-    {spec::CredentialKind::kSas, "sas"},
-    {spec::CredentialKind::kServicePrincipal, "service_principal"},
-    {spec::CredentialKind::kAccessKey, "access_key"},
 }};
 
 template <typename Table, typename Value>
@@ -87,8 +71,8 @@ std::vector<CredentialField> FieldsOf(spec::CredentialKind kind) {
 }
 
 absl::Status Unusable(spec::CredentialKind kind, absl::string_view why) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("the secret does not hold credentials of kind ", Name(kind), ": ", why));
+  return absl::InvalidArgumentError(absl::StrCat("the secret does not hold credentials of kind ",
+                                                 spec::CredentialName(kind), ": ", why));
 }
 
 absl::StatusOr<Credentials> FromObject(spec::CredentialKind kind, const nlohmann::json& object) {
@@ -134,20 +118,12 @@ std::string ContainerName(const spec::DataPlace& place) {
 
 absl::string_view Name(Operation operation) { return NameOf(kOperations, operation); }
 absl::string_view Name(PlaceType type) { return NameOf(kPlaceTypes, type); }
-absl::string_view Name(spec::StoreKind kind) { return NameOf(kStoreKinds, kind); }
-absl::string_view Name(spec::CredentialKind kind) { return NameOf(kCredentialKinds, kind); }
 
 std::optional<Operation> OperationFromName(absl::string_view name) {
   return ValueOf(kOperations, name);
 }
 std::optional<PlaceType> PlaceTypeFromName(absl::string_view name) {
   return ValueOf(kPlaceTypes, name);
-}
-std::optional<spec::StoreKind> StoreKindFromName(absl::string_view name) {
-  return ValueOf(kStoreKinds, name);
-}
-std::optional<spec::CredentialKind> CredentialKindFromName(absl::string_view name) {
-  return ValueOf(kCredentialKinds, name);
 }
 
 std::string Described(const spec::DataPlace& place) {

@@ -1,6 +1,6 @@
 // What the program `tutti-storage` is asked and what it answers (docs/formats/storage-program.md),
-// as plain values. The service, the launcher and the command line ask it by storage_program.h; the
-// program itself reads the same values. Thread-safe.
+// as plain values. The service and the launcher ask it by storage_program.h; the program itself
+// reads the same values. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -77,14 +77,8 @@ struct StorageResult {
 absl::string_view Name(Operation operation);
 // Returns "file", "folder", "any".
 absl::string_view Name(PlaceType type);
-// Returns "azure_blob", "azure_data_lake", "azure_file", "s3", "gcs", "local".
-absl::string_view Name(spec::StoreKind kind);
-// Returns "none", "account_key", "sas", "service_principal", "access_key".
-absl::string_view Name(spec::CredentialKind kind);
 std::optional<Operation> OperationFromName(absl::string_view name);
 std::optional<PlaceType> PlaceTypeFromName(absl::string_view name);
-std::optional<spec::StoreKind> StoreKindFromName(absl::string_view name);
-std::optional<spec::CredentialKind> CredentialKindFromName(absl::string_view name);
 
 // Returns the place for messages, in the words of its store, without a credential:
 // `container "images" of Azure account "acme", path "train"`.

@@ -53,14 +53,8 @@ TEST(Described, NamesTheStoreInItsOwnWords) {
 }
 
 TEST(Names, AreReadBack) {
-  for (const auto kind :
-       {spec::StoreKind::kLocal, spec::StoreKind::kAzureBlob, spec::StoreKind::kAzureDataLake,
-        spec::StoreKind::kAzureFile, spec::StoreKind::kS3, spec::StoreKind::kGcs}) {
-    EXPECT_EQ(StoreKindFromName(Name(kind)), kind);
-  }
   EXPECT_EQ(OperationFromName("fetch"), Operation::kFetch);
   EXPECT_EQ(PlaceTypeFromName("folder"), PlaceType::kFolder);
-  EXPECT_EQ(CredentialKindFromName("sas"), spec::CredentialKind::kSas);
   EXPECT_EQ(OperationFromName("copy"), std::nullopt);
 }
 

@@ -27,6 +27,12 @@ TEST(Names, OthersTooAreReadFromTheNameThatTheyAreWrittenBy) {
   for (const char* name : {"none", "bandit", "median_stopping", "truncation_selection"}) {
     EXPECT_EQ(Name(*EarlyTerminationFromName(name)), name);
   }
+  for (const char* name : {"local", "azure_blob", "azure_data_lake", "azure_file", "s3", "gcs"}) {
+    EXPECT_EQ(StoreName(*StoreFromName(name)), name);
+  }
+  for (const char* name : {"none", "account_key", "sas", "service_principal", "access_key"}) {
+    EXPECT_EQ(CredentialName(*CredentialFromName(name)), name);
+  }
 }
 
 TEST(Names, WhatIsNoNameIsNothing) {
@@ -36,6 +42,8 @@ TEST(Names, WhatIsNoNameIsNothing) {
   EXPECT_FALSE(JobKindFromName("parallel").has_value());
   EXPECT_FALSE(SamplingFromName("hyperband").has_value());
   EXPECT_FALSE(EarlyTerminationFromName("median").has_value());
+  EXPECT_FALSE(StoreFromName("azure").has_value());
+  EXPECT_FALSE(CredentialFromName("password").has_value());
 }
 
 }  // namespace

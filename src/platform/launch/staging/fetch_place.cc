@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "base/text/binary_size.h"
 #include "platform/storage/input_request.h"
+#include "spec/types/enum_names.h"
 
 namespace tutti::launch {
 namespace {
@@ -53,7 +54,7 @@ std::string NameOf(const spec::DataPlace& place) {
 std::string KeyOf(const spec::DataPlace& place, storage::PlaceType type,
                   const std::string& digest) {
   const std::string text =
-      absl::StrCat(storage::Name(place.kind), "\n", place.account, "\n", place.container, "\n",
+      absl::StrCat(spec::StoreName(place.kind), "\n", place.account, "\n", place.container, "\n",
                    place.endpoint, "\n", place.path, "\n", place.is_pattern ? "pattern\n" : "",
                    storage::Name(type), "\n", digest);
   return base::Hex(base::Sha256Of(text)).substr(0, 24);

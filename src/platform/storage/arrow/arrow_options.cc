@@ -6,6 +6,7 @@
 #include "absl/strings/strip.h"
 #include "base/status.h"
 #include "platform/storage/arrow/arrow_errors.h"
+#include "spec/types/enum_names.h"
 
 namespace tutti::storage {
 namespace {
@@ -36,7 +37,8 @@ absl::StatusOr<Endpoint> EndpointOf(absl::string_view url) {
 
 absl::Status WrongKind(const Credentials& credentials, absl::string_view store,
                        absl::string_view kinds) {
-  return absl::InvalidArgumentError(absl::StrCat("credentials of kind ", Name(credentials.kind),
+  return absl::InvalidArgumentError(absl::StrCat("credentials of kind ",
+                                                 spec::CredentialName(credentials.kind),
                                                  " are not for ", store, ", which takes ", kinds));
 }
 
