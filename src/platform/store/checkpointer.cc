@@ -13,6 +13,7 @@ namespace {
 constexpr int kPagesOfRound = 1000;  // SQLite's own default: 4 MiB
 constexpr int kMostPages = 16 * 1024;
 constexpr int kTries = 3;  // each moves what has come during the one before it, which is less
+constexpr absl::Duration kPause = absl::Milliseconds(100);  // without a write
 
 }  // namespace
 
@@ -37,12 +38,14 @@ Checkpointer::~Checkpointer() {
 
 void Checkpointer::Work() {
   while (AwaitPages()) {
-    const absl::Status status = Round();
-    if (!status.ok())
-      spdlog::warn("{}: its log stays as it is: {}", path_.string(), status.ToString());
+    const absl::StatusOr<bool> is_done = Round();
+    if (!is_done.ok()) {
+      spdlog::warn("{}: its log stays as it is: {}", path_.string(), is_done.status().ToString());
+    }
     holds_.reset();
     absl::MutexLock lock(&mutex_);
     looked_ = pages_;
+    is_unfinished_ = is_done.ok() && !*is_done;
   }
 }
 
@@ -51,7 +54,12 @@ bool Checkpointer::AwaitPages() {
   const auto any = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || pages_ >= looked_ + kPagesOfRound;
   };
-  mutex_.Await(absl::Condition(&any));
+  int before = pages_;
+  while (!mutex_.AwaitWithTimeout(absl::Condition(&any),
+                                  is_unfinished_ ? kPause : absl::InfiniteDuration())) {
+    if (pages_ == before) break;
+    before = pages_;
+  }
   return !stopping_;
 }
 
@@ -66,13 +74,15 @@ int Checkpointer::pages() const {
   return pages_;
 }
 
-absl::Status Checkpointer::Round() {
+absl::StatusOr<bool> Checkpointer::Round() {
   absl::MutexLock alone(&database_->checkpoint_mutex());
   for (int i = 0; i < kTries; ++i) {
     TUTTI_ASSIGN_OR_RETURN(const bool is_done, TryRound());
-    if (is_done) return absl::OkStatus();
+    if (is_done) return true;
   }
-  return pages() < kMostPages ? absl::OkStatus() : FinishWithoutWrites();
+  if (pages() < kMostPages) return false;
+  TUTTI_RETURN_IF_ERROR(FinishWithoutWrites());
+  return true;
 }
 
 absl::StatusOr<bool> Checkpointer::TryRound() {

@@ -161,6 +161,31 @@ TEST_F(CheckpointerTest, TheLogIsBoundedAlsoWhereStepsNeverPause) {
   hold = nullptr;
 }
 
+TEST_F(CheckpointerTest, ARoundThatStepsKeptFromItsEndIsFinishedOnceTheyPause) {
+  std::atomic<int64_t> steps = 0;
+  std::function<void()> until_another_step = [&] {
+    const int64_t before = steps;
+    const auto deadline = base::Deadline::After(absl::Milliseconds(100));  // the pause
+    while (steps == before && !deadline.Expired()) ::usleep(100);
+  };
+  hold = &until_another_step;
+  Open();
+  const uint32_t before = NumberOfLog();
+  const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(60)));
+  // A round tries three times, with two syncs each: the last step comes within the last of them.
+  while (syncs_of_others < 6 && !deadline.Expired()) {
+    Step(1);
+    ++steps;
+  }
+  EXPECT_EQ(NumberOfLog(), before);
+  Step(1);
+  ++steps;
+  EXPECT_TRUE(Becomes([&] { return NumberOfLog() > before; }));
+  EXPECT_EQ(syncs_of_steps, 0);
+  store_.reset();
+  hold = nullptr;
+}
+
 TEST_F(CheckpointerTest, ALogThatWasLeftBehindIsShortAfterTheNextStartAndGoneAtAnOrderlyEnd) {
   const pid_t pid = ::fork();
   if (pid == 0) {
