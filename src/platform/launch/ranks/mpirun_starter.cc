@@ -117,9 +117,12 @@ void MpirunStarter::ProgramEnded(const StarterProgram::End& end) {
                                              plan().nodes.front().name)
                           : end.said.empty() ? ""
                                              : absl::StrCat(": ", end.said);
-  supervisor().Stop(
-      absl::Status(code, absl::StrCat(plan().node_index == 0 ? "mpirun" : "mpirun's daemon",
-                                      " ended with ", end.status, why)));
+  const std::string reason = absl::StrCat(plan().node_index == 0 ? "mpirun" : "mpirun's daemon",
+                                          " ended with ", end.status, why);
+  // It gives up an mpirun that a loaded machine, or a signal, has kept from answering: with no rank
+  // begun here the job itself is not at fault.
+  if (alone && ranks().ranks().empty()) return supervisor().StopUnlaunched(reason);
+  supervisor().Stop(absl::Status(code, reason));
 }
 
 void MpirunStarter::RanksAreMissing(const std::string& within, const std::string& error) {

@@ -35,11 +35,17 @@ class MpirunStarterTest : public StarterFixture {
     return starter;
   }
 
-  void EndDaemonOnSecondNode(const std::string& daemon) {
+  void EndDaemonOnSecondNode(const std::string& daemon, bool with_rank = false) {
     UseTwoNodes();
     plan.node_index = 1;
     std::unique_ptr<GangLink> first;
     const auto starter = MakeBeside(0, first);
+    std::optional<LineSocket> rank;
+    if (with_rank) {
+      rank.emplace(Connect());
+      ASSERT_TRUE(rank->Send({{"kind", "rank"}, {"rank", 2}, {"pid", 71}}).ok());
+      HandleUntil(*starter, [&] { return ranks->Find(2) != nullptr; });
+    }
     ASSERT_TRUE(first->peers().at(1).Send({{"run", daemon}}).ok());
     const auto answered = [&] { return first->peers().at(1).Take()->has_value(); };
     HandleUntil(*starter, answered);
@@ -142,10 +148,23 @@ TEST_F(MpirunStarterTest, SparesMpirunWhileItsRanksEnd) {
 }
 
 TEST_F(MpirunStarterTest, OfADaemonThatEndsWithoutAWordTheNodeOfMpirunKnowsWhy) {
-  EndDaemonOnSecondNode("exit 1");
+  EndDaemonOnSecondNode("exit 1", true);
   EXPECT_EQ(supervisor.reason(),
             "mpirun's daemon ended with exit code 1 and said nothing, as when it loses mpirun on "
             "node n1");
+  EXPECT_TRUE(supervisor.told());
+  EXPECT_FALSE(supervisor.unlaunched());
+}
+
+TEST_F(MpirunStarterTest, ADaemonThatEndsWithoutAWordBeforeItsRanksIsNoFaultOfTheJob) {
+  EndDaemonOnSecondNode("exit 1");
+  EXPECT_TRUE(supervisor.unlaunched());
+  EXPECT_THAT(supervisor.reason(), HasSubstr("as when it loses mpirun on node n1"));
+}
+
+TEST_F(MpirunStarterTest, ADaemonThatTellsOfASignalAloneHasSaidNothing) {
+  EndDaemonOnSecondNode("echo '(null): Forwarding signal 18 to job' >&2; exit 1", true);
+  EXPECT_THAT(supervisor.reason(), HasSubstr("and said nothing"));
   EXPECT_TRUE(supervisor.told());
 }
 

@@ -2,10 +2,12 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status.h"
 #include "platform/launch/diagnosis/last_error.h"
@@ -21,6 +23,17 @@ std::string ErrorOfRankPrograms(const std::string& printed) {
     if (absl::StartsWith(line, "tutti: ")) last = std::string(line.substr(0, 300));
   }
   return last;
+}
+
+// Leaves out what Open MPI's programs tell on each node of a signal that they hand on: it is no
+// error.
+std::string WithoutNotices(const std::string& printed) {
+  std::vector<absl::string_view> lines = absl::StrSplit(printed, '\n');
+  const auto is_notice = [](absl::string_view line) {
+    return absl::StrContains(line, "Forwarding signal ");
+  };
+  lines.erase(std::remove_if(lines.begin(), lines.end(), is_notice), lines.end());
+  return absl::StrJoin(lines, "\n");
 }
 
 }  // namespace
@@ -48,9 +61,9 @@ StarterProgram::End StarterProgram::Reap() {
           .status = status.ok() ? status->ToString()
                                 : absl::StrCat("a status that could not be read: ",
                                                status.status().message()),
-          .said = ErrorOfRankPrograms(output_->tail()),
-          .printed = output_->tail()};
-  if (end.said.empty()) end.said = LastError(output_->tail());
+          .printed = WithoutNotices(output_->tail())};
+  end.said = ErrorOfRankPrograms(end.printed);
+  if (end.said.empty()) end.said = LastError(end.printed);
   return end;
 }
 

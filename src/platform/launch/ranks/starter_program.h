@@ -31,7 +31,7 @@ class StarterProgram {
     bool told = false;    // by SIGTERM: who ended it knows why
     std::string status;   // "exit code 1"
     std::string said;     // the line that says why; "" if there is none
-    std::string printed;  // the last few KiB
+    std::string printed;  // the last few KiB, without notices of signals that it handed on
   };
   // Call when it has ended.
   End Reap();
