@@ -23,10 +23,10 @@ BIN = pathlib.Path(os.environ.get("TUTTI_BUILD", ROOT / "build")) / "bin"
 PATIENCE = patience()  # how many times longer than written what waits may take
 make_processes_patient(PATIENCE)
 TERMINAL = {"Completed", "Failed", "Canceled"}
-LONG = ["test_cluster_autoscaling", "test_chaos", "test_slurm_frameworks", "test_slurm_jobs", "test_slurm", "test_faults", "test_failures", "test_slurm_unshared",
-        "test_slurm_folder", "test_azure_jobs", "test_containers", "test_slurm_vanishing", "test_slurm_storms", "test_slurm_faults", "test_cluster",
-        "test_cluster_upkeep", "test_cluster_systemd", "test_harm", "test_torchvision", "test_training", "test_horovod",
-        "test_launchers", "test_tasks", "test_processors"]  # the longest first
+LONG = ["test_processors", "test_cluster_autoscaling", "test_chaos", "test_mpi", "test_results", "test_slurm_frameworks", "test_slurm_jobs",
+        "test_slurm", "test_faults", "test_failures", "test_slurm_unshared", "test_slurm_folder", "test_azure_jobs", "test_containers",
+        "test_slurm_vanishing", "test_slurm_storms", "test_slurm_faults", "test_cluster", "test_cluster_upkeep", "test_cluster_systemd",
+        "test_harm", "test_torchvision", "test_training", "test_horovod", "test_launchers", "test_tasks"]  # the longest first
 if not os.environ.get("TUTTI_WHOLE_TESTS"):  # whose storms load the processors most, so behind other clusters' stories
     LONG.insert(1, LONG.pop(LONG.index("test_slurm_storms")))
 
