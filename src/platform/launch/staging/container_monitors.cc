@@ -53,7 +53,9 @@ absl::Status EndMonitorsOf(const std::set<std::string>& containers, base::Deadli
           absl::StrCat(monitors.size(), " monitors of containers could not be ended"));
     }
     for (const pid_t monitor : monitors) {
-      // A monitor that has gone leaves nothing by which what is below it would be found.
+      // A monitor that has gone leaves nothing by which what is below it would be found: held, it
+      // neither goes nor starts anything before its own end.
+      ::kill(monitor, SIGSTOP);
       for (const pid_t below : base::Descendants(monitor)) ::kill(below, SIGKILL);
       ::kill(monitor, SIGKILL);
     }
