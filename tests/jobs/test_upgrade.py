@@ -1,36 +1,13 @@
-"""Story: a new version of the service takes over from the old one under running jobs. TUTTI_OLD_PROGRAM is the old one's `tutti`, which
-tools/old-program builds; without it there is nothing to take over from, which fails where all tests are to run and the clone has the commit."""
+"""Story: a new version of the service takes over from the old one under running jobs (tests/old_program.py)."""
 import json
-import os
-import pathlib
 import signal
 import subprocess
 
 import pytest
 
-from conftest import BIN, ROOT, Service, wait_until
-
-OLD = os.environ.get("TUTTI_OLD_PROGRAM")
-
-
-@pytest.fixture(autouse=True)
-def old_program():
-    """The program of a commit before."""
-    if OLD:
-        return pathlib.Path(OLD)
-    why = "needs an old program: TUTTI_OLD_PROGRAM=$(tools/old-program) runs it"
-    if os.environ.get("TUTTI_WHOLE_TESTS") and subprocess.run([ROOT / "tools/old-program", "can"], capture_output=True).returncode == 0:
-        pytest.fail(f"{why}, and this clone has its commit")
-    pytest.skip(why)
-
-# Says a line now and then until the file is there; what it has done stands outside of tutti too.
-RANK = """echo begin $TUTTI_RESTART_COUNT >> {marks}/$TUTTI_JOB_ID.$RANK
-i=0
-while [ ! -e {marks}/go ]; do echo line $i; i=$((i+1)); sleep 0.1; done
-mkdir -p outputs; echo kept > outputs/of-$RANK
-echo '{{"event": "metric", "name": "loss", "value": 0.5}}' >> $TUTTI_METRICS_FILE
-echo lines $i"""
-
+from conftest import BIN, Service, wait_until
+from old_program import RANK, old_program, whole  # noqa: F401
+from podman_lab import Podman, missing, root_file_system
 
 @pytest.fixture(params=[signal.SIGTERM, signal.SIGKILL], ids=["ended", "killed"])
 def service(request, tmp_path, old_program):
@@ -45,12 +22,6 @@ def service(request, tmp_path, old_program):
 def write_file(path, job):
     path.write_text(json.dumps(job))
     return path
-
-
-def whole(text):
-    """Every line is there once, and in order."""
-    *lines, last = text.splitlines()
-    return last == f"lines {len(lines)}" and lines == [f"line {i}" for i in range(len(lines))]
 
 
 def test_a_new_version_takes_over_under_running_jobs(service, write_job, tmp_path):
@@ -105,3 +76,67 @@ def test_a_new_version_takes_over_under_running_jobs(service, write_job, tmp_pat
     assert twice == [], "nothing was begun again"
     after = service.submit(write_job("echo after", nodes=2, distribution="mpi"))
     assert service.wait(after)["state"] == "Completed"
+
+
+@pytest.mark.skipif(bool(missing()), reason=f"no {', '.join(missing())}")
+def test_a_new_version_takes_over_containers(tmp_path, old_program):
+    podman = Podman(tmp_path)
+    service = Service(tmp_path / "home", nodes=2, environment=podman.environment)
+    try:
+        podman.make("localhost/upgrade:1", root_file_system())
+        service.program = old_program
+        service.start()
+        marks = tmp_path / "marks"
+        marks.mkdir()
+        job = {"environment": {"image": "localhost/upgrade:1"}, "inputs": {"marks": {"type": "uri_folder", "path": str(marks)}},
+               "outputs": {"begun": {"type": "uri_folder"}}}
+        # What is mounted for reading tells it to go on; what it has begun stands in its output.
+        command = "echo begin >> ${{outputs.begun}}/$RANK; i=0; while [ ! -e ${{inputs.marks}}/go ]; do echo line $i; i=$((i+1)); sleep 1; done; echo lines $i"
+        file = tmp_path / "container.json"
+        file.write_text(json.dumps({"command": command, "compute": "local", "resources": {"instance_count": 2},
+                                    "distribution": {"type": "pytorch", "process_count_per_instance": 1}, **job}))
+        name = service.submit(file)
+        wait_until(lambda: all(service.log_text(name, rank).startswith("line 0\n") for rank in (0, 1)), 120, "both containers run")
+        before = sorted(podman.containers())
+        assert len(before) == 2
+
+        service.kill(signal.SIGKILL)
+        service.program = BIN / "tutti"
+        service.start()
+
+        seen = len(service.log_text(name, 0))
+        wait_until(lambda: len(service.log_text(name, 0)) > seen, 60, "its lines go on coming")
+        assert sorted(podman.containers()) == before
+        (marks / "go").touch()
+        ended = service.wait(name, 120)
+        assert ended["state"] == "Completed", ended["reason"]
+        for rank in (0, 1):
+            assert whole(service.log_text(name, rank)), rank
+            with service.request(f"/v1/jobs/{name}/files/outputs/begun/{rank}") as response:
+                assert response.read() == b"begin\n"
+        wait_until(lambda: podman.containers() == [], 60, "no container is left")
+        again = service.submit(file)
+        assert service.wait(again, 120)["state"] == "Completed", "the new version's own containers"
+    finally:
+        service.stop()
+        podman.close()
+
+
+def test_jobs_of_an_old_home_get_secrets_once_the_new_version_keeps_them(tmp_path, old_program, write_job):
+    service = Service(tmp_path / "home", nodes=2)
+    service.program = old_program
+    service.start()
+    ended = service.submit(write_job("echo before"))
+    assert service.wait(ended)["state"] == "Completed"
+    queued = service.submit(write_job("echo behind", nodes=2, distribution="pytorch"))
+    service.kill(signal.SIGTERM)
+    service.program = BIN / "tutti"
+    service.start()
+    value = "of-the-new-version"
+    done = subprocess.run([service.program, "secret", "set", "token"], env=service.environment, input=value, text=True, capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    name = service.submit(write_job("echo ${#TOKEN} $TOKEN", resources={"properties": {"tutti": {"secrets": {"TOKEN": "token"}}}}))
+    assert service.wait(name)["state"] == "Completed", service.job(name)["reason"]
+    assert service.log_text(name, 0) == f"{len(value)} ***\n"
+    assert service.wait(queued)["state"] == "Completed" and service.log_text(ended, 0) == "before\n"
+    service.stop()
