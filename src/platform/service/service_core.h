@@ -113,13 +113,15 @@ class ServiceCore final : public Service {
   absl::Status SetSecret(absl::string_view name, absl::string_view value) override {
     return secrets_.SetSecret(name, value);
   }
-  absl::StatusOr<std::vector<SecretInfo>> ListSecrets() override { return secrets_.ListSecrets(); }
+  absl::StatusOr<std::vector<SecretInfo>> ListSecrets() override {
+    return Durable(secrets_.ListSecrets());
+  }
   absl::StatusOr<std::vector<std::string>> DeleteSecret(absl::string_view name) override {
-    return secrets_.DeleteSecret(name);
+    return Durable(secrets_.DeleteSecret(name));
   }
   absl::StatusOr<int> RotateSecrets() override { return secrets_.RotateSecrets(); }
   absl::StatusOr<std::vector<store::RemovedFiles>> RemovedOf(absl::string_view id) override {
-    return state_.store->RemovedOf(id);
+    return Durable(state_.store->RemovedOf(id));
   }
   std::vector<std::string> Problems() override;
   bool DiskIsFull() override;

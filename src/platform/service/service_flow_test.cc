@@ -202,7 +202,7 @@ TEST_F(FlowTest, AParentIsDeletedWithItsChildrenInOneCommit) {
   int64_t calls = 0;
   world_.Open({.on_commit = [&](int64_t call) { calls = call; }});
   ASSERT_TRUE(service().Delete("p").ok());
-  EXPECT_EQ(calls, 4);  // before and after that of the mark, and that of all rows
+  EXPECT_EQ(calls, 6);  // before and after that of the start, of the mark, and of all rows
   EXPECT_TRUE(absl::IsNotFound(service().GetJob("p.a").status()));
   EXPECT_FALSE(std::filesystem::exists(FolderOf("p.a")));
 }

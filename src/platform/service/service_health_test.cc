@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
 #include "absl/strings/match.h"
@@ -352,6 +353,23 @@ TEST_F(HungHealthTest, ADiskThatHangsIsTheReasonAndHoldsNobody) {
   EXPECT_FALSE(IsCordoned("n2"));
   checker_.Let();
   EXPECT_TRUE(Await([&] { return !IsCordoned("n1"); }));
+}
+
+// The disk of the store may be the one that is ill.
+TEST_F(ServiceHealthTest, ANodeThatIsIllGetsNoJobsBeforeTheDiskHasItsCordon) {
+  std::atomic<bool> hangs = false;
+  world_.Open({.on_sync = [&] {
+    while (hangs) std::this_thread::yield();
+    return absl::OkStatus();
+  }});
+  ASSERT_TRUE(world_.store().Sync().ok());
+  hangs = true;
+  checker_.FindIll("n1");
+  std::thread looks([&] { world_.service().CheckNode("local", "n1").IgnoreError(); });
+  EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] { return IsCordoned("n1"); }));
+  hangs = false;
+  looks.join();
+  EXPECT_EQ(world_.store().Cordons()->size(), 1u);
 }
 
 TEST_F(HungHealthTest, ANodeThatIsLookedAtForAFaultGetsNoJobMeanwhile) {

@@ -15,6 +15,9 @@
 #include <functional>
 #include <string>
 #include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/deadline.h"
 #include "base/file.h"
@@ -64,7 +67,6 @@ class CheckpointerTest : public ::testing::Test {
     job.spec.command = "true";
     store_->InsertJob(job, EventOf("{}")).status().IgnoreError();
     last_ = store_->GetJob("j")->last.sequence;
-    Step(1);  // the first of a process is synced
     syncs_of_steps = syncs_of_others = 0;
     steps_by = ::gettid();
   }
@@ -135,6 +137,71 @@ TEST_F(CheckpointerTest, StepsAndReadsGoOnWhileTheDiskHangsAndTheLogBeginsAnewLa
   EXPECT_LT(SizeOfLog(), 17 * kMiB);
   store_.reset();
   hold = nullptr;
+}
+
+// As whoever holds the service's lock takes them.
+TEST_F(CheckpointerTest, StepsWaitForNoChangeThatTheDiskHoldsUp) {
+  std::atomic<bool> hangs = false;
+  std::function<void()> until_it_answers = [&] {
+    while (hangs) ::usleep(1000);
+  };
+  hold = &until_it_answers;
+  Open();
+  const absl::Time now = absl::UnixEpoch();
+  const std::vector<std::pair<const char*, std::function<absl::Status()>>> changes = {
+      {"AddCordon",
+       [&] {
+         return store_->AddCordon({"n1", "its disk hangs", now});
+       }},
+      {"RemoveCordon", [&] { return store_->RemoveCordon("n1"); }},
+      {"PutSecrets",
+       [&] {
+         return store_->PutSecrets({{"hub", "k1", "sealed", now, now}});
+       }},
+      {"RemoveSecret", [&] { return store_->RemoveSecret("hub"); }},
+      {"NoteRemoved", [&] {
+         return store_->NoteRemoved({"j"}, {"logs", now});
+       }}};
+  for (const auto& [name, change] : changes) {
+    hangs = true;
+    steps_by = ::gettid();  // which does none
+    syncs_of_steps = syncs_of_others = 0;
+    std::atomic<bool> has_stepped = false, has_changed = false;
+    std::thread changing([&, &change = change] {
+      EXPECT_EQ(change(), absl::OkStatus());
+      has_changed = true;
+    });
+    EXPECT_TRUE(Becomes([&] { return syncs_of_others > 0; })) << name;
+    std::thread stepping([&] {
+      steps_by = ::gettid();
+      Step(1);
+      has_stepped = true;
+    });
+    EXPECT_TRUE(Becomes([&] { return has_stepped.load(); })) << name;
+    EXPECT_FALSE(has_changed) << name << " is on the disk once it has returned";
+    EXPECT_EQ(syncs_of_steps, 0) << name;
+    hangs = false;
+    changing.join();
+    stepping.join();
+  }
+  store_.reset();
+  hold = nullptr;
+}
+
+TEST_F(CheckpointerTest, TheFirstStepOfAProcessWaitsForNoDisk) {
+  Open();
+  Step(1);
+  EXPECT_EQ(syncs_of_steps, 0) << "of a new file";
+  steps_by = 0;
+  store_.reset();
+  auto store = Store::Open(path_);
+  ASSERT_TRUE(store.ok()) << store.status();
+  store_ = *std::move(store);
+  const int64_t before = last_;
+  steps_by = ::gettid();
+  Step(1);
+  EXPECT_EQ(syncs_of_steps, 0) << "of one that was closed";
+  EXPECT_GT(last_, before + 1) << "what a loss of power may have taken is skipped all the same";
 }
 
 TEST_F(CheckpointerTest, TheLogIsBoundedAlsoWhereStepsNeverPause) {

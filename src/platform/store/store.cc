@@ -6,6 +6,7 @@
 #include <atomic>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -19,17 +20,10 @@
 #include "platform/store/reader_pool.h"
 #include "platform/store/rows.h"
 #include "platform/store/schema.h"
+#include "platform/store/site_rows.h"
 
 namespace tutti::store {
 namespace {
-
-// A name that is not known is a user's: nobody else takes that cordon off.
-CordonAuthor CordonAuthorFromName(absl::string_view name) {
-  for (const CordonAuthor author : {CordonAuthor::kCheck, CordonAuthor::kJobs}) {
-    if (name == Name(author)) return author;
-  }
-  return CordonAuthor::kUser;
-}
 
 // The newest ?2 of the children of ?3 whose sequence is below ?1, and whose state is that one.
 constexpr char kNewest[] = "SELECT job FROM job_states WHERE parent = ?3 AND job < ?1";
@@ -66,7 +60,6 @@ constexpr char kDeletionAbove[] =
     "JOIN deletions d ON d.job = a.sequence";
 
 constexpr size_t kJobsOfSlice = 32;  // a few milliseconds
-
 // As precise as the store keeps it.
 absl::Time ToMicros(absl::Time time) { return absl::FromUnixMicros(absl::ToUnixMicros(time)); }
 
@@ -102,6 +95,21 @@ class SqliteStore final : public Store {
     // What an earlier process wrote and did not sync before it was killed.
     mark_.BeginWrite(Durability::kDeferred);
     mark_.EndWrites();
+  }
+
+  // Skips the numbers of events that a loss of power may have taken, so that no first step of a
+  // process waits for the disk. Where that fails, as on a full disk, the first event does it.
+  void SkipAtOnce() {
+    const auto any = Select([](SqliteConnection& sqlite) {
+      return sqlite.execAndGet("SELECT count(*) FROM sqlite_sequence WHERE name = 'events'")
+                 .getInt() > 0;
+    });
+    if (!any.ok()) return;
+    const auto skip = [this](SqliteConnection& sqlite) {
+      SkipNumbersOfLostEvents(sqlite);
+      return absl::OkStatus();
+    };
+    skipped_ = !*any || writes_.Write(skip, Durability::kPowerLoss).ok();
   }
 
   absl::StatusOr<JobRecord> InsertJob(const Job& job, const EventsFor& events,
@@ -283,16 +291,10 @@ class SqliteStore final : public Store {
       MoveState(sqlite, id, "job_states", "deletions");
       return absl::OkStatus();
     };
-    int64_t number = 0;
-    TUTTI_RETURN_IF_ERROR(writes_.Write(mark, Durability::kDeferred, /*last_event=*/0, &number));
-    absl::Status synced = mark_.Await(number);
-    if (synced.ok()) return synced;
     const auto undo = [&](SqliteConnection& sqlite) {
       MoveState(sqlite, id, "deletions", "job_states");
-      return absl::OkStatus();
     };
-    synced.Update(writes_.Write(undo, Durability::kCrash));
-    return synced;
+    return WriteAndSync(mark, undo);
   }
 
   absl::Status FinishDeletion(absl::string_view id) override {
@@ -353,114 +355,74 @@ class SqliteStore final : public Store {
 
   absl::Status NoteRemoved(const std::vector<std::string>& jobs,
                            const RemovedFiles& removed) override {
-    return writes_.Write([&](SqliteConnection& sqlite) -> absl::Status {
-      const CachedStatement note(sqlite,
-                                 "INSERT OR IGNORE INTO removed_files "
-                                 "SELECT sequence, ?2, ?3 FROM jobs WHERE id = ?1");
-      for (const std::string& job : jobs) {
-        note->reset();
-        note->bind(1, job);
-        note->bind(2, removed.kind);
-        note->bind(3, absl::ToUnixMicros(removed.time));
-        note->exec();
-      }
+    std::vector<std::string> noted;
+    const auto note = [&](SqliteConnection& sqlite) {
+      noted = InsertRemoved(sqlite, jobs, removed);
       return absl::OkStatus();
-    });
+    };
+    return ChangeInTurn(
+        note, [&](SqliteConnection& sqlite) { DeleteRemoved(sqlite, noted, removed.kind); });
   }
 
   absl::StatusOr<std::vector<RemovedFiles>> RemovedOf(absl::string_view job_id) override {
-    std::vector<RemovedFiles> removed;
-    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
-      SQLite::Statement rows(sqlite,
-                             "SELECT r.kind, r.time_us FROM jobs j JOIN removed_files r "
-                             "ON r.job = j.sequence WHERE j.id = ? ORDER BY r.kind");
-      rows.bind(1, std::string(job_id));
-      while (rows.executeStep()) {
-        removed.push_back(
-            {rows.getColumn(0).getString(), absl::FromUnixMicros(rows.getColumn(1).getInt64())});
-      }
-      return absl::OkStatus();
-    }));
-    return removed;
+    return Select([&](SqliteConnection& sqlite) { return SelectRemoved(sqlite, job_id); });
   }
 
   absl::Status AddCordon(const Cordon& cordon) override {
-    return writes_.Write([&](SqliteConnection& sqlite) -> absl::Status {
-      SQLite::Statement add(sqlite, "INSERT OR REPLACE INTO cordons VALUES (?, ?, ?, ?)");
-      add.bind(1, cordon.node);
-      add.bind(2, cordon.reason);
-      add.bind(3, absl::ToUnixMicros(cordon.time));
-      add.bind(4, std::string(Name(cordon.author)));
-      add.exec();
+    std::optional<Cordon> former;
+    const auto add = [&](SqliteConnection& sqlite) {
+      former = CordonOf(sqlite, cordon.node);
+      PutCordon(sqlite, cordon.node, cordon);
       return absl::OkStatus();
-    });
+    };
+    return ChangeInTurn(add,
+                        [&](SqliteConnection& sqlite) { PutCordon(sqlite, cordon.node, former); });
   }
 
-  absl::Status RemoveCordon(absl::string_view node) override {
-    return writes_.Write([&](SqliteConnection& sqlite) -> absl::Status {
-      SQLite::Statement remove(sqlite, "DELETE FROM cordons WHERE node = ?");
-      remove.bind(1, std::string(node));
-      if (remove.exec() == 1) return absl::OkStatus();
-      return absl::NotFoundError(absl::StrCat("node ", node, " is not cordoned"));
-    });
+  absl::Status RemoveCordon(absl::string_view name) override {
+    const std::string node(name);
+    std::optional<Cordon> former;
+    const auto remove = [&](SqliteConnection& sqlite) {
+      former = CordonOf(sqlite, node);
+      if (!former) return absl::NotFoundError(absl::StrCat("node ", node, " is not cordoned"));
+      PutCordon(sqlite, node, std::nullopt);
+      return absl::OkStatus();
+    };
+    return ChangeInTurn(remove, [&](SqliteConnection& sqlite) { PutCordon(sqlite, node, former); });
   }
 
-  absl::StatusOr<std::vector<Cordon>> Cordons() override {
-    std::vector<Cordon> cordons;
-    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
-      SQLite::Statement rows(sqlite,
-                             "SELECT node, reason, time_us, author FROM cordons ORDER BY node");
-      while (rows.executeStep()) {
-        cordons.push_back({rows.getColumn(0).getString(), rows.getColumn(1).getString(),
-                           absl::FromUnixMicros(rows.getColumn(2).getInt64()),
-                           CordonAuthorFromName(rows.getColumn(3).getString())});
-      }
-      return absl::OkStatus();
-    }));
-    return cordons;
-  }
+  absl::StatusOr<std::vector<Cordon>> Cordons() override { return Select(SelectCordons); }
 
   absl::Status PutSecrets(const std::vector<SealedSecret>& secrets) override {
-    return writes_.Write([&](SqliteConnection& sqlite) -> absl::Status {
+    std::vector<std::optional<SealedSecret>> former;
+    const auto put = [&](SqliteConnection& sqlite) {
+      former.clear();
       for (const SealedSecret& secret : secrets) {
-        SQLite::Statement put(sqlite,
-                              "INSERT INTO secrets VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (name) "
-                              "DO UPDATE SET key_id = ?2, sealed = ?3, set_us = ?5");
-        put.bind(1, secret.name);
-        put.bind(2, secret.key);
-        put.bind(3, secret.sealed.data(), static_cast<int>(secret.sealed.size()));
-        put.bind(4, absl::ToUnixMicros(secret.created));
-        put.bind(5, absl::ToUnixMicros(secret.set));
-        put.exec();
+        former.push_back(SecretOf(sqlite, secret.name));
+        PutSecret(sqlite, secret.name, secret);
       }
       return absl::OkStatus();
+    };
+    return ChangeInTurn(put, [&](SqliteConnection& sqlite) {
+      for (size_t i = secrets.size(); i > 0; --i) {
+        PutSecret(sqlite, secrets[i - 1].name, former[i - 1]);
+      }
     });
   }
 
-  absl::Status RemoveSecret(absl::string_view name) override {
-    return writes_.Write([&](SqliteConnection& sqlite) -> absl::Status {
-      SQLite::Statement remove(sqlite, "DELETE FROM secrets WHERE name = ?");
-      remove.bind(1, std::string(name));
-      if (remove.exec() == 1) return absl::OkStatus();
-      return absl::NotFoundError(absl::StrCat("there is no secret \"", name, "\""));
-    });
+  absl::Status RemoveSecret(absl::string_view secret) override {
+    const std::string name(secret);
+    std::optional<SealedSecret> former;
+    const auto remove = [&](SqliteConnection& sqlite) {
+      former = SecretOf(sqlite, name);
+      if (!former) return absl::NotFoundError(absl::StrCat("there is no secret \"", name, "\""));
+      PutSecret(sqlite, name, std::nullopt);
+      return absl::OkStatus();
+    };
+    return ChangeInTurn(remove, [&](SqliteConnection& sqlite) { PutSecret(sqlite, name, former); });
   }
 
-  absl::StatusOr<std::vector<SealedSecret>> Secrets() override {
-    std::vector<SealedSecret> secrets;
-    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
-      SQLite::Statement rows(
-          sqlite, "SELECT name, key_id, sealed, created_us, set_us FROM secrets ORDER BY name");
-      while (rows.executeStep()) {
-        secrets.push_back({rows.getColumn(0).getString(), rows.getColumn(1).getString(),
-                           rows.getColumn(2).getString(),
-                           absl::FromUnixMicros(rows.getColumn(3).getInt64()),
-                           absl::FromUnixMicros(rows.getColumn(4).getInt64())});
-      }
-      return absl::OkStatus();
-    }));
-    return secrets;
-  }
+  absl::StatusOr<std::vector<SealedSecret>> Secrets() override { return Select(SelectSecrets); }
 
   absl::StatusOr<int64_t> AddLauncherEvents(absl::string_view job_id, absl::string_view allocation,
                                             int node, int64_t first,
@@ -511,38 +473,67 @@ class SqliteStore final : public Store {
     absl::MutexLock lock(&mutex_);
     return database_->Read(body);
   }
+  // Returns what `select` returns of the database.
+  template <typename Function>
+  auto Select(const Function& select)
+      -> absl::StatusOr<decltype(select(std::declval<SqliteConnection&>()))> {
+    decltype(select(std::declval<SqliteConnection&>())) selected;
+    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
+      selected = select(sqlite);
+      return absl::OkStatus();
+    }));
+    return selected;
+  }
 
   // Followers go on behind the number of the last event that they were told, also of one that was
   // told and then lost with the power. Between two syncs lie far fewer events than are skipped, and
-  // the first write of a process, which skips them, is synced.
+  // the write of a process that skips them is synced.
   void SkipNumbersOfLostEvents(SQLite::Database& sqlite) {
     if (skipped_) return;
     sqlite.exec("UPDATE sqlite_sequence SET seq = seq + 1000000 WHERE name = 'events'");
   }
 
-  // The disk is waited for with no lock held, so that other writes go on.
   absl::Status InsertAndSync(const GroupCommit::Body& insert, Durability durability,
                              const int64_t& last_event, const std::string& id) {
     if (durability != Durability::kPowerLoss) {
       return writes_.Write(insert, AtFirstDurable(durability), last_event);
     }
-    int64_t number = 0;
-    TUTTI_RETURN_IF_ERROR(writes_.Write(insert, Durability::kDeferred, last_event, &number));
-    absl::Status synced = mark_.Await(number);
-    if (synced.ok()) return synced;
     const auto undo = [&](SqliteConnection& sqlite) {
       SQLite::Statement remove(sqlite, "DELETE FROM jobs WHERE id = ?");
       remove.bind(1, id);
       remove.exec();
+    };
+    return WriteAndSync(insert, undo, last_event);
+  }
+
+  // Commits `body`, then waits for the disk with no lock held, so that other writes go on. What
+  // the disk does not take `undo` takes back.
+  using Undo = std::function<void(SqliteConnection&)>;
+  absl::Status WriteAndSync(const GroupCommit::Body& body, const Undo& undo,
+                            const int64_t& last_event = 0) {
+    int64_t number = 0;
+    TUTTI_RETURN_IF_ERROR(writes_.Write(body, Durability::kDeferred, last_event, &number));
+    absl::Status synced = mark_.Await(number);
+    if (synced.ok()) return synced;
+    const auto take_back = [&](SqliteConnection& sqlite) {
+      undo(sqlite);
       return absl::OkStatus();
     };
-    synced.Update(writes_.Write(undo, Durability::kCrash));
+    synced.Update(writes_.Write(take_back, Durability::kCrash));
     return synced;
+  }
+
+  // Does the same, one caller at a time, so that nobody has changed what is taken back.
+  absl::Status ChangeInTurn(const GroupCommit::Body& change, const Undo& undo)
+      ABSL_LOCKS_EXCLUDED(changes_) {
+    absl::MutexLock one_at_a_time(&changes_);
+    return WriteAndSync(change, undo);
   }
 
   // To sync needs no lock.
   absl::Status SyncDatabase() ABSL_NO_THREAD_SAFETY_ANALYSIS { return database_->Sync(); }
 
+  // Where SkipAtOnce had no room.
   Durability AtFirstDurable(Durability durability) const {
     return skipped_ ? durability : Durability::kPowerLoss;
   }
@@ -591,6 +582,7 @@ class SqliteStore final : public Store {
     return CheckFollows(job_id, event.state, next);
   }
 
+  absl::Mutex changes_;  // of cordons, secrets and notes of removed files; taken before mutex_
   absl::Mutex mutex_;
   const std::unique_ptr<Database> database_ ABSL_PT_GUARDED_BY(mutex_);
   DurableMark mark_;
@@ -630,6 +622,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::filesystem::path& 
   const bool may_lack_pages = database->has_lost_pages();
   auto store = std::make_unique<SqliteStore>(path, busy_timeout, std::move(database));
   if (may_lack_pages) store->Sync().IgnoreError();  // else what needs it tries again
+  store->SkipAtOnce();
   return store;
 }
 

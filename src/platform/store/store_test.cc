@@ -1,4 +1,4 @@
-// Covers: rows.cc, schema.cc, reader_pool.cc.
+// Covers: rows.cc, site_rows.cc, schema.cc, reader_pool.cc.
 #include "platform/store/store.h"
 
 #include <SQLiteCpp/Database.h>
@@ -285,7 +285,7 @@ TEST_F(StoreTest, NoReadWaitsForACommit) {
   StoreOptions options;
   std::thread reader;
   options.on_commit = [&](int64_t) {
-    if (reader.joinable()) return;
+    if (store_ == nullptr || reader.joinable()) return;
     reader = std::thread([&] {
       EXPECT_EQ(store_->GetJob("one")->last.state, kQueued);  // the commit is yet to come
       EXPECT_EQ(store_->ListJobs({})->size(), 1u);

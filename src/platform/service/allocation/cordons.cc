@@ -59,14 +59,6 @@ void AnnounceCordon(SharedState& state, const store::Cordon& cordon, bool is_on)
   for (EventListener* const listener : state.options.listeners) listener->OnCordon(cordon, is_on);
 }
 
-// In memory, once it is in the store.
-void NoteCordon(SharedState& state, const store::Cordon& cordon) ABSL_LOCKS_EXCLUDED(service_lock) {
-  StateLock lock(state);
-  state.cordons[cordon.node] = cordon;
-  AnnounceCordon(state, cordon, /*is_on=*/true);
-  state.Wake();  // what waits is told why
-}
-
 void ForgetCordon(SharedState& state, const std::string& node) ABSL_LOCKS_EXCLUDED(service_lock) {
   StateLock lock(state);
   const auto found = state.cordons.find(node);
@@ -77,6 +69,12 @@ void ForgetCordon(SharedState& state, const std::string& node) ABSL_LOCKS_EXCLUD
 }
 
 }  // namespace
+
+void NoteCordon(SharedState& state, const store::Cordon& cordon) {
+  state.cordons[cordon.node] = cordon;
+  AnnounceCordon(state, cordon, /*is_on=*/true);
+  state.Wake();  // what waits is told why
+}
 
 absl::Status CheckIsOurs(SharedState& state, absl::string_view compute, absl::string_view node) {
   if (state.engines.clusters.contains(std::string(compute))) {
@@ -106,6 +104,7 @@ absl::Status AddCordon(SharedState& state, absl::string_view compute, absl::stri
   }
   const store::Cordon cordon{std::string(node), std::string(reason), state.clock->Now()};
   TUTTI_RETURN_IF_ERROR(state.store->AddCordon(cordon));
+  StateLock lock(state);
   NoteCordon(state, cordon);
   return absl::OkStatus();
 }
@@ -127,16 +126,18 @@ absl::Status RemoveCordon(SharedState& state, absl::string_view compute, absl::s
   return absl::OkStatus();
 }
 
-void SetCordon(SharedState& state, const store::Cordon& cordon) {
+void WriteCordon(SharedState& state, const store::Cordon& cordon) {
   absl::MutexLock one_at_a_time(&state.cordon_mutex);
   {
     StateLock lock(state);
-    if (state.cordons.contains(cordon.node)) return;
+    const auto found = state.cordons.find(cordon.node);
+    const bool is_still_on = found != state.cordons.end() && found->second.time == cordon.time &&
+                             found->second.author == cordon.author;
+    if (!is_still_on) return;
   }
   if (const absl::Status written = state.store->AddCordon(cordon); !written.ok()) {
     spdlog::warn("the cordon of node {} is not kept: {}", cordon.node, written.ToString());
   }
-  NoteCordon(state, cordon);
 }
 
 void LiftCordon(SharedState& state, const std::string& node, store::CordonAuthor author) {

@@ -22,9 +22,13 @@ absl::Status RemoveCordon(SharedState& state, absl::string_view compute, absl::s
 absl::Status CheckIsOurs(SharedState& state, absl::string_view compute, absl::string_view node)
     ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
-// Sets a cordon of the service's own; does nothing if the node is cordoned already. A cordon that
-// cannot be written, as on a full disk, holds as long as this service runs.
-void SetCordon(SharedState& state, const store::Cordon& cordon) ABSL_LOCKS_EXCLUDED(service_lock);
+// Cordons the node, which is not cordoned, in memory: that holds at once.
+void NoteCordon(SharedState& state, const store::Cordon& cordon)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+// Writes a cordon of the service's own that was noted, unless it was taken off meanwhile; so long
+// as the disk does not answer, which may be the reason for the cordon. One that cannot be written,
+// as on a full disk, holds as long as this service runs.
+void WriteCordon(SharedState& state, const store::Cordon& cordon) ABSL_LOCKS_EXCLUDED(service_lock);
 // Removes the node's cordon; does nothing if the node is not cordoned by that author.
 void LiftCordon(SharedState& state, const std::string& node, store::CordonAuthor author)
     ABSL_LOCKS_EXCLUDED(service_lock);

@@ -172,7 +172,8 @@ NodeHealth::Change NodeHealth::ToCordon(const std::string& node, const std::stri
                                         store::CordonAuthor author) {
   if (state_.cordons.contains(node)) return nullptr;
   const store::Cordon cordon{node, ForATable(reason), state_.clock->Now(), author};
-  return [this, cordon] { SetCordon(state_, cordon); };
+  NoteCordon(state_, cordon);
+  return [this, cordon] { WriteCordon(state_, cordon); };
 }
 
 bool NodeHealth::IsCordonedByCheck(const std::string& node) const {

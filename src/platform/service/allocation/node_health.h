@@ -57,7 +57,7 @@ class NodeHealth {
     std::set<std::string> accepted;                   // of them, those that a user has accepted
     std::string verdict;                              // why it is ill if no check finds anything
   };
-  using Change = std::function<void()>;  // of cordons, to be made without the lock
+  using Change = std::function<void()>;  // of cordons in the store, to be made without the lock
 
   void LookAtSuspects(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   void NoteSilences(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
@@ -77,6 +77,7 @@ class NodeHealth {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   Change NoteSilence(const engine::Node& node, Watched& watched)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Cordons the node, and returns what writes that. Null if it is cordoned already.
   Change ToCordon(const std::string& node, const std::string& reason, store::CordonAuthor author)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   bool IsCordonedByCheck(const std::string& node) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);

@@ -73,7 +73,7 @@ struct SharedState {
   std::atomic<bool> ending = false;  // long work is to be given up
 
   absl::Mutex tick_mutex;  // one Tick at a time; taken before mutex
-  // One change of `cordons` at a time, from the store to memory; taken before mutex.
+  // One change of `cordons` at a time, in the store and in memory; taken before mutex.
   absl::Mutex cordon_mutex;
   absl::Mutex mutex;      // of all that is guarded by service_lock; taken by StateLock
   absl::CondVar wake;     // the loop
