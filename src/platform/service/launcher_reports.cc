@@ -46,6 +46,10 @@ absl::StatusOr<Service::Acknowledgement> LauncherReports::ReportEvents(
   if (first < 1) return absl::InvalidArgumentError("events are numbered from 1");
   bool sync = false;
   auto told = Keep(allocation, node, first, lines, sent, sync);
+  if (absl::IsAborted(told.status())) {
+    sync = true;  // its launcher goes, and with it all that does not survive a loss of power here
+    told = AnswerForEndedJob(allocation, node, first + static_cast<int64_t>(lines.size()) - 1);
+  }
   if (sync) TUTTI_RETURN_IF_ERROR(state_.store->Sync());
   return told;
 }
@@ -54,13 +58,8 @@ absl::StatusOr<Service::Acknowledgement> LauncherReports::Keep(
     absl::string_view allocation, int node, int64_t first, const std::vector<std::string>& lines,
     std::optional<absl::Time> sent, bool& sync) {
   StateLock lock(state_);
-  const absl::StatusOr<LiveJob*> placed = Placed(allocation, node);
-  if (absl::IsAborted(placed.status())) {
-    sync = true;  // its launcher goes, and with it all that does not survive a loss of power here
-    return AnswerForEndedJob(allocation, node, first + static_cast<int64_t>(lines.size()) - 1);
-  }
-  TUTTI_RETURN_IF_ERROR(placed.status());
-  const LiveJob& job = **placed;
+  TUTTI_ASSIGN_OR_RETURN(const LiveJob* const placed, Placed(allocation, node));
+  const LiveJob& job = *placed;
   if (sent) NoteClock(job, node, *sent);
   Gang& gang = job.placed->gang;
   for (const std::string& line : lines) TUTTI_RETURN_IF_ERROR(gang.Check(node, line));
@@ -94,11 +93,10 @@ void LauncherReports::NoteClock(const LiveJob& job, int node, absl::Time sent) {
 // is acknowledged; what comes after the end is nobody's.
 absl::StatusOr<Service::Acknowledgement> LauncherReports::AnswerForEndedJob(
     absl::string_view allocation, int node, int64_t last) {
-  const auto kept = state_.store->LauncherEvents(allocation, node);
-  if (!kept.ok() || kept->empty() || last > static_cast<int64_t>(kept->size())) {
-    return Over(allocation);
-  }
-  return Service::Acknowledgement{.acknowledged = static_cast<int64_t>(kept->size())};
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> kept,
+                         state_.store->LauncherEvents(allocation, node));
+  if (kept.empty() || last > static_cast<int64_t>(kept.size())) return Over(allocation);
+  return Service::Acknowledgement{.acknowledged = static_cast<int64_t>(kept.size())};
 }
 
 absl::StatusOr<Service::Go> LauncherReports::MayGo(absl::string_view allocation, int node) {

@@ -70,8 +70,10 @@ class LauncherReports {
   // there is none. One that only `asks` is silent all the same once it has been told to stop.
   absl::StatusOr<LiveJob*> Placed(absl::string_view allocation, int node, bool asks = false)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Reads the store, and so waits for others who read.
   absl::StatusOr<Service::Acknowledgement> AnswerForEndedJob(absl::string_view allocation, int node,
-                                                             int64_t last);
+                                                             int64_t last)
+      ABSL_LOCKS_EXCLUDED(service_lock);
 
   SharedState& state_;
   const JobTable& table_;

@@ -10,24 +10,33 @@
 
 namespace tutti::store {
 
-absl::Status ReaderPool::Read(const std::function<absl::Status(SqliteConnection&)>& body) {
-  TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> connection, Take());
-  const absl::Cleanup give_back = [&] { GiveBack(std::move(connection)); };
+absl::Status ReaderPool::Read(ReadKind kind,
+                              const std::function<absl::Status(SqliteConnection&)>& body) {
+  TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> connection, Take(kind));
+  const absl::Cleanup give_back = [&] { GiveBack(kind, std::move(connection)); };
+  if (on_read_) on_read_();
   return connection->Guard([&]() -> absl::Status {
     SQLite::Transaction one_moment(*connection);
     return body(*connection);
   });
 }
 
-absl::StatusOr<std::unique_ptr<SqliteConnection>> ReaderPool::Take() {
+bool ReaderPool::HasRoom(ReadKind kind) const {
+  const auto [of_short, of_long, of_lock_holder] = in_use_;
+  if (kind == ReadKind::kLockHolder) return of_lock_holder == 0;
+  if (kind == ReadKind::kLong && of_long >= kMostLong) return false;
+  return of_short + of_long < kMost;
+}
+
+absl::StatusOr<std::unique_ptr<SqliteConnection>> ReaderPool::Take(ReadKind kind) {
   {
     absl::MutexLock lock(&mutex_);
-    const auto is_free = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return in_use_ < kMost; };
-    if (!mutex_.AwaitWithTimeout(absl::Condition(&is_free), busy_timeout_)) {
+    const auto has_room = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return HasRoom(kind); };
+    if (!mutex_.AwaitWithTimeout(absl::Condition(&has_room), busy_timeout_)) {
       return absl::UnavailableError(
           absl::StrCat(path_.string(), ": too much is being read at once; try again"));
     }
-    ++in_use_;
+    ++InUse(kind);
     if (!idle_.empty()) {
       std::unique_ptr<SqliteConnection> connection = std::move(idle_.back());
       idle_.pop_back();
@@ -37,17 +46,17 @@ absl::StatusOr<std::unique_ptr<SqliteConnection>> ReaderPool::Take() {
   try {
     return std::make_unique<SqliteConnection>(path_, SQLite::OPEN_READONLY, busy_timeout_);
   } catch (const SQLite::Exception& error) {
-    GiveBack(nullptr);
+    GiveBack(kind, nullptr);
     return OpenError(path_, error);
   } catch (...) {
-    GiveBack(nullptr);
+    GiveBack(kind, nullptr);
     return StatusOfUnforeseen();
   }
 }
 
-void ReaderPool::GiveBack(std::unique_ptr<SqliteConnection> connection) {
+void ReaderPool::GiveBack(ReadKind kind, std::unique_ptr<SqliteConnection> connection) {
   absl::MutexLock lock(&mutex_);
-  --in_use_;
+  --InUse(kind);
   if (connection != nullptr) idle_.push_back(std::move(connection));
 }
 

@@ -67,6 +67,13 @@ std::vector<SealedSecret> SelectSecrets(SQLite::Database& sqlite) {
   return secrets;
 }
 
+std::set<std::string> SelectSecretNames(SQLite::Database& sqlite) {
+  std::set<std::string> names;
+  SQLite::Statement rows(sqlite, "SELECT name FROM secrets");
+  while (rows.executeStep()) names.insert(rows.getColumn(0).getString());
+  return names;
+}
+
 std::optional<SealedSecret> SecretOf(SQLite::Database& sqlite, const std::string& name) {
   SQLite::Statement row(sqlite, absl::StrCat(kSelectSecret, " WHERE name = ?"));
   row.bind(1, name);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ void PutCordon(SQLite::Database& sqlite, const std::string& node,
 
 // Return the same of secrets.
 std::vector<SealedSecret> SelectSecrets(SQLite::Database& sqlite);
+std::set<std::string> SelectSecretNames(SQLite::Database& sqlite);
 std::optional<SealedSecret> SecretOf(SQLite::Database& sqlite, const std::string& name);
 // Writes the secret; another one of that name gives way, but for the time at which it was created.
 // Nothing: it is removed.

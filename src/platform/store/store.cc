@@ -60,6 +60,14 @@ constexpr char kDeletionAbove[] =
     "JOIN deletions d ON d.job = a.sequence";
 
 constexpr size_t kJobsOfSlice = 32;  // a few milliseconds
+// To read so many jobs with their specs takes no longer.
+constexpr size_t kShortPage = 100;
+
+ReadKind KindOf(Reader reader) {
+  return reader == Reader::kLockHolder ? ReadKind::kLockHolder : ReadKind::kShort;
+}
+ReadKind KindOfPage(size_t jobs) { return jobs <= kShortPage ? ReadKind::kShort : ReadKind::kLong; }
+
 // As precise as the store keeps it.
 absl::Time ToMicros(absl::Time time) { return absl::FromUnixMicros(absl::ToUnixMicros(time)); }
 
@@ -83,12 +91,13 @@ absl::Status CheckPast(absl::string_view id, const std::vector<Event>& events) {
 class SqliteStore final : public Store {
  public:
   SqliteStore(const std::filesystem::path& path, absl::Duration busy_timeout,
-              std::unique_ptr<Database> database)
+              std::unique_ptr<Database> database, std::function<void()> on_read)
       : database_(std::move(database)),
         mark_([this] { return SyncDatabase(); }),
         writes_(database_.get(), &mutex_, &mark_),
-        readers_(database_->keeps_others_out() ? nullptr
-                                               : std::make_unique<ReaderPool>(path, busy_timeout)),
+        readers_(database_->keeps_others_out()
+                     ? nullptr
+                     : std::make_unique<ReaderPool>(path, busy_timeout, std::move(on_read))),
         checkpointer_(readers_ == nullptr ? nullptr
                                           : std::make_unique<Checkpointer>(
                                                 path, busy_timeout, database_.get(), &mutex_)) {
@@ -159,9 +168,9 @@ class SqliteStore final : public Store {
     return appended;
   }
 
-  absl::StatusOr<JobRecord> GetJob(absl::string_view id) override {
+  absl::StatusOr<JobRecord> GetJob(absl::string_view id, Reader reader) override {
     absl::StatusOr<JobRecord> record;
-    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read(KindOf(reader), [&](SqliteConnection& sqlite) {
       record = SelectJob(sqlite, id);
       return record.status();
     }));
@@ -170,7 +179,7 @@ class SqliteStore final : public Store {
 
   absl::StatusOr<JobRecord> JobOfNonce(absl::string_view nonce) override {
     absl::StatusOr<JobRecord> record;
-    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read(ReadKind::kShort, [&](SqliteConnection& sqlite) {
       record = SelectJobOfNonce(sqlite, nonce);
       return record.status();
     }));
@@ -179,18 +188,19 @@ class SqliteStore final : public Store {
 
   absl::StatusOr<std::vector<JobRecord>> ListJobs(const JobFilter& filter) override {
     std::vector<JobRecord> records;
-    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
-      SQLite::Statement rows(sqlite, absl::StrCat(kSelectRecord, " WHERE s.job IN (",
-                                                  PageQuery(filter), ") ORDER BY s.job DESC"));
-      BindPage(rows, filter);
-      return ReadRecords(rows, records);
-    }));
+    TUTTI_RETURN_IF_ERROR(Read(
+        KindOfPage(static_cast<size_t>(std::max(filter.limit, 1))), [&](SqliteConnection& sqlite) {
+          SQLite::Statement rows(sqlite, absl::StrCat(kSelectRecord, " WHERE s.job IN (",
+                                                      PageQuery(filter), ") ORDER BY s.job DESC"));
+          BindPage(rows, filter);
+          return ReadRecords(rows, records);
+        }));
     return records;
   }
 
   absl::StatusOr<std::vector<int64_t>> Sequences(const JobFilter& filter) override {
     std::vector<int64_t> sequences;
-    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read(ReadKind::kShort, [&](SqliteConnection& sqlite) {
       SQLite::Statement rows(sqlite, PageQuery(filter));
       BindPage(rows, filter);
       while (rows.executeStep()) sequences.push_back(rows.getColumn(0).getInt64());
@@ -202,7 +212,7 @@ class SqliteStore final : public Store {
   absl::StatusOr<std::vector<JobRecord>> JobsOf(const std::vector<int64_t>& sequences) override {
     std::vector<JobRecord> records;
     if (sequences.empty()) return records;
-    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read(KindOfPage(sequences.size()), [&](SqliteConnection& sqlite) {
       SQLite::Statement rows(
           sqlite, absl::StrCat(kSelectRecord, " WHERE s.job IN (", absl::StrJoin(sequences, ","),
                                ") ORDER BY s.job DESC"));
@@ -213,7 +223,7 @@ class SqliteStore final : public Store {
 
   absl::StatusOr<std::vector<JobRecord>> NonTerminalJobs() override {
     std::vector<JobRecord> records;
-    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read(ReadKind::kLong, [&](SqliteConnection& sqlite) {
       SQLite::Statement rows(
           sqlite, absl::StrCat(kSelectRecord,
                                " WHERE s.state NOT IN ('Completed', 'Failed', 'Canceled') "
@@ -227,7 +237,7 @@ class SqliteStore final : public Store {
                                                     Content content) override {
     const char* const select = content == Content::kAll ? kSelectRecord : kSelectRecordWithoutSpec;
     std::vector<JobRecord> records;
-    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read(ReadKind::kLong, [&](SqliteConnection& sqlite) {
       SQLite::Statement rows(
           sqlite, absl::StrCat(select, " WHERE s.parent = ? AND s.parent != '' ORDER BY s.job"));
       rows.bind(1, std::string(parent));
@@ -238,7 +248,7 @@ class SqliteStore final : public Store {
 
   absl::StatusOr<JobRecord> CompletedWithKey(absl::string_view step_key) override {
     std::vector<JobRecord> records;
-    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read(ReadKind::kShort, [&](SqliteConnection& sqlite) {
       SQLite::Statement rows(sqlite, absl::StrCat(kSelectRecord,
                                                   " WHERE j.step_key = ? AND j.step_key != '' AND "
                                                   "s.state = 'Completed' AND NOT EXISTS (",
@@ -254,25 +264,27 @@ class SqliteStore final : public Store {
 
   absl::StatusOr<std::vector<Event>> EventsOf(absl::string_view job_id, int64_t after) override {
     std::vector<Event> events;
-    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) -> absl::Status {
-      TUTTI_RETURN_IF_ERROR(LastStep(sqlite, job_id).status());
-      SQLite::Statement rows(sqlite, absl::StrCat(kSelectEvent,
-                                                  " WHERE job_id = ? AND sequence > ? "
-                                                  "ORDER BY sequence"));
-      rows.bind(1, std::string(job_id));
-      rows.bind(2, after);
-      while (rows.executeStep()) {
-        TUTTI_ASSIGN_OR_RETURN(Event event, ReadEvent(rows));
-        events.push_back(std::move(event));
-      }
-      return absl::OkStatus();
-    }));
+    TUTTI_RETURN_IF_ERROR(Read(after > 0 ? ReadKind::kShort : ReadKind::kLong,
+                               [&](SqliteConnection& sqlite) -> absl::Status {
+                                 TUTTI_RETURN_IF_ERROR(LastStep(sqlite, job_id).status());
+                                 SQLite::Statement rows(
+                                     sqlite, absl::StrCat(kSelectEvent,
+                                                          " WHERE job_id = ? AND sequence > ? "
+                                                          "ORDER BY sequence"));
+                                 rows.bind(1, std::string(job_id));
+                                 rows.bind(2, after);
+                                 while (rows.executeStep()) {
+                                   TUTTI_ASSIGN_OR_RETURN(Event event, ReadEvent(rows));
+                                   events.push_back(std::move(event));
+                                 }
+                                 return absl::OkStatus();
+                               }));
     return events;
   }
 
   absl::StatusOr<std::vector<std::string>> TreeOf(absl::string_view id) override {
     std::vector<std::string> ids;
-    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read(ReadKind::kLong, [&](SqliteConnection& sqlite) {
       SQLite::Statement rows(sqlite, absl::StrCat(kTree, "SELECT id FROM tree"));
       rows.bind(1, std::string(id));
       while (rows.executeStep()) ids.push_back(rows.getColumn(0).getString());
@@ -284,7 +296,7 @@ class SqliteStore final : public Store {
   absl::Status BeginDeletion(absl::string_view id) override {
     // Those that have ended do not begin again, nor do their parents get others.
     TUTTI_RETURN_IF_ERROR(
-        Read([&](SqliteConnection& sqlite) { return CheckAllEnded(sqlite, id); }));
+        Read(ReadKind::kLong, [&](SqliteConnection& sqlite) { return CheckAllEnded(sqlite, id); }));
     const auto mark = [&](SqliteConnection& sqlite) -> absl::Status {
       TUTTI_ASSIGN_OR_RETURN(const Event last, LastStep(sqlite, id));
       if (!IsEnd(last.state)) return HasNotEnded(id, Name(last.state));
@@ -321,7 +333,7 @@ class SqliteStore final : public Store {
 
   absl::StatusOr<std::vector<std::string>> UnfinishedDeletions() override {
     std::vector<std::string> ids;
-    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read(ReadKind::kShort, [&](SqliteConnection& sqlite) {
       SQLite::Statement rows(
           sqlite, "SELECT j.id FROM deletions d JOIN jobs j ON j.sequence = d.job ORDER BY d.job");
       while (rows.executeStep()) ids.push_back(rows.getColumn(0).getString());
@@ -333,7 +345,7 @@ class SqliteStore final : public Store {
   absl::StatusOr<std::vector<EndedJob>> EndedWith(absl::string_view kind, int64_t after,
                                                   int limit) override {
     std::vector<EndedJob> jobs;
-    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read(ReadKind::kLong, [&](SqliteConnection& sqlite) {
       SQLite::Statement rows(
           sqlite,
           "SELECT j.id, s.job, e.time_us FROM job_states s JOIN jobs j ON j.sequence = s.job "
@@ -424,6 +436,10 @@ class SqliteStore final : public Store {
 
   absl::StatusOr<std::vector<SealedSecret>> Secrets() override { return Select(SelectSecrets); }
 
+  absl::StatusOr<std::set<std::string>> SecretNames(Reader reader) override {
+    return Select(SelectSecretNames, KindOf(reader));
+  }
+
   absl::StatusOr<int64_t> AddLauncherEvents(absl::string_view job_id, absl::string_view allocation,
                                             int node, int64_t first,
                                             const std::vector<std::string>& lines,
@@ -453,7 +469,7 @@ class SqliteStore final : public Store {
   absl::StatusOr<std::vector<std::string>> LauncherEvents(absl::string_view allocation, int node,
                                                           int64_t after) override {
     std::vector<std::string> lines;
-    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read(ReadKind::kShort, [&](SqliteConnection& sqlite) {
       SQLite::Statement rows(sqlite,
                              "SELECT line FROM launcher_events WHERE allocation = ? AND node = ? "
                              "AND sequence > ? ORDER BY sequence");
@@ -468,17 +484,17 @@ class SqliteStore final : public Store {
 
  private:
   // No commit is waited for where others may read the file.
-  absl::Status Read(const std::function<absl::Status(SqliteConnection&)>& body) {
-    if (readers_ != nullptr) return readers_->Read(body);
+  absl::Status Read(ReadKind kind, const std::function<absl::Status(SqliteConnection&)>& body) {
+    if (readers_ != nullptr) return readers_->Read(kind, body);
     absl::MutexLock lock(&mutex_);
     return database_->Read(body);
   }
   // Returns what `select` returns of the database.
   template <typename Function>
-  auto Select(const Function& select)
+  auto Select(const Function& select, ReadKind kind = ReadKind::kShort)
       -> absl::StatusOr<decltype(select(std::declval<SqliteConnection&>()))> {
     decltype(select(std::declval<SqliteConnection&>())) selected;
-    TUTTI_RETURN_IF_ERROR(Read([&](SqliteConnection& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Read(kind, [&](SqliteConnection& sqlite) {
       selected = select(sqlite);
       return absl::OkStatus();
     }));
@@ -620,7 +636,8 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::filesystem::path& 
                                         {busy_timeout, std::move(options.on_commit),
                                          std::move(options.on_sync), std::move(options.on_full)}));
   const bool may_lack_pages = database->has_lost_pages();
-  auto store = std::make_unique<SqliteStore>(path, busy_timeout, std::move(database));
+  auto store = std::make_unique<SqliteStore>(path, busy_timeout, std::move(database),
+                                             std::move(options.on_read));
   if (may_lack_pages) store->Sync().IgnoreError();  // else what needs it tries again
   store->SkipAtOnce();
   return store;

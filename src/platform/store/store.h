@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -74,6 +75,10 @@ struct JobFilter {
   std::string parent;            // only its children; empty: only jobs that have no parent
 };
 
+// Who reads. kLockHolder: who holds a lock that many wait for, one at a time. There is a connection
+// for him alone, so that he waits for no other reader.
+enum class Reader { kAnyone, kLockHolder };
+
 // What is read of jobs. Without its spec and its file, which stay empty, one takes a fraction of
 // the time.
 enum class Content { kAll, kWithoutSpec };
@@ -122,6 +127,8 @@ struct StoreOptions {
   std::function<bool()> on_full;
   // For fault tests: called before each Sync, whose answer an error of it is.
   std::function<absl::Status()> on_sync;
+  // The same: called in each read, which has its connection as long as it goes on.
+  std::function<void()> on_read;
 };
 
 class Store {
@@ -168,7 +175,8 @@ class Store {
                                             const Event& event,
                                             Durability durability = Durability::kPowerLoss) = 0;
 
-  virtual absl::StatusOr<JobRecord> GetJob(absl::string_view id) = 0;
+  virtual absl::StatusOr<JobRecord> GetJob(absl::string_view id,
+                                           Reader reader = Reader::kAnyone) = 0;
   // Returns the job of a nonce; NotFound if no job that is there was submitted with it.
   virtual absl::StatusOr<JobRecord> JobOfNonce(absl::string_view nonce) = 0;
   virtual absl::StatusOr<std::vector<JobRecord>> ListJobs(const JobFilter& filter) = 0;
@@ -238,6 +246,7 @@ class Store {
   virtual absl::Status RemoveSecret(absl::string_view name) = 0;
   // Returns the secrets, by name.
   virtual absl::StatusOr<std::vector<SealedSecret>> Secrets() = 0;
+  virtual absl::StatusOr<std::set<std::string>> SecretNames(Reader reader = Reader::kAnyone) = 0;
 };
 
 }  // namespace tutti::store

@@ -13,6 +13,7 @@
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/test_patience.h"
+#include "platform/store/held_reads_for_tests.h"
 
 namespace tutti::store {
 namespace {
@@ -57,8 +58,10 @@ class StoreTest : public ::testing::Test {
   }
 
   // Moves a job on from its last event.
-  absl::StatusOr<Event> Move(absl::string_view id, JobState state, int64_t micros = 1) {
-    return store_->AppendEvent(id, store_->GetJob(id)->last.sequence, AnEvent(state, "", micros));
+  absl::StatusOr<Event> Move(absl::string_view id, JobState state, int64_t micros = 1,
+                             Reader reader = Reader::kAnyone) {
+    return store_->AppendEvent(id, store_->GetJob(id, reader)->last.sequence,
+                               AnEvent(state, "", micros));
   }
 
   std::vector<std::string> Ids(const JobFilter& filter) {
@@ -313,6 +316,30 @@ TEST_F(StoreTest, MoreReadersThanConnectionsTakeTurns) {
   }
   for (std::thread& reader : readers) reader.join();
   EXPECT_EQ(failed, 0);
+}
+
+TEST_F(StoreTest, WhoReadsLongHoldsNoShortReadAndNobodyHoldsTheLockHolders) {
+  Insert("one");
+  ASSERT_TRUE(store_->PutSecrets({{"hub", "k1", "", absl::UnixEpoch(), absl::UnixEpoch()}}).ok());
+  store_.reset();
+  HeldReads reads;
+  store_ = Store::Open(path_, {.busy_timeout = base::PatientTimeout(absl::Milliseconds(500)),
+                               .on_read = [&] { reads.Hold(); }})
+               .value();
+  // More than there are connections.
+  for (int i = 0; i < 12; ++i) reads.Begin([&] { store_->ChildrenOf("one").IgnoreError(); });
+  base::AwaitPatiently(absl::Seconds(20), [&] { return reads.held() >= 6; });
+  EXPECT_TRUE(store_->GetJob("one").ok());
+  EXPECT_TRUE(store_->ListJobs({}).ok());
+  EXPECT_TRUE(store_->LauncherEvents("one.1", 0).ok());
+  for (int i = 0; i < 2; ++i) reads.Begin([&] { store_->GetJob("one").IgnoreError(); });
+  base::AwaitPatiently(absl::Seconds(20), [&] { return reads.held() >= 8; });
+  EXPECT_TRUE(store_->GetJob("one", Reader::kLockHolder).ok());
+  EXPECT_EQ(store_->SecretNames(Reader::kLockHolder)->size(), 1u);
+  EXPECT_TRUE(Move("one", kRunning, 1, Reader::kLockHolder).ok());
+  EXPECT_TRUE(absl::IsUnavailable(store_->GetJob("one").status())) << "all others are in use";
+  EXPECT_EQ(reads.held(), 8);
+  reads.End();
 }
 
 TEST_F(StoreTest, TextIsDataAndNeverSql) {

@@ -118,11 +118,11 @@ absl::StatusOr<JobStatus> Admission::Insert(const store::Job& job, bool named) {
 }
 
 absl::StatusOr<std::optional<Placement>> Admission::BeginInsert(const store::Job& job) {
-  StateLock lock(state_);
   // One may have been deleted since they were looked at.
   if (const std::string why = WhyWithoutSecrets(*state_.store, job.spec); !why.empty()) {
     return absl::InvalidArgumentError(why);
   }
+  StateLock lock(state_);
   if (const absl::Status begun = insertions_.Begin(job.id); !begun.ok()) {
     insertions_.Await(job.id);  // what became of it decides the answer to one sent twice
     return begun;

@@ -94,8 +94,8 @@ void ClusterQueue::EndUnplaced(LiveJob& job, const engine::AllocationState& stat
 
 absl::Status ClusterQueue::PlaceOn(LiveJob& job, const engine::AllocationState& state) {
   const store::Job& fixed = job.record.job;
-  TUTTI_ASSIGN_OR_RETURN(
-      job.placed, RebuildPlacedJob(state_, fixed.id, PlaceOnCluster(fixed, state.id, state.nodes)));
+  // No launcher of it has been heard, as none is before the event below is written.
+  job.placed = MakePlacedJob(state_, fixed.id, PlaceOnCluster(fixed, state.id, state.nodes));
   std::vector<std::string> names;
   for (const engine::Node& node : state.nodes) names.push_back(node.name);
   const absl::Status written = table_.Append(

@@ -231,8 +231,7 @@ absl::Status LocalScheduler::StartOn(LiveJob& job, const scheduler::Start& start
   TUTTI_ASSIGN_OR_RETURN(Placement placement, PlacementOn(job.record.job.spec, start));
   placement.allocation = AllocationOf(job);
   const std::string reason = ReasonOfStart(placement);
-  TUTTI_ASSIGN_OR_RETURN(job.placed,
-                         RebuildPlacedJob(state_, job.record.job.id, std::move(placement)));
+  job.placed = MakePlacedJob(state_, job.record.job.id, std::move(placement));
   absl::Status written = table_.Append(job, {store::JobState::kProvisioning, reason});
   if (!written.ok()) {
     job.placed.reset();

@@ -39,22 +39,26 @@ std::vector<store::Event> FirstEvents(absl::Time created, const std::string& reu
 
 absl::Status ChildInsertion::Insert(LiveJob& parent, const std::string& step, store::Job job,
                                     const std::string& reused_from) {
-  if (const auto known = state_.store->GetJob(ChildId(parent, step)); known.ok()) {
-    children_.Adopt(parent, *known);
-    return absl::OkStatus();
-  }
   if (!state_.disk_is_full.empty()) return absl::ResourceExhaustedError(state_.disk_is_full);
   Complete(parent, step, job);
   std::vector<store::Event> events =
-      FirstEvents(job.created, reused_from, WhyWithoutSecrets(*state_.store, job.spec));
-  TUTTI_ASSIGN_OR_RETURN(
-      const store::JobRecord record,
-      state_.store->InsertJob(
-          job, [&events](int64_t) { return events; }, store::Durability::kDeferred));
-  children_.Adopt(parent, record);
-  if (!IsEnd(record.last.state)) table_.Add(record);
-  table_.AnnounceInserted(record, std::move(events));
+      FirstEvents(job.created, reused_from,
+                  WhyWithoutSecrets(*state_.store, job.spec, store::Reader::kLockHolder));
+  const auto record = state_.store->InsertJob(
+      job, [&events](int64_t) { return events; }, store::Durability::kDeferred);
+  if (absl::IsAlreadyExists(record.status())) return AdoptKnown(parent, job.id);
+  TUTTI_RETURN_IF_ERROR(record.status());
+  children_.Adopt(parent, *record);
+  if (!IsEnd(record->last.state)) table_.Add(*record);
+  table_.AnnounceInserted(*record, std::move(events));
   state_.Wake();
+  return absl::OkStatus();
+}
+
+absl::Status ChildInsertion::AdoptKnown(LiveJob& parent, const std::string& id) {
+  TUTTI_ASSIGN_OR_RETURN(const store::JobRecord known,
+                         state_.store->GetJob(id, store::Reader::kLockHolder));
+  children_.Adopt(parent, known);
   return absl::OkStatus();
 }
 

@@ -21,6 +21,9 @@ class ChildInsertion {
                       const std::string& reused_from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:
+  // Takes a child that is in the store.
+  absl::Status AdoptKnown(LiveJob& parent, const std::string& id)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Adds what a job of that step has beside what it runs.
   void Complete(const LiveJob& parent, const std::string& step, store::Job& job) const;
 

@@ -72,6 +72,14 @@ void FlowChildren::Adopt(LiveJob& parent, const store::JobRecord& record) {
   flow.changed = true;
 }
 
+void FlowChildren::OnEvent(const store::Job& job, const store::Event& event) {
+  if (job.parent.empty() || !IsEnd(event.state)) return;
+  const LiveJob* const parent = table_.Find(job.parent);
+  if (parent == nullptr || parent->flow == nullptr) return;
+  const auto child = parent->flow->children.find(job.step);
+  if (child != parent->flow->children.end()) child->second.end = event;
+}
+
 absl::Status FlowChildren::Refresh(LiveJob& parent, Effects& effects) {
   LiveFlow& flow = *parent.flow;
   for (auto step = flow.active.begin(); step != flow.active.end();) {
@@ -85,13 +93,11 @@ absl::Status FlowChildren::Refresh(LiveJob& parent, Effects& effects) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<const store::Event*> FlowChildren::LastOf(LiveChild& child) const {
+absl::StatusOr<const store::Event*> FlowChildren::LastOf(const LiveChild& child) const {
   if (const LiveJob* const live = table_.Find(child.id)) return &live->record.last;
-  if (!child.end) {
-    TUTTI_ASSIGN_OR_RETURN(store::JobRecord record, state_.store->GetJob(child.id));
-    child.end = std::move(record.last);
-  }
-  return &*child.end;
+  if (child.end) return &*child.end;
+  return absl::InternalError(
+      absl::StrCat("job ", child.id, " is not live, and no end of it is known"));
 }
 
 bool FlowChildren::LookAtTrial(const LiveJob& sweep, const std::string& step, LiveChild& trial,

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "platform/service/allocation/effects.h"
+#include "platform/service/jobs/event_listener.h"
 #include "platform/service/jobs/job_table.h"
 
 namespace tutti::service {
@@ -16,7 +17,7 @@ namespace tutti::service {
 // Returns the id of that step's job, which says whose child it is.
 std::string ChildId(const LiveJob& parent, absl::string_view step);
 
-class FlowChildren {
+class FlowChildren final : public EventListener {
  public:
   FlowChildren(SharedState& state, const JobTable& table) : state_(state), table_(table) {}
 
@@ -25,13 +26,16 @@ class FlowChildren {
   // Takes in a child that is in the store.
   void Adopt(LiveJob& parent, const store::JobRecord& record)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Keeps the last event of a child that ends, which is not live any more when it is looked at.
+  void OnEvent(const store::Job& job, const store::Event& event) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Looks at all children that have not ended, and notes in the flow whether anything has changed.
   // A trial has ended once all that it has reported is known.
   absl::Status Refresh(LiveJob& parent, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:
-  absl::StatusOr<const store::Event*> LastOf(LiveChild& child) const
+  absl::StatusOr<const store::Event*> LastOf(const LiveChild& child) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Looks at a trial; true if it need not be looked at again.
   bool LookAtTrial(const LiveJob& sweep, const std::string& step, LiveChild& trial,

@@ -16,7 +16,9 @@ FlowRunner::FlowRunner(SharedState& state, JobTable& table)
       steps_(state, table, insertion_),
       transitions_(state, table),
       pipelines_(state, transitions_, steps_),
-      sweeps_(state, table, transitions_, insertion_) {}
+      sweeps_(state, table, transitions_, insertion_) {
+  table.AddListener(&children_);
+}
 
 void FlowRunner::AdvanceAll(Effects& effects) {
   // A child that ends may end its parent, whose parent comes later in no particular order.

@@ -23,7 +23,7 @@ struct LiveChild {
   // Set for a trial that has not ended, or whose metrics are still being read to their end.
   std::shared_ptr<TrialMetrics> metrics;  // a task's while `reading`
   bool reading = false;
-  std::optional<store::Event> end;  // of one that has ended, while it is in `active`
+  std::optional<store::Event> end;  // of one that has ended
 };
 
 // What was found out about a step before its job is made.

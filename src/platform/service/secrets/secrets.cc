@@ -101,15 +101,16 @@ std::set<std::string> SecretsOf(const spec::JobSpec& job) {
   return names;
 }
 
-std::string WhyWithoutSecrets(store::Store& store, const spec::JobSpec& job) {
-  std::set<std::string> names = SecretsOf(job);
+std::string WhyWithoutSecrets(store::Store& store, const spec::JobSpec& job, store::Reader reader) {
+  const std::set<std::string> names = SecretsOf(job);
   if (names.empty()) return "";
-  const auto secrets = store.Secrets();
-  if (!secrets.ok()) return std::string(secrets.status().message());
-  for (const store::SealedSecret& secret : *secrets) names.erase(secret.name);
-  if (names.empty()) return "";
-  return absl::StrCat(Called(*names.begin()),
-                      ", which it names, is not there: ", HowToSet(*names.begin()));
+  const auto known = store.SecretNames(reader);
+  if (!known.ok()) return std::string(known.status().message());
+  for (const std::string& name : names) {
+    if (known->contains(name)) continue;
+    return absl::StrCat(Called(name), ", which it names, is not there: ", HowToSet(name));
+  }
+  return "";
 }
 
 std::filesystem::path Secrets::key_file() const {

@@ -26,7 +26,8 @@ std::set<std::string> SecretsGivenTo(const spec::JobSpec& job);
 std::set<std::string> SecretsOf(const spec::JobSpec& job);
 // Returns why the job cannot begin for want of a secret, in one line; "" if all are there. Asks the
 // store, of a job that names some.
-std::string WhyWithoutSecrets(store::Store& store, const spec::JobSpec& job);
+std::string WhyWithoutSecrets(store::Store& store, const spec::JobSpec& job,
+                              store::Reader reader = store::Reader::kAnyone);
 
 // Thread-safe.
 class Secrets {
