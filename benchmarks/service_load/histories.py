@@ -106,11 +106,11 @@ def timed(call, count):
     return quantiles(took)
 
 
-def started(program, home):
+def started(program, home, nodes=1):
     """A service, and the milliseconds from its program's start to its first answer."""
     (home / "service.json").unlink(missing_ok=True)
     began = time.monotonic()
-    service = RunningService(program, home)
+    service = RunningService(program, home, nodes)
     service.request("GET", "/v1/job-summaries?limit=1")
     return service, round(1000 * (time.monotonic() - began), 1)
 

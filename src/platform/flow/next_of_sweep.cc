@@ -36,7 +36,7 @@ class Search {
       d.stops = TrialsToStop(sweep_, trials_.reports());
       StartOne();
     }
-    if (trials_.active().empty() && !d.starts) {
+    if (trials_.active().empty() && !d.starts && d.to_propose == 0) {
       End(hopeless);
     } else {
       d.line = Progress();
@@ -50,12 +50,19 @@ class Search {
   }
 
   void StartOne() {
-    const bool is_full = std::ssize(trials_.active()) >= sweep_.max_concurrent;
-    if (is_full || !now_.may_start) return;
-    if (auto values = Propose(sweep_, seed_, trials_.size() + 1, trials_.Observations())) {
-      decision_.starts = true;
-      decision_.values = *std::move(values);
+    const int room =
+        std::min(sweep_.max_concurrent - static_cast<int>(trials_.active().size()), now_.may_start);
+    if (room <= 0) return;
+    const bool learns = sweep_.sampling == spec::Sampling::kBayesian;
+    if (learns && now_.proposed == nullptr) {
+      decision_.to_propose = std::min(room, TrialCount(sweep_) - trials_.size());
+      return;
     }
+    std::optional<Values> values =
+        learns ? std::optional(*now_.proposed) : Propose(sweep_, seed_, trials_.size() + 1, {});
+    if (!values) return;
+    decision_.starts = true;
+    decision_.values = *std::move(values);
   }
 
   std::string Best() const {

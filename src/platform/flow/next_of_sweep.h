@@ -16,12 +16,17 @@ struct SweepNow {
   const SweepTrials& trials;  // those that were started
   bool canceled = false;
   bool timed_out = false;
-  bool may_start = true;  // another trial, if the sweep has one
+  int may_start = 1;  // so many more trials, if the sweep has them
+  // Of bayesian sampling: the values of the next trial, if they have been proposed.
+  const Values* proposed = nullptr;
 };
 
 struct SweepDecision {
   bool starts = false;  // trial number trials.size() + 1, with `values`
   Values values;
+  // Of bayesian sampling: so many trials may start once a Sampler has proposed their values. That
+  // takes time, so that it is not done here.
+  int to_propose = 0;
   std::vector<TrialStop> stops;
   int best = 0;  // number of the best completed trial; 0: none yet
   double best_metric = 0;

@@ -66,6 +66,29 @@ TEST(NextOfSweep, StartsAsManyAsMayRunAtOnce) {
   EXPECT_TRUE(Next(Job(), 1, {.trials = {Done(1), Trial{}}}).starts);
 }
 
+TEST(NextOfSweep, BayesianTrialsStartWithValuesThatWereProposed) {
+  spec::JobSpec job = Job(5, 3);
+  job.sweep->sampling = spec::Sampling::kBayesian;
+  const SweepTrials none = TrialsOf(*job.sweep, {});
+  EXPECT_EQ(NextOfSweep(job, 1, {.trials = none, .may_start = 9}).to_propose, 3);
+  const SweepDecision asks = NextOfSweep(job, 1, {.trials = none, .may_start = 2});
+  EXPECT_EQ(asks.to_propose, 2);
+  EXPECT_FALSE(asks.starts);
+  EXPECT_EQ(asks.outcome, Outcome::kNone) << "none has ended, but more are to come";
+  const SweepTrials most = TrialsOf(*job.sweep, {Done(1), Done(2), Done(3), Done(4)});
+  EXPECT_EQ(NextOfSweep(job, 1, {.trials = most, .may_start = 9}).to_propose, 1) << "of five";
+  const Values values = {"0.25"};
+  const SweepDecision starts =
+      NextOfSweep(job, 1, {.trials = most, .may_start = 9, .proposed = &values});
+  EXPECT_TRUE(starts.starts);
+  EXPECT_EQ(starts.values, values);
+  EXPECT_EQ(starts.to_propose, 0);
+  const SweepDecision canceled =
+      NextOfSweep(job, 1, {.trials = none, .canceled = true, .proposed = &values});
+  EXPECT_FALSE(canceled.starts);
+  EXPECT_EQ(canceled.outcome, Outcome::kCanceled);
+}
+
 TEST(NextOfSweep, NamesTheBestTrialAtItsEnd) {
   const auto end = Next(Job(3), 1, {.trials = {Done(0.5), Done(0.25), Failed()}});
   EXPECT_EQ(end.outcome, Outcome::kCompleted);

@@ -1,10 +1,9 @@
 #include "platform/flow/sampling.h"
 
 #include <algorithm>
-#include <cmath>
+#include <utility>
 
 #include "platform/flow/distribution.h"
-#include "platform/flow/parzen.h"
 #include "platform/flow/random.h"
 #include "platform/flow/sobol.h"
 
@@ -56,19 +55,19 @@ std::vector<Observation> Ranked(const Sweep& sweep, std::vector<Observation> see
   return seen;
 }
 
-double BayesianQuantile(const Sweep& sweep, uint64_t seed, int number, size_t dimension,
-                        const std::vector<Observation>& ranked) {
+Parzen Learned(const Sweep& sweep, size_t dimension, const std::vector<Observation>& ranked) {
   const SearchParameter& parameter = sweep.parameters[dimension];
   ParzenDimension split;
   const int64_t count = CountOf(parameter);
   if (parameter.kind == spec::SearchKind::kChoice && count <= kMostUnordered) split.choices = count;
   const size_t good = std::min<size_t>(25, (ranked.size() + 3) / 4);
   for (size_t i = 0; i < ranked.size(); ++i) {
-    if (dimension >= ranked[i].values.size()) continue;
-    const auto u = QuantileOf(parameter, ranked[i].values[dimension], sweep.log_base);
+    const Values& values = *ranked[i].values;
+    if (dimension >= values.size()) continue;
+    const auto u = QuantileOf(parameter, values[dimension], sweep.log_base);
     if (u) (i < good ? split.good : split.rest).push_back(*u);
   }
-  return ParzenNext(split, seed, static_cast<uint64_t>(number), dimension);
+  return Parzen(std::move(split));
 }
 
 }  // namespace
@@ -78,20 +77,30 @@ int TrialCount(const Sweep& sweep) {
   return static_cast<int>(std::min<int64_t>(GridSize(sweep), sweep.max_trials));
 }
 
-std::optional<Values> Propose(const Sweep& sweep, uint64_t seed, int number,
-                              const std::vector<Observation>& seen) {
-  if (number < 1 || number > TrialCount(sweep)) return std::nullopt;
-  if (sweep.sampling == Sampling::kGrid) return GridPoint(sweep, number - 1);
-  const bool bayesian = sweep.sampling == Sampling::kBayesian && seen.size() >= kRandomFirst;
-  const std::vector<Observation> ranked = bayesian ? Ranked(sweep, seen) : seen;
-  Values values;
+Sampler::Sampler(const Sweep& sweep, uint64_t seed, const std::vector<Observation>& seen)
+    : sweep_(sweep), seed_(seed) {
+  if (sweep.sampling != Sampling::kBayesian || seen.size() < kRandomFirst) return;
+  const std::vector<Observation> ranked = Ranked(sweep, seen);
   for (size_t i = 0; i < sweep.parameters.size(); ++i) {
-    const double u = sweep.sampling == Sampling::kSobol ? SobolQuantile(seed, number, i)
-                     : bayesian ? BayesianQuantile(sweep, seed, number, i, ranked)
-                                : UniformAt(seed, static_cast<uint64_t>(number), i);
-    values.push_back(ValueAt(sweep.parameters[i], u, sweep.log_base));
+    learned_.push_back(Learned(sweep, i, ranked));
+  }
+}
+
+std::optional<Values> Sampler::Propose(int number) const {
+  if (number < 1 || number > TrialCount(sweep_)) return std::nullopt;
+  if (sweep_.sampling == Sampling::kGrid) return GridPoint(sweep_, number - 1);
+  Values values;
+  for (size_t i = 0; i < sweep_.parameters.size(); ++i) {
+    values.push_back(ValueAt(sweep_.parameters[i], QuantileFor(number, i), sweep_.log_base));
   }
   return values;
+}
+
+double Sampler::QuantileFor(int number, size_t dimension) const {
+  if (sweep_.sampling == Sampling::kSobol) return SobolQuantile(seed_, number, dimension);
+  const auto trial = static_cast<uint64_t>(number);
+  return learned_.empty() ? UniformAt(seed_, trial, dimension)
+                          : learned_[dimension].Next(seed_, trial, dimension);
 }
 
 }  // namespace tutti::flow

@@ -121,7 +121,7 @@ double BestAfter(const Sweep& sweep, uint64_t seed, int trials) {
     const Values values = *Propose(sweep, seed, number, seen);
     const double x = Number(values[0]) - 0.3, y = Number(values[1]) - 0.7;
     const double loss = x * x + y * y + (values[2] == "good" ? 0 : 0.5);
-    seen.push_back({values, loss});
+    seen.push_back({std::make_shared<const Values>(values), loss});
     best = std::min(best, loss);
   }
   return best;
@@ -140,6 +140,24 @@ TEST(Propose, BayesianComesNearerThanRandomWithTheSameTrials) {
   EXPECT_LT(with / 10, without / 10 - 2) << "less than e squared times as near";
 }
 
+TEST(Sampler, ProposesEachOfManyTrialsAsIfItWereAlone) {
+  Sweep sweep = Plane(Sampling::kBayesian);
+  sweep.parameters.push_back({.name = "z", .values = {"a", "b", "good", "c"}});
+  std::vector<Observation> seen;
+  for (int number = 1; number <= 40; ++number) {
+    const Values values = *Propose(sweep, 5, number, seen);
+    seen.push_back({std::make_shared<const Values>(values), Number(values[0])});
+  }
+  const Sampler sampler(sweep, 5, seen);
+  std::set<std::string> different;
+  for (int number = 41; number <= 60; ++number) {
+    EXPECT_EQ(sampler.Propose(number), Propose(sweep, 5, number, seen));
+    different.insert(sampler.Propose(number)->at(0));
+  }
+  EXPECT_GT(different.size(), 15u);
+  EXPECT_FALSE(sampler.Propose(sweep.max_trials + 1).has_value());
+}
+
 TEST(Propose, BayesianMaximisesWhenToldTo) {
   Sweep sweep = Plane(Sampling::kBayesian);
   sweep.maximize = true;
@@ -147,7 +165,7 @@ TEST(Propose, BayesianMaximisesWhenToldTo) {
   double sum = 0;
   for (int number = 1; number <= 60; ++number) {
     const Values values = *Propose(sweep, 5, number, seen);
-    seen.push_back({values, Number(values[0])});
+    seen.push_back({std::make_shared<const Values>(values), Number(values[0])});
     if (number > 40) sum += Number(values[0]);
   }
   EXPECT_GT(sum / 20, 0.8);

@@ -5,7 +5,7 @@
 namespace tutti::flow {
 
 void SweepTrials::Start(Values values) {
-  values_.push_back(std::move(values));
+  values_.push_back(std::make_shared<const Values>(std::move(values)));
   reports_.push_back({.number = size() + 1, .active = true});
   active_.insert(size());
 }

@@ -2,6 +2,7 @@
 // deciding what follows takes no longer for the trials that ended long ago. Not thread-safe.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -42,7 +43,7 @@ class SweepTrials {
   double best_metric() const { return best_metric_; }
 
   // Returns what the trial was given.
-  const Values& values(int number) const { return values_.at(number - 1); }
+  const Values& values(int number) const { return *values_.at(number - 1); }
   // Returns the best that the trial has reported so far; nothing: none.
   std::optional<double> metric(int number) const {
     if (reports_.at(number - 1).reports.empty()) return std::nullopt;
@@ -63,7 +64,7 @@ class SweepTrials {
   void Compare(int number);
 
   const bool maximize_, observes_;
-  std::vector<Values> values_;
+  std::vector<std::shared_ptr<const Values>> values_;
   std::vector<TrialReports> reports_;
   std::set<int> active_, observed_;
   int completed_ = 0, failed_ = 0, stopped_ = 0, first_failure_ = 0, best_ = 0;

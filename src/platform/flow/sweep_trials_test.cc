@@ -70,7 +70,7 @@ TEST(SweepTrials, ObservesWhereTheSamplingLearns) {
   trials.End(1, ChildState::kCompleted, "");  // has reported nothing
   const auto seen = trials.Observations();
   ASSERT_EQ(seen.size(), 1u);
-  EXPECT_THAT(seen[0].values, ElementsAre("3"));
+  EXPECT_THAT(*seen[0].values, ElementsAre("3"));
   EXPECT_EQ(seen[0].metric, 5);
 }
 

@@ -8,6 +8,7 @@
 
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_replace.h"
 #include "base/test_patience.h"
@@ -266,6 +267,32 @@ TEST_F(FlowTest, ASweepTriesEveryPointAndNamesTheBest) {
   EXPECT_EQ(trial.inputs.at("x").literal, "3");
   EXPECT_EQ(trial.environment_variables.count("MLFLOW_TRACKING_URI"), 0u) << "every job has one";
   EXPECT_TRUE(std::filesystem::exists(FolderOf("s") / "outputs"));
+}
+
+TEST_F(FlowTest, ASweepThatLearnsGoesOnAlsoWithTheNextService) {
+  ASSERT_TRUE(world_
+                  .Submit("type: sweep\nname: s\ntrial: {command: 'echo ${{search_space.x}}'}\n"
+                          "sampling_algorithm: bayesian\n"
+                          "search_space:\n  x: {type: uniform, min_value: 0, max_value: 1}\n"
+                          "objective: {goal: minimize, primary_metric: loss}\n"
+                          "limits: {max_total_trials: 40, max_concurrent_trials: 2}\n")
+                  .ok());
+  bool is_first = true;
+  ASSERT_TRUE(world_.StepUntil([&] {
+    ReportMetrics(world_, folder_.path(), "s");
+    const bool has_learned = service().GetJob("s.trial-20").ok();
+    if (has_learned && std::exchange(is_first, false)) world_.Open();
+    return IsEnd(world_.State("s"));
+  }));
+  EXPECT_FALSE(is_first);
+  EXPECT_THAT(world_.Reason("s"), HasSubstr("40 of 40 trials completed"));
+  EXPECT_EQ(service().EventsOf("s")->at(1).reason, "0 of 40 trials completed, 2 under way");
+  double sum = 0;
+  for (int number = 21; number <= 40; ++number) {
+    const auto trial = service().GetJob(absl::StrCat("s.trial-", number));
+    sum += std::stod(trial->record.job.spec.inputs.at("x").literal);
+  }
+  EXPECT_LT(sum / 20, 0.25) << "by random it would be 0.5";
 }
 
 TEST_F(FlowTest, WhatEndedTrialsHaveReportedIsReadOnce) {

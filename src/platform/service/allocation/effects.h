@@ -35,6 +35,7 @@ struct Effects {
   };
   std::vector<Task> tasks;
   std::vector<Task> plans;                     // of SharedState::plan_work
+  std::vector<Task> decisions;                 // of SharedState::decision_work
   std::vector<Task> checks;                    // of SharedState::health_work
   std::vector<std::function<void()>> cordons;  // changes of cordons, for SharedState::cordon_work
 };

@@ -86,6 +86,7 @@ bool EngineCalls::holds() const {
 void EngineCalls::HandOn(const Effects& effects) {
   for (const Effects::Task& task : effects.tasks) state_.folder_work.Do(task.queue, task.run);
   for (const Effects::Task& task : effects.plans) state_.plan_work.Do(task.queue, task.run);
+  for (const Effects::Task& task : effects.decisions) state_.decision_work.Do(task.queue, task.run);
   for (const auto& change : effects.cordons) state_.cordon_work.Do("cordons", change);
   for (const Effects::Task& task : effects.checks) state_.health_work.Do(task.queue, task.run);
   for (const Effects::Start& start : effects.starts) {

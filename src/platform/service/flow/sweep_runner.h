@@ -1,5 +1,10 @@
-// SweepRunner carries out what platform/flow decides of a sweep.
+// SweepRunner carries out what platform/flow decides of a sweep. Which values a trial gets takes
+// the longer the more trials there were, where the sampling learns from them: a task finds out,
+// without the lock.
 #pragma once
+
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "platform/service/flow/child_insertion.h"
@@ -18,8 +23,13 @@ class SweepRunner {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:
-  // Returns whether as many trials wait in the queue as could start at once.
-  bool QueuesEnough(const LiveJob& sweep) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Returns how many more trials may wait in the queue: as many as could start at once.
+  int RoomInQueue(const LiveJob& sweep) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Has a task propose the values of the next `count` trials, by a copy of what is known.
+  void AskForProposals(LiveJob& sweep, int count, Effects& effects) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  void NoteProposals(const std::string& sweep, int first, std::vector<flow::Values> values) const
+      ABSL_LOCKS_EXCLUDED(service_lock);
 
   SharedState& state_;
   const JobTable& table_;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "platform/flow/sweep_trials.h"
 #include "platform/store/store.h"
@@ -33,12 +34,20 @@ struct StepPlan {
   std::string reused_from;  // the job whose results are in the step's folder already; or empty
 };
 
+// Values that a task has proposed for the trials of a sweep that come next.
+struct Proposals {
+  bool under_way = false;            // a task is at it
+  int first = 0;                     // the number of the trial that the first of them are for
+  std::vector<flow::Values> values;  // of one after the other
+};
+
 struct LiveFlow {
   enum class Results { kNone, kUnderWay, kThere };
 
   std::map<std::string, LiveChild> children;  // by step, of those that were started
   std::set<std::string> active;               // steps of those that are looked at at each tick
   std::unique_ptr<flow::SweepTrials> trials;  // of a sweep
+  Proposals proposals;                        // where its sampling learns
   // Since the last decision something has that it goes by.
   bool changed = true;
   std::map<std::string, StepPlan> plans;  // by step, of those that are about to

@@ -22,6 +22,7 @@
 namespace tutti::service {
 
 inline constexpr size_t kMostEngineThreads = 64, kMostFolderThreads = 32;
+inline constexpr size_t kMostDecisionThreads = 4;  // which wait for nothing but the processor
 
 // One of a service's sets of queues. It enters itself into `all`, so that whoever starts and ends
 // all of them cannot forget one.
@@ -59,6 +60,8 @@ struct SharedState {
   // take hours, or lie on a server that is away. A pipeline has a few queues (flow/step_starter.h),
   // so that it holds a few of the threads.
   ServiceWork plan_work{kMostFolderThreads, all_work};
+  // Decisions that take long to compute: a queue for each sweep.
+  ServiceWork decision_work{kMostDecisionThreads, all_work};
   // Files too, for who waits for an answer (Service::DoFileWork).
   ServiceWork output_work{kMostFolderThreads, all_work};
   ServiceWork read_work{kMostFolderThreads, all_work};
