@@ -43,6 +43,13 @@ class JobTable {
   void Remove(const LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
   const Jobs& live() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) { return live_; }
+  // Calls visit(const LiveJob&) under the lock for each job, by id, and lets others have it now and
+  // then: one that comes meanwhile may be left out.
+  template <typename Visit>
+  void VisitLive(const Visit& visit) const ABSL_LOCKS_EXCLUDED(service_lock) {
+    std::string last;  // the id of the one before; no job's is empty
+    while (VisitSome(visit, last)) absl::SleepFor(kTurnOfOthers);
+  }
   // Returns the jobs that have nodes, and those that have children.
   std::set<LiveJob*>& placed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) { return placed_; }
   const std::set<LiveJob*>& placed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
@@ -84,6 +91,19 @@ class JobTable {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:
+  static constexpr size_t kVisitsOfATurn = 256;  // a fraction of a millisecond
+
+  // Visits those behind `last`, and sets it. Returns whether there are more.
+  template <typename Visit>
+  bool VisitSome(const Visit& visit, std::string& last) const ABSL_LOCKS_EXCLUDED(service_lock) {
+    StateLock lock(state_);
+    auto next = live_.upper_bound(last);
+    for (size_t i = 0; i < kVisitsOfATurn && next != live_.end(); ++i, ++next) {
+      visit(*next->second);
+      last = next->first;
+    }
+    return next != live_.end();
+  }
   // Keeps live_ and what is found by other ways than the id.
   LiveJob& Insert(std::unique_ptr<LiveJob> job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Puts the job into the queue that it waits in, or takes it out of it.

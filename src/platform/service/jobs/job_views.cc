@@ -10,6 +10,8 @@
 namespace tutti::service {
 namespace {
 
+constexpr size_t kSummariesOfATurn = 256;  // a fraction of a millisecond
+
 JobSummary Summary(const store::JobRecord& record) {
   const spec::JobSpec& spec = record.job.spec;
   return {.id = record.job.id,
@@ -118,15 +120,15 @@ std::vector<JobSummary> JobViews::LiveSummaries(const std::vector<int64_t>& page
                                                 std::vector<int64_t>& ended) const {
   std::vector<JobSummary> summaries;
   summaries.reserve(page.size());
-  StateLock lock(state_);
-  for (const int64_t sequence : page) {
-    const LiveJob* const job = table_.FindBySequence(sequence);
+  const auto add = [&](size_t i) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
+    const LiveJob* const job = table_.FindBySequence(page[i]);
     if (job == nullptr) {
-      ended.push_back(sequence);
+      ended.push_back(page[i]);
     } else if (Wanted(filter, job->record.last.state)) {
       summaries.push_back(SummaryOf(*job));
     }
-  }
+  };
+  TakeTurns(state_, page.size(), kSummariesOfATurn, add);
   return summaries;
 }
 

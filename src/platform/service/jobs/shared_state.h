@@ -2,12 +2,14 @@
 // its threads, and the threads for what is not done under the mutex: calls on engines, files.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "base/clock.h"
 #include "base/threads/janitor.h"
 #include "base/threads/work_queues.h"
@@ -116,5 +118,23 @@ class ABSL_SCOPED_LOCKABLE StateLock {
  private:
   absl::MutexLock lock_;
 };
+
+// How long who takes the lock again and again leaves it to others in between: one that waits for
+// it has to wake up.
+inline constexpr absl::Duration kTurnOfOthers = absl::Microseconds(50);
+
+// Calls visit(0), visit(1), … visit(count - 1) under the lock, and lets others have it after each
+// `most` of them.
+template <typename Visit>
+void TakeTurns(SharedState& state, size_t count, size_t most, const Visit& visit)
+    ABSL_LOCKS_EXCLUDED(service_lock) {
+  for (size_t at = 0; at < count;) {
+    {
+      StateLock lock(state);
+      for (const size_t end = std::min(count, at + most); at < end; ++at) visit(at);
+    }
+    if (at < count) absl::SleepFor(kTurnOfOthers);
+  }
+}
 
 }  // namespace tutti::service

@@ -2,7 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +17,8 @@ namespace tutti::service {
 namespace {
 
 using store::JobState;
+
+constexpr size_t kJobsAtATime = 32;  // that are ended under the lock
 
 absl::Status CheckSecretName(absl::string_view name) {
   if (spec::IsSecretName(name) || spec::IsDatastoreSecret(name)) return absl::OkStatus();
@@ -68,18 +70,19 @@ absl::Status Unreadable(const std::string& name, const std::filesystem::path& ke
       "): bring its key back, or give it a value again: ", HowToSet(name)));
 }
 
-bool Names(const LiveJob& job, absl::string_view name) {
-  const std::set<std::string> names = SecretsOf(job.record.job.spec);
-  return names.contains(std::string(name));
-}
+// Whether it has not begun; of pipelines and sweeps it is the children that are there.
+bool IsWaiting(const LiveJob& job) { return job.placed == nullptr && job.flow == nullptr; }
 
-// Those that have not begun; of pipelines and sweeps the children that are there.
-std::vector<std::string> WaitingJobs(const JobTable& table, absl::string_view name)
-    ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
-  std::vector<std::string> jobs;
-  for (const auto& [id, job] : table.live()) {
-    if (job->placed == nullptr && job->flow == nullptr && Names(*job, name)) jobs.push_back(id);
-  }
+// The jobs that wait, by the names of their secrets.
+std::map<std::string, std::vector<std::string>> WaitingJobs(const JobTable& table)
+    ABSL_LOCKS_EXCLUDED(service_lock) {
+  std::map<std::string, std::vector<std::string>> jobs;
+  table.VisitLive([&](const LiveJob& job) {
+    if (!IsWaiting(job)) return;
+    for (const std::string& name : SecretsOf(job.record.job.spec)) {
+      jobs[name].push_back(job.record.job.id);
+    }
+  });
   return jobs;
 }
 
@@ -149,13 +152,13 @@ absl::StatusOr<std::vector<SecretInfo>> Secrets::ListSecrets() {
   std::vector<SecretInfo> list;
   if (secrets.empty()) return list;
   const auto ring = KeyRing::Read(key_file());
-  StateLock lock(state_);
+  std::map<std::string, std::vector<std::string>> waiting = WaitingJobs(table_);
   for (const store::SealedSecret& secret : secrets) {
     list.push_back({.name = secret.name,
                     .created = secret.created,
                     .set = secret.set,
                     .readable = ring.ok() && ring->Open(ValueOf(secret), secret.name).ok(),
-                    .waiting_jobs = WaitingJobs(table_, secret.name)});
+                    .waiting_jobs = std::move(waiting[secret.name])});
   }
   return list;
 }
@@ -164,21 +167,29 @@ absl::StatusOr<std::vector<std::string>> Secrets::DeleteSecret(absl::string_view
   TUTTI_RETURN_IF_ERROR(CheckSecretName(name));
   absl::MutexLock one_at_a_time(&mutex_);
   TUTTI_RETURN_IF_ERROR(state_.store->RemoveSecret(name));
+  const std::vector<std::string> waiting = std::move(WaitingJobs(table_)[std::string(name)]);
+  std::vector<std::string> failed;
+  TakeTurns(state_, waiting.size(), kJobsAtATime,
+            [&](size_t i) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
+              if (EndWithout(name, waiting[i])) failed.push_back(waiting[i]);
+            });
   StateLock lock(state_);
-  std::vector<std::string> failed = WaitingJobs(table_, name);
-  for (const std::string& id : failed) {
-    LiveJob& job = *table_.Find(id);
-    const Step end{.state = JobState::kFailed,
-                   .reason = absl::StrCat(Called(std::string(name)),
-                                          ", which it names, was deleted before it began"),
-                   .cause = Cause::kFailure};
-    const absl::Status written = table_.Append(job, end);
-    // One that begins all the same ends when its launchers ask for the value.
-    state_.problems.Note(absl::StrCat("job ", id, " cannot be ended"), written, {.job = id});
-    if (written.ok()) table_.Remove(job);
-  }
   state_.Wake();
   return failed;
+}
+
+// One that begins all the same ends when its launchers ask for the value.
+bool Secrets::EndWithout(absl::string_view name, const std::string& id) {
+  LiveJob* const job = table_.Find(id);
+  if (job == nullptr || !IsWaiting(*job)) return false;  // it has gone on meanwhile
+  const Step end{.state = JobState::kFailed,
+                 .reason = absl::StrCat(Called(std::string(name)),
+                                        ", which it names, was deleted before it began"),
+                 .cause = Cause::kFailure};
+  const absl::Status written = table_.Append(*job, end);
+  state_.problems.Note(absl::StrCat("job ", id, " cannot be ended"), written, {.job = id});
+  if (written.ok()) table_.Remove(*job);
+  return true;
 }
 
 // Killed at any point, each secret is sealed under a key that is in the file.

@@ -57,6 +57,10 @@ class Secrets {
   // (`without`): a new key would hide that the former one is missing.
   absl::StatusOr<KeyRing> RingToSealWith(absl::string_view without) const;
   absl::StatusOr<SecretValues> ValuesAtOnce(const std::set<std::string>& names) const;
+  // Ends a job that waits and names a secret that is not there any more; false if it waits no
+  // longer.
+  bool EndWithout(absl::string_view name, const std::string& id)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
   SharedState& state_;
   JobTable& table_;
