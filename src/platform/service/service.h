@@ -106,7 +106,8 @@ class Service {
   virtual absl::Status Uncordon(absl::string_view compute, absl::string_view node) = 0;
   // Removes what site.yml's `retention` keeps no longer, and says what that was; a dry run: what it
   // would be. What is in use stays, and so does what cannot be removed, which is among Problems.
-  // InvalidArgument if site.yml is wrong. Reads folders, which may hang.
+  // InvalidArgument if site.yml is wrong. A place whose folders do not answer within two seconds
+  // is left out, and is among Problems.
   virtual absl::StatusOr<std::vector<Removal>> Prune(bool dry_run) = 0;
   // Gives the name a value, in place of one that it has. InvalidArgument for a name or a size that
   // no secret has; FailedPrecondition if the key cannot be used. Nothing returns a value but

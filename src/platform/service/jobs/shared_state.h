@@ -72,7 +72,7 @@ struct SharedState {
   ServiceWork path_work{kMostFolderThreads, all_work};
   ServiceWork health_work{kMostFolderThreads, all_work};  // checks of nodes: a queue for each node
   ServiceWork cordon_work{1, all_work};                   // changes of cordons in the store
-  // What is kept in clusters' folders: a queue for each compute.
+  // What is kept: a queue for the folders of each compute.
   ServiceWork retention_work{kMostFolderThreads, all_work};
   base::Janitor janitor;             // of folders of jobs that are deleted
   std::atomic<bool> ending = false;  // long work is to be given up

@@ -75,6 +75,11 @@ std::vector<KeptKind> Caches::kinds() const {
   return {KeptKind::kSnapshots, KeptKind::kData, KeptKind::kEnvironments};
 }
 
+void Caches::Ask() const {
+  std::error_code ignored;
+  for (const KeptKind kind : kinds()) fs::directory_iterator(FolderOf(kind), ignored);
+}
+
 fs::path Caches::FolderOf(KeptKind kind) const { return root_ / std::string(Name(kind)); }
 
 fs::path Caches::PathOf(KeptKind kind, const std::string& name) const {

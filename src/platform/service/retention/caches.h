@@ -34,6 +34,8 @@ class Caches {
       : state_(state), place_(std::move(place)), root_(std::move(root)) {}
 
   const std::filesystem::path& root() const { return root_; }
+  // Looks for the folders of all kinds, and so hangs if one of them does.
+  void Ask() const;
   // Returns the kinds that lie there.
   std::vector<KeptKind> kinds() const;
   // Returns all of a kind, without what is made just now. Reads folders.

@@ -110,6 +110,11 @@ absl::Status OldJobs::Finish(KeptKind kind, const std::vector<std::string>& jobs
   return status;
 }
 
+void OldJobs::Ask() const {
+  std::error_code ignored;
+  std::filesystem::directory_iterator(state_.files.FolderOf(""), ignored);
+}
+
 void OldJobs::Resume() const {
   for (const auto& [job, part] : state_.files.Retired()) {
     state_.folder_work.Do(job, [this, job = job, part = part] {

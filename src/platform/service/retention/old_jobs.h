@@ -27,6 +27,8 @@ class OldJobs {
                                          const InUse& in_use) const;
   // Removes it; false if one of them has become an input meanwhile, or has been deleted.
   absl::StatusOr<bool> Remove(const Kept& kept) const;
+  // Looks for the folder of all jobs, and so hangs if it does.
+  void Ask() const;
   // Finishes what a service before this one had begun.
   void Resume() const;
 

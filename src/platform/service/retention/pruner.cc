@@ -23,30 +23,31 @@ namespace {
 constexpr absl::Duration kFirstLook = absl::Minutes(1);
 constexpr char kPruneProblem[] = "what is kept no longer cannot be removed";
 
-constexpr absl::Duration kPatienceWithCluster = absl::Minutes(1);
+// With a folder that is looked for, and with one that was there and has much to be read.
+constexpr absl::Duration kPatienceToAnswer = absl::Seconds(2);
+constexpr absl::Duration kPatienceWithPlace = absl::Minutes(10);
 constexpr absl::Duration kLookAtEnding = absl::Milliseconds(100);
+constexpr char kHere[] = "";  // the place
 
 bool IsOfJobs(KeptKind kind) { return kind == KeptKind::kLogs || kind == KeptKind::kResults; }
+
+std::string PlaceProblem(const std::string& place) {
+  return absl::StrCat(
+      "what is kept ",
+      place == kHere ? "on this machine" : absl::StrCat("in the folder of compute ", place),
+      " cannot be looked at");
+}
 
 }  // namespace
 
 absl::StatusOr<std::vector<Removal>> Pruner::ToRemoveOf(const spec::Retention& keep) {
   const InUse in_use = WhatIsInUse(state_, table_);
-  std::vector<Kept> kept = here_.List(keep, in_use);
-  for (const KeptKind kind : {KeptKind::kLogs, KeptKind::kResults}) {
-    TUTTI_ASSIGN_OR_RETURN(std::vector<Kept> of_jobs,
-                           jobs_.List(kind, LimitOf(keep, kind), in_use));
-    std::move(of_jobs.begin(), of_jobs.end(), std::back_inserter(kept));
-  }
-  for (const auto& [compute, place] : ClustersNow()) {
-    const auto list = std::make_shared<std::vector<Kept>>();
-    const bool answers = DoWithin(
-        compute, [place = place, list, keep, in_use] { *list = place->List(keep, in_use); });
-    if (answers) std::move(list->begin(), list->end(), std::back_inserter(kept));
-  }
   // Limits hold for each place by itself: each has a disk of its own.
   std::map<std::pair<KeptKind, std::string>, std::vector<Kept>> groups;
-  for (Kept& one : kept) groups[{one.kind, one.place}].push_back(std::move(one));
+  for (const auto& [name, place] : places_) {
+    TUTTI_ASSIGN_OR_RETURN(std::vector<Kept> kept, ListAt(name, place, keep, in_use));
+    for (Kept& one : kept) groups[{one.kind, one.place}].push_back(std::move(one));
+  }
   std::vector<Removal> all;
   for (auto& [which, group] : groups) {
     const spec::KeepFor& limit = LimitOf(keep, which.first);
@@ -58,6 +59,29 @@ absl::StatusOr<std::vector<Removal>> Pruner::ToRemoveOf(const spec::Retention& k
     }
   }
   return all;
+}
+
+absl::StatusOr<std::vector<Kept>> Pruner::ListAt(const std::string& name,
+                                                 const std::shared_ptr<const Place>& place,
+                                                 const spec::Retention& keep, const InUse& in_use) {
+  const auto list = std::make_shared<absl::StatusOr<std::vector<Kept>>>(std::vector<Kept>());
+  const bool answers = DoWithin(name, kPatienceWithPlace, [=, this] {
+    *list = place->List(keep, in_use);
+    if (name == kHere) *list = WithJobs(std::move(**list), keep, in_use);
+  });
+  if (!answers) return std::vector<Kept>();
+  return std::move(*list);
+}
+
+absl::StatusOr<std::vector<Kept>> Pruner::WithJobs(std::vector<Kept> kept,
+                                                   const spec::Retention& keep,
+                                                   const InUse& in_use) const {
+  for (const KeptKind kind : {KeptKind::kLogs, KeptKind::kResults}) {
+    TUTTI_ASSIGN_OR_RETURN(std::vector<Kept> of_jobs,
+                           jobs_.List(kind, LimitOf(keep, kind), in_use));
+    std::move(of_jobs.begin(), of_jobs.end(), std::back_inserter(kept));
+  }
+  return kept;
 }
 
 std::vector<Kept> Pruner::Place::List(const spec::Retention& keep, const InUse& in_use) const {
@@ -78,47 +102,58 @@ absl::StatusOr<bool> Pruner::Place::Remove(const Kept& kept) const {
   return kept.kind == KeptKind::kImages ? images.Remove(kept) : caches.Remove(kept);
 }
 
-const Pruner::Clusters& Pruner::ClustersNow() {
-  Clusters now;
+void Pruner::FindPlaces() {
+  places_.clear();
+  if (Answers(kHere, here_)) places_[kHere] = here_;
+  Places clusters;
   for (const auto& [compute, engine] : state_.engines.clusters) {
     const std::filesystem::path root = engine->SharedFolder();
     if (root.empty()) continue;
     // One that is known stays, with the sizes that it has found.
     const auto known = clusters_.find(compute);
     const bool is_known = known != clusters_.end() && known->second->caches.root() == root;
-    now[compute] = is_known ? known->second : std::make_shared<const Place>(state_, compute, root);
+    const auto& place = clusters[compute] =
+        is_known ? known->second : std::make_shared<const Place>(state_, compute, root);
+    if (Answers(compute, place)) places_[compute] = place;
   }
-  clusters_ = std::move(now);
-  return clusters_;
+  clusters_ = std::move(clusters);
 }
 
-bool Pruner::DoWithin(const std::string& compute, std::function<void()> work) {
+bool Pruner::Answers(const std::string& name, const std::shared_ptr<const Place>& place) {
+  return DoWithin(name, kPatienceToAnswer, [this, name, place] {
+    place->caches.Ask();
+    if (name == kHere) jobs_.Ask();
+  });
+}
+
+bool Pruner::DoWithin(const std::string& place, absl::Duration patience,
+                      std::function<void()> work) {
   // What hangs is not waited for twice.
-  if (state_.retention_work.Hangs(compute, kPatienceWithCluster)) return false;
+  if (state_.retention_work.Hangs(place, patience)) return false;
   const auto done = std::make_shared<absl::Notification>();
-  state_.retention_work.Do(compute, [done, work = std::move(work)] {
+  state_.retention_work.Do(place, [done, work = std::move(work)] {
     const absl::Cleanup notify = [&] { done->Notify(); };
     work();
   });
-  const base::Deadline deadline = base::Deadline::After(kPatienceWithCluster);
+  const base::Deadline deadline = base::Deadline::After(patience);
   while (!done->WaitForNotificationWithTimeout(kLookAtEnding)) {
     if (state_.ending || deadline.Expired()) break;
   }
   const bool is_late = !done->HasBeenNotified() && !state_.ending;
   StateLock lock(state_);
-  state_.problems.Note(
-      absl::StrCat("what is kept in the folder of compute ", compute, " cannot be looked at"),
-      is_late ? absl::DeadlineExceededError("it does not answer") : absl::OkStatus());
+  state_.problems.Note(PlaceProblem(place), is_late
+                                                ? absl::DeadlineExceededError("it does not answer")
+                                                : absl::OkStatus());
   return done->HasBeenNotified();
 }
 
 absl::StatusOr<bool> Pruner::RemoveWhereItLies(const Kept& what) {
   if (IsOfJobs(what.kind)) return jobs_.Remove(what);
-  if (what.place.empty()) return here_.Remove(what);
-  const std::string compute = what.place.substr(0, what.place.find('/'));
+  const std::string name = what.place.substr(0, what.place.find('/'));
   const auto removed = std::make_shared<absl::StatusOr<bool>>(false);
-  const bool answers = DoWithin(
-      compute, [removed, what, place = clusters_.at(compute)] { *removed = place->Remove(what); });
+  const bool answers =
+      DoWithin(name, kPatienceWithPlace,
+               [removed, what, place = places_.at(name)] { *removed = place->Remove(what); });
   return answers ? *removed : absl::StatusOr<bool>(false);
 }
 
@@ -126,13 +161,8 @@ absl::StatusOr<std::vector<Removal>> Pruner::Prune(bool dry_run) {
   absl::MutexLock lock(&one_at_a_time_);
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(state_.options.directory));
   TUTTI_RETURN_IF_ERROR(NoteThatUseIsMarked(state_.options.directory));
-  if (!dry_run) {
-    here_.caches.Resume();
-    jobs_.Resume();
-    for (const auto& [compute, place] : ClustersNow()) {
-      DoWithin(compute, [place = place] { place->caches.Resume(); });
-    }
-  }
+  FindPlaces();
+  for (const auto& [name, place] : dry_run ? Places() : places_) Resume(name, place);
   TUTTI_ASSIGN_OR_RETURN(std::vector<Removal> removals, ToRemoveOf(site.retention));
   if (dry_run) return removals;
   std::vector<Removal> removed;
@@ -140,6 +170,13 @@ absl::StatusOr<std::vector<Removal>> Pruner::Prune(bool dry_run) {
     if (Remove(one)) removed.push_back(std::move(one));
   }
   return removed;
+}
+
+void Pruner::Resume(const std::string& name, const std::shared_ptr<const Place>& place) {
+  DoWithin(name, kPatienceWithPlace, [this, name, place] {
+    place->caches.Resume();
+    if (name == kHere) jobs_.Resume();
+  });
 }
 
 bool Pruner::Remove(const Removal& removal) {

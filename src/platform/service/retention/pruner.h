@@ -1,8 +1,9 @@
 // Pruner removes what the site keeps no longer: what `retention` in site.yml says, as it is at that
 // time, for this machine and for each cluster's folder. Now and then by a thread of its own, which
 // nobody waits for, and when a user asks. One thing after another, each in a step that a crash
-// leaves done or undone. A cluster's folder is read and written by a queue of its own, and what
-// does not answer is left for the next look. Thread-safe.
+// leaves done or undone. The folders of this machine and of each cluster are read and written by a
+// queue of their own, and those of a place that does not answer are left for the next look.
+// Thread-safe.
 #pragma once
 
 #include <functional>
@@ -25,7 +26,10 @@ namespace tutti::service {
 class Pruner {
  public:
   Pruner(SharedState& state, const JobTable& table)
-      : state_(state), table_(table), here_(state), jobs_(state, table) {}
+      : state_(state),
+        table_(table),
+        here_(std::make_shared<const Place>(state)),
+        jobs_(state, table) {}
   ~Pruner() { Stop(); }
 
   // Does what Service::Prune does.
@@ -46,16 +50,26 @@ class Pruner {
     std::vector<Kept> List(const spec::Retention& keep, const InUse& in_use) const;
     absl::StatusOr<bool> Remove(const Kept& kept) const;
   };
-  using Clusters = std::map<std::string, std::shared_ptr<const Place>>;  // by compute
+  using Places = std::map<std::string, std::shared_ptr<const Place>>;  // by compute; "": here
 
   absl::StatusOr<std::vector<Removal>> ToRemoveOf(const spec::Retention& keep)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(one_at_a_time_);
-  // Returns those whose folders can be used now.
-  const Clusters& ClustersNow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(one_at_a_time_);
-  // Has that compute's queue do it; false, noted as a problem, if it is not done within a minute.
+  // Lists what lies there. Nothing if it does not answer any more.
+  absl::StatusOr<std::vector<Kept>> ListAt(const std::string& name,
+                                           const std::shared_ptr<const Place>& place,
+                                           const spec::Retention& keep, const InUse& in_use);
+  // Adds what jobs have left, on this machine.
+  absl::StatusOr<std::vector<Kept>> WithJobs(std::vector<Kept> kept, const spec::Retention& keep,
+                                             const InUse& in_use) const;
+  // Finds the places whose folders answer now.
+  void FindPlaces() ABSL_EXCLUSIVE_LOCKS_REQUIRED(one_at_a_time_);
+  bool Answers(const std::string& name, const std::shared_ptr<const Place>& place);
+  // Has that place's queue do it; false, noted as a problem, if it is not done within `patience`.
   // It may be done later all the same.
-  bool DoWithin(const std::string& compute, std::function<void()> work)
+  bool DoWithin(const std::string& place, absl::Duration patience, std::function<void()> work)
       ABSL_LOCKS_EXCLUDED(service_lock);
+  // Finishes there what a service before this one had begun.
+  void Resume(const std::string& name, const std::shared_ptr<const Place>& place);
   absl::StatusOr<bool> RemoveWhereItLies(const Kept& what)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(one_at_a_time_);
   // Returns whether it is gone.
@@ -65,10 +79,11 @@ class Pruner {
 
   SharedState& state_;
   const JobTable& table_;
-  const Place here_;
+  const std::shared_ptr<const Place> here_;
   const OldJobs jobs_;
   absl::Mutex one_at_a_time_;
-  Clusters clusters_ ABSL_GUARDED_BY(one_at_a_time_);
+  Places clusters_ ABSL_GUARDED_BY(one_at_a_time_);
+  Places places_ ABSL_GUARDED_BY(one_at_a_time_);  // that answered at the last look
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
