@@ -12,6 +12,7 @@
 #include "absl/synchronization/notification.h"
 #include "base/hash.h"
 #include "base/test_patience.h"
+#include "platform/api/callers_for_tests.h"
 #include "platform/api/launcher_routes.h"
 #include "platform/api/openapi.h"
 #include "platform/api/rest.h"
@@ -27,9 +28,6 @@ namespace {
 using nlohmann::json;
 using service::DiskEngine;
 using ::testing::HasSubstr;
-
-constexpr char kUserToken[] = "of-a-user-0123456789";
-constexpr char kLauncherKey[] = "of-launchers-0123456789";
 
 std::string TokenOf(const char* allocation) {
   return service::LauncherToken(kLauncherKey, allocation);
@@ -166,39 +164,6 @@ class HungFolders {
 
  private:
   const std::shared_ptr<absl::Notification> over_ = std::make_shared<absl::Notification>();
-};
-
-// Calls in threads of their own.
-class Callers {
- public:
-  ~Callers() { Join(); }
-  void Call(const std::string& url, const std::string& token, http::ClientRequest request) {
-    request.timeout = base::Patient(absl::Seconds(60));
-    threads_.emplace_back([this, url, token, request] {
-      http::Client client(url, token);
-      ++sent_;
-      auto response = client.Send(request);
-      absl::MutexLock lock(&mutex_);
-      answers_.push_back(response.ok() ? *std::move(response) : http::ClientResponse{});
-    });
-  }
-  // Once all have answered.
-  std::vector<http::ClientResponse> Join() {
-    for (std::thread& thread : threads_) thread.join();
-    threads_.clear();
-    absl::MutexLock lock(&mutex_);
-    return std::exchange(answers_, {});
-  }
-  bool AwaitSent(int count) const {
-    base::AwaitPatiently(absl::Seconds(30), [&] { return sent_ >= count; });
-    return sent_ >= count;
-  }
-
- private:
-  std::atomic<int> sent_ = 0;
-  absl::Mutex mutex_;
-  std::vector<http::ClientResponse> answers_;
-  std::vector<std::thread> threads_;
 };
 
 TEST_F(ApiTest, DocumentsTheRoutesThatThereAreAndNoOthers) {

@@ -155,11 +155,21 @@ absl::StatusOr<std::string> PostResults(Service* service, const Call& call) {
   return RefusedJson(statuses);
 }
 
-absl::StatusOr<std::string> GetSecrets(Service* service, const Call& call) {
-  TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(call));
-  TUTTI_ASSIGN_OR_RETURN(const service::SecretValues values,
-                         service->SecretsForLauncher(call["allocation"], node));
-  return SecretValuesJson(values);
+Response SecretsAnswer(Service* service, const std::string& allocation, int node) {
+  const auto values = service->SecretsForLauncher(allocation, node);
+  return values.ok() ? JsonResponse(SecretValuesJson(*values)) : LauncherError(values.status());
+}
+
+// One launcher after another, by one thread: a key that hangs holds none of those that take events.
+Response GetSecrets(Service* service, const Call& call) {
+  const auto node = NodeOf(call);
+  if (!node.ok()) return LauncherError(node.status());
+  const auto job = service->JobOfLauncher(call["allocation"], *node);
+  if (!job.ok()) return LauncherError(job.status());
+  return AnswerByFileWork({service, Service::FileWork::kSecrets, "launchers"}, call.connection,
+                          [service, allocation = call["allocation"], node = *node] {
+                            return SecretsAnswer(service, allocation, node);
+                          });
 }
 
 // To whoever knows the hash of its content.
@@ -185,13 +195,14 @@ std::vector<Route> LauncherRoutes(Service* service) {
   };
   const auto snapshot = [service](const Call& call) { return Snapshot(service, call); };
   const auto output = [service](const Call& call) { return Output(service, call); };
+  const auto secrets = [service](const Call& call) { return GetSecrets(service, call); };
   const std::string all = "/internal/v1/allocations/{allocation}";
   const std::string node = all + "/nodes/{node}";
   return {
       {"POST", node + "/events", Access::kLauncher, with(Events)},
       {"GET", node + "/go", Access::kLauncher,
        [service](const Call& call) { return Go(service, call); }},
-      {"GET", node + "/secrets", Access::kLauncher, with(GetSecrets)},
+      {"GET", node + "/secrets", Access::kLauncher, secrets},
       {"POST", node + "/output", Access::kLauncher, output, Pace::kQuick, "allocation"},
       {"POST", node + "/results", Access::kLauncher, with(PostResults), Pace::kReceives,
        "allocation"},

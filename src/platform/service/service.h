@@ -113,7 +113,8 @@ class Service {
   // no secret has; FailedPrecondition if the key cannot be used. Nothing returns a value but
   // SecretsForLauncher.
   virtual absl::Status SetSecret(absl::string_view name, absl::string_view value) = 0;
-  // Lists the secrets, by name, without their values.
+  // Lists the secrets, by name, without their values. Unavailable if the file with their key does
+  // not answer; so are the other calls for secrets.
   virtual absl::StatusOr<std::vector<SecretInfo>> ListSecrets() = 0;
   // Returns the jobs that had not begun and have failed now, since they name it. NotFound.
   virtual absl::StatusOr<std::vector<std::string>> DeleteSecret(absl::string_view name) = 0;
@@ -153,7 +154,8 @@ class Service {
   virtual absl::StatusOr<Subscription> OnNewsOfAllocation(absl::string_view allocation, int node,
                                                           std::function<void()> wake) = 0;
   // Returns the values of the secrets that its job names. NotFound or FailedPrecondition, for a
-  // user to read, if one is not there or cannot be read.
+  // user to read, if one is not there or cannot be read. Reads the file with their key, which may
+  // hang: Unavailable then, after a while.
   virtual absl::StatusOr<SecretValues> SecretsForLauncher(absl::string_view allocation,
                                                           int node) = 0;
   // Returns OK for an allocation that is under way, or that a cluster is about to place.
@@ -178,7 +180,7 @@ class Service {
 
   // --- Work that touches folders, which may hang, by threads that nobody else needs.
 
-  enum class FileWork { kOutput, kReading, kSnapshots };
+  enum class FileWork { kOutput, kReading, kSnapshots, kSecrets };
   // Has `work` done, in its turn among that of the same queue; it is to be waited for until the
   // time that is returned (ServiceOptions::patience_with_folders). None if what is at hand there
   // has gone on for that long, so that it would only wait: it is not done. What it refers to has to

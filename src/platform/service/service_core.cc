@@ -64,6 +64,8 @@ base::WorkQueues& WorkOf(SharedState& state, Service::FileWork kind) {
       return state.output_work;
     case Service::FileWork::kReading:
       return state.read_work;
+    case Service::FileWork::kSecrets:
+      return state.secret_work;
     case Service::FileWork::kSnapshots:
       break;
   }

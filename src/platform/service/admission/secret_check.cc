@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/status.h"
 #include "base/text/utf8.h"
 
 namespace tutti::service {
@@ -61,12 +62,16 @@ void CheckInputs(const spec::JobSpec& job, const Secrets& secrets, const Engines
 
 }  // namespace
 
-void CheckSecrets(const spec::JobSpec& job, const Secrets& secrets, const Engines& engines,
-                  base::Faults& faults) {
-  for (const spec::Step& step : job.steps) CheckSecrets(step.job, secrets, engines, faults);
+absl::Status CheckSecrets(const spec::JobSpec& job, const Secrets& secrets, const Engines& engines,
+                          base::Faults& faults) {
+  for (const spec::Step& step : job.steps) {
+    TUTTI_RETURN_IF_ERROR(CheckSecrets(step.job, secrets, engines, faults));
+  }
+  const absl::Status known = secrets.ValuesOf(SecretsOf(job)).status();
+  if (absl::IsUnavailable(known)) return known;
   CheckInputs(job, secrets, engines, faults);
   const std::set<std::string> names = SecretsGivenTo(job);
-  if (names.empty()) return;
+  if (names.empty()) return absl::OkStatus();
   const spec::SourceLocation& at = job.secrets_location;
   const std::string where = at.line > 0 ? absl::StrCat(at.file, ":", at.line) : job.file_name;
   const auto add = [&](absl::string_view why) {
@@ -78,8 +83,8 @@ void CheckSecrets(const spec::JobSpec& job, const Secrets& secrets, const Engine
   const absl::Status together = secrets.ValuesOf(names).status();
   if (absl::IsInvalidArgument(together)) add(together.message());
   const engine::Engine* const engine = engines.Of(job.compute);
-  if (engine == nullptr || engine->LaunchersReachService()) return;
-  add(OutOfReach(job.compute, "secret"));
+  if (engine != nullptr && !engine->LaunchersReachService()) add(OutOfReach(job.compute, "secret"));
+  return absl::OkStatus();
 }
 
 }  // namespace tutti::service

@@ -47,7 +47,7 @@ absl::StatusOr<spec::ReadResult> SubmissionCheck::Read(const Submission& submiss
   for (const std::string& why : out_of_reach) {
     file.warnings.push_back(absl::StrCat(why, "; what runs there waits until it can"));
   }
-  CheckSecrets(file.spec, secrets_, state_.engines, faults);
+  TUTTI_RETURN_IF_ERROR(CheckSecrets(file.spec, secrets_, state_.engines, faults));
   CheckPlaces(file.spec, secrets_, site, base::Deadline::After(kPatienceWithStores), faults,
               file.warnings);
   {

@@ -68,6 +68,8 @@ struct SharedState {
   ServiceWork output_work{kMostFolderThreads, all_work};
   ServiceWork read_work{kMostFolderThreads, all_work};
   ServiceWork snapshot_work{kMostFolderThreads, all_work};  // a queue for each snapshot
+  // The file with the key of secrets, and who waits for it.
+  ServiceWork secret_work{2, all_work};
   // Questions whether file systems that submissions name answer: a queue for each mount.
   ServiceWork path_work{kMostFolderThreads, all_work};
   ServiceWork health_work{kMostFolderThreads, all_work};  // checks of nodes: a queue for each node

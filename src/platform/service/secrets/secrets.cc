@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +19,8 @@ namespace {
 
 using store::JobState;
 
+constexpr absl::Duration kPatienceWithKey = absl::Seconds(1);
+constexpr char kKeyQueue[] = "key";
 constexpr size_t kJobsAtATime = 32;  // that are ended under the lock
 
 absl::Status CheckSecretName(absl::string_view name) {
@@ -65,6 +68,7 @@ SealedValue ValueOf(const store::SealedSecret& secret) { return {secret.key, sec
 // Why `secret` cannot be read, with what to do.
 absl::Status Unreadable(const std::string& name, const std::filesystem::path& key,
                         const absl::Status& why) {
+  if (absl::IsUnavailable(why)) return why;
   return absl::FailedPreconditionError(absl::StrCat(
       Called(name), " cannot be read with the key in ", key.native(), " (", why.message(),
       "): bring its key back, or give it a value again: ", HowToSet(name)));
@@ -121,8 +125,20 @@ std::filesystem::path Secrets::key_file() const {
   return given.empty() ? spec::SecretKeyFile({}, state_.options.directory) : given;
 }
 
+absl::StatusOr<KeyRing> Secrets::ReadRing() const {
+  const auto ring = std::make_shared<absl::StatusOr<KeyRing>>();
+  const auto read = [ring, file = key_file()] { *ring = KeyRing::Read(file); };
+  base::WorkQueues& work = state_.secret_work;
+  const bool answers = !work.Hangs(kKeyQueue, kPatienceWithKey) &&
+                       work.DoWithin(kKeyQueue, read, base::Deadline::After(kPatienceWithKey));
+  if (answers) return std::move(*ring);
+  return absl::UnavailableError(absl::StrCat("the file with the key of the secrets, ",
+                                             key_file().native(),
+                                             ", does not answer: is it on a server that is away?"));
+}
+
 absl::StatusOr<KeyRing> Secrets::RingToSealWith(absl::string_view without) const {
-  auto ring = KeyRing::Read(key_file());
+  auto ring = ReadRing();
   if (!absl::IsNotFound(ring.status())) return ring;
   TUTTI_ASSIGN_OR_RETURN(const std::vector<store::SealedSecret> secrets, state_.store->Secrets());
   std::vector<std::string> sealed;
@@ -151,7 +167,8 @@ absl::StatusOr<std::vector<SecretInfo>> Secrets::ListSecrets() {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<store::SealedSecret> secrets, state_.store->Secrets());
   std::vector<SecretInfo> list;
   if (secrets.empty()) return list;
-  const auto ring = KeyRing::Read(key_file());
+  const auto ring = ReadRing();
+  if (absl::IsUnavailable(ring.status())) return ring.status();
   std::map<std::string, std::vector<std::string>> waiting = WaitingJobs(table_);
   for (const store::SealedSecret& secret : secrets) {
     list.push_back({.name = secret.name,
@@ -223,7 +240,7 @@ absl::StatusOr<SecretValues> Secrets::ValuesAtOnce(const std::set<std::string>& 
   SecretValues values;
   if (names.empty()) return values;
   TUTTI_ASSIGN_OR_RETURN(const std::vector<store::SealedSecret> secrets, state_.store->Secrets());
-  const auto ring = KeyRing::Read(key_file());
+  const auto ring = ReadRing();
   for (const store::SealedSecret& secret : secrets) {
     if (!names.contains(secret.name)) continue;
     if (!ring.ok()) return Unreadable(secret.name, key_file(), ring.status());
@@ -242,7 +259,8 @@ absl::StatusOr<SecretValues> Secrets::ValuesAtOnce(const std::set<std::string>& 
 std::vector<std::string> Secrets::Problems() const {
   const auto secrets = state_.store->Secrets();
   if (!secrets.ok() || secrets->empty()) return {};
-  const auto ring = KeyRing::Read(key_file());
+  const auto ring = ReadRing();
+  if (absl::IsUnavailable(ring.status())) return {std::string(ring.status().message())};
   std::vector<std::string> unreadable;
   for (const store::SealedSecret& secret : *secrets) {
     if (!ring.ok() || !ring->Open(ValueOf(secret), secret.name).ok()) {

@@ -1,7 +1,8 @@
 // Secrets keeps the service's secrets: values with a name, sealed in the store under a key that
 // lies in a file of its own (key_ring.h). A value goes to the launchers of jobs that name it and to
 // nobody else. Where the key is not there, or is another one, all else is served, and Problems
-// names what cannot be read.
+// names what cannot be read. The file is read by a thread of its own, and who needs it waits for a
+// second: it may lie on a server that is away, which is Unavailable.
 #pragma once
 
 #include <filesystem>
@@ -44,7 +45,7 @@ class Secrets {
 
   // Returns the values of the secrets of these names, which are a job's. NotFound names one that is
   // not there, FailedPrecondition one that cannot be read, with what to do; InvalidArgument if they
-  // are too large together.
+  // are too large together; Unavailable if the key does not answer.
   absl::StatusOr<SecretValues> ValuesOf(const std::set<std::string>& names) const;
 
   // Returns a line for each thing that keeps secrets from being read. Empty if there are no
@@ -53,6 +54,8 @@ class Secrets {
 
  private:
   std::filesystem::path key_file() const;
+  // Reads the keys. Unavailable if their file does not answer.
+  absl::StatusOr<KeyRing> ReadRing() const ABSL_LOCKS_EXCLUDED(service_lock);
   // Reads the keys, or makes one where nothing is sealed but a secret that gets a new value now
   // (`without`): a new key would hide that the former one is missing.
   absl::StatusOr<KeyRing> RingToSealWith(absl::string_view without) const;
