@@ -1,6 +1,4 @@
 // The programs of others that jobs' environments are made with.
-#include <unistd.h>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/machine/machine.h"
@@ -11,6 +9,7 @@ namespace tutti::client {
 namespace {
 
 constexpr absl::Duration kPatienceWithTools = absl::Seconds(20);
+constexpr absl::Duration kPatienceWithFolder = absl::Seconds(2);
 
 using Variables = std::map<std::string, std::string>;
 
@@ -31,13 +30,29 @@ Check Version(const char* name, const std::string& program, const Variables& var
           absl::StrCat("install ", name, " anew")};
 }
 
+// Whether that program is there. DeadlineExceeded if its folder does not answer: another process
+// looks, which can be ended.
+absl::StatusOr<bool> IsThere(const std::filesystem::path& program) {
+  base::ChildOptions options;
+  options.arguments = {"/bin/sh", "-c", R"(test -x "$0")", program.native()};
+  const auto looked = base::RunCommand(options, "", base::Deadline::After(kPatienceWithFolder));
+  if (!looked.ok()) return looked.status();
+  return looked->exit.ok();
+}
+
 }  // namespace
 
 Check CheckUv(const DoctorSubject& subject) {
   const auto uv = base::FindProgram("uv", subject.variables);
   if (uv.ok()) return Version("uv", *uv, subject.variables);
   const std::filesystem::path own = subject.home / "environments" / "uv" / "bin" / "uv";
-  if (::access(own.c_str(), X_OK) == 0) return Version("uv", own, subject.variables);
+  const auto own_is_there = IsThere(own);
+  if (absl::IsDeadlineExceeded(own_is_there.status())) {
+    return {"uv", Check::Outcome::kWarning,
+            absl::StrCat("the folder of ", own.native(), " does not answer"),
+            "see whether it is on a server that is away"};
+  }
+  if (own_is_there.ok() && *own_is_there) return Version("uv", own, subject.variables);
   if (base::FindProgram("python3", subject.variables).ok()) {
     return {"uv", Check::Outcome::kOk,
             "not here: the first job with conda or pip packages fetches it by pip", ""};
