@@ -63,11 +63,11 @@ termios HiddenInput::before_ = {};
 std::array<struct sigaction, HiddenInput::kEnds.size()> HiddenInput::actions_ = {};
 
 absl::StatusOr<std::string> AskForValue(Context& context, const std::string& name) {
-  context.err << "value of " << name << ", which is not shown: " << std::flush;
   std::string value;
   bool given = false;
   {
-    const HiddenInput hidden;
+    const HiddenInput hidden;  // before the question, as it drops what was typed until then
+    context.err << "value of " << name << ", which is not shown: " << std::flush;
     given = static_cast<bool>(std::getline(std::cin, value));
   }
   context.err << std::endl;
