@@ -15,6 +15,8 @@ TICK = os.sysconf("SC_CLK_TCK")
 class RunningService:
     """Requests go over one connection, which stays open. Not for several threads. `command`: another program that has a service on that folder."""
 
+    patience = 300  # s, that an answer may take
+
     def __init__(self, program, home, nodes=1, command=None):
         self.home, self.program = pathlib.Path(home), program
         self.process = subprocess.Popen(command or [program, "serve", "--home", home, "--port", "0", "--nodes", str(nodes)],
@@ -30,11 +32,11 @@ class RunningService:
         self.known = ssl.create_default_context(cadata=endpoint["certificate"])
         self.known.check_hostname = False
         self.known.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-        self.socket = self.connect()
+        self.socket, self.is_closed = self.connect(), False
 
     def connect(self):
         """Another connection, by TLS as all are."""
-        plain = socket.create_connection(self.address, timeout=300)
+        plain = socket.create_connection(self.address, timeout=self.patience)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return self.known.wrap_socket(plain)
 
@@ -44,20 +46,33 @@ class RunningService:
 
     def prepared(self, method, path, body=None):
         """What the request is on the wire."""
-        content = (body or "").encode()
+        content = body if isinstance(body, bytes) else (body or "").encode()
         head = (f"{method} {path} HTTP/1.1\r\nHost: {self.address[0]}:{self.address[1]}\r\nAuthorization: Bearer {self.token}\r\n"
                 f"Content-Length: {len(content)}\r\n\r\n")
         return method, path, head.encode() + content
 
     def exchange(self, prepared):
-        method, path, wire = prepared
+        status, content = self.answer(prepared)
+        if status >= 300:
+            method, path, _ = prepared
+            raise SystemExit(f"{method} {path}: {status} {content.decode()}")
+        return content
+
+    def answer(self, prepared):
+        """The answer's status and content."""
+        method, _, wire = prepared
+        self.be_connected()
         self.socket.sendall(wire)
         response = http.client.HTTPResponse(self.socket, method=method)
         response.begin()
         content = response.read()
-        if response.status >= 300:
-            raise SystemExit(f"{method} {path}: {response.status} {content.decode()}")
-        return content
+        self.is_closed = response.will_close
+        return response.status, content
+
+    def be_connected(self):
+        """Connects anew if the service has closed the connection behind its last answer."""
+        if self.is_closed:
+            self.socket, self.is_closed = self.connect(), False
 
     def submit(self, command):
         """The id of a job that runs `command`, once it is on the disk."""
@@ -83,7 +98,7 @@ class Client(RunningService):
 
     def __init__(self, service):
         self.__dict__.update(service.__dict__)
-        self.socket = self.connect()
+        self.socket, self.is_closed = self.connect(), False
 
 
 def received(connection):
@@ -94,7 +109,7 @@ def received(connection):
     return bytes_
 
 
-def submission(command, more=""):
-    """The body of a request that submits a job with that command; `more` are further lines of its file."""
-    text = f"type: command\ncommand: {command}\ncompute: local\nenvironment: host\n{more}"
-    return json.dumps({"file": "job.yml", "text": text, "base_directory": "/", "snapshot": None})
+def submission(command, more="", compute="local", snapshot=None):
+    """The body of a request that submits a job with that command; `more` are further lines of its file, `snapshot` the name of its code archive."""
+    text = f"type: command\ncommand: {command}\ncompute: {compute}\nenvironment: host\n{more}"
+    return json.dumps({"file": "job.yml", "text": text, "base_directory": "/", "snapshot": snapshot})

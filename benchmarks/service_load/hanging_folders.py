@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """How long a call takes while a folder of the service lies on a file server that is away: a FUSE file system that is stopped.
 
-For each folder, and for none: CALLS times a list, a job, the nodes, health, a submission and its cancel, over one connection; p50, p99 and the longest of each.
+For each folder, and for none: CALLS times each kind of call (calls.py), over one connection; p50, p99 and the longest of each. "shared" is the folder of a
+Slurm compute, to which a job was submitted that waits for it; the others are the service's own.
 Needs root, /dev/fuse and fusepy (tools/packages.txt, group "test").
 
-    benchmarks/service_load/hanging_folders.py [none nodes jobs snapshots environments data] [--calls 200] [--submitters 16] [--build build] [--json FILE]
+    benchmarks/service_load/hanging_folders.py [none nodes jobs snapshots environments data shared] [--calls 200] [--submitters 16] [--build build]
+        [--json FILE]
 """
 import os
 import pathlib
@@ -18,10 +20,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 sys.path.insert(0, str(ROOT / "benchmarks" / "service_load"))
 
-from clients import Calls, run, submitters  # noqa: E402
-from running_service import RunningService  # noqa: E402
+from calls import Calls, run  # noqa: E402
+from clients import submitters  # noqa: E402
+from running_service import RunningService, submission  # noqa: E402
 
-FOLDERS = ["none", "nodes", "jobs", "snapshots", "environments", "data"]
+FOLDERS = ["none", "nodes", "jobs", "snapshots", "environments", "data", "shared"]
 
 
 def mounted(folder, source):
@@ -37,26 +40,34 @@ def mounted(folder, source):
     return process
 
 
-def measure(program, folder, arguments):
+def measure(program, name, arguments):
     with tempfile.TemporaryDirectory(prefix="tutti-hanging-") as scratch:
-        home = pathlib.Path(scratch) / "home"
+        scratch = pathlib.Path(scratch)
+        home, folder = scratch / "home", scratch / "shared" if name == "shared" else scratch / "home" / name
         home.mkdir(mode=0o700)
-        server = None if folder == "none" else mounted(home / folder, pathlib.Path(scratch) / "source")
+        (home / "site.yml").write_text(f"computes: {{hpc: {{type: slurm, folder: {scratch}/shared}}}}\n")
+        server = None if name == "none" else mounted(folder, scratch / "source")
         service = RunningService(program, home)
         try:
+            calls = Calls(service)
             with submitters(service, arguments.submitters):
-                if server is not None:
-                    server.send_signal(signal.SIGSTOP)
-                return Calls(service).repeat(arguments.calls)
+                return calls.repeat(arguments.calls) if server is None else while_away(server, service, calls, arguments.calls)
         finally:
-            if server is not None:
-                server.send_signal(signal.SIGCONT)
             service.process.terminate()
             service.process.wait(timeout=30)
             if server is not None:
-                subprocess.run(["umount", "-l", home / folder], check=False)
+                subprocess.run(["umount", "-l", folder], check=False)
                 server.kill()
                 server.wait(timeout=20)
+
+
+def while_away(server, service, calls, count):
+    server.send_signal(signal.SIGSTOP)
+    try:
+        service.request("POST", "/v1/jobs", submission("echo hi", compute="hpc"))
+        return calls.repeat(count)
+    finally:
+        server.send_signal(signal.SIGCONT)
 
 
 if __name__ == "__main__":
