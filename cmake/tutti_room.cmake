@@ -88,7 +88,7 @@ function(tutti_room name)
       add_test(NAME ${name} COMMAND ${CMAKE_SOURCE_DIR}/tools/run-shards ${ARG_TEST_PROCESSES}
                $<TARGET_FILE:${target}_test> ${results})
     else()
-      add_test(NAME ${name} COMMAND ${target}_test --gtest_output=json:${results}.json)
+      add_test(NAME ${name} COMMAND ${target}_test --gtest_output=xml:${results}.xml)
     endif()
   endif()
 

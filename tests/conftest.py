@@ -16,6 +16,7 @@ import zipfile
 
 import pytest
 
+import needs
 from patience import make_processes_patient, patience
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -33,6 +34,15 @@ if not os.environ.get("TUTTI_WHOLE_TESTS"):  # whose storms load the processors 
 
 def pytest_report_header():
     return f"limits hold {PATIENCE:g} times as long (TUTTI_TEST_PATIENCE, else tools/test-patience)"
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "needs(what, root_could): what the machine lacks for the story (needs.py)")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    needs.check(item)
 
 
 def pytest_collection_modifyitems(items):

@@ -9,12 +9,14 @@ import sys
 import tarfile
 import tempfile
 
+from needs import not_installed, of_root
+
 PROGRAMS = "cat dd echo env hostname id kill ls mkdir ps sh sleep test touch true wc".split()
 
 
 def missing(*more):
-    """What this machine lacks of what Podman and the images need, and of these programs."""
-    return [name for name in ("podman", "runc", "busybox", *more) if not shutil.which(name)] + ([] if os.geteuid() == 0 else ["root"])
+    """What this machine lacks of what Podman and the images need, and of these programs; "": nothing."""
+    return not_installed("podman", "runc", "busybox", *more) or of_root("running containers")
 
 
 def root_file_system():

@@ -8,11 +8,11 @@ import tempfile
 
 import pytest
 
+import needs
 from conftest import BIN, ROOT, wait_until
 
 LAB = ROOT / "tests" / "lab" / "ssh"
-CANNOT = subprocess.run([LAB, "can"], capture_output=True, text=True)
-needs_machines = pytest.mark.skipif(CANNOT.returncode != 0, reason=f"no lab of bare machines: {CANNOT.stdout.strip()}")
+needs_machines = needs.of_program([LAB, "can"], "a lab of bare machines")
 NOTHING = "There is nothing to do: {} as they should be.\n"
 
 

@@ -1,14 +1,12 @@
 """Story: machines as they are in most places, with systemd and cgroups, become a cluster: its daemons are systemd's to keep up,
 and its jobs are held to what they were given."""
-import subprocess
-
 import pytest
 
+import needs
 from cluster_lab import LAB, NOTHING, Machines, steps
 from conftest import wait_until
 
-CANNOT = subprocess.run([LAB, "can", "systemd"], capture_output=True, text=True)
-pytestmark = pytest.mark.skipif(CANNOT.returncode != 0, reason=f"no lab of machines with systemd: {CANNOT.stdout.strip()}")
+pytestmark = needs.of_program([LAB, "can", "systemd"], "a lab of machines with systemd")
 
 
 @pytest.fixture(scope="module")

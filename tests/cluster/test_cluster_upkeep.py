@@ -10,11 +10,11 @@ import tempfile
 
 import pytest
 
+import needs
 from cluster_lab import LAB, NOTHING, Machines, needs_machines, steps
 from conftest import wait_until
 
-MISSING = [program for program in ("slurmdbd", "mariadbd", "mariadb-install-db", "dpkg-deb") if not shutil.which(program)]
-pytestmark = [needs_machines, pytest.mark.skipif(bool(MISSING), reason=f"not installed: {MISSING}")]
+pytestmark = [needs_machines, needs.needs(needs.not_installed("slurmdbd", "mariadbd", "mariadb-install-db", "dpkg-deb"))]
 DATABASE = "mysql://slurm:{}@10.78.0.1:3306/slurm_acct"
 
 

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from conftest import BIN, ROOT
+from needs import lack
 
 EXAMPLE = ROOT / "examples/horovod"
 
@@ -16,8 +17,7 @@ def torch_python():
     """The interpreter of an environment that has PyTorch."""
     result = subprocess.run([ROOT / "tools/torch-environment"], capture_output=True, text=True)
     if result.returncode != 0:
-        pytest.skip(
-            f"no environment with PyTorch: {(result.stderr.strip().splitlines() or [''])[-1]}")
+        lack(f"no environment with torch: {(result.stderr.strip().splitlines() or [''])[-1]}")
     return result.stdout.strip()
 
 

@@ -13,8 +13,9 @@ import urllib.error
 import pytest
 
 from conftest import processes_with, wait_until
+from needs import needs_another_user
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="acts as another user, which needs root and setpriv")
+pytestmark = needs_another_user
 
 STRANGER = 64321  # a uid that nobody has
 AS_STRANGER = ["setpriv", f"--reuid={STRANGER}", f"--regid={STRANGER}", "--clear-groups"]

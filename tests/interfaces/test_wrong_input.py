@@ -8,6 +8,7 @@ import tarfile
 import pytest
 
 from conftest import BIN, ROOT, Service, add_member
+from needs import needs_small_disk
 
 
 def refused(service, file, *words):
@@ -168,7 +169,7 @@ def test_a_missing_model_is_named():
     assert result.returncode == 2 and "/no/such/model" in result.stderr
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small tmpfs needs root")
+@needs_small_disk
 def test_a_full_disk_is_said_and_nothing_accepted_is_lost(start_service, write_job, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()

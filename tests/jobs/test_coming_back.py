@@ -2,7 +2,6 @@
 import json
 import os
 import select
-import shutil
 import socket
 import sqlite3
 import subprocess
@@ -12,6 +11,7 @@ import urllib.parse
 import pytest
 
 from conftest import BIN, TERMINAL, wait_until
+from needs import needs_another_user, needs_small_disk
 
 HELD = "echo begun; while [ ! -e {go} ]; do sleep 0.05; done; echo ended"
 
@@ -155,7 +155,7 @@ def fill(disk):
                 pass
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small tmpfs needs root")
+@needs_small_disk
 @pytest.mark.parametrize("arguments", [(), ("--no-tls",)])
 def test_a_service_that_died_while_the_disk_was_full_starts_again(start_service, write_job, tmp_path, arguments):
     disk = tmp_path / "disk"
@@ -183,7 +183,7 @@ def test_a_service_that_died_while_the_disk_was_full_starts_again(start_service,
         subprocess.run(["umount", "-l", disk], check=True)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small tmpfs needs root")
+@needs_small_disk
 def test_a_service_that_was_stopped_before_its_disk_filled_serves_what_it_has(start_service, write_job, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -208,7 +208,7 @@ def test_a_service_that_was_stopped_before_its_disk_filled_serves_what_it_has(st
         subprocess.run(["umount", "-l", disk], check=True)
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="runs as another user")
+@needs_another_user
 def test_a_home_that_may_not_be_read_is_no_matter_of_tokens(tmp_path):
     home = tmp_path / "home"
     home.mkdir(mode=0o700)

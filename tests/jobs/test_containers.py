@@ -15,10 +15,10 @@ import pytest
 
 from conftest import ROOT, Service, make_wheel, processes_with, program_of_mpich, wait_until
 from faults import explore
+from needs import needs
 from podman_lab import Podman, missing, python_file_system, root_file_system
 
-MISSING = missing("docker-registry")
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"no {', '.join(MISSING)}")
+pytestmark = needs(missing("docker-registry"))
 
 
 class Registry:

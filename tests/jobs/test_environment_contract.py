@@ -3,6 +3,8 @@ import json
 
 import pytest
 
+from needs import lack, of_root
+
 PRINT = """
     import json, os, socket, sys
     print(json.dumps({"environment": dict(os.environ), "arguments": sys.argv[1:], "host": socket.gethostname(),
@@ -103,8 +105,7 @@ def test_nodes_look_like_machines_of_their_own(service, write_job):
     nodes = service.get("/v1/nodes")["nodes"]
     assert json.loads(first[1]) == nodes[0]["cores"] and json.loads(second[1]) == nodes[1]["cores"]
     one, two = json.loads(first[0]), json.loads(second[0])
-    import os
-    if os.geteuid() != 0:
-        pytest.skip("host names of their own need root")
+    if why := of_root("a host name of its own"):
+        lack(why)
     assert [one["host"], two["host"]] == [nodes[0]["name"], nodes[1]["name"]]
     assert [one["own_address"], two["own_address"]] == [nodes[0]["address"], nodes[1]["address"]]

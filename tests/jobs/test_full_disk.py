@@ -1,15 +1,15 @@
 """Story: the service's disk is full. It says so to everyone, takes nothing more, and what it has accepted goes on: jobs end, cancels count, and
 nothing that was printed is lost."""
 import json
-import os
 import subprocess
 import urllib.error
 
 import pytest
 
 from conftest import wait_until
+from needs import needs_small_disk
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small tmpfs needs root")
+pytestmark = needs_small_disk
 
 
 @pytest.fixture

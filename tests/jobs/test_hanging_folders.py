@@ -13,6 +13,7 @@ import urllib.error
 import pytest
 
 from conftest import PATIENCE, ROOT, TERMINAL, Service, wait_until
+from needs import needs_fuse
 
 LIMIT = 2 * PATIENCE  # for any call, while the server is away for as long as the test lasts
 GOAL = 0.05  # what a call may take, beside three times what it took before
@@ -20,17 +21,7 @@ TRIES = 5  # one of so many is as quick: other programs want the processors, too
 PATIENCES = {"delete": 5, "prune": 2, "doctor": 2}  # seconds that a call waits for a folder that it needs, before it says that it does not answer
 
 
-def why_not():
-    if os.geteuid() != 0:
-        return "only root mounts"
-    if not os.access("/dev/fuse", os.W_OK):
-        return "there is no /dev/fuse"
-    if subprocess.run([sys.executable, "-c", "import fusepy"], capture_output=True).returncode != 0:
-        return "there is no fusepy"
-    return ""
-
-
-pytestmark = pytest.mark.skipif(why_not() != "", reason=f"no file system that can hang: {why_not()}")
+pytestmark = needs_fuse
 
 
 class Server:

@@ -1,12 +1,10 @@
 """Story: a node that is ill gets no jobs, says why, and gets them again once it is well; jobs go elsewhere."""
 import json
-import os
 import re
 import subprocess
 
-import pytest
-
 from conftest import wait_until
+from needs import needs_small_disk
 
 
 def row(service, name):
@@ -57,7 +55,7 @@ def test_the_sites_own_program_has_a_word_and_a_user_the_last_one(start_service,
     assert row(service, "n1")["cordoned_by"] is None
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small tmpfs needs root")
+@needs_small_disk
 def test_a_job_that_a_nodes_full_disk_kept_from_preparing_goes_to_another_node(start_service, write_job, tmp_path):
     service = start_service(nodes=2)
     service.kill()

@@ -3,7 +3,6 @@ import json
 import os
 import pathlib
 import pty
-import shutil
 import signal
 import stat
 import subprocess
@@ -12,6 +11,7 @@ import termios
 import pytest
 
 from conftest import wait_until
+from needs import needs, not_installed
 
 VALUE = "hunter22-of-the-hub"
 KEY = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEF\n-----END KEY-----\n"
@@ -218,7 +218,7 @@ def test_a_service_with_another_key_serves_all_else_and_says_what_it_cannot_read
     assert service.wait(job)["state"] == "Completed" and service.log_text(job, 0) == "19\n"
 
 
-@pytest.mark.skipif(shutil.which("mpirun") is None, reason="needs Open MPI")
+@needs(not_installed("mpirun"))
 def test_mpirun_does_not_have_what_its_ranks_have(service, write_job, tmp_path):
     set_both(service, tmp_path)
     gate = tmp_path / "gate"

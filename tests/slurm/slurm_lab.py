@@ -8,13 +8,13 @@ import subprocess
 
 import pytest
 
+import needs
 from conftest import ROOT, Service, wait_until
 
 __all__ = ["Cluster", "cluster", "cluster_nodes", "hidden_folders", "hpc", "needs_lab", "open_cluster", "slurmd_timeout"]
 
 LAB = ROOT / "tests" / "lab" / "slurm"
-CANNOT = subprocess.run([LAB, "can"], capture_output=True, text=True)
-needs_lab = pytest.mark.skipif(CANNOT.returncode != 0, reason=f"no Slurm lab: {CANNOT.stdout.strip()}")
+needs_lab = needs.of_program([LAB, "can"], "a lab of Slurm nodes")
 
 
 def enter_network(path):

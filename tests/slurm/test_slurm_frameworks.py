@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from conftest import BIN, ROOT, Service, make_ray, processes_with, wait_until
+from needs import lack
 from slurm_lab import *  # noqa: F403
 
 pytestmark = needs_lab
@@ -14,7 +15,7 @@ pytestmark = needs_lab
 def python_of(framework):
     made = subprocess.run([ROOT / f"tools/{framework}-environment"], capture_output=True, text=True)
     if made.returncode != 0:
-        pytest.skip(f"no {framework}: {made.stderr.strip()[-200:]}")
+        lack(f"no environment with {framework}: {made.stderr.strip()[-200:]}")
     return made.stdout.strip()
 
 

@@ -15,21 +15,20 @@ from base64 import b64decode, b64encode
 from email.utils import formatdate
 from urllib.parse import quote, urlsplit
 
-import pytest
-
 from conftest import BIN, ROOT, free_port, wait_until
+from needs import lack, needs
 
 ACCOUNT = "devstoreaccount1"  # Azurite's, with the key that everyone knows
 ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 PROGRAM = BIN / "tutti-storage"
-needs_program = pytest.mark.skipif(not PROGRAM.exists(), reason="tutti-storage was not built: tools/setup build fetches Arrow for it")
+needs_program = needs("" if PROGRAM.exists() else "tutti-storage was not built: tools/setup build fetches Arrow for it")
 
 
 def environment():
-    """The Python with the stand-ins; skips the story where they cannot be had."""
+    """The Python with the stand-ins; the story is skipped where they cannot be had."""
     made = subprocess.run([ROOT / "tools/stores-environment"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if made.returncode != 0:
-        pytest.skip(f"tools/stores-environment: {made.stderr[-300:]}")
+        lack(f"no stand-ins for stores: {made.stderr.strip()[-300:]}")
     return pathlib.Path(made.stdout.strip())
 
 

@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from conftest import wait_until
+from needs import needs_small_disk
 from stores import ACCOUNT_KEY, Proxy, ask, azure_store, environment, needs_program, request, s3_store, start
 
 pytestmark = needs_program
@@ -134,7 +135,7 @@ def test_what_is_missing_is_named(store, container, tmp_path):
     assert error(ask("stat", away, store.credentials))["kind"] == "network"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small tmpfs needs root")
+@needs_small_disk
 def test_a_full_disk_is_told(s3, tmp_path):
     s3.make_container("fulldisk")
     for i in range(3):

@@ -12,10 +12,11 @@ import subprocess
 import pytest
 
 from conftest import BIN, ROOT, free_port, wait_until
+from needs import needs, not_installed
 
 QEMU = shutil.which("qemu-x86_64")
 pytestmark = [pytest.mark.skipif(platform.machine() != "x86_64", reason="of processors of x86-64"),
-              pytest.mark.skipif(QEMU is None, reason="no qemu-x86_64 here (Debian: qemu-user)")]
+              needs(not_installed("qemu-x86_64"))]
 OLDER = ["Nehalem", "Haswell"]  # x86-64-v2 of 2008, and v3 of 2013
 OLDEST = "Conroe"  # of 2006: x86-64 without SSE4.1
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE", "ATEN_CPU_CAPABILITY")}

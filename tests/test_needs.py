@@ -1,0 +1,75 @@
+"""Story: what is not tested is seen: a story that lacks something fails where all tests are wanted and the machine could have it, is skipped elsewhere,
+and ./test counts skips by their reason."""
+import subprocess
+
+import pytest
+
+import needs
+from conftest import ROOT
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """machine(whole, root): as if all tests were wanted, and as if this user might be root."""
+    def be(whole, root):
+        monkeypatch.setattr(needs, "WHOLE", whole)
+        monkeypatch.setattr(needs, "may_be_root", lambda: root)
+    return be
+
+
+class Story:
+    """As pytest has them."""
+
+    def __init__(self, *marks):
+        self.marks = [mark.mark for mark in marks]
+
+    def iter_markers(self, name):
+        return [mark for mark in self.marks if mark.name == name]
+
+
+@pytest.mark.parametrize("whole, root, root_could, outcome", [
+    (False, True, True, pytest.skip.Exception), (True, True, True, pytest.fail.Exception), (True, False, True, pytest.skip.Exception),
+    (True, True, False, pytest.skip.Exception)])
+def test_a_story_that_lacks_something_fails_where_all_are_wanted_and_root_could_have_it(machine, whole, root, root_could, outcome):
+    machine(whole, root)
+    with pytest.raises(outcome, match="no such program"):
+        needs.check(Story(needs.needs(""), needs.needs("no such program", root_could)))
+
+
+def test_a_story_that_has_what_it_needs_runs(machine):
+    machine(True, True)
+    needs.check(Story(needs.needs(needs.not_installed("sh")), needs.needs(needs.no_module("json")), needs.of_program(["true"], "a lab")))
+
+
+@pytest.mark.parametrize("code, outcome", [(1, pytest.fail.Exception), (2, pytest.skip.Exception)])
+def test_a_lab_says_whether_root_could_have_it(machine, code, outcome):
+    machine(True, True)
+    with pytest.raises(outcome, match="a lab: no bridge"):
+        needs.check(Story(needs.of_program(["sh", "-c", f"echo no bridge; exit {code}"], "a lab")))
+
+
+GOOGLETEST = """<testsuites name="AllTests"><testsuite name="Disk">
+<testcase name="IsWritten" status="run" result="completed" classname="Disk" />
+<testcase name="IsOff" status="notrun" result="suppressed" classname="Disk" />
+<testcase name="IsFull" status="run" result="skipped" classname="Disk"><skipped message="/tree/src/disk_test.cc:18&#x0A;may not mount a small tmpfs"/></testcase>
+</testsuite></testsuites>"""
+PYTEST = """<testsuites><testsuite name="pytest">
+<testcase classname="tests.jobs.test_disk" name="test_full"><skipped type="pytest.skip" message="may not mount a small tmpfs">place</skipped></testcase>
+<testcase classname="tests.jobs.test_disk" name="test_gpu"><skipped type="pytest.skip" message="needs a GPU: 1/2 of them">place</skipped></testcase>{}
+</testsuite></testsuites>"""
+
+
+@pytest.mark.parametrize("more, failed", [("", 0), ('<testcase classname="tests.t" name="test_wrong"><failure message="m"/></testcase>', 1)])
+def test_the_closing_line_has_skips_by_their_reason(tmp_path, more, failed):
+    (tmp_path / "base.xml").write_text(GOOGLETEST)
+    (tmp_path / "stories.xml").write_text(PYTEST.format(more))
+    done = subprocess.run([ROOT / "tools/count-tests", tmp_path], capture_output=True, text=True)
+    assert done.returncode == failed, done
+    *named, last = done.stdout.splitlines()
+    assert last == f"1 passed, {failed} failed, 4 skipped: 2 may not mount a small tmpfs; 1 disabled; 1 needs a GPU: 1/2 of them"
+    assert "skipped: base: Disk.IsFull: may not mount a small tmpfs" in named
+    assert ("failed: stories: tests.t.test_wrong" in named) == bool(failed)
+
+
+def test_no_test_at_all_is_no_success(tmp_path):
+    assert subprocess.run([ROOT / "tools/count-tests", tmp_path], capture_output=True).returncode == 1
