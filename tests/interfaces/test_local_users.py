@@ -1,6 +1,6 @@
 """Story: other users of the machine, who may bind any port, list all processes and read what the folders' modes let them, learn no token and no
-output, and run nothing as somebody else. Each row of docs/security.md that a program can show has its test here."""
-import contextlib
+output, and run nothing as somebody else. Each row of docs/security.md that a program can show has its test here, those of jobs' ports in
+test_ports_of_jobs.py."""
 import fnmatch
 import json
 import os
@@ -14,11 +14,9 @@ import pytest
 
 from conftest import processes_with, wait_until
 from needs import needs_another_user
+from stranger import *  # noqa: F403
 
 pytestmark = needs_another_user
-
-STRANGER = 64321  # a uid that nobody has
-AS_STRANGER = ["setpriv", f"--reuid={STRANGER}", f"--regid={STRANGER}", "--clear-groups"]
 
 # Listens where the service did, by HTTP and by TLS with a certificate of its own, says yes to everything, and prints all that it is told.
 IMPOSTOR = r"""
@@ -120,14 +118,6 @@ def readable_by_the_stranger(*paths):
     return found.stdout
 
 
-def environment_of(pid):
-    """As the kernel keeps it; empty of a process that has gone."""
-    try:
-        return pathlib.Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
-        return b""
-
-
 def test_a_launchers_token_is_of_its_allocation_alone_and_stands_nowhere_in_proc(start_service, write_job, tmp_path):
     tmp_path.parent.chmod(0o711)  # the folders above would hide what is to be hidden by itself
     tmp_path.chmod(0o711)
@@ -198,18 +188,14 @@ def test_another_user_reads_nothing_of_the_home_of_a_backup_or_of_what_a_job_has
     assert not secret.parent.exists()
 
 
-def test_a_copy_of_the_database_has_no_secrets_value(start_service, tmp_path):
+def test_a_copy_of_the_database_has_no_secrets_value(start_service, theirs):
     service = start_service()
     subprocess.run([service.program, "secret", "set", "hub"], env=service.environment, input="hunter22-of-the-hub\n", text=True, check=True, capture_output=True)
     service.kill()
-    copies = pathlib.Path(subprocess.check_output([*AS_STRANGER, "mktemp", "-d"], text=True, cwd="/").strip())
-    try:
-        for file in service.home.glob("tutti.db*"):
-            shutil.copyfile(file, copies / file.name)
-        found = subprocess.run([*AS_STRANGER, "sh", "-c", f"cat {copies}/*"], capture_output=True, cwd="/").stdout
-        assert b"SQLite format 3" in found and b"hub" in found and b"hunter22" not in found
-    finally:
-        shutil.rmtree(copies)
+    for file in service.home.glob("tutti.db*"):
+        shutil.copyfile(file, theirs / file.name)
+    found = subprocess.run([*AS_STRANGER, "sh", "-c", f"cat {theirs}/*"], capture_output=True, cwd="/").stdout
+    assert b"SQLite format 3" in found and b"hub" in found and b"hunter22" not in found
     service.start()
 
 
@@ -238,111 +224,6 @@ def test_who_has_no_token_learns_that_the_service_is_there_and_nothing_else(star
     done = subprocess.run([*AS_STRANGER, sys.executable, "-c", CALLS, service.endpoint()["address"], json.dumps(calls)], capture_output=True, text=True, cwd="/")
     assert done.stdout.split() == ["200"] + ["401"] * (len(calls) - 1), done
     assert service.job(name)["state"] == "Completed"
-
-
-# Says the lines of its arguments to a server, each over a connection of its own, and prints what it hears until it is cut off.
-SAYS = r"""
-import socket, sys
-for text in sys.argv[3:]:
-    with socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=60) as server:
-        server.sendall(text.encode() + b"\n")
-        try:
-            while heard := server.recv(4096):
-                print("HEARD", heard)
-        except ConnectionResetError:
-            pass
-        print("CUT")
-"""
-
-# Is a rank of MPI by PMI, and joins its world only once it is told to.
-LATE_RANK = """
-import os, pathlib, socket, sys, time
-marks = pathlib.Path(sys.argv[1])
-(marks / os.environ["RANK"]).write_text(os.environ["PMI_PORT"])
-while not (marks / "go").exists():
-    time.sleep(0.02)
-host, port = os.environ["PMI_PORT"].split(":")
-server = socket.create_connection((host, int(port)), timeout=60)
-lines = server.makefile("rw")
-for line, answers in ((f"cmd=initack pmiid={os.environ['PMI_ID']}", 4), ("cmd=barrier_in", 1), ("cmd=finalize", 1)):
-    print(line, file=lines, flush=True)
-    heard = [next(lines) for _ in range(answers)]
-print(heard[-1].strip())
-"""
-
-
-@pytest.mark.parametrize("nodes", [1, 2])
-def test_who_finds_the_port_of_an_mpi_jobs_pmi_is_no_rank_of_it(start_service, write_job, tmp_path, nodes):
-    service = start_service()
-    marks = tmp_path / "marks"
-    marks.mkdir()
-    name = service.submit(write_job(f"exec python3 rank.py {marks}", {"rank.py": LATE_RANK}, nodes=nodes, processes=2 // nodes, distribution="mpi",
-                                    environment_variables={"TUTTI_MPI": "pmi"}))
-    wait_until(lambda: len(list(marks.iterdir())) == 2, 60, "both ranks run")
-    host, port = wait_until((marks / "0").read_text, 10, "a rank has found its PMI").split(":")
-    said = [f"cmd=initack pmiid={number}\ncmd=put kvsname=a key=b value=c\ncmd=abort exitcode=9" for number in (0, 1, 2, -1)] + ["cmd=abort exitcode=9"]
-    stranger = subprocess.run([*AS_STRANGER, sys.executable, "-c", SAYS, host, port, *said], capture_output=True, text=True, cwd="/", timeout=120)
-    assert stranger.stdout.split() == ["CUT"] * len(said), stranger
-    (marks / "go").touch()
-    job = service.wait(name)
-    assert job["state"] == "Completed", job["reason"]
-    assert [service.log_text(name, rank) for rank in (0, 1)] == ["cmd=finalize_ack rc=0\n"] * 2
-
-
-# Connects to each "ADDRESS PORT" of its input as long as it lives: now it is silent, now it says that it is a launcher.
-PEST = r"""
-import selectors, socket, sys, threading
-goals, held = [], []
-def read():
-    for line in sys.stdin:
-        host, port = line.split()
-        goals.append((host, int(port)))
-threading.Thread(target=read, daemon=True).start()
-print("UP", flush=True)
-met = set()
-while True:
-    for goal in list(goals):
-        try:
-            server = socket.create_connection(goal, timeout=0.2)
-        except OSError:
-            continue
-        if goal not in met:
-            print("MET", *goal, flush=True)
-            met.add(goal)
-        if len(held) % 2:
-            server.sendall(b'{"node": 1, "mpi": false, "nonce": "00112233445566778899aabbccddeeff"}\n{"proof": "00"}\n')
-        held.append(server)
-        del held[:-64]
-"""
-
-
-def test_who_comes_where_launchers_of_an_mpi_job_meet_is_none_of_them(start_service, write_job, tmp_path):
-    service = start_service()
-    heard = tmp_path / "heard"
-    with open(heard, "wb") as out:
-        pest = subprocess.Popen([*AS_STRANGER, sys.executable, "-c", PEST], stdin=subprocess.PIPE, stdout=out, cwd="/")
-    try:
-        wait_until(lambda: b"UP" in heard.read_bytes(), 20, "the other user's program runs")
-
-        def a_job_is_met():
-            name = service.submit(write_job("echo $RANK", nodes=2, distribution="mpi", environment_variables={"TUTTI_MPI": "pmi"}))
-
-            def plan():
-                for file in service.home.glob("nodes/shared/*.json"):
-                    with contextlib.suppress(OSError, ValueError):  # it is being written, or has gone with its job
-                        if (found := json.loads(file.read_text()))["job_id"] == name:
-                            return found
-            found = wait_until(plan, 30, "there is a plan")
-            pest.stdin.write(f"{found['nodes'][0]['address']} {found['start_port']}\n".encode())
-            pest.stdin.flush()
-            job = service.wait(name)
-            assert job["state"] == "Completed", job["reason"]
-            assert [service.log_text(name, rank) for rank in (0, 1)] == ["0\n", "1\n"]
-            return b"MET" in heard.read_bytes()
-        wait_until(a_job_is_met, 60, "launchers met while the other user was there")
-    finally:
-        pest.kill()
-        pest.wait()
 
 
 def test_the_short_link_to_a_jobs_scratch_is_its_users_alone(start_service, write_job, tmp_path):
