@@ -12,7 +12,7 @@ import urllib.error
 
 import pytest
 
-from conftest import processes_with, wait_until
+from conftest import BIN, Service, processes_with, wait_until
 from needs import needs_another_user
 from stranger import *  # noqa: F403
 
@@ -259,6 +259,36 @@ def test_an_address_from_elsewhere_gets_no_token_of_this_home(start_service, tmp
             impostor.end()
             del service.environment["TUTTI_ADDRESS"]
         service.start(*arguments)
+
+
+@pytest.fixture
+def of_the_stranger(theirs):
+    """A service whose user is not root."""
+    home = theirs / "home"
+    home.mkdir(mode=0o700)
+    os.chown(home, STRANGER, STRANGER)
+    service = Service(home)
+    service.program = shutil.copy(BIN / "tutti", theirs)
+    service.user = {"user": STRANGER, "group": STRANGER, "extra_groups": []}
+    service.environment["HOME"] = str(home)
+    yield service.start()
+    service.stop()
+
+
+def test_a_user_who_is_not_root_gives_containers_the_leave_to_reach_out_by_site_yml_alone(of_the_stranger, theirs):
+    service = of_the_stranger
+    job = theirs / "job.yml"
+    job.write_text("type: command\ncommand: cat /outside\ncompute: local\nenvironment: {image: registry.example/x:1}\n"
+                   "resources: {docker_args: -v /etc/hostname:/outside --privileged}\n")
+    refused = service.cli("job", "create", job)
+    assert refused.returncode == 2, refused
+    assert "docker_args: --volume=/etc/hostname:/outside --privileged reach out of the container" in refused.stderr, refused
+    assert "containers: {allow: [privileged, volume]} in its site.yml" in refused.stderr and service.get("/v1/jobs")["jobs"] == [], refused
+    (service.home / "site.yml").write_text("containers: {allow: [privileged]}\n")
+    refused = service.cli("job", "create", job)
+    assert "docker_args: --volume=/etc/hostname:/outside reaches out of the container" in refused.stderr, refused
+    (service.home / "site.yml").write_text("containers: {allow: [privileged, volume]}\n")
+    assert "of the container" not in service.cli("job", "validate", "--file", job).stderr
 
 
 def test_a_service_of_root_says_what_that_means(start_service):

@@ -269,8 +269,7 @@ std::string PythonOf(const EnvironmentRule& rule, absl::string_view name) {
   return rule.python == kNamedPython ? PythonInName(name) : rule.python;
 }
 
-std::set<std::string> DefaultContainerLeave(bool is_root) {
-  if (is_root) return {};
+std::set<std::string> AnyContainerLeave() {
   return {kContainerLeaves.begin(), kContainerLeaves.end()};
 }
 

@@ -52,10 +52,8 @@ std::string PythonOf(const EnvironmentRule& rule, absl::string_view name);
 inline constexpr std::array<absl::string_view, 6> kContainerLeaves = {
     "cap-add", "device", "group-add", "privileged", "security-opt", "volume"};
 
-// Returns the leave for containers where site.yml does not say. Without root podman is held by the
-// kernel to what its user may, as a job on the host is; a root's containers are walls only as long
-// as none of these opens them.
-std::set<std::string> DefaultContainerLeave(bool is_root);
+// Returns all of them: the leave by which those read job files who leave the refusal to a service.
+std::set<std::string> AnyContainerLeave();
 
 // How nodes of this machine are looked at (docs/node-health.md).
 struct HealthCheck {
@@ -101,12 +99,10 @@ absl::Status ReadSiteText(absl::string_view text, absl::string_view file_name,
                           const std::filesystem::path& folder, Site& site);
 
 // Reads the built-in tables with the files of `home` over them. InvalidArgument names file and line
-// of what is wrong in them. `container_leave` counts where site.yml does not say: the service gives
-// its own default, and everyone else leaves it to the service to refuse, which may run as another
-// user.
-absl::StatusOr<Site> ReadSite(
-    const std::filesystem::path& home,
-    std::set<std::string> container_leave = DefaultContainerLeave(/*is_root=*/false));
+// of what is wrong in them. `container_leave` counts where site.yml does not say: a service gives
+// none, and a client, whose service may have another site.yml, AnyContainerLeave.
+absl::StatusOr<Site> ReadSite(const std::filesystem::path& home,
+                              std::set<std::string> container_leave = {});
 
 // The name of the key of the secrets in a service's folder, and in its backup.
 inline constexpr char kSecretKeyName[] = "secrets.key";

@@ -67,10 +67,9 @@ TEST_F(SiteTest, ASitesOwnTableComesFirst) {
   EXPECT_EQ(*site->data.Find("https://e.org/sets/a"), (home_.path() / "sets/a").string());
 }
 
-TEST_F(SiteTest, ContainersOfAServiceOfRootReachNothingUnlessItSaysSo) {
-  EXPECT_TRUE(DefaultContainerLeave(/*is_root=*/true).empty());
-  EXPECT_EQ(DefaultContainerLeave(/*is_root=*/false).size(), kContainerLeaves.size());
+TEST_F(SiteTest, ContainersReachNothingUnlessTheSiteSaysSo) {
   EXPECT_TRUE(BuiltInSite().container_leave.empty());
+  EXPECT_TRUE(ReadSite(home_.path())->container_leave.empty());
   Write("site.yml", "containers: {allow: [volume, device]}\n");
   EXPECT_EQ(ReadSite(home_.path())->container_leave, (std::set<std::string>{"device", "volume"}));
   Write("site.yml", "containers: {allow: []}\n");
@@ -80,11 +79,11 @@ TEST_F(SiteTest, ContainersOfAServiceOfRootReachNothingUnlessItSaysSo) {
               HasSubstr("site.yml:2: containers.allow: \"volumes\" is none of cap-add, device"));
 }
 
-TEST_F(SiteTest, TheLeaveOfContainersGoesByTheServiceAndNotByWhoReads) {
-  EXPECT_EQ(ReadSite(home_.path())->container_leave, DefaultContainerLeave(/*is_root=*/false));
-  EXPECT_TRUE(ReadSite(home_.path(), DefaultContainerLeave(true))->container_leave.empty());
+TEST_F(SiteTest, WhoLeavesTheRefusalToAServiceReadsByAnyLeaveUnlessTheSiteSaysWhich) {
+  EXPECT_EQ(ReadSite(home_.path(), AnyContainerLeave())->container_leave.size(),
+            kContainerLeaves.size());
   Write("site.yml", "containers: {allow: [volume]}\n");
-  EXPECT_EQ(ReadSite(home_.path(), DefaultContainerLeave(true))->container_leave,
+  EXPECT_EQ(ReadSite(home_.path(), AnyContainerLeave())->container_leave,
             (std::set<std::string>{"volume"}));
 }
 

@@ -24,7 +24,8 @@ fs::path FolderOf(const std::string& file) {
 // What is still wrong with it, by the lines of the new text.
 absl::Status CheckAgain(const Context& context, const JobUpgradeOptions& options,
                         const std::string& text) {
-  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(context.home));
+  TUTTI_ASSIGN_OR_RETURN(const spec::Site site,
+                         spec::ReadSite(context.home, spec::AnyContainerLeave()));
   const std::string& name = options.save.empty() ? options.file : options.save;
   return spec::ReadJobFile(text, name, FolderOf(options.file), site).status();
 }

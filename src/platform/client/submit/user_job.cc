@@ -77,7 +77,7 @@ absl::StatusOr<UserJob> ReadUserJob(const fs::path& home, const JobFile& file) {
     TUTTI_RETURN_IF_ERROR(CheckCanSave(written.text, save));
     written.path = written.save = save;
   }
-  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(home));
+  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(home, spec::AnyContainerLeave()));
   written.file = spec::ReadAllOfJobFile(written.text, written.path, written.directory, site);
   return written;
 }

@@ -1,7 +1,5 @@
 #include "platform/service/admission/submission_check.h"
 
-#include <unistd.h>
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -30,9 +28,7 @@ absl::StatusOr<spec::ReadResult> SubmissionCheck::Read(const Submission& submiss
   if (!submission.base_directory.is_absolute()) {
     return absl::InvalidArgumentError("base_directory must be an absolute path");
   }
-  TUTTI_ASSIGN_OR_RETURN(
-      const spec::Site site,
-      spec::ReadSite(state_.options.directory, spec::DefaultContainerLeave(::geteuid() == 0)));
+  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(state_.options.directory));
   TUTTI_ASSIGN_OR_RETURN(spec::Reading reading, ReadFiles(submission, site));
   auto& [file, of_reader, is_job] = reading;
   if (!is_job) return of_reader;
