@@ -8,6 +8,8 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/status.h"
@@ -37,6 +39,15 @@ absl::StatusOr<fs::path> ThisProgram() {
   return program;
 }
 
+// For tests of nodes that have more processors than their share of a small machine.
+absl::StatusOr<int> CoresPerNode() {
+  const char* const said = std::getenv("TUTTI_CORES_PER_NODE");
+  int cores = 0;
+  if (said == nullptr || absl::SimpleAtoi(said, &cores)) return cores;
+  return absl::InvalidArgumentError(
+      absl::StrCat("TUTTI_CORES_PER_NODE is \"", said, "\", and must be a number"));
+}
+
 absl::StatusOr<std::unique_ptr<engine::Engine>> MakeEngine(const client::ServeOptions& options) {
   TUTTI_ASSIGN_OR_RETURN(const fs::path program, ThisProgram());
   engine::LocalEngineOptions local;
@@ -44,6 +55,7 @@ absl::StatusOr<std::unique_ptr<engine::Engine>> MakeEngine(const client::ServeOp
   local.node_count = options.nodes;
   local.launcher = {program.string(), "launch", "--plan"};
   local.standby = {program.string(), launch::kStandbyProgram};
+  TUTTI_ASSIGN_OR_RETURN(local.cores_per_node, CoresPerNode());
   TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<engine::LocalEngine> engine,
                          engine::LocalEngine::Open(local));
   return engine;

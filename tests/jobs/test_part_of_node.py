@@ -33,6 +33,13 @@ def said(service, job, rank=0):
     return dict(zip(words[::2], words[1::2]))
 
 
+def part_of(service, job, rank):
+    """(node, core) of a rank that has one core, once it has one."""
+    parts = wait_until(lambda: service.job(job).get("parts"), 30, f"{job} has its part")
+    core, = parts[rank]["cores"]
+    return parts[rank]["node"], core
+
+
 def row(service, name):
     return next(node for node in service.get("/v1/nodes")["nodes"] if node["name"] == name)
 
@@ -74,16 +81,21 @@ def test_two_jobs_share_a_node_and_a_third_waits_also_over_a_restart(start_servi
 
 
 def test_a_gang_has_its_part_of_two_nodes_and_others_have_the_rest(start_service, write_job, tmp_path):
-    if len(CORES) < 4:
-        pytest.skip("two nodes of two processors each")
-    service = start_service(nodes=2)
+    service = start_service(nodes=2, environment={"TUTTI_CORES_PER_NODE": "2"})  # which share them where there are fewer than four
     gate = tmp_path / "gate"
     gang = service.submit(looker(write_job, gate, nodes=2, distribution="pytorch", resources=part(cpus=1)))
-    beside = service.submit(looker(write_job, gate, resources=part(cpus=1)))
-    has = [said(service, gang, rank)["cores"] for rank in (0, 1)] + [said(service, beside)["cores"]]
-    assert len(set(has)) == 3, has
+    beside = [service.submit(looker(write_job, gate, resources=part(cpus=1))) for _ in range(2)]
+    behind = service.submit(write_job("echo behind", resources=part(cpus=1)))
+    has = [(job, rank, part_of(service, job, rank)) for job, rank in ((gang, 0), (gang, 1), (beside[0], 0), (beside[1], 0))]
+    for job, rank, (node, core) in has:
+        assert said(service, job, rank)["cores"] == str(core), (job, node)
+    assert {place for _, _, place in has} == {(node["name"], core) for node in service.get("/v1/nodes")["nodes"] for core in node["cores"]}, has
+    assert [len(row(service, node)["cores"]) for node in ("n1", "n2")] == [2, 2]
+    reason = "waits for 1 core of 1 node: 0 of 2 have them free"
+    wait_until(lambda: service.job(behind)["reason"].startswith(reason), 20, lambda: service.job(behind)["reason"])
     gate.touch()
-    assert service.wait(gang)["state"] == service.wait(beside)["state"] == "Completed"
+    for job in (gang, *beside, behind):
+        assert service.wait(job)["state"] == "Completed"
 
 
 def test_ranks_share_the_part_out_also_those_of_mpirun(start_service, write_job, tmp_path):

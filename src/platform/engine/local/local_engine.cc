@@ -51,7 +51,8 @@ std::vector<Node> MakeNodes(const LocalEngineOptions& options,
     Node node;
     node.name = absl::StrCat("n", i + 1);
     node.address = absl::StrCat("127.77.", i / 250, ".", i % 250 + 1);
-    node.cores = ShareOf(cores, i, options.node_count);
+    node.cores = options.cores_per_node > 0 ? TurnOf(cores, i, options.cores_per_node)
+                                            : ShareOf(cores, i, options.node_count);
     node.memory_bytes = memory / options.node_count;
     node.directory = (options.root / node.name).string();
     node.gpus = Share(gpus, i, options.node_count);
@@ -69,12 +70,26 @@ std::vector<int> ShareOf(const std::vector<int>& cores, int index, int node_coun
   return Share(cores, index, node_count);
 }
 
+std::vector<int> TurnOf(const std::vector<int>& cores, int index, int count) {
+  std::vector<int> turn;
+  for (int i = 0; i < count; ++i) {
+    turn.push_back(cores[(static_cast<size_t>(index) * count + i) % cores.size()]);
+  }
+  std::sort(turn.begin(), turn.end());
+  return turn;
+}
+
 absl::StatusOr<std::unique_ptr<LocalEngine>> LocalEngine::Open(const LocalEngineOptions& options) {
   if (options.node_count < 1 || options.node_count > 16384) {
     return absl::InvalidArgumentError("the number of nodes must be from 1 to 16384");
   }
   if (!options.root.is_absolute() || options.launcher.empty()) {
     return absl::InvalidArgumentError("the engine needs an absolute root folder and a launcher");
+  }
+  const size_t usable = options.cores.empty() ? UsableCores().size() : options.cores.size();
+  if (options.cores_per_node < 0 || static_cast<size_t>(options.cores_per_node) > usable) {
+    return absl::InvalidArgumentError(absl::StrCat("a node cannot have ", options.cores_per_node,
+                                                   " processors: there are ", usable));
   }
   std::vector<std::string> gpus = base::UsableGpus(base::CurrentEnvironment());
   std::vector<Node> nodes = MakeNodes(options, gpus);

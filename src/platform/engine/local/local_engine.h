@@ -38,7 +38,10 @@ struct LocalEngineOptions {
   // The command line of a launcher that waits for a plan (standby_launchers.h), up to the path of a
   // folder that it may make for an allocation meanwhile; empty: none wait.
   std::vector<std::string> standby;
-  std::vector<int> cores;    // to share out; empty: those this process may use
+  std::vector<int> cores;  // to share out; empty: those this process may use
+  // Each node has so many of them, in turn, so that nodes share those of which there are too few;
+  // 0: the cores are parted among the nodes.
+  int cores_per_node = 0;
   int64_t memory_bytes = 0;  // to share out; 0: nine tenths of the machine's
 };
 
@@ -93,5 +96,7 @@ class LocalEngine final : public Engine {
 // Returns the processors of node `index` of `node_count`: disjoint shares, or one each in turn when
 // there are more nodes than processors.
 std::vector<int> ShareOf(const std::vector<int>& cores, int index, int node_count);
+// Returns the cores of that node where each has `count` of them, at most all.
+std::vector<int> TurnOf(const std::vector<int>& cores, int index, int count);
 
 }  // namespace tutti::engine

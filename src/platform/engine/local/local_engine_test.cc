@@ -356,6 +356,13 @@ TEST(ShareOfTest, SharesAreDisjointAndCoverAllUntilThereAreMoreNodesThanProcesso
   EXPECT_THAT(ShareOf({4, 5}, 1, 3), ElementsAre(5));
 }
 
+TEST(ShareOfTest, NodesOfSoManyProcessorsShareThoseOfWhichThereAreTooFew) {
+  EXPECT_THAT(TurnOf({4, 5}, 0, 2), ElementsAre(4, 5));
+  EXPECT_THAT(TurnOf({4, 5}, 1, 2), ElementsAre(4, 5));
+  EXPECT_THAT(TurnOf({0, 1, 2}, 1, 2), ElementsAre(0, 2));
+  EXPECT_THAT(TurnOf({0, 1, 2, 3}, 1, 2), ElementsAre(2, 3));
+}
+
 TEST(HostsFileTest, NodesComeFirstAndOnlyOnce) {
   EXPECT_EQ(
       HostsFile("127.0.0.1 localhost\n10.0.0.1 n1 other\n10.0.0.2 n10\n", {{"n1", "127.77.0.1"}}),
