@@ -1,13 +1,16 @@
 // N launchers of one gang, played from one process over TLS connections to a real service: how long
-// they take to connect and to assemble, what the service needs while they wait and while they
-// print, and how long a user's call takes beside it. A line of JSON a phase.
+// they take to connect, to fetch their code and to assemble, what the service needs while they wait
+// and while they print, how long they take to come back to another service after that one was
+// killed, and how long a user's call takes beside it. A line of JSON a phase.
 //
 //   swarm [NODES [SECONDS]]            1000 launchers; 10 s a phase
+//   swarm --plans NODES                what their launch plans take, and nothing else
 //   swarm --beside HOME LOCAL NODES    rests when all have started, until standard input ends: a
 //                                      service in HOME that has LOCAL virtual nodes too, for others
 //                                      to measure
 //
-// Ends with 1 if a connection broke or an answer was no success.
+// Ends with 1 if a connection broke while the service was there, an answer was no success, all had
+// not go within 10 s of work, or the service had more than 160 threads.
 #include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -26,6 +29,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/deadline.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "launcher.h"
 #include "platform/http/client/client.h"
 #include "platform/http/url.h"
@@ -35,6 +39,12 @@ namespace tutti::swarm {
 namespace {
 
 using nlohmann::json;
+
+constexpr absl::Duration kAssemble = absl::Seconds(10);  // from the first connection to go
+// Of handlers those of all lanes that launchers and one user use, and the service's own.
+constexpr int kMostThreads = 160;
+constexpr size_t kCodeBytes = 256 << 10;
+constexpr absl::Duration kOutage = absl::Seconds(1);
 
 double Seconds(absl::Duration duration) { return absl::ToDoubleSeconds(duration); }
 
@@ -92,7 +102,15 @@ class Swarm {
     Phase(
         "idle, nobody calls", [&] { return Rest(); }, /*with_user=*/false);
     Phase("print a line a second each", [&] { return Print(); });
+    ComeBack();
+    Phase("print, after the restart", [&] { return Print(); });
     return Close();
+  }
+
+  // What the plans take; Begin says it.
+  bool Plan() {
+    Begin();
+    return true;
   }
 
   // The same, without what is measured.
@@ -113,10 +131,12 @@ class Swarm {
   void Begin() {
     Submit();
     const absl::Duration submitted = base::SteadyNow();
-    const spec::Endpoint service = service_.for_launchers();
-    const auto authority = *http::ParseBaseUrl(service.address);
-    gang_.service = {boost::asio::ip::make_address(authority.host),
-                     static_cast<unsigned short>(authority.port)};
+    gang_.find_service = [this] {
+      const auto authority = *http::ParseBaseUrl(service_.for_launchers().address);
+      return Gang::Endpoint{boost::asio::ip::make_address(authority.host),
+                            static_cast<unsigned short>(authority.port)};
+    };
+    gang_.service = gang_.find_service();
     const WatchedService::Allocation placed = service_.AwaitAllocation();
     gang_.allocation = placed.id;
     gang_.token = placed.launcher_token;
@@ -140,20 +160,24 @@ class Swarm {
 
   // Until all launchers have started their ranks.
   void Start() {
-    Phase("connect", [&] {
+    absl::Duration assembled = Phase("connect", [&] {
       return Together(0, [&](Launcher& l, const Launcher::Done& done) { l.Connect(done); });
     });
-    Phase("report", [&] {
+    assembled += Phase("report", [&] {
       return Together(0, [&](Launcher& l, const Launcher::Done& done) {
         l.Report(Event("preparing"), 1, done);
       });
     });
+    Phase("fetch code", [&] { return FetchCode(); });
     // All but the first, so that nobody may go.
-    Phase("prepare", [&] {
+    assembled += Phase("prepare", [&] {
       return Together(1, [&](Launcher& l, const Launcher::Done& done) {
         l.Report(Event("prepared"), 2, done);
       });
     });
+    if (phase_ > absl::ZeroDuration()) {
+      Phase("polls of a second end and begin again", [&] { return EndPolls(); });
+    }
     size_t gone = 0;
     for (size_t i = 1; i < launchers_.size(); ++i) launchers_[i]->AwaitGo([&] { ++gone; });
     if (phase_ > absl::ZeroDuration()) {
@@ -161,10 +185,12 @@ class Swarm {
       Phase(
           "wait, nobody calls", [&] { return Rest(); }, /*with_user=*/false);
     }
-    Phase("assemble", [&] {
+    assembled += Phase("assemble", [&] {
       launchers_[0]->Report(Event("prepared"), 2, [&] { launchers_[0]->AwaitGo([&] { ++gone; }); });
       return Until([&] { return gone == launchers_.size(); });
     });
+    std::cout << json({{"assembled_seconds", Seconds(assembled)}}) << std::endl;
+    is_late_ = assembled > kAssemble;
     Phase("start", [&] {
       int rank = 0;
       return Together(0, [&](Launcher& l, const Launcher::Done& done) {
@@ -174,29 +200,99 @@ class Swarm {
   }
 
   bool Close() {
-    std::cout << json({{"connections", Connections()}, {"failures", gang_.failures}}) << std::endl;
-    return gang_.failures == 0 && user_failures_ == 0;
+    const int broken = gang_.broken - broken_by_restart_;
+    std::cout << json({{"connections", Connections()},
+                       {"broken", broken},
+                       {"failures", gang_.failures},
+                       {"most_threads", most_threads_}})
+              << std::endl;
+    return broken == 0 && gang_.failures == 0 && user_failures_ == 0 && !is_late_ &&
+           most_threads_ <= kMostThreads;
+  }
+
+  // Each over a connection of its own, as launchers do.
+  bool FetchCode() {
+    std::vector<std::unique_ptr<Launcher>> fetching;
+    for (int i = 0; i < nodes_; ++i) fetching.push_back(std::make_unique<Launcher>(gang_, i));
+    int done = 0;
+    for (const auto& one : fetching) {
+      one->Connect([&done, this, raw = one.get()] { raw->Fetch(snapshot_, [&] { ++done; }); });
+    }
+    return Until([&] { return done == nodes_; });
+  }
+
+  // Twice: all that began together end together, and each asks at once again.
+  bool EndPolls() {
+    return Together(1, [](Launcher& l, const Launcher::Done& done) {
+      l.Poll(1, [&l, done] { l.Poll(1, done); });
+    });
+  }
+
+  // The service is killed under all of them while each has something to say, and another one begins
+  // after a while. Nobody calls meanwhile, as this process forks.
+  void ComeBack() {
+    const int broken = gang_.broken;
+    std::vector<absl::Duration> back;
+    absl::Duration began;
+    service_.Kill();
+    for (const auto& launcher : launchers_) {
+      launcher->Print("x\n", [&] { back.push_back(base::SteadyNow() - began); });
+    }
+    RunFor(kOutage);
+    const int refused = gang_.broken - broken;
+    began = base::SteadyNow();
+    service_.Begin();
+    if (!Until([&] { return service_.HasBegun(); })) Stop("restart");
+    const absl::Duration answers = base::SteadyNow() - began;
+    if (!Until([&] { return back.size() == launchers_.size(); })) Stop("restart");
+    broken_by_restart_ = gang_.broken - broken;
+    NoteThreads();
+    std::cout << json({{"phase", "the service is killed and begins again"},
+                       {"away_seconds", Seconds(kOutage)},
+                       {"refused_meanwhile", refused},
+                       {"answers_after", Seconds(answers)},
+                       {"refused_until_all_are_back", broken_by_restart_ - refused},
+                       {"first_back", Seconds(back.front())},
+                       {"half_back", Seconds(back[back.size() / 2])},
+                       {"all_back", Seconds(back.back())},
+                       {"threads", service_.Threads()},
+                       {"resident_mb", service_.ResidentMegabytes()}})
+              << std::endl;
+  }
+
+  // Has the service keep code for the gang.
+  void SendCode(http::Client& client) {
+    std::string code(kCodeBytes, '\0');
+    for (char& byte : code) byte = static_cast<char>(gang_.random());
+    snapshot_ = absl::StrCat("sha256:", base::Hex(base::Sha256Of(code)));
+    const auto sent = client.Send({.method = "PUT",
+                                   .target = absl::StrCat("/v1/snapshots/", snapshot_),
+                                   .content_type = "application/zstd",
+                                   .body = std::move(code)});
+    if (sent.ok() && sent->ok()) return;
+    std::cerr << (sent.ok() ? sent->body : sent.status().ToString()) << std::endl;
+    std::exit(1);
   }
 
   void Submit() {
     const spec::Endpoint user = service_.for_users();
     http::Client client(user.address, user.token, user.certificate);
+    SendCode(client);
     const std::string text =
         absl::StrCat("type: command\nname: gang\ncommand: sleep 1\ncompute: ", service_.compute(),
                      "\nresources:\n  instance_count: ", nodes_,
                      "\ndistribution:\n  type: pytorch\n  process_count_per_instance: 1\n");
-    const auto answer =
-        client.Send({.method = "POST",
-                     .target = "/v1/jobs",
-                     .body = json({{"text", text}, {"base_directory", "/"}}).dump()});
+    const json job = {{"text", text}, {"base_directory", "/"}, {"snapshot", snapshot_}};
+    const auto answer = client.Send({.method = "POST", .target = "/v1/jobs", .body = job.dump()});
     if (answer.ok() && answer->ok()) return;
     std::cerr << (answer.ok() ? answer->body : answer.status().ToString()) << std::endl;
     std::exit(1);
   }
 
-  // What the service needs while `act` runs, and a user beside it gets, as a line.
+  // Says what the service needs while `act` runs, and a user beside it gets, as a line; returns how
+  // long it took.
   template <class Act>
-  void Phase(const char* name, const Act& act, bool with_user = true) {
+  absl::Duration Phase(const char* name, const Act& act, bool with_user = true) {
     std::optional<UserBeside> user;
     if (with_user) user.emplace(service_.for_users());
     const absl::Duration processor = service_.ProcessorTime();
@@ -208,6 +304,7 @@ class Swarm {
       got = user->Take();
       user_failures_ += got.at("failed").get<int>();
     }
+    NoteThreads();
     std::cout << json({{"phase", name},
                        {"seconds", Seconds(took)},
                        {"cores", Seconds(service_.ProcessorTime() - processor) / Seconds(took)},
@@ -215,11 +312,21 @@ class Swarm {
                        {"resident_mb", service_.ResidentMegabytes()},
                        {"user", got}})
               << std::endl;
-    if (whole) return;
+    if (!whole) Stop(name);
+    return took;
+  }
+
+  void NoteThreads() {
+    threads_noted_ = base::SteadyNow();
+    most_threads_ = std::max(most_threads_, service_.Threads());
+  }
+
+  [[noreturn]] void Stop(const char* phase) {
     const spec::Endpoint user_of = service_.for_users();
     const auto job = http::Client(user_of.address, user_of.token, user_of.certificate)
                          .Send({.target = "/v1/job-summaries"});
-    std::cerr << name << ": not all launchers came through; " << gang_.failures << " failures"
+    std::cerr << phase << ": not all launchers came through; " << gang_.broken << " attempts and "
+              << gang_.failures << " calls failed; "
               << (job.ok() ? job->body : job.status().ToString()) << std::endl;
     std::exit(1);
   }
@@ -238,6 +345,7 @@ class Swarm {
     while (!condition() && !deadline.Expired()) {
       loop_.restart();
       loop_.run_one_for(std::chrono::milliseconds(100));
+      if (base::SteadyNow() - threads_noted_ > absl::Milliseconds(10)) NoteThreads();
     }
     return condition();
   }
@@ -278,9 +386,14 @@ class Swarm {
   WatchedService service_;  // before any thread
   boost::asio::io_context loop_;
   boost::asio::ssl::context tls_{boost::asio::ssl::context::tls_client};
-  Gang gang_{loop_, tls_, {}, "", ""};
+  Gang gang_{loop_, tls_, {}, {}, "", ""};
   std::vector<std::unique_ptr<Launcher>> launchers_;
+  std::string snapshot_;  // the name of the gang's code
   int user_failures_ = 0;
+  int broken_by_restart_ = 0;  // of Gang::broken
+  int most_threads_ = 0;
+  absl::Duration threads_noted_;  // when, last
+  bool is_late_ = false;
 };
 
 }  // namespace
@@ -296,6 +409,10 @@ int main(int argc, char** argv) {
   if (argc == 5 && std::string_view(argv[1]) == "--beside") {
     const Options options{folder.path(), argv[2], std::atoi(argv[4]), std::atoi(argv[3])};
     return tutti::swarm::Swarm(options, absl::ZeroDuration()).RestUntilInputEnds() ? 0 : 1;
+  }
+  if (argc == 3 && std::string_view(argv[1]) == "--plans") {
+    const Options options{folder.path(), folder.path() / "home", std::atoi(argv[2]), 0};
+    return tutti::swarm::Swarm(options, absl::ZeroDuration()).Plan() ? 0 : 1;
   }
   const int nodes = argc > 1 ? std::atoi(argv[1]) : 1000;
   const int seconds = argc > 2 ? std::atoi(argv[2]) : 10;

@@ -1,5 +1,7 @@
 #include "watched_service.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -8,6 +10,7 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -48,12 +51,25 @@ absl::StatusOr<uint64_t> WritePlans(const engine::Allocation& allocation, const 
   return bytes;
 }
 
+// What SwarmEngine::Start has told; nothing before.
+std::optional<WatchedService::Allocation> ReadAllocation(const fs::path& folder) {
+  const auto text = base::ReadFile(folder / "allocation");
+  if (!text.ok()) return std::nullopt;
+  std::istringstream words(*text);
+  WatchedService::Allocation placed;
+  words >> placed.id >> placed.launcher_token >> placed.plan_bytes >> placed.plan_seconds;
+  return placed;
+}
+
 // Nodes whose launchers the swarm plays. Tells by a file which allocation it was given, its
 // launchers' token, and what its plans took.
 class SwarmEngine final : public engine::Engine {
  public:
   SwarmEngine(fs::path folder, int nodes, bool schedules_itself)
-      : folder_(std::move(folder)), nodes_(nodes), schedules_itself_(schedules_itself) {}
+      : folder_(std::move(folder)), nodes_(nodes), schedules_itself_(schedules_itself) {
+    const auto known = ReadAllocation(folder_);  // a service before this one had it
+    if (known) state_ = StateOf(known->id, static_cast<size_t>(nodes_));
+  }
 
   engine::EngineTraits traits() const override { return {.schedules_itself = schedules_itself_}; }
   absl::StatusOr<std::vector<engine::Node>> ListNodes() override {
@@ -68,8 +84,7 @@ class SwarmEngine final : public engine::Engine {
     return nodes;
   }
   absl::Status Start(const engine::Allocation& allocation) override {
-    state_ = {.id = allocation.id,
-              .launcher_alive = std::vector<bool>(allocation.nodes.size(), true)};
+    state_ = StateOf(allocation.id, allocation.nodes.size());
     if (schedules_itself_) {
       TUTTI_ASSIGN_OR_RETURN(state_.nodes, ListNodes());
     }
@@ -95,6 +110,10 @@ class SwarmEngine final : public engine::Engine {
   }
 
  private:
+  static engine::AllocationState StateOf(const std::string& id, size_t nodes) {
+    return {.id = id, .launcher_alive = std::vector<bool>(nodes, true)};
+  }
+
   const fs::path folder_;
   const int nodes_;
   const bool schedules_itself_;
@@ -157,19 +176,39 @@ absl::Status NameComputes(const WatchedService::Options& options) {
 }  // namespace
 
 WatchedService::WatchedService(const Options& options) : options_(options) {
-  int ready[2];
-  if (::pipe(ready) != 0) Fail("pipe");
-  pid_ = ::fork();
-  if (pid_ == 0) Serve(options_, ready[1]);
-  ::close(ready[1]);
-  char byte;
-  if (::read(ready[0], &byte, 1) != 1) Fail("the service does not start");
-  ::close(ready[0]);
+  Begin();
+  const base::Deadline deadline = base::Deadline::After(absl::Minutes(1));
+  while (!HasBegun() && !deadline.Expired()) absl::SleepFor(absl::Milliseconds(1));
+  if (ready_ >= 0) Fail("the service does not start");
 }
 
-WatchedService::~WatchedService() {
+void WatchedService::Kill() {
   ::kill(pid_, SIGKILL);
   ::waitpid(pid_, nullptr, 0);
+}
+
+void WatchedService::Begin() {
+  int ready[2];
+  if (::pipe2(ready, O_CLOEXEC) != 0) Fail("pipe");
+  pid_ = ::fork();
+  if (pid_ == 0) {
+    constexpr int kReady = STDERR_FILENO + 1;
+    if (ready[1] != kReady && ::dup2(ready[1], kReady) < 0) Fail("dup2");
+    ::closefrom(kReady + 1);  // the launchers' connections, if there are any
+    Serve(options_, kReady);
+  }
+  ::close(ready[1]);
+  ready_ = ready[0];
+}
+
+bool WatchedService::HasBegun() {
+  if (ready_ < 0) return true;
+  pollfd told{.fd = ready_, .events = POLLIN};
+  if (::poll(&told, 1, 0) <= 0) return false;
+  char byte;
+  if (::read(ready_, &byte, 1) != 1) Fail("the service does not start");
+  ::close(std::exchange(ready_, -1));
+  return true;
 }
 
 spec::Endpoint WatchedService::for_users() const {
@@ -183,13 +222,7 @@ spec::Endpoint WatchedService::for_launchers() const {
 WatchedService::Allocation WatchedService::AwaitAllocation() const {
   const base::Deadline deadline = base::Deadline::After(absl::Minutes(1));
   while (!deadline.Expired()) {
-    const auto text = base::ReadFile(options_.folder / "allocation");
-    if (text.ok()) {
-      std::istringstream words(*text);
-      Allocation placed;
-      words >> placed.id >> placed.launcher_token >> placed.plan_bytes >> placed.plan_seconds;
-      return placed;
-    }
+    if (const auto placed = ReadAllocation(options_.folder)) return *placed;
     absl::SleepFor(absl::Milliseconds(1));
   }
   Fail("the service places no job");

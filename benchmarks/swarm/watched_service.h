@@ -24,7 +24,13 @@ class WatchedService {
   };
   // Ends the program if it cannot be started.
   explicit WatchedService(const Options& options);
-  ~WatchedService();
+  ~WatchedService() { Kill(); }
+
+  // As a machine that fails takes it. Then Begin starts another one on the same folder, which
+  // answers once HasBegun. Not beside other threads of this process.
+  void Kill();
+  void Begin();
+  bool HasBegun();
 
   // Returns the compute of the nodes that start nothing.
   const char* compute() const { return options_.local_nodes > 0 ? "swarm" : "local"; }
@@ -48,6 +54,7 @@ class WatchedService {
 
   const Options options_;
   pid_t pid_ = -1;
+  int ready_ = -1;  // readable once it answers
 };
 
 }  // namespace tutti::swarm
