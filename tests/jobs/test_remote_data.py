@@ -1,5 +1,6 @@
 """Story: a job's input is a file behind http or https: it is fetched once, whole or not at all, and what cannot be had is
 said before the job queues. The servers are this test's own, on loopback; the certificate is of a test's authority."""
+import contextlib
 import http.server
 import select
 import socket
@@ -10,7 +11,8 @@ import urllib.parse
 
 import pytest
 
-from conftest import Service
+from conftest import Service, free_port, wait_until
+from needs import needs, not_installed
 
 BODY = bytes(range(256)) * 8192  # 2 MiB
 
@@ -165,6 +167,36 @@ def test_a_transfer_that_never_comes_fails_the_job_in_one_line(site, write_job):
     ended = site.wait(name, 90)
     assert ended["state"] == "Failed" and "/short.bin cannot be had:" in ended["reason"] and "\n" not in ended["reason"]
     assert not list((site.home / "data").glob("*/short.bin"))
+
+
+@pytest.fixture
+def by_http2(site, tmp_path):
+    """(address, log) of a server that speaks HTTP/2 alone, and has /sub/real.bin."""
+    (tmp_path / "files/sub").mkdir(parents=True)
+    (tmp_path / "files/sub/real.bin").write_bytes(BODY)
+    port, log = free_port(), tmp_path / "http2.log"
+    with open(log, "wb") as out:
+        server = subprocess.Popen(["nghttpd", "-v", "--address=127.0.0.1", f"--htdocs={tmp_path}/files", str(port), site.trusted.with_suffix(".key"),
+                                   site.trusted], stdout=out, stderr=out)
+
+    def listens():
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5):
+            return True
+    wait_until(lambda: listens() or server.poll() is not None, 20, "the server listens")
+    yield f"https://127.0.0.1:{port}", log
+    server.kill()
+    server.wait()
+
+
+@needs(not_installed("nghttpd"))
+def test_a_server_of_http2_is_asked_by_it(site, write_job, by_http2):
+    address, log = by_http2
+    name = site.submit(job(write_job, f"{address}/sub/real.bin"))
+    assert site.wait(name)["state"] == "Completed", site.job(name)
+    assert counted(site, name) == [str(len(BODY)), "real.bin"]
+    said = log.read_text(errors="replace")
+    assert ":method: HEAD" in said and said.count(":method: GET") == 1, said
+    assert said.count(":path: /sub/real.bin") == said.count(":method: "), said
 
 
 def test_a_proxy_of_the_environment_is_asked_for_what_is_not_local(site, write_job, tmp_path):
