@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "platform/storage/objects/object_store.h"
 #include "platform/storage/storage_request.h"
-#include "platform/storage/transfer/object_store.h"
 
 namespace tutti::storage {
 

@@ -17,9 +17,9 @@
 #include "base/status.h"
 #include "base/text/binary_size.h"
 #include "base/threads/at_once.h"
-#include "platform/storage/transfer/content_hash.h"
+#include "platform/storage/objects/content_hash.h"
+#include "platform/storage/objects/object_manifest.h"
 #include "platform/storage/transfer/incoming_object.h"
-#include "platform/storage/transfer/object_manifest.h"
 #include "platform/storage/transfer/object_names.h"
 #include "platform/storage/transfer/part_file.h"
 

@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "platform/storage/transfer/memory_store_fake.h"
-#include "platform/storage/transfer/object_manifest.h"
+#include "platform/storage/objects/memory_store_fake.h"
+#include "platform/storage/objects/object_manifest.h"
 #include "platform/storage/transfer/part_file.h"
 
 namespace tutti::storage {

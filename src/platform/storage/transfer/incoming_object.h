@@ -11,8 +11,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "platform/storage/transfer/content_hash.h"
-#include "platform/storage/transfer/object_store.h"
+#include "platform/storage/objects/content_hash.h"
+#include "platform/storage/objects/object_store.h"
 #include "platform/storage/transfer/part_file.h"
 
 namespace tutti::storage {

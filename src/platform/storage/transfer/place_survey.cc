@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "base/threads/at_once.h"
-#include "platform/storage/transfer/path_pattern.h"
+#include "platform/storage/objects/path_pattern.h"
 
 namespace tutti::storage {
 namespace {

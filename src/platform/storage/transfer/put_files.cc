@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "base/threads/at_once.h"
-#include "platform/storage/transfer/content_hash.h"
+#include "platform/storage/objects/content_hash.h"
 #include "platform/storage/transfer/object_names.h"
 
 namespace tutti::storage {

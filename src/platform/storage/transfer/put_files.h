@@ -5,9 +5,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "platform/storage/objects/object_store.h"
 #include "platform/storage/storage_json.h"
 #include "platform/storage/transfer/attempts.h"
-#include "platform/storage/transfer/object_store.h"
 #include "platform/storage/transfer/place_survey.h"
 #include "platform/storage/transfer/progress_counter.h"
 

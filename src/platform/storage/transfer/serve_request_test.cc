@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "platform/storage/transfer/memory_store_fake.h"
+#include "platform/storage/objects/memory_store_fake.h"
 #include "platform/storage/transfer/place_survey.h"
 
 namespace tutti::storage {

@@ -1,4 +1,4 @@
-#include "platform/storage/transfer/content_hash.h"
+#include "platform/storage/objects/content_hash.h"
 
 #include <array>
 #include <span>

@@ -1,4 +1,4 @@
-#include "platform/storage/transfer/path_pattern.h"
+#include "platform/storage/objects/path_pattern.h"
 
 #include <gtest/gtest.h>
 

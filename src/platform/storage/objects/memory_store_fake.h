@@ -10,7 +10,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "platform/storage/transfer/object_store.h"
+#include "platform/storage/objects/object_store.h"
 
 namespace tutti::storage {
 

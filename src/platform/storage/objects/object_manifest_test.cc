@@ -1,4 +1,4 @@
-#include "platform/storage/transfer/object_manifest.h"
+#include "platform/storage/objects/object_manifest.h"
 
 #include <gtest/gtest.h>
 

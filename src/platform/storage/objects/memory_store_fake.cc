@@ -1,4 +1,4 @@
-#include "platform/storage/transfer/memory_store_fake.h"
+#include "platform/storage/objects/memory_store_fake.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "platform/storage/transfer/content_hash.h"
+#include "platform/storage/objects/content_hash.h"
 
 namespace tutti::storage {
 
