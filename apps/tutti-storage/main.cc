@@ -5,7 +5,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -20,12 +19,13 @@
 #include "base/threads/start_thread.h"
 #include "platform/storage/arrow/arrow_store.h"
 #include "platform/storage/storage_json.h"
+#include "platform/storage/transfer/activity.h"
 #include "platform/storage/transfer/serve_request.h"
 
 namespace tutti::storage {
 namespace {
 
-// How long no call may end. The libraries have limits of their own, but not for each case.
+// How long nothing may happen. The libraries have limits of their own, but not for each case.
 constexpr absl::Duration kLongestSilence = absl::Minutes(10);
 constexpr absl::Duration kBetweenLooks = absl::Seconds(1);
 
@@ -56,20 +56,13 @@ class Answer {
   absl::Mutex mutex_;
 };
 
-void WatchSilence(const std::atomic<int64_t>& calls, const StorageRequest& request,
-                  Answer& answer) {
-  int64_t seen = calls;
-  absl::Duration since = base::SteadyNow();
-  while (true) {
+void WatchSilence(const Activity& activity, const StorageRequest& request, Answer& answer) {
+  SilenceWatch watch(activity, base::SteadyNow());
+  while (watch.Look(BytesOfConnections(), base::SteadyNow()) < kLongestSilence) {
     absl::SleepFor(kBetweenLooks);
-    if (calls != seen) {
-      seen = calls;
-      since = base::SteadyNow();
-    } else if (base::SteadyNow() - since > kLongestSilence) {
-      answer.End(
-          FailureOf(absl::UnavailableError("the store has not answered for 10 minutes"), request));
-    }
   }
+  answer.End(
+      FailureOf(absl::UnavailableError("the store has not answered for 10 minutes"), request));
 }
 
 [[noreturn]] void Run() {
@@ -79,10 +72,14 @@ void WatchSilence(const std::atomic<int64_t>& calls, const StorageRequest& reque
   if (!request.ok()) answer.End(StorageFailure{request.status(), ""});
   const auto store = OpenArrowStore(request->place, request->credentials, request->connections);
   if (!store.ok()) answer.End(FailureOf(store.status(), *request));
-  std::atomic<int64_t> calls = 0;
+  Activity activity;
   Attempts attempts;
-  attempts.ended = [&] { ++calls; };
-  base::StartThread([&] { WatchSilence(calls, *request, answer); }).detach();
+  attempts.activity = &activity;
+  // A folder is no store: its list takes as long as its disk does.
+  if (request->place.kind != spec::StoreKind::kLocal) {
+    std::thread watch = base::StartThread([&] { WatchSilence(activity, *request, answer); });
+    if (watch.joinable()) watch.detach();
+  }
   answer.End(ServeRequest(**store, *request, attempts,
                           [&](const AnswerLine& line) { answer.Write(line); }));
 }

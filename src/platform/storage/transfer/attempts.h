@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "platform/storage/transfer/activity.h"
 
 namespace tutti::storage {
 
@@ -16,7 +17,7 @@ struct Attempts {
   int most = 5;  // beside the tries that the provider's library makes of its own
   absl::Duration first_pause = absl::Milliseconds(500);  // twice as long each time
   std::function<void(absl::Duration)> sleep = absl::SleepFor;
-  std::function<void()> ended;  // after each call, as a sign of life; may be empty
+  Activity* activity = nullptr;  // is told of each call that has ended; may be null
 
   // Calls `work` until it returns anything but Unavailable, at most `most` times.
   template <typename Work>
@@ -24,7 +25,7 @@ struct Attempts {
     absl::Duration pause = first_pause;
     for (int attempt = 1;; ++attempt, pause *= 2) {
       auto result = work();
-      if (ended) ended();
+      if (activity != nullptr) activity->Note();
       if (attempt >= most || !absl::IsUnavailable(StatusOf(result))) return result;
       sleep(pause);
     }

@@ -198,7 +198,10 @@ absl::Status Fetch::FetchSmall(size_t index, ObjectReader& reader, std::vector<c
   const ContentHash::Result result = hash.Finish();
   TUTTI_RETURN_IF_ERROR(Verify(index, reader, result));
   TUTTI_ASSIGN_OR_RETURN(const fs::path target, TargetOf(index));
-  TUTTI_RETURN_IF_ERROR(WriteWhole(options_.folder, version, bytes, target));
+  {
+    const Activity::OnDisk on_disk(options_.attempts.activity);
+    TUTTI_RETURN_IF_ERROR(WriteWhole(options_.folder, version, bytes, target));
+  }
   counter_.AddBytes(version.bytes);
   return Note(index, result);
 }
@@ -207,8 +210,8 @@ absl::Status Fetch::BeginLarge(size_t index, std::unique_ptr<ObjectReader> reade
   TUTTI_ASSIGN_OR_RETURN(
       auto part, PartFile::Open(options_.folder, versions_[index], options_.range_bytes, boot_id_));
   const bool with_md5 = WantsMd5(*reader);
-  const auto incoming =
-      std::make_shared<IncomingObject>(index, std::move(reader), std::move(part), with_md5);
+  const auto incoming = std::make_shared<IncomingObject>(index, std::move(reader), std::move(part),
+                                                         with_md5, options_.attempts.activity);
   counter_.AddBytes(incoming->bytes_before());
   {
     absl::MutexLock lock(&mutex_);
@@ -238,7 +241,10 @@ absl::Status Fetch::FinishLarge(IncomingObject& incoming, const ContentHash::Res
     return status;
   }
   TUTTI_ASSIGN_OR_RETURN(const fs::path target, TargetOf(index));
-  TUTTI_RETURN_IF_ERROR(incoming.part().Finish(target));
+  {
+    const Activity::OnDisk on_disk(options_.attempts.activity);
+    TUTTI_RETURN_IF_ERROR(incoming.part().Finish(target));
+  }
   return Note(index, hash);
 }
 
@@ -348,10 +354,14 @@ absl::StatusOr<StorageDone> FetchObjects(ObjectStore& store, const Survey& surve
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(options.folder / kPartsName));
   TUTTI_ASSIGN_OR_RETURN(const auto manifest, ObjectManifest::Open(options.folder));
   TUTTI_RETURN_IF_ERROR(CheckRoom(survey, options.folder, *manifest));
-  RemoveStale(options.folder, survey, *manifest);
+  {
+    const Activity::OnDisk on_disk(options.attempts.activity);
+    RemoveStale(options.folder, survey, *manifest);
+  }
   ProgressCounter counter(static_cast<int64_t>(survey.objects.size()), BytesOf(survey.objects));
   Fetch fetch(store, survey, options, *manifest, counter);
   TUTTI_RETURN_IF_ERROR(fetch.Run());
+  const Activity::OnDisk on_disk(options.attempts.activity);
   TUTTI_RETURN_IF_ERROR(fetch.SyncFolders());
   TUTTI_RETURN_IF_ERROR(Tidy(options.folder, fetch.versions(), *manifest));
   const StorageProgress end = counter.Now();

@@ -164,6 +164,26 @@ TEST_F(FetchObjectsTest, FinishesAPartThatHasAllItsRanges) {
   EXPECT_EQ(File("large"), bytes);
 }
 
+TEST_F(FetchObjectsTest, ShowsThatItGoesOnWhileItHashesWhatIsThere) {
+  store_.Set("data/large", Bytes(20500));
+  store_.set_md5(false, true);  // so that it is opened a second time, when all is there
+  std::atomic<int> opened = 0, calls = 0;
+  store_.set_hook([&](absl::string_view call, const std::string&, int64_t) {
+    return call == "open" && ++opened == 2 ? absl::UnavailableError("away") : absl::OkStatus();
+  });
+  options_.attempts.most = 1;
+  ASSERT_TRUE(absl::IsUnavailable(Fetch().status()));
+  store_.set_hook([&](absl::string_view, const std::string&, int64_t) {
+    ++calls;
+    return absl::OkStatus();
+  });
+  Activity activity;
+  options_.attempts.activity = &activity;
+  ASSERT_TRUE(Fetch().ok());
+  EXPECT_GE(activity.steps(), calls + 21) << "each of 21 ranges is a step beside the calls";
+  EXPECT_FALSE(activity.is_on_disk());
+}
+
 TEST_F(FetchObjectsTest, TriesAgainWhatMayPass) {
   store_.Set("data/a", Bytes(2500));
   std::atomic<int> failures = 3;

@@ -13,10 +13,11 @@ constexpr int64_t kReadBack = 1 << 20;
 }  // namespace
 
 IncomingObject::IncomingObject(size_t index, std::unique_ptr<ObjectReader> reader,
-                               std::unique_ptr<PartFile> part, bool with_md5)
+                               std::unique_ptr<PartFile> part, bool with_md5, Activity* activity)
     : index_(index),
       reader_(std::move(reader)),
       part_(std::move(part)),
+      activity_(activity),
       hash_(with_md5),
       there_(part_->range_count(), false) {
   for (int64_t range = 0; range < part_->range_count(); ++range) {
@@ -39,6 +40,7 @@ absl::Status IncomingObject::HashBack(int64_t range) {
     const std::span<char> bytes(block.data(), std::min(kReadBack, end - at));
     TUTTI_RETURN_IF_ERROR(part_->ReadBack(at, bytes));
     hash_.Update({bytes.data(), bytes.size()});
+    if (activity_ != nullptr) activity_->Note();
   }
   return absl::OkStatus();
 }

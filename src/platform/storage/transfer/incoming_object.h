@@ -13,15 +13,17 @@
 #include "absl/synchronization/mutex.h"
 #include "platform/storage/objects/content_hash.h"
 #include "platform/storage/objects/object_store.h"
+#include "platform/storage/transfer/activity.h"
 #include "platform/storage/transfer/part_file.h"
 
 namespace tutti::storage {
 
 class IncomingObject {
  public:
-  // `index` is the caller's name of it.
+  // `index` is the caller's name of it; `activity`, which may be null, is told of each block that
+  // is hashed.
   IncomingObject(size_t index, std::unique_ptr<ObjectReader> reader, std::unique_ptr<PartFile> part,
-                 bool with_md5);
+                 bool with_md5, Activity* activity);
 
   // Returns the next range that has to be fetched; none if there is none any more.
   std::optional<int64_t> NextRange();
@@ -42,6 +44,7 @@ class IncomingObject {
   const size_t index_;
   const std::unique_ptr<ObjectReader> reader_;
   const std::unique_ptr<PartFile> part_;
+  Activity* const activity_;
   int64_t bytes_before_ = 0;
   ContentHash hash_;  // of who has set `hashing_`
   absl::Mutex mutex_;

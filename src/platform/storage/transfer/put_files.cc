@@ -64,7 +64,7 @@ absl::StatusOr<std::vector<StoredObject>> FilesBelow(const fs::path& folder) {
   return files;
 }
 
-absl::StatusOr<std::string> Md5OfFile(const fs::path& path) {
+absl::StatusOr<std::string> Md5OfFile(const fs::path& path, Activity* activity) {
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd file, base::Open(path, O_RDONLY));
   ContentHash hash(true);
   std::vector<char> block(kBlock);
@@ -73,6 +73,7 @@ absl::StatusOr<std::string> Md5OfFile(const fs::path& path) {
     if (n < 0) return base::ErrnoStatus(path.string());
     if (n == 0) return hash.Finish().md5;
     hash.Update({block.data(), static_cast<size_t>(n)});
+    if (activity != nullptr) activity->Note();
   }
 }
 
@@ -84,7 +85,7 @@ absl::StatusOr<bool> IsThere(ObjectStore& store, const std::string& path, const 
   TUTTI_RETURN_IF_ERROR(there.status());
   const StoredObject& object = (*there)->object();
   if (object.bytes != bytes || object.md5.empty()) return false;
-  TUTTI_ASSIGN_OR_RETURN(const std::string md5, Md5OfFile(file));
+  TUTTI_ASSIGN_OR_RETURN(const std::string md5, Md5OfFile(file, attempts.activity));
   return md5 == object.md5;
 }
 
@@ -107,7 +108,7 @@ absl::Status PutOne(ObjectStore& store, const std::string& path, const fs::path&
       const absl::Status status = store.Put(path, file, [&](int64_t sent) {
         all += sent;
         counter.AddBytes(sent);
-        if (attempts.ended) attempts.ended();
+        if (attempts.activity != nullptr) attempts.activity->Note();
       });
       if (!status.ok()) counter.AddBytes(-all);
       return status;
@@ -122,7 +123,13 @@ absl::Status PutOne(ObjectStore& store, const std::string& path, const fs::path&
 
 absl::StatusOr<StorageDone> PutFiles(ObjectStore& store, const std::string& base,
                                      const PutOptions& options) {
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<StoredObject> files, FilesBelow(options.folder));
+  absl::StatusOr<std::vector<StoredObject>> found;
+  {
+    const Activity::OnDisk on_disk(options.attempts.activity);
+    found = FilesBelow(options.folder);
+  }
+  TUTTI_RETURN_IF_ERROR(found.status());
+  const std::vector<StoredObject>& files = *found;
   int64_t bytes = 0;
   for (const StoredObject& file : files) bytes += file.bytes;
   ProgressCounter counter(static_cast<int64_t>(files.size()), bytes);
