@@ -212,6 +212,24 @@ def test_what_cannot_be_had_is_said_before_the_job_queues(site, write_job):
     assert [job for job in site.get("/v1/jobs")["jobs"]] == []
 
 
+def test_a_job_that_waits_reads_no_other_store_than_it_was_accepted_for(site, write_job, tmp_path):
+    create_both(site)
+    gate = tmp_path / "gate"
+    first = site.submit(write_job(f"until [ -e {gate} ]; do sleep 0.05; done", nodes=2, distribution="pytorch"))
+    waiting = site.submit(write_job("true", nodes=2, distribution="pytorch", inputs={"x": {"path": "azureml://datastores/blobs/paths/train"}}))
+    other = "b3RoZXItYWNjb3VudHMta2V5"
+    done = create(site, BLOBS.replace(KEY, other), "--set", "account_name=other")
+    assert done.returncode == 0 and "blobs was azure_blob acme/images and is azure_blob other/images" in done.stderr, done
+    assert site.job(waiting)["state"] == "Queued"
+    gate.touch()
+    assert site.wait(first)["state"] == "Completed"
+    ended = site.wait(waiting)
+    assert ended["state"] == "Failed", ended
+    assert 'datastore "blobs" was replaced after the job was submitted: it is azure_blob other/images now' in ended["reason"], ended
+    assert "submit the job again" in ended["reason"]
+    assert [asked["operation"] for asked in site.stores.asked()] == ["stat"], "the new key went nowhere"
+
+
 def test_a_file_that_is_wrong_is_told_with_its_line_and_no_credential(site):
     wrong = create(site, BLOBS.replace("account_key", "acount_key"))
     assert wrong.returncode == 2 and 'store.yml:9: unknown key "acount_key" (did you mean "account_key"?)' in wrong.stderr, wrong
@@ -221,7 +239,7 @@ def test_a_file_that_is_wrong_is_told_with_its_line_and_no_credential(site):
     assert "blobs" not in site.cli("datastore", "list").stdout
     assert create(site, BLOBS, "--set", "container_name=public").returncode == 0
     assert "acme/public" in site.cli("datastore", "show", "blobs").stdout
-    assert site.cli("datastore", "delete", "blobs", "--yes").stdout == "datastore blobs is forgotten\n"
+    assert site.cli("datastore", "delete", "blobs", "--yes").stdout == "the credentials in secret datastore.blobs are deleted\ndatastore blobs is forgotten\n"
     assert site.get("/v1/secrets")["secrets"] == []
 
 

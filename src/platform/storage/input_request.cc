@@ -1,6 +1,8 @@
 #include "platform/storage/input_request.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "spec/types/identifier.h"
 
 namespace tutti::storage {
 
@@ -9,6 +11,24 @@ PlaceType PlaceTypeOf(const spec::Input& input) {
   return input.type == "uri_folder" || input.type == "mltable" ? PlaceType::kFolder
                                                                : PlaceType::kAny;
 }
+
+namespace {
+
+// The line of a job whose datastore was created anew after the job had been accepted.
+std::string Replaced(const spec::DataPlace& place, absl::string_view what) {
+  return absl::StrCat("datastore \"", place.datastore,
+                      "\" was replaced after the job was submitted: ", what,
+                      "; submit the job again");
+}
+
+absl::Status CheckStore(const spec::DataPlace& place, const Credentials& credentials) {
+  const std::string store = spec::StoreOf(place);
+  if (credentials.store.empty() || credentials.store == store) return absl::OkStatus();
+  return absl::FailedPreconditionError(Replaced(
+      place, absl::StrCat("it is ", credentials.store, " now, and the job is to read ", store)));
+}
+
+}  // namespace
 
 absl::StatusOr<StorageRequest> RequestFor(Operation operation, const spec::Input& input,
                                           const std::map<std::string, std::string>& secrets) {
@@ -22,9 +42,12 @@ absl::StatusOr<StorageRequest> RequestFor(Operation operation, const spec::Input
   }
   auto credentials = CredentialsFrom(place.credential, value->second);
   if (!credentials.ok()) {
+    const std::string why =
+        absl::StrCat("secret \"", place.secret, "\": ", credentials.status().message());
     return absl::FailedPreconditionError(
-        absl::StrCat("secret \"", place.secret, "\": ", credentials.status().message()));
+        spec::IsDatastoreSecret(place.secret) ? Replaced(place, why) : why);
   }
+  TUTTI_RETURN_IF_ERROR(CheckStore(place, *credentials));
   request.credentials = *std::move(credentials);
   return request;
 }

@@ -18,7 +18,8 @@ PlaceType PlaceTypeOf(const spec::Input& input);
 
 // Returns the request for an input that has a place, without a folder. `secrets`: values by the
 // secrets' names, of which it takes the place's. FailedPrecondition if that is not among them or
-// does not hold credentials of the place's kind.
+// does not hold credentials of the place's kind, or is of a datastore that was replaced by another
+// store: the new credentials are for that, and the input is where it was when the job was accepted.
 absl::StatusOr<StorageRequest> RequestFor(Operation operation, const spec::Input& input,
                                           const std::map<std::string, std::string>& secrets);
 

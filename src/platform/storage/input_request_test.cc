@@ -45,6 +45,21 @@ TEST(RequestFor, SaysWhichSecretIsNotThereOrOfNoUse) {
       spec::CredentialKind::kNone);
 }
 
+TEST(RequestFor, SendsNoCredentialsToAnotherStoreThanTheyAreFor) {
+  const spec::Input input = Images(spec::CredentialKind::kAccountKey, "datastore.blobs");
+  const auto ask = [&](const std::string& secret) {
+    return RequestFor(Operation::kList, input, {{"datastore.blobs", secret}});
+  };
+  EXPECT_TRUE(ask(R"({"account_key": "a2V5", "store": "azure_blob acme/images"})").ok());
+  const auto replaced = ask(R"({"account_key": "a2V5", "store": "azure_blob acme/others"})");
+  EXPECT_TRUE(absl::IsFailedPrecondition(replaced.status())) << replaced.status();
+  EXPECT_EQ(replaced.status().message(),
+            "datastore \"blobs\" was replaced after the job was submitted: it is azure_blob "
+            "acme/others now, and the job is to read azure_blob acme/images; submit the job again");
+  EXPECT_THAT(std::string(ask(R"({"sas": "sv=1"})").status().message()),
+              AllOf(HasSubstr("has no account_key"), HasSubstr("submit the job again")));
+}
+
 TEST(PlaceTypeOf, AModelIsAFileOrAFolder) {
   EXPECT_EQ(PlaceTypeOf({.type = "uri_file"}), PlaceType::kFile);
   EXPECT_EQ(PlaceTypeOf({.type = "mltable"}), PlaceType::kFolder);

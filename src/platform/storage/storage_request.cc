@@ -88,6 +88,8 @@ absl::StatusOr<Credentials> FromObject(spec::CredentialKind kind, const nlohmann
     }
     credentials.*field.value = found->get<std::string>();
   }
+  const auto store = object.find("store");
+  if (store != object.end() && store->is_string()) credentials.store = store->get<std::string>();
   return credentials;
 }
 

@@ -35,6 +35,9 @@ struct Credentials {
   std::string tenant, client, client_secret;     // of a service principal
   std::string access_key_id, secret_access_key;  // of S3
   std::string session_token;                     // empty: none
+  // What they are for, as spec::StoreOf says it, if the secret is a datastore's own; else empty. It
+  // is not part of the request.
+  std::string store;
 };
 
 struct StorageRequest {
@@ -86,7 +89,8 @@ std::string Described(const spec::DataPlace& place);
 
 // Reads a secret's value: a JSON object of the fields that `kind` needs
 // ({"account_key": "…"}, {"tenant": "…", "client": "…", "client_secret": "…"}), or for kAccountKey
-// and kSas the bare text. InvalidArgument names what is missing, and never repeats the value.
+// and kSas the bare text. A datastore's own secret has the field "store" beside them.
+// InvalidArgument names what is missing, and never repeats the value.
 absl::StatusOr<Credentials> CredentialsFrom(spec::CredentialKind kind,
                                             absl::string_view secret_value);
 

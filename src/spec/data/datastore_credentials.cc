@@ -136,9 +136,11 @@ class CredentialReader {
     }
     datastore_.place.credential = taken->kind;
     datastore_.place.secret = SecretOfDatastore(datastore_.name);
-    return IsWhole(*taken, secret) ? secret.dump(-1, ' ', /*ensure_ascii=*/true,
-                                                 nlohmann::json::error_handler_t::replace)
-                                   : "";
+    const bool is_whole = IsWhole(*taken, secret);
+    secret["store"] = StoreOf(datastore_.place);
+    return is_whole ? secret.dump(-1, ' ', /*ensure_ascii=*/true,
+                                  nlohmann::json::error_handler_t::replace)
+                    : "";
   }
 
   nlohmann::json ValuesOf(const Way& way) {

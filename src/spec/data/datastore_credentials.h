@@ -11,8 +11,8 @@ namespace tutti::spec {
 
 // Reads `entry`, the key "credentials" of a file whose name, type and store `datastore` has
 // already, into its place (DataPlace::credential and secret). Returns the JSON object that the
-// secret is to be; "" if the file names a secret that is there. Errors name keys and never their
-// values.
+// secret is to be, with the store that it is for; "" if the file names a secret that is there.
+// Errors name keys and never their values.
 std::string ReadCredentials(const YamlNode::Entry& entry, Datastore& datastore,
                             Diagnostics& diagnostics);
 

@@ -1,4 +1,4 @@
-// Covers: datastore.cc, datastore_credentials.cc.
+// Covers: datastore.cc, datastore_credentials.cc, spec/types/data_place.cc.
 #include "spec/data/datastore_file.h"
 
 #include <gmock/gmock.h>
@@ -45,14 +45,14 @@ TEST(DatastoreFile, AzuresBlobsByAccountKey) {
   EXPECT_EQ(place.datastore, "blobs");
   EXPECT_EQ(place.credential, CredentialKind::kAccountKey);
   EXPECT_EQ(place.secret, "datastore.blobs");
-  EXPECT_EQ(file.credentials, R"({"account_key":"a2V5"})");
+  EXPECT_EQ(file.credentials, R"({"account_key":"a2V5","store":"azure_blob acme/images"})");
   EXPECT_THAT(file.warnings, IsEmpty());
   EXPECT_THAT(JsonOf(file.datastore).dump(), Not(HasSubstr("a2V5")));
 }
 
 TEST(DatastoreFile, OtherCredentialsAndTypes) {
   EXPECT_EQ(ReadStore(absl::StrCat(kBlob, "credentials: {sas_token: '?sv=1&sig=x'}\n")).credentials,
-            R"({"sas":"sv=1&sig=x"})");
+            R"({"sas":"sv=1&sig=x","store":"azure_blob acme/images"})");
   const DatastoreFile lake = ReadStore(
       "name: lake\ntype: azure_data_lake_gen2\naccount_name: acme\nfilesystem: fs\n"
       "endpoint: core.usgovcloudapi.net\n"
@@ -60,13 +60,17 @@ TEST(DatastoreFile, OtherCredentialsAndTypes) {
   EXPECT_EQ(lake.datastore.place.kind, StoreKind::kAzureDataLake);
   EXPECT_EQ(lake.datastore.place.endpoint, "https://acme.dfs.core.usgovcloudapi.net");
   EXPECT_EQ(lake.datastore.place.credential, CredentialKind::kServicePrincipal);
-  EXPECT_EQ(lake.credentials, R"({"client":"c","client_secret":"s","tenant":"t"})");
+  EXPECT_EQ(lake.credentials,
+            R"({"client":"c","client_secret":"s","store":"azure_data_lake acme/fs at )"
+            R"(https://acme.dfs.core.usgovcloudapi.net","tenant":"t"})");
   const DatastoreFile bucket = ReadStore(
       "name: b\ntype: s3\nbucket_name: sets\nregion: eu-west-1\nendpoint: minio.example.org/\n"
       "credentials: {access_key_id: a, secret_access_key: s}\n");
   EXPECT_EQ(bucket.datastore.place.endpoint, "https://minio.example.org");
   EXPECT_EQ(bucket.datastore.place.region, "eu-west-1");
-  EXPECT_EQ(bucket.credentials, R"({"access_key_id":"a","secret_access_key":"s"})");
+  EXPECT_EQ(bucket.credentials,
+            R"({"access_key_id":"a","secret_access_key":"s","store":"s3 sets at )"
+            R"(https://minio.example.org"})");
   const DatastoreFile folder = ReadStore("name: f\ntype: nfs\npath: ../data/\n");
   EXPECT_EQ(folder.datastore.place.kind, StoreKind::kLocal);
   EXPECT_EQ(folder.datastore.place.path, "/data");

@@ -34,4 +34,8 @@ struct DataPlace {
   std::string datastore;  // the datastore's name, for messages; empty if the address names none
 };
 
+// Returns the store that the place lies in, whatever the path: "azure_blob acme/images", "s3 sets
+// at https://minio.example.org". A datastore's own secret says which store it is for.
+std::string StoreOf(const DataPlace& place);
+
 }  // namespace tutti::spec

@@ -2,6 +2,7 @@
 
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -80,13 +81,28 @@ absl::StatusOr<spec::DatastoreFile> ReadFile(const DatastoreOptions& options) {
                                  fs::absolute(options.file).parent_path().lexically_normal());
 }
 
-absl::Status RemoveOwnSecret(ServiceClient& service, const Datastore& datastore,
-                             std::vector<std::string>& failed) {
+// Says what became of the secret, and of the jobs that named it.
+absl::Status RemoveOwnSecret(Context& context, const Datastore& datastore) {
+  ServiceClient service(context.connect());
   const auto text = service.DeleteSecret(datastore.place.secret);
   if (absl::IsNotFound(text.status())) return absl::OkStatus();
   TUTTI_RETURN_IF_ERROR(text.status());
-  TUTTI_ASSIGN_OR_RETURN(failed, ParseFailedJobs(*text));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> failed, ParseFailedJobs(*text));
+  context.out << "the credentials in secret " << datastore.place.secret << " are deleted\n";
+  if (!failed.empty()) {
+    context.out << "failed, since they waited for it: " << absl::StrJoin(failed, ", ") << "\n";
+  }
   return absl::OkStatus();
+}
+
+// Jobs keep the place that they were accepted with, and the former credentials are gone.
+void WarnOfReplacement(Context& context, const Datastore& former, const Datastore& datastore) {
+  const std::string before = spec::StoreOf(former.place), now = spec::StoreOf(datastore.place);
+  if (!HasOwnSecret(former) || before == now) return;
+  context.err << "warning: " << datastore.name << " was " << before << " and is " << now
+              << ": jobs that were accepted for the former and have not read it yet fail; submit "
+                 "them again"
+              << std::endl;
 }
 
 // Whether the user says yes; without a terminal there must be --yes.
@@ -121,22 +137,18 @@ absl::StatusOr<ExitCode> DatastoreCreate(Context& context, const DatastoreOption
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock,
                          spec::LockList(spec::DatastoresFile(context.home)));
   TUTTI_ASSIGN_OR_RETURN(Datastores datastores, spec::ReadDatastores(context.home));
-  ServiceClient service(context.connect());
   if (!file.credentials.empty()) {
+    ServiceClient service(context.connect());
     TUTTI_RETURN_IF_ERROR(service.SetSecret(datastore.place.secret, file.credentials));
   }
-  const auto former = datastores.find(datastore.name);
-  const bool leaves_secret =
-      former != datastores.end() && HasOwnSecret(former->second) && !HasOwnSecret(datastore);
-  const Datastore before = leaves_secret ? former->second : Datastore();
-  datastores[datastore.name] = datastore;
+  const Datastore former = std::exchange(datastores[datastore.name], datastore);
   TUTTI_RETURN_IF_ERROR(spec::WriteDatastores(context.home, datastores));
-  if (leaves_secret) {
-    std::vector<std::string> failed;
-    TUTTI_RETURN_IF_ERROR(RemoveOwnSecret(service, before, failed));
-  }
   context.out << "azureml://datastores/" << datastore.name << "/paths/ is "
               << WhereOf(datastore.place) << "\n";
+  WarnOfReplacement(context, former, datastore);
+  if (HasOwnSecret(former) && !HasOwnSecret(datastore)) {
+    TUTTI_RETURN_IF_ERROR(RemoveOwnSecret(context, former));
+  }
   return ExitCode::kOk;
 }
 
@@ -170,17 +182,10 @@ absl::StatusOr<ExitCode> DatastoreDelete(Context& context, const DatastoreOption
   TUTTI_ASSIGN_OR_RETURN(const Datastore datastore, Find(datastores, options.name));
   TUTTI_ASSIGN_OR_RETURN(const bool may, MayDelete(context, options));
   if (!may) return absl::CancelledError("nothing was deleted");
-  std::vector<std::string> failed;
-  if (HasOwnSecret(datastore)) {
-    ServiceClient service(context.connect());
-    TUTTI_RETURN_IF_ERROR(RemoveOwnSecret(service, datastore, failed));
-  }
+  if (HasOwnSecret(datastore)) TUTTI_RETURN_IF_ERROR(RemoveOwnSecret(context, datastore));
   datastores.erase(datastore.name);
   TUTTI_RETURN_IF_ERROR(spec::WriteDatastores(context.home, datastores));
   context.out << "datastore " << datastore.name << " is forgotten\n";
-  if (!failed.empty()) {
-    context.out << "failed, since they waited for it: " << absl::StrJoin(failed, ", ") << "\n";
-  }
   return ExitCode::kOk;
 }
 

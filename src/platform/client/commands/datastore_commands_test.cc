@@ -51,7 +51,7 @@ TEST_F(DatastoreCommandsTest, TheCredentialsGoToTheServiceAndNowhereElse) {
   ASSERT_TRUE(Create(kFile).ok());
   EXPECT_EQ(out_.str(), "azureml://datastores/blobs/paths/ is acme/images\n");
   EXPECT_THAT(fake_.requests(), ElementsAre("PUT /v1/secrets/datastore.blobs"));
-  EXPECT_EQ(sent_, R"({"account_key":"aHVudGVyMjI="})");
+  EXPECT_EQ(sent_, R"({"account_key":"aHVudGVyMjI=","store":"azure_blob acme/images"})");
   const auto list = base::ReadFile(spec::DatastoresFile(home_.path()));
   EXPECT_THAT(*list, AllOf(HasSubstr("\"datastore.blobs\""), Not(HasSubstr("aHVudGVyMjI"))));
   ASSERT_TRUE(Do(DatastoreShow, {.name = "blobs", .format = Format::kJson}).ok());
@@ -91,8 +91,20 @@ TEST_F(DatastoreCommandsTest, WhatNoDatastoreNamesAnyMoreIsDeleted) {
   EXPECT_THAT(Kept(), IsEmpty());
   ASSERT_TRUE(Create(kFile).ok());
   ASSERT_TRUE(Do(DatastoreDelete, {.name = "blobs", .yes = true}).ok());
-  EXPECT_THAT(out_.str(), HasSubstr("failed, since they waited for it: brave_ant"));
+  EXPECT_EQ(out_.str(),
+            "the credentials in secret datastore.blobs are deleted\n"
+            "failed, since they waited for it: brave_ant\n"
+            "datastore blobs is forgotten\n");
   EXPECT_TRUE(absl::IsNotFound(Do(DatastoreShow, {.name = "blobs"})));
+}
+
+TEST_F(DatastoreCommandsTest, ADatastoreThatBecomesAnotherStoreIsToldWithWhatItDoesToJobs) {
+  ASSERT_TRUE(Create(kFile).ok());
+  ASSERT_TRUE(Create(kFile).ok());
+  EXPECT_EQ(err_.str(), "") << "new credentials of the same store";
+  ASSERT_TRUE(Create(kFile, {"container_name=others"}).ok());
+  EXPECT_THAT(err_.str(), HasSubstr("blobs was azure_blob acme/images and is azure_blob "
+                                    "acme/others: jobs that were accepted for the former"));
 }
 
 TEST_F(DatastoreCommandsTest, AFolderNeedsNoService) {
