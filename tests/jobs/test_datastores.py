@@ -1,14 +1,17 @@
 """Story: a job reads data from stores by the names of datastores. What speaks to the stores, tutti-storage, is played here by a program of
 the test's own that has folders for stores and writes down what it is asked."""
+import contextlib
 import json
 import os
 import pathlib
+import pty
 import re
+import subprocess
 import sys
 
 import pytest
 
-from conftest import Service, wait_until
+from conftest import PATIENCE, Service, wait_until
 
 KEY = "aHVudGVyMjItb2YtdGhlLWFjY291bnQ="
 SECRET = "hunter22/of+the/bucket"
@@ -241,6 +244,27 @@ def test_a_file_that_is_wrong_is_told_with_its_line_and_no_credential(site):
     assert "acme/public" in site.cli("datastore", "show", "blobs").stdout
     assert site.cli("datastore", "delete", "blobs", "--yes").stdout == "the credentials in secret datastore.blobs are deleted\ndatastore blobs is forgotten\n"
     assert site.get("/v1/secrets")["secrets"] == []
+
+
+def test_who_is_asked_before_a_datastore_is_deleted_holds_up_nobody(site):
+    create_both(site)
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([site.program, "datastore", "delete", "blobs"], env=site.environment, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    while b"[y/N]" not in shown:
+        shown += os.read(ours, 4096)
+    file = site.home.parent / "meanwhile.yml"
+    file.write_text(f"name: share\ntype: nfs\npath: {site.home.parent}\n")
+    assert site.cli("datastore", "create", "--file", file, timeout=30 * PATIENCE).returncode == 0
+    assert create(site, BLOBS, "--set", "container_name=public").returncode == 0
+    os.write(ours, b"y\n")
+    with contextlib.suppress(OSError):  # its end
+        while chunk := os.read(ours, 4096):
+            shown += chunk
+    assert process.wait(timeout=60) != 0 and b"blobs was created anew meanwhile; nothing was deleted" in shown, shown
+    os.close(ours)
+    assert "acme/public" in site.cli("datastore", "list").stdout
 
 
 def test_patterns_public_buckets_data_assets_and_folders_of_the_site(site, write_job, tmp_path):

@@ -175,13 +175,20 @@ absl::StatusOr<ExitCode> DatastoreShow(Context& context, const DatastoreOptions&
   return ExitCode::kOk;
 }
 
+// Nobody else waits for the list while the user thinks.
 absl::StatusOr<ExitCode> DatastoreDelete(Context& context, const DatastoreOptions& options) {
+  TUTTI_ASSIGN_OR_RETURN(const Datastores shown, spec::ReadDatastores(context.home));
+  TUTTI_ASSIGN_OR_RETURN(const Datastore asked, Find(shown, options.name));
+  TUTTI_ASSIGN_OR_RETURN(const bool may, MayDelete(context, options));
+  if (!may) return absl::CancelledError("nothing was deleted");
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock,
                          spec::LockList(spec::DatastoresFile(context.home)));
   TUTTI_ASSIGN_OR_RETURN(Datastores datastores, spec::ReadDatastores(context.home));
   TUTTI_ASSIGN_OR_RETURN(const Datastore datastore, Find(datastores, options.name));
-  TUTTI_ASSIGN_OR_RETURN(const bool may, MayDelete(context, options));
-  if (!may) return absl::CancelledError("nothing was deleted");
+  if (spec::JsonOf(datastore) != spec::JsonOf(asked)) {
+    return absl::AbortedError(
+        absl::StrCat("datastore ", asked.name, " was created anew meanwhile; nothing was deleted"));
+  }
   if (HasOwnSecret(datastore)) TUTTI_RETURN_IF_ERROR(RemoveOwnSecret(context, datastore));
   datastores.erase(datastore.name);
   TUTTI_RETURN_IF_ERROR(spec::WriteDatastores(context.home, datastores));
