@@ -1,4 +1,4 @@
-// Tells from what Arrow and the providers' libraries say of an error what it is. Pure functions.
+// Tells from what Arrow says of an error what it is. Pure function.
 #pragma once
 
 #include <arrow/status.h>
@@ -7,9 +7,7 @@
 
 namespace tutti::storage {
 
-// Returns the error by its kind, as object_store.h has them, with a phrase that says what to do and
-// the store's own name of the error. Of Arrow's text nothing else is in it: that has addresses, and
-// with them signatures.
+// Returns the error of a file system by its number, all others by error_text.h.
 absl::Status StatusFrom(const arrow::Status& status);
 
 }  // namespace tutti::storage

@@ -1,12 +1,9 @@
-#include "platform/storage/arrow/arrow_errors.h"
-
-#include <arrow/util/io_util.h>
+#include "platform/storage/objects/error_text.h"
 
 #include <array>
-#include <cerrno>
-#include <regex>
-#include <string>
+#include <initializer_list>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -19,6 +16,9 @@ struct KnownError {
   absl::StatusCode code;
   const char* phrase;
 };
+
+constexpr size_t kLongestText = 64 << 10;  // of what a library says; some have the answer's body
+constexpr size_t kLongestName = 100;
 
 constexpr absl::StatusCode kCredentials = absl::StatusCode::kPermissionDenied;
 constexpr absl::StatusCode kNotFound = absl::StatusCode::kNotFound;
@@ -95,39 +95,61 @@ absl::Status Made(absl::StatusCode code, absl::string_view phrase, absl::string_
   return {code, name.empty() ? std::string(phrase) : absl::StrCat(phrase, " (", name, ")")};
 }
 
-// The store's own name of the error: "Azure Error: [BlobNotFound] 404", "AWS Error NO_SUCH_KEY
-// during", "google::cloud::Status(NOT_FOUND: …".
-std::string NameIn(const std::string& text) {
-  static const std::regex name(
-      R"(Azure Error: \[(\w+)\]|AWS Error (?!UNKNOWN)(\w+)|Unable to parse ExceptionName: (\w+)|google::cloud::Status\((\w+):)");
-  std::smatch match;
-  if (!std::regex_search(text, match, name)) return "";
-  // What AWS's library does not know it names by the store's name.
-  static const std::regex unparsed(R"(Unable to parse ExceptionName: (\w+))");
-  std::smatch better;
-  if (std::regex_search(text, better, unparsed)) return better[1];
-  for (size_t i = 1; i < match.size(); ++i) {
-    if (match[i].matched) return match[i];
+bool IsOfWord(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+bool IsOfRegion(char c) { return IsOfWord(c) || c == '-'; }
+
+// Returns what stands in the text between `before` and `after`, of characters that fit alone, at
+// the first place where it does; "" if there is none.
+absl::string_view Between(absl::string_view text, absl::string_view before, absl::string_view after,
+                          bool (*fits)(char)) {
+  for (size_t at = text.find(before); at != absl::string_view::npos; at = text.find(before)) {
+    text.remove_prefix(at + before.size());
+    size_t end = 0;
+    while (end < text.size() && fits(text[end])) ++end;
+    if (end > 0 && end <= kLongestName && absl::StartsWith(text.substr(end), after)) {
+      return text.substr(0, end);
+    }
   }
   return "";
 }
 
-int HttpStatusIn(const std::string& text) {
-  static const std::regex status(R"(Azure Error: \[\w*\] (\d{3})\b|HTTP status (\d{3})\b)");
-  std::smatch match;
+// The store's own name of the error. What AWS's library does not know it names by the store's name.
+absl::string_view NameIn(absl::string_view text) {
+  const absl::string_view aws = Between(text, "AWS Error ", "", IsOfWord);
+  for (const absl::string_view name :
+       {Between(text, "Unable to parse ExceptionName: ", "", IsOfWord),
+        Between(text, "Azure Error: [", "]", IsOfWord), absl::StartsWith(aws, "UNKNOWN") ? "" : aws,
+        Between(text, "google::cloud::Status(", ":", IsOfWord)}) {
+    if (!name.empty()) return name;
+  }
+  return "";
+}
+
+// The three digits that the text begins with; 0 if it begins otherwise.
+int StatusAt(absl::string_view text) {
   int value = 0;
-  if (std::regex_search(text, match, status)) {
-    const bool parsed = absl::SimpleAtoi(match[match[1].matched ? 1 : 2].str(), &value);
-    return parsed ? value : 0;
+  const bool ends = text.size() == 3 || (text.size() > 3 && !IsOfWord(text[3]));
+  return ends && absl::SimpleAtoi(text.substr(0, 3), &value) && value >= 100 ? value : 0;
+}
+
+// "Azure Error: [NAME] 404", "HTTP status 404".
+int HttpStatusIn(absl::string_view text) {
+  for (const absl::string_view before : {"Azure Error: [", "HTTP status "}) {
+    const size_t at = text.find(before);
+    if (at == absl::string_view::npos) continue;
+    absl::string_view rest = text.substr(at + before.size());
+    if (before[0] == 'A') {
+      const size_t end = rest.substr(0, kLongestName).find("] ");
+      rest = end == absl::string_view::npos ? "" : rest.substr(end + 2);
+    }
+    if (const int status = StatusAt(rest); status != 0) return status;
   }
   return 0;
 }
 
 // A bucket is in one region, and answers requests that were signed for another by its name.
-std::string RegionIn(const std::string& text) {
-  static const std::regex region(R"(bucket is located in '([\w-]+)')");
-  std::smatch match;
-  return std::regex_search(text, match, region) ? match[1].str() : "";
+absl::string_view RegionIn(absl::string_view text) {
+  return Between(text, "bucket is located in '", "'", IsOfRegion);
 }
 
 absl::Status ByHttpStatus(int status, absl::string_view name) {
@@ -138,17 +160,18 @@ absl::Status ByHttpStatus(int status, absl::string_view name) {
   return Made(kRefused, absl::StrCat("the store refuses with status ", status), name);
 }
 
-bool IsOfNetwork(const std::string& text) {
-  for (const char* sign : {"Fail to get a new connection", "Could not resolve host",
-                           "Could not connect", "curlCode:", "Error while sending request",
-                           "Error while polling", "Connection reset", "connection was closed",
-                           "Connection was closed", "TLS", "certificate", "Timeout", "timed out"}) {
-    if (absl::StrContains(text, sign)) return true;
+bool IsOfNetwork(absl::string_view text) {
+  for (const char* words :
+       {"Fail to get a new connection", "Could not resolve host", "Could not connect",
+        "curlCode:", "Error while sending request", "Error while polling", "Connection reset",
+        "connection was closed", "Connection was closed", "TLS", "certificate", "Timeout",
+        "timed out"}) {
+    if (absl::StrContains(text, words)) return true;
   }
   return false;
 }
 
-absl::Status ByWords(const std::string& text) {
+absl::Status ByWords(absl::string_view text) {
   if (absl::StrContains(text, "Base64")) {
     return Made(kCredentials, "the account key is not base64, as account keys are", "");
   }
@@ -169,14 +192,10 @@ absl::Status ByWords(const std::string& text) {
 
 }  // namespace
 
-absl::Status StatusFrom(const arrow::Status& status) {
-  if (status.ok()) return absl::OkStatus();
-  const std::string text = status.ToString();
-  const int error_number = arrow::internal::ErrnoFromStatus(status);
-  if (error_number == ENOENT) return Made(kNotFound, kNothing, "");
-  if (error_number != 0) return absl::ErrnoToStatus(error_number, "the file system refuses");
-  const std::string name = NameIn(text);
-  if (const std::string region = RegionIn(text); !region.empty()) {
+absl::Status StatusFromText(absl::string_view text) {
+  text = text.substr(0, kLongestText);
+  const absl::string_view name = NameIn(text);
+  if (const absl::string_view region = RegionIn(text); !region.empty()) {
     return Made(kRefused, absl::StrCat("the bucket is in another region: set region to ", region),
                 name);
   }
