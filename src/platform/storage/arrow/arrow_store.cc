@@ -22,6 +22,8 @@
 #include "base/status.h"
 #include "platform/storage/arrow/arrow_errors.h"
 #include "platform/storage/arrow/arrow_options.h"
+#include "platform/storage/objects/error_text.h"
+#include "platform/storage/transfer/guarded.h"
 
 namespace tutti::storage {
 namespace {
@@ -76,6 +78,11 @@ class ArrowReader final : public ObjectReader {
       : ObjectReader(std::move(object), md5_is_certain), file_(std::move(file)) {}
 
   absl::Status Read(int64_t offset, std::span<char> out) override {
+    return Guarded([&] { return ReadAt(offset, out); }, StatusFromText);
+  }
+
+ private:
+  absl::Status ReadAt(int64_t offset, std::span<char> out) {
     const auto n = file_->ReadAt(offset, static_cast<int64_t>(out.size()), out.data());
     if (!n.ok()) return StatusFrom(n.status());
     if (*n == static_cast<int64_t>(out.size())) return absl::OkStatus();
@@ -83,10 +90,11 @@ class ArrowReader final : public ObjectReader {
         absl::StrCat("the store has sent ", *n, " of ", out.size(), " bytes"));
   }
 
- private:
   const std::shared_ptr<arrow::io::RandomAccessFile> file_;
 };
 
+// The providers' libraries tell some errors, as of a service principal that gets no token, by
+// exceptions that Arrow lets through.
 class ArrowStore final : public ObjectStore {
  public:
   ArrowStore(std::shared_ptr<afs::FileSystem> files, std::string container, spec::StoreKind kind)
@@ -96,18 +104,35 @@ class ArrowStore final : public ObjectStore {
     if (kind_ == spec::StoreKind::kS3) static_cast<void>(afs::EnsureS3Finalized());
   }
 
-  absl::StatusOr<PathKind> KindOf(const std::string& path) override;
+  absl::StatusOr<PathKind> KindOf(const std::string& path) override {
+    return Guarded([&] { return FindKind(path); }, StatusFromText);
+  }
   absl::StatusOr<std::vector<StoredObject>> List(const std::string& folder,
-                                                 bool recursive) override;
-  absl::StatusOr<std::unique_ptr<ObjectReader>> Open(const std::string& path) override;
+                                                 bool recursive) override {
+    return Guarded([&] { return ListFolder(folder, recursive); }, StatusFromText);
+  }
+  absl::StatusOr<std::unique_ptr<ObjectReader>> Open(const std::string& path) override {
+    return Guarded([&] { return OpenObject(path); }, StatusFromText);
+  }
   absl::Status Put(const std::string& path, const std::filesystem::path& file,
-                   const std::function<void(int64_t)>& sent) override;
+                   const std::function<void(int64_t)>& sent) override {
+    return Guarded([&] { return PutFile(path, file, sent); }, StatusFromText);
+  }
   absl::Status Remove(const std::string& path) override {
-    const absl::Status status = StatusFrom(files_->DeleteFile(Full(path)));
-    return absl::IsNotFound(status) ? absl::OkStatus() : status;
+    return Guarded(
+        [&] {
+          const absl::Status status = StatusFrom(files_->DeleteFile(Full(path)));
+          return absl::IsNotFound(status) ? absl::OkStatus() : status;
+        },
+        StatusFromText);
   }
 
  private:
+  absl::StatusOr<PathKind> FindKind(const std::string& path);
+  absl::StatusOr<std::vector<StoredObject>> ListFolder(const std::string& folder, bool recursive);
+  absl::StatusOr<std::unique_ptr<ObjectReader>> OpenObject(const std::string& path);
+  absl::Status PutFile(const std::string& path, const std::filesystem::path& file,
+                       const std::function<void(int64_t)>& sent);
   std::string Full(const std::string& path) const {
     if (container_.empty()) return path;
     return path.empty() ? container_ : absl::StrCat(container_, "/", path);
@@ -118,21 +143,21 @@ class ArrowStore final : public ObjectStore {
   const spec::StoreKind kind_;
 };
 
-absl::StatusOr<PathKind> ArrowStore::KindOf(const std::string& path) {
+absl::StatusOr<PathKind> ArrowStore::FindKind(const std::string& path) {
   const auto info = files_->GetFileInfo(Full(path));
   if (!info.ok()) {
     const absl::Status status = StatusFrom(info.status());
     if (!absl::IsPermissionDenied(status) || kind_ != spec::StoreKind::kS3) return status;
     // The answer to HEAD has no body, so no reason; that to a list has.
-    const auto listed = List(path, false);
+    const auto listed = ListFolder(path, false);
     return absl::IsPermissionDenied(listed.status()) ? listed.status() : status;
   }
   if (info->IsFile()) return PathKind::kFile;
   return info->IsDirectory() ? PathKind::kFolder : PathKind::kNothing;
 }
 
-absl::StatusOr<std::vector<StoredObject>> ArrowStore::List(const std::string& folder,
-                                                           bool recursive) {
+absl::StatusOr<std::vector<StoredObject>> ArrowStore::ListFolder(const std::string& folder,
+                                                                 bool recursive) {
   afs::FileSelector selector;
   selector.base_dir = Full(folder);
   selector.recursive = recursive;
@@ -149,7 +174,7 @@ absl::StatusOr<std::vector<StoredObject>> ArrowStore::List(const std::string& fo
   return objects;
 }
 
-absl::StatusOr<std::unique_ptr<ObjectReader>> ArrowStore::Open(const std::string& path) {
+absl::StatusOr<std::unique_ptr<ObjectReader>> ArrowStore::OpenObject(const std::string& path) {
   const auto file = files_->OpenInputFile(Full(path));
   if (!file.ok()) return StatusFrom(file.status());
   const auto metadata = (*file)->ReadMetadata();
@@ -167,8 +192,8 @@ absl::StatusOr<std::unique_ptr<ObjectReader>> ArrowStore::Open(const std::string
                                        kind_ != spec::StoreKind::kS3, *file);
 }
 
-absl::Status ArrowStore::Put(const std::string& path, const std::filesystem::path& file,
-                             const std::function<void(int64_t)>& sent) {
+absl::Status ArrowStore::PutFile(const std::string& path, const std::filesystem::path& file,
+                                 const std::function<void(int64_t)>& sent) {
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd in, base::Open(file, O_RDONLY));
   if (kind_ == spec::StoreKind::kLocal) {
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(std::filesystem::path(path).parent_path()));
@@ -259,7 +284,8 @@ absl::StatusOr<std::unique_ptr<ObjectStore>> OpenArrowStore(const spec::DataPlac
                                                             int connections) {
   SetAuthorities();
   TUTTI_RETURN_IF_ERROR(StatusFrom(arrow::io::SetIOThreadPoolCapacity(std::max(connections, 1))));
-  TUTTI_ASSIGN_OR_RETURN(auto files, OpenFiles(place, credentials));
+  TUTTI_ASSIGN_OR_RETURN(auto files,
+                         Guarded([&] { return OpenFiles(place, credentials); }, StatusFromText));
   const std::string container = place.kind == spec::StoreKind::kLocal ? "" : place.container;
   return std::make_unique<ArrowStore>(std::move(files), container, place.kind);
 }

@@ -19,6 +19,7 @@
 #include "base/threads/at_once.h"
 #include "platform/storage/objects/content_hash.h"
 #include "platform/storage/objects/object_manifest.h"
+#include "platform/storage/transfer/guarded.h"
 #include "platform/storage/transfer/incoming_object.h"
 #include "platform/storage/transfer/object_names.h"
 #include "platform/storage/transfer/part_file.h"
@@ -150,9 +151,12 @@ void Fetch::Work() {
   while (const auto piece = Next()) Ended(*piece, Do(*piece, buffer));
 }
 
+// The other threads wait for what this piece leads to, so that it ends whatever is thrown.
 absl::Status Fetch::Do(const Piece& piece, std::vector<char>& buffer) {
-  if (piece.incoming != nullptr) return FetchRange(*piece.incoming, piece.range, buffer);
-  return BeginObject(piece.index, buffer);
+  return Guarded([&] {
+    if (piece.incoming != nullptr) return FetchRange(*piece.incoming, piece.range, buffer);
+    return BeginObject(piece.index, buffer);
+  });
 }
 
 absl::StatusOr<std::unique_ptr<ObjectReader>> Fetch::Open(size_t index) {

@@ -1,4 +1,4 @@
-// Covers: fetch_objects.cc, incoming_object.cc, part_file.cc, progress_counter.cc, attempts.cc.
+// Covers: incoming_object.cc, part_file.cc, progress_counter.cc, attempts.cc, guarded.h.
 #include "platform/storage/transfer/fetch_objects.h"
 
 #include <gmock/gmock.h>
@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -252,6 +253,19 @@ TEST_F(FetchObjectsTest, SaysBeforeItBeginsThatTheDiskHasTooLittleRoom) {
   const auto done = FetchObjects(store_, survey, options_);
   EXPECT_TRUE(absl::IsResourceExhausted(done.status())) << done.status();
   EXPECT_THAT(std::string(done.status().message()), HasSubstr("are free"));
+}
+
+TEST_F(FetchObjectsTest, EndsWhenALibraryThrows) {
+  for (int i = 0; i < 5; ++i) store_.Set(absl::StrCat("data/", i), Bytes(3500));
+  for (const char* thrower : {"open", "read"}) {
+    store_.set_hook([&](absl::string_view call, const std::string&, int64_t) -> absl::Status {
+      if (call == thrower) throw std::runtime_error("no token");
+      return absl::OkStatus();
+    });
+    const auto done = Fetch();
+    EXPECT_TRUE(absl::IsInternal(done.status())) << done.status();
+    EXPECT_THAT(std::string(done.status().message()), HasSubstr("no token"));
+  }
 }
 
 TEST_F(FetchObjectsTest, TakesNoMoreConnectionsThanItHas) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "platform/storage/transfer/guarded.h"
 
 namespace tutti::storage {
 namespace {
@@ -59,7 +60,7 @@ absl::StatusOr<std::optional<ContentHash::Result>> IncomingObject::TakeIn(
     if (next == range) {
       hash_.Update({bytes.data(), bytes.size()});
     } else {
-      status = HashBack(next);
+      status = Guarded([&] { return HashBack(next); });
     }
     mutex_.Lock();
     if (!status.ok()) return status;
