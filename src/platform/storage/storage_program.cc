@@ -56,7 +56,7 @@ struct Running {
   std::string words;  // on standard error, its end
 };
 
-absl::StatusOr<Running> StartProgram(const StorageRequest& request) {
+absl::StatusOr<Running> StartProgram(const StorageRequest& request, int lock) {
   TUTTI_ASSIGN_OR_RETURN(const std::filesystem::path program, StorageProgram());
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd in, RequestInMemory(request));
   TUTTI_ASSIGN_OR_RETURN(Pipe out, MakePipe());
@@ -69,6 +69,8 @@ absl::StatusOr<Running> StartProgram(const StorageRequest& request) {
   options.stdout_fd = out.write.get();
   options.stderr_fd = err.write.get();
   options.die_with_parent = true;
+  if (lock >= 0)
+    options.before_exec = [lock] { return ::fcntl(lock, F_SETFD, 0) == 0 ? 0 : errno; };
   TUTTI_ASSIGN_OR_RETURN(base::ChildProcess process, base::ChildProcess::Start(options));
   return Running{std::move(process), std::move(out.read), std::move(err.read), ""};
 }
@@ -145,8 +147,8 @@ absl::StatusOr<std::filesystem::path> StorageProgram() {
 
 absl::StatusOr<StorageResult> RunStorage(
     const StorageRequest& request, base::Deadline deadline, const std::atomic<bool>& cancelled,
-    const std::function<void(const StorageProgress&)>& progress) {
-  TUTTI_ASSIGN_OR_RETURN(Running running, StartProgram(request));
+    const std::function<void(const StorageProgress&)>& progress, int lock) {
+  TUTTI_ASSIGN_OR_RETURN(Running running, StartProgram(request, lock));
   AnswerReader reader(progress);
   const absl::Status taken = TakeAnswer(running, reader, deadline, cancelled);
   if (!taken.ok()) {

@@ -18,7 +18,9 @@ namespace tutti::storage {
 
 // Runs the program to its end; blocks. `progress` is called in the caller's thread, at most about
 // twice a second, and may be empty. The request goes by a file in memory, so credentials are on no
-// command line, in no variable and on no disk.
+// command line, in no variable and on no disk. `lock`, a locked descriptor (flock) or -1: the
+// program keeps it open, so that what it locks stays locked until the program, which may outlive
+// who has killed it, has ended too.
 //
 // Errors, whose message is one line that names the store and never a secret:
 //   PermissionDenied    the store does not take the credentials, or they may not do this
@@ -33,7 +35,7 @@ namespace tutti::storage {
 //   Internal            it has ended without an answer; has the end of what it printed
 absl::StatusOr<StorageResult> RunStorage(
     const StorageRequest& request, base::Deadline deadline, const std::atomic<bool>& cancelled,
-    const std::function<void(const StorageProgress&)>& progress);
+    const std::function<void(const StorageProgress&)>& progress, int lock = -1);
 
 // Returns the program that RunStorage runs: $TUTTI_STORAGE_PROGRAM, else tutti-storage in the
 // folder of this process's own program. FailedPrecondition if it is not there.

@@ -1,9 +1,11 @@
 // Covers: answer_reader.cc.
 #include "platform/storage/storage_program.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -15,7 +17,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/process/waiting.h"
 #include "base/test_patience.h"
+#include "base/unique_fd.h"
 #include "platform/storage/answer_reader.h"
 
 namespace tutti::storage {
@@ -40,8 +44,9 @@ class RunStorageTest : public ::testing::Test {
     request.place = {spec::StoreKind::kS3, "", "bucket"};
     request.credentials.kind = spec::CredentialKind::kAccessKey;
     request.credentials.secret_access_key = "hush-hush";
-    return RunStorage(request, base::Deadline::After(limit_), cancelled_,
-                      [&](const StorageProgress& progress) { progress_.push_back(progress); });
+    return RunStorage(
+        request, base::Deadline::After(limit_), cancelled_,
+        [&](const StorageProgress& progress) { progress_.push_back(progress); }, lock_.get());
   }
 
   // Whether the process whose id the file has is there no longer.
@@ -55,6 +60,7 @@ class RunStorageTest : public ::testing::Test {
   absl::Duration limit_ = base::Patient(absl::Seconds(20));
   std::atomic<bool> cancelled_ = false;
   std::vector<StorageProgress> progress_;
+  base::UniqueFd lock_;
 };
 
 TEST_F(RunStorageTest, GivesTheRequestAndReadsTheAnswer) {
@@ -109,6 +115,23 @@ TEST_F(RunStorageTest, EndsTheProgramOnceItIsCancelled) {
   EXPECT_TRUE(absl::IsCancelled(Run().status()));
   canceller.join();
   EXPECT_TRUE(HasEnded(begun));
+}
+
+// A process that goes on stands for a program that its death has not reached yet.
+TEST_F(RunStorageTest, WhatIsLockedStaysLockedUntilTheProgramHasEnded) {
+  const auto file = folder_.path() / "lock", pid = folder_.path() / "pid";
+  lock_ = *base::LockFile(file, cancelled_);
+  SetProgram(absl::StrCat("sleep 600 >/dev/null 2>&1 & echo $! >", pid.string(),
+                          "; echo '{\"done\": {}}'"));
+  ASSERT_TRUE(Run().ok());
+  lock_.reset();
+  const base::UniqueFd other = *base::Open(file, O_RDWR);
+  EXPECT_NE(::flock(other.get(), LOCK_EX | LOCK_NB), 0);
+  int number = 0;
+  ASSERT_TRUE(absl::SimpleAtoi(*base::ReadFile(pid), &number));
+  ASSERT_EQ(::kill(number, SIGKILL), 0);
+  EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(20),
+                                   [&] { return ::flock(other.get(), LOCK_EX | LOCK_NB) == 0; }));
 }
 
 TEST_F(RunStorageTest, SaysHowToGetAProgramThatIsNotThere) {

@@ -98,9 +98,9 @@ class Fetch {
   }
 
  private:
-  absl::StatusOr<StorageResult> Ask(Operation operation, absl::Duration patience) {
+  absl::StatusOr<StorageResult> Ask(Operation operation, absl::Duration patience, int lock = -1) {
     request_.operation = operation;
-    return run_(request_, base::Deadline::After(patience), cancelled_, ProgressLog(name_));
+    return run_(request_, base::Deadline::After(patience), cancelled_, ProgressLog(name_), lock);
   }
 
   // Of a model, which may be either.
@@ -129,16 +129,17 @@ class Fetch {
     const std::string name = NameOf(request_.place);
     std::error_code error;
     if (!fs::exists(home / "content" / name, error))
-      TUTTI_RETURN_IF_ERROR(Fill(home, name, digest));
+      TUTTI_RETURN_IF_ERROR(Fill(home, name, digest, lock.get()));
     HideManifest(home, name);
     return home / "content" / name;
   }
 
-  absl::Status Fill(const fs::path& home, const std::string& name, const std::string& digest) {
+  absl::Status Fill(const fs::path& home, const std::string& name, const std::string& digest,
+                    int lock) {
     const fs::path part = home / "part";
     request_.folder = IsFile() ? part : part / name;
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(request_.folder));
-    const auto fetched = Ask(Operation::kFetch, kPatienceWithFetch);
+    const auto fetched = Ask(Operation::kFetch, kPatienceWithFetch, lock);
     request_.folder.clear();
     TUTTI_RETURN_IF_ERROR(fetched.status());
     if (fetched->digest != digest) {

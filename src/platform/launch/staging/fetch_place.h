@@ -6,7 +6,7 @@
 //                           job last took it, for the service's retention
 //   data/KEY/part           what is fetched, until all of it is there; who was killed goes on there
 //   data/KEY/objects        what the program wrote down of the objects and their hashes
-//   data/KEY.lock           held by who fetches it
+//   data/KEY.lock           held by who fetches it, and by its program until that has ended
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ namespace tutti::launch {
 // Runs storage::RunStorage, or what stands for it in tests.
 using StorageFunction = std::function<absl::StatusOr<storage::StorageResult>(
     const storage::StorageRequest&, base::Deadline, const std::atomic<bool>& cancelled,
-    const std::function<void(const storage::StorageProgress&)>& progress)>;
+    const std::function<void(const storage::StorageProgress&)>& progress, int lock)>;
 
 // Fetches the input, which has a place, if need be, and returns where it lies below `data`.
 // `secrets`: values by name, as the service gave them. Errors name the input and what to do;
