@@ -66,6 +66,20 @@ bool IsServerUrl(absl::string_view url) {
          });
 }
 
+// "minio.example.org" of "http://minio.example.org:9000/x", "[::1]" of "http://[::1]:9000".
+absl::string_view HostOf(absl::string_view url) {
+  url = url.substr(url.find("://") + 3);
+  url = url.substr(0, url.find('/'));
+  return absl::StartsWith(url, "[") ? url.substr(0, url.find(']') + 1)
+                                    : url.substr(0, url.find(':'));
+}
+
+bool IsThisMachine(absl::string_view host) {
+  if (host == "localhost" || absl::EndsWith(host, ".localhost") || host == "[::1]") return true;
+  return absl::StartsWith(host, "127.") &&
+         host.find_first_not_of("0123456789.") == absl::string_view::npos;
+}
+
 class FileReader {
  public:
   FileReader(const YamlNode& root, const std::filesystem::path& folder, DatastoreFile& file,
@@ -90,6 +104,7 @@ class FileReader {
     }
     if (const YamlNode::Entry* const entry = reader_.Take("credentials")) {
       file_.credentials = ReadCredentials(*entry, store_, diagnostics_);
+      WarnOfPlainHttp();
     } else if (type->kind != StoreKind::kLocal) {
       diagnostics_.Warning(root_.line,
                            "without credentials only public data can be read: nobody's identity is "
@@ -193,6 +208,19 @@ class FileReader {
     diagnostics_.Error(entry->line,
                        "endpoint must be a server's URL, as https://HOST:PORT, or of "
                        "Azure a cloud's domain, as core.windows.net");
+  }
+
+  void WarnOfPlainHttp() {
+    const std::string& endpoint = store_.place.endpoint;
+    if (store_.place.credential == CredentialKind::kNone) return;
+    if (!absl::StartsWith(endpoint, "http://")) return;
+    const absl::string_view host = HostOf(endpoint);
+    if (IsThisMachine(host)) return;
+    diagnostics_.Warning(
+        FindEntry(root_, "endpoint")->line,
+        absl::StrCat("requests go to ", host,
+                     " by http: whoever is on the way can read and change the data, and read a "
+                     "sas_token or session_token: write https:// if the server has it"));
   }
 
   const YamlNode& root_;

@@ -89,6 +89,26 @@ TEST(DatastoreFile, NamesASecretThatIsThere) {
               HasSubstr("credentials.secret must name a secret"));
 }
 
+TEST(DatastoreFile, WarnsOfCredentialsThatGoUnencrypted) {
+  const auto warnings = [](absl::string_view endpoint, absl::string_view credentials) {
+    return ReadStore(absl::StrCat("name: b\ntype: s3\nbucket_name: sets\nendpoint: '", endpoint,
+                                  "'\n", credentials))
+        .warnings;
+  };
+  constexpr char kKey[] = "credentials: {access_key_id: a, secret_access_key: s}\n";
+  for (const char* away :
+       {"http://minio.example.org:9000", "http://127.evil.org", "http://[::2]:9"}) {
+    EXPECT_THAT(warnings(away, kKey),
+                ElementsAre(AllOf(HasSubstr("store.yml:4: "), HasSubstr("by http"))))
+        << away;
+    EXPECT_THAT(warnings(away, ""), ElementsAre(HasSubstr("only public data"))) << away;
+  }
+  for (const char* fine : {"http://127.0.0.1:9000", "http://localhost:9000/", "http://s3.localhost",
+                           "http://[::1]:9", "https://minio.example.org"}) {
+    EXPECT_THAT(warnings(fine, kKey), IsEmpty()) << fine;
+  }
+}
+
 TEST(DatastoreFile, SaysWhatIsWrongAndWhereAndNoCredential) {
   EXPECT_THAT(StoreError("type: azure_blob\naccount_name: a\ncontainer_name: c\n"),
               HasSubstr("store.yml:1: the key \"name\" is missing"));
