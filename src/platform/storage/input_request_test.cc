@@ -5,6 +5,7 @@
 namespace tutti::storage {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 

@@ -21,6 +21,7 @@
 #include "base/text/utf8.h"
 #include "base/unique_fd.h"
 #include "platform/storage/answer_reader.h"
+#include "platform/storage/credential_mask.h"
 #include "platform/storage/storage_json.h"
 
 namespace tutti::storage {
@@ -145,9 +146,12 @@ absl::StatusOr<std::filesystem::path> StorageProgram() {
       "TUTTI_STORAGE_PROGRAM"));
 }
 
-absl::StatusOr<StorageResult> RunStorage(
-    const StorageRequest& request, base::Deadline deadline, const std::atomic<bool>& cancelled,
-    const std::function<void(const StorageProgress&)>& progress, int lock) {
+namespace {
+
+absl::StatusOr<StorageResult> Run(const StorageRequest& request, base::Deadline deadline,
+                                  const std::atomic<bool>& cancelled,
+                                  const std::function<void(const StorageProgress&)>& progress,
+                                  int lock) {
   TUTTI_ASSIGN_OR_RETURN(Running running, StartProgram(request, lock));
   AnswerReader reader(progress);
   const absl::Status taken = TakeAnswer(running, reader, deadline, cancelled);
@@ -164,6 +168,18 @@ absl::StatusOr<StorageResult> RunStorage(
   if (!absl::IsInternal(result.status())) return result;
   return absl::InternalError(
       absl::StrCat(result.status().message(), " (", exit->ToString(), ")", LastWords(running)));
+}
+
+}  // namespace
+
+// The program hides its secrets; libraries in it, and one that is not what it should be, may not.
+absl::StatusOr<StorageResult> RunStorage(
+    const StorageRequest& request, base::Deadline deadline, const std::atomic<bool>& cancelled,
+    const std::function<void(const StorageProgress&)>& progress, int lock) {
+  absl::StatusOr<StorageResult> result = Run(request, deadline, cancelled, progress, lock);
+  if (result.ok()) return result;
+  return absl::Status(result.status().code(),
+                      MaskOf(request.credentials).Hide(result.status().message()));
 }
 
 }  // namespace tutti::storage

@@ -25,6 +25,7 @@
 namespace tutti::storage {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -95,6 +96,14 @@ TEST_F(RunStorageTest, TellsWhatTheProgramSaidWhenItEndsWithoutAnAnswer) {
   EXPECT_TRUE(absl::IsInternal(result.status())) << result.status();
   EXPECT_THAT(std::string(result.status().message()), HasSubstr("it is broken"));
   EXPECT_THAT(std::string(result.status().message()), HasSubstr("SIGSEGV"));
+}
+
+TEST_F(RunStorageTest, HidesSecretsInWhatTheProgramSays) {
+  SetProgram("echo 'key hush-hush is no key' >&2; exit 3");
+  EXPECT_THAT(std::string(Run().status().message()),
+              AllOf(HasSubstr("key *** is no key"), Not(HasSubstr("hush"))));
+  SetProgram(R"(echo '{"error": {"kind": "network", "message": "hush-hush is away"}}'; exit 1)");
+  EXPECT_EQ(Run().status().message(), "*** is away");
 }
 
 TEST_F(RunStorageTest, EndsTheProgramAtTheDeadline) {

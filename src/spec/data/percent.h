@@ -1,4 +1,4 @@
-// Decodes what an address has as "%20". Inside the room spec only. Pure function; thread-safe.
+// Decodes what an address has as "%20". Pure function; thread-safe.
 #pragma once
 
 #include <string>

@@ -6,6 +6,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/status.h"
 #include "base/text/utf8.h"
+#include "platform/storage/credential_mask.h"
 #include "platform/storage/transfer/fetch_objects.h"
 #include "platform/storage/transfer/object_names.h"
 #include "platform/storage/transfer/place_survey.h"
@@ -16,7 +17,6 @@ namespace {
 
 constexpr int kAttemptsToLook = 2;  // somebody waits for the answer
 constexpr size_t kLongestMessage = 2000;
-constexpr size_t kShortestSecret = 4;  // shorter ones are in every text
 
 StorageDone TellOf(const Survey& survey, const AnswerWriter& write) {
   StorageDone done{static_cast<int64_t>(survey.objects.size())};
@@ -64,15 +64,6 @@ absl::StatusOr<StorageDone> Do(ObjectStore& store, const StorageRequest& request
   return FetchObjects(store, survey, options);
 }
 
-std::string WithoutSecrets(std::string text, const Credentials& credentials) {
-  for (const std::string* secret :
-       {&credentials.account_key, &credentials.sas, &credentials.client_secret,
-        &credentials.secret_access_key, &credentials.session_token}) {
-    if (secret->size() >= kShortestSecret) text = absl::StrReplaceAll(text, {{*secret, "…"}});
-  }
-  return text;
-}
-
 }  // namespace
 
 StorageFailure FailureOf(const absl::Status& status, const StorageRequest& request) {
@@ -81,7 +72,7 @@ StorageFailure FailureOf(const absl::Status& status, const StorageRequest& reque
       path.empty() ? "" : absl::StrCat(", object \"", base::BoundedUtf8(path, 200), "\"");
   std::string message =
       absl::StrCat(Described(request.place), object, ": ", std::string(status.message()));
-  message = WithoutSecrets(std::move(message), request.credentials);
+  message = MaskOf(request.credentials).Hide(message);
   message = absl::StrReplaceAll(message, {{"\n", " "}, {"\r", " "}});
   return {absl::Status(status.code(), base::BoundedUtf8(message, kLongestMessage)), path};
 }

@@ -20,7 +20,7 @@ AnswerLine ServeRequest(ObjectStore& store, const StorageRequest& request, const
                         const AnswerWriter& write);
 
 // Returns the last line for an error of a request: one line of text, with the place before it, and
-// "…" for each of the credentials' values.
+// without the credentials' values (credential_mask.h).
 StorageFailure FailureOf(const absl::Status& status, const StorageRequest& request);
 
 }  // namespace tutti::storage
