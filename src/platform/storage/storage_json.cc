@@ -63,7 +63,7 @@ class Fields {
   void ReadTime(const char* name, double& value) {
     const json* const found = Find(name);
     if (found == nullptr) return;
-    const bool fits = found->is_number() && *found >= 0 && *found <= 1e12;
+    const bool fits = found->is_number() && *found >= 0 && *found <= kLatestTime;
     if (!fits) return Fail(name, "must be seconds since 1970");
     value = found->get<double>();
   }

@@ -49,6 +49,8 @@ struct StorageRequest {
   PlaceType type = PlaceType::kAny;
 };
 
+inline constexpr double kLatestTime = 1e12;  // of StoredObject::modified
+
 struct StoredObject {
   // Relative to the place: below a folder, or below what of a pattern has no wildcard; of a file
   // its name.

@@ -14,8 +14,6 @@
 #include <cstdlib>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
@@ -23,6 +21,7 @@
 #include "platform/storage/arrow/arrow_errors.h"
 #include "platform/storage/arrow/arrow_options.h"
 #include "platform/storage/objects/error_text.h"
+#include "platform/storage/objects/object_headers.h"
 #include "platform/storage/transfer/guarded.h"
 
 namespace tutti::storage {
@@ -31,21 +30,13 @@ namespace {
 namespace afs = arrow::fs;
 
 constexpr size_t kPutBlock = 8 << 20;
-constexpr size_t kMd5Digits = 32;
 // Debian's, then Red Hat's: the wheel's library knows the folder of another system.
 constexpr std::array kAuthorities = {"/etc/ssl/certs/ca-certificates.crt",
                                      "/etc/pki/tls/certs/ca-bundle.crt"};
 
-std::string MetadataOf(const std::shared_ptr<const arrow::KeyValueMetadata>& metadata,
-                       const char* name) {
-  if (metadata == nullptr) return "";
-  const auto value = metadata->Get(name);
+std::string MetadataOf(const arrow::KeyValueMetadata& metadata, const char* name) {
+  const auto value = metadata.Get(name);
   return value.ok() ? *value : "";
-}
-
-bool IsMd5(absl::string_view text) {
-  return text.size() == kMd5Digits &&
-         text.find_first_not_of("0123456789abcdef") == absl::string_view::npos;
 }
 
 double SecondsOf(afs::TimePoint time) {
@@ -53,22 +44,10 @@ double SecondsOf(afs::TimePoint time) {
   return std::max(seconds, 0.0);
 }
 
-// The object as the store tells of it. Azure has an MD5 of its own; of S3 it is the ETag if that
-// can be one.
-StoredObject Described(const afs::FileInfo& info, const std::string& path,
-                       const std::shared_ptr<const arrow::KeyValueMetadata>& metadata) {
-  StoredObject object{path, info.size()};
+// A local file has no ETag: the size and the time of the last change, in ns, stand for it.
+void DescribeLocal(const afs::FileInfo& info, StoredObject& object) {
   object.modified = SecondsOf(info.mtime());
-  const std::string etag = MetadataOf(metadata, "ETag");
-  object.etag = std::string(absl::StripSuffix(absl::StripPrefix(etag, "\""), "\""));
-  const std::string content_md5 = absl::AsciiStrToLower(MetadataOf(metadata, "Content-Hash"));
-  object.md5 = IsMd5(content_md5) ? content_md5 : IsMd5(object.etag) ? object.etag : "";
-  // A local file has no ETag, and Arrow tells none of Google's objects: the size and the time of
-  // the last change, in ns, stand for it.
-  if (object.etag.empty()) {
-    object.etag = absl::StrCat(info.mtime().time_since_epoch().count(), "-", info.size());
-  }
-  return object;
+  object.etag = absl::StrCat(info.mtime().time_since_epoch().count(), "-", info.size());
 }
 
 class ArrowReader final : public ObjectReader {
@@ -179,17 +158,17 @@ absl::StatusOr<std::unique_ptr<ObjectReader>> ArrowStore::OpenObject(const std::
   if (!file.ok()) return StatusFrom(file.status());
   const auto metadata = (*file)->ReadMetadata();
   if (!metadata.ok()) return StatusFrom(metadata.status());
-  afs::FileInfo info(path, afs::FileType::File);
   const auto size = (*file)->GetSize();
   if (!size.ok()) return StatusFrom(size.status());
-  info.set_size(*size);
-  if (*metadata == nullptr) {  // a local file
+  StoredObject object{path, *size};
+  if (*metadata == nullptr) {
     const auto local = files_->GetFileInfo(Full(path));
     if (!local.ok()) return StatusFrom(local.status());
-    info.set_mtime(local->mtime());
+    DescribeLocal(*local, object);
+  } else {
+    TakeHeaders([&](const char* name) { return MetadataOf(**metadata, name); }, object);
   }
-  return std::make_unique<ArrowReader>(Described(info, path, *metadata),
-                                       kind_ != spec::StoreKind::kS3, *file);
+  return std::make_unique<ArrowReader>(std::move(object), kind_ != spec::StoreKind::kS3, *file);
 }
 
 absl::Status ArrowStore::PutFile(const std::string& path, const std::filesystem::path& file,
