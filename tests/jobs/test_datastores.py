@@ -276,7 +276,8 @@ def test_patterns_public_buckets_data_assets_and_folders_of_the_site(site, write
     assert create(site, f"name: share\ntype: nfs\npath: {tmp_path}/share\n").returncode == 0
     (tmp_path / "data.yml").write_text("name: cats\ntype: uri_folder\npath: azureml://datastores/blobs/paths/train\n")
     assert site.cli("data", "create", "--file", tmp_path / "data.yml").returncode == 0
-    job = site.submit(write_job("cd ${{inputs.csv}} && find . -type f && ls ${{inputs.cats}} ${{inputs.share}} && echo mine > ${{inputs.cats}}/mine",
+    job = site.submit(write_job("cd ${{inputs.csv}} && find . -type f && ls ${{inputs.cats}} ${{inputs.share}} && echo mine > ${{inputs.cats}}/mine && "
+                                "echo mine >> ${{inputs.cats}}/a.txt",
                                 inputs={"csv": {"path": "s3://public/2024/*.csv"}, "cats": {"path": "azureml:cats:1", "mode": "download"},
                                         "share": {"path": "azureml://datastores/share/paths/"}}))
     ended = site.wait(job)
@@ -284,6 +285,19 @@ def test_patterns_public_buckets_data_assets_and_folders_of_the_site(site, write
     lines = site.log_text(job, 0).split()
     assert lines[0].endswith("x.csv") and "y.txt" not in lines and {"a.txt", "deep", "z.txt"} <= set(lines), lines
     assert files_with(site.home / "data", "mine\n") == [], "a copy of the job's own"
+
+
+def test_what_is_kept_is_read_only_and_what_a_job_changes_all_the_same_is_not_given_to_the_next(site, write_job):
+    create_both(site)
+    inputs = {"x": {"path": "azureml://datastores/blobs/paths/train"}}
+    first = site.submit(write_job("cd ${{inputs.x}} && stat -c %A . a.txt deep deep/b.txt && chmod u+w a.txt && echo wrong > a.txt && pwd", inputs=inputs))
+    assert site.wait(first)["state"] == "Completed", site.log_text(first, 0, "stderr")
+    *modes, folder = site.log_text(first, 0).split()
+    assert len(modes) == 4 and not any("w" in mode for mode in modes), modes
+    second = site.submit(write_job("cat ${{inputs.x}}/a.txt ${{inputs.x}}/deep/b.txt", inputs=inputs))
+    assert site.wait(second)["state"] == "Completed"
+    assert site.log_text(second, 0) == "one\ntwo\n"
+    assert pathlib.Path(folder, "a.txt").read_text() == "wrong\n", "the first may still read it"
 
 
 def test_a_launcher_that_is_killed_while_it_fetches_leaves_no_half_input(site, write_job, tmp_path):

@@ -32,6 +32,10 @@ class FollowingCopy {
     if (S_ISDIR(status.st_mode)) return CopyFolder(from, to, {status.st_dev, status.st_ino});
     std::error_code error;
     fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
+    // A copy is its job's own, also one of what is kept read-only.
+    if (!error && (status.st_mode & S_IWUSR) == 0) {
+      fs::permissions(to, fs::perms::owner_write, fs::perm_options::add, error);
+    }
     if (error) return base::ErrnoStatus(absl::StrCat("copy ", from.string()), error.value());
     return absl::OkStatus();
   }

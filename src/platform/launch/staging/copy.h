@@ -8,8 +8,9 @@
 
 namespace tutti::launch {
 
-// Copies a file or a folder with all it holds; links are followed. Cancelled once `cancelled` is
-// set; InvalidArgument for a link to a folder above it, of which there would be copies without end.
+// Copies a file or a folder with all it holds; links are followed. The owner may write to the copy.
+// Cancelled once `cancelled` is set; InvalidArgument for a link to a folder above it, of which
+// there would be copies without end.
 absl::Status Copy(const std::filesystem::path& from, const std::filesystem::path& to,
                   const std::atomic<bool>& cancelled);
 

@@ -27,6 +27,16 @@ class CopyTest : public ::testing::Test {
   std::atomic<bool> cancelled_ = false;
 };
 
+TEST_F(CopyTest, OfWhatIsReadOnlyCanBeWrittenTo) {
+  fs::permissions(from_ / "a/b/file", fs::perms::owner_read | fs::perms::others_read);
+  fs::permissions(from_ / "a/b", fs::perms::owner_read | fs::perms::owner_exec);
+  ASSERT_TRUE(CopyAll().ok());
+  for (const char* path : {"a/b", "a/b/file"}) {
+    EXPECT_NE(fs::status(to_ / path).permissions() & fs::perms::owner_write, fs::perms::none);
+  }
+  EXPECT_NE(fs::status(to_ / "a/b/file").permissions() & fs::perms::others_read, fs::perms::none);
+}
+
 TEST_F(CopyTest, FollowsLinksToFilesAndToFoldersBesideThem) {
   fs::create_symlink("b/file", from_ / "a/file");
   fs::create_symlink("a/b", from_ / "one");

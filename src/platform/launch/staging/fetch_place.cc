@@ -14,6 +14,7 @@
 #include "base/process/waiting.h"
 #include "base/status.h"
 #include "base/text/binary_size.h"
+#include "platform/launch/staging/fetched_home.h"
 #include "platform/storage/input_request.h"
 #include "spec/types/enum_names.h"
 
@@ -29,7 +30,6 @@ constexpr absl::Duration kPatienceWithFetch = absl::Hours(24 * 7);
 constexpr absl::Duration kBetweenLines = absl::Seconds(10);  // of the log
 constexpr int kMostAttempts = 3;                             // if the data change meanwhile
 constexpr size_t kLongestPlaceName = 128;
-constexpr char kManifest[] = ".tutti-objects";  // of the program, in the folder that it fills
 
 // The name that the file or folder has on the node, as programs expect it that look at its ending:
 // the last part of the path without a wildcard, else the container's.
@@ -50,13 +50,14 @@ std::string NameOf(const spec::DataPlace& place) {
 }
 
 // Two datastores of one container share what is fetched; another type, as of a file that is taken
-// for a folder, does not.
-std::string KeyOf(const spec::DataPlace& place, storage::PlaceType type,
-                  const std::string& digest) {
-  const std::string text =
+// for a folder, does not. `damaged`: how many with that digest somebody has written to.
+std::string KeyOf(const spec::DataPlace& place, storage::PlaceType type, const std::string& digest,
+                  int damaged) {
+  std::string text =
       absl::StrCat(spec::StoreName(place.kind), "\n", place.account, "\n", place.container, "\n",
                    place.endpoint, "\n", place.path, "\n", place.is_pattern ? "pattern\n" : "",
                    storage::Name(type), "\n", digest);
+  if (damaged > 0) absl::StrAppend(&text, "\n", damaged);
   return base::Hex(base::Sha256Of(text)).substr(0, 24);
 }
 
@@ -119,48 +120,49 @@ class Fetch {
 
   // Returns where the objects of that list lie, fetched if need be; Aborted if others came.
   absl::StatusOr<fs::path> Take(const std::string& digest) {
-    const std::string key = KeyOf(request_.place, request_.type, digest);
-    const fs::path home = data_ / key;
-    TUTTI_RETURN_IF_ERROR(base::MakeDirectories(home));
-    TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock,
-                           base::LockFile(data_ / absl::StrCat(key, ".lock"), cancelled_));
-    TUTTI_RETURN_IF_ERROR(base::MakeDirectories(home));  // who removed it had the lock
-    base::Touch(home);
-    const std::string name = NameOf(request_.place);
-    std::error_code error;
-    if (!fs::exists(home / "content" / name, error))
-      TUTTI_RETURN_IF_ERROR(Fill(home, name, digest, lock.get()));
-    HideManifest(home, name);
-    return home / "content" / name;
+    for (int damaged = 0;; ++damaged) {
+      const std::string key = KeyOf(request_.place, request_.type, digest, damaged);
+      const FetchedHome home(data_ / key, NameOf(request_.place), IsFile());
+      TUTTI_RETURN_IF_ERROR(base::MakeDirectories(home.folder()));
+      TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock,
+                             base::LockFile(data_ / absl::StrCat(key, ".lock"), cancelled_));
+      TUTTI_RETURN_IF_ERROR(base::MakeDirectories(home.folder()));  // who removed it had the lock
+      base::Touch(home.folder());
+      TUTTI_ASSIGN_OR_RETURN(const bool is_there, home.IsThere());
+      if (!is_there) {
+        TUTTI_RETURN_IF_ERROR(Fill(home, digest, lock.get()));
+        return home.data();
+      }
+      TUTTI_ASSIGN_OR_RETURN(const bool is_damaged, home.IsDamaged(cancelled_));
+      if (!is_damaged) return home.data();
+      spdlog::warn("input \"{}\": a job has written to {}; it is fetched again", name_,
+                   home.folder().native());
+    }
   }
 
-  absl::Status Fill(const fs::path& home, const std::string& name, const std::string& digest,
-                    int lock) {
-    const fs::path part = home / "part";
-    request_.folder = IsFile() ? part : part / name;
+  absl::Status Fill(const FetchedHome& home, const std::string& digest, int lock) {
+    request_.folder = home.part();
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(request_.folder));
     const auto fetched = Ask(Operation::kFetch, kPatienceWithFetch, lock);
     request_.folder.clear();
     TUTTI_RETURN_IF_ERROR(fetched.status());
     if (fetched->digest != digest) {
-      TUTTI_RETURN_IF_ERROR(base::RemoveTree(part));
+      TUTTI_RETURN_IF_ERROR(base::RemoveTree(home.folder() / "part"));
       return absl::AbortedError("the objects have changed since they were listed");
     }
-    std::error_code error;
-    const std::string& path = request_.place.path;
-    if (IsFile() && !fs::exists(part / name, error)) {  // its own name is none for a file here
-      fs::rename(part / path.substr(path.rfind('/') + 1), part / name, error);
-    }
-    if (!error) fs::rename(part, home / "content", error);
-    if (error) return base::ErrnoStatus(absl::StrCat("keep ", home.native()), error.value());
-    return absl::OkStatus();
+    TUTTI_RETURN_IF_ERROR(NameFile(home));
+    return home.Keep();
   }
 
-  // A job that lists its input is not to find it.
-  void HideManifest(const fs::path& home, const std::string& name) const {
-    const fs::path content = IsFile() ? home / "content" : home / "content" / name;
-    std::error_code ignored;
-    fs::rename(content / kManifest, home / "objects", ignored);
+  // The object's own name may be none for a file here.
+  absl::Status NameFile(const FetchedHome& home) const {
+    std::error_code error;
+    const fs::path named = home.part() / home.data().filename();
+    if (!IsFile() || fs::exists(named, error)) return absl::OkStatus();
+    const std::string& path = request_.place.path;
+    fs::rename(home.part() / path.substr(path.rfind('/') + 1), named, error);
+    if (!error) return absl::OkStatus();
+    return base::ErrnoStatus(absl::StrCat("keep ", home.folder().native()), error.value());
   }
 
   bool IsFile() const { return request_.type == storage::PlaceType::kFile; }

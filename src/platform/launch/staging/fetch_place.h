@@ -1,12 +1,10 @@
 // Fetches inputs that lie in a store by the program `tutti-storage`: each once, to the node's
 // folder, where the jobs that name it share it as long as the store has the same. Thread-safe.
 //
-//   data/KEY/content/NAME   the file or folder; KEY is the hash of its place and of what the store
-//                           says of its objects (names, sizes, ETags); KEY was last changed when a
-//                           job last took it, for the service's retention
-//   data/KEY/part           what is fetched, until all of it is there; who was killed goes on there
-//   data/KEY/objects        what the program wrote down of the objects and their hashes
-//   data/KEY.lock           held by who fetches it, and by its program until that has ended
+//   data/KEY        what of it is kept, as fetched_home.h says; KEY is the hash of its place and of
+//                   what the store says of its objects (names, sizes, ETags); KEY was last changed
+//                   when a job last took it, for the service's retention
+//   data/KEY.lock   held by who fetches it, and by its program until that has ended
 #pragma once
 
 #include <atomic>
@@ -26,9 +24,11 @@ using StorageFunction = std::function<absl::StatusOr<storage::StorageResult>(
     const storage::StorageRequest&, base::Deadline, const std::atomic<bool>& cancelled,
     const std::function<void(const storage::StorageProgress&)>& progress, int lock)>;
 
-// Fetches the input, which has a place, if need be, and returns where it lies below `data`.
-// `secrets`: values by name, as the service gave them. Errors name the input and what to do;
-// Aborted if it changes in the store again and again, Cancelled once `cancelled` is set.
+// Fetches the input, which has a place, if need be, and returns where it lies below `data`: what
+// jobs can read and not write to, unless they change its modes. What one has changed all the same
+// is left alone, and fetched again. `secrets`: values by name, as the service gave them. Errors
+// name the input and what to do; Aborted if it changes in the store again and again, Cancelled once
+// `cancelled` is set.
 absl::StatusOr<std::filesystem::path> FetchPlace(const std::string& name, const spec::Input& input,
                                                  const std::map<std::string, std::string>& secrets,
                                                  const std::filesystem::path& data,

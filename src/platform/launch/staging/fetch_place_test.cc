@@ -1,12 +1,17 @@
 #include "platform/launch/staging/fetch_place.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
+#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/file.h"
 #include "base/hash.h"
 
@@ -126,6 +131,25 @@ TEST_F(FetchPlaceTest, WhoWasKilledGoesOnInTheSameFolder) {
   ASSERT_TRUE(path.ok()) << path.status();
   EXPECT_EQ(store_.requests.back().folder, first);
   EXPECT_TRUE(fs::exists(*path / "a.txt"));
+}
+
+TEST_F(FetchPlaceTest, WhatAJobHasWrittenToIsFetchedAgainBesideIt) {
+  const fs::path first = Fetch(Folder()).value();
+  const fs::path file = first / "a.txt";
+  struct stat info = {};
+  ASSERT_EQ(::stat(file.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0222, 0u);
+  fs::permissions(file, fs::perms::owner_write, fs::perm_options::add);
+  std::ofstream(file) << "wrong";
+  const timespec later = absl::ToTimespec(absl::Now() + absl::Seconds(5));
+  const timespec times[2] = {later, later};
+  ASSERT_EQ(::utimensat(AT_FDCWD, file.c_str(), times, 0), 0);
+  const fs::path second = Fetch(Folder()).value();
+  EXPECT_NE(second, first);
+  EXPECT_EQ(Content(second / "a.txt"), "a");
+  EXPECT_EQ(Content(file), "wrong") << "the job that wrote it may still read it";
+  EXPECT_EQ(*Fetch(Folder()), second);
+  EXPECT_EQ(store_.fetches, 2);
 }
 
 TEST_F(FetchPlaceTest, WhatChangesMeanwhileIsFetchedAgainAndNotForEver) {

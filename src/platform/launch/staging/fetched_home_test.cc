@@ -1,0 +1,103 @@
+#include "platform/launch/staging/fetched_home.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/file.h"
+
+namespace tutti::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+class FetchedHomeTest : public ::testing::Test {
+ protected:
+  FetchedHomeTest() { Put("a", "1"), Put("b/c", "2"), Put(".tutti-objects", "{}"); }
+
+  void Put(const char* path, const char* text) {
+    const fs::path file = home_.part() / path;
+    ASSERT_TRUE(base::MakeDirectories(file.parent_path()).ok());
+    ASSERT_TRUE(base::WriteFileAtomic(file, text).ok());
+  }
+  // As somebody does who changes the modes first.
+  void WriteTo(const char* path) {
+    const fs::path file = home_.data() / path;
+    fs::permissions(file, fs::perms::owner_write, fs::perm_options::add);
+    const timespec later[2] = {absl::ToTimespec(absl::Now() + absl::Seconds(5)),
+                               absl::ToTimespec(absl::Now() + absl::Seconds(5))};
+    ASSERT_EQ(::utimensat(AT_FDCWD, file.c_str(), later, 0), 0);
+  }
+  bool IsDamaged() {
+    base::Touch(home_.folder());
+    return home_.IsDamaged(cancelled_).value();
+  }
+  static mode_t ModeOf(const fs::path& path) {
+    struct stat info = {};
+    EXPECT_EQ(::lstat(path.c_str(), &info), 0) << path;
+    return info.st_mode & 0777;
+  }
+
+  const base::TemporaryDirectory folder_;
+  const FetchedHome home_{folder_.path() / "key", "train", false};
+  std::atomic<bool> cancelled_ = false;
+};
+
+TEST_F(FetchedHomeTest, WhatIsKeptIsReadOnlyAndCanBeRemoved) {
+  EXPECT_FALSE(*home_.IsThere());
+  ASSERT_TRUE(home_.Keep().ok());
+  EXPECT_TRUE(*home_.IsThere());
+  for (const char* path : {"a", "b/c"}) EXPECT_EQ(ModeOf(home_.data() / path) & 0222, 0u) << path;
+  for (const char* path : {"", "b", ".."})
+    EXPECT_EQ(ModeOf(home_.data() / path) & 0222, 0u) << path;
+  EXPECT_EQ(ModeOf(home_.data() / "b") & 0555, 0555u);
+  EXPECT_FALSE(fs::exists(home_.data() / ".tutti-objects")) << "a job that lists it sees its data";
+  EXPECT_TRUE(base::RemoveTree(home_.folder()).ok());
+  EXPECT_FALSE(fs::exists(home_.folder()));
+}
+
+TEST_F(FetchedHomeTest, WhoWasKilledWhileItWasKeptGoesOn) {
+  fs::rename(home_.folder() / "part", home_.folder() / "whole");
+  EXPECT_TRUE(*home_.IsThere());
+  EXPECT_EQ(*base::ReadFile(home_.data() / "b/c"), "2");
+  EXPECT_FALSE(IsDamaged());
+}
+
+TEST_F(FetchedHomeTest, NoticesWhatWasWrittenToAfterwards) {
+  ASSERT_TRUE(home_.Keep().ok());
+  WriteTo("b/c");
+  EXPECT_TRUE(IsDamaged());
+  EXPECT_TRUE(IsDamaged()) << "once is for ever";
+}
+
+TEST_F(FetchedHomeTest, NoticesWhatWasAddedOrRemoved) {
+  ASSERT_TRUE(home_.Keep().ok());
+  WriteTo("b");  // the folder has the time of that
+  EXPECT_TRUE(IsDamaged());
+}
+
+TEST_F(FetchedHomeTest, LooksSeldomAtWhatTakesLong) {
+  ASSERT_TRUE(home_.Keep().ok());
+  EXPECT_FALSE(IsDamaged());
+  ASSERT_TRUE(base::ReplaceFile(home_.folder() / "looked", "60\n").ok());
+  WriteTo("a");
+  EXPECT_FALSE(IsDamaged());
+  ASSERT_TRUE(base::ReplaceFile(home_.folder() / "looked", "0\n").ok());
+  EXPECT_TRUE(IsDamaged());
+}
+
+TEST(FetchedHome, OfAFileHasIt) {
+  const base::TemporaryDirectory folder;
+  const FetchedHome home(folder.path() / "key", "model.pt", true);
+  ASSERT_TRUE(base::MakeDirectories(home.part()).ok());
+  ASSERT_TRUE(base::WriteFileAtomic(home.part() / "model.pt", "weights").ok());
+  ASSERT_TRUE(base::WriteFileAtomic(home.part() / ".tutti-objects", "{}").ok());
+  ASSERT_TRUE(home.Keep().ok());
+  EXPECT_EQ(*base::ReadFile(home.data()), "weights");
+  EXPECT_TRUE(fs::exists(folder.path() / "key/objects"));
+}
+
+}  // namespace
+}  // namespace tutti::launch
