@@ -254,6 +254,7 @@ std::string ToJson(const StorageRequest& request) {
                    {"credentials", JsonOf(request.credentials)},
                    {"connections", request.connections},
                    {"type", Name(request.type)}};
+  if (request.settled_before != 0) document["settled_before"] = request.settled_before;
   if (!request.folder.empty()) document["folder"] = request.folder.string();
   return Dump(document);
 }
@@ -267,6 +268,7 @@ absl::StatusOr<StorageRequest> StorageRequestFromJson(absl::string_view text) {
   fields.ReadName("operation", OperationFromName, request.operation);
   fields.Read("folder", folder);
   fields.Read("connections", connections, 1, kMostConnections);
+  fields.Read("settled_before", request.settled_before, 0, kMostCount);
   if (document.contains("type")) fields.ReadName("type", PlaceTypeFromName, request.type);
   const json* const place = fields.Object("place");
   const json* const credentials = fields.Object("credentials");

@@ -27,6 +27,7 @@ StorageRequest SomeRequest() {
   request.folder = "/tmp/x";
   request.connections = 3;
   request.type = PlaceType::kFolder;
+  request.settled_before = 1700000000;
   return request;
 }
 
@@ -40,6 +41,7 @@ TEST(StorageRequestJson, IsReadBack) {
   EXPECT_EQ(back->credentials.secret_access_key, "secret");
   EXPECT_EQ(back->connections, 3);
   EXPECT_EQ(back->type, PlaceType::kFolder);
+  EXPECT_EQ(back->settled_before, 1700000000);
 }
 
 TEST(StorageRequestJson, NamesTheFieldThatIsWrongAndNeverItsValue) {
@@ -53,6 +55,7 @@ TEST(StorageRequestJson, NamesTheFieldThatIsWrongAndNeverItsValue) {
       {"\"pattern\":true", "\"pattern\":1"},
       {"\"region\"", "\"regions\""},
       {"\"container\":\"bucket\"", "\"container\":\"\""},
+      {"\"settled_before\":17", "\"settled_before\":-17"},
       {"\"type\":\"folder\"", "\"type\":\"disk\""}};
   for (const auto& [from, to] : changes) {
     const std::string changed = absl::StrReplaceAll(text, {{from, to}});

@@ -12,9 +12,10 @@
 namespace tutti::storage {
 namespace {
 
-constexpr std::array<std::pair<Operation, absl::string_view>, 5> kOperations = {{
+constexpr std::array<std::pair<Operation, absl::string_view>, 6> kOperations = {{
     {Operation::kStat, "stat"},
     {Operation::kList, "list"},
+    {Operation::kDigest, "digest"},
     {Operation::kFetch, "fetch"},
     {Operation::kPut, "put"},
     {Operation::kRemove, "remove"},

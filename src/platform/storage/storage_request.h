@@ -18,6 +18,7 @@ namespace tutti::storage {
 enum class Operation {
   kStat,    // whether the place is there, and one object of it
   kList,    // all its objects
+  kDigest,  // which objects and versions it has, as one value
   kFetch,   // all its objects as files of a folder
   kPut,     // all files of a folder as objects of the place
   kRemove,  // all its objects
@@ -47,6 +48,11 @@ struct StorageRequest {
   std::filesystem::path folder;  // absolute; kFetch writes it, kPut reads it; else empty
   int connections = 16;          // requests at the same time, 1 to 256
   PlaceType type = PlaceType::kAny;
+  // Objects that were last changed before this moment, in seconds since 1970, are known by their
+  // size and that time, as a list has them; others by their ETag, for which the store is asked once
+  // an object. It must lie so long ago that no object which changes from now on can have an earlier
+  // time, by the store's clock. 0: all are asked for.
+  int64_t settled_before = 0;
 };
 
 inline constexpr double kLatestTime = 1e12;  // of StoredObject::modified
@@ -72,13 +78,13 @@ struct StorageProgress {
 struct StorageResult {
   std::vector<StoredObject> objects;  // of kStat at most one, of kList all; else none
   int64_t object_count = 0, bytes = 0;
-  // Hexadecimal SHA-256 over path, size and ETag of all objects in the order of their paths: it is
-  // the same as long as the store has the same. That of a fetch is that of a list. Empty for kStat,
-  // kPut and kRemove.
+  // Hexadecimal SHA-256 over path, size and version of all objects in the order of their paths: it
+  // is the same as long as the store has the same, for one `settled_before`. It is that of kList,
+  // kDigest and kFetch; empty for others.
   std::string digest;
 };
 
-// Returns "stat", "list", "fetch", "put", "remove".
+// Returns "stat", "list", "digest", "fetch", "put", "remove".
 absl::string_view Name(Operation operation);
 // Returns "file", "folder", "any".
 absl::string_view Name(PlaceType type);

@@ -54,6 +54,7 @@ TEST(Described, NamesTheStoreInItsOwnWords) {
 
 TEST(Names, AreReadBack) {
   EXPECT_EQ(OperationFromName("fetch"), Operation::kFetch);
+  EXPECT_EQ(OperationFromName("digest"), Operation::kDigest);
   EXPECT_EQ(PlaceTypeFromName("folder"), PlaceType::kFolder);
   EXPECT_EQ(OperationFromName("copy"), std::nullopt);
 }

@@ -29,6 +29,7 @@ constexpr absl::Duration kPatienceWithList = absl::Hours(1);
 constexpr absl::Duration kPatienceWithFetch = absl::Hours(24 * 7);
 constexpr absl::Duration kBetweenLines = absl::Seconds(10);  // of the log
 constexpr int kMostAttempts = 3;                             // if the data change meanwhile
+constexpr absl::Duration kClocksDiffer = absl::Minutes(15);  // a store's and this one, at most
 constexpr size_t kLongestPlaceName = 128;
 
 // The name that the file or folder has on the node, as programs expect it that look at its ending:
@@ -61,6 +62,11 @@ std::string KeyOf(const spec::DataPlace& place, storage::PlaceType type, const s
   return base::Hex(base::Sha256Of(text)).substr(0, 24);
 }
 
+// Full hours, so that nodes and jobs agree: StorageRequest::settled_before.
+int64_t SettledBefore(absl::Time now) {
+  return absl::ToInt64Seconds(absl::Floor(now - kClocksDiffer - absl::UnixEpoch(), absl::Hours(1)));
+}
+
 // The lines of the launcher's log, seldom.
 class ProgressLog {
  public:
@@ -83,13 +89,15 @@ class Fetch {
  public:
   Fetch(const std::string& name, storage::StorageRequest request, const fs::path& data,
         const std::atomic<bool>& cancelled, const StorageFunction& run)
-      : name_(name), request_(std::move(request)), data_(data), cancelled_(cancelled), run_(run) {}
+      : name_(name), request_(std::move(request)), data_(data), cancelled_(cancelled), run_(run) {
+    request_.settled_before = SettledBefore(absl::Now());
+  }
 
   absl::StatusOr<fs::path> Run() {
     TUTTI_RETURN_IF_ERROR(FindType());
     for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
-      TUTTI_ASSIGN_OR_RETURN(const StorageResult list, Ask(Operation::kList, kPatienceWithList));
-      auto there = Take(list.digest);
+      TUTTI_ASSIGN_OR_RETURN(const StorageResult now, Ask(Operation::kDigest, kPatienceWithList));
+      auto there = Take(now.digest);
       if (!absl::IsAborted(there.status())) return there;
       spdlog::info("input \"{}\": {}; it is fetched again", name_,
                    std::string(there.status().message()));
@@ -180,7 +188,7 @@ absl::StatusOr<fs::path> FetchPlace(const std::string& name, const spec::Input& 
                                     const std::map<std::string, std::string>& secrets,
                                     const fs::path& data, const std::atomic<bool>& cancelled,
                                     const StorageFunction& run) {
-  auto request = storage::RequestFor(Operation::kList, input, secrets);
+  auto request = storage::RequestFor(Operation::kDigest, input, secrets);
   auto path = request.ok() ? Fetch(name, *std::move(request), data, cancelled, run).Run()
                            : absl::StatusOr<fs::path>(request.status());
   if (path.ok() || absl::IsCancelled(path.status())) return path;

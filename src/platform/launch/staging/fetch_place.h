@@ -2,8 +2,8 @@
 // folder, where the jobs that name it share it as long as the store has the same. Thread-safe.
 //
 //   data/KEY        what of it is kept, as fetched_home.h says; KEY is the hash of its place and of
-//                   what the store says of its objects (names, sizes, ETags); KEY was last changed
-//                   when a job last took it, for the service's retention
+//                   what the store says of its objects (names, sizes, times or ETags); KEY was last
+//                   changed when a job last took it, for the service's retention
 //   data/KEY.lock   held by who fetches it, and by its program until that has ended
 #pragma once
 

@@ -110,6 +110,20 @@ TEST_F(FetchPlaceTest, AFolderIsFetchedOnceAsLongAsTheStoreHasTheSame) {
   EXPECT_EQ(store_.fetches, 2);
 }
 
+TEST_F(FetchPlaceTest, ADigestIsAskedForAndWhatIsOldIsKnownByItsTime) {
+  const int64_t latest = absl::ToUnixSeconds(absl::Now()) - 15 * 60;
+  ASSERT_TRUE(Fetch(Folder()).ok());
+  ASSERT_EQ(store_.requests.size(), 2u);
+  EXPECT_EQ(store_.requests[0].operation, Operation::kDigest);
+  EXPECT_EQ(store_.requests[1].operation, Operation::kFetch);
+  for (const StorageRequest& request : store_.requests) {
+    EXPECT_EQ(request.settled_before % 3600, 0);
+    EXPECT_LE(request.settled_before, latest + 60);
+    EXPECT_GT(request.settled_before, latest - 3600);
+  }
+  EXPECT_EQ(store_.requests[0].settled_before, store_.requests[1].settled_before);
+}
+
 TEST_F(FetchPlaceTest, TwoDatastoresOfOneContainerShareWhatIsFetched) {
   spec::Input other = Folder();
   other.place->datastore = "again";

@@ -33,9 +33,9 @@ class MemoryReader final : public ObjectReader {
   MemoryStore& store_;
 };
 
-void MemoryStore::Set(const std::string& path, const std::string& content) {
+void MemoryStore::Set(const std::string& path, const std::string& content, double modified) {
   absl::MutexLock lock(&mutex_);
-  objects_[path] = Entry{content, ++versions_};
+  objects_[path] = Entry{content, ++versions_, modified};
 }
 
 void MemoryStore::Erase(const std::string& path) {
@@ -89,6 +89,7 @@ absl::Status MemoryStore::Ask(absl::string_view call, const std::string& path, i
 StoredObject MemoryStore::Describe(const std::string& path, const Entry& entry) const {
   StoredObject object{path, static_cast<int64_t>(entry.content.size()),
                       absl::StrCat("version-", entry.version)};
+  object.modified = entry.modified;
   if (has_md5_) {
     ContentHash hash(true);
     hash.Update(md5_is_right_ ? entry.content : "other");
@@ -117,7 +118,9 @@ absl::StatusOr<std::vector<StoredObject>> MemoryStore::List(const std::string& f
   for (const auto& [path, entry] : objects_) {
     if (!absl::StartsWith(path, prefix)) continue;
     if (!recursive && path.find('/', prefix.size()) != std::string::npos) continue;
-    found.push_back({path, static_cast<int64_t>(entry.content.size())});
+    StoredObject object{path, static_cast<int64_t>(entry.content.size())};
+    object.modified = entry.modified;
+    found.push_back(std::move(object));
   }
   if (found.empty()) return absl::NotFoundError("there is no such folder");
   return found;

@@ -21,7 +21,8 @@ class MemoryStore final : public ObjectStore {
   using Hook =
       std::function<absl::Status(absl::string_view call, const std::string& path, int64_t offset)>;
 
-  void Set(const std::string& path, const std::string& content);
+  // `modified`: when it was last changed, in seconds since 1970; 0: the store does not say.
+  void Set(const std::string& path, const std::string& content, double modified = 0);
   void Erase(const std::string& path);
   std::string Content(const std::string& path) const;  // "" if there is none
   std::vector<std::string> Paths() const;
@@ -44,6 +45,7 @@ class MemoryStore final : public ObjectStore {
   struct Entry {
     std::string content;
     int version = 0;
+    double modified = 0;
   };
   StoredObject Describe(const std::string& path, const Entry& entry) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,8 +17,9 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 std::string LineOf(const std::string& path, const ManifestEntry& entry) {
-  const json line = {
+  json line = {
       {"path", path}, {"bytes", entry.bytes}, {"etag", entry.etag}, {"sha256", entry.sha256}};
+  if (entry.modified > 0) line["modified"] = entry.modified;
   return absl::StrCat(line.dump(-1, ' ', false, json::error_handler_t::replace), "\n");
 }
 
@@ -30,10 +30,11 @@ std::optional<std::pair<std::string, ManifestEntry>> EntryOf(absl::string_view t
     const auto found = line.find(name);
     return found != line.end() && found->is_string() ? found->get<std::string>() : "";
   };
-  const auto bytes = line.find("bytes");
+  const auto bytes = line.find("bytes"), modified = line.find("modified");
   if (bytes == line.end() || !bytes->is_number_integer()) return std::nullopt;
-  return std::pair(text_of("path"),
-                   ManifestEntry{bytes->get<int64_t>(), text_of("etag"), text_of("sha256")});
+  ManifestEntry entry{bytes->get<int64_t>(), text_of("etag"), text_of("sha256")};
+  if (modified != line.end() && modified->is_number()) entry.modified = modified->get<double>();
+  return std::pair(text_of("path"), std::move(entry));
 }
 
 }  // namespace
@@ -57,18 +58,26 @@ absl::StatusOr<std::unique_ptr<ObjectManifest>> ObjectManifest::Open(const fs::p
   return manifest;
 }
 
-bool ObjectManifest::Has(const std::string& path, int64_t bytes, absl::string_view etag) const {
+bool IsOf(const ManifestEntry& entry, const StoredObject& object, bool is_settled) {
+  if (entry.bytes != object.bytes) return false;
+  if (is_settled && entry.modified > 0 && entry.modified == object.modified) return true;
+  return !object.etag.empty() && entry.etag == object.etag;
+}
+
+std::optional<ManifestEntry> ObjectManifest::Find(const StoredObject& object,
+                                                  bool is_settled) const {
+  ManifestEntry entry;
   {
     absl::MutexLock lock(&mutex_);
-    const auto found = entries_.find(path);
-    if (etag.empty() || found == entries_.end() || found->second.bytes != bytes ||
-        found->second.etag != etag) {
-      return false;
-    }
+    const auto found = entries_.find(object.path);
+    if (found == entries_.end() || !IsOf(found->second, object, is_settled)) return std::nullopt;
+    entry = found->second;
   }
   std::error_code error;
-  return fs::is_regular_file(folder_ / path, error) &&
-         fs::file_size(folder_ / path, error) == static_cast<uintmax_t>(bytes);
+  const fs::path file = folder_ / object.path;
+  if (!fs::is_regular_file(file, error)) return std::nullopt;
+  if (fs::file_size(file, error) != static_cast<uintmax_t>(object.bytes)) return std::nullopt;
+  return entry;
 }
 
 std::map<std::string, ManifestEntry> ObjectManifest::entries() const {

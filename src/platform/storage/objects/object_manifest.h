@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -15,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "base/unique_fd.h"
+#include "platform/storage/storage_request.h"
 
 namespace tutti::storage {
 
@@ -23,7 +25,14 @@ inline constexpr char kManifestName[] = ".tutti-objects";
 struct ManifestEntry {
   int64_t bytes = 0;
   std::string etag, sha256;  // sha256 of the content, hexadecimal
+  // When the object was last changed, if that was settled when it was fetched (object_version.h):
+  // an object with the same time is the same then. Else 0.
+  double modified = 0;
 };
+
+// Returns whether the entry is of this version of an object, by its time if it is settled, or by
+// its ETag if that is known.
+bool IsOf(const ManifestEntry& entry, const StoredObject& object, bool is_settled);
 
 class ObjectManifest {
  public:
@@ -31,8 +40,8 @@ class ObjectManifest {
   // was killed, are left out.
   static absl::StatusOr<std::unique_ptr<ObjectManifest>> Open(const std::filesystem::path& folder);
 
-  // Returns whether the folder has this version of an object, whole.
-  bool Has(const std::string& path, int64_t bytes, absl::string_view etag) const;
+  // Returns the entry of this version of an object, if the folder has it, whole.
+  std::optional<ManifestEntry> Find(const StoredObject& object, bool is_settled) const;
   std::map<std::string, ManifestEntry> entries() const;
   // Notes a file that is there.
   absl::Status Add(const std::string& path, const ManifestEntry& entry);

@@ -14,6 +14,10 @@ class ObjectManifestTest : public ::testing::Test {
   void Write(const std::string& path, const std::string& content) {
     ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / path, content).ok());
   }
+  static bool Has(const ObjectManifest& manifest, const std::string& path, int64_t bytes,
+                  const std::string& etag) {
+    return manifest.Find({path, bytes, etag}, false).has_value();
+  }
   base::TemporaryDirectory folder_;
 };
 
@@ -21,10 +25,10 @@ TEST_F(ObjectManifestTest, KnowsWhatAnEarlierProcessNoted) {
   Write("a", "123");
   ASSERT_TRUE((*ObjectManifest::Open(folder_.path()))->Add("a", {3, "e1", "s"}).ok());
   const auto manifest = *ObjectManifest::Open(folder_.path());
-  EXPECT_TRUE(manifest->Has("a", 3, "e1"));
-  EXPECT_FALSE(manifest->Has("a", 3, "e2"));
-  EXPECT_FALSE(manifest->Has("a", 4, "e1"));
-  EXPECT_FALSE(manifest->Has("b", 3, "e1"));
+  EXPECT_TRUE(Has(*manifest, "a", 3, "e1"));
+  EXPECT_FALSE(Has(*manifest, "a", 3, "e2"));
+  EXPECT_FALSE(Has(*manifest, "a", 4, "e1"));
+  EXPECT_FALSE(Has(*manifest, "b", 3, "e1"));
   EXPECT_EQ(manifest->entries().at("a").sha256, "s");
 }
 
@@ -32,7 +36,26 @@ TEST_F(ObjectManifestTest, HasNoVersionWithoutAName) {
   Write("a", "123");
   const auto manifest = *ObjectManifest::Open(folder_.path());
   ASSERT_TRUE(manifest->Add("a", {3, "", "s"}).ok());
-  EXPECT_FALSE(manifest->Has("a", 3, ""));
+  EXPECT_FALSE(Has(*manifest, "a", 3, ""));
+}
+
+TEST_F(ObjectManifestTest, KnowsWhatIsSettledByItsTimeIfItWasThen) {
+  Write("a", "123");
+  Write("b", "123");
+  ASSERT_TRUE((*ObjectManifest::Open(folder_.path()))->Add("a", {3, "e", "s", 1700000000.25}).ok());
+  ASSERT_TRUE((*ObjectManifest::Open(folder_.path()))->Add("b", {3, "e", "s"}).ok());
+  const auto manifest = *ObjectManifest::Open(folder_.path());
+  StoredObject object{"a", 3};
+  object.modified = 1700000000.25;
+  EXPECT_TRUE(manifest->Find(object, true).has_value());
+  EXPECT_FALSE(manifest->Find(object, false).has_value());
+  object.modified += 1;
+  EXPECT_FALSE(manifest->Find(object, true).has_value());
+  object.path = "b";
+  object.modified = 0;
+  EXPECT_FALSE(manifest->Find(object, true).has_value());
+  object.etag = "e";
+  EXPECT_EQ(manifest->Find(object, true)->sha256, "s");
 }
 
 TEST_F(ObjectManifestTest, DoesNotHaveAFileThatIsGoneOrShorter) {
@@ -40,8 +63,8 @@ TEST_F(ObjectManifestTest, DoesNotHaveAFileThatIsGoneOrShorter) {
   const auto manifest = *ObjectManifest::Open(folder_.path());
   ASSERT_TRUE(manifest->Add("a", {3, "e", "s"}).ok());
   ASSERT_TRUE(manifest->Add("b", {3, "e", "s"}).ok());
-  EXPECT_FALSE(manifest->Has("a", 3, "e"));
-  EXPECT_FALSE(manifest->Has("b", 3, "e"));
+  EXPECT_FALSE(Has(*manifest, "a", 3, "e"));
+  EXPECT_FALSE(Has(*manifest, "b", 3, "e"));
 }
 
 TEST_F(ObjectManifestTest, GoesOnAfterHalfALine) {
@@ -49,7 +72,7 @@ TEST_F(ObjectManifestTest, GoesOnAfterHalfALine) {
   ASSERT_TRUE((*ObjectManifest::Open(folder_.path()))->Add("a", {3, "e1", "s"}).ok());
   std::ofstream(folder_.path() / kManifestName, std::ios::app) << "{\"path\": \"b\", \"by";
   ASSERT_TRUE((*ObjectManifest::Open(folder_.path()))->Add("a", {3, "e2", "s"}).ok());
-  EXPECT_TRUE((*ObjectManifest::Open(folder_.path()))->Has("a", 3, "e2"));
+  EXPECT_TRUE(Has(**ObjectManifest::Open(folder_.path()), "a", 3, "e2"));
 }
 
 TEST_F(ObjectManifestTest, KeepsOneLineForEachFile) {

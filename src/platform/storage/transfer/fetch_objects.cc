@@ -19,6 +19,7 @@
 #include "base/threads/at_once.h"
 #include "platform/storage/objects/content_hash.h"
 #include "platform/storage/objects/object_manifest.h"
+#include "platform/storage/objects/object_version.h"
 #include "platform/storage/transfer/guarded.h"
 #include "platform/storage/transfer/incoming_object.h"
 #include "platform/storage/transfer/object_names.h"
@@ -81,11 +82,12 @@ class Fetch {
   void Ended(const Piece& piece, const absl::Status& status);
 
   absl::Status BeginObject(size_t index, std::vector<char>& buffer);
+  absl::StatusOr<bool> TakeWhatIsThere(size_t index);
   absl::Status FetchSmall(size_t index, ObjectReader& reader, std::vector<char>& buffer);
   absl::Status BeginLarge(size_t index, std::unique_ptr<ObjectReader> reader);
   absl::Status FetchRange(IncomingObject& incoming, int64_t range, std::vector<char>& buffer);
   absl::Status FinishLarge(IncomingObject& incoming, const ContentHash::Result& hash);
-  absl::Status Note(size_t index, const ContentHash::Result& hash);
+  absl::Status Note(size_t index, const std::string& sha256, const std::string& etag);
 
   absl::StatusOr<std::unique_ptr<ObjectReader>> Open(size_t index);
   absl::Status Read(ObjectReader& reader, int64_t offset, std::span<char> out);
@@ -174,18 +176,33 @@ absl::Status Fetch::Read(ObjectReader& reader, int64_t offset, std::span<char> o
 }
 
 absl::Status Fetch::BeginObject(size_t index, std::vector<char>& buffer) {
-  TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<ObjectReader> reader, Open(index));
   StoredObject& version = versions_[index];
-  std::string path = std::move(version.path);
-  version = reader->object();
-  version.path = std::move(path);
-  if (manifest_.Has(version.path, version.bytes, version.etag)) {
-    counter_.AddBytes(version.bytes);
-    counter_.AddObject();
-    return absl::OkStatus();
+  if (IsSettled(version, options_.settled_before)) {
+    TUTTI_ASSIGN_OR_RETURN(const bool is_there, TakeWhatIsThere(index));
+    if (is_there) return absl::OkStatus();
   }
+  TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<ObjectReader> reader, Open(index));
+  TakeAnswer(reader->object(), version);
+  TUTTI_ASSIGN_OR_RETURN(const bool is_there, TakeWhatIsThere(index));
+  if (is_there) return absl::OkStatus();
   if (version.bytes > options_.range_bytes) return BeginLarge(index, std::move(reader));
   return FetchSmall(index, *reader, buffer);
+}
+
+// Returns whether nothing has to be fetched of the object, by what is known of it so far.
+absl::StatusOr<bool> Fetch::TakeWhatIsThere(size_t index) {
+  const StoredObject& version = versions_[index];
+  const bool is_settled = IsSettled(version, options_.settled_before);
+  const std::optional<ManifestEntry> there = manifest_.Find(version, is_settled);
+  if (!there.has_value()) return false;
+  counter_.AddBytes(version.bytes);
+  if (is_settled && there->modified == 0) {
+    // So that it need not be asked for again.
+    TUTTI_RETURN_IF_ERROR(Note(index, there->sha256, there->etag));
+  } else {
+    counter_.AddObject();
+  }
+  return true;
 }
 
 bool Fetch::WantsMd5(const ObjectReader& reader) const {
@@ -207,7 +224,7 @@ absl::Status Fetch::FetchSmall(size_t index, ObjectReader& reader, std::vector<c
     TUTTI_RETURN_IF_ERROR(WriteWhole(options_.folder, version, bytes, target));
   }
   counter_.AddBytes(version.bytes);
-  return Note(index, result);
+  return Note(index, result.sha256, version.etag);
 }
 
 absl::Status Fetch::BeginLarge(size_t index, std::unique_ptr<ObjectReader> reader) {
@@ -249,13 +266,15 @@ absl::Status Fetch::FinishLarge(IncomingObject& incoming, const ContentHash::Res
     const Activity::OnDisk on_disk(options_.attempts.activity);
     TUTTI_RETURN_IF_ERROR(incoming.part().Finish(target));
   }
-  return Note(index, hash);
+  return Note(index, hash.sha256, versions_[index].etag);
 }
 
-absl::Status Fetch::Note(size_t index, const ContentHash::Result& hash) {
+absl::Status Fetch::Note(size_t index, const std::string& sha256, const std::string& etag) {
   const StoredObject& version = versions_[index];
+  const bool is_settled = IsSettled(version, options_.settled_before);
   counter_.AddObject();
-  return manifest_.Add(version.path, {version.bytes, version.etag, hash.sha256});
+  return manifest_.Add(version.path,
+                       {version.bytes, etag, sha256, is_settled ? version.modified : 0});
 }
 
 absl::Status Fetch::SameWhenReadAgain(ObjectReader& reader, const std::string& sha256) {
@@ -369,7 +388,8 @@ absl::StatusOr<StorageDone> FetchObjects(ObjectStore& store, const Survey& surve
   TUTTI_RETURN_IF_ERROR(fetch.SyncFolders());
   TUTTI_RETURN_IF_ERROR(Tidy(options.folder, fetch.versions(), *manifest));
   const StorageProgress end = counter.Now();
-  return StorageDone{end.objects, BytesOf(fetch.versions()), DigestOf(fetch.versions())};
+  return StorageDone{end.objects, BytesOf(fetch.versions()),
+                     DigestOf(fetch.versions(), options.settled_before)};
 }
 
 }  // namespace tutti::storage

@@ -22,6 +22,7 @@ struct FetchOptions {
   std::filesystem::path folder;  // made if it is not there
   int connections = 16;
   int64_t range_bytes = 8 << 20;
+  int64_t settled_before = 0;  // as StorageRequest has it
   Attempts attempts;
   ProgressListener progress;  // may be empty
 };

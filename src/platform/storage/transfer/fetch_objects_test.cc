@@ -77,10 +77,10 @@ TEST_F(FetchObjectsTest, HasTheDigestOfTheListAndAnotherOnceSomethingChanges) {
   store_.Set("data/b", "2");
   auto survey =
       *SurveyPlace(store_, {spec::StoreKind::kS3, "", "b", "", "", "data"}, PlaceType::kAny, {});
-  ASSERT_TRUE(AskForVersions(store_, 2, {}, survey).ok());
+  ASSERT_TRUE(AskForVersions(store_, 2, {}, 0, survey).ok());
   const auto first = Fetch();
   ASSERT_TRUE(first.ok()) << first.status();
-  EXPECT_EQ(first->digest, DigestOf(survey.objects));
+  EXPECT_EQ(first->digest, DigestOf(survey.objects, 0));
   store_.Set("data/b", "3");
   EXPECT_NE(Fetch()->digest, first->digest);
 }
@@ -100,6 +100,43 @@ TEST_F(FetchObjectsTest, ReadsNothingASecondTime) {
   ASSERT_TRUE(Fetch().ok());
   EXPECT_EQ(store_.bytes_read() - before, 20);
   EXPECT_EQ(File("b"), Bytes(20));
+}
+
+TEST_F(FetchObjectsTest, AsksNoMoreForWhatItHasAndWhatIsSettled) {
+  store_.Set("data/a", Bytes(2500), 50);
+  store_.Set("data/b", Bytes(10), 150);
+  std::atomic<int> opened = 0;
+  store_.set_hook([&](absl::string_view call, const std::string&, int64_t) {
+    opened += call == "open" ? 1 : 0;
+    return absl::OkStatus();
+  });
+  const auto fetch = [&](int64_t settled_before) {
+    options_.settled_before = settled_before;
+    opened = 0;
+    EXPECT_TRUE(Fetch().ok());
+    return opened.load();
+  };
+  EXPECT_EQ(fetch(100), 2);
+  EXPECT_EQ(fetch(100), 1) << "of what is young alone";
+  EXPECT_EQ(fetch(200), 1) << "that was young when it was fetched";
+  EXPECT_EQ(fetch(200), 0);
+  store_.Set("data/a", Bytes(2500), 60);
+  EXPECT_EQ(fetch(200), 1);
+}
+
+TEST_F(FetchObjectsTest, TakesAnObjectThatChangesAfterItWasListedForAnotherVersion) {
+  store_.Set("data/a", "old", 50);
+  options_.settled_before = 100;
+  const auto list = Fetch();
+  ASSERT_TRUE(list.ok()) << list.status();
+  fs::remove_all(options_.folder);
+  store_.set_hook([&](absl::string_view call, const std::string& path, int64_t) {
+    if (call == "open") store_.Set(path, "new", 5000);
+    return absl::OkStatus();
+  });
+  const auto done = Fetch();
+  EXPECT_EQ(File("a"), "new");
+  EXPECT_NE(done->digest, list->digest);
 }
 
 TEST_F(FetchObjectsTest, RemovesWhatTheStoreHasNoLonger) {

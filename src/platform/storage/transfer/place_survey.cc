@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "base/threads/at_once.h"
+#include "platform/storage/objects/object_version.h"
 #include "platform/storage/objects/path_pattern.h"
 
 namespace tutti::storage {
@@ -111,7 +112,7 @@ absl::StatusOr<Survey> LookAtPlace(ObjectStore& store, const spec::DataPlace& pl
 }
 
 absl::Status AskForVersions(ObjectStore& store, int connections, const Attempts& attempts,
-                            Survey& survey) {
+                            int64_t settled_before, Survey& survey) {
   struct {
     absl::Mutex mutex;
     absl::Status first ABSL_GUARDED_BY(mutex);
@@ -119,15 +120,10 @@ absl::Status AskForVersions(ObjectStore& store, int connections, const Attempts&
   } result;
   base::ForEachAtOnce(survey.objects.size(), connections, [&](size_t i) {
     StoredObject& object = survey.objects[i];
-    if (result.failed || !object.etag.empty()) return;
+    if (result.failed || !object.etag.empty() || IsSettled(object, settled_before)) return;
     const std::string path = survey.PathInContainer(object);
     auto reader = attempts.Run([&] { return store.Open(path); });
-    if (reader.ok()) {
-      std::string relative = std::move(object.path);
-      object = (*reader)->object();
-      object.path = std::move(relative);
-      return;
-    }
+    if (reader.ok()) return TakeAnswer((*reader)->object(), object);
     absl::Status status = reader.status();
     if (absl::IsNotFound(status)) status = absl::AbortedError("it was removed meanwhile");
     absl::MutexLock lock(&result.mutex);
@@ -137,14 +133,14 @@ absl::Status AskForVersions(ObjectStore& store, int connections, const Attempts&
   return result.first;
 }
 
-std::string DigestOf(const std::vector<StoredObject>& objects) {
+std::string DigestOf(const std::vector<StoredObject>& objects, int64_t settled_before) {
   base::Sha256 hash;
   for (const StoredObject& object : objects) {
     // No name has a NUL, so that no two lists give the same bytes.
     const std::string bytes = absl::StrCat(object.bytes);
-    for (const absl::string_view field : {absl::string_view(object.path), absl::string_view(bytes),
-                                          absl::string_view(object.etag)}) {
-      hash.Update(field);
+    const std::string version = VersionOf(object, settled_before);
+    for (const std::string* field : {&object.path, &bytes, &version}) {
+      hash.Update(*field);
       hash.Update(absl::string_view("\0", 1));
     }
   }

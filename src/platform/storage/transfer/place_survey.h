@@ -31,12 +31,12 @@ absl::StatusOr<Survey> SurveyPlace(ObjectStore& store, const spec::DataPlace& pl
 absl::StatusOr<Survey> LookAtPlace(ObjectStore& store, const spec::DataPlace& place, PlaceType type,
                                    const Attempts& attempts);
 
-// Asks for the versions of all objects, `connections` at the same time. An object that is no longer
-// there is Aborted.
+// Asks for the versions of all objects that are not settled (object_version.h), `connections` at
+// the same time. An object that is no longer there is Aborted.
 absl::Status AskForVersions(ObjectStore& store, int connections, const Attempts& attempts,
-                            Survey& survey);
+                            int64_t settled_before, Survey& survey);
 
 // Returns StorageResult::digest. Objects are sorted by path.
-std::string DigestOf(const std::vector<StoredObject>& objects);
+std::string DigestOf(const std::vector<StoredObject>& objects, int64_t settled_before);
 
 }  // namespace tutti::storage

@@ -27,13 +27,16 @@ StorageDone TellOf(const Survey& survey, const AnswerWriter& write) {
   return done;
 }
 
+// A list tells the ETags of all objects, a digest asks for those that it needs.
 absl::StatusOr<StorageDone> List(ObjectStore& store, const StorageRequest& request,
                                  const Attempts& attempts, const AnswerWriter& write) {
+  const bool is_list = request.operation == Operation::kList;
   TUTTI_ASSIGN_OR_RETURN(Survey survey, SurveyPlace(store, request.place, request.type, attempts));
   TUTTI_RETURN_IF_ERROR(CheckNames(survey.objects));
-  TUTTI_RETURN_IF_ERROR(AskForVersions(store, request.connections, attempts, survey));
-  StorageDone done = TellOf(survey, write);
-  done.digest = DigestOf(survey.objects);
+  TUTTI_RETURN_IF_ERROR(AskForVersions(store, request.connections, attempts,
+                                       is_list ? 0 : request.settled_before, survey));
+  StorageDone done = TellOf(survey, is_list ? write : AnswerWriter([](const AnswerLine&) {}));
+  done.digest = DigestOf(survey.objects, request.settled_before);
   return done;
 }
 
@@ -47,7 +50,9 @@ absl::StatusOr<StorageDone> Do(ObjectStore& store, const StorageRequest& request
                            LookAtPlace(store, request.place, request.type, few));
     return TellOf(survey, write);
   }
-  if (request.operation == Operation::kList) return List(store, request, attempts, write);
+  if (request.operation == Operation::kList || request.operation == Operation::kDigest) {
+    return List(store, request, attempts, write);
+  }
   if (request.operation == Operation::kPut) {
     if (request.place.is_pattern) return absl::InvalidArgumentError("it is a pattern, no folder");
     return PutFiles(store, request.place.path,
@@ -61,6 +66,7 @@ absl::StatusOr<StorageDone> Do(ObjectStore& store, const StorageRequest& request
   FetchOptions options{request.folder, request.connections};
   options.attempts = attempts;
   options.progress = progress;
+  options.settled_before = request.settled_before;
   return FetchObjects(store, survey, options);
 }
 

@@ -59,7 +59,31 @@ TEST_F(ServeRequestTest, ListsAFolderByPathWithVersions) {
   EXPECT_THAT(Paths(), ElementsAre("a/x.csv", "a/y.txt", "b"));
   EXPECT_NE(objects_[0].etag, "");
   EXPECT_EQ(std::get<StorageDone>(end).bytes, 6);
-  EXPECT_EQ(std::get<StorageDone>(end).digest, DigestOf(objects_));
+  EXPECT_EQ(std::get<StorageDone>(end).digest, DigestOf(objects_, 0));
+}
+
+TEST_F(ServeRequestTest, GivesADigestAndAsksForYoungObjectsAlone) {
+  std::vector<std::string> opened;
+  request_.connections = 1;
+  store_.set_hook([&](absl::string_view call, const std::string& path, int64_t) {
+    if (call == "open") opened.push_back(path);
+    return absl::OkStatus();
+  });
+  store_.Set("data/a/x.csv", "1", 99);
+  store_.Set("data/a/y.txt", "333", 100);
+  request_.settled_before = 100;
+  const auto digest = [&](Operation operation) {
+    opened.clear();
+    return std::get<StorageDone>(Serve(operation, "data"));
+  };
+  const StorageDone first = digest(Operation::kDigest);
+  EXPECT_EQ(first.bytes, 6);
+  EXPECT_TRUE(objects_.empty());
+  EXPECT_THAT(opened, ElementsAre("data/a/y.txt", "data/b")) << "what is old is known by its time";
+  EXPECT_EQ(digest(Operation::kList).digest, first.digest);
+  EXPECT_EQ(digest(Operation::kFetch).digest, first.digest);
+  store_.Set("data/a/x.csv", "2", 98);
+  EXPECT_NE(digest(Operation::kDigest).digest, first.digest);
 }
 
 TEST_F(ServeRequestTest, ListsWhatAPatternMatches) {
