@@ -55,9 +55,12 @@ def test_two_nodes_read_a_folder_of_each_store_and_the_next_job_fetches_no_byte(
     assert service.wait(second)["state"] == "Completed"
     assert all(store.proxy.sent - before < SIZE // 8 for store, before in zip(stores, sent)), "lists alone"
     azure.put("photos", "train/deep/b.txt", b"new\n")
+    before = azure.proxy.sent
     third = service.submit(job)
     assert service.wait(third)["state"] == "Completed"
     assert service.log_text(third, 0).split()[-1] == "new"
+    assert azure.proxy.sent - before < SIZE // 4, "what has not changed is there already"
+    assert len({path.stat().st_ino for path in service.home.glob("data/*/content/train/a.bin")}) == 2, "one file of each store"
 
 
 def test_what_cannot_be_had_is_said_with_the_line(service, write_job, stores, tmp_path):

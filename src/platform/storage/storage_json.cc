@@ -147,6 +147,18 @@ absl::Status ReadCredentials(const json& object, Credentials& credentials) {
   return fields.Finish();
 }
 
+absl::Status ReadFormer(const json& object, StorageRequest& request) {
+  Fields fields(object, "former");
+  for (const auto& [name, path] : {std::pair("folder", &request.former_folder),
+                                   std::pair("objects", &request.former_objects)}) {
+    std::string text;
+    fields.Read(name, text);
+    if (!absl::StartsWith(text, "/")) fields.Fail(name, "must be an absolute path");
+    *path = text;
+  }
+  return fields.Finish();
+}
+
 json JsonOf(const Credentials& credentials) {
   json object = {{"kind", spec::CredentialName(credentials.kind)}};
   const auto add = [&](const char* name, const std::string& value) {
@@ -256,6 +268,10 @@ std::string ToJson(const StorageRequest& request) {
                    {"type", Name(request.type)}};
   if (request.settled_before != 0) document["settled_before"] = request.settled_before;
   if (!request.folder.empty()) document["folder"] = request.folder.string();
+  if (!request.former_folder.empty()) {
+    document["former"] = {{"folder", request.former_folder.string()},
+                          {"objects", request.former_objects.string()}};
+  }
   return Dump(document);
 }
 
@@ -272,7 +288,9 @@ absl::StatusOr<StorageRequest> StorageRequestFromJson(absl::string_view text) {
   if (document.contains("type")) fields.ReadName("type", PlaceTypeFromName, request.type);
   const json* const place = fields.Object("place");
   const json* const credentials = fields.Object("credentials");
+  const json* const former = document.contains("former") ? fields.Object("former") : nullptr;
   TUTTI_RETURN_IF_ERROR(fields.Finish());
+  if (former != nullptr) TUTTI_RETURN_IF_ERROR(ReadFormer(*former, request));
   TUTTI_RETURN_IF_ERROR(ReadPlace(*place, request.place));
   TUTTI_RETURN_IF_ERROR(ReadCredentials(*credentials, request.credentials));
   if (NeedsFolder(request.operation) && !absl::StartsWith(folder, "/")) {

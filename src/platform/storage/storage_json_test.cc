@@ -28,6 +28,8 @@ StorageRequest SomeRequest() {
   request.connections = 3;
   request.type = PlaceType::kFolder;
   request.settled_before = 1700000000;
+  request.former_folder = "/tmp/before";
+  request.former_objects = "/tmp/objects";
   return request;
 }
 
@@ -42,6 +44,8 @@ TEST(StorageRequestJson, IsReadBack) {
   EXPECT_EQ(back->connections, 3);
   EXPECT_EQ(back->type, PlaceType::kFolder);
   EXPECT_EQ(back->settled_before, 1700000000);
+  EXPECT_EQ(back->former_folder, "/tmp/before");
+  EXPECT_EQ(back->former_objects, "/tmp/objects");
 }
 
 TEST(StorageRequestJson, NamesTheFieldThatIsWrongAndNeverItsValue) {
@@ -55,6 +59,7 @@ TEST(StorageRequestJson, NamesTheFieldThatIsWrongAndNeverItsValue) {
       {"\"pattern\":true", "\"pattern\":1"},
       {"\"region\"", "\"regions\""},
       {"\"container\":\"bucket\"", "\"container\":\"\""},
+      {"\"/tmp/objects\"", "\"objects\""},
       {"\"settled_before\":17", "\"settled_before\":-17"},
       {"\"type\":\"folder\"", "\"type\":\"disk\""}};
   for (const auto& [from, to] : changes) {

@@ -46,7 +46,10 @@ struct StorageRequest {
   spec::DataPlace place;  // `credential`, `secret` and `datastore` are not part of the request
   Credentials credentials;
   std::filesystem::path folder;  // absolute; kFetch writes it, kPut reads it; else empty
-  int connections = 16;          // requests at the same time, 1 to 256
+  // Of kFetch: a folder that an earlier fetch of the place has filled, and what that has written
+  // down of it, from which is taken what has not changed. Absolute; empty: none.
+  std::filesystem::path former_folder, former_objects;
+  int connections = 16;  // requests at the same time, 1 to 256
   PlaceType type = PlaceType::kAny;
   // Objects that were last changed before this moment, in seconds since 1970, are known by their
   // size and that time, as a list has them; others by their ETag, for which the store is asked once

@@ -1,6 +1,8 @@
 #include "platform/launch/staging/fetch_place.h"
 
+#include <fcntl.h>
 #include <spdlog/spdlog.h>
+#include <sys/file.h>
 
 #include <system_error>
 #include <utility>
@@ -31,6 +33,7 @@ constexpr absl::Duration kBetweenLines = absl::Seconds(10);  // of the log
 constexpr int kMostAttempts = 3;                             // if the data change meanwhile
 constexpr absl::Duration kClocksDiffer = absl::Minutes(15);  // a store's and this one, at most
 constexpr size_t kLongestPlaceName = 128;
+constexpr size_t kKeyDigits = 24;
 
 // The name that the file or folder has on the node, as programs expect it that look at its ending:
 // the last part of the path without a wildcard, else the container's.
@@ -59,7 +62,7 @@ std::string KeyOf(const spec::DataPlace& place, storage::PlaceType type, const s
                    place.endpoint, "\n", place.path, "\n", place.is_pattern ? "pattern\n" : "",
                    storage::Name(type), "\n", digest);
   if (damaged > 0) absl::StrAppend(&text, "\n", damaged);
-  return base::Hex(base::Sha256Of(text)).substr(0, 24);
+  return base::Hex(base::Sha256Of(text)).substr(0, kKeyDigits);
 }
 
 // Full hours, so that nodes and jobs agree: StorageRequest::settled_before.
@@ -139,6 +142,7 @@ class Fetch {
       TUTTI_ASSIGN_OR_RETURN(const bool is_there, home.IsThere());
       if (!is_there) {
         TUTTI_RETURN_IF_ERROR(Fill(home, digest, lock.get()));
+        TUTTI_RETURN_IF_ERROR(NoteLatest(key));
         return home.data();
       }
       TUTTI_ASSIGN_OR_RETURN(const bool is_damaged, home.IsDamaged(cancelled_));
@@ -149,17 +153,46 @@ class Fetch {
   }
 
   absl::Status Fill(const FetchedHome& home, const std::string& digest, int lock) {
+    TakeLeftover(home);
     request_.folder = home.part();
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(request_.folder));
+    NameFormer();
     const auto fetched = Ask(Operation::kFetch, kPatienceWithFetch, lock);
     request_.folder.clear();
+    leftover_ = home.folder();
     TUTTI_RETURN_IF_ERROR(fetched.status());
     if (fetched->digest != digest) {
-      TUTTI_RETURN_IF_ERROR(base::RemoveTree(home.folder() / "part"));
       return absl::AbortedError("the objects have changed since they were listed");
     }
     TUTTI_RETURN_IF_ERROR(NameFile(home));
     return home.Keep();
+  }
+
+  // Goes on with what had come for this input when the objects changed: most of it is of the new
+  // version, too. Not if another launcher fetches there.
+  void TakeLeftover(const FetchedHome& home) const {
+    if (leftover_.empty() || leftover_ == home.folder()) return;
+    const auto lock = base::Open(leftover_.native() + ".lock", O_RDWR | O_CREAT);
+    if (!lock.ok() || ::flock(lock->get(), LOCK_EX | LOCK_NB) != 0) return;
+    std::error_code ignored;  // as if there is a part
+    fs::rename(leftover_ / "part", home.folder() / "part", ignored);
+  }
+
+  // The file that has the key of what was fetched last of the place.
+  fs::path LatestFile() const {
+    return data_ / "places" / KeyOf(request_.place, request_.type, "", 0);
+  }
+  absl::Status NoteLatest(const std::string& key) const {
+    TUTTI_RETURN_IF_ERROR(base::MakeDirectories(data_ / "places"));
+    return base::ReplaceFile(LatestFile(), key);
+  }
+  // Of that the program takes what has not changed. It may be removed meanwhile.
+  void NameFormer() {
+    const auto key = base::ReadFile(LatestFile(), kKeyDigits);
+    if (!key.ok() || key->size() != kKeyDigits || absl::StrContains(*key, '/')) return;
+    const FetchedHome former(data_ / *key, NameOf(request_.place), IsFile());
+    request_.former_folder = IsFile() ? former.data().parent_path() : former.data();
+    request_.former_objects = former.objects();
   }
 
   // The object's own name may be none for a file here.
@@ -180,6 +213,7 @@ class Fetch {
   const fs::path& data_;
   const std::atomic<bool>& cancelled_;
   const StorageFunction& run_;
+  fs::path leftover_;  // where a fetch was that has not come to its end
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 //                   what the store says of its objects (names, sizes, times or ETags); KEY was last
 //                   changed when a job last took it, for the service's retention
 //   data/KEY.lock   held by who fetches it, and by its program until that has ended
+//   data/places/P   the KEY that was fetched last of a place: what has not changed is taken from it
 #pragma once
 
 #include <atomic>

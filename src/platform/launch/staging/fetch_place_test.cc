@@ -40,6 +40,7 @@ class Store {
       }
     }
     if (request.operation == Operation::kFetch) {
+      resumed.push_back(fs::exists(request.folder / ".tutti-objects"));
       if (on_fetch) on_fetch();
       result.digest = Digest();
       for (const auto& [path, content] : objects) {
@@ -62,6 +63,7 @@ class Store {
   std::vector<StorageRequest> requests;
   std::function<void()> on_fetch;
   absl::Status fails;
+  std::vector<bool> resumed;  // whether each fetch found what an earlier one had left
   int fetches = 0;
 };
 
@@ -107,6 +109,9 @@ TEST_F(FetchPlaceTest, AFolderIsFetchedOnceAsLongAsTheStoreHasTheSame) {
   ASSERT_TRUE(second.ok()) << second.status();
   EXPECT_EQ(Content(*second / "a.txt"), "new");
   EXPECT_EQ(Content(*first / "a.txt"), "a") << "a job may still read it";
+  EXPECT_EQ(store_.requests[1].former_folder, "") << "nothing was fetched before";
+  EXPECT_EQ(store_.requests.back().former_folder, *first);
+  EXPECT_TRUE(fs::exists(store_.requests.back().former_objects));
   EXPECT_EQ(store_.fetches, 2);
 }
 
@@ -174,6 +179,7 @@ TEST_F(FetchPlaceTest, WhatChangesMeanwhileIsFetchedAgainAndNotForEver) {
   const auto path = Fetch(Folder());
   ASSERT_TRUE(path.ok()) << path.status();
   EXPECT_EQ(Content(*path / "a.txt"), "a+");
+  EXPECT_THAT(store_.resumed, testing::ElementsAre(false, true)) << "what had come is taken over";
   changes = 1000;
   store_.objects["b/c.txt"] = "d";
   const auto never = Fetch(Folder());

@@ -69,13 +69,13 @@ absl::Status FetchedHome::Keep() const {
 
 // Folders become read-only when nothing has to be renamed in them any more.
 absl::Status FetchedHome::FinishKeeping() const {
-  const fs::path whole = folder_ / "whole", objects = folder_ / "objects";
+  const fs::path whole = folder_ / "whole";
   const fs::path manifest = (is_file_ ? whole : whole / name_) / kManifest;
   std::error_code error;
-  if (fs::exists(manifest, error)) TUTTI_RETURN_IF_ERROR(Rename(manifest, objects));
+  if (fs::exists(manifest, error)) TUTTI_RETURN_IF_ERROR(Rename(manifest, objects()));
   TUTTI_RETURN_IF_ERROR(ForEachBelow(whole, TakeWriteFrom));
-  if (!fs::exists(objects, error)) TUTTI_RETURN_IF_ERROR(base::ReplaceFile(objects, ""));
-  base::Touch(objects);
+  if (!fs::exists(objects(), error)) TUTTI_RETURN_IF_ERROR(base::ReplaceFile(objects(), ""));
+  base::Touch(objects());
   return Rename(whole, folder_ / "content");
 }
 
@@ -93,7 +93,7 @@ absl::StatusOr<bool> FetchedHome::IsDamaged(const std::atomic<bool>& cancelled) 
   if (fs::exists(folder_ / "damaged", error)) return true;
   if (WasLookedAt()) return false;
   const absl::Duration begin = base::SteadyNow();
-  const auto kept = ChangedAt(folder_ / "objects");
+  const auto kept = ChangedAt(objects());
   bool is_damaged = !kept.has_value();
   TUTTI_RETURN_IF_ERROR(ForEachBelow(folder_ / "content", [&](const fs::path& path) {
     if (cancelled) return absl::CancelledError("stopped while inputs were looked at");

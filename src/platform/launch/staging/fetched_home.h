@@ -1,7 +1,8 @@
 // FetchedHome is the folder in which one version of a place's data lies on a node, shared by all
 // jobs that read it:
 //
-//   content/NAME   the file or folder, which nobody may write to (files 0444, folders 0555)
+//   content/NAME   the file or folder, which nobody may write to (files 0444, folders 0555); files
+//                  that another version has as well are hard links
 //   part/          what is fetched, until all of it is there; who was killed goes on there
 //   whole/         all of it, while it is made read-only
 //   objects        what the program wrote down of the objects; last changed when content was whole
@@ -34,6 +35,7 @@ class FetchedHome {
     return is_file_ ? folder_ / "part" : folder_ / "part" / name_;
   }
   const std::filesystem::path& folder() const { return folder_; }
+  std::filesystem::path objects() const { return folder_ / "objects"; }
 
   // Returns whether the data are there, whole. What a process that was killed had begun to keep is
   // kept first.

@@ -39,6 +39,14 @@ std::optional<std::pair<std::string, ManifestEntry>> EntryOf(absl::string_view t
 
 }  // namespace
 
+std::map<std::string, ManifestEntry> ManifestEntriesIn(absl::string_view text) {
+  std::map<std::string, ManifestEntry> entries;
+  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    if (auto entry = EntryOf(line)) entries[entry->first] = std::move(entry->second);
+  }
+  return entries;
+}
+
 absl::StatusOr<std::unique_ptr<ObjectManifest>> ObjectManifest::Open(const fs::path& folder) {
   const fs::path path = folder / kManifestName;
   absl::StatusOr<std::string> text = base::ReadFile(path);
@@ -52,9 +60,7 @@ absl::StatusOr<std::unique_ptr<ObjectManifest>> ObjectManifest::Open(const fs::p
     TUTTI_RETURN_IF_ERROR(base::AppendWhole(manifest->file_.get(), "\n", path.string()));
   }
   absl::MutexLock lock(&manifest->mutex_);
-  for (const absl::string_view line : absl::StrSplit(*text, '\n', absl::SkipEmpty())) {
-    if (auto entry = EntryOf(line)) manifest->entries_[entry->first] = std::move(entry->second);
-  }
+  manifest->entries_ = ManifestEntriesIn(*text);
   return manifest;
 }
 

@@ -34,6 +34,9 @@ struct ManifestEntry {
 // its ETag if that is known.
 bool IsOf(const ManifestEntry& entry, const StoredObject& object, bool is_settled);
 
+// Returns the entries of such a file, by path; of several of one path the last.
+std::map<std::string, ManifestEntry> ManifestEntriesIn(absl::string_view text);
+
 class ObjectManifest {
  public:
   // Reads what an earlier fetch has noted; lines that are none, as the last one of a process that

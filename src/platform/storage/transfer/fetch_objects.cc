@@ -15,11 +15,12 @@
 #include "base/file.h"
 #include "base/machine/machine.h"
 #include "base/status.h"
-#include "base/text/binary_size.h"
 #include "base/threads/at_once.h"
 #include "platform/storage/objects/content_hash.h"
 #include "platform/storage/objects/object_manifest.h"
 #include "platform/storage/objects/object_version.h"
+#include "platform/storage/transfer/fetch_folder.h"
+#include "platform/storage/transfer/former_fetch.h"
 #include "platform/storage/transfer/guarded.h"
 #include "platform/storage/transfer/incoming_object.h"
 #include "platform/storage/transfer/object_names.h"
@@ -34,16 +35,23 @@ absl::Status Changed() {
   return absl::AbortedError("it has changed at the store while it was fetched: fetch it again");
 }
 
+// What has been fetched before, into this folder and into another one.
+struct FilesThere {
+  ObjectManifest& manifest;
+  const FormerFetch& former;
+};
+
 // One fetch. Each of its threads takes the next piece of work until there is none: a range of a
 // large object that has been opened, else the next object.
 class Fetch {
  public:
   Fetch(ObjectStore& store, const Survey& survey, const FetchOptions& options,
-        ObjectManifest& manifest, ProgressCounter& counter)
+        const FilesThere& there, ProgressCounter& counter)
       : store_(store),
         survey_(survey),
         options_(options),
-        manifest_(manifest),
+        manifest_(there.manifest),
+        former_(there.former),
         counter_(counter),
         boot_id_(base::BootId()),
         versions_(survey.objects) {}
@@ -100,6 +108,7 @@ class Fetch {
   const Survey& survey_;
   const FetchOptions& options_;
   ObjectManifest& manifest_;
+  const FormerFetch& former_;
   ProgressCounter& counter_;
   const std::string boot_id_;
   std::atomic<bool> etags_are_no_md5_ = false;  // as was seen of one object
@@ -193,15 +202,20 @@ absl::Status Fetch::BeginObject(size_t index, std::vector<char>& buffer) {
 absl::StatusOr<bool> Fetch::TakeWhatIsThere(size_t index) {
   const StoredObject& version = versions_[index];
   const bool is_settled = IsSettled(version, options_.settled_before);
-  const std::optional<ManifestEntry> there = manifest_.Find(version, is_settled);
-  if (!there.has_value()) return false;
-  counter_.AddBytes(version.bytes);
-  if (is_settled && there->modified == 0) {
-    // So that it need not be asked for again.
-    TUTTI_RETURN_IF_ERROR(Note(index, there->sha256, there->etag));
-  } else {
-    counter_.AddObject();
+  std::optional<ManifestEntry> there = manifest_.Find(version, is_settled);
+  const bool is_noted = there.has_value() && (there->modified > 0 || !is_settled);
+  if (!there.has_value()) {
+    there = former_.Find(version, is_settled);
+    if (!there.has_value()) return false;
+    TUTTI_ASSIGN_OR_RETURN(const fs::path target, TargetOf(index));
+    TUTTI_ASSIGN_OR_RETURN(const bool linked, former_.LinkTo(version, options_.folder, target));
+    if (!linked) return false;
   }
+  // One that is settled meanwhile need not be asked for again.
+  if (!is_noted) TUTTI_RETURN_IF_ERROR(Note(index, there->sha256, there->etag));
+  if (options_.attempts.activity != nullptr) options_.attempts.activity->Note();
+  counter_.AddBytes(version.bytes);
+  counter_.AddObject();
   return true;
 }
 
@@ -224,6 +238,7 @@ absl::Status Fetch::FetchSmall(size_t index, ObjectReader& reader, std::vector<c
     TUTTI_RETURN_IF_ERROR(WriteWhole(options_.folder, version, bytes, target));
   }
   counter_.AddBytes(version.bytes);
+  counter_.AddObject();
   return Note(index, result.sha256, version.etag);
 }
 
@@ -266,13 +281,13 @@ absl::Status Fetch::FinishLarge(IncomingObject& incoming, const ContentHash::Res
     const Activity::OnDisk on_disk(options_.attempts.activity);
     TUTTI_RETURN_IF_ERROR(incoming.part().Finish(target));
   }
+  counter_.AddObject();
   return Note(index, hash.sha256, versions_[index].etag);
 }
 
 absl::Status Fetch::Note(size_t index, const std::string& sha256, const std::string& etag) {
   const StoredObject& version = versions_[index];
   const bool is_settled = IsSettled(version, options_.settled_before);
-  counter_.AddObject();
   return manifest_.Add(version.path,
                        {version.bytes, etag, sha256, is_settled ? version.modified : 0});
 }
@@ -322,53 +337,6 @@ int64_t BytesOf(const std::vector<StoredObject>& objects) {
   return bytes;
 }
 
-// Before hours have gone by. What is there already is taken for what it was.
-absl::Status CheckRoom(const Survey& survey, const fs::path& folder,
-                       const ObjectManifest& manifest) {
-  const auto entries = manifest.entries();
-  int64_t needed = -BytesOfParts(folder);
-  for (const StoredObject& object : survey.objects) {
-    const auto found = entries.find(object.path);
-    if (found == entries.end() || found->second.bytes != object.bytes) needed += object.bytes;
-  }
-  const auto free = base::FreeBytes(folder);
-  if (!free.ok() || needed <= 0 || *free >= static_cast<uint64_t>(needed)) {
-    return absl::OkStatus();
-  }
-  return absl::ResourceExhaustedError(absl::StrCat("it needs ", base::BinarySize(needed), " in ",
-                                                   folder.string(), ", where ",
-                                                   base::BinarySize(*free), " are free"));
-}
-
-// The manifest of what the folder now has, without parts.
-absl::Status Tidy(const fs::path& folder, const std::vector<StoredObject>& objects,
-                  ObjectManifest& manifest) {
-  std::map<std::string, ManifestEntry> there = manifest.entries(), kept;
-  for (const StoredObject& object : objects) {
-    if (const auto found = there.find(object.path); found != there.end()) {
-      kept.insert(there.extract(found));
-    }
-  }
-  TUTTI_RETURN_IF_ERROR(manifest.Keep(kept));
-  return base::RemoveTree(folder / kPartsName);
-}
-
-// Removes what earlier fetches brought and the store has no longer: an object may now be where a
-// folder was.
-void RemoveStale(const fs::path& folder, const Survey& survey, const ObjectManifest& manifest) {
-  std::set<std::string> wanted;
-  for (const StoredObject& object : survey.objects) wanted.insert(object.path);
-  std::error_code error;
-  for (const auto& [path, entry] : manifest.entries()) {
-    if (wanted.contains(path)) continue;
-    fs::remove(folder / path, error);
-    for (fs::path parent = (folder / path).parent_path(); parent != folder && !error;
-         parent = parent.parent_path()) {
-      if (!fs::remove(parent, error)) break;  // others are in it
-    }
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<StorageDone> FetchObjects(ObjectStore& store, const Survey& survey,
@@ -376,13 +344,14 @@ absl::StatusOr<StorageDone> FetchObjects(ObjectStore& store, const Survey& surve
   TUTTI_RETURN_IF_ERROR(CheckNames(survey.objects));
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(options.folder / kPartsName));
   TUTTI_ASSIGN_OR_RETURN(const auto manifest, ObjectManifest::Open(options.folder));
-  TUTTI_RETURN_IF_ERROR(CheckRoom(survey, options.folder, *manifest));
+  const FormerFetch former(options.former_folder, options.former_objects);
+  TUTTI_RETURN_IF_ERROR(CheckFreeSpace(survey, options.folder, *manifest, former));
   {
     const Activity::OnDisk on_disk(options.attempts.activity);
     RemoveStale(options.folder, survey, *manifest);
   }
   ProgressCounter counter(static_cast<int64_t>(survey.objects.size()), BytesOf(survey.objects));
-  Fetch fetch(store, survey, options, *manifest, counter);
+  Fetch fetch(store, survey, options, {*manifest, former}, counter);
   TUTTI_RETURN_IF_ERROR(fetch.Run());
   const Activity::OnDisk on_disk(options.attempts.activity);
   TUTTI_RETURN_IF_ERROR(fetch.SyncFolders());

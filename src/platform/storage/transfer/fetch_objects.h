@@ -1,7 +1,8 @@
 // Brings objects into a folder: small ones several at the same time, large ones in ranges that come
 // at the same time, all by one number of connections. A file appears whole, once what came is what
 // the store has, by the store's checksum or, where there is none, by an unchanged version
-// afterwards. Thread-safe, but for two fetches into one folder.
+// afterwards. What another folder has of an earlier fetch is linked (former_fetch.h). Thread-safe,
+// but for two fetches into one folder.
 //
 // Memory: at most `connections` ranges. What is there when it ends early is taken up by the next
 // fetch into the folder: files by object_manifest.h, ranges by part_file.h.
@@ -22,7 +23,9 @@ struct FetchOptions {
   std::filesystem::path folder;  // made if it is not there
   int connections = 16;
   int64_t range_bytes = 8 << 20;
-  int64_t settled_before = 0;  // as StorageRequest has it
+  // As StorageRequest has them.
+  int64_t settled_before = 0;
+  std::filesystem::path former_folder, former_objects;
   Attempts attempts;
   ProgressListener progress;  // may be empty
 };

@@ -1,4 +1,5 @@
-// Covers: incoming_object.cc, part_file.cc, progress_counter.cc, attempts.cc, guarded.h.
+// Covers: fetch_folder.cc, incoming_object.cc, part_file.cc, progress_counter.cc, attempts.cc,
+// guarded.h.
 #include "platform/storage/transfer/fetch_objects.h"
 
 #include <gmock/gmock.h>
@@ -122,6 +123,36 @@ TEST_F(FetchObjectsTest, AsksNoMoreForWhatItHasAndWhatIsSettled) {
   EXPECT_EQ(fetch(200), 0);
   store_.Set("data/a", Bytes(2500), 60);
   EXPECT_EQ(fetch(200), 1);
+}
+
+TEST_F(FetchObjectsTest, TakesWhatHasNotChangedFromAFormerFetch) {
+  store_.Set("data/a", Bytes(2500), 50);
+  store_.Set("data/b", Bytes(10), 150);
+  store_.Set("data/c/d", Bytes(20), 50);
+  options_.settled_before = 100;
+  ASSERT_TRUE(Fetch().ok());
+  options_.former_folder = options_.folder;
+  options_.former_objects = options_.folder / kManifestName;
+  options_.folder = folder_.path() / "next";
+  store_.Set("data/c/d", Bytes(30), 60);
+  std::atomic<int> opened = 0;
+  store_.set_hook([&](absl::string_view call, const std::string&, int64_t) {
+    opened += call == "open" ? 1 : 0;
+    return absl::OkStatus();
+  });
+  const int64_t before = store_.bytes_read();
+  const auto done = Fetch();
+  ASSERT_TRUE(done.ok()) << done.status();
+  EXPECT_EQ(done->objects, 3);
+  EXPECT_EQ(store_.bytes_read() - before, 30);
+  EXPECT_EQ(opened, 2) << "what has changed, and what is young";
+  EXPECT_EQ(File("c/d"), Bytes(30));
+  for (const char* path : {"a", "b"}) {
+    EXPECT_TRUE(fs::equivalent(options_.folder / path, options_.former_folder / path)) << path;
+  }
+  EXPECT_EQ(*base::ReadFile(options_.former_folder / "c/d"), Bytes(20));
+  ASSERT_TRUE(Fetch().ok());
+  EXPECT_EQ(opened, 3) << "it is noted in its own folder";
 }
 
 TEST_F(FetchObjectsTest, TakesAnObjectThatChangesAfterItWasListedForAnotherVersion) {

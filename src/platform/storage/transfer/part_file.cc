@@ -136,6 +136,19 @@ absl::Status WriteWhole(const fs::path& folder, const StoredObject& object,
   return Settle(file.get(), path, target);
 }
 
+absl::StatusOr<bool> LinkWhole(const fs::path& folder, const StoredObject& object,
+                               const fs::path& source, const fs::path& target) {
+  const fs::path path = PartOf(folder, object);
+  ::unlink(path.c_str());
+  if (::link(source.c_str(), path.c_str()) != 0) {
+    if (errno == ENOSPC || errno == EDQUOT) return base::ErrnoStatus(path.native());
+    return false;
+  }
+  // If the target is that file already, the system leaves both names.
+  if (::rename(path.c_str(), target.c_str()) == 0) return true;
+  return base::ErrnoStatus(absl::StrCat("rename ", path.string(), " to ", target.string()));
+}
+
 int64_t BytesOfParts(const fs::path& folder) {
   std::error_code error;
   int64_t bytes = 0;

@@ -61,6 +61,12 @@ class PartFile {
 absl::Status WriteWhole(const std::filesystem::path& folder, const StoredObject& object,
                         std::span<const char> bytes, const std::filesystem::path& target);
 
+// Makes a file that lies elsewhere `target` as well, by a hard link, in one step. False if it
+// cannot be linked there: it is of another file system or another user's, or has too many links.
+absl::StatusOr<bool> LinkWhole(const std::filesystem::path& folder, const StoredObject& object,
+                               const std::filesystem::path& source,
+                               const std::filesystem::path& target);
+
 // Returns the bytes that the parts in a folder take on the disk.
 int64_t BytesOfParts(const std::filesystem::path& folder);
 
