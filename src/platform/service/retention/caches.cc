@@ -51,9 +51,17 @@ std::vector<std::string> NamesIn(const fs::path& folder) {
   return names;
 }
 
+// Whether something is being fetched there, or was when its launcher ended.
+bool IsGrowing(const fs::path& folder) {
+  const std::vector<std::string> names = NamesIn(folder);
+  return std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return name == "part" || name == "whole" || absl::EndsWith(name, ".part");
+  });
+}
+
 }  // namespace
 
-uint64_t BytesBelow(const fs::path& path) {
+uint64_t BytesBelow(const fs::path& path, SharedFiles shared) {
   struct stat info = {};
   if (::lstat(path.c_str(), &info) != 0) return 0;
   if (!S_ISDIR(info.st_mode)) return static_cast<uint64_t>(info.st_size);
@@ -64,7 +72,8 @@ uint64_t BytesBelow(const fs::path& path) {
        end;
        !error && entry != end; entry.increment(error)) {
     if (::lstat(entry->path().c_str(), &info) == 0 && S_ISREG(info.st_mode)) {
-      bytes += static_cast<uint64_t>(info.st_size);
+      const auto names = shared == SharedFiles::kCountInParts ? info.st_nlink : 1;
+      bytes += static_cast<uint64_t>(info.st_size) / std::max<uint64_t>(names, 1);
     }
   }
   return bytes;
@@ -103,14 +112,34 @@ std::set<std::string> Caches::Programs() const {
   return {newest};
 }
 
-uint64_t Caches::BytesOf(const fs::path& path) const {
+uint64_t Caches::BytesOf(KeptKind kind, const fs::path& path) const {
   {
     absl::MutexLock lock(&mutex_);
     if (const auto known = bytes_.find(path.native()); known != bytes_.end()) return known->second;
   }
-  const uint64_t bytes = BytesBelow(path);
+  if (kind != KeptKind::kData) return Remember(path, BytesBelow(path));
+  const bool is_growing = IsGrowing(path);  // what ends meanwhile is measured once more
+  const uint64_t bytes = BytesBelow(path, SharedFiles::kCountInParts);
+  return is_growing ? bytes : Remember(path, bytes);
+}
+
+uint64_t Caches::Remember(const fs::path& path, uint64_t bytes) const {
   absl::MutexLock lock(&mutex_);
   return bytes_[path.native()] = bytes;
+}
+
+void Caches::ForgetBytesIfOthersAreThere(KeptKind kind,
+                                         const std::vector<std::string>& names) const {
+  if (kind != KeptKind::kData) return;
+  std::set<std::string> data;
+  for (const std::string& name : names) {
+    if (IsKey(name)) data.insert(absl::StrCat(name, IsGrowing(FolderOf(kind) / name) ? "+" : ""));
+  }
+  absl::MutexLock lock(&mutex_);
+  if (data_ == data) return;
+  data_ = std::move(data);
+  const std::string prefix = absl::StrCat(FolderOf(kind).native(), "/");
+  std::erase_if(bytes_, [&](const auto& one) { return absl::StartsWith(one.first, prefix); });
 }
 
 std::vector<Kept> Caches::List(KeptKind kind, const InUse& in_use) const {
@@ -121,7 +150,9 @@ std::vector<Kept> Caches::List(KeptKind kind, const InUse& in_use) const {
   const absl::Time used_since =
       (of_snapshots ? InUse() : in_use).UsedSince(place_, state_.clock->Now());
   std::vector<Kept> list;
-  for (const std::string& file : NamesIn(folder)) {
+  const std::vector<std::string> names = NamesIn(folder);
+  ForgetBytesIfOthersAreThere(kind, names);
+  for (const std::string& file : names) {
     absl::string_view hex = file;
     if (of_snapshots ? !absl::ConsumePrefix(&hex, kSnapshotPrefix) : !IsKey(file)) continue;
     Kept kept{.kind = kind, .name = of_snapshots ? absl::StrCat("sha256:", hex) : file};
@@ -130,7 +161,7 @@ std::vector<Kept> Caches::List(KeptKind kind, const InUse& in_use) const {
     const auto changed = ChangedAt(folder / file);
     if (!changed || is_half || state_.ending) continue;
     kept.last_use = *changed;
-    kept.bytes = BytesOf(folder / file);
+    kept.bytes = BytesOf(kind, folder / file);
     kept.in_use = kept.last_use >= used_since || programs.contains(kept.name) ||
                   in_use.snapshots.contains(kept.name);
     list.push_back(std::move(kept));

@@ -51,7 +51,9 @@ class Caches {
   std::filesystem::path PathOf(KeptKind kind, const std::string& name) const;
   // Returns "sha256:…" of archives that are this program, for nodes that do not have it.
   std::set<std::string> Programs() const;
-  uint64_t BytesOf(const std::filesystem::path& path) const;
+  uint64_t BytesOf(KeptKind kind, const std::filesystem::path& path) const;
+  uint64_t Remember(const std::filesystem::path& path, uint64_t bytes) const;
+  void ForgetBytesIfOthersAreThere(KeptKind kind, const std::vector<std::string>& names) const;
   absl::StatusOr<bool> RemoveFolder(const Kept& kept) const;
   absl::StatusOr<bool> RemoveUnchanged(const Kept& kept) const;
   base::Janitor& janitor() const { return place_.empty() ? state_.janitor : own_janitor_; }
@@ -62,11 +64,16 @@ class Caches {
   // Of a cluster's folder, so that one whose server is away holds up no other removal.
   mutable base::Janitor own_janitor_;
   mutable absl::Mutex mutex_;
-  // The sizes of folders in bytes, by path; a folder does not change once it is there.
+  // The sizes of folders in bytes, by path; a folder does not change once it is whole.
   mutable std::map<std::string, uint64_t> bytes_ ABSL_GUARDED_BY(mutex_);
+  // Of data, which were there then, and with "+" which grew: they share files, and their sizes.
+  mutable std::set<std::string> data_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Returns the bytes of all files below a folder, or of one file. Links are not followed.
-uint64_t BytesBelow(const std::filesystem::path& path);
+// Whether a file with several names counts as a whole in each of their folders, or in equal parts.
+enum class SharedFiles { kCountWhole, kCountInParts };
+// Returns the bytes of all files below a folder, or of one file. Symbolic links are not followed.
+uint64_t BytesBelow(const std::filesystem::path& path,
+                    SharedFiles shared = SharedFiles::kCountWhole);
 
 }  // namespace tutti::service

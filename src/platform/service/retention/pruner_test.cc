@@ -112,6 +112,35 @@ TEST_F(RetentionTest, ASiteSaysHowMuchOfWhatIsKept) {
   EXPECT_THAT(std::string(service().Prune(true).status().message()), HasSubstr("site.yml:1"));
 }
 
+TEST_F(RetentionTest, WhatIsStillFetchedIsMeasuredAgainAndSharedFilesCountOnce) {
+  Site("{data: {size: 0MB}}");
+  const auto measure = [&](const char* key) {
+    uint64_t bytes = 0;
+    const auto removals = service().Prune(/*dry_run=*/true).value();
+    for (const Removal& one : removals) bytes += one.what.name == key ? one.what.bytes : 0;
+    return bytes;
+  };
+  const fs::path home = Home() / "data" / kOneKey, other = Home() / "data" / kOtherKey;
+  const auto used = [&] { Used(home, kADay); };
+  Make(home / "part/a");
+  used();
+  EXPECT_EQ(measure(kOneKey), 10u);
+  Make(home / "part/b");
+  used();
+  EXPECT_EQ(measure(kOneKey), 20u);
+  fs::rename(home / "part", home / "content");
+  Make(home / "content/c");
+  used();
+  EXPECT_EQ(measure(kOneKey), 30u);
+  ASSERT_TRUE(base::MakeDirectories(other / "content").ok());
+  fs::create_hard_link(home / "content/a", other / "content/a");
+  Used(other, kADay);
+  EXPECT_EQ(measure(kOneKey), 25u);
+  EXPECT_EQ(measure(kOtherKey), 5u);
+  ASSERT_TRUE(base::RemoveTree(home).ok());
+  EXPECT_EQ(measure(kOtherKey), 10u);
+}
+
 TEST_F(RetentionTest, TheCodeOfAJobThatHasNotEndedStays) {
   const fs::path code = Snapshot('a', absl::ZeroDuration());
   const auto job = service().Submit(
