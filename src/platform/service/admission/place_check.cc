@@ -1,11 +1,11 @@
 #include "platform/service/admission/place_check.h"
 
-#include <algorithm>
 #include <atomic>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/threads/at_once.h"
+#include "platform/service/admission/store_inquiry.h"
 #include "platform/storage/input_request.h"
 #include "platform/storage/storage_program.h"
 #include "spec/types/node_folder.h"
@@ -13,12 +13,11 @@
 namespace tutti::service {
 namespace {
 
-constexpr size_t kMostStoresAtOnce = 8;  // each a process
-
 struct Question {
   const spec::JobSpec* job;
   const std::string* name;
   const spec::Input* input;
+  bool has_nodes_apart = false;
   absl::Status answer = absl::OkStatus();
 };
 
@@ -38,24 +37,44 @@ bool HasNodesApart(const spec::JobSpec& job, const spec::Site& site) {
   return compute != site.slurm_computes.end() && spec::NodeFolder(compute->second.folder);
 }
 
-void Collect(const spec::JobSpec& job, std::vector<Question>& questions) {
+void Collect(const spec::JobSpec& job, const spec::Site& site, std::vector<Question>& questions) {
   for (const auto& [name, input] : job.inputs) {
-    if (input.place) questions.push_back({&job, &name, &input});
+    if (input.place) questions.push_back({&job, &name, &input, HasNodesApart(job, site)});
   }
-  for (const spec::Step& step : job.steps) Collect(step.job, questions);
+  for (const spec::Step& step : job.steps) Collect(step.job, site, questions);
 }
 
-absl::Status Ask(const spec::Input& input, const Secrets& secrets, base::Deadline deadline) {
-  static const std::atomic<bool> never = false;
+// Returns what the store is to be asked; nothing if a secret is missing, which CheckSecrets tells.
+std::optional<absl::StatusOr<storage::StorageRequest>> RequestOf(const spec::Input& input,
+                                                                 const Secrets& secrets) {
   SecretValues values;
   if (!input.place->secret.empty()) {
     auto known = secrets.ValuesOf({input.place->secret});
-    if (!known.ok()) return absl::OkStatus();
+    if (!known.ok()) return std::nullopt;
     values = *std::move(known);
   }
-  const auto request = storage::RequestFor(storage::Operation::kStat, input, values);
-  if (!request.ok()) return request.status();
-  return storage::RunStorage(*request, deadline, never, {}).status();
+  return storage::RequestFor(storage::Operation::kStat, input, values);
+}
+
+// Sets the answers.
+void Ask(std::vector<Question>& questions, const Secrets& secrets, base::Deadline deadline) {
+  static const std::atomic<bool> never = false;
+  std::vector<storage::StorageRequest> requests;
+  std::vector<Question*> asked;
+  for (Question& question : questions) {
+    if (question.has_nodes_apart) continue;
+    auto request = RequestOf(*question.input, secrets);
+    if (!request.has_value()) continue;
+    question.answer = request->status();
+    if (!request->ok()) continue;
+    requests.push_back(**std::move(request));
+    asked.push_back(&question);
+  }
+  const std::vector<absl::Status> answers =
+      AskStores(requests, deadline, [](const storage::StorageRequest& request, base::Deadline by) {
+        return storage::RunStorage(request, by, never, {}).status();
+      });
+  for (size_t i = 0; i < asked.size(); ++i) asked[i]->answer = answers[i];
 }
 
 }  // namespace
@@ -64,12 +83,10 @@ void CheckPlaces(const spec::JobSpec& job, const Secrets& secrets, const spec::S
                  base::Deadline deadline, base::Faults& faults,
                  std::vector<std::string>& warnings) {
   std::vector<Question> questions;
-  Collect(job, questions);
-  base::ForEachAtOnce(questions.size(), kMostStoresAtOnce, [&](size_t i) {
-    questions[i].answer = Ask(*questions[i].input, secrets, deadline);
-  });
+  Collect(job, site, questions);
+  Ask(questions, secrets, deadline);
   for (const Question& question : questions) {
-    if (HasNodesApart(*question.job, site)) {
+    if (question.has_nodes_apart) {
       faults.Add(absl::InvalidArgumentError(
           LineOf(question,
                  absl::StrCat("the nodes of compute \"", question.job->compute,

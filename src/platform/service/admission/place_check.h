@@ -13,7 +13,7 @@
 
 namespace tutti::service {
 
-// Asks the stores of all such inputs, also of the jobs below it, several at a time and until
+// Asks the stores of all such inputs, also of the jobs below it, as store_inquiry.h does and until
 // `deadline` at most; blocks. Adds a fault for each that cannot be had, with its place in the job
 // file, and for each of a job whose nodes have no tutti-storage. A warning is added for each of a
 // store that has not answered by then, and for those of clusters' jobs whose store cannot be
