@@ -22,16 +22,16 @@ struct Field {
   bool optional = false;
 };
 
-// One way to prove that one may, and which stores know it.
-struct Way {
+// A kind of credentials, its keys, and which stores know it.
+struct CredentialScheme {
   CredentialKind kind;
   std::vector<StoreKind> stores;
   std::vector<Field> fields;
 };
 
-const std::vector<Way>& Ways() {
+const std::vector<CredentialScheme>& Schemes() {
   using enum StoreKind;
-  static const auto* const ways = new std::vector<Way>{
+  static const auto* const schemes = new std::vector<CredentialScheme>{
       {CredentialKind::kAccountKey,
        {kAzureBlob, kAzureDataLake, kAzureFile},
        {{"account_key", "account_key"}}},
@@ -45,16 +45,16 @@ const std::vector<Way>& Ways() {
         {"secret_access_key", "secret_access_key"},
         {"session_token", "session_token", /*optional=*/true}}},
   };
-  return *ways;
+  return *schemes;
 }
 
-bool Knows(const Way& way, StoreKind store) {
-  return std::find(way.stores.begin(), way.stores.end(), store) != way.stores.end();
+bool Knows(const CredentialScheme& scheme, StoreKind store) {
+  return std::find(scheme.stores.begin(), scheme.stores.end(), store) != scheme.stores.end();
 }
 
-std::string KeysOf(const Way& way) {
+std::string KeysOf(const CredentialScheme& scheme) {
   std::vector<absl::string_view> keys;
-  for (const Field& field : way.fields) {
+  for (const Field& field : scheme.fields) {
     if (!field.optional) keys.push_back(field.key);
   }
   return absl::StrJoin(keys, ", ");
@@ -63,8 +63,8 @@ std::string KeysOf(const Way& way) {
 // "account_key, or sas_token, or tenant_id, client_id, client_secret".
 std::string KeysFor(StoreKind store) {
   std::vector<std::string> keys;
-  for (const Way& way : Ways()) {
-    if (Knows(way, store)) keys.push_back(KeysOf(way));
+  for (const CredentialScheme& scheme : Schemes()) {
+    if (Knows(scheme, store)) keys.push_back(KeysOf(scheme));
   }
   return absl::StrJoin(keys, ", or ");
 }
@@ -99,8 +99,8 @@ class CredentialReader {
   // A secret that is there, or will be: its name, and what it holds.
   void ReadName() {
     std::vector<absl::string_view> kinds;
-    for (const Way& way : Ways()) {
-      if (Knows(way, datastore_.place.kind)) kinds.push_back(CredentialName(way.kind));
+    for (const CredentialScheme& scheme : Schemes()) {
+      if (Knows(scheme, datastore_.place.kind)) kinds.push_back(CredentialName(scheme.kind));
     }
     std::string kind(kinds.front()), name;
     reader_.Choice("type", kinds, kind);
@@ -117,16 +117,17 @@ class CredentialReader {
   std::string ReadValues() {
     std::string type;
     reader_.Text("type", type);  // the keys themselves say it
-    const Way* taken = nullptr;
+    const CredentialScheme* taken = nullptr;
     nlohmann::json secret;
-    for (const Way& way : Ways()) {
-      nlohmann::json given = ValuesOf(way);
+    for (const CredentialScheme& scheme : Schemes()) {
+      nlohmann::json given = ValuesOf(scheme);
       if (given.empty()) continue;
       if (taken != nullptr) {
-        Error(absl::StrCat(KeysOf(*taken), " and ", KeysOf(way), " stand in it: take one of them"));
+        Error(absl::StrCat(KeysOf(*taken), " and ", KeysOf(scheme),
+                           " stand in it: take one of them"));
         return "";
       }
-      taken = &way;
+      taken = &scheme;
       secret = std::move(given);
     }
     if (taken == nullptr || !Knows(*taken, datastore_.place.kind)) {
@@ -143,26 +144,26 @@ class CredentialReader {
                     : "";
   }
 
-  nlohmann::json ValuesOf(const Way& way) {
+  nlohmann::json ValuesOf(const CredentialScheme& scheme) {
     nlohmann::json given = nlohmann::json::object();
-    for (const Field& field : way.fields) {
+    for (const Field& field : scheme.fields) {
       std::string value;
       reader_.Text(field.key, value);
       if (value.empty()) continue;
       given[field.name] =
-          way.kind == CredentialKind::kSas ? std::string(absl::StripPrefix(value, "?")) : value;
+          scheme.kind == CredentialKind::kSas ? std::string(absl::StripPrefix(value, "?")) : value;
     }
     return given;
   }
 
-  bool IsWhole(const Way& way, const nlohmann::json& secret) {
-    for (const Field& field : way.fields) {
+  bool IsWhole(const CredentialScheme& scheme, const nlohmann::json& secret) {
+    for (const Field& field : scheme.fields) {
       if (field.optional || secret.contains(field.name)) continue;
       Error(absl::StrCat("the key \"", field.key, "\" is missing"));
       return false;
     }
     std::string bytes;
-    const bool is_key = way.kind != CredentialKind::kAccountKey ||
+    const bool is_key = scheme.kind != CredentialKind::kAccountKey ||
                         absl::Base64Unescape(secret["account_key"].get<std::string>(), &bytes);
     if (!is_key) Error("account_key is not base64, as an account's keys are: copy all of it");
     return is_key;

@@ -49,7 +49,7 @@ const StoreType* FindType(absl::string_view type) {
   return found == std::end(kStoreTypes) ? nullptr : found;
 }
 
-// Whether it can stand in the address of a store, where another sign would lead elsewhere.
+// Whether it can stand in the address of a store, where another character would lead elsewhere.
 bool IsLabel(absl::string_view text, absl::string_view others) {
   return !text.empty() && text.size() <= 255 &&
          std::all_of(text.begin(), text.end(), [&](unsigned char c) {
@@ -154,7 +154,7 @@ class FileReader {
     } else if (!IsLabel(value, others)) {
       diagnostics_.Error(entry->line,
                          absl::StrCat(key, " \"", absl::string_view(value).substr(0, 80),
-                                      "\" has a sign that no name of one has"));
+                                      "\" has a character that no name of one has"));
     }
   }
 

@@ -119,7 +119,7 @@ TEST(DatastoreFile, SaysWhatIsWrongAndWhereAndNoCredential) {
               AllOf(HasSubstr("needs the key \"account_name\""),
                     HasSubstr("needs the key \"container_name\"")));
   EXPECT_THAT(StoreError("name: n\ntype: azure_blob\naccount_name: a/b\ncontainer_name: c\n"),
-              HasSubstr("store.yml:3: account_name \"a/b\" has a sign"));
+              HasSubstr("store.yml:3: account_name \"a/b\" has a character"));
   EXPECT_THAT(StoreError("name: n\ntype: one_lake\n"), HasSubstr("OneLake is not read here"));
   EXPECT_THAT(StoreError(absl::StrCat(kBlob, "filesystem: f\n")),
               HasSubstr("store.yml:7: \"filesystem\" does not go with the keys beside it"));

@@ -11,8 +11,8 @@ namespace tutti::spec {
 // characters: such names become folders and variables.
 bool IsIdentifier(absl::string_view name);
 
-// Returns whether it is letters, digits, "-" and "_", not beginning with a sign, at most 128
-// characters.
+// Returns whether it is letters, digits, "-" and "_", beginning with a letter or a digit, at most
+// 128 characters.
 bool IsJobName(absl::string_view name);
 
 // Returns whether it is written as a job's name is.
