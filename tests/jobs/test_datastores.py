@@ -18,7 +18,7 @@ SECRET = "hunter22/of+the/bucket"
 
 # Containers are folders below STORES, with the credentials that open each in NAME.json.
 PROGRAM = '''#!/usr/bin/env python3
-import fnmatch, hashlib, json, os, pathlib, shutil, sys
+import fnmatch, hashlib, json, os, pathlib, shutil, sys, time
 request = json.load(sys.stdin)
 place, stores = request["place"], pathlib.Path(os.environ["STORES"])
 root, sent = stores / place["container"], 0
@@ -48,6 +48,9 @@ if not files:
     fail("not_found", f'{name} has nothing at "{place["path"]}"')
 listed = [(path, f.stat().st_size, hashlib.md5(f.read_bytes()).hexdigest()) for f, path in files]
 if request["operation"] == "fetch":
+    (stores / "fetching").touch()
+    while (stores / "hold").exists():
+        time.sleep(0.02)
     for file, path in files:
         target = pathlib.Path(request["folder"], path)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -170,12 +173,18 @@ def test_two_nodes_read_a_folder_and_a_file_and_the_next_job_fetches_nothing(sit
                          inputs={"images": {"type": "uri_folder", "path": "azureml://datastores/blobs/paths/train/"},
                                  "iris": {"type": "uri_file", "path": "s3://sets/iris/iris.csv"}})
 
+    (site.stores.folder / "hold").touch()
     first = site.submit(job())
+    wait_until((site.stores.folder / "fetching").exists, 60, lambda: site.job(first))
+    with subprocess.Popen(["sleep", "600"], env={**os.environ, "SHOWN": "shown-by-the-test"}) as sleep:
+        assert processes_with("shown-by-the-test") == {"sleep"}, "what a process shows is seen"
+        sleep.kill()
+    assert not processes_with(KEY, SECRET), "while launchers and the program have the credentials"
+    (site.stores.folder / "hold").unlink()
     for rank in (0, 1):
         wait_until(lambda: "3,4\n" in site.log_text(first, rank), 60, lambda: site.job(first))
         assert site.log_text(first, rank).startswith(".\n./a.txt\n./deep\n./deep/b.txt\none\ntwo\n1,2\n3,4\n")
         assert KEY not in site.log_text(first, rank)
-    assert not processes_with(KEY, SECRET)
     site.kill()  # another service goes on with what this one had begun
     site.start()
     gate.touch()

@@ -1,0 +1,68 @@
+// Any bytes as what a store answers and our code reads itself: the text of an error, headers of an
+// object, names in a list, and the notes of an earlier fetch. The providers' libraries read XML and
+// HTTP; theirs is not ours to fuzz.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_split.h"
+#include "platform/storage/objects/error_text.h"
+#include "platform/storage/objects/object_headers.h"
+#include "platform/storage/objects/object_manifest.h"
+#include "platform/storage/objects/object_version.h"
+#include "platform/storage/objects/path_pattern.h"
+#include "platform/storage/storage_json.h"
+#include "platform/storage/transfer/object_names.h"
+
+namespace tutti::storage {
+namespace {
+
+void Check(bool holds) {
+  if (!holds) std::abort();
+}
+
+void ReadError(absl::string_view text) {
+  const absl::Status status = StatusFromText(text);
+  Check(!status.ok() && status.message().size() < 400);
+  Check(std::all_of(status.message().begin(), status.message().end(),
+                    [](char c) { return c >= ' ' && c <= '~'; }));
+}
+
+void ReadHeaders(const std::vector<std::string>& lines) {
+  size_t next = 0;
+  StoredObject object{"a", 1};
+  TakeHeaders([&](const char*) { return next < lines.size() ? lines[next++] : ""; }, object);
+  Check(object.etag.size() <= 1100 && (object.md5.empty() || object.md5.size() == 32));
+  Check(object.modified >= 0 && object.modified <= kLatestTime);
+  Check(!VersionOf(object, 1700000000).empty());
+  if (object.etag.find('\0') != std::string::npos) return;  // which no header has
+  const auto back = AnswerLineFromJson(ToJson(object));
+  Check(back.ok() && std::get<StoredObject>(*back).md5 == object.md5);
+}
+
+void ReadNames(const std::vector<std::string>& lines) {
+  std::vector<StoredObject> objects;
+  for (const std::string& line : lines) objects.push_back({line});
+  if (!CheckNames(objects).ok()) return;
+  for (const StoredObject& object : objects) {
+    const std::filesystem::path path(object.path);
+    Check(path.is_relative() && path.lexically_normal() == path && *path.begin() != "..");
+  }
+}
+
+}  // namespace
+}  // namespace tutti::storage
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const absl::string_view text(reinterpret_cast<const char*>(data), size);
+  const std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  tutti::storage::ReadError(text);
+  tutti::storage::ReadHeaders(lines);
+  tutti::storage::ReadNames(lines);
+  tutti::storage::ManifestEntriesIn(text);
+  tutti::storage::MatchesPattern(lines.front(), lines.back());
+  return 0;
+}
