@@ -64,6 +64,7 @@ absl::StatusOr<std::unique_ptr<engine::Engine>> MakeEngine(const client::ServeOp
 absl::StatusOr<std::unique_ptr<engine::Engine>> MakeCluster(const client::ServeOptions& options,
                                                             const std::string& name,
                                                             const spec::SlurmCompute& compute,
+                                                            const spec::NodeChecks& checks,
                                                             engine::SlurmCommands* commands,
                                                             const fs::path& launcher_file) {
   TUTTI_ASSIGN_OR_RETURN(const fs::path program, ThisProgram());
@@ -72,6 +73,7 @@ absl::StatusOr<std::unique_ptr<engine::Engine>> MakeCluster(const client::ServeO
   slurm.launcher = {program.string(), "launch", "--plan"};
   slurm.collector = {program.string(), launch::kCollectorProgram};
   slurm.launcher_file = launcher_file;
+  slurm.checks = checks;
   if (const auto on_nodes = spec::NodeFolder(compute.folder)) {
     slurm.node_folder = *on_nodes;
     slurm.compute.folder = (options.home / "slurm" / name).native();
@@ -92,8 +94,9 @@ absl::StatusOr<std::unique_ptr<engine::Engine>> OpenCluster(const client::ServeO
   if (compute == site.slurm_computes.end()) {
     return absl::NotFoundError("site.yml has no such cluster any more: put it back");
   }
-  TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<engine::Engine> engine,
-                         MakeCluster(options, name, compute->second, commands, launcher_file));
+  TUTTI_ASSIGN_OR_RETURN(
+      std::unique_ptr<engine::Engine> engine,
+      MakeCluster(options, name, compute->second, site.health_check, commands, launcher_file));
   spdlog::info("compute {} can be used", name);
   return engine;
 }

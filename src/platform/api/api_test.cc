@@ -36,9 +36,9 @@ std::string TokenOf(const char* allocation) {
 // Finds the same at every look that it is asked for, and is due for none.
 class OneFinding final : public service::NodeChecker {
  public:
-  std::vector<service::NodeCheck> Check(const engine::Node& node, absl::Duration age) override {
+  std::vector<health::NodeCheck> Check(const engine::Node& node, absl::Duration age) override {
     if (age > absl::Seconds(1) || node.name != "n1") return {{"disk"}};
-    return {{"disk"}, {"gpu", service::NodeCheck::Outcome::kIll, "GPU 1 is gone"}};
+    return {{"disk"}, {"gpu", health::NodeCheck::Outcome::kIll, "GPU 1 is gone"}};
   }
   void Accept() override {}
   absl::Duration interval() const override { return absl::Hours(1); }

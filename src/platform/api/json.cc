@@ -349,10 +349,10 @@ std::string SecretValuesJson(const service::SecretValues& values) {
   return Text({{"secrets", std::move(all)}});
 }
 
-std::string ChecksJson(const std::vector<service::NodeCheck>& checks) {
+std::string ChecksJson(const std::vector<health::NodeCheck>& checks) {
   static constexpr std::array<const char*, 3> kOutcomes = {"ok", "ill", "unknown"};
   json list = json::array();
-  for (const service::NodeCheck& check : checks) {
+  for (const health::NodeCheck& check : checks) {
     list.push_back({{"name", check.name},
                     {"outcome", kOutcomes.at(static_cast<size_t>(check.outcome))},
                     {"detail", check.detail}});

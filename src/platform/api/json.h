@@ -24,7 +24,7 @@ std::string SummariesJson(const std::vector<service::JobSummary>& jobs);
 std::string NodesJson(const service::NodeList& nodes);
 std::string PruneJson(bool dry_run, const std::vector<service::Removal>& removals);
 std::string SecretsJson(const std::vector<service::SecretInfo>& secrets);
-std::string ChecksJson(const std::vector<service::NodeCheck>& checks);
+std::string ChecksJson(const std::vector<health::NodeCheck>& checks);
 std::string FilesJson(const std::vector<service::JobFile>& files);
 // Returns the answer to a check of a job that would be taken.
 std::string WarningsJson(const std::vector<std::string>& warnings);

@@ -105,7 +105,7 @@ class Launcher {
     if (absl::IsAborted(status)) return status;
     nlohmann::json left = nlohmann::json::object();
     const Results results = ResultsOf(plan_);
-    hooks_.Describe(plan_, results, left);
+    hooks_.Describe(node, processes.failed(), results, left);
     parts_.events->Append("finalizing", std::move(left));
     const absl::Status uploaded = SendResults(results);
     if (!status.ok()) return status;

@@ -22,6 +22,7 @@ class FakeCluster final : public engine::Engine {
     if (!fail_start.ok()) return fail_start;
     if (allocations_.insert(allocation.id).second) started_.push_back(allocation.id);
     plan = allocation.plan;
+    avoid = allocation.avoid;
     return absl::OkStatus();
   }
   absl::Status Stop(const std::string& id, absl::Duration) override {
@@ -59,7 +60,8 @@ class FakeCluster final : public engine::Engine {
   std::string shared_folder;  // as SharedFolder says
   std::function<void()> during_start;
   absl::Status fail_start;
-  spec::LaunchPlan plan;  // that the nodes share, of the allocation that came last
+  spec::LaunchPlan plan;           // that the nodes share, of the allocation that came last
+  std::vector<std::string> avoid;  // likewise
   // So many allocations are lost, the first ones, before it has told of any node of them. All
   // others wait.
   int losses = 0;

@@ -30,11 +30,11 @@
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "base/deadline.h"
+#include "platform/health/node_check.h"
 #include "platform/service/admission/submission.h"
 #include "platform/service/allocation/node_list.h"
 #include "platform/service/flow/child_status.h"
 #include "platform/service/follow_result.h"
-#include "platform/service/health/node_check.h"
 #include "platform/service/jobs/engines.h"
 #include "platform/service/jobs/job_status.h"
 #include "platform/service/jobs/notifier.h"
@@ -126,8 +126,8 @@ class Service {
   // Looks at the node now and acts on it, as the service does by itself after jobs and while the
   // node is idle. Waits for disks and programs, up to NodeChecker::patience. NotFound if there is
   // no such node, FailedPrecondition for one of Slurm's.
-  virtual absl::StatusOr<std::vector<NodeCheck>> CheckNode(absl::string_view compute,
-                                                           absl::string_view node) = 0;
+  virtual absl::StatusOr<std::vector<health::NodeCheck>> CheckNode(absl::string_view compute,
+                                                                   absl::string_view node) = 0;
   // Returns what is broken now and goes on without: a line each. Empty: nothing.
   virtual std::vector<std::string> Problems() = 0;
   // Returns whether the disk is full. Then no job, code, output or result is taken, and what runs

@@ -14,6 +14,7 @@
 #include "base/test_patience.h"
 #include "platform/engine/deferred_engine.h"
 #include "platform/service/cluster_for_tests.h"
+#include "platform/service/health/cluster_cordons.h"
 #include "platform/service/world_for_tests.h"
 
 namespace tutti::service {
@@ -67,6 +68,89 @@ TEST_F(ServiceClusterTest, OfAJobThatTheClusterTookBackNothingIsConcludedBeforeI
   EXPECT_EQ(world_.State("j"), JobState::kProvisioning);
   cluster_.runs = cluster_.dead = true;
   EXPECT_TRUE(world_.StepUntil([&] { return world_.State("j") == JobState::kFailed; }));
+}
+
+// What a launcher says of a node that it found to be ill.
+class IllClusterNodeTest : public ServiceClusterTest {
+ protected:
+  IllClusterNodeTest() {
+    cluster_.nodes = std::vector<engine::Node>{{.name = "n1"}, {.name = "n2"}};
+  }
+  // The job "j" is at work on n1 and n2.
+  void Place(const std::string& more = "") {
+    ASSERT_EQ(world_.Submit(absl::StrCat(kJobFile, "compute: hpc\n", more)).status(),
+              absl::OkStatus());
+    world_.Step();
+    cluster_.runs = true;
+    ASSERT_TRUE(world_.StepUntil([&] { return world_.State("j") == JobState::kProvisioning; }));
+  }
+  void Say(const std::string& allocation, int node, const std::vector<std::string>& lines) {
+    ASSERT_TRUE(world_.service().ReportEvents(allocation, node, 1, lines).ok());
+  }
+  // n1's launcher runs nothing.
+  void Refuse(const std::string& allocation) {
+    Say(allocation, 0,
+        {R"({"kind":"preparing","time":1})",
+         R"({"kind":"finished","time":2,"ok":false,"reason":"it is ill: gpu: gone",)"
+         R"("ill":"gpu: gone"})"});
+    Say(allocation, 1,
+        {R"({"kind":"preparing","time":1})", R"({"kind":"prepared","time":2})",
+         R"({"kind":"finished","time":3,"ok":false,"told":true,"reason":"told to end"})"});
+    cluster_.dead = true;
+  }
+  NodeStatus First() {
+    for (const NodeStatus& node : world_.service().ListNodes().nodes) {
+      if (node.compute == "hpc") return node;
+    }
+    return {};
+  }
+};
+
+TEST_F(IllClusterNodeTest, IsAvoidedByTheJobThatItRefusedAndByOthersForAWhile) {
+  Place();
+  Refuse("j.1");
+  ASSERT_TRUE(world_.StepUntil([&] { return cluster_.allocations().contains("j.1-2"); }));
+  EXPECT_THAT(cluster_.avoid, ElementsAre("n1"));
+  const auto events = *world_.service().EventsOf("j");
+  EXPECT_THAT(events, testing::Contains(testing::Field(
+                          &store::Event::reason,
+                          "node n1: it is ill: gpu: gone; it is begun again, attempt 2 of 2")));
+  EXPECT_EQ(First().node.state, "cordoned");
+  EXPECT_EQ(First().node.reason, "gpu: gone");
+  EXPECT_EQ(First().cordoned_by, "check");
+  EXPECT_THAT(world_.service().Problems(),
+              testing::Contains(testing::HasSubstr("node n1 of compute hpc is ill")));
+  const std::string other =
+      absl::StrReplaceAll(absl::StrCat(kJobFile, "compute: hpc\n"), {{"name: j", "name: k"}});
+  cluster_.avoid.clear();
+  ASSERT_EQ(world_.Submit(other).status(), absl::OkStatus());
+  world_.Step();
+  EXPECT_THAT(cluster_.avoid, ElementsAre("n1"));
+  EXPECT_TRUE(world_.service().Uncordon("hpc", "n1").ok());
+  EXPECT_EQ(First().cordoned_by, "");
+  EXPECT_FALSE(world_.service().Uncordon("hpc", "n1").ok()) << "the rest is Slurm's";
+}
+
+TEST_F(IllClusterNodeTest, IsLookedAtAgainAfterAWhile) {
+  Place();
+  Refuse("j.1");
+  ASSERT_TRUE(world_.StepUntil([&] { return First().cordoned_by == "check"; }));
+  world_.clock().Advance(ClusterCordons::kLimit);
+  EXPECT_TRUE(world_.StepUntil([&] { return First().cordoned_by.empty(); }));
+}
+
+TEST_F(IllClusterNodeTest, EndsAJobThatEveryAttemptWasRefused) {
+  Place();
+  for (const std::string allocation : {"j.1", "j.1-2", "j.1-3"}) {
+    ASSERT_TRUE(world_.StepUntil([&] {
+      return cluster_.allocations().contains(allocation) &&
+             world_.State("j") == JobState::kProvisioning;
+    })) << allocation;
+    cluster_.dead = false;
+    Refuse(allocation);
+  }
+  EXPECT_TRUE(world_.StepUntil([&] { return world_.State("j") == JobState::kFailed; }));
+  EXPECT_THAT(world_.Reason("j"), testing::HasSubstr("node n1: it is ill: gpu: gone"));
 }
 
 TEST_F(ServiceClusterTest, ListsTheNodesOfAllComputesThatCanTellThem) {

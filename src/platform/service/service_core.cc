@@ -282,6 +282,7 @@ bool ServiceCore::DiskIsFull() {
 
 absl::Status ServiceCore::Uncordon(absl::string_view compute, absl::string_view node) {
   TUTTI_RETURN_IF_ERROR(RemoveCordon(state_, compute, node));
+  if (compute != "local") return absl::OkStatus();
   StateLock lock(state_);
   health_.Accept(node);
   return absl::OkStatus();
@@ -301,6 +302,11 @@ std::vector<std::string> ServiceCore::Problems() {
     if (cordon.author == store::CordonAuthor::kUser) continue;
     problems.push_back(absl::StrCat("node ", node, " is ill and gets no jobs: ", cordon.reason,
                                     " (tutti node check ", node, ")"));
+  }
+  for (const auto& [where, cordon] : state_.cluster_cordons.all()) {
+    problems.push_back(
+        absl::StrCat("node ", where.second, " of compute ", where.first,
+                     " is ill, and jobs avoid it for some minutes: ", cordon.reason));
   }
   for (std::string& line : state_.problems.Lines()) problems.push_back(std::move(line));
   return problems;

@@ -99,8 +99,8 @@ class ServiceCore final : public Service {
     return AddCordon(state_, compute, node, reason);
   }
   absl::Status Uncordon(absl::string_view compute, absl::string_view node) override;
-  absl::StatusOr<std::vector<NodeCheck>> CheckNode(absl::string_view compute,
-                                                   absl::string_view node) override {
+  absl::StatusOr<std::vector<health::NodeCheck>> CheckNode(absl::string_view compute,
+                                                           absl::string_view node) override {
     return health_.CheckNow(compute, node);
   }
   absl::StatusOr<Subscription> OnNewsOf(absl::string_view id, std::function<void()> wake) override {

@@ -29,7 +29,7 @@ constexpr char kFull[] = "make /scratch/j.1/work: No space left on device";
 // Finds what a test says, and may hang.
 class PlayedChecker final : public NodeChecker {
  public:
-  std::vector<NodeCheck> Check(const engine::Node& node, absl::Duration age) override {
+  std::vector<health::NodeCheck> Check(const engine::Node& node, absl::Duration age) override {
     std::shared_ptr<absl::Notification> until;
     {
       absl::MutexLock lock(&mutex_);
@@ -39,18 +39,19 @@ class PlayedChecker final : public NodeChecker {
     }
     if (until != nullptr) until->WaitForNotification();
     absl::MutexLock lock(&mutex_);
-    return found_.contains(node.name) ? found_.at(node.name) : std::vector<NodeCheck>{{"disk"}};
+    return found_.contains(node.name) ? found_.at(node.name)
+                                      : std::vector<health::NodeCheck>{{"disk"}};
   }
   void Accept() override { ++accepted; }
   absl::Duration interval() const override { return absl::Minutes(5); }
   absl::Duration patience() const override { return absl::Minutes(1); }
 
-  void Find(const std::string& node, NodeCheck check) {
+  void Find(const std::string& node, health::NodeCheck check) {
     absl::MutexLock lock(&mutex_);
     found_[node] = {std::move(check)};
   }
   void FindIll(const std::string& node, const std::string& name = "disk") {
-    Find(node, {name, NodeCheck::Outcome::kIll, "it is broken"});
+    Find(node, {name, health::NodeCheck::Outcome::kIll, "it is broken"});
   }
   void FindWell(const std::string& node) { Find(node, {"disk"}); }
   void Hang(const std::string& node) {
@@ -79,7 +80,7 @@ class PlayedChecker final : public NodeChecker {
 
  private:
   absl::Mutex mutex_;
-  std::map<std::string, std::vector<NodeCheck>> found_;
+  std::map<std::string, std::vector<health::NodeCheck>> found_;
   std::vector<std::string> looks_;
   std::map<std::string, absl::Duration> ages_;
   std::string hangs_;
@@ -181,7 +182,7 @@ TEST_F(ServiceHealthTest, WhatAUserAcceptsCordonsTheNodeAgainOnlyOnceItHasPassed
 }
 
 TEST_F(ServiceHealthTest, WhatCannotBeLookedAtIsAProblemAndNoFaultOfTheNode) {
-  checker_.Find("n1", {"program", NodeCheck::Outcome::kUnknown, "/opt/chekc: not found"});
+  checker_.Find("n1", {"program", health::NodeCheck::Outcome::kUnknown, "/opt/chekc: not found"});
   Pass(absl::ZeroDuration());
   EXPECT_FALSE(IsCordoned("n1"));
 }

@@ -48,6 +48,10 @@ class JsonFields {
   // Returns the value of a field for the caller to read; nullptr if it is missing. Must be an
   // array.
   const nlohmann::json* Array(const char* name);
+  // The same of any type that most documents do not have, without an error where it is missing.
+  const nlohmann::json* FindIfThere(const char* name) {
+    return object_.contains(name) ? Find(name) : nullptr;
+  }
 
   // Notes that the caller has read this field itself.
   void Ignore(const char* name) { read_.insert(name); }

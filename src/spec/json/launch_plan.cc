@@ -50,6 +50,22 @@ absl::Status ReadNodes(const json& document, LaunchPlan& plan) {
   return absl::OkStatus();
 }
 
+json JsonOf(const NodeChecks& checks) {
+  return {{"command", checks.command},
+          {"timeout_seconds", checks.timeout_seconds},
+          {"links", checks.links}};
+}
+
+absl::StatusOr<NodeChecks> ReadChecks(const json& document) {
+  NodeChecks checks;
+  JsonFields fields(document, "checks", Missing::kIsAnError);
+  fields.Read("command", checks.command);
+  fields.Read("timeout_seconds", checks.timeout_seconds, 1, 3600);
+  fields.Read("links", checks.links);
+  TUTTI_RETURN_IF_ERROR(fields.Finish());
+  return checks;
+}
+
 void ReadFields(JsonFields& fields, LaunchPlan& plan) {
   fields.Read("allocation_id", plan.allocation_id);
   fields.Read("job_id", plan.job_id);
@@ -81,6 +97,11 @@ void ReadFields(JsonFields& fields, LaunchPlan& plan) {
   fields.Read("job_token", plan.job_token);
   fields.ReadIfThere("cores", plan.cores);
   fields.ReadIfThere("gpus", plan.gpus);
+  if (const json* checks = fields.FindIfThere("checks")) {
+    absl::StatusOr<NodeChecks> read = ReadChecks(*checks);
+    fields.Update(read.status());
+    if (read.ok()) plan.checks = *std::move(read);
+  }
 }
 
 }  // namespace
@@ -122,6 +143,7 @@ std::string ToJson(const LaunchPlan& plan) {
                    {"job_token", plan.job_token}};
   AddPart(plan.cores, plan.gpus, document);
   if (!plan.secret_variables.empty()) document["secret_variables"] = plan.secret_variables;
+  if (plan.checks) document["checks"] = JsonOf(*plan.checks);
   if (!plan.secret_files.empty()) document["secret_files"] = plan.secret_files;
   return Dump(document);
 }

@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "spec/types/job.h"
+#include "spec/types/node_checks.h"
 
 namespace tutti::spec {
 
@@ -56,6 +58,9 @@ struct LaunchPlan {
   // CUDA_VISIBLE_DEVICES takes. Without processors the job has the whole node.
   std::vector<int> cores;
   std::vector<std::string> gpus;
+  // What the launcher looks at on its node, before and after the processes; none: the service looks
+  // at its nodes itself.
+  std::optional<NodeChecks> checks;
   double timeout_seconds = 0;  // wall time of the processes; 0: no limit
   double grace_seconds = 10;   // from SIGTERM to SIGKILL
   std::string service_file;    // spec/types/service_endpoint.h; read anew at every reconnection

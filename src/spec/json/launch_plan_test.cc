@@ -57,6 +57,18 @@ TEST(LaunchPlan, ReadsBackEveryFieldThatItWrote) {
   EXPECT_EQ(plan->WorldSize(), 4);
 }
 
+TEST(LaunchPlan, SaysWhatIsLookedAtOnlyWhereItIsTheLaunchers) {
+  EXPECT_THAT(ToJson(APlan()), Not(HasSubstr("\"checks\"")));
+  LaunchPlan looks = APlan();
+  looks.checks = NodeChecks{"/opt/check", 5, {"eth0"}};
+  const auto plan = LaunchPlanFromJson(ToJson(looks));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->checks, looks.checks);
+  EXPECT_THAT(ErrorOf(Changed("checks", 7)), HasSubstr("checks must be an object"));
+  EXPECT_THAT(ErrorOf(Changed("checks", {{"command", ""}, {"timeout_seconds", 0}})),
+              HasSubstr("checks.timeout_seconds"));
+}
+
 TEST(LaunchPlan, NamesSecretsOnlyWhereThereAreSome) {
   LaunchPlan plan = APlan();
   EXPECT_THAT(ToJson(plan), Not(HasSubstr("secret")));  // that an older launcher takes it

@@ -21,6 +21,7 @@
 #include "spec/data/datastore.h"
 #include "spec/site/compute_file.h"
 #include "spec/site/slurm_compute.h"
+#include "spec/types/node_checks.h"
 #include "spec/types/retention.h"
 
 namespace tutti::spec {
@@ -55,12 +56,9 @@ inline constexpr std::array<absl::string_view, 6> kContainerLeaves = {
 // Returns all of them: the leave by which those read job files who leave the refusal to a service.
 std::set<std::string> AnyContainerLeave();
 
-// How nodes of this machine are looked at (docs/node-health.md).
-struct HealthCheck {
-  std::string command;             // the site's own, for a shell; empty: there is none
-  int timeout_seconds = 60;        // that it may take
-  int interval_seconds = 300;      // from one look at an idle node to the next
-  std::vector<std::string> links;  // that must be up: "eth0", "mlx5_0", "mlx5_0:1"
+// How nodes are looked at (docs/node-health.md).
+struct HealthCheck : NodeChecks {
+  int interval_seconds = 300;  // from one look at an idle node of this machine to the next
 };
 
 struct Site {

@@ -149,6 +149,7 @@ Allocation SlurmEngine::Localized(Allocation allocation, bool by_folder) const {
   }
   allocation.plan.service_file = by_folder ? "" : (root / "launcher.json").native();
   allocation.plan.environments_directory = (root / "environments").native();
+  allocation.plan.checks = options_.checks;
   return allocation;
 }
 

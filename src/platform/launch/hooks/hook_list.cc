@@ -58,9 +58,9 @@ void HookList::AfterEnd(const spec::LaunchPlan& plan) const {
   for (const auto& hook : hooks_) hook->AfterEnd(plan);
 }
 
-void HookList::Describe(const spec::LaunchPlan& plan, const Results& results,
+void HookList::Describe(const NodeContext& node, bool failed, const Results& results,
                         nlohmann::json& left) const {
-  for (const auto& hook : hooks_) hook->Describe(plan, results, left);
+  for (const auto& hook : hooks_) hook->Describe(node, failed, results, left);
 }
 
 absl::Status HookList::AfterResults(NodeContext& node) const {

@@ -23,7 +23,8 @@ class HookList {
   void Abandon(NodeContext& node) const;
 
   void AfterEnd(const spec::LaunchPlan& plan) const;
-  void Describe(const spec::LaunchPlan& plan, const Results& results, nlohmann::json& left) const;
+  void Describe(const NodeContext& node, bool failed, const Results& results,
+                nlohmann::json& left) const;
   absl::Status AfterResults(NodeContext& node) const;
   void CleanUp(const spec::LaunchPlan& plan) const;
 

@@ -30,7 +30,7 @@ class HookFake : public NodeHook {
     return fails_ ? absl::NotFoundError(name_) : absl::OkStatus();
   }
   void AfterEnd(const spec::LaunchPlan&) override { Note("after end"); }
-  void Describe(const spec::LaunchPlan&, const Results&, nlohmann::json& left) override {
+  void Describe(const NodeContext&, bool, const Results&, nlohmann::json& left) override {
     left[name_] = true;
   }
   void CleanUp(const spec::LaunchPlan&) override { Note("clean up"); }
@@ -68,7 +68,7 @@ TEST_F(HookListTest, TheFirstErrorEndsThePreparationButNotWhatComesAfter) {
   EXPECT_THAT(calls_, ElementsAre("a: prepare", "a: after end", "b: after end", "a: clean up",
                                   "b: clean up"));
   nlohmann::json left;
-  hooks.Describe(plan_, {}, left);
+  hooks.Describe(node_, /*failed=*/false, {}, left);
   EXPECT_EQ(left.size(), 2u);
 }
 

@@ -6,6 +6,8 @@ namespace tutti::launch {
 
 HookList NodeHooks() {
   std::vector<std::unique_ptr<NodeHook>> hooks;
+  auto [health, health_verdict] = MakeHealthHooks();  // which look beside what the others do
+  hooks.push_back(std::move(health));
   hooks.push_back(MakeFoldersHook());
   hooks.push_back(MakeCodeHook());
   hooks.push_back(MakeFormerOutputsHook());
@@ -18,6 +20,7 @@ HookList NodeHooks() {
   hooks.push_back(MakeRayHook());
   hooks.push_back(MakeMpiHook());
   hooks.push_back(MakeResultsHook());
+  hooks.push_back(std::move(health_verdict));
   return HookList(std::move(hooks));
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "platform/launch/hooks/hook_list.h"
 
@@ -23,5 +24,8 @@ std::unique_ptr<NodeHook> MakeCommandHook();
 std::unique_ptr<NodeHook> MakeRayHook();
 std::unique_ptr<NodeHook> MakeMpiHook();
 std::unique_ptr<NodeHook> MakeResultsHook();
+// Makes the first and the last hook of all: that which begins to look at the node, and that which
+// ends the look.
+std::pair<std::unique_ptr<NodeHook>, std::unique_ptr<NodeHook>> MakeHealthHooks();
 
 }  // namespace tutti::launch

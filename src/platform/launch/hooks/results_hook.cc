@@ -27,11 +27,11 @@ class ResultsHook : public NodeHook {
     return absl::OkStatus();
   }
 
-  void Describe(const spec::LaunchPlan& plan, const Results& results,
+  void Describe(const NodeContext& node, bool /*failed*/, const Results& results,
                 nlohmann::json& left) override {
     if (const std::string note = LeftOutNote(results); !note.empty()) left["note"] = note;
     left["kept_files"] = results.files.size();
-    const UnkeptFiles unkept = UnkeptBelow(NodeFolders(plan.directory).work(), code_is_there_);
+    const UnkeptFiles unkept = UnkeptBelow(NodeFolders(node.plan.directory).work(), code_is_there_);
     left["unkept_more"] = unkept.more;
     if (unkept.small.bytes > 0) left["unkept_small"] = ToJson(unkept.small);
     for (const Unkept& one : unkept.largest) left["unkept"].push_back(ToJson(one));

@@ -13,6 +13,7 @@ namespace {
 
 constexpr char kRank[] = "tutti/rank";
 constexpr char kTimedOut[] = "tutti/timed_out";
+constexpr char kIll[] = "tutti/ill";
 
 }  // namespace
 
@@ -29,6 +30,12 @@ absl::Status TimeLimitReached(double seconds) {
   return status;
 }
 
+absl::Status NodeIsIll(absl::string_view illness) {
+  absl::Status status = absl::UnavailableError(absl::StrCat("it is ill: ", illness));
+  status.SetPayload(kIll, absl::Cord(illness));
+  return status;
+}
+
 absl::Status WithMore(const absl::Status& status, absl::string_view more) {
   absl::Status longer(status.code(), absl::StrCat(status.message(), "; ", more));
   status.ForEachPayload(
@@ -39,6 +46,7 @@ absl::Status WithMore(const absl::Status& status, absl::string_view more) {
 nlohmann::json EndOf(const absl::Status& status) {
   nlohmann::json end = {{"ok", status.ok()}, {"reason", std::string(status.message())}};
   if (!status.ok()) end["timed_out"] = status.GetPayload(kTimedOut).has_value();
+  if (const auto ill = status.GetPayload(kIll)) end["ill"] = std::string(*ill);
   int rank = -1;
   const auto of_rank = status.GetPayload(kRank);
   if (!of_rank || !absl::SimpleAtoi(std::string(*of_rank), &rank)) return end;

@@ -1,6 +1,6 @@
 // Makes the errors that carry more than words to the event "finished": which rank failed, which may
 // be another node's (mpirun and PMI tell the first node of all ranks), or that the time limit ended
-// the node's processes.
+// the node's processes, or that the node is ill.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,11 +16,14 @@ absl::Status RankFailure(absl::StatusCode code, int rank, absl::string_view what
 // Returns "wall time limit of 60 s reached".
 absl::Status TimeLimitReached(double seconds);
 
+// Returns "it is ill: disk: …", of this node: it runs nothing of the job.
+absl::Status NodeIsIll(absl::string_view illness);
+
 // Returns `status` with "; MORE" after its message; what else it carries is kept.
 absl::Status WithMore(const absl::Status& status, absl::string_view more);
 
 // Returns the fields of the event "finished": `ok` and `reason`, of a RankFailure also `rank`, and
-// of any failure `timed_out`, whether it was TimeLimitReached.
+// of any failure `timed_out`, whether it was TimeLimitReached; of NodeIsIll also `ill`, why.
 nlohmann::json EndOf(const absl::Status& status);
 
 }  // namespace tutti::launch

@@ -24,6 +24,13 @@ TEST(RankFailure, OtherFailuresAreOfNoRankWhateverTheySay) {
   EXPECT_EQ(EndOf(absl::OkStatus()), (json{{"ok", true}, {"reason", ""}}));
 }
 
+TEST(NodeIsIll, SaysByAFieldWhatIsWrongWithTheNode) {
+  EXPECT_EQ(EndOf(NodeIsIll("disk: full")), (json{{"ok", false},
+                                                  {"reason", "it is ill: disk: full"},
+                                                  {"timed_out", false},
+                                                  {"ill", "disk: full"}}));
+}
+
 TEST(TimeLimitReached, IsToldByAFieldAndNotByItsWords) {
   const absl::Status reached = TimeLimitReached(0.5);
   json end = {{"ok", false}, {"reason", "wall time limit of 0.5 s reached"}, {"timed_out", true}};

@@ -1,5 +1,6 @@
 #include "platform/service/allocation/cluster_queue.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -53,8 +54,13 @@ void ClusterQueue::HandOver(Effects& effects) {
       live->being_handed = true;
       const Placement placement =
           PlaceOnCluster(job, AllocationOf(*live), StandIns(job.spec.instance_count));
-      effects.starts.push_back(
-          {.compute = compute, .allocation = AllocationFor(state_.options, *live, placement)});
+      engine::Allocation allocation = AllocationFor(state_.options, *live, placement);
+      for (std::string& node : state_.cluster_cordons.NodesOf(compute)) {
+        if (std::find(live->avoid.begin(), live->avoid.end(), node) == live->avoid.end()) {
+          allocation.avoid.push_back(std::move(node));
+        }
+      }
+      effects.starts.push_back({.compute = compute, .allocation = std::move(allocation)});
     }
     jobs.clear();
   }

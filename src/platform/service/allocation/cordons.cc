@@ -112,6 +112,7 @@ absl::Status AddCordon(SharedState& state, absl::string_view compute, absl::stri
 absl::Status RemoveCordon(SharedState& state, absl::string_view compute, absl::string_view node) {
   if (compute != "local") {
     StateLock lock(state);
+    if (state.cluster_cordons.Remove(compute, node)) return absl::OkStatus();
     return CheckIsThere(state, compute, node, "state=resume");
   }
   absl::MutexLock one_at_a_time(&state.cordon_mutex);

@@ -67,7 +67,14 @@ NodeList ListNodes(SharedState& state, const JobTable& table, const LeavingAlloc
       NodeStatus& status = list.nodes.emplace_back();
       status = {compute, node, "", held.jobs.empty() ? "" : held.jobs.front()};
       status.jobs = std::move(held.jobs);
-      if (compute != "local") continue;
+      if (compute != "local") {
+        if (const std::string* const ill = state.cluster_cordons.Find(compute, node.name)) {
+          status.node.state = "cordoned";
+          status.node.reason = *ill;
+          status.cordoned_by = "check";
+        }
+        continue;
+      }
       status.used = held.has_all ? RoomOf(node) : held.used;
       const auto cordon = state.cordons.find(node.name);
       if (cordon == state.cordons.end()) continue;

@@ -1,5 +1,7 @@
 #include "platform/service/allocation/node_health.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -35,6 +37,7 @@ std::string ForATable(std::string text) {
 }  // namespace
 
 void NodeHealth::Look(Effects& effects) {
+  state_.cluster_cordons.Expire(state_.clock->SinceBoot());
   if (state_.options.node_checker == nullptr) return;
   const absl::Duration now = state_.clock->SinceBoot();
   if (!suspects_.empty()) LookAtSuspects(effects);
@@ -87,7 +90,7 @@ void NodeHealth::Begin(const engine::Node& node, absl::Duration age, Effects& ef
   effects.checks.push_back({node.name, [this, node, age] { Check(node, age); }});
 }
 
-std::vector<NodeCheck> NodeHealth::Check(const engine::Node& node, absl::Duration age) {
+std::vector<health::NodeCheck> NodeHealth::Check(const engine::Node& node, absl::Duration age) {
   {
     StateLock lock(state_);
     Watched& watched = nodes_[node.name];
@@ -99,7 +102,7 @@ std::vector<NodeCheck> NodeHealth::Check(const engine::Node& node, absl::Duratio
     // was asked for.
     if (IsCordonedByCheck(node.name)) age = std::min(age, kFresh);
   }
-  std::vector<NodeCheck> checks = state_.options.node_checker->Check(node, age);
+  std::vector<health::NodeCheck> checks = state_.options.node_checker->Check(node, age);
   if (state_.ending) return checks;  // it may have been abandoned
   Change change;
   {
@@ -118,12 +121,12 @@ std::vector<NodeCheck> NodeHealth::Check(const engine::Node& node, absl::Duratio
 }
 
 NodeHealth::Change NodeHealth::Judge(const std::string& node,
-                                     const std::vector<NodeCheck>& checks) {
+                                     const std::vector<health::NodeCheck>& checks) {
   Watched& watched = nodes_[node];
   std::set<std::string> ill;
   std::vector<std::string> reasons;
-  for (const NodeCheck& check : checks) {
-    const bool is_unknown = check.outcome == NodeCheck::Outcome::kUnknown;
+  for (const health::NodeCheck& check : checks) {
+    const bool is_unknown = check.outcome == health::NodeCheck::Outcome::kUnknown;
     state_.problems.Note(
         absl::StrCat("the check of this machine's nodes, ", check.name, ", cannot be made"),
         is_unknown ? absl::UnavailableError(ForATable(check.detail)) : absl::OkStatus());
@@ -183,7 +186,10 @@ bool NodeHealth::IsCordonedByCheck(const std::string& node) const {
 
 void NodeHealth::NoteEnd(const LiveJob& job, const Step& step, Effects& effects) {
   const Placement& placement = job.placed->placement;
-  if (job.record.job.spec.compute != "local") return;
+  if (job.record.job.spec.compute != "local") {
+    NoteIllNodesOfCluster(job);
+    return;
+  }
   const bool went_well = step.state == store::JobState::kCompleted;
   for (const PlacedNode& node : placement.nodes) {
     nodes_[node.name].soon = true;
@@ -193,6 +199,20 @@ void NodeHealth::NoteEnd(const LiveJob& job, const Step& step, Effects& effects)
   const bool counts =
       step.state == store::JobState::kFailed && placement.boot_id == state_.options.boot_id;
   if (counts) NoteFaults(job, effects);
+}
+
+// Its launchers have looked at them.
+void NodeHealth::NoteIllNodesOfCluster(const LiveJob& job) {
+  const std::string& compute = job.record.job.spec.compute;
+  for (const NodeEnd& node : job.placed->gang.End().nodes) {
+    if (node.ill.empty()) continue;
+    const std::string reason = ForATable(node.ill);
+    if (!state_.cluster_cordons.Add(compute, node.node, reason, state_.clock->SinceBoot())) {
+      continue;
+    }
+    spdlog::warn("node {} of compute {} is avoided for {}, as its launcher found it to be ill: {}",
+                 node.node, compute, absl::FormatDuration(ClusterCordons::kLimit), reason);
+  }
 }
 
 void NodeHealth::NoteFaults(const LiveJob& job, Effects& effects) {
@@ -224,8 +244,8 @@ void NodeHealth::Accept(absl::string_view node) {
   if (watched.ill.contains("gpu")) state_.options.node_checker->Accept();
 }
 
-absl::StatusOr<std::vector<NodeCheck>> NodeHealth::CheckNow(absl::string_view compute,
-                                                            absl::string_view name) {
+absl::StatusOr<std::vector<health::NodeCheck>> NodeHealth::CheckNow(absl::string_view compute,
+                                                                    absl::string_view name) {
   engine::Node node;
   {
     StateLock lock(state_);
@@ -237,14 +257,14 @@ absl::StatusOr<std::vector<NodeCheck>> NodeHealth::CheckNow(absl::string_view co
                          [&](const engine::Node& one) { return one.name == name; });
   }
   const absl::Duration patience = state_.options.node_checker->patience();
-  const auto checks = std::make_shared<std::vector<NodeCheck>>();
+  const auto checks = std::make_shared<std::vector<health::NodeCheck>>();
   const bool answered = !state_.health_work.Hangs(node.name, patience) &&
                         state_.health_work.DoWithin(
                             node.name, [this, node, checks] { *checks = Check(node, kFresh); },
                             base::Deadline::After(patience));
   if (answered) return *checks;
-  return std::vector<NodeCheck>{
-      {"answer", NodeCheck::Outcome::kIll,
+  return std::vector<health::NodeCheck>{
+      {"answer", health::NodeCheck::Outcome::kIll,
        absl::StrCat("its checks have not come back for ", absl::FormatDuration(patience))}};
 }
 

@@ -1,5 +1,6 @@
 // NodeHealth decides when this machine's nodes are checked, and cordons a node that is ill, with
-// the reason, until a check finds nothing (decision 057).
+// the reason, until a check finds nothing (decision 057). Nodes of clusters are looked at by the
+// launchers there: of what these find jobs are kept away for a while.
 //
 // Invariant: no look is made by who holds the lock or waits for a job to start. Each is a task of
 // SharedState::health_work, in a queue of its node's; one that hangs holds that queue and a thread.
@@ -14,9 +15,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "platform/health/node_check.h"
 #include "platform/service/allocation/effects.h"
 #include "platform/service/health/fault_ledger.h"
-#include "platform/service/health/node_check.h"
 #include "platform/service/jobs/shared_state.h"
 
 namespace tutti::service {
@@ -42,7 +43,8 @@ class NodeHealth {
   void Accept(absl::string_view node) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
   // Checks as Service::CheckNode says.
-  absl::StatusOr<std::vector<NodeCheck>> CheckNow(absl::string_view compute, absl::string_view node)
+  absl::StatusOr<std::vector<health::NodeCheck>> CheckNow(absl::string_view compute,
+                                                          absl::string_view node)
       ABSL_LOCKS_EXCLUDED(service_lock);
 
  private:
@@ -66,12 +68,13 @@ class NodeHealth {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   void Begin(const engine::Node& node, absl::Duration age, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  void NoteIllNodesOfCluster(const LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   void NoteFaults(const LiveJob& job, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Runs the checks of a node, on a thread that may wait.
-  std::vector<NodeCheck> Check(const engine::Node& node, absl::Duration age)
+  std::vector<health::NodeCheck> Check(const engine::Node& node, absl::Duration age)
       ABSL_LOCKS_EXCLUDED(service_lock);
   // Returns the change of cordons that follows from the checks. Null if there is none.
-  Change Judge(const std::string& node, const std::vector<NodeCheck>& checks)
+  Change Judge(const std::string& node, const std::vector<health::NodeCheck>& checks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   Change JudgeByJobs(const std::string& node, const std::string& verdict)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);

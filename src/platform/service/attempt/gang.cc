@@ -85,6 +85,7 @@ void Gang::Apply(int number, absl::string_view line) {
       end_notes_.insert(note);
     }
     unkept_.Add(event);
+    node.end.ill = Field<std::string>(event, "ill", "");
   }
   if (kind == "started") node.started.insert(Field(event, "rank", 0));
   if (kind == "exited") ApplyExit(node, event);
@@ -115,6 +116,10 @@ void Gang::Apply(int number, absl::string_view line) {
         Field(event, "timed_out", absl::StrContains(node.end.reason, "time limit"));
     node.end.rank = Field(event, "rank", -1);
     if (node.end.rank >= 0) node.end.rank_node = NodeOf(node.end.rank);
+    if (auto ill = Field<std::string>(event, "ill", ""); !ill.empty()) {
+      node.end.ill = std::move(ill);
+      node.end.refused = !node.prepared;
+    }
     node.end.disk_fault = !node.prepared && SpeaksOfABrokenDisk(node.end.reason);
     node.end.time = TimeOf(event);
   }

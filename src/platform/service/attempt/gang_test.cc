@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "platform/service/attempt/next_step.h"
 
@@ -62,6 +64,22 @@ TEST_F(GangTest, TellsOnceWhatTheNodesHaveToSayOfTheirPreparation) {
   Say(1, R"({"kind":"prepared","time":2,"note":"Python 3.11 is taken"})");
   EXPECT_EQ(Next(JobState::kPreparing)->reason,
             "every node is prepared; starting 4 processes; note: Python 3.11 is taken");
+}
+
+TEST_F(GangTest, KeepsWhatALauncherFoundWrongWithItsNode) {
+  Say(0, R"({"kind":"prepared","time":2})");
+  Say(0, R"({"kind":"finalizing","time":3,"ill":"gpu: GPU 0 is gone"})");
+  Say(1,
+      R"({"kind":"finished","time":4,"ok":false,"reason":"it is ill: disk: full","ill":"disk: full"})");
+  const GangEnd end = gang_.End();
+  const auto of = [&](const std::string& name) {
+    return *std::find_if(end.nodes.begin(), end.nodes.end(),
+                         [&](const NodeEnd& node) { return node.node == name; });
+  };
+  EXPECT_EQ(of("n1").ill, "gpu: GPU 0 is gone");
+  EXPECT_FALSE(of("n1").refused);
+  EXPECT_EQ(of("n2").ill, "disk: full");
+  EXPECT_TRUE(of("n2").refused);
 }
 
 TEST_F(GangTest, TellsAtTheEndWhatTheNodesHaveLeftOut) {

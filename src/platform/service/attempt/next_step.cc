@@ -94,8 +94,9 @@ std::optional<Step> EndOf(const JobNow& job, const Gang& gang) {
   Diagnosis diagnosis = Diagnose(end);
   if (diagnosis.verdict_counts && job.verdict_may_come) return std::nullopt;
   if (diagnosis.failed()) {
-    return Step{JobState::kFailed, WithNotes(diagnosis.line, job, gang), job.cause,
-                std::move(diagnosis.failures), diagnosis.lost_node};
+    return Step{JobState::kFailed,   WithNotes(diagnosis.line, job, gang),
+                job.cause,           std::move(diagnosis.failures),
+                diagnosis.lost_node, diagnosis.ran_nothing};
   }
   if (job.cause == Cause::kServed) {
     return Step{JobState::kCompleted,

@@ -54,7 +54,8 @@ struct Step {
   std::string reason;
   Cause cause = Cause::kNone;
   std::vector<Failure> failures;
-  bool lost_node = false;  // of a failure: a node was lost, the job itself is not at fault
+  bool lost_node = false;    // of a failure: a node was lost, the job itself is not at fault
+  bool ran_nothing = false;  // likewise: it was found to be ill before any process began
 };
 
 // Returns a job's reason without what stands behind it for its user to know ("…; note: …").

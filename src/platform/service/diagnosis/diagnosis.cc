@@ -259,7 +259,8 @@ class Examination {
   // would not do.
   const NodeEnd* FailedNode() const {
     const auto knows_less = [](const NodeEnd& node) {
-      return std::tuple(node.told, node.unlaunched, LostALauncher(node), !node.disk_fault);
+      const bool is_whole = !node.disk_fault && node.ill.empty();
+      return std::tuple(node.told, node.unlaunched, LostALauncher(node), is_whole);
     };
     const NodeEnd* found = nullptr;
     for (const NodeEnd& node : end_.nodes) {
@@ -337,9 +338,16 @@ class Examination {
     return diagnosis;
   }
 
+  // One on a node that is ill counts as that node's.
   Diagnosis OfRank(const RankExit& exit) const {
-    return With(absl::StrCat(Name(exit), " ", What(exit)),
-                {.rank = exit.rank, .node = exit.node, .what = What(exit)}, &exit);
+    const NodeEnd* const node = Find(exit.node);
+    const bool is_ill = node != nullptr && !node->ill.empty();
+    const std::string ill =
+        is_ill ? absl::StrCat("; node ", exit.node, " is ill: ", OneLine(node->ill)) : "";
+    Diagnosis diagnosis = With(absl::StrCat(Name(exit), " ", What(exit), ill),
+                               {.rank = exit.rank, .node = exit.node, .what = What(exit)}, &exit);
+    diagnosis.lost_node = is_ill;
+    return diagnosis;
   }
 
   Diagnosis LeftEarly(const RankExit& early, const RankExit& waiting) const {
@@ -376,7 +384,9 @@ class Examination {
     // If somebody cancelled the job, the cluster's verdict says so, and the node is not taken for
     // lost.
     const bool taken = node.told && end_.judged && end_.verdict.empty();
-    diagnosis.lost_node = node.silent || node.unlaunched || node.disk_fault || taken;
+    diagnosis.lost_node =
+        node.silent || node.unlaunched || node.disk_fault || !node.ill.empty() || taken;
+    diagnosis.ran_nothing = node.refused && end_.exits.empty();
     return diagnosis;
   }
 

@@ -51,6 +51,8 @@ struct NodeEnd {
   bool silent = false;       // its launcher was never heard of, and may not have died
   bool unlaunched = false;   // the cluster did not begin its ranks: no fault of the job's
   bool disk_fault = false;   // it could not prepare, for its disk (node_fault.h)
+  std::string ill;           // what its launcher found to be wrong with the node itself
+  bool refused = false;      // for which it ran nothing of the job
   bool told = false;         // it was ended from outside, and knows no more
   bool timed_out = false;    // it ended its processes at the job's time limit
   absl::Time time;           // when that was noticed
@@ -82,6 +84,7 @@ struct Diagnosis {
   std::string line;               // "" if nothing failed
   std::vector<Failure> failures;  // the cause first, then in order of time
   bool lost_node = false;         // the cause is the loss of a node or of its launcher
+  bool ran_nothing = false;       // and that node was found to be ill before any process began
   bool verdict_counts = false;    // if the cluster has yet to say how it ended, that is the cause
   // Since when there are failures that all speak of a lost peer, while no peer has failed.
   std::optional<absl::Time> unexplained_since;

@@ -39,6 +39,35 @@ TEST(Diagnosis, IsEmptyWhenEveryRankEndedWell) {
   EXPECT_TRUE(d.failures.empty());
 }
 
+TEST(Diagnosis, ANodeThatRefusedForItsIllnessIsTheCauseAndNothingRan) {
+  GangEnd end = GangOf({});
+  end.nodes[0].ok = end.nodes[1].ok = false;
+  end.nodes[0].reason = "its connection to the launcher of node n2 was lost";
+  end.nodes[1] = {.node = "n2",
+                  .ok = false,
+                  .reason = "it is ill: disk: full",
+                  .ill = "disk: full",
+                  .refused = true};
+  const Diagnosis d = Diagnose(end);
+  EXPECT_EQ(d.line, "node n2: it is ill: disk: full");
+  EXPECT_TRUE(d.lost_node);
+  EXPECT_TRUE(d.ran_nothing);
+}
+
+TEST(Diagnosis, ARankOnANodeThatIsIllCountsAsTheNodesLoss) {
+  GangEnd end = GangOf({Ended(0, 1, 1), Stopped(1, 2)});
+  end.nodes[0].ill = "gpu: GPU 0 had XID 79";
+  Diagnosis d = Diagnose(end);
+  EXPECT_EQ(d.line, "rank 0 on n1 failed with exit code 1; node n1 is ill: gpu: GPU 0 had XID 79");
+  EXPECT_TRUE(d.lost_node);
+  EXPECT_FALSE(d.ran_nothing);
+  end.nodes[0].ill = "";
+  end.nodes[1].ill = "disk: full";
+  d = Diagnose(end);
+  EXPECT_EQ(d.line, "rank 0 on n1 failed with exit code 1");
+  EXPECT_FALSE(d.lost_node) << "it failed elsewhere";
+}
+
 TEST(Diagnosis, OfARankThatHadRaisedAndWaitedForTheOthersUntilTheTimeLimit) {
   RankExit raised = Stopped(2, 41);
   raised.error_before_stop = "ValueError: bad rank";

@@ -27,6 +27,8 @@ std::vector<NodeFault> NodeFaultsOf(const GangEnd& end) {
   for (const NodeEnd& node : end.nodes) {
     if (node.lost) {
       faults.push_back({node.node, "its launcher was lost"});
+    } else if (!node.ill.empty()) {
+      faults.push_back({node.node, node.ill});
     } else if (node.disk_fault) {
       faults.push_back({node.node, absl::StrCat("it could not prepare: ", node.reason)});
     }
@@ -37,7 +39,9 @@ std::vector<NodeFault> NodeFaultsOf(const GangEnd& end) {
 std::vector<std::string> NodesToAvoid(const GangEnd& end) {
   std::vector<std::string> nodes;
   for (const NodeFault& fault : NodeFaultsOf(end)) nodes.push_back(fault.node);
-  if (nodes.size() > 1 && nodes.size() == end.nodes.size()) return {};
+  const bool any_is_ill = std::any_of(end.nodes.begin(), end.nodes.end(),
+                                      [](const NodeEnd& node) { return !node.ill.empty(); });
+  if (!any_is_ill && nodes.size() > 1 && nodes.size() == end.nodes.size()) return {};
   return nodes;
 }
 

@@ -1,5 +1,6 @@
 // Finds the nodes on which an attempt failed for a reason that may be theirs, and not the job's:
-// its launcher was lost, or could not prepare since the node's disk does not do. Pure.
+// its launcher was lost, could not prepare since the node's disk does not do, or found the node to
+// be ill. Pure.
 #pragma once
 
 #include <string>

@@ -31,6 +31,13 @@ TEST(NodeFaultTest, NamesNodesThatWereLostOrCouldNotPrepare) {
   EXPECT_THAT(NodesToAvoid(end), ElementsAre("n1", "n3"));
 }
 
+TEST(NodeFaultTest, AWholeGangThatFoundItsNodesToBeIllHadBetterHaveOthers) {
+  const NodeEnd ill{
+      .node = "n1", .ok = false, .reason = "it is ill: disk: full", .ill = "disk: full"};
+  EXPECT_EQ(NodeFaultsOf({.nodes = {ill}}).front().what, "disk: full");
+  EXPECT_THAT(NodesToAvoid({.nodes = {ill, ill}}), ElementsAre("n1", "n1"));
+}
+
 TEST(NodeFaultTest, AWholeGangThatIsLostSaysNothingOfANode) {
   const NodeEnd lost{.node = "n1", .ok = false, .lost = true};
   EXPECT_THAT(NodesToAvoid({.nodes = {lost, lost}}), IsEmpty());

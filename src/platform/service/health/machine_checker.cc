@@ -21,92 +21,28 @@
 #include "base/file.h"
 #include "base/process/command.h"
 #include "base/status.h"
-#include "platform/service/health/disk_check.h"
-#include "platform/service/health/gpu_watch.h"
-#include "platform/service/health/kernel_checks.h"
+#include "platform/health/check_program.h"
+#include "platform/health/disk_check.h"
+#include "platform/health/gpu_watch.h"
+#include "platform/health/kernel_checks.h"
 #include "spec/site/site.h"
 
 namespace tutti::service {
 namespace {
 
 namespace fs = std::filesystem;
-using Outcome = NodeCheck::Outcome;
+using Outcome = health::NodeCheck::Outcome;
 
 constexpr absl::Duration kDiskLimit = absl::Seconds(30);
-constexpr absl::Duration kGpuLimit = absl::Seconds(30);
-constexpr size_t kLongestWord = 300;  // of a program, in bytes
-
-// All that the kernel still has; "" where it may not be read.
-std::string ReadKernelLog() {
-  const auto fd = base::Open("/dev/kmsg", O_RDONLY | O_NONBLOCK);
-  std::string log;
-  if (!fd.ok()) return log;
-  std::array<char, 8192> record;
-  while (true) {
-    const ssize_t n = ::read(fd->get(), record.data(), record.size());
-    if (n < 0 && (errno == EPIPE || errno == EINTR)) continue;  // what was next was overwritten
-    if (n <= 0) return log;
-    log.append(record.data(), static_cast<size_t>(n));
-  }
-}
-
-// The first line that says something, fit for a table.
-std::string FirstWords(absl::string_view text) {
-  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipWhitespace())) {
-    std::string words(absl::StripAsciiWhitespace(line.substr(0, kLongestWord)));
-    std::replace_if(
-        words.begin(), words.end(),
-        [](char c) { return absl::ascii_iscntrl(static_cast<unsigned char>(c)); }, ' ');
-    return words;
-  }
-  return "";
-}
-
-std::string WordsOf(const base::CommandResult& result) {
-  const std::string said = FirstWords(result.out);
-  return said.empty() ? FirstWords(result.err) : said;
-}
-
-absl::StatusOr<base::CommandResult> RunWithin(std::vector<std::string> arguments,
-                                              absl::Duration limit,
-                                              const std::atomic<bool>& abandoned) {
-  base::ChildOptions options;
-  options.arguments = std::move(arguments);
-  options.environment = base::CurrentEnvironment();
-  return base::RunCommand(options, "", base::Deadline::After(limit), 64 << 10, &abandoned);
-}
-
-NodeCheck CheckByProgram(const spec::HealthCheck& check, const std::atomic<bool>& abandoned) {
-  const absl::Duration limit = absl::Seconds(check.timeout_seconds);
-  const auto result = RunWithin({"/bin/sh", "-c", check.command}, limit, abandoned);
-  if (absl::IsDeadlineExceeded(result.status())) {
-    return {"program", Outcome::kIll,
-            absl::StrCat("it did not end within ", absl::FormatDuration(limit))};
-  }
-  if (!result.ok()) return {"program", Outcome::kUnknown, std::string(result.status().message())};
-  const std::string said = WordsOf(*result);
-  if (result->exit.ok()) return {"program", Outcome::kWell, said.empty() ? "exit code 0" : said};
-  // The shell's own codes: it could not be found, or not be run.
-  const bool ran =
-      result->exit.signal != 0 || (result->exit.code != 126 && result->exit.code != 127);
-  return {"program", ran ? Outcome::kIll : Outcome::kUnknown,
-          said.empty() ? absl::StrCat("it ended with ", result->exit.ToString()) : said};
-}
-
-// Whether what CUDA_VISIBLE_DEVICES names is that GPU.
-bool IsNamed(const GpuFault& fault, const std::string& name) {
-  return name == fault.index ||
-         (absl::StartsWith(name, "GPU-") && absl::StartsWith(fault.uuid, name));
-}
 
 class MachineChecker final : public NodeChecker {
  public:
   explicit MachineChecker(const MachineCheckerOptions& options) : options_(options) {
-    if (!options_.kernel_log) options_.kernel_log = ReadKernelLog;
+    if (!options_.kernel_log) options_.kernel_log = health::ReadKernelLog;
   }
 
-  std::vector<NodeCheck> Check(const engine::Node& node, absl::Duration age) override {
-    std::vector<NodeCheck> checks = {DiskOf("disk", node.directory, age)};
+  std::vector<health::NodeCheck> Check(const engine::Node& node, absl::Duration age) override {
+    std::vector<health::NodeCheck> checks = {DiskOf("disk", node.directory, age)};
     const Machine machine = MachineWithin(age);
     checks.insert(checks.end(), machine.checks.begin(), machine.checks.end());
     if (!node.gpus.empty() && machine.gpu) checks.push_back(GpusOf(node, machine));
@@ -118,19 +54,19 @@ class MachineChecker final : public NodeChecker {
 
   absl::Duration interval() const override { return absl::Seconds(interval_.load()); }
   absl::Duration patience() const override {
-    return kDiskLimit + kGpuLimit + absl::Seconds(program_limit_.load());
+    return kDiskLimit + health::kGpuLimit + absl::Seconds(program_limit_.load());
   }
 
  private:
   struct Machine {
-    absl::Duration at;              // SteadyNow
-    std::vector<NodeCheck> checks;  // of all nodes
-    std::optional<NodeCheck> gpu;   // likewise, but for `faults`; none: it has none
-    std::vector<GpuFault> faults;
+    absl::Duration at;                      // SteadyNow
+    std::vector<health::NodeCheck> checks;  // of all nodes
+    std::optional<health::NodeCheck> gpu;   // likewise, but for `faults`; none: it has none
+    std::vector<health::GpuFault> faults;
   };
 
   // Folders of one file system share a probe that went well.
-  NodeCheck DiskOf(const std::string& name, const fs::path& folder, absl::Duration age) {
+  health::NodeCheck DiskOf(const std::string& name, const fs::path& folder, absl::Duration age) {
     struct stat status = {};
     const bool is_there = ::stat(folder.c_str(), &status) == 0;
     if (is_there) {
@@ -140,7 +76,7 @@ class MachineChecker final : public NodeChecker {
         return {name, Outcome::kWell, known->second.second};
       }
     }
-    NodeCheck check = CheckDisk(name, folder);
+    health::NodeCheck check = health::CheckDisk(name, folder);
     absl::MutexLock lock(&disk_mutex_);
     if (is_there && !check.ill()) disks_[status.st_dev] = {base::SteadyNow(), check.detail};
     return check;
@@ -150,16 +86,19 @@ class MachineChecker final : public NodeChecker {
     absl::MutexLock lock(&mutex_);
     if (machine_ && base::SteadyNow() - machine_->at < age) return *machine_;
     Machine machine;
-    machine.checks = {DiskOf("home", options_.home, age), CheckMemory(options_.root)};
+    machine.checks = {DiskOf("home", options_.home, age), health::CheckMemory(options_.root)};
     const auto site = spec::ReadSite(options_.home);
     if (site.ok()) {
       const spec::HealthCheck& check = site->health_check;
       interval_ = check.interval_seconds;
       program_limit_ = check.command.empty() ? 0 : check.timeout_seconds;
-      if (!check.links.empty()) machine.checks.push_back(CheckLinks(check.links, options_.root));
-      if (!check.command.empty()) machine.checks.push_back(CheckByProgram(check, abandoned_));
+      if (!check.links.empty())
+        machine.checks.push_back(health::CheckLinks(check.links, options_.root));
+      if (!check.command.empty())
+        machine.checks.push_back(health::CheckByProgram(check, abandoned_));
     } else {
-      machine.checks.push_back({"site", Outcome::kUnknown, FirstWords(site.status().message())});
+      machine.checks.push_back(
+          {"site", Outcome::kUnknown, health::FirstWords(site.status().message())});
     }
     if (abandoned_) return {};
     LookAtGpus(machine);
@@ -171,10 +110,11 @@ class MachineChecker final : public NodeChecker {
   fs::path GpuFile() const { return options_.home / "gpus"; }
 
   void LookAtGpus(Machine& machine) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const std::vector<Gpu> before = GpusFromText(base::ReadFile(GpuFile()).value_or(""));
+    const std::vector<health::Gpu> before =
+        health::GpusFromText(base::ReadFile(GpuFile()).value_or(""));
     std::error_code error;
     const bool is_awaited = !before.empty() || fs::exists(options_.root / "dev/nvidia0", error);
-    const auto now = GpusNow();
+    const auto now = health::FindGpus(options_.nvidia_smi, abandoned_);
     if (!now.ok()) {
       if (!is_awaited) return;
       // The program is not there, or was ended with the service.
@@ -186,42 +126,31 @@ class MachineChecker final : public NodeChecker {
     if (before.empty() && now->empty()) return;
     machine.gpu = {"gpu", Outcome::kWell, "no errors"};
     const bool accepts = accept_.exchange(false);
-    machine.faults = FaultsOf(accepts ? *now : before, *now, DeviceXids(options_.kernel_log()));
-    Remember(accepts ? std::vector<Gpu>() : before, *now);
-  }
-
-  absl::StatusOr<std::vector<Gpu>> GpusNow() const {
-    TUTTI_ASSIGN_OR_RETURN(
-        const base::CommandResult result,
-        RunWithin({options_.nvidia_smi,
-                   "--query-gpu=index,uuid,pci.bus_id,ecc.errors.uncorrected.volatile.total",
-                   "--format=csv,noheader,nounits"},
-                  kGpuLimit, abandoned_));
-    if (result.exit.ok()) return ParseGpus(result.out);
-    return absl::InternalError(
-        absl::StrCat("nvidia-smi ended with ", result.exit.ToString(), ": ", WordsOf(result)));
+    machine.faults =
+        health::FaultsOf(accepts ? *now : before, *now, health::DeviceXids(options_.kernel_log()));
+    Remember(accepts ? std::vector<health::Gpu>() : before, *now);
   }
 
   // Those that were seen stay until they are accepted to be gone.
-  void Remember(std::vector<Gpu> known, const std::vector<Gpu>& now) const {
-    const std::string old = ToText(known);
-    for (const Gpu& gpu : now) {
-      const auto same = [&](const Gpu& other) { return other.uuid == gpu.uuid; };
+  void Remember(std::vector<health::Gpu> known, const std::vector<health::Gpu>& now) const {
+    const std::string old = health::ToText(known);
+    for (const health::Gpu& gpu : now) {
+      const auto same = [&](const health::Gpu& other) { return other.uuid == gpu.uuid; };
       if (std::none_of(known.begin(), known.end(), same)) known.push_back(gpu);
     }
-    const std::string text = ToText(known);
+    const std::string text = health::ToText(known);
     if (text == old) return;
     const absl::Status written = base::WriteFileAtomic(GpuFile(), text);
     if (!written.ok()) spdlog::warn("{}", written.ToString());
   }
 
-  static NodeCheck GpusOf(const engine::Node& node, const Machine& machine) {
-    NodeCheck check = *machine.gpu;
+  static health::NodeCheck GpusOf(const engine::Node& node, const Machine& machine) {
+    health::NodeCheck check = *machine.gpu;
     std::vector<std::string> faults;
-    for (const GpuFault& fault : machine.faults) {
+    for (const health::GpuFault& fault : machine.faults) {
       const bool is_its =
           std::any_of(node.gpus.begin(), node.gpus.end(),
-                      [&](const std::string& name) { return IsNamed(fault, name); });
+                      [&](const std::string& name) { return health::IsNamed(fault, name); });
       if (is_its) faults.push_back(absl::StrCat("GPU ", fault.index, " ", fault.what));
     }
     if (faults.empty()) return check;

@@ -12,7 +12,7 @@ namespace tutti::service {
 namespace {
 
 namespace fs = std::filesystem;
-using Outcome = NodeCheck::Outcome;
+using Outcome = health::NodeCheck::Outcome;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -38,13 +38,14 @@ class MachineCheckerTest : public ::testing::Test {
     WriteProgram("nvidia-smi", absl::StrCat("cat <<'E'\n", lines, "E\n"));
   }
   // The check of that name; one that is not there has no name.
-  static NodeCheck Find(const std::vector<NodeCheck>& checks, const std::string& name) {
-    for (const NodeCheck& check : checks) {
+  static health::NodeCheck Find(const std::vector<health::NodeCheck>& checks,
+                                const std::string& name) {
+    for (const health::NodeCheck& check : checks) {
       if (check.name == name) return check;
     }
     return {};
   }
-  NodeCheck Look(const std::string& name) {
+  health::NodeCheck Look(const std::string& name) {
     return Find(checker_->Check(node_, absl::ZeroDuration()), name);
   }
 
@@ -63,7 +64,7 @@ TEST_F(MachineCheckerTest, LooksAtDiskHomeAndMemoryWhereTheSiteSaysNothing) {
   EXPECT_EQ(checks[0].name, "disk");
   EXPECT_EQ(checks[1].name, "home");
   EXPECT_EQ(checks[2].name, "memory");
-  for (const NodeCheck& check : checks) {
+  for (const health::NodeCheck& check : checks) {
     EXPECT_EQ(check.outcome, Outcome::kWell) << check.name << ": " << check.detail;
   }
   EXPECT_EQ(checker_->interval(), absl::Minutes(5));

@@ -5,7 +5,7 @@
 
 #include "absl/time/time.h"
 #include "platform/engine/engine.h"
-#include "platform/service/health/node_check.h"
+#include "platform/health/node_check.h"
 
 namespace tutti::service {
 
@@ -14,7 +14,7 @@ class NodeChecker {
   virtual ~NodeChecker() = default;
   // Returns what was found of it, by whatever thread may wait: it takes as long as disks and
   // programs do, for ever if they hang. What is found may be up to `age` old. Thread-safe.
-  virtual std::vector<NodeCheck> Check(const engine::Node& node, absl::Duration age) = 0;
+  virtual std::vector<health::NodeCheck> Check(const engine::Node& node, absl::Duration age) = 0;
   // Takes what the machine has now for what it is to have: a GPU that is gone is not missed any
   // more.
   virtual void Accept() = 0;

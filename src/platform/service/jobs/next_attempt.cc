@@ -10,7 +10,13 @@ namespace {
 
 using store::JobState;
 
-bool HasRetries(const LiveJob& job) { return job.attempt() <= job.record.job.spec.max_retries; }
+// A node that was found to be ill before anything ran costs none of the job's retries, but not
+// without end: all nodes may be ill.
+constexpr int kMoreForIllNodes = 2;
+
+bool HasRetries(const LiveJob& job, bool ran_nothing = false) {
+  return job.attempt() <= job.record.job.spec.max_retries + (ran_nothing ? kMoreForIllNodes : 0);
+}
 
 }  // namespace
 
@@ -22,7 +28,8 @@ std::string AllocationOf(const LiveJob& job) { return AllocationOf(job.record.jo
 
 bool MayBeginAgain(const LiveJob& job, const Step& end) {
   const bool was_over = job.cause == Cause::kTimedOut || job.cause == Cause::kServed;
-  return end.state == JobState::kFailed && end.lost_node && !was_over && HasRetries(job);
+  return end.state == JobState::kFailed && end.lost_node && !was_over &&
+         HasRetries(job, end.ran_nothing);
 }
 
 bool MightBeginAgain(const LiveJob& job) { return job.cause == Cause::kFailure && HasRetries(job); }
@@ -44,7 +51,7 @@ std::vector<std::string> AvoidAfter(const LiveJob& job) {
 }
 
 Step StepToNextAttempt(const LiveJob& job, const std::string& why) {
-  const int attempts = job.record.job.spec.max_retries + 1;
+  const int attempts = std::max(job.record.job.spec.max_retries, job.attempt()) + 1;
   return {.state = JobState::kQueued,
           .reason = absl::StrCat(why, "; it is begun again, attempt ", job.attempt() + 1, " of ",
                                  attempts)};

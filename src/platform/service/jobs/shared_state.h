@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/threads/janitor.h"
 #include "base/threads/work_queues.h"
+#include "platform/service/health/cluster_cordons.h"
 #include "platform/service/jobs/engines.h"
 #include "platform/service/jobs/problems.h"
 #include "platform/service/jobs/service_lock.h"
@@ -94,6 +95,7 @@ struct SharedState {
   // The cordons of this machine's nodes, by the node's name. A cordon may be kept for a node that
   // is not there now.
   std::map<std::string, store::Cordon> cordons ABSL_GUARDED_BY(service_lock);
+  ClusterCordons cluster_cordons ABSL_GUARDED_BY(service_lock);
   Problems problems ABSL_GUARDED_BY(service_lock);
 };
 

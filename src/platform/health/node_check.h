@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace tutti::service {
+namespace tutti::health {
 
 struct NodeCheck {
   // kUnknown: it could not be looked at, from which nothing follows for the node.
@@ -17,4 +17,4 @@ struct NodeCheck {
   bool ill() const { return outcome == Outcome::kIll; }
 };
 
-}  // namespace tutti::service
+}  // namespace tutti::health

@@ -1,7 +1,11 @@
-#include "platform/service/health/gpu_watch.h"
+#include "platform/health/gpu_watch.h"
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -9,8 +13,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/health/check_program.h"
 
-namespace tutti::service {
+namespace tutti::health {
 namespace {
 
 constexpr std::array<std::pair<int, absl::string_view>, 7> kDeviceXids = {
@@ -22,7 +29,7 @@ constexpr std::array<std::pair<int, absl::string_view>, 7> kDeviceXids = {
      {119, "its firmware did not answer"},
      {120, "its firmware failed"}}};
 
-absl::string_view WordsOf(int code) {
+absl::string_view MeaningOf(int code) {
   for (const auto& [known, words] : kDeviceXids) {
     if (known == code) return words;
   }
@@ -50,7 +57,7 @@ std::string WhatIsWrong(const Gpu& gpu, const std::vector<Xid>& xids) {
                         " errors of memory that ECC could not correct");
   }
   for (const Xid& xid : xids) {
-    if (xid.bus == gpu.bus) return absl::StrCat("had XID ", xid.code, ": ", WordsOf(xid.code));
+    if (xid.bus == gpu.bus) return absl::StrCat("had XID ", xid.code, ": ", MeaningOf(xid.code));
   }
   return "";
 }
@@ -73,6 +80,32 @@ absl::StatusOr<std::vector<Gpu>> ParseGpus(absl::string_view text) {
   return gpus;
 }
 
+absl::StatusOr<std::vector<Gpu>> FindGpus(const std::string& nvidia_smi,
+                                          const std::atomic<bool>& abandoned) {
+  TUTTI_ASSIGN_OR_RETURN(
+      const base::CommandResult result,
+      RunWithin(
+          {nvidia_smi, "--query-gpu=index,uuid,pci.bus_id,ecc.errors.uncorrected.volatile.total",
+           "--format=csv,noheader,nounits"},
+          kGpuLimit, abandoned));
+  if (result.exit.ok()) return ParseGpus(result.out);
+  return absl::InternalError(
+      absl::StrCat("nvidia-smi ended with ", result.exit.ToString(), ": ", WordsOf(result)));
+}
+
+std::string ReadKernelLog() {
+  const auto fd = base::Open("/dev/kmsg", O_RDONLY | O_NONBLOCK);
+  std::string log;
+  if (!fd.ok()) return log;
+  std::array<char, 8192> record;
+  while (true) {
+    const ssize_t n = ::read(fd->get(), record.data(), record.size());
+    if (n < 0 && (errno == EPIPE || errno == EINTR)) continue;  // what was next was overwritten
+    if (n <= 0) return log;
+    log.append(record.data(), static_cast<size_t>(n));
+  }
+}
+
 // "NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus."
 std::vector<Xid> DeviceXids(absl::string_view kernel_log) {
   static constexpr absl::string_view kBegin = "NVRM: Xid (PCI:";
@@ -86,7 +119,7 @@ std::vector<Xid> DeviceXids(absl::string_view kernel_log) {
     const absl::string_view rest = line.substr(end + 3);
     Xid xid{.bus = NormalBus(line.substr(0, end))};
     if (!absl::SimpleAtoi(rest.substr(0, rest.find(',')), &xid.code)) continue;
-    if (!WordsOf(xid.code).empty()) xids.push_back(std::move(xid));
+    if (!MeaningOf(xid.code).empty()) xids.push_back(std::move(xid));
   }
   return xids;
 }
@@ -110,6 +143,11 @@ std::vector<GpuFault> FaultsOf(const std::vector<Gpu>& before, const std::vector
   return faults;
 }
 
+bool IsNamed(const GpuFault& fault, absl::string_view name) {
+  return name == fault.index ||
+         (absl::StartsWith(name, "GPU-") && absl::StartsWith(fault.uuid, name));
+}
+
 std::string ToText(const std::vector<Gpu>& gpus) {
   std::string text;
   for (const Gpu& gpu : gpus) {
@@ -122,4 +160,4 @@ std::vector<Gpu> GpusFromText(absl::string_view text) {
   return ParseGpus(text).value_or(std::vector<Gpu>());
 }
 
-}  // namespace tutti::service
+}  // namespace tutti::health

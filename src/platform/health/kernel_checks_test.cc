@@ -1,11 +1,11 @@
-#include "platform/service/health/kernel_checks.h"
+#include "platform/health/kernel_checks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/file.h"
 
-namespace tutti::service {
+namespace tutti::health {
 namespace {
 
 using Outcome = NodeCheck::Outcome;
@@ -66,4 +66,4 @@ TEST_F(MachineChecksTest, AnRdmaDeviceIsUpWithOnePortUnlessOneIsNamed) {
 }
 
 }  // namespace
-}  // namespace tutti::service
+}  // namespace tutti::health

@@ -1,4 +1,4 @@
-#include "platform/service/health/disk_check.h"
+#include "platform/health/disk_check.h"
 
 #include <fcntl.h>
 #include <sys/statvfs.h>
@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "base/text/binary_size.h"
 
-namespace tutti::service {
+namespace tutti::health {
 namespace {
 
 namespace fs = std::filesystem;
@@ -85,4 +85,4 @@ NodeCheck CheckDisk(const std::string& name, const fs::path& folder, const DiskL
           absl::StrCat(base::BinarySize(bytes), " free, a file written and read in ", took, " ms")};
 }
 
-}  // namespace tutti::service
+}  // namespace tutti::health

@@ -1,4 +1,4 @@
-#include "platform/service/health/kernel_checks.h"
+#include "platform/health/kernel_checks.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/text/binary_size.h"
 
-namespace tutti::service {
+namespace tutti::health {
 namespace {
 
 namespace fs = std::filesystem;
@@ -106,4 +106,4 @@ NodeCheck CheckLinks(const std::vector<std::string>& links, const fs::path& root
   return {"link", NodeCheck::Outcome::kWell, absl::StrCat(absl::StrJoin(links, ", "), " up")};
 }
 
-}  // namespace tutti::service
+}  // namespace tutti::health

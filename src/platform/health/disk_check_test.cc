@@ -1,11 +1,11 @@
-#include "platform/service/health/disk_check.h"
+#include "platform/health/disk_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/file.h"
 
-namespace tutti::service {
+namespace tutti::health {
 namespace {
 
 using ::testing::HasSubstr;
@@ -49,4 +49,4 @@ TEST(DiskCheckTest, AFileThatCannotBeWrittenIsToldWithItsError) {
 }
 
 }  // namespace
-}  // namespace tutti::service
+}  // namespace tutti::health

@@ -1,7 +1,9 @@
-// Finds faults of NVIDIA's GPUs: GPUs that were there before and are not now, uncorrected errors of
-// their memory, and XIDs in the kernel's log that speak of the device and not of a program.
+// Finds faults of NVIDIA's GPUs by nvidia-smi and the kernel's log: GPUs that were there before and
+// are not now, uncorrected errors of their memory, and XIDs in the kernel's log that speak of the
+// device and not of a program.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -11,8 +13,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
-namespace tutti::service {
+namespace tutti::health {
 
 struct Gpu {
   std::string index, uuid;
@@ -24,6 +27,17 @@ struct Gpu {
 // --query-gpu=index,uuid,pci.bus_id,ecc.errors.uncorrected.volatile.total
 // --format=csv,noheader,nounits`.
 absl::StatusOr<std::vector<Gpu>> ParseGpus(absl::string_view text);
+
+// A driver that hangs takes nvidia-smi with it.
+inline constexpr absl::Duration kGpuLimit = absl::Seconds(30);
+
+// Asks nvidia-smi, a program or its path, for the GPUs. NotFound: it is not there; Cancelled:
+// `abandoned` was set. Any other error is one of the GPUs or their driver.
+absl::StatusOr<std::vector<Gpu>> FindGpus(const std::string& nvidia_smi,
+                                          const std::atomic<bool>& abandoned);
+
+// Returns all that the kernel's log still has; "" where it may not be read.
+std::string ReadKernelLog();
 
 struct Xid {
   std::string bus;
@@ -46,8 +60,12 @@ struct GpuFault {
 std::vector<GpuFault> FaultsOf(const std::vector<Gpu>& before, const std::vector<Gpu>& now,
                                const std::vector<Xid>& xids);
 
+// Returns whether what CUDA_VISIBLE_DEVICES names is that GPU: by its number, or by its UUID or the
+// beginning of that.
+bool IsNamed(const GpuFault& fault, absl::string_view name);
+
 // Writes the text that is kept in a file: a line for each GPU.
 std::string ToText(const std::vector<Gpu>& gpus);
 std::vector<Gpu> GpusFromText(absl::string_view text);
 
-}  // namespace tutti::service
+}  // namespace tutti::health

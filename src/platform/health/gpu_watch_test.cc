@@ -1,9 +1,9 @@
-#include "platform/service/health/gpu_watch.h"
+#include "platform/health/gpu_watch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tutti::service {
+namespace tutti::health {
 namespace {
 
 using ::testing::IsEmpty;
@@ -57,4 +57,4 @@ TEST(GpuWatchTest, XidsOfTheDeviceCountAndThoseOfAProgramDoNot) {
 }
 
 }  // namespace
-}  // namespace tutti::service
+}  // namespace tutti::health

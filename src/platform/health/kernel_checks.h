@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "platform/service/health/node_check.h"
+#include "platform/health/node_check.h"
 
-namespace tutti::service {
+namespace tutti::health {
 
 // Looks for memory that is nearly used up, and errors of it that its ECC could not correct.
 NodeCheck CheckMemory(const std::filesystem::path& root = "/");
@@ -16,4 +16,4 @@ NodeCheck CheckMemory(const std::filesystem::path& root = "/");
 NodeCheck CheckLinks(const std::vector<std::string>& links,
                      const std::filesystem::path& root = "/");
 
-}  // namespace tutti::service
+}  // namespace tutti::health

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <string>
 
-#include "platform/service/health/node_check.h"
+#include "platform/health/node_check.h"
 
-namespace tutti::service {
+namespace tutti::health {
 
 // A node takes no job while its disk has less than this: staging would fail.
 struct DiskLimits {
@@ -20,4 +20,4 @@ struct DiskLimits {
 NodeCheck CheckDisk(const std::string& name, const std::filesystem::path& folder,
                     const DiskLimits& limits = {});
 
-}  // namespace tutti::service
+}  // namespace tutti::health

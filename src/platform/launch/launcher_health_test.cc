@@ -1,0 +1,60 @@
+// A launcher on a node that no service looks at.
+// Covers: hooks/health_hook.cc.
+#include <signal.h>
+
+#include <filesystem>
+
+#include "platform/launch/launcher_fixture.h"
+
+namespace tutti::launch {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class LauncherHealth : public LauncherFixture {
+ protected:
+  spec::LaunchPlan Checked(std::string command, const std::string& check) const {
+    spec::LaunchPlan plan = Plan(std::move(command));
+    plan.checks = spec::NodeChecks{.command = check};
+    return plan;
+  }
+  std::string mark() const { return (folder.path() / "mark").native(); }
+};
+
+TEST_F(LauncherHealth, RunsNothingOnANodeThatIsIll) {
+  Run(Checked("echo ran", "echo the fan is loud; exit 1"));
+  EXPECT_THAT(Kinds(), ElementsAre("preparing", "finished"));
+  const auto end = service.Events().back();
+  EXPECT_EQ(end["ok"], false);
+  EXPECT_EQ(end["ill"], "program: the fan is loud");
+  EXPECT_EQ(end["reason"], "it is ill: program: the fan is loud");
+}
+
+TEST_F(LauncherHealth, LooksOnceMoreAfterAProcessThatFailed) {
+  const std::string check = "if [ -e " + mark() + " ]; then echo broke; exit 1; fi";
+  Run(Checked("touch " + mark() + "; exit 3", check));
+  ASSERT_EQ(service.Events("finalizing").size(), 1u);
+  EXPECT_EQ(service.Events("finalizing").front()["ill"], "program: broke");
+  EXPECT_EQ(service.Events().back()["ok"], true) << "the rank's failure is its own event";
+}
+
+TEST_F(LauncherHealth, AfterAJobThatWentWellNothingIsLookedAt) {
+  const std::string check = "if [ -e " + mark() + " ]; then echo broke; exit 1; fi";
+  Run(Checked("touch " + mark(), check));
+  EXPECT_FALSE(service.Events("finalizing").front().contains("ill"));
+}
+
+TEST_F(LauncherHealth, ALookIsGivenUpWhenTheJobIsToEnd) {
+  base::ChildProcess launcher = Launch(Checked("echo ran", "touch " + mark() + "; exec sleep 600"));
+  ASSERT_TRUE(service.Await([&] { return std::filesystem::exists(mark()); }));
+  ::kill(launcher.pid(), SIGTERM);
+  WaitFor(launcher);
+  EXPECT_THAT(Kinds(), Not(Contains("started")));
+  EXPECT_FALSE(service.Events().back().contains("ill"));
+}
+
+}  // namespace
+}  // namespace tutti::launch
