@@ -200,6 +200,29 @@ def test_a_sweep_as_a_step_gives_its_best_trials_outputs(site):
     assert child(again, "sweep_step")["reused_from"] == sweep["id"]
 
 
+def test_a_sweep_of_more_trials_than_a_screen_holds(site, tmp_path):
+    """Trial 47 is the best; 110 has failed."""
+    count = 120
+    file = tmp_path / "job.yml"
+    command = r"""x=${{search_space.x}}; echo '{\"loss\": '$(( (x - 47) * (x - 47) ))'}' >> $TUTTI_METRICS_FILE; test $x != 110"""
+    file.write_text(f"type: sweep\nname: many\ntrial: {{command: \"{command}\", environment: host}}\nsampling_algorithm: grid\n"
+                    f"search_space: {{x: {{type: choice, values: {list(range(1, count + 1))}}}}}\n"
+                    "objective: {goal: minimize, primary_metric: loss}\n")
+    job, _ = run(site, file)
+    assert job["reason"].startswith(f"best trial-47 with loss 0; {count - 1} of {count} trials completed, 1 failed"), job["reason"]
+    assert len(job["children"]) == 100 and job["trials"]["count"] == count and job["trials"]["states"] == {"Completed": count - 1, "Failed": 1}
+    assert [trial["step"] for trial in job["trials"]["best"][:3]] == ["trial-47", "trial-46", "trial-48"]
+    shown = site.cli("job", "show", "many").stdout
+    assert f"{count}: {count - 1} completed, 1 failed" in shown and "─ trial-110" in shown and "─ trial-100" not in shown, shown
+    assert f"{count - 11} others: tutti job show many --all" in shown, shown
+    site.kill(signal.SIGKILL)
+    site.start()
+    whole = site.cli("job", "show", "many", "--all").stdout
+    assert all(f"─ trial-{number} " in whole for number in range(1, count + 1)), whole
+    trials = json.loads(site.cli("job", "show", "many", "--all", "-o", "json").stdout)["children"]
+    assert [trial["metric"] for trial in trials] == [(x - 47) ** 2 for x in range(1, count + 1)]
+
+
 def test_a_pipeline_goes_on_after_its_service_was_killed(site, tmp_path):
     file = tmp_path / "job.yml"
     file.write_text("type: pipeline\nname: survivor\njobs:\n"

@@ -244,6 +244,55 @@ TEST_F(ApiTest, LeadsAJobFromSubmissionToItsDeletion) {
   ExpectError(Get("/v1/jobs/j"), 404, "not_found");
 }
 
+TEST_F(ApiTest, ListsTrialsAndEventsByPage) {
+  play_ = false;  // so that trials wait
+  const json sweep = CreateJob(R"(type: sweep
+name: s
+trial: {command: "echo ${{search_space.x}}"}
+sampling_algorithm: grid
+search_space: {x: {type: choice, values: [1, 2, 3, 4]}}
+objective: {goal: minimize, primary_metric: loss}
+limits: {max_concurrent_trials: 3}
+)");
+  ASSERT_EQ(sweep["id"], "s") << sweep;
+  const auto shown = [&] { return Fits("get", "/v1/jobs/{job}", Get("/v1/jobs/s")); };
+  base::AwaitPatiently(absl::Seconds(20), [&] { return shown()["children"].size() == 3; });
+  const json job = shown();
+  ASSERT_EQ(job["children"].size(), 3u) << job;
+  EXPECT_EQ(job["trials"]["count"], 3);
+  EXPECT_EQ(job["trials"]["next"], nullptr);
+  EXPECT_EQ(job["children"][1]["values"], json({{"x", "2"}}));
+  const std::string pattern = "/v1/jobs/{job}/trials", target = "/v1/jobs/s/trials";
+  const json first = Fits("get", pattern, Get(target + "?limit=2"));
+  EXPECT_EQ(first["trials"].size(), 2u);
+  const std::string next = first["next"];
+  const json second = Fits("get", pattern, Get(target + "?limit=2&after=" + next));
+  ASSERT_EQ(second["trials"].size(), 1u);
+  EXPECT_EQ(second["trials"][0]["step"], "trial-3");
+  EXPECT_EQ(second["next"], nullptr);
+  EXPECT_EQ(Fits("get", pattern, Get(target + "?order=best"))["trials"].size(), 0u);
+  EXPECT_EQ(Fits("get", pattern, Get(target + "?state=Failed"))["trials"].size(), 0u);
+  for (const char* wrong : {"?order=worst", "?order=best&state=Failed", "?after=x", "?limit=0",
+                            "?state=None", "?order=best&after=3"}) {
+    ExpectError(Get(target + wrong), 400, "invalid_argument");
+  }
+  ExpectError(Get("/v1/jobs/s.trial-1/trials"), 400, "invalid_argument");
+  ExpectError(Get("/v1/jobs/none/trials"), 404, "not_found");
+
+  EXPECT_EQ(job["events_before"], nullptr);
+  ASSERT_GE(job["events"].size(), 2u);
+  const json last = Fits("get", "/v1/jobs/{job}/events", Get("/v1/jobs/s/events?limit=1"));
+  ASSERT_EQ(last["events"].size(), 1u);
+  const std::string before = last["before"].dump();
+  const json older =
+      Fits("get", "/v1/jobs/{job}/events", Get("/v1/jobs/s/events?before=" + before));
+  EXPECT_EQ(older["before"], nullptr);
+  EXPECT_EQ(older["events"].front()["state"], "Queued");
+  EXPECT_LT(older["events"].back()["sequence"], last["events"][0]["sequence"]);
+  ExpectError(Get("/v1/jobs/s/events?before=-1"), 400, "invalid_argument");
+  ExpectError(Get("/v1/jobs/none/events"), 404, "not_found");
+}
+
 TEST_F(ApiTest, ShowsNodesAndWhoHoldsThem) {
   play_ = false;
   CreateJob();

@@ -144,9 +144,9 @@ std::string QuotedTime(const std::optional<absl::Time>& time) {
 
 std::string QuotedOrNull(absl::string_view text) { return text.empty() ? "null" : Quoted(text); }
 
-void AppendChildren(const std::vector<service::ChildStatus>& children, std::string& text);
+void AppendChildren(const service::Children& children, std::string& text);
 
-// Written by hand, as the library takes some times as long and a sweep may have thousands.
+// Written by hand, as the library takes some times as long and a page may have a thousand.
 void AppendChild(const service::ChildStatus& child, std::string& text) {
   const store::JobRecord* const record = child.job ? &child.job->record : nullptr;
   const absl::string_view state = record != nullptr ? store::Name(record->last.state)
@@ -163,18 +163,60 @@ void AppendChild(const service::ChildStatus& child, std::string& text) {
     absl::StrAppend(&text, text.back() == '{' ? "" : ",", Quoted(name), ":", Quoted(value));
   }
   absl::StrAppend(&text, "},\"metric\":", child.metric ? Text(json(*child.metric)) : "null",
-                  ",\"best\":", child.best ? "true" : "false", ",\"children\":");
+                  ",\"best\":", child.best ? "true" : "false", ",");
   AppendChildren(child.children, text);
   text += '}';
 }
 
-void AppendChildren(const std::vector<service::ChildStatus>& children, std::string& text) {
-  text += '[';
+void AppendList(const char* name, const std::vector<service::ChildStatus>& children,
+                std::string& text) {
+  absl::StrAppend(&text, "\"", name, "\":[");
   for (const service::ChildStatus& child : children) {
     if (&child != children.data()) text += ',';
     AppendChild(child, text);
   }
   text += ']';
+}
+
+void AppendSummary(const service::TrialSummary& trials, std::string& text) {
+  int64_t count = 0;
+  std::string states;
+  for (const auto& [state, trials_in_it] : trials.counts) {
+    count += trials_in_it;
+    absl::StrAppend(&states, states.empty() ? "" : ",", Quoted(store::Name(state)), ":",
+                    trials_in_it);
+  }
+  absl::StrAppend(&text, "{\"count\":", count, ",\"states\":{", states, "},");
+  AppendList("best", trials.best, text);
+  text += ',';
+  AppendList("failed", trials.failed, text);
+  absl::StrAppend(&text, ",\"next\":", QuotedOrNull(trials.next), "}");
+}
+
+// The two fields of a job and of a child.
+void AppendChildren(const service::Children& children, std::string& text) {
+  AppendList("children", children.list, text);
+  text += ",\"trials\":";
+  if (children.trials) {
+    AppendSummary(*children.trials, text);
+  } else {
+    text += "null";
+  }
+}
+
+json EventList(const std::vector<store::Event>& events) {
+  json list = json::array();
+  for (const store::Event& event : events) {
+    list.push_back({{"sequence", event.sequence},
+                    {"time", Rfc3339(event.time)},
+                    {"state", StateName(event.state)},
+                    {"reason", event.reason}});
+  }
+  return list;
+}
+
+json BeforeOrNull(const service::EventPage& page) {
+  return page.before == 0 ? json(nullptr) : json(page.before);
 }
 
 json MetricsJson(const std::vector<mlflow::Metric>& metrics) {
@@ -243,26 +285,31 @@ absl::Status ReadField(const nlohmann::json& value, const char* name, bool requi
 
 std::string JobJson(const service::JobStatus& status) { return Text(Job(status)); }
 
-std::string JobJson(const service::JobStatus& status, const std::vector<store::Event>& events,
-                    const std::vector<service::ChildStatus>& children, const mlflow::Logged& logged,
+std::string JobJson(const service::JobStatus& status, const service::EventPage& events,
+                    const service::Children& children, const mlflow::Logged& logged,
                     const std::vector<store::RemovedFiles>& removed) {
   json job = Job(status);
   job["removed"] = json::array();
   for (const store::RemovedFiles& files : removed) {
     job["removed"].push_back({{"kind", files.kind}, {"time", Rfc3339(files.time)}});
   }
-  job["events"] = json::array();
-  for (const store::Event& event : events) {
-    job["events"].push_back({{"sequence", event.sequence},
-                             {"time", Rfc3339(event.time)},
-                             {"state", StateName(event.state)},
-                             {"reason", event.reason}});
-  }
+  job["events"] = EventList(events.events);
+  job["events_before"] = BeforeOrNull(events);
   std::string text = Text(job);
   text.back() = ',';  // its fields go on
-  text += "\"children\":";
   AppendChildren(children, text);
   absl::StrAppend(&text, ",\"logged\":", Text(LoggedJson(logged)), "}");
+  return text;
+}
+
+std::string EventsJson(const service::EventPage& page) {
+  return Text({{"events", EventList(page.events)}, {"before", BeforeOrNull(page)}});
+}
+
+std::string TrialsJson(const service::TrialPage& page) {
+  std::string text = "{";
+  AppendList("trials", page.trials, text);
+  absl::StrAppend(&text, ",\"next\":", QuotedOrNull(page.next), "}");
   return text;
 }
 

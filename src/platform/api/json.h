@@ -13,11 +13,13 @@
 namespace tutti::api {
 
 std::string JobJson(const service::JobStatus& job);
-// Returns the same with the job's events and children, what it has logged with MLflow, and which of
-// its files are removed.
-std::string JobJson(const service::JobStatus& job, const std::vector<store::Event>& events,
-                    const std::vector<service::ChildStatus>& children, const mlflow::Logged& logged,
+// Returns the same with the job's newest events, its children, what it has logged with MLflow, and
+// which of its files are removed.
+std::string JobJson(const service::JobStatus& job, const service::EventPage& events,
+                    const service::Children& children, const mlflow::Logged& logged,
                     const std::vector<store::RemovedFiles>& removed = {});
+std::string EventsJson(const service::EventPage& page);
+std::string TrialsJson(const service::TrialPage& page);
 std::string JobsJson(const std::vector<service::JobStatus>& jobs);
 // Writes the jobs as JSON; written by hand, since there may be ten thousand.
 std::string SummariesJson(const std::vector<service::JobSummary>& jobs);

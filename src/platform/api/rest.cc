@@ -26,7 +26,8 @@ using service::Service;
 
 constexpr absl::Duration kPatienceWithFiles = absl::Milliseconds(500);
 constexpr uint64_t kMaxJobFile = 1 << 20;
-constexpr int kMostJobs = 1000;
+constexpr int kMostJobs = 1000, kMostEvents = 1000, kMostTrials = 1000;
+constexpr int kNewestEvents = 200;  // in a job's own view
 constexpr int kMostSummaries = 100'000;
 constexpr uint64_t kMaxSnapshot = uint64_t{8} << 30;
 
@@ -85,18 +86,41 @@ Response CheckJob(Service* service, const Call& call) {
   return warnings.ok() ? JsonResponse(WarningsJson(*warnings)) : ErrorResponse(warnings.status());
 }
 
+absl::StatusOr<std::vector<store::JobState>> StatesOf(const http::Request& request) {
+  std::vector<store::JobState> states;
+  for (const absl::string_view name :
+       absl::StrSplit(request.Query("state"), ',', absl::SkipEmpty())) {
+    TUTTI_ASSIGN_OR_RETURN(const store::JobState state, store::JobStateFromName(name));
+    states.push_back(state);
+  }
+  return states;
+}
+
 absl::StatusOr<store::JobFilter> FilterOf(const http::Request& request, int most) {
   store::JobFilter filter;
   TUTTI_ASSIGN_OR_RETURN(const int64_t limit, QueryNumber(request, "limit", 100, 1, most));
   TUTTI_ASSIGN_OR_RETURN(filter.before, QueryNumber(request, "before", 0, 0));
   filter.limit = static_cast<int>(limit);
   filter.parent = std::string(request.Query("parent"));
-  for (const absl::string_view name :
-       absl::StrSplit(request.Query("state"), ',', absl::SkipEmpty())) {
-    TUTTI_ASSIGN_OR_RETURN(const store::JobState state, store::JobStateFromName(name));
-    filter.states.push_back(state);
-  }
+  TUTTI_ASSIGN_OR_RETURN(filter.states, StatesOf(request));
   return filter;
+}
+
+absl::StatusOr<service::TrialQuery> TrialQueryOf(const http::Request& request) {
+  using Order = store::TrialFilter::Order;
+  service::TrialQuery query{.after = std::string(request.Query("after"))};
+  TUTTI_ASSIGN_OR_RETURN(const int64_t limit, QueryNumber(request, "limit", 100, 1, kMostTrials));
+  query.limit = static_cast<int>(limit);
+  TUTTI_ASSIGN_OR_RETURN(query.states, StatesOf(request));
+  const absl::string_view order = request.Query("order");
+  if (order == "best") query.order = Order::kBest;
+  if (!order.empty() && order != "best" && order != "number") {
+    return absl::InvalidArgumentError("order must be number or best");
+  }
+  if (query.order == Order::kBest && !query.states.empty()) {
+    return absl::InvalidArgumentError("order=best is of completed trials and takes no state");
+  }
+  return query;
 }
 
 Response ListJobs(Service* service, const Call& call) {
@@ -116,7 +140,7 @@ Response ListSummaries(Service* service, const Call& call) {
 Response GetJob(Service* service, const Call& call) {
   const auto job = service->GetJob(call["job"]);
   if (!job.ok()) return ErrorResponse(job.status());
-  const auto events = service->EventsOf(call["job"]);
+  const auto events = service->EventsBefore(call["job"], /*before=*/0, kNewestEvents);
   if (!events.ok()) return ErrorResponse(events.status());
   const auto children = service->ChildrenOf(call["job"]);
   if (!children.ok()) return ErrorResponse(children.status());
@@ -130,6 +154,22 @@ Response GetJob(Service* service, const Call& call) {
   const auto removed = service->RemovedOf(job->record.job.id);
   if (!removed.ok()) return ErrorResponse(removed.status());
   return JsonResponse(JobJson(*job, *events, *children, *logged, *removed));
+}
+
+Response ListEvents(Service* service, const Call& call) {
+  const auto before = QueryNumber(call.request, "before", 0, 0);
+  if (!before.ok()) return ErrorResponse(before.status());
+  const auto limit = QueryNumber(call.request, "limit", kNewestEvents, 1, kMostEvents);
+  if (!limit.ok()) return ErrorResponse(limit.status());
+  const auto page = service->EventsBefore(call["job"], *before, static_cast<int>(*limit));
+  return page.ok() ? JsonResponse(EventsJson(*page)) : ErrorResponse(page.status());
+}
+
+Response ListTrials(Service* service, const Call& call) {
+  const auto query = TrialQueryOf(call.request);
+  if (!query.ok()) return ErrorResponse(query.status());
+  const auto page = service->TrialsOf(call["job"], *query);
+  return page.ok() ? JsonResponse(TrialsJson(*page)) : ErrorResponse(page.status());
 }
 
 Response DeleteJob(Service* service, const Call& call) {
@@ -265,6 +305,8 @@ std::vector<Route> UserRoutes(Service* service) {
       {"DELETE", "/v1/jobs/{job}", Access::kUser, with(DeleteJob), Pace::kSlow, "deletions"},
       {"POST", "/v1/jobs/{job}/cancel", Access::kUser,
        [service](const Call& call) { return JobResponse(service->Cancel(call["job"])); }},
+      {"GET", "/v1/jobs/{job}/events", Access::kUser, with(ListEvents)},
+      {"GET", "/v1/jobs/{job}/trials", Access::kUser, with(ListTrials)},
       {"GET", "/v1/jobs/{job}/stream", Access::kUser, with(FollowJob), Pace::kQuick, "job"},
       {"GET", "/v1/jobs/{job}/files", Access::kUser, with(ListFiles)},
       {"GET", "/v1/jobs/{job}/files/{path...}", Access::kUser, with(GetFile), Pace::kQuick, "job"},

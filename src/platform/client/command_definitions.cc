@@ -225,7 +225,7 @@ void CommandDefinitions::AddViews(CLI::App* job) {
                        [this](Context& context) { return JobShow(context, show_); });
   AddJob(show, &show_.job);
   show->add_flag("--all", show_.all,
-                 "All of its params and its runs' metrics, and of its steps' metrics");
+                 "All of its params, events and trials, of its runs' and of its steps' metrics");
   AddFormat(show, &show_.format);
 }
 

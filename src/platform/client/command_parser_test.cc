@@ -1,7 +1,7 @@
 // Covers: commands/node_cordon.cc, commands/node_check.cc, command_definitions.cc,
-// site_definitions.cc, cluster_definitions.cc, script_definitions.cc, commands/job_delete.cc,
-// commands/job_list.cc, commands/job_show.cc, commands/job_stream.cc, commands/job_wait.cc,
-// commands/node_list.cc, commands/run.cc, connection/service_client.cc.
+// site_definitions.cc, cluster_definitions.cc, script_definitions.cc, commands/child_tree.cc,
+// commands/job_delete.cc, commands/job_list.cc, commands/job_show.cc, commands/job_stream.cc,
+// commands/job_wait.cc, commands/node_list.cc, commands/run.cc, connection/service_client.cc.
 #include "platform/client/command_parser.h"
 
 #include <gmock/gmock.h>
@@ -167,6 +167,49 @@ TEST_F(CommandParserTest, ShowsAPipelineAsATree) {
   EXPECT_THAT(out_.str(), HasSubstr("│  └─ trial-1  Completed             0.25  best  x=3\n"));
   EXPECT_THAT(out_.str(), HasSubstr("├─ b           Failed                exit code 3\n"));
   EXPECT_THAT(out_.str(), HasSubstr("└─ c           not started"));
+}
+
+TEST_F(CommandParserTest, ShowsTheBestTrialsOfASweepThatHasMoreThanWereFetched) {
+  answers_["GET /v1/jobs/s"] = {
+      .chunks = {R"({"id": "s", "type": "sweep", "state": "Running", "reason": "under way",
+        "children": [{"step": "trial-1", "id": "s.trial-1", "state": "Completed", "children": []}],
+        "trials": {"count": 900, "states": {"Completed": 898, "Failed": 1, "Running": 1},
+          "best": [{"step": "trial-7", "id": "s.trial-7", "state": "Completed", "metric": 0.25,
+                    "best": true, "values": {"x": "3"}, "children": []}],
+          "failed": [{"step": "trial-9", "id": "s.trial-9", "state": "Failed",
+                      "reason": "exit code 3", "children": []}], "next": "101"}})"}};
+  ASSERT_TRUE(Do({"job", "show", "s"}).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("Trials       900: 898 completed, 1 failed, 1 running\n"
+                                    "  ├─ trial-7  Completed             0.25  best  x=3\n"
+                                    "  ├─ trial-9  Failed                exit code 3\n"
+                                    "  └─ 898 others: tutti job show s --all\n"));
+  answers_["GET /v1/jobs/s/trials?limit=1000&after=101"] = {
+      .chunks = {R"({"trials": [{"step": "trial-2", "state": "Running", "children": []}],
+                     "next": null})"}};
+  ASSERT_TRUE(Do({"job", "show", "s", "--all"}).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("Trials\n  ├─ trial-1  Completed"));
+  EXPECT_THAT(out_.str(), HasSubstr("  └─ trial-2  Running"));
+  ASSERT_TRUE(Do({"job", "show", "s", "--all", "-o", "json"}).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("\"step\": \"trial-2\""));
+}
+
+TEST_F(CommandParserTest, ShowsTheNewestEventsAndHowToSeeTheOthers) {
+  std::string events;
+  for (int i = 1; i <= 40; ++i) {
+    absl::StrAppend(&events, i == 1 ? "" : ",",
+                    R"({"time": "2026-01-01T00:00:00Z", "state": "Running", "reason": "line )", i,
+                    R"("})");
+  }
+  answers_["GET /v1/jobs/j"] = {
+      .chunks = {absl::StrCat(R"({"id": "j", "state": "Running", "events": [)", events,
+                              R"(], "events_before": null})")}};
+  ASSERT_TRUE(Do({"job", "show", "j"}).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("older ones: tutti job show j --all\n"));
+  EXPECT_THAT(out_.str(), Not(HasSubstr("line 10\n")));
+  EXPECT_THAT(out_.str(), HasSubstr("line 11\n"));
+  ASSERT_TRUE(Do({"job", "show", "j", "--all"}).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("line 1\n"));
+  EXPECT_THAT(out_.str(), Not(HasSubstr("older ones")));
 }
 
 TEST_F(CommandParserTest, ShowsWhatAJobHasOfItsNodes) {

@@ -74,13 +74,19 @@ class Service {
   // Its code need not have been sent.
   virtual absl::StatusOr<std::vector<std::string>> Check(const Submission& submission) = 0;
   virtual absl::StatusOr<JobStatus> GetJob(absl::string_view id) = 0;
-  virtual absl::StatusOr<std::vector<store::Event>> EventsOf(absl::string_view id) = 0;
+  // Returns the job's newest `limit` events of those before event `before`, or of all if that is 0;
+  // the oldest first.
+  virtual absl::StatusOr<EventPage> EventsBefore(absl::string_view id, int64_t before,
+                                                 int limit) = 0;
   virtual absl::StatusOr<std::vector<JobStatus>> ListJobs(const store::JobFilter& filter) = 0;
   // Returns the same jobs in short; ten thousand queued ones take some milliseconds.
   virtual absl::StatusOr<std::vector<JobSummary>> ListSummaries(const store::JobFilter& filter) = 0;
-  // Returns a pipeline's steps in the order of its file, a sweep's trials in theirs; none of
+  // Returns a pipeline's steps, or a sweep's first trials and how all of them stand; none of
   // another job.
-  virtual absl::StatusOr<std::vector<ChildStatus>> ChildrenOf(absl::string_view id) = 0;
+  virtual absl::StatusOr<Children> ChildrenOf(absl::string_view id) = 0;
+  // Returns a page of a sweep's trials. InvalidArgument for another job, and for a cursor of
+  // another order.
+  virtual absl::StatusOr<TrialPage> TrialsOf(absl::string_view id, const TrialQuery& query) = 0;
   // Cancels a job in any state; returns once the request is on disk. A job that has ended, or that
   // is ending by its own failure, keeps that end.
   virtual absl::StatusOr<JobStatus> Cancel(absl::string_view id) = 0;

@@ -127,6 +127,7 @@ void ServiceCore::Run() {
   for (base::WorkQueues* const work : state_.all_work) work->Start();
   loop_ = std::thread([this] { Loop(); });
   deletion_.Resume();
+  past_trials_.Read();
   pruner_.Run();
 }
 

@@ -38,6 +38,7 @@
 #include "platform/service/allocation/observer.h"
 #include "platform/service/flow/child_views.h"
 #include "platform/service/flow/flow_runner.h"
+#include "platform/service/flow/past_trials.h"
 #include "platform/service/follower.h"
 #include "platform/service/jobs/event_logger.h"
 #include "platform/service/jobs/insertions.h"
@@ -73,8 +74,8 @@ class ServiceCore final : public Service {
     scheduler_.Explain();
     return Durable(views_.Get(id));
   }
-  absl::StatusOr<std::vector<store::Event>> EventsOf(absl::string_view id) override {
-    return Durable(state_.store->EventsOf(id));
+  absl::StatusOr<EventPage> EventsBefore(absl::string_view id, int64_t before, int limit) override {
+    return Durable(views_.EventsBefore(id, before, limit));
   }
   absl::StatusOr<std::vector<JobStatus>> ListJobs(const store::JobFilter& filter) override {
     scheduler_.Explain();
@@ -84,9 +85,13 @@ class ServiceCore final : public Service {
     scheduler_.Explain();
     return Durable(views_.ListSummaries(filter));
   }
-  absl::StatusOr<std::vector<ChildStatus>> ChildrenOf(absl::string_view id) override {
+  absl::StatusOr<Children> ChildrenOf(absl::string_view id) override {
     scheduler_.Explain();
     return Durable(children_.ChildrenOf(id));
+  }
+  absl::StatusOr<TrialPage> TrialsOf(absl::string_view id, const TrialQuery& query) override {
+    scheduler_.Explain();
+    return Durable(children_.TrialsOf(id, query));
   }
   absl::StatusOr<JobStatus> Cancel(absl::string_view id) override;
   absl::Status Delete(absl::string_view id) override { return deletion_.Delete(id); }
@@ -176,16 +181,21 @@ class ServiceCore final : public Service {
   void Loop();
   // Waits for the disk, so that what is told survives a loss of power.
   template <typename Many>
-  absl::StatusOr<std::vector<Many>> Durable(absl::StatusOr<std::vector<Many>> answer)
-      ABSL_LOCKS_EXCLUDED(service_lock) {
-    if (answer.ok() && !answer->empty()) TUTTI_RETURN_IF_ERROR(AwaitDurable(state_));
+  absl::StatusOr<Many> Durable(absl::StatusOr<Many> answer) ABSL_LOCKS_EXCLUDED(service_lock) {
+    if (answer.ok() && !IsEmpty(*answer)) TUTTI_RETURN_IF_ERROR(AwaitDurable(state_));
     return answer;
   }
-  absl::StatusOr<std::vector<store::Event>> Durable(
-      absl::StatusOr<std::vector<store::Event>> events) ABSL_LOCKS_EXCLUDED(service_lock) {
-    const bool any = events.ok() && !events->empty();
-    if (any) TUTTI_RETURN_IF_ERROR(AwaitDurable(state_, events->back().sequence));
-    return events;
+  template <typename Item>
+  static bool IsEmpty(const std::vector<Item>& items) {
+    return items.empty();
+  }
+  static bool IsEmpty(const Children& children) { return children.list.empty(); }
+  static bool IsEmpty(const TrialPage& page) { return page.trials.empty(); }
+  absl::StatusOr<EventPage> Durable(absl::StatusOr<EventPage> page)
+      ABSL_LOCKS_EXCLUDED(service_lock) {
+    const bool any = page.ok() && !page->events.empty();
+    if (any) TUTTI_RETURN_IF_ERROR(AwaitDurable(state_, page->events.back().sequence));
+    return page;
   }
   absl::StatusOr<JobStatus> Durable(absl::StatusOr<JobStatus> job)
       ABSL_LOCKS_EXCLUDED(service_lock) {
@@ -229,6 +239,7 @@ class ServiceCore final : public Service {
   Observer observer_{state_, table_, leaving_, cluster_queue_};
   ObservationSchedule observations_{state_, leaving_};
   FlowRunner flows_{state_, table_};
+  PastTrials past_trials_{state_};
   ChildViews children_{state_, table_, views_};
   Admission admission_{state_, table_, views_, insertions_, scheduler_, engine_calls_, secrets_};
   LauncherReports launchers_{state_, table_, cluster_queue_};

@@ -1,7 +1,8 @@
 // Pipelines and sweeps through the whole service, with launchers that are played.
 // Covers: flow/child_insertion.cc, flow/child_views.cc, flow/flow_children.cc, flow/flow_runner.cc,
-// flow/flow_transitions.cc, flow/pipeline_runner.cc, flow/step_starter.cc, flow/sweep_runner.cc,
-// flow/trial.cc, flow/trial_metrics.cc, results/folder_content.cc, results/result_stamp.cc.
+// flow/flow_transitions.cc, flow/past_trials.cc, flow/pipeline_runner.cc, flow/step_starter.cc,
+// flow/sweep_runner.cc, flow/trial.cc, flow/trial_metrics.cc, results/folder_content.cc,
+// results/result_stamp.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -58,9 +59,7 @@ class FlowTest : public ::testing::Test {
   }
   std::vector<std::string> ChildStates(const std::string& id) {
     std::vector<std::string> states;
-    const auto children = service().ChildrenOf(id);
-    EXPECT_TRUE(children.ok()) << children.status();
-    for (const ChildStatus& child : *children) {
+    for (const ChildStatus& child : world_.Children(id)) {
       states.push_back(absl::StrCat(
           child.step, ":",
           child.job ? Name(child.job->record.last.state) : (child.never ? "never" : "waits")));
@@ -122,7 +121,7 @@ TEST_F(FlowTest, AnUnchangedStepIsReusedAndAChangedOneRuns) {
   ASSERT_TRUE(world_.StepUntilOver("q"));
   EXPECT_EQ(world_.Reason("q"), "all 3 steps completed, 2 of them reused from earlier jobs");
   EXPECT_EQ(world_.engine().Starts().size(), starts + 1);
-  const auto children = *service().ChildrenOf("q");
+  const auto children = world_.Children("q");
   EXPECT_EQ(children[0].reused_from, "p.a");
   EXPECT_EQ(children[2].reused_from, "");
   EXPECT_EQ(world_.History("q.a"), "Queued Finalizing Completed");
@@ -140,7 +139,7 @@ TEST_F(FlowTest, AStepWhoseKeptResultsWereChangedRunsAnew) {
   Leave("p.a", "outputs/later", "written by a job that had it as its input");
   ASSERT_TRUE(world_.Submit(absl::StrReplaceAll(kPipeline, {{"name: p", "name: q"}})).ok());
   ASSERT_TRUE(world_.StepUntilOver("q"));
-  const auto children = *service().ChildrenOf("q");
+  const auto children = world_.Children("q");
   EXPECT_EQ(children[0].reused_from, "");
   EXPECT_EQ(children[1].reused_from, "p.b");
   EXPECT_FALSE(std::filesystem::exists(FolderOf("q.a") / "outputs/later"));
@@ -148,7 +147,7 @@ TEST_F(FlowTest, AStepWhoseKeptResultsWereChangedRunsAnew) {
   ASSERT_TRUE(world_.Submit(absl::StrReplaceAll(kPipeline, {{"name: p", "name: r"}})).ok());
   ASSERT_TRUE(world_.StepUntilOver("r"));
   EXPECT_EQ(world_.Reason("r"), "all 3 steps completed, 3 of them reused from earlier jobs");
-  EXPECT_EQ((*service().ChildrenOf("r"))[0].reused_from, "q.a");
+  EXPECT_EQ(world_.Children("r")[0].reused_from, "q.a");
 }
 
 TEST_F(FlowTest, AStepWhoseKeptResultsCannotBeLookedAtRunsAnew) {
@@ -158,7 +157,7 @@ TEST_F(FlowTest, AStepWhoseKeptResultsCannotBeLookedAtRunsAnew) {
   std::filesystem::create_symlink(FolderOf("p.c"), FolderOf("p.c"));  // stands for a stale handle
   ASSERT_TRUE(world_.Submit(absl::StrReplaceAll(kPipeline, {{"name: p", "name: q"}})).ok());
   ASSERT_TRUE(world_.StepUntilOver("q"));
-  EXPECT_EQ((*service().ChildrenOf("q"))[2].reused_from, "");
+  EXPECT_EQ(world_.Children("q")[2].reused_from, "");
   EXPECT_EQ(world_.State("q"), JobState::kCompleted);
 }
 
@@ -167,7 +166,7 @@ TEST_F(FlowTest, WhatIsWrittenToReusedResultsStaysOutOfTheEarlierOnes) {
   ASSERT_TRUE(world_.StepUntilOver("p"));
   ASSERT_TRUE(world_.Submit(absl::StrReplaceAll(kPipeline, {{"name: p", "name: q"}})).ok());
   ASSERT_TRUE(world_.StepUntilOver("q"));
-  ASSERT_EQ((*service().ChildrenOf("q"))[0].reused_from, "p.a");
+  ASSERT_EQ(world_.Children("q")[0].reused_from, "p.a");
   const auto files = service().files().List("q.a");
   ASSERT_TRUE(files.ok() && !files->empty());
   for (const JobFile& file : *files) {
@@ -240,8 +239,7 @@ TEST_F(FlowTest, ADeleteThatADeadServiceHasMarkedIsFinished) {
 
 // Reports the metric of each trial as it starts: the value of x, so that trial 1 is best.
 void ReportMetrics(World& world, const std::filesystem::path& folder, const std::string& parent) {
-  const auto children = world.service().ChildrenOf(parent);
-  for (const ChildStatus& child : *children) {
+  for (const ChildStatus& child : world.Children(parent)) {
     if (!child.job || child.job->record.last.state != JobState::kRunning) continue;
     const auto file = folder / "jobs" / child.job->record.job.id / "logs/rank-0.metrics";
     if (std::filesystem::exists(file)) continue;
@@ -258,7 +256,7 @@ TEST_F(FlowTest, ASweepTriesEveryPointAndNamesTheBest) {
   }));
   EXPECT_EQ(world_.State("s"), JobState::kCompleted);
   EXPECT_EQ(world_.Reason("s"), "best trial-1 with loss 1; 4 of 4 trials completed");
-  const auto trials = *service().ChildrenOf("s");
+  const auto trials = world_.Children("s");
   ASSERT_EQ(trials.size(), 4u);
   EXPECT_TRUE(trials[0].best);
   EXPECT_EQ(trials[3].metric, 4);
@@ -286,7 +284,7 @@ TEST_F(FlowTest, ASweepThatLearnsGoesOnAlsoWithTheNextService) {
   }));
   EXPECT_FALSE(is_first);
   EXPECT_THAT(world_.Reason("s"), HasSubstr("40 of 40 trials completed"));
-  EXPECT_EQ(service().EventsOf("s")->at(1).reason, "0 of 40 trials completed, 2 under way");
+  EXPECT_EQ(world_.Events("s").at(1).reason, "0 of 40 trials completed, 2 under way");
   double sum = 0;
   for (int number = 21; number <= 40; ++number) {
     const auto trial = service().GetJob(absl::StrCat("s.trial-", number));
@@ -295,21 +293,137 @@ TEST_F(FlowTest, ASweepThatLearnsGoesOnAlsoWithTheNextService) {
   EXPECT_LT(sum / 20, 0.25) << "by random it would be 0.5";
 }
 
-TEST_F(FlowTest, WhatEndedTrialsHaveReportedIsReadOnce) {
+TEST_F(FlowTest, WhatEndedTrialsHaveReportedIsKeptWithTheSweep) {
   ASSERT_TRUE(world_.Submit(kSweep).ok());
   ASSERT_TRUE(world_.StepUntil([&] {
     ReportMetrics(world_, folder_.path(), "s");
     return IsEnd(world_.State("s"));
   }));
-  ASSERT_EQ((*service().ChildrenOf("s"))[2].metric, 3);
   std::filesystem::remove_all(FolderOf("s.trial-3"));
-  const auto trials = *service().ChildrenOf("s");
+  world_.Open();
+  const auto trials = world_.Children("s");
+  ASSERT_EQ(trials.size(), 4u);
   EXPECT_EQ(trials[2].metric, 3);
   EXPECT_THAT(trials[2].values, ElementsAre(std::pair<std::string, std::string>("x", "3")));
   EXPECT_TRUE(trials[0].best);
   EXPECT_EQ(trials[2].job->record.last.state, JobState::kCompleted);
-  world_.Open();  // knows what lies there
-  EXPECT_FALSE((*service().ChildrenOf("s"))[2].metric.has_value());
+}
+
+TEST_F(FlowTest, ATrialsOutcomeIsKeptWhenItHasEndedAndShownBefore) {
+  world_.launchers().script() = {{0, nullptr}};
+  ASSERT_TRUE(world_.Submit(kSweep).ok());
+  ASSERT_TRUE(world_.StepUntil([&] {
+    ReportMetrics(world_, folder_.path(), "s");
+    return world_.Children("s").size() == 2 && world_.Children("s")[0].metric == 1;
+  }));
+  EXPECT_FALSE(world_.Children("s")[0].best) << "it has not completed";
+  EXPECT_EQ(world_.store().TrialsOf({.sweep = "s"})->at(0).cost, std::nullopt);
+  world_.launchers().script().clear();
+  ASSERT_TRUE(world_.StepUntil([&] {
+    ReportMetrics(world_, folder_.path(), "s");
+    return IsEnd(world_.State("s"));
+  }));
+  const auto kept = *world_.store().TrialsOf({.sweep = "s"});
+  for (size_t i = 0; i < kept.size(); ++i) EXPECT_EQ(kept[i].cost, static_cast<double>(i) + 1);
+  EXPECT_THAT(*world_.store().UnreadTrials(0, 10), IsEmpty());
+}
+
+// Trials as a sweep has them that ended long ago.
+class LargeSweepTest : public FlowTest {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(world_.Submit(kSweep).ok());
+    ASSERT_TRUE(world_.StepUntil([&] {
+      ReportMetrics(world_, folder_.path(), "s");
+      return IsEnd(world_.State("s"));
+    }));
+  }
+  void InsertTrial(int number, JobState end) {
+    store::Job trial;
+    trial.step = absl::StrCat("trial-", number);
+    trial.id = absl::StrCat("s.", trial.step);
+    trial.parent = "s";
+    trial.trial_values = {absl::StrCat(number)};
+    std::vector<store::Event> past;
+    for (const JobState state : {JobState::kQueued, JobState::kFinalizing, end}) {
+      past.push_back({.time = absl::UnixEpoch(), .state = state});
+    }
+    ASSERT_TRUE(world_.store().InsertJob(trial, past).ok());
+  }
+  void Note(int number, double cost) {
+    ASSERT_TRUE(
+        world_.store()
+            .NoteTrials({{absl::StrCat("s.trial-", number), cost}}, store::Durability::kCrash)
+            .ok());
+  }
+  static std::vector<std::string> StepsOf(const std::vector<ChildStatus>& trials) {
+    std::vector<std::string> steps;
+    for (const ChildStatus& trial : trials) steps.push_back(trial.step);
+    return steps;
+  }
+};
+
+TEST_F(LargeSweepTest, IsShownByItsFirstItsBestAndItsFailedTrialsAndTheOthersComeByPage) {
+  for (int number = 5; number <= 230; ++number) {
+    InsertTrial(number, number % 100 == 0 ? JobState::kFailed : JobState::kCompleted);
+    Note(number, number == 217 ? 0.5 : number);
+  }
+  const auto shown = service().ChildrenOf("s");
+  ASSERT_TRUE(shown.ok()) << shown.status();
+  EXPECT_EQ(shown->list.size(), 100u);
+  EXPECT_EQ(shown->list.back().step, "trial-100");
+  EXPECT_THAT(shown->trials->counts, ElementsAre(::testing::Pair(JobState::kCompleted, 228),
+                                                 ::testing::Pair(JobState::kFailed, 2)));
+  EXPECT_EQ(shown->trials->best.size(), 10u);
+  EXPECT_EQ(shown->trials->best[0].step, "trial-217");
+  EXPECT_EQ(shown->trials->best[0].metric, 0.5);
+  EXPECT_TRUE(shown->trials->best[0].best);
+  EXPECT_FALSE(shown->trials->best[1].best);
+  EXPECT_THAT(StepsOf(shown->trials->failed), ElementsAre("trial-100", "trial-200"));
+
+  std::vector<ChildStatus> all = shown->list;
+  for (std::string next = shown->trials->next; !next.empty();) {
+    const auto page = service().TrialsOf("s", {.limit = 60, .after = next});
+    ASSERT_TRUE(page.ok()) << page.status();
+    all.insert(all.end(), page->trials.begin(), page->trials.end());
+    next = page->next;
+  }
+  ASSERT_EQ(all.size(), 230u);
+  for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i].step, absl::StrCat("trial-", i + 1));
+  EXPECT_TRUE(all[216].best);
+
+  using Order = store::TrialFilter::Order;
+  const auto best = service().TrialsOf("s", {.order = Order::kBest, .limit = 3});
+  EXPECT_THAT(StepsOf(best->trials), ElementsAre("trial-217", "trial-1", "trial-2"));
+  const auto worse =
+      service().TrialsOf("s", {.order = Order::kBest, .limit = 2, .after = best->next});
+  EXPECT_THAT(StepsOf(worse->trials), ElementsAre("trial-3", "trial-4"));
+  EXPECT_EQ(service().TrialsOf("s", {.after = best->next}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(service().TrialsOf("s.trial-1", {}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(LargeSweepTest, WhatAnEarlierVersionNotedNowhereIsReadOnceAtTheStart) {
+  constexpr int kTrials = 150;
+  for (int number = 5; number <= kTrials; ++number) {
+    InsertTrial(number, JobState::kCompleted);
+    if (number == kTrials) continue;  // has reported nothing
+    const auto file = FolderOf(absl::StrCat("s.trial-", number)) / "logs/rank-0.metrics";
+    std::filesystem::create_directories(file.parent_path());
+    DiskEngine::Put(file, absl::StrCat("{\"loss\": ", number == 140 ? -1 : number, "}\n"));
+  }
+  // A file where the folder should be.
+  std::filesystem::remove_all(FolderOf("s.trial-7"));
+  DiskEngine::Put(FolderOf("s.trial-7"), "");
+  EXPECT_EQ(service().ChildrenOf("s")->trials->best[0].step, "trial-1");
+  world_.Open();
+  service().Run();
+  EXPECT_TRUE(base::AwaitPatiently(
+      absl::Seconds(20), [&] { return world_.store().UnreadTrials(0, 10)->size() == 1; }));
+  EXPECT_EQ(world_.store().UnreadTrials(0, 10)->front().job, "s.trial-7");
+  EXPECT_EQ(service().ChildrenOf("s")->trials->best[0].step, "trial-140");
+  EXPECT_EQ(service().ChildrenOf("s")->list[98].metric, 99);
 }
 
 TEST_F(FlowTest, WhatRunningTrialsHaveReportedIsNotReadAnewForWhoeverLooks) {
@@ -317,11 +431,11 @@ TEST_F(FlowTest, WhatRunningTrialsHaveReportedIsNotReadAnewForWhoeverLooks) {
   ASSERT_TRUE(world_.Submit(kSweep).ok());
   ASSERT_TRUE(world_.StepUntil([&] {
     ReportMetrics(world_, folder_.path(), "s");
-    const auto trials = *service().ChildrenOf("s");
+    const auto trials = world_.Children("s");
     return !trials.empty() && trials[0].metric == 1;
   }));
   std::filesystem::remove_all(FolderOf("s.trial-1") / "logs");
-  const auto trials = *service().ChildrenOf("s");
+  const auto trials = world_.Children("s");
   EXPECT_EQ(trials[0].metric, 1);
   EXPECT_THAT(trials[0].values, ElementsAre(std::pair<std::string, std::string>("x", "1")));
 }
@@ -379,7 +493,7 @@ std::string ReasonWithMlflow(World& world, absl::string_view metric,
                {"primary_metric: loss", absl::StrCat("primary_metric: ", metric)}});
   EXPECT_TRUE(world.Submit(text).ok());
   EXPECT_TRUE(world.StepUntil([&] {
-    const auto children = *world.service().ChildrenOf("s");
+    const auto children = world.Children("s");
     if (children.empty() || children[0].job->record.last.state != JobState::kRunning) {
       return !children.empty() && IsEnd(world.State("s"));
     }

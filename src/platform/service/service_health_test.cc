@@ -229,7 +229,7 @@ TEST_F(ServiceHealthTest, AJobThatANodesDiskKeptFromPreparingIsBegunAgainElsewhe
   EXPECT_EQ(world_.State("a"), JobState::kCompleted) << world_.Reason("a");
   EXPECT_THAT(world_.service().GetJob("a")->nodes, ElementsAre("n2"));
   std::vector<std::string> reasons;
-  for (const auto& event : *world_.service().EventsOf("a")) reasons.push_back(event.reason);
+  for (const auto& event : world_.Events("a")) reasons.push_back(event.reason);
   EXPECT_THAT(reasons,
               Contains(HasSubstr("No space left on device; it is begun again, attempt 2 of 2")));
   EXPECT_FALSE(IsCordoned("n1")) << "no check finds anything, and one job is one witness";

@@ -55,7 +55,7 @@ TEST_F(RetryTest, AJobThatLostANodeIsQueuedAgainAndRunsOnce) {
             "Queued Provisioning Preparing Starting Running Finalizing "
             "Queued Provisioning Preparing Starting Running Finalizing Completed");
   EXPECT_THAT(world_.engine().Starts(), ElementsAre("j.1 0", "j.1 1", "j.1-2 0", "j.1-2 1"));
-  const auto events = *world_.service().EventsOf("j");
+  const auto events = world_.Events("j");
   EXPECT_EQ(events[6].reason,
             "launcher on node n2 died (it was killed); it is begun again, attempt 2 of 2");
 }
@@ -155,7 +155,7 @@ TEST_F(QueuedRetryTest, OneWhoseNodesNeverCameUpIsQueuedAgain) {
   ASSERT_TRUE(
       world_.StepUntil([&] { return cluster_.allocations() == std::set<std::string>{"j.1-2"}; }));
   EXPECT_EQ(world_.History("j"), "Queued Queued");
-  EXPECT_EQ(world_.service().EventsOf("j")->back().reason,
+  EXPECT_EQ(world_.Events("j").back().reason,
             "its nodes did not boot; it is begun again, attempt 2 of 2");
   world_.Open();
   world_.Step();
@@ -182,7 +182,7 @@ TEST_F(QueuedRetryTest, ANodeThatIsNotHeardOfAgainIsLostAlsoWhereTheClusterHasNo
   EXPECT_EQ(world_.State("j"), JobState::kFinalizing);
   world_.clock().Advance(absl::Minutes(3));
   EXPECT_TRUE(world_.StepUntilState("j", JobState::kQueued));
-  EXPECT_EQ(world_.service().EventsOf("j")->back().reason,
+  EXPECT_EQ(world_.Events("j").back().reason,
             "launcher on node n2 died (it was told to stop and has not been heard of since); it is "
             "begun again, attempt 2 of 2");
 }
@@ -205,7 +205,7 @@ TEST_F(QueuedRetryTest, OneOfWhichANodeIsNeverHeardOfIsStoppedAndBeginsAgainOnce
     world_.clock().Advance(absl::Seconds(2));
     return world_.State("j") == JobState::kQueued;
   }));
-  EXPECT_EQ(world_.service().EventsOf("j")->back().reason,
+  EXPECT_EQ(world_.Events("j").back().reason,
             "node n1: its launcher has not reported within 2m (does that node reach the service's "
             "address?); it is begun again, attempt 2 of 2");
 }

@@ -102,11 +102,22 @@ class World {
     return job.ok() ? job->record.last.state : store::JobState::kQueued;
   }
   std::string Reason(const std::string& id) { return service_->GetJob(id).value().reason; }
+  // Returns all that the job has gone through.
+  std::vector<store::Event> Events(const std::string& id) {
+    auto page = service_->EventsBefore(id, /*before=*/0, /*limit=*/1000);
+    EXPECT_TRUE(page.ok()) << page.status();
+    return page.ok() ? std::move(page->events) : std::vector<store::Event>();
+  }
+  // Returns the job's children, of a sweep the first.
+  std::vector<ChildStatus> Children(const std::string& id) {
+    auto children = service_->ChildrenOf(id);
+    EXPECT_TRUE(children.ok()) << children.status();
+    return children.ok() ? std::move(children->list) : std::vector<ChildStatus>();
+  }
   // Returns "Queued Provisioning …".
   std::string History(const std::string& id) {
     std::string history;
-    const auto events = service_->EventsOf(id);
-    for (const store::Event& event : *events) {
+    for (const store::Event& event : Events(id)) {
       absl::StrAppend(&history, history.empty() ? "" : " ", Name(event.state));
     }
     return history;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "platform/store/trial_rows.h"
 #include "spec/json/job_json.h"
 
 namespace tutti::store {
@@ -13,10 +14,11 @@ namespace tutti::store {
 #define TUTTI_SELECT_RECORD(spec, file_text)                                                    \
   "SELECT j.id, j.sequence, j.created_us, " spec ", " file_text                                 \
   ", j.snapshot, j.job_token, j.warnings, e.sequence, e.time_us, e.state, e.reason, e.detail, " \
-  "s.started_us, j.parent, j.step, j.step_key, j.nonce FROM job_states s "                      \
-  "JOIN jobs j ON j.sequence = s.job JOIN events e ON e.sequence = s.last_event"
-const char kSelectRecord[] = TUTTI_SELECT_RECORD("j.spec", "j.file_text");
-const char kSelectRecordWithoutSpec[] = TUTTI_SELECT_RECORD("'{}'", "''");
+  "s.started_us, j.parent, j.step, j.step_key, j.nonce"
+const char kSelectRecord[] = TUTTI_SELECT_RECORD(
+    "j.spec", "j.file_text") " FROM job_states s JOIN jobs j ON j.sequence = s.job "
+                             "JOIN events e ON e.sequence = s.last_event";
+const char kSelectBareRecord[] = TUTTI_SELECT_RECORD("'{}'", "''");
 #undef TUTTI_SELECT_RECORD
 
 const char kSelectEvent[] = "SELECT sequence, time_us, state, reason, detail FROM events";
@@ -44,7 +46,7 @@ absl::StatusOr<std::vector<std::string>> WarningsFromJson(const std::string& tex
   return warnings;
 }
 
-absl::StatusOr<JobRecord> ReadRecord(SQLite::Statement& row) {
+absl::StatusOr<JobRecord> RecordAt(SQLite::Statement& row) {
   JobRecord record;
   record.job.id = row.getColumn(0).getString();
   record.job.sequence = row.getColumn(1).getInt64();
@@ -66,14 +68,6 @@ absl::StatusOr<JobRecord> ReadRecord(SQLite::Statement& row) {
   record.job.step_key = row.getColumn(16).getString();
   record.job.nonce = row.getColumn(17).getString();
   return record;
-}
-
-// What the database holds was checked when it was written.
-absl::StatusOr<JobRecord> RecordAt(SQLite::Statement& row) {
-  auto record = ReadRecord(row);
-  if (record.ok()) return record;
-  return absl::DataLossError(absl::StrCat("job ", row.getColumn(0).getString(),
-                                          " is damaged in the store: ", record.status().message()));
 }
 
 // What follows from the event: the job's state, and when it has begun, which its return to the
@@ -102,11 +96,19 @@ absl::Status NoJob(absl::string_view id) {
 
 absl::StatusOr<Event> ReadEvent(SQLite::Statement& row) { return EventAt(row, 0); }
 
+// What the database holds was checked when it was written.
+absl::StatusOr<JobRecord> ReadRecord(SQLite::Statement& row) {
+  auto record = RecordAt(row);
+  if (record.ok()) return record;
+  return absl::DataLossError(absl::StrCat("job ", row.getColumn(0).getString(),
+                                          " is damaged in the store: ", record.status().message()));
+}
+
 absl::StatusOr<JobRecord> SelectJob(SQLite::Database& sqlite, absl::string_view id) {
   SQLite::Statement row(sqlite, absl::StrCat(kSelectRecord, " WHERE j.id = ?"));
   row.bind(1, std::string(id));
   if (!row.executeStep()) return NoJob(id);
-  return RecordAt(row);
+  return ReadRecord(row);
 }
 
 absl::StatusOr<JobRecord> SelectJobOfNonce(SQLite::Database& sqlite, absl::string_view nonce) {
@@ -115,12 +117,12 @@ absl::StatusOr<JobRecord> SelectJobOfNonce(SQLite::Database& sqlite, absl::strin
                         absl::StrCat(kSelectRecord, " WHERE j.nonce != '' AND j.nonce = ?"));
   row.bind(1, std::string(nonce));
   if (!row.executeStep()) return absl::NotFoundError("there is no job of that submission");
-  return RecordAt(row);
+  return ReadRecord(row);
 }
 
 absl::Status ReadRecords(SQLite::Statement& rows, std::vector<JobRecord>& records) {
   while (rows.executeStep()) {
-    TUTTI_ASSIGN_OR_RETURN(JobRecord record, RecordAt(rows));
+    TUTTI_ASSIGN_OR_RETURN(JobRecord record, ReadRecord(rows));
     records.push_back(std::move(record));
   }
   return absl::OkStatus();
@@ -172,7 +174,9 @@ int64_t InsertRow(SqliteConnection& sqlite, const Job& job) {
   insert->bind(10, job.step_key);
   insert->bind(11, job.nonce);
   insert->exec();
-  return sqlite.getLastInsertRowid();
+  const int64_t sequence = sqlite.getLastInsertRowid();
+  if (job.trial_values) InsertTrial(sqlite, sequence, job);
+  return sequence;
 }
 
 bool HasJob(SqliteConnection& sqlite, absl::string_view id) {

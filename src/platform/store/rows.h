@@ -16,10 +16,14 @@ namespace tutti::store {
 // SELECT … FROM job_states s JOIN jobs j JOIN events e: every job with its last event `e`; WHERE is
 // the caller's.
 extern const char kSelectRecord[];
-extern const char kSelectRecordWithoutSpec[];  // as Content::kWithoutSpec
+// "SELECT …" of the same, without its spec and its file, which stay empty; more columns and FROM
+// are the caller's. kRecordColumns is how many these are.
+extern const char kSelectBareRecord[];
+inline constexpr int kRecordColumns = 18;
 
-// Reads the rows of a statement that begins with one of these. DataLoss names a job that is
+// Reads the current row of a statement that begins with one of these. DataLoss names a job that is
 // damaged.
+absl::StatusOr<JobRecord> ReadRecord(SQLite::Statement& row);
 absl::Status ReadRecords(SQLite::Statement& rows, std::vector<JobRecord>& records);
 absl::StatusOr<JobRecord> SelectJob(SQLite::Database& sqlite, absl::string_view id);
 // Selects the job; NotFound if there is none.

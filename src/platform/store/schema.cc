@@ -4,6 +4,7 @@ namespace tutti::store {
 
 // job_states holds nothing that events do not say: what lists and a start of the
 // service ask for, in narrow rows, so that an event rewrites no job's file.
+// trials holds of a sweep's trials what their jobs' specs and logs say; trial_rows.h.
 const Migrations& AllMigrations() {
   static const auto* migrations = new Migrations{R"sql(
     CREATE TABLE jobs (
@@ -103,6 +104,30 @@ const Migrations& AllMigrations() {
       last_event INTEGER NOT NULL,
       started_us INTEGER
     );
+  )sql",
+                                                 R"sql(
+    CREATE TABLE trials (
+      job    INTEGER PRIMARY KEY REFERENCES jobs (sequence) ON DELETE CASCADE,
+      sweep  INTEGER NOT NULL,
+      given  TEXT NOT NULL,
+      cost   REAL,
+      known  INTEGER NOT NULL DEFAULT 0,
+      ranked INTEGER NOT NULL DEFAULT 0
+    );
+    INSERT INTO trials (job, sweep, given)
+      SELECT t.sequence, p.sequence,
+             (SELECT json_group_array(coalesce(json_extract(i.value, '$.literal'), ''))
+              FROM (SELECT json_extract(value, '$.name') AS name
+                    FROM json_each(p.spec, '$.sweep.parameters') ORDER BY key) AS parameter
+              LEFT JOIN json_each(iif(json_valid(t.spec), t.spec, '{}'), '$.inputs') AS i
+                ON i.key = parameter.name)
+      FROM (SELECT DISTINCT parent FROM job_states WHERE parent != '') AS parents
+      JOIN jobs p ON p.id = parents.parent AND iif(json_valid(p.spec),
+                                                   json_type(p.spec, '$.sweep'), '') = 'object'
+      JOIN job_states s ON s.parent = p.id
+      JOIN jobs t ON t.sequence = s.job;
+    CREATE INDEX trials_by_cost ON trials (sweep, cost, job) WHERE ranked;
+    CREATE INDEX trials_to_read ON trials (job) WHERE NOT known;
   )sql"};
   return *migrations;
 }

@@ -21,6 +21,7 @@
 #include "platform/store/rows.h"
 #include "platform/store/schema.h"
 #include "platform/store/site_rows.h"
+#include "platform/store/trial_rows.h"
 
 namespace tutti::store {
 namespace {
@@ -233,17 +234,44 @@ class SqliteStore final : public Store {
     return records;
   }
 
-  absl::StatusOr<std::vector<JobRecord>> ChildrenOf(absl::string_view parent,
-                                                    Content content) override {
-    const char* const select = content == Content::kAll ? kSelectRecord : kSelectRecordWithoutSpec;
+  absl::StatusOr<std::vector<JobRecord>> ChildrenOf(absl::string_view parent) override {
     std::vector<JobRecord> records;
     TUTTI_RETURN_IF_ERROR(Read(ReadKind::kLong, [&](SqliteConnection& sqlite) {
       SQLite::Statement rows(
-          sqlite, absl::StrCat(select, " WHERE s.parent = ? AND s.parent != '' ORDER BY s.job"));
+          sqlite,
+          absl::StrCat(kSelectRecord, " WHERE s.parent = ? AND s.parent != '' ORDER BY s.job"));
       rows.bind(1, std::string(parent));
       return ReadRecords(rows, records);
     }));
     return records;
+  }
+
+  absl::StatusOr<std::vector<TrialRecord>> TrialsOf(const TrialFilter& filter) override {
+    std::vector<TrialRecord> trials;
+    if (filter.sweep.empty()) return trials;
+    const auto most = static_cast<size_t>(std::max(filter.limit, 1));
+    TUTTI_RETURN_IF_ERROR(Read(KindOfPage(most), [&](SqliteConnection& sqlite) {
+      return SelectTrials(sqlite, filter, trials);
+    }));
+    return trials;
+  }
+
+  absl::StatusOr<std::map<JobState, int64_t>> CountChildren(absl::string_view parent) override {
+    if (parent.empty()) return std::map<JobState, int64_t>();
+    return Select([&](SqliteConnection& sqlite) { return CountStates(sqlite, parent); });
+  }
+
+  absl::Status NoteTrials(const std::vector<TrialOutcome>& trials, Durability durability) override {
+    const auto note = [&](SqliteConnection& sqlite) {
+      UpdateTrials(sqlite, trials);
+      return absl::OkStatus();
+    };
+    return writes_.Write(note, durability);
+  }
+
+  absl::StatusOr<std::vector<UnreadTrial>> UnreadTrials(int64_t after, int limit) override {
+    return Select(
+        [&](SqliteConnection& sqlite) { return SelectUnreadTrials(sqlite, after, limit); });
   }
 
   absl::StatusOr<JobRecord> CompletedWithKey(absl::string_view step_key) override {
@@ -279,6 +307,27 @@ class SqliteStore final : public Store {
                                  }
                                  return absl::OkStatus();
                                }));
+    return events;
+  }
+
+  absl::StatusOr<std::vector<Event>> EventsBefore(absl::string_view job_id, int64_t before,
+                                                  int limit) override {
+    std::vector<Event> events;
+    TUTTI_RETURN_IF_ERROR(Read(ReadKind::kShort, [&](SqliteConnection& sqlite) -> absl::Status {
+      TUTTI_RETURN_IF_ERROR(LastStep(sqlite, job_id).status());
+      SQLite::Statement rows(sqlite, absl::StrCat(kSelectEvent,
+                                                  " WHERE job_id = ? AND sequence < ? "
+                                                  "ORDER BY sequence DESC LIMIT ?"));
+      rows.bind(1, std::string(job_id));
+      rows.bind(2, before == 0 ? std::numeric_limits<int64_t>::max() : before);
+      rows.bind(3, std::max(limit, 1));
+      while (rows.executeStep()) {
+        TUTTI_ASSIGN_OR_RETURN(Event event, ReadEvent(rows));
+        events.push_back(std::move(event));
+      }
+      return absl::OkStatus();
+    }));
+    std::reverse(events.begin(), events.end());
     return events;
   }
 

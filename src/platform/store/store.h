@@ -17,6 +17,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -49,6 +51,8 @@ struct Job {
   std::string parent;
   std::string step;
   std::string step_key;
+  // Of a sweep's trial: what it was given, one for each parameter. Only TrialsOf reads them.
+  std::optional<std::vector<std::string>> trial_values;
 };
 
 struct Event {
@@ -79,9 +83,40 @@ struct JobFilter {
 // for him alone, so that he waits for no other reader.
 enum class Reader { kAnyone, kLockHolder };
 
-// What is read of jobs. Without its spec and its file, which stay empty, one takes a fraction of
-// the time.
-enum class Content { kAll, kWithoutSpec };
+// A sweep's trial.
+struct TrialRecord {
+  JobRecord job;                    // without its spec and its file, which take most of the time
+  std::vector<std::string> values;  // that it was given, one for each parameter of its sweep
+  // The best that it has reported, negated where the sweep maximizes, so that less is better.
+  // Nothing: it has reported none, or not all of it was read yet.
+  std::optional<double> cost;
+  bool known = false;  // that was noted by NoteTrials
+};
+
+struct TrialFilter {
+  // By number, or those that have completed and reported the metric, the best first, of equal ones
+  // the first.
+  enum class Order { kNumber, kBest };
+
+  std::string sweep;             // its id
+  std::vector<JobState> states;  // empty: all; of no meaning for kBest
+  Order order = Order::kNumber;
+  int limit = 100;    // at least 1
+  int64_t after = 0;  // only those behind this one in that order: its sequence
+  double after_cost = -std::numeric_limits<double>::infinity();  // and its cost, for kBest
+};
+
+// What a trial that has ended has reported, all of which was read.
+struct TrialOutcome {
+  std::string job;
+  std::optional<double> cost;  // as in TrialRecord
+};
+
+// A trial of a sweep that has ended, of which nobody has noted what it has reported.
+struct UnreadTrial {
+  std::string job, sweep;  // their ids
+  int64_t sequence = 0;    // its own
+};
 
 // Who has cordoned a node, and so who takes that back: a user; a check, once it passes again; or
 // the service for failures of jobs, which a user takes back.
@@ -187,13 +222,26 @@ class Store {
   // Returns the jobs that have not ended, oldest first.
   virtual absl::StatusOr<std::vector<JobRecord>> NonTerminalJobs() = 0;
   // Returns the children, oldest first; none if there is no such job.
-  virtual absl::StatusOr<std::vector<JobRecord>> ChildrenOf(absl::string_view parent,
-                                                            Content content = Content::kAll) = 0;
+  virtual absl::StatusOr<std::vector<JobRecord>> ChildrenOf(absl::string_view parent) = 0;
+  // Returns a page of a sweep's trials, in the time that their number takes, however many it has;
+  // none if there is no such sweep.
+  virtual absl::StatusOr<std::vector<TrialRecord>> TrialsOf(const TrialFilter& filter) = 0;
+  // Counts the children that are in each state in which any is.
+  virtual absl::StatusOr<std::map<JobState, int64_t>> CountChildren(absl::string_view parent) = 0;
+  // Notes what trials have reported, in one commit; they have ended. Those that are not there are
+  // left out.
+  virtual absl::Status NoteTrials(const std::vector<TrialOutcome>& trials,
+                                  Durability durability) = 0;
+  // Returns them by their sequence, those after `after`.
+  virtual absl::StatusOr<std::vector<UnreadTrial>> UnreadTrials(int64_t after, int limit) = 0;
   // Returns the newest completed job of that key; NotFound if there is none.
   virtual absl::StatusOr<JobRecord> CompletedWithKey(absl::string_view step_key) = 0;
   // Returns the oldest first, those after `after`. NotFound if there is no such job.
   virtual absl::StatusOr<std::vector<Event>> EventsOf(absl::string_view job_id,
                                                       int64_t after = 0) = 0;
+  // Returns, oldest first too, the newest of those before event `before`, or of all if that is 0.
+  virtual absl::StatusOr<std::vector<Event>> EventsBefore(absl::string_view job_id, int64_t before,
+                                                          int limit) = 0;
   // Returns the ids of the job, its children and theirs; NotFound if there is no such job.
   virtual absl::StatusOr<std::vector<std::string>> TreeOf(absl::string_view id) = 0;
   // Deletes all of TreeOf, with events and launcher events. FailedPrecondition if one has not

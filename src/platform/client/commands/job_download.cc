@@ -8,6 +8,7 @@
 #include "platform/client/jobs/download.h"
 #include "platform/client/jobs/job_parts.h"
 #include "platform/client/jobs/summary.h"
+#include "platform/client/jobs/whole_job.h"
 #include "platform/client/text/amounts.h"
 #include "platform/client/text/columns.h"
 #include "platform/client/text/live_text.h"
@@ -50,7 +51,7 @@ absl::StatusOr<std::vector<Part>> PartsToBring(ServiceClient& service, const std
                                                const JobDownloadOptions& options) {
   std::vector<JobPart> jobs = {{id, ""}};
   if (options.all) {
-    TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Job(id));
+    TUTTI_ASSIGN_OR_RETURN(const std::string text, WholeJob(service, id));
     TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(text));
     jobs = PartsOf(job);
   }

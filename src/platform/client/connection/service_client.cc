@@ -82,6 +82,17 @@ absl::StatusOr<std::string> ServiceClient::Job(const std::string& id, absl::Dura
   return Call({.target = JobTarget(id), .timeout = timeout});
 }
 
+absl::StatusOr<std::string> ServiceClient::Trials(const std::string& id, const std::string& after,
+                                                  int limit) {
+  return Call({.target = JobTarget(id, absl::StrCat("/trials?limit=", limit,
+                                                    "&after=", base::PercentEncode(after)))});
+}
+
+absl::StatusOr<std::string> ServiceClient::Events(const std::string& id, int64_t before,
+                                                  int limit) {
+  return Call({.target = JobTarget(id, absl::StrCat("/events?limit=", limit, "&before=", before))});
+}
+
 absl::StatusOr<std::string> ServiceClient::Cancel(const std::string& id) {
   return Call({.method = "POST", .target = JobTarget(id, "/cancel")});
 }

@@ -35,6 +35,9 @@ class ServiceClient {
   absl::StatusOr<std::string> Summaries(const std::string& state, int limit);
   absl::StatusOr<std::string> Job(const std::string& id,
                                   absl::Duration timeout = absl::Seconds(30));
+  // Returns a page of a sweep's trials, those behind a cursor; of a job's events, those before one.
+  absl::StatusOr<std::string> Trials(const std::string& id, const std::string& after, int limit);
+  absl::StatusOr<std::string> Events(const std::string& id, int64_t before, int limit);
   absl::StatusOr<std::string> Cancel(const std::string& id);
   absl::Status Delete(const std::string& id);
   absl::StatusOr<std::string> Files(const std::string& id);

@@ -74,6 +74,26 @@ absl::StatusOr<std::vector<json>> Objects(absl::string_view text, const char* ke
 
 constexpr int kDeepestTree = 20;  // levels of children
 
+ChildView ChildOf(const json& object, int depth);
+
+TrialsView TrialsIn(const json& object, int depth) {
+  TrialsView view;
+  const auto trials = object.find("trials");
+  if (trials == object.end() || !trials->is_object()) return view;
+  view.count = Number(*trials, "count");
+  if (const auto states = trials->find("states"); states != trials->end() && states->is_object()) {
+    for (const auto& [state, count] : states->items()) {
+      view.states.emplace_back(state, Number(*states, state.c_str()));
+    }
+  }
+  for (const json& trial : ObjectsIn(*trials, "best")) view.best.push_back(ChildOf(trial, depth));
+  for (const json& trial : ObjectsIn(*trials, "failed")) {
+    view.failed.push_back(ChildOf(trial, depth));
+  }
+  view.next = Text(*trials, "next");
+  return view;
+}
+
 ChildView ChildOf(const json& object, int depth) {
   ChildView child;
   child.step = Text(object, "step");
@@ -96,6 +116,7 @@ ChildView ChildOf(const json& object, int depth) {
   for (const json& below : ObjectsIn(object, "children")) {
     child.children.push_back(ChildOf(below, depth + 1));
   }
+  child.trials = TrialsIn(object, depth + 1);
   return child;
 }
 
@@ -167,6 +188,8 @@ JobView JobOf(const json& object) {
   if (const std::string type = Text(object, "type"); !type.empty()) job.type = type;
   job.parent = Text(object, "parent");
   for (const json& child : ObjectsIn(object, "children")) job.children.push_back(ChildOf(child, 0));
+  job.trials = TrialsIn(object, 0);
+  job.has_older_events = Number(object, "events_before") > 0;
   job.sequence = Number(object, "sequence");
   job.display_name = Text(object, "display_name");
   job.experiment_name = Text(object, "experiment_name");

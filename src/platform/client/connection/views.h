@@ -27,6 +27,16 @@ struct FailureView {
   bool consequence = false;  // it followed from the first
 };
 
+struct ChildView;
+
+// How the trials of a sweep stand, and some of them.
+struct TrialsView {
+  int64_t count = 0;
+  std::vector<std::pair<std::string, int64_t>> states;  // how many are in each, by name
+  std::vector<ChildView> best, failed;
+  std::string next;  // cursor of those behind the listed ones; empty: all are listed
+};
+
 // A step of a pipeline or a trial of a sweep.
 struct ChildView {
   std::string step, type;
@@ -38,6 +48,7 @@ struct ChildView {
   std::optional<double> metric;
   bool best = false;
   std::vector<ChildView> children;
+  TrialsView trials;  // of a sweep
 };
 
 // What a job has logged with MLflow.
@@ -92,8 +103,10 @@ struct JobView {
   std::optional<PartView> part;       // of each node, that it asks for
   std::vector<PartView> parts;        // that it has
   std::vector<FailureView> failures;  // of a failed job, the cause first
-  std::vector<EventView> events;      // only of a single job
-  std::vector<ChildView> children;    // only of a single job
+  std::vector<EventView> events;      // only of a single job: the newest
+  bool has_older_events = false;
+  std::vector<ChildView> children;    // only of a single job; of a sweep the first
+  TrialsView trials;                  // only of a single job, which is a sweep
   std::vector<LoggedMetric> metrics;  // only of a single job
   std::vector<LoggedRun> runs;        // those that `metrics` are of, and those within them
   std::vector<LoggedParam> params;

@@ -20,6 +20,16 @@ void AddParts(const std::vector<ChildView>& children, bool trials, const std::st
   }
 }
 
+// Of a sweep not all trials may be listed.
+std::string FailedAmong(const std::vector<ChildView>& children, const TrialsView& trials) {
+  for (const ChildView& child : trials.next.empty() ? children : trials.failed) {
+    if (child.state != "Failed") continue;
+    const std::string own = FailedAmong(child.children, child.trials);
+    return own.empty() ? child.id : own;
+  }
+  return "";
+}
+
 absl::StatusOr<std::vector<FileView>> FilesOf(ServiceClient& service, const std::string& job) {
   const auto text = service.Files(job);
   if (!text.ok()) return text.status();
@@ -59,7 +69,7 @@ KeptFiles KeptFilesOf(ServiceClient& service, const JobView& job) {
   if (parts.size() > kMostAsked) parts.resize(kMostAsked);
   kept.of_children = std::any_of(parts.begin(), parts.end(),
                                  [&](const JobPart& part) { return HasAny(service, part.job); });
-  const std::string failed = FailedJob(job.children);
+  const std::string failed = FailedJob(job);
   kept.of_failed = !failed.empty() && HasAny(service, failed);
   // Asked only where it is what there is to offer.
   kept.of_completed =
@@ -69,13 +79,6 @@ KeptFiles KeptFilesOf(ServiceClient& service, const JobView& job) {
   return kept;
 }
 
-std::string FailedJob(const std::vector<ChildView>& children) {
-  for (const ChildView& child : children) {
-    if (child.state != "Failed") continue;
-    const std::string own = FailedJob(child.children);
-    return own.empty() ? child.id : own;
-  }
-  return "";
-}
+std::string FailedJob(const JobView& job) { return FailedAmong(job.children, job.trials); }
 
 }  // namespace tutti::client

@@ -32,7 +32,7 @@ struct KeptFiles {
 // does not answer is taken to be there: then the download says what is wrong.
 KeptFiles KeptFilesOf(ServiceClient& service, const JobView& job);
 
-// Returns the first job that failed among them and theirs; "" if none did.
-std::string FailedJob(const std::vector<ChildView>& children);
+// Returns the first job that failed among a job's children and theirs; "" if none did.
+std::string FailedJob(const JobView& job);
 
 }  // namespace tutti::client

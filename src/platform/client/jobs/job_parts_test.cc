@@ -43,6 +43,16 @@ TEST(JobParts, WhatHasFilesIsAsked) {
   EXPECT_FALSE(kept.of_completed) << "logs alone";
 }
 
+TEST(JobParts, TheFirstFailureOfASweepNeedNotBeAmongItsListedTrials) {
+  EXPECT_EQ(FailedJob(Pipeline()), "p.tune.trial-1");
+  JobView sweep;
+  sweep.children = {{.step = "trial-1", .id = "s.trial-1", .state = "Completed"}};
+  sweep.trials.next = "9";
+  EXPECT_EQ(FailedJob(sweep), "");
+  sweep.trials.failed = {{.step = "trial-500", .id = "s.trial-500", .state = "Failed"}};
+  EXPECT_EQ(FailedJob(sweep), "s.trial-500");
+}
+
 TEST(JobParts, OutputsOfAStepThatCompletedAreKnownWhereAnotherFailed) {
   FakeService fake([](const http::ClientRequest& request) -> FakeService::Answer {
     const bool has = absl::StrContains(request.target, "/p.train/");

@@ -45,7 +45,7 @@ std::vector<std::string> WhereItLies(const JobView& job, const KeptFiles& kept) 
                                                     : "Logs";
   if (kept.outputs || kept.logs) lines.push_back(offer(own, job.id));
   if (job.type == "command") return lines;
-  const std::string failed = FailedJob(job.children);
+  const std::string failed = FailedJob(job);
   if (!failed.empty() && kept.of_failed) lines.push_back(offer("Logs", failed));
   if (failed.empty() ? kept.of_children : kept.of_completed) {
     lines.push_back(offer(absl::StrCat("All of its ", job.type == "sweep" ? "trials" : "steps"),

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "platform/service/flow/trial.h"
 #include "platform/service/secrets/secrets.h"
 
 namespace tutti::service {
@@ -35,6 +36,12 @@ std::vector<store::Event> FirstEvents(absl::Time created, const std::string& reu
   return events;
 }
 
+// Returns what a trial was given; nothing of a step.
+flow::Values ValuesIn(const LiveJob& parent, const spec::JobSpec& child) {
+  const auto& sweep = parent.record.job.spec.sweep;
+  return sweep ? ValuesOf(*sweep, child) : flow::Values();
+}
+
 }  // namespace
 
 absl::Status ChildInsertion::Insert(LiveJob& parent, const std::string& step, store::Job job,
@@ -48,7 +55,7 @@ absl::Status ChildInsertion::Insert(LiveJob& parent, const std::string& step, st
       job, [&events](int64_t) { return events; }, store::Durability::kDeferred);
   if (absl::IsAlreadyExists(record.status())) return AdoptKnown(parent, job.id);
   TUTTI_RETURN_IF_ERROR(record.status());
-  children_.Adopt(parent, *record);
+  children_.Adopt(parent, *record, ValuesIn(parent, record->job.spec));
   if (!IsEnd(record->last.state)) table_.Add(*record);
   table_.AnnounceInserted(*record, std::move(events));
   state_.Wake();
@@ -58,7 +65,7 @@ absl::Status ChildInsertion::Insert(LiveJob& parent, const std::string& step, st
 absl::Status ChildInsertion::AdoptKnown(LiveJob& parent, const std::string& id) {
   TUTTI_ASSIGN_OR_RETURN(const store::JobRecord known,
                          state_.store->GetJob(id, store::Reader::kLockHolder));
-  children_.Adopt(parent, known);
+  children_.Adopt(parent, known, ValuesIn(parent, known.job.spec));
   return absl::OkStatus();
 }
 
@@ -69,6 +76,7 @@ void ChildInsertion::Complete(const LiveJob& parent, const std::string& step,
   job.job_token = state_.options.random_hex(kTokenBytes);
   job.parent = parent.record.job.id;
   job.step = step;
+  if (parent.flow->trials != nullptr) job.trial_values = ValuesIn(parent, job.spec);
   if (job.spec.kind != spec::JobKind::kCommand) return;
   const std::string root = job.parent.substr(0, job.parent.find('.'));
   job.spec.environment_variables.emplace("AZUREML_ROOT_RUN_ID", root);

@@ -1,6 +1,8 @@
 #include "platform/service/flow/flow_children.h"
 
 #include <iterator>
+#include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -53,17 +55,27 @@ std::string ChildId(const LiveJob& parent, absl::string_view step) {
 
 absl::Status FlowChildren::Rebuild(LiveJob& job) {
   if (job.flow == nullptr) return absl::OkStatus();
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<store::JobRecord> records,
-                         state_.store->ChildrenOf(job.record.job.id));
-  for (const store::JobRecord& record : records) Adopt(job, record);
+  const std::string& id = job.record.job.id;
+  if (job.flow->trials == nullptr) {
+    TUTTI_ASSIGN_OR_RETURN(const auto records, state_.store->ChildrenOf(id));
+    for (const store::JobRecord& record : records) Adopt(job, record, {});
+    return absl::OkStatus();
+  }
+  TUTTI_ASSIGN_OR_RETURN(
+      std::vector<store::TrialRecord> trials,
+      state_.store->TrialsOf({.sweep = id, .limit = std::numeric_limits<int>::max()}));
+  for (store::TrialRecord& trial : trials) {
+    Adopt(job, trial.job, std::move(trial.values));
+    job.flow->children[trial.job.job.step].noted = trial.known;
+  }
   return absl::OkStatus();
 }
 
-void FlowChildren::Adopt(LiveJob& parent, const store::JobRecord& record) {
+void FlowChildren::Adopt(LiveJob& parent, const store::JobRecord& record, flow::Values values) {
   LiveFlow& flow = *parent.flow;
   if (flow.trials != nullptr) {  // which come in the order of their numbers
     if (flow::TrialNumber(record.job.step) != flow.trials->size() + 1) return;
-    flow.trials->Start(ValuesOf(*parent.record.job.spec.sweep, record.job.spec));
+    flow.trials->Start(std::move(values));
   }
   LiveChild& child = flow.children[record.job.step];
   child.id = record.job.id;
@@ -145,18 +157,35 @@ void FlowChildren::NoteMetrics(const std::string& sweep, const std::string& step
   trial.reading = false;
   state_.problems.Note(absl::StrCat("what job ", trial.id, " has reported cannot be read"),
                        read.status(), {.job = sweep});
-  if (has_ended && !read.ok()) parent->flow->active.insert(step);  // and is read again
-  if (!any && !to_the_end) return;
-  const int number = flow::TrialNumber(step);
   LiveFlow& flow = *parent->flow;
-  flow.trials->Report(number, reports, anew);
+  if (has_ended && !read.ok()) flow.active.insert(step);  // and is read again
+  if (!any && !to_the_end) return;
+  flow.trials->Report(flow::TrialNumber(step), reports, anew);
   if (to_the_end) {
-    TakeIn(*trial.end, trial, flow);
-    flow.trials->End(number, trial.child.state, trial.child.reason);
-    trial.metrics.reset();
+    const absl::Status kept = EndTrial(*parent, step, trial);
+    state_.problems.Note(absl::StrCat("what job ", trial.id, " has reported cannot be kept"), kept,
+                         {.job = sweep});
+    if (!kept.ok()) flow.active.insert(step);  // and this is tried again
   }
   flow.changed = true;
   state_.Wake();
+}
+
+absl::Status FlowChildren::EndTrial(const LiveJob& sweep, const std::string& step,
+                                    LiveChild& trial) {
+  LiveFlow& flow = *sweep.flow;
+  const int number = flow::TrialNumber(step);
+  const std::optional<double> cost =
+      CostOf(*sweep.record.job.spec.sweep, flow.trials->metric(number));
+  if (!trial.noted) {
+    // What a loss of power takes of it, it takes of the sweep's end too.
+    TUTTI_RETURN_IF_ERROR(state_.store->NoteTrials({{trial.id, cost}}, store::Durability::kCrash));
+    trial.noted = true;
+  }
+  TakeIn(*trial.end, trial, flow);
+  flow.trials->End(number, trial.child.state, trial.child.reason);
+  trial.metrics.reset();
+  return absl::OkStatus();
 }
 
 }  // namespace tutti::service

@@ -23,8 +23,8 @@ class FlowChildren final : public EventListener {
 
   // Rebuilds the children of a job of an earlier service; does nothing for a job without children.
   absl::Status Rebuild(LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // Takes in a child that is in the store.
-  void Adopt(LiveJob& parent, const store::JobRecord& record)
+  // Takes in a child that is in the store; `values`: what a trial was given.
+  void Adopt(LiveJob& parent, const store::JobRecord& record, flow::Values values)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Keeps the last event of a child that ends, which is not live any more when it is looked at.
   void OnEvent(const store::Job& job, const store::Event& event) override
@@ -45,9 +45,14 @@ class FlowChildren final : public EventListener {
   void ReadMetrics(const LiveJob& sweep, const std::string& step, LiveChild& trial, bool has_ended,
                    Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Takes in what a task has read; what could not be read to its end is read again.
+  // The outcome of a trial that has ended is in the store before it counts as ended here, so that
+  // all are there once the sweep has ended.
   void NoteMetrics(const std::string& sweep, const std::string& step,
                    const std::shared_ptr<TrialMetrics>& metrics, const absl::StatusOr<bool>& read,
                    bool has_ended) ABSL_LOCKS_EXCLUDED(service_lock);
+  // Notes a trial's end, and what it has reported.
+  absl::Status EndTrial(const LiveJob& sweep, const std::string& step, LiveChild& trial)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
   SharedState& state_;
   const JobTable& table_;

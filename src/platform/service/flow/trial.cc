@@ -21,6 +21,14 @@ flow::Values ValuesOf(const spec::Sweep& sweep, const spec::JobSpec& trial) {
   return values;
 }
 
+std::optional<double> CostOf(const spec::Sweep& sweep, std::optional<double> metric) {
+  return metric && sweep.maximize ? std::optional(0 - *metric) : metric;  // never -0
+}
+
+std::optional<double> MetricOf(const spec::Sweep& sweep, std::optional<double> cost) {
+  return CostOf(sweep, cost);  // which is its own inverse
+}
+
 spec::JobSpec TrialSpec(const spec::JobSpec& sweep, int number, const flow::Values& values) {
   spec::JobSpec trial = sweep;
   trial.kind = spec::JobKind::kCommand;

@@ -1,7 +1,8 @@
-// Makes the job of a sweep's trial: which values it has, and what it runs. Pure.
+// Makes the job of a sweep's trial: which values it has, what it runs, what is kept of it. Pure.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "platform/flow/next_of_sweep.h"
 #include "platform/store/store.h"
@@ -14,6 +15,10 @@ uint64_t SeedOf(const store::Job& sweep);
 
 // Returns the values that a trial was given, one for each parameter of its sweep.
 flow::Values ValuesOf(const spec::Sweep& sweep, const spec::JobSpec& trial);
+
+// Converts a trial's best metric to what store::TrialRecord has of it, and back.
+std::optional<double> CostOf(const spec::Sweep& sweep, std::optional<double> metric);
+std::optional<double> MetricOf(const spec::Sweep& sweep, std::optional<double> cost);
 
 // Returns trial `number` of the sweep as a command job.
 spec::JobSpec TrialSpec(const spec::JobSpec& sweep, int number, const flow::Values& values);

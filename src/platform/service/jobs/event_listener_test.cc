@@ -31,7 +31,7 @@ class EventListenerTest : public ::testing::Test {
  protected:
   // That what was told is what the store has, in its order.
   void ExpectAllOf(const std::string& id) {
-    const std::vector<store::Event> kept = world_.service().EventsOf(id).value();
+    const std::vector<store::Event> kept = world_.Events(id);
     const std::vector<store::Event>& told = recorder_.of_job[id];
     ASSERT_EQ(told.size(), kept.size());
     for (size_t i = 0; i < kept.size(); ++i) {

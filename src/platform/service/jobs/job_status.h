@@ -1,4 +1,5 @@
-// JobStatus and JobSummary are a job as users see it, in full and in a list.
+// JobStatus and JobSummary are a job as users see it, in full and in a list; EventPage has its
+// past.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,12 @@ struct JobStatus {
   std::vector<std::string> nodes;
   std::vector<PlacedNode> parts;  // what it has of them, if it has not the whole
   std::vector<Failure> failures;
+};
+
+// Events of a job, the oldest first.
+struct EventPage {
+  std::vector<store::Event> events;
+  int64_t before = 0;  // the event before which the others are; 0: there are none
 };
 
 // A job in a list of many: what a table shows of it.

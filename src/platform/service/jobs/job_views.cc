@@ -132,6 +132,16 @@ std::vector<JobSummary> JobViews::LiveSummaries(const std::vector<int64_t>& page
   return summaries;
 }
 
+absl::StatusOr<EventPage> JobViews::EventsBefore(absl::string_view id, int64_t before,
+                                                 int limit) const {
+  EventPage page;
+  TUTTI_ASSIGN_OR_RETURN(page.events, state_.store->EventsBefore(id, before, limit + 1));
+  if (std::ssize(page.events) <= limit) return page;
+  page.events.erase(page.events.begin());
+  page.before = page.events.front().sequence;
+  return page;
+}
+
 absl::StatusOr<std::vector<JobSummary>> JobViews::ListSummaries(
     const store::JobFilter& filter) const {
   TUTTI_ASSIGN_OR_RETURN(std::vector<int64_t> page, state_.store->Sequences(filter));

@@ -22,6 +22,7 @@ class JobViews {
       ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<std::vector<JobSummary>> ListSummaries(const store::JobFilter& filter) const
       ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::StatusOr<EventPage> EventsBefore(absl::string_view id, int64_t before, int limit) const;
 
   // Call under the lock.
   JobStatus StatusOf(const store::JobRecord& record) const

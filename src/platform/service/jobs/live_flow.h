@@ -25,6 +25,7 @@ struct LiveChild {
   std::shared_ptr<TrialMetrics> metrics;  // a task's while `reading`
   bool reading = false;
   std::optional<store::Event> end;  // of one that has ended
+  bool noted = false;               // what the trial has reported is in the store
 };
 
 // What was found out about a step before its job is made.

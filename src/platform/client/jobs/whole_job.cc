@@ -1,0 +1,86 @@
+#include "platform/client/jobs/whole_job.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace tutti::client {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr int kPage = 1000;
+constexpr int kDeepest = 20;  // levels of children
+
+// Returns the object's array of that name; null if it has none.
+json* ArrayIn(json& object, const char* name) {
+  if (!object.is_object()) return nullptr;
+  const auto found = object.find(name);
+  return found != object.end() && found->is_array() ? &*found : nullptr;
+}
+
+absl::StatusOr<json> Parsed(const absl::StatusOr<std::string>& text, const char* list) {
+  TUTTI_RETURN_IF_ERROR(text.status());
+  json page = json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const json* const items = ArrayIn(page, list);
+  if (items != nullptr && !items->empty()) return page;
+  return absl::InternalError(absl::StrCat("the service's answer has no \"", list, "\""));
+}
+
+// Returns the cursor of the trials that `job` does not list; "" if there are none.
+std::string TakeNext(json& job) {
+  const auto trials = job.find("trials");
+  if (trials == job.end() || !trials->is_object()) return "";
+  const auto next = trials->find("next");
+  if (next == trials->end() || !next->is_string()) return "";
+  std::string cursor = next->get<std::string>();
+  *next = nullptr;
+  return cursor;
+}
+
+absl::Status AddTrials(ServiceClient& service, json& job, int depth) {
+  json* const children = ArrayIn(job, "children");
+  if (children == nullptr || depth > kDeepest) return absl::OkStatus();
+  for (json& child : *children) TUTTI_RETURN_IF_ERROR(AddTrials(service, child, depth + 1));
+  const auto id = job.find("id");
+  std::string next = TakeNext(job);
+  while (!next.empty() && id != job.end() && id->is_string()) {
+    TUTTI_ASSIGN_OR_RETURN(json page,
+                           Parsed(service.Trials(id->get<std::string>(), next, kPage), "trials"));
+    for (json& trial : page["trials"]) children->push_back(std::move(trial));
+    next = page.value("next", json()).is_string() ? page["next"].get<std::string>() : "";
+  }
+  return absl::OkStatus();
+}
+
+int64_t BeforeIn(const json& page, const char* name) {
+  const auto before = page.find(name);
+  return before != page.end() && before->is_number_integer() ? before->get<int64_t>() : 0;
+}
+
+absl::Status AddEvents(ServiceClient& service, const std::string& id, json& job) {
+  json* const events = ArrayIn(job, "events");
+  if (events == nullptr) return absl::OkStatus();
+  for (int64_t before = BeforeIn(job, "events_before"); before > 0;) {
+    TUTTI_ASSIGN_OR_RETURN(const json page, Parsed(service.Events(id, before, kPage), "events"));
+    events->insert(events->begin(), page["events"].begin(), page["events"].end());
+    before = BeforeIn(page, "before");
+  }
+  job["events_before"] = nullptr;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> WholeJob(ServiceClient& service, const std::string& id) {
+  TUTTI_ASSIGN_OR_RETURN(std::string text, service.Job(id));
+  json job = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!job.is_object()) return text;  // whoever reads it says so
+  TUTTI_RETURN_IF_ERROR(AddTrials(service, job, 0));
+  TUTTI_RETURN_IF_ERROR(AddEvents(service, id, job));
+  return job.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace tutti::client
