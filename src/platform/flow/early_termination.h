@@ -1,5 +1,5 @@
-// Decides which trials are stopped because others do better, by Azure ML's three policies. Pure
-// functions of what all trials have reported; one report of the metric is one interval.
+// StoppingPolicy decides which trials are stopped because others do better, by Azure ML's three
+// policies; one report of the metric is one interval.
 //
 // A trial is judged at the last interval that it has reached and at which the policy looks
 // (multiples of evaluation_interval, from delay_evaluation on), against what the others had
@@ -11,8 +11,14 @@
 //   median_stopping       stopped if its best is worse than the median of all trials' averages
 //   truncation_selection  stopped if its last value is among the worst truncation_percentage of
 //                         those trials' that have come as far
+//
+// What is compared with is kept by interval as reports come: bandit the best so far, the others a
+// number of each trial, in order. So a decision goes over the trials that have not ended, however
+// many have and whatever they have reported. Not thread-safe.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,18 +27,39 @@
 
 namespace tutti::flow {
 
-struct TrialReports {
-  int number = 0;
-  bool active = false;   // others are compared with, and not stopped
-  ReportSeries reports;  // of the metric, in order
-};
-
 struct TrialStop {
   int number = 0;
   std::string reason;  // one line
 };
 
-std::vector<TrialStop> TrialsToStop(const spec::Sweep& sweep,
-                                    const std::vector<TrialReports>& trials);
+// What the trials that have not ended have reported, by their numbers; of those that have reported.
+using ActiveReports = std::map<int, ReportSeries>;
+
+class StoppingRule;
+
+class StoppingPolicy {
+ public:
+  explicit StoppingPolicy(const spec::Sweep& sweep);
+  ~StoppingPolicy();
+  StoppingPolicy(StoppingPolicy&&) noexcept;
+
+  // Takes what a trial that has not ended has reported since the last call.
+  void Report(int number, const std::vector<double>& values);
+  // Forgets what a trial that has not ended has reported.
+  void Retract(int number);
+  // Notes that a trial has ended: it is not stopped, and others are still compared with it.
+  void End(int number);
+
+  // Returns the trials that are to be stopped now, by their numbers.
+  std::vector<TrialStop> TrialsToStop() const;
+
+ private:
+  // Returns the last interval at which the policy looks; 0 before the first.
+  size_t LastInterval(const ReportSeries& reports) const;
+
+  const spec::EarlyTermination policy_;
+  ActiveReports active_;
+  std::unique_ptr<StoppingRule> rule_;  // null: no trial is stopped
+};
 
 }  // namespace tutti::flow

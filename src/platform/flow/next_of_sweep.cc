@@ -33,7 +33,7 @@ class Search {
               : hopeless     ? "the first trials have failed"
                              : "the sweep is being canceled");
     } else {
-      d.stops = TrialsToStop(sweep_, trials_.reports());
+      d.stops = trials_.TrialsToStop();
       StartOne();
     }
     if (trials_.active().empty() && !d.starts && d.to_propose == 0) {

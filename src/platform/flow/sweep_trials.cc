@@ -6,14 +6,20 @@ namespace tutti::flow {
 
 void SweepTrials::Start(Values values) {
   values_.push_back(std::make_shared<const Values>(std::move(values)));
-  reports_.push_back({.number = size() + 1, .active = true});
+  metrics_.emplace_back();
   active_.insert(size());
 }
 
 void SweepTrials::Report(int number, const MetricReports& reports, bool anew) {
-  ReportSeries& series = reports_.at(number - 1).reports;
-  if (anew) series = ReportSeries();
-  series.Append(reports.values);
+  std::optional<double>& best = metrics_.at(number - 1);
+  if (anew) {
+    best.reset();
+    policy_.Retract(number);
+  }
+  for (const double value : reports.values) {
+    if (!best || IsBetter(value, *best)) best = value;
+  }
+  policy_.Report(number, reports.values);
   other_metrics_.insert(reports.other_names.begin(), reports.other_names.end());
   const bool is_first = odd_trial_ == 0 || number < odd_trial_;
   if (reports.odd_line.empty() || !is_first) return;
@@ -22,8 +28,8 @@ void SweepTrials::Report(int number, const MetricReports& reports, bool anew) {
 }
 
 void SweepTrials::End(int number, ChildState state, const std::string& reason) {
-  reports_.at(number - 1).active = false;
   active_.erase(number);
+  policy_.End(number);
   switch (state) {
     case ChildState::kActive:
       return;
@@ -38,21 +44,14 @@ void SweepTrials::End(int number, ChildState state, const std::string& reason) {
       return;
     case ChildState::kCompleted:
       ++completed_;
-      if (!reports_[number - 1].reports.empty()) Compare(number);
+      if (const auto metric = metrics_.at(number - 1)) Compare(number, *metric);
   }
 }
 
-double SweepTrials::BestOf(int number) const {
-  const ReportSeries& reports = reports_[number - 1].reports;
-  return maximize_ ? reports.Highest(reports.size()) : reports.Lowest(reports.size());
-}
-
-void SweepTrials::Compare(int number) {
+void SweepTrials::Compare(int number, double metric) {
   if (observes_) observed_.insert(number);
-  const double metric = BestOf(number);
-  const bool is_better = maximize_ ? metric > best_metric_ : metric < best_metric_;
   const bool is_first_of_equal = metric == best_metric_ && number < best_;
-  if (best_ != 0 && !is_better && !is_first_of_equal) return;
+  if (best_ != 0 && !IsBetter(metric, best_metric_) && !is_first_of_equal) return;
   best_ = number;
   best_metric_ = metric;
 }
@@ -60,7 +59,7 @@ void SweepTrials::Compare(int number) {
 std::vector<Observation> SweepTrials::Observations() const {
   std::vector<Observation> seen;
   seen.reserve(observed_.size());
-  for (const int number : observed_) seen.push_back({values_[number - 1], BestOf(number)});
+  for (const int number : observed_) seen.push_back({values_[number - 1], *metrics_[number - 1]});
   return seen;
 }
 

@@ -19,7 +19,9 @@ namespace tutti::flow {
 class SweepTrials {
  public:
   explicit SweepTrials(const spec::Sweep& sweep)
-      : maximize_(sweep.maximize), observes_(sweep.sampling == spec::Sampling::kBayesian) {}
+      : maximize_(sweep.maximize),
+        observes_(sweep.sampling == spec::Sampling::kBayesian),
+        policy_(sweep) {}
 
   // Notes that trial number size() + 1 has started.
   void Start(Values values);
@@ -29,7 +31,7 @@ class SweepTrials {
   // Notes that the trial has ended, and has reported all. `reason` is of its last event.
   void End(int number, ChildState state, const std::string& reason);
 
-  int size() const { return static_cast<int>(reports_.size()); }
+  int size() const { return static_cast<int>(values_.size()); }
   const std::set<int>& active() const { return active_; }
   int completed() const { return completed_; }
   int failed() const { return failed_; }
@@ -45,12 +47,9 @@ class SweepTrials {
   // Returns what the trial was given.
   const Values& values(int number) const { return *values_.at(number - 1); }
   // Returns the best that the trial has reported so far; nothing: none.
-  std::optional<double> metric(int number) const {
-    if (reports_.at(number - 1).reports.empty()) return std::nullopt;
-    return BestOf(number);
-  }
-  // Returns the reports of all trials, by number; the first is number 1.
-  const std::vector<TrialReports>& reports() const { return reports_; }
+  std::optional<double> metric(int number) const { return metrics_.at(number - 1); }
+  // Returns those that the sweep's early termination policy stops now, by number.
+  std::vector<TrialStop> TrialsToStop() const { return policy_.TrialsToStop(); }
   // Returns the values and metrics of the completed trials, by number; none where the sampling does
   // not ask for them.
   std::vector<Observation> Observations() const;
@@ -60,12 +59,15 @@ class SweepTrials {
   const std::string& odd_line() const { return odd_line_; }
 
  private:
-  double BestOf(int number) const;
-  void Compare(int number);
+  bool IsBetter(double metric, double than) const {
+    return maximize_ ? metric > than : metric < than;
+  }
+  void Compare(int number, double metric);
 
   const bool maximize_, observes_;
-  std::vector<std::shared_ptr<const Values>> values_;
-  std::vector<TrialReports> reports_;
+  std::vector<std::shared_ptr<const Values>> values_;  // by number; the first is number 1
+  std::vector<std::optional<double>> metrics_;         // the same
+  StoppingPolicy policy_;
   std::set<int> active_, observed_;
   int completed_ = 0, failed_ = 0, stopped_ = 0, first_failure_ = 0, best_ = 0;
   double best_metric_ = 0;
