@@ -9,10 +9,15 @@ show          GET of the newest job
 tick          the service's processor while one job runs, a second
 beside it     the same three questions by SQLite alone, on the same file
 
-A sweep of TRIALS such jobs that have reported REPORTS times: its first GET, those after it, and its DELETE with the calls of others beside it: a list, two
-who submit at full speed, and cancels of what they have submitted, while one job runs.
+Then, by TRIALS, a sweep of such jobs that have reported REPORTS times and whose progress was told twice for each:
 
-    benchmarks/service_load/histories.py [1000 10000 100000] [--trials 10000] [--reports 1000] [--build build] [--json FILE]
+first show    GET of it after the start of a service
+show          GET of it from then on; and pages of 100: the best, and those in the middle
+delete        DELETE of it with the calls of others beside it: a list, two who submit at full speed, and cancels of what they have submitted, while one job runs
+beside it     what a show reads, and the delete of the rows in one commit, by SQLite alone; the folders are removed by the service only
+upgrade       until what all trials have reported was read, once, where no service has noted it
+
+    benchmarks/service_load/histories.py [1000 10000 100000] [--trials 100 1000 10000] [--reports 1000] [--build build] [--json FILE]
 """
 import argparse
 import json
@@ -55,11 +60,34 @@ COPIES = """
     INSERT INTO job_states
         SELECT j.sequence, s.parent, s.state, (SELECT max(sequence) FROM events WHERE job_id = j.id), s.started_us
         FROM copies, jobs j, job_states s WHERE j.id = :prefix || n AND s.job = (SELECT sequence FROM jobs WHERE id = :one);
+    INSERT INTO trials
+        SELECT j.sequence, t.sweep, t.given, t.cost + 1e-6 * n, t.known, t.ranked
+        FROM copies, jobs j, trials t WHERE j.id = :prefix || n AND t.job = (SELECT sequence FROM jobs WHERE id = :one);
     DROP TABLE copies;
+"""
+# What a sweep tells while its trials run, before its last event.
+PROGRESS = """
+    INSERT INTO events (job_id, time_us, state, reason, detail)
+        WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < :count)
+        SELECT job_id, time_us, 'Running', n || ' of :count trials completed, 1 under way; best trial-1 with loss 1', detail
+        FROM c, events WHERE sequence = (SELECT last_event FROM job_states WHERE job = (SELECT sequence FROM jobs WHERE id = :sweep));
+    UPDATE events SET sequence = (SELECT max(sequence) + 1 FROM events)
+        WHERE sequence = (SELECT last_event FROM job_states WHERE job = (SELECT sequence FROM jobs WHERE id = :sweep));
+    UPDATE job_states SET last_event = (SELECT max(sequence) FROM events) WHERE job = (SELECT sequence FROM jobs WHERE id = :sweep);
 """
 LIST = """SELECT * FROM job_states s JOIN jobs j ON j.sequence = s.job JOIN events e ON e.sequence = s.last_event WHERE s.job IN
     (SELECT job FROM job_states WHERE parent = '' AND state = 'Completed' ORDER BY job DESC LIMIT 100) ORDER BY s.job DESC"""
 SHOW = """SELECT * FROM jobs j JOIN job_states s ON s.job = j.sequence JOIN events e ON e.sequence = s.last_event WHERE j.id = ?"""
+OF_TRIALS = """SELECT * FROM job_states s JOIN jobs j ON j.sequence = s.job JOIN events e ON e.sequence = s.last_event JOIN trials t ON t.job = s.job
+    WHERE s.job IN (SELECT job FROM job_states WHERE parent = :sweep {} ORDER BY job LIMIT 100) ORDER BY s.job"""
+# What a show of a sweep reads: its events, its counts, its first, its best and its failed trials.
+SHOW_SWEEP = [
+    "SELECT * FROM events WHERE job_id = :sweep ORDER BY sequence DESC LIMIT 200",
+    "SELECT state, count(*) FROM job_states INDEXED BY jobs_of_state WHERE parent = :sweep GROUP BY state",
+    OF_TRIALS.format(""), OF_TRIALS.format("AND state = 'Failed'"),
+    """SELECT * FROM trials t CROSS JOIN job_states s ON s.job = t.job CROSS JOIN jobs j ON j.sequence = t.job
+       CROSS JOIN events e ON e.sequence = s.last_event
+       WHERE t.sweep = (SELECT sequence FROM jobs WHERE id = :sweep) AND t.ranked ORDER BY t.cost, t.job LIMIT 10"""]
 UNDER_WAY = "SELECT * FROM job_states WHERE state NOT IN ('Completed', 'Failed', 'Canceled')"
 
 
@@ -221,29 +249,95 @@ def copy_trials(home, sweep, count, reports, first=2):
         (home / "jobs" / f"{sweep}.trial-{number}" / "logs" / "rank-0.metrics").write_text(lines)
 
 
+def tell_progress(home, sweep, count):
+    with sqlite3.connect(home / "tutti.db") as store:
+        for statement in PROGRESS.split(";\n")[:-1]:
+            store.execute(statement.replace(":count", str(count)), {"sweep": sweep})
+    store.close()
+
+
+def read_alone(home, sweep):
+    """What a show reads, by SQLite's own connection."""
+    store = sqlite3.connect(f"file:{home / 'tutti.db'}?mode=ro", uri=True)
+    took = timed(lambda: [store.execute(query, {"sweep": sweep}).fetchall() for query in SHOW_SWEEP], 50)
+    store.close()
+    return took
+
+
+def delete_alone(home, sweep):
+    """The rows of a sweep go, in one commit on the disk, from a copy of the store of a service that has ended; milliseconds."""
+    copy = home / "copy.db"
+    shutil.copyfile(home / "tutti.db", copy)
+    store = sqlite3.connect(copy)
+    for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+        store.execute(f"PRAGMA {setting}").fetchall()
+    began = time.monotonic()
+    with store:
+        store.execute("DELETE FROM jobs WHERE sequence IN (SELECT job FROM job_states WHERE parent = ?) OR id = ?", (sweep, sweep))
+    took = round(1000 * (time.monotonic() - began))
+    store.close()
+    copy.unlink()
+    return took
+
+
+def read_once(program, home):
+    """Seconds from the start of a service that finds trials of which none was noted until all are."""
+    with sqlite3.connect(home / "tutti.db") as store:
+        store.execute("UPDATE trials SET known = 0, ranked = 0, cost = NULL")
+    store.close()
+    service, _ = started(program, home)
+    began = time.monotonic()
+    store = sqlite3.connect(f"file:{home / 'tutti.db'}?mode=ro", uri=True)
+    while store.execute("SELECT count(*) FROM trials WHERE NOT known").fetchone()[0]:
+        if time.monotonic() > began + 600:
+            raise SystemExit("what trials have reported is not read")
+        time.sleep(0.05)
+    store.close()
+    took = round(time.monotonic() - began, 1)
+    end(service, signal.SIGTERM)
+    return took
+
+
 def sweep(program, home, trials, reports):
     service, _ = started(program, home)
     parent = ended(service, submitted(service, SWEEP))
     end(service, signal.SIGTERM)
     copy_trials(home, parent, trials, reports)
+    tell_progress(home, parent, 2 * trials)
+    result = {"trials": trials, "reports of each": reports, "delete alone, ms": delete_alone(home, parent)}
     service, _ = started(program, home)
     began = time.monotonic()
     shown = json.loads(service.request("GET", f"/v1/jobs/{parent}"))
-    first = round(1000 * (time.monotonic() - began))
-    while any(child["metric"] is None for child in shown["children"]):
-        shown = json.loads(service.request("GET", f"/v1/jobs/{parent}"))
-    result = {"trials": trials, "reports of each": reports, "first show, ms": first,
-              "until all metrics are there, s": round(time.monotonic() - began, 1)}
-    result["show, ms"] = timed(lambda: service.request("GET", f"/v1/jobs/{parent}"), 20)
+    result["first show, ms"] = round(1000 * (time.monotonic() - began), 1)
+    if shown["trials"]["count"] != trials or shown["trials"]["best"][0]["step"] != "trial-1":
+        raise SystemExit(f"the sweep is not shown as it is: {shown['trials']['count']} trials")
+    result["show, ms"] = timed(lambda: service.request("GET", f"/v1/jobs/{parent}"), 100)
+    result["show, bytes"] = len(service.request("GET", f"/v1/jobs/{parent}"))
+    result["read alone, ms"] = read_alone(home, parent)
+    result["a page of the best, ms"] = timed(lambda: service.request("GET", f"/v1/jobs/{parent}/trials?order=best"), 100)
+    middle = next_page(service, parent, trials // 2)
+    result["a page in the middle, ms"] = timed(lambda: service.request("GET", f"/v1/jobs/{parent}/trials?after={middle}"), 100)
+    end(service, signal.SIGTERM)
+    result["upgrade, s"] = read_once(program, home)
+    service, _ = started(program, home)
     result.update(delete_beside_calls(service, parent))
     end(service, signal.SIGTERM)
     return result
 
 
+def next_page(service, parent, count):
+    """The cursor behind the first `count` trials."""
+    cursor = ""
+    while count > 0:
+        page = json.loads(service.request("GET", f"/v1/jobs/{parent}/trials?limit={min(count, 1000)}&after={cursor}"))
+        cursor, count = page["next"], count - len(page["trials"])
+    return cursor
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sizes", nargs="*", type=int, default=[1000, 10000, 100000])
-    parser.add_argument("--trials", type=int, default=10000)
+    parser.add_argument("--trials", nargs="*", type=int, default=[100, 1000, 10000])
     parser.add_argument("--reports", type=int, default=1000)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--json", type=pathlib.Path)
@@ -251,8 +345,7 @@ def main():
     program = options.build / "bin/tutti"
     results = {"load at the beginning": os.getloadavg()[0]}
     runs = {f"{size} ended jobs": (lambda home, size=size: history(program, home, size)) for size in options.sizes}
-    if options.trials:
-        runs["sweep"] = lambda home: sweep(program, home, options.trials, options.reports)
+    runs |= {f"a sweep of {trials}": (lambda home, trials=trials: sweep(program, home, trials, options.reports)) for trials in options.trials}
     for name, run in runs.items():
         home = pathlib.Path(tempfile.mkdtemp(prefix="tutti-histories."))
         try:
