@@ -12,16 +12,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/process/build_id.h"
 #include "base/process/child_process.h"
 #include "runtime/device/precision/gpu.h"
 #include "runtime/device/precision/processor.h"
 
 namespace tutti::device {
 namespace {
-
-// Raise it when kernels of this folder become faster or slower in one precision: what was
-// kept is then measured again.
-constexpr int kKernelsVersion = 1;
 
 constexpr int64_t kImages = 16, kChannels = 64, kSide = 16;
 constexpr int kRounds = 3;
@@ -80,11 +77,12 @@ class Layer {
   torch::Tensor x_, w_, gradient_;
 };
 
-// What the number depends on; not on who else computes here, which the two share.
-std::string KeyOf(torch::Device device, const PrecisionFacts& facts) {
+// What the number depends on, tutti's own kernels among it, which are part of the program; not on
+// who else computes here, which the two share.
+std::string KeyOf(torch::Device device, const PrecisionFacts& facts, const std::string& build) {
   return absl::StrCat("a convolution's time in bf16 over fp32; ", facts.kind, ": ", facts.name,
                       "; flags: ", device.is_cpu() ? ThisProcessor().flags : "", "; libtorch ",
-                      TORCH_VERSION, "; kernels ", kKernelsVersion);
+                      TORCH_VERSION, "; program ", build);
 }
 
 }  // namespace
@@ -106,8 +104,10 @@ double TimeOneLayer(torch::Device device) {
 }
 
 void AddSlowdown(torch::Device device, PrecisionFacts& facts) {
-  const MeasurementCache here(CacheFolder(base::CurrentEnvironment()));
-  const std::string key = KeyOf(device, facts);
+  const std::string build = base::BuildIdOfThisProgram();
+  // Nothing is kept by a program that cannot be told from what another build of it measured.
+  const MeasurementCache here(build.empty() ? "" : CacheFolder(base::CurrentEnvironment()));
+  const std::string key = KeyOf(device, facts, build);
   facts.slowdown = here.Find(key);
   if (facts.slowdown) return;
   try {

@@ -1,6 +1,6 @@
 // Finds out what decides on the precision of this machine's processor or GPU (choice.h): from its
 // instructions and, where these leave doubt, by timing one layer, which takes a moment the first
-// time and is kept for this machine (measurement_cache.h).
+// time and is kept for this machine and this build of the program (measurement_cache.h).
 //
 // Thread-compatible.
 #pragma once

@@ -6,6 +6,8 @@
 
 #include "base/file.h"
 #include "base/machine/cpuinfo_for_tests.h"
+#include "base/process/build_id.h"
+#include "base/process/child_process.h"
 #include "runtime/device/precision/processor.h"
 
 namespace tutti::device {
@@ -53,6 +55,17 @@ TEST_F(DetectPrecisionTest, ALayerIsTimedOnceAndKept) {
   other.name += " of another kind";
   AddSlowdown(torch::kCPU, other);
   EXPECT_NE(other.slowdown, facts.slowdown);
+}
+
+// Another build may have other kernels.
+TEST_F(DetectPrecisionTest, ALayersTimeIsKeptForThisBuildOfTheProgram) {
+  PrecisionFacts facts;
+  AddSlowdown(torch::kCPU, facts);
+  const std::filesystem::directory_iterator kept(CacheFolder(base::CurrentEnvironment()));
+  const auto text = base::ReadFile(kept->path());
+  ASSERT_TRUE(text.ok()) << text.status();
+  ASSERT_NE(base::BuildIdOfThisProgram(), "");
+  EXPECT_THAT(*text, HasSubstr("; program " + base::BuildIdOfThisProgram()));
 }
 
 TEST_F(DetectPrecisionTest, AProcessAloneGetsWhatItNamesAndElseTheFastest) {
