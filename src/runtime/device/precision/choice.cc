@@ -8,6 +8,15 @@ namespace {
 
 constexpr int kFirstGpuWithBf16 = 8;  // major compute capability; NVIDIA's Ampere
 
+std::string Warning(absl::string_view subject, absl::string_view why, absl::string_view how,
+                    Bf16Reason reason) {
+  const bool kept = reason == Bf16Reason::kKept;
+  return absl::StrCat(
+      kept ? "the run that is resumed computes in bf16, and " : "bf16 was asked for, and ", subject,
+      " ", why, how,
+      kept ? "; --precision fp32 goes on faster" : "; --precision auto takes what is fastest");
+}
+
 }  // namespace
 
 PrecisionChoice Choose(const PrecisionFacts& facts) {
@@ -40,11 +49,12 @@ std::string WarningOf(const PrecisionFacts& facts, absl::string_view subject, Bf
     how = absl::StrFormat(": a layer takes %.1f times fp32's time", *facts.slowdown);
   }
   if (facts.bf16 == Bf16::kInDoubt) how.clear();  // Choose says it
-  return absl::StrCat(reason == Bf16Reason::kKept ? "the run that is resumed computes in bf16, and "
-                                                  : "bf16 was asked for, and ",
-                      subject, " ", Choose(facts).why, how,
-                      reason == Bf16Reason::kKept ? "; --precision fp32 goes on faster"
-                                                  : "; --precision auto takes what is fastest");
+  return Warning(subject, Choose(facts).why, how, reason);
+}
+
+std::string WarningOfAnother(absl::string_view why, absl::string_view subject, Bf16Reason reason) {
+  return Warning(subject, why, ", and its log says how many times fp32's time a layer takes",
+                 reason);
 }
 
 }  // namespace tutti::device

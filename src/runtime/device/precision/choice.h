@@ -57,4 +57,8 @@ enum class Bf16Reason {
 // 7B13, AVX2): a layer takes 9.3 times fp32's time; ...". `subject` as above.
 std::string WarningOf(const PrecisionFacts& facts, absl::string_view subject, Bf16Reason reason);
 
+// Returns the same for a rank that knows no more of the other one than `why`, of its
+// PrecisionChoice: "..., and its log says how many times fp32's time a layer takes; ...".
+std::string WarningOfAnother(absl::string_view why, absl::string_view subject, Bf16Reason reason);
+
 }  // namespace tutti::device

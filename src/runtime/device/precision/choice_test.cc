@@ -51,6 +51,14 @@ TEST(WarningOf, TellsWhoResumesWhatGoesOnFaster) {
             "7B13, AVX2): a layer takes 9.3 times fp32's time; --precision fp32 goes on faster");
 }
 
+TEST(WarningOf, OfAnotherRankSaysWhereItsTimeStands) {
+  EXPECT_EQ(WarningOfAnother("emulates bf16 (AMD EPYC 7B13, AVX2)", "the processor of rank 3",
+                             Bf16Reason::kAskedFor),
+            "bf16 was asked for, and the processor of rank 3 emulates bf16 (AMD EPYC 7B13, AVX2), "
+            "and its log says how many times fp32's time a layer takes; --precision auto takes "
+            "what is fastest");
+}
+
 TEST(WarningOf, SaysOnceWhatWasTimed) {
   const std::string text =
       WarningOf(Of(Bf16::kInDoubt, 1.5), "this processor", Bf16Reason::kAskedFor);

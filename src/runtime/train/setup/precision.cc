@@ -133,10 +133,15 @@ absl::StatusOr<PrecisionTaken> TakePrecision(absl::string_view asked, absl::stri
   own.why = choice.why;
   TUTTI_ASSIGN_OR_RETURN(ranks, GatherPrecisions(own, group, deadline));
   AgreedPrecision agreed = Agree(ranks, group.rank());
+  if (agreed.emulating < 0) return std::move(agreed.taken);
+  const auto emulating = static_cast<size_t>(agreed.emulating);
+  const std::string subject = SubjectOf(ranks[emulating], emulating);
+  const auto reason = asked == "auto" ? device::Bf16Reason::kKept : device::Bf16Reason::kAskedFor;
   if (agreed.emulating == group.rank()) {
     source.add_slowdown(facts);
-    const auto reason = asked == "auto" ? device::Bf16Reason::kKept : device::Bf16Reason::kAskedFor;
-    base::Warn(device::WarningOf(facts, SubjectOf(own, static_cast<size_t>(group.rank())), reason));
+    base::Warn(device::WarningOf(facts, subject, reason));
+  } else if (group.rank() == 0) {
+    base::Warn(device::WarningOfAnother(ranks[emulating].why, subject, reason));
   }
   return std::move(agreed.taken);
 }

@@ -25,8 +25,8 @@ using device::PrecisionTaken;
 //
 // For "auto", bf16 where it is fastest on every rank, else fp32. What is named, or kept, is taken
 // as it is: nothing is found out for fp32, nothing is timed for bf16, but bf16 on a rank whose
-// instructions do not have it is warned of in that rank's log, with how many times slower a layer
-// is; of several the first one's. Does not communicate in a group of one.
+// instructions do not have it is warned of, of several the first one's: in that rank's log, with
+// how many times slower a layer is, and in rank 0's. Does not communicate in a group of one.
 //
 // InvalidArgument, on every rank: they were asked for different ones.
 absl::StatusOr<PrecisionTaken> TakePrecision(absl::string_view asked, absl::string_view kept,

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "base/test_patience.h"
 #include "runtime/device/precision/detect.h"
 #include "runtime/parallel/thread_group_fake.h"
@@ -78,10 +79,11 @@ TEST(TakePrecision, IsTheSameOnEveryRankAndWhatThisMachineIsFastestIn) {
 struct CountedFacts {
   int measured = 0, of_instructions = 0, slowdowns = 0;
   device::Bf16 bf16 = device::Bf16::kInDoubt;
+  std::string name = "x";
 
   FactsSource Source() {
     const auto facts = [this] {
-      return device::PrecisionFacts{.kind = "processor", .name = "x", .bf16 = bf16};
+      return device::PrecisionFacts{.kind = "processor", .name = name, .bf16 = bf16};
     };
     return {[=, this] { return ++measured, facts(); },
             [=, this] { return ++of_instructions, facts(); },
@@ -111,6 +113,39 @@ TEST(TakePrecision, FindsOutNothingAboutWhatIsNamedButWhetherBf16IsEmulated) {
     EXPECT_EQ(take("auto", ""), "fp32");
     EXPECT_EQ(facts.measured, 1);
   });
+}
+
+// Ranks on processors of two kinds, whatever this machine is.
+TEST(TakePrecision, IsThatOfTheOneRankThatEmulatesAndNamesItOnAll) {
+  parallel::OnEveryRank(3, [&](int rank, std::unique_ptr<comm::Communicator> group) {
+    CountedFacts facts;
+    facts.bf16 = rank == 1 ? device::Bf16::kEmulated : device::Bf16::kNative;
+    facts.name = absl::StrCat("of rank ", rank);
+    const auto taken = TakePrecision("auto", "", facts.Source(), *group,
+                                     base::Deadline::After(base::Patient(absl::Seconds(60))));
+    ASSERT_TRUE(taken.ok()) << taken.status();
+    EXPECT_EQ(taken->precision, "fp32");
+    EXPECT_EQ(taken->why,
+              "precision fp32 (auto): the processor of rank 1 emulates bf16 (of rank 1)");
+  });
+}
+
+TEST(TakePrecision, WarnsOfBf16ThatARankEmulatesInItsLogAndInRankZeros) {
+  testing::internal::CaptureStdout();  // the log, in a program that does not begin one
+  parallel::OnEveryRank(4, [&](int rank, std::unique_ptr<comm::Communicator> group) {
+    CountedFacts facts;
+    facts.bf16 = rank == 1 || rank == 3 ? device::Bf16::kEmulated : device::Bf16::kNative;
+    facts.name = absl::StrCat("of rank ", rank);
+    const auto taken = TakePrecision("bf16", "", facts.Source(), *group,
+                                     base::Deadline::After(base::Patient(absl::Seconds(60))));
+    EXPECT_TRUE(taken.ok()) << taken.status();
+  });
+  const std::string log = testing::internal::GetCapturedStdout();
+  constexpr absl::string_view kWarning =
+      "bf16 was asked for, and the processor of rank 1 emulates bf16 (of rank 1)";
+  EXPECT_THAT(log, HasSubstr(absl::StrCat(kWarning, ": a layer takes 9.3 times fp32's time; ")));
+  EXPECT_THAT(log, HasSubstr(absl::StrCat(kWarning, ", and its log says how many times ")));
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 2) << log;
 }
 
 TEST(TakePrecision, RanksThatWereAskedForDifferentOnesAreRefusedByAll) {
