@@ -12,6 +12,7 @@
 #include "runtime/device/autocast.h"
 #include "runtime/device/cpu/bf16/convolution_bf16.h"
 #include "runtime/device/cpu/convolution_ops.h"
+#include "runtime/device/cpu/fp32/convolution_fp32.h"
 #include "runtime/device/device.h"
 #include "runtime/device/precision/detect.h"
 #include "runtime/models/model.h"
@@ -136,6 +137,7 @@ absl::StatusOr<Scorer> Scorer::Open(const std::filesystem::path& model_folder,
   (*network)->eval();
   device::UseOwnConvolutions();
   device::cpu::UseWinograd(models::ScriptFile(folder.architecture).empty());
+  device::cpu::fp32::UsePatches(true);
   return Scorer(std::make_unique<Loaded>(Loaded{*std::move(network), folder.classes,
                                                 AugmentationOf(folder.input),
                                                 device::DetectPrecision(precision, torch::kCPU)}));

@@ -13,6 +13,7 @@
 #include "runtime/data/decode/jpeg/jpeg_fake.h"
 #include "runtime/device/cpu/bf16/amx.h"
 #include "runtime/device/cpu/bf16/convolution_bf16.h"
+#include "runtime/device/cpu/fp32/convolution_fp32.h"
 #include "runtime/models/model.h"
 #include "runtime/models/script_model.h"
 #include "runtime/models/state.h"
@@ -119,9 +120,11 @@ TEST_F(ScorerTest, ComputesTorchScriptWithExactProducts) {
   folder_.architecture = "script:model.pt";
   ASSERT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
   device::cpu::UseWinograd(true);
+  device::cpu::fp32::UsePatches(false);
   const auto scorer = Scorer::Open(model(), "bf16");
   ASSERT_TRUE(scorer.ok()) << scorer.status();
   EXPECT_FALSE(device::cpu::GoesByWinograd(usual));
+  EXPECT_TRUE(device::cpu::fp32::GoesByPatches(usual)) << "which are as good as exact";
 }
 
 TEST_F(ScorerTest, ScoresImagesOfAnotherSize) {

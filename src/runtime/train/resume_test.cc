@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/cleanup/cleanup.h"
 #include "base/file.h"
 #include "runtime/checkpoint/checkpoint_folder.h"
+#include "runtime/device/cpu/fp32/convolution_fp32.h"
 #include "runtime/device/precision/detect.h"
 #include "runtime/train/trainer_fixture.h"
 
@@ -121,6 +123,26 @@ TEST_F(TrainerTest, AResumedRunKeepsItsProductsUnlessToldOtherwise) {
   EXPECT_EQ(taken_by(told), "true");
   EXPECT_EQ(taken_by(parts), "false");
   EXPECT_EQ(Weights(parts), Weights(whole));
+}
+
+TEST_F(TrainerTest, ARunResumedInAnotherPrecisionDoesNotKeepTheProductsOfTheFirst) {
+  const absl::Cleanup restore = [] { device::cpu::fp32::UsePatches(true); };
+  for (const char* begun : {"fp32", "bf16"}) {
+    Recipe recipe = RecipeFor(std::string("begun-") + begun);
+    recipe.precision = begun;
+    recipe.winograd = false;
+    TrainerContext context;
+    context.stop_wanted = [] { return true; };
+    ASSERT_TRUE(TrainOver(1, recipe, context).ok());
+    recipe.resume = "latest";
+    recipe.precision = "fp32";
+    recipe.winograd = std::nullopt;
+    ASSERT_TRUE(TrainOver(1, recipe).ok());
+    const checkpoint::CheckpointFolder folder(fs::path(recipe.output) / "checkpoints", 2);
+    const auto state = folder.LoadState(2 * kStepsPerEpoch);
+    ASSERT_TRUE(state.ok()) << state.status();
+    EXPECT_EQ((*state)["recipe"]["winograd"], begun == recipe.precision ? "false" : "true");
+  }
 }
 
 TEST_F(TrainerTest, ACheckpointHoldsThePrecisionThatWasTaken) {

@@ -263,8 +263,10 @@ absl::StatusOr<Outcome> Train(const Recipe& asked, std::unique_ptr<comm::Communi
   TUTTI_ASSIGN_OR_RETURN(PrecisionTaken taken, TakePrecision(recipe.precision, before.precision,
                                                              device, *communicator, deadline));
   recipe.precision = taken.precision;
-  TUTTI_ASSIGN_OR_RETURN(recipe.winograd,
-                         TakeWinograd(recipe, before.winograd, *communicator, deadline));
+  // Products that were taken in another precision say nothing of this one's.
+  const std::optional<bool> kept =
+      before.precision == taken.precision ? before.winograd : std::nullopt;
+  TUTTI_ASSIGN_OR_RETURN(recipe.winograd, TakeWinograd(recipe, kept, *communicator, deadline));
   Run run(recipe, std::move(taken.why), device, context);
   const absl::Status prepared = run.Prepare(std::move(communicator));
   return run.Ended(prepared.ok() ? run.ToTheEnd() : prepared);

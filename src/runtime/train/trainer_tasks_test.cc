@@ -14,6 +14,7 @@
 #include "runtime/checkpoint/model_folder.h"
 #include "runtime/device/cpu/bf16/amx.h"
 #include "runtime/device/cpu/bf16/convolution_bf16.h"
+#include "runtime/device/cpu/fp32/convolution_fp32.h"
 #include "runtime/models/script_model.h"
 #include "runtime/models/state.h"
 #include "runtime/parallel/data_parallel.h"
@@ -268,7 +269,10 @@ TEST_F(TasksTest, AScriptTrainsOverRanksAndItsFolderIsComplete) {
 
 // What others trained may have been trained with exact products.
 TEST_F(TasksTest, AScriptComputesWithExactProductsUnlessTheRecipeSaysOtherwise) {
-  const absl::Cleanup restore = [] { device::cpu::UseWinograd(false); };
+  const absl::Cleanup restore = [] {
+    device::cpu::UseWinograd(false);
+    device::cpu::fp32::UsePatches(true);
+  };
   const fs::path file = folder_.path() / "small.pt";
   SaveScript(file, 2, /*normalise=*/true);
   const auto goes_by_winograd = [&](const Recipe& recipe) {
@@ -283,6 +287,15 @@ TEST_F(TasksTest, AScriptComputesWithExactProductsUnlessTheRecipeSaysOtherwise) 
   EXPECT_FALSE(goes_by_winograd(recipe));
   recipe.winograd = true;
   EXPECT_EQ(goes_by_winograd(recipe), base::MayUseAvx512Bf16() && !device::cpu::HasAmx());
+  const auto goes_by_patches = [&] {
+    goes_by_winograd(recipe);
+    return device::cpu::fp32::GoesByPatches({8, 16, 16, 32, 32, 3});
+  };
+  recipe.precision = "fp32";
+  recipe.winograd = std::nullopt;
+  EXPECT_TRUE(goes_by_patches()) << "which are as good as exact";
+  recipe.winograd = false;
+  EXPECT_FALSE(goes_by_patches());
 }
 
 TEST_F(TasksTest, AScriptThatDoesNotFitIsNamed) {

@@ -16,6 +16,7 @@
 #include "base/test_patience.h"
 #include "runtime/checkpoint/model_folder.h"
 #include "runtime/device/cpu/bf16/convolution_bf16.h"
+#include "runtime/device/cpu/fp32/convolution_fp32.h"
 #include "runtime/device/cpu/kept_memory.h"
 #include "runtime/models/model.h"
 #include "runtime/models/state.h"
@@ -47,16 +48,23 @@ TEST_F(TrainerTest, SameSeedAndRanksGiveTheSameBytes) {
 
 TEST_F(TrainerTest, ARecipeCanHaveExactProducts) {
   device::cpu::UseWinograd(true);
-  const absl::Cleanup restore = [] { device::cpu::UseWinograd(false); };
-  if (!device::cpu::GoesByWinograd({8, 16, 16, 32, 32, 3})) {
-    GTEST_SKIP() << "this processor's convolutions are exact";
+  const absl::Cleanup restore = [] {
+    device::cpu::UseWinograd(false);
+    device::cpu::fp32::UsePatches(true);
+  };
+  const std::map<std::string, bool> has_others = {
+      {"bf16", device::cpu::GoesByWinograd({8, 16, 16, 32, 32, 3})},
+      {"fp32", device::cpu::fp32::CanCompute({8, 16, 16, 32, 32, 3})}};
+  for (const auto& [precision, has] : has_others) {
+    if (!has) continue;  // this processor's are exact
+    Recipe fast = RecipeFor("fast-" + precision), exact = RecipeFor("exact-" + precision);
+    fast.precision = exact.precision = precision;
+    exact.winograd = false;
+    ASSERT_TRUE(TrainOver(1, fast).ok());
+    ASSERT_TRUE(TrainOver(1, exact).ok());
+    EXPECT_NE(Weights(fast), Weights(exact)) << precision;
   }
-  Recipe fast = RecipeFor("fast"), exact = RecipeFor("exact");
-  fast.precision = exact.precision = "bf16";
-  exact.winograd = false;
-  ASSERT_TRUE(TrainOver(1, fast).ok());
-  ASSERT_TRUE(TrainOver(1, exact).ok());
-  EXPECT_NE(Weights(fast), Weights(exact));
+  if (!has_others.at("fp32")) GTEST_SKIP() << "this processor's convolutions are exact";
 }
 
 TEST_F(TrainerTest, TheLastEpochsDoWithoutErasing) {

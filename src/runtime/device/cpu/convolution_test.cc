@@ -170,6 +170,9 @@ TEST(ConvolutionInFp32, GoesByPatchesWhereThatIsWorthIt) {
   EXPECT_FALSE(cpu::fp32::GoesByPatches({2, 56, 56, 32, 64, 3, 2}));
   EXPECT_FALSE(cpu::fp32::GoesByPatches({2, 56, 56, 32, 64, 5}));
   EXPECT_FALSE(cpu::fp32::GoesByPatches({2, 56, 56, 3, 64, 3})) << "a stem";
+  const absl::Cleanup restore = [] { cpu::fp32::UsePatches(true); };
+  cpu::fp32::UsePatches(false);
+  EXPECT_FALSE(cpu::fp32::GoesByPatches({2, 56, 56, 32, 64, 3}));
 }
 
 // A variable that holds this process to fewer instructions leaves none, whatever the processor has.

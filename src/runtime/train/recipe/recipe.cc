@@ -187,9 +187,9 @@ std::vector<Field> FieldsOf(Recipe& r) {
        &r.precision,
        {"auto", "fp32", "bf16"}},
       {"winograd", kModel,
-       "bf16 on a CPU: 3x3 convolutions with 16 products for 36, each of sums rounded to bfloat16 "
-       "(Lavin & Gray 2016); auto: of tutti's own networks, not of TorchScript modules, of a "
-       "resumed run what it had",
+       "on a CPU: 3x3 convolutions with fewer products (Lavin & Gray 2016): in bf16 16 for 36, "
+       "each of sums rounded to bfloat16, in fp32 36 for 144; auto: in fp32 yes, in bf16 for "
+       "tutti's own networks and not for TorchScript modules, of a resumed run what it had",
        &r.winograd},
       {"sync-bn", kModel, "batch-norm over the images of all ranks; on the CPU alone", &r.sync_bn},
       {"accumulation",

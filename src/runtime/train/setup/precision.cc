@@ -147,7 +147,8 @@ absl::StatusOr<PrecisionTaken> TakePrecision(absl::string_view asked, absl::stri
 }
 
 bool UsesWinograd(const Recipe& recipe) {
-  return recipe.winograd.value_or(models::ScriptFile(recipe.model).empty());
+  return recipe.winograd.value_or(recipe.precision == "fp32" ||
+                                  models::ScriptFile(recipe.model).empty());
 }
 
 absl::StatusOr<bool> TakeWinograd(const Recipe& recipe, std::optional<bool> kept,

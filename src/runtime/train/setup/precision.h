@@ -33,15 +33,16 @@ absl::StatusOr<PrecisionTaken> TakePrecision(absl::string_view asked, absl::stri
                                              torch::Device device, comm::Communicator& group,
                                              base::Deadline deadline);
 
-// Returns whether the recipe's 3x3 convolutions in bf16 go by Winograd's products
-// (runtime/device/cpu/bf16/convolution_bf16.h): where it does not say, those of tutti's own
-// networks; a TorchScript module may have been trained with exact ones, and nobody has seen what it
-// makes of others.
+// Returns whether the recipe's 3x3 convolutions go by Winograd's products, in its precision
+// (runtime/device/cpu/bf16/convolution_bf16.h, fp32/convolution_fp32.h). Where it does not say, all
+// do in fp32, which is hardly less exact by them, and in bf16 those of tutti's own networks: a
+// TorchScript module may have been trained with exact ones, and nobody has seen what it makes of
+// others.
 bool UsesWinograd(const Recipe& recipe);
 
-// Returns the same for a run of the group, of which every rank calls it: where the recipe does not
-// say, what the run had that is resumed, `kept`, of which rank 0's counts; none: UsesWinograd. Does
-// not communicate in a group of one.
+// Returns the same for a run of the group, of which every rank calls it, its precision taken: where
+// the recipe does not say, what the run had that is resumed, `kept`, of which rank 0's counts;
+// none: UsesWinograd. Does not communicate in a group of one.
 absl::StatusOr<bool> TakeWinograd(const Recipe& recipe, std::optional<bool> kept,
                                   comm::Communicator& group, base::Deadline deadline);
 

@@ -158,16 +158,22 @@ TEST(TakePrecision, RanksThatWereAskedForDifferentOnesAreRefusedByAll) {
   });
 }
 
-TEST(UsesWinograd, IsForTuttisOwnNetworksUnlessTheRecipeSaysIt) {
+TEST(UsesWinograd, IsForFp32AndTuttisOwnNetworksUnlessTheRecipeSaysIt) {
   Recipe recipe;
   EXPECT_TRUE(UsesWinograd(recipe));
   recipe.winograd = false;
   EXPECT_FALSE(UsesWinograd(recipe));
   recipe.winograd = std::nullopt;
+  recipe.precision = "bf16";
   recipe.model = "script:net.pt";
   EXPECT_FALSE(UsesWinograd(recipe));
   recipe.winograd = true;
   EXPECT_TRUE(UsesWinograd(recipe));
+  recipe.winograd = std::nullopt;
+  recipe.precision = "fp32";
+  EXPECT_TRUE(UsesWinograd(recipe));
+  recipe.winograd = false;
+  EXPECT_FALSE(UsesWinograd(recipe));
 }
 
 TEST(TakeWinograd, KeepsThatOfTheResumedRunWhichRankZeroKnowsUnlessTheRecipeSaysIt) {

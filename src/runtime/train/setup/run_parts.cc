@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "runtime/device/cpu/bf16/convolution_bf16.h"
+#include "runtime/device/cpu/fp32/convolution_fp32.h"
 #include "runtime/models/script_model.h"
 #include "runtime/models/state.h"
 #include "runtime/parallel/data_parallel.h"
@@ -230,6 +231,7 @@ absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
     return absl::InvalidArgumentError("the precision is not decided yet (train/setup/precision.h)");
   }
   device::cpu::UseWinograd(UsesWinograd(recipe));
+  device::cpu::fp32::UsePatches(UsesWinograd(recipe));
   if (task == nullptr) task = std::make_shared<tasks::Classification>(recipe.label_smoothing);
   const parallel::DataParallelOptions options{.task = std::move(task),
                                               .bf16 = recipe.precision == "bf16",

@@ -1,6 +1,7 @@
 #include "runtime/device/cpu/fp32/convolution_fp32.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "runtime/device/cpu/bf16/convolution_scratch.h"
 #include "runtime/device/cpu/fp32/packing.h"
@@ -11,6 +12,8 @@ namespace {
 // Windows of a part that the second cache holds, and results of as many.
 constexpr int64_t kPartFloats = 48 << 10, kFewestResults = 24, kMostResults = 512;
 constexpr int64_t kFewestPatches = 16;
+
+std::atomic<bool> use_patches = true;
 
 // Where results go: so many floats from one to the next, by image, row and column.
 struct Target {
@@ -94,8 +97,10 @@ bool CanCompute(const Convolution& c) {
          (c.is_stem() ? c.inputs >= 1 : c.inputs % 16 == 0 && c.inputs <= 8192);
 }
 
+void UsePatches(bool use) { use_patches = use; }
+
 bool GoesByPatches(const Convolution& c) {
-  if (c.is_stem() || c.kernel != 3 || c.stride != 1) return false;
+  if (!use_patches || c.is_stem() || c.kernel != 3 || c.stride != 1) return false;
   // Patches that hang over an image's end cost as much as others, and weights are transformed
   // however few there are.
   const int64_t of_image = (c.height + 3) / 4 * ((c.width + 3) / 4);

@@ -3,11 +3,11 @@
 // channels that are multiples of 16; of a network's stem, whose input's gradient nobody wants, x
 // has 1 to 4.
 //
-// 3x3 kernels by a step of 1 go by Winograd's F(4x4, 3x3) (Lavin and Gray 2016, "Fast Algorithms
-// for Convolutional Neural Networks"), forward and for both gradients: 36 products for the 144 of
-// 16 results, summed in fp32, some 1e-6 of the result's norm away from the exact one. All else is a
-// product of matrices: windows of pixels (window.h), laid out in one piece where they are not, by
-// packed weights (packing.h), in tiles that stay in registers (kernels.h).
+// 3x3 kernels by a step of 1 go by patches, Winograd's F(4x4, 3x3) (Lavin and Gray 2016, "Fast
+// Algorithms for Convolutional Neural Networks"), forward and for both gradients: 36 products for
+// the 144 of 16 results, summed in fp32, some 1e-6 of the result's norm away from the exact one.
+// All else is a product of matrices: windows of pixels (window.h), laid out in one piece where they
+// are not, by packed weights (packing.h), in tiles that stay in registers (kernels.h).
 //
 // The order of a sum depends on the shape and the instruction set alone: results are the same, bit
 // for bit, with any number of threads. Thread-safe; `threads` threads of OpenMP, libtorch's own
@@ -20,7 +20,10 @@ namespace tutti::device::cpu::fp32 {
 
 // Returns whether this processor and the functions below can.
 bool CanCompute(const Convolution& shape);
-// Returns whether it goes by patches, of those that it can.
+// Says whether 3x3 kernels may go by patches: they may, until this says otherwise
+// (train::MakeStrategy does). For the whole process.
+void UsePatches(bool use);
+// Returns whether this one does, of those that it can.
 bool GoesByPatches(const Convolution& shape);
 
 // Computes y; layouts are as in convolution_bf16.h.
