@@ -7,6 +7,8 @@
 // bf16/convolution_tiles.h, bf16/pixel_pairs.h, bf16/product.h, bf16/product_shape.h,
 // bf16/winograd_patches.h, fp32/patches.h.
 #include <ATen/Parallel.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
@@ -28,6 +30,7 @@
 namespace tutti::device {
 namespace {
 
+using testing::ContainsRegex;
 using torch::Tensor;
 
 constexpr char kHoldsToLess[] = "TUTTI_CPU_CAPABILITY";
@@ -228,6 +231,71 @@ TEST(Convolution, GoesByWinogradWhereThatIsWorthIt) {
   EXPECT_FALSE(cpu::GoesByWinograd({2, 56, 56, 64, 16, 3}));
   cpu::UseWinograd(false);
   EXPECT_FALSE(cpu::GoesByWinograd(usual));
+}
+
+float* ValuesOf(const Tensor& tensor) { return tensor.data_ptr<float>(); }
+
+// The result and both gradients of libtorch's function.
+std::vector<Tensor> ByLibtorch(const cpu::Convolution& c, const Tensor& x, const Tensor& w,
+                               const Tensor& dy) {
+  const Tensor input = x.detach().requires_grad_(), weights = w.detach().requires_grad_();
+  const Tensor y = torch::conv2d(input, weights, {}, c.stride, c.kernel / 2);
+  y.backward(dy);
+  return {y.detach(), input.grad(), weights.grad()};
+}
+// The same of ours, without libtorch's dispatcher.
+std::vector<Tensor> ByOurs(const cpu::Convolution& c, const Tensor& x, const Tensor& w,
+                           const Tensor& dy) {
+  std::vector<Tensor> results = {torch::empty_like(dy), torch::empty_like(x), torch::empty_like(w)};
+  const int threads = at::get_num_threads();
+  cpu::fp32::Forward(c, ValuesOf(x), ValuesOf(w), ValuesOf(results[0]), threads);
+  cpu::fp32::InputGradient(c, ValuesOf(dy), ValuesOf(w), ValuesOf(results[1]), threads);
+  cpu::fp32::WeightGradient(c, ValuesOf(x), ValuesOf(dy), ValuesOf(results[2]), threads);
+  return results;
+}
+
+TEST(ConvolutionOps, AreWhatLibtorchsDispatcherHasForTheCpu) {
+  UseOwnConvolutions();
+  for (const char* name :
+       {"aten::mkldnn_convolution", "aten::_slow_conv2d_forward", "aten::convolution_backward"}) {
+    const auto function = c10::Dispatcher::singleton().findSchemaOrThrow(name, "");
+    EXPECT_THAT(function.dumpComputedTable(),
+                ContainsRegex("(^|\n)CPU: registered at [^\n]*/convolution_ops.cc:"))
+        << name;
+  }
+}
+
+// By their bits, which by patches are never oneDNN's. By windows some are: both sum channels one by
+// one.
+TEST(ConvolutionOps, LibtorchTakesOursInFp32) {
+  const absl::Cleanup restore = [before = at::get_num_threads()] {
+    at::set_num_threads(before);
+    cpu::fp32::HoldTo(base::InstructionSet::kAvx512);
+  };
+  if (cpu::fp32::Best() == nullptr) GTEST_SKIP() << "this processor has no AVX2";
+  UseOwnConvolutions();
+  torch::manual_seed(8);
+  // By patches, by windows, and 1x1 kernels over few images, of which libtorch asks another
+  // function where it computes on one thread.
+  for (const cpu::Convolution& c :
+       {cpu::Convolution{2, 28, 28, 32, 64, 3}, cpu::Convolution{2, 28, 28, 32, 64, 3, 2},
+        cpu::Convolution{1, 14, 14, 64, 32, 1}, cpu::Convolution{32, 14, 14, 64, 32, 1}}) {
+    const Tensor x = Random({c.images, c.inputs, c.height, c.width}, torch::kFloat32);
+    const Tensor w = Random({c.outputs, c.inputs, c.kernel, c.kernel}, torch::kFloat32);
+    const Tensor dy = Random({c.images, c.outputs, c.out_height(), c.out_width()}, torch::kFloat32);
+    for (const int threads : {1, 2}) {
+      at::set_num_threads(threads);
+      cpu::fp32::HoldTo(base::InstructionSet::kAvx512);
+      const std::vector<Tensor> ours = ByOurs(c, x, w, dy), taken = ByLibtorch(c, x, w, dy);
+      cpu::fp32::HoldTo(base::InstructionSet::kPlain);  // for which there are none of ours
+      const std::vector<Tensor> onednns = ByLibtorch(c, x, w, dy);
+      for (size_t i = 0; i < ours.size(); ++i) {
+        EXPECT_TRUE(taken[i].equal(ours[i])) << c.kernel << " " << threads << " " << i;
+        if (!cpu::fp32::GoesByPatches(c)) continue;
+        EXPECT_FALSE(onednns[i].equal(ours[i])) << c.kernel << " " << threads << " " << i;
+      }
+    }
+  }
 }
 
 // What libtorch does with convolutions that are none of ours.
