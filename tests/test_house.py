@@ -1,6 +1,7 @@
 """Story: a newcomer carries on from the repository alone; what it says of itself is true."""
 import importlib.machinery
 import importlib.util
+import os
 import pathlib
 import re
 import subprocess
@@ -29,6 +30,14 @@ def test_the_architecture_page_names_every_room():
 def test_pages_are_short_and_their_links_and_paths_lead_somewhere():
     done = subprocess.run([ROOT / "tools/check-pages"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
+
+
+def test_who_trains_alone_fetches_nothing_for_datastores(tmp_path):
+    libtorch = pathlib.Path(subprocess.check_output([ROOT / "tools/setup", "libtorch"], text=True).strip()).parent
+    (tmp_path / "tutti").mkdir()
+    (tmp_path / "tutti" / libtorch.name).symlink_to(libtorch)
+    subprocess.run([ROOT / "tools/setup", "build"], check=True, env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)})
+    assert [path.name for path in (tmp_path / "tutti").iterdir()] == [libtorch.name]
 
 
 def tool(name):

@@ -22,7 +22,7 @@ from needs import lack, needs
 ACCOUNT = "devstoreaccount1"  # Azurite's, with the key that everyone knows
 ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 PROGRAM = BIN / "tutti-storage"
-needs_program = needs("" if PROGRAM.exists() else "tutti-storage was not built: tools/setup build fetches Arrow for it")
+needs_program = needs("" if PROGRAM.exists() else "tutti-storage was not built: tools/setup storage fetches Arrow for it")
 
 
 @functools.lru_cache

@@ -142,7 +142,7 @@ absl::StatusOr<std::filesystem::path> StorageProgram() {
   if (::access(program.c_str(), X_OK) == 0) return program;
   return absl::FailedPreconditionError(absl::StrCat(
       "the program tutti-storage, which reads stores, is not at ", program.string(),
-      ": build it with `tools/setup build && tools/build tutti-storage`, or name it in "
+      ": build it with `tools/setup storage && tools/build tutti-storage`, or name it in "
       "TUTTI_STORAGE_PROGRAM"));
 }
 

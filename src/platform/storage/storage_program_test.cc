@@ -147,7 +147,8 @@ TEST_F(RunStorageTest, SaysHowToGetAProgramThatIsNotThere) {
   ::setenv("TUTTI_STORAGE_PROGRAM", "/nowhere/tutti-storage", 1);
   const auto result = Run();
   EXPECT_TRUE(absl::IsFailedPrecondition(result.status())) << result.status();
-  EXPECT_THAT(std::string(result.status().message()), HasSubstr("tools/build tutti-storage"));
+  EXPECT_THAT(std::string(result.status().message()),
+              HasSubstr("`tools/setup storage && tools/build tutti-storage`"));
 }
 
 TEST(AnswerReader, TakesBytesThatAreCutAnywhere) {
