@@ -9,11 +9,16 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 
 import pytest
 
 from conftest import BIN, ROOT, free_port, wait_until
 from needs import needs, not_installed
+
+sys.path.append(str(ROOT / "tests/storage"))
+
+from stores import needs_program, request, s3_store  # noqa: E402
 
 QEMU = shutil.which("qemu-x86_64")
 pytestmark = [pytest.mark.skipif(platform.machine() != "x86_64", reason="of processors of x86-64"),
@@ -30,8 +35,8 @@ IMAGE = ROOT / "examples/cifar10/images/ship.jpg"
 
 
 def start(processor, program, *arguments, environment=None, **options):
-    return subprocess.Popen([QEMU, "-cpu", processor, BIN / program, *map(str, arguments)], text=True, stdin=subprocess.DEVNULL,
-                            env={**ENVIRONMENT, **(environment or {})}, **options)
+    return subprocess.Popen([QEMU, "-cpu", processor, BIN / program, *map(str, arguments)], text=True,
+                            env={**ENVIRONMENT, **(environment or {})}, **{"stdin": subprocess.DEVNULL, **options})
 
 
 def run(processor, program, *arguments, code=0, **options):
@@ -128,6 +133,24 @@ def test_what_needs_no_libtorch_runs_without_sse41(images, tmp_path):
     assert (tmp_path / "link.tar").stat().st_size > 10_000
     said = run(OLDEST, "tutti_comm_test", "--gtest_filter=OneNode/CommunicatorTest.AllReduceGives*/2Ranks*:OneNode/MovementTest.*/2Ranks*")
     assert "[  PASSED  ]" in said and "[  PASSED  ] 0 tests" not in said, said
+
+
+@needs_program
+@pytest.mark.parametrize("processor", OLDER)
+def test_objects_of_a_folder_and_of_a_store_are_fetched(processor, tmp_path):
+    """By Arrow's library, and by the client for S3 that is in it, which signs what it asks and hashes what comes."""
+    content = os.urandom(1 << 20)
+    (tmp_path / "from").mkdir()
+    (tmp_path / "from/one").write_bytes(content)
+    with s3_store(tmp_path) as store:
+        store.make_container("images")
+        store.put("images", "train/one", content)
+        for number, place in enumerate([{"kind": "local", "path": str(tmp_path / "from")}, store.place("images", "train")]):
+            to = tmp_path / str(number)
+            (tmp_path / "request").write_text(request("fetch", place, store.credentials if number else None, folder=str(to)))
+            with open(tmp_path / "request") as asked:
+                said = run(processor, "tutti-storage", stdin=asked)
+            assert json.loads(said.splitlines()[-1])["done"]["objects"] == 1 and (to / "one").read_bytes() == content, said
 
 
 @pytest.mark.parametrize("program", ["tutti-train", "tutti-bench", "tutti-score"])
