@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import BIN, PATIENCE, ROOT
+from conftest import BIN, ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```", re.M | re.S)
@@ -64,7 +64,7 @@ def test_what_a_page_shows_as_commands_runs(service, desk, page):
         script = re.sub(r"^tutti doctor.*$", "tutti doctor || [ $? = 1 ]", text, flags=re.M)  # 1: this machine lacks something
         script = script.replace(" /data/", f" {desk}/data/")
         done = subprocess.run(["bash", "-e", "-x", "-c", script], cwd=desk, env=environment, text=True, capture_output=True,
-                              stdin=subprocess.DEVNULL, timeout=300 * PATIENCE)
+                              stdin=subprocess.DEVNULL, timeout=300)
         assert done.returncode == 0, f"{text}\n{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
 
 
