@@ -7,8 +7,8 @@ torchvision.io and transforms tensors; both by a DataLoader with THREADS workers
 (image_random_crop, resize, crop_mirror_normalize) with THREADS threads, to fp32 planes; `dali-fp16` the same to fp16 with
 the colours of a pixel beside one another. Of DALI's settings (queue depths, executors, affinity, mmap, the decoder's
 use_fast_idct) the last alone makes it faster without a loss of overlap, by 3 %, and is set; memory statistics are off as they
-are by default. A line with a number on standard input asks for
-as many times through the images; the answer is the number of images and the seconds that they took.
+are by default. It says which versions it runs, then "ready". A line with a number on standard input asks for as many times through
+the images; the answer is the number of images and the seconds that they took.
 """
 import pathlib
 import sys
@@ -25,6 +25,7 @@ def torchvision_turns(folder, threads, tensors):
     import torchvision
     from torchvision.transforms import v2
 
+    print(f"torchvision {torchvision.__version__} on torch {torch.__version__}", flush=True)
     torch.set_num_threads(1)
     resize = v2.RandomResizedCrop(224, antialias=True)
     to_float = [v2.ToDtype(torch.float32, scale=True)] if tensors else [v2.PILToTensor(), v2.ToDtype(torch.float32, scale=True)]
@@ -45,7 +46,10 @@ def torchvision_turns(folder, threads, tensors):
 
 
 def dali_turns(folder, threads, halves):
+    import nvidia.dali
     from nvidia.dali import fn, pipeline_def, types
+
+    print(f"DALI {nvidia.dali.__version__}", flush=True)
 
     @pipeline_def(batch_size=BATCH, num_threads=threads, device_id=None, seed=1)
     def recipe():

@@ -3,32 +3,19 @@ import os
 import pathlib
 import subprocess
 
+import allocators
 import machine
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 
 KINDS = ("tutti", "eager", "compile", "graph")
-# Which C library has the memory. A step takes and gives back gigabytes; what goes back to the system comes again as pages
-# that the kernel clears one by one, which is what each of these avoids, and keeps in huge pages.
-KEPT = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_TOP_PAD_": str(1 << 28),
-        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1", "THP_MEM_ALLOC_ENABLE": "1"}
-# Decays of -1, and no arena of its own for what is large: the settings of PyTorch's tuning guide (oversize_threshold:1, decays of
-# 9e9) give that arena's memory back at once with jemalloc 5.3, 74,000 page faults a step of ResNet-50 where these have 3.
-JEMALLOC = {"MALLOC_CONF": "oversize_threshold:0,background_thread:true,metadata_thp:auto,thp:always,dirty_decay_ms:-1,"
-                           "muzzy_decay_ms:-1", "THP_MEM_ALLOC_ENABLE": "1"}
-TCMALLOC = {"TCMALLOC_RELEASE_RATE": "0", "TCMALLOC_LARGE_ALLOC_REPORT_THRESHOLD": str(1 << 40),
-            "THP_MEM_ALLOC_ENABLE": "1"}
 # As PyTorch's tuning guide has them: each thread on a core of its own, and a thread without work sleeps after a millisecond.
 INTEL_OPENMP = {"KMP_AFFINITY": "granularity=fine,compact,1,0", "KMP_BLOCKTIME": "1"}
 INTEL_OPENMP_PACKAGE = "intel-openmp==2026.2.0"
-PRELOADED = {"jemalloc": ("libjemalloc.so.2", JEMALLOC), "tcmalloc": ("libtcmalloc_minimal.so.4", TCMALLOC),
-             "iomp": ("libiomp5.so", INTEL_OPENMP)}
 BINDING = ("iomp", "bound")
 SETTINGS = {
-    "tuned": "glibc's malloc returns no memory to the system, and all of it lies in huge pages",
-    "jemalloc": "jemalloc, which returns no memory to the system, with huge pages",
-    "tcmalloc": "tcmalloc, which returns no memory to the system, with huge pages",
+    **allocators.SETTINGS,
     "iomp": "Intel's OpenMP in place of GNU's, with each thread bound to a core",
     "bound": "GNU's OpenMP with each thread bound to a core",
     "contiguous": "NCHW in place of channels-last",
@@ -70,31 +57,21 @@ def environment(settings, isa, cache):
     found = {"TORCHINDUCTOR_CACHE_DIR": str(cache / (isa or "native"))}
     if isa == "avx2":
         found |= AVX2
-    if "tuned" in settings:
-        found |= KEPT
     if "bound" in settings:
         found["GOMP_CPU_AFFINITY"] = " ".join(str(core) for core in sorted(os.sched_getaffinity(0)))
-    libraries = []
     for setting in settings:
-        if setting in PRELOADED:
-            library, variables = PRELOADED[setting]
-            libraries.append(str(_intel_openmp(library) if setting == "iomp" else _library(library)))
-            found |= variables
-    return found | ({"LD_PRELOAD": ":".join(libraries)} if libraries else {})
+        if setting in allocators.SETTINGS:
+            found = allocators.joined(found, allocators.environment(setting))
+        elif setting == "iomp":
+            found = allocators.joined(found, INTEL_OPENMP | {"LD_PRELOAD": _intel_openmp()})
+    return found
 
 
-def _intel_openmp(library):
+def _intel_openmp():
     """The path of Intel's OpenMP from PyPI, which the first call installs (5 MB)."""
     about = f"{INTEL_OPENMP_PACKAGE} from PyPI (5 MB)"
     made = subprocess.run([ROOT / "tools" / "python-environment", INTEL_OPENMP_PACKAGE.replace("==", "-"), about,
                            INTEL_OPENMP_PACKAGE], stdout=subprocess.PIPE, text=True)
     if made.returncode != 0:
         raise Unknown(f"{INTEL_OPENMP_PACKAGE} of PyPI could not be installed")
-    return pathlib.Path(made.stdout.strip()).parents[1] / "lib" / library
-
-
-def _library(name):
-    for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"):
-        if (pathlib.Path(folder) / name).exists():
-            return pathlib.Path(folder) / name
-    raise Unknown(f"no {name} on this machine (tools/setup benchmark)")
+    return str(pathlib.Path(made.stdout.strip()).parents[1] / "lib/libiomp5.so")
