@@ -1,13 +1,14 @@
 """A contender of compare: the same training steps by PyTorch.
 
     peer.py cuda|cpu eager|compile|graph|profile BATCH [--threads N] [--model NAME] [--precision bf16|fp16|fp32]
-            [--contiguous] [--data FOLDER --workers N [--dali]]
+            [--contiguous] [--autotune] [--data FOLDER --workers N [--dali]]
 
 bf16 and fp16 by autocast (fp16 with a scaled loss), channels-last unless --contiguous, SGD with its fused kernel, denormals
 flushed; images that lie on the device already, or images from FOLDER/train (an ImageFolder) by a DataLoader, or by DALI.
 On a GPU with cuDNN's benchmark; `graph` is eager's whole step recorded as a CUDA graph and replayed; `compile` is
-torch.compile(mode="max-autotune"), whose search takes minutes; on the CPU it is torch.compile. TORCHINDUCTOR_CACHE_DIR keeps
-what that makes. A line with a number on standard input asks for as many steps; the answer is the seconds that they took.
+torch.compile(mode="max-autotune"), whose search takes minutes; on the CPU it is torch.compile, in that mode with --autotune.
+TORCHINDUCTOR_CACHE_DIR keeps what that makes. A line with a number on standard input asks for as many steps; the answer is the
+seconds that they took.
 `profile` prints where the time of a step goes, by operator.
 """
 import argparse
@@ -30,7 +31,7 @@ class Training:
         self.batches = peer_batches.make(options)
         self.model = peer_networks.make(options.model, self.batches.classes)
         self.model = self.model.to(self.device, memory_format=peer_batches.layout(options))
-        mode = "max-autotune" if self.device == "cuda" else None
+        mode = "max-autotune" if self.device == "cuda" or options.autotune else None
         self.forward = torch.compile(self.model, mode=mode) if options.kind == "compile" else self.model
         self.optimizer = torch.optim.SGD(self.model.parameters(), 0.01, momentum=0.9, weight_decay=1e-4, fused=True)
         self.scaler = torch.amp.GradScaler(self.device, enabled=options.precision == "fp16")
@@ -116,12 +117,15 @@ def arguments():
     parser.add_argument("--model", default="resnet50")
     parser.add_argument("--precision", choices=PRECISIONS, default="bf16")
     parser.add_argument("--contiguous", action="store_true", help="NCHW in place of channels-last")
+    parser.add_argument("--autotune", action="store_true", help="of compile on the CPU: mode max-autotune")
     parser.add_argument("--data", type=pathlib.Path)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--dali", action="store_true")
     options = parser.parse_args()
     if options.device == "cpu" and (options.kind == "graph" or options.dali or options.precision == "fp16"):
         parser.error("graph, --dali and fp16 are of GPUs")
+    if options.autotune and (options.device != "cpu" or options.kind != "compile"):
+        parser.error("--autotune is of compile on the CPU: on a GPU it is in that mode anyway")
     return options
 
 

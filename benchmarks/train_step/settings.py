@@ -19,6 +19,7 @@ SETTINGS = {
     "iomp": "Intel's OpenMP in place of GNU's, with each thread bound to a core",
     "bound": "GNU's OpenMP with each thread bound to a core",
     "contiguous": "NCHW in place of channels-last",
+    "autotune": "of compile, on the CPU: torch.compile's mode max-autotune, which it has on a GPU anyway",
     "fp16": "on a GPU fp16 with a scaled loss in place of bf16: cuDNN's batch-norm knows fp16 alone",
     "dali": "on a GPU, with --data: DALI's pipeline with nvJPEG in place of torchvision's DataLoader",
     "exact": "of tutti: products of convolutions as they are, none by Winograd's patches",
@@ -39,6 +40,8 @@ def parse(name):
         raise Unknown(f"no contender \"{name}\": kinds are {', '.join(KINDS)}, settings {', '.join(SETTINGS)}")
     if ("exact" in settings) != (kind == "tutti" and bool(settings)):
         raise Unknown(f"\"{name}\": exact is tutti's setting, and its only one")
+    if "autotune" in settings and kind != "compile":
+        raise Unknown(f"\"{name}\": autotune is a setting of compile")
     return kind, settings
 
 

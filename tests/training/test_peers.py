@@ -25,6 +25,13 @@ def loaders_compare():
     return module
 
 
+def test_autotune_is_a_setting_of_compile_beside_others():
+    assert settings.parse("compile+tuned+autotune") == ("compile", ["tuned", "autotune"])
+    for name in ("eager+autotune", "tutti+autotune", "graph+autotune"):
+        with pytest.raises(settings.Unknown):
+            settings.parse(name)
+
+
 def test_what_two_settings_preload_goes_into_one_variable(monkeypatch, tmp_path):
     (tmp_path / "libtcmalloc_minimal.so.4").touch()
     monkeypatch.setattr(allocators, "FOLDERS", [str(tmp_path)])
