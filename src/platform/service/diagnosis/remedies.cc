@@ -56,6 +56,8 @@ constexpr absl::string_view kNoMpi =
 constexpr absl::string_view kFullDisk = "the node's disk, or /dev/shm, is full";
 constexpr absl::string_view kNcclWithoutGpu =
     "this node has no usable GPU, which NCCL needs: take the backend \"gloo\", or a node with GPUs";
+constexpr absl::string_view kKilledBefore =
+    "a process of the container was killed before the command began";
 constexpr absl::string_view kNoProgram =
     "what is to be started is neither in the job's environment nor in its code";
 constexpr absl::string_view kOlderSystem =
@@ -110,6 +112,8 @@ constexpr Known kKnown[] = {
     {"certificate verify failed", "", kCertificate},
     {"certificate_verify_failed", "", kCertificate},
     {"\\r", "no such file", "the script has the line ends of Windows: dos2unix fixes it"},
+    {"cannot start a container that has stopped", "", kKilledBefore},
+    {"failed reading error from parent", "", kKilledBefore},
     {"exec format error", "", "it was built for another kind of processor, or has no #! line"},
     {"can't open file", "[errno 2]", "the script is not in the job's code"},
     {"name or service not known", "resolving ", kNoInternet},
@@ -193,8 +197,11 @@ absl::string_view RemedyOfCode(int code, absl::string_view last_error) {
   switch (code) {
     case 124:
       return "this is how `timeout` ends what has used up its time";
-    case 126:
-      return "what the command names was found, but cannot be executed";
+    case 126: {
+      const bool fits = last_error.empty() || absl::StrContains(last_error, "ermission denied") ||
+                        absl::StrContains(last_error, "annot execute");
+      return fits ? "what the command names was found, but cannot be executed" : "";
+    }
     case 127: {
       const bool fits = last_error.empty() || absl::StrContains(last_error, "not found") ||
                         absl::StrContains(last_error, "No such file");

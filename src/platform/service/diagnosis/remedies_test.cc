@@ -83,7 +83,14 @@ TEST(RemedyOfTest, KnowsWhatSignalsAndCodesMean) {
   EXPECT_THAT(remedy({.signal = SIGILL}), HasSubstr("processors"));
   EXPECT_THAT(remedy({.signal = SIGABRT}, ""), HasSubstr("native code"));
   EXPECT_THAT(remedy({.code = 124}), HasSubstr("`timeout`"));
-  EXPECT_THAT(remedy({.code = 126}), HasSubstr("cannot be executed"));
+  EXPECT_THAT(remedy({.code = 126}, ""), HasSubstr("cannot be executed"));
+  EXPECT_THAT(remedy({.code = 126}, "sh: ./a: cannot execute: required file not found"),
+              HasSubstr("cannot be executed"));
+  EXPECT_EQ(remedy({.code = 126}), "");
+  // Podman ends with it for whatever it could not begin.
+  EXPECT_THAT(
+      remedy({.code = 126}, "level=error msg=\"cannot start a container that has stopped\""),
+      HasSubstr("was killed before the command began"));
   EXPECT_THAT(remedy({.code = 127}, ""), HasSubstr("environment"));
   EXPECT_THAT(remedy({.code = 127}, "sh: 1: x: not found"), HasSubstr("environment"));
   EXPECT_EQ(remedy({.code = 127}), "");
