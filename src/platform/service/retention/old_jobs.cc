@@ -100,14 +100,20 @@ absl::StatusOr<bool> OldJobs::RemoveTree(const Kept& kept) const {
   return true;
 }
 
+// They count as removed once that is noted; what is left of them is removed by the next look.
 absl::Status OldJobs::Finish(KeptKind kind, const std::vector<std::string>& jobs) const {
   TUTTI_RETURN_IF_ERROR(
       state_.store->NoteRemoved(jobs, {std::string(Name(kind)), state_.clock->Now()}));
-  absl::Status status;
   for (const std::string& job : jobs) {
-    status.Update(state_.files.RemoveRetired(job, PartOf(kind), state_.janitor));
+    NoteLeft(job, state_.files.RemoveRetired(job, PartOf(kind), state_.janitor));
   }
-  return status;
+  return absl::OkStatus();
+}
+
+void OldJobs::NoteLeft(const std::string& job, const absl::Status& removed) const {
+  StateLock lock(state_);
+  state_.problems.Note(absl::StrCat("old files of job ", job, " cannot be removed"), removed,
+                       {.job = job});
 }
 
 void OldJobs::Ask() const {
@@ -118,10 +124,8 @@ void OldJobs::Ask() const {
 void OldJobs::Resume() const {
   for (const auto& [job, part] : state_.files.Retired()) {
     state_.folder_work.Do(job, [this, job = job, part = part] {
-      const absl::Status finished = Finish(KindOf(part), {job});
-      StateLock lock(state_);
-      state_.problems.Note(absl::StrCat("old files of job ", job, " cannot be removed"), finished,
-                           {.job = job});
+      const absl::Status noted = Finish(KindOf(part), {job});
+      if (!noted.ok()) NoteLeft(job, noted);
     });
   }
 }

@@ -29,12 +29,13 @@ class OldJobs {
   absl::StatusOr<bool> Remove(const Kept& kept) const;
   // Looks for the folder of all jobs, and so hangs if it does.
   void Ask() const;
-  // Finishes what a service before this one had begun.
+  // Finishes what could not be finished before, by this service or the one before it.
   void Resume() const;
 
  private:
   absl::StatusOr<bool> RemoveTree(const Kept& kept) const;
   absl::Status Finish(KeptKind kind, const std::vector<std::string>& jobs) const;
+  void NoteLeft(const std::string& job, const absl::Status& removed) const;
   absl::StatusOr<Kept> KeptOf(KeptKind kind, const store::EndedJob& job, const InUse& in_use) const;
 
   SharedState& state_;
