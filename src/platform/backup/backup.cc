@@ -176,7 +176,9 @@ absl::Status Publish(const fs::path& archive, const fs::path& file) {
     if (error == std::errc::file_exists) return AlreadyThere(file);
     if (error) return base::ErrnoStatus(absl::StrCat("make ", file.string()), error.value());
   }
-  return base::SyncDirectory(file.parent_path());
+  const absl::Status synced = base::SyncDirectory(file.parent_path());
+  if (!synced.ok()) ::unlink(file.c_str());  // what is said to have failed is not there
+  return synced;
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ constexpr int kPatienceMs = 5000;  // with who holds the file for a moment
 absl::Status StatusOf(const SQLite::Exception& error, const std::filesystem::path& path,
                       int system_error) {
   const std::string what = absl::StrCat(path.string(), ": ", error.what());
-  switch (error.getErrorCode()) {
+  switch (error.getErrorCode() & 0xff) {  // a copy's errors have the extended code there
     case SQLITE_FULL:
       return absl::ResourceExhaustedError(absl::StrCat(what, ": the disk is full"));
     case SQLITE_IOERR:

@@ -1,9 +1,11 @@
 #include "platform/store/database_copy.h"
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <atomic>
+#include <csignal>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -63,6 +65,19 @@ TEST_F(DatabaseCopyTest, IsForItsOwnerAloneAndReplacesNothing) {
   EXPECT_EQ(info.st_mode & 0777, 0600u);
   EXPECT_TRUE(absl::IsAlreadyExists(CopyDatabase(At("tutti.db"), At("copy"))));
   EXPECT_TRUE(absl::IsNotFound(CopyDatabase(At("none"), At("other"))));
+}
+
+TEST_F(DatabaseCopyTest, WhatKeepsItFromBeingWrittenIsNamed) {
+  const auto store = Open("tutti.db");
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit little{.rlim_cur = 8 << 10, .rlim_max = before.rlim_max};
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &little), 0);
+  const absl::Status copied = CopyDatabase(At("tutti.db"), At("copy"));
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_THAT(copied.message(), HasSubstr("File too large"));
 }
 
 TEST_F(DatabaseCopyTest, GivesNoNumberThatTheOtherGaveSince) {
