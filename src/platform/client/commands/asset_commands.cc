@@ -93,7 +93,8 @@ absl::Status ShowTable(Context& context, const Rows& rows) {
 }  // namespace
 
 absl::StatusOr<ExitCode> AssetCreate(Context& context, const AssetOptions& options) {
-  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(context.home));
+  TUTTI_ASSIGN_OR_RETURN(const spec::Site site,
+                         spec::ReadSite(context.home, spec::AnyContainerLeave()));
   auto file = spec::ReadAssetFile(options.kind, options.file, site);
   TUTTI_RETURN_IF_ERROR(AsInput(file.status()));
   TUTTI_RETURN_IF_ERROR(
