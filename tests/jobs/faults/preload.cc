@@ -1,13 +1,14 @@
 // A library that LD_PRELOAD puts between tutti's launchers and libc: it fails one call, or lets it
 // hang as on a file server that does not answer. It acts in launchers, in what they have mpirun
-// start (`tutti launch-…`) and in the service, in no other program. README.md says how to use it.
+// start (`tutti launch-…`), in the service and in `tutti backup`, in no other program. README.md
+// says how to use it.
 //
 // TUTTI_FAULT of the job's environment_variables: PROGRAM:CALL:ORDINAL:ERRNO:ONCE, the ORDINAL-th
 // CALL (from 1) of a PROGRAM (launch, rank, agent) fails with ERRNO, or hangs if that is 0, unless
 // the file ONCE is there, which is then made. record:FILE appends "PROGRAM CALL PROCESS" to FILE
 // at each call. A launcher, which may be there before its job is, reads it from the plan and counts
-// from there on. For a service (PROGRAM is serve) it is TUTTI_SERVICE_FAULT of its environment, and
-// it counts once the file TUTTI_SERVICE_FAULT_FROM is there.
+// from there on. For a service and a backup (PROGRAM is serve, backup) it is TUTTI_SERVICE_FAULT of
+// their environment, and it counts once the file TUTTI_SERVICE_FAULT_FROM is there.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -183,8 +184,9 @@ __attribute__((constructor)) void Begin() {
   if (program[0] != 0 && strcmp(program, "launch") != 0 && spec != nullptr) Arm(spec);
   const char* const of_service = getenv("TUTTI_SERVICE_FAULT");
   const char* const file = getenv("TUTTI_SERVICE_FAULT_FROM");
-  if (strcmp(which, "serve") != 0 || of_service == nullptr || file == nullptr) return;
-  strcpy(program, "serve");
+  const bool serves = strcmp(which, "serve") == 0 || strcmp(which, "backup") == 0;
+  if (!serves || of_service == nullptr || file == nullptr) return;
+  strcpy(program, which);
   strncpy(from, file, sizeof from - 1);
   is_serving = true;
   Arm(of_service);
