@@ -57,8 +57,8 @@ class Launcher {
 
   // For the second launcher of an allocation.
   absl::Status ClearUp() {
-    const absl::Status ended =
-        EndProcessesOf(plan_.allocation_id, base::Deadline::After(absl::Seconds(30)));
+    const absl::Status ended = EndProcessesOf(plan_.allocation_id, plan_.node().name,
+                                              base::Deadline::After(absl::Seconds(30)));
     RemoveProcessLimits(plan_);
     MaskWhatIsLeft();
     hooks_.AfterEnd(plan_);

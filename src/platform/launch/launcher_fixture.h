@@ -33,7 +33,7 @@ class LauncherFixture : public ::testing::Test {
   LauncherFixture() : service(folder.path() / "service.json") {}
   ~LauncherFixture() override {
     // A test that failed half-way must not leave its processes behind.
-    EndProcessesOf(AllocationOfTests(), base::Deadline::After(base::Patient(absl::Seconds(10))))
+    EndProcessesOf(AllocationOfTests(), "", base::Deadline::After(base::Patient(absl::Seconds(10))))
         .IgnoreError();
   }
 

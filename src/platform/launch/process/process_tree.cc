@@ -21,13 +21,19 @@
 namespace tutti::launch {
 namespace {
 
-std::vector<pid_t> ProcessesWith(absl::string_view name, absl::string_view value) {
+bool IsOf(pid_t pid, absl::string_view allocation_id, absl::string_view node) {
+  if (EnvironmentVariableOf(pid, "TUTTI_ALLOCATION_ID") != allocation_id) return false;
+  const std::string own = EnvironmentVariableOf(pid, "TUTTI_NODE_NAME");
+  return node.empty() || own.empty() || own == node;
+}
+
+std::vector<pid_t> ProcessesOf(absl::string_view allocation_id, absl::string_view node) {
   std::vector<pid_t> found;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     pid_t pid = 0;
     if (!absl::SimpleAtoi(entry.path().filename().string(), &pid) || pid == ::getpid()) continue;
-    if (EnvironmentVariableOf(pid, name) == value) found.push_back(pid);
+    if (IsOf(pid, allocation_id, node)) found.push_back(pid);
   }
   return found;
 }
@@ -98,9 +104,10 @@ std::map<int, std::vector<pid_t>> ProcessesByRank(const std::vector<RankLeader>&
   return processes;
 }
 
-absl::Status EndProcessesOf(absl::string_view allocation_id, base::Deadline deadline) {
+absl::Status EndProcessesOf(absl::string_view allocation_id, absl::string_view node,
+                            base::Deadline deadline) {
   while (true) {
-    const std::vector<pid_t> left = ProcessesWith("TUTTI_ALLOCATION_ID", allocation_id);
+    const std::vector<pid_t> left = ProcessesOf(allocation_id, node);
     if (left.empty()) return absl::OkStatus();
     if (deadline.Expired()) {
       return absl::DeadlineExceededError(

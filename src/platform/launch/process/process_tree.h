@@ -53,7 +53,10 @@ std::map<int, std::vector<pid_t>> ProcessesByRank(const std::vector<RankLeader>&
                                                   const std::vector<pid_t>& all);
 
 // Called by a second launcher: kills the processes whose environment says TUTTI_ALLOCATION_ID =
-// `allocation_id`, but not this one, until none is left. DeadlineExceeded says how many are.
-absl::Status EndProcessesOf(absl::string_view allocation_id, base::Deadline deadline);
+// `allocation_id`, but not this one, until none is left. Those that say TUTTI_NODE_NAME are left to
+// their own launcher if it is another than `node`, as a machine may have several virtual nodes; "":
+// none is. DeadlineExceeded says how many are left.
+absl::Status EndProcessesOf(absl::string_view allocation_id, absl::string_view node,
+                            base::Deadline deadline);
 
 }  // namespace tutti::launch

@@ -3,15 +3,19 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <map>
+#include <string>
+
 #include "base/process/child_process.h"
 #include "base/test_patience.h"
 
 namespace tutti::launch {
 namespace {
 
-base::ChildProcess Sleeper() {
+base::ChildProcess Sleeper(const std::map<std::string, std::string>& environment = {}) {
   base::ChildOptions options;
   options.arguments = {"/bin/sleep", "600"};
+  options.environment = environment;
   options.die_with_parent = true;
   return *base::ChildProcess::Start(options);
 }
@@ -33,6 +37,29 @@ TEST(EndingDescendantsTest, KillsTheSparedOnesToo) {
   EndingDescendants ending(absl::ZeroDuration());
   EXPECT_FALSE(ending.Continue({starter.pid()}));
   EXPECT_EQ(starter.Wait(base::Deadline::After(base::Patient(absl::Seconds(20))))->signal, SIGKILL);
+}
+
+bool WasKilled(base::ChildProcess& child) {
+  const auto end = child.Wait(base::Deadline::After(absl::ZeroDuration()));
+  return end.ok() && end->signal == SIGKILL;
+}
+
+TEST(EndProcessesOfTest, ThoseOfAnotherVirtualNodeAreLeftToItsLauncher) {
+  const auto of = [](const char* allocation, const char* node) {
+    return Sleeper({{"TUTTI_ALLOCATION_ID", allocation}, {"TUTTI_NODE_NAME", node}});
+  };
+  base::ChildProcess own = of("tree.1", "n1"), other = of("tree.1", "n2"),
+                     later = of("tree.1-2", "n1");
+  base::ChildProcess anywhere = Sleeper({{"TUTTI_ALLOCATION_ID", "tree.1"}});
+  const auto soon = [] { return base::Deadline::After(base::Patient(absl::Seconds(20))); };
+  EXPECT_TRUE(EndProcessesOf("tree.1", "n1", soon()).ok());
+  EXPECT_TRUE(WasKilled(own));
+  EXPECT_TRUE(WasKilled(anywhere));
+  EXPECT_FALSE(WasKilled(other));
+  EXPECT_FALSE(WasKilled(later));
+  EXPECT_TRUE(EndProcessesOf("tree.1", "", soon()).ok());
+  EXPECT_TRUE(WasKilled(other));
+  EXPECT_FALSE(WasKilled(later));
 }
 
 }  // namespace
