@@ -25,14 +25,24 @@ PROGRAM = BIN / "tutti-storage"
 needs_program = needs("" if PROGRAM.exists() else "tutti-storage was not built: tools/setup storage fetches Arrow for it")
 
 
-@functools.lru_cache
-def environment():
-    """The Python with the stand-ins; the story is skipped where they cannot be had, or fails where all are to run and the registries answer."""
+@functools.cache
+def made_environment():
+    """The Python with the stand-ins, or None, why it cannot be had, and whether it could: asked once a session, since a registry that is away takes
+    minutes to be so."""
     made = subprocess.run([ROOT / "tools/stores-environment"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if made.returncode != 0:
-        registries_answer = subprocess.run([ROOT / "tools/stores-environment", "can"], capture_output=True).returncode == 0
-        lack(f"no stand-ins for stores: {' '.join(made.stderr.split())[-300:]}", registries_answer)
-    return pathlib.Path(made.stdout.strip())
+    if made.returncode == 0:
+        return pathlib.Path(made.stdout.strip()), "", True
+    registries_answer = subprocess.run([ROOT / "tools/stores-environment", "can"], capture_output=True).returncode == 0
+    why = f"the stores' stand-ins cannot be had from PyPI and npm, as the first story that needs them was told: {' '.join(made.stderr.split())[-300:]}"
+    return None, why, registries_answer
+
+
+def environment():
+    """The same Python; the story is skipped where it cannot be had, or fails where all are to run and the registries answer."""
+    python, why, registries_answer = made_environment()
+    if python is None:
+        lack(why, registries_answer)
+    return python
 
 
 def answers(url):

@@ -111,7 +111,7 @@ TEST_F(IllClusterNodeTest, IsAvoidedByTheJobThatItRefusedAndByOthersForAWhile) {
   Refuse("j.1");
   ASSERT_TRUE(world_.StepUntil([&] { return cluster_.allocations().contains("j.1-2"); }));
   EXPECT_THAT(cluster_.avoid, ElementsAre("n1"));
-  const auto events = *world_.service().EventsOf("j");
+  const auto events = world_.Events("j");
   EXPECT_THAT(events, testing::Contains(testing::Field(
                           &store::Event::reason,
                           "node n1: it is ill: gpu: gone; it is begun again, attempt 2 of 2")));
