@@ -1,9 +1,8 @@
 """What must hold after chaos, seen from outside of tutti: by its REST answers, by the marks of the ranks and by the machine's processes."""
-import collections
 import re
 
-from chaos_faults import monitors, processes, variable
-from conftest import TERMINAL
+from chaos_records import attempts_of, lines_of, marks_of, overlap
+from conftest import PATIENCE, TERMINAL
 
 # How a failure may be told that a fault of this kind caused. A process that was stopped goes on; some are given up meanwhile.
 REASONS = {
@@ -15,105 +14,207 @@ REASONS = {
     "stop_mpirun": r"mpirun's daemon ended with .*: A process or daemon was unable to complete a TCP connection",
     "kill_standby": r"launcher",
     "kill_podman": r"killed|signal 9|SIGKILL",
-    "kill_conmon": r"killed|signal 9|SIGKILL|conmon",
-    "kill_init": r"killed|signal 9|SIGKILL",
+    "kill_conmon": r"killed|signal 9|SIGKILL|conmon|failed reading error from parent",
+    "kill_init": r"killed|signal 9|SIGKILL|cannot start a container that has stopped",
     "lose_node": r"a node of it failed|launcher|node n\d: |was (killed|stopped)|Slurm ",
     "kill_slurmd": r"launcher|node n\d: |was (killed|stopped)|Slurm |a node of it failed",
-    "kill_controller": r"Slurm |a node of it failed|node n\d: |it was cancelled in Slurm|batch step",
+    # Slurm kills what a controller that comes back knows nothing of.
+    "kill_controller": r"Slurm |a node of it failed|node n\d: |it was cancelled in Slurm|batch step|launcher on node \S+ died",
     "stop_slurmd": r"Slurm ",
     "cut_link": r"a node of it failed|Slurm ",
     "slow_link": r"Slurm ",
-    "fill_disk": r"No space left|disk is full|disk full",
+    # On a cluster a launcher that begins then has no place where it could leave its reason.
+    "fill_disk": r"No space left|disk is full|disk full|launcher on node \S+ died \(what it had not yet sent is lost\)",
     "take_rights": r"Read-only file system",
+    # A service goes by its wall clock for how long it has heard nothing, so that the next one can.
+    "set_clock": r"its launcher has not reported within 2m|has not been heard of since",
 }
 OWN = r"exit code 3"
+UNREAD = 1.0 * PATIENCE  # s: what a rank has printed waits so long at most until its launcher has read it
+BY_SLURM = re.compile(r"Slurm |a node of it failed")  # it has ended the launcher, or lost its node
+STEP_STOPPED = "stopped: another step has failed"
+REUSED = re.compile(r"reused: nothing has changed since (\S+)")
 
 
 class Outside:
-    """Looks at everything once all has been repaired and each job has ended. `complaints` has a line for what does not hold."""
+    """Looks at everything once all has been repaired and each job has ended. `complaints` has a line for what does not hold. `clock` is the service's
+    WallClock, `home` its folder; `nodes_by_slurm` says which nodes Slurm gave to a job meanwhile."""
 
-    def __init__(self, service, marks, hits, podman=None):
-        self.service, self.marks, self.hits, self.podman = service, marks, hits, podman
+    def __init__(self, service, marks, hits, clock, nodes_by_slurm=lambda job, began, ended: []):
+        self.service, self.marks, self.hits, self.clock, self.nodes_by_slurm = service, marks, hits, clock, nodes_by_slurm
         self.complaints = []
 
     def complain(self, job, words):
         self.complaints.append(f"{job}: {words}")
 
-    def check_job(self, name, kind):
+    def check_job(self, name, made):
         job = self.service.job(name)
         self.ended_once(job)
-        for child in self.service.get(f"/v1/jobs?parent={name}&limit=1000")["jobs"]:
-            self.check_job(child["id"], "single")
         if job["type"] == "command":
-            self.state_is_true(job, kind)
-            for rank in range(job["world_size"]):
-                self.output_is_whole(job, rank)
+            self.check_command(job, made.tasks[""])
+            return
+        children = [self.service.job(child["id"]) for child in self.service.get(f"/v1/jobs?parent={name}&limit=1000")["jobs"]]
+        for child in children:
+            self.ended_once(child)
+            if child["step"] not in made.tasks:
+                self.complain(name, f"it has a child {child['step']}, and was to have {[*made.tasks]}")
+            elif reused := REUSED.fullmatch(child["reason"]):
+                self.check_reused(child, reused[1], made.tasks[child["step"]])
+            else:
+                self.check_command(child, made.tasks[child["step"]], children)
+        self.parent_is_true(job, made, children)
 
     def ended_once(self, job):
         states = [event["state"] for event in job["events"]]
         ends = [state for state in states if state in TERMINAL]
-        if len(ends) != 1 or states[-1] not in TERMINAL:
-            self.complain(job["id"], f"it did not end once: {states}")
+        if len(ends) != 1 or states[-1] != ends[0] or job["state"] != ends[0]:
+            self.complain(job["id"], f"it did not end once: it is {job['state']} after {states}")
 
-    def state_is_true(self, job, kind):
+    def check_command(self, job, task, siblings=()):
+        name = job["id"]
+        try:
+            attempts = attempts_of(job, self.clock)
+        except ValueError as error:
+            self.complain(name, str(error))
+            return
+        for attempt in attempts:
+            attempt.nodes = attempt.nodes or self.nodes_by_slurm(name, attempt.began, attempt.ended)
+        if job["world_size"] != task.ranks:
+            self.complain(name, f"it has {job['world_size']} ranks, and was to have {task.ranks}")
+        if len(attempts) > task.retries + 1:
+            self.complain(name, f"it was begun {len(attempts)} times, with {task.retries} retries")
+        for attempt in attempts[:-1]:
+            self.cause_is_true(job, attempt, by_itself=False)
+        self.end_is_true(job, attempts[-1], task, siblings)
+        for rank in range(task.ranks):
+            self.output_is_whole(job, rank, attempts, task)
+
+    def check_reused(self, job, earlier, task):
+        """A step that took over what an earlier one had made: that one completed, what it printed is there, and nothing ran."""
+        name = job["id"]
+        try:
+            state = self.service.job(earlier)["state"]
+        except OSError as error:
+            state = str(error)
+        if (job["state"], state) != ("Completed", "Completed"):
+            self.complain(name, f"it is {job['state']}, reused from {earlier}, which is {state}")
+        for rank in range(task.ranks):
+            for stream in ("stdout", "stderr"):
+                texts = [self.service.log_text(whose, rank, stream) for whose in (name, earlier)]
+                if not texts[0] or texts[0] != texts[1]:
+                    self.complain(name, f"{stream} of rank {rank} is not that of {earlier}, from which it was reused")
+            if marks_of(self.marks / f"{name}.{rank}"):
+                self.complain(name, f"rank {rank} ran, though it was reused from {earlier}")
+
+    def end_is_true(self, job, last, task, siblings):
         """A job that failed says what hit it; one that nothing hit ends as it was made to."""
         if job["state"] == "Completed":
-            if kind == "bad":
+            if task.fails:
                 self.complain(job["id"], "it completed, and was to fail")
-            return
-        if job["state"] == "Canceled" and job["reason"].startswith("stopped: another step has failed"):
-            return
-        hits = {hit.fault for hit in self.hits if hit.job in (None, job["id"])}
-        causes = [REASONS[fault] for fault in hits if fault in REASONS] + [OWN] * (kind == "bad")
-        if job["state"] != "Failed" or "\n" in job["reason"] or not re.search("|".join(causes) or "(?!)", job["reason"]):
-            self.complain(job["id"], f"{job['state']} though {sorted(hits)} hit it: {job['reason']}")
+        elif job["state"] == "Canceled":
+            others = [sibling["state"] for sibling in siblings if sibling["id"] != job["id"]]
+            if not job["reason"].startswith(STEP_STOPPED) or "Failed" not in others:
+                self.complain(job["id"], f"it was canceled though nobody asked for it: {job['reason']}; the other steps: {others}")
+        else:
+            self.cause_is_true(job, last, by_itself=task.fails)
 
-    def output_is_whole(self, job, rank):
-        """Each line is there once and in order, of each attempt; none is missing that was written before another that is there, nor any of
-        an attempt whose launcher lived."""
+    def cause_is_true(self, job, attempt, by_itself):
+        """The reason for which this attempt ended is a word for a fault that struck it, or that of a job that was to fail."""
+        struck = [hit for hit in self.hits if self.may_have_caused(hit, job, attempt)]
+        causes = [REASONS[hit.fault] for hit in struck if hit.fault in REASONS and self.is_about(hit, attempt.reason)] + [OWN] * by_itself
+        if "\n" in attempt.reason or not re.search("|".join(causes) or "(?!)", attempt.reason):
+            faults = sorted({hit.fault for hit in struck})
+            self.complain(job["id"], f"{attempt.state} in attempt {attempt.number} though {faults} hit it: {attempt.reason}")
+
+    def may_have_caused(self, hit, job, attempt):
+        """Whether it struck a process of this attempt, a node of it while it had it, or what all have, meanwhile."""
+        if hit.allocation:
+            return (hit.job, hit.attempt) == (job["id"], attempt.number)
+        if hit.fault == "kill_standby":  # which may just have been given this attempt
+            return hit.node in attempt.nodes and overlap(hit, attempt.began, attempt.began)
+        return (not hit.node or hit.node in attempt.nodes) and overlap(hit, attempt.began, attempt.ended)
+
+    def is_about(self, hit, reason):
+        """Whether a reason that names a file of the service's is about the folder whose rights were taken."""
+        named = re.search(re.escape(str(self.service.home)) + r"/([^/\s:]+)", reason)
+        return hit.fault != "take_rights" or named is None or named.group(1) == hit.detail
+
+    def parent_is_true(self, job, made, children):
+        """A pipeline or sweep ends as its children did, and has all of them."""
+        name, reason = job["id"], job["reason"]
+        states = {child["step"]: child["state"] for child in children}
+        completed = sum(state == "Completed" for state in states.values())
+        if len(states) != len(children):
+            self.complain(name, f"it has a step twice: {[child['step'] for child in children]}")
+        if job["state"] == "Completed":
+            enough = completed == len(made.tasks) if job["type"] == "pipeline" else completed > 0 and states.keys() == made.tasks.keys()
+            counted = job["type"] == "pipeline" or f"{completed} of {len(made.tasks)} trials completed" in reason
+            if not enough or not counted:
+                self.complain(name, f"it completed ({reason}), and its children are {states}")
+        else:
+            blamed = [child for child in children if child["state"] == "Failed" and child["reason"].split("; note: ")[0] in reason]
+            if job["state"] != "Failed" or not blamed:
+                self.complain(name, f"{job['state']}, and no child that failed is blamed: {reason}; its children are {states}")
+
+    def output_is_whole(self, job, rank, attempts, task):
+        """Each line is there once and in order, of each attempt; none is missing but what a launcher that was killed cannot have read."""
         name = job["id"]
-        logs = {stream: self.lines_of(self.service.log_text(name, rank, stream)) for stream in ("stdout", "stderr")}
-        path = self.marks / f"{name}.{rank}"
-        marks = collections.defaultdict(list)
-        for line in path.read_text().splitlines() if path.exists() else []:
-            attempt, words = line.split(" ", 1)
-            marks[attempt].append(words)
-        # A node that is lost takes its launcher with it, and what lies unread in the pipe.
-        killed = any(hit.fault == "lose_node" or hit.job == name and hit.fault in ("kill_launcher", "kill_standby") for hit in self.hits)
-        for attempt in marks.keys() | logs["stdout"].keys() | logs["stderr"].keys():
-            said = marks[attempt]
-            if "twice" in said or sum(words.startswith("begin ") for words in said) > 1:
-                self.complain(name, f"rank {rank} ran twice in attempt {attempt}: {said[:5]}")
-            written = sum(words.startswith("wrote ") for words in said)
-            for stream, lines in logs.items():
-                there = lines.get(attempt, [])
-                if there != list(range(len(there))):
-                    wrong = next(i for i, line in enumerate(there) if line != i)
-                    self.complain(name, f"{stream} of rank {rank}, attempt {attempt}, is not in order where {there[max(0, wrong - 2):wrong + 3]} is")
-                elif said and len(there) < written and not killed:
-                    self.complain(name, f"{stream} of rank {rank}, attempt {attempt}, has {len(there)} of {written} lines")
-        if job["state"] == "Completed" and path.exists() and marks[max(marks, key=int)][-1] != "end":
-            self.complain(name, f"it completed, and its rank {rank} did not")
+        marks = marks_of(self.marks / f"{name}.{rank}")
+        unread = {attempt: self.unread_of(name, attempt, rank, said.node, attempts[attempt:attempt + 1]) for attempt, said in marks.items()}
+        for stream in ("stdout", "stderr"):
+            lines, torn = lines_of(self.service.log_text(name, rank, stream))
+            if torn and not any(unread.values()):
+                self.complain(name, f"{stream} of rank {rank} has lines that are torn: {torn[:3]}")
+            for attempt in sorted(marks.keys() | lines.keys()):
+                problem = problem_of_lines(lines.get(attempt, []), marks.get(attempt), unread.get(attempt, []))
+                if problem:
+                    self.complain(name, f"{stream} of rank {rank}, attempt {attempt}, {problem}")
+        for attempt, said in marks.items():
+            if said.twice or said.begins > 1:
+                self.complain(name, f"rank {rank} ran twice in attempt {attempt}: {said.said[:5]}")
+            if attempt >= len(attempts):
+                self.complain(name, f"rank {rank} ran in attempt {attempt}, and the job tells of {len(attempts)}")
+        last = marks.get(len(attempts) - 1)
+        if job["state"] == "Completed" and not (last and last.begins == 1 and last.ended and len(last.wrote) == task.lines):
+            self.complain(name, f"it completed, and its rank {rank} did not: {last and (last.said[:2], last.said[-1:])}")
 
-    def lines_of(self, text):
-        """The numbers of the ranks' lines by attempt."""
-        found = collections.defaultdict(list)
-        for line in text.splitlines():
-            if match := re.fullmatch(r"(\d+) line (\d+)", line):
-                found[match.group(1)].append(int(match.group(2)))
-        return found
-
-    def left_over(self, names):
-        """Processes of these jobs, or of their children, that still run, and containers that are still there."""
+    def unread_of(self, job, attempt, rank, node, told):
+        """For each end of the launcher of this rank: when it may have had to leave unread what the rank wrote. `told` has the attempt, if the job tells of
+        it."""
+        def of_launcher(hit):
+            return (hit.job, hit.attempt) == (job, attempt) and (rank in hit.ranks or node and hit.node == node) if hit.allocation else False
+        ends = [(hit.began, hit.ended) for hit in self.hits
+                if hit.fault == "lose_node" and hit.node == node or hit.fault in ("kill_launcher", "kill_standby") and of_launcher(hit)]
+        ends += [(one.ended, one.ended) for one in told if BY_SLURM.search(one.reason)]
         found = []
-        for pid, words, environment in processes():
-            job = variable(environment, "TUTTI_JOB_ID")
-            if job and any(job == name or job.startswith(name + ".") for name in names):
-                found.append(f"pid {pid} of {job}: {b' '.join(words)[:100].decode(errors='replace')}")
-        if self.podman:
-            found += [f"pid {pid} of {job}: conmon" for pid, job in monitors(self.podman.storage)]
-            found += [f"container {name}" for name in self.podman.containers()]
+        for began, ended in ends:
+            hinders = [hit.began for hit in self.hits if hit.began <= began <= hit.ended + UNREAD
+                       and (hit.fault == "fill_disk" or hit.fault == "stop_launcher" and of_launcher(hit))]
+            found.append((min([began, *hinders]) - UNREAD, ended + UNREAD))
         return found
 
-    def nodes_taken(self):
-        return [f"{node['name']} has {node['job']}" for node in self.service.get("/v1/nodes")["nodes"] if node["job"]]
+    def nodes_taken(self, expected):
+        """What is not as it is where no job runs; `expected` are the (compute, name) of all nodes."""
+        answer = self.service.get("/v1/nodes")
+        there = [(node["compute"], node["name"]) for node in answer["nodes"]]
+        found = list(answer["warnings"]) + ([] if sorted(there) == sorted(expected) else [f"the nodes are {there}, and not {sorted(expected)}"])
+        for node in answer["nodes"]:
+            jobs = node["jobs"] or [node["job"]] * bool(node["job"])
+            if jobs or any(node["used"].values()) or node["state"].lower() != "idle":
+                found.append(f"{node['name']} of {node['compute']} is {node['state']}, has {jobs} and of it in use {node['used']}")
+        return found
+
+
+def problem_of_lines(there, marks, unread):
+    """What is wrong with the lines that are there of an attempt, or None. `unread`: when what was written may have been lost."""
+    if there != list(range(len(there))):
+        wrong = next(i for i, line in enumerate(there) if line != i)
+        return f"is not in order where {there[max(0, wrong - 2):wrong + 3]} is"
+    if marks is None or not marks.begins:
+        return f"has {len(there)} lines, and never began"
+    if len(there) > len(marks.wrote) + 1:  # it marks a line once it is written
+        return f"has {len(there)} lines, of which it wrote {len(marks.wrote)}"
+    missing = marks.wrote[len(there):]
+    if any(not any(since <= when <= gone for since, gone in unread) for when in missing):
+        return f"has {len(there)} of {len(marks.wrote)} lines; the next was written at {missing[0]}, and may be missing {unread or 'never'}"
+    return None

@@ -1,33 +1,73 @@
 """The jobs that chaos plays: of each kind a job file, and how it ends where nothing hits it."""
+import collections
+import dataclasses
 import json
 import pathlib
 import shutil
 
 HERE = pathlib.Path(__file__).resolve().parent
 RETRIES = 10
+TRIALS = 3
 IMAGE = "localhost/chaos:1"
+Task = collections.namedtuple("Task", "ranks lines fails retries")
+
+
+@dataclasses.dataclass
+class Made:
+    """A job file, and what it asks for: the task of a command, or of each step or trial."""
+
+    kind: str
+    file: pathlib.Path
+    tasks: dict  # by the step, "" of a job that has none
+
+    @property
+    def name(self):
+        return self.file.stem
+
+
+def task_of(job):
+    """What a command job is made to do."""
+    words = job["command"].removesuffix("; exit $?").split()
+    ranks = job.get("resources", {}).get("instance_count", 1) * job.get("distribution", {}).get("process_count_per_instance", 1)
+    return Task(ranks, lines=int(words[-2]), fails=words[-1] != "0", retries=job["retry_settings"]["max_retries"])
+
+
+def tasks_of(job):
+    if job["type"] == "pipeline":
+        return {step: task_of(child) for step, child in job["jobs"].items()}
+    if job["type"] == "sweep":
+        return {f"trial-{number + 1}": task_of(job["trial"]) for number in range(TRIALS)}
+    return {"": task_of(job)}
 
 
 class Kinds:
-    """Makes job files of these kinds (ALL, where there are none) below `folder` for `compute`; ranks keep their marks in `marks`. Without
-    `containers` none of them runs in IMAGE."""
+    """Makes job files of these kinds (ALL, where there are none) below `folder` for `compute`, which has that many nodes; ranks keep their marks
+    in `marks`. Without `containers` none of them runs in IMAGE."""
 
     ALL = ["single", "part", "part", "once", "bad", "gang", "mpi", "mpi", "pipeline", "sweep", "container"]
 
-    def __init__(self, folder, marks, compute, kinds=None, containers=False):
-        self.folder, self.marks, self.compute = folder, marks, compute
-        self.made = 0
+    def __init__(self, folder, marks, compute, nodes, kinds=None, containers=False):
+        self.folder, self.marks, self.compute, self.nodes = folder, marks, compute, nodes
+        self.made = {}  # by name
         (folder / "code").mkdir()
         shutil.copy(HERE / "chaos_rank.py", folder / "code")
         self.kinds = [kind for kind in kinds or self.ALL if containers or kind != "container"]
+        if not self.kinds:
+            raise ValueError("no kind of job is left to play: this machine runs no containers")
+        self.deck = []  # of kinds, from which the next one is taken
 
-    def make(self, random):
-        """A kind by chance, and the path of a new job file of it."""
-        kind = random.choice(self.kinds)
-        self.made += 1
-        file = self.folder / f"{self.made:04}-{kind}.json"
-        file.write_text(json.dumps({**getattr(self, kind)(random), "display_name": file.stem, "experiment_name": "chaos"}))
-        return kind, file
+    def draw(self, random):
+        """Makes a job of a kind by chance; of many each kind comes as often as its place in the list says."""
+        if not self.deck:
+            self.deck = random.sample(self.kinds, len(self.kinds))
+        return self.make(self.deck.pop(), random)
+
+    def make(self, kind, random):
+        name = f"{len(self.made):04}-{kind}"
+        job = {**getattr(self, kind)(random), "display_name": name, "experiment_name": "chaos"}
+        made = self.made[name] = Made(kind, self.folder / f"{name}.json", tasks_of(job))
+        made.file.write_text(json.dumps(job))
+        return made
 
     def command(self, random, code=0, retries=RETRIES, **more):
         seconds, lines = random.choice([0, 0.2, 1, 3, 8]), random.choice([1, 20, 300])
@@ -53,6 +93,10 @@ class Kinds:
     def gang(self, random):
         return self.command(random, resources={"instance_count": 2}, distribution={"type": "pytorch", "process_count_per_instance": 2})
 
+    def whole(self, random):
+        """Makes a gang that takes all nodes; it can only begin once every node is free."""
+        return self.command(random, resources={"instance_count": self.nodes}, distribution={"type": "pytorch", "process_count_per_instance": 1})
+
     def mpi(self, random):
         return self.command(random, resources={"instance_count": 2}, distribution={"type": "mpi", "process_count_per_instance": 1})
 
@@ -65,8 +109,8 @@ class Kinds:
         keys = {key: trial.pop(key) for key in ("retry_settings", "compute")}
         trial.pop("type")
         return {"type": "sweep", "trial": {**trial, "retry_settings": keys["retry_settings"]}, "compute": self.compute,
-                "sampling_algorithm": "grid", "search_space": {"x": {"type": "choice", "values": [1, 2, 3]}},
-                "objective": {"goal": "minimize", "primary_metric": "loss"}, "limits": {"max_total_trials": 3, "max_concurrent_trials": 2}}
+                "sampling_algorithm": "grid", "search_space": {"x": {"type": "choice", "values": [*range(TRIALS)]}},
+                "objective": {"goal": "minimize", "primary_metric": "loss"}, "limits": {"max_total_trials": TRIALS, "max_concurrent_trials": 2}}
 
     def container(self, random):
         """Makes a job of one process or a gang of two. The first process of its containers is the rank, or the shell above it."""
