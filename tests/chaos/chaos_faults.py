@@ -44,21 +44,29 @@ class Faults:
         self.due = []  # (when, what repairs it), of faults that last
         self.hits = []
         self.did = collections.Counter()
+        self.floors = {}  # how often each is to strike at least
         self.next, self.next_until = None, 0
+        self.overdue = {}  # faults below their floor that had nothing to hit when it was their turn; the values mean nothing
         self.seen = None  # the processes that may be hit, once this strike has looked
         self.away = False  # the service
         self.began = time.monotonic()
 
     def strike(self):
-        """Does the fault whose turn it is if there is something for it to hit; after a while without, it is another's turn."""
+        """Does the fault whose turn it is if there is something for it to hit; after a while without, it is another's turn. Those that are
+        overdue come first."""
         now = time.monotonic()
         if self.next is None or now > self.next_until:
+            if self.next and self.did[self.next] < self.floors.get(self.next, 0):
+                self.overdue[self.next] = True
             self.next = self.random.choices(list(self.weights), list(self.weights.values()))[0]
             self.next_until = now + LONGEST_SEARCH
         self.seen = None
-        if getattr(self, self.next)():
-            self.did[self.next] += 1
-            self.next = None
+        struck = next((fault for fault in [*self.overdue, self.next] if getattr(self, fault)()), None)
+        if struck is None:
+            return
+        self.did[struck] += 1
+        self.overdue.pop(struck, None)
+        self.next = None if struck == self.next else self.next
 
     def hit(self, fault, **fields):
         """Notes that it strikes now."""

@@ -1,4 +1,4 @@
-"""Story: chaos sees processes and containers that are left, and believes no answer to a submission."""
+"""Story: chaos sees processes and containers that are left, says when it has played too little, and believes no answer to a submission."""
 import collections
 import json
 import os
@@ -12,6 +12,8 @@ import types
 import pytest
 
 from chaos_checks import Outside
+from chaos_faults import Faults
+from chaos_floors import ended_too_seldom, floors_of_faults, too_little
 from chaos_jobs import Kinds, Made
 from chaos_processes import Allocations, Remains, launchers, processes_of_jobs
 from chaos_records import Attempt, Hit, WallClock, marks_of
@@ -156,6 +158,54 @@ def test_a_rank_that_runs_twice_at_a_time_marks_it_and_is_refused(tmp_path):
     outside = Outside(types.SimpleNamespace(log_text=lambda *_: ""), tmp_path, [], WallClock(0))
     outside.output_is_whole(job, 0, [Attempt(number, 0, 0, ["n1"], "Failed", "") for number in range(3)], None)
     assert any("rank 0 ran twice in attempt 2" in complaint for complaint in outside.complaints)
+
+
+KINDS = ["single", "gang", "bad"]
+ACCEPTED = {"single": 20, "gang": 20, "bad": 10}
+ENDS = {"Completed": 20, "Failed": 29, "Canceled": 1}
+WEIGHTS = {"kill_rank": 9, "stop_init": 1}
+DID = {"kill_rank": 90, "stop_init": 1}
+
+
+@pytest.mark.parametrize("words, accepted, ends, did", [
+    (None, ACCEPTED, ENDS, DID),
+    ("jobs accepted: 0", {}, {}, DID),
+    ("jobs accepted: 29", {"single": 10, "gang": 10, "bad": 9}, {"Completed": 10, "Failed": 19}, DID),
+    ("jobs accepted of kind gang: 0", {"single": 40, "bad": 10}, ENDS, DID),
+    ("jobs that ended as Completed: 3", ACCEPTED, {"Completed": 3, "Failed": 47}, DID),
+    ("jobs that have ended: 49", ACCEPTED, {"Completed": 20, "Failed": 29}, DID),
+    ("faults played: 0", ACCEPTED, ENDS, {}),
+    ("faults played: 74", ACCEPTED, ENDS, {"kill_rank": 73, "stop_init": 1}),
+    ("fault stop_init: 0", ACCEPTED, ENDS, {"kill_rank": 90}),
+    ("fault kill_rank: 8", ACCEPTED, ENDS, {"kill_rank": 8, "stop_init": 80}),
+])
+def test_a_run_that_has_played_too_little_says_so(words, accepted, ends, did):
+    accepted, ends, did = map(collections.Counter, (accepted, ends, did))
+    found = too_little(60, 100, accepted, did, KINDS, WEIGHTS) + ended_too_seldom(accepted, ends)
+    assert any(line.startswith(words) for line in found) if words else found == [], found
+
+
+def test_a_fault_that_had_nothing_to_hit_comes_as_soon_as_there_is_something(tmp_path):
+    class Two(Faults):
+        has_target = False
+
+        def often(self):
+            return True
+
+        def seldom(self):
+            return self.has_target
+
+    service = types.SimpleNamespace(home=tmp_path)
+    faults = Two(service, [], random.Random(1), tmp_path, None, WallClock(0), None, ["single"])
+    faults.weights = {"often": 1, "seldom": 1}
+    faults.floors = floors_of_faults(faults.weights, 20)
+    assert faults.floors == {"often": 1, "seldom": 1}
+    faults.next, faults.next_until = "seldom", 0  # its time has passed
+    faults.strike()
+    assert faults.did == {"often": 1} or faults.next == "seldom"
+    faults.has_target = True
+    faults.strike()
+    assert faults.did["seldom"] == 1 and not faults.overdue
 
 
 def test_each_kind_of_job_comes_as_often_as_it_is_listed(tmp_path):
