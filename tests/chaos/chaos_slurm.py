@@ -39,7 +39,8 @@ class SlurmFaults(Faults):
         self.next_look = 0
         self.cut = set()  # nodes that nothing of the cluster reaches, or not for long
         del self.weights["kill_standby"]
-        self.weights.update({"kill_controller": 2, "lose_node": 2, "kill_slurmd": 1, "stop_slurmd": 2, "cut_link": 2, "slow_link": 2})
+        self.weights.update({"kill_controller": 2, "lose_node": 2, "kill_slurmd": 1, "stop_slurmd": 2, "cut_link": 2})
+        self.weights.update({"slow_link": 2} if self.may_slow_links() else {})
 
     def nodes_by_slurm(self, job, began, ended):
         """The nodes that Slurm gave to a job between these moments of the steady clock."""
@@ -122,6 +123,16 @@ class SlurmFaults(Faults):
         hit = self.hit("slow_link", node=node)
         self.traffic("replace", node, "netem", "delay", "200ms", "50ms", "loss", "5%", "rate", "1mbit")
         return self.for_a_while(hit, node, self.random.choice([1, 4, 10]), lambda: self.traffic("del", node))
+
+    def may_slow_links(self):
+        """Says so where not."""
+        node = self.cluster.nodes[0]
+        tried = self.cluster.on("ctl", "tc", "qdisc", "replace", "dev", f"to-{node}", "root", "netem", "delay", "1ms")
+        if tried.returncode == 0:
+            self.traffic("del", node)
+        else:
+            print(f"no slow links: {tried.stderr.strip()}", flush=True)
+        return tried.returncode == 0
 
     def traffic(self, action, node, *how):
         done = self.cluster.on("ctl", "tc", "qdisc", action, "dev", f"to-{node}", "root", *how)
