@@ -1,13 +1,18 @@
 #include "base/process/packed_program.h"
 
+#include <fcntl.h>
 #include <link.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <system_error>
+#include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/process/command.h"
 #include "base/status.h"
@@ -42,6 +47,37 @@ absl::StatusOr<ProgramParts> PartsOfThisProgram(const std::string& name) {
         return 0;
       },
       &parts);
+  return parts;
+}
+
+absl::StatusOr<ProgramParts> PartsOfProgram(const std::string& name, const fs::path& program) {
+  ProgramParts parts = {{name, program}};
+  TUTTI_ASSIGN_OR_RETURN(const UniqueFd file, Open(program, O_RDONLY));
+  std::array<char, 4> magic = {};
+  const bool is_elf = ::pread(file.get(), magic.data(), magic.size(), 0) == 4 &&
+                      absl::string_view(magic.data(), magic.size()) == "\177ELF";
+  if (!is_elf) return parts;
+  ChildOptions options;
+  options.arguments = {program.native()};
+  options.environment = CurrentEnvironment();
+  options.environment["LD_TRACE_LOADED_OBJECTS"] = "1";
+  options.directory = "/";
+  TUTTI_ASSIGN_OR_RETURN(const CommandResult loaded,
+                         RunCommand(std::move(options), "", Deadline::After(absl::Minutes(1))));
+  // "\tlibz.so.1 => /lib/libz.so.1 (0x00007f…)"; others are the loader and the kernel's library.
+  for (const absl::string_view line : absl::StrSplit(loaded.out, '\n')) {
+    const std::pair<absl::string_view, absl::string_view> sides =
+        absl::StrSplit(line, absl::MaxSplits(" => ", 1));
+    if (sides.second.empty()) continue;
+    const std::string library(absl::StripAsciiWhitespace(sides.first));
+    if (IsTheSystems(library)) continue;
+    const fs::path at(std::string(sides.second.substr(0, sides.second.rfind(" ("))));
+    if (!at.is_absolute()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(program.native(), " needs the library ", library, ", which is not there"));
+    }
+    parts[absl::StrCat("lib/", library)] = at;
+  }
   return parts;
 }
 

@@ -26,13 +26,12 @@ std::string KeyOf(const base::ProgramParts& parts) {
   return base::Hex(base::Sha256Of(key));
 }
 
-}  // namespace
-
-absl::StatusOr<std::string> PackThisProgram(const fs::path& snapshots) {
-  TUTTI_ASSIGN_OR_RETURN(const base::ProgramParts parts, base::PartsOfThisProgram("tutti"));
+// `note` begins the name of the file that says what came of the parts.
+absl::StatusOr<std::string> Pack(const base::ProgramParts& parts, const std::string& note,
+                                 const fs::path& snapshots) {
   const auto file_of = [&](const std::string& hex) { return snapshots / ("sha256-" + hex); };
   // Which archive came of these files, by their sizes and times.
-  const fs::path noted = snapshots / ("program-" + KeyOf(parts));
+  const fs::path noted = snapshots / (note + KeyOf(parts));
   std::error_code error;
   if (const auto hex = base::ReadFile(noted, 64); hex.ok() && fs::exists(file_of(*hex), error)) {
     base::Touch(noted);  // the newest is this program, which retention keeps
@@ -47,6 +46,19 @@ absl::StatusOr<std::string> PackThisProgram(const fs::path& snapshots) {
   if (error) return base::ErrnoStatus(file_of(hex).native(), error.value());
   TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(noted, hex));
   return absl::StrCat("sha256:", hex);
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> PackThisProgram(const fs::path& snapshots) {
+  TUTTI_ASSIGN_OR_RETURN(const base::ProgramParts parts, base::PartsOfThisProgram("tutti"));
+  return Pack(parts, "program-", snapshots);
+}
+
+absl::StatusOr<std::string> PackProgramOf(const std::string& name, const fs::path& program,
+                                          const fs::path& snapshots) {
+  TUTTI_ASSIGN_OR_RETURN(const base::ProgramParts parts, base::PartsOfProgram(name, program));
+  return Pack(parts, absl::StrCat("program-", name, "-"), snapshots);
 }
 
 }  // namespace tutti::engine

@@ -46,5 +46,30 @@ TEST(ProgramSnapshot, RunsFromWhereItIsUnpackedWithTheLibrariesThatItBrought) {
   EXPECT_EQ(*again, *name);
 }
 
+TEST(ProgramSnapshot, OfAnotherProgramHasWhatThatLoadsAndOfAScriptTheScriptAlone) {
+  const base::TemporaryDirectory root("tutti-program");
+  const auto list = [&](const std::string& name) {
+    base::ChildOptions tar;
+    tar.arguments = {"tar", "-tzf", root.path() / ("sha256-" + name.substr(7))};
+    tar.environment = base::CurrentEnvironment();
+    tar.directory = "/";
+    return base::RunCommand(std::move(tar), "",
+                            base::Deadline::After(base::Patient(absl::Seconds(60))))
+        ->out;
+  };
+  const auto own =
+      PackProgramOf("test", std::filesystem::read_symlink("/proc/self/exe"), root.path());
+  ASSERT_TRUE(own.ok()) << own.status();
+  EXPECT_THAT(list(*own), HasSubstr("lib/libstdc++.so.6\n"));
+  EXPECT_THAT(list(*own), Not(HasSubstr("libc.so")));
+  const std::filesystem::path script = root.path() / "script.sh";
+  ASSERT_TRUE(base::ReplaceFile(script, "#!/bin/sh\ntrue\n").ok());
+  const auto of_script = PackProgramOf("script", script, root.path());
+  ASSERT_TRUE(of_script.ok()) << of_script.status();
+  EXPECT_EQ(list(*of_script), "script\n");
+  EXPECT_EQ(*PackProgramOf("script", script, root.path()), *of_script);
+  EXPECT_FALSE(PackProgramOf("none", root.path() / "none", root.path()).ok());
+}
+
 }  // namespace
 }  // namespace tutti::engine

@@ -25,7 +25,8 @@ namespace fs = std::filesystem;
 constexpr absl::string_view kGoneCachePrefix = ".gone-";
 constexpr absl::string_view kSnapshotPrefix = "sha256-";
 constexpr absl::string_view kProgramPrefix = "program-";
-constexpr size_t kKeyLength = 24;  // of an environment, or of what was fetched
+constexpr size_t kDigestLength = 64;  // of SHA-256, hexadecimal
+constexpr size_t kKeyLength = 24;     // of an environment, or of what was fetched
 constexpr absl::Duration kPatienceWithRemoval = absl::Seconds(10);
 
 bool IsKey(absl::string_view name) {
@@ -99,17 +100,19 @@ fs::path Caches::PathOf(KeptKind kind, const std::string& name) const {
 
 std::set<std::string> Caches::Programs() const {
   const fs::path folder = FolderOf(KeptKind::kSnapshots);
-  std::string newest;
-  absl::Time time = absl::InfinitePast();
+  // By what stands before the key: "program-" is tutti, "program-NAME-" another.
+  std::map<std::string, std::pair<absl::Time, std::string>> newest;
   for (const std::string& name : NamesIn(folder)) {
-    if (!absl::StartsWith(name, kProgramPrefix)) continue;
+    if (!absl::StartsWith(name, kProgramPrefix) || name.size() < kDigestLength) continue;
     const auto changed = ChangedAt(folder / name);
-    const auto hex = base::ReadFile(folder / name, 64);
-    if (!changed || !hex.ok() || *changed <= time) continue;
-    time = *changed;
-    newest = absl::StrCat("sha256:", *hex);
+    const auto hex = base::ReadFile(folder / name, kDigestLength);
+    if (!changed || !hex.ok()) continue;
+    auto& of_program = newest[name.substr(0, name.size() - kDigestLength)];
+    of_program = std::max(of_program, {*changed, absl::StrCat("sha256:", *hex)});
   }
-  return {newest};
+  std::set<std::string> programs;
+  for (const auto& [program, snapshot] : newest) programs.insert(snapshot.second);
+  return programs;
 }
 
 uint64_t Caches::BytesOf(KeptKind kind, const fs::path& path) const {

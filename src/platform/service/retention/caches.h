@@ -49,7 +49,8 @@ class Caches {
  private:
   std::filesystem::path FolderOf(KeptKind kind) const;
   std::filesystem::path PathOf(KeptKind kind, const std::string& name) const;
-  // Returns "sha256:…" of archives that are this program, for nodes that do not have it.
+  // Returns "sha256:…" of the archives that are this version's programs, for nodes that do not have
+  // them: the newest of each.
   std::set<std::string> Programs() const;
   uint64_t BytesOf(KeptKind kind, const std::filesystem::path& path) const;
   uint64_t Remember(const std::filesystem::path& path, uint64_t bytes) const;

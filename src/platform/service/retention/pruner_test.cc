@@ -102,6 +102,20 @@ TEST_F(RetentionTest, WhoAsksForASnapshotUsesIt) {
   EXPECT_THAT(Prune(), IsEmpty());
 }
 
+TEST_F(RetentionTest, TheNewestOfEachPackedProgramStays) {
+  const auto note = [&](const std::string& name, char digit, absl::Duration ago) {
+    const fs::path path = Make("snapshots/" + name + std::string(64, digit));
+    EXPECT_TRUE(base::WriteFileAtomic(path, std::string(64, digit)).ok());
+    Used(path, ago);
+    return Snapshot(digit, 31 * kADay);
+  };
+  note("program-", 'a', 20 * kADay);
+  const fs::path launcher = note("program-", 'b', 10 * kADay);
+  const fs::path storage = note("program-tutti-storage-", 'c', 15 * kADay);
+  EXPECT_THAT(Prune(), ElementsAre("snapshots sha256:aaaaa"));
+  EXPECT_TRUE(fs::exists(launcher) && fs::exists(storage));
+}
+
 TEST_F(RetentionTest, ASiteSaysHowMuchOfWhatIsKept) {
   Site("{snapshots: {size: 0MB}, data: never}");
   Snapshot('a', 2 * kADay);
