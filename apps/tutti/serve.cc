@@ -21,6 +21,7 @@
 #include "platform/http/client/curl_library.h"
 #include "platform/launch/node/program_names.h"
 #include "platform/service/health/machine_checker.h"
+#include "platform/storage/storage_program.h"
 #include "spdlog/spdlog.h"
 #include "spec/site/site.h"
 #include "spec/types/node_folder.h"
@@ -80,6 +81,12 @@ absl::StatusOr<std::unique_ptr<engine::Engine>> MakeCluster(const client::ServeO
     // Nodes may have no libcurl: what is loaded goes along.
     http::LoadCurl().IgnoreError();
     TUTTI_ASSIGN_OR_RETURN(slurm.program, engine::PackThisProgram(options.home / "snapshots"));
+    // Without it jobs that read stores are refused when they are submitted.
+    if (const auto storage = storage::StorageProgram(); storage.ok()) {
+      TUTTI_ASSIGN_OR_RETURN(
+          slurm.storage_program,
+          engine::PackProgramOf(storage::kStorageProgram, *storage, options.home / "snapshots"));
+    }
   }
   return engine::SlurmEngine::Open(slurm, commands);
 }

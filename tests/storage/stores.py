@@ -147,10 +147,10 @@ class Azure:
 
 
 @contextlib.contextmanager
-def s3_store(folder):
+def s3_store(folder, host="127.0.0.1"):
     port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    with running([environment().parent / "moto_server", "-H", "127.0.0.1", "-p", str(port)], url, folder / "moto.log"):
+    url = f"http://{host}:{port}"
+    with running([environment().parent / "moto_server", "-H", host, "-p", str(port)], url, folder / "moto.log"):
         yield S3(url)
 
 
@@ -171,13 +171,13 @@ def azure_store(folder):
 class Proxy:
     """Passes bytes on to a store. `sent` counts those of answers; `bytes_per_second` slows them down."""
 
-    def __init__(self, url):
+    def __init__(self, url, host="127.0.0.1"):
         self.store = (urlsplit(url).hostname, urlsplit(url).port)
         self.sent = 0
         self.bytes_per_second = None
         self.lock = threading.Lock()
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.listener = socket.create_server((host, 0))
+        self.url = f"http://{host}:{self.listener.getsockname()[1]}"
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):

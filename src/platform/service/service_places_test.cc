@@ -136,12 +136,12 @@ TEST_F(PlacesTest, AStoreOutOfReachIsAWarningToAClustersJob) {
               testing::Contains(AllOf(HasSubstr("no route"), HasSubstr("compute \"hpc\""))));
 }
 
-TEST_F(PlacesTest, NodesThatShareNoFolderCannotFetchYet) {
+TEST_F(PlacesTest, WhatNodesThatShareNoFolderReadIsLookedAtAsAllElse) {
   WriteCluster("node:/tmp");
   Open(&cluster_);
   SetKey();
-  EXPECT_THAT(WhyRefused(Job("train", "hpc")),
-              AllOf(HasSubstr("job.yml:5"), HasSubstr("does not travel there yet")));
+  EXPECT_EQ(WhyRefused(Job("gone", "hpc")), "job.yml:5: input \"x\": nothing is there");
+  EXPECT_EQ(WhyRefused(Job("train", "hpc")), "");
 }
 
 TEST_F(PlacesTest, NoJobCanBeGivenADatastoresCredentials) {

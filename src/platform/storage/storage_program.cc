@@ -57,8 +57,8 @@ struct Running {
   std::string words;  // on standard error, its end
 };
 
-absl::StatusOr<Running> StartProgram(const StorageRequest& request, int lock) {
-  TUTTI_ASSIGN_OR_RETURN(const std::filesystem::path program, StorageProgram());
+absl::StatusOr<Running> StartProgram(const std::filesystem::path& program,
+                                     const StorageRequest& request, int lock) {
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd in, RequestInMemory(request));
   TUTTI_ASSIGN_OR_RETURN(Pipe out, MakePipe());
   TUTTI_ASSIGN_OR_RETURN(Pipe err, MakePipe());
@@ -137,7 +137,7 @@ absl::StatusOr<std::filesystem::path> StorageProgram() {
   } else {
     std::error_code error;
     program =
-        std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / "tutti-storage";
+        std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / kStorageProgram;
   }
   if (::access(program.c_str(), X_OK) == 0) return program;
   return absl::FailedPreconditionError(absl::StrCat(
@@ -148,11 +148,12 @@ absl::StatusOr<std::filesystem::path> StorageProgram() {
 
 namespace {
 
-absl::StatusOr<StorageResult> Run(const StorageRequest& request, base::Deadline deadline,
+absl::StatusOr<StorageResult> Run(const std::filesystem::path& program,
+                                  const StorageRequest& request, base::Deadline deadline,
                                   const std::atomic<bool>& cancelled,
                                   const std::function<void(const StorageProgress&)>& progress,
                                   int lock) {
-  TUTTI_ASSIGN_OR_RETURN(Running running, StartProgram(request, lock));
+  TUTTI_ASSIGN_OR_RETURN(Running running, StartProgram(program, request, lock));
   AnswerReader reader(progress);
   const absl::Status taken = TakeAnswer(running, reader, deadline, cancelled);
   if (!taken.ok()) {
@@ -173,13 +174,21 @@ absl::StatusOr<StorageResult> Run(const StorageRequest& request, base::Deadline 
 }  // namespace
 
 // The program hides its secrets; libraries in it, and one that is not what it should be, may not.
-absl::StatusOr<StorageResult> RunStorage(
-    const StorageRequest& request, base::Deadline deadline, const std::atomic<bool>& cancelled,
-    const std::function<void(const StorageProgress&)>& progress, int lock) {
-  absl::StatusOr<StorageResult> result = Run(request, deadline, cancelled, progress, lock);
+absl::StatusOr<StorageResult> RunStorageAt(
+    const std::filesystem::path& program, const StorageRequest& request, base::Deadline deadline,
+    const std::atomic<bool>& cancelled, const std::function<void(const StorageProgress&)>& progress,
+    int lock) {
+  absl::StatusOr<StorageResult> result = Run(program, request, deadline, cancelled, progress, lock);
   if (result.ok()) return result;
   return absl::Status(result.status().code(),
                       MaskOf(request.credentials).Hide(result.status().message()));
+}
+
+absl::StatusOr<StorageResult> RunStorage(
+    const StorageRequest& request, base::Deadline deadline, const std::atomic<bool>& cancelled,
+    const std::function<void(const StorageProgress&)>& progress, int lock) {
+  TUTTI_ASSIGN_OR_RETURN(const std::filesystem::path program, StorageProgram());
+  return RunStorageAt(program, request, deadline, cancelled, progress, lock);
 }
 
 }  // namespace tutti::storage

@@ -16,6 +16,8 @@
 
 namespace tutti::storage {
 
+inline constexpr char kStorageProgram[] = "tutti-storage";
+
 // Runs the program to its end; blocks. `progress` is called in the caller's thread, at most about
 // twice a second, and may be empty. The request goes by a file in memory, so credentials are on no
 // command line, in no variable and on no disk. `lock`, a locked descriptor (flock) or -1: the
@@ -36,6 +38,11 @@ namespace tutti::storage {
 absl::StatusOr<StorageResult> RunStorage(
     const StorageRequest& request, base::Deadline deadline, const std::atomic<bool>& cancelled,
     const std::function<void(const StorageProgress&)>& progress, int lock = -1);
+// Does the same by the program of that path.
+absl::StatusOr<StorageResult> RunStorageAt(
+    const std::filesystem::path& program, const StorageRequest& request, base::Deadline deadline,
+    const std::atomic<bool>& cancelled, const std::function<void(const StorageProgress&)>& progress,
+    int lock = -1);
 
 // Returns the program that RunStorage runs: $TUTTI_STORAGE_PROGRAM, else tutti-storage in the
 // folder of this process's own program. FailedPrecondition if it is not there.

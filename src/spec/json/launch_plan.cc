@@ -95,6 +95,7 @@ void ReadFields(JsonFields& fields, LaunchPlan& plan) {
   fields.Read("service_file", plan.service_file);
   fields.ReadIfThere("launcher_token", plan.launcher_token);
   fields.Read("job_token", plan.job_token);
+  fields.ReadIfThere("storage_program", plan.storage_program);
   fields.ReadIfThere("cores", plan.cores);
   fields.ReadIfThere("gpus", plan.gpus);
   if (const json* checks = fields.FindIfThere("checks")) {
@@ -145,6 +146,7 @@ std::string ToJson(const LaunchPlan& plan) {
   if (!plan.secret_variables.empty()) document["secret_variables"] = plan.secret_variables;
   if (plan.checks) document["checks"] = JsonOf(*plan.checks);
   if (!plan.secret_files.empty()) document["secret_files"] = plan.secret_files;
+  if (!plan.storage_program.empty()) document["storage_program"] = plan.storage_program;
   return Dump(document);
 }
 

@@ -163,7 +163,8 @@ absl::StatusOr<std::string> SlurmEngine::ScriptOf(const Allocation& allocation,
                               .node_folder = options_.node_folder,
                               .id = id_,
                               .service = std::move(service),
-                              .program = options_.program});
+                              .program = options_.program,
+                              .storage_program = options_.storage_program});
 }
 
 absl::Status SlurmEngine::Start(const Allocation& given) {

@@ -64,6 +64,7 @@ struct SlurmEngineOptions {
   // launcher. The compute's folder is then this machine's, and launcher_file must be there.
   std::string node_folder;
   std::string program;
+  std::string storage_program;  // likewise of tutti-storage; empty: there is none
   spec::NodeChecks checks;  // of the site: what launchers look at on their nodes beside their own
   absl::Duration poll_interval = absl::Seconds(1);
   absl::Duration settling = absl::Seconds(2);       // for an sbatch that was cut off to take effect

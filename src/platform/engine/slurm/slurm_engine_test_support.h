@@ -78,6 +78,7 @@ class SlurmEngineTest : public ::testing::Test {
     options.launcher_file = launcher_file_;
     options.node_folder = node_folder_;
     options.program = "sha256:0123";
+    options.storage_program = "sha256:4567";
     options.launcher = {"/bin/sh", "-c", "exec true"};
     options.compute.reach = reach_;
     options.collector = {"/bin/sh", "-c", "echo $$ \"$@\" >>\"$1.collectors\"; exec sleep 600",

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/match.h"
@@ -169,10 +170,17 @@ while wait $steps; code=$?; kill -0 $steps 2>/dev/null; do :; done
 exit $code
 )BASH";
 
+bool ReadsStores(const spec::LaunchPlan& plan) {
+  return std::any_of(plan.inputs.begin(), plan.inputs.end(),
+                     [](const auto& named) { return named.second.place.has_value(); });
+}
+
 // One plan for all nodes: `number` stands where a node's own is to be.
-std::string PlanOfAll(const Allocation& allocation, const std::string& folder,
-                      const std::string& home, const std::string& number) {
+std::string PlanOfAll(const Allocation& allocation, const UnsharedJob& job,
+                      const std::string& folder, const std::string& home,
+                      const std::string& number) {
   spec::LaunchPlan plan = allocation.plan;
+  if (ReadsStores(plan)) plan.storage_program = job.storage_program;
   plan.directory = absl::StrCat(folder, "/", number);
   plan.service_file = absl::StrCat(plan.directory, "/launcher.json");
   plan.environments_directory = absl::StrCat(home, "/environments");
@@ -219,7 +227,7 @@ absl::StatusOr<std::string> UnsharedBatchScript(const spec::SlurmSettings& setti
       Set("home", home), Set("folder", folder), "spread=", base::ShellQuoted(home),
       "-$SLURM_JOB_ID.tar.gz\n",
       Set("nodes", absl::StrCat("/internal/v1/allocations/", allocation.id, "/nodes")),
-      Set("node_number", number), Set("plan", PlanOfAll(allocation, folder, home, number)),
+      Set("node_number", number), Set("plan", PlanOfAll(allocation, job, folder, home, number)),
       kFunctions, "is_first || exit 0\n", GangScript(allocation.nodes.size()));
   if (allocation.nodes.size() == 1) return script + "on_node\n";
   const std::string count =

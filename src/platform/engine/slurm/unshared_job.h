@@ -26,7 +26,8 @@ struct UnsharedJob {
   std::string node_folder;  // on each node's own disk
   std::string id;           // tells services of one user apart
   spec::Endpoint service;
-  std::string program;  // the snapshot that the launcher comes in, "sha256:…"
+  std::string program;               // the snapshot that the launcher comes in, "sha256:…"
+  std::string storage_program = {};  // likewise tutti-storage; empty: there is none
 };
 
 // Returns the nodes' folder of the user, NODE_FOLDER/tutti-UID.

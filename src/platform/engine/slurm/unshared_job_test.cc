@@ -41,6 +41,21 @@ TEST_F(SlurmEngineTest, WhatNodesThatShareNothingNeedTravelsInTheScriptAlone) {
   EXPECT_FALSE(std::filesystem::exists(root_.path() / "shared/launcher.json"));
 }
 
+TEST_F(SlurmEngineTest, WhatReadsStoresIsNamedToJobsThatReadThem) {
+  OpenUnshared();
+  Allocation gang = Gang("a.1", 2);
+  gang.plan.inputs["plain"].path = "/data";
+  ASSERT_TRUE(engine_->Start(gang).ok());
+  AwaitRunning("a.1");
+  EXPECT_THAT(Script("a.1"), Not(HasSubstr("sha256:4567")));
+  gang = Gang("a.2", 2);
+  gang.plan.inputs["stored"].place =
+      spec::DataPlace{.kind = spec::StoreKind::kS3, .container = "b"};
+  ASSERT_TRUE(engine_->Start(gang).ok());
+  AwaitRunning("a.2");
+  EXPECT_THAT(Script("a.2"), HasSubstr("\"storage_program\":\"sha256:4567\""));
+}
+
 TEST_F(SlurmEngineTest, TheScriptsSecretComesToNoEnvironment) {
   OpenUnshared();
   ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());

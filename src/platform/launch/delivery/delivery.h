@@ -48,7 +48,11 @@ class Delivery {
   // Returns where the archive of the job's code lies now: `file`, which is the caller's to remove,
   // or a place that is not. Aborted when gone; Cancelled after AbandonCode.
   virtual absl::StatusOr<std::filesystem::path> FetchCode(const std::filesystem::path& file) = 0;
-  // Also ends FetchSecrets.
+  // Fetches a snapshot of the service's, "sha256:…", into `file`; the bytes have that hash. Errors
+  // as of FetchCode; FailedPrecondition where the node does not reach the service.
+  virtual absl::Status FetchProgram(const std::string& snapshot,
+                                    const std::filesystem::path& file) = 0;
+  // Also ends FetchProgram and FetchSecrets.
   virtual void AbandonCode() = 0;
   // Fetches the values of the secrets that the plan names from the service, and waits for one that
   // is away. Returns the service's own error if it does not give them; Aborted when gone; Cancelled

@@ -149,6 +149,13 @@ absl::StatusOr<std::filesystem::path> FolderDelivery::FetchCode(const std::files
   return folders_.code();
 }
 
+// Nodes that share a folder with the service see its programs there.
+absl::Status FolderDelivery::FetchProgram(const std::string& snapshot,
+                                          const std::filesystem::path&) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("this node does not reach the service, which has the program ", snapshot));
+}
+
 void FolderDelivery::AbandonCode() {
   absl::MutexLock lock(&mutex_);
   code_abandoned_ = true;

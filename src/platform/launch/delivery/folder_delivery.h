@@ -22,6 +22,8 @@ class FolderDelivery final : public Delivery {
 
   void Begin() override;
   absl::StatusOr<std::filesystem::path> FetchCode(const std::filesystem::path& file) override;
+  absl::Status FetchProgram(const std::string& snapshot,
+                            const std::filesystem::path& file) override;
   void AbandonCode() override;
   absl::StatusOr<SecretValues> FetchSecrets() override;
   absl::Status SendResults(const std::vector<Result>& files, base::Deadline deadline) override;

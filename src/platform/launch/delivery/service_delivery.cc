@@ -204,6 +204,13 @@ absl::StatusOr<std::filesystem::path> ServiceDelivery::FetchCode(
   return file;
 }
 
+absl::Status ServiceDelivery::FetchProgram(const std::string& snapshot,
+                                           const std::filesystem::path& file) {
+  const absl::Status fetched = Download(code_link_, snapshot, file);
+  code_link_.Disconnect();
+  return fetched;
+}
+
 absl::StatusOr<SecretValues> ServiceDelivery::FetchSecrets() {
   auto values = GetSecrets(code_link_, plan_.node_index, base::Deadline::After(kWithoutLimit));
   code_link_.Disconnect();

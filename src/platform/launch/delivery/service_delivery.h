@@ -20,6 +20,8 @@ class ServiceDelivery final : public Delivery {
   void Begin() override;
   void Wake() override { output_wake_.Notify(); }
   absl::StatusOr<std::filesystem::path> FetchCode(const std::filesystem::path& file) override;
+  absl::Status FetchProgram(const std::string& snapshot,
+                            const std::filesystem::path& file) override;
   void AbandonCode() override { code_link_.Abandon(); }
   absl::StatusOr<SecretValues> FetchSecrets() override;
   absl::Status SendResults(const std::vector<Result>& files, base::Deadline deadline) override;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <system_error>
 
@@ -10,9 +11,11 @@
 #include "base/status.h"
 #include "platform/launch/hooks/node_hooks.h"
 #include "platform/launch/node/node_folders.h"
+#include "platform/launch/staging/carried_program.h"
 #include "platform/launch/staging/copy.h"
 #include "platform/launch/staging/fetch_input.h"
 #include "platform/launch/staging/fetch_place.h"
+#include "platform/storage/storage_program.h"
 #include "spec/data/remote_input.h"
 
 namespace tutti::launch {
@@ -42,16 +45,27 @@ absl::StatusOr<bool> IsFolder(const std::string& name, const fs::path& path,
   return fs::is_directory(status);
 }
 
-// Where the input lies on this node. Under inputs/NAME there is a copy, or a link to it. `secrets`:
-// the credentials of stores, by the secrets' names.
+// What launchers of the node's jobs share lies there.
+fs::path HomeOf(const spec::LaunchPlan& plan) {
+  return fs::path(plan.environments_directory).parent_path();
+}
+
+// What reads stores on this node.
+struct Stores {
+  SecretValues secrets;  // their credentials, by the secrets' names
+  StorageFunction run = storage::RunStorage;
+};
+
+// Where the input lies on this node. Under inputs/NAME there is a copy, or a link to it.
 absl::StatusOr<std::string> StageInput(const spec::LaunchPlan& plan, const std::string& name,
-                                       const spec::Input& input, const SecretValues& secrets,
+                                       const spec::Input& input, const Stores& stores,
                                        const std::atomic<bool>& cancelled) {
   if (input.path.empty() && !input.place) return input.literal;
   fs::path path(std::string(absl::StripPrefix(input.path, "file://")));
-  const fs::path data = fs::path(plan.environments_directory).parent_path() / "data";
+  const fs::path data = HomeOf(plan) / "data";
   if (input.place) {
-    TUTTI_ASSIGN_OR_RETURN(path, FetchPlace(name, input, secrets, data, cancelled));
+    TUTTI_ASSIGN_OR_RETURN(path,
+                           FetchPlace(name, input, stores.secrets, data, cancelled, stores.run));
   } else if (spec::IsRemote(input)) {
     TUTTI_ASSIGN_OR_RETURN(path, FetchInput(name, input, data, cancelled));
   }
@@ -81,21 +95,33 @@ class InputsHook : public NodeHook {
   }
 
   absl::Status Prepare(NodeContext& node, const std::atomic<bool>& cancelled) override {
-    SecretValues secrets;
+    Stores stores;
     if (NeedsSecrets(node.plan)) {
       auto values = node.delivery->FetchSecrets();
       TUTTI_RETURN_IF_ERROR(base::Annotate(values.status(), "inputs"));
-      secrets = *std::move(values);
+      stores.secrets = *std::move(values);
+    }
+    if (!node.plan.storage_program.empty()) {
+      auto program = CarriedProgram(
+          storage::kStorageProgram, node.plan.storage_program, HomeOf(node.plan) / "programs",
+          [&](const fs::path& file) {
+            return node.delivery->FetchProgram(node.plan.storage_program, file);
+          },
+          cancelled);
+      TUTTI_RETURN_IF_ERROR(base::Annotate(program.status(), "inputs"));
+      stores.run = std::bind_front(storage::RunStorageAt, *std::move(program));
     }
     for (const auto& [name, input] : node.plan.inputs) {
       if (input.absent) continue;
       TUTTI_ASSIGN_OR_RETURN(node.facts.inputs[name],
-                             StageInput(node.plan, name, input, secrets, cancelled));
+                             StageInput(node.plan, name, input, stores, cancelled));
     }
     return absl::OkStatus();
   }
   void Abandon(NodeContext& node) override {
-    if (NeedsSecrets(node.plan)) node.delivery->AbandonCode();
+    if (NeedsSecrets(node.plan) || !node.plan.storage_program.empty()) {
+      node.delivery->AbandonCode();
+    }
   }
 
  private:

@@ -33,6 +33,9 @@ class DeliveryFake : public Delivery {
   absl::StatusOr<std::filesystem::path> FetchCode(const std::filesystem::path& file) override {
     return file;
   }
+  absl::Status FetchProgram(const std::string&, const std::filesystem::path&) override {
+    return absl::OkStatus();
+  }
   void AbandonCode() override {}
   absl::StatusOr<SecretValues> FetchSecrets() override { return SecretValues(); }
   absl::Status SendResults(const std::vector<Result>&, base::Deadline) override {

@@ -8,7 +8,6 @@
 #include "platform/service/admission/store_inquiry.h"
 #include "platform/storage/input_request.h"
 #include "platform/storage/storage_program.h"
-#include "spec/types/node_folder.h"
 
 namespace tutti::service {
 namespace {
@@ -17,7 +16,6 @@ struct Question {
   const spec::JobSpec* job;
   const std::string* name;
   const spec::Input* input;
-  bool has_nodes_apart = false;
   absl::Status answer = absl::OkStatus();
 };
 
@@ -30,18 +28,11 @@ bool IsOnCluster(const spec::JobSpec& job) {
   return job.compute != "local" && !job.compute.empty();
 }
 
-// Whether its nodes share no folder with this machine: launchers travel there, and nothing beside
-// them.
-bool HasNodesApart(const spec::JobSpec& job, const spec::Site& site) {
-  const auto compute = site.slurm_computes.find(job.compute);
-  return compute != site.slurm_computes.end() && spec::NodeFolder(compute->second.folder);
-}
-
-void Collect(const spec::JobSpec& job, const spec::Site& site, std::vector<Question>& questions) {
+void Collect(const spec::JobSpec& job, std::vector<Question>& questions) {
   for (const auto& [name, input] : job.inputs) {
-    if (input.place) questions.push_back({&job, &name, &input, HasNodesApart(job, site)});
+    if (input.place) questions.push_back({&job, &name, &input});
   }
-  for (const spec::Step& step : job.steps) Collect(step.job, site, questions);
+  for (const spec::Step& step : job.steps) Collect(step.job, questions);
 }
 
 // Returns what the store is to be asked; nothing if a secret is missing, which CheckSecrets tells.
@@ -62,7 +53,6 @@ void Ask(std::vector<Question>& questions, const Secrets& secrets, base::Deadlin
   std::vector<storage::StorageRequest> requests;
   std::vector<Question*> asked;
   for (Question& question : questions) {
-    if (question.has_nodes_apart) continue;
     auto request = RequestOf(*question.input, secrets);
     if (!request.has_value()) continue;
     question.answer = request->status();
@@ -79,22 +69,12 @@ void Ask(std::vector<Question>& questions, const Secrets& secrets, base::Deadlin
 
 }  // namespace
 
-void CheckPlaces(const spec::JobSpec& job, const Secrets& secrets, const spec::Site& site,
-                 base::Deadline deadline, base::Faults& faults,
-                 std::vector<std::string>& warnings) {
+void CheckPlaces(const spec::JobSpec& job, const Secrets& secrets, base::Deadline deadline,
+                 base::Faults& faults, std::vector<std::string>& warnings) {
   std::vector<Question> questions;
-  Collect(job, site, questions);
+  Collect(job, questions);
   Ask(questions, secrets, deadline);
   for (const Question& question : questions) {
-    if (question.has_nodes_apart) {
-      faults.Add(absl::InvalidArgumentError(
-          LineOf(question,
-                 absl::StrCat("the nodes of compute \"", question.job->compute,
-                              "\" share no folder with this machine, and what fetches from "
-                              "stores does not travel there yet: copy the data here and say "
-                              "where (tutti data map), or take a compute with a shared folder"))));
-      continue;
-    }
     const absl::Status& answer = question.answer;
     if (answer.ok()) continue;
     const std::string text = LineOf(question, storage::InputFault(*question.input, answer));

@@ -8,17 +8,16 @@
 #include "base/deadline.h"
 #include "base/faults.h"
 #include "platform/service/secrets/secrets.h"
-#include "spec/site/site.h"
 #include "spec/types/job.h"
 
 namespace tutti::service {
 
 // Asks the stores of all such inputs, also of the jobs below it, as store_inquiry.h does and until
 // `deadline` at most; blocks. Adds a fault for each that cannot be had, with its place in the job
-// file, and for each of a job whose nodes have no tutti-storage. A warning is added for each of a
-// store that has not answered by then, and for those of clusters' jobs whose store cannot be
-// reached from here. Inputs whose secret is missing are left to CheckSecrets.
-void CheckPlaces(const spec::JobSpec& job, const Secrets& secrets, const spec::Site& site,
-                 base::Deadline deadline, base::Faults& faults, std::vector<std::string>& warnings);
+// file. A warning is added for each of a store that has not answered by then, and for those of
+// clusters' jobs whose store cannot be reached from here. Inputs whose secret is missing are left
+// to CheckSecrets.
+void CheckPlaces(const spec::JobSpec& job, const Secrets& secrets, base::Deadline deadline,
+                 base::Faults& faults, std::vector<std::string>& warnings);
 
 }  // namespace tutti::service

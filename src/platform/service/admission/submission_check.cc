@@ -44,7 +44,7 @@ absl::StatusOr<spec::ReadResult> SubmissionCheck::Read(const Submission& submiss
     file.warnings.push_back(absl::StrCat(why, "; what runs there waits until it can"));
   }
   TUTTI_RETURN_IF_ERROR(CheckSecrets(file.spec, secrets_, state_.engines, faults));
-  CheckPlaces(file.spec, secrets_, site, base::Deadline::After(kPatienceWithStores), faults,
+  CheckPlaces(file.spec, secrets_, base::Deadline::After(kPatienceWithStores), faults,
               file.warnings);
   {
     TUTTI_ASSIGN_OR_RETURN(const RemotePaths::Visit visit, paths_.Begin(PathsOf(file.spec)));
