@@ -36,7 +36,9 @@ absl::StatusOr<LiveJob*> LauncherReports::Placed(absl::string_view allocation, i
   }
   if (job == nullptr) return Over(allocation);
   if (node < 0 || node >= job->placed->gang.size()) return NoSuchNode(allocation, node);
-  if (!asks || !job->placed->stopped) job->placed->nodes[node].last_word = state_.clock->Now();
+  if (!asks || !job->placed->stopped) {
+    job->placed->nodes[node].last_word = state_.clock->SinceBoot();
+  }
   return job;
 }
 

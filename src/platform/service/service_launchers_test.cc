@@ -144,6 +144,19 @@ TEST_F(ServiceTest, GivesUpOnLaunchersThatNeverReport) {
   EXPECT_EQ(service().ListNodes().nodes.at(0).job, "");
 }
 
+TEST_F(ServiceTest, AWallClockThatIsSetAheadIsNoSilenceOfLaunchers) {
+  world_.launchers().silent = true;
+  ASSERT_TRUE(world_.Submit().ok());
+  world_.Step();
+  world_.clock().Set(world_.clock().Now() + absl::Hours(1));
+  world_.Step();
+  world_.Step();
+  EXPECT_EQ(world_.State("j"), JobState::kProvisioning);
+  world_.launchers().silent = false;
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(world_.State("j"), JobState::kCompleted);
+}
+
 // The old allocation's launchers linger on while a new job has taken the name.
 TEST_F(ServiceTest, KeepsAnEndedJobsLaunchersApartFromANewJobOfThatName) {
   world_.launchers().silent = true;

@@ -138,7 +138,7 @@ void EngineCalls::Stop(engine::Engine& engine, const AllocationAt& at) {
   const LiveJob* const job = table_.FindPlaced(at.allocation);
   if (job == nullptr || !status.ok()) return;
   job->placed->stopped = true;
-  job->placed->stopped_at = state_.clock->Now();
+  job->placed->stopped_at = state_.clock->SinceBoot();
 }
 
 void EngineCalls::Kill(engine::Engine& engine, const Effects::Kill& kill) {
@@ -174,13 +174,13 @@ void EngineCalls::NoteStart(const std::string& allocation, const absl::Status& s
   }
   PlacedJob& placed = *job->placed;
   placed.started = true;
-  placed.started_at = state_.clock->Now();
+  placed.started_at = state_.clock->SinceBoot();
   if (status.ok()) return;
   spdlog::error("job {} cannot be started: {}", id, status.ToString());
   const bool begins = job->record.last.state == store::JobState::kProvisioning;
   for (int node = 0; begins && node < placed.gang.size(); ++node) {
     placed.gang.GiveUp(node, absl::StrCat("it could not be started: ", status.message()),
-                       placed.started_at);
+                       state_.clock->Now());
   }
   state_.Wake();
 }

@@ -19,22 +19,23 @@ constexpr absl::Duration kVerdictLimit = absl::Minutes(1);
 void GiveUpOnTheSilent(const SharedState& state, LiveJob& live, Effects& effects) {
   PlacedJob& job = *live.placed;
   const absl::Time now = state.clock->Now();
+  const absl::Duration since_boot = state.clock->SinceBoot();
   const bool is_here = !job.placement.boot_id.empty();
   for (int node = 0; node < job.gang.size(); ++node) {
     if (job.gang.done(node)) continue;
-    const absl::Time last_word = std::max(job.nodes[node].last_word, job.started_at);
-    if (job.stopped && now - std::max(last_word, job.stopped_at) >
+    const absl::Duration last_word = std::max(job.nodes[node].last_word, job.started_at);
+    if (job.stopped && since_boot - std::max(last_word, job.stopped_at) >
                            state.options.stop_grace + state.options.silence_limit) {
       effects.kills.push_back({{live.record.job.spec.compute, job.placement.allocation}, node});
       if (is_here && !job.gang.killed(node)) {
         job.gang.NoteKill(node);
-        job.nodes[node].last_word = now;
+        job.nodes[node].last_word = since_boot;
         continue;
       }
       if (!is_here) job.gang.NoteDeath(node, now);
       job.gang.GiveUp(node, "it was told to stop and has not been heard of since", now);
     } else if (job.started && job.gang.count(node) == 0 &&
-               now - last_word > state.options.report_limit) {
+               since_boot - last_word > state.options.report_limit) {
       const std::string reason = absl::StrCat(
           "its launcher has not reported within ", absl::FormatDuration(state.options.report_limit),
           is_here ? "" : " (does that node reach the service's address?)");
@@ -46,9 +47,9 @@ void GiveUpOnTheSilent(const SharedState& state, LiveJob& live, Effects& effects
 // For a moment after its launchers' last words.
 bool VerdictMayCome(const SharedState& state, const LiveJob& job) {
   if (job.record.job.spec.compute == "local" || job.placed->judged) return false;
-  absl::Time last_word = absl::InfinitePast();
+  absl::Duration last_word = -absl::InfiniteDuration();
   for (const LiveNode& node : job.placed->nodes) last_word = std::max(last_word, node.last_word);
-  return base::IsWithin(kVerdictLimit, last_word, state.clock->Now());
+  return state.clock->SinceBoot() - last_word < kVerdictLimit;
 }
 
 }  // namespace tutti::service

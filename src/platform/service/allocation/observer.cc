@@ -60,14 +60,15 @@ void Observer::ObservePlaced(PlacedJob& job, const engine::AllocationState* stat
 
 void Observer::NoteDeadLauncher(PlacedJob& job, int node) {
   const absl::Time now = state_.clock->Now();
+  const absl::Duration since_boot = state_.clock->SinceBoot();
   LiveNode& live = job.nodes[node];
   job.gang.NoteDeath(node, now);
-  if (base::IsWithin(kBetweenDrains, live.last_drain, now)) return;
+  if (since_boot - live.last_drain < kBetweenDrains) return;
   if (live.drains >= state_.options.drain_attempts) {
     job.gang.GiveUp(node, "what it had not yet sent is lost", now);
     return;
   }
-  live.last_drain = now;
+  live.last_drain = since_boot;
   ++live.drains;
   job.started = false;  // Start again: it delivers what the dead launcher left
   job.stopped = false;  // and one that had never begun must not begin now

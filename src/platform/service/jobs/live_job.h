@@ -18,9 +18,11 @@
 
 namespace tutti::service {
 
+// Times since boot: the wall's clock may be set.
 struct LiveNode {
-  absl::Time last_word;   // of its launcher
-  absl::Time last_drain;  // when a launcher was started to deliver a dead one's spool
+  absl::Duration last_word;  // of its launcher
+  // When a launcher was started to deliver a dead one's spool.
+  absl::Duration last_drain = -absl::InfiniteDuration();
   int drains = 0;
 };
 
@@ -32,10 +34,10 @@ struct PlacedJob {
   Gang gang;
   std::vector<LiveNode> nodes;  // as many as placement has
   std::shared_ptr<JobLogs> logs;
-  bool started = false;  // Engine::Start has answered OK, to this service or to the one before
-  absl::Time started_at;
-  bool stopped = false;  // Engine::Stop has answered OK, to this service
-  absl::Time stopped_at;
+  bool started = false;       // Engine::Start has answered OK, to this service or to the one before
+  absl::Duration started_at;  // since boot, as the next
+  bool stopped = false;       // Engine::Stop has answered OK, to this service
+  absl::Duration stopped_at;
   std::string verdict;  // how the cluster ended it, if that has a reason of its own
   bool lost = false;    // and that is the loss of a node
   bool judged = false;  // the engine has said that it is over, with a reason or without

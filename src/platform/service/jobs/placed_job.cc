@@ -10,7 +10,7 @@ namespace tutti::service {
 
 std::unique_ptr<PlacedJob> MakePlacedJob(const SharedState& state, const std::string& job_id,
                                          Placement placement) {
-  const absl::Time now = state.clock->Now();
+  const absl::Duration now = state.clock->SinceBoot();
   auto job = std::make_unique<PlacedJob>(std::move(placement));
   job->nodes.assign(job->placement.nodes.size(), LiveNode{.last_word = now});
   job->started_at = now;
