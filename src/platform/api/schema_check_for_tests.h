@@ -62,13 +62,15 @@ class SchemaCheck {
       if (!value.contains(name)) return absl::StrCat(at, ": lacks ", name.dump());
     }
     const auto properties = schema.value("properties", nlohmann::json::object());
+    const auto others = schema.value("additionalProperties", nlohmann::json(true));
     for (const auto& [name, field] : value.items()) {
-      if (properties.contains(name)) {
-        std::string wrong = Check(properties[name], field, absl::StrCat(at, ".", name));
-        if (!wrong.empty()) return wrong;
-      } else if (schema.value("additionalProperties", true) == false) {
+      if (!properties.contains(name) && others == false) {
         return absl::StrCat(at, ": has an undocumented \"", name, "\"");
       }
+      if (!properties.contains(name) && !others.is_object()) continue;
+      const auto& documented = properties.contains(name) ? properties[name] : others;
+      std::string wrong = Check(documented, field, absl::StrCat(at, ".", name));
+      if (!wrong.empty()) return wrong;
     }
     return "";
   }
