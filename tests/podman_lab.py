@@ -92,6 +92,12 @@ class Podman:
         assert listed.returncode == 0, listed.stderr
         return listed.stdout.decode().split()
 
+    def running(self):
+        """The names of those whose first process is alive, whatever podman thinks of them."""
+        listed = self.run("ps", "--all", "--format", "{{.Names}} {{.Pid}}")
+        assert listed.returncode == 0, listed.stderr
+        return [name for name, pid in map(str.split, listed.stdout.decode().splitlines()) if int(pid) > 0 and os.path.exists(f"/proc/{pid}")]
+
     def close(self):
         self.run("rm", "--all", "--force", "--time", "0")
         self.run("rmi", "--all", "--force")

@@ -160,12 +160,12 @@ class Remains:
         self.allocations, self.clock, self.podman = allocations, clock, podman
 
     def look(self, names, service):
-        """A line for each process of these jobs or of their children, and for each container that is still there. `service`: the pid of the one that runs."""
+        """A line for each process of these jobs or of their children, and for each container that still runs. `service`: the pid of the one that runs."""
         found = [f"pid {pid} of {whose}: {b' '.join(words)[:100].decode(errors='replace')}" for pid, words, environment in processes()
                  if (whose := self.owner(pid, words, environment, names, service))]
         if self.podman:
             found += [f"pid {process.pid} of {process.allocation}: conmon" for process in monitors(self.podman.storage)]
-            found += [f"container {name}" for name in self.podman.containers()]
+            found += [f"container {name}" for name in self.podman.running()]  # one that has ended may stay in podman's list (README.md)
         return found
 
     def owner(self, pid, words, environment, names, service):

@@ -110,12 +110,14 @@ absl::Status LogInto(const NodeFolders& folders) {
 
 // The lock is a file of this launcher's own: one that waited here before may still hold its own.
 absl::Status MakeFolder(const NodeFolders& folders, StandbyState& ahead) {
-  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folders.root));
+  // The node's own folder is not made: where that is away, nothing is to look as if it were there.
+  std::error_code failure;
+  fs::create_directory(folders.root, failure);
+  if (failure) return base::ErrnoStatus(folders.root.native(), failure.value());
   TUTTI_RETURN_IF_ERROR(Rehearse(folders, *ahead.facts));
   TUTTI_RETURN_IF_ERROR(MakeFiles(folders));
   TUTTI_RETURN_IF_ERROR(LogInto(folders));
-  std::error_code error;
-  fs::remove(folders.lock(), error);
+  fs::remove(folders.lock(), failure);
   TUTTI_ASSIGN_OR_RETURN(ahead.lock, TakeLock(folders));
   return absl::OkStatus();
 }

@@ -115,6 +115,14 @@ TEST_F(StandbyTest, RunsAPlanInTheFolderThatItHasMade) {
   EXPECT_THAT(*base::ReadFile(job_ / "hostfile"), HasSubstr("127.0.0.1"));
 }
 
+TEST_F(StandbyTest, DoesNotMakeTheNodesFolderWhereThatIsAway) {
+  const fs::path node = root_.path() / "away";
+  Waiting waiting(node / ".ahead");
+  waiting.EndInput();
+  EXPECT_EQ(waiting.Exit(), 0);
+  EXPECT_FALSE(fs::exists(node));
+}
+
 TEST_F(StandbyTest, RunsAPlanInAnotherFolder) {
   Waiting standby(ahead_);
   ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(30), [&] { return standby.IsReady(); }));
