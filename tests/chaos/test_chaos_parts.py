@@ -52,7 +52,7 @@ class Storage:
     def __init__(self, folder, containers=()):
         self.storage, self.names = str(folder), list(containers)
 
-    def containers(self):
+    def running(self):
         return self.names
 
 
