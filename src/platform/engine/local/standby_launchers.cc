@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "base/deadline.h"
 #include "base/status.h"
 
 namespace tutti::engine {
@@ -35,7 +35,7 @@ bool Standby::SendPlan(const std::filesystem::path& plan) {
 }
 
 StandbyLaunchers::StandbyLaunchers(int nodes, Starter start) : start_(std::move(start)) {
-  for (int node = 0; node < std::min(nodes, kMostNodes); ++node) missing_[node] = absl::Now();
+  for (int node = 0; node < std::min(nodes, kMostNodes); ++node) missing_[node] = base::SteadyNow();
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -50,7 +50,7 @@ StandbyLaunchers::~StandbyLaunchers() {
 }
 
 int StandbyLaunchers::Due(absl::Duration& wait) const {
-  const absl::Time now = absl::Now();
+  const absl::Duration now = base::SteadyNow();
   wait = absl::Hours(1);
   for (const auto& [node, when] : missing_) {
     if (when <= now) return node;
@@ -94,7 +94,7 @@ void StandbyLaunchers::Make(int node) {
     waiting_.emplace(node, Standby(*std::move(process), std::move(input)));
   } else {
     spdlog::warn("no launcher waits on node {}: {}", node + 1, process.status().ToString());
-    missing_[node] = absl::Now() + kAfterFailure;
+    missing_[node] = base::SteadyNow() + kAfterFailure;
   }
 }
 
@@ -104,7 +104,7 @@ std::optional<Standby> StandbyLaunchers::Take(int node) {
   if (found == waiting_.end()) return std::nullopt;
   Standby taken = std::move(found->second);
   waiting_.erase(found);
-  missing_[node] = absl::Now() + kAfterTaking;
+  missing_[node] = base::SteadyNow() + kAfterTaking;
   return taken;
 }
 

@@ -67,7 +67,8 @@ class StandbyLaunchers {
   absl::Mutex mutex_;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<int, Standby> waiting_ ABSL_GUARDED_BY(mutex_);
-  std::map<int, absl::Time> missing_ ABSL_GUARDED_BY(mutex_);  // node -> when to make the next
+  // Node -> when to make the next, of base::SteadyNow.
+  std::map<int, absl::Duration> missing_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

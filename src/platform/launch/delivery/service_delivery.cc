@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
-#include "absl/time/clock.h"
 #include "base/status.h"
 #include "platform/launch/delivery/launcher_calls.h"
 #include "platform/launch/delivery/upload.h"
@@ -149,7 +148,7 @@ void ServiceDelivery::DeliverOutput() {
       ::inotify_add_watch(inotify.get(), file->path().c_str(), IN_MODIFY);
     }
   }
-  absl::Time saved = absl::Now();
+  absl::Duration saved = base::SteadyNow();
   while (!ending_) {
     if (link_.NobodyWaits()) {
       Continue(absl::AbortedError(kNobodyWaits));
@@ -161,10 +160,10 @@ void ServiceDelivery::DeliverOutput() {
       if (!Continue(sent.status())) return;
       sent_any |= !sent.ok() || *sent;
     }
-    if (absl::Now() - saved > absl::Seconds(1)) {
+    if (base::SteadyNow() - saved > absl::Seconds(1)) {
       absl::MutexLock lock(&mutex_);
       spool_->SaveAcknowledged(events_acknowledged_);
-      saved = absl::Now();
+      saved = base::SteadyNow();
     }
     if (!sent_any) AwaitNewOutput(inotify.get());
   }

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "base/deadline.h"
 #include "base/status.h"
 #include "platform/launch/hooks/node_hooks.h"
 #include "platform/launch/mpi/open_mpi.h"
@@ -37,7 +37,7 @@ class MpiHook : public NodeHook {
     bool waits = true;
     while (waits) {
       waits = node.pmi->busy() && !node.delivery->gone() && !node.signals->Take();
-      if (const auto failure = watch.Look(node.pmi->failure(), absl::Now())) {
+      if (const auto failure = watch.Look(node.pmi->failure(), base::SteadyNow())) {
         AppendMpiFailure(*node.events, *failure);
         return RankFailure(absl::StatusCode::kInternal, failure->rank, failure->error);
       }

@@ -1,5 +1,4 @@
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/deadline.h"
 #include "platform/launch/limits/limits.h"
 #include "platform/launch/mpi/open_mpi.h"
@@ -13,7 +12,10 @@ namespace {
 class MpiSingletonLimit : public Limit {
  public:
   explicit MpiSingletonLimit(const LimitContext& context)
-      : plan_(context.plan), facts_(context.facts), ranks_(context.ranks), watch_(absl::Now()) {}
+      : plan_(context.plan),
+        facts_(context.facts),
+        ranks_(context.ranks),
+        watch_(base::SteadyNow()) {}
 
   absl::Duration UntilNextLook(bool ending) const override {
     return ending ? absl::InfiniteDuration() : next_.Remaining();

@@ -1,5 +1,4 @@
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/deadline.h"
 #include "platform/launch/limits/limits.h"
 #include "platform/launch/mpi/pmi_failure_watch.h"
@@ -20,7 +19,7 @@ class MpiWorldLimit : public Limit {
 
   std::optional<StopOrder> Look() override {
     next_ = base::Deadline::After(PmiFailureWatch::kInterval);
-    const std::optional<MpiFailure> failure = watch_.Look(pmi_->failure(), absl::Now());
+    const std::optional<MpiFailure> failure = watch_.Look(pmi_->failure(), base::SteadyNow());
     if (!failure) return std::nullopt;
     ranks_->ReportMpiFailure(*failure);
     return StopOrder{RankFailure(absl::StatusCode::kInternal, failure->rank, failure->error),

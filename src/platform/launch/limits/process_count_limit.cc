@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/deadline.h"
 #include "base/process/child_process.h"
 #include "platform/launch/limits/limits.h"
@@ -21,9 +20,10 @@ class ProcessCountLimit : public Limit {
   absl::Duration UntilNextLook(bool /*ending*/) const override { return next_.Remaining(); }
 
   std::optional<StopOrder> Look() override {
-    const absl::Time began = absl::Now();
+    const absl::Duration began = base::SteadyNow();
     const size_t count = base::Descendants(::getpid()).size();
-    next_ = base::Deadline::After(std::max(kBetweenCounts, kShareOfTime * (absl::Now() - began)));
+    next_ =
+        base::Deadline::After(std::max(kBetweenCounts, kShareOfTime * (base::SteadyNow() - began)));
     if (count <= static_cast<size_t>(most_)) return std::nullopt;
     return StopOrder{absl::ResourceExhaustedError(
                          absl::StrCat("its processes on node ", plan_.node().name, " have become ",

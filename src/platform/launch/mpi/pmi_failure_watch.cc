@@ -4,7 +4,8 @@
 
 namespace tutti::launch {
 
-std::optional<MpiFailure> PmiFailureWatch::Look(std::optional<PmiFailure> failure, absl::Time now) {
+std::optional<MpiFailure> PmiFailureWatch::Look(std::optional<PmiFailure> failure,
+                                                absl::Duration now) {
   const int rank = failure ? failure->rank : -1;
   if (rank != rank_) since_ = now;
   rank_ = rank;

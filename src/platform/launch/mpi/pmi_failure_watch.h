@@ -18,12 +18,13 @@ class PmiFailureWatch {
   static constexpr absl::Duration kPatience = absl::Seconds(2);
   static constexpr absl::Duration kInterval = absl::Milliseconds(250);  // of looks
 
-  // Returns what counts: an abort, and what else has lasted for kPatience.
-  std::optional<MpiFailure> Look(std::optional<PmiFailure> failure, absl::Time now);
+  // Returns what counts: an abort, and what else has lasted for kPatience. `now` is
+  // base::SteadyNow.
+  std::optional<MpiFailure> Look(std::optional<PmiFailure> failure, absl::Duration now);
 
  private:
   int rank_ = -1;  // that has left; -1: none
-  absl::Time since_;
+  absl::Duration since_;
 };
 
 // Returns "called MPI_Abort with exit code 3", …: what is told of it after the rank's name.

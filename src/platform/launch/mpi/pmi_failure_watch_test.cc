@@ -9,7 +9,7 @@ constexpr absl::Duration kPatience = PmiFailureWatch::kPatience;
 
 TEST(PmiFailureWatchTest, TellsOfARankThatStaysAway) {
   PmiFailureWatch watch;
-  const absl::Time t = absl::FromUnixSeconds(100);
+  const absl::Duration t = absl::Seconds(100);
   const PmiFailure left{.rank = 2, .abort_code = std::nullopt};
   EXPECT_FALSE(watch.Look(left, t));
   EXPECT_FALSE(watch.Look(left, t + kPatience / 2));
@@ -22,7 +22,7 @@ TEST(PmiFailureWatchTest, TellsOfARankThatStaysAway) {
 
 TEST(PmiFailureWatchTest, WaitsAnewForEachRankAndForgetsThatOneHasGone) {
   PmiFailureWatch watch;
-  const absl::Time t = absl::FromUnixSeconds(100);
+  const absl::Duration t = absl::Seconds(100);
   EXPECT_FALSE(watch.Look(PmiFailure{.rank = 2, .abort_code = std::nullopt}, t));
   EXPECT_FALSE(watch.Look(PmiFailure{.rank = 1, .abort_code = std::nullopt}, t + kPatience));
   EXPECT_FALSE(watch.Look(std::nullopt, t + kPatience * 2));
@@ -31,7 +31,7 @@ TEST(PmiFailureWatchTest, WaitsAnewForEachRankAndForgetsThatOneHasGone) {
 
 TEST(PmiFailureWatchTest, TellsOfAnAbortAtOnce) {
   const std::optional<MpiFailure> told =
-      PmiFailureWatch().Look(PmiFailure{.rank = 1, .abort_code = 3}, absl::FromUnixSeconds(100));
+      PmiFailureWatch().Look(PmiFailure{.rank = 1, .abort_code = 3}, absl::Seconds(100));
   ASSERT_TRUE(told);
   EXPECT_EQ(told->error, "called MPI_Abort with exit code 3");
   EXPECT_TRUE(told->abort);

@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/time/clock.h"
+#include "base/deadline.h"
 #include "base/file.h"
 #include "base/process/child_process.h"
 
@@ -42,9 +42,9 @@ std::optional<MpiSingleton> FindSingleton(const std::vector<RankLeader>& leaders
 }  // namespace
 
 std::optional<MpiSingleton> SingletonWatch::Look(const std::vector<RankLeader>& leaders) {
-  const absl::Time start = absl::Now();
+  const absl::Duration start = base::SteadyNow();
   std::optional<MpiSingleton> found = FindSingleton(leaders);
-  const absl::Time end = absl::Now();
+  const absl::Duration end = base::SteadyNow();
   interval_ = IntervalAfter(end - began_, end - start);
   return found;
 }

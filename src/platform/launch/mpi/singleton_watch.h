@@ -22,7 +22,8 @@ struct MpiSingleton {
 
 class SingletonWatch {
  public:
-  explicit SingletonWatch(absl::Time began) : began_(began) {}
+  // `began` is of base::SteadyNow.
+  explicit SingletonWatch(absl::Duration began) : began_(began) {}
 
   // Returns the first process that has loaded Open MPI, and that no mpirun of the job's own has
   // started.
@@ -34,7 +35,7 @@ class SingletonWatch {
   static absl::Duration IntervalAfter(absl::Duration since_begin, absl::Duration cost);
 
  private:
-  const absl::Time began_;
+  const absl::Duration began_;
   absl::Duration interval_ = IntervalAfter(absl::ZeroDuration(), absl::ZeroDuration());
 };
 

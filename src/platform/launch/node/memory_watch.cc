@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "absl/time/clock.h"
+#include "base/deadline.h"
 #include "base/file.h"
 #include "base/process/child_process.h"
 #include "base/text/binary_size.h"
@@ -53,11 +53,11 @@ std::optional<MemoryBreach> MemoryWatch::Look(const std::vector<RankLeader>& lea
     interval_ = absl::InfiniteDuration();
     return std::nullopt;
   }
-  const absl::Time began = absl::Now();
+  const absl::Duration began = base::SteadyNow();
   const std::vector<pid_t> all = base::Descendants(::getpid());
   int64_t quick = 0;
   for (const pid_t pid : all) quick += PrivateBytes(pid);
-  const absl::Duration cost = absl::Now() - began;  // grows with the processes of the machine
+  const absl::Duration cost = base::SteadyNow() - began;  // grows with the processes of the machine
   interval_ = std::max(20 * cost, absl::Milliseconds(quick < share_ / 2 ? 500 : 100));
   if (quick <= share_) return std::nullopt;
 

@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "absl/time/clock.h"
+#include "base/deadline.h"
 #include "base/status.h"
 
 namespace tutti::launch {
@@ -66,7 +66,7 @@ size_t OutputPipe::Read() {
   } else {
     Take(bytes);
   }
-  last_read_ = absl::Now();
+  last_read_ = base::SteadyNow();
   return static_cast<size_t>(n);
 }
 

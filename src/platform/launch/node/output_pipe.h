@@ -38,8 +38,8 @@ class OutputPipe {
 
   // Returns the last few KiB that were read, for the reason of a failure.
   const std::string& tail() const { return tail_; }
-  // Returns when that was; InfinitePast: never.
-  absl::Time last_read() const { return last_read_; }
+  // Returns when that was; by base::SteadyNow; -InfiniteDuration: never.
+  absl::Duration last_read() const { return last_read_; }
 
  private:
   explicit OutputPipe(SpoolFile* spool) : spool_(spool) {
@@ -58,7 +58,7 @@ class OutputPipe {
   bool at_end_ = false;  // there is no more to read; still open while something is held
   std::string held_;     // read and not yet in the spool
   std::string tail_;
-  absl::Time last_read_ = absl::InfinitePast();
+  absl::Duration last_read_ = -absl::InfiniteDuration();
 };
 
 }  // namespace tutti::launch

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "base/deadline.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/process/waiting.h"
@@ -75,8 +76,8 @@ class ProgressLog {
  public:
   explicit ProgressLog(const std::string& name) : name_(name) {}
   void operator()(const storage::StorageProgress& progress) {
-    if (absl::Now() < next_) return;
-    next_ = absl::Now() + kBetweenLines;
+    if (base::SteadyNow() < next_) return;
+    next_ = base::SteadyNow() + kBetweenLines;
     spdlog::info("input \"{}\": {} of {} objects, {} of {}", name_, progress.objects,
                  progress.of_objects, base::BinarySize(static_cast<uint64_t>(progress.bytes)),
                  base::BinarySize(static_cast<uint64_t>(progress.of_bytes)));
@@ -84,7 +85,7 @@ class ProgressLog {
 
  private:
   const std::string name_;
-  absl::Time next_ = absl::Now() + kBetweenLines;
+  absl::Duration next_ = base::SteadyNow() + kBetweenLines;
 };
 
 // One input on its way.
