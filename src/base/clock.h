@@ -30,11 +30,6 @@ class SystemClock final : public Clock {
   }
 };
 
-// Returns whether `since` was less than `span` ago. A clock that was set back ends the wait.
-inline bool IsWithin(absl::Duration span, absl::Time since, absl::Time now) {
-  return now >= since && now - since < span;
-}
-
 // Stands still until the test moves it.
 class ManualClock final : public Clock {
  public:

@@ -69,7 +69,9 @@ absl::StatusOr<Service::Acknowledgement> LauncherReports::Keep(
                          state_.store->AddLauncherEvents(job.record.job.id, allocation, node, first,
                                                          lines, store::Durability::kCrash));
   sync = OutlivesThisMachine(job) && (!lines.empty() || HasGo(job));
-  while (gang.count(node) < kept) gang.Apply(node, lines.at(gang.count(node) + 1 - first));
+  while (gang.count(node) < kept) {
+    gang.Apply(node, lines.at(gang.count(node) + 1 - first), state_.clock->SinceBoot());
+  }
   state_.Wake();
   return Service::Acknowledgement{.acknowledged = kept, .go = HasGo(job)};
 }

@@ -85,7 +85,7 @@ TEST_F(ServiceTest, NoticesADeadLauncherAlsoWhenTheClockIsSetBack) {
   ASSERT_TRUE(world_.Submit().ok());
   ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
   world_.launchers().Kill(world_.engine().Allocations().at(0), 1);
-  world_.clock().Advance(-absl::Hours(2));
+  world_.clock().Set(world_.clock().Now() - absl::Hours(2));
   ASSERT_TRUE(world_.StepUntilOver("j"));
   EXPECT_EQ(world_.State("j"), JobState::kFailed);
 }
@@ -225,6 +225,32 @@ TEST_F(ServiceTest, KillsLaunchersThatOutliveTheirJob) {
   EXPECT_GE(world_.engine().kill_calls, 2);
   EXPECT_TRUE(world_.engine().Allocations().empty());
   EXPECT_EQ(service().ListNodes().nodes.at(0).job, "");
+}
+
+// Either way the launchers that outlive their job have their time, and no more.
+TEST_F(ServiceTest, KillsLaunchersThatOutliveTheirJobWhateverTheWallClockSays) {
+  for (const absl::Duration by : {absl::Hours(24), -absl::Hours(48)}) {
+    world_.engine().kill_calls = 0;
+    world_.launchers().silent = true;
+    const auto job = world_.Submit();
+    ASSERT_TRUE(job.ok()) << job.status();
+    world_.Step();
+    world_.clock().Advance(absl::Minutes(3));
+    const std::string id = job->record.job.id;
+    ASSERT_TRUE(world_.StepUntilState(id, JobState::kFailed));
+    world_.Step();
+    world_.clock().Set(world_.clock().Now() + by);
+    world_.clock().Advance(absl::Seconds(31));
+    world_.Step();
+    EXPECT_EQ(world_.engine().kill_calls, 0) << by;
+    for (int i = 0; i < 5; ++i) {
+      world_.clock().Advance(absl::Minutes(1));
+      service().Tick();
+    }
+    EXPECT_GE(world_.engine().kill_calls, 2) << by;
+    EXPECT_TRUE(world_.engine().Allocations().empty()) << by;
+    ASSERT_TRUE(service().Delete(id).ok());
+  }
 }
 
 TEST_F(ServiceTest, WaitsForALauncherThatSendsALargeFile) {

@@ -179,7 +179,7 @@ TEST_F(QueuedRetryTest, ANodeThatIsNotHeardOfAgainIsLostAlsoWhereTheClusterHasNo
   say(0, 3,
       {R"({"kind": "exited", "rank": 0, "code": 3, "last_error": "lost rank 1"})",
        R"({"kind": "finished"})"});
-  EXPECT_EQ(world_.State("j"), JobState::kFinalizing);
+  EXPECT_TRUE(world_.StepUntilState("j", JobState::kFinalizing));  // a moment after it was heard
   world_.clock().Advance(absl::Minutes(3));
   EXPECT_TRUE(world_.StepUntilState("j", JobState::kQueued));
   EXPECT_EQ(world_.Events("j").back().reason,

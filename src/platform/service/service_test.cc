@@ -255,6 +255,10 @@ TEST_F(ServiceTest, SaysWhatAJobWaitsForAndWhenItIsExpectedToStart) {
   EXPECT_NE(waiting.reason, "submitted");
   ASSERT_TRUE(waiting.expected_start.has_value());
   EXPECT_GT(*waiting.expected_start, world_.clock().Now());
+  world_.clock().Set(world_.clock().Now() + absl::Hours(24));
+  world_.Step();
+  EXPECT_GT(service().GetJob("second")->expected_start, world_.clock().Now())
+      << "of a job that runs for as long as before";
   const auto nodes = service().ListNodes().nodes;
   EXPECT_EQ(nodes.at(0).job, "first");
   EXPECT_EQ(world_.History("second"), "Queued");  // waiting writes no events

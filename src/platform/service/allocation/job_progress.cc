@@ -43,7 +43,7 @@ JobNow NowOf(const SharedState& state, const LiveJob& job) {
              .lost = placed.lost,
              .verdict_may_come = VerdictMayCome(state, job)};
   if (job.record.started) {
-    now.overdue = state.clock->Now() - RunTimeOf(state, job) + spec.timeout +
+    now.overdue = state.clock->SinceBoot() - RunTimeOf(state, job) + spec.timeout +
                   state.options.stop_grace + kTimeLimitSlack;
   }
   return now;
@@ -75,7 +75,7 @@ absl::StatusOr<bool> JobProgress::Advance(LiveJob& job, Effects& effects) {
   GiveUpOnTheSilent(state_, job, effects);
   while (true) {
     const JobNow now = NowOf(state_, job);
-    std::optional<Step> step = NextStep(now, job.placed->gang, state_.clock->Now());
+    std::optional<Step> step = NextStep(now, job.placed->gang, state_.clock->SinceBoot());
     if (!step) break;
     const std::string& why = job.record.last.reason;
     if (step->state == JobState::kCanceled && why != kCancelAsked) step->reason = why;

@@ -23,14 +23,14 @@ std::vector<PlacedNode> PlacedOn(const std::vector<engine::Node>& occupied) {
 }  // namespace
 
 void LeavingAllocations::Add(const LiveJob& job, const Placement& placement) {
-  Leaving leaving{.compute = job.record.job.spec.compute, .since = state_.clock->Now()};
+  Leaving leaving{.compute = job.record.job.spec.compute, .since = state_.clock->SinceBoot()};
   if (leaving.compute == "local") leaving.nodes = placement.nodes;
   leaving_[placement.allocation] = std::move(leaving);
 }
 
 void LeavingAllocations::Observe(const std::string& compute, const engine::AllocationState& state,
                                  Effects& effects) {
-  const absl::Time now = state_.clock->Now();
+  const absl::Duration now = state_.clock->SinceBoot();
   if (state.waits) {
     effects.stops.push_back({compute, state.id});
     return;
@@ -56,8 +56,8 @@ void LeavingAllocations::Observe(const std::string& compute, const engine::Alloc
 
 void LeavingAllocations::End(const engine::AllocationState& state, Leaving& leaving,
                              Effects& effects) {
-  const absl::Time now = state_.clock->Now();
-  if (base::IsWithin(kBetweenStops, std::max(leaving.since, leaving.last_stop), now)) return;
+  const absl::Duration now = state_.clock->SinceBoot();
+  if (now - std::max(leaving.since, leaving.last_stop) < kBetweenStops) return;
   leaving.last_stop = now;
   if (now - leaving.since <= state_.options.stop_grace + state_.options.silence_limit) {
     effects.stops.push_back({leaving.compute, state.id});

@@ -19,8 +19,8 @@ class LeavingAllocations {
   struct Leaving {
     std::string compute;
     std::vector<PlacedNode> nodes;  // that tutti's scheduler, or that of a former service, gave it
-    absl::Time since;
-    absl::Time last_stop;
+    absl::Duration since;           // boot, as the next
+    absl::Duration last_stop = -absl::InfiniteDuration();
   };
   using Map = std::map<std::string, Leaving>;
 

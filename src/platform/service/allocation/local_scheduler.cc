@@ -67,14 +67,16 @@ void LocalScheduler::Explain() {
 }
 
 std::optional<LocalScheduler::Question> LocalScheduler::WhatIsToBeExplained() {
-  const absl::Time now = state_.clock->Now();
+  const absl::Duration since_boot = state_.clock->SinceBoot();
   const size_t waiting = table_.waiting().size();
   if (is_explained_ || waiting == 0 || !state_.local_engine_observed) return std::nullopt;
-  const bool is_early = base::IsWithin(kBetweenExplanations, last_explanation_, now);
+  const bool is_early = since_boot - last_explanation_ < kBetweenExplanations;
   if (waiting >= kLongQueue && is_early) return std::nullopt;
-  last_explanation_ = now;
+  last_explanation_ = since_boot;
   is_explained_ = true;
-  if (state_.disk_is_full.empty()) return QuestionOf(table_.waiting().InOrder(), now);
+  if (state_.disk_is_full.empty()) {
+    return QuestionOf(table_.waiting().InOrder(), state_.clock->Now());
+  }
   ExplainFullDisk();
   return std::nullopt;
 }
@@ -126,7 +128,7 @@ std::vector<scheduler::RunningJob> LocalScheduler::Running(absl::Time now) const
     const store::Job& fixed = job->record.job;
     if (fixed.spec.compute != "local") continue;
     const absl::Time end =
-        job->record.started.value_or(now) + fixed.spec.timeout + state_.options.stop_grace;
+        now - RunTimeOf(state_, *job) + fixed.spec.timeout + state_.options.stop_grace;
     running.push_back(RunningOn(job->placed->placement.nodes, fixed.id, end));
   }
   for (const auto& [id, nodes] : held_) running.push_back(RunningOn(nodes, id, now));

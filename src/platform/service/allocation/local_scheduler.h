@@ -87,7 +87,8 @@ class LocalScheduler {
   // Nodes of jobs that are being inserted with their placement.
   std::map<std::string, std::vector<PlacedNode>> held_ ABSL_GUARDED_BY(service_lock);
   bool is_explained_ ABSL_GUARDED_BY(service_lock) = false;  // since the last change
-  absl::Time last_explanation_ ABSL_GUARDED_BY(service_lock) = absl::InfinitePast();
+  // Since boot.
+  absl::Duration last_explanation_ ABSL_GUARDED_BY(service_lock) = -absl::InfiniteDuration();
 };
 
 }  // namespace tutti::service

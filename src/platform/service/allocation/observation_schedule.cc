@@ -17,9 +17,9 @@ constexpr absl::Duration kWorthARest = absl::Milliseconds(2);
 
 absl::Duration ObservationSchedule::Interval() const {
   const LeavingAllocations::Map& all = leaving_.all();
-  const absl::Time now = state_.clock->Now();
+  const absl::Duration now = state_.clock->SinceBoot();
   const bool ends_soon = std::any_of(all.begin(), all.end(), [now](const auto& entry) {
-    return base::IsWithin(kEndsSoon, entry.second.since, now);
+    return now - entry.second.since < kEndsSoon;
   });
   const absl::Duration rest = work_ < kWorthARest ? absl::ZeroDuration() : work_ * kRestPerWork;
   const absl::Duration wanted = ends_soon ? std::min(kSoon, state_.options.observe_interval)
@@ -27,8 +27,6 @@ absl::Duration ObservationSchedule::Interval() const {
   return std::max(rest, wanted);
 }
 
-bool ObservationSchedule::IsDue() const {
-  return !base::IsWithin(Interval(), last_, state_.clock->Now());
-}
+bool ObservationSchedule::IsDue() const { return state_.clock->SinceBoot() - last_ >= Interval(); }
 
 }  // namespace tutti::service

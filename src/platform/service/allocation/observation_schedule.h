@@ -16,7 +16,7 @@ class ObservationSchedule {
   absl::Duration Interval() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   bool IsDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   void NoteObservation() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
-    last_ = state_.clock->Now();
+    last_ = state_.clock->SinceBoot();
   }
   // Notes the processor time that an observation took, with what followed under the lock.
   void NoteWork(absl::Duration work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) { work_ = work; }
@@ -24,7 +24,7 @@ class ObservationSchedule {
  private:
   const SharedState& state_;
   const LeavingAllocations& leaving_;
-  absl::Time last_ ABSL_GUARDED_BY(service_lock) = absl::InfinitePast();
+  absl::Duration last_ ABSL_GUARDED_BY(service_lock) = -absl::InfiniteDuration();
   absl::Duration work_ ABSL_GUARDED_BY(service_lock);
 };
 

@@ -69,7 +69,7 @@ absl::Status Gang::Check(int node, absl::string_view line) const {
   return wrong(absl::StrCat("rank ", rank, " does not run on ", placed.name));
 }
 
-void Gang::Apply(int number, absl::string_view line) {
+void Gang::Apply(int number, absl::string_view line, absl::Duration heard) {
   Node& node = nodes_.at(number);
   ++node.events;
   const json event = Parse(line);
@@ -88,7 +88,7 @@ void Gang::Apply(int number, absl::string_view line) {
     node.end.ill = Field<std::string>(event, "ill", "");
   }
   if (kind == "started") node.started.insert(Field(event, "rank", 0));
-  if (kind == "exited") ApplyExit(node, event);
+  if (kind == "exited") ApplyExit(node, event, heard);
   if (kind == "mpi_failure") {
     mpi_failures_[Field(event, "rank", -1)] = {.error = Field<std::string>(event, "error", ""),
                                                .abort = Field(event, "abort", false),
@@ -125,13 +125,14 @@ void Gang::Apply(int number, absl::string_view line) {
   }
 }
 
-void Gang::ApplyExit(Node& node, const json& event) {
+void Gang::ApplyExit(Node& node, const json& event, absl::Duration heard) {
   const int rank = Field(event, "rank", 0);
   node.started.insert(rank);
   if (!node.exited.insert(rank).second) return;
   exits_.push_back({.rank = rank,
                     .node = node.placed.name,
                     .time = TimeOf(event),
+                    .heard = heard,
                     .code = Field(event, "code", 0),
                     .signal = Field(event, "signal", 0),
                     .out_of_memory = Field(event, "out_of_memory", false),

@@ -27,8 +27,9 @@ class Gang {
   // fine.
   absl::Status Check(int node, absl::string_view line) const;
   // Applies the next event of the node; it has passed Check. What follows a node's `finished` is
-  // counted and changes nothing: a second launcher may repeat it.
-  void Apply(int node, absl::string_view line);
+  // counted and changes nothing: a second launcher may repeat it. `heard` is when it came, since
+  // boot.
+  void Apply(int node, absl::string_view line, absl::Duration heard);
   // Returns how many events of the node were applied.
   int size() const { return static_cast<int>(nodes_.size()); }
   int64_t count(int node) const { return nodes_.at(node).events; }
@@ -70,7 +71,7 @@ class Gang {
     NodeEnd end;
   };
   bool Every(bool (*holds)(const Node&)) const;
-  void ApplyExit(Node& node, const nlohmann::json& event);
+  void ApplyExit(Node& node, const nlohmann::json& event, absl::Duration heard);
   void AddMpiFailure(RankExit& exit) const;
   void MarkRankThatLeft(GangEnd& end) const;
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "platform/service/attempt/next_step.h"
@@ -20,13 +21,18 @@ class GangTest : public ::testing::Test {
             .nodes = {{.name = "n1", .first_rank = 0, .process_count = 2},
                       {.name = "n2", .first_rank = 2, .process_count = 2}}};
   }
+  // The node says it, which is heard at once by a clock like its own.
   void Say(int node, absl::string_view line) {
+    const auto event = nlohmann::json::parse(line);
+    SayAt(absl::Seconds(event.value("time", 0.0)), node, line);
+  }
+  void SayAt(absl::Duration heard, int node, absl::string_view line) {
     ASSERT_TRUE(gang_.Check(node, line).ok()) << gang_.Check(node, line);
-    gang_.Apply(node, line);
+    gang_.Apply(node, line, heard);
   }
   std::optional<Step> Next(JobState state, Cause cause = Cause::kNone) const {
     return NextStep({.state = state, .cause = cause, .world_size = 4, .node_count = 2}, gang_,
-                    absl::FromUnixSeconds(100));
+                    absl::Seconds(100));
   }
 
   Gang gang_{TwoByTwo()};
@@ -180,15 +186,15 @@ TEST_F(GangTest, DoesNotSayTwiceThatALauncherDied) {
 }
 
 TEST_F(GangTest, EndsAJobThatIsOverdue) {
-  const JobNow now{.state = JobState::kRunning, .overdue = absl::FromUnixSeconds(50)};
-  EXPECT_FALSE(NextStep(now, gang_, absl::FromUnixSeconds(50)).has_value());
-  EXPECT_EQ(NextStep(now, gang_, absl::FromUnixSeconds(51))->cause, Cause::kTimedOut);
+  const JobNow now{.state = JobState::kRunning, .overdue = absl::Seconds(50)};
+  EXPECT_FALSE(NextStep(now, gang_, absl::Seconds(50)).has_value());
+  EXPECT_EQ(NextStep(now, gang_, absl::Seconds(51))->cause, Cause::kTimedOut);
 }
 
 TEST_F(GangTest, WaitsAMomentForTheRankThatTheOthersLost) {
   const auto next = [&](int second) {
     return NextStep({.state = JobState::kRunning, .world_size = 4, .node_count = 2}, gang_,
-                    absl::FromUnixSeconds(second));
+                    absl::Seconds(second));
   };
   Say(0,
       R"({"kind":"exited","rank":0,"code":1,"last_error":"Connection closed by peer","time":10})");
@@ -202,12 +208,23 @@ TEST_F(GangTest, WaitsAMomentForTheRankThatTheOthersLost) {
             "rank 2 on n2 failed with exit code 1: KeyError: 'x'; ending the other processes");
 }
 
+TEST_F(GangTest, WaitsThatMomentWhateverTheClockOfANodeSays) {
+  const auto next = [&](int second) {
+    return NextStep({.state = JobState::kRunning, .world_size = 4, .node_count = 2}, gang_,
+                    absl::Seconds(second));
+  };
+  SayAt(absl::Seconds(10), 0,
+        R"({"kind":"exited","rank":0,"code":1,"last_error":"Broken pipe","time":3610})");
+  EXPECT_FALSE(next(11).has_value());
+  EXPECT_EQ(next(12)->cause, Cause::kFailure);
+}
+
 TEST_F(GangTest, WaitsForNoOtherCauseWhenAllHaveEndedOrOneLeftEarly) {
   Say(0, R"({"kind":"exited","rank":0,"code":1,"last_error":"Broken pipe","time":10})");
   const JobNow now{.state = JobState::kRunning, .world_size = 4, .node_count = 2};
-  EXPECT_FALSE(NextStep(now, gang_, absl::FromUnixSeconds(10)).has_value());
+  EXPECT_FALSE(NextStep(now, gang_, absl::Seconds(10)).has_value());
   Say(0, R"({"kind":"exited","rank":1,"time":9})");
-  EXPECT_EQ(NextStep(now, gang_, absl::FromUnixSeconds(10))->cause, Cause::kFailure);
+  EXPECT_EQ(NextStep(now, gang_, absl::Seconds(10))->cause, Cause::kFailure);
 }
 
 TEST_F(GangTest, TakesAsARanksWordsWhatMpirunTellsOfIt) {
@@ -280,7 +297,7 @@ TEST_F(GangTest, WaitsForTheVerdictOfAClusterThatHasToldItsLaunchersToEnd) {
              .world_size = 4,
              .node_count = 2,
              .verdict_may_come = true};
-  const auto next = [&] { return NextStep(now, gang_, absl::FromUnixSeconds(100)); };
+  const auto next = [&] { return NextStep(now, gang_, absl::Seconds(100)); };
   Say(0, R"({"kind":"exited","rank":0,"signal":15,"stopped":true,"time":10})");
   Say(1, R"({"kind":"exited","rank":2,"signal":15,"time":10})");
   Say(0, R"({"kind":"finished","ok":true,"time":11})");
@@ -306,7 +323,7 @@ TEST_F(GangTest, WaitsForNoVerdictOnARankThatFailedByItself) {
                    .world_size = 4,
                    .node_count = 2,
                    .verdict_may_come = true};
-  EXPECT_EQ(NextStep(now, gang_, absl::FromUnixSeconds(100))->state, JobState::kFailed);
+  EXPECT_EQ(NextStep(now, gang_, absl::Seconds(100))->state, JobState::kFailed);
 }
 
 class ServedGangTest : public GangTest {
@@ -316,7 +333,7 @@ class ServedGangTest : public GangTest {
                              Cause cause = Cause::kNone) const {
     return NextStep(
         {.state = state, .cause = cause, .world_size = 4, .servers = 1, .node_count = 2}, gang_,
-        absl::FromUnixSeconds(second));
+        absl::Seconds(second));
   }
 };
 
@@ -340,6 +357,12 @@ TEST_F(ServedGangTest, GivesWorkersAMomentAfterTheChiefAndIgnoresHowTheyEnd) {
   EXPECT_EQ(NextAt(16)->cause, Cause::kServed);
 }
 
+TEST_F(ServedGangTest, GivesWorkersThatMomentWhateverTheClockOfANodeSays) {
+  SayAt(absl::Seconds(10), 0, R"({"kind":"exited","rank":0,"time":3610})");
+  EXPECT_FALSE(NextAt(14).has_value());
+  EXPECT_EQ(NextAt(16)->cause, Cause::kServed);
+}
+
 TEST_F(ServedGangTest, FailsWhenAnyOfThemFailsBeforeTheChiefHasEnded) {
   Say(1, R"({"kind":"exited","rank":3,"code":1,"last_error":"boom","time":9})");
   EXPECT_EQ(NextAt(10)->cause, Cause::kFailure);
@@ -357,7 +380,7 @@ class RayGangTest : public GangTest {
                      .servers = 3,
                      .ray = true,
                      .node_count = 2},
-                    gang_, absl::FromUnixSeconds(20));
+                    gang_, absl::Seconds(20));
   }
 };
 

@@ -34,24 +34,24 @@ std::string Servers(const JobNow& job) {
   return job.ray ? "Ray on the other nodes" : "the parameter servers";
 }
 
-// When rank 0 ended with 0, in a job with servers.
-std::optional<absl::Time> ChiefEndedWell(const JobNow& job, const GangEnd& end) {
+// The end of rank 0, if that was with 0, in a job with servers.
+std::optional<RankExit> ChiefEndedWell(const JobNow& job, const GangEnd& end) {
   if (job.servers == 0) return std::nullopt;
   for (const RankExit& exit : end.exits) {
-    if (exit.rank == 0 && exit.ok()) return exit.time;
+    if (exit.rank == 0 && exit.ok()) return exit;
   }
   return std::nullopt;
 }
 
 // Whether the chief has ended well, and the workers too, or they have had their time.
-bool IsServed(const JobNow& job, const Gang& gang, absl::Time now) {
+bool IsServed(const JobNow& job, const Gang& gang, absl::Duration now) {
   const GangEnd end = gang.End();
-  const std::optional<absl::Time> done = ChiefEndedWell(job, end);
+  const std::optional<RankExit> done = ChiefEndedWell(job, end);
   if (!done) return false;
   const int workers = job.world_size - job.servers;
   const auto ended = std::count_if(end.exits.begin(), end.exits.end(),
                                    [&](const RankExit& exit) { return exit.rank < workers; });
-  return ended == workers || now > *done + kAfterTheChief;
+  return ended == workers || now > done->heard + kAfterTheChief;
 }
 
 // How the gang has ended so far. In a job with servers nothing counts that comes after
@@ -61,17 +61,17 @@ GangEnd EndThatCounts(const JobNow& job, const Gang& gang) {
   end.judged = job.judged;
   end.verdict = job.verdict;
   end.lost = job.lost;
-  const std::optional<absl::Time> done = ChiefEndedWell(job, end);
+  const std::optional<RankExit> done = ChiefEndedWell(job, end);
   if (done) {
-    std::erase_if(end.exits, [&](const RankExit& exit) { return exit.time > *done; });
+    std::erase_if(end.exits, [&](const RankExit& exit) { return exit.time > done->time; });
   }
   return end;
 }
 
-// For a moment, by clocks of nodes that may differ from ours.
-bool CauseMayCome(const Diagnosis& failure, const Gang& gang, absl::Time now) {
+// For a moment.
+bool CauseMayCome(const Diagnosis& failure, const Gang& gang, absl::Duration now) {
   return failure.unexplained_since && !gang.AllExited() &&
-         absl::AbsDuration(now - *failure.unexplained_since) < kUntilTheCause;
+         now - *failure.unexplained_since < kUntilTheCause;
 }
 
 constexpr absl::string_view kNotes = "; note: ";  // before them, as clients know
@@ -109,7 +109,7 @@ std::optional<Step> EndOf(const JobNow& job, const Gang& gang) {
   return Step{JobState::kCompleted, WithNotes(all, job, gang), job.cause};
 }
 
-std::optional<Step> Forward(const JobNow& job, const Gang& gang, absl::Time now) {
+std::optional<Step> Forward(const JobNow& job, const Gang& gang, absl::Duration now) {
   switch (job.state) {
     case JobState::kProvisioning:
       if (!gang.AnyPreparing()) return std::nullopt;
@@ -160,7 +160,7 @@ absl::string_view WithoutNotes(absl::string_view reason) {
   return reason.substr(0, reason.rfind(kNotes));
 }
 
-std::optional<Step> NextStep(const JobNow& job, const Gang& gang, absl::Time now) {
+std::optional<Step> NextStep(const JobNow& job, const Gang& gang, absl::Duration now) {
   if (job.state == JobState::kFinalizing) {
     if (!gang.AllDone()) return std::nullopt;
     return EndOf(job, gang);

@@ -41,8 +41,8 @@ struct JobNow {
   // What its user is to know while it runs, and when it has ended; or empty.
   std::string note;
   absl::Duration time_limit = absl::InfiniteDuration();
-  // When the service ends the job itself, should its launchers fail to.
-  absl::Time overdue = absl::InfiniteFuture();
+  // When the service ends the job itself, should its launchers fail to; since boot.
+  absl::Duration overdue = absl::InfiniteDuration();
   bool judged = false;            // the cluster has said that it is over, with a verdict or without
   std::string verdict;            // how the cluster ended it, if that has a reason of its own
   bool lost = false;              // and that is the loss of a node
@@ -61,6 +61,7 @@ struct Step {
 // Returns a job's reason without what stands behind it for its user to know ("…; note: …").
 absl::string_view WithoutNotes(absl::string_view reason);
 
-std::optional<Step> NextStep(const JobNow& job, const Gang& gang, absl::Time now);
+// `now` is since boot.
+std::optional<Step> NextStep(const JobNow& job, const Gang& gang, absl::Duration now);
 
 }  // namespace tutti::service

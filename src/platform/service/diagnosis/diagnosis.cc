@@ -174,7 +174,7 @@ class Examination {
       if (const RankExit* failing = FirstFailing()) return OfRank(*failing);
       if (const RankExit* early = EarlyExit(*waiting)) return LeftEarly(*early, *waiting);
       Diagnosis diagnosis = OfRank(*waiting);
-      diagnosis.unexplained_since = waiting->time;
+      diagnosis.unexplained_since = waiting->heard;
       return diagnosis;
     }
     if (!bad_.empty()) return OfRank(*bad_.front());

@@ -27,6 +27,7 @@ struct RankExit {
   int rank = 0;
   std::string node;
   absl::Time time;
+  absl::Duration heard;  // since boot, when its launcher told of it
   int code = 0;
   int signal = 0;  // 0: exited by itself
   bool out_of_memory = false;
@@ -86,8 +87,9 @@ struct Diagnosis {
   bool lost_node = false;         // the cause is the loss of a node or of its launcher
   bool ran_nothing = false;       // and that node was found to be ill before any process began
   bool verdict_counts = false;    // if the cluster has yet to say how it ended, that is the cause
-  // Since when there are failures that all speak of a lost peer, while no peer has failed.
-  std::optional<absl::Time> unexplained_since;
+  // Since when, after boot, failures are known that all speak of a lost peer, while no peer has
+  // failed.
+  std::optional<absl::Duration> unexplained_since;
   bool failed() const { return !line.empty(); }
 };
 

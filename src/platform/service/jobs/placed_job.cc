@@ -26,7 +26,9 @@ absl::StatusOr<std::unique_ptr<PlacedJob>> RebuildPlacedJob(const SharedState& s
   for (int node = 0; node < job->gang.size(); ++node) {
     TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
                            state.store->LauncherEvents(job->placement.allocation, node));
-    for (const std::string& line : lines) job->gang.Apply(node, line);
+    for (const std::string& line : lines) {
+      job->gang.Apply(node, line, state.clock->SinceBoot());
+    }
   }
   return job;
 }
