@@ -4,14 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "platform/service/allocation/launcher_clocks.h"
 #include "platform/service/jobs/next_attempt.h"
 #include "platform/service/results/disk_room.h"
 #include "platform/service/secrets/secrets.h"
 
 namespace tutti::service {
 namespace {
-
-constexpr absl::Duration kMostClockOffset = absl::Minutes(1);
 
 absl::Status Over(absl::string_view allocation) {
   return absl::AbortedError(absl::StrCat("allocation ", allocation, " is over: end"));
@@ -62,7 +61,7 @@ absl::StatusOr<Service::Acknowledgement> LauncherReports::Keep(
   StateLock lock(state_);
   TUTTI_ASSIGN_OR_RETURN(const LiveJob* const placed, Placed(allocation, node));
   const LiveJob& job = *placed;
-  if (sent) NoteClock(job, node, *sent);
+  if (sent) NoteClock(state_, table_, job, node, *sent);
   Gang& gang = job.placed->gang;
   for (const std::string& line : lines) TUTTI_RETURN_IF_ERROR(gang.Check(node, line));
   TUTTI_ASSIGN_OR_RETURN(const int64_t kept,
@@ -74,23 +73,6 @@ absl::StatusOr<Service::Acknowledgement> LauncherReports::Keep(
   }
   state_.Wake();
   return Service::Acknowledgement{.acknowledged = kept, .go = HasGo(job)};
-}
-
-// Here both have one clock. A call takes seconds at most, so that a minute is no delay.
-void LauncherReports::NoteClock(const LiveJob& job, int node, absl::Time sent) {
-  const Placement& placement = job.placed->placement;
-  if (!placement.boot_id.empty()) return;
-  const absl::Duration offset = sent - state_.clock->Now();
-  const bool is_well = absl::AbsDuration(offset) <= kMostClockOffset;
-  const absl::Duration seconds = absl::Trunc(absl::AbsDuration(offset), absl::Seconds(1));
-  state_.problems.Note(
-      absl::StrCat("the clock of node ", placement.nodes[node].name, " of compute ",
-                   job.record.job.spec.compute, " is wrong"),
-      is_well ? absl::OkStatus()
-              : absl::FailedPreconditionError(absl::StrCat(
-                    absl::FormatDuration(seconds),
-                    offset > absl::ZeroDuration() ? " ahead of" : " behind", " the service's")),
-      {.job = job.record.job.id});
 }
 
 // A launcher whose last acknowledgement was lost asks again after its job has ended. What was kept

@@ -64,8 +64,6 @@ class LauncherReports {
                                                 const std::vector<std::string>& lines,
                                                 std::optional<absl::Time> sent, bool& sync)
       ABSL_LOCKS_EXCLUDED(service_lock);
-  void NoteClock(const LiveJob& job, int node, absl::Time sent)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Returns the job that has its nodes there, by a launcher's own call: a sign of life. Aborted if
   // there is none. One that only `asks` is silent all the same once it has been told to stop.
   absl::StatusOr<LiveJob*> Placed(absl::string_view allocation, int node, bool asks = false)

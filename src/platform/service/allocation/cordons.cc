@@ -155,4 +155,11 @@ void LiftCordon(SharedState& state, const std::string& node, store::CordonAuthor
   ForgetCordon(state, node);
 }
 
+void AddClusterCordon(SharedState& state, const std::string& compute, const std::string& node,
+                      const std::string& reason) {
+  if (!state.cluster_cordons.Add(compute, node, reason, state.clock->SinceBoot())) return;
+  spdlog::warn("node {} of compute {} is avoided for {}, as its launcher found it to be ill: {}",
+               node, compute, absl::FormatDuration(ClusterCordons::kLimit), reason);
+}
+
 }  // namespace tutti::service

@@ -2,6 +2,8 @@
 // otherwise, however often the service is started. What runs on them goes on.
 #pragma once
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "platform/service/jobs/shared_state.h"
@@ -32,5 +34,10 @@ void WriteCordon(SharedState& state, const store::Cordon& cordon) ABSL_LOCKS_EXC
 // Removes the node's cordon; does nothing if the node is not cordoned by that author.
 void LiftCordon(SharedState& state, const std::string& node, store::CordonAuthor author)
     ABSL_LOCKS_EXCLUDED(service_lock);
+
+// Has jobs of this service avoid a cluster's node for ClusterCordons::kLimit from now on. Logs a
+// cordon that is new.
+void AddClusterCordon(SharedState& state, const std::string& compute, const std::string& node,
+                      const std::string& reason) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
 }  // namespace tutti::service

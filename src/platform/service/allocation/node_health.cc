@@ -206,12 +206,7 @@ void NodeHealth::NoteIllNodesOfCluster(const LiveJob& job) {
   const std::string& compute = job.record.job.spec.compute;
   for (const NodeEnd& node : job.placed->gang.End().nodes) {
     if (node.ill.empty()) continue;
-    const std::string reason = ForATable(node.ill);
-    if (!state_.cluster_cordons.Add(compute, node.node, reason, state_.clock->SinceBoot())) {
-      continue;
-    }
-    spdlog::warn("node {} of compute {} is avoided for {}, as its launcher found it to be ill: {}",
-                 node.node, compute, absl::FormatDuration(ClusterCordons::kLimit), reason);
+    AddClusterCordon(state_, compute, node.node, ForATable(node.ill));
   }
 }
 

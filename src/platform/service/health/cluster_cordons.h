@@ -1,6 +1,6 @@
-// ClusterCordons holds the nodes of clusters that tutti's launchers have found to be ill, before or
-// after a job: for a while the jobs of this service avoid them. Slurm's own states of its nodes are
-// its administrators'. In memory alone, since each launcher looks at its node anew. Not
+// ClusterCordons holds the nodes of clusters that tutti's launchers have found to be ill, before,
+// after or during a job: for a while the jobs of this service avoid them. Slurm's own states of its
+// nodes are its administrators'. In memory alone, since each launcher looks at its node anew. Not
 // thread-safe.
 #pragma once
 

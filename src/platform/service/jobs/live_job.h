@@ -24,6 +24,8 @@ struct LiveNode {
   // When a launcher was started to deliver a dead one's spool.
   absl::Duration last_drain = -absl::InfiniteDuration();
   int drains = 0;
+  // When this machine was booted, by the clock of a cluster's node.
+  std::optional<absl::Time> booted;
 };
 
 // A job from its Provisioning event on.
