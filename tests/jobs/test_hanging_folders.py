@@ -367,6 +367,21 @@ def test_submissions_whose_files_hang_are_refused_and_hold_no_other(serve, tmp_p
     wait_until(lambda: ask(service, "/v1/jobs", "POST", body) == 201, 20, "a submission is taken again")
 
 
+def test_a_service_is_started_while_the_folder_of_jobs_hangs(serve, write_job):
+    service, server = serve("jobs")
+    ended = service.submit(write_job("echo before"))
+    service.wait(ended)
+    server.go_away()
+    service.kill()
+    service.start()
+    check_calls(service, ended, held={"delete", "prune"})
+    job = in_time(service.submit, write_job("echo hi"))
+    server.come_back()
+    assert service.wait(job, 60)["state"] == "Completed"
+    assert service.log_text(job, 0) == "hi\n"
+    assert service.log_text(ended, 0) == "before\n"
+
+
 def test_a_service_is_ended_while_its_folders_hang(serve, write_job):
     service, server = serve("nodes")
     server.go_away()

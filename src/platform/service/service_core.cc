@@ -52,6 +52,9 @@ std::vector<std::string> Hanging(const SharedState& state, absl::Duration age) {
     lines.push_back(absl::StrCat("work on files of job ", job, " has gone on for ",
                                  absl::FormatDuration(absl::Trunc(since, absl::Seconds(1)))));
   }
+  if (!state.listing_work.OlderThan(age).empty()) {
+    lines.emplace_back("the folder of jobs does not answer: is it on a server that is away?");
+  }
   if (!state.snapshot_work.OlderThan(age).empty()) {
     lines.emplace_back("the folder of snapshots does not answer: is it on a server that is away?");
   }
@@ -100,7 +103,6 @@ absl::Status ServiceCore::Rebuild() {
   TUTTI_ASSIGN_OR_RETURN(std::vector<store::JobRecord> records, state_.store->NonTerminalJobs());
   StateLock lock(state_);
   RemoveIncoming();
-  TUTTI_RETURN_IF_ERROR(deletion_.RestoreInterrupted());
   for (store::JobRecord& record : records) {
     TUTTI_ASSIGN_OR_RETURN(LiveJob* const job, table_.Rebuild(std::move(record)));
     TUTTI_RETURN_IF_ERROR(flows_.Rebuild(*job));

@@ -210,14 +210,17 @@ TEST_F(FlowTest, AParentIsDeletedWithItsChildrenInOneCommit) {
 TEST_F(FlowTest, ADeleteThatADeadServiceLeftIsFinishedOrTakenBackForAllOfAJobsFolders) {
   ASSERT_TRUE(world_.Submit(kPipeline).ok());
   ASSERT_TRUE(world_.StepUntilOver("p"));
+  const auto nothing_is_hidden = [&] { return service().files().Hidden().empty(); };
   for (const char* job : {"p", "p.a", "p.b"}) ASSERT_TRUE(service().files().Hide(job).ok());
   world_.Open();
+  service().Run();
+  ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(20), nothing_is_hidden));
   EXPECT_TRUE(std::filesystem::exists(FolderOf("p.a")));
-  EXPECT_THAT(service().files().Hidden(), IsEmpty());
   for (const char* job : {"p", "p.a", "p.b"}) ASSERT_TRUE(service().files().Hide(job).ok());
   ASSERT_TRUE(world_.store().DeleteJob("p").ok());
   world_.Open();
-  EXPECT_THAT(service().files().Hidden(), IsEmpty());
+  service().Run();
+  EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(20), nothing_is_hidden));
   EXPECT_FALSE(std::filesystem::exists(FolderOf("p.a")));
 }
 
@@ -227,14 +230,14 @@ TEST_F(FlowTest, ADeleteThatADeadServiceHasMarkedIsFinished) {
   for (const char* job : {"p", "p.a", "p.b"}) ASSERT_TRUE(service().files().Hide(job).ok());
   ASSERT_TRUE(world_.store().BeginDeletion("p").ok());
   world_.Open();
-  EXPECT_THAT(service().files().Hidden(), IsEmpty());
-  EXPECT_FALSE(std::filesystem::exists(FolderOf("p.a")));
   EXPECT_TRUE(absl::IsNotFound(service().GetJob("p").status()));
   service().Run();
   const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
   while (world_.store().TreeOf("p").ok() && !deadline.Expired()) std::this_thread::yield();
   EXPECT_TRUE(absl::IsNotFound(world_.store().TreeOf("p").status()));
   EXPECT_TRUE(absl::IsNotFound(service().GetJob("p.a").status()));
+  EXPECT_THAT(service().files().Hidden(), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(FolderOf("p.a")));
 }
 
 // Reports the metric of each trial as it starts: the value of x, so that trial 1 is best.

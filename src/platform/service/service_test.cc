@@ -466,16 +466,34 @@ TEST_F(ServiceTest, DeletesAnEndedJobWithAllItHas) {
 }
 
 TEST_F(ServiceTest, FinishesADeleteThatWasInterrupted) {
+  const std::filesystem::path folder = folder_.path() / "jobs" / "j";
+  const auto nothing_is_hidden = [&] { return service().files().Hidden().empty(); };
   ASSERT_TRUE(world_.Submit().ok());
   ASSERT_TRUE(world_.StepUntilOver("j"));
   ASSERT_TRUE(service().files().Hide("j").ok());  // died before the store forgot the job
   world_.Open();
+  service().Run();
+  ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(20), nothing_is_hidden));
   EXPECT_EQ(world_.Told("j").size(), 13u);
   ASSERT_TRUE(service().files().Hide("j").ok());
   ASSERT_TRUE(world_.store().DeleteJob("j").ok());  // died before the folder was removed
   world_.Open();
+  service().Run();
+  EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(20), nothing_is_hidden));
+  EXPECT_FALSE(std::filesystem::exists(folder));
+}
+
+// Else the folder of the one that is gone could become that of the one that comes.
+TEST_F(ServiceTest, AJobsNameIsTakenWhileItsFolderIsHidden) {
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  ASSERT_TRUE(service().files().Hide("j").ok());
+  ASSERT_TRUE(world_.store().BeginDeletion("j").ok());  // died here
+  world_.Open();
+  EXPECT_TRUE(absl::IsAlreadyExists(world_.Submit().status()));
+  service().Run();
+  EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] { return world_.Submit().ok(); }));
   EXPECT_THAT(service().files().Hidden(), IsEmpty());
-  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "jobs" / "j"));
 }
 
 TEST_F(ServiceTest, AStartRemovesByAndByWhatWasBeingReceived) {

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,7 +59,7 @@ void JobDeletion::NoteEnd(const std::string& id) {
   under_way_.erase(id);
 }
 
-// After a crash RestoreInterrupted finds the deletion begun in the store or not.
+// After a crash Resume finds the deletion begun in the store or not.
 absl::Status JobDeletion::HideAndMark(const std::string& id,
                                       const std::shared_ptr<absl::Status>& removed) {
   const auto jobs = state_.store->TreeOf(id);
@@ -80,8 +81,9 @@ absl::Status JobDeletion::HideAndMark(const std::string& id,
 }
 
 absl::Status JobDeletion::RemoveAll(const std::string& id, const std::vector<std::string>& jobs) {
-  absl::Status status = state_.store->FinishDeletion(id);
+  absl::Status status;
   for (const std::string& job : jobs) status.Update(state_.files.Remove(job, state_.janitor));
+  if (status.ok()) status = state_.store->FinishDeletion(id);
   if (!status.ok()) spdlog::error("job {} is not wholly deleted: {}", id, status.ToString());
   return status;
 }
@@ -93,32 +95,48 @@ void JobDeletion::Restore(const std::vector<std::string>& jobs) {
   }
 }
 
-absl::Status JobDeletion::RestoreInterrupted() {
-  state_.files.ResumeRemoval(state_.janitor);
-  std::set<std::string> deleted;
-  TUTTI_ASSIGN_OR_RETURN(const auto unfinished, state_.store->UnfinishedDeletions());
-  for (const std::string& id : unfinished) {
-    TUTTI_ASSIGN_OR_RETURN(const auto jobs, state_.store->TreeOf(id));
-    deleted.insert(jobs.begin(), jobs.end());
-  }
-  for (const std::string& job : state_.files.Hidden()) {
-    const bool kept =
-        !deleted.contains(job) && !absl::IsNotFound(state_.store->GetJob(job).status());
-    state_.problems.Note(
-        absl::StrCat("an interrupted delete of job ", job, " cannot be finished"),
-        kept ? state_.files.Restore(job) : state_.files.Remove(job, state_.janitor), {.job = job});
-  }
-  return absl::OkStatus();
-}
-
 void JobDeletion::Resume() {
   const auto unfinished = state_.store->UnfinishedDeletions();
-  if (!unfinished.ok()) return;  // the start has read them: the next one does again
-  for (const std::string& id : *unfinished) {
+  if (!unfinished.ok()) spdlog::error("deleted jobs: {}", unfinished.status().ToString());
+  for (const std::string& id : unfinished.value_or(std::vector<std::string>())) {
     state_.folder_work.Do(id, [this, id] {
-      const absl::Status status = state_.store->FinishDeletion(id);
-      if (!status.ok()) spdlog::error("job {} is not wholly deleted: {}", id, status.ToString());
+      const auto jobs = state_.store->TreeOf(id);
+      if (!jobs.ok()) return;
+      RemoveAll(id, *jobs).IgnoreError();  // it is logged, and the next start tries again
     });
+  }
+  state_.listing_work.Do("jobs", [this] { SettleHidden(); });
+}
+
+// In the queue of its root a job is not being deleted meanwhile. What is gone is settled at once:
+// its name may be another's later.
+void JobDeletion::SettleHidden() {
+  state_.files.ResumeRemoval(state_.janitor);
+  for (const std::string& job : state_.files.Hidden()) {
+    if (const std::optional<std::string> root = RootOf(job)) {
+      state_.folder_work.Do(*root, [this, job] { Settle(job, !RootOf(job)); });
+    } else {
+      Settle(job, /*is_gone=*/true);
+    }
+  }
+}
+
+void JobDeletion::Settle(const std::string& job, bool is_gone) {
+  const absl::Status status =
+      is_gone ? state_.files.Remove(job, state_.janitor) : state_.files.Restore(job);
+  StateLock lock(state_);
+  state_.problems.Note(absl::StrCat("an interrupted delete of job ", job, " cannot be finished"),
+                       status, {.job = job});
+}
+
+// A child of one that is marked is still found.
+std::optional<std::string> JobDeletion::RootOf(const std::string& job) {
+  std::string root = job;
+  while (true) {
+    const auto record = state_.store->GetJob(root);
+    if (absl::IsNotFound(record.status())) return std::nullopt;
+    if (!record.ok() || record->job.parent.empty()) return root;
+    root = record->job.parent;
   }
 }
 

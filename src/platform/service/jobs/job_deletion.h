@@ -1,9 +1,13 @@
 // JobDeletion deletes jobs with their logs, outputs and children. The folders of all of them are
-// hidden first, then the store marks the job, from where on it is gone, then the rows of all of
-// them go, a few at a time, and their files, by a thread that nobody waits for.
+// hidden first, then the store marks the job, from where on it is gone, then their folders are
+// taken away, and then the rows of all of them go, a few at a time. The files are removed by a
+// thread that nobody waits for.
+//
+// Invariant: while a folder is hidden its job's row is there, and so its name is taken.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,9 +24,8 @@ class JobDeletion {
 
   // Does what Service::Delete does.
   absl::Status Delete(absl::string_view id) ABSL_LOCKS_EXCLUDED(service_lock);
-  // Finishes or takes back what an earlier service had begun with files, or says why not.
-  absl::Status RestoreInterrupted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // Finishes, by tasks, what an earlier service had begun in the store.
+  // Finishes, by tasks, what an earlier service had marked, and takes back what it had only hidden:
+  // the folder of jobs may be on a server that is away.
   void Resume() ABSL_LOCKS_EXCLUDED(service_lock);
 
  private:
@@ -34,6 +37,13 @@ class JobDeletion {
   absl::Status HideAndMark(const std::string& id, const std::shared_ptr<absl::Status>& removed)
       ABSL_LOCKS_EXCLUDED(service_lock);
   absl::Status RemoveAll(const std::string& id, const std::vector<std::string>& jobs);
+  // Lists the folder of jobs.
+  void SettleHidden() ABSL_LOCKS_EXCLUDED(service_lock);
+  // Restores the job's hidden folder, or removes it if the job is gone; or says why not.
+  void Settle(const std::string& job, bool is_gone) ABSL_LOCKS_EXCLUDED(service_lock);
+  // Returns the job whose Delete would delete this one too: it names the queue of that work.
+  // Nothing if one of them is deleted or marked.
+  std::optional<std::string> RootOf(const std::string& job);
   void NoteEnd(const std::string& id) ABSL_LOCKS_EXCLUDED(service_lock);
   void Restore(const std::vector<std::string>& jobs) ABSL_LOCKS_EXCLUDED(service_lock);
 

@@ -59,6 +59,7 @@ struct SharedState {
   ServiceWork engine_work{kMostEngineThreads, all_work};
   // Files: a queue for each job, by its id, so that a folder that hangs holds what is its own.
   ServiceWork folder_work{kMostFolderThreads, all_work};
+  ServiceWork listing_work{1, all_work};  // the list of the folder of jobs, at the start
   // What is found out of a pipeline's steps before they start: it reads their inputs, which may
   // take hours, or lie on a server that is away. A pipeline has a few queues (flow/step_starter.h),
   // so that it holds a few of the threads.

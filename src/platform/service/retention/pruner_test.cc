@@ -259,6 +259,7 @@ TEST_F(RetentionTest, GoesOnWhereAKillHasCutItShort) {
   world_.Open();
   EXPECT_THAT(Prune(), IsEmpty());
   EXPECT_THAT(RemovedOf("j"), ElementsAre("results"));
+  service().Run();  // whose start looks into the folder of jobs
   const auto is_clean = [&] {
     return !fs::exists(Home() / "data/.gone-x") &&
            std::distance(fs::directory_iterator(Home() / "jobs"), fs::directory_iterator()) == 1;
