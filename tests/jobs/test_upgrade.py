@@ -6,8 +6,10 @@ import subprocess
 import pytest
 
 from conftest import BIN, Service, wait_until
+from needs import needs
 from old_program import RANK, old_program, whole  # noqa: F401
 from podman_lab import Podman, missing, root_file_system
+
 
 @pytest.fixture(params=[signal.SIGTERM, signal.SIGKILL], ids=["ended", "killed"])
 def service(request, tmp_path, old_program):
@@ -78,7 +80,7 @@ def test_a_new_version_takes_over_under_running_jobs(service, write_job, tmp_pat
     assert service.wait(after)["state"] == "Completed"
 
 
-@pytest.mark.skipif(bool(missing()), reason=f"no {', '.join(missing())}")
+@needs(missing())
 def test_a_new_version_takes_over_containers(tmp_path, old_program):
     podman = Podman(tmp_path)
     service = Service(tmp_path / "home", nodes=2, environment=podman.environment)
