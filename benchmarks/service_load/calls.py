@@ -139,7 +139,7 @@ class Calls:
 
 
 def slowest(times, kinds):
-    """A cell of docs/performance/service.md: the largest p99 of these kinds and the longest call of them, each with its kind."""
+    """A cell of docs/performance/beside-work.md: the largest p99 of these kinds and the longest call of them, each with its kind."""
     of = {figure: max((times[kind] for kind in kinds), key=lambda one: one[figure]) for figure in ("p99", "max")}
     named = {figure: next(kind for kind in kinds if times[kind] is one) for figure, one in of.items()}
     return ", ".join(f"{figure} {of[figure][figure]:.0f} ({named[figure]})" for figure in of)
