@@ -1,9 +1,8 @@
 #include "platform/client/follow/follow_reader.h"
 
-#include <algorithm>
-
 #include "absl/cleanup/cleanup.h"
 #include "base/status.h"
+#include "base/threads/retry_pause.h"
 #include "platform/client/connection/outage.h"
 
 namespace tutti::client {
@@ -57,14 +56,14 @@ bool FollowReader::Pause(absl::Duration pause) {
 }
 
 void FollowReader::Run() {
-  absl::Duration pause = options_.first_pause;
+  base::RetryPause pause(options_.first_pause, options_.longest_pause);
   base::Deadline give_up = base::Deadline::After(options_.give_up_after);
   while (true) {
     got_line_ = false;
     absl::Status error;
     if (Once(error) != Attempt::kAgain) return;
     if (got_line_ || error.ok()) {
-      pause = options_.first_pause;
+      pause.Reset();
       give_up = base::Deadline::After(options_.give_up_after);
     }
     if (give_up.Expired()) {
@@ -77,8 +76,7 @@ void FollowReader::Run() {
       lost_ = true;
       if (!Push({.kind = FollowItem::Kind::kLost, .status = error})) return;
     }
-    if (!Pause(pause)) return;
-    pause = std::min(pause * 2, options_.longest_pause);
+    if (!Pause(pause.Next())) return;
   }
 }
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
+#include "base/threads/retry_pause.h"
 #include "platform/client/connection/service_client.h"
 #include "platform/client/connection/views.h"
 #include "platform/client/jobs/choose_job.h"
@@ -14,7 +15,7 @@ namespace tutti::client {
 
 absl::StatusOr<std::string> WaitForEnd(const Connect& connect, const std::string& id,
                                        const WaitOptions& options) {
-  absl::Duration pause = options.first_pause;
+  base::RetryPause pause(options.first_pause, options.longest_pause);
   base::Deadline give_up = base::Deadline::After(options.give_up_after);
   std::unique_ptr<ServiceClient> service;  // as long as it answers
   while (true) {
@@ -35,14 +36,13 @@ absl::StatusOr<std::string> WaitForEnd(const Connect& connect, const std::string
       return text.ok() ? absl::DeadlineExceededError(absl::StrCat(id, " has not ended yet"))
                        : text.status();
     }
-    absl::SleepFor(std::min(pause, options.deadline.Remaining()));
-    pause = std::min(pause * 2, options.longest_pause);
+    absl::SleepFor(std::min(pause.Next(), options.deadline.Remaining()));
   }
 }
 
 absl::StatusOr<std::string> ResolveOnceThere(const Connect& connect, const std::string& name,
                                              const WaitOptions& options, std::ostream& remarks) {
-  absl::Duration pause = options.first_pause;
+  base::RetryPause pause(options.first_pause, options.longest_pause);
   const base::Deadline give_up = base::Deadline::After(options.give_up_after);
   for (bool told = false;; told = true) {
     ServiceClient service(connect());
@@ -54,8 +54,7 @@ absl::StatusOr<std::string> ResolveOnceThere(const Connect& connect, const std::
       remarks << "the service is away (" << id.status().message() << "): waiting for it"
               << std::endl;
     }
-    absl::SleepFor(std::min(pause, options.deadline.Remaining()));
-    pause = std::min(pause * 2, options.longest_pause);
+    absl::SleepFor(std::min(pause.Next(), options.deadline.Remaining()));
   }
 }
 

@@ -6,6 +6,7 @@
 #include "absl/time/clock.h"
 #include "base/deadline.h"
 #include "base/status.h"
+#include "base/threads/retry_pause.h"
 #include "platform/client/connection/outage.h"
 
 namespace tutti::client {
@@ -33,10 +34,9 @@ absl::StatusOr<std::string> CreateJobOnce(ServiceClient& service, const Connect&
   if (created.ok() || !IsLost(created.status(), asked)) return created;
   remarks << "the service's answer was lost; asking again" << std::endl;
   const base::Deadline give_up = base::Deadline::After(options.give_up_after);
-  absl::Duration pause = options.first_pause;
+  base::RetryPause pause(options.first_pause, options.longest_pause);
   while (!give_up.Expired()) {
-    absl::SleepFor(std::min(pause, give_up.Remaining()));
-    pause = std::min(pause * 2, options.longest_pause);
+    absl::SleepFor(std::min(pause.Next(), give_up.Remaining()));
     created = ServiceClient(connect()).CreateJob(body);
     if (created.ok() || !MayRecover(created.status())) return created;
   }

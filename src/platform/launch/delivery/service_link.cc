@@ -2,7 +2,6 @@
 
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -36,7 +35,7 @@ ServiceLink::ServiceLink(const spec::LaunchPlan& plan)
       service_file_(plan.service_file),
       prefix_(absl::StrCat("/internal/v1/allocations/", base::PercentEncode(plan.allocation_id))),
       token_(plan.launcher_token),
-      pause_(kFirstPause) {}
+      pause_(kFirstPause, kLongestPause) {}
 
 std::string ServiceLink::Target(absl::string_view rest) const {
   return absl::StrCat(prefix_, rest);
@@ -128,7 +127,7 @@ absl::StatusOr<http::ClientResponse> ServiceLink::Judge(
   if (!response.ok()) return response.status();
   TUTTI_RETURN_IF_ERROR(http::ToStatus(*response));
   absl::MutexLock lock(&mutex_);
-  pause_ = kFirstPause;
+  pause_.Reset();
   if (!said_.empty()) spdlog::info("the service answers again");
   said_.clear();
   return response;
@@ -175,8 +174,7 @@ void ServiceLink::PauseAfterFailure() {
   absl::Duration pause;
   {
     absl::MutexLock lock(&mutex_);
-    pause = pause_ * std::uniform_real_distribution<double>(0.5, 1)(chance_);
-    pause_ = std::min(pause_ * 2, kLongestPause);
+    pause = pause_.Next();
   }
   Pause(pause);
 }

@@ -8,13 +8,13 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/deadline.h"
+#include "base/threads/retry_pause.h"
 #include "platform/http/client/client.h"
 #include "spec/json/launch_plan.h"
 
@@ -94,9 +94,8 @@ class ServiceLink {
   std::optional<Urgency> turn_ ABSL_GUARDED_BY(mutex_);
   std::array<int, 3> waiting_ ABSL_GUARDED_BY(mutex_) = {};  // for a turn, by their urgency
   bool broken_off_ ABSL_GUARDED_BY(mutex_) = false;          // the turn, which is of kWait
-  absl::Duration pause_ ABSL_GUARDED_BY(mutex_);
+  base::RetryPause pause_ ABSL_GUARDED_BY(mutex_);
   std::string said_ ABSL_GUARDED_BY(mutex_);  // the error that is in the log already
-  std::minstd_rand chance_ ABSL_GUARDED_BY(mutex_){std::random_device{}()};
   // Shared, so that it can be cancelled while a call runs on it.
   std::shared_ptr<http::Client> client_ ABSL_GUARDED_BY(mutex_);
 };
