@@ -2,9 +2,11 @@
 output, and run nothing as somebody else. Each row of docs/security.md that a program can show has its test here, those of jobs' ports in
 test_ports_of_jobs.py."""
 import fnmatch
+import hashlib
 import json
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import sys
@@ -12,7 +14,7 @@ import urllib.error
 
 import pytest
 
-from conftest import BIN, Service, processes_with, wait_until
+from conftest import BIN, PATIENCE, ROOT, Service, processes_with, wait_until
 from needs import needs_another_user
 from stranger import *  # noqa: F403
 
@@ -240,6 +242,116 @@ def test_the_short_link_to_a_jobs_scratch_is_its_users_alone(start_service, writ
     go.touch()
     assert service.wait(name)["state"] == "Completed"
     assert service.log_text(name, 0) == f"{link}\nkept\n" and not link.is_symlink()
+
+
+def test_what_others_made_beforehand_where_all_make_files_keeps_no_job(start_service, write_job, tmp_path):
+    service = start_service(nodes=1, home=tmp_path / ("a-home-with-a-long-name" * 3))
+    subprocess.run([service.program, "secret", "set", "hub"], env=service.environment, input="hunter22-of-the-hub\n", text=True, check=True, capture_output=True)
+    job, allocation = "known_before", service.home / "nodes/n1/known_before.1"
+    known = [job, allocation.name, allocation, allocation / "scratch"]
+    digests = [hashlib.sha256(str(word).encode()).hexdigest()[:16] for word in known]
+    guesses = [f"{folder}{word}" for folder in ("/tmp/tutti-", f"/dev/shm/tutti-secrets-{os.geteuid()}-") for word in (job, allocation.name, *digests)]
+    for guess in guesses:
+        subprocess.run([*AS_STRANGER, "ln", "-s", "/elsewhere", guess], check=True, cwd="/")
+    try:
+        ran = service.cli("run", write_job("readlink $TMPDIR; cat $KEY | wc -c; echo kept > $TMPDIR/file && cat $TMPDIR/file", name=job,
+                                           resources={"properties": {"tutti": {"secrets": {"KEY": {"secret": "hub", "file": True}}}}}))
+        assert ran.returncode == 0, ran
+        assert service.log_text(job, 0).split() == [str(allocation / "scratch"), "19", "kept"], "what others know of it is true, and did not help them"
+    finally:
+        for guess in guesses:
+            os.remove(guess)
+
+
+# One of two ranks of tutti's collectives on a node; they stay connected until they are told.
+REDUCES = """
+import array, os, pathlib, sys, time
+import tutti.comm as comm
+marks = pathlib.Path(sys.argv[1])
+comm.init()
+values = array.array("f", [1.0 + comm.rank()] * 4096)
+tensor = comm.Tensor(values.buffer_info()[0], values.buffer_info()[0], (4096,), comm.FLOAT32)
+comm.submit(comm.ALL_REDUCE, "sum", [tensor], op=comm.Sum, keep=values).wait()
+(marks / os.environ["RANK"]).write_text(str(os.getpid()))
+while not (marks / "go").exists():
+    time.sleep(0.02)
+comm.shutdown()
+print(values[0])
+"""
+
+
+def test_the_memory_that_ranks_share_has_no_name_and_others_do_not_reach_it(start_service, write_job, tmp_path):
+    service = start_service()
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    name = service.submit(write_job(f"exec python3 rank.py {marks}", {"rank.py": REDUCES}, processes=2, distribution="pytorch", environment_variables={
+        "PYTHONPATH": str(ROOT / "python"), "TUTTI_COMM_LIBRARY": str(BIN.parent / "lib/libtutti_comm.so")}))
+    wait_until(lambda: (marks / "0").exists() and (marks / "1").exists() or service.job(name)["ended"], 60, "both ranks are connected")
+    assert not service.job(name)["ended"], service.job(name)["reason"]
+    for rank in ("0", "1"):
+        process = pathlib.Path("/proc") / (marks / rank).read_text()
+        shared = [line for line in (process / "maps").read_text().splitlines() if line.split()[1].endswith("s")]
+        assert any("/memfd:" in line for line in shared), "they share memory"
+        assert not any(path in line for line in shared for path in (" /dev/shm/", " /tmp/")), "which has no name"
+        numbers = [number for number in os.listdir(process / "fd") if "/memfd:" in os.readlink(process / "fd" / number)]
+        for paths in ([process / "maps"], [process / "mem"], [process / "fd" / number for number in numbers]):
+            reached = subprocess.run([*AS_STRANGER, "head", "-c", "1", *paths], capture_output=True, text=True, cwd="/")
+            assert reached.stdout == "" and reached.stderr.count("Permission denied") == len(paths), reached
+    (marks / "go").touch()
+    assert service.wait(name)["state"] == "Completed"
+    assert [service.log_text(name, rank) for rank in (0, 1)] == ["3.0\n"] * 2
+
+
+# Opens so many connections and says nothing; prints how many are open, and for how many seconds, until the server has closed all.
+SILENT = r"""
+import selectors, socket, sys, time
+held, count = selectors.DefaultSelector(), int(sys.argv[3])
+
+def look(seconds):
+    for key, _ in held.select(seconds):
+        try:
+            is_closed = not key.fileobj.recv(4096)
+        except OSError:
+            is_closed = True
+        if is_closed:
+            held.unregister(key.fileobj)
+            key.fileobj.close()
+
+for _ in range(count):
+    held.register(socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=60), selectors.EVENT_READ)
+    look(0)
+began = time.monotonic()
+while held.get_map():
+    print(len(held.get_map()), time.monotonic() - began, flush=True)
+    look(0.1)
+print(0, time.monotonic() - began, flush=True)
+"""
+
+
+def test_strangers_who_say_nothing_keep_a_quarter_of_the_connections_for_fifteen_seconds(tmp_path):
+    files = 256  # that the service may open; it takes three quarters for connections
+    service = Service(tmp_path / "home")
+    service.user = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))}
+    service.start()
+    heard = tmp_path / "heard"
+    host, port = service.endpoint()["address"].split("//")[1].rsplit(":", 1)
+    with open(heard, "wb") as out:
+        silent = subprocess.Popen([*AS_STRANGER, sys.executable, "-c", SILENT, host, port, str(2 * files)], stdout=out, cwd="/")
+    try:
+        def newest():
+            lines = heard.read_text().split("\n")[:-1]
+            return (int(lines[-1].split()[0]), float(lines[-1].split()[1])) if lines else (2 * files, 0)
+        wait_until(lambda: newest()[0] <= files * 3 // 4 // 4, 10, lambda: f"a quarter is left to them: {newest()}")
+        assert newest()[0] > 0, "they are there while others call"
+        for _ in range(10):
+            assert service.get("/v1/jobs") == {"jobs": []}
+        wait_until(lambda: newest()[0] == 0, 30, lambda: f"they are gone: {newest()}")
+        assert newest()[1] < 15 + 5 * PATIENCE
+        assert silent.wait(timeout=20) == 0
+    finally:
+        silent.kill()
+        silent.wait()
+        service.stop()
 
 
 def test_an_address_from_elsewhere_gets_no_token_of_this_home(start_service, tmp_path):

@@ -17,6 +17,7 @@ from conftest import ROOT, Service, make_wheel, processes_with, program_of_mpich
 from faults import explore
 from needs import needs
 from podman_lab import Podman, missing, python_file_system, root_file_system
+from stranger import AS_STRANGER
 
 pytestmark = needs(missing("docker-registry"))
 
@@ -162,10 +163,11 @@ def test_memory_over_the_nodes_share_ends_the_job_as_out_of_memory(site, write_j
 
 def test_no_variable_stands_in_the_list_of_processes(site, write_job):
     secret = f"secret-{os.urandom(8).hex()}"
-    name = site.submit(write_job('echo "$GO_KEY $DOCKER_AUTH"; exec sleep 600', environment={"image": site.image},
-                                 environment_variables={"GO_KEY": secret, "DOCKER_AUTH": f"two\nlines {secret}"}))
-    wait_until(lambda: site.log_text(name, 0) == f"{secret} two\nlines {secret}\n", 60, "it has its variables")
-    processes = subprocess.run(["ps", "-ewwo", "args"], capture_output=True, text=True).stdout
+    name = site.submit(write_job('echo "$GO_KEY $DOCKER_AUTH $MORE"; exec sleep 600', environment={"image": site.image},
+                                 environment_variables={"GO_KEY": secret, "DOCKER_AUTH": f"two\nlines {secret}"},
+                                 resources={"docker_args": f"-e MORE={secret}"}))
+    wait_until(lambda: site.log_text(name, 0) == f"{secret} two\nlines {secret} {secret}\n", 60, "it has its variables")
+    processes = subprocess.run([*AS_STRANGER, "ps", "-ewwo", "args"], capture_output=True, text=True, cwd="/").stdout
     assert "podman run" in processes and secret not in processes
     assert site.cli("job", "cancel", name, "--wait", timeout=90).returncode == 0
 
