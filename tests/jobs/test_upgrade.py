@@ -80,6 +80,28 @@ def test_a_new_version_takes_over_under_running_jobs(service, write_job, tmp_pat
     assert service.wait(after)["state"] == "Completed"
 
 
+def test_clients_of_the_old_version_are_served_by_the_new_one(tmp_path, old_program, write_job):
+    service = Service(tmp_path / "home", nodes=2)
+    try:
+        service.program = old_program
+        service.start()
+        before = service.submit(write_job("echo before"))
+        assert service.wait(before)["state"] == "Completed"
+        service.kill(signal.SIGTERM)
+        service.program = BIN / "tutti"
+        service.start()
+        service.program = old_program  # of the commands that follow; the service stays the new one
+        ran = service.cli("run", write_job("cat word", {"word": "of its code\n"}, nodes=2, distribution="pytorch"))
+        assert ran.returncode == 0 and ran.stdout.count("of its code") == 2, ran
+        listed = service.cli("job", "list", "-o", "json")
+        assert listed.returncode == 0, listed.stderr
+        states = [(job["id"] == before, job["state"]) for job in json.loads(listed.stdout)["jobs"]]
+        assert states == [(False, "Completed"), (True, "Completed")]
+        assert before in service.cli("job", "list").stdout
+    finally:
+        service.stop()
+
+
 @needs(missing())
 def test_a_new_version_takes_over_containers(tmp_path, old_program):
     podman = Podman(tmp_path)
