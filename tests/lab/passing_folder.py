@@ -28,6 +28,10 @@ class PassingFolder(Operations):
         found = os.lstat(self.path(path))
         return {name: getattr(found, name) for name in ("st_atime", "st_ctime", "st_gid", "st_mode", "st_mtime", "st_nlink", "st_size", "st_uid")}
 
+    def statfs(self, path):
+        found = os.statvfs(self.path(path))
+        return {name: getattr(found, name) for name in ("f_bavail", "f_bfree", "f_blocks", "f_bsize", "f_favail", "f_ffree", "f_files", "f_frsize", "f_namemax")}
+
     def readdir(self, path, handle):
         return [".", "..", *os.listdir(self.path(path))]
 
