@@ -17,8 +17,10 @@ from needs import needs_fuse
 
 LIMIT = 2 * PATIENCE  # for any call, while the server is away for as long as the test lasts
 GOAL = 0.05  # what a call may take, beside three times what it took before
-TRIES = 5  # one of so many is as quick: other programs want the processors, too
+MOST, TRIES = 3, 5  # so many of so many calls of a kind are as quick: other programs want the processors, too
 PATIENCES = {"delete": 5, "prune": 2, "doctor": 2}  # seconds that a call waits for a folder that it needs, before it says that it does not answer
+# Calls that read a job's folder and answer without it: so many more of them may wait for half a second, until the service has waited for one for a second.
+WITHOUT_FOLDER = {"job": 3, "sweep": 3}
 
 
 pytestmark = needs_fuse
@@ -65,6 +67,7 @@ def serve(tmp_path):
             stack.callback(lambda: service.process.poll() is None and service.kill())
             stack.callback(server.come_back)
             service.spare = [ended_job(service) for _ in range(20)]
+            service.sweep = ended_sweep(service, tmp_path)
             service.usual = {name: max(timed(call)[0] for _ in range(3)) for name, call in calls_of(service, service.spare.pop()).items()}
             return service, server
 
@@ -86,17 +89,32 @@ def timed(call):
     return time.monotonic() - began, answer
 
 
+SUBMISSION = json.dumps({"file": "job.yml", "base_directory": "/", "text": "command: echo\ncompute: hpc\nenvironment: host\n"}).encode()
+
+
 def ended_job(service):
     """The name of a job that was canceled before it had a node."""
-    body = json.dumps({"file": "job.yml", "base_directory": "/", "text": "command: echo\ncompute: hpc\nenvironment: host\n"}).encode()
-    with service.request("/v1/jobs", "POST", body) as response:
+    with service.request("/v1/jobs", "POST", SUBMISSION) as response:
         job = json.load(response)["id"]
     assert ask(service, f"/v1/jobs/{job}/cancel", "POST", b"") == 200
     return job
 
 
+def ended_sweep(service, folder):
+    """The name of a sweep whose trials have reported."""
+    trial = {"command": """echo '{"event": "metric", "name": "loss", "value": 0.5}' >> $TUTTI_METRICS_FILE""", "environment": "host"}
+    file = folder / "sweep.json"
+    file.write_text(json.dumps({
+        "type": "sweep", "compute": "local", "trial": trial, "sampling_algorithm": "grid", "search_space": {"x": {"type": "choice", "values": [1, 2]}},
+        "objective": {"goal": "minimize", "primary_metric": "loss"}, "limits": {"max_total_trials": 2, "max_concurrent_trials": 2}}))
+    sweep = service.submit(file)
+    assert service.wait(sweep)["state"] == "Completed"
+    return sweep
+
+
 def calls_of(service, job):
-    """Every kind of call that a user makes, uploads and long polls aside: each returns the status of its answer."""
+    """The kinds of calls that a user makes, each of which returns the status of its answer. Not among them: what is sent, fetched or followed (code, files,
+    streams), for which stories have callers of their own, and what sets, deletes or encrypts secrets anew."""
     def rest(path, method="GET", body=None):
         return lambda: ask(service, f"/v1/{path}", method, body)
 
@@ -105,25 +123,40 @@ def calls_of(service, job):
         path = f"/v1/nodes/local/n{service.nodes}/cordon"
         return max(ask(service, path, "PUT", reason), ask(service, path, "DELETE"))
 
+    def submit_and_cancel():
+        ended_job(service)
+        return 200
+
     return {"health": rest("health"), "list": rest("jobs"), "summaries": rest("job-summaries"), "job": rest(f"jobs/{job}"),
+            "events": rest(f"jobs/{job}/events"), "sweep": rest(f"jobs/{service.sweep}"), "trials": rest(f"jobs/{service.sweep}/trials?order=best"),
+            "check of a file": rest("job-checks", "POST", SUBMISSION), "submit and cancel": submit_and_cancel,
             "nodes": rest("nodes"), "problems": rest("problems"), "secrets": rest("secrets"), "cordon": cordon_and_uncordon,
+            "check of a node": rest(f"nodes/local/n{service.nodes}/check", "POST", b""),
             "delete": lambda: ask(service, f"/v1/jobs/{service.spare.pop()}", "DELETE"),
             "prune": rest("prune?dry_run=true", "POST", b""), "doctor": lambda: 200 if service.cli("doctor").stdout else 500}
 
 
-def check_calls(service, job, held=()):
-    """That all calls are as quick as before the server went away. Those that are `held` need its folder: they answer as soon as their patience
-    is over, and may say that it does not answer."""
+def check_calls(service, job, held=(), left_out=()):
+    """That most calls of each kind are as quick as before the server went away, and none takes long. Those that are `held` need its folder: one answers as
+    soon as its patience is over, and may say that it does not answer; but those that answer without the folder are quick after that."""
     for name, call in calls_of(service, job).items():
+        if name in left_out:
+            continue
         usual = service.usual[name]
         limit = PATIENCE * (GOAL + 3 * usual)
-        for tries_left in reversed(range(TRIES)):
+        quick, slow, may_be_slow = 0, [], TRIES - MOST + (WITHOUT_FOLDER.get(name, 0) if name in held else 0)
+        while quick < MOST:
             took, status = timed(call)
-            assert 200 <= status < 300 or (name in held and status == 503), f"{name}: {status}"
+            may_refuse = name in held and name not in WITHOUT_FOLDER
+            assert 200 <= status < 300 or (may_refuse and status == 503), f"{name}: {status}"
             assert took < LIMIT + 2 * usual + PATIENCE * (PATIENCES.get(name, 0) if name in held else 0), f"{name} took {took:.2f} s"
-            if took < limit or name in held:
+            if may_refuse:
                 break
-            assert tries_left, f"{name} took {took:.3f} s, and before {usual:.3f} s at most"
+            if took < limit:
+                quick += 1
+            else:
+                slow.append(round(took, 3))
+            assert len(slow) <= may_be_slow, f"{name} took {slow} s, and before {usual:.3f} s at most"
 
 
 def cancel(service, job):
@@ -187,7 +220,7 @@ def test_a_scratch_that_hangs_holds_no_call_and_its_jobs_go_on_later(serve, writ
     service, server = serve("nodes")
     server.go_away()
     first, second = (in_time(service.submit, write_job("echo hi")) for _ in range(2))
-    check_calls(service, first)
+    check_calls(service, first, left_out={"check of a node"})  # which looks at that folder for up to a minute
     cancel(service, second)
     server.come_back()
     assert service.wait(first, 60)["state"] == "Completed"
@@ -200,7 +233,7 @@ def test_results_that_hang_hold_no_call_and_their_jobs_end_later(serve, write_jo
     service.wait(ended)
     server.go_away()
     first, second = (in_time(service.submit, write_job("echo hi")) for _ in range(2))
-    check_calls(service, first, held={"delete", "prune"})
+    check_calls(service, first, held={"delete", "prune", *WITHOUT_FOLDER})
     cancel(service, second)
     server.come_back()
     assert service.wait(first, 60)["state"] == "Completed"
@@ -220,7 +253,7 @@ def test_files_that_many_want_and_none_gets_hold_no_other_call(serve, write_job)
     callers.call(40, service, f"/v1/jobs/{ended}/files")
     callers.call(40, service, f"/v1/jobs/{ended}/files/logs/rank-0.stdout")
     callers.call(40, service, f"/v1/jobs/{ended}/stream")
-    check_calls(service, running, held={"delete", "prune"})
+    check_calls(service, running, held={"delete", "prune", *WITHOUT_FOLDER})
     cancel(service, running)
     server.come_back()
     assert service.wait(running, 60)["state"] == "Canceled"
@@ -237,7 +270,7 @@ def test_a_gang_whose_log_hangs_holds_no_launcher_of_another_job_and_loses_no_li
     other = in_time(service.submit, write_job("for i in $(seq 12); do echo $i; sleep 1; done", nodes=others))
     assert service.wait(other, 40)["state"] == "Completed"
     assert service.log_text(other, 0) == "".join(f"{i}\n" for i in range(1, 13))
-    check_calls(service, counts)
+    check_calls(service, counts, held={"job"})
     cancel(service, counts)
     server.come_back()
     assert service.wait(counts, 60)["state"] == "Canceled"
