@@ -1,4 +1,5 @@
 """A service to measure: `tutti serve` on a folder of its own, with one node unless said otherwise."""
+import contextlib
 import http.client
 import json
 import os
@@ -10,6 +11,17 @@ import subprocess
 import time
 
 TICK = os.sysconf("SC_CLK_TCK")
+
+
+@contextlib.contextmanager
+def kept_results(file):
+    """A dictionary for what a program measures. The machine's load before and after is added and told, and all of it is written to `file`, if one is given."""
+    results = {"load at the beginning": os.getloadavg()[0]}
+    yield results
+    results["load at the end"] = os.getloadavg()[0]
+    print(f"load: {results['load at the beginning']} at the beginning, {results['load at the end']} at the end")
+    if file:
+        file.write_text(json.dumps(results, indent=1) + "\n")
 
 
 class RunningService:

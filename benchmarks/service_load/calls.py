@@ -4,7 +4,6 @@ import collections
 import hashlib
 import io
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -16,7 +15,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 
 from clients import quantiles  # noqa: E402
 from histories import SWEEP, ended, submitted  # noqa: E402
-from running_service import Client, submission  # noqa: E402
+from running_service import Client, kept_results, submission  # noqa: E402
 
 # How long a call waits by design where a folder hangs, in seconds (docs/decisions/052-effects-outside-the-lock.md); None: as long as the folder does.
 # Of the other kinds none waits for a folder.
@@ -156,15 +155,11 @@ def run(doc, cases, measure, options=()):
     for name, keywords in options:
         parser.add_argument(name, **keywords)
     arguments = parser.parse_args()
-    results = {"load at the beginning": os.getloadavg()[0]}
-    for case in arguments.cases or cases:
-        times = results[case] = measure(arguments.build / "bin/tutti", case, arguments)
-        for name, one in times.items():
-            print(f"{case:13} {name:11} p50 {one['p50']:8.2f} ms  p99 {one['p99']:8.2f} ms  max {one['max']:8.2f} ms  of {one['calls']}"
-                  + (f", {one['refused']} without an answer" if one.get("refused") else ""), flush=True)
-        print(f"{case:13} ms, of those that wait for no folder: {slowest(times, [kind for kind in times if kind not in PATIENCE])}; "
-              f"of those that may: {slowest(times, [kind for kind in times if kind in PATIENCE])}", flush=True)
-    results["load at the end"] = os.getloadavg()[0]
-    print(f"load: {results['load at the beginning']} at the beginning, {results['load at the end']} at the end")
-    if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=1) + "\n")
+    with kept_results(arguments.json) as results:
+        for case in arguments.cases or cases:
+            times = results[case] = measure(arguments.build / "bin/tutti", case, arguments)
+            for name, one in times.items():
+                print(f"{case:13} {name:11} p50 {one['p50']:8.2f} ms  p99 {one['p99']:8.2f} ms  max {one['max']:8.2f} ms  of {one['calls']}"
+                      + (f", {one['refused']} without an answer" if one.get("refused") else ""), flush=True)
+            print(f"{case:13} ms, of those that wait for no folder: {slowest(times, [kind for kind in times if kind not in PATIENCE])}; "
+                  f"of those that may: {slowest(times, [kind for kind in times if kind in PATIENCE])}", flush=True)

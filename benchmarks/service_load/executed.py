@@ -11,7 +11,6 @@ directly     the same number of `true` by xargs, as many at a time: what startin
 import argparse
 import datetime
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -23,7 +22,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 sys.path.insert(0, str(ROOT / "benchmarks" / "service_load"))
 
 from clients import quantiles, submit_many  # noqa: E402
-from running_service import TICK, RunningService, submission  # noqa: E402
+from running_service import TICK, RunningService, kept_results, submission  # noqa: E402
 
 LONGEST = 1800  # s
 UNDER_WAY = "Queued,Preparing,Provisioning,Starting,Running,Finalizing"
@@ -93,15 +92,11 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
-    results = {"load at the beginning": os.getloadavg()[0]}
-    for nodes in options.nodes:
-        name = f"{nodes} nodes"
-        results[name] = measure(options.build / "bin/tutti", nodes, options)
-        print(name, json.dumps(results[name], indent=1), flush=True)
-    results["load at the end"] = os.getloadavg()[0]
-    print(f"load: {results['load at the beginning']} at the beginning, {results['load at the end']} at the end")
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1) + "\n")
+    with kept_results(options.json) as results:
+        for nodes in options.nodes:
+            name = f"{nodes} nodes"
+            results[name] = measure(options.build / "bin/tutti", nodes, options)
+            print(name, json.dumps(results[name], indent=1), flush=True)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ upgrade       until what all trials have reported was read, once, where no servi
 """
 import argparse
 import json
-import os
 import pathlib
 import shutil
 import signal
@@ -36,7 +35,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 sys.path.insert(0, str(ROOT / "benchmarks" / "service_load"))
 
 from clients import quantiles  # noqa: E402
-from running_service import Client, RunningService, submission  # noqa: E402
+from running_service import Client, RunningService, kept_results, submission  # noqa: E402
 
 TICK_SECONDS = 10
 SWEEP = """type: sweep
@@ -343,20 +342,16 @@ def main():
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     program = options.build / "bin/tutti"
-    results = {"load at the beginning": os.getloadavg()[0]}
-    runs = {f"{size} ended jobs": (lambda home, size=size: history(program, home, size)) for size in options.sizes}
-    runs |= {f"a sweep of {trials}": (lambda home, trials=trials: sweep(program, home, trials, options.reports)) for trials in options.trials}
-    for name, run in runs.items():
-        home = pathlib.Path(tempfile.mkdtemp(prefix="tutti-histories."))
-        try:
-            results[name] = run(home)
-        finally:
-            shutil.rmtree(home, ignore_errors=True)
-        print(name, json.dumps(results[name], indent=1), flush=True)
-    results["load at the end"] = os.getloadavg()[0]
-    print(f"load: {results['load at the beginning']} at the beginning, {results['load at the end']} at the end")
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1) + "\n")
+    with kept_results(options.json) as results:
+        runs = {f"{size} ended jobs": (lambda home, size=size: history(program, home, size)) for size in options.sizes}
+        runs |= {f"a sweep of {trials}": (lambda home, trials=trials: sweep(program, home, trials, options.reports)) for trials in options.trials}
+        for name, run in runs.items():
+            home = pathlib.Path(tempfile.mkdtemp(prefix="tutti-histories."))
+            try:
+                results[name] = run(home)
+            finally:
+                shutil.rmtree(home, ignore_errors=True)
+            print(name, json.dumps(results[name], indent=1), flush=True)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 sys.path.insert(0, str(ROOT / "benchmarks" / "service_load"))
 
 from clients import quantiles  # noqa: E402
-from running_service import TICK, RunningService, received  # noqa: E402
+from running_service import TICK, RunningService, kept_results, received  # noqa: E402
 
 LONGEST = 1800  # s
 LINE, LINES = 100, 10000  # bytes of a line, lines of a write
@@ -156,11 +156,9 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
-    results = {"load at the beginning": os.getloadavg()[0], "output": measure(options.build / "bin/tutti", options)}
-    results["load at the end"] = os.getloadavg()[0]
-    print(json.dumps(results, indent=1))
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1) + "\n")
+    with kept_results(options.json) as results:
+        results["output"] = measure(options.build / "bin/tutti", options)
+        print(json.dumps(results["output"], indent=1), flush=True)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 sys.path.insert(0, str(ROOT / "benchmarks" / "service_load"))
 
 from clients import quantiles, submit_many  # noqa: E402
-from running_service import RunningService, received  # noqa: E402
+from running_service import RunningService, kept_results, received  # noqa: E402
 
 
 def submissions(service, options):
@@ -114,18 +114,16 @@ def main():
     parser.add_argument("--lines", type=int, default=200)
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
-    results = {"load at the beginning": os.getloadavg()[0]}
-    for what in options.what:
-        with tempfile.TemporaryDirectory(prefix="tutti-load.") as home:
-            service = RunningService(options.build / "bin/tutti", home)
-            try:
-                results[what] = {"submissions": submissions, "listing": listing, "followers": followers}[what](
-                    service, options)
-            finally:
-                service.stop()
-        print(what, json.dumps(results[what], indent=1), flush=True)
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1))
+    with kept_results(options.json) as results:
+        for what in options.what:
+            with tempfile.TemporaryDirectory(prefix="tutti-load.") as home:
+                service = RunningService(options.build / "bin/tutti", home)
+                try:
+                    results[what] = {"submissions": submissions, "listing": listing, "followers": followers}[what](
+                        service, options)
+                finally:
+                    service.stop()
+            print(what, json.dumps(results[what], indent=1), flush=True)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ wake    milliseconds of processor for a call that changes something and wakes th
 """
 import argparse
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -29,6 +28,7 @@ sys.path.insert(0, str(ROOT / "benchmarks" / "service_load"))
 
 from histories import copy_trials, end, processor_ns, started, submitted  # noqa: E402
 from clients import submit_many  # noqa: E402
+from running_service import kept_results  # noqa: E402
 from slow_disk import beside  # noqa: E402
 
 TICK_SECONDS = 8
@@ -181,19 +181,15 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
-    results = {"load at the beginning": os.getloadavg()[0]}
-    for name, run in cases.items():
-        for size in options.sizes if name in options.of else []:
-            home = pathlib.Path(tempfile.mkdtemp(prefix="tutti-ticks."))
-            try:
-                results[f"{name} of {size}"] = run(options.build / "bin/tutti", home, size, options)
-            finally:
-                shutil.rmtree(home, ignore_errors=True)
-            print(f"{name} of {size}", json.dumps(results[f"{name} of {size}"]), flush=True)
-    results["load at the end"] = os.getloadavg()[0]
-    print(f"load: {results['load at the beginning']} at the beginning, {results['load at the end']} at the end")
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1) + "\n")
+    with kept_results(options.json) as results:
+        for name, run in cases.items():
+            for size in options.sizes if name in options.of else []:
+                home = pathlib.Path(tempfile.mkdtemp(prefix="tutti-ticks."))
+                try:
+                    results[f"{name} of {size}"] = run(options.build / "bin/tutti", home, size, options)
+                finally:
+                    shutil.rmtree(home, ignore_errors=True)
+                print(f"{name} of {size}", json.dumps(results[f"{name} of {size}"]), flush=True)
 
 
 if __name__ == "__main__":
