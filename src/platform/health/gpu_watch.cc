@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
@@ -60,6 +61,11 @@ std::string WhatIsWrong(const Gpu& gpu, const std::vector<Xid>& xids) {
     if (xid.bus == gpu.bus) return absl::StrCat("had XID ", xid.code, ": ", MeaningOf(xid.code));
   }
   return "";
+}
+
+bool IsNamed(const GpuFault& fault, absl::string_view name) {
+  return name == fault.index ||
+         (absl::StartsWith(name, "GPU-") && absl::StartsWith(fault.uuid, name));
 }
 
 }  // namespace
@@ -143,9 +149,22 @@ std::vector<GpuFault> FaultsOf(const std::vector<Gpu>& before, const std::vector
   return faults;
 }
 
-bool IsNamed(const GpuFault& fault, absl::string_view name) {
-  return name == fault.index ||
-         (absl::StartsWith(name, "GPU-") && absl::StartsWith(fault.uuid, name));
+NodeCheck CheckGpus(const std::vector<GpuFault>& faults, const std::vector<std::string>& gpus) {
+  std::vector<std::string> words;
+  for (const GpuFault& fault : faults) {
+    const bool is_its = std::any_of(gpus.begin(), gpus.end(),
+                                    [&](const std::string& name) { return IsNamed(fault, name); });
+    if (is_its) words.push_back(absl::StrCat("GPU ", fault.index, " ", fault.what));
+  }
+  if (words.empty()) return {"gpu", NodeCheck::Outcome::kWell, "no errors"};
+  return {"gpu", NodeCheck::Outcome::kIll, absl::StrJoin(words, ", ")};
+}
+
+// The program is not there, or was ended with who asks.
+NodeCheck CheckOfUnseenGpus(const absl::Status& failure) {
+  const bool is_unknown = absl::IsNotFound(failure) || absl::IsCancelled(failure);
+  return {"gpu", is_unknown ? NodeCheck::Outcome::kUnknown : NodeCheck::Outcome::kIll,
+          std::string(failure.message())};
 }
 
 std::string ToText(const std::vector<Gpu>& gpus) {

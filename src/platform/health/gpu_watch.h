@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "platform/health/node_check.h"
 
 namespace tutti::health {
 
@@ -60,9 +61,11 @@ struct GpuFault {
 std::vector<GpuFault> FaultsOf(const std::vector<Gpu>& before, const std::vector<Gpu>& now,
                                const std::vector<Xid>& xids);
 
-// Returns whether what CUDA_VISIBLE_DEVICES names is that GPU: by its number, or by its UUID or the
-// beginning of that.
-bool IsNamed(const GpuFault& fault, absl::string_view name);
+// Returns the check of a node that has these GPUs, as CUDA_VISIBLE_DEVICES names them (by number,
+// or by UUID or the beginning of that), from the faults of all its machine has.
+NodeCheck CheckGpus(const std::vector<GpuFault>& faults, const std::vector<std::string>& gpus);
+// Returns it where FindGpus has failed: unknown where that says nothing of the devices.
+NodeCheck CheckOfUnseenGpus(const absl::Status& failure);
 
 // Writes the text that is kept in a file: a line for each GPU.
 std::string ToText(const std::vector<Gpu>& gpus);

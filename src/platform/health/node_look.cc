@@ -1,8 +1,5 @@
 #include "platform/health/node_look.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/file.h"
@@ -22,23 +19,11 @@ NodeCheck CheckFolder(const std::filesystem::path& folder) {
   return CheckDisk("disk", folder);
 }
 
-// A program of NVIDIA's that is not there says nothing of the devices.
-NodeCheck CheckGpus(const NodeLook& look, const std::atomic<bool>& abandoned) {
+NodeCheck CheckGpusOf(const NodeLook& look, const std::atomic<bool>& abandoned) {
   const auto now = FindGpus(look.nvidia_smi, abandoned);
-  if (!now.ok()) {
-    const bool is_unknown = absl::IsNotFound(now.status()) || absl::IsCancelled(now.status());
-    return {"gpu", is_unknown ? Outcome::kUnknown : Outcome::kIll,
-            FirstWords(now.status().message())};
-  }
+  if (!now.ok()) return CheckOfUnseenGpus(now.status());
   const std::string log = look.kernel_log ? look.kernel_log() : ReadKernelLog();
-  std::vector<std::string> faults;
-  for (const GpuFault& fault : FaultsOf({}, *now, DeviceXids(log))) {
-    const bool is_its = std::any_of(look.gpus.begin(), look.gpus.end(),
-                                    [&](const std::string& name) { return IsNamed(fault, name); });
-    if (is_its) faults.push_back(absl::StrCat("GPU ", fault.index, " ", fault.what));
-  }
-  if (faults.empty()) return {"gpu", Outcome::kWell, "no errors"};
-  return {"gpu", Outcome::kIll, absl::StrJoin(faults, ", ")};
+  return CheckGpus(FaultsOf({}, *now, DeviceXids(log)), look.gpus);
 }
 
 }  // namespace
@@ -46,7 +31,7 @@ NodeCheck CheckGpus(const NodeLook& look, const std::atomic<bool>& abandoned) {
 std::vector<NodeCheck> LookAtNode(const NodeLook& look, const std::atomic<bool>& abandoned) {
   std::vector<NodeCheck> checks = {CheckFolder(look.folder), CheckMemory(look.root)};
   if (!look.checks.links.empty()) checks.push_back(CheckLinks(look.checks.links, look.root));
-  if (!look.gpus.empty()) checks.push_back(CheckGpus(look, abandoned));
+  if (!look.gpus.empty()) checks.push_back(CheckGpusOf(look, abandoned));
   if (!look.checks.command.empty()) checks.push_back(CheckByProgram(look.checks, abandoned));
   return checks;
 }

@@ -45,7 +45,10 @@ class MachineChecker final : public NodeChecker {
     std::vector<health::NodeCheck> checks = {DiskOf("disk", node.directory, age)};
     const Machine machine = MachineWithin(age);
     checks.insert(checks.end(), machine.checks.begin(), machine.checks.end());
-    if (!node.gpus.empty() && machine.gpu) checks.push_back(GpusOf(node, machine));
+    if (!node.gpus.empty() && machine.gpus) {
+      checks.push_back(machine.gpus->ok() ? health::CheckGpus(**machine.gpus, node.gpus)
+                                          : health::CheckOfUnseenGpus(machine.gpus->status()));
+    }
     return checks;
   }
 
@@ -61,8 +64,8 @@ class MachineChecker final : public NodeChecker {
   struct Machine {
     absl::Duration at;                      // SteadyNow
     std::vector<health::NodeCheck> checks;  // of all nodes
-    std::optional<health::NodeCheck> gpu;   // likewise, but for `faults`; none: it has none
-    std::vector<health::GpuFault> faults;
+    // The faults of its GPUs, or why they cannot be seen; none: it has none.
+    std::optional<absl::StatusOr<std::vector<health::GpuFault>>> gpus;
   };
 
   // Folders of one file system share a probe that went well.
@@ -117,16 +120,12 @@ class MachineChecker final : public NodeChecker {
     const auto now = health::FindGpus(options_.nvidia_smi, abandoned_);
     if (!now.ok()) {
       if (!is_awaited) return;
-      // The program is not there, or was ended with the service.
-      const bool is_unknown = absl::IsNotFound(now.status()) || absl::IsCancelled(now.status());
-      machine.gpu = {"gpu", is_unknown ? Outcome::kUnknown : Outcome::kIll,
-                     std::string(now.status().message())};
+      machine.gpus = now.status();
       return;
     }
     if (before.empty() && now->empty()) return;
-    machine.gpu = {"gpu", Outcome::kWell, "no errors"};
     const bool accepts = accept_.exchange(false);
-    machine.faults =
+    machine.gpus =
         health::FaultsOf(accepts ? *now : before, *now, health::DeviceXids(options_.kernel_log()));
     Remember(accepts ? std::vector<health::Gpu>() : before, *now);
   }
@@ -142,19 +141,6 @@ class MachineChecker final : public NodeChecker {
     if (text == old) return;
     const absl::Status written = base::WriteFileAtomic(GpuFile(), text);
     if (!written.ok()) spdlog::warn("{}", written.ToString());
-  }
-
-  static health::NodeCheck GpusOf(const engine::Node& node, const Machine& machine) {
-    health::NodeCheck check = *machine.gpu;
-    std::vector<std::string> faults;
-    for (const health::GpuFault& fault : machine.faults) {
-      const bool is_its =
-          std::any_of(node.gpus.begin(), node.gpus.end(),
-                      [&](const std::string& name) { return health::IsNamed(fault, name); });
-      if (is_its) faults.push_back(absl::StrCat("GPU ", fault.index, " ", fault.what));
-    }
-    if (faults.empty()) return check;
-    return {check.name, Outcome::kIll, absl::StrJoin(faults, ", ")};
   }
 
   MachineCheckerOptions options_;
