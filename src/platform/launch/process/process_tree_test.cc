@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 
 #include <map>
 #include <string>
@@ -20,7 +21,18 @@ base::ChildProcess Sleeper(const std::map<std::string, std::string>& environment
   return *base::ChildProcess::Start(options);
 }
 
-TEST(EndingDescendantsTest, TellsTheSparedOnesOnceTheyAreSparedNoMore) {
+// They ask about all children of this process, so what earlier tests have left ends before.
+class EndingDescendantsTest : public ::testing::Test {
+ protected:
+  EndingDescendantsTest() {
+    const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
+    EndingDescendants left(absl::ZeroDuration());
+    while (!left.Continue() && !deadline.Expired()) ::waitpid(-1, nullptr, 0);
+    EXPECT_FALSE(deadline.Expired());
+  }
+};
+
+TEST_F(EndingDescendantsTest, TellsTheSparedOnesOnceTheyAreSparedNoMore) {
   base::ChildProcess starter = Sleeper(), rank = Sleeper();
   EndingDescendants ending(absl::Minutes(1));
   EXPECT_FALSE(ending.Continue({starter.pid()}));
@@ -32,7 +44,7 @@ TEST(EndingDescendantsTest, TellsTheSparedOnesOnceTheyAreSparedNoMore) {
   EXPECT_TRUE(ending.Continue());
 }
 
-TEST(EndingDescendantsTest, KillsTheSparedOnesToo) {
+TEST_F(EndingDescendantsTest, KillsTheSparedOnesToo) {
   base::ChildProcess starter = Sleeper();
   EndingDescendants ending(absl::ZeroDuration());
   EXPECT_FALSE(ending.Continue({starter.pid()}));
