@@ -2,6 +2,7 @@
 import datetime
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -30,11 +31,11 @@ def nodes_in_accounting(text, job, began, ended):
 
 
 class SlurmFaults(Faults):
-    """Those of a cluster of tests/lab/slurm beside them, for jobs of the compute whose folder is `shared`."""
+    """Those of a cluster of tests/lab/slurm beside them, for jobs of the compute whose folder is `shared`. `left_out` is a LeftOut."""
 
-    def __init__(self, cluster, shared, *arguments, **keys):
+    def __init__(self, cluster, shared, left_out, *arguments, **keys):
         super().__init__(*arguments, **keys)
-        self.cluster = cluster
+        self.cluster, self.left_out = cluster, left_out
         self.allocations = Allocations(shared, on_cluster=True)
         self.next_look = 0
         self.cut = set()  # nodes that nothing of the cluster reaches, or not for long
@@ -125,13 +126,12 @@ class SlurmFaults(Faults):
         return self.for_a_while(hit, node, self.random.choice([1, 4, 10]), lambda: self.traffic("del", node))
 
     def may_slow_links(self):
-        """Says so where not."""
         node = self.cluster.nodes[0]
         tried = self.cluster.on("ctl", "tc", "qdisc", "replace", "dev", f"to-{node}", "root", "netem", "delay", "1ms")
         if tried.returncode == 0:
             self.traffic("del", node)
         else:
-            print(f"no slow links: {tried.stderr.strip()}", flush=True)
+            self.left_out.add("slow links", tried.stderr.strip(), root_could=shutil.which("tc") is None)
         return tried.returncode == 0
 
     def traffic(self, action, node, *how):
