@@ -1,10 +1,64 @@
-"""Story: a play of chaos says what this machine lets it leave out."""
+"""Story: a play of chaos ends within its limit, and says what this machine lets it leave out."""
 import functools
+import importlib.machinery
+import importlib.util
+import itertools
+import json
+import math
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import types
 
 import pytest
 
 import needs
 from chaos_floors import LeftOut
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def load(path):
+    loader = importlib.machinery.SourceFileLoader("chaos_play", str(path))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("chaos_play", loader))
+    loader.exec_module(module)
+    return module
+
+
+chaos_play = load(HERE / "play")
+
+
+def play_of(folder, **options):
+    """A Play whose service accepts all jobs and runs none."""
+    options = types.SimpleNamespace(**{"seed": 7, "jobs": 60, "faults": 200, "seconds": 1, "nodes": 6, "kind": None, "verbose": False,
+                                       "limit": math.inf, "began": time.monotonic(), **options})
+    (folder / "disk").mkdir(parents=True)
+    play = chaos_play.Play(options, folder, None, None, LeftOut())
+    numbers = itertools.count()
+    play.service.start = lambda *arguments: None
+    play.service.process = types.SimpleNamespace(poll=lambda: None, pid=0)
+    play.service.get = lambda path: {"nodes": []}
+    play.service.cli = lambda *words: subprocess.CompletedProcess(words, 0, json.dumps({"id": f"j{next(numbers)}"}), "")
+    return play
+
+
+def test_a_play_waits_no_longer_than_its_limit_and_says_for_what(tmp_path):
+    play = play_of(tmp_path, limit=10, began=time.monotonic() - 60)
+    began = time.monotonic()
+    play.run()
+    play.wait(lambda: ["j1"], 180, "each job has ended")
+    play.wait(lambda: [], 180, "all nodes are free")
+    assert time.monotonic() - began < 60
+    assert [line.split("still not: ")[1] for line in play.outside.complaints] == ["each job has ended: ['j1']"]
+
+
+def test_a_play_that_hangs_ends_by_itself():
+    words = "import sys, time, test_chaos_play as test; test.chaos_play.hold(0.2); time.sleep(600)"
+    done = subprocess.run([sys.executable, "-c", words], cwd=HERE, env={**os.environ, "PYTHONPATH": f"{HERE}:{HERE.parent}"},
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "it has not ended within 0.2 s" in done.stderr, done
 
 
 @pytest.mark.parametrize("whole, root, root_could, ends", [(False, True, True, False), (True, False, True, False), (True, True, False, False),
