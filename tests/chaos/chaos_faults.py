@@ -4,6 +4,7 @@ import contextlib
 import errno
 import functools
 import os
+import random
 import signal
 import struct
 import subprocess
@@ -32,11 +33,13 @@ def mount(*arguments):
 
 
 class Faults:
-    """Those of one machine. `strike` does one by chance; `repair` ends those whose time has come, `repair_all` all. `clock` is the file that sets
-    the service's wall clock, `wall` its WallClock."""
+    """Those of one machine. `strike` does one by chance; `repair` ends those whose time has come, `repair_all` all. `seed` gives the order in which they
+    are drawn; whom they hit and how long they last depends on what runs then too. `clock` is the file that sets the service's wall clock, `wall` its
+    WallClock."""
 
-    def __init__(self, service, arguments, random, folder, clock, wall, podman, kinds, verbose=False):
-        self.service, self.arguments, self.random, self.folder = service, arguments, random, folder
+    def __init__(self, service, arguments, seed, folder, clock, wall, podman, kinds, verbose=False):
+        self.service, self.arguments, self.folder = service, arguments, folder
+        self.order, self.random = random.Random(f"{seed}: order of faults"), random.Random(f"{seed}: victims")
         self.clock, self.wall, self.verbose = clock, wall, verbose
         self.allocations = Allocations(f"{service.home}/nodes", on_cluster=False)
         self.storage = podman and podman.storage
@@ -51,6 +54,10 @@ class Faults:
         self.away = False  # the service
         self.began = time.monotonic()
 
+    def draw(self):
+        """The fault whose turn is next, which is the same in each run."""
+        return self.order.choices(list(self.weights), list(self.weights.values()))[0]
+
     def strike(self):
         """Does the fault whose turn it is if there is something for it to hit; after a while without, it is another's turn. Those that are
         overdue come first."""
@@ -58,7 +65,7 @@ class Faults:
         if self.next is None or now > self.next_until:
             if self.next and self.did[self.next] < self.floors.get(self.next, 0):
                 self.overdue[self.next] = True
-            self.next = self.random.choices(list(self.weights), list(self.weights.values()))[0]
+            self.next = self.draw()
             self.next_until = now + LONGEST_SEARCH
         self.seen = None
         struck = next((fault for fault in [*self.overdue, self.next] if getattr(self, fault)()), None)

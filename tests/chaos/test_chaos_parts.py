@@ -196,7 +196,7 @@ def test_a_fault_that_had_nothing_to_hit_comes_as_soon_as_there_is_something(tmp
             return self.has_target
 
     service = types.SimpleNamespace(home=tmp_path)
-    faults = Two(service, [], random.Random(1), tmp_path, None, WallClock(0), None, ["single"])
+    faults = Two(service, [], 1, tmp_path, None, WallClock(0), None, ["single"])
     faults.weights = {"often": 1, "seldom": 1}
     faults.floors = floors_of_faults(faults.weights, 20)
     assert faults.floors == {"often": 1, "seldom": 1}

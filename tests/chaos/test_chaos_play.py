@@ -1,4 +1,4 @@
-"""Story: a play of chaos ends within its limit, and says what this machine lets it leave out."""
+"""Story: a seed of chaos repeats what README.md says it does; a play ends within its limit, and says what this machine lets it leave out."""
 import functools
 import importlib.machinery
 import importlib.util
@@ -7,6 +7,7 @@ import json
 import math
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import time
@@ -42,6 +43,33 @@ def play_of(folder, **options):
     play.service.get = lambda path: {"nodes": []}
     play.service.cli = lambda *words: subprocess.CompletedProcess(words, 0, json.dumps({"id": f"j{next(numbers)}"}), "")
     return play
+
+
+def drawn(folder, monkeypatch, chance, search, **options):
+    """The job files and the faults that a play draws, where a fault finds something to hit by that chance and gives way after `search` seconds."""
+    monkeypatch.setattr("chaos_faults.LONGEST_SEARCH", search)
+    play = play_of(folder, **options)
+    machine, draw, order = random.Random(chance), play.faults.draw, []
+
+    def strike():
+        play.faults.random.choice(range(machine.randrange(1, 9)))  # as many processes as there are
+        return machine.random() < chance
+
+    for fault in play.faults.weights:
+        setattr(play.faults, fault, strike)
+    play.faults.draw = lambda: order.append(draw()) or order[-1]
+    play.run()
+    return [file.read_text().replace(str(folder), "") for file in sorted((folder / "jobs").glob("*.json"))], order
+
+
+def test_two_plays_of_a_seed_draw_the_same_jobs_and_faults_whatever_they_meet(tmp_path, monkeypatch):
+    first = drawn(tmp_path / "1", monkeypatch, 1, 0.5)
+    second = drawn(tmp_path / "2", monkeypatch, 0.2, 0, jobs=90)
+    other = drawn(tmp_path / "3", monkeypatch, 1, 0.5, seed=8)
+    for of_first, of_second, of_other in zip(first, second, other):
+        most = min(map(len, (of_first, of_second, of_other)))
+        assert most >= 20
+        assert of_first[:most] == of_second[:most] != of_other[:most]
 
 
 def test_a_play_waits_no_longer_than_its_limit_and_says_for_what(tmp_path):
