@@ -2,7 +2,7 @@
 import re
 
 from chaos_records import attempts_of, lines_of, marks_of, overlap
-from conftest import PATIENCE, TERMINAL
+from conftest import TERMINAL
 
 # How a failure may be told that a fault of this kind caused. A process that was stopped goes on; some are given up meanwhile.
 REASONS = {
@@ -30,7 +30,9 @@ REASONS = {
     "set_clock": r"its launcher has not reported within 2m|has not been heard of since",
 }
 OWN = r"exit code 3"
-UNREAD = 1.0 * PATIENCE  # s: what a rank has printed waits so long at most until its launcher has read it
+# s: what a rank has printed waits so long at most until its launcher has read it, which sleeps until there is something. By no patience, of which all that a
+# rank prints would be within; a pipe holds all of that too, so that a bound in bytes says nothing.
+UNREAD = 4.0
 BY_SLURM = re.compile(r"Slurm |a node of it failed")  # it has ended the launcher, or lost its node
 STEP_STOPPED = "stopped: another step has failed"
 REUSED = re.compile(r"reused: nothing has changed since (\S+)")
