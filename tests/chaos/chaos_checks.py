@@ -26,8 +26,6 @@ REASONS = {
     # On a cluster a launcher that begins then has no place where it could leave its reason.
     "fill_disk": r"No space left|disk is full|disk full|launcher on node \S+ died \(what it had not yet sent is lost\)",
     "take_rights": r"Read-only file system",
-    # A service goes by its wall clock for how long it has heard nothing, so that the next one can.
-    "set_clock": r"its launcher has not reported within 2m|has not been heard of since",
 }
 OWN = r"exit code 3"
 # s: what a rank has printed waits so long at most until its launcher has read it, which sleeps until there is something. By no patience, of which all that a
