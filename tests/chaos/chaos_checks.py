@@ -7,7 +7,7 @@ from conftest import TERMINAL
 # How a failure may be told that a fault of this kind caused. A process that was stopped goes on; some are given up meanwhile.
 REASONS = {
     "kill_rank": r"killed|signal 9|SIGKILL",
-    "kill_launcher": r"launcher|node \S+ .*lost|a node of it failed",
+    "kill_launcher": r"launcher(?! has not reported)|node \S+ .*lost|a node of it failed",
     "kill_shim": r"killed|signal 9|SIGKILL|mpirun|could not be started|was to start it ended first|launch",
     "kill_mpirun": r"killed|signal 9|SIGKILL|mpirun|orted|was to start it ended first|launch",
     # Open MPI's daemon gives up an mpirun that does not answer its connection for two seconds.
@@ -28,6 +28,10 @@ REASONS = {
     "take_rights": r"Read-only file system",
 }
 OWN = r"exit code 3"
+OF_A_RANK = {"kill_rank", "kill_podman", "kill_conmon", "kill_init"}  # they end one
+OF_A_LAUNCHER = {"kill_launcher", "kill_standby"}
+RANK = re.compile(r"rank (\d+) on (\S+)")
+LAUNCHER = re.compile(r"launcher (?:on|of) node ([\w-]+)")
 # s: what a rank has printed waits so long at most until its launcher has read it, which sleeps until there is something. By no patience, of which all that a
 # rank prints would be within; a pipe holds all of that too, so that a bound in bytes says nothing.
 UNREAD = 4.0
@@ -121,7 +125,7 @@ class Outside:
     def cause_is_true(self, job, attempt, by_itself):
         """The reason for which this attempt ended is a word for a fault that struck it, or that of a job that was to fail."""
         struck = [hit for hit in self.hits if self.may_have_caused(hit, job, attempt)]
-        causes = [REASONS[hit.fault] for hit in struck if hit.fault in REASONS and self.is_about(hit, attempt.reason)] + [OWN] * by_itself
+        causes = [REASONS[hit.fault] for hit in struck if hit.fault in REASONS and self.is_about(hit, job, attempt)] + [OWN] * by_itself
         if "\n" in attempt.reason or not re.search("|".join(causes) or "(?!)", attempt.reason):
             faults = sorted({hit.fault for hit in struck})
             self.complain(job["id"], f"{attempt.state} in attempt {attempt.number} though {faults} hit it: {attempt.reason}")
@@ -134,10 +138,25 @@ class Outside:
             return hit.node in attempt.nodes and overlap(hit, attempt.began, attempt.began)
         return (not hit.node or hit.node in attempt.nodes) and overlap(hit, attempt.began, attempt.ended)
 
-    def is_about(self, hit, reason):
-        """Whether a reason that names a file of the service's is about the folder whose rights were taken."""
-        named = re.search(re.escape(str(self.service.home)) + r"/([^/\s:]+)", reason)
-        return hit.fault != "take_rights" or named is None or named.group(1) == hit.detail
+    def is_about(self, hit, job, attempt):
+        """Whether what the reason names, if it does, is what the fault hit: of the service's folders the one whose rights were taken, a rank, or the node
+        of a launcher."""
+        if hit.fault == "take_rights":
+            named = re.search(re.escape(str(self.service.home)) + r"/([^/\s:]+)", attempt.reason)
+            return named is None or named.group(1) == hit.detail
+        return not self.names_another(hit, job, attempt)
+
+    def names_another(self, hit, job, attempt):
+        """Whether the reason names another rank than the fault hit, or another node's launcher. It may where diagnosis.h lets it: of the ends of ranks the
+        first is the cause, and nobody knows which one that is while the clock is set; a cluster ends all launchers for one. Launch plans have other names
+        for a cluster's nodes than reasons."""
+        if any(one.fault == "set_clock" and overlap(one, attempt.began, attempt.ended) for one in self.hits):
+            return False
+        is_here = job["compute"] == "local"
+        if hit.fault in OF_A_RANK and (named := RANK.match(attempt.reason)):
+            return bool(hit.ranks) and int(named[1]) not in hit.ranks or is_here and hit.node not in ("", named[2])
+        named = LAUNCHER.search(attempt.reason)
+        return hit.fault in OF_A_LAUNCHER and is_here and named is not None and hit.node not in ("", named[1])
 
     def parent_is_true(self, job, made, children):
         """A pipeline or sweep ends as its children did, and has all of them."""

@@ -7,8 +7,9 @@ import os
 import pathlib
 import re
 
-# `ranks`: of a launcher those that it has begun. What is not known is "" or ().
+# `ranks`: of a launcher those that it has begun, of what is of one rank alone this one. What is not known is "" or ().
 Process = collections.namedtuple("Process", "role pid allocation node ranks", defaults=("", "", ()))
+OF_ONE_RANK = {"rank", "podman", "other"}  # "other" may be the first process of its container
 MPI_PROGRAMS = {"orterun", "mpirun", "orted", "hydra_pmi_proxy", "mpiexec"}
 SHIMS = {b"launch-rank", b"launch-agent", b"launch-pmix-task"}
 
@@ -131,7 +132,10 @@ def member_of(pid, words, environment, allocations):
     """What this process is of a job; None if it is of none. What the launcher or Slurm starts ranks with has no variable of the job."""
     allocation = (variable(environment, "TUTTI_ALLOCATION_ID") if allocations.root.encode() in environment else "") \
         or allocations.named_in(b"\0".join(words)) or allocations.named_in(folder_of(pid).encode() + b"/")
-    return Process(role_of(words), pid, allocation, variable(environment, "TUTTI_NODE_NAME") or "") if allocation else None
+    if not allocation:
+        return None
+    role, rank = role_of(words), variable(environment, "RANK")
+    return Process(role, pid, allocation, variable(environment, "TUTTI_NODE_NAME") or "", (int(rank),) if rank and role in OF_ONE_RANK else ())
 
 
 def processes_of_jobs(allocations, storage=None):

@@ -23,7 +23,7 @@ class Hit:
     ended: float = math.inf  # when it was repaired
     allocation: str = ""  # whose process it hit: "JOB.17", of a second attempt "JOB.17-2"
     node: str = ""  # that it hit, or whose process
-    ranks: tuple = ()  # of a launcher
+    ranks: tuple = ()  # of its process
     detail: str = ""
 
     @property

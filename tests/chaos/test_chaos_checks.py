@@ -197,6 +197,7 @@ READ_ONLY = "node n1: make /disk/home/nodes/n1/j.7/work: Read-only file system"
     (True, LOST, Hit("kill_controller", 1002, 1004)),
     (False, LOST, Hit("kill_controller", 960, 962)),
     (False, SILENT, Hit("set_clock", 1002, 1004)),
+    (False, SILENT, Hit("kill_launcher", 1002, 1002, "j.7", "n1", (0,))),
     (True, LOST, Hit("kill_standby", 1000.5, 1000.5, node="n1")),
     (False, LOST, Hit("kill_standby", 1000.5, 1000.5, node="n2")),
     (False, LOST, Hit("kill_standby", 1008, 1008, node="n1")),
@@ -207,6 +208,42 @@ def test_a_failure_is_accepted_for_a_fault_that_struck_what_the_attempt_had_then
         assert told.complaints() == []
     else:
         refuses(told, "Failed in attempt 0 though")
+
+
+OTHER_RANK = "rank 3 on n2 was killed by signal 9 (SIGKILL)"
+OTHER_LOST = "launcher on node n2 died"
+WHILE_MEETING = "node n2: lost connection to the launcher of node n1 before the ranks were started"
+
+
+@pytest.mark.parametrize("accepted, reason, fault, node, ranks, fields", [
+    (True, OTHER_RANK, "kill_rank", "n2", (3,), {}),
+    (True, OTHER_RANK, "kill_rank", "", (), {}),  # of which that is not known
+    (False, OTHER_RANK, "kill_rank", "n1", (0,), {}),
+    (False, OTHER_RANK, "kill_rank", "n1", (), {}),
+    (False, OTHER_RANK, "kill_rank", "n2", (2,), {}),
+    (False, OTHER_RANK, "kill_podman", "n1", (0,), {}),
+    (False, OTHER_RANK, "kill_rank", "n2", (0,), {"compute": "hpc"}),
+    (True, OTHER_RANK, "kill_rank", "node-1", (3,), {"compute": "hpc"}),
+    (True, OTHER_LOST, "kill_launcher", "n2", (2, 3), {}),
+    (False, OTHER_LOST, "kill_launcher", "n1", (0, 1), {}),
+    (True, OTHER_LOST, "kill_launcher", "node-0", (0, 1), {"compute": "hpc"}),  # which ends all launchers for one
+    (False, f"{OTHER_LOST} (the launcher of node n2 died)", "kill_standby", "n1", (), {}),
+    (True, WHILE_MEETING, "kill_launcher", "n1", (0,), {}),
+    (False, WHILE_MEETING, "kill_launcher", "n2", (1,), {}),
+])
+def test_a_reason_that_names_a_rank_or_a_launcher_names_that_which_was_hit(told, accepted, reason, fault, node, ranks, fields):
+    failed(told, reason, Hit(fault, 1002, 1002, "j.7", node, ranks), **fields)
+    if accepted:
+        assert told.complaints() == []
+    else:
+        refuses(told, "Failed in attempt 0 though")
+
+
+def test_which_rank_ended_first_is_not_known_while_the_clock_is_set(told):
+    failed(told, OTHER_RANK, Hit("kill_rank", 1002, 1002, "j.7", "n1", (0,)), Hit("set_clock", 960, 962))
+    refuses(told, "Failed in attempt 0 though")
+    told.hits[-1] = Hit("set_clock", 1001, 1003)
+    assert told.complaints() == []
 
 
 def test_a_failure_without_any_fault_is_refused_and_one_that_was_made_is_not(told):

@@ -128,12 +128,15 @@ def test_processes_are_known_by_what_they_are_of_a_job(tmp_path, start):
                 start("task", *WAITS, "launch-pmix-task", **of_job): "shim",
                 start("srun", *WAITS, "--mpi=pmix", f"{root}/n1/j.1"): "mpirun", start("srun", *WAITS, f"{root}/n1/j.1/plan.json"): "other",
                 start("conmon", *WAITS, "-n", "tutti-j.1-0-0", str(storage)): "conmon"}
+    numbered = {start("rank", *WAITS, "chaos_rank.py", RANK="3", **of_job): (3,), start("task", *WAITS, "launch-pmix-task", RANK="3", **of_job): ()}
+    expected.update(zip(numbered, ("rank", "shim")))
     standby = start("tutti", *WAITS, "launch-standby", f"{root}/n2/.ahead")
     start("rank", *WAITS, "chaos_rank.py", TUTTI_ALLOCATION_ID="j.1", PLACE="/elsewhere")
     found = processes_of_jobs(Allocations(root, on_cluster=False), str(storage))
     assert {process.pid: process.role for process in found} == {**expected, standby: "standby"}
     assert {process.allocation for process in found if process.pid != standby} == {"j.1"}
     assert [process.node for process in found if process.pid == standby] == ["n2"]
+    assert {process.pid: process.ranks for process in found if process.pid in numbered} == numbered
 
 
 def test_a_rank_that_runs_twice_at_a_time_marks_it_and_is_refused(tmp_path):
