@@ -82,6 +82,13 @@ def test_a_play_waits_no_longer_than_its_limit_and_says_for_what(tmp_path):
     assert [line.split("still not: ")[1] for line in play.outside.complaints] == ["each job has ended: ['j1']"]
 
 
+def test_a_play_whose_time_is_up_begins_no_more_jobs_that_could_not_end(tmp_path):
+    play = play_of(tmp_path, limit=10, began=time.monotonic() - 60)
+    play.service.get = lambda path: {"nodes": [], "jobs": [], "warnings": []}
+    assert any("all nodes are free" in line for line in play.check())
+    assert play.answers == []
+
+
 def test_a_play_that_hangs_ends_by_itself():
     words = "import sys, time, test_chaos_play as test; test.chaos_play.hold(0.2); time.sleep(600)"
     done = subprocess.run([sys.executable, "-c", words], cwd=HERE, env={**os.environ, "PYTHONPATH": f"{HERE}:{HERE.parent}"},
