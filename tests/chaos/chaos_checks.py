@@ -15,7 +15,7 @@ REASONS = {
     "kill_standby": r"launcher",
     "kill_podman": r"killed|signal 9|SIGKILL",
     "kill_conmon": r"killed|signal 9|SIGKILL|conmon|failed reading error from parent",
-    "kill_init": r"killed|signal 9|SIGKILL|cannot start a container that has stopped",
+    "kill_init": r"killed|signal 9|SIGKILL|cannot start a container that has stopped|container create failed \(no logs from conmon\)",
     "lose_node": r"a node of it failed|launcher|node n\d: |was (killed|stopped)|Slurm ",
     "kill_slurmd": r"launcher|node n\d: |was (killed|stopped)|Slurm |a node of it failed",
     # Slurm kills what a controller that comes back knows nothing of.

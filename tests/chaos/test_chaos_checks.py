@@ -166,6 +166,7 @@ def test_a_rank_of_an_attempt_that_the_job_does_not_tell_of_is_refused(told):
 
 
 SILENT = "node n1: its launcher has not reported within 2m"
+NOT_MADE = "rank 0 on n1 failed with exit code 126: Error: container create failed (no logs from conmon): conmon bytes"
 FULL = "node n1: sync spool/events: No space left on device"
 READ_ONLY = "node n1: make /disk/home/nodes/n1/j.7/work: Read-only file system"
 
@@ -179,6 +180,8 @@ READ_ONLY = "node n1: make /disk/home/nodes/n1/j.7/work: Read-only file system"
     (False, KILLED + "\nand more", Hit("kill_rank", 1002, 1002, "j.7", "n1")),
     (False, "rank 0 on n1 failed with exit code 3", Hit("kill_rank", 1002, 1002, "j.7", "n1")),
     (False, "rank 0 on n1 was bored", Hit("kill_rank", 1002, 1002, "j.7", "n1")),
+    (True, NOT_MADE, Hit("kill_init", 1002, 1002, "j.7", "n1", (0,))),
+    (False, NOT_MADE, Hit("kill_rank", 1002, 1002, "j.7", "n1", (0,))),
     (True, FULL, Hit("fill_disk", 1009, 1012)),
     (True, FULL, Hit("fill_disk", 990, 1001)),
     (True, f"{LOST} (what it had not yet sent is lost)", Hit("fill_disk", 1002, 1004)),
