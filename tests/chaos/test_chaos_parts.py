@@ -47,7 +47,7 @@ WAITS = ["-c", "import sys; sys.stdin.read()"]
 
 
 class Storage:
-    """A podman that has these containers."""
+    """A podman in which these containers run."""
 
     def __init__(self, folder, containers=()):
         self.storage, self.names = str(folder), list(containers)
