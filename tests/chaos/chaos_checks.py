@@ -8,7 +8,7 @@ from conftest import TERMINAL
 REASONS = {
     "kill_rank": r"killed|signal 9|SIGKILL",
     "kill_launcher": r"launcher(?! has not reported)|node \S+ .*lost|a node of it failed",
-    "kill_shim": r"killed|signal 9|SIGKILL|mpirun|could not be started|was to start it ended first|launch",
+    "kill_shim": r"killed|signal 9|SIGKILL|mpirun|could not be started|was to start it ended first|launch|ended with exit code 137",
     "kill_mpirun": r"killed|signal 9|SIGKILL|mpirun|orted|was to start it ended first|launch",
     # Open MPI's daemon gives up an mpirun that does not answer its connection for two seconds.
     "stop_mpirun": r"mpirun's daemon ended with .*: A process or daemon was unable to complete a TCP connection",
@@ -21,11 +21,12 @@ REASONS = {
     # Slurm kills what a controller that comes back knows nothing of.
     "kill_controller": r"Slurm |a node of it failed|node n\d: |it was cancelled in Slurm|batch step|launcher on node \S+ died",
     "stop_slurmd": r"Slurm ",
-    "cut_link": r"a node of it failed|Slurm ",
+    "cut_link": r"a node of it failed|Slurm |launcher on node \S+ died",
     "slow_link": r"Slurm ",
     # On a cluster a launcher that begins then has no place where it could leave its reason.
-    "fill_disk": r"No space left|disk is full|disk full|launcher on node \S+ died \(what it had not yet sent is lost\)",
-    "take_rights": r"Read-only file system",
+    "fill_disk": r"No space left|has \d+ MiB left|disk is full|disk full|launcher on node \S+ died \(what it had not yet sent is lost\)",
+    # Slurm cancels a job whose output it cannot open.
+    "take_rights": r"Read-only file system|it was cancelled in Slurm before it had begun",
 }
 OWN = r"exit code 3"
 OF_A_RANK = {"kill_rank", "kill_podman", "kill_conmon", "kill_init"}  # they end one
