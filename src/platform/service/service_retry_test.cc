@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <set>
 
-#include "absl/strings/str_replace.h"
 #include "platform/service/cluster_for_tests.h"
 #include "platform/service/world_for_tests.h"
 
@@ -185,36 +184,6 @@ TEST_F(QueuedRetryTest, ANodeThatIsNotHeardOfAgainIsLostAlsoWhereTheClusterHasNo
   EXPECT_TRUE(world_.StepUntilState("j", JobState::kQueued));
   EXPECT_EQ(world_.Events("j").back().reason,
             "launcher on node n2 died (it was told to stop and has not been heard of since); it is "
-            "begun again, attempt 2 of 2");
-}
-
-// Slurm's word of a launcher that has died may be lost, and then srun waits for it.
-TEST_F(QueuedRetryTest, ALauncherThatFallsSilentIsLostOnceOthersOfItsGangHaveSpokenSince) {
-  cluster_.runs = true;
-  const std::string job = absl::StrReplaceAll(kOnTheCluster, {{"timeout: 60", "timeout: 3600"}});
-  ASSERT_EQ(world_.Submit(job).status(), absl::OkStatus());
-  ASSERT_TRUE(world_.StepUntilState("j", JobState::kProvisioning));
-  const auto say = [&](int node, int64_t first, const std::vector<std::string>& events) {
-    EXPECT_TRUE(world_.service().ReportEvents("j.1", node, first, events).ok());
-    world_.Step();
-  };
-  for (int node : {0, 1}) {
-    say(node, 1,
-        {R"({"kind": "prepared"})", absl::StrCat(R"({"kind": "started", "rank": )", node, "}")});
-  }
-  ASSERT_EQ(world_.State("j"), JobState::kRunning);
-  world_.clock().Advance(absl::Minutes(6));  // nobody speaks: the service may have been cut off
-  for (int i = 0; i < 5; ++i) world_.Step();
-  EXPECT_EQ(world_.State("j"), JobState::kRunning);
-  say(0, 3, {R"({"kind": "exited", "rank": 0, "code": 0})", R"({"kind": "finished"})"});
-  EXPECT_TRUE(world_.StepUntil([&] { return cluster_.stopped.contains("j.1"); }));
-  cluster_.dead = true;
-  EXPECT_TRUE(world_.StepUntil([&] {
-    world_.clock().Advance(absl::Seconds(2));
-    return world_.State("j") == JobState::kQueued;
-  }));
-  EXPECT_EQ(world_.Events("j").back().reason,
-            "node n2: its launcher has not been heard of for 5m, and others of the job have; it is "
             "begun again, attempt 2 of 2");
 }
 

@@ -10,25 +10,12 @@ namespace {
 // What a cluster is given to say how it ended a job.
 constexpr absl::Duration kVerdictLimit = absl::Minutes(1);
 
-// Whether another launcher of its gang has ended, or was heard of that much later: so it is not the
-// service that was away, and not the network of the whole cluster.
-bool AnotherIsHeardOf(const PlacedJob& job, int node, absl::Duration later) {
-  for (int other = 0; other < job.gang.size(); ++other) {
-    if (other == node) continue;
-    if (job.gang.done(other)) return true;
-    if (job.nodes[other].last_word > job.nodes[node].last_word + later) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 // On a cluster nobody else tells of a launcher whose node is gone, maybe for long; here the engine
 // sees whether it lives. One that was never heard of may be at work, cut off from us: it is stopped
 // first, and is lost, so that its job may begin again, once it is seen to be gone. One here that
-// was told to stop and says nothing is killed: another then delivers what it has left. A cluster
-// may never tell of one of a gang that has died: srun waits for it where Slurm's word of that was
-// lost.
+// was told to stop and says nothing is killed: another then delivers what it has left.
 void GiveUpOnTheSilent(const SharedState& state, LiveJob& live, Effects& effects) {
   PlacedJob& job = *live.placed;
   const absl::Time now = state.clock->Now();
@@ -53,13 +40,6 @@ void GiveUpOnTheSilent(const SharedState& state, LiveJob& live, Effects& effects
           "its launcher has not reported within ", absl::FormatDuration(state.options.report_limit),
           is_here ? "" : " (does that node reach the service's address?)");
       is_here ? job.gang.GiveUp(node, reason, now) : job.gang.NoteSilence(node, reason, now);
-    } else if (job.started && !is_here && since_boot - last_word > state.options.lost_limit &&
-               AnotherIsHeardOf(job, node, state.options.lost_limit / 2)) {
-      job.gang.NoteSilence(node,
-                           absl::StrCat("its launcher has not been heard of for ",
-                                        absl::FormatDuration(state.options.lost_limit),
-                                        ", and others of the job have"),
-                           now);
     }
   }
 }

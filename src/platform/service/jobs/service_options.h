@@ -21,11 +21,9 @@ struct ServiceOptions {
   std::filesystem::path secret_key_file;  // of the secrets' keys; empty: directory/secrets.key
   std::string launcher_key;               // what LauncherToken makes each allocation's token of
   absl::Duration observe_interval = absl::Milliseconds(200);
-  absl::Duration stop_grace = absl::Seconds(10);    // from SIGTERM to SIGKILL
-  absl::Duration report_limit = absl::Minutes(2);   // for the first word of a launcher
-  absl::Duration silence_limit = absl::Minutes(2);  // of a launcher that was told to stop
-  absl::Duration lost_limit =
-      absl::Minutes(5);  // of one on a cluster, while others of its gang speak
+  absl::Duration stop_grace = absl::Seconds(10);             // from SIGTERM to SIGKILL
+  absl::Duration report_limit = absl::Minutes(2);            // for the first word of a launcher
+  absl::Duration silence_limit = absl::Minutes(2);           // of a launcher that was told to stop
   absl::Duration patience_with_folders = absl::Seconds(10);  // of calls that need a job's files
   absl::Duration retention_interval = absl::Hours(1);  // between looks at what is kept too long
   base::DiskReserve* reserve = nullptr;    // of the disk of `directory`; outlives the service
