@@ -90,7 +90,7 @@ def test_a_play_whose_time_is_up_begins_no_more_jobs_that_could_not_end(tmp_path
 
 
 def test_a_play_that_hangs_ends_by_itself():
-    words = "import sys, time, test_chaos_play as test; test.chaos_play.hold(0.2); time.sleep(600)"
+    words = "import signal, test_chaos_play as test; test.chaos_play.hold(0.2); signal.pause()"
     done = subprocess.run([sys.executable, "-c", words], cwd=HERE, env={**os.environ, "PYTHONPATH": f"{HERE}:{HERE.parent}"},
                           capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and "it has not ended within 0.2 s" in done.stderr, done
