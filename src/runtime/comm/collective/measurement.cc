@@ -51,22 +51,30 @@ double SecondsToAdd(std::span<std::byte> a, std::span<const std::byte> b) {
 
 absl::StatusOr<LinkCost> MeasureLinks(Links& links, base::Deadline deadline) {
   std::vector<std::byte> out(kMany), in(kMany);
-  const auto pass = [&](size_t bytes) {
-    return links.Exchange(links.Right(), std::span(out).first(bytes), links.Left(),
-                          std::span(in).first(bytes), deadline);
+  const auto pass = [&](int to, int from, size_t bytes) {
+    return links.Exchange(to, std::span(out).first(bytes), from, std::span(in).first(bytes),
+                          deadline);
   };
-  TUTTI_ASSIGN_OR_RETURN(double alpha, LeastSeconds(kMessages, [&] { return pass(1); }));
-  TUTTI_ASSIGN_OR_RETURN(double burst, LeastSeconds(kBursts, [&] { return pass(kSome); }));
-  TUTTI_ASSIGN_OR_RETURN(alpha, Shared(links, alpha, deadline));
+  // From the first byte that leaves until the receipt is there, which the right neighbour sends
+  // when it has all: what its own bytes have waited for this rank does not shorten it.
+  const auto until_received = [&](size_t bytes) -> absl::Status {
+    TUTTI_RETURN_IF_ERROR(pass(links.Right(), links.Left(), bytes));
+    return pass(links.Left(), links.Right(), 1);
+  };
+  TUTTI_ASSIGN_OR_RETURN(double both_ways,
+                         LeastSeconds(kMessages, [&] { return until_received(1); }));
+  TUTTI_ASSIGN_OR_RETURN(double burst,
+                         LeastSeconds(kBursts, [&] { return until_received(kSome); }));
+  TUTTI_ASSIGN_OR_RETURN(both_ways, Shared(links, both_ways, deadline));
   TUTTI_ASSIGN_OR_RETURN(burst, Shared(links, burst, deadline));
   size_t bytes = kSome;
   if (burst < kQuick) {  // on every rank or on none
     bytes = kMany;
-    TUTTI_ASSIGN_OR_RETURN(burst, LeastSeconds(kBursts, [&] { return pass(kMany); }));
+    TUTTI_ASSIGN_OR_RETURN(burst, LeastSeconds(kBursts, [&] { return until_received(kMany); }));
   }
-  const double beta = std::max(burst - alpha, 0.0) / static_cast<double>(bytes);
+  const double beta = std::max(burst - both_ways, 0.0) / static_cast<double>(bytes);
   const double gamma = SecondsToAdd(in, out) / static_cast<double>(kMany);
-  LinkCost cost{alpha, 0, 0};
+  LinkCost cost{both_ways / 2, 0, 0};
   TUTTI_ASSIGN_OR_RETURN(cost.beta, Shared(links, beta, deadline));
   TUTTI_ASSIGN_OR_RETURN(cost.gamma, Shared(links, gamma, deadline));
   return cost;
