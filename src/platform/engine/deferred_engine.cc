@@ -12,7 +12,7 @@ DeferredEngine::DeferredEngine(DeferredEngineOptions options, const base::Clock*
     : options_(std::move(options)),
       clock_(clock),
       patience_(base::Deadline::After(options_.patience)),
-      pause_(options_.first_pause) {}
+      pause_(options_.first_pause, options_.longest_pause) {}
 
 std::string DeferredEngine::Reason() const {
   if (failure_.ok()) return "it is being opened";
@@ -50,8 +50,7 @@ absl::StatusOr<Engine*> DeferredEngine::OpenIfDue() {
   }
   if (failure_.ok()) since_ = clock_->Now();
   failure_ = opened.status();
-  next_try_ = clock_->SinceBoot() + pause_;
-  pause_ = std::min(2 * pause_, options_.longest_pause);
+  next_try_ = clock_->SinceBoot() + pause_.Next();
   return absl::UnavailableError(Reason());
 }
 

@@ -19,6 +19,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "base/deadline.h"
+#include "base/threads/retry_pause.h"
 #include "platform/engine/engine.h"
 
 namespace tutti::engine {
@@ -27,8 +28,8 @@ struct DeferredEngineOptions {
   EngineTraits traits;  // of the engine that `open` makes
   // May take long; called by one thread at a time, until it succeeds.
   std::function<absl::StatusOr<std::unique_ptr<Engine>>()> open;
-  absl::Duration first_pause = absl::Seconds(1);    // after the first failure
-  absl::Duration longest_pause = absl::Minutes(1);  // to which it doubles
+  absl::Duration first_pause = absl::Seconds(1);    // after the first failure, ...
+  absl::Duration longest_pause = absl::Minutes(1);  // ... as base::RetryPause has them
   // How long after this object was made ListNodes and WhyNeverOn wait for the end of the first try.
   absl::Duration patience = absl::Seconds(3);
 };
@@ -68,7 +69,7 @@ class DeferredEngine final : public Engine {
   bool is_opening_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // of the last try; OK: none has ended
   absl::Time since_ ABSL_GUARDED_BY(mutex_);      // of the first one
-  absl::Duration pause_ ABSL_GUARDED_BY(mutex_);
+  base::RetryPause pause_ ABSL_GUARDED_BY(mutex_);
   absl::Duration next_try_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();  // since boot
 };
 

@@ -15,6 +15,7 @@
 #include "base/deadline.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "base/threads/retry_pause.h"
 #include "platform/http/client/transfer.h"
 
 namespace tutti::http {
@@ -23,6 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMostRedirects = 5;
+constexpr absl::Duration kLongestPause = absl::Minutes(1);
 constexpr absl::Duration kLook = absl::Milliseconds(50);  // for a cancellation in a pause
 
 // Without the fragment, which is not the server's.
@@ -111,7 +113,7 @@ class Fetcher {
     TUTTI_ASSIGN_OR_RETURN(fd_, base::Open(part_, O_WRONLY | O_CREAT));
     validator_ = base::ReadFile(validator_file_, 4096).value_or("");
     int failures = 0;
-    absl::Duration pause = options_.pause;
+    base::RetryPause pauses(options_.pause, kLongestPause);
     while (true) {
       const int64_t before = Size();
       const absl::Status status = TryOnce();
@@ -119,10 +121,10 @@ class Fetcher {
       const bool passing = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
       if (!passing) return status;
       failures = Size() > before ? 1 : failures + 1;
-      if (failures == 1) pause = options_.pause;
+      if (failures == 1) pauses.Reset();
+      const absl::Duration pause = pauses.Next();
       if (failures >= options_.attempts || deadline_.Remaining() < pause) return status;
       TUTTI_RETURN_IF_ERROR(Pause(pause));
-      pause *= 2;
     }
   }
 

@@ -30,7 +30,7 @@ struct FetchOptions {
   absl::Duration timeout = absl::Hours(24);        // of the whole
   absl::Duration stall = absl::Seconds(60);        // without a byte: the connection counts as cut
   int attempts = 5;                                // in a row that brought nothing
-  absl::Duration pause = absl::Milliseconds(500);  // before the second of them; then twice as long
+  absl::Duration pause = absl::Milliseconds(500);  // before the second of them; then longer
 };
 
 // Fetches the content into `file`, which appears when it is whole: until then there is `file`.part,

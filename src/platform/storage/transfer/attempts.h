@@ -9,25 +9,27 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/threads/retry_pause.h"
 #include "platform/storage/transfer/activity.h"
 
 namespace tutti::storage {
 
 struct Attempts {
   int most = 5;  // beside the tries that the provider's library makes of its own
-  absl::Duration first_pause = absl::Milliseconds(500);  // twice as long each time
+  absl::Duration first_pause = absl::Milliseconds(500);  // as base::RetryPause has them
+  absl::Duration longest_pause = absl::Seconds(30);
   std::function<void(absl::Duration)> sleep = absl::SleepFor;
   Activity* activity = nullptr;  // is told of each call that has ended; may be null
 
   // Calls `work` until it returns anything but Unavailable, at most `most` times.
   template <typename Work>
   auto Run(const Work& work) const -> decltype(work()) {
-    absl::Duration pause = first_pause;
-    for (int attempt = 1;; ++attempt, pause *= 2) {
+    base::RetryPause pause(first_pause, longest_pause);
+    for (int attempt = 1;; ++attempt) {
       auto result = work();
       if (activity != nullptr) activity->Note();
       if (attempt >= most || !absl::IsUnavailable(StatusOf(result))) return result;
-      sleep(pause);
+      sleep(pause.Next());
     }
   }
 

@@ -6,6 +6,7 @@
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "base/threads/retry_pause.h"
 #include "runtime/comm/group/group_file.h"
 #include "runtime/comm/group/reform.h"
 #include "runtime/comm/rendezvous/authenticate.h"
@@ -42,7 +43,7 @@ class Newcomer {
 
   // Until a group has taken it in.
   absl::StatusOr<ReformOutcome> Seek() {
-    absl::Duration pause = absl::Milliseconds(20);
+    base::RetryPause pauses(absl::Milliseconds(40), absl::Milliseconds(500));
     while (true) {
       TUTTI_ASSIGN_OR_RETURN(const std::vector<Endpoint> places, Places(options_));
       for (const Endpoint& place : places) {
@@ -50,8 +51,7 @@ class Newcomer {
         if (outcome.ok() || absl::IsPermissionDenied(outcome.status())) return outcome;
         if (deadline_.Expired()) return Late(outcome.status());
       }
-      absl::SleepFor(std::min(pause, deadline_.Remaining()));
-      pause = std::min(pause * 2, absl::Milliseconds(500));
+      absl::SleepFor(std::min(pauses.Next(), deadline_.Remaining()));
     }
   }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
+#include "base/threads/retry_pause.h"
 #include "runtime/comm/rendezvous/authenticate.h"
 #include "runtime/comm/rendezvous/check_table.h"
 #include "runtime/comm/rendezvous/rendezvous_server.h"
@@ -33,7 +34,7 @@ absl::StatusOr<base::UniqueFd> ComeOnce(const GroupOptions& options, const Patie
 
 absl::StatusOr<base::UniqueFd> ComeToMaster(const GroupOptions& options, int interrupt) {
   const auto deadline = base::Deadline::After(options.connect_timeout);
-  absl::Duration pause = absl::Milliseconds(5);
+  base::RetryPause pauses(absl::Milliseconds(10), absl::Milliseconds(200));
   while (true) {
     const auto attempt = base::Deadline::Sooner(deadline, base::Deadline::After(kHandshakeTimeout));
     absl::StatusOr<base::UniqueFd> fd = ComeOnce(options, {attempt, interrupt});
@@ -46,10 +47,9 @@ absl::StatusOr<base::UniqueFd> ComeToMaster(const GroupOptions& options, int int
                                                       absl::FormatDuration(options.connect_timeout),
                                                       ": ", std::string(fd.status().message())));
     }
+    const auto rest = base::Deadline::Sooner(deadline, base::Deadline::After(pauses.Next()));
     pollfd polled = {interrupt, POLLIN, 0};
-    ::poll(&polled, 1,
-           base::Deadline::After(std::min(pause, deadline.Remaining())).RemainingMillis());
-    pause = std::min(pause * 2, absl::Milliseconds(200));
+    ::poll(&polled, 1, rest.RemainingMillis());
   }
 }
 
