@@ -1,8 +1,12 @@
 #include "runtime/device/precision/measurement_cache.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -13,12 +17,29 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kMostBytes = 1 << 16;
+constexpr absl::string_view kPrefix = "measured-";
 
 // An absolute path, as the XDG base directory specification asks for; else empty.
 fs::path Absolute(const std::map<std::string, std::string>& environment, const char* name) {
   const auto found = environment.find(name);
   const fs::path path = found == environment.end() ? "" : found->second;
   return path.is_absolute() ? path : fs::path();
+}
+
+// Removes the oldest files of measurements; other processes may do so at once.
+void RemoveAllButNewest(const fs::path& folder, size_t kept) {
+  std::vector<std::pair<fs::file_time_type, fs::path>> found;
+  std::error_code ended;
+  for (fs::directory_iterator at(folder, ended); !ended && at != fs::directory_iterator();
+       at.increment(ended)) {
+    if (!absl::StartsWith(at->path().filename().string(), kPrefix)) continue;
+    std::error_code gone;
+    const auto time = at->last_write_time(gone);
+    if (!gone) found.emplace_back(time, at->path());
+  }
+  if (found.size() <= kept) return;
+  std::sort(found.begin(), found.end(), std::greater<>());
+  for (size_t i = kept; i < found.size(); ++i) fs::remove(found[i].second, ended);
 }
 
 }  // namespace
@@ -35,7 +56,7 @@ fs::path CacheFolder(const std::map<std::string, std::string>& environment) {
 
 fs::path MeasurementCache::PathOf(absl::string_view key) const {
   const base::Sha256Digest digest = base::Sha256Of(key);
-  std::string name = "measured-";
+  std::string name(kPrefix);
   for (size_t i = 0; i < 8; ++i) name += absl::StrFormat("%02x", digest[i]);
   return folder_ / (name + ".json");
 }
@@ -60,6 +81,7 @@ void MeasurementCache::Keep(absl::string_view key, double number) const {
   const std::string text =
       json.dump(/*indent=*/2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   base::ReplaceFile(PathOf(key), text).IgnoreError();
+  RemoveAllButNewest(folder_, kMostKept);
 }
 
 }  // namespace tutti::device

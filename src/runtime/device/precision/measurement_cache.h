@@ -1,6 +1,7 @@
 // MeasurementCache keeps numbers that were measured on this machine for its next process: a file
 // for each below ${XDG_CACHE_HOME:-~/.cache}/tutti. A file that is missing, damaged or cannot be
-// written is no error: the number is measured again.
+// written is no error: the number is measured again. The kMostKept newest are kept, as keys change
+// with each version of the libraries.
 //
 // Thread-safe; any number of processes may read and keep the same number at once.
 #pragma once
@@ -26,6 +27,7 @@ class MeasurementCache {
   // Returns the positive number that was kept for `key`: what it measures, and all that it depends
   // on.
   std::optional<double> Find(absl::string_view key) const;
+  static constexpr size_t kMostKept = 64;
   void Keep(absl::string_view key, double number) const;
 
  private:

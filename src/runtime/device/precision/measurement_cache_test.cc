@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/file.h"
 
 namespace tutti::device {
@@ -48,6 +50,24 @@ TEST(MeasurementCache, AFolderThatCannotBeIsNoError) {
     nowhere.Keep("a", 9.25);
     EXPECT_EQ(nowhere.Find("a"), std::nullopt) << path;
   }
+}
+
+TEST(MeasurementCache, KeepsTheNewestAndNothingElseGoes) {
+  const base::TemporaryDirectory folder;
+  const MeasurementCache here(folder.path());
+  ASSERT_TRUE(base::ReplaceFile(folder.path() / "another", "file").ok());
+  for (size_t i = 0; i < MeasurementCache::kMostKept + 2; ++i) {
+    here.Keep(absl::StrCat("key ", i), 1 + static_cast<double>(i));
+    for (const auto& entry : fs::directory_iterator(folder.path())) {  // an hour goes by
+      fs::last_write_time(entry, fs::last_write_time(entry) - std::chrono::hours(1));
+    }
+  }
+  EXPECT_EQ(here.Find("key 0"), std::nullopt);
+  EXPECT_EQ(here.Find("key 1"), std::nullopt);
+  EXPECT_EQ(here.Find("key 2"), 3);
+  EXPECT_EQ(here.Find(absl::StrCat("key ", MeasurementCache::kMostKept + 1)),
+            2 + static_cast<double>(MeasurementCache::kMostKept));
+  EXPECT_TRUE(fs::exists(folder.path() / "another"));
 }
 
 TEST(MeasurementCache, ManyMayKeepTheSameAtOnce) {
