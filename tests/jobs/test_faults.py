@@ -53,6 +53,31 @@ def test_two_hundred_faults_of_launchers_and_shims_each_end_their_job_alone(star
     assert exploration.all_nodes_run()
 
 
+def test_a_whole_run_of_full_disks_that_is_cut_short_goes_on_with_what_is_missing(tmp_path, monkeypatch, capsys):
+    faults = [full_disk.Fault("jobs", "serve", "write", ordinal) for ordinal in range(1, 5)]
+    lives = []
+
+    def live(number, fault, folder, library):
+        lives.append(fault.ordinal)
+        return ([f"{fault.kind}: lost"] if fault.ordinal == 2 else []), fault.ordinal != 3
+    monkeypatch.setattr(full_disk, "run_one", live)
+    played = full_disk.Played(tmp_path / "played", lambda: faults)
+    full_disk.run_all(faults[:2], tmp_path, None, note=played.note)
+    with open(tmp_path / "played", "a") as file:
+        file.write('{"fault": ["jobs", "ser')  # it was killed in the middle of a line
+    played = full_disk.Played(tmp_path / "played", lambda: pytest.fail("they are known"))
+    assert played.missing() == faults[2:]
+    full_disk.run_all(played.missing(), tmp_path, None, seconds=0, note=played.note)
+    assert lives == [1, 2], "the time is over"
+    assert full_disk.told(played) == 1 and "2 of 4 were played, 2 met (2 jobs), 1 complaints; 2 are missing (2 jobs)" in capsys.readouterr().out
+    full_disk.run_all(played.missing(), tmp_path, None, note=played.note)
+    again = full_disk.Played(tmp_path / "played", list)
+    assert lives == [1, 2, 3, 4] and again.missing() == [] and again.ends == played.ends
+    assert full_disk.told(again) == 1 and "jobs: lost\n4 of 4 were played, 3 met (3 jobs), 1 complaints\n" in capsys.readouterr().out
+    again.ends.pop(faults[1])
+    assert full_disk.told(again) == 2
+
+
 def test_the_service_loses_nothing_whichever_of_its_writes_finds_the_disk_full(library, write_job, tmp_path):
     """TUTTI_FAULTS_SEED chooses others; tests/jobs/faults/full_disk.py has them all."""
     faults = [fault for kind in full_disk.KINDS for fault in full_disk.faults_of(kind, tmp_path / kind, library, write_job)]

@@ -4,12 +4,15 @@ full_disk_lives.py, and then a restart. Says where the service ended, lost what 
 import argparse
 import collections
 import concurrent.futures
+import json
 import os
 import pathlib
 import random
 import shutil
 import sys
 import tempfile
+import threading
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
@@ -67,10 +70,45 @@ def run_one(number, fault, folder, library):
     return complaints, met
 
 
-def run_all(faults, folder, library, at_once=1):
-    """What is wrong, a line each, and which were met."""
+class Played:
+    """What a run has played, fault by fault, in a file: one that was cut short goes on where it ended, with the same faults."""
+
+    def __init__(self, file, find_faults):
+        self.file, self.lock, self.ends = pathlib.Path(file), threading.Lock(), {}
+        if not self.file.exists():
+            self.add({"faults": find_faults()})
+        whole = self.file.read_text().rpartition("\n")[0] + "\n"  # the last line of a run that was killed may be torn
+        self.file.write_text(whole)
+        first, *others = map(json.loads, whole.splitlines())
+        self.faults = [Fault(*fields) for fields in first["faults"]]
+        for line in others:
+            self.ends[Fault(*line["fault"])] = line["wrong"], line["met"]
+
+    def add(self, line):
+        with self.lock, open(self.file, "a") as file:
+            file.write(json.dumps(line) + "\n")
+
+    def note(self, fault, end):
+        """`end`: what is wrong, and whether the fault was met."""
+        self.ends[fault] = end
+        self.add({"fault": fault, "wrong": end[0], "met": end[1]})
+
+    def missing(self):
+        return [fault for fault in self.faults if fault not in self.ends]
+
+
+def run_all(faults, folder, library, at_once=1, seconds=float("inf"), note=lambda fault, end: None):
+    """What is wrong, a line each, and which were met. Begins none once that time is over; `note` is told of each one that was played."""
+    until = time.monotonic() + seconds
+
+    def run(numbered):
+        if time.monotonic() >= until:
+            return [], False
+        end = run_one(*numbered, folder, library)
+        note(numbered[1], end)
+        return end
     with concurrent.futures.ThreadPoolExecutor(at_once) as lives:
-        ends = list(lives.map(lambda one: run_one(*one, folder, library), enumerate(faults)))
+        ends = list(lives.map(run, enumerate(faults)))
     return [line for complaints, _ in ends for line in complaints], [fault for fault, (_, met) in zip(faults, ends) if met]
 
 
@@ -86,19 +124,36 @@ def main():
     parser.add_argument("--call", help="these calls alone, parted by commas")
     parser.add_argument("--ordinal", type=int, help="this one of each call alone")
     parser.add_argument("--at-once", type=int, default=2, help="lives at a time")
+    parser.add_argument("--shard", metavar="I/N", default="1/1", help="the I-th of N disjoint parts of all faults, the same ones in every run")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no life once they have passed")
+    parser.add_argument("--played", metavar="FILE", help="note there what was played, and do not play again what it has; then all options that choose "
+                        "faults are those of the run that began it")
     options = parser.parse_args()
     if explore.CANNOT:
         sys.exit(explore.CANNOT)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="tutti-full-disk-"))
     library, write_job = explore.build(folder), conftest.job_writer(folder)
-    faults = [fault for kind in options.kind or KINDS for fault in faults_of(kind, folder / kind, library, write_job)]
-    chosen = [fault for fault in faults if (options.call is None or fault.call in options.call.split(",")) and options.ordinal in (None, fault.ordinal)]
-    if options.count:
-        chosen = sample(chosen, options.count, options.seed)
-    print(f"{len(chosen)} of {len(faults)} faults ({counts_of(chosen)}); in {folder}", flush=True)
-    complaints, met = run_all(chosen, folder, library, options.at_once)
-    print(f"{len(met)} were met ({counts_of(met)}), {len(complaints)} complaints")
-    return 1 if complaints else 0
+
+    def chosen():
+        faults = [fault for kind in options.kind or KINDS for fault in faults_of(kind, folder / kind, library, write_job)]
+        some = [fault for fault in faults if (options.call is None or fault.call in options.call.split(",")) and options.ordinal in (None, fault.ordinal)]
+        some = explore.shard_of(sample(some, options.count, options.seed) if options.count else some, options.shard)
+        print(f"{len(some)} of {len(faults)} faults ({counts_of(some)})", flush=True)
+        return some
+    played = Played(options.played or folder / "played", chosen)
+    print(f"{len(played.missing())} are to be played; in {folder}", flush=True)
+    run_all(played.missing(), folder, library, options.at_once, options.seconds, played.note)
+    return told(played)
+
+
+def told(played):
+    """Says what has come of a run; its exit code: 0 if all was played without a complaint, 1 with one, 2 if faults are missing."""
+    met = [fault for fault, (_, met) in played.ends.items() if met]
+    complaints = [line for wrong, _ in played.ends.values() for line in wrong]
+    missing = played.missing()
+    print("".join(f"{line}\n" for line in complaints) + f"{len(played.ends)} of {len(played.faults)} were played, {len(met)} met ({counts_of(met)}), "
+          f"{len(complaints)} complaints" + (f"; {len(missing)} are missing ({counts_of(missing)})" if missing else ""))
+    return 1 if complaints else 2 if missing else 0
 
 
 if __name__ == "__main__":
