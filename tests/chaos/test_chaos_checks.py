@@ -167,6 +167,7 @@ def test_a_rank_of_an_attempt_that_the_job_does_not_tell_of_is_refused(told):
 
 SILENT = "node n1: its launcher has not reported within 2m"
 NOT_MADE = "rank 0 on n1 failed with exit code 126: Error: container create failed (no logs from conmon): conmon bytes"
+OF_A_SHELL = "rank 0 on n1 failed with exit code 137, its shell's word for signal 9 (SIGKILL)"  # podman's too, of the first process of a container
 FULL = "node n1: sync spool/events: No space left on device"
 READ_ONLY = "node n1: make /disk/home/nodes/n1/j.7/work: Read-only file system"
 
@@ -180,6 +181,9 @@ READ_ONLY = "node n1: make /disk/home/nodes/n1/j.7/work: Read-only file system"
     (False, KILLED + "\nand more", Hit("kill_rank", 1002, 1002, "j.7", "n1")),
     (False, "rank 0 on n1 failed with exit code 3", Hit("kill_rank", 1002, 1002, "j.7", "n1")),
     (False, "rank 0 on n1 was bored", Hit("kill_rank", 1002, 1002, "j.7", "n1")),
+    (True, OF_A_SHELL, Hit("kill_rank", 1002, 1002, "j.7", "n1", (0,))),
+    (True, OF_A_SHELL, Hit("kill_podman", 1002, 1002, "j.7", "n1", (0,))),
+    (False, OF_A_SHELL, Hit("stop_podman", 1002, 1004, "j.7", "n1", (0,))),
     (True, NOT_MADE, Hit("kill_init", 1002, 1002, "j.7", "n1", (0,))),
     (False, NOT_MADE, Hit("kill_rank", 1002, 1002, "j.7", "n1", (0,))),
     (True, "node n1: srun ended with exit code 137", Hit("kill_shim", 1002, 1002, "j.7", "n1")),
