@@ -79,6 +79,19 @@ def test_files_go_up_and_come_back(store, container, tmp_path):
     assert ask("list", store.place(container, ""), store.credentials)[-1]["done"]["objects"] == 0
 
 
+def test_one_may_try_to_write_and_put_some_files_alone(store, container, tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(name)
+    place = store.place(container, "new/out")
+    assert "done" in ask("probe", place, store.credentials)[-1]
+    assert ask("list", store.place(container, ""), store.credentials)[-1]["done"]["objects"] == 0
+    put = ask("put", place, store.credentials, folder=tmp_path, files=["two"])
+    assert [(line["object"]["path"], line["object"]["bytes"]) for line in put[:-1] if "object" in line] == [("two", 3)]
+    assert put[0]["object"]["etag"] and put[-1]["done"]["objects"] == 1
+    assert [line["object"]["path"] for line in ask("list", place, store.credentials)[:-1]] == ["two"]
+    assert error(ask("probe", store.place("no-such-container", "x"), store.credentials))["kind"] == "not_found"
+
+
 def test_it_goes_on_where_it_was_killed(store, container, tmp_path):
     """What the store sends in both runs together is hardly more than what there is."""
     size = 64 * MEGABYTE

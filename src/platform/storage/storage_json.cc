@@ -67,6 +67,18 @@ class Fields {
     if (!fits) return Fail(name, "must be seconds since 1970");
     value = found->get<double>();
   }
+  void Read(const char* name, std::vector<std::string>& value) {
+    const json* const found = Find(name);
+    if (found == nullptr) return;
+    if (!found->is_array()) return Fail(name, "must be a list");
+    value.clear();
+    for (const json& text : *found) {
+      if (!text.is_string() || absl::StrContains(text.get_ref<const std::string&>(), '\0')) {
+        return Fail(name, "must be a list of strings without a NUL");
+      }
+      value.push_back(text.get<std::string>());
+    }
+  }
   template <typename Value>
   void ReadName(const char* name, std::optional<Value> (*from_name)(absl::string_view),
                 Value& value) {
@@ -268,6 +280,7 @@ std::string ToJson(const StorageRequest& request) {
                    {"type", Name(request.type)}};
   if (request.settled_before != 0) document["settled_before"] = request.settled_before;
   if (!request.folder.empty()) document["folder"] = request.folder.string();
+  if (!request.files.empty()) document["files"] = request.files;
   if (!request.former_folder.empty()) {
     document["former"] = {{"folder", request.former_folder.string()},
                           {"objects", request.former_objects.string()}};
@@ -283,6 +296,7 @@ absl::StatusOr<StorageRequest> StorageRequestFromJson(absl::string_view text) {
   int64_t connections = request.connections;
   fields.ReadName("operation", OperationFromName, request.operation);
   fields.Read("folder", folder);
+  fields.Read("files", request.files);
   fields.Read("connections", connections, 1, kMostConnections);
   fields.Read("settled_before", request.settled_before, 0, kMostCount);
   if (document.contains("type")) fields.ReadName("type", PlaceTypeFromName, request.type);

@@ -28,6 +28,7 @@ StorageRequest SomeRequest() {
   request.connections = 3;
   request.type = PlaceType::kFolder;
   request.settled_before = 1700000000;
+  request.files = {"a", "b/c"};
   request.former_folder = "/tmp/before";
   request.former_objects = "/tmp/objects";
   return request;
@@ -44,6 +45,7 @@ TEST(StorageRequestJson, IsReadBack) {
   EXPECT_EQ(back->connections, 3);
   EXPECT_EQ(back->type, PlaceType::kFolder);
   EXPECT_EQ(back->settled_before, 1700000000);
+  EXPECT_EQ(back->files, (std::vector<std::string>{"a", "b/c"}));
   EXPECT_EQ(back->former_folder, "/tmp/before");
   EXPECT_EQ(back->former_objects, "/tmp/objects");
 }
@@ -60,6 +62,7 @@ TEST(StorageRequestJson, NamesTheFieldThatIsWrongAndNeverItsValue) {
       {"\"region\"", "\"regions\""},
       {"\"container\":\"bucket\"", "\"container\":\"\""},
       {"\"/tmp/objects\"", "\"objects\""},
+      {"\"b/c\"", "7"},
       {"\"settled_before\":17", "\"settled_before\":-17"},
       {"\"type\":\"folder\"", "\"type\":\"disk\""}};
   for (const auto& [from, to] : changes) {

@@ -12,13 +12,14 @@
 namespace tutti::storage {
 namespace {
 
-constexpr std::array<std::pair<Operation, absl::string_view>, 6> kOperations = {{
+constexpr std::array<std::pair<Operation, absl::string_view>, 7> kOperations = {{
     {Operation::kStat, "stat"},
     {Operation::kList, "list"},
     {Operation::kDigest, "digest"},
     {Operation::kFetch, "fetch"},
     {Operation::kPut, "put"},
     {Operation::kRemove, "remove"},
+    {Operation::kProbe, "probe"},
 }};
 
 constexpr std::array<std::pair<PlaceType, absl::string_view>, 3> kPlaceTypes = {{

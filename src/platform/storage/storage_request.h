@@ -20,8 +20,9 @@ enum class Operation {
   kList,    // all its objects
   kDigest,  // which objects and versions it has, as one value
   kFetch,   // all its objects as files of a folder
-  kPut,     // all files of a folder as objects of the place
+  kPut,     // files of a folder as objects of the place
   kRemove,  // all its objects
+  kProbe,   // whether one may write there; leaves nothing
 };
 
 // What the place must be. A pattern is a folder of what it matches.
@@ -46,6 +47,8 @@ struct StorageRequest {
   spec::DataPlace place;  // `credential`, `secret` and `datastore` are not part of the request
   Credentials credentials;
   std::filesystem::path folder;  // absolute; kFetch writes it, kPut reads it; else empty
+  // Of kPut: the files to put, relative to the folder; empty: all that it has.
+  std::vector<std::string> files;
   // Of kFetch: a folder that an earlier fetch of the place has filled, and what that has written
   // down of it, from which is taken what has not changed. Absolute; empty: none.
   std::filesystem::path former_folder, former_objects;
@@ -79,7 +82,7 @@ struct StorageProgress {
 };
 
 struct StorageResult {
-  std::vector<StoredObject> objects;  // of kStat at most one, of kList all; else none
+  std::vector<StoredObject> objects;  // of kStat at most one, of kList all, of kPut the files'
   int64_t object_count = 0, bytes = 0;
   // Hexadecimal SHA-256 over path, size and version of all objects in the order of their paths: it
   // is the same as long as the store has the same, for one `settled_before`. It is that of kList,
@@ -87,7 +90,7 @@ struct StorageResult {
   std::string digest;
 };
 
-// Returns "stat", "list", "digest", "fetch", "put", "remove".
+// Returns "stat", "list", "digest", "fetch", "put", "remove", "probe".
 absl::string_view Name(Operation operation);
 // Returns "file", "folder", "any".
 absl::string_view Name(PlaceType type);

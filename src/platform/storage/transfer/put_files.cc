@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <optional>
+#include <system_error>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -13,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/status.h"
 #include "base/threads/at_once.h"
 #include "platform/storage/objects/content_hash.h"
@@ -24,6 +27,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kBlock = 1 << 20;
+
+std::string Below(const std::string& base, const std::string& path) {
+  return base.empty() ? path : absl::StrCat(base, "/", path);
+}
 
 // Calls `body` for each index, and stops at the first error, which is the result.
 absl::Status ForEachUntilError(size_t count, int most,
@@ -64,6 +71,31 @@ absl::StatusOr<std::vector<StoredObject>> FilesBelow(const fs::path& folder) {
   return files;
 }
 
+// Those that the caller names, as FilesBelow gives all.
+absl::StatusOr<std::vector<StoredObject>> NamedFiles(const fs::path& folder,
+                                                     const std::vector<std::string>& names) {
+  std::vector<StoredObject> files;
+  for (const std::string& name : names) files.push_back({name});
+  TUTTI_RETURN_IF_ERROR(CheckNames(files));
+  for (StoredObject& file : files) {
+    std::error_code error;
+    const fs::path path = folder / file.path;
+    if (fs::is_regular_file(path, error)) {
+      file.bytes = static_cast<int64_t>(fs::file_size(path, error));
+    } else if (!error) {
+      error = std::make_error_code(std::errc::invalid_argument);
+    }
+    if (error) return AboutObject(base::ErrnoStatus(path.string(), error.value()), file.path);
+  }
+  return files;
+}
+
+absl::StatusOr<std::vector<StoredObject>> FilesOf(const PutOptions& options) {
+  const Activity::OnDisk on_disk(options.attempts.activity);
+  return options.files.empty() ? FilesBelow(options.folder)
+                               : NamedFiles(options.folder, options.files);
+}
+
 absl::StatusOr<std::string> Md5OfFile(const fs::path& path, Activity* activity) {
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd file, base::Open(path, O_RDONLY));
   ContentHash hash(true);
@@ -77,30 +109,38 @@ absl::StatusOr<std::string> Md5OfFile(const fs::path& path, Activity* activity) 
   }
 }
 
-// Whether the store has these bytes already.
-absl::StatusOr<bool> IsThere(ObjectStore& store, const std::string& path, const fs::path& file,
-                             int64_t bytes, const Attempts& attempts) {
+// What the store has, if these bytes are there already.
+absl::StatusOr<std::optional<StoredObject>> FindSame(ObjectStore& store, const std::string& path,
+                                                     const fs::path& file, int64_t bytes,
+                                                     const Attempts& attempts) {
   const auto there = attempts.Run([&] { return store.Open(path); });
-  if (absl::IsNotFound(there.status())) return false;
+  if (absl::IsNotFound(there.status())) return std::nullopt;
   TUTTI_RETURN_IF_ERROR(there.status());
   const StoredObject& object = (*there)->object();
-  if (object.bytes != bytes || object.md5.empty()) return false;
+  if (object.bytes != bytes || object.md5.empty()) return std::nullopt;
   TUTTI_ASSIGN_OR_RETURN(const std::string md5, Md5OfFile(file, attempts.activity));
-  return md5 == object.md5;
+  return md5 == object.md5 ? std::optional(object) : std::nullopt;
 }
 
-absl::Status CheckPut(ObjectStore& store, const std::string& path, int64_t bytes,
-                      const Attempts& attempts) {
+absl::StatusOr<StoredObject> CheckPut(ObjectStore& store, const std::string& path,
+                                      const fs::path& file, int64_t bytes,
+                                      const Attempts& attempts) {
   TUTTI_ASSIGN_OR_RETURN(const auto there, attempts.Run([&] { return store.Open(path); }));
-  if (there->object().bytes == bytes) return absl::OkStatus();
+  if (there->object().bytes == bytes) return there->object();
+  std::error_code error;
+  if (fs::file_size(file, error) != static_cast<uintmax_t>(bytes) || error) {
+    return absl::AbortedError("the file has changed while it was put");
+  }
   return absl::DataLossError(absl::StrCat("the store has ", there->object().bytes, " of ", bytes,
                                           " bytes after it was put"));
 }
 
-absl::Status PutOne(ObjectStore& store, const std::string& path, const fs::path& file,
-                    int64_t bytes, const Attempts& attempts, ProgressCounter& counter) {
-  TUTTI_ASSIGN_OR_RETURN(const bool is_there, IsThere(store, path, file, bytes, attempts));
-  if (is_there) {
+absl::StatusOr<StoredObject> PutOne(ObjectStore& store, const std::string& path,
+                                    const fs::path& file, int64_t bytes, const Attempts& attempts,
+                                    ProgressCounter& counter) {
+  TUTTI_ASSIGN_OR_RETURN(std::optional<StoredObject> object,
+                         FindSame(store, path, file, bytes, attempts));
+  if (object.has_value()) {
     counter.AddBytes(bytes);
   } else {
     TUTTI_RETURN_IF_ERROR(attempts.Run([&] {
@@ -113,37 +153,51 @@ absl::Status PutOne(ObjectStore& store, const std::string& path, const fs::path&
       if (!status.ok()) counter.AddBytes(-all);
       return status;
     }));
-    TUTTI_RETURN_IF_ERROR(CheckPut(store, path, bytes, attempts));
+    TUTTI_ASSIGN_OR_RETURN(object, CheckPut(store, path, file, bytes, attempts));
   }
   counter.AddObject();
-  return absl::OkStatus();
+  return *std::move(object);
 }
 
 }  // namespace
 
 absl::StatusOr<StorageDone> PutFiles(ObjectStore& store, const std::string& base,
                                      const PutOptions& options) {
-  absl::StatusOr<std::vector<StoredObject>> found;
-  {
-    const Activity::OnDisk on_disk(options.attempts.activity);
-    found = FilesBelow(options.folder);
-  }
-  TUTTI_RETURN_IF_ERROR(found.status());
-  const std::vector<StoredObject>& files = *found;
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<StoredObject> files, FilesOf(options));
   int64_t bytes = 0;
   for (const StoredObject& file : files) bytes += file.bytes;
   ProgressCounter counter(static_cast<int64_t>(files.size()), bytes);
   absl::Status status;
+  std::vector<StoredObject> there(files.size());
   const auto put = [&](size_t i) {
     const std::string& path = files[i].path;
-    return AboutObject(PutOne(store, base.empty() ? path : absl::StrCat(base, "/", path),
-                              options.folder / path, files[i].bytes, options.attempts, counter),
-                       path);
+    auto object = PutOne(store, Below(base, path), options.folder / path, files[i].bytes,
+                         options.attempts, counter);
+    if (!object.ok()) return AboutObject(object.status(), path);
+    there[i] = *std::move(object);
+    there[i].path = path;
+    return absl::OkStatus();
   };
   counter.TellDuring([&] { status = ForEachUntilError(files.size(), options.connections, put); },
                      options.progress);
+  for (const StoredObject& object : there) {
+    if (!object.path.empty() && options.has_put) options.has_put(object);
+  }
   TUTTI_RETURN_IF_ERROR(status);
   return StorageDone{static_cast<int64_t>(files.size()), bytes};
+}
+
+absl::Status ProbeWriting(ObjectStore& store, const std::string& base, const Attempts& attempts) {
+  std::string folder = base;
+  while (!folder.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(const PathKind kind, attempts.Run([&] { return store.KindOf(folder); }));
+    if (kind == PathKind::kFolder) break;
+    const size_t slash = folder.rfind('/');
+    folder.resize(slash == std::string::npos ? 0 : slash);
+  }
+  const std::string path = Below(folder, absl::StrCat(kOwnPrefix, "probe-", base::RandomHex(8)));
+  TUTTI_RETURN_IF_ERROR(attempts.Run([&] { return store.Put(path, "/dev/null", [](int64_t) {}); }));
+  return attempts.Run([&] { return store.Remove(path); });
 }
 
 absl::StatusOr<StorageDone> RemoveObjects(ObjectStore& store, const Survey& survey, int connections,

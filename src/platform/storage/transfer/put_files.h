@@ -2,7 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "platform/storage/objects/object_store.h"
@@ -16,17 +18,26 @@ namespace tutti::storage {
 struct PutOptions {
   std::filesystem::path folder;
   int connections = 16;
-  Attempts attempts;
-  ProgressListener progress;  // may be empty
+  std::vector<std::string> files = {};  // relative to the folder; empty: all files below it
+  Attempts attempts = {};
+  ProgressListener progress = {};  // may be empty
+  // Is told at the end, also of a call that fails, what the store has of each file that was put or
+  // was there, with the file's path; may be empty.
+  std::function<void(const StoredObject&)> has_put = {};
 };
 
-// Puts all files below the folder, symbolic links to files as what they point at, as objects below
-// `base` ("": the container). An object that has the same bytes already, by its size and MD5, is
-// left alone, so that the same call goes on where an earlier one ended. Other objects below `base`
-// stay. InvalidArgument, about the file, for what is no file or folder. An object that is there
-// afterwards with another size is DataLoss.
+// Puts the files, symbolic links to files as what they point at, as objects below `base` ("": the
+// container). An object that has the same bytes already, by its size and MD5, is left alone, so
+// that the same call goes on where an earlier one ended. Other objects below `base` stay.
+// InvalidArgument, about the file, for what is no file or folder, and for a named file that is not
+// below the folder; NotFound for one that is not there. An object that is there afterwards with
+// another size is DataLoss, or Aborted if the file was written to meanwhile.
 absl::StatusOr<StorageDone> PutFiles(ObjectStore& store, const std::string& base,
                                      const PutOptions& options);
+
+// Puts an object without bytes below `base`, or below the nearest of its parents that is there, and
+// removes it. Errors are those of Put and Remove.
+absl::Status ProbeWriting(ObjectStore& store, const std::string& base, const Attempts& attempts);
 
 // Removes what the survey found.
 absl::StatusOr<StorageDone> RemoveObjects(ObjectStore& store, const Survey& survey, int connections,

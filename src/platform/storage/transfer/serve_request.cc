@@ -56,7 +56,18 @@ absl::StatusOr<StorageDone> Do(ObjectStore& store, const StorageRequest& request
   if (request.operation == Operation::kPut) {
     if (request.place.is_pattern) return absl::InvalidArgumentError("it is a pattern, no folder");
     return PutFiles(store, request.place.path,
-                    {request.folder, request.connections, attempts, progress});
+                    {.folder = request.folder,
+                     .connections = request.connections,
+                     .files = request.files,
+                     .attempts = attempts,
+                     .progress = progress,
+                     .has_put = write});
+  }
+  if (request.operation == Operation::kProbe) {
+    Attempts few = attempts;
+    few.most = kAttemptsToLook;
+    TUTTI_RETURN_IF_ERROR(ProbeWriting(store, request.place.path, few));
+    return StorageDone{};
   }
   TUTTI_ASSIGN_OR_RETURN(const Survey survey,
                          SurveyPlace(store, request.place, request.type, attempts));

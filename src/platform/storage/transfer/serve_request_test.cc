@@ -133,6 +133,72 @@ TEST_F(ServeRequestTest, PutsFilesButNotThoseThatAreThere) {
   EXPECT_EQ(store_.Content("out/two"), "33");
 }
 
+TEST_F(ServeRequestTest, PutsNamedFilesAloneAndTellsWhatTheStoreHas) {
+  for (const char* name : {"one", "two", "three"}) {
+    ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / name, name).ok());
+  }
+  request_.files = {"one", "three"};
+  const AnswerLine end = Serve(Operation::kPut, "out");
+  ASSERT_TRUE(std::holds_alternative<StorageDone>(end)) << ToJson(end);
+  EXPECT_EQ(std::get<StorageDone>(end).objects, 2);
+  ASSERT_THAT(Paths(), ElementsAre("one", "three"));
+  EXPECT_EQ(objects_[1].bytes, 5);
+  EXPECT_NE(objects_[1].etag, "");
+  EXPECT_EQ(store_.Content("out/two"), "");
+  Serve(Operation::kPut, "out");
+  EXPECT_THAT(Paths(), ElementsAre("one", "three")) << "what is there already is told, too";
+}
+
+TEST_F(ServeRequestTest, TellsWhatWasPutBeforeAnError) {
+  for (const char* name : {"one", "two"}) {
+    ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / name, name).ok());
+  }
+  request_.connections = 1;
+  store_.set_hook([&](absl::string_view call, const std::string& path, int64_t) {
+    return call == "put" && path == "out/two" ? absl::PermissionDeniedError("no")
+                                              : absl::OkStatus();
+  });
+  EXPECT_TRUE(absl::IsPermissionDenied(ErrorOf(Serve(Operation::kPut, "out"))));
+  EXPECT_THAT(Paths(), ElementsAre("one"));
+}
+
+TEST_F(ServeRequestTest, PutsNoFileFromOutsideOfTheFolder) {
+  for (const char* name : {"../x", "/etc/hostname", "a//b", ".tutti-objects"}) {
+    request_.files = {name};
+    EXPECT_TRUE(absl::IsInvalidArgument(ErrorOf(Serve(Operation::kPut, "out")))) << name;
+  }
+  request_.files = {"nothing"};
+  EXPECT_TRUE(absl::IsNotFound(ErrorOf(Serve(Operation::kPut, "out"))));
+  EXPECT_THAT(store_.Paths(), ElementsAre("data/a/x.csv", "data/a/y.txt", "data/b"));
+}
+
+TEST_F(ServeRequestTest, SaysThatAFileWasWrittenToWhileItWasPut) {
+  ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / "one", "1").ok());
+  store_.set_hook([&](absl::string_view call, const std::string&, int64_t) {
+    if (call != "put") return absl::OkStatus();
+    return base::WriteFileAtomic(folder_.path() / "one", "longer");
+  });
+  EXPECT_TRUE(absl::IsAborted(ErrorOf(Serve(Operation::kPut, "out"))));
+}
+
+TEST_F(ServeRequestTest, TriesWhetherOneMayWriteAndLeavesNothing) {
+  std::vector<std::string> calls;
+  store_.set_hook([&](absl::string_view call, const std::string& path, int64_t) {
+    if (call == "put" || call == "remove") calls.push_back(path);
+    return absl::OkStatus();
+  });
+  const std::vector<std::string> before = store_.Paths();
+  EXPECT_TRUE(std::holds_alternative<StorageDone>(Serve(Operation::kProbe, "data/a/new/model")));
+  ASSERT_EQ(calls.size(), 2u);
+  EXPECT_THAT(calls[0], HasSubstr("data/a/.tutti-probe-")) << "it makes no folder";
+  EXPECT_EQ(calls[0], calls[1]);
+  EXPECT_EQ(store_.Paths(), before);
+  store_.set_hook([](absl::string_view call, const std::string&, int64_t) {
+    return call == "put" ? absl::PermissionDeniedError("no") : absl::OkStatus();
+  });
+  EXPECT_TRUE(absl::IsPermissionDenied(ErrorOf(Serve(Operation::kProbe, "data"))));
+}
+
 TEST_F(ServeRequestTest, NamesAFileThatCannotBePut) {
   std::filesystem::create_symlink("/nowhere", folder_.path() / "dangling");
   const AnswerLine end = Serve(Operation::kPut, "out");
