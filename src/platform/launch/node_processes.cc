@@ -131,12 +131,15 @@ void NodeProcesses::ReapRank(pid_t pid, int status) {
     ::waitpid(pid, nullptr, WNOHANG);  // an orphan that came to the subreaper
     return;
   }
-  if (status != 0 && !awaited_cluster_ && TellsAllAtOnce()) {
-    awaited_cluster_ = true;
-    StopIfRequested(kTogether);
-    if (rank->ended()) return;
-  }
+  if (status != 0) AwaitCluster();
+  if (rank->ended()) return;
   starter_->RankEnded(rank->rank(), ranks_.Reap(*rank, stopped_));
+}
+
+void NodeProcesses::AwaitCluster() {
+  if (awaited_cluster_ || !TellsAllAtOnce()) return;
+  awaited_cluster_ = true;
+  StopIfRequested(kTogether);
 }
 
 bool NodeProcesses::StopIfRequested(absl::Duration patience) {
@@ -156,7 +159,7 @@ void NodeProcesses::EndOnRequest(const StopRequest& request) {
   NoteStopRequest(plan_.directory);
   if (stopped_) return;
   const absl::Time now = absl::Now();
-  starter_->HandleMessages();
+  if (!IsStoppedByCluster(plan_.directory)) starter_->HandleMessages();  // as in Wait
   BeginStop(request.grace.value_or(grace_), absl::OkStatus());
   ending_->Continue(starter_->Spared());
   if (!reason_.ok()) return;

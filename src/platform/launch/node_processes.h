@@ -55,6 +55,7 @@ class NodeProcesses : private RankSupervisor {
   void Stop(absl::Status reason) override { BeginStop(grace_, std::move(reason)); }
   void StopUnlaunched(absl::string_view reason) override;
   bool StopIfRequested(absl::Duration patience) override;
+  void AwaitCluster() override;
   void ReapChildren() override;
   bool ending() const override { return ending_.has_value(); }
   bool stopped() const override { return stopped_; }

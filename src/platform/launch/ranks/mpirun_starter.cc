@@ -48,6 +48,7 @@ void MpirunStarter::HandleMessage(const RankMessage& message) {
   } else if (message.kind == RankMessage::Kind::kFailed) {
     CouldNotStart(message);
   } else if (message.kind == RankMessage::Kind::kEnded && rank != nullptr && !rank->ended()) {
+    if (!message.status.ok()) supervisor().AwaitCluster();
     ranks().End(*rank, message.status, supervisor().stopped());
   }
 }

@@ -72,6 +72,22 @@ TEST_F(MpirunStarterTest, ARankThatConnectsIsToldWhatToRunAndItsEndIsReported) {
   EXPECT_EQ(Events("exited")[0]["code"], 3);
 }
 
+TEST_F(MpirunStarterTest, ARankThatTheClusterToldBeforeTheLauncherHasNotFailed) {
+  supervisor.cluster_ends_it = true;
+  const auto starter = Make();
+  for (const int number : {0, 1}) {
+    LineSocket rank = Connect();
+    ASSERT_TRUE(rank.Send({{"kind", "rank"}, {"rank", number}, {"pid", 71 + number}}).ok());
+    HandleUntil(*starter, [&] { return ranks->Find(number) != nullptr; });
+    // A rank that ended well had its end before the cluster came.
+    ASSERT_TRUE(rank.Send({{"kind", "ended"}, {"code", number}, {"signal", 0}}).ok());
+    HandleUntil(*starter, [&] { return ranks->Find(number)->ended(); });
+  }
+  const std::vector<nlohmann::json> exits = Events("exited");
+  ASSERT_EQ(exits.size(), 2u);
+  for (const auto& exit : exits) EXPECT_EQ(exit["stopped"], exit["rank"] == 1) << exit;
+}
+
 TEST_F(MpirunStarterTest, ARankOfAnotherNodeOrThatCannotStartStopsTheJob) {
   const auto starter = Make();
   LineSocket stray = Connect();

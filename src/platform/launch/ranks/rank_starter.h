@@ -38,6 +38,9 @@ class RankSupervisor {
   virtual void StopUnlaunched(absl::string_view reason) = 0;
   // Ends all processes and returns true if this launcher is told to end within `patience`.
   virtual bool StopIfRequested(absl::Duration patience) = 0;
+  // Call before a rank that has failed is reaped: a cluster that ends a job tells all its
+  // processes, this launcher maybe last. Waits for that once, and then ends all processes.
+  virtual void AwaitCluster() = 0;
   // Notes the children that have ended by now.
   virtual void ReapChildren() = 0;
   // Returns whether all processes have ended or are to end, so that nothing may be started any

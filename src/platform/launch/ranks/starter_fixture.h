@@ -54,6 +54,7 @@ class SupervisorFake : public RankSupervisor {
     unlaunched_ = true;
   }
   bool StopIfRequested(absl::Duration) override { return false; }
+  void AwaitCluster() override { stopped_ = stopped_ || cluster_ends_it; }
   void ReapChildren() override {}
   bool ending() const override { return stopped_; }
   bool stopped() const override { return stopped_; }
@@ -61,6 +62,8 @@ class SupervisorFake : public RankSupervisor {
   std::string reason() const { return std::string(reason_.message()); }
   bool told() const { return absl::IsCancelled(reason_); }
   bool unlaunched() const { return unlaunched_; }
+
+  bool cluster_ends_it = false;  // it tells the launcher as soon as a rank has failed
 
  private:
   absl::Status reason_;
