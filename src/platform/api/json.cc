@@ -121,11 +121,21 @@ json Job(const service::JobStatus& status) {
 }
 
 // As a JSON text. What needs more than quotes is left to the library.
-std::string Quoted(absl::string_view text) {
+void AppendQuoted(absl::string_view text, std::string& to) {
   const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
   });
-  return plain ? absl::StrCat("\"", text, "\"") : Text(json(std::string(text)));
+  if (plain) {
+    absl::StrAppend(&to, "\"", text, "\"");
+  } else {
+    to += Text(json(std::string(text)));
+  }
+}
+
+std::string Quoted(absl::string_view text) {
+  std::string quoted;
+  AppendQuoted(text, quoted);
+  return quoted;
 }
 
 // Rfc3339, and some times as fast.
@@ -415,24 +425,26 @@ std::string FilesJson(const std::vector<service::JobFile>& files) {
   return Text({{"files", std::move(list)}});
 }
 
-std::string FollowLine(const service::FollowItem& item) {
-  json line;
-  if (item.event) {
-    line = {{"type", "state"},
-            {"cursor", item.cursor},
-            {"time", Rfc3339(item.time)},
-            {"state", StateName(item.event->state)},
-            {"reason", item.event->reason}};
-  } else {
-    line = {{"type", "output"},
-            {"cursor", item.cursor},
-            {"time", Rfc3339(item.time)},
-            {"rank", item.rank},
-            {"stream", std::string(service::Name(item.stream))},
-            {"text", item.text}};
-    if (item.partial) line["partial"] = true;
+// Written by hand, as the library takes some times as long and a rank may print ten million lines.
+std::string FollowLines(const std::vector<service::FollowItem>& items) {
+  std::string text;
+  std::string time;  // of the item before, which came with many others
+  for (const service::FollowItem& item : items) {
+    if (&item == items.data() || item.time != (&item - 1)->time) time = QuotedTime(item.time);
+    absl::StrAppend(&text, "{\"type\":\"", item.event ? "state" : "output", "\",\"cursor\":\"",
+                    item.cursor, "\",\"time\":", time);
+    if (item.event) {
+      absl::StrAppend(&text, ",\"state\":\"", store::Name(item.event->state), "\",\"reason\":");
+      AppendQuoted(item.event->reason, text);
+    } else {
+      absl::StrAppend(&text, ",\"rank\":", item.rank, ",\"stream\":\"", service::Name(item.stream),
+                      "\",\"text\":");
+      AppendQuoted(item.text, text);
+      if (item.partial) text += ",\"partial\":true";
+    }
+    text += "}\n";
   }
-  return Text(line) + "\n";
+  return text;
 }
 
 absl::StatusOr<std::string> ReasonFromJson(absl::string_view body) {

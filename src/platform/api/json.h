@@ -30,8 +30,8 @@ std::string ChecksJson(const std::vector<health::NodeCheck>& checks);
 std::string FilesJson(const std::vector<service::JobFile>& files);
 // Returns the answer to a check of a job that would be taken.
 std::string WarningsJson(const std::vector<std::string>& warnings);
-// Returns one line of a stream, with its newline.
-std::string FollowLine(const service::FollowItem& item);
+// Returns these lines of a stream, each with its newline.
+std::string FollowLines(const std::vector<service::FollowItem>& items);
 
 // Returns the values by name, each in base64: any bytes may be one.
 std::string SecretValuesJson(const service::SecretValues& values);

@@ -63,8 +63,8 @@ class Follower : public std::enable_shared_from_this<Follower> {
       TUTTI_ASSIGN_OR_RETURN(batch, Look());
     }
     more_ = batch.more;
-    http::Piece piece{.last = batch.ended || (batch.items.empty() && !follow_)};
-    for (const service::FollowItem& item : batch.items) piece.bytes += FollowLine(item);
+    http::Piece piece{.bytes = FollowLines(batch.items),
+                      .last = batch.ended || (batch.items.empty() && !follow_)};
     if (!batch.items.empty()) cursor_ = batch.items.back().cursor;
     if (piece.bytes.empty() && !piece.last && alive_.Expired()) {
       piece.bytes = "{\"type\":\"alive\"}\n";
