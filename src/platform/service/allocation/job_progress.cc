@@ -59,12 +59,10 @@ void JobProgress::AdvanceAll(Effects& effects) {
 
 bool JobProgress::AdvanceOne(LiveJob& job, Effects& effects) {
   const std::string id = job.record.job.id;
-  const Placement placement = job.placed->placement;
   const absl::StatusOr<bool> left = Advance(job, effects);
   state_.problems.Note(absl::StrCat("job ", id, " cannot go on"), left.status(), {.job = id});
   if (!left.ok() || !*left) return false;
   state_.problems.Note(OutputProblem(state_, id), absl::OkStatus());
-  leaving_.Add(job, placement);
   if (IsEnd(job.record.last.state)) table_.Remove(job);
   return true;
 }
@@ -82,11 +80,16 @@ absl::StatusOr<bool> JobProgress::Advance(LiveJob& job, Effects& effects) {
     if (IsEnd(step->state) && !output_.Close(job, effects)) break;
     if (IsEnd(step->state)) health_.NoteEnd(job, *step, effects);
     if (MayBeginAgain(job, *step)) {
+      const Placement left = job.placed->placement;
       TUTTI_RETURN_IF_ERROR(table_.BeginAgain(job, step->reason));
+      leaving_.Add(job, left);
       return true;
     }
     TUTTI_RETURN_IF_ERROR(table_.Append(job, *step));
-    if (IsEnd(step->state)) return true;
+    if (IsEnd(step->state)) {
+      leaving_.Add(job, job.placed->placement);
+      return true;
+    }
   }
   AddEffects(state_.options, job, effects);
   return false;

@@ -181,6 +181,11 @@ bool Gang::Every(bool (*holds)(const Node&)) const {
   return std::all_of(nodes_.begin(), nodes_.end(), holds);
 }
 
+bool Gang::AnyEnd() const {
+  return !exits_.empty() || !mpi_failures_.empty() ||
+         !Every([](const Node& node) { return node.end.ok && !node.end.unlaunched && !node.done; });
+}
+
 bool Gang::AnyPreparing() const {
   return !Every([](const Node& node) { return !node.preparing; });
 }

@@ -47,6 +47,9 @@ class Gang {
   // Notes that nothing more will come from the node.
   void GiveUp(int node, absl::string_view reason, absl::Time now);
 
+  // Returns whether anything has been told of an end: of a process, in MPI, or of a node that did
+  // not do its work.
+  bool AnyEnd() const;
   bool AnyPreparing() const;
   bool AllPrepared() const;
   bool AllStarted() const;  // every process has been started, and may have ended

@@ -65,6 +65,31 @@ TEST_F(GangTest, TakesOneStepAtATimeHoweverManyReportsCame) {
   EXPECT_EQ(Next(JobState::kFinalizing, Cause::kTimedOut)->state, JobState::kFailed);
 }
 
+TEST_F(GangTest, KnowsWhetherAnythingHasEnded) {
+  for (const int node : {0, 1}) {
+    Say(node, R"({"kind":"preparing","time":1})");
+    Say(node, R"({"kind":"prepared","time":2})");
+    Say(node, absl::StrCat(R"({"kind":"started","time":3,"rank":)", 2 * node, "}"));
+    Say(node, absl::StrCat(R"({"kind":"started","time":3,"rank":)", 2 * node + 1, "}"));
+  }
+  EXPECT_FALSE(gang_.AnyEnd());
+  for (const std::string event :
+       {R"({"kind":"exited","rank":2,"time":4})", R"({"kind":"mpi_failure","rank":2,"error":"e"})",
+        R"({"kind":"unlaunched"})", R"({"kind":"lost","time":4})",
+        R"({"kind":"finished","ok":true,"time":4})",
+        R"({"kind":"finished","ok":false,"time":4})"}) {
+    gang_ = Gang(TwoByTwo());
+    Say(1, event);
+    EXPECT_TRUE(gang_.AnyEnd()) << event;
+  }
+  gang_ = Gang(TwoByTwo());
+  gang_.NoteSilence(1, "it has not reported", absl::UnixEpoch());
+  EXPECT_TRUE(gang_.AnyEnd());
+  gang_ = Gang(TwoByTwo());
+  gang_.GiveUp(1, "nothing more will come", absl::UnixEpoch());
+  EXPECT_TRUE(gang_.AnyEnd());
+}
+
 TEST_F(GangTest, TellsOnceWhatTheNodesHaveToSayOfTheirPreparation) {
   Say(0, R"({"kind":"prepared","time":2,"note":"Python 3.11 is taken"})");
   Say(1, R"({"kind":"prepared","time":2,"note":"Python 3.11 is taken"})");
