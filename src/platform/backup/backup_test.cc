@@ -193,6 +193,24 @@ TEST_F(BackupTest, WhatHadNotEndedIsNotBegunAgain) {
   EXPECT_THAT(store->GetJob("waits")->last.reason, HasSubstr("it may have been begun since"));
 }
 
+// The clock of the machine that made the backup may be ahead of this one's.
+TEST_F(BackupTest, NoJobEndsBeforeItsLastEvent) {
+  const absl::Time late = kMade + absl::Hours(5);
+  {
+    Insert("ran", kRan);
+    const auto store = OpenStore(home_);
+    const auto last = store->GetJob("ran");
+    ASSERT_TRUE(last.ok()) << last.status();
+    ASSERT_TRUE(store
+                    ->AppendEvent("ran", last->last.sequence,
+                                  {.time = late, .state = JobState::kRunning, .reason = "a note"})
+                    .ok());
+  }
+  ASSERT_TRUE(Backup().ok());
+  ASSERT_TRUE(RestoreIt().ok());
+  EXPECT_EQ(OpenStore(restored_)->GetJob("ran")->last.time, late);
+}
+
 TEST_F(BackupTest, TheQueueIsKeptWhereTheUserSaysThatNothingWasBegunSince) {
   Insert("ran", kRan);
   Insert("waits", {JobState::kQueued});

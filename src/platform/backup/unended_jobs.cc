@@ -1,5 +1,6 @@
 #include "platform/backup/unended_jobs.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,8 @@ absl::StatusOr<bool> WaitsForThisMachine(store::Store& store, const JobRecord& r
 store::Event EndOf(const JobRecord& record, absl::Time made, absl::Time now) {
   const std::string then =
       absl::StrCat("when the backup of ", ShownTime(made), " was made, which was restored here");
-  store::Event end{.time = now, .detail = record.last.detail};
+  // The clock of the machine that made the backup may have been ahead of this one's.
+  store::Event end{.time = std::max(now, record.last.time), .detail = record.last.detail};
   if (record.last.state == JobState::kQueued) {
     end.state = JobState::kCanceled;
     end.reason = absl::StrCat("waited ", then,

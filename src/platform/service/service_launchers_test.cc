@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "base/test_patience.h"
@@ -13,6 +14,7 @@ namespace tutti::service {
 namespace {
 
 using store::JobState;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST_F(ServiceTest, FailsAJobThatCannotBeStarted) {
@@ -88,6 +90,26 @@ TEST_F(ServiceTest, NoticesADeadLauncherAlsoWhenTheClockIsSetBack) {
   world_.clock().Set(world_.clock().Now() - absl::Hours(2));
   ASSERT_TRUE(world_.StepUntilOver("j"));
   EXPECT_EQ(world_.State("j"), JobState::kFailed);
+}
+
+TEST_F(ServiceTest, WhatHappenedToAJobStaysInItsOrderWhenTheClockIsSetBack) {
+  const auto set_back = [this] { world_.clock().Set(world_.clock().Now() - absl::Hours(2)); };
+  ASSERT_TRUE(world_.Submit().ok());
+  set_back();
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kStarting));
+  world_.Open();
+  set_back();
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
+  set_back();
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  const auto events = world_.Events("j");
+  EXPECT_TRUE(
+      std::is_sorted(events.begin(), events.end(),
+                     [](const store::Event& a, const store::Event& b) { return a.time < b.time; }));
+  EXPECT_THAT(world_.Told("j"),
+              ElementsAre("=Queued", "=Provisioning", "=Preparing", "=Starting", "=Running",
+                          "0:rank 0 begins", "0:rank 0 ends", "1:rank 1 begins", "1:rank 1 ends",
+                          "=Finalizing", "0:rank 0 last", "1:rank 1 last", "=Completed"));
 }
 
 TEST_F(ServiceTest, FailsAJobThatTheEngineHasLost) {

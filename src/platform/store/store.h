@@ -57,7 +57,7 @@ struct Job {
 
 struct Event {
   int64_t sequence = 0;  // over all jobs, ascending; given by the store
-  absl::Time time;       // microseconds are kept
+  absl::Time time;       // microseconds are kept; not before that of the job's last event
   JobState state = JobState::kQueued;
   std::string reason;         // one line, in plain words
   std::string detail = "{}";  // a JSON object for programs: allocation, nodes, exit codes, …

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -25,7 +26,7 @@ std::vector<store::Event> FirstEvents(const store::Job& job, int64_t sequence, a
       {.time = job.created, .state = store::JobState::kQueued, .reason = "submitted"}};
   if (!placed) return events;
   placed->allocation = AllocationOf(store::Job{.id = job.id, .sequence = sequence});
-  events.push_back({.time = now,
+  events.push_back({.time = std::max(now, job.created),
                     .state = store::JobState::kProvisioning,
                     .reason = LocalScheduler::ReasonOfStart(*placed),
                     .detail = ToJson(EventDetail{.placement = placed})});

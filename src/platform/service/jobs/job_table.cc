@@ -1,5 +1,6 @@
 #include "platform/service/jobs/job_table.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/status.h"
@@ -29,6 +30,12 @@ EventDetail DetailOf(const LiveJob& job, const Step& step) {
     detail.placement = job.placed->placement;
   }
   return detail;
+}
+
+// The clock may have been set back since the job's last event, or since a line of its output.
+absl::Time TimeOfNextEvent(const SharedState& state, const LiveJob& job) {
+  const absl::Time now = std::max(state.clock->Now(), job.record.last.time);
+  return job.placed == nullptr ? now : job.placed->logs->InOrder(now);
 }
 
 // That a job is placed is on the disk before a launcher may run, and its end before one is told.
@@ -86,7 +93,7 @@ LiveJob& JobTable::Insert(std::unique_ptr<LiveJob> inserted) {
     if (sweep) job.flow->trials = std::make_unique<flow::SweepTrials>(*sweep);
     flows_.insert(&job);
   } else if (job.placed != nullptr) {
-    placed_.insert(&job);
+    NotePlaced(job);
   } else {
     Enqueue(job);
   }
@@ -122,6 +129,7 @@ void JobTable::Place(LiveJob& job, std::unique_ptr<PlacedJob> placed) {
 
 void JobTable::NotePlaced(LiveJob& job) {
   Dequeue(job);
+  job.placed->logs->InOrder(job.record.last.time);  // lines come behind it
   placed_.insert(&job);
 }
 
@@ -165,7 +173,7 @@ absl::Status JobTable::Append(LiveJob& job, const Step& step) {
   if (begins) job.begun_at = BegunAt{state_.options.boot_id, state_.clock->SinceBoot()};
   TUTTI_ASSIGN_OR_RETURN(store::Event event,
                          state_.store->AppendEvent(job.record.job.id, job.record.last.sequence,
-                                                   {.time = state_.clock->Now(),
+                                                   {.time = TimeOfNextEvent(state_, job),
                                                     .state = step.state,
                                                     .reason = step.reason,
                                                     .detail = ToJson(DetailOf(job, step))},

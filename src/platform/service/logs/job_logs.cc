@@ -146,6 +146,15 @@ absl::StatusOr<std::shared_ptr<JobLogs>> JobLogs::OpenToRead(
   return logs;
 }
 
+absl::Time JobLogs::InOrder(absl::Time now) {
+  const int64_t micros = absl::ToUnixMicros(now);
+  int64_t latest = latest_, in_order = 0;
+  do {
+    in_order = micros < latest ? latest + 1 : micros;
+  } while (!latest_.compare_exchange_weak(latest, in_order));
+  return in_order == micros ? now : absl::FromUnixMicros(in_order);
+}
+
 absl::Status JobLogs::MakeFolder() {
   if (index_.valid()) return absl::OkStatus();
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(directory_));
@@ -249,6 +258,7 @@ absl::Status JobLogs::FindFiles() {
 // there: a power failure kept the index and lost the file's end.
 absl::Status JobLogs::ReadIndex() {
   std::vector<Record> block;
+  int64_t newest = latest_;
   for (uint64_t at = 0; at < records_; at += block.size()) {
     block.resize(std::min<uint64_t>(kBlock / sizeof(Record), records_ - at));
     TUTTI_RETURN_IF_ERROR(ReadAt(index_.get(), at * sizeof(Record),
@@ -260,12 +270,14 @@ absl::Status JobLogs::ReadIndex() {
       const bool fits = found != files_.end() && record.offset == found->second->indexed &&
                         record.offset + record.length <= found->second->size;
       if (!fits) {
-        records_ = at + i;
-        return absl::OkStatus();
+        records_ = at + i;  // which ends both loops
+        break;
       }
       found->second->indexed += record.length;
+      newest = std::max(newest, record.micros);
     }
   }
+  InOrder(absl::FromUnixMicros(newest));
   return absl::OkStatus();
 }
 
@@ -374,7 +386,7 @@ absl::Status JobLogs::IndexLines(File& file, bool all) {
   const uint64_t end = all || long_line ? file.size : std::max(file.whole, file.indexed);
   while (file.indexed < end) {
     const uint64_t length = std::min<uint64_t>(end - file.indexed, uint64_t{1} << 30);
-    const Record record{.micros = absl::ToUnixMicros(clock_->Now()),
+    const Record record{.micros = absl::ToUnixMicros(InOrder(clock_->Now())),
                         .offset = file.indexed,
                         .length = static_cast<uint32_t>(length),
                         .rank = file.rank,

@@ -30,6 +30,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <list>
 #include <map>
 #include <memory>
@@ -63,7 +64,7 @@ struct LogPosition {
 
 struct LogLine {
   LogPosition next;  // the position after it
-  absl::Time time;   // of arrival
+  absl::Time time;   // of arrival; in the order of the lines
   int rank = 0;
   LogStream stream = LogStream::kStdout;
   std::string text;
@@ -97,6 +98,9 @@ class JobLogs {
   absl::StatusOr<uint64_t> Append(int rank, LogStream stream, uint64_t offset,
                                   absl::string_view bytes);
   bool full() const { return full_; }
+  // Returns `now`, or if the clock has been set back a time just behind the last one that this
+  // returned or a line has: what happens to the job stays in its order. Waits for nothing.
+  absl::Time InOrder(absl::Time now);
   // Closes the logs: last lines without a newline are indexed, everything is on the disk. What
   // was not opened stays as it is.
   absl::Status Close();
@@ -141,7 +145,9 @@ class JobLogs {
   mutable absl::Mutex mutex_;
   std::atomic<bool> opened_ = false;  // stays so; then `index_` stays, too; set under the mutex
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-  std::atomic<bool> full_ = false;                      // set under the mutex
+  std::atomic<bool> full_ = false;  // set under the mutex
+  // The last time that InOrder has returned, in microseconds since 1970.
+  std::atomic<int64_t> latest_ = std::numeric_limits<int64_t>::min();
   mutable uint64_t total_ ABSL_GUARDED_BY(mutex_) = 0;  // the sizes of all files
   uint64_t records_ ABSL_GUARDED_BY(mutex_) = 0;
   mutable std::list<File*> open_ ABSL_GUARDED_BY(mutex_);  // the last used first

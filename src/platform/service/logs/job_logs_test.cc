@@ -142,6 +142,29 @@ TEST_F(JobLogsTest, MergesRanksInTheOrderOfArrival) {
   EXPECT_EQ(FileText("rank-0.stdout"), "a\nd\n");
 }
 
+TEST_F(JobLogsTest, LinesAndWhatElseHappensStayInTheirOrderWhenTheClockIsSetBack) {
+  const absl::Time right = clock_.Now();
+  auto logs = OpenLogs();
+  Append(*logs, 0, LogStream::kStdout, 0, "a\n", 2);
+  clock_.Set(right - absl::Hours(1));
+  Append(*logs, 1, LogStream::kStdout, 0, "b\n", 2);
+  const absl::Time event = logs->InOrder(clock_.Now());
+  Append(*logs, 0, LogStream::kStdout, 2, "c\n", 4);
+  logs = OpenLogs();  // after a crash
+  Append(*logs, 0, LogStream::kStdout, 4, "d\n", 6);
+  const auto lines = logs->Read({}, size_t{1} << 30);
+  ASSERT_TRUE(lines.ok()) << lines.status();
+  EXPECT_THAT(Show(*lines), ElementsAre("0out:a", "1out:b", "0out:c", "0out:d"));
+  EXPECT_EQ(lines->at(0).time, right);
+  EXPECT_LT(lines->at(0).time, lines->at(1).time);
+  EXPECT_LT(lines->at(1).time, event);
+  EXPECT_LT(event, lines->at(2).time);
+  EXPECT_LT(lines->at(2).time, lines->at(3).time);
+  EXPECT_LT(lines->at(3).time, right + absl::Seconds(1));
+  clock_.Set(right + absl::Hours(1));
+  EXPECT_EQ(logs->InOrder(clock_.Now()), clock_.Now());
+}
+
 TEST_F(JobLogsTest, SkipsWhatItHasAndRefusesAGap) {
   auto logs = OpenLogs();
   Append(*logs, 0, LogStream::kStdout, 0, "abc\n", 4);
