@@ -9,9 +9,9 @@
 // All else is a product of matrices: windows of pixels (window.h), laid out in one piece where they
 // are not, by packed weights (packing.h), in tiles that stay in registers (kernels.h).
 //
-// The order of a sum depends on the shape and the instruction set alone: results are the same, bit
-// for bit, with any number of threads. Thread-safe; `threads` threads of OpenMP, libtorch's own
-// pool, share the work.
+// The order of a sum depends on the shape and the instruction set alone, of the weights' gradient
+// on the number of threads too (sharing.h): all else is the same, bit for bit, with any number of
+// threads. Thread-safe; `threads` threads of OpenMP, libtorch's own pool, share the work.
 #pragma once
 
 #include "runtime/device/cpu/bf16/convolution_bf16.h"

@@ -1,11 +1,11 @@
-// dw = sum over pixels of dy times the pixel of x that a tap sees. Pixels come in chunks that all
-// threads lay out by panels of 16 channels, then share the products of: no thread has sums of its
-// own.
+// dw = sum over pixels of dy times the pixel of x that a tap sees. Pixels come in chunks that are
+// laid out by panels of 16 channels, then multiplied (sharing.h).
 #include <algorithm>
 
 #include "runtime/device/cpu/bf16/convolution_scratch.h"
 #include "runtime/device/cpu/fp32/convolution_fp32.h"
 #include "runtime/device/cpu/fp32/kernels.h"
+#include "runtime/device/cpu/fp32/sharing.h"
 #include "runtime/device/cpu/fp32/window.h"
 
 namespace tutti::device::cpu::fp32 {
@@ -26,10 +26,14 @@ struct Layout {
     const int64_t panels_needed = (values + kPanel - 1) / kPanel;
     width = (panels_needed * kPanel) % kernels.block == 0 ? kernels.block : kPanel;
     inputs = panels_needed * kPanel;
-    const int64_t of_pixel = taps * inputs + outputs;
-    chunk = std::min(pixels, std::max(kFewestPixels, kChunkFloats / of_pixel));
+    chunk = std::min(pixels, std::max(kFewestPixels, kChunkFloats / of_pixel()));
     pitch = chunk * kPanel + kApart;
   }
+  int64_t of_pixel() const { return taps * inputs + outputs; }
+  int64_t of_tap() const { return inputs / kPanel * pitch; }
+  int64_t panels() const { return outputs / kPanel; }
+  int64_t products() const { return taps * panels(); }
+  int64_t sums() const { return taps * inputs * outputs; }
   Window window;
   int64_t pixels, outputs;
   int64_t columns, taps, values;  // `values` of x at a tap, padded to
@@ -47,7 +51,6 @@ void StorePanels(const float* from, int64_t values, int64_t pitch, float* to) {
 // Pixel `pixel`, the chunk's `i`th: of x [tap][inputs / 16][i][16].
 void LayOut(const Layout& l, const float* x, int64_t pixel, int64_t i, float* row, float* to) {
   const ResultPlace place = PlaceOf(l.window, pixel);
-  const int64_t of_tap = l.inputs / kPanel * l.pitch;
   if (l.taps == 1) {  // a kernel of 1x1, whose windows are pixels as they lie
     return StorePanels(PixelAt(l.window, x, place), l.values, l.pitch, to + i * kPanel);
   }
@@ -55,7 +58,7 @@ void LayOut(const Layout& l, const float* x, int64_t pixel, int64_t i, float* ro
     GatherRow(l.window, x, place, high, row);
     for (int64_t column = 0; column < l.columns; ++column) {
       StorePanels(row + column * l.values, l.values, l.pitch,
-                  to + (high * l.columns + column) * of_tap + i * kPanel);
+                  to + (high * l.columns + column) * l.of_tap() + i * kPanel);
     }
   }
 }
@@ -72,39 +75,84 @@ void AddPanel(const Kernels& kernels, const Layout& l, const float* x, const flo
   }
 }
 
+// Chunks of pixels, one after the other in the same memory, which belongs to the thread that makes
+// the object.
+class Chunks {
+ public:
+  Chunks(const Layout& layout, const Range& pixels) : l_(layout), pixels_(pixels) {
+    static thread_local Scratch<float> x_scratch, dy_scratch;
+    x_ = x_scratch.Of(l_.taps * l_.of_tap());
+    dy_ = dy_scratch.Of(l_.panels() * l_.pitch);
+  }
+  int64_t count() const { return (pixels_.size() + l_.chunk - 1) / l_.chunk; }
+  Range PixelsOf(int64_t chunk) const {
+    const int64_t first = pixels_.first + chunk * l_.chunk;
+    return {first, std::min(pixels_.last, first + l_.chunk)};
+  }
+
+  void LayOut(int64_t chunk, int64_t i, const float* x, const float* dy) const {
+    static thread_local Scratch<float> row_scratch;
+    float* const row = row_scratch.Of(l_.window.wide.size() * l_.window.depth);
+    const int64_t pixel = PixelsOf(chunk).first + i;
+    fp32::LayOut(l_, x, pixel, i, row, x_);
+    StorePanels(dy + pixel * l_.outputs, l_.outputs, l_.pitch, dy_ + i * kPanel);
+  }
+
+  // Product `item` of the chunk, added to `sums` [output][tap][input], or put there by the first.
+  void Multiply(const Kernels& kernels, int64_t chunk, int64_t item, float* sums) const {
+    const int64_t tap = item / l_.panels(), panel = item % l_.panels();
+    AddPanel(kernels, l_, x_ + tap * l_.of_tap(), dy_ + panel * l_.pitch, PixelsOf(chunk).size(),
+             sums + (panel * kPanel * l_.taps + tap) * l_.inputs, chunk > 0);
+  }
+
+ private:
+  const Layout& l_;
+  const Range pixels_;
+  float *x_ = nullptr, *dy_ = nullptr;
+};
+
 }  // namespace
 
 void DirectWeightGradient(const Convolution& c, const float* x, const float* dy, float* dw,
                           int threads) {
-  static thread_local Scratch<float> x_scratch, dy_scratch, sum_scratch;
+  static thread_local Scratch<float> sum_scratch;
   const Kernels& kernels = *Best();
   const Layout l(kernels, c);
-  const int64_t of_tap = l.inputs / kPanel * l.pitch, panels = l.outputs / kPanel;
-  float* const at_x = x_scratch.Of(l.taps * of_tap);
-  float* const at_dy = dy_scratch.Of(panels * l.pitch);
-  const bool padded = l.inputs != l.values;
-  float* const sums = padded ? sum_scratch.Of(l.outputs * l.taps * l.inputs) : dw;
-  for (int64_t first = 0; first < l.pixels; first += l.chunk) {
-    const int64_t count = std::min(l.chunk, l.pixels - first);
-#pragma omp parallel num_threads(threads)
-    {
-      static thread_local Scratch<float> row_scratch;
-      float* const row = row_scratch.Of(l.window.wide.size() * l.window.depth);
-#pragma omp for schedule(static)
-      for (int64_t i = 0; i < count; ++i) {
-        LayOut(l, x, first + i, i, row, at_x);
-        StorePanels(dy + (first + i) * l.outputs, l.outputs, l.pitch, at_dy + i * kPanel);
+  const Range all = {0, l.pixels};
+  const int parts = PartsOf(all, l.of_pixel(), l.sums(), threads);
+  const bool in_place = parts == 1 && l.inputs == l.values;
+  float* const sums = in_place ? dw : sum_scratch.Of(parts * l.sums());
+  if (parts > 1) {
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+    for (int part = 0; part < parts; ++part) {
+      const Chunks chunks(l, all.Part(part, parts));
+      for (int64_t chunk = 0; chunk < chunks.count(); ++chunk) {
+        const int64_t count = chunks.PixelsOf(chunk).size();
+        for (int64_t i = 0; i < count; ++i) chunks.LayOut(chunk, i, x, dy);
+        for (int64_t item = 0; item < l.products(); ++item) {
+          chunks.Multiply(kernels, chunk, item, sums + part * l.sums());
+        }
       }
+    }
+  } else {
+    const Chunks chunks(l, all);
+    for (int64_t chunk = 0; chunk < chunks.count(); ++chunk) {
+      const int64_t count = chunks.PixelsOf(chunk).size();
+#pragma omp parallel num_threads(threads)
+      {
 #pragma omp for schedule(static)
-      for (int64_t item = 0; item < l.taps * panels; ++item) {
-        const int64_t tap = item / panels, panel = item % panels;
-        AddPanel(kernels, l, at_x + tap * of_tap, at_dy + panel * l.pitch, count,
-                 sums + (panel * kPanel * l.taps + tap) * l.inputs, first > 0);
+        for (int64_t i = 0; i < count; ++i) chunks.LayOut(chunk, i, x, dy);
+#pragma omp for schedule(static)
+        for (int64_t item = 0; item < l.products(); ++item) {
+          chunks.Multiply(kernels, chunk, item, sums);
+        }
       }
     }
   }
-  if (!padded) return;
+  if (in_place) return;
+#pragma omp parallel for num_threads(threads) schedule(static)
   for (int64_t row = 0; row < l.outputs * l.taps; ++row) {
+    AddParts(sums + row * l.inputs, l.values, l.sums(), parts);
     std::copy_n(sums + row * l.inputs, l.values, dw + row * l.values);
   }
 }

@@ -1,21 +1,29 @@
 // The weights' gradient of 3x3 kernels by a step of 1: dw = G^T (sum over patches of B^T d B times
-// A dy A^T) G. Patches come in chunks that all threads transform, then share the products of.
+// A dy A^T) G. Patches come in chunks that are transformed, then multiplied (sharing.h).
 #include <algorithm>
 
 #include "runtime/device/cpu/bf16/convolution_scratch.h"
 #include "runtime/device/cpu/fp32/convolution_fp32.h"
 #include "runtime/device/cpu/fp32/packing.h"
 #include "runtime/device/cpu/fp32/patches.h"
+#include "runtime/device/cpu/fp32/sharing.h"
 
 namespace tutti::device::cpu::fp32 {
 namespace {
 
-// Patches of a chunk, and of a strip of it that the first cache holds in two panels.
-constexpr int64_t kChunkFloats = 1 << 20, kFewestPatches = 128, kStripPatches = 192;
+// The floats of a chunk that threads share, and of one that a thread has in its second cache; and
+// the patches of a strip, which the first cache holds in two panels.
+constexpr int64_t kSharedFloats = 1 << 20, kOwnFloats = 160 << 10, kStripPatches = 192;
+constexpr int64_t kFewestShared = 128, kFewestOwn = 64;
 
 // A chunk's patches as panels [place][channels / 16][patch][16].
 struct Layout {
-  int64_t count, panel, x_place, dy_place;  // in floats from one to the next
+  Layout(const Plane& plane, int64_t patches)
+      : count(patches),
+        panel(count * kPanel + kApart),
+        x_place(plane.depth / kPanel * panel + kApart),
+        dy_place(plane.results / kPanel * panel + kApart) {}
+  int64_t count, panel, x_place, dy_place;  // all but `count` in floats from one to the next
 };
 
 // A place's sums of 16 outputs, [16][inputs] from `sums`.
@@ -31,48 +39,98 @@ void AddPanel(const Kernels& kernels, const Plane& plane, const Layout& l, const
   }
 }
 
+// Chunks of patches [first, last) of a plane, one after the other in the same memory, which belongs
+// to the thread that makes the object.
+class Chunks {
+ public:
+  Chunks(const Plane& plane, const Range& patches, int64_t largest)
+      : plane_(plane), patches_(patches), count_((patches.size() + largest - 1) / largest) {
+    static thread_local Scratch<float> x_scratch, dy_scratch;
+    const Layout layout(plane, (patches.size() + count_ - 1) / std::max<int64_t>(count_, 1));
+    x_ = x_scratch.Of(kPlaces * layout.x_place);
+    dy_ = dy_scratch.Of(kPlaces * layout.dy_place);
+  }
+  int64_t count() const { return count_; }
+  Range PatchesOf(int64_t chunk) const { return patches_.Part(chunk, count_); }
+  int64_t products() const { return kPlaces * (plane_.results / kPanel); }
+
+  void Transform(const Kernels& kernels, int64_t chunk, int64_t i, const float* x,
+                 const float* dy) const {
+    const Range patches = PatchesOf(chunk);
+    const Layout l(plane_, patches.size());
+    const auto from = InputPixels(plane_, patches.first + i, x);
+    kernels.transform_input(from.data(), plane_.depth, x_ + i * kPanel, {l.x_place, l.panel});
+    const auto gradients = GradientPixels(plane_, patches.first + i, dy);
+    kernels.transform_gradient(gradients.data(), plane_.results, dy_ + i * kPanel,
+                               {l.dy_place, l.panel});
+  }
+
+  // Product `item` of the chunk, added to `sums` [place][output][input], or put there by the first.
+  void Multiply(const Kernels& kernels, int64_t chunk, int64_t item, float* sums,
+                int64_t of_place) const {
+    const Layout l(plane_, PatchesOf(chunk).size());
+    const int64_t panels = plane_.results / kPanel, place = item / panels, output = item % panels;
+    AddPanel(kernels, plane_, l, x_ + place * l.x_place,
+             dy_ + place * l.dy_place + output * l.panel,
+             sums + place * of_place + output * kPanel * plane_.depth, chunk > 0);
+  }
+
+ private:
+  const Plane& plane_;
+  const Range patches_;
+  const int64_t count_;
+  float *x_ = nullptr, *dy_ = nullptr;
+};
+
 }  // namespace
 
 void WinogradWeightGradient(const Convolution& c, const float* x, const float* dy, float* dw,
                             int threads) {
-  static thread_local Scratch<float> x_scratch, dy_scratch, sum_scratch;
+  static thread_local Scratch<float> sum_scratch;
   const Kernels& kernels = *Best();
   const Plane plane = {c.images, c.height, c.width, c.inputs, c.outputs};
-  const int64_t largest =
-      std::max(kFewestPatches, kChunkFloats / (kPlaces * (plane.depth + plane.results)));
-  const int64_t chunks = (plane.patches() + largest - 1) / largest;
-  const int64_t panels = plane.results / kPanel, of_place = plane.depth * plane.results + kApart;
-  float* const sums = sum_scratch.Of(kPlaces * of_place);
-  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-    const int64_t begin = plane.patches() * chunk / chunks;
-    const int64_t count = plane.patches() * (chunk + 1) / chunks - begin;
-    const int64_t panel = count * kPanel + kApart;
-    const Layout l = {count, panel, plane.depth / kPanel * panel + kApart, panels * panel + kApart};
-    float* const at_x = x_scratch.Of(kPlaces * l.x_place);
-    float* const at_dy = dy_scratch.Of(kPlaces * l.dy_place);
-#pragma omp parallel num_threads(threads)
-    {
-#pragma omp for schedule(static)
-      for (int64_t i = 0; i < count; ++i) {
-        const auto from = InputPixels(plane, begin + i, x);
-        kernels.transform_input(from.data(), plane.depth, at_x + i * kPanel, {l.x_place, panel});
-        const auto gradients = GradientPixels(plane, begin + i, dy);
-        kernels.transform_gradient(gradients.data(), plane.results, at_dy + i * kPanel,
-                                   {l.dy_place, panel});
+  const Range all = {0, plane.patches()};
+  const int64_t of_patch = kPlaces * (plane.depth + plane.results);
+  const int64_t of_place = plane.depth * plane.results + kApart;
+  const int parts = PartsOf(all, of_patch, kPlaces * of_place, threads);
+  float* const sums = sum_scratch.Of(parts * kPlaces * of_place);
+  if (parts > 1) {
+    const int64_t largest = std::max(kFewestOwn, kOwnFloats / of_patch);
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+    for (int part = 0; part < parts; ++part) {
+      const Chunks chunks(plane, all.Part(part, parts), largest);
+      float* const own = sums + part * kPlaces * of_place;
+      for (int64_t chunk = 0; chunk < chunks.count(); ++chunk) {
+        const int64_t count = chunks.PatchesOf(chunk).size();
+        for (int64_t i = 0; i < count; ++i) chunks.Transform(kernels, chunk, i, x, dy);
+        for (int64_t item = 0; item < chunks.products(); ++item) {
+          chunks.Multiply(kernels, chunk, item, own, of_place);
+        }
       }
+    }
+  } else {
+    const Chunks chunks(plane, all, std::max(kFewestShared, kSharedFloats / of_patch));
+    for (int64_t chunk = 0; chunk < chunks.count(); ++chunk) {
+      const int64_t count = chunks.PatchesOf(chunk).size();
+#pragma omp parallel num_threads(threads)
+      {
 #pragma omp for schedule(static)
-      for (int64_t item = 0; item < kPlaces * panels; ++item) {
-        const int64_t place = item / panels, output = item % panels;
-        AddPanel(kernels, plane, l, at_x + place * l.x_place,
-                 at_dy + place * l.dy_place + output * panel,
-                 sums + place * of_place + output * kPanel * plane.depth, chunk > 0);
+        for (int64_t i = 0; i < count; ++i) chunks.Transform(kernels, chunk, i, x, dy);
+#pragma omp for schedule(static)
+        for (int64_t item = 0; item < chunks.products(); ++item) {
+          chunks.Multiply(kernels, chunk, item, sums, of_place);
+        }
       }
     }
   }
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int64_t output = 0; output < plane.results; ++output) {
-    kernels.transform_kernel_gradient(sums + output * plane.depth, of_place, plane.depth,
-                                      dw + output * 9 * plane.depth, plane.depth);
+    float* const from = sums + output * plane.depth;
+    for (int64_t place = 0; place < kPlaces; ++place) {
+      AddParts(from + place * of_place, plane.depth, kPlaces * of_place, parts);
+    }
+    kernels.transform_kernel_gradient(from, of_place, plane.depth, dw + output * 9 * plane.depth,
+                                      plane.depth);
   }
 }
 
