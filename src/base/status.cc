@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
@@ -12,6 +13,11 @@ absl::Status ErrnoStatus(absl::string_view what, int error_number) {
 }
 
 absl::Status ErrnoStatus(absl::string_view what) { return ErrnoStatus(what, errno); }
+
+bool SpeaksOfAFullDisk(absl::string_view message) {
+  return absl::StrContains(message, "No space left on device") ||
+         absl::StrContains(message, "Disk quota exceeded");
+}
 
 absl::Status Annotate(const absl::Status& status, absl::string_view prefix) {
   if (status.ok()) return status;

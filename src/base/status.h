@@ -15,6 +15,9 @@ namespace tutti::base {
 absl::Status ErrnoStatus(absl::string_view what, int error_number);
 absl::Status ErrnoStatus(absl::string_view what);  // of the current errno
 
+// Returns whether an error's message is of a disk that has no room left, or its user's quota none.
+bool SpeaksOfAFullDisk(absl::string_view message);
+
 // Returns `status` with "prefix: " before its message; code and payloads are kept. OK stays OK.
 absl::Status Annotate(const absl::Status& status, absl::string_view prefix);
 

@@ -61,6 +61,13 @@ absl::StatusOr<int> ValueMade() {
   return *made;
 }
 
+TEST(Status, AFullDiskAndAFullQuotaAreKnownByTheirWords) {
+  EXPECT_TRUE(SpeaksOfAFullDisk(ErrnoStatus("write /a", ENOSPC).message()));
+  EXPECT_TRUE(SpeaksOfAFullDisk(ErrnoStatus("write /a", EDQUOT).message()));
+  EXPECT_FALSE(SpeaksOfAFullDisk(ErrnoStatus("open /a", EMFILE).message()));
+  EXPECT_FALSE(SpeaksOfAFullDisk(ErrnoStatus("write /a", EIO).message()));
+}
+
 TEST(Status, WhatCannotBeCopiedIsMoved) { EXPECT_EQ(*ValueMade(), 5); }
 
 }  // namespace

@@ -6,6 +6,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "spec/types/launcher_exit.h"
 
 namespace tutti::client {
 namespace {
@@ -368,10 +370,12 @@ void CommandDefinitions::AddCompletion(CLI::App* app) {
 
 void CommandDefinitions::AddHidden(CLI::App* app) {
   CLI::App* launch = Add(app, "launch", "Run one node's part of a job",
-                         [this](Context&) -> absl::StatusOr<ExitCode> {
+                         [this](Context& context) -> absl::StatusOr<ExitCode> {
                            const absl::Status status = wiring_.launch(plan_);
-                           if (!status.ok()) return status;
-                           return ExitCode::kOk;
+                           if (status.ok()) return ExitCode::kOk;
+                           if (!base::SpeaksOfAFullDisk(status.message())) return status;
+                           context.err << "tutti: " << status.message() << "\n";
+                           return static_cast<ExitCode>(spec::kLauncherFoundDiskFull);
                          });
   launch->group("")->add_option("--plan", plan_)->required();
   CLI::App* complete =

@@ -64,6 +64,9 @@ struct AllocationState {
   std::vector<Node> nodes;  // given to it, in node_index order
   std::string reason;       // of one that has ended: how, if the engine has something to say of it
   bool lost = false;        // likewise: it lost a node, and may run well on others
+  // With `lost`: since the disk that its nodes share was full no launcher began everywhere. No node
+  // is at fault, and nothing of the job ran.
+  bool disk_full = false;
 };
 
 class Engine {

@@ -66,14 +66,15 @@ std::string WhatIsShort(const fs::path& folder, const struct statvfs& space,
 
 NodeCheck CheckDisk(const std::string& name, const fs::path& folder, const DiskLimits& limits) {
   const auto ill = [&](absl::string_view why) {
-    return NodeCheck{name, NodeCheck::Outcome::kIll, std::string(why)};
+    return NodeCheck{name, NodeCheck::Outcome::kIll, std::string(why),
+                     base::SpeaksOfAFullDisk(why)};
   };
   struct statvfs space = {};
   if (::statvfs(folder.c_str(), &space) != 0) {
     return ill(base::ErrnoStatus(absl::StrCat("look at ", folder.native())).message());
   }
   if (const std::string lacking = WhatIsShort(folder, space, limits); !lacking.empty()) {
-    return ill(lacking);
+    return {name, NodeCheck::Outcome::kIll, lacking, /*is_full=*/true};
   }
   const absl::Duration began = base::SteadyNow();
   if (const absl::Status probed = Probe(folder / kProbeName); !probed.ok()) {

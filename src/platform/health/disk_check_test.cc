@@ -34,9 +34,11 @@ TEST(DiskCheckTest, TooLittleSpaceAndTooFewInodesAreSaid) {
   EXPECT_TRUE(check.ill());
   EXPECT_THAT(check.detail, StartsWith(path + " has "));
   EXPECT_THAT(check.detail, HasSubstr(" left, and no job begins below "));
+  EXPECT_TRUE(check.is_full);
   check = CheckDisk("disk", "/dev/shm", {.inodes = uint64_t{1} << 62});
   EXPECT_TRUE(check.ill());
   EXPECT_THAT(check.detail, HasSubstr(" more files, and no job begins below "));
+  EXPECT_TRUE(check.is_full);
 }
 
 // What stands under the probe's name is a folder, which no file can replace.
@@ -46,6 +48,7 @@ TEST(DiskCheckTest, AFileThatCannotBeWrittenIsToldWithItsError) {
   const NodeCheck check = CheckDisk("disk", folder.path());
   EXPECT_TRUE(check.ill());
   EXPECT_THAT(check.detail, HasSubstr(".tutti-probe: Is a directory"));
+  EXPECT_FALSE(check.is_full);
 }
 
 }  // namespace

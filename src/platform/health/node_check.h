@@ -12,7 +12,8 @@ struct NodeCheck {
 
   std::string name;  // "disk", "gpu"
   Outcome outcome = Outcome::kWell;
-  std::string detail;  // one line: what there is, or what is wrong
+  std::string detail;    // one line: what there is, or what is wrong
+  bool is_full = false;  // of a disk that is ill: all that it lacks is room
 
   bool ill() const { return outcome == Outcome::kIll; }
 };

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/file.h"
+#include "base/status.h"
 #include "platform/health/check_program.h"
 #include "platform/health/disk_check.h"
 #include "platform/health/gpu_watch.h"
@@ -15,7 +16,10 @@ using Outcome = NodeCheck::Outcome;
 
 NodeCheck CheckFolder(const std::filesystem::path& folder) {
   const absl::Status made = base::MakeDirectories(folder);
-  if (!made.ok()) return {"disk", Outcome::kIll, std::string(made.message())};
+  if (!made.ok()) {
+    return {"disk", Outcome::kIll, std::string(made.message()),
+            base::SpeaksOfAFullDisk(made.message())};
+  }
   return CheckDisk("disk", folder);
 }
 

@@ -93,7 +93,7 @@ class Launcher {
     NodeContext node{plan_, parts_.delivery, parts_.signals, parts_.news, facts_};
     node.events = parts_.events;
     node.spool = parts_.spool;
-    TUTTI_RETURN_IF_ERROR(Prepare(node));
+    TUTTI_RETURN_IF_ERROR(BlameSharedDisk(Prepare(node), plan_.shared_folder));
     ReportPrepared(node);
     TUTTI_RETURN_IF_ERROR(AwaitGo());
     TUTTI_RETURN_IF_ERROR(BeforeStart(node));

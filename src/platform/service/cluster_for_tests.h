@@ -41,7 +41,10 @@ class FakeCluster final : public engine::Engine {
       if (runs) {
         states.push_back({.id = id,
                           .launcher_alive = {!dead, !dead},
-                          .nodes = {{.name = "n1"}, {.name = "n2"}}});
+                          .nodes = {{.name = "n1"}, {.name = "n2"}},
+                          .reason = disk_full ? "the disk was full" : "",
+                          .lost = disk_full,
+                          .disk_full = disk_full});
         continue;
       }
       states.push_back({.id = id,
@@ -65,8 +68,9 @@ class FakeCluster final : public engine::Engine {
   // So many allocations are lost, the first ones, before it has told of any node of them. All
   // others wait.
   int losses = 0;
-  bool runs = false;  // they do not wait, but have two nodes, whose launchers live
-  bool dead = false;  // or have died
+  bool runs = false;       // they do not wait, but have two nodes, whose launchers live
+  bool dead = false;       // or have died
+  bool disk_full = false;  // for which they died before they had begun
   std::set<std::string> stopped, killed;
   const std::set<std::string>& allocations() const { return allocations_; }
 

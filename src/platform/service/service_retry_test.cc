@@ -187,6 +187,31 @@ TEST_F(QueuedRetryTest, ANodeThatIsNotHeardOfAgainIsLostAlsoWhereTheClusterHasNo
             "begun again, attempt 2 of 2");
 }
 
+// Which says nothing against a node, and costs no retry.
+TEST_F(QueuedRetryTest, OneThatFoundTheDiskOfAllNodesFullWaitsForRoomAndTakesAnyNode) {
+  cluster_.runs = cluster_.dead = cluster_.disk_full = true;
+  int refused = 0;
+  cluster_.during_start = [&] {
+    if (world_.State("j") != JobState::kQueued || world_.Events("j").size() == 1) return;
+    cluster_.fail_start = absl::ResourceExhaustedError("the disk is full");
+    ++refused;
+  };
+  ASSERT_EQ(world_.Submit(absl::StrCat(kJobFile, "compute: hpc\n")).status(), absl::OkStatus());
+  ASSERT_TRUE(world_.StepUntil([&] {
+    world_.clock().Advance(absl::Seconds(2));
+    return refused > 2;
+  }));
+  EXPECT_EQ(world_.Events("j").back().reason,
+            "the disk was full; it is begun again, attempt 2 of 2");
+  EXPECT_EQ(world_.State("j"), JobState::kQueued);
+  EXPECT_EQ(world_.Reason("j"), "waits: the disk is full");
+  cluster_.dead = cluster_.disk_full = false;
+  cluster_.during_start = nullptr;
+  cluster_.fail_start = absl::OkStatus();
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kProvisioning));
+  EXPECT_TRUE(cluster_.avoid.empty());
+}
+
 // It may be at work, cut off from us.
 TEST_F(QueuedRetryTest, OneOfWhichANodeIsNeverHeardOfIsStoppedAndBeginsAgainOnceThatIsGone) {
   cluster_.runs = true;

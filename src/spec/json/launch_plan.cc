@@ -96,6 +96,7 @@ void ReadFields(JsonFields& fields, LaunchPlan& plan) {
   fields.ReadIfThere("launcher_token", plan.launcher_token);
   fields.Read("job_token", plan.job_token);
   fields.ReadIfThere("storage_program", plan.storage_program);
+  fields.ReadIfThere("shared_folder", plan.shared_folder);
   fields.ReadIfThere("cores", plan.cores);
   fields.ReadIfThere("gpus", plan.gpus);
   if (const json* checks = fields.FindIfThere("checks")) {
@@ -147,6 +148,7 @@ std::string ToJson(const LaunchPlan& plan) {
   if (plan.checks) document["checks"] = JsonOf(*plan.checks);
   if (!plan.secret_files.empty()) document["secret_files"] = plan.secret_files;
   if (!plan.storage_program.empty()) document["storage_program"] = plan.storage_program;
+  if (!plan.shared_folder.empty()) document["shared_folder"] = plan.shared_folder;
   return Dump(document);
 }
 

@@ -51,6 +51,9 @@ struct LaunchPlan {
   std::map<std::string, Output> outputs;
   std::string
       directory;  // the allocation's own folder on this node: spool, working folder, outputs
+  // The folder, above `directory`, that all nodes of the cluster share: its disk is no node's own.
+  // Empty: each node's folders are on disks of its own.
+  std::string shared_folder;
   // `attempt` counts from 1 how often the job was begun. `former_directory` is the folder that the
   // attempt before had on the node of this index, whose outputs this one takes over; empty: there
   // is none.

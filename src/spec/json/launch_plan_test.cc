@@ -23,6 +23,7 @@ LaunchPlan APlan() {
   plan.inputs["x"] = {"uri_file", "/data/x", "download", "", {"", 4}};
   plan.outputs["model"] = {"uri_folder", "upload"};
   plan.directory = "/scratch/a1";
+  plan.shared_folder = "/scratch";
   plan.memory_bytes = int64_t{1} << 40;
   plan.timeout_seconds = 1.5;
   plan.service_file = "/run/service.json";
@@ -55,6 +56,7 @@ TEST(LaunchPlan, ReadsBackEveryFieldThatItWrote) {
   EXPECT_EQ(plan->memory_bytes, int64_t{1} << 40);
   EXPECT_EQ(plan->timeout_seconds, 1.5);
   EXPECT_EQ(plan->WorldSize(), 4);
+  EXPECT_EQ(plan->shared_folder, "/scratch");
 }
 
 TEST(LaunchPlan, SaysWhatIsLookedAtOnlyWhereItIsTheLaunchers) {

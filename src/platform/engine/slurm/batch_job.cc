@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/process/command.h"
+#include "spec/types/launcher_exit.h"
 
 namespace tutti::engine {
 namespace {
@@ -175,7 +176,8 @@ std::string BatchScript(const spec::SlurmSettings& settings, const Allocation& a
   // Slurm's accounting is to say whether the job failed; launchers themselves end with 0.
   const std::string failed =
       absl::StrCat("for file in ", base::ShellQuoted(job.folder.native()),
-                   "/*/failed; do [ ! -e \"$file\" ] || code=1; done\n", "exit $code\n");
+                   "/*/failed; do [ ! -e \"$file\" ] || [ $code = ", spec::kLauncherFoundDiskFull,
+                   " ] || code=1; done\n", "exit $code\n");
   if (nodes == 1) return absl::StrCat(script, Watched(launcher, has_containers), failed);
   const std::string task = has_containers
                                ? absl::StrCat(Watched(launcher, has_containers), "exit $code\n")

@@ -228,8 +228,8 @@ class RunBatchScriptTest : public SlurmEngineTest {
         base::WriteFileAtomic(bin_.path() / name, "#!/bin/bash\n" + text + "\n", 0755).ok());
   }
 
-  // How often the launcher ran in the script of such a job.
-  size_t Runs(int nodes, const std::string& image) {
+  // Runs the script of such a job; returns its exit code.
+  int RunScript(int nodes, const std::string& image = "") {
     std::filesystem::remove(bin_.path() / "runs");
     Allocation gang = Gang("a.1", nodes);
     gang.plan.environment.image.reference = image;
@@ -240,7 +240,13 @@ class RunBatchScriptTest : public SlurmEngineTest {
     options.environment["SLURM_NODEID"] = "0";
     auto child = base::ChildProcess::Start(options);
     EXPECT_TRUE(child.ok());
-    EXPECT_TRUE(child->Wait(base::Deadline::After(base::Patient(absl::Seconds(20)))).ok());
+    const auto ended = child->Wait(base::Deadline::After(base::Patient(absl::Seconds(20))));
+    EXPECT_TRUE(ended.ok());
+    return ended.value_or(base::ExitStatus{.code = -1}).code;
+  }
+  // How often the launcher ran in it.
+  size_t Runs(int nodes, const std::string& image) {
+    RunScript(nodes, image);
     return base::ReadFile(bin_.path() / "runs")->size() / 2;
   }
 
@@ -251,6 +257,19 @@ TEST_F(RunBatchScriptTest, ASecondLauncherEndsTheContainersOfOneThatWasKilled) {
   for (const int nodes : {1, 2}) {
     EXPECT_EQ(Runs(nodes, "team/train:1"), 2u) << nodes;
     EXPECT_EQ(Runs(nodes, ""), 1u) << nodes << ": ranks that are in no container die with it";
+  }
+}
+
+TEST_F(RunBatchScriptTest, ALaunchersWordOfAFullDiskIsTheScriptsExitCode) {
+  ASSERT_TRUE(base::MakeDirectories(bin_.path() / "0").ok());
+  for (const int nodes : {1, 2}) {
+    std::filesystem::remove(bin_.path() / "0/failed");
+    Program("launch", "exit 74");
+    EXPECT_EQ(RunScript(nodes), 74) << nodes;
+    Program("launch", "touch ${0%/*}/0/failed; exit 74");
+    EXPECT_EQ(RunScript(nodes), 74) << nodes << ": also where another noted that it failed";
+    Program("launch", "exit 0");
+    EXPECT_EQ(RunScript(nodes), 1) << nodes;
   }
 }
 

@@ -208,6 +208,7 @@ void SlurmAllocation::ReadEnd(const std::string& text) {
   if (!json.is_object()) return;
   if (json.contains("how") && json["how"].is_string()) end = json["how"];
   lost = json.contains("lost") && json["lost"] == true;
+  disk_full = json.contains("disk_full") && json["disk_full"] == true;
   if (json.contains("nodes") && json["nodes"].is_string()) job.nodes = json["nodes"];
 }
 
@@ -284,9 +285,14 @@ absl::Status SlurmAllocation::NoteEnd(const std::string& how, bool is_lost) {
   stage = Stage::kEnded;
   end = how;
   lost = is_lost;
-  return base::WriteFileAtomic(
-      folder / "end",
-      spec::Dump(nlohmann::json{{"how", how}, {"nodes", job.nodes}, {"lost", lost}}));
+  nlohmann::json said = {{"how", how}, {"nodes", job.nodes}, {"lost", lost}};
+  if (disk_full) said["disk_full"] = true;
+  return base::WriteFileAtomic(folder / "end", spec::Dump(said));
+}
+
+absl::Status SlurmAllocation::NoteFullDisk(const std::string& how) {
+  disk_full = true;
+  return NoteEnd(how, /*is_lost=*/true);
 }
 
 absl::Status SlurmAllocation::PrepareCollection() const {
@@ -350,6 +356,7 @@ AllocationState SlurmAllocation::State(const std::string& id) {
   }
   state.reason = end;
   state.lost = lost;
+  state.disk_full = disk_full;
   for (auto& courier : couriers) {
     if (courier && courier->Wait(base::Deadline::After(absl::ZeroDuration())).ok()) courier.reset();
     state.launcher_alive.push_back(runs || courier.has_value());

@@ -53,6 +53,7 @@ struct SlurmAllocation {
   SlurmJob job;               // as at the last poll; id 0: not known
   std::string end;            // how it ended, if there is something to say
   bool lost = false;          // it ended since it lost a node
+  bool disk_full = false;     // or since its launchers found the disk that they share full
   bool stop = false;
   bool stopped_before = false;  // by a service before this one, which may have ended it by force
   bool signalled = false;       // Slurm has passed it on
@@ -102,6 +103,8 @@ struct SlurmAllocation {
   std::string WhatALauncherNoted() const;
   // Records that the job is over, and how, in the folder too: Slurm forgets it after some minutes.
   absl::Status NoteEnd(const std::string& how, bool lost = false);
+  // Does so of one whose launchers could not begin, since the disk that they share is full.
+  absl::Status NoteFullDisk(const std::string& how);
   // Records that a collector delivers for the launchers. Call it before the job is submitted.
   absl::Status PrepareCollection() const;
   // Returns whether a collector should run for it and none does.

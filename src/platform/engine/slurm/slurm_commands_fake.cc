@@ -106,6 +106,7 @@ std::string SlurmCommandsFake::Squeue() const {
                     {"start_time", job.start},
                     {"name", job.name},
                     {"comment", job.comment},
+                    {"exit_code", {{"return_code", {{"set", true}, {"number", job.exit_code}}}}},
                     {"nodes", job.state == "COMPLETING" ? job.completing : all}});
   }
   return nlohmann::json{{"jobs", std::move(jobs)}}.dump();
@@ -156,11 +157,13 @@ void SlurmCommandsFake::Hold(bool hold) {
   }
 }
 
-void SlurmCommandsFake::End(const std::string& allocation, const std::string& state) {
+void SlurmCommandsFake::End(const std::string& allocation, const std::string& state,
+                            int exit_code) {
   absl::MutexLock lock(&mutex_);
   for (auto& [id, job] : jobs_) {
     if (!absl::EndsWith(job.comment, ":" + allocation)) continue;
     job.state = state;
+    job.exit_code = exit_code;
     if (absl::StartsWith(state, "CANCELLED") && job.is_placed) TellLaunchers(job);
   }
 }

@@ -33,8 +33,8 @@ class SlurmCommandsFake final : public SlurmCommands {
   void SetFault(const std::string& program, Fault fault);
   // Lets jobs that are submitted from now on wait in the queue, or begin after all.
   void Hold(bool hold);
-  // Ends the job of that allocation in that state, as "NODE_FAIL".
-  void End(const std::string& allocation, const std::string& state);
+  // Ends the job of that allocation in that state, as "NODE_FAIL", its batch step with that code.
+  void End(const std::string& allocation, const std::string& state, int exit_code = 0);
   // Completes it as one that has run; it is told to be on those nodes, since Slurm tells only the
   // ones that are not yet done.
   void Complete(const std::string& allocation, const std::string& nodes);
@@ -72,6 +72,7 @@ class SlurmCommandsFake final : public SlurmCommands {
     int nodes = 1;
     bool is_placed = false;
     int64_t start = 0;
+    int exit_code = 0;
     std::string completing;  // on which
   };
   CommandResult Sbatch(const std::vector<std::string>& arguments)

@@ -1,6 +1,7 @@
 #include "platform/engine/slurm/slurm_engine.h"
 
 #include <fcntl.h>
+#include <sys/statvfs.h>
 
 #include <algorithm>
 
@@ -11,6 +12,7 @@
 #include "base/process/command.h"
 #include "base/process/held_folder.h"
 #include "base/status.h"
+#include "base/text/binary_size.h"
 #include "platform/engine/plan_files.h"
 #include "platform/engine/slurm/compute_folder.h"
 #include "platform/engine/slurm/slurm_messages.h"
@@ -40,6 +42,30 @@ spec::SlurmSettings SettingsOf(const spec::SlurmCompute& compute, const Allocati
   const auto qos = compute.priority_qos.find(std::string(spec::Name(allocation.priority)));
   if (allocation.slurm.qos.empty() && qos != compute.priority_qos.end()) settings.qos = qos->second;
   return settings;
+}
+
+// What a job that is handed to Slurm is to find on the disk that its nodes share: more than the
+// least with which its launchers begin (health/disk_check.h).
+constexpr uint64_t kLeastRoom = 4 << 20;
+constexpr uint64_t kLeastFiles = 256;
+
+// ResourceExhausted if the disk of the compute's folder has less.
+absl::Status CheckRoom(const fs::path& folder) {
+  struct statvfs space = {};
+  if (::statvfs(folder.c_str(), &space) != 0) {
+    return base::ErrnoStatus(absl::StrCat("look at ", folder.native()));
+  }
+  const uint64_t bytes = uint64_t{space.f_bavail} * space.f_frsize;
+  // Some file systems have no fixed number of inodes, and report 0.
+  const bool has_files = space.f_files == 0 || space.f_favail >= kLeastFiles;
+  if (bytes >= kLeastRoom && has_files) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the disk of ", folder.native(), ", which all nodes share, is full: it has ",
+      has_files
+          ? absl::StrCat(base::BinarySize(bytes), " left, and no job is handed to Slurm below ",
+                         base::BinarySize(kLeastRoom))
+          : absl::StrCat("room for ", space.f_favail,
+                         " more files, and no job is handed to Slurm below ", kLeastFiles)));
 }
 
 std::string ProgramOf(const std::vector<std::string>& launcher) {
@@ -150,6 +176,7 @@ Allocation SlurmEngine::Localized(Allocation allocation, bool by_folder) const {
   allocation.plan.service_file = by_folder ? "" : (root / "launcher.json").native();
   allocation.plan.environments_directory = (root / "environments").native();
   allocation.plan.checks = options_.checks;
+  if (shared()) allocation.plan.shared_folder = root.native();
   return allocation;
 }
 
@@ -177,6 +204,9 @@ absl::Status SlurmEngine::Start(const Allocation& given) {
   const Allocation allocation = Localized(given, fresh.by_folder);
   if (known != known_.end() && known->second.stage == Stage::kEnded) {
     return StartHere(known->second, allocation);
+  }
+  if (known == known_.end() && shared()) {
+    TUTTI_RETURN_IF_ERROR(CheckRoom(options_.compute.folder));
   }
   fresh.folder = fs::path(options_.compute.folder) / allocation.id;
   fresh.couriers.resize(allocation.nodes.size());

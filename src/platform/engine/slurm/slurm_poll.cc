@@ -12,9 +12,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "base/status.h"
 #include "platform/engine/slurm/slurm_engine.h"
 #include "platform/engine/slurm/slurm_messages.h"
 #include "platform/engine/slurm/unshared_job.h"
+#include "spec/types/launcher_exit.h"
 
 namespace tutti::engine {
 namespace {
@@ -206,7 +208,8 @@ void SlurmEngine::NoteTakenBack(SlurmAllocation& known) {
 static bool NoteWhatALauncherNoted(SlurmAllocation& known) {
   const std::string noted = known.WhatALauncherNoted();
   if (noted.empty()) return false;
-  LogError(known.NoteEnd(noted, /*is_lost=*/known.HasBegun()));
+  LogError(base::SpeaksOfAFullDisk(noted) ? known.NoteFullDisk(noted)
+                                          : known.NoteEnd(noted, /*is_lost=*/known.HasBegun()));
   return true;
 }
 
@@ -227,6 +230,14 @@ void SlurmEngine::NoteEnd(SlurmAllocation& known, const SlurmJob& job) {
   std::string how = unlaunched    ? "it was cancelled in Slurm before it had begun on its nodes"
                     : unrequested ? "it was cancelled in Slurm after its launchers had died"
                                   : HowItEnded(job);
+  // A note may not fit on the disk any more, but this is said.
+  const bool is_full = job.exit_code == spec::kLauncherFoundDiskFull;
+  if (how.empty() && is_full && shared() && !known.stop && !known.HasBegunEverywhere()) {
+    LogError(known.NoteFullDisk(absl::StrCat("its launcher could not begin: the disk of ",
+                                             options_.compute.folder,
+                                             ", which all nodes share, was full")));
+    return;
+  }
   bool lost = HasLostANode(job) || unlaunched || unrequested;
   if (how.empty() && shared() && !known.stop && !known.HasBegunEverywhere()) {
     how = WhyItCouldNotBegin(known.LastOutput(), options_.launcher.front());

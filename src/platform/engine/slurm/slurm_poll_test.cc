@@ -209,8 +209,32 @@ TEST_F(SlurmEngineTest, WhatALauncherNotedThatCouldNotTakeItsPlanIsSaid) {
                                 R"({"pid": 1, "reason": "truncate lock: No space left on device"})")
                   .ok());
   slurm_.End("a.1", "FAILED");
-  EXPECT_EQ(AwaitEnd("a.1").reason,
-            "its launcher could not begin: truncate lock: No space left on device");
+  const AllocationState ended = AwaitEnd("a.1");
+  EXPECT_EQ(ended.reason, "its launcher could not begin: truncate lock: No space left on device");
+  EXPECT_TRUE(ended.lost);
+  EXPECT_TRUE(ended.disk_full) << "of all nodes";
+}
+
+// A note does not fit on the disk either.
+TEST_F(SlurmEngineTest, ALauncherThatFoundTheSharedDiskFullSaysSoByItsExitCode) {
+  slurm_.Hold(true);
+  ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
+  ASSERT_TRUE(engine_->Start(Gang("b.1")).ok());
+  Await("b.1", [](const AllocationState& s) { return absl::StrContains(s.reason, "Resources"); });
+  ASSERT_TRUE(base::ReplaceFile(root_.path() / "shared/a.1/0/started", "").ok());
+  slurm_.End("a.1", "FAILED", 74);
+  slurm_.End("b.1", "FAILED", 9);
+  const std::string why =
+      absl::StrCat("its launcher could not begin: the disk of ", (root_.path() / "shared").native(),
+                   ", which all nodes share, was full");
+  EXPECT_EQ(AwaitEnd("a.1").reason, why);
+  EXPECT_TRUE(State("a.1").lost);
+  EXPECT_TRUE(State("a.1").disk_full);
+  EXPECT_FALSE(AwaitEnd("b.1").disk_full);
+  EXPECT_EQ(State("b.1").reason, "");
+  Open();  // by the next service too
+  EXPECT_EQ(State("a.1").reason, why);
+  EXPECT_TRUE(State("a.1").disk_full);
 }
 
 TEST_F(SlurmEngineTest, WhereAnotherNodesLauncherHasBegunTheNodeIsAtFault) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/text/utf8.h"
 #include "platform/health/node_look.h"
@@ -22,6 +23,23 @@ health::NodeLook LookOf(const NodeContext& node) {
           .gpus = node.facts.gpus};
 }
 
+// What a look has found: what is wrong with the node, and that the disk which it shares is full.
+struct Findings {
+  std::string illness, full_disk;
+};
+
+// A disk that all nodes share is no node's own, but only from one node it may be read-only or gone.
+Findings FindingsOf(const spec::LaunchPlan& plan, std::vector<health::NodeCheck> checks) {
+  Findings findings;
+  std::erase_if(checks, [&](const health::NodeCheck& check) {
+    const bool is_of_all = check.is_full && !plan.shared_folder.empty();
+    if (is_of_all) findings.full_disk = check.detail;
+    return is_of_all;
+  });
+  findings.illness = health::IllnessOf(checks);
+  return findings;
+}
+
 // One look at the node, in a thread of its own.
 class Look {
  public:
@@ -29,22 +47,23 @@ class Look {
     Abandon();
     Await();
   }
-  void Begin(health::NodeLook look) {
-    thread_ = std::thread([this, look = std::move(look)] {
-      illness_ = health::IllnessOf(health::LookAtNode(look, abandoned_));
+  // The plan outlives the object.
+  void Begin(const spec::LaunchPlan& plan, health::NodeLook look) {
+    thread_ = std::thread([this, &plan, look = std::move(look)] {
+      findings_ = FindingsOf(plan, health::LookAtNode(look, abandoned_));
     });
   }
   // Ends the programs that it waits for.
   void Abandon() { abandoned_ = true; }
-  const std::string& Await() {
+  const Findings& Await() {
     if (thread_.joinable()) thread_.join();
-    return illness_;
+    return findings_;
   }
 
  private:
   std::atomic<bool> abandoned_ = false;
   std::thread thread_;
-  std::string illness_;  // the thread's until it has ended
+  Findings findings_;  // the thread's until it has ended
 };
 
 // Begins to look at a node that nobody else looks at, and does so once more when one of the job's
@@ -55,7 +74,7 @@ class HealthHook : public NodeHook {
   absl::string_view name() const override { return "health"; }
 
   absl::Status Prepare(NodeContext& node, const std::atomic<bool>& /*cancelled*/) override {
-    if (node.plan.checks) look_->Begin(LookOf(node));
+    if (node.plan.checks) look_->Begin(node.plan, LookOf(node));
     return absl::OkStatus();
   }
   void Abandon(NodeContext& /*node*/) override { look_->Abandon(); }
@@ -65,7 +84,8 @@ class HealthHook : public NodeHook {
                 nlohmann::json& left) override {
     if (!node.plan.checks || !failed) return;
     const std::atomic<bool> goes_on = false;
-    const std::string illness = health::IllnessOf(health::LookAtNode(LookOf(node), goes_on));
+    const std::string illness =
+        FindingsOf(node.plan, health::LookAtNode(LookOf(node), goes_on)).illness;
     if (!illness.empty()) left["ill"] = base::BoundedUtf8(illness, kLongestIllness);
   }
 
@@ -82,10 +102,10 @@ class HealthVerdictHook : public NodeHook {
     return plan.checks.has_value();
   }
   absl::Status Prepare(NodeContext& /*node*/, const std::atomic<bool>& cancelled) override {
-    const std::string& illness = look_->Await();
+    const Findings& found = look_->Await();
     if (cancelled) return absl::CancelledError("told to end while it looked at its node");
-    if (illness.empty()) return absl::OkStatus();
-    return NodeIsIll(base::BoundedUtf8(illness, kLongestIllness));
+    if (!found.illness.empty()) return NodeIsIll(base::BoundedUtf8(found.illness, kLongestIllness));
+    return found.full_disk.empty() ? absl::OkStatus() : SharedDiskIsFull(found.full_disk);
   }
 
  private:

@@ -4,9 +4,11 @@
 #include <string>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/status.h"
 
 namespace tutti::launch {
 namespace {
@@ -14,6 +16,7 @@ namespace {
 constexpr char kRank[] = "tutti/rank";
 constexpr char kTimedOut[] = "tutti/timed_out";
 constexpr char kIll[] = "tutti/ill";
+constexpr char kSharedDiskFull[] = "tutti/shared_disk_full";
 
 }  // namespace
 
@@ -36,6 +39,20 @@ absl::Status NodeIsIll(absl::string_view illness) {
   return status;
 }
 
+absl::Status SharedDiskIsFull(absl::string_view why) {
+  absl::Status status =
+      absl::ResourceExhaustedError(absl::StrCat("the disk that all nodes share is full: ", why));
+  status.SetPayload(kSharedDiskFull, absl::Cord());
+  return status;
+}
+
+absl::Status BlameSharedDisk(const absl::Status& status, const std::string& shared_folder) {
+  const bool is_new = !shared_folder.empty() && !status.GetPayload(kSharedDiskFull).has_value();
+  const bool is_full = is_new && base::SpeaksOfAFullDisk(status.message()) &&
+                       absl::StrContains(status.message(), shared_folder);
+  return is_full ? SharedDiskIsFull(status.message()) : status;
+}
+
 absl::Status WithMore(const absl::Status& status, absl::string_view more) {
   absl::Status longer(status.code(), absl::StrCat(status.message(), "; ", more));
   status.ForEachPayload(
@@ -47,6 +64,7 @@ nlohmann::json EndOf(const absl::Status& status) {
   nlohmann::json end = {{"ok", status.ok()}, {"reason", std::string(status.message())}};
   if (!status.ok()) end["timed_out"] = status.GetPayload(kTimedOut).has_value();
   if (const auto ill = status.GetPayload(kIll)) end["ill"] = std::string(*ill);
+  if (status.GetPayload(kSharedDiskFull).has_value()) end["shared_disk_full"] = true;
   int rank = -1;
   const auto of_rank = status.GetPayload(kRank);
   if (!of_rank || !absl::SimpleAtoi(std::string(*of_rank), &rank)) return end;

@@ -19,11 +19,19 @@ absl::Status TimeLimitReached(double seconds);
 // Returns "it is ill: disk: …", of this node: it runs nothing of the job.
 absl::Status NodeIsIll(absl::string_view illness);
 
+// Returns "the disk that all nodes share is full: …": nothing of the job runs, and no node is at
+// fault.
+absl::Status SharedDiskIsFull(absl::string_view why);
+// Returns SharedDiskIsFull where `status` says that of a place in `shared_folder`, which is
+// LaunchPlan's; else `status` as it is.
+absl::Status BlameSharedDisk(const absl::Status& status, const std::string& shared_folder);
+
 // Returns `status` with "; MORE" after its message; what else it carries is kept.
 absl::Status WithMore(const absl::Status& status, absl::string_view more);
 
 // Returns the fields of the event "finished": `ok` and `reason`, of a RankFailure also `rank`, and
-// of any failure `timed_out`, whether it was TimeLimitReached; of NodeIsIll also `ill`, why.
+// of any failure `timed_out`, whether it was TimeLimitReached; of NodeIsIll also `ill`, why; of
+// SharedDiskIsFull also `shared_disk_full`.
 nlohmann::json EndOf(const absl::Status& status);
 
 }  // namespace tutti::launch

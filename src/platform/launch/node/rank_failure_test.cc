@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/status.h"
+
 namespace tutti::launch {
 namespace {
 
@@ -29,6 +31,20 @@ TEST(NodeIsIll, SaysByAFieldWhatIsWrongWithTheNode) {
                                                   {"reason", "it is ill: disk: full"},
                                                   {"timed_out", false},
                                                   {"ill", "disk: full"}}));
+}
+
+TEST(SharedDiskIsFull, IsSaidOfPlacesInTheFolderThatAllNodesShareAlone) {
+  const absl::Status full = base::ErrnoStatus("write /shared/j.1/0/work/x", ENOSPC);
+  const json end = EndOf(BlameSharedDisk(full, "/shared"));
+  EXPECT_EQ(end["shared_disk_full"], true);
+  EXPECT_EQ(end["reason"],
+            "the disk that all nodes share is full: write /shared/j.1/0/work/x: No space left on "
+            "device");
+  EXPECT_EQ(EndOf(BlameSharedDisk(BlameSharedDisk(full, "/shared"), "/shared")), end);
+  EXPECT_EQ(BlameSharedDisk(full, ""), full) << "each node has a disk of its own";
+  EXPECT_EQ(BlameSharedDisk(full, "/other"), full);
+  const absl::Status broken = base::ErrnoStatus("write /shared/j.1/0/work/x", EIO);
+  EXPECT_EQ(BlameSharedDisk(broken, "/shared"), broken) << "maybe from this node alone";
 }
 
 TEST(TimeLimitReached, IsToldByAFieldAndNotByItsWords) {

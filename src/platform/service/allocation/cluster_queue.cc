@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
@@ -50,7 +51,8 @@ void ClusterQueue::HandOver(Effects& effects) {
     if (!state_.engines.WhyOutOfReach(compute).empty()) continue;
     for (const auto& [sequence, live] : jobs) {
       const store::Job& job = live->record.job;
-      live->waits_for = "is being handed to the cluster";
+      const bool is_again = absl::StartsWith(live->waits_for, kCannotBeHanded);
+      if (!is_again) live->waits_for = "is being handed to the cluster";
       live->being_handed = true;
       const Placement placement =
           PlaceOnCluster(job, AllocationOf(*live), StandIns(job.spec.instance_count));
@@ -88,7 +90,8 @@ void ClusterQueue::EndUnplaced(LiveJob& job, const engine::AllocationState& stat
   const Step end{.state = store::JobState::kFailed,
                  .reason = why,
                  .cause = Cause::kFailure,
-                 .lost_node = state.lost};
+                 .lost_node = state.lost,
+                 .ran_nothing = state.disk_full};
   if (MayBeginAgain(job, end)) {
     state_.problems.Note(PlacementProblem(id), table_.BeginAgain(job, why), {.job = id});
     return;

@@ -168,7 +168,10 @@ void EngineCalls::NoteStart(const std::string& allocation, const absl::Status& s
   job->being_handed = false;
   if (job->placed == nullptr) {  // handed to a cluster
     job->handed_over = status.ok();
-    if (!status.ok()) table_.HandOverAgain(*job);
+    if (!status.ok()) {
+      job->waits_for = absl::StrCat(kCannotBeHanded, status.message());
+      table_.HandOverAgain(*job);
+    }
     state_.problems.Note(absl::StrCat("job ", id, " cannot be handed over"), status, {.job = id});
     return;
   }

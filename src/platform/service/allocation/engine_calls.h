@@ -19,6 +19,10 @@
 
 namespace tutti::service {
 
+// What the word of a job that waits for its cluster to be told of it begins with, where that has
+// failed; the error follows.
+inline constexpr char kCannotBeHanded[] = "waits: ";
+
 class EngineCalls {
  public:
   EngineCalls(SharedState& state, JobTable& table, LeavingAllocations& leaving)

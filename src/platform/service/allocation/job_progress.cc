@@ -41,6 +41,7 @@ JobNow NowOf(const SharedState& state, const LiveJob& job) {
              .judged = spec.compute != "local" && placed.judged,
              .verdict = placed.verdict,
              .lost = placed.lost,
+             .ran_nothing = placed.disk_full,
              .verdict_may_come = VerdictMayCome(state, job)};
   if (job.record.started) {
     now.overdue = state.clock->SinceBoot() - RunTimeOf(state, job) + spec.timeout +

@@ -47,6 +47,7 @@ void Observer::ObservePlaced(PlacedJob& job, const engine::AllocationState* stat
     if (state != nullptr && !alive) {
       job.verdict = state->reason;
       job.lost = state->lost;
+      job.disk_full = state->disk_full;
       job.judged = true;
     }
     if (job.gang.done(node)) continue;

@@ -120,7 +120,10 @@ void Gang::Apply(int number, absl::string_view line, absl::Duration heard) {
       node.end.ill = std::move(ill);
       node.end.refused = !node.prepared;
     }
-    node.end.disk_fault = !node.prepared && SpeaksOfABrokenDisk(node.end.reason);
+    node.end.shared_disk_full = Field(event, "shared_disk_full", false);
+    node.end.refused |= node.end.shared_disk_full && !node.prepared;
+    node.end.disk_fault =
+        !node.prepared && !node.end.shared_disk_full && SpeaksOfABrokenDisk(node.end.reason);
     node.end.time = TimeOf(event);
   }
 }

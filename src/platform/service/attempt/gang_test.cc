@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "platform/service/attempt/next_step.h"
+#include "platform/service/diagnosis/faulty_node.h"
 
 namespace tutti::service {
 namespace {
@@ -111,6 +112,22 @@ TEST_F(GangTest, KeepsWhatALauncherFoundWrongWithItsNode) {
   EXPECT_FALSE(of("n1").refused);
   EXPECT_EQ(of("n2").ill, "disk: full");
   EXPECT_TRUE(of("n2").refused);
+}
+
+TEST_F(GangTest, AFullDiskThatAllNodesShareIsNoFaultOfOne) {
+  Say(1,
+      R"({"kind":"finished","time":4,"ok":false,"reason":"the disk that all nodes share is full: )"
+      R"(write /shared/x: No space left on device","shared_disk_full":true})");
+  Say(0, R"({"kind":"finished","time":5,"ok":false,"reason":"told to end","told":true})");
+  const GangEnd end = gang_.End();
+  EXPECT_TRUE(NodesToAvoid(end).empty());
+  EXPECT_TRUE(NodeFaultsOf(end).empty());
+  const Diagnosis diagnosis = Diagnose(end);
+  EXPECT_EQ(
+      diagnosis.line,
+      "node n2: the disk that all nodes share is full: write /shared/x: No space left on device");
+  EXPECT_TRUE(diagnosis.lost_node);
+  EXPECT_TRUE(diagnosis.ran_nothing);
 }
 
 TEST_F(GangTest, TellsAtTheEndWhatTheNodesHaveLeftOut) {

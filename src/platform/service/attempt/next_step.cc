@@ -62,6 +62,7 @@ GangEnd EndThatCounts(const JobNow& job, const Gang& gang) {
   end.judged = job.judged;
   end.verdict = job.verdict;
   end.lost = job.lost;
+  end.ran_nothing = job.ran_nothing;
   const std::optional<RankExit> done = ChiefEndedWell(job, end);
   if (done) {
     std::erase_if(end.exits, [&](const RankExit& exit) { return exit.time > done->time; });

@@ -46,6 +46,7 @@ struct JobNow {
   bool judged = false;            // the cluster has said that it is over, with a verdict or without
   std::string verdict;            // how the cluster ended it, if that has a reason of its own
   bool lost = false;              // and that is the loss of a node
+  bool ran_nothing = false;       // before anything of the job had begun
   bool verdict_may_come = false;  // the cluster has not said yet that it is over
 };
 
@@ -55,7 +56,7 @@ struct Step {
   Cause cause = Cause::kNone;
   std::vector<Failure> failures;
   bool lost_node = false;    // of a failure: a node was lost, the job itself is not at fault
-  bool ran_nothing = false;  // likewise: it was found to be ill before any process began
+  bool ran_nothing = false;  // likewise: that was known before any process began
 };
 
 // Returns a job's reason without what stands behind it for its user to know ("…; note: …").

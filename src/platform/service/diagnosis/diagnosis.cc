@@ -144,6 +144,7 @@ class Examination {
     if (open && counts && !end_.verdict.empty()) {
       Diagnosis diagnosis = With(end_.verdict, {.what = end_.verdict}, nullptr);
       diagnosis.lost_node = end_.lost;
+      diagnosis.ran_nothing = end_.ran_nothing;
       return diagnosis;
     }
     Diagnosis diagnosis = WithoutVerdict();
@@ -259,7 +260,7 @@ class Examination {
   // would not do.
   const NodeEnd* FailedNode() const {
     const auto knows_less = [](const NodeEnd& node) {
-      const bool is_whole = !node.disk_fault && node.ill.empty();
+      const bool is_whole = !node.disk_fault && !node.shared_disk_full && node.ill.empty();
       return std::tuple(node.told, node.unlaunched, LostALauncher(node), is_whole);
     };
     const NodeEnd* found = nullptr;
@@ -384,8 +385,8 @@ class Examination {
     // If somebody cancelled the job, the cluster's verdict says so, and the node is not taken for
     // lost.
     const bool taken = node.told && end_.judged && end_.verdict.empty();
-    diagnosis.lost_node =
-        node.silent || node.unlaunched || node.disk_fault || !node.ill.empty() || taken;
+    diagnosis.lost_node = node.silent || node.unlaunched || node.disk_fault ||
+                          node.shared_disk_full || !node.ill.empty() || taken;
     diagnosis.ran_nothing = node.refused && end_.exits.empty();
     return diagnosis;
   }

@@ -48,17 +48,18 @@ struct NodeEnd {
   int rank = -1;          // `reason` is what this one did ("left MPI"), be it another node's
   std::string rank_node;  // on which it runs
   bool lost = false;      // the launcher died; `reason` says what is known
-  bool unexplained = false;  // and nobody knows why: another launcher's death may be why
-  bool silent = false;       // its launcher was never heard of, and may not have died
-  bool unlaunched = false;   // the cluster did not begin its ranks: no fault of the job's
-  bool disk_fault = false;   // it could not prepare, for its disk (node_fault.h)
-  std::string ill;           // what its launcher found to be wrong with the node itself
-  bool refused = false;      // for which it ran nothing of the job
-  bool told = false;         // it was ended from outside, and knows no more
-  bool timed_out = false;    // it ended its processes at the job's time limit
-  absl::Time time;           // when that was noticed
-  int64_t memory_bytes = 0;  // the node's share, for out of memory; 0: unlimited
-  bool is_part = false;      // what the job has of the node, which others have too
+  bool unexplained = false;       // and nobody knows why: another launcher's death may be why
+  bool silent = false;            // its launcher was never heard of, and may not have died
+  bool unlaunched = false;        // the cluster did not begin its ranks: no fault of the job's
+  bool disk_fault = false;        // it could not prepare, for its disk (node_fault.h)
+  std::string ill;                // what its launcher found to be wrong with the node itself
+  bool shared_disk_full = false;  // the disk of all nodes was full, for which none is at fault
+  bool refused = false;           // for either of these it ran nothing of the job
+  bool told = false;              // it was ended from outside, and knows no more
+  bool timed_out = false;         // it ended its processes at the job's time limit
+  absl::Time time;                // when that was noticed
+  int64_t memory_bytes = 0;       // the node's share, for out of memory; 0: unlimited
+  bool is_part = false;           // what the job has of the node, which others have too
 };
 
 struct Failure {
@@ -72,11 +73,12 @@ struct GangEnd {
   std::vector<RankExit> exits;  // any order; a rank whose end nobody saw is absent
   std::vector<NodeEnd> nodes;
   absl::Duration time_limit = absl::InfiniteDuration();
-  bool mpi = false;        // its ranks are to be one MPI world
-  std::string verdict;     // how the cluster ended the whole job, if that has a reason of its own
-  bool lost = false;       // and that is the loss of a node
-  bool judged = false;     // the cluster has said that it is over, with a verdict or without
-  bool timed_out = false;  // the service itself ended the job at its time limit
+  bool mpi = false;          // its ranks are to be one MPI world
+  std::string verdict;       // how the cluster ended the whole job, if that has a reason of its own
+  bool lost = false;         // and that is the loss of a node
+  bool ran_nothing = false;  // likewise: nothing of the job had begun
+  bool judged = false;       // the cluster has said that it is over, with a verdict or without
+  bool timed_out = false;    // the service itself ended the job at its time limit
   // A rank that left MPI without MPI_Finalize, however it ended, for which the others were ended.
   std::optional<Failure> left;
 };
@@ -85,7 +87,7 @@ struct Diagnosis {
   std::string line;               // "" if nothing failed
   std::vector<Failure> failures;  // the cause first, then in order of time
   bool lost_node = false;         // the cause is the loss of a node or of its launcher
-  bool ran_nothing = false;       // and that node was found to be ill before any process began
+  bool ran_nothing = false;       // and that was known before any process began
   bool verdict_counts = false;    // if the cluster has yet to say how it ended, that is the cause
   // Since when, after boot, failures are known that all speak of a lost peer, while no peer has
   // failed.

@@ -10,8 +10,8 @@ namespace {
 
 using store::JobState;
 
-// A node that was found to be ill before anything ran costs none of the job's retries, but not
-// without end: all nodes may be ill.
+// A node that was found to be ill before anything ran, or a shared disk that was full, costs none
+// of the job's retries, but not without end: all nodes may be ill.
 constexpr int kMoreForIllNodes = 2;
 
 bool HasRetries(const LiveJob& job, bool ran_nothing = false) {
@@ -43,7 +43,7 @@ std::optional<Placement> FormerAfter(const LiveJob& job) {
 
 std::vector<std::string> AvoidAfter(const LiveJob& job) {
   std::vector<std::string> avoid = job.avoid;
-  if (job.placed == nullptr) return avoid;
+  if (job.placed == nullptr || job.placed->disk_full) return avoid;
   for (const std::string& node : NodesToAvoid(job.placed->gang.End())) {
     if (std::find(avoid.begin(), avoid.end(), node) == avoid.end()) avoid.push_back(node);
   }
