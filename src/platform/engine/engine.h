@@ -59,7 +59,8 @@ struct AllocationState {
   std::vector<Node> occupied = {};
 
   // What follows is told only by an engine that schedules for itself:
-  bool waits = false;  // in its queue, for `reason`; no node has been given
+  bool waits = false;      // in its queue, for `reason`; no node has been given
+  bool suspended = false;  // its processes stand still, on the nodes that they have
   std::optional<absl::Time> expected_start;
   std::vector<Node> nodes;  // given to it, in node_index order
   std::string reason;       // of one that has ended: how, if the engine has something to say of it

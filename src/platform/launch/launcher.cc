@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "platform/launch/delivery/beat.h"
 #include "platform/launch/delivery/delivery.h"
 #include "platform/launch/delivery/results.h"
 #include "platform/launch/environment/node_facts.h"
@@ -50,7 +51,10 @@ class Launcher {
         interruptible_(plan_, parts.events, parts.delivery, parts.signals, parts.news) {}
 
   absl::Status Run() {
-    parts_.events->Append("preparing", nlohmann::json::object());
+    nlohmann::json preparing = nlohmann::json::object();
+    const absl::Duration beat = BeatOf(plan_);
+    if (beat > absl::ZeroDuration()) preparing["beat"] = absl::ToDoubleSeconds(beat);
+    parts_.events->Append("preparing", std::move(preparing));
     if (!BeginsAtOnce()) parts_.delivery->Begin();
     return Finish(PrepareAndRun());
   }

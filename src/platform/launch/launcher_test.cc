@@ -69,6 +69,29 @@ TEST_F(Launcher, RunsTheCommandAndReportsEveryStepInOrder) {
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "allocation/done"));
 }
 
+TEST_F(Launcher, OneOfAGangOnAClusterIsHeardOfAlsoWhileItHasNothingToSay) {
+  const std::string gate = (folder.path() / "gate").native();
+  spec::LaunchPlan plan = OneOfTwo("while [ ! -e " + gate + " ]; do sleep 0.01; done");
+  plan.boot_id.clear();
+  ::setenv("TUTTI_BEAT", "0.2", 1);
+  base::ChildProcess launcher = Launch(plan);
+  ::unsetenv("TUTTI_BEAT");
+  ASSERT_TRUE(service.AwaitEvent("started"));
+  EXPECT_EQ(service.Events("preparing").at(0)["beat"], 0.2);
+  const int before = service.requests();
+  EXPECT_TRUE(service.Await([&] { return service.requests() >= before + 5; }));
+  EXPECT_EQ(service.Events().size(), 3u);
+  ASSERT_TRUE(base::WriteFileAtomic(gate, "").ok());
+  EXPECT_TRUE(WaitFor(launcher).ok());
+}
+
+TEST_F(Launcher, OneThatIsAlonePromisesNoSignsOfLife) {
+  spec::LaunchPlan plan = Plan("true");
+  plan.boot_id.clear();
+  EXPECT_TRUE(Run(plan).ok());
+  EXPECT_FALSE(service.Events("preparing").at(0).contains("beat"));
+}
+
 TEST_F(Launcher, VariablesExpandPerProcessAndFoldersAreInPlace) {
   spec::LaunchPlan plan = Plan(
       "echo $RANK/$WORLD_SIZE/$LOCAL_RANK; pwd; ls -d outputs $TMPDIR $AZ_BATCHAI_MOUNT_ROOT "

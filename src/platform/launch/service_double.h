@@ -166,7 +166,9 @@ class ServiceDouble {
     if (what == "/go") {
       wakers_.push_back(connection.Waker());
       http::Response response;
-      response.later = [this, deadline = base::Deadline::After(absl::Seconds(20))](
+      int seconds = 0;
+      (void)absl::SimpleAtoi(request.Query("wait"), &seconds);
+      response.later = [this, deadline = base::Deadline::After(absl::Seconds(seconds))](
                            base::Deadline& again) -> std::optional<http::Response> {
         absl::MutexLock lock(&mutex_);
         again = deadline;

@@ -41,6 +41,7 @@ class FakeCluster final : public engine::Engine {
       if (runs) {
         states.push_back({.id = id,
                           .launcher_alive = {!dead, !dead},
+                          .suspended = suspended,
                           .nodes = {{.name = "n1"}, {.name = "n2"}},
                           .reason = disk_full ? "the disk was full" : "",
                           .lost = disk_full,
@@ -71,6 +72,7 @@ class FakeCluster final : public engine::Engine {
   bool runs = false;       // they do not wait, but have two nodes, whose launchers live
   bool dead = false;       // or have died
   bool disk_full = false;  // for which they died before they had begun
+  bool suspended = false;  // they stand still
   std::set<std::string> stopped, killed;
   const std::set<std::string>& allocations() const { return allocations_; }
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "platform/service/allocation/launcher_clocks.h"
+#include "platform/service/allocation/launcher_silence.h"
 #include "platform/service/jobs/next_attempt.h"
 #include "platform/service/results/disk_room.h"
 #include "platform/service/secrets/secrets.h"
@@ -36,7 +37,7 @@ absl::StatusOr<LiveJob*> LauncherReports::Placed(absl::string_view allocation, i
   if (job == nullptr) return Over(allocation);
   if (node < 0 || node >= job->placed->gang.size()) return NoSuchNode(allocation, node);
   if (!asks || !job->placed->stopped) {
-    job->placed->nodes[node].last_word = state_.clock->SinceBoot();
+    NoteWord(state_, *job, node);
   }
   return job;
 }

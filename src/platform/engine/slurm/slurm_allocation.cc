@@ -354,6 +354,7 @@ AllocationState SlurmAllocation::State(const std::string& id) {
     state.expected_start = job.expected_start;
     return state;
   }
+  state.suspended = runs && (job.state == "SUSPENDED" || job.state == "STOPPED");
   state.reason = end;
   state.lost = lost;
   state.disk_full = disk_full;

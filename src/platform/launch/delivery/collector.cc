@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <deque>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -69,6 +70,7 @@ struct Node {
   bool prepared = false;
   bool finished = false;  // its last event has been acknowledged
   bool results_begun = false;
+  std::optional<int64_t> beats;  // as this collector has seen them last
 
   int index() const { return plan.node_index; }
   bool done() const { return finished || acknowledged.gone; }
@@ -151,6 +153,7 @@ class Collector {
       PassGoOn();
       bool more = false;
       for (Node& node : nodes_) Note(node, SendOutput(node, more));
+      for (Node& node : nodes_) Note(node, PassBeatOn(node));
       SendResults();
       for (Node& node : nodes_) Save(node);
       if (std::all_of(nodes_.begin(), nodes_.end(), [](const Node& n) { return n.done(); })) return;
@@ -225,6 +228,14 @@ class Collector {
     Note(*waits, go.status());
     if (!go.ok() || !*go) return;
     for (Node& node : nodes_) node.acknowledged.go = true;
+  }
+
+  // What a dead launcher's file says does not change any more.
+  absl::Status PassBeatOn(Node& node) {
+    const bool is_news = node.beats && *node.beats != node.written.beats;
+    node.beats = node.written.beats;
+    if (!is_news || node.done()) return absl::OkStatus();
+    return AskForGo(link_, node.index(), absl::ZeroDuration(), Never()).status();
   }
 
   // A turn of each stream; `more`: one has bytes left.

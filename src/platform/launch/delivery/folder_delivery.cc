@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "platform/launch/delivery/beat.h"
 
 namespace tutti::launch {
 namespace {
@@ -41,7 +42,9 @@ FolderDelivery::FolderDelivery(const spec::LaunchPlan& plan, EventLog* events, S
     : Delivery(events, spool, news),
       folders_(plan.directory),
       has_others_(plan.nodes.size() > 1),
-      removed_after_(removed_after) {}
+      removed_after_(removed_after),
+      beat_(BeatOf(plan)),
+      pauses_(beat_, beat_) {}
 
 void FolderDelivery::Begin() {
   if (!thread_.joinable()) thread_ = std::thread([this] { DeliveryLoop(); });
@@ -59,6 +62,7 @@ void FolderDelivery::DeliveryLoop() {
   base::Deadline quiet = base::Deadline::After(absl::ZeroDuration());
   std::string logged;
   while (true) {
+    BeatIfQuiet();
     const absl::Status written = gone_ ? absl::OkStatus() : PublishWritten();
     if (!written.ok() || quiet.Expired() || missed_ > 0) LookForFolder();
     if (!written.ok() && logged != written.message())
@@ -77,6 +81,7 @@ void FolderDelivery::DeliveryLoop() {
 absl::Status FolderDelivery::PublishWritten() {
   Written now;
   now.events = events_->size();
+  now.beats = beats_;
   for (const auto& file : spool_->files()) {
     now.streams[absl::StrCat("rank-", file->rank(), ".", file->stream())] = file->Size();
   }
@@ -93,7 +98,16 @@ absl::Status FolderDelivery::PublishWritten() {
   }
   TUTTI_RETURN_IF_ERROR(base::ReplaceFile(folders_.written(), ToJson(now)));
   published_ = std::move(now);
+  published_at_ = base::SteadyNow();
+  pause_ = pauses_.Next();
   return absl::OkStatus();
+}
+
+// A change of the count tells that it lives, where nothing else has changed for a while.
+void FolderDelivery::BeatIfQuiet() {
+  const bool is_told = !published_ || published_->beats != beats_;
+  if (beat_ == absl::ZeroDuration() || is_told) return;
+  if (base::SteadyNow() - published_at_ >= pause_) ++beats_;
 }
 
 void FolderDelivery::LookForFolder() {

@@ -5,8 +5,11 @@
 // awaited. If the folder itself has been removed nobody will answer, and the allocation is gone.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <thread>
 
+#include "base/threads/retry_pause.h"
 #include "platform/launch/delivery/delivery.h"
 #include "platform/launch/delivery/folder_exchange.h"
 #include "platform/launch/node/node_folders.h"
@@ -32,6 +35,7 @@ class FolderDelivery final : public Delivery {
   // Is the thread: publishes what is written and reads the answers, until the object goes.
   void DeliveryLoop();
   absl::Status PublishWritten();
+  void BeatIfQuiet();
   bool AwaitsAnswer();
   void ReadAcknowledged();
   void LookForFolder();
@@ -39,7 +43,12 @@ class FolderDelivery final : public Delivery {
   const NodeFolders folders_;
   const bool has_others_;
   const absl::Duration removed_after_;
-  std::optional<Written> published_;  // these four are the thread's
+  const absl::Duration beat_;
+  base::RetryPause pauses_;  // of one beat each; these eight are the thread's
+  std::optional<Written> published_;
+  absl::Duration published_at_;
+  absl::Duration pause_;  // before the next sign of life
+  int64_t beats_ = 0;
   std::string last_answer_;
   int missed_ = 0;  // looks at the folder, one after another, that have not found it
   absl::Duration missed_since_;

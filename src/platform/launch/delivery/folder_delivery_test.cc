@@ -156,6 +156,43 @@ TEST_F(FolderDeliveryTest, NothingIsReadBeyondWhatTheLauncherHasFlushed) {
   EXPECT_EQ(service.Output(0, "stdout"), "seen and more");
 }
 
+TEST_F(FolderDeliveryTest, ALauncherOfAGangIsHeardOfAlsoWhileItHasNothingToSay) {
+  spec::LaunchPlan plan = SharedPlan(AtGate());
+  plan.boot_id.clear();
+  plan.nodes.push_back({"n2", "127.77.0.2", 1, 1});
+  ASSERT_TRUE(base::WriteFileAtomic(node().plan(), spec::ToJson(plan)).ok());
+  ::setenv("TUTTI_BEAT", "0.2", 1);
+  base::ChildProcess launcher = Launch(plan);
+  ::unsetenv("TUTTI_BEAT");
+  base::ChildProcess collector = Collect();
+  ASSERT_TRUE(service.AwaitEvent("started"));
+  EXPECT_EQ(service.Events("preparing").at(0)["beat"], 0.2);
+  const int before = service.requests();
+  EXPECT_TRUE(service.Await([&] { return service.requests() >= before + 3; }));
+  EXPECT_EQ(service.Events().size(), 3u);
+  OpenGate();
+  EXPECT_TRUE(WaitFor(launcher).ok());
+  Kill(collector);  // the other node says nothing
+}
+
+TEST_F(FolderDeliveryTest, OnlyAChangeOfTheCountIsASignOfLife) {
+  SharedPlan("");
+  ASSERT_TRUE(base::MakeDirectories(node().spool()).ok());
+  const auto write = [&](const std::filesystem::path& file, const std::string& text) {
+    ASSERT_TRUE(base::WriteFileAtomic(file, text).ok());
+  };
+  write(node().events(), "{\"kind\": \"preparing\"}\n{\"kind\": \"finished\"}\n");
+  write(node().written(), ToJson(Written{.events = 1, .beats = 7}));
+  base::ChildProcess collector = Collect();
+  ASSERT_TRUE(service.AwaitEvent("preparing"));
+  EXPECT_EQ(service.requests(), 1) << "which was there before it came tells nothing";
+  write(node().written(), ToJson(Written{.events = 1, .beats = 8}));
+  ASSERT_TRUE(service.Await([&] { return service.requests() == 2; }));
+  write(node().written(), ToJson(Written{.events = 2, .beats = 8}));
+  EXPECT_TRUE(WaitFor(collector).ok());
+  EXPECT_EQ(service.requests(), 3);
+}
+
 TEST_F(FolderDeliveryTest, AnAllocationThatTheServiceForgotEnds) {
   base::ChildProcess launcher = Launch(SharedPlan("echo up; sleep 600"));
   base::ChildProcess collector = Collect();
@@ -193,7 +230,8 @@ TEST(FolderExchange, WhatIsNoDocumentSaysNothing) {
                           .code = "",
                           .results = "disk full"};
   EXPECT_EQ(AcknowledgedFromJson(ToJson(word)), word);
-  const Written written{.events = 3, .streams = {{"rank-1.stderr", 9}}, .results = true};
+  const Written written{
+      .events = 3, .streams = {{"rank-1.stderr", 9}}, .results = true, .beats = 2};
   EXPECT_EQ(WrittenFromJson(ToJson(written)), written);
 }
 

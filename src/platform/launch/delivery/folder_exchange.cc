@@ -19,8 +19,8 @@ json Parsed(absl::string_view text) {
   return document.is_object() ? document : json::object();
 }
 
-int64_t EventsIn(const json& document) {
-  const auto at = document.find("events");
+int64_t CountIn(const json& document, const char* name) {
+  const auto at = document.find(name);
   return at != document.end() && at->is_number_unsigned() ? at->get<int64_t>() : 0;
 }
 
@@ -74,6 +74,7 @@ std::vector<Result> ResultsFromText(absl::string_view text, const fs::path& fold
 
 std::string ToJson(const Written& written) {
   json document = {{"events", written.events}, {"results", written.results}};
+  if (written.beats > 0) document["beats"] = written.beats;
   for (const auto& [name, size] : written.streams) document[name] = size;
   return Text(document);
 }
@@ -89,14 +90,15 @@ std::string ToJson(const Acknowledged& acknowledged) {
 
 Written WrittenFromJson(absl::string_view text) {
   const json document = Parsed(text);
-  return {.events = EventsIn(document),
+  return {.events = CountIn(document, "events"),
           .streams = StreamsIn(document),
-          .results = Flag(document, "results")};
+          .results = Flag(document, "results"),
+          .beats = CountIn(document, "beats")};
 }
 
 Acknowledged AcknowledgedFromJson(absl::string_view text) {
   const json document = Parsed(text);
-  return {.events = EventsIn(document),
+  return {.events = CountIn(document, "events"),
           .streams = StreamsIn(document),
           .go = Flag(document, "go"),
           .gone = Flag(document, "gone"),

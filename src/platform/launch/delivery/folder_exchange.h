@@ -24,6 +24,7 @@ struct Written {
   int64_t events = 0;
   StreamSizes streams;
   bool results = false;  // nothing more is written to them
+  int64_t beats = 0;     // signs of life, of a launcher that promises them (beat.h)
   bool operator==(const Written&) const = default;
 };
 

@@ -79,7 +79,8 @@ absl::StatusOr<bool> AskForGo(ServiceLink& link, int node, absl::Duration wait,
   http::ClientRequest request;
   request.target = link.Target(node, absl::StrCat("/go?wait=", absl::ToInt64Seconds(wait)));
   request.timeout = wait + absl::Seconds(20);
-  const auto response = link.Call(request, deadline, Urgency::kWait);
+  const bool waits = wait >= absl::Seconds(1);
+  const auto response = link.Call(request, deadline, waits ? Urgency::kWait : Urgency::kOutput);
   if (absl::IsDeadlineExceeded(response.status())) return false;
   TUTTI_RETURN_IF_ERROR(response.status());
   return SaysGo(*response);

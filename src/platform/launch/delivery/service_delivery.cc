@@ -11,6 +11,8 @@
 
 #include "absl/strings/str_split.h"
 #include "base/status.h"
+#include "base/threads/retry_pause.h"
+#include "platform/launch/delivery/beat.h"
 #include "platform/launch/delivery/launcher_calls.h"
 #include "platform/launch/delivery/upload.h"
 
@@ -50,6 +52,7 @@ ServiceDelivery::ServiceDelivery(const spec::LaunchPlan& plan, EventLog* events,
                                  Wakeup* news, Wakeup output_wake)
     : Delivery(events, spool, news),
       plan_(plan),
+      beat_(BeatOf(plan)),
       link_(plan),
       code_link_(plan),
       output_wake_(std::move(output_wake)) {}
@@ -58,7 +61,11 @@ void ServiceDelivery::Begin() {
   if (event_thread_.joinable()) return;
   event_thread_ = std::thread([this] { DeliverEvents(); });
   output_thread_ = std::thread([this] { DeliverOutput(); });
-  if (plan_.nodes.size() > 1) go_thread_ = std::thread([this] { AwaitGo(); });
+  if (plan_.nodes.size() < 2) return;
+  go_thread_ = std::thread([this] {
+    AwaitGo();
+    GiveSignsOfLife();
+  });
 }
 
 ServiceDelivery::~ServiceDelivery() {
@@ -118,6 +125,8 @@ absl::Status ServiceDelivery::SendEvents(int64_t acknowledged) {
 // Before it is prepared the launcher only asks now and then whether its allocation is over: each of
 // its reports would break a wait off.
 void ServiceDelivery::AwaitGo() {
+  const bool beats = beat_ > absl::ZeroDuration();
+  const absl::Duration longest = beats ? std::min(beat_, kLongestWait) : kLongestWait;
   while (!go_ && !gone_) {
     bool waits;
     {
@@ -125,10 +134,10 @@ void ServiceDelivery::AwaitGo() {
       const auto is_prepared = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return prepared_ || ending_;
       };
-      waits = mutex_.AwaitWithTimeout(absl::Condition(&is_prepared), kLongestWait);
+      waits = mutex_.AwaitWithTimeout(absl::Condition(&is_prepared), longest);
     }
     if (go_ || ending_) break;
-    const auto go = AskForGo(link_, plan_.node_index, waits ? kLongestWait : absl::ZeroDuration(),
+    const auto go = AskForGo(link_, plan_.node_index, waits ? longest : absl::ZeroDuration(),
                              base::Deadline::After(kWithoutLimit));
     if (!Continue(go.status())) return;
     if (!go.ok()) continue;
@@ -138,6 +147,25 @@ void ServiceDelivery::AwaitGo() {
     if (!go_) link_.Pause(absl::Milliseconds(100));
   }
   news_->Notify();
+}
+
+void ServiceDelivery::GiveSignsOfLife() {
+  if (beat_ == absl::ZeroDuration()) return;
+  base::RetryPause pauses(beat_, beat_);  // by chance, so that not all launchers come at once
+  absl::Duration pause = pauses.Next();
+  while (!ending_ && !gone_) {
+    const absl::Duration rest = link_.last_answer() + pause - base::SteadyNow();
+    if (rest > absl::ZeroDuration()) {
+      absl::MutexLock lock(&mutex_);
+      const auto ends = [this] { return ending_.load(); };
+      mutex_.AwaitWithTimeout(absl::Condition(&ends), rest);
+      continue;  // something else may have been said meanwhile
+    }
+    const auto asked = AskForGo(link_, plan_.node_index, absl::ZeroDuration(),
+                                base::Deadline::After(kWithoutLimit));
+    if (!Continue(asked.status())) return;
+    pause = pauses.Next();
+  }
 }
 
 void ServiceDelivery::DeliverOutput() {

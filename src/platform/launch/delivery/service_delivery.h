@@ -36,15 +36,18 @@ class ServiceDelivery final : public Delivery {
   // Pauses after a failure; false if the thread is to end.
   bool Continue(const absl::Status& status);
   void AwaitGo();
+  // Asks whether it may go whenever it had nothing else to say for a while, since that is heard.
+  void GiveSignsOfLife();
 
   const spec::LaunchPlan& plan_;
+  const absl::Duration beat_;
   ServiceLink link_;
   ServiceLink code_link_;
   Wakeup output_wake_;
   std::atomic<bool> ending_ = false;
   bool prepared_ ABSL_GUARDED_BY(mutex_) = false;  // and the service knows it
   std::thread event_thread_, output_thread_;
-  std::thread go_thread_;  // none where there is no other node to wait for
+  std::thread go_thread_;  // none where there is no other node to wait for, or that waits
 };
 
 }  // namespace tutti::launch

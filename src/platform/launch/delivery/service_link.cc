@@ -126,6 +126,7 @@ absl::StatusOr<http::ClientResponse> ServiceLink::Judge(
   }
   if (!response.ok()) return response.status();
   TUTTI_RETURN_IF_ERROR(http::ToStatus(*response));
+  last_answer_ = absl::ToInt64Nanoseconds(base::SteadyNow());
   absl::MutexLock lock(&mutex_);
   pause_.Reset();
   if (!said_.empty()) spdlog::info("the service answers again");

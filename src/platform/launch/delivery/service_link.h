@@ -5,6 +5,8 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -51,6 +53,8 @@ class ServiceLink {
   // Makes one attempt: Unavailable during an outage.
   absl::StatusOr<http::ClientResponse> TryCall(const http::ClientRequest& request,
                                                Urgency urgency = Urgency::kOutput);
+  // Returns when the service answered last, by base::SteadyNow.
+  absl::Duration last_answer() const { return absl::Nanoseconds(last_answer_.load()); }
   // Closes the connection, which the next call makes anew. Not during a call.
   void Disconnect();
 
@@ -87,6 +91,7 @@ class ServiceLink {
   const std::filesystem::path directory_;
   const std::filesystem::path service_file_;
   const std::string prefix_, token_;
+  std::atomic<int64_t> last_answer_ = absl::ToInt64Nanoseconds(base::SteadyNow());
   std::string known_;  // the file's content at the last Connect; of who has the turn
 
   absl::Mutex mutex_;

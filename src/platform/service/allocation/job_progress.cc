@@ -53,6 +53,7 @@ JobNow NowOf(const SharedState& state, const LiveJob& job) {
 }  // namespace
 
 void JobProgress::AdvanceAll(Effects& effects) {
+  NoteLook(state_);
   std::erase_if(table_.placed(), [&](LiveJob* job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
     return AdvanceOne(*job, effects);
   });

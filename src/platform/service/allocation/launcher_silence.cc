@@ -10,10 +10,93 @@ namespace {
 // What a cluster is given to say how it ended a job.
 constexpr absl::Duration kVerdictLimit = absl::Minutes(1);
 
+// A launcher that gives signs of life is lost once so many of them are missing, while others are
+// heard of without so long a pause; the last one beside which nobody is heard of, after a day.
+constexpr double kMissingBeats = 5, kPauseInBeats = 2.5;
+constexpr absl::Duration kAlone = absl::Hours(24);
+constexpr absl::Duration kBeat = absl::Minutes(1);  // of launchers that promise nothing
+// Between two looks at the jobs; after a longer one the service was away itself.
+constexpr absl::Duration kGap = absl::Seconds(30);
+
+absl::Duration PauseOf(absl::Duration beat) {
+  return (beat > absl::ZeroDuration() ? beat : kBeat) * kPauseInBeats;
+}
+
+bool IsLastOfItsGang(const Gang& gang, int node) {
+  for (int other = 0; other < gang.size(); ++other) {
+    if (other != node && !gang.done(other)) return false;
+  }
+  return true;
+}
+
+// Returns who was heard of all the time in which the launcher of that node was silent for too long;
+// "" if that is not so.
+std::string BesideWhomItWasSilent(const SharedState& state, const LiveJob& live, int node)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
+  const PlacedJob& job = *live.placed;
+  const absl::Duration beat = job.gang.beat(node), now = state.clock->SinceBoot();
+  if (beat == absl::ZeroDuration() || job.judged || MustStop(live.cause)) return "";
+  // What was before the last of these tells nothing.
+  const absl::Duration silent_since =
+      std::max({job.nodes[node].last_word, job.started_at, job.rested, state.awake_since});
+  const absl::Duration limit = beat * kMissingBeats;
+  if (now - silent_since <= limit) return "";
+  const auto is_lost_beside = [&](const Hearing& hearing) {
+    return now - std::max(silent_since, hearing.Since(now, PauseOf(beat))) > limit;
+  };
+  if (!IsLastOfItsGang(job.gang, node)) {
+    return is_lost_beside(job.hearing) ? "others of the job" : "";
+  }
+  const auto of_compute = state.hearings.find(live.record.job.spec.compute);
+  if (of_compute != state.hearings.end() && is_lost_beside(of_compute->second)) {
+    return "those of other jobs";
+  }
+  return now - silent_since > kAlone ? "this service" : "";
+}
+
+// One whose ranks have all ended may have results left, which others bring once the cluster has
+// ended it; else the job's other processes wait for nobody.
+void GiveUpTheLost(const SharedState& state, LiveJob& live, int node, absl::string_view beside,
+                   Effects& effects) {
+  PlacedJob& job = *live.placed;
+  const absl::Duration now = state.clock->SinceBoot();
+  const absl::Duration silence = now - job.nodes[node].last_word;
+  if (live.record.last.state == store::JobState::kFinalizing) {
+    effects.kills.push_back({{live.record.job.spec.compute, job.placement.allocation}, node});
+    job.nodes[node].last_word = now;  // so long later once more
+    return;
+  }
+  const absl::Time since = state.clock->Now() - silence;
+  job.gang.NoteSilence(
+      node,
+      absl::StrCat("its launcher has not been heard of since ",
+                   absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", since, absl::UTCTimeZone()), ", for ",
+                   absl::FormatDuration(absl::Trunc(silence, absl::Seconds(1))), ", while ", beside,
+                   beside == "this service" ? " was there for it" : " were"),
+      state.clock->Now());
+}
+
 }  // namespace
 
+void NoteWord(SharedState& state, LiveJob& live, int node) {
+  PlacedJob& job = *live.placed;
+  const absl::Duration now = state.clock->SinceBoot();
+  const absl::Duration pause = PauseOf(job.gang.beat(node));
+  job.nodes[node].last_word = now;
+  job.hearing.Note(now, pause);
+  state.hearings[live.record.job.spec.compute].Note(now, pause);
+}
+
+void NoteLook(SharedState& state) {
+  const absl::Duration now = state.clock->SinceBoot();
+  if (now - state.last_look > kGap) state.awake_since = now;
+  state.last_look = now;
+}
+
 // On a cluster nobody else tells of a launcher whose node is gone, maybe for long; here the engine
-// sees whether it lives. One that was never heard of may be at work, cut off from us: it is stopped
+// sees whether it lives; a cluster may never tell of one of a gang that has died (srun waits for it
+// where Slurm's word of that was lost), so that it is lost if it promised signs of life and gives
+// none while others do. One that was never heard of may be at work, cut off from us: it is stopped
 // first, and is lost, so that its job may begin again, once it is seen to be gone. One here that
 // was told to stop and says nothing is killed: another then delivers what it has left.
 void GiveUpOnTheSilent(const SharedState& state, LiveJob& live, Effects& effects) {
@@ -40,6 +123,9 @@ void GiveUpOnTheSilent(const SharedState& state, LiveJob& live, Effects& effects
           "its launcher has not reported within ", absl::FormatDuration(state.options.report_limit),
           is_here ? "" : " (does that node reach the service's address?)");
       is_here ? job.gang.GiveUp(node, reason, now) : job.gang.NoteSilence(node, reason, now);
+    } else if (const std::string beside = BesideWhomItWasSilent(state, live, node);
+               !beside.empty()) {
+      GiveUpTheLost(state, live, node, beside, effects);
     }
   }
 }

@@ -8,9 +8,17 @@
 
 namespace tutti::service {
 
+// Notes that the launcher of that node was heard of, now.
+void NoteWord(SharedState& state, LiveJob& live, int node)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+
+// Notes that the loop looks at the jobs now. Call it before each round of GiveUpOnTheSilent.
+void NoteLook(SharedState& state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+
 // Gives up the nodes whose launcher has not been heard of for too long, or was told to stop and has
 // not ended.
-void GiveUpOnTheSilent(const SharedState& state, LiveJob& live, Effects& effects);
+void GiveUpOnTheSilent(const SharedState& state, LiveJob& live, Effects& effects)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
 // Returns whether a cluster has yet to say how it ended a job whose launchers have ended.
 bool VerdictMayCome(const SharedState& state, const LiveJob& job);

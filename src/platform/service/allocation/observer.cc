@@ -40,6 +40,7 @@ void Observer::Observe(const std::string& compute,
 
 void Observer::ObservePlaced(PlacedJob& job, const engine::AllocationState* state) {
   if (state == nullptr) job.judged = true;
+  if (state != nullptr && state->suspended) job.rested = state_.clock->SinceBoot();
   if (state != nullptr && state->waits) return;  // again: its engine will say what that means
   for (int node = 0; node < job.gang.size(); ++node) {
     const bool alive = state != nullptr && node < static_cast<int>(state->launcher_alive.size()) &&

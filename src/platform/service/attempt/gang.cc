@@ -16,6 +16,8 @@ using nlohmann::json;
 
 constexpr char kKilled[] = "its launcher did not end when it was told to, and was killed";
 
+constexpr double kLongestBeat = 3600;  // seconds
+
 json Parse(absl::string_view line) {
   return json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
 }
@@ -75,7 +77,11 @@ void Gang::Apply(int number, absl::string_view line, absl::Duration heard) {
   const json event = Parse(line);
   if (node.done || !event.is_object()) return;
   const std::string kind = Field<std::string>(event, "kind", "");
-  if (kind == "preparing") node.preparing = true;
+  if (kind == "preparing") {
+    node.preparing = true;
+    const double beat = Field(event, "beat", 0.0);
+    if (beat > 0 && beat <= kLongestBeat) node.beat = absl::Seconds(beat);
+  }
   if (kind == "prepared") {
     node.preparing = node.prepared = true;
     if (const auto note = Field<std::string>(event, "note", ""); !note.empty()) notes_.insert(note);

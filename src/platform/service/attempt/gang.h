@@ -38,8 +38,8 @@ class Gang {
   // from that yet: a second launcher tells whether the first had done its work (`finished`) or not
   // (`lost`).
   void NoteDeath(int node, absl::Time now);
-  // Notes that no word has come from the node, which counts as lost. It may be at work all the
-  // same, so the gang is not over before it has finished or is given up.
+  // Notes that no word has come from the node, or none any more, so that it counts as lost. It may
+  // be at work all the same, so the gang is not over before it has finished or is given up.
   void NoteSilence(int node, absl::string_view reason, absl::Time now);
   // Notes that the node's launcher was told to end, did not, and is killed for it: its death is no
   // loss of the node.
@@ -56,6 +56,9 @@ class Gang {
   bool AllExited() const;   // every process has ended, or its node is done
   bool AllDone() const;     // every node has finished or was given up
   bool done(int node) const { return nodes_.at(node).done; }
+  // Returns the longest time between two signs of life that the node's launcher has promised; zero:
+  // it has promised none.
+  absl::Duration beat(int node) const { return nodes_.at(node).beat; }
   bool killed(int node) const { return nodes_.at(node).killed; }  // by NoteKill
   // Returns what the nodes have to say to the user of how they prepared; each thing once.
   const std::set<std::string>& notes() const { return notes_; }
@@ -70,7 +73,8 @@ class Gang {
     int64_t events = 0;
     bool preparing = false, prepared = false, done = false, killed = false;
     absl::Time death = absl::InfiniteFuture();  // when it was noticed
-    std::set<int> started, exited;              // ranks
+    absl::Duration beat;
+    std::set<int> started, exited;  // ranks
     NodeEnd end;
   };
   bool Every(bool (*holds)(const Node&)) const;

@@ -91,6 +91,17 @@ TEST_F(GangTest, KnowsWhetherAnythingHasEnded) {
   EXPECT_TRUE(gang_.AnyEnd());
 }
 
+TEST_F(GangTest, KnowsWhichLaunchersPromiseSignsOfLife) {
+  Say(0, R"({"kind":"preparing","time":1,"beat":60})");
+  Say(1, R"({"kind":"preparing","time":1})");
+  EXPECT_EQ(gang_.beat(0), absl::Minutes(1));
+  EXPECT_EQ(gang_.beat(1), absl::ZeroDuration());
+  for (const char* wrong : {"0", "-1", "1e9", "\"soon\"", "null"}) {
+    Say(1, absl::StrCat(R"({"kind":"preparing","time":1,"beat":)", wrong, "}"));
+    EXPECT_EQ(gang_.beat(1), absl::ZeroDuration()) << wrong;
+  }
+}
+
 TEST_F(GangTest, TellsOnceWhatTheNodesHaveToSayOfTheirPreparation) {
   Say(0, R"({"kind":"prepared","time":2,"note":"Python 3.11 is taken"})");
   Say(1, R"({"kind":"prepared","time":2,"note":"Python 3.11 is taken"})");

@@ -49,7 +49,7 @@ struct NodeEnd {
   std::string rank_node;  // on which it runs
   bool lost = false;      // the launcher died; `reason` says what is known
   bool unexplained = false;       // and nobody knows why: another launcher's death may be why
-  bool silent = false;            // its launcher was never heard of, and may not have died
+  bool silent = false;            // its launcher is not heard of, and may not have died
   bool unlaunched = false;        // the cluster did not begin its ranks: no fault of the job's
   bool disk_fault = false;        // it could not prepare, for its disk (node_fault.h)
   std::string ill;                // what its launcher found to be wrong with the node itself

@@ -9,6 +9,7 @@
 
 #include "absl/time/time.h"
 #include "platform/service/attempt/gang.h"
+#include "platform/service/attempt/hearing.h"
 #include "platform/service/attempt/job_placement.h"
 #include "platform/service/attempt/next_step.h"
 #include "platform/service/jobs/live_flow.h"
@@ -34,7 +35,9 @@ struct PlacedJob {
 
   const Placement placement;
   Gang gang;
-  std::vector<LiveNode> nodes;  // as many as placement has
+  std::vector<LiveNode> nodes;                        // as many as placement has
+  Hearing hearing;                                    // of any of its launchers
+  absl::Duration rested = -absl::InfiniteDuration();  // when it was last seen to be suspended
   std::shared_ptr<JobLogs> logs;
   bool started = false;       // Engine::Start has answered OK, to this service or to the one before
   absl::Duration started_at;  // since boot, as the next

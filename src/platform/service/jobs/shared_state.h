@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -13,6 +15,7 @@
 #include "base/clock.h"
 #include "base/threads/janitor.h"
 #include "base/threads/work_queues.h"
+#include "platform/service/attempt/hearing.h"
 #include "platform/service/health/cluster_cordons.h"
 #include "platform/service/jobs/engines.h"
 #include "platform/service/jobs/problems.h"
@@ -97,6 +100,12 @@ struct SharedState {
   // is not there now.
   std::map<std::string, store::Cordon> cordons ABSL_GUARDED_BY(service_lock);
   ClusterCordons cluster_cordons ABSL_GUARDED_BY(service_lock);
+  // Of launchers of any job, by compute.
+  std::map<std::string, Hearing> hearings ABSL_GUARDED_BY(service_lock);
+  // Since boot: when the loop looked at the jobs last, and since when it has done so without a gap,
+  // as when this machine slept.
+  absl::Duration last_look ABSL_GUARDED_BY(service_lock) = -absl::InfiniteDuration();
+  absl::Duration awake_since ABSL_GUARDED_BY(service_lock) = -absl::InfiniteDuration();
   Problems problems ABSL_GUARDED_BY(service_lock);
 };
 
