@@ -1,7 +1,8 @@
 // N launchers of one gang, played from one process over TLS connections to a real service: how long
-// they take to connect, to fetch their code and to assemble, what the service needs while they wait
-// and while they print, how long they take to come back to another service after that one was
-// killed, and how long a user's call takes beside it. A line of JSON a phase.
+// they take to connect, to fetch their code and to assemble, what the service needs while they
+// wait, while they only give signs of life and while they print, how long they take to come back to
+// another service after that one was killed, and how long a user's call takes beside it. A line of
+// JSON a phase.
 //
 //   swarm [NODES [SECONDS]]            1000 launchers; 10 s a phase
 //   swarm --plans NODES                what their launch plans take, and nothing else
@@ -19,11 +20,15 @@
 #include <atomic>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/system/error_code.hpp>
+#include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <random>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -101,6 +106,8 @@ class Swarm {
     Phase("idle", [&] { return Rest(); });
     Phase(
         "idle, nobody calls", [&] { return Rest(); }, /*with_user=*/false);
+    Phase(
+        "signs of life, nobody calls", [&] { return GiveSignsOfLife(); }, /*with_user=*/false);
     Phase("print a line a second each", [&] { return Print(); });
     ComeBack();
     Phase("print, after the restart", [&] { return Print(); });
@@ -165,7 +172,7 @@ class Swarm {
     });
     assembled += Phase("report", [&] {
       return Together(0, [&](Launcher& l, const Launcher::Done& done) {
-        l.Report(Event("preparing"), 1, done);
+        l.Report(Event("preparing", R"(,"beat":60)"), 1, done);
       });
     });
     Phase("fetch code", [&] { return FetchCode(); });
@@ -308,6 +315,7 @@ class Swarm {
     std::cout << json({{"phase", name},
                        {"seconds", Seconds(took)},
                        {"cores", Seconds(service_.ProcessorTime() - processor) / Seconds(took)},
+                       {"asked", std::exchange(asked_, 0)},
                        {"threads", service_.Threads()},
                        {"resident_mb", service_.ResidentMegabytes()},
                        {"user", got}})
@@ -362,6 +370,36 @@ class Swarm {
     absl::SleepFor(end.Remaining());  // it ends before where nobody waits for anything
   }
 
+  // Each asks for go 30 to 60 s after it did so last, as a launcher does that has nothing to say.
+  bool GiveSignsOfLife() {
+    std::uniform_real_distribution<double> pause(30, 60);
+    std::vector<boost::asio::steady_timer> timers;
+    for (size_t i = 0; i < launchers_.size(); ++i) timers.emplace_back(loop_);
+    size_t asking = 0;
+    bool over = false;
+    const std::function<void(size_t, double)> ask_after = [&](size_t i, double seconds) {
+      timers[i].expires_after(absl::ToChronoMicroseconds(absl::Seconds(seconds)));
+      timers[i].async_wait([&, i](const boost::system::error_code& code) {
+        if (code || over) return;
+        ++asking;
+        launchers_[i]->Poll(0, [&, i] {
+          --asking;
+          ++asked_;
+          if (!over) ask_after(i, pause(gang_.random));
+        });
+      });
+    };
+    // As if they had done so before.
+    for (size_t i = 0; i < launchers_.size(); ++i) ask_after(i, pause(gang_.random) - 30);
+    RunFor(phase_);
+    over = true;
+    for (boost::asio::steady_timer& timer : timers) timer.cancel();
+    const bool all = Until([&] { return asking == 0; });
+    loop_.restart();
+    loop_.poll();  // what was cancelled
+    return all;
+  }
+
   bool Print() {
     for (absl::Duration second; second < phase_; second += absl::Seconds(1)) {
       const base::Deadline next = base::Deadline::After(absl::Seconds(1));
@@ -390,6 +428,7 @@ class Swarm {
   std::vector<std::unique_ptr<Launcher>> launchers_;
   std::string snapshot_;  // the name of the gang's code
   int user_failures_ = 0;
+  int asked_ = 0;              // signs of life, in this phase
   int broken_by_restart_ = 0;  // of Gang::broken
   int most_threads_ = 0;
   absl::Duration threads_noted_;  // when, last
