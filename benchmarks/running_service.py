@@ -11,6 +11,7 @@ import subprocess
 import time
 
 TICK = os.sysconf("SC_CLK_TCK")
+LONG_IDLE = 30  # s; the service ends a connection that is idle for 120
 
 
 @contextlib.contextmanager
@@ -28,6 +29,7 @@ class RunningService:
     """Requests go over one connection, which stays open. Not for several threads. `command`: another program that has a service on that folder."""
 
     patience = 300  # s, that an answer may take
+    used = 0  # when, last
 
     def __init__(self, program, home, nodes=1, command=None):
         self.home, self.program = pathlib.Path(home), program
@@ -78,13 +80,27 @@ class RunningService:
         response = http.client.HTTPResponse(self.socket, method=method)
         response.begin()
         content = response.read()
-        self.is_closed = response.will_close
+        self.is_closed, self.used = response.will_close, time.monotonic()
         return response.status, content
 
     def be_connected(self):
-        """Connects anew if the service has closed the connection behind its last answer."""
-        if self.is_closed:
+        """Connects anew if the service has closed the connection: behind its last answer, or since it was idle for long."""
+        if self.is_closed or self.was_ended():
             self.socket, self.is_closed = self.connect(), False
+
+    def was_ended(self):
+        """Whether the service has closed a connection that nobody had used for a while."""
+        if time.monotonic() - self.used < LONG_IDLE:
+            return False
+        self.socket.settimeout(0)
+        try:
+            return self.socket.recv(1) == b""
+        except ssl.SSLWantReadError:
+            return False
+        except OSError:
+            return True
+        finally:
+            self.socket.settimeout(self.patience)
 
     def submit(self, command):
         """The id of a job that runs `command`, once it is on the disk."""
