@@ -73,6 +73,7 @@ absl::StatusOr<std::unique_ptr<engine::Engine>> MakeCluster(const client::ServeO
   slurm.compute = compute;
   slurm.launcher = {program.string(), "launch", "--plan"};
   slurm.collector = {program.string(), launch::kCollectorProgram};
+  slurm.remover = {program.string(), launch::kRemoverProgram};
   slurm.launcher_file = launcher_file;
   slurm.checks = checks;
   if (const auto on_nodes = spec::NodeFolder(compute.folder)) {

@@ -117,7 +117,7 @@ def monitors(storage):
     """The conmon of each container that podman keeps in that storage. Its environment is podman's choice and names no job."""
     for pid, words, _ in processes():
         if program_of(words) == "conmon" and any(word.startswith(storage.encode()) for word in words):
-            yield Process("conmon", pid, re.fullmatch(r"tutti-(.+)-\d+-\d+", words[words.index(b"-n") + 1].decode()).group(1))
+            yield Process("conmon", pid, re.fullmatch(r"tutti-(.+)-[0-9a-f]+-\d+", words[words.index(b"-n") + 1].decode()).group(1))
 
 
 def standby_of(pid, words, allocations):

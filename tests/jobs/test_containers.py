@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -358,6 +359,81 @@ def test_faults_of_launchers_that_start_containers_each_end_their_job_alone(tmp_
         wait_until(lambda: containers(site) == [], 60, "no container is left")
     finally:
         list(opened)
+
+
+def launcher_of(site, name):
+    """The process id and the allocation's folder of the launcher of a job's one node; None while there is none."""
+    for lock in site.home.glob(f"nodes/n*/{name}.*/lock"):
+        if lock.stat().st_size and (lock.parent / "started").exists():
+            return json.loads(lock.read_text())["pid"], lock.parent
+    return None
+
+
+def test_a_killed_launchers_containers_are_gone_before_its_job_begins_again(site, write_job):
+    """Without the containers' end seen first, a second attempt would run beside them."""
+    name = site.submit(write_job("echo up; exec sleep 600", environment={"image": site.image}, resources={"instance_count": 1},
+                                 retry_settings={"max_retries": 1}))
+    wait_until(lambda: site.log_text(name, 0) == "up\n" and len(containers(site)) == 1, 60, "it runs")
+    first, = site.images.containers()
+    launcher, folder = launcher_of(site, name)
+    assert (folder / "containers").read_text() == f"{first}\n"
+    os.kill(launcher, signal.SIGKILL)
+    seen = set()
+    wait_until(lambda: seen.add(tuple(sorted(site.images.running()))) or site.log_text(name, 0) == "up\nup\n", 60, "it runs again")
+    assert all(len(running) <= 1 for running in seen), seen
+    second, = site.images.running()
+    assert second != first and site.images.containers() == [second]
+    assert site.cli("job", "cancel", name, "--wait", timeout=90).returncode == 0
+    assert processes_with("TUTTI_JOB_ID", name) == [] and containers(site) == []
+
+
+def test_a_podman_that_fails_keeps_the_job_of_a_killed_launcher_from_its_end_and_says_why(site, tmp_path, start_service, write_job):
+    wrapper = tmp_path / "bin"
+    wrapper.mkdir()
+    locked = tmp_path / "locked"
+    (wrapper / "podman").write_text(f"#!/bin/sh\n[ \"$1\" != rm ] || [ ! -e {locked} ] || {{ echo 'Error: the storage is locked' >&2; exit 125; }}\n"
+                                    f"exec {shutil.which('podman')} \"$@\"\n")
+    (wrapper / "podman").chmod(0o755)
+    service = start_service(environment={**site.images.environment, "PATH": f"{wrapper}:{os.environ['PATH']}"})
+    name = service.submit(write_job("echo up; exec sleep 600", environment={"image": site.image}))
+    wait_until(lambda: service.log_text(name, 0) == "up\n", 60, "it runs")
+    launcher, folder = launcher_of(service, name)
+    locked.touch()
+    os.kill(launcher, signal.SIGKILL)
+    why = "the containers on n1 of a launcher that died: podman rm: the storage is locked"
+    wait_until(lambda: service.job(name)["reason"] == why, 60, lambda: service.job(name))
+    assert service.job(name)["state"] == "Running" and len(containers(site)) == 1
+    assert processes_with("TUTTI_JOB_ID", name) == [], "nothing runs in what podman cannot remove"
+    said = service.cli("doctor").stdout
+    assert f"allocation {folder.name} does not end: {why}" in said, said
+    # Whoever has it ended ends nothing before its time, and a service that is begun anew knows.
+    service.kill()
+    service.start()
+    wait_until(lambda: service.job(name)["reason"] == why, 60, lambda: service.job(name))
+    locked.unlink()
+    job = service.wait(name, 90)  # the pause between two attempts is a minute at most
+    assert job["state"] == "Failed" and job["reason"].startswith("launcher on node n1 died"), job
+    assert containers(site) == []
+
+
+def test_containers_whose_allocations_folder_is_gone_are_removed_when_the_service_starts(site, start_service, write_job):
+    service = start_service(environment=site.images.environment)
+    name = service.submit(write_job("echo up; exec sleep 600", environment={"image": site.image}))
+    wait_until(lambda: service.log_text(name, 0) == "up\n", 60, "it runs")
+    launcher, folder = launcher_of(service, name)
+    service.kill()
+    os.kill(launcher, signal.SIGKILL)
+    assert len(containers(site)) == 1
+    shutil.rmtree(folder)
+    site.podman("run", "--detach", "--rm", "--network=host", "--name=users", "--ulimit=nofile=64:64", "--ulimit=nproc=100:100", site.image, "sleep", "600",
+                check=True)
+    try:
+        service.start()
+        wait_until(lambda: site.images.containers() == ["users"], 60, "what the folder knew of is removed")
+        wait_until(lambda: processes_with("TUTTI_JOB_ID", name) == [], 20, "nothing runs")
+        assert site.images.running() == ["users"], "and nothing else"
+    finally:
+        site.podman("rm", "--force", "--time=0", "users")
 
 
 def program_with_libraries(program):

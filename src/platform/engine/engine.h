@@ -50,13 +50,17 @@ struct Allocation {
 
 struct AllocationState {
   std::string id;
-  // One per node that was ever started here: false once its launcher process has ended.
+  // One per node that was ever started here: false once its launcher process has ended, and nothing
+  // that outlives it (containers) is left.
   std::vector<bool> launcher_alive;
 
   // Told only by an engine that does not schedule for itself: the nodes, by name, where launchers
   // of the allocation were started and not released, each with the processors, memory and GPUs of
   // its part, or with none of these where the allocation has the whole node.
   std::vector<Node> occupied = {};
+  // Likewise: what a launcher that has ended left running, which is why it counts as alive, and why
+  // that cannot be ended so far, in one line; "": nothing, or it is just being ended.
+  std::string left = {};
 
   // What follows is told only by an engine that schedules for itself:
   bool waits = false;      // in its queue, for `reason`; no node has been given

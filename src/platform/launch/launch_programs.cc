@@ -20,9 +20,12 @@
 #include "base/log.h"
 #include "base/process/child_process.h"
 #include "base/status.h"
+#include "platform/container/job_containers.h"
 #include "platform/launch/delivery/collector.h"
 #include "platform/launch/mpi/rank_listener.h"
 #include "platform/launch/mpi/slurm_pmix.h"
+#include "platform/launch/node/claim.h"
+#include "platform/launch/node/node_folders.h"
 #include "platform/launch/node/program_names.h"
 #include "platform/launch/process/process_name.h"
 #include "platform/launch/ranks/rank_process.h"
@@ -185,6 +188,23 @@ int RunCollectorProgram(const std::string& folder, const std::string& service_fi
   return status.ok() ? 0 : 1;
 }
 
+// With the lock that a launcher has: the containers of one that lives are its own.
+absl::Status RemoveLeft(const NodeFolders& folders) {
+  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock, TakeLock(folders));
+  return container::RemoveLeftContainers(folders.root, /*cancelled=*/false);
+}
+
+int RunRemover(const std::string& folder) {
+  // A script that is told to end hands that on; it ends once this has.
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::signal(number, SIG_IGN);
+  base::StartLogging("info");
+  const absl::Status status = RemoveLeft(NodeFolders(folder));
+  if (!status.ok()) {
+    spdlog::error("the containers of {} cannot be removed: {}", folder, status.ToString());
+  }
+  return status.ok() ? 0 : 1;
+}
+
 }  // namespace
 
 std::optional<int> RunLaunchProgram(int argc, const char* const* argv) {
@@ -196,6 +216,7 @@ std::optional<int> RunLaunchProgram(int argc, const char* const* argv) {
     });
   }
   if (program == kCollectorProgram && argc > 3) return RunCollectorProgram(argv[2], argv[3]);
+  if (program == kRemoverProgram && argc > 2) return RunRemover(argv[2]);
   if (program == kRankProgram) return RunRank();
   if (program == kPmixTaskProgram) return RunPmixTask();
   if (program != kAgentProgram) return std::nullopt;

@@ -74,6 +74,7 @@ class DiskEngine final : public engine::Engine {
     std::vector<engine::AllocationState> states;
     for (const std::string& id : Allocations()) {
       engine::AllocationState state{.id = id};
+      state.left = left;
       for (int i = 0; std::filesystem::exists(root_ / id / absl::StrCat("ran-", i)); ++i) {
         state.launcher_alive.push_back(
             std::filesystem::exists(root_ / id / absl::StrCat("alive-", i)));
@@ -118,6 +119,7 @@ class DiskEngine final : public engine::Engine {
   std::vector<int> cores;
   std::vector<std::string> gpus;
   absl::Status fail_start, fail_stop, fail_observe;
+  std::string left;  // of each allocation, as AllocationState has it
 
  private:
   static void AddOccupied(const std::filesystem::path& plan_file, engine::AllocationState& state) {

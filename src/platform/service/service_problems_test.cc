@@ -30,6 +30,22 @@ TEST_F(ServiceTest, AllocationsThatAreOverAreNoProblemAnyMore) {
   EXPECT_THAT(service().Problems(), IsEmpty());
 }
 
+TEST_F(ServiceTest, WhatALauncherLeftIsSaidOfItsJobAndAmongTheProblemsForAsLongAsItIsThere) {
+  const std::string id = world_.Submit()->record.job.id;
+  ASSERT_TRUE(world_.StepUntilState(id, JobState::kPreparing));
+  const std::string allocation = world_.engine().Allocations().at(0);
+  world_.engine().left = "the containers on n1: podman rm: its storage is locked";
+  ASSERT_TRUE(world_.StepUntil([&] { return !service().Problems().empty(); }));
+  EXPECT_THAT(service().Problems(),
+              ElementsAre(absl::StrCat("allocation ", allocation,
+                                       " does not end: ", world_.engine().left)));
+  ASSERT_TRUE(world_.StepUntil([&] { return world_.Reason(id) == world_.engine().left; }))
+      << world_.Reason(id);
+  world_.engine().left = "";
+  ASSERT_TRUE(world_.StepUntil([&] { return service().Problems().empty(); }));
+  ASSERT_TRUE(world_.StepUntilOver(id));
+}
+
 TEST(ServiceProblems, AJobThatIsCanceledIsNoProblemAnyMore) {
   const base::TemporaryDirectory folder;
   DiskEngine::Put(folder.path() / "site.yml", "computes: {hpc: {type: slurm, folder: ./shared}}\n");

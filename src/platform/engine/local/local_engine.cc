@@ -1,5 +1,6 @@
 #include "platform/engine/local/local_engine.h"
 
+#include <fcntl.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -61,6 +62,9 @@ std::vector<Node> MakeNodes(const LocalEngineOptions& options,
   return nodes;
 }
 
+// Exists once an allocation with containers has been started: without it nobody asks podman.
+fs::path ContainersMark(const fs::path& root) { return root / "containers"; }
+
 // What a launcher that waits there has made for the next allocation's folder.
 fs::path AheadOn(const Node& node) { return fs::path(node.directory) / ".ahead"; }
 
@@ -100,6 +104,7 @@ absl::StatusOr<std::unique_ptr<LocalEngine>> LocalEngine::Open(const LocalEngine
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(options.root / "shared"));
   TUTTI_RETURN_IF_ERROR(engine->PrepareHosts());
   engine->FindAllocations();
+  engine->RemoveStrayContainers();
   engine->KeepStandbys();
   return engine;
 }
@@ -133,6 +138,12 @@ void LocalEngine::FindAllocations() {
       FindAllocation(entry.path());
   }
   RemoveStraySharedPlans();
+}
+
+// Those of allocations whose folders went with what would have told of them.
+void LocalEngine::RemoveStrayContainers() {
+  std::error_code error;
+  if (fs::exists(ContainersMark(options_.root), error)) left_containers_.RemoveStray(options_.root);
 }
 
 // What a service left that ended between it and the nodes' folders.
@@ -224,7 +235,7 @@ base::ChildOptions LocalEngine::LauncherOn(int index, std::vector<std::string> a
 absl::Status LocalEngine::StartOn(const Allocation& allocation, const spec::NodePart& part,
                                   PlacedLauncher& placed) {
   TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(allocation, part));
-  if (placed.Alive() || placed.IsDone()) return absl::OkStatus();
+  if (IsThere(placed) || placed.IsDone()) return absl::OkStatus();
   if (placed.Launched() && !placed.HasPlan()) {  // without its traces it would run once more
     return absl::DataLossError(absl::StrCat(placed.folder().string(), " was removed while it ran"));
   }
@@ -269,6 +280,9 @@ absl::Status LocalEngine::Start(const Allocation& allocation) {
     TUTTI_RETURN_IF_ERROR(NodeOf(allocation, part).status());
   }
   absl::MutexLock lock(&mutex_);
+  if (!allocation.plan.environment.image.empty()) {
+    TUTTI_RETURN_IF_ERROR(base::Open(ContainersMark(options_.root), O_WRONLY | O_CREAT).status());
+  }
   TUTTI_RETURN_IF_ERROR(WriteSharedPlan(allocation, SharedPlanOf(allocation.id)));
   Gang& gang = gangs_[allocation.id];
   std::vector<int> fresh;  // have no trace of the allocation yet: what is taken back on an error
@@ -316,24 +330,33 @@ absl::Status LocalEngine::Kill(const std::string& allocation_id, int node_index)
   return is_one ? found->second[node_index].Kill() : absl::OkStatus();
 }
 
+bool LocalEngine::IsThere(PlacedLauncher& placed) {
+  return placed.Alive() || left_containers_.Hold(placed.folder());
+}
+
+void LocalEngine::Tell(PlacedLauncher& placed, size_t index, AllocationState& state) {
+  const bool runs = placed.Alive();
+  state.launcher_alive[index] = runs || left_containers_.Hold(placed.folder());
+  state.occupied.push_back(placed.Occupied());
+  if (runs || !state.launcher_alive[index]) return;
+  const std::string problem = left_containers_.Problem(placed.folder());
+  if (problem.empty()) return;
+  absl::StrAppend(&state.left, state.left.empty() ? "" : "; ", "the containers on ",
+                  state.occupied.back().name, " of a launcher that died: ", problem);
+}
+
 absl::StatusOr<std::vector<AllocationState>> LocalEngine::Observe() {
   absl::MutexLock lock(&mutex_);
   std::vector<AllocationState> states;
   for (auto& [id, gang] : gangs_) {
     AllocationState state{id, std::vector<bool>(gang.empty() ? 0 : gang.rbegin()->first + 1)};
-    for (auto& [index, placed] : gang) {
-      state.launcher_alive[index] = placed.Alive();
-      state.occupied.push_back(placed.Occupied());
-    }
+    for (auto& [index, placed] : gang) Tell(placed, index, state);
     states.push_back(std::move(state));
   }
   for (auto& [id, launchers] : without_plan_) {
     if (gangs_.contains(id)) continue;  // Release takes both
-    AllocationState state{.id = id};
-    for (PlacedLauncher& placed : launchers) {
-      state.launcher_alive.push_back(placed.Alive());
-      state.occupied.push_back(placed.Occupied());
-    }
+    AllocationState state{id, std::vector<bool>(launchers.size())};
+    for (size_t i = 0; i < launchers.size(); ++i) Tell(launchers[i], i, state);
     states.push_back(std::move(state));
   }
   return states;
@@ -343,9 +366,9 @@ absl::Status LocalEngine::Release(const std::string& allocation_id) {
   absl::MutexLock lock(&mutex_);
   const std::vector<PlacedLauncher*> launchers = LaunchersOf(allocation_id);
   for (PlacedLauncher* placed : launchers) {
-    if (placed->Alive()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("a launcher of allocation ", allocation_id, " still runs"));
+    if (IsThere(*placed)) {
+      return absl::FailedPreconditionError(absl::StrCat("a launcher of allocation ", allocation_id,
+                                                        ", or what it has left, still runs"));
     }
   }
   for (const PlacedLauncher* placed : launchers) TUTTI_RETURN_IF_ERROR(placed->Remove(janitor_));

@@ -8,6 +8,9 @@
 //   ROOT/shared/ALLOCATION.json    of a gang: the part of the plan that its nodes share
 //   ROOT/nI/ALLOCATION/started     a launcher has taken it: the folder goes by Release alone
 //   ROOT/nI/ALLOCATION/launcher    process id and start time of the launcher started last
+//   ROOT/nI/ALLOCATION/containers  its containers may be there: with its launcher dead they are
+//                                  removed, and until they are the launcher counts as alive
+//   ROOT/containers                allocations here have had containers
 //   ROOT/nI/.released-ALLOCATION/  is being removed, by a thread that nobody waits for
 //
 // Launchers run in sessions of their own and outlive the engine; one that is opened anew finds them
@@ -24,6 +27,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/threads/janitor.h"
 #include "platform/engine/engine.h"
+#include "platform/engine/local/left_containers.h"
 #include "platform/engine/local/node_isolation.h"
 #include "platform/engine/local/placed_launcher.h"
 #include "platform/engine/local/standby_launchers.h"
@@ -66,6 +70,7 @@ class LocalEngine final : public Engine {
   absl::Status PrepareHosts();
   void FindAllocations();
   void FindAllocation(const std::filesystem::path& folder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RemoveStrayContainers();
   void RemoveStraySharedPlans() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Removes the plan, unless there is a launcher of it.
   void RemoveSharedPlan(const std::string& allocation_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -77,6 +82,10 @@ class LocalEngine final : public Engine {
   absl::Status StartOn(const Allocation& allocation, const spec::NodePart& part,
                        PlacedLauncher& placed);
   void TakeBack(Gang& gang, const std::vector<int>& nodes);
+  // Returns whether its launcher runs, or what that has left when it died.
+  bool IsThere(PlacedLauncher& placed);
+  // Adds what is true of one launcher.
+  void Tell(PlacedLauncher& placed, size_t index, AllocationState& state);
   base::ChildOptions LauncherOn(int node, std::vector<std::string> arguments) const;
   void KeepStandbys();
 
@@ -85,6 +94,7 @@ class LocalEngine final : public Engine {
   const std::vector<std::string> gpus_;
   Isolation isolation_ = Isolation::kNone;
   base::Janitor janitor_;  // of folders that are released
+  LeftContainers left_containers_;
   absl::Mutex mutex_;
   std::map<std::string, Gang> gangs_ ABSL_GUARDED_BY(mutex_);
   // Launchers that had begun and whose plan is lost, by a power failure say: which of their

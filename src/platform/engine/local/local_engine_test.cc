@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -142,6 +144,52 @@ TEST_F(LocalEngineTest, AfterKill9AStartBringsASecondLauncherUnlessTheFirstWasDo
   EXPECT_FALSE(
       absl::StrContains(base::ReadFile(Folder(1, "job.1") / "facts").value_or(""), "drained"));
   EndAll(*engine, "job.1");
+}
+
+// A launcher that notes containers, and stays until it is killed; those of n1 are there until the
+// played podman is told to work.
+constexpr char kWithContainers[] =
+    "d=$(dirname \"$0\"); [ -e $d/started ] && { echo drained >> $d/facts; exit 0; }; "
+    "echo tutti-x-0 > $d/containers; touch $d/started; exec sleep 600";
+
+TEST_F(LocalEngineTest, ALauncherThatWasKilledIsThereUntilItsContainersAreRemoved) {
+  const base::TemporaryDirectory bin;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    ASSERT_TRUE(base::WriteFileAtomic(bin.path() / name, text, 0755).ok());
+  };
+  write("podman",
+        "#!/bin/sh\n[ -e ${0%/*}/works ] && { echo '[]'; exit; }\n"
+        "echo 'Error: its storage is locked' >&2\nexit 125\n");
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", absl::StrCat(bin.path().string(), ":", path).c_str(), 1);
+  auto engine = Open(1, {"/bin/bash", "-c", kWithContainers});
+  Allocation gang = Gang(*engine, "job.1", 1);
+  gang.plan.environment.image.reference = "a.example/b:1";
+  ASSERT_TRUE(engine->Start(gang).ok());
+  EXPECT_TRUE(std::filesystem::exists(root.path() / "containers"));
+  ASSERT_TRUE(base::AwaitPatiently(
+      absl::Seconds(20), [&] { return std::filesystem::exists(Folder(1, "job.1") / "started"); }));
+  const LauncherProcess launcher = *ReadLauncherProcess(Folder(1, "job.1") / "launcher");
+  ASSERT_TRUE(KillAtOnce(launcher).ok());
+  ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] { return !IsAlive(launcher); }));
+  ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] {
+    return engine->Observe()->front().left ==
+           "the containers on n1 of a launcher that died: podman rm: its storage is locked";
+  }));
+  EXPECT_THAT(Alive(*engine, "job.1"), ElementsAre(true));
+  EXPECT_TRUE(absl::IsFailedPrecondition(engine->Release("job.1")));
+  ASSERT_TRUE(engine->Start(gang).ok());
+  EXPECT_EQ(*ReadLauncherProcess(Folder(1, "job.1") / "launcher"), launcher) << "no second one";
+  write("works", "");
+  engine = Open(1, {"/bin/bash", "-c", kWithContainers});  // which finds them, and tries at once
+  ASSERT_TRUE(base::AwaitPatiently(
+      absl::Seconds(20), [&] { return Alive(*engine, "job.1") == std::vector<bool>{false}; }));
+  EXPECT_EQ(engine->Observe()->front().left, "");
+  ASSERT_TRUE(engine->Start(gang).ok());
+  EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] {
+    return base::ReadFile(Folder(1, "job.1") / "facts").value_or("") == "drained\n";
+  }));
+  ::setenv("PATH", path.c_str(), 1);
 }
 
 TEST_F(LocalEngineTest, SaysWhatAnAllocationHasOfItsNodesAlsoWhenItIsOpenedAnew) {

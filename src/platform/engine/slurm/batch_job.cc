@@ -78,17 +78,32 @@ bool SayMemory(const std::vector<std::string>& options) {
   });
 }
 
+// A node's folder, in a script that runs there.
+std::string OwnFolder(const BatchJob& job) {
+  return absl::StrCat(base::ShellQuoted(job.folder.native()), "/\"$SLURM_NODEID\"");
+}
+
 // The part of a script that runs a launcher, for its `code`. Signals come to the script, which
 // hands them on. Processes die with a launcher that is killed, but those of containers do not:
-// podman's monitor keeps them, in cgroups that are not the job's. A second launcher ends them.
-std::string Watched(const std::string& launcher, bool has_containers) {
+// podman's monitor keeps them, in cgroups that are not the job's. A second launcher ends them, and
+// delivers; where that dies too, or podman fails it, only the containers are removed.
+std::string Watched(const BatchJob& job, const std::string& launcher, bool has_containers) {
+  const std::string containers = absl::StrCat(
+      "[ $code -le 128 ] || launch\n"
+      "remove() {\n  ",
+      job.remover, " ", OwnFolder(job),
+      " & launcher=$!\n"
+      "  while wait $launcher; kill -0 $launcher 2>/dev/null; do :; done\n"
+      "}\n"
+      "for try in 1 2 3; do [ ! -e ",
+      OwnFolder(job), "/containers ] || remove; done\n");
   return absl::StrCat("launch() {\n  ", launcher,
                       " & launcher=$!\n"
                       "  while wait $launcher; code=$?; kill -0 $launcher 2>/dev/null; do :; done\n"
                       "}\n"
                       "trap 'kill -TERM $launcher' TERM\n"
                       "launch\n",
-                      has_containers ? "[ $code -le 128 ] || launch\n" : "");
+                      has_containers ? containers : "");
 }
 
 }  // namespace
@@ -168,8 +183,7 @@ std::string SrunScript(const spec::SlurmSettings& settings, const Allocation& al
 std::string BatchScript(const spec::SlurmSettings& settings, const Allocation& allocation,
                         const BatchJob& job) {
   const size_t nodes = allocation.nodes.size();
-  const std::string launcher = absl::StrCat(
-      job.program, " ", base::ShellQuoted(job.folder.native()), "/\"$SLURM_NODEID\"/plan.json");
+  const std::string launcher = absl::StrCat(job.program, " ", OwnFolder(job), "/plan.json");
   const bool has_containers = !allocation.plan.environment.image.empty();
   std::string script = absl::StrCat("#!/bin/bash\n# Job ", allocation.plan.job_id, " of tutti.\n",
                                     kForgetTheCluster, GangScript(nodes));
@@ -178,9 +192,9 @@ std::string BatchScript(const spec::SlurmSettings& settings, const Allocation& a
       absl::StrCat("for file in ", base::ShellQuoted(job.folder.native()),
                    "/*/failed; do [ ! -e \"$file\" ] || [ $code = ", spec::kLauncherFoundDiskFull,
                    " ] || code=1; done\n", "exit $code\n");
-  if (nodes == 1) return absl::StrCat(script, Watched(launcher, has_containers), failed);
+  if (nodes == 1) return absl::StrCat(script, Watched(job, launcher, has_containers), failed);
   const std::string task = has_containers
-                               ? absl::StrCat(Watched(launcher, has_containers), "exit $code\n")
+                               ? absl::StrCat(Watched(job, launcher, true), "exit $code\n")
                                : absl::StrCat("exec ", launcher);
   return absl::StrCat(script, SrunScript(settings, allocation), " --kill-on-bad-exit=1 bash -c ",
                       base::ShellQuoted(task), "; code=$?\n", failed);

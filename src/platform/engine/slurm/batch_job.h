@@ -20,6 +20,8 @@ struct BatchJob {
   std::filesystem::path folder;  // the allocation's, shared with the nodes
   std::string program;           // of the launcher up to the plan, quoted for a shell
   bool shared = true;            // false: the folder is this machine's alone (unshared_job.h)
+  // What removes the containers that a launcher has left when it died, likewise up to the folder.
+  std::string remover = {};
 };
 
 // Returns sbatch with everything but the environment; `settings`: the compute's with the

@@ -233,7 +233,9 @@ class RunBatchScriptTest : public SlurmEngineTest {
     std::filesystem::remove(bin_.path() / "runs");
     Allocation gang = Gang("a.1", nodes);
     gang.plan.environment.image.reference = image;
-    const BatchJob job{.folder = bin_.path(), .program = (bin_.path() / "launch").native()};
+    const BatchJob job{.folder = bin_.path(),
+                       .program = (bin_.path() / "launch").native(),
+                       .remover = (bin_.path() / "remove").native()};
     base::ChildOptions options{.arguments = {"/bin/bash", "-c", BatchScript({}, gang, job)},
                                .environment = base::CurrentEnvironment()};
     options.environment["PATH"] = bin_.path().native() + ":/usr/bin:/bin";
@@ -270,6 +272,23 @@ TEST_F(RunBatchScriptTest, ALaunchersWordOfAFullDiskIsTheScriptsExitCode) {
     EXPECT_EQ(RunScript(nodes), 74) << nodes << ": also where another noted that it failed";
     Program("launch", "exit 0");
     EXPECT_EQ(RunScript(nodes), 1) << nodes;
+  }
+}
+
+TEST_F(RunBatchScriptTest, WhatTwoLaunchersHaveLeftIsRemovedInThreeAttempts) {
+  std::filesystem::create_directories(bin_.path() / "0");
+  Program("launch", "echo x >>${0%/*}/runs; >${1%/*}/containers; kill -9 $$");
+  for (const int works : {1, 3, 9}) {
+    Program("remove", absl::StrCat("echo $1 >>${0%/*}/removals; [ $(wc -l <${0%/*}/removals) = ",
+                                   works, " ] || kill -9 $$; rm $1/containers"));
+    for (const int nodes : {1, 2}) {
+      std::filesystem::remove(bin_.path() / "removals");
+      EXPECT_EQ(Runs(nodes, "team/train:1"), 2u) << nodes;
+      const std::string removals = *base::ReadFile(bin_.path() / "removals");
+      EXPECT_EQ(std::count(removals.begin(), removals.end(), '\n'), std::min(works, 3)) << nodes;
+      EXPECT_THAT(removals, HasSubstr((bin_.path() / "0\n").native()));
+      EXPECT_EQ(std::filesystem::exists(bin_.path() / "0/containers"), works > 3);
+    }
   }
 }
 

@@ -211,8 +211,8 @@ absl::Status SlurmEngine::Start(const Allocation& given) {
   fresh.folder = fs::path(options_.compute.folder) / allocation.id;
   fresh.couriers.resize(allocation.nodes.size());
   fresh.since = base::SteadyNow();
-  const BatchJob job{comment_ + allocation.id, fresh.folder, ProgramOf(options_.launcher),
-                     shared()};
+  const BatchJob job{comment_ + allocation.id, fresh.folder, ProgramOf(options_.launcher), shared(),
+                     ProgramOf(options_.remover)};
   TUTTI_ASSIGN_OR_RETURN(const std::string script, ScriptOf(allocation, job));
   SlurmAllocation& at = known == known_.end() ? fresh : known->second;
   const spec::SlurmSettings settings = SettingsOf(options_.compute, allocation);

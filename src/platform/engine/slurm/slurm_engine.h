@@ -59,6 +59,8 @@ struct SlurmEngineOptions {
   // The command line, up to the allocation's folder and the service's file, of what delivers for
   // launchers that do not reach the service. It ends with this process.
   std::vector<std::string> collector;
+  // That of what removes the containers of a launcher that died, up to its folder.
+  std::vector<std::string> remover;
   std::filesystem::path launcher_file;  // the service's, copied into the folder; may be empty
   // For nodes that share nothing: the folder on each of them, and the snapshot that holds the
   // launcher. The compute's folder is then this machine's, and launcher_file must be there.

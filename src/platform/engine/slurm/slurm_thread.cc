@@ -15,6 +15,7 @@
 #include "base/threads/at_once.h"
 #include "platform/engine/slurm/slurm_engine.h"
 #include "platform/engine/slurm/slurm_messages.h"
+#include "spec/types/service_endpoint.h"
 
 namespace tutti::engine {
 namespace {

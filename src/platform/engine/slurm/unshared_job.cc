@@ -98,8 +98,15 @@ launch() {
   while wait $launcher; kill -0 $launcher 2>/dev/null; do :; done
 }
 
+# remove_containers: those that a launcher has left which died.
+remove_containers() {
+  "$at/program/tutti" launch-remover "$at" >>"$at/launcher.log" 2>&1 &
+  launcher=$!
+  while wait $launcher; kill -0 $launcher 2>/dev/null; do :; done
+}
+
 on_node() {
-  local at=$folder/$SLURM_NODEID mask launcher stopped why code=0
+  local at=$folder/$SLURM_NODEID mask launcher stopped why try code=0
   exec </dev/null
   trap '[ -z "$launcher" ] || kill -TERM $launcher' TERM
   # Told by tutti: a launcher that finds the file knows.
@@ -122,6 +129,7 @@ on_node() {
     launch
     [ -e "$at/started" ] || fail "its launcher did not begin: $(tail -n 1 "$at/launcher.log")"
     [ -e "$at/done" ] || launch  # the first one died
+    for try in 1 2 3; do [ ! -e "$at/containers" ] || remove_containers; done
     [ ! -e "$at/failed" ] || code=1
   fi
   cd /
@@ -158,7 +166,7 @@ tell_nodes() {
 }
 trap tell_nodes USR1
 on_nodes
-share="$(declare -f secured check_tls call fail make_home is_program fetch launch on_node)
+share="$(declare -f secured check_tls call fail make_home is_program fetch launch remove_containers on_node)
 $(declare -p program folder home spread nodes node_number host port certificate patience)"
 SRUN bash -c "$share"'
 EXPORT

@@ -29,6 +29,10 @@ class ImageHook : public NodeHook {
     node.notes.push_back(ContainerRemark(node.plan, node.facts.gpus));
     return absl::OkStatus();
   }
+  // Before the first of them: whoever finds this launcher dead is to look for them.
+  absl::Status BeforeStart(NodeContext& node, const std::atomic<bool>& /*cancelled*/) override {
+    return PreparesSlowly(node.plan) ? NoteContainers(node.plan) : absl::OkStatus();
+  }
   void AfterEnd(const spec::LaunchPlan& plan) override {
     const absl::Status removed = RemoveContainers(plan);
     if (!removed.ok()) spdlog::warn("{}", removed.ToString());

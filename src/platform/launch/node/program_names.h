@@ -6,6 +6,7 @@ namespace tutti::launch {
 
 inline constexpr char kStandbyProgram[] = "launch-standby";
 inline constexpr char kCollectorProgram[] = "launch-collector";
+inline constexpr char kRemoverProgram[] = "launch-remover";
 inline constexpr char kRankProgram[] = "launch-rank";
 inline constexpr char kAgentProgram[] = "launch-agent";
 inline constexpr char kPmixTaskProgram[] = "launch-pmix-task";

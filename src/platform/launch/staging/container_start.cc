@@ -1,6 +1,5 @@
 #include "platform/launch/staging/container_start.h"
 
-#include <signal.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -14,15 +13,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/process/child_process.h"
 #include "base/status.h"
+#include "platform/container/job_containers.h"
 #include "platform/container/podman.h"
 #include "platform/launch/environment/part_binding.h"
 #include "platform/launch/node/node_folders.h"
 #include "platform/launch/process/process_limit.h"
-#include "platform/launch/staging/container_monitors.h"
 #include "platform/launch/staging/folders.h"
 
 namespace tutti::launch {
@@ -31,22 +29,20 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kShmSize[] = "--shm-size=";
-constexpr absl::Duration kRemoval = absl::Minutes(2);
-constexpr absl::Duration kUnknownMonitors = absl::Seconds(30);
-constexpr int kRemovals = 4;
-constexpr absl::Duration kBetweenRemovals = absl::Milliseconds(500);
 // As on a node without containers: bash, where there is one.
 constexpr char kShellOfImage[] =
     "if [ -x /bin/bash ]; then exec /bin/bash -c \"$1\"; fi; exec /bin/sh -c \"$1\"";
 
-std::string ContainerName(const spec::LaunchPlan& plan, int local_rank) {
-  return absl::StrCat("tutti-", plan.allocation_id, "-", plan.node_index, "-", local_rank);
+std::vector<std::string> ContainerNames(const spec::LaunchPlan& plan) {
+  return container::JobContainerNames(plan.allocation_id, plan.directory,
+                                      plan.node().process_count);
 }
 
-std::vector<std::string> ContainerNames(const spec::LaunchPlan& plan) {
+// As versions before called them: a launcher of theirs may have died.
+std::vector<std::string> FormerContainerNames(const spec::LaunchPlan& plan) {
   std::vector<std::string> names;
   for (int rank = 0; rank < plan.node().process_count; ++rank) {
-    names.push_back(ContainerName(plan, rank));
+    names.push_back(absl::StrCat("tutti-", plan.allocation_id, "-", plan.node_index, "-", rank));
   }
   return names;
 }
@@ -193,23 +189,6 @@ void Append(std::vector<std::string> more, std::vector<std::string>& list) {
   std::move(more.begin(), more.end(), std::back_inserter(list));
 }
 
-absl::Status RemoveOnce(const spec::LaunchPlan& plan) {
-  TUTTI_ASSIGN_OR_RETURN(const std::string podman, container::FindPodman());
-  base::ChildOptions options{
-      .arguments = {podman, "rm", "--force", "--ignore", "--volumes", "--time=0"},
-      .environment = base::CurrentEnvironment()};
-  Append(ContainerNames(plan), options.arguments);
-  TUTTI_ASSIGN_OR_RETURN(base::ChildProcess child, base::ChildProcess::Start(options));
-  const auto ended = child.Wait(base::Deadline::After(kRemoval));
-  if (!ended.ok()) {
-    child.SignalGroup(SIGKILL).IgnoreError();
-    child.Wait(base::Deadline::After(kRemoval)).IgnoreError();
-  }
-  TUTTI_RETURN_IF_ERROR(base::Annotate(ended.status(), "podman rm"));
-  return ended->ok() ? absl::OkStatus()
-                     : absl::InternalError(absl::StrCat("podman rm: ", ended->ToString()));
-}
-
 }  // namespace
 
 absl::StatusOr<ContainerStart> ContainerStartOf(const spec::LaunchPlan& plan, int local_rank,
@@ -220,7 +199,7 @@ absl::StatusOr<ContainerStart> ContainerStartOf(const spec::LaunchPlan& plan, in
   // --log-driver=passthrough: the rank has its pipes as its own output, and nobody copies it.
   start.arguments = {podman,
                      "run",
-                     absl::StrCat("--name=", ContainerName(plan, local_rank)),
+                     absl::StrCat("--name=", ContainerNames(plan).at(local_rank)),
                      "--log-driver=passthrough",
                      "--sig-proxy=false",
                      "--network=host",
@@ -231,6 +210,7 @@ absl::StatusOr<ContainerStart> ContainerStartOf(const spec::LaunchPlan& plan, in
                      "--entrypoint=",
                      absl::StrCat("--pids-limit=", MostProcesses()),
                      absl::StrCat("--workdir=", NodeFolders(plan.directory).work().string())};
+  Append(container::JobContainerLabels(plan.directory), start.arguments);
   Append(UserOptions(), start.arguments);
   Append(container::LimitOptions(), start.arguments);
   TUTTI_ASSIGN_OR_RETURN(std::vector<std::string> mounts, Mounts(plan, facts));
@@ -253,18 +233,17 @@ absl::StatusOr<ContainerStart> ContainerStartOf(const spec::LaunchPlan& plan, in
   return start;
 }
 
+absl::Status NoteContainers(const spec::LaunchPlan& plan) {
+  return container::NoteContainers(plan.directory, ContainerNames(plan));
+}
+
 absl::Status RemoveContainers(const spec::LaunchPlan& plan) {
   if (plan.environment.image.empty()) return absl::OkStatus();
-  absl::Status removed = RemoveOnce(plan);
-  // One whose podman was killed half-way may be busy for a moment.
-  for (int i = 1; i < kRemovals && !removed.ok(); ++i) {
-    absl::SleepFor(kBetweenRemovals);
-    removed = RemoveOnce(plan);
-  }
-  const std::vector<std::string> names = ContainerNames(plan);
-  const absl::Status ended =
-      EndMonitorsOf({names.begin(), names.end()}, base::Deadline::After(kUnknownMonitors));
-  return removed.ok() ? ended : removed;
+  const std::vector<std::string> names = ContainerNames(plan), former = FormerContainerNames(plan);
+  std::set<std::string> all(names.begin(), names.end());
+  all.insert(former.begin(), former.end());
+  TUTTI_RETURN_IF_ERROR(container::RemoveContainers(all, /*cancelled=*/false));
+  return container::ForgetContainers(plan.directory);
 }
 
 std::string ContainerRemark(const spec::LaunchPlan& plan, const std::vector<std::string>& gpus) {

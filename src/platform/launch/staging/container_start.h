@@ -25,8 +25,11 @@ struct ContainerStart {
 absl::StatusOr<ContainerStart> ContainerStartOf(const spec::LaunchPlan& plan, int local_rank,
                                                 const std::string& command, const NodeFacts& facts);
 
+// Notes that the containers of this node are about to begin (platform/container/job_containers.h).
+absl::Status NoteContainers(const spec::LaunchPlan& plan);
+
 // Removes the containers of this node, with whatever runs in them, and what a podman that was
-// killed has left of them; OK if there are none.
+// killed has left of them, and then the note; OK if there are none.
 absl::Status RemoveContainers(const spec::LaunchPlan& plan);
 
 // Returns a note on the job's wishes that this node does not meet; "" if it meets all.

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -38,7 +40,7 @@ class ContainerStartTest : public ::testing::Test {
     plan_.allocation_id = "brave_ant.1";
     plan_.node_index = 1;
     plan_.nodes = {{"n1", "10.0.0.1", 0, 2}, {"n2", "10.0.0.2", 2, 2}};
-    plan_.directory = "/state/brave_ant.1";
+    plan_.directory = "/state/n2/brave_ant.1";
     plan_.environment.image = {"a.example/b:1", "", "", "job.yml:7"};
     facts_.image = "sha256:11";
   }
@@ -66,8 +68,10 @@ TEST_F(ContainerStartTest, RunsTheCommandByTheImagesShellAsOneWord) {
   ASSERT_GE(arguments.size(), 8u);
   EXPECT_EQ(arguments[0], (bin_.path() / "podman").string());
   EXPECT_EQ(arguments[1], "run");
-  EXPECT_THAT(arguments, Contains("--name=tutti-brave_ant.1-1-1")) << "of its node and rank";
-  EXPECT_THAT(arguments, Contains(StartsWith("--workdir=/state/brave_ant.1/")));
+  EXPECT_THAT(arguments, Contains(testing::MatchesRegex("--name=tutti-brave_ant.1-[0-9a-f]+-1")));
+  EXPECT_THAT(arguments, Contains("--label=tutti.folder=/state/n2/brave_ant.1"));
+  EXPECT_THAT(arguments, Contains("--label=tutti.root=/state"));
+  EXPECT_THAT(arguments, Contains(StartsWith("--workdir=/state/n2/brave_ant.1/")));
   const std::vector<std::string> end(arguments.end() - 6, arguments.end());
   EXPECT_EQ(end[0], "sha256:11");
   EXPECT_THAT(end[3], HasSubstr("exec /bin/bash -c \"$1\""));
@@ -77,13 +81,13 @@ TEST_F(ContainerStartTest, RunsTheCommandByTheImagesShellAsOneWord) {
 TEST_F(ContainerStartTest, InputsAreMountedOnceAndForReadingOnly) {
   AddInput("train", "/data/train");
   AddInput("again", "/data/train");
-  AddInput("staged", "/state/brave_ant.1/inputs/x");  // is in the allocation's folder
+  AddInput("staged", "/state/n2/brave_ant.1/inputs/x");  // is in the allocation's folder
   plan_.inputs["n"] = {.type = "integer", .literal = "17"};
   facts_.inputs["n"] = "17";
   const std::vector<std::string> arguments = Start().arguments;
   EXPECT_EQ(std::count(arguments.begin(), arguments.end(), "--volume=/data/train:/data/train:ro"),
             1);
-  EXPECT_THAT(arguments, Contains("--volume=/state/brave_ant.1:/state/brave_ant.1"));
+  EXPECT_THAT(arguments, Contains("--volume=/state/n2/brave_ant.1:/state/n2/brave_ant.1"));
   EXPECT_THAT(arguments, Not(Contains(HasSubstr("inputs/x"))));
   EXPECT_THAT(arguments, Not(Contains(StartsWith("--volume=17"))));
 }
@@ -197,18 +201,31 @@ TEST_F(ContainerStartTest, WhatTheNodeCannotGiveIsRemarked) {
   EXPECT_EQ(ContainerRemark(plan_, {}), "") << "podman is to say what is wrong with it";
 }
 
-TEST_F(ContainerStartTest, RemovesTheContainersOfThisNode) {
+TEST_F(ContainerStartTest, TheContainersOfThisNodeAreNotedUntilTheyAreRemoved) {
+  const base::TemporaryDirectory folder;
+  plan_.directory = folder.path();
+  ASSERT_TRUE(NoteContainers(plan_).ok());
+  const std::vector<std::string> arguments = Start().arguments;
+  const auto name = std::find_if(
+      arguments.begin(), arguments.end(),
+      [](const std::string& argument) { return absl::StartsWith(argument, "--name="); });
+  const std::string note = *base::ReadFile(folder.path() / "containers", 4096);
+  EXPECT_THAT(note, HasSubstr(absl::StrCat(name->substr(7), "\n")));
   ASSERT_TRUE(RemoveContainers(plan_).ok());
-  EXPECT_EQ(Calls(),
-            "rm --force --ignore --volumes --time=0 tutti-brave_ant.1-1-0 "
-            "tutti-brave_ant.1-1-1\n");
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "containers"));
+  EXPECT_THAT(Calls(), StartsWith("rm --force --ignore --volumes --time=0 "));
+  EXPECT_THAT(Calls(), HasSubstr(name->substr(7)));
+  EXPECT_THAT(Calls(), HasSubstr("tutti-brave_ant.1-1-0 tutti-brave_ant.1-1-1"))
+      << "as a launcher of a version before has called them";
 }
 
-TEST_F(ContainerStartTest, ARemovalThatFailsIsTriedAgain) {
-  ASSERT_TRUE(base::WriteFileAtomic(bin_.path() / "failures", "1\n").ok());
-  EXPECT_TRUE(RemoveContainers(plan_).ok());
-  const std::string calls = Calls();
-  EXPECT_EQ(std::count(calls.begin(), calls.end(), '\n'), 2);
+TEST_F(ContainerStartTest, TheNoteStaysIfPodmanDoesNotRemoveThem) {
+  const base::TemporaryDirectory folder;
+  plan_.directory = folder.path();
+  ASSERT_TRUE(NoteContainers(plan_).ok());
+  ASSERT_TRUE(base::WriteFileAtomic(bin_.path() / "failures", "99\n").ok());
+  EXPECT_FALSE(RemoveContainers(plan_).ok());
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "containers"));
 }
 
 TEST_F(ContainerStartTest, WithoutAnImageThereIsNothingToRemove) {

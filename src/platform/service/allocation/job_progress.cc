@@ -36,7 +36,7 @@ JobNow NowOf(const SharedState& state, const LiveJob& job) {
              .node_count = placed.gang.size(),
              .environment = spec.environment.is_host ? "" : spec.environment.name,
              .reason = job.record.last.reason,
-             .note = placed.logs->full() ? OutputNote(state.options.log_limit) : "",
+             .note = placed.logs->full() ? OutputNote(state.options.log_limit) : placed.left,
              .time_limit = spec.timeout,
              .judged = spec.compute != "local" && placed.judged,
              .verdict = placed.verdict,

@@ -3,6 +3,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "absl/strings/str_cat.h"
+
 namespace tutti::service {
 namespace {
 
@@ -29,6 +31,7 @@ void Observer::Observe(const std::string& compute,
     return at.compute == compute && !by_id.contains(at.allocation);
   });
   for (const engine::AllocationState& state : states) {
+    NoteLeft(compute, state);
     LiveJob* const job = table_.FindByAllocation(state.id);
     if (job == nullptr) {
       leaving_.Observe(compute, state, effects);
@@ -38,8 +41,18 @@ void Observer::Observe(const std::string& compute,
   }
 }
 
+void Observer::NoteLeft(const std::string& compute, const engine::AllocationState& state) {
+  const bool is_over = state.left.empty();
+  if (is_over && left_.erase(state.id) == 0) return;
+  if (!is_over) left_.insert(state.id);
+  state_.problems.Note(absl::StrCat("allocation ", state.id, " does not end"),
+                       is_over ? absl::OkStatus() : absl::UnavailableError(state.left),
+                       {.at = {compute, state.id}});
+}
+
 void Observer::ObservePlaced(PlacedJob& job, const engine::AllocationState* state) {
   if (state == nullptr) job.judged = true;
+  if (state != nullptr) job.left = state->left;
   if (state != nullptr && state->suspended) job.rested = state_.clock->SinceBoot();
   if (state != nullptr && state->waits) return;  // again: its engine will say what that means
   for (int node = 0; node < job.gang.size(); ++node) {

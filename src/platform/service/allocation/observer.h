@@ -1,6 +1,7 @@
 // Observer takes in what the engines report of allocations: which launchers live, which were lost.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ class Observer {
   // Notes what the engine says; `state` is null if the engine knows nothing of the allocation.
   void ObservePlaced(PlacedJob& job, const engine::AllocationState* state)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Notes what keeps the allocation from its end, or that it is gone.
+  void NoteLeft(const std::string& compute, const engine::AllocationState& state)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Notes that the node's launcher died before it had finished.
   void NoteDeadLauncher(PlacedJob& job, int node) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
@@ -31,6 +35,7 @@ class Observer {
   JobTable& table_;
   LeavingAllocations& leaving_;
   ClusterQueue& cluster_queue_;
+  std::set<std::string> left_ ABSL_GUARDED_BY(service_lock);  // allocations with such a problem
 };
 
 }  // namespace tutti::service

@@ -1,0 +1,94 @@
+#include "platform/container/container_processes.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/types.h>
+
+#include <filesystem>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/file.h"
+#include "base/process/child_process.h"
+
+namespace tutti::container {
+namespace {
+
+constexpr int kPause = 5;  // ms
+
+using Words = std::vector<std::string>;
+
+bool IsProgram(const Words& words, absl::string_view name) {
+  return words.front() == name || absl::EndsWith(words.front(), absl::StrCat("/", name));
+}
+
+// The name of the container that a process monitors; "" if it monitors none.
+std::string MonitoredBy(const Words& words) {
+  if (!IsProgram(words, "conmon")) return "";
+  for (size_t i = 1; i + 1 < words.size(); ++i) {
+    if (words[i] == "-n") return words[i + 1];
+  }
+  return "";
+}
+
+// The name of the container that a process runs; "" if it runs none.
+std::string RunBy(const Words& words) {
+  if (!IsProgram(words, "podman") || words.size() < 2 || words[1] != "run") return "";
+  for (const absl::string_view word : words) {
+    absl::string_view name = word;
+    if (absl::ConsumePrefix(&name, "--name=")) return std::string(name);
+  }
+  return "";
+}
+
+std::vector<pid_t> ProcessesOf(const std::set<std::string>& containers,
+                               std::string (*container_of)(const Words&)) {
+  std::vector<pid_t> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    pid_t pid = 0;
+    if (!absl::SimpleAtoi(entry.path().filename().string(), &pid)) continue;
+    const auto text = base::ReadFile(entry.path() / "cmdline");
+    if (!text.ok()) continue;
+    const Words words = absl::StrSplit(*text, '\0');
+    if (containers.contains(container_of(words))) found.push_back(pid);
+  }
+  return found;
+}
+
+absl::Status EndAll(const std::set<std::string>& containers,
+                    std::string (*container_of)(const Words&), absl::string_view what,
+                    base::Deadline deadline) {
+  while (true) {
+    const std::vector<pid_t> processes = ProcessesOf(containers, container_of);
+    if (processes.empty()) return absl::OkStatus();
+    if (deadline.Expired()) {
+      return absl::DeadlineExceededError(
+          absl::StrCat(processes.size(), " ", what, " of containers could not be ended"));
+    }
+    for (const pid_t process : processes) {
+      // One that has gone leaves nothing by which what is below it would be found: held, it neither
+      // goes nor starts anything before its own end.
+      ::kill(process, SIGSTOP);
+      for (const pid_t below : base::Descendants(process)) ::kill(below, SIGKILL);
+      ::kill(process, SIGKILL);
+    }
+    ::poll(nullptr, 0, kPause);  // they are not our children: nothing tells when they have gone
+  }
+}
+
+}  // namespace
+
+absl::Status EndPodmansOf(const std::set<std::string>& containers, base::Deadline deadline) {
+  return EndAll(containers, &RunBy, "podmans", deadline);
+}
+
+absl::Status EndMonitorsOf(const std::set<std::string>& containers, base::Deadline deadline) {
+  return EndAll(containers, &MonitoredBy, "monitors", deadline);
+}
+
+}  // namespace tutti::container

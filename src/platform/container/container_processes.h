@@ -1,0 +1,23 @@
+// Ends the processes of this machine that make and keep containers, by the containers' names. A
+// podman that is killed while it makes a container leaves its monitor, conmon, and below that a
+// process of the runtime that waits for a word to start: `podman rm` finds nothing of them.
+// Thread-safe.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "absl/status/status.h"
+#include "base/deadline.h"
+
+namespace tutti::container {
+
+// Kills each `podman run` of these containers, so that it makes none that a removal before it did
+// not find. DeadlineExceeded says how many are left.
+absl::Status EndPodmansOf(const std::set<std::string>& containers, base::Deadline deadline);
+
+// Kills the monitors of the containers of these names, with all below them, until there is none.
+// DeadlineExceeded says how many are left.
+absl::Status EndMonitorsOf(const std::set<std::string>& containers, base::Deadline deadline);
+
+}  // namespace tutti::container

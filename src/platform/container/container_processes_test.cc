@@ -1,0 +1,81 @@
+#include "platform/container/container_processes.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/process/child_process.h"
+#include "base/test_patience.h"
+
+namespace tutti::container {
+namespace {
+
+// A process that has ended and that nobody has waited for has no command line any more.
+bool IsAlive(pid_t pid) {
+  const auto line = base::ReadFile(absl::StrCat("/proc/", pid, "/cmdline"));
+  return line.ok() && !line->empty();
+}
+
+base::Deadline Soon() { return base::Deadline::After(base::Patient(absl::Seconds(20))); }
+
+class ContainerProcessesTest : public ::testing::Test {
+ protected:
+  // The shell by another program's name, in its own folder, so that it finds the script "run"
+  // there.
+  base::ChildProcess Start(const std::string& program, std::vector<std::string> arguments) {
+    const std::filesystem::path copy = folder_.path() / program;
+    if (!std::filesystem::exists(copy)) std::filesystem::copy_file("/bin/sh", copy);
+    base::ChildOptions options{.arguments = std::move(arguments)};
+    options.arguments.insert(options.arguments.begin(), copy);
+    options.environment = {{"PATH", "/usr/bin:/bin"}};
+    options.directory = folder_.path();
+    options.die_with_parent = true;
+    return *base::ChildProcess::Start(options);
+  }
+  // Stands for a container's monitor, which keeps a process below it.
+  base::ChildProcess Monitor(const std::string& container) {
+    return Start("conmon", {"-c", "sleep 600; true", "-n", container});
+  }
+  // Stands for `podman run`.
+  base::ChildProcess Run(const std::string& container) {
+    EXPECT_TRUE(base::WriteFileAtomic(folder_.path() / "run", "sleep 600; true\n").ok());
+    return Start("podman", {"run", absl::StrCat("--name=", container), "image"});
+  }
+
+  const base::TemporaryDirectory folder_;
+};
+
+TEST_F(ContainerProcessesTest, EndsTheMonitorsOfThatNameAloneWithWhatIsBelowThem) {
+  base::ChildProcess mine = Monitor("tutti-a.1-0-0"), other = Monitor("tutti-a.1-0-1");
+  std::vector<pid_t> below;
+  for (const base::Deadline deadline = Soon(); below.empty() && !deadline.Expired();) {
+    below = base::Descendants(mine.pid());
+  }
+  ASSERT_EQ(below.size(), 1u);
+  EXPECT_TRUE(EndMonitorsOf({"tutti-a.1-0-0", "tutti-a.1-0-2"}, Soon()).ok());
+  const auto ended = mine.Wait(Soon());
+  ASSERT_TRUE(ended.ok());
+  EXPECT_EQ(ended->signal, SIGKILL);
+  const base::Deadline deadline = Soon();
+  while (IsAlive(below.front()) && !deadline.Expired()) {
+  }
+  EXPECT_FALSE(IsAlive(below.front()));
+  EXPECT_TRUE(IsAlive(other.pid()));
+}
+
+TEST_F(ContainerProcessesTest, EndsThePodmansThatRunAContainerOfThatNameAlone) {
+  base::ChildProcess mine = Run("tutti-a.1-0-0"), other = Run("tutti-a.1-0-1");
+  base::ChildProcess monitor = Monitor("tutti-a.1-0-0");
+  EXPECT_TRUE(EndPodmansOf({"tutti-a.1-0-0"}, Soon()).ok());
+  const auto ended = mine.Wait(Soon());
+  ASSERT_TRUE(ended.ok());
+  EXPECT_EQ(ended->signal, SIGKILL);
+  EXPECT_TRUE(IsAlive(other.pid()));
+  EXPECT_TRUE(IsAlive(monitor.pid())) << "it is for podman to remove";
+}
+
+}  // namespace
+}  // namespace tutti::container

@@ -1,0 +1,107 @@
+#include "platform/engine/local/left_containers.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+#include "base/deadline.h"
+#include "base/file.h"
+#include "base/test_patience.h"
+#include "platform/container/job_containers.h"
+
+namespace tutti::engine {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Has one container, of the folder that the file "folder" names, until it is told to remove one. It
+// fails as long as there is a file "error", and hangs as long as there is a file "hang".
+constexpr char kPodman[] = R"sh(#!/bin/sh
+here=${0%/*}
+echo "$1" >>"$here/calls"
+while [ -e "$here/hang" ]; do sleep 0.02; done
+[ ! -e "$here/error" ] || { echo "Error: $(cat "$here/error")" >&2; exit 125; }
+[ "$1" != rm ] || rm -f "$here/folder"
+[ "$1" != ps ] || [ ! -e "$here/folder" ] || {
+  folder=$(cat "$here/folder")
+  printf '[{"Names": ["tutti-x-0"], "Labels": {"tutti.folder": "%s", "tutti.root": "%s"}}]' \
+    "$folder" "${folder%/*/*}"
+  exit
+}
+echo '[]'
+)sh";
+
+class LeftContainersTest : public ::testing::Test {
+ protected:
+  LeftContainersTest() {
+    EXPECT_TRUE(base::MakeDirectories(bin_).ok());
+    EXPECT_TRUE(base::MakeDirectories(folder_).ok());
+    Write(bin_ / "podman", kPodman, 0755);
+    ::setenv("PATH", absl::StrCat(bin_.string(), ":", path_).c_str(), 1);
+  }
+  ~LeftContainersTest() override { ::setenv("PATH", path_.c_str(), 1); }
+
+  static void Write(const fs::path& file, const std::string& text, int mode = 0644) {
+    ASSERT_TRUE(base::WriteFileAtomic(file, text, mode).ok());
+  }
+  bool IsThere() const { return fs::exists(bin_ / "folder"); }
+
+  const std::string path_ = std::getenv("PATH");
+  const base::TemporaryDirectory scratch_;
+  const fs::path bin_ = scratch_.path() / "bin", root_ = scratch_.path() / "nodes",
+                 folder_ = root_ / "n1/job.1";
+};
+
+TEST_F(LeftContainersTest, AFolderWithoutANoteIsNotHeld) {
+  LeftContainers left;
+  EXPECT_FALSE(left.Hold(folder_));
+  EXPECT_FALSE(fs::exists(bin_ / "calls"));
+}
+
+TEST_F(LeftContainersTest, IsHeldUntilPodmanHasRemovedThemAndSaysWhyItHasNot) {
+  LeftContainers left(absl::Milliseconds(10), absl::Milliseconds(50));
+  ASSERT_TRUE(container::NoteContainers(folder_, {"tutti-x-0"}).ok());
+  Write(bin_ / "folder", folder_.string());
+  Write(bin_ / "error", "its storage is locked");
+  EXPECT_TRUE(left.Hold(folder_));
+  ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] {
+    return left.Problem(folder_) == "podman rm: its storage is locked";
+  }));
+  EXPECT_TRUE(left.Hold(folder_));
+  EXPECT_TRUE(IsThere());
+  fs::remove(bin_ / "error");
+  ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] { return !left.Hold(folder_); }));
+  EXPECT_FALSE(IsThere());
+  ASSERT_TRUE(
+      base::AwaitPatiently(absl::Seconds(20), [&] { return left.Problem(folder_).empty(); }));
+}
+
+TEST_F(LeftContainersTest, NobodyWaitsForAPodmanThatHangs) {
+  const base::Deadline soon = base::Deadline::After(base::Patient(absl::Seconds(20)));
+  {
+    LeftContainers left;
+    ASSERT_TRUE(container::NoteContainers(folder_, {"tutti-x-0"}).ok());
+    Write(bin_ / "hang", "");
+    EXPECT_TRUE(left.Hold(folder_));
+    ASSERT_TRUE(
+        base::AwaitPatiently(absl::Seconds(20), [&] { return fs::exists(bin_ / "calls"); }));
+    EXPECT_TRUE(left.Hold(folder_)) << "at once";
+  }
+  EXPECT_FALSE(soon.Expired());
+  EXPECT_TRUE(container::HasNoteOfContainers(folder_)) << "who comes next removes them";
+}
+
+TEST_F(LeftContainersTest, ContainersWhoseFolderIsGoneAreRemoved) {
+  LeftContainers left(absl::Milliseconds(10), absl::Milliseconds(50));
+  Write(bin_ / "folder", (root_ / "n1/gone.1").string());
+  Write(bin_ / "error", "its storage is locked");
+  left.RemoveStray(root_);
+  ASSERT_TRUE(
+      base::AwaitPatiently(absl::Seconds(20), [&] { return !left.Problem(root_).empty(); }));
+  fs::remove(bin_ / "error");
+  EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] { return !IsThere(); }));
+}
+
+}  // namespace
+}  // namespace tutti::engine

@@ -1,0 +1,62 @@
+"""Story: on a node of Slurm's a launcher is killed, and its batch script leaves no container of its job behind."""
+import json
+import os
+import shutil
+import signal
+
+import pytest
+
+from conftest import Service, processes_with, wait_until
+from needs import needs
+from podman_lab import Podman, missing, root_file_system
+from slurm_lab import *  # noqa: F403
+
+pytestmark = [needs_lab, needs(missing())]
+
+IMAGE = "localhost/tiny:1"
+# Stands before podman: it writes down when it is to remove something, and fails as often as a file says.
+WRAPPER = """#!/bin/sh
+if [ "$1" = rm ]; then
+  echo "$*" >>{folder}/removals
+  left=$(cat {folder}/failures 2>/dev/null || echo 0)
+  [ "$left" = 0 ] || {{ echo $((left - 1)) >{folder}/failures; echo 'Error: the storage is locked' >&2; exit 125; }}
+fi
+exec {podman} "$@"
+"""
+
+
+@pytest.fixture
+def service(cluster, tmp_path):
+    podman = Podman(tmp_path)
+    podman.make(IMAGE, root_file_system())
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "podman").write_text(WRAPPER.format(folder=tmp_path, podman=shutil.which("podman")))
+    (programs / "podman").chmod(0o755)
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "site.yml").write_text(f"computes:\n  hpc: {{type: slurm, folder: {tmp_path}/shared, partition: main, memory: 100M}}\n")
+    service = Service(home, 2, {**podman.environment, "SLURM_CONF": cluster.environment["SLURM_CONF"], "PATH": f"{programs}:{os.environ['PATH']}"})
+    service.podman = podman
+    service.start("--bind", "10.77.0.1")
+    yield service
+    service.stop()
+    podman.close()
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_what_two_launchers_of_a_node_have_left_the_batch_script_removes(cluster, service, write_job, tmp_path, nodes):
+    name = service.submit(write_job("echo up; exec sleep 600", nodes=nodes, distribution="pytorch" if nodes > 1 else None, compute="hpc",
+                                    environment={"image": IMAGE}))
+    wait_until(lambda: all(service.log_text(name, rank) == "up\n" for rank in range(nodes)), 90, lambda: service.job(name))
+    assert len(service.podman.running()) == nodes
+    folder, = (tmp_path / "shared").glob(f"{name}.*/0")
+    own = (folder / "containers").read_text().split()
+    assert len(own) == 1 and own[0] in service.podman.containers()
+    (tmp_path / "failures").write_text("5\n")  # more often than one launcher tries
+    os.kill(json.loads((folder / "lock").read_text())["pid"], signal.SIGKILL)
+    job = service.wait(name, 120)
+    assert job["state"] == "Failed" and job["reason"].startswith("launcher on node n1 died"), job
+    wait_until(lambda: not cluster.queue(), 60, "Slurm's queue is empty")
+    assert service.podman.containers() == [] and processes_with("TUTTI_JOB_ID", name) == []
+    assert (tmp_path / "failures").read_text() == "0\n", "who came after the second launcher has removed them"
