@@ -6,6 +6,7 @@ import subprocess
 import threading
 
 from conftest import Service, processes_with, wait_until
+from needs import needs_small_disk
 
 CLIENTS = 16
 
@@ -160,3 +161,21 @@ def test_what_cannot_be_restored_is_refused_by_name(service, tmp_path):
     assert refused.returncode == 2 and f"{file} is no backup" in refused.stderr, refused
     assert other.cli("restore", tmp_path / "none").returncode == 4
     assert not other.home.exists()
+
+
+@needs_small_disk
+def test_a_full_disk_is_named_with_what_is_needed_and_nothing_is_left_there(service, write_job, tmp_path):
+    done = service.submit(write_job("echo kept; head -c 6000000 /dev/urandom >outputs/large", files={"large.bin": "x"}))
+    assert service.wait(done)["state"] == "Completed"
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    for size, options in (("4m", ["--with-results"]), ("64k", [])):
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", disk], check=True)
+        try:
+            said = service.cli("backup", disk / "saved.tar.zst", *options)
+            assert said.returncode != 0 and f"the disk is full: {disk} had " in said.stderr and "takes up to" in said.stderr, said
+            assert len(said.stderr.splitlines()) == 1 and list(disk.iterdir()) == [], said
+        finally:
+            subprocess.run(["umount", "-l", disk], check=True)
+    made = service.cli("backup", disk / "saved.tar.zst", "--with-results")
+    assert made.returncode == 0 and (disk / "saved.tar.zst").stat().st_size > 6000000, made

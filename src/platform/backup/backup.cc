@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "base/status.h"
 #include "base/unique_fd.h"
 #include "platform/backup/archive_writer.h"
+#include "platform/backup/full_disk.h"
 #include "platform/backup/head.h"
 #include "platform/backup/home_parts.h"
 #include "platform/backup/work_folder.h"
@@ -143,6 +145,17 @@ absl::Status CheckPlaces(const BackupOptions& options) {
                    "): save it as that one, who would else find files that are not theirs"));
 }
 
+// What a backup takes at most: a copy of the database, and beside it the archive of that and of all
+// that is added, which is smaller by what compression saves.
+uint64_t MostBytes(const BackupOptions& options) {
+  const std::string database = (options.home / kDatabase).string();
+  uint64_t bytes = 2 * (BytesAt(database) + BytesAt(database + "-wal"));
+  for (const std::string& part : PartsOf(options.home)) bytes += BytesAt(options.home / part);
+  bytes += BytesAt(options.home / kSnapshots);
+  if (options.with_results) bytes += BytesAt(options.home / kJobs);
+  return bytes;
+}
+
 absl::StatusOr<CopiedJobs> WriteArchive(const BackupOptions& options, const fs::path& copy,
                                         const fs::path& archive) {
   TUTTI_RETURN_IF_ERROR(store::CopyDatabase(options.home / kDatabase, copy));
@@ -186,17 +199,20 @@ absl::Status Publish(const fs::path& archive, const fs::path& file) {
 absl::StatusOr<BackupReport> MakeBackup(const BackupOptions& options) {
   TUTTI_RETURN_IF_ERROR(CheckPlaces(options));
   const fs::path folder = options.file.parent_path();
-  TUTTI_ASSIGN_OR_RETURN(
-      const WorkFolder work,
-      WorkFolder::Open(folder / kWorkFolder,
-                       absl::StrCat("another backup is being written to ", folder.string())));
-  const fs::path archive = work.path() / "archive";
-  TUTTI_ASSIGN_OR_RETURN(const CopiedJobs jobs,
-                         WriteArchive(options, work.path() / kDatabase, archive));
+  const std::optional<uint64_t> free = FreeBytes(folder);
+  const auto explained = [&](const absl::Status& failure) {
+    return ExplainFullDisk(failure, folder / kWorkFolder, free, [&] { return MostBytes(options); });
+  };
+  const auto work = WorkFolder::Open(
+      folder / kWorkFolder, absl::StrCat("another backup is being written to ", folder.string()));
+  if (!work.ok()) return explained(work.status());
+  const fs::path archive = work->path() / "archive";
+  const auto jobs = WriteArchive(options, work->path() / kDatabase, archive);
+  if (!jobs.ok()) return explained(jobs.status());
   std::error_code error;
   const uintmax_t bytes = fs::file_size(archive, error);
-  TUTTI_RETURN_IF_ERROR(Publish(archive, options.file));
-  return BackupReport{.jobs = jobs.count, .bytes = error ? 0 : bytes, .secrets = jobs.secrets};
+  TUTTI_RETURN_IF_ERROR(explained(Publish(archive, options.file)));
+  return BackupReport{.jobs = jobs->count, .bytes = error ? 0 : bytes, .secrets = jobs->secrets};
 }
 
 }  // namespace tutti::backup

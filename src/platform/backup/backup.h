@@ -28,7 +28,8 @@ struct BackupReport {
 
 // Makes a backup. The file is there once it is whole and on the disk, mode 0600; whatever ends the
 // process before, it is not. NotFound if `home` has no service's state, AlreadyExists if the file
-// is there.
+// is there, ResourceExhausted if the disk that it is to lie on is full: with the folder, what was
+// free there and what the backup takes at most.
 absl::StatusOr<BackupReport> MakeBackup(const BackupOptions& options);
 
 }  // namespace tutti::backup

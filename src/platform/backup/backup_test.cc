@@ -1,10 +1,11 @@
-// Covers: archive_reader.cc, archive_writer.cc, head.cc, home_parts.cc, restore.cc,
+// Covers: archive_reader.cc, archive_writer.cc, full_disk.cc, head.cc, home_parts.cc, restore.cc,
 // unended_jobs.cc, work_folder.cc.
 #include "platform/backup/backup.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <map>
 #include <string>
 
@@ -12,8 +13,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/process/held_folder.h"
+#include "base/status.h"
 #include "platform/backup/archive_reader.h"
 #include "platform/backup/archive_writer.h"
+#include "platform/backup/full_disk.h"
 #include "platform/backup/restore.h"
 #include "platform/store/store.h"
 #include "spec/data/asset.h"
@@ -263,6 +266,37 @@ TEST_F(BackupTest, ReplacesNothing) {
   ASSERT_TRUE(base::WriteFileAtomic(file_, "mine").ok());
   EXPECT_TRUE(absl::IsAlreadyExists(Backup().status()));
   EXPECT_EQ(*base::ReadFile(file_), "mine");
+}
+
+TEST(ExplainFullDisk, NamesTheFolderWhatIsFreeAndWhatIsNeededAndLeavesAllElseAsItIs) {
+  const base::TemporaryDirectory folder;
+  const fs::path work = folder.path() / ".tutti-backup";
+  const auto needed = [] { return uint64_t{40} << 20; };
+  const absl::Status full =
+      base::ErrnoStatus(absl::StrCat("write ", (work / "archive").string()), ENOSPC);
+  const absl::Status explained = ExplainFullDisk(full, work, 3 << 20, needed);
+  EXPECT_TRUE(absl::IsResourceExhausted(explained));
+  EXPECT_THAT(std::string(explained.message()),
+              HasSubstr(absl::StrCat("the disk is full: ", folder.path().string(),
+                                     " had 3 MiB free, and this backup takes up to 40 MiB there")));
+  EXPECT_THAT(std::string(explained.message()), HasSubstr("free some space"));
+  // That of the service itself, say, where a lock cannot be made.
+  const absl::Status others = base::ErrnoStatus("/home/assets/lock", ENOSPC);
+  EXPECT_EQ(ExplainFullDisk(others, work, 3 << 20, needed), others);
+  const absl::Status broken = base::ErrnoStatus((work / "archive").string(), EIO);
+  EXPECT_EQ(ExplainFullDisk(broken, work, 3 << 20, needed), broken);
+  EXPECT_TRUE(ExplainFullDisk(absl::OkStatus(), work, 0, needed).ok());
+}
+
+TEST(BytesAt, CountsFilesAndNotWhatLinksPointTo) {
+  const base::TemporaryDirectory folder;
+  ASSERT_TRUE(base::MakeDirectories(folder.path() / "a/b").ok());
+  ASSERT_TRUE(base::WriteFileAtomic(folder.path() / "a/b/one", "123").ok());
+  ASSERT_TRUE(base::WriteFileAtomic(folder.path() / "a/two", "4567").ok());
+  fs::create_symlink(folder.path() / "a/two", folder.path() / "a/link");
+  EXPECT_EQ(BytesAt(folder.path() / "a"), 7u);
+  EXPECT_EQ(BytesAt(folder.path() / "a/two"), 4u);
+  EXPECT_EQ(BytesAt(folder.path() / "none"), 0u);
 }
 
 TEST_F(BackupTest, AFolderWithoutAServiceIsNamed) {

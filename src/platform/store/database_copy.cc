@@ -17,15 +17,17 @@ namespace {
 
 constexpr int kPatienceMs = 5000;  // with who holds the file for a moment
 
+// `written`: the file that was written to, `path` or a copy of it.
 absl::Status StatusOf(const SQLite::Exception& error, const std::filesystem::path& path,
-                      int system_error) {
+                      const std::filesystem::path& written, int system_error) {
   const std::string what = absl::StrCat(path.string(), ": ", error.what());
   switch (error.getErrorCode() & 0xff) {  // a copy's errors have the extended code there
     case SQLITE_FULL:
-      return absl::ResourceExhaustedError(absl::StrCat(what, ": the disk is full"));
+      return absl::ResourceExhaustedError(
+          absl::StrCat(written.string(), ": ", error.what(), ": the disk is full"));
     case SQLITE_IOERR:
       if (system_error == ENOSPC || system_error == EDQUOT || system_error == EFBIG) {
-        return base::ErrnoStatus(path.string(), system_error);
+        return base::ErrnoStatus(written.string(), system_error);
       }
       return absl::UnavailableError(absl::StrCat(what, ": see the system's log"));
     case SQLITE_BUSY:
@@ -64,7 +66,7 @@ absl::Status CopyDatabase(const std::filesystem::path& from, const std::filesyst
       throw;
     }
   } catch (const SQLite::Exception& error) {
-    return StatusOf(error, from, system_error);
+    return StatusOf(error, from, to, system_error);
   }
   return absl::OkStatus();
 }
@@ -74,7 +76,7 @@ absl::Status SkipNumbersGivenSince(const std::filesystem::path& copy) {
     SQLite::Database database(copy.string(), SQLite::OPEN_READWRITE, kPatienceMs);
     database.exec("UPDATE sqlite_sequence SET seq = seq + 1000000");
   } catch (const SQLite::Exception& error) {
-    return StatusOf(error, copy, 0);
+    return StatusOf(error, copy, copy, 0);
   }
   return absl::OkStatus();
 }
