@@ -31,6 +31,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// What is known to be wrong with this machine's folders by then ends the start.
+constexpr absl::Duration kAtOnce = absl::Seconds(1);
+
 // Launchers are this same program, by its path as it is now: a build may replace the file
 // meanwhile.
 absl::StatusOr<fs::path> ThisProgram() {
@@ -49,7 +52,10 @@ absl::StatusOr<int> CoresPerNode() {
       absl::StrCat("TUTTI_CORES_PER_NODE is \"", said, "\", and must be a number"));
 }
 
-absl::StatusOr<std::unique_ptr<engine::Engine>> MakeEngine(const client::ServeOptions& options) {
+// Its folder may be on a server that is away, for which nobody waits; what is wrong with it in
+// another way shows at once.
+absl::StatusOr<std::unique_ptr<engine::Engine>> MakeEngine(const client::ServeOptions& options,
+                                                           const base::Clock* clock) {
   TUTTI_ASSIGN_OR_RETURN(const fs::path program, ThisProgram());
   engine::LocalEngineOptions local;
   local.root = options.home / "nodes";
@@ -57,8 +63,13 @@ absl::StatusOr<std::unique_ptr<engine::Engine>> MakeEngine(const client::ServeOp
   local.launcher = {program.string(), "launch", "--plan"};
   local.standby = {program.string(), launch::kStandbyProgram};
   TUTTI_ASSIGN_OR_RETURN(local.cores_per_node, CoresPerNode());
-  TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<engine::LocalEngine> engine,
-                         engine::LocalEngine::Open(local));
+  engine::DeferredEngineOptions deferred;
+  TUTTI_ASSIGN_OR_RETURN(deferred.nodes, engine::LocalEngine::NodesOf(local));
+  deferred.open = [local]() -> absl::StatusOr<std::unique_ptr<engine::Engine>> {
+    return engine::LocalEngine::Open(local);
+  };
+  auto engine = std::make_unique<engine::DeferredEngine>(std::move(deferred), clock);
+  TUTTI_RETURN_IF_ERROR(engine->TryNow(kAtOnce));
   return engine;
 }
 
@@ -153,7 +164,7 @@ PlatformOptions PlatformOptionsOf(const client::ServeOptions& options,
   platform.tls = options.tls;
   platform.service.node_checker = checker;
   platform.service.log_limit = static_cast<uint64_t>(options.log_limit) << 20;
-  platform.make_engine = [&options] { return MakeEngine(options); };
+  platform.make_engine = [&options, clock] { return MakeEngine(options, clock); };
   platform.make_clusters = [&options, commands, clock](const fs::path& launcher_file) {
     return MakeClusters(options, commands, clock, launcher_file);
   };

@@ -415,6 +415,33 @@ def test_a_service_is_started_while_the_folder_of_jobs_hangs(serve, write_job):
     assert service.log_text(ended, 0) == "before\n"
 
 
+def test_a_service_starts_while_its_nodes_folder_hangs_and_its_jobs_begin_later(serve, write_job):
+    service, server = serve("nodes")
+    running = service.submit(write_job("echo up; sleep 600"))
+    wait_until(lambda: service.log_text(running, 0) == "up\n", 30, "it runs")
+    server.go_away()
+    service.kill()
+    service.start(patience=10)
+    job = in_time(service.submit, write_job("echo hi"))
+    why = "compute local cannot be used: it is being opened, and its folder does not answer: is that on a server that is away?"
+    wait_until(lambda: service.job(job)["reason"] == f"waits: {why}", 20, lambda: service.job(job))
+    assert service.job(running)["reason"] == why and service.job(running)["state"] == "Running"
+    check_calls(service, job, left_out={"check of a node"})
+    server.come_back()
+    assert service.wait(job, 60)["state"] == "Completed" and service.log_text(job, 0) == "hi\n"
+    cancel(service, running)
+    assert service.wait(running, 60)["state"] == "Canceled" and service.log_text(running, 0) == "up\n", "it had gone on meanwhile"
+
+
+def test_a_nodes_folder_that_cannot_be_ends_the_start_with_the_reason(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "nodes").write_text("")
+    service = Service(home)
+    said = service.cli("serve", "--port", "0", timeout=30)
+    assert said.returncode != 0 and f"{home}/nodes" in said.stderr and "Not a directory" in said.stderr, said
+
+
 def test_a_service_is_ended_while_its_folders_hang(serve, write_job):
     service, server = serve("nodes")
     server.go_away()

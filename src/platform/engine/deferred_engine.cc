@@ -5,8 +5,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "base/threads/start_thread.h"
 
 namespace tutti::engine {
+namespace {
+
+// What opening an engine takes at most where its folder answers.
+constexpr absl::Duration kSlow = absl::Seconds(5);
+
+}  // namespace
 
 DeferredEngine::DeferredEngine(DeferredEngineOptions options, const base::Clock* clock)
     : options_(std::move(options)),
@@ -14,7 +21,22 @@ DeferredEngine::DeferredEngine(DeferredEngineOptions options, const base::Clock*
       patience_(base::Deadline::After(options_.patience)),
       pause_(options_.first_pause, options_.longest_pause) {}
 
+DeferredEngine::~DeferredEngine() {
+  if (first_try_.joinable()) first_try_.join();
+}
+
+absl::Status DeferredEngine::TryNow(absl::Duration patience) {
+  first_try_ = base::StartThread([this] { OpenIfDue().IgnoreError(); });
+  if (!first_try_.joinable()) OpenIfDue().IgnoreError();
+  absl::MutexLock lock(&mutex_);
+  mutex_.AwaitWithTimeout(absl::Condition(this, &DeferredEngine::FirstTryHasEnded), patience);
+  return failure_;
+}
+
 std::string DeferredEngine::Reason() const {
+  if (opening_since_ && clock_->SinceBoot() - *opening_since_ > kSlow) {
+    return "it is being opened, and its folder does not answer: is that on a server that is away?";
+  }
   if (failure_.ok()) return "it is being opened";
   return absl::StrCat(failure_.message(), " (since ",
                       absl::FormatTime("%Y-%m-%d %H:%M UTC", since_, absl::UTCTimeZone()),
@@ -36,14 +58,14 @@ absl::StatusOr<Engine*> DeferredEngine::Opened() const {
 absl::StatusOr<Engine*> DeferredEngine::OpenIfDue() {
   {
     absl::MutexLock lock(&mutex_);
-    const bool is_due = !is_opening_ && clock_->SinceBoot() >= next_try_;
+    const bool is_due = !opening_since_ && clock_->SinceBoot() >= next_try_;
     if (engine_ != nullptr) return engine_.get();
     if (!is_due) return absl::UnavailableError(Reason());
-    is_opening_ = true;
+    opening_since_ = clock_->SinceBoot();
   }
   absl::StatusOr<std::unique_ptr<Engine>> opened = options_.open();
   absl::MutexLock lock(&mutex_);
-  is_opening_ = false;
+  opening_since_.reset();
   if (opened.ok()) {
     engine_ = *std::move(opened);
     return engine_.get();
@@ -55,18 +77,16 @@ absl::StatusOr<Engine*> DeferredEngine::OpenIfDue() {
 }
 
 absl::StatusOr<Engine*> DeferredEngine::AwaitFirstTry(base::Deadline deadline) {
-  const auto has_ended = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return engine_ != nullptr || !failure_.ok();
-  };
   {
     absl::MutexLock lock(&mutex_);
-    mutex_.AwaitWithTimeout(absl::Condition(&has_ended),
+    mutex_.AwaitWithTimeout(absl::Condition(this, &DeferredEngine::FirstTryHasEnded),
                             base::Deadline::Sooner(deadline, patience_).Remaining());
   }
   return Opened();
 }
 
 absl::StatusOr<std::vector<Node>> DeferredEngine::ListNodes() {
+  if (!options_.nodes.empty()) return options_.nodes;
   TUTTI_ASSIGN_OR_RETURN(Engine* const engine, AwaitFirstTry(patience_));
   return engine->ListNodes();
 }

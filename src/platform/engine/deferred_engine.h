@@ -3,16 +3,19 @@
 // possible, and hands every call on to it from then on.
 //
 // Observe opens it: its caller calls that again and again, on a thread that nobody else waits for,
-// so an engine whose opening hangs holds up nothing else. After a failure Observe does not try
-// again for a second, then for two, and so on up to a minute. Until the engine is open, calls that
-// need it are Unavailable, say why and since when, and change nothing.
+// so an engine whose opening hangs holds up nothing else. TryNow does it first, for who wants to
+// know of a fault that shows at once. After a failure Observe does not try again for a second, then
+// for two, and so on up to a minute. Until the engine is open, calls that need it are Unavailable,
+// say why and since when, and change nothing.
 //
 // Thread-safe. An engine that is open stays open.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -32,12 +35,22 @@ struct DeferredEngineOptions {
   absl::Duration longest_pause = absl::Minutes(1);  // ... as base::RetryPause has them
   // How long after this object was made ListNodes and WhyNeverOn wait for the end of the first try.
   absl::Duration patience = absl::Seconds(3);
+  // Its nodes, if they are known before it is open: ListNodes tells them then.
+  std::vector<Node> nodes = {};
 };
 
 class DeferredEngine final : public Engine {
  public:
   // `clock` outlives it.
   DeferredEngine(DeferredEngineOptions options, const base::Clock* clock);
+
+  // Waits for a try that TryNow has begun, however long that takes.
+  ~DeferredEngine() override;
+
+  // Makes the first try, on a thread of its own, and waits for its end as long as `patience`; the
+  // try goes on after that. Returns why it has failed; OK if it has not. Call it at most once,
+  // before any other call.
+  absl::Status TryNow(absl::Duration patience);
 
   EngineTraits traits() const override { return options_.traits; }
   std::string WhyOutOfReach() const override;
@@ -60,17 +73,22 @@ class DeferredEngine final : public Engine {
   // Returns the same once the first try has ended.
   absl::StatusOr<Engine*> AwaitFirstTry(base::Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
   std::string Reason() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool FirstTryHasEnded() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return engine_ != nullptr || !failure_.ok();
+  }
 
   const DeferredEngineOptions options_;
   const base::Clock* const clock_;
   const base::Deadline patience_;
   mutable absl::Mutex mutex_;  // not held while the engine is opened or called
   std::unique_ptr<Engine> engine_ ABSL_GUARDED_BY(mutex_);  // set once
-  bool is_opening_ ABSL_GUARDED_BY(mutex_) = false;
+  // Since boot; of the try that is under way.
+  std::optional<absl::Duration> opening_since_ ABSL_GUARDED_BY(mutex_);
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // of the last try; OK: none has ended
   absl::Time since_ ABSL_GUARDED_BY(mutex_);      // of the first one
   base::RetryPause pause_ ABSL_GUARDED_BY(mutex_);
   absl::Duration next_try_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();  // since boot
+  std::thread first_try_;
 };
 
 }  // namespace tutti::engine

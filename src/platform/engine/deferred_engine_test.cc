@@ -16,6 +16,7 @@
 namespace tutti::engine {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
@@ -117,6 +118,36 @@ TEST_F(DeferredEngineTest, NobodyWaitsForAnOpeningThatHangs) {
   opener.join();
   EXPECT_EQ(tries_, 1);
   EXPECT_TRUE(engine_.ListNodes().ok());
+}
+
+TEST_F(DeferredEngineTest, AFaultThatShowsAtOnceIsKnownToWhoAsksForItFirst) {
+  failure_ = absl::PermissionDeniedError("mkdir /home/nodes: Permission denied");
+  EXPECT_EQ(engine_.TryNow(base::Patient(absl::Seconds(20))), failure_);
+  failure_ = absl::OkStatus();
+  DeferredEngine other({.open = [this] { return Open(); }}, &clock_);
+  EXPECT_TRUE(other.TryNow(base::Patient(absl::Seconds(20))).ok());
+  EXPECT_EQ(other.WhyOutOfReach(), "");
+}
+
+TEST_F(DeferredEngineTest, AFirstTryThatHangsGoesOnAndTellsTheNodesThatAreKnown) {
+  absl::Notification hangs, goes_on;
+  failure_ = absl::OkStatus();
+  during_open_ = [&] {
+    hangs.Notify();
+    goes_on.WaitForNotificationWithTimeout(base::Patient(absl::Seconds(20)));
+  };
+  DeferredEngine engine({.open = [this] { return Open(); }, .nodes = {Node{.name = "n1"}}},
+                        &clock_);
+  EXPECT_TRUE(engine.TryNow(absl::Milliseconds(1)).ok());
+  ASSERT_TRUE(hangs.WaitForNotificationWithTimeout(base::Patient(absl::Seconds(20))));
+  EXPECT_EQ(engine.ListNodes()->front().name, "n1");
+  EXPECT_EQ(engine.WhyOutOfReach(), "it is being opened");
+  clock_.Advance(absl::Seconds(6));
+  EXPECT_THAT(engine.WhyOutOfReach(), HasSubstr("its folder does not answer"));
+  EXPECT_EQ(engine.Observe().status().message(), engine.WhyOutOfReach()) << "one thread opens it";
+  goes_on.Notify();
+  EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] { return engine.Observe().ok(); }));
+  EXPECT_EQ(tries_, 1);
 }
 
 // A service has just begun, and somebody asks it for the nodes.

@@ -83,7 +83,7 @@ std::vector<int> TurnOf(const std::vector<int>& cores, int index, int count) {
   return turn;
 }
 
-absl::StatusOr<std::unique_ptr<LocalEngine>> LocalEngine::Open(const LocalEngineOptions& options) {
+absl::StatusOr<std::vector<Node>> LocalEngine::NodesOf(const LocalEngineOptions& options) {
   if (options.node_count < 1 || options.node_count > 16384) {
     return absl::InvalidArgumentError("the number of nodes must be from 1 to 16384");
   }
@@ -95,9 +95,13 @@ absl::StatusOr<std::unique_ptr<LocalEngine>> LocalEngine::Open(const LocalEngine
     return absl::InvalidArgumentError(absl::StrCat("a node cannot have ", options.cores_per_node,
                                                    " processors: there are ", usable));
   }
-  std::vector<std::string> gpus = base::UsableGpus(base::CurrentEnvironment());
-  std::vector<Node> nodes = MakeNodes(options, gpus);
-  std::unique_ptr<LocalEngine> engine(new LocalEngine(options, std::move(nodes), std::move(gpus)));
+  return MakeNodes(options, base::UsableGpus(base::CurrentEnvironment()));
+}
+
+absl::StatusOr<std::unique_ptr<LocalEngine>> LocalEngine::Open(const LocalEngineOptions& options) {
+  TUTTI_ASSIGN_OR_RETURN(std::vector<Node> nodes, NodesOf(options));
+  std::unique_ptr<LocalEngine> engine(
+      new LocalEngine(options, std::move(nodes), base::UsableGpus(base::CurrentEnvironment())));
   for (const Node& node : engine->nodes_) {
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(node.directory));
   }

@@ -52,6 +52,9 @@ struct LocalEngineOptions {
 class LocalEngine final : public Engine {
  public:
   static absl::StatusOr<std::unique_ptr<LocalEngine>> Open(const LocalEngineOptions& options);
+  // Returns the nodes that such an engine has, without a look at its folder. InvalidArgument for
+  // options that make no sense.
+  static absl::StatusOr<std::vector<Node>> NodesOf(const LocalEngineOptions& options);
 
   EngineTraits traits() const override;
   absl::StatusOr<std::vector<Node>> ListNodes() override;

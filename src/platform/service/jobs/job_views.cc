@@ -43,9 +43,9 @@ JobStatus StatusAlone(const store::JobRecord& record) {
 
 // Says what a queued job waits for; "" if nothing is known.
 std::string WhatItWaitsFor(const SharedState& state, const LiveJob& job) {
-  const std::string& compute = job.record.job.spec.compute;
-  if (compute != "local" && !job.handed_over && !job.being_handed) {
-    const std::string why = state.engines.WhyOutOfReach(compute);
+  if (!job.handed_over && !job.being_handed) {
+    const std::string& compute = job.record.job.spec.compute;
+    const std::string why = compute.empty() ? "" : state.engines.WhyOutOfReach(compute);
     if (!why.empty()) return absl::StrCat("waits: ", why);
   }
   return job.waits_for;
