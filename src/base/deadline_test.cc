@@ -14,7 +14,7 @@ TEST(Deadline, APastDeadlineHasExpiredAndLeavesNothing) {
 
 TEST(Deadline, RoundsMillisecondsUpSoThatAPollNeverSpins) {
   EXPECT_GE(Deadline::After(absl::Microseconds(900)).RemainingMillis(), 0);
-  EXPECT_GT(Deadline::After(absl::Milliseconds(50)).RemainingMillis(), 0);
+  EXPECT_GT(Deadline::After(absl::Minutes(1)).RemainingMillis(), 0);
 }
 
 TEST(Deadline, TakesTheSoonerOfTwo) {

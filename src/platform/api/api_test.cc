@@ -703,7 +703,7 @@ TEST_F(ApiTest, AFolderThatHangsHoldsNoCallThatDoesNotNeedIt) {
 
 TEST_F(ApiTest, WhoWaitsForAFolderTooLongIsToldAndHisOutputIsNotKept) {
   End();
-  patience_ = absl::Milliseconds(50);
+  patience_ = base::PatientTimeout(absl::Milliseconds(50));
   play_ = false;
   Start();
   CreateJob();

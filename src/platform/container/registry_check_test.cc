@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 
 namespace tutti::container {
 namespace {
@@ -55,7 +56,8 @@ class RegistryCheck : public ::testing::Test {
     return job;
   }
 
-  absl::Status Check(const spec::JobSpec& job, absl::Duration patience = absl::Seconds(60)) {
+  absl::Status Check(const spec::JobSpec& job,
+                     absl::Duration patience = base::Patient(absl::Seconds(60))) {
     return CheckRegistries(job, base::Deadline::After(patience), warnings_);
   }
 

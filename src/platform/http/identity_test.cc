@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/test_patience.h"
 #include "platform/http/client/client.h"
 #include "platform/http/server/server.h"
 
@@ -22,7 +23,7 @@ std::string CertificateOf(const std::string& pem) { return pem.substr(KeyOf(pem)
 std::unique_ptr<Server> StartWith(std::shared_ptr<const Identity> identity) {
   ServerOptions options;
   options.identity = std::move(identity);
-  options.header_timeout = absl::Milliseconds(300);
+  options.header_timeout = base::PatientTimeout(absl::Milliseconds(300));
   return *Server::Start(options, [](const Request&, Connection&) { return JsonResponse("{}"); });
 }
 

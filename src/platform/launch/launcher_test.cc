@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 
+#include "base/test_patience.h"
 #include "platform/launch/launch_programs.h"
 #include "platform/launch/launcher_fixture.h"
 #include "platform/launch/mpi/open_mpi.h"
@@ -36,7 +37,7 @@ class BeLauncher : public ::testing::Environment {
     LauncherOptions options;
     options.spool_patience = absl::Milliseconds(300);
     options.leftover_grace = absl::Milliseconds(200);
-    options.alone_limit = absl::Milliseconds(300);
+    options.alone_limit = base::PatientTimeout(absl::Milliseconds(300));
     uint64_t limit = 0;
     const char* text = std::getenv(kSpoolLimitVariable);
     if (text != nullptr && absl::SimpleAtoi(text, &limit)) options.spool_limit = limit;

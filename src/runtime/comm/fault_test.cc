@@ -291,13 +291,14 @@ TEST(LostRankTest, AStoppedRankIsNamedOverTlsSeveralStreamsAndUcx) {
 }
 
 TEST(LostRankTest, AStoppedRankIsNamedAtTheCallersDeadlineWhenThatIsSooner) {
-  ForEveryGroup({.fate = Fate::kStopped, .deadline = absl::Milliseconds(400)}, 3,
-                "is late: it does not answer", 6);
+  ForEveryGroup({.fate = Fate::kStopped, .deadline = base::PatientTimeout(absl::Milliseconds(400))},
+                3, "is late: it does not answer", 6);
 }
 
 TEST(LostRankTest, ARankThatComputesIsNamedAtTheCallersDeadline) {
-  ForEveryGroup({.fate = Fate::kComputes, .deadline = absl::Milliseconds(300)}, 4,
-                "is late: it has not begun it", 6);
+  ForEveryGroup(
+      {.fate = Fate::kComputes, .deadline = base::PatientTimeout(absl::Milliseconds(300))}, 4,
+      "is late: it has not begun it", 6);
 }
 
 TEST(LostRankTest, ALongComputationIsNoError) {

@@ -182,8 +182,9 @@ std::vector<CutScenario> Scenarios() {
   // The caller's deadline is sooner than the silence.
   for (const LinkFate fate : {LinkFate::kCut, LinkFate::kStopped}) {
     const absl::Duration silence = base::PatientTimeout(absl::Seconds(4));
-    all.push_back({3, 3, fate, 1, CutWork::kLargeAllReduce, 3, silence, absl::Seconds(1)});
-    all.push_back({3, 3, fate, 2, CutWork::kSmallAllReduce, 3, silence, absl::Seconds(1)});
+    const absl::Duration sooner = base::PatientTimeout(absl::Seconds(1));
+    all.push_back({3, 3, fate, 1, CutWork::kLargeAllReduce, 3, silence, sooner});
+    all.push_back({3, 3, fate, 2, CutWork::kSmallAllReduce, 3, silence, sooner});
   }
   return all;
 }

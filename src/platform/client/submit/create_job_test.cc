@@ -6,6 +6,7 @@
 #include <deque>
 #include <sstream>
 
+#include "base/test_patience.h"
 #include "platform/client/connection/connection_fake.h"
 
 namespace tutti::client {
@@ -16,7 +17,8 @@ using ::testing::HasSubstr;
 
 class CreateJobTest : public ::testing::Test {
  protected:
-  absl::StatusOr<std::string> Create(absl::Duration give_up_after = absl::Seconds(30)) {
+  absl::StatusOr<std::string> Create(
+      absl::Duration give_up_after = base::Patient(absl::Seconds(30))) {
     ServiceClient service(fake_.connect()());
     return CreateJobOnce(service, fake_.connect(), R"({"nonce": "n"})", remarks_,
                          {.give_up_after = give_up_after, .first_pause = absl::Milliseconds(1)});

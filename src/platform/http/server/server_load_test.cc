@@ -357,7 +357,7 @@ TEST(HttpLoad, SlowHandlersLeaveThreadsToQuickOnesAndAGroupToOthers) {
 
 TEST(HttpLoad, WhoFindsNoThreadInTimeIsTold) {
   Hanging hanging;
-  hanging.options_.room_timeout = absl::Milliseconds(50);
+  hanging.options_.room_timeout = base::PatientTimeout(absl::Milliseconds(50));
   hanging.Start();
   std::vector<base::UniqueFd> asked;
   for (int i = 0; i < 4; ++i) asked.push_back(hanging.Ask("/slow?group=one"));

@@ -156,7 +156,7 @@ TEST(HttpServerBytes, SaysWhichPortIsTakenAndWhatToDo) {
 TEST(HttpServerBytes, HostileRequestsGetFourHundredsAndNeverReachTheHandler) {
   std::atomic<int> handled = 0;
   ServerOptions options;
-  options.header_timeout = absl::Milliseconds(100);
+  options.header_timeout = base::PatientTimeout(absl::Milliseconds(100));
   auto server = StartServer(
       [&](const Request&, Connection&) {
         ++handled;
@@ -188,7 +188,7 @@ TEST(HttpServerBytes, HostileRequestsGetFourHundredsAndNeverReachTheHandler) {
 
 TEST(HttpServerBytes, BrokenChunksAndStalledBodiesAreErrorsOfTheBody) {
   ServerOptions options;
-  options.stall_timeout = absl::Milliseconds(100);
+  options.stall_timeout = base::PatientTimeout(absl::Milliseconds(100));
   auto server = StartServer(Echo, options);
   EXPECT_THAT(
       Raw(server->port(), "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),

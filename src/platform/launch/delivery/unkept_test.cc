@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 
 namespace tutti::launch {
 namespace {
@@ -28,8 +29,10 @@ class UnkeptTest : public testing::Test {
   absl::Time Since() {
     Put("marker", 1);
     const absl::Time since = ChangeTime(work_ / "marker");
-    const absl::Time deadline = absl::Now() + absl::Seconds(10);
-    while (ChangeTime(work_ / "tick") <= since && absl::Now() < deadline) Put("tick", 1);
+    base::AwaitPatiently(absl::Seconds(10), [&] {
+      Put("tick", 1);
+      return ChangeTime(work_ / "tick") > since;
+    });
     return since;
   }
   std::vector<std::string> Found(absl::Time since = absl::InfinitePast(),

@@ -127,10 +127,10 @@ TEST_F(GangLinkTest, WhoDoesNotHoldTheTokenIsNeitherLetInNorBelieved) {
   absl::Status strangers;
   std::thread stranger([&] {
     strangers = GangLink::Meet(Plan(1, "cafe"), MpiWay::kMpirun, 0, cancelled_,
-                               base::Deadline::After(absl::Milliseconds(500)))
+                               base::Deadline::After(base::PatientTimeout(absl::Milliseconds(500))))
                     .status();
   });
-  const auto link = Meet(0, MpiWay::kMpirun, absl::Milliseconds(500));
+  const auto link = Meet(0, MpiWay::kMpirun, base::PatientTimeout(absl::Milliseconds(500)));
   stranger.join();
   EXPECT_EQ(link.status().code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(strangers.code(), absl::StatusCode::kPermissionDenied) << strangers;

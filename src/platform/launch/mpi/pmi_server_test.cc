@@ -11,10 +11,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/deadline.h"
+#include "base/test_patience.h"
 #include "platform/launch/environment/pmi_id.h"
 
 namespace tutti::launch {
 namespace {
+
+base::Deadline Soon() { return base::Deadline::After(base::Patient(absl::Seconds(60))); }
 
 // A rank as MPICH's library is one.
 class Rank {
@@ -27,7 +30,7 @@ class Rank {
     ::inet_pton(AF_INET, "127.0.0.1", &name.sin_addr);
     name.sin_port = htons(static_cast<uint16_t>(port));
     EXPECT_EQ(::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name), 0);
-    const timeval patience = {60, 0};
+    const timeval patience = absl::ToTimeval(base::Patient(absl::Seconds(60)));
     ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   }
   void Say(const std::string& line) const {
@@ -145,7 +148,7 @@ TEST_F(PmiServerTest, IsBusyWhileARankIsThere) {
     EXPECT_TRUE(server_->busy());
   }
   pollfd news{server_->news().fd(), POLLIN, 0};
-  EXPECT_EQ(::poll(&news, 1, 60000), 1);
+  EXPECT_EQ(::poll(&news, 1, Soon().RemainingMillis()), 1);
   EXPECT_FALSE(server_->busy());
 }
 
@@ -172,7 +175,7 @@ TEST_F(PmiServerTest, TellsOfAnAbortAtOnceAndOnce) {
   zero.ReadUntil("debug=0\n");
   zero.Say("cmd=abort exitcode=3");
   pollfd news{server_->news().fd(), POLLIN, 0};
-  EXPECT_EQ(::poll(&news, 1, 60000), 1);
+  EXPECT_EQ(::poll(&news, 1, Soon().RemainingMillis()), 1);
   ASSERT_TRUE(server_->failure());
   EXPECT_EQ(server_->failure()->abort_code, 3);
   server_->news().Clear();

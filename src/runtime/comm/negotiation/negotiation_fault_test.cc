@@ -192,8 +192,9 @@ TEST(NegotiationFaultTest, AStoppedRankIsFirstReportedWithWhatWaitsForItAndThenL
 }
 
 TEST(NegotiationFaultTest, AStalledTensorEndsItAfterTheShutdownTime) {
-  const auto reports =
-      Survive({.victim = 1, .signal = SIGSTOP, .stall_shutdown = absl::Milliseconds(800)});
+  const auto reports = Survive({.victim = 1,
+                                .signal = SIGSTOP,
+                                .stall_shutdown = base::PatientTimeout(absl::Milliseconds(800))});
   for (const auto& [rank, lines] : reports) {
     EXPECT_THAT(Only(lines, "stall"), Contains(HasSubstr("for rank 1"))) << "rank " << rank;
     EXPECT_THAT(Only(lines, "error"),

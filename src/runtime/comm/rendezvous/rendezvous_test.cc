@@ -72,7 +72,7 @@ TEST(RendezvousTest, AWrongTokenIsDeniedAtOnceAndDoesNotHarmTheGroup) {
 
 TEST(RendezvousTest, RankZeroSaysThatItRefusedSomebody) {
   auto options = OptionsFor(2, Transport::kAuto);
-  options[0].connect_timeout = absl::Milliseconds(500);
+  options[0].connect_timeout = base::PatientTimeout(absl::Milliseconds(500));
   options[1].token = "another token";
   auto zero = Join(options[0]);
   EXPECT_TRUE(absl::IsPermissionDenied(Join(options[1]).get()));

@@ -49,7 +49,7 @@ class Relay {
     bool open = true;
     while (open) {
       pollfd polled[2] = {{a_.get(), POLLIN, 0}, {b_.get(), POLLIN, 0}};
-      if (::poll(polled, 2, 20000) <= 0) break;
+      if (::poll(polled, 2, Patient().deadline.RemainingMillis()) <= 0) break;
       open = Carry(a_.get(), b_.get()) && Carry(b_.get(), a_.get());
     }
     a_.reset();
@@ -90,7 +90,7 @@ absl::Status ReceiveAll(Channel& channel, std::span<std::byte> bytes) {
     bytes = bytes.subspan(*received);
     if (*received > 0) continue;
     pollfd polled = {channel.fd(), channel.PrepareToSleep(false, 1), 0};
-    if (polled.events != 0) ::poll(&polled, 1, 20000);
+    if (polled.events != 0) ::poll(&polled, 1, Patient().deadline.RemainingMillis());
     channel.Wake();
   }
   return absl::OkStatus();

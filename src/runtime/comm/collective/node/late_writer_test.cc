@@ -9,6 +9,7 @@
 #include <span>
 
 #include "absl/strings/str_cat.h"
+#include "base/test_patience.h"
 #include "runtime/comm/forked_ranks.h"
 #include "runtime/comm/group/group_test_support.h"
 
@@ -54,7 +55,7 @@ class LateWriterTest : public testing::Test {
     ASSERT_EQ(::pipe(failed_), 0);
     ASSERT_EQ(::pipe(look_), 0);
     options_ = OptionsFor(2, kTransport);
-    for (GroupOptions& one : options_) one.peer_timeout = absl::Seconds(1);
+    for (GroupOptions& one : options_) one.peer_timeout = base::PatientTimeout(absl::Seconds(1));
   }
 
   // Rank 0: gets the error, writes, and looks when the other has gone on.
@@ -102,7 +103,9 @@ TEST_F(LateWriterTest, ARankThatGoesOnAfterItWasGivenUpWritesIntoNobodysMemory) 
   ranks.Start([&] { return StopMidway(); });
   ASSERT_TRUE(ranks.AwaitStopped(1));
   pollfd polled = {failed_[0], POLLIN, 0};
-  ASSERT_EQ(::poll(&polled, 1, 60000), 1);
+  ASSERT_EQ(
+      ::poll(&polled, 1, base::Deadline::After(base::Patient(absl::Seconds(60))).RemainingMillis()),
+      1);
   ranks.Signal(1, SIGCONT);
   EXPECT_EQ(ranks.Report(1), "went on");
   Signal(look_[1]);

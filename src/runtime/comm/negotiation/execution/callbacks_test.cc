@@ -14,13 +14,15 @@
 namespace tutti::comm {
 namespace {
 
-constexpr absl::Duration kShortPeerTimeout = absl::Milliseconds(800);
+const absl::Duration kShortPeerTimeout = base::PatientTimeout(absl::Milliseconds(800));
 
 // Something that happens once, on one thread, and that others wait for.
 class Event {
  public:
   void Happen() { happened_.set_value(); }
-  bool Await() const { return future_.wait_for(std::chrono::seconds(60)) == kReady; }
+  bool Await() const {
+    return future_.wait_for(absl::ToChronoSeconds(base::Patient(absl::Seconds(60)))) == kReady;
+  }
 
  private:
   static constexpr auto kReady = std::future_status::ready;

@@ -7,6 +7,7 @@
 
 #include <system_error>
 
+#include "base/test_patience.h"
 #include "runtime/comm/group/group_test_support.h"
 #include "runtime/comm/lost_rank.h"
 
@@ -50,7 +51,7 @@ absl::Status EndOf(Response response, const Request* own = nullptr, bool joined 
     job.tasks[0]->operation = std::make_shared<Operation>();
   }
   TimelineSlot timeline;
-  Executor executor(*std::move(group), absl::Seconds(10), &timeline,
+  Executor executor(*std::move(group), base::Patient(absl::Seconds(10)), &timeline,
                     {.on_executed = [] {},
                      .on_failed = [&](const absl::Status& error) { ended = error; },
                      .await_judgement = [](absl::Duration) { return absl::OkStatus(); }});

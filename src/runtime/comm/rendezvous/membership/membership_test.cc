@@ -19,7 +19,7 @@
 namespace tutti::comm {
 namespace {
 
-constexpr absl::Duration kPeerTimeout = absl::Seconds(30);
+const absl::Duration kPeerTimeout = base::Patient(absl::Seconds(30));
 
 // A connection of the rendezvous with small buffers: it is full soon.
 struct Wire {
@@ -80,7 +80,8 @@ TEST(MembershipTest, ARankThatIsLateIsAskedThoughMuchLiesBeforeTheQuestion) {
 
 TEST(MembershipTest, BeatsAreNotHeapedUpBeforeARankThatDoesNotRead) {
   std::vector<Wire> wires(2);
-  const auto judge = Judge(wires, absl::Milliseconds(80));  // a beat each 10 ms
+  // A beat each 10 ms, or as many times as long as the machine is given.
+  const auto judge = Judge(wires, base::PatientTimeout(absl::Milliseconds(80)));
   PostMuch(*judge, 1);
   // Rank 2 hears beats, and is heard, until rank 1 is lost for its silence.
   int beats = 0;
@@ -170,7 +171,8 @@ class Hearer final : public Control::Listener {
 
   std::vector<std::string> FirstHeard(size_t count) {
     std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait_for(lock, std::chrono::seconds(20), [&] { return heard_.size() >= count; });
+    changed_.wait_for(lock, absl::ToChronoSeconds(base::Patient(absl::Seconds(20))),
+                      [&] { return heard_.size() >= count; });
     return heard_;
   }
 

@@ -10,6 +10,7 @@
 
 #include <ctime>
 
+#include "base/test_patience.h"
 #include "runtime/comm/rendezvous/authenticate.h"
 #include "runtime/comm/rendezvous/patience_test_support.h"
 #include "runtime/comm/rendezvous/rendezvous_server.h"
@@ -39,7 +40,8 @@ absl::StatusOr<Message> ReceiveAfterHeartbeats(int fd) {
 // A leader that gives up and ends must not be taken for one that was killed.
 TEST(RejoinListenerTest, WhoCameHearsWhyThereIsNoNextGenerationThoughTheLeaderEndsAtOnce) {
   for (int turn = 0; turn < 50; ++turn) {
-    auto listener = RejoinListener::Open("127.0.0.1", kToken, absl::Seconds(1));
+    auto listener =
+        RejoinListener::Open("127.0.0.1", kToken, base::PatientTimeout(absl::Seconds(1)));
     ASSERT_TRUE(listener.ok()) << listener.status();
     const base::UniqueFd member = EnterAt(**listener);
     Promise promise{.group = "g", .self = {}, .ended = {}, .agreed = {}};
@@ -61,7 +63,7 @@ TEST(RejoinListenerTest, WhoCameHearsWhyThereIsNoNextGenerationThoughTheLeaderEn
 
 // Until a descriptor is free who comes waits in the system's queue, and the listener sleeps.
 TEST(RejoinListenerTest, WithoutDescriptorsItRestsAndGoesOnOnceThereAreSome) {
-  auto listener = RejoinListener::Open("127.0.0.1", kToken, absl::Seconds(1));
+  auto listener = RejoinListener::Open("127.0.0.1", kToken, base::PatientTimeout(absl::Seconds(1)));
   ASSERT_TRUE(listener.ok()) << listener.status();
   const base::UniqueFd asking(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   rlimit usual = {};

@@ -76,7 +76,7 @@ TEST_P(ConnectorTest, StrangersThatTalkNonsenseGoAwayOrDoNotKnowTheTokenAreOverl
                                 Within(base::Patient(absl::Seconds(5))))
                        .ok());
     });
-    if (local) ExpectTheTwoReachEachOther(absl::Seconds(20));
+    if (local) ExpectTheTwoReachEachOther(base::Patient(absl::Seconds(20)));
     if (!local) {
       const auto nobody = connectors_[0]->Connect(1, Within(absl::Milliseconds(300)));
       EXPECT_TRUE(absl::IsDeadlineExceeded(nobody.status())) << nobody.status();
