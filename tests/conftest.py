@@ -133,7 +133,7 @@ class Service:
         base = address if address.startswith("http") else f"http://{address}"
         headers = {"Authorization": f"Bearer {token if token is not None else self.user_token()}"}
         request = urllib.request.Request(base + path, method=method, data=body, headers=headers)
-        return urllib.request.urlopen(request, timeout=30, context=known(endpoint))
+        return urllib.request.urlopen(request, timeout=30 * PATIENCE, context=known(endpoint))
 
     def user_token(self):
         return json.loads((self.home / "service.json").read_text())["token"]

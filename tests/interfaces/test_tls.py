@@ -7,7 +7,7 @@ import urllib.request
 
 import pytest
 
-from conftest import Service, wait_until
+from conftest import PATIENCE, Service, wait_until
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def secured(start_service):
 
 
 def health(address, **options):
-    with urllib.request.urlopen(f"{address}/v1/health", timeout=30, **options) as answer:
+    with urllib.request.urlopen(f"{address}/v1/health", timeout=30 * PATIENCE, **options) as answer:
         return json.load(answer)["status"]
 
 

@@ -76,7 +76,7 @@ def test_strangers_who_say_nothing_lock_nobody_out(service):
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4096)), hard))
         stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
         for _ in range(1100):
-            stack.enter_context(socket.create_connection((host, int(port)), timeout=10))
+            stack.enter_context(socket.create_connection((host, int(port)), timeout=10 * PATIENCE))
         assert service.cli("job", "list").returncode == 0
 
 

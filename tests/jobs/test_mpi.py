@@ -170,7 +170,7 @@ def test_a_rank_of_mpi4py_that_leaves_is_the_reason_also_where_all_wait_until_th
 LAST_RANK = """
 import os, pathlib, socket, sys
 host, port = os.environ["PMI_PORT"].split(":")
-server = socket.create_connection((host, int(port)), timeout=60)
+server = socket.create_connection((host, int(port)))
 lines = server.makefile("rw")
 
 def say(line, lines_of_answer=1):

@@ -11,7 +11,7 @@ import urllib.parse
 
 import pytest
 
-from conftest import Service, free_port, wait_until
+from conftest import PATIENCE, Service, free_port, wait_until
 from needs import needs, not_installed
 
 BODY = bytes(range(256)) * 8192  # 2 MiB
@@ -180,7 +180,7 @@ def by_http2(site, tmp_path):
                                    site.trusted], stdout=out, stderr=out)
 
     def listens():
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5 * PATIENCE):
             return True
     wait_until(lambda: listens() or server.poll() is not None, 20, "the server listens")
     yield f"https://127.0.0.1:{port}", log

@@ -16,7 +16,7 @@ from base64 import b64decode, b64encode
 from email.utils import formatdate
 from urllib.parse import quote, urlsplit
 
-from conftest import BIN, ROOT, free_port, wait_until
+from conftest import BIN, PATIENCE, ROOT, free_port, wait_until
 from needs import lack, needs
 
 ACCOUNT = "devstoreaccount1"  # Azurite's, with the key that everyone knows
@@ -47,7 +47,7 @@ def environment():
 
 def answers(url):
     try:
-        urllib.request.urlopen(url, timeout=5).close()
+        urllib.request.urlopen(url, timeout=5 * PATIENCE).close()
     except urllib.error.HTTPError:
         pass
     except OSError:
@@ -80,7 +80,7 @@ class S3:
     def request(self, method, path, body=None, **headers):
         headers = {"Content-Type": "application/octet-stream", "Authorization": self.SIGNED, **headers}
         asked = urllib.request.Request(self.url + quote(path), data=body, method=method, headers=headers)
-        with urllib.request.urlopen(asked, timeout=60) as answer:
+        with urllib.request.urlopen(asked, timeout=60 * PATIENCE) as answer:
             return answer.read()
 
     def make_container(self, name):
@@ -124,7 +124,7 @@ class Azure:
         signature = b64encode(hmac.new(b64decode(ACCOUNT_KEY), signed.encode(), hashlib.sha256).digest()).decode()
         asked = urllib.request.Request(f"{self.url}{target}?{query}", data=body, method=method,
                                        headers={**headers, "Authorization": f"SharedKey {ACCOUNT}:{signature}"})
-        with urllib.request.urlopen(asked, timeout=60) as answer:
+        with urllib.request.urlopen(asked, timeout=60 * PATIENCE) as answer:
             return answer.read()
 
     def make_container(self, name):

@@ -205,7 +205,7 @@ class Exploration:
             for job in ended:
                 self.look_at(job, *running.pop(job["id"])[:2])
             for name, (fault, once, since) in list(running.items()):
-                if time.monotonic() - since > limit:
+                if time.monotonic() - since > limit * conftest.PATIENCE:
                     self.complain(fault, name, "it does not end")
                     del running[name]
             if not ended:
