@@ -57,15 +57,23 @@ call() {
   [ $code = 0 ] && [ "${status:0:1}" = 2 ]
 } 2>/dev/null
 
+# rest MILLISECONDS: by chance up to half of that less, as base::RetryPause rests, so that not all nodes of a job that a
+# service left come back to it at once.
+rest() {
+  local rested
+  printf -v rested %04d $(($1 / 2 + RANDOM * $1 / 65536))
+  sleep "${rested%???}.${rested: -3}"
+}
+
 # fail REASON: for what keeps this node from its part; the service ends the job with it.
 fail() {
   local reason=${*//[^[:print:]]/ } try
   reason=${reason//[\"\\]/}
   echo "tutti: $reason" >&2
-  for try in {1..20}; do
+  for try in {1..25}; do
     call POST "$nodes/$SLURM_NODEID/events?first=1" \
       "{\"kind\": \"finished\", \"ok\": false, \"reason\": \"${reason:0:300}\", \"time\": $(date +%s)}" >/dev/null && break
-    sleep 1
+    rest 1000
   done
   exit 1
 }
@@ -81,14 +89,14 @@ is_program() { [ -f "$1" ] && echo "${program#sha256:}  $1" | sha256sum --check 
 
 # fetch FILE: the launcher from the service, which may be away for a while. Nothing can be told of a failure but the code.
 fetch() {
-  local begin=$SECONDS pause=1 tls_errors=$1.tls
+  local begin=$SECONDS pause=1000 tls_errors=$1.tls
   until [ -e "$at/stop" ]; do
     rm -f "$1"
     call GET "${nodes%/nodes}/snapshots/$program" >"$1" && is_program "$1" && rm -f "$tls_errors" && return
     [ $((SECONDS - begin)) -lt 10 ] || ! grep -q -s 'certificate verify failed' "$tls_errors" || exit 77
     [ $((SECONDS - begin)) -lt 600 ] || exit 69
-    sleep $pause
-    [ $pause = 8 ] || pause=$((2 * pause))
+    rest $pause
+    [ $pause = 8000 ] || pause=$((2 * pause))
   done
 }
 
@@ -166,7 +174,7 @@ tell_nodes() {
 }
 trap tell_nodes USR1
 on_nodes
-share="$(declare -f secured check_tls call fail make_home is_program fetch launch remove_containers on_node)
+share="$(declare -f secured check_tls call rest fail make_home is_program fetch launch remove_containers on_node)
 $(declare -p program folder home spread nodes node_number host port certificate patience)"
 SRUN bash -c "$share"'
 EXPORT

@@ -6,7 +6,12 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/process/command.h"
 #include "base/test_patience.h"
 #include "base/unique_fd.h"
@@ -154,6 +159,35 @@ TEST_F(SlurmEngineTest, ANodeWithoutOpensslSaysSoByItsExitCode) {
   ASSERT_TRUE(ran.ok()) << ran.status();
   EXPECT_THAT(WhyNodesGaveUp(ran->exit.code).why, HasSubstr("openssl")) << ran->err;
   EXPECT_EQ(WhyNodesGaveUp(1).why, "");
+}
+
+// As base::RetryPause, which the script cannot call.
+TEST_F(SlurmEngineTest, NodesThatTheServiceLeftRestLongerEachTimeAndByChance) {
+  OpenUnshared();
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  const std::string script = Script("a.1");
+  base::ChildOptions bash;
+  bash.arguments = {"bash", "-c",
+                    absl::StrCat(script.substr(0, script.find("is_first ||")), "\nat='",
+                                 root_.path().native(), "' rests=0\ncall() { false; }\n",
+                                 "sleep() { echo $1; [ $((++rests)) -lt 40 ] || >\"$at/stop\"; }\n",
+                                 "fetch \"$at/program.tar.gz\"")};
+  bash.environment = base::CurrentEnvironment();
+  bash.directory = "/";
+  const auto ran = base::RunCommand(std::move(bash), "",
+                                    base::Deadline::After(base::Patient(absl::Seconds(60))));
+  ASSERT_TRUE(ran.ok()) << ran.status();
+  std::set<double> shares;
+  double whole = 1;
+  for (const absl::string_view line : absl::StrSplit(ran->out, '\n', absl::SkipEmpty())) {
+    double seconds = 0;
+    ASSERT_TRUE(absl::SimpleAtod(line, &seconds)) << line;
+    EXPECT_GE(seconds, whole / 2);
+    EXPECT_LE(seconds, whole);
+    shares.insert(seconds / whole);
+    whole = std::min(2 * whole, 8.0);
+  }
+  EXPECT_GT(shares.size(), 20u) << ran->out;
 }
 
 TEST_F(SlurmEngineTest, ANodeThatIsToldToStopBeforeItHasAFolderStops) {
