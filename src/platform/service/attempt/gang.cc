@@ -104,6 +104,9 @@ void Gang::Apply(int number, absl::string_view line, absl::Duration heard) {
   if (kind == "lost") {
     node.end.lost = !node.killed;
     node.end.ok = false;
+    // That it was not heard of is more than that it died.
+    if (node.end.silent && !node.killed && !Field(event, "explained", true)) return;
+    node.end.silent = false;
     node.end.unexplained = !node.killed && !Field(event, "explained", true);
     node.end.reason = node.killed            ? kKilled
                       : node.end.unexplained ? ""

@@ -102,6 +102,16 @@ TEST_F(GangTest, KnowsWhichLaunchersPromiseSignsOfLife) {
   }
 }
 
+TEST_F(GangTest, OfOneThatFellSilentItsDeathTellsNoMoreUnlessItIsExplained) {
+  gang_.NoteSilence(1, "not heard of", absl::UnixEpoch());
+  Say(1, R"({"kind":"lost","time":9,"reason":"the launcher of node n2 died","explained":false})");
+  EXPECT_EQ(Diagnose(gang_.End()).line, "node n2: not heard of");
+  Say(1, R"({"kind":"lost","time":9,"reason":"it could not go on: bad_alloc","explained":true})");
+  const Diagnosis explained = Diagnose(gang_.End());
+  EXPECT_EQ(explained.line, "launcher on node n2 died (it could not go on: bad_alloc)");
+  EXPECT_TRUE(explained.lost_node);
+}
+
 TEST_F(GangTest, TellsOnceWhatTheNodesHaveToSayOfTheirPreparation) {
   Say(0, R"({"kind":"prepared","time":2,"note":"Python 3.11 is taken"})");
   Say(1, R"({"kind":"prepared","time":2,"note":"Python 3.11 is taken"})");
