@@ -8,6 +8,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/match.h"
 #include "runtime/checkpoint/model_folder.h"
 #include "runtime/models/model.h"
 #include "runtime/models/script_model.h"
@@ -41,6 +42,15 @@ class DeviceRun : public OnDevice<TrainerTest> {
     EXPECT_TRUE(folder.ok()) << folder.status();
     return folder.ok() ? folder->tensors : checkpoint::TensorMap();
   }
+  // ||a - b|| over the parameters.
+  static double Distance(const checkpoint::TensorMap& a, const checkpoint::TensorMap& b) {
+    double sum = 0;
+    for (const auto& [name, tensor] : a) {
+      if (absl::StrContains(name, "running_") || absl::StrContains(name, "num_batches_")) continue;
+      sum += (tensor.to(torch::kFloat64) - b.at(name)).square().sum().item<double>();
+    }
+    return std::sqrt(sum);
+  }
 };
 
 TEST_P(DeviceRun, TheModelAndItsTorchScriptAnswerAlikeOnACpu) {
@@ -73,15 +83,26 @@ TEST_P(DeviceRun, TheModelAndItsTorchScriptAnswerAlikeOnACpu) {
   }
 }
 
+// On a GPU no two runs have the same bits: convolutions add in any order there, and AdamW makes
+// steps of the same length of gradients that are next to nothing. At the learning rate of the other
+// tests, 0.05, two whole runs with AdamW ended 0.18 of all tensors' norm apart. At this one, on a
+// CPU and over three seeds, convolutions that round otherwise move a run by 0.04 of its way at most
+// and bf16 by 0.4, so half of it is more than chance; averages that were lost would be hundreds of
+// ways off. (Figures of 2026-11-26; the bound has not been tried on a GPU since it is this one.)
+// That moments were lost, 0.17 of the way, shows on the CPU alone, where bits are equal.
 TEST_P(DeviceRun, ResumesWhereItStoppedWithEveryOptimizer) {
   for (const absl::string_view name : OptimizerNames()) {
     const std::string optimizer(name);
     Recipe whole = RecipeHere("whole-" + optimizer);
     whole.optimizer = optimizer;
     whole.nesterov = whole.optimizer == "sgd";
-    Recipe parts = whole;
+    whole.lr = 3e-4;
+    Recipe still = whole, parts = whole;
+    still.output = RecipeFor("still-" + optimizer).output;
+    still.lr = 0;
     parts.output = RecipeFor("parts-" + optimizer).output;
     ASSERT_TRUE(TrainOver(1, whole).ok());
+    ASSERT_TRUE(TrainOver(1, still).ok());
     const auto stopped = StoppedAfterTwoSteps(1, parts);
     ASSERT_TRUE(stopped.ok()) << stopped.status();
     ASSERT_TRUE(stopped->stopped);
@@ -93,15 +114,12 @@ TEST_P(DeviceRun, ResumesWhereItStoppedWithEveryOptimizer) {
     const auto expected = TensorsOf(fs::path(whole.output) / "model");
     const auto resumed = TensorsOf(fs::path(parts.output) / "model");
     ASSERT_EQ(resumed.size(), expected.size());
-    double distance = 0, norm = 0;
+    const double way = Distance(TensorsOf(fs::path(still.output) / "model"), expected);
+    EXPECT_GT(way, 0) << optimizer;
+    EXPECT_LE(Distance(resumed, expected), on_gpu() ? way / 2 : 0) << optimizer;
     for (const auto& [name, tensor] : resumed) {
-      const torch::Tensor other = expected.at(name).to(torch::kFloat64);
-      distance += (tensor.to(torch::kFloat64) - other).square().sum().item<double>();
-      norm += other.square().sum().item<double>();
+      EXPECT_TRUE(on_gpu() || tensor.equal(expected.at(name))) << optimizer << ": " << name;
     }
-    // On a GPU no two runs have the same bits: convolutions add in any order there, and AdamW makes
-    // steps of the same length of gradients that are next to nothing.
-    EXPECT_LE(std::sqrt(distance / norm), on_gpu() ? 5e-2 : 0) << optimizer;
   }
 }
 
