@@ -4,7 +4,9 @@
 // another service after that one was killed, and how long a user's call takes beside it. A line of
 // JSON a phase.
 //
-//   swarm [NODES [SECONDS]]            1000 launchers; 10 s a phase
+//   swarm [NODES [SECONDS]]            1000 launchers; 10 s a phase, at most 50: two of them rest,
+//   and
+//                                      the service ends connections that are idle for 120 s
 //   swarm --plans NODES                what their launch plans take, and nothing else
 //   swarm --beside HOME LOCAL NODES    rests when all have started, until standard input ends: a
 //                                      service in HOME that has LOCAL virtual nodes too, for others
@@ -370,6 +372,17 @@ class Swarm {
     absl::SleepFor(end.Remaining());  // it ends before where nobody waits for anything
   }
 
+  // Returns what is left of a pause of 30 to 60 s for who comes at any time: more often to a long
+  // one.
+  double RestOfAPause() {
+    std::uniform_real_distribution<double> part(0, 1);
+    double whole = 0;
+    do {
+      whole = 30 + 30 * part(gang_.random);
+    } while (part(gang_.random) * 60 > whole);
+    return whole * part(gang_.random);
+  }
+
   // Each asks for go 30 to 60 s after it did so last, as a launcher does that has nothing to say.
   bool GiveSignsOfLife() {
     std::uniform_real_distribution<double> pause(30, 60);
@@ -389,8 +402,7 @@ class Swarm {
         });
       });
     };
-    // As if they had done so before.
-    for (size_t i = 0; i < launchers_.size(); ++i) ask_after(i, pause(gang_.random) - 30);
+    for (size_t i = 0; i < launchers_.size(); ++i) ask_after(i, RestOfAPause());
     RunFor(phase_);
     over = true;
     for (boost::asio::steady_timer& timer : timers) timer.cancel();
