@@ -11,7 +11,7 @@ import subprocess
 import time
 
 TICK = os.sysconf("SC_CLK_TCK")
-LONG_IDLE = 30  # s; the service ends a connection that is idle for 120
+LONG_IDLE = 10  # s; the service ends a connection that is idle for 120, and one on which nobody has proved who they are for 15
 
 
 @contextlib.contextmanager
