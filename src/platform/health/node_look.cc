@@ -33,7 +33,9 @@ NodeCheck CheckGpusOf(const NodeLook& look, const std::atomic<bool>& abandoned) 
 }  // namespace
 
 std::vector<NodeCheck> LookAtNode(const NodeLook& look, const std::atomic<bool>& abandoned) {
-  std::vector<NodeCheck> checks = {CheckFolder(look.folder), CheckMemory(look.root)};
+  std::vector<NodeCheck> checks = {CheckFolder(look.folder)};
+  if (abandoned) return checks;
+  checks.push_back(CheckMemory(look.root));
   if (!look.checks.links.empty()) checks.push_back(CheckLinks(look.checks.links, look.root));
   if (!look.gpus.empty()) checks.push_back(CheckGpusOf(look, abandoned));
   if (!look.checks.command.empty()) checks.push_back(CheckByProgram(look.checks, abandoned));

@@ -23,7 +23,8 @@ struct NodeLook {
   std::function<std::string()> kernel_log;  // empty: this machine's, as far as it may be read
 };
 
-// Takes as long as disks and programs do; programs end once `abandoned` is set.
+// Takes as long as disks and programs do; once `abandoned` is set programs end, and what has not
+// been looked at yet is left out.
 std::vector<NodeCheck> LookAtNode(const NodeLook& look, const std::atomic<bool>& abandoned);
 
 // Returns "gpu: GPU 1 is gone; disk: …" of those that are ill; "" if none is.

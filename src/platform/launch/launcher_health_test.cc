@@ -1,6 +1,7 @@
 // A launcher on a node that no service looks at.
 // Covers: hooks/health_hook.cc.
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 
@@ -53,6 +54,22 @@ TEST_F(LauncherHealth, ALookIsGivenUpWhenTheJobIsToEnd) {
   ::kill(launcher.pid(), SIGTERM);
   WaitFor(launcher);
   EXPECT_THAT(Kinds(), Not(Contains("started")));
+  EXPECT_FALSE(service.Events().back().contains("ill"));
+}
+
+// A pipe that nobody reads from is where the look writes: it hangs as on a file server that is
+// away.
+TEST_F(LauncherHealth, ALookAtADiskThatHangsIsGivenUpToo) {
+  const spec::LaunchPlan plan = Checked("echo ran", "");
+  const std::filesystem::path probe = NodeFolders(plan.directory).scratch() / ".tutti-probe";
+  std::filesystem::create_directories(probe.parent_path());
+  ASSERT_EQ(::mkfifo(probe.c_str(), 0600), 0);
+  base::ChildProcess launcher = Launch(plan);
+  ASSERT_TRUE(service.Await([&] { return !Kinds().empty(); }));
+  ::kill(launcher.pid(), SIGTERM);
+  WaitFor(launcher);
+  EXPECT_TRUE(std::filesystem::is_fifo(probe)) << "the look has not ended, which would remove it";
+  EXPECT_THAT(Kinds(), ElementsAre("preparing", "unlaunched", "finished"));
   EXPECT_FALSE(service.Events().back().contains("ill"));
 }
 

@@ -1,12 +1,16 @@
 #include <atomic>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "base/text/utf8.h"
+#include "base/threads/start_thread.h"
 #include "platform/health/node_look.h"
 #include "platform/launch/hooks/node_hooks.h"
 #include "platform/launch/node/node_folders.h"
@@ -40,30 +44,44 @@ Findings FindingsOf(const spec::LaunchPlan& plan, std::vector<health::NodeCheck>
   return findings;
 }
 
-// One look at the node, in a thread of its own.
+// One look at the node, by a thread of its own. Who gives it up does not wait for it: programs that
+// it waits for are ended, but a disk may hang.
 class Look {
  public:
-  ~Look() {
-    Abandon();
-    Await();
+  ~Look() { Abandon(); }
+  void Begin(health::NodeLook look) {
+    state_->begun = true;
+    auto work = [state = state_, look = std::move(look)] {
+      std::vector<health::NodeCheck> checks = health::LookAtNode(look, state->abandoned);
+      absl::MutexLock lock(&state->mutex);
+      state->checks = std::move(checks);
+    };
+    std::thread thread = base::StartThread(work);
+    thread.joinable() ? thread.detach() : work();
   }
-  // The plan outlives the object.
-  void Begin(const spec::LaunchPlan& plan, health::NodeLook look) {
-    thread_ = std::thread([this, &plan, look = std::move(look)] {
-      findings_ = FindingsOf(plan, health::LookAtNode(look, abandoned_));
-    });
+  void Abandon() {
+    absl::MutexLock lock(&state_->mutex);  // so that who waits hears of it
+    state_->abandoned = true;
   }
-  // Ends the programs that it waits for.
-  void Abandon() { abandoned_ = true; }
-  const Findings& Await() {
-    if (thread_.joinable()) thread_.join();
-    return findings_;
+  // Returns what it has found: nothing, if it was given up.
+  std::vector<health::NodeCheck> Await() {
+    absl::MutexLock lock(&state_->mutex);
+    state_->mutex.Await(absl::Condition(
+        +[](State* state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(state->mutex) {
+          return !state->begun || state->abandoned || state->checks.has_value();
+        },
+        state_.get()));
+    return state_->checks.value_or(std::vector<health::NodeCheck>());
   }
 
  private:
-  std::atomic<bool> abandoned_ = false;
-  std::thread thread_;
-  Findings findings_;  // the thread's until it has ended
+  struct State {
+    bool begun = false;  // of the launcher's thread
+    std::atomic<bool> abandoned = false;
+    absl::Mutex mutex;
+    std::optional<std::vector<health::NodeCheck>> checks ABSL_GUARDED_BY(mutex);
+  };
+  const std::shared_ptr<State> state_ = std::make_shared<State>();  // the thread's too
 };
 
 // Begins to look at a node that nobody else looks at, and does so once more when one of the job's
@@ -74,7 +92,7 @@ class HealthHook : public NodeHook {
   absl::string_view name() const override { return "health"; }
 
   absl::Status Prepare(NodeContext& node, const std::atomic<bool>& /*cancelled*/) override {
-    if (node.plan.checks) look_->Begin(node.plan, LookOf(node));
+    if (node.plan.checks) look_->Begin(LookOf(node));
     return absl::OkStatus();
   }
   void Abandon(NodeContext& /*node*/) override { look_->Abandon(); }
@@ -101,8 +119,8 @@ class HealthVerdictHook : public NodeHook {
   bool PreparesSlowly(const spec::LaunchPlan& plan) const override {
     return plan.checks.has_value();
   }
-  absl::Status Prepare(NodeContext& /*node*/, const std::atomic<bool>& cancelled) override {
-    const Findings& found = look_->Await();
+  absl::Status Prepare(NodeContext& node, const std::atomic<bool>& cancelled) override {
+    const Findings found = FindingsOf(node.plan, look_->Await());
     if (cancelled) return absl::CancelledError("told to end while it looked at its node");
     if (!found.illness.empty()) return NodeIsIll(base::BoundedUtf8(found.illness, kLongestIllness));
     return found.full_disk.empty() ? absl::OkStatus() : SharedDiskIsFull(found.full_disk);
