@@ -58,4 +58,37 @@ absl::Status Interruptible::Run(
   return waited.ok() ? result : waited;
 }
 
+absl::Status Interruptible::RunLast(
+    const std::function<absl::Status(const std::atomic<bool>& cancelled)>& work,
+    const std::function<void()>& abandon, base::Deadline deadline, absl::Duration after_stop) {
+  std::atomic<bool> cancelled = false, done = false;
+  absl::Status result;
+  std::thread thread([&] {
+    result = work(cancelled);
+    done = true;
+    news_->Notify();
+  });
+  bool stopped = false;
+  while (!done && !delivery_->gone() && !deadline.Expired()) {
+    pollfd waiting[2] = {{signals_->fd(), POLLIN, 0}, {news_->fd(), POLLIN, 0}};
+    const base::Deadline look = base::Deadline::After(kLookWithoutNews);
+    ::poll(waiting, 2, base::Deadline::Sooner(look, deadline).RemainingMillis());
+    news_->Clear();
+    if (!signals_->Take() || stopped) continue;
+    stopped = true;
+    NoteStopRequest(plan_.directory);
+    deadline = base::Deadline::Sooner(deadline, base::Deadline::After(after_stop));
+  }
+  if (!done) {
+    cancelled = true;
+    abandon();
+  }
+  thread.join();
+  if (delivery_->gone()) return absl::AbortedError(kNobodyWaits);
+  if (!stopped && absl::IsCancelled(result)) return absl::DeadlineExceededError(result.message());
+  if (result.ok() || !stopped) return result;
+  const absl::Status why = ReasonOfStopRequest(plan_.directory, absl::Now());
+  return why.ok() ? absl::CancelledError(result.message()) : why;
+}
+
 }  // namespace tutti::launch

@@ -1,6 +1,6 @@
-// Interruptible runs the waits and the work before a node's processes run; both end when the
-// launcher is told to end or the service no longer knows the allocation. By the launcher's own
-// thread.
+// Interruptible runs the waits and the work before a node's processes run, and the last work after
+// them; all end when the launcher is told to end or the service no longer knows the allocation. By
+// the launcher's own thread.
 #pragma once
 
 #include <atomic>
@@ -32,6 +32,14 @@ class Interruptible {
   // `cancelled` is set and `abandon` called, by this thread; errors as of Await.
   absl::Status Run(const std::function<absl::Status(const std::atomic<bool>& cancelled)>& work,
                    const std::function<void()>& abandon, base::Deadline deadline);
+
+  // Does the last work of a launcher on a thread of its own. Once the launcher is told to end it
+  // has `after_stop` more, and `cancelled` is set at the end of that, or of `deadline`, or when the
+  // service does not know the allocation; then `abandon` is called. Returns what `work` does;
+  // Cancelled, or why it was told, if it has not come to its end for that; DeadlineExceeded.
+  absl::Status RunLast(const std::function<absl::Status(const std::atomic<bool>& cancelled)>& work,
+                       const std::function<void()>& abandon, base::Deadline deadline,
+                       absl::Duration after_stop);
 
  private:
   absl::Status WhyStopped();

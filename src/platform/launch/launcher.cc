@@ -7,10 +7,12 @@
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/launch/delivery/beat.h"
@@ -37,6 +39,12 @@ namespace tutti::launch {
 namespace {
 
 namespace fs = std::filesystem;
+
+// More than hooks take by themselves.
+constexpr absl::Duration kLongestStoring = absl::Hours(48);
+constexpr absl::string_view kNotAllStored =
+    "not all outputs are in their stores, for want of time; what is not is with the job's results "
+    "(tutti job download)";
 
 // One launcher's life, told in Run.
 class Launcher {
@@ -67,6 +75,7 @@ class Launcher {
     MaskWhatIsLeft();
     hooks_.AfterEnd(plan_);
     if (parts_.events->finished()) return Deliver();
+    if (const auto finalizing = EndBeforeStoring()) return StoreAfterOther(*finalizing);
     const std::string recorded = ReadExitReason(NodeFolders(plan_.directory).died());
     const std::string reason =
         recorded.empty() ? absl::StrCat("the launcher of node ", plan_.node().name, " died")
@@ -110,11 +119,62 @@ class Launcher {
     nlohmann::json left = nlohmann::json::object();
     const Results results = ResultsOf(plan_);
     hooks_.Describe(node, processes.failed(), results, left);
+    if (hooks_.HasToStore(plan_)) {
+      left["end"] = FieldsOfEnd(status);
+      left["failed"] = processes.failed();
+    }
     parts_.events->Append("finalizing", std::move(left));
+    absl::Status end = status;
     const absl::Status uploaded = SendResults(results);
-    if (!status.ok()) return status;
-    const absl::Status after = hooks_.AfterResults(node);
-    return uploaded.ok() ? after : uploaded;
+    if (end.ok()) end = hooks_.AfterResults(node);
+    if (status.ok() && !uploaded.ok()) end = uploaded;
+    const absl::Status stored = Store(node, end.ok() && !processes.failed());
+    return end.ok() ? stored : end;
+  }
+
+  // Brings outputs to where they are to be outside of the service. `again`: until they are there,
+  // as the job has ended well. Of another it is tried for a moment, and what has not come is noted.
+  absl::Status Store(NodeContext& node, bool again) {
+    if (!hooks_.HasToStore(plan_)) return absl::OkStatus();
+    const absl::Status stored = interruptible_.RunLast(
+        [&](const std::atomic<bool>& cancelled) { return hooks_.Store(node, again, cancelled); },
+        [&] { hooks_.Abandon(node); },
+        base::Deadline::After(again ? kLongestStoring : options_.storing_after_failure),
+        options_.storing_after_failure);
+    if (again || stored.ok() || absl::IsAborted(stored)) return stored;
+    const bool lacked_time = absl::IsCancelled(stored) || absl::IsDeadlineExceeded(stored);
+    parts_.events->Append("storing", {{"note", lacked_time ? kNotAllStored : stored.message()}});
+    return absl::OkStatus();
+  }
+
+  // Returns the event "finalizing" of a launcher that died while it stored outputs: its processes
+  // had ended, so that nothing of the job is lost.
+  std::optional<nlohmann::json> EndBeforeStoring() const {
+    if (!hooks_.HasToStore(plan_)) return std::nullopt;
+    std::optional<nlohmann::json> found;
+    const std::string lines = parts_.events->From(1);
+    for (const absl::string_view line : absl::StrSplit(lines, '\n')) {
+      nlohmann::json event = nlohmann::json::parse(line.begin(), line.end(), nullptr, false);
+      const bool is_end = event.is_object() && event.value("kind", "") == "finalizing" &&
+                          event.contains("end") && event["end"].is_object();
+      if (is_end) found = std::move(event);
+    }
+    return found;
+  }
+
+  // Goes on where that one was.
+  absl::Status StoreAfterOther(const nlohmann::json& finalizing) {
+    NodeContext node{plan_, parts_.delivery, parts_.signals, parts_.news, facts_};
+    node.events = parts_.events;
+    node.spool = parts_.spool;
+    const nlohmann::json& end = finalizing["end"];
+    const bool is_well = end.value("ok", false);
+    parts_.delivery->Begin();
+    absl::Status done = SendResults(ResultsOf(plan_));
+    const bool again = done.ok() && is_well && !finalizing.value("failed", false);
+    const absl::Status stored = Store(node, again);
+    if (done.ok()) done = stored;
+    return is_well ? Finish(done) : FinishWith(end);
   }
 
   // Before anything is sent: the metrics files lie as their processes have written them. By the
@@ -185,10 +245,18 @@ class Launcher {
       spdlog::warn("{}", status.ToString(absl::StatusToStringMode::kWithNoExtraData));
       MarkFailed().IgnoreError();
     }
-    const base::Deadline deadline = base::Deadline::After(options_.delivery_limit);
-    TUTTI_RETURN_IF_ERROR(OkIfGone(parts_.delivery->AwaitOutput(deadline)));
+    return FinishWith(FieldsOfEnd(status));
+  }
+
+  static nlohmann::json FieldsOfEnd(const absl::Status& status) {
     nlohmann::json end = EndOf(status);
     if (absl::IsCancelled(status)) end["told"] = true;
+    return end;
+  }
+
+  absl::Status FinishWith(nlohmann::json end) {
+    const base::Deadline deadline = base::Deadline::After(options_.delivery_limit);
+    TUTTI_RETURN_IF_ERROR(OkIfGone(parts_.delivery->AwaitOutput(deadline)));
     parts_.events->Append("finished", std::move(end));
     return Deliver();
   }

@@ -120,7 +120,9 @@ bool NodeProcesses::TellsAllAtOnce() const {
 void NodeProcesses::ReapChildren() {
   while (true) {
     siginfo_t info{};
-    if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+    // Not of other threads, which wait for theirs.
+    const int which = WEXITED | WNOHANG | WNOWAIT | __WNOTHREAD;
+    if (::waitid(P_ALL, 0, &info, which) != 0 || info.si_pid == 0) return;
     if (!starter_->ReapIfOwn(info.si_pid)) ReapRank(info.si_pid, info.si_status);
   }
 }

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -22,6 +23,8 @@ class AnswerReader {
 
   // Takes the next bytes of the answer, cut anywhere. Internal if they are no such answer.
   absl::Status Add(absl::string_view bytes);
+  // Returns the objects that have come; of an answer that ends with an error those before it.
+  const std::vector<StoredObject>& objects() const { return result_.objects; }
   // Returns what came: the result, or the error that the program tells. Internal if the answer has
   // no last line, as that of a program that was killed.
   absl::StatusOr<StorageResult> Finish();

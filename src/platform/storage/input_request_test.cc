@@ -76,5 +76,52 @@ TEST(InputFault, SaysWhatToDoWithCredentialsThatDoNotDo) {
   EXPECT_EQ(InputFault(input, absl::NotFoundError("nothing is there")), "nothing is there");
 }
 
+TEST(OutputRequest, IsOfTheFolderThatItsFilesArePutInto) {
+  spec::Output output{.type = "uri_file", .file = "m.pt"};
+  output.place = {.kind = spec::StoreKind::kS3,
+                  .container = "sets",
+                  .path = "runs/${{name}}/m.pt",
+                  .credential = spec::CredentialKind::kAccessKey,
+                  .secret = "datastore.sets",
+                  .datastore = "sets"};
+  const std::map<std::string, std::string> secrets = {
+      {"datastore.sets", R"({"access_key_id": "a", "secret_access_key": "b"})"}};
+  const auto request = RequestFor(Operation::kPut, output, "blue", secrets);
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->place.path, "runs/blue");
+  EXPECT_EQ(request->credentials.secret_access_key, "b");
+  output.place->path = "m.pt";
+  EXPECT_EQ(RequestFor(Operation::kPut, output, "blue", secrets)->place.path, "");
+  output.type = "uri_folder";
+  EXPECT_EQ(RequestFor(Operation::kPut, output, "blue", secrets)->place.path, "m.pt");
+  EXPECT_EQ(FolderOf("/m.pt"), "/");
+}
+
+TEST(OutputRequest, OfAnotherStoreThanItsCredentialsAreForIsRefused) {
+  spec::Output output;
+  output.place = {.kind = spec::StoreKind::kS3,
+                  .container = "sets",
+                  .credential = spec::CredentialKind::kAccessKey,
+                  .secret = "datastore.sets",
+                  .datastore = "sets"};
+  const auto request =
+      RequestFor(Operation::kPut, output, "blue",
+                 {{"datastore.sets",
+                   R"({"access_key_id": "a", "secret_access_key": "b", "store": "s3 other"})"}});
+  EXPECT_TRUE(absl::IsFailedPrecondition(request.status()));
+  EXPECT_NE(request.status().message().find("the job is to write to s3 sets"), std::string::npos)
+      << request.status();
+}
+
+TEST(OutputRequest, SaysWhatToDoAboutAFault) {
+  spec::Output output;
+  output.place.emplace().datastore = "sets";
+  EXPECT_EQ(OutputFault(output, absl::PermissionDeniedError("no")),
+            "no; give datastore sets credentials that may write to it: tutti datastore create "
+            "--file FILE");
+  EXPECT_EQ(OutputFault(output, absl::NotFoundError("no container")),
+            "no container; make the container first, or correct the output's path");
+}
+
 }  // namespace
 }  // namespace tutti::storage

@@ -151,11 +151,14 @@ namespace {
 absl::StatusOr<StorageResult> Run(const std::filesystem::path& program,
                                   const StorageRequest& request, base::Deadline deadline,
                                   const std::atomic<bool>& cancelled,
-                                  const std::function<void(const StorageProgress&)>& progress,
-                                  int lock) {
+                                  const StorageListener& listener, int lock) {
   TUTTI_ASSIGN_OR_RETURN(Running running, StartProgram(program, request, lock));
-  AnswerReader reader(progress);
+  if (listener.began) listener.began(running.process.pid());
+  AnswerReader reader(listener.progress);
   const absl::Status taken = TakeAnswer(running, reader, deadline, cancelled);
+  if (listener.object) {
+    for (const StoredObject& object : reader.objects()) listener.object(object);
+  }
   if (!taken.ok()) {
     Kill(running.process);
     return taken;
@@ -174,14 +177,22 @@ absl::StatusOr<StorageResult> Run(const std::filesystem::path& program,
 }  // namespace
 
 // The program hides its secrets; libraries in it, and one that is not what it should be, may not.
+absl::StatusOr<StorageResult> RunStorageWatched(const std::filesystem::path& program,
+                                                const StorageRequest& request,
+                                                base::Deadline deadline,
+                                                const std::atomic<bool>& cancelled,
+                                                const StorageListener& listener, int lock) {
+  absl::StatusOr<StorageResult> result = Run(program, request, deadline, cancelled, listener, lock);
+  if (result.ok()) return result;
+  return absl::Status(result.status().code(),
+                      MaskOf(request.credentials).Hide(result.status().message()));
+}
+
 absl::StatusOr<StorageResult> RunStorageAt(
     const std::filesystem::path& program, const StorageRequest& request, base::Deadline deadline,
     const std::atomic<bool>& cancelled, const std::function<void(const StorageProgress&)>& progress,
     int lock) {
-  absl::StatusOr<StorageResult> result = Run(program, request, deadline, cancelled, progress, lock);
-  if (result.ok()) return result;
-  return absl::Status(result.status().code(),
-                      MaskOf(request.credentials).Hide(result.status().message()));
+  return RunStorageWatched(program, request, deadline, cancelled, {.progress = progress}, lock);
 }
 
 absl::StatusOr<StorageResult> RunStorage(

@@ -6,6 +6,8 @@
 //                          RunStorage(request, deadline, cancelled, progress));
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <filesystem>
 #include <functional>
@@ -38,7 +40,21 @@ inline constexpr char kStorageProgram[] = "tutti-storage";
 absl::StatusOr<StorageResult> RunStorage(
     const StorageRequest& request, base::Deadline deadline, const std::atomic<bool>& cancelled,
     const std::function<void(const StorageProgress&)>& progress, int lock = -1);
+// What a caller hears of a program that runs; any may be empty.
+struct StorageListener {
+  std::function<void(pid_t)> began = {};  // the program's process, before it does anything
+  std::function<void(const StorageProgress&)> progress = {};
+  // At the end, also of a request that has failed: each object that it tells of.
+  std::function<void(const StoredObject&)> object = {};
+};
 // Does the same by the program of that path.
+absl::StatusOr<StorageResult> RunStorageWatched(const std::filesystem::path& program,
+                                                const StorageRequest& request,
+                                                base::Deadline deadline,
+                                                const std::atomic<bool>& cancelled,
+                                                const StorageListener& listener, int lock = -1);
+// Likewise.
+
 absl::StatusOr<StorageResult> RunStorageAt(
     const std::filesystem::path& program, const StorageRequest& request, base::Deadline deadline,
     const std::atomic<bool>& cancelled, const std::function<void(const StorageProgress&)>& progress,

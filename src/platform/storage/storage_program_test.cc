@@ -90,6 +90,25 @@ TEST_F(RunStorageTest, ReturnsTheErrorOfTheAnswer) {
   EXPECT_EQ(result.status().message(), "full");
 }
 
+TEST_F(RunStorageTest, TellsItsProcessAndTheObjectsBeforeAnError) {
+  SetProgram(R"(
+    echo '{"object": {"path": "a", "bytes": 5, "etag": "e"}}'
+    echo '{"error": {"kind": "credentials", "message": "not b"}}'; exit 1)");
+  pid_t pid = 0;
+  std::vector<StoredObject> objects;
+  const StorageRequest request{.operation = Operation::kPut,
+                               .place = {.kind = spec::StoreKind::kS3, .container = "bucket"},
+                               .folder = folder_.path()};
+  const auto result =
+      RunStorageWatched(*StorageProgram(), request, base::Deadline::After(limit_), cancelled_,
+                        {.began = [&](pid_t began) { pid = began; },
+                         .object = [&](const StoredObject& object) { objects.push_back(object); }});
+  EXPECT_TRUE(absl::IsPermissionDenied(result.status())) << result.status();
+  EXPECT_GT(pid, 0);
+  ASSERT_EQ(objects.size(), 1u);
+  EXPECT_EQ(objects[0].etag, "e");
+}
+
 TEST_F(RunStorageTest, TellsWhatTheProgramSaidWhenItEndsWithoutAnAnswer) {
   SetProgram("echo 'it is broken' >&2; kill -SEGV $$");
   const auto result = Run();

@@ -19,7 +19,7 @@ JobSpec AJob() {
   spec.tags = {{"a", "b"}};
   spec.inputs["lr"] = {"number", "", "ro_mount", "0.1", {"", 7}};
   spec.inputs["rate"] = {"number", "", "direct", "", {"", 8}, true};
-  spec.outputs["model"] = {"uri_folder", "upload", ""};
+  spec.outputs["model"] = {.type = "uri_folder", .mode = "upload"};
   spec.environment = {"mine", false, "3.8", {{"numpy==1.21", "conda.yaml:3"}}, {"--pre"}};
   spec.environment.variables = {{"FOO", "bar"}};
   spec.environment.programs = {{"g++", "gxx", "conda.yaml:4"}};
@@ -44,6 +44,22 @@ TEST(JobJson, ReadsBackEveryFieldThatItWrote) {
   EXPECT_EQ(back->environment.programs.at(0).package, "gxx");
   EXPECT_EQ(back->environment.variables.at("FOO"), "bar");
   EXPECT_EQ(back->environment.image.needed_by, "Dockerfile:6: RUN apt-get");
+}
+
+TEST(JobJson, ReadsBackWhereAnOutputGoes) {
+  JobSpec spec;
+  spec.outputs["model"].place = {.kind = StoreKind::kS3,
+                                 .container = "sets",
+                                 .path = "runs/${{name}}",
+                                 .credential = CredentialKind::kAccessKey,
+                                 .secret = "datastore.sets",
+                                 .datastore = "sets"};
+  spec.outputs["plain"];
+  const auto back = JobSpecFromJson(ToJson(spec));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(ToJson(*back), ToJson(spec));
+  EXPECT_EQ(back->outputs.at("model").place->path, "runs/${{name}}");
+  EXPECT_FALSE(back->outputs.at("plain").place.has_value());
 }
 
 TEST(JobJson, ReadsBackWhichSecretsAJobIsGiven) {

@@ -160,6 +160,10 @@ void JsonFields::Read(const char* name, std::map<std::string, Output>& value) {
     fields.Read("type", output.type);
     fields.Read("mode", output.mode);
     fields.Read("file", output.file);
+    if (part.is_object() && part.contains("place")) {
+      fields.Ignore("place");
+      fields.Update(ReadPlace(part["place"], fields.PathOf("place"), output.place.emplace()));
+    }
     Update(fields.Finish());
   }
 }
@@ -284,6 +288,7 @@ json JsonOf(const std::map<std::string, Output>& outputs) {
   json document = json::object();
   for (const auto& [name, output] : outputs) {
     document[name] = {{"type", output.type}, {"mode", output.mode}, {"file", output.file}};
+    if (output.place) document[name]["place"] = JsonOf(*output.place);
   }
   return document;
 }

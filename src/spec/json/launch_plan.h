@@ -32,7 +32,7 @@ struct LaunchPlan {
   // neither.
   int start_port = 0;
   // The snapshot that tutti-storage comes in ("sha256:…"), for nodes that do not have it beside the
-  // launcher; empty: they have it, or the job reads no store.
+  // launcher; empty: they have it, or the job uses no store.
   std::string storage_program;
   // The start of the nodes' machine for which the plan was made, where that is the service's own:
   // it may run in no other. Empty: the claim on the allocation is durable instead.

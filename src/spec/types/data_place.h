@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
+
 namespace tutti::spec {
 
 enum class StoreKind { kLocal, kAzureBlob, kAzureDataLake, kAzureFile, kS3, kGcs };
@@ -37,5 +39,10 @@ struct DataPlace {
 // Returns the store that the place lies in, whatever the path: "azure_blob acme/images", "s3 sets
 // at https://minio.example.org". A datastore's own secret says which store it is for.
 std::string StoreOf(const DataPlace& place);
+
+// What stands in the path of an output's place for the name of the job that writes it.
+inline constexpr char kOwnName[] = "${{name}}";
+// Returns the place of the job of that name.
+DataPlace PlaceOfJob(DataPlace place, absl::string_view job);
 
 }  // namespace tutti::spec

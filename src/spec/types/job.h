@@ -62,6 +62,10 @@ struct Output {
   std::string type = "uri_folder";  // uri_folder, uri_file, mltable, and the models' types
   std::string mode = "rw_mount";
   std::string file;  // of a uri_file: its name in the output's folder
+  // In a store, to which each node brings what it has of it; kOwnName in its path stands for the
+  // job's name. Of a uri_file with the file's name.
+  std::optional<DataPlace> place;
+  SourceLocation location;  // of the path, for errors
 };
 
 // One package of a Python environment in pip's words, and where that is written.

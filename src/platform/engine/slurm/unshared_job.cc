@@ -186,9 +186,10 @@ while wait $steps; code=$?; kill -0 $steps 2>/dev/null; do :; done
 exit $code
 )BASH";
 
-bool ReadsStores(const spec::LaunchPlan& plan) {
-  return std::any_of(plan.inputs.begin(), plan.inputs.end(),
-                     [](const auto& named) { return named.second.place.has_value(); });
+bool UsesStores(const spec::LaunchPlan& plan) {
+  const auto has_place = [](const auto& named) { return named.second.place.has_value(); };
+  return std::any_of(plan.inputs.begin(), plan.inputs.end(), has_place) ||
+         std::any_of(plan.outputs.begin(), plan.outputs.end(), has_place);
 }
 
 // One plan for all nodes: `number` stands where a node's own is to be.
@@ -196,7 +197,7 @@ std::string PlanOfAll(const Allocation& allocation, const UnsharedJob& job,
                       const std::string& folder, const std::string& home,
                       const std::string& number) {
   spec::LaunchPlan plan = allocation.plan;
-  if (ReadsStores(plan)) plan.storage_program = job.storage_program;
+  if (UsesStores(plan)) plan.storage_program = job.storage_program;
   plan.directory = absl::StrCat(folder, "/", number);
   plan.service_file = absl::StrCat(plan.directory, "/launcher.json");
   plan.environments_directory = absl::StrCat(home, "/environments");

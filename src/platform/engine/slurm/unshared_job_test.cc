@@ -46,7 +46,7 @@ TEST_F(SlurmEngineTest, WhatNodesThatShareNothingNeedTravelsInTheScriptAlone) {
   EXPECT_FALSE(std::filesystem::exists(root_.path() / "shared/launcher.json"));
 }
 
-TEST_F(SlurmEngineTest, WhatReadsStoresIsNamedToJobsThatReadThem) {
+TEST_F(SlurmEngineTest, WhatMovesObjectsIsNamedToJobsThatUseStores) {
   OpenUnshared();
   Allocation gang = Gang("a.1", 2);
   gang.plan.inputs["plain"].path = "/data";
@@ -59,6 +59,12 @@ TEST_F(SlurmEngineTest, WhatReadsStoresIsNamedToJobsThatReadThem) {
   ASSERT_TRUE(engine_->Start(gang).ok());
   AwaitRunning("a.2");
   EXPECT_THAT(Script("a.2"), HasSubstr("\"storage_program\":\"sha256:4567\""));
+  gang = Gang("a.3", 2);
+  gang.plan.outputs["stored"].place =
+      spec::DataPlace{.kind = spec::StoreKind::kS3, .container = "b", .path = "${{name}}"};
+  ASSERT_TRUE(engine_->Start(gang).ok());
+  AwaitRunning("a.3");
+  EXPECT_THAT(Script("a.3"), HasSubstr("\"storage_program\":\"sha256:4567\""));
 }
 
 TEST_F(SlurmEngineTest, TheScriptsSecretComesToNoEnvironment) {

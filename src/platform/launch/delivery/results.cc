@@ -141,6 +141,12 @@ Results ResultsOf(const spec::LaunchPlan& plan) {
   return results;
 }
 
+Results FilesOfOutput(const spec::LaunchPlan& plan, const std::string& name) {
+  Results results;
+  Walk(NodeFolders(plan.directory).outputs() / name, results).Take(absl::StrCat("outputs/", name));
+  return results;
+}
+
 std::string LeftOutNote(const Results& results) {
   const std::vector<std::string>& all = results.left_out;
   if (all.empty()) return "";

@@ -28,6 +28,9 @@ struct Results {
 // none. Called once for a job's end: what it gives is sent, and is what the user is told of.
 Results ResultsOf(const spec::LaunchPlan& plan);
 
+// Returns the same of one declared output alone, as outputs/NAME/….
+Results FilesOfOutput(const spec::LaunchPlan& plan, const std::string& name);
+
 // Tells the user which results were left out; "" if none were.
 std::string LeftOutNote(const Results& results);
 

@@ -69,6 +69,18 @@ absl::Status HookList::AfterResults(NodeContext& node) const {
   return first;
 }
 
+bool HookList::HasToStore(const spec::LaunchPlan& plan) const {
+  return std::any_of(hooks_.begin(), hooks_.end(),
+                     [&](const auto& hook) { return hook->HasToStore(plan); });
+}
+
+absl::Status HookList::Store(NodeContext& node, bool again,
+                             const std::atomic<bool>& cancelled) const {
+  absl::Status first;
+  for (const auto& hook : hooks_) first.Update(hook->Store(node, again, cancelled));
+  return first;
+}
+
 void HookList::CleanUp(const spec::LaunchPlan& plan) const {
   for (const auto& hook : hooks_) hook->CleanUp(plan);
 }

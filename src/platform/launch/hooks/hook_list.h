@@ -26,6 +26,8 @@ class HookList {
   void Describe(const NodeContext& node, bool failed, const Results& results,
                 nlohmann::json& left) const;
   absl::Status AfterResults(NodeContext& node) const;
+  bool HasToStore(const spec::LaunchPlan& plan) const;
+  absl::Status Store(NodeContext& node, bool again, const std::atomic<bool>& cancelled) const;
   void CleanUp(const spec::LaunchPlan& plan) const;
 
  private:

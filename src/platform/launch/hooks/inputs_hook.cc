@@ -10,8 +10,8 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/launch/hooks/node_hooks.h"
+#include "platform/launch/hooks/node_storage.h"
 #include "platform/launch/node/node_folders.h"
-#include "platform/launch/staging/carried_program.h"
 #include "platform/launch/staging/copy.h"
 #include "platform/launch/staging/fetch_input.h"
 #include "platform/launch/staging/fetch_place.h"
@@ -43,11 +43,6 @@ absl::StatusOr<bool> IsFolder(const std::string& name, const fs::path& path,
   }
   if (error) return base::ErrnoStatus(absl::StrCat(called, " on node ", node), error.value());
   return fs::is_directory(status);
-}
-
-// What launchers of the node's jobs share lies there.
-fs::path HomeOf(const spec::LaunchPlan& plan) {
-  return fs::path(plan.environments_directory).parent_path();
 }
 
 // What reads stores on this node.
@@ -102,12 +97,7 @@ class InputsHook : public NodeHook {
       stores.secrets = *std::move(values);
     }
     if (!node.plan.storage_program.empty()) {
-      auto program = CarriedProgram(
-          storage::kStorageProgram, node.plan.storage_program, HomeOf(node.plan) / "programs",
-          [&](const fs::path& file) {
-            return node.delivery->FetchProgram(node.plan.storage_program, file);
-          },
-          cancelled);
+      auto program = StorageProgramOf(node, cancelled);
       TUTTI_RETURN_IF_ERROR(base::Annotate(program.status(), "inputs"));
       stores.run = std::bind_front(storage::RunStorageAt, *std::move(program));
     }

@@ -74,6 +74,16 @@ class NodeHook {
   // Called when the results have been sent of processes that ended by themselves. An error ends the
   // job.
   virtual absl::Status AfterResults(NodeContext& /*node*/) { return absl::OkStatus(); }
+  // Returns whether Store has something to do for the job.
+  virtual bool HasToStore(const spec::LaunchPlan& /*plan*/) const { return false; }
+  // Called after that, also of processes that failed or were told to end, and by the launcher that
+  // follows, without the calls above: brings what there is to places outside of the service. With
+  // `again` failures are waited out. The error is a line for the job's user; Cancelled once
+  // `cancelled` is set.
+  virtual absl::Status Store(NodeContext& /*node*/, bool /*again*/,
+                             const std::atomic<bool>& /*cancelled*/) {
+    return absl::OkStatus();
+  }
   // Called when everything has been delivered, also by a launcher that follows.
   virtual void CleanUp(const spec::LaunchPlan& /*plan*/) {}
 };

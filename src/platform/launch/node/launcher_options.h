@@ -22,6 +22,9 @@ struct LauncherOptions {
   absl::Duration alone_limit = absl::Seconds(30);
   // What is left to deliver once the processes have ended.
   absl::Duration delivery_limit = absl::Hours(24);
+  // To put outputs into stores, of a job that has failed or is told to end; less than the service
+  // waits for a word of such a launcher.
+  absl::Duration storing_after_failure = absl::Minutes(1);
   // Processes and threads of the node's ranks together; 0: MostProcesses of process_limit.h.
   int most_processes = 0;
   // Processes that a rank has left behind when all ranks have ended.

@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/process/child_process.h"
 #include "base/status.h"
+#include "platform/launch/process/own_children.h"
 
 namespace tutti::launch {
 namespace {
@@ -49,7 +50,8 @@ bool KeepsAContainer(pid_t pid) {
 // Nor any deeper: their orphans would have come to this subreaper.
 bool HasNoChild() {
   siginfo_t info;
-  return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) != 0 && errno == ECHILD;
+  const int which = WEXITED | WNOHANG | WNOWAIT | __WALL | __WNOTHREAD;
+  return ::waitid(P_ALL, 0, &info, which) != 0 && errno == ECHILD;
 }
 
 }  // namespace
@@ -61,7 +63,7 @@ absl::Status BecomeSubreaper() {
 
 bool EndingDescendants::Continue(const std::set<pid_t>& spared) {
   if (HasNoChild()) return true;
-  const std::vector<pid_t> descendants = base::Descendants(::getpid());
+  const std::vector<pid_t> descendants = WithoutOwnChildren(base::Descendants(::getpid()));
   for (const pid_t pid : descendants) {
     if (kill_at_.Expired()) {
       ::kill(pid, SIGKILL);

@@ -20,8 +20,9 @@ namespace tutti::launch {
 // Makes this process the subreaper of what it starts.
 absl::Status BecomeSubreaper();
 
-// Brings every descendant of this process to an end: SIGTERM once to each, also to those that come
-// meanwhile, but for those that keep a container; after the grace SIGKILL until none is left.
+// Brings every descendant of this process but for its own children (own_children.h) to an end:
+// SIGTERM once to each, also to those that come meanwhile, but for those that keep a container;
+// after the grace SIGKILL until none is left.
 class EndingDescendants {
  public:
   explicit EndingDescendants(absl::Duration grace)

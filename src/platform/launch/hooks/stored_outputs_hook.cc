@@ -1,0 +1,101 @@
+#include <spdlog/spdlog.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/deadline.h"
+#include "base/status.h"
+#include "platform/launch/delivery/results.h"
+#include "platform/launch/hooks/node_hooks.h"
+#include "platform/launch/hooks/node_storage.h"
+#include "platform/launch/node/node_folders.h"
+#include "platform/launch/outputs/store_outputs.h"
+#include "platform/launch/process/own_children.h"
+#include "platform/storage/storage_program.h"
+
+namespace tutti::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr absl::Duration kPatienceWithPut =
+    absl::Hours(24 * 7);  // it ends itself where nothing moves
+constexpr absl::Duration kPatienceWithManifests = absl::Minutes(10);
+
+// Puts by the program, which is not ended with the job's processes.
+PutFunction PutBy(fs::path program) {
+  return [program = std::move(program)](
+             const storage::StorageRequest& request, const std::atomic<bool>& cancelled,
+             const std::function<void(const storage::StoredObject&)>& object) {
+    OwnChild child;
+    return storage::RunStorageWatched(
+               program, request, base::Deadline::After(kPatienceWithPut), cancelled,
+               {.began = [&](pid_t pid) { child.Set(pid); }, .object = object})
+        .status();
+  };
+}
+
+// Brings the job's outputs that have a place in a store there.
+class StoredOutputsHook : public NodeHook {
+ public:
+  absl::string_view name() const override { return "outputs to stores"; }
+  bool PreparesSlowly(const spec::LaunchPlan& plan) const override {
+    return HasStoredOutputs(plan);
+  }
+  bool HasToStore(const spec::LaunchPlan& plan) const override { return HasStoredOutputs(plan); }
+
+  absl::Status Prepare(NodeContext& node, const std::atomic<bool>& cancelled) override {
+    if (!HasStoredOutputs(node.plan)) return absl::OkStatus();
+    TUTTI_RETURN_IF_ERROR(Open(node, cancelled));
+    return outputs_->Check();
+  }
+  void Abandon(NodeContext& node) override {
+    if (HasStoredOutputs(node.plan)) node.delivery->AbandonCode();
+  }
+
+  absl::Status Store(NodeContext& node, bool again, const std::atomic<bool>& cancelled) override {
+    if (!HasStoredOutputs(node.plan)) return absl::OkStatus();
+    if (outputs_ == nullptr) TUTTI_RETURN_IF_ERROR(Open(node, cancelled));
+    const absl::Status finished = outputs_->Finish(again, cancelled);
+    SendManifests(node);
+    return finished;
+  }
+
+ private:
+  absl::Status Open(NodeContext& node, const std::atomic<bool>& cancelled) {
+    auto program = StorageProgramOf(node, cancelled);
+    TUTTI_RETURN_IF_ERROR(base::Annotate(program.status(), "outputs"));
+    Delivery* const delivery = node.delivery;
+    const StoreParts parts = {.put = PutBy(*std::move(program)),
+                              .secrets = [delivery] { return delivery->FetchSecrets(); },
+                              .now = absl::Now,
+                              .steady = base::SteadyNow};
+    auto outputs = StoreOutputs::Open(node.plan, parts, node.events, {});
+    TUTTI_RETURN_IF_ERROR(base::Annotate(outputs.status(), "outputs"));
+    outputs_ = *std::move(outputs);
+    return absl::OkStatus();
+  }
+
+  // Also where not all has come: they say what has.
+  void SendManifests(NodeContext& node) const {
+    std::vector<Result> results;
+    for (const fs::path& file :
+         outputs_->WriteManifests(NodeFolders(node.plan.directory).work_logs() / "stored")) {
+      results.push_back({file, absl::StrCat("logs/stored/", file.filename().native())});
+    }
+    const absl::Status sent =
+        node.delivery->SendResults(results, base::Deadline::After(kPatienceWithManifests));
+    if (!sent.ok()) spdlog::warn("the lists of stored files: {}", sent.ToString());
+  }
+
+  std::unique_ptr<StoreOutputs> outputs_;
+};
+
+}  // namespace
+
+std::unique_ptr<NodeHook> MakeStoredOutputsHook() { return std::make_unique<StoredOutputsHook>(); }
+
+}  // namespace tutti::launch

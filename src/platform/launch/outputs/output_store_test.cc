@@ -1,0 +1,210 @@
+#include "platform/launch/outputs/output_store.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "platform/launch/node/node_folders.h"
+
+namespace tutti::launch {
+namespace {
+
+namespace fs = std::filesystem;
+using storage::StorageRequest;
+using storage::StoredObject;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+// A store that takes files as tutti-storage does: those before the one that fails are there.
+class OutputStoreTest : public ::testing::Test {
+ protected:
+  OutputStoreTest() {
+    plan_.job_id = "blue";
+    plan_.directory = (folder_.path() / "allocation").native();
+    plan_.node_index = 1;
+    plan_.outputs["model"].place = {.kind = spec::StoreKind::kS3,
+                                    .container = "sets",
+                                    .path = "runs/${{name}}",
+                                    .credential = spec::CredentialKind::kAccessKey,
+                                    .secret = "datastore.sets",
+                                    .datastore = "sets"};
+  }
+
+  OutputStore Open() {
+    auto opened = OutputStore::Open(
+        plan_, "model",
+        {.put =
+             [this](const StorageRequest& request, const std::atomic<bool>&,
+                    const std::function<void(const StoredObject&)>& object) {
+               return Put(request, object);
+             },
+         .secrets = [this]() -> absl::StatusOr<SecretValues> {
+           ++asked_for_secrets_;
+           return SecretValues{
+               {"datastore.sets", R"({"access_key_id": "a", "secret_access_key": "b"})"}};
+         },
+         .now = [] { return absl::FromUnixSeconds(1'700'000'000); },
+         .steady = [this] { return now_; }});
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    return *std::move(opened);
+  }
+
+  absl::Status Put(const StorageRequest& request,
+                   const std::function<void(const StoredObject&)>& object) {
+    for (const std::string& file : request.files) {
+      const std::string path =
+          request.place.path.empty() ? file : absl::StrCat(request.place.path, "/", file);
+      if (path == refused_) return absl::PermissionDeniedError("the store does not let it");
+      auto content = base::ReadFile(request.folder / file);
+      if (!content.ok()) return content.status();
+      put_.push_back(path);
+      objects_[path] = *std::move(content);
+      if (on_put_) on_put_(path);
+      if (object) object({.path = file, .bytes = 1, .etag = "e"});
+    }
+    return absl::OkStatus();
+  }
+
+  void Write(const std::string& path, const std::string& content) {
+    const fs::path file = NodeFolders(plan_.directory).outputs() / "model" / path;
+    ASSERT_TRUE(base::MakeDirectories(file.parent_path()).ok());
+    ASSERT_TRUE(base::WriteFileAtomic(file, content).ok());
+  }
+
+  const base::TemporaryDirectory folder_;
+  spec::LaunchPlan plan_;
+  std::map<std::string, std::string> objects_;
+  std::vector<std::string> put_;
+  std::function<void(const std::string&)> on_put_;
+  std::string refused_;
+  absl::Duration now_ = absl::Hours(1);
+  int asked_for_secrets_ = 0;
+  const std::atomic<bool> never_ = false;
+};
+
+TEST_F(OutputStoreTest, PutsAllAndLastTheManifestBesideTheOutput) {
+  Write("weights.bin", "w");
+  Write("logs/a.txt", "text");
+  ASSERT_TRUE(Open().PutAll(never_).ok());
+  EXPECT_EQ(objects_["runs/blue/weights.bin"], "w");
+  EXPECT_EQ(objects_["runs/blue/logs/a.txt"], "text");
+  ASSERT_EQ(put_.back(), "runs/blue.stored.node-1.json");
+  const auto manifest = nlohmann::json::parse(objects_[put_.back()]);
+  EXPECT_EQ(manifest["job"], "blue");
+  EXPECT_EQ(manifest["whole"], true);
+  ASSERT_EQ(manifest["files"].size(), 2u);
+  EXPECT_EQ(manifest["files"][0]["path"], "logs/a.txt");
+  EXPECT_EQ(manifest["files"][0]["bytes"], 4);
+  EXPECT_EQ(manifest["files"][0]["sha256"],
+            "982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1");
+  EXPECT_EQ(manifest["files"][0]["stored"], "2023-11-14T22:13:20Z");
+}
+
+TEST_F(OutputStoreTest, PutsAFileOnceItWasTheSameForAWhileAndAgainWhenItHasChanged) {
+  OutputStore store = Open();
+  Write("a", "1");
+  ASSERT_TRUE(store.PutFinished(never_).ok());
+  EXPECT_THAT(put_, ElementsAre()) << "it may be being written";
+  now_ += absl::Seconds(8);
+  Write("a", "12");
+  ASSERT_TRUE(store.PutFinished(never_).ok());
+  now_ += absl::Seconds(8);
+  ASSERT_TRUE(store.PutFinished(never_).ok());
+  EXPECT_THAT(put_, ElementsAre()) << "it has changed 8 s ago";
+  now_ += absl::Seconds(2);
+  ASSERT_TRUE(store.PutFinished(never_).ok());
+  EXPECT_THAT(put_, ElementsAre("runs/blue/a"));
+  now_ += absl::Hours(1);
+  ASSERT_TRUE(store.PutFinished(never_).ok());
+  EXPECT_EQ(put_.size(), 1u) << "it is there";
+  Write("a", "123");
+  ASSERT_TRUE(store.PutFinished(never_).ok());
+  now_ += absl::Seconds(19);
+  ASSERT_TRUE(store.PutFinished(never_).ok());
+  EXPECT_EQ(put_.size(), 1u) << "one that changes is awaited longer";
+  now_ += absl::Seconds(1);
+  ASSERT_TRUE(store.PutFinished(never_).ok());
+  EXPECT_EQ(objects_["runs/blue/a"], "123");
+}
+
+TEST_F(OutputStoreTest, WhatFollowsAKilledLauncherSendsNothingAgain) {
+  Write("a", "1");
+  Write("b", "2");
+  refused_ = "runs/blue/b";
+  const absl::Status failed = Open().PutAll(never_);
+  EXPECT_TRUE(absl::IsPermissionDenied(failed));
+  EXPECT_THAT(std::string(failed.message()),
+              HasSubstr("output \"model\": the store does not let it; give datastore sets "
+                        "credentials that may write to it"));
+  refused_.clear();
+  ASSERT_TRUE(Open().PutAll(never_).ok());
+  EXPECT_THAT(put_, ElementsAre("runs/blue/a", "runs/blue/b", "runs/blue.stored.node-1.json"));
+}
+
+TEST_F(OutputStoreTest, AsksForTheCredentialsAnewAfterAFailure) {
+  Write("a", "1");
+  OutputStore store = Open();
+  refused_ = "runs/blue/a";
+  EXPECT_FALSE(store.PutAll(never_).ok());
+  refused_.clear();
+  EXPECT_TRUE(store.PutAll(never_).ok());
+  EXPECT_EQ(asked_for_secrets_, 2);
+}
+
+TEST_F(OutputStoreTest, AFileThatWasWrittenToWhileItWasPutIsPutOnceMore) {
+  Write("a", "1");
+  OutputStore store = Open();
+  on_put_ = [&](const std::string& path) {
+    if (absl::EndsWith(path, "/a")) Write("a", "longer");
+    on_put_ = nullptr;
+  };
+  EXPECT_TRUE(absl::IsAborted(store.PutAll(never_)));
+  EXPECT_TRUE(store.HasUnstored());
+  EXPECT_TRUE(store.PutAll(never_).ok());
+  EXPECT_EQ(objects_["runs/blue/a"], "longer");
+}
+
+TEST_F(OutputStoreTest, AManifestThatMayNotBePutBesideTheOutputIsNoFailure) {
+  Write("a", "1");
+  refused_ = "runs/blue.stored.node-1.json";
+  EXPECT_TRUE(Open().PutAll(never_).ok());
+  EXPECT_THAT(put_, ElementsAre("runs/blue/a"));
+}
+
+TEST_F(OutputStoreTest, OfAFileAloneTheFileIsPutAtItsPath) {
+  spec::Output& output = plan_.outputs["model"];
+  output.type = "uri_file";
+  output.file = "model.pt";
+  output.place->path = "runs/model.pt";
+  Write("model.pt", "m");
+  Write("scratch", "s");
+  ASSERT_TRUE(Open().PutAll(never_).ok());
+  EXPECT_THAT(put_, ElementsAre("runs/model.pt", "runs/model.pt.stored.node-1.json"));
+}
+
+TEST_F(OutputStoreTest, NamesThatNoObjectCanHaveAreLeftOutAndNamed) {
+  Write("fine", "1");
+  Write(".tutti-objects", "2");
+  Write("bad\xff", "3");
+  ASSERT_TRUE(Open().PutAll(never_).ok());
+  const auto manifest = nlohmann::json::parse(objects_["runs/blue.stored.node-1.json"]);
+  EXPECT_EQ(manifest["files"].size(), 1u);
+  EXPECT_EQ(manifest["left_out"].size(), 2u);
+}
+
+TEST_F(OutputStoreTest, ManyFilesGoInBatchesOfWhichAFailureLosesNone) {
+  for (int i = 0; i < 300; ++i) Write(absl::StrCat("f", 1000 + i), "x");
+  refused_ = "runs/blue/f1299";
+  EXPECT_FALSE(Open().PutAll(never_).ok());
+  const size_t before = put_.size();
+  refused_.clear();
+  ASSERT_TRUE(Open().PutAll(never_).ok());
+  EXPECT_EQ(put_.size(), 301u) << before << " were put before";
+}
+
+}  // namespace
+}  // namespace tutti::launch

@@ -1,0 +1,59 @@
+// StoredFiles remembers which files of an output this node has put into its store: a line of JSON
+// each in a file of the allocation's folder, appended once the store has it, so that a launcher
+// that follows one that was killed sends none of them again. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/unique_fd.h"
+
+namespace tutti::launch {
+
+// How a file was when it was looked at; with another content it is another value, as far as the
+// disk tells.
+struct FileState {
+  int64_t bytes = 0;
+  int64_t modified = 0;  // nanoseconds since 1970
+
+  bool operator==(const FileState&) const = default;
+};
+
+// Returns the state of a file, links followed. An errno's status, which names the file.
+absl::StatusOr<FileState> StateOf(const std::filesystem::path& file);
+
+struct StoredFile {
+  FileState state;
+  std::string sha256;  // of the content, hexadecimal
+  std::string etag;    // what the store calls that version; may be empty
+  double stored = 0;   // when the store had it, in seconds since 1970
+  int times = 1;       // how often it was put, as it changed in between
+};
+
+class StoredFiles {
+ public:
+  // Reads what is remembered in `file`, which may be absent. A last line that a crash cut off is
+  // left out.
+  static absl::StatusOr<StoredFiles> Open(const std::filesystem::path& file);
+
+  // Returns whether the store has the file of that path as it is now.
+  bool Has(const std::string& path, const FileState& state) const;
+  // Returns how often it was put.
+  int Times(const std::string& path) const;
+  // Remembers that the store has it. The file is written before the call returns, not synced: what
+  // a power loss takes is put again.
+  absl::Status Add(const std::string& path, StoredFile stored);
+
+  const std::map<std::string, StoredFile>& all() const { return files_; }  // by path
+
+ private:
+  explicit StoredFiles(base::UniqueFd fd) : fd_(std::move(fd)) {}
+  base::UniqueFd fd_;
+  std::map<std::string, StoredFile> files_;
+};
+
+}  // namespace tutti::launch
