@@ -12,16 +12,24 @@
 namespace tutti::service {
 namespace {
 
+// Of an input, whether it is there; of an output, whether one may write to its place.
 struct Question {
   const spec::JobSpec* job;
   const std::string* name;
-  const spec::Input* input;
+  const spec::Input* input = nullptr;
+  const spec::Output* output = nullptr;  // of the two one
   absl::Status answer = absl::OkStatus();
+
+  const spec::DataPlace& place() const { return input != nullptr ? *input->place : *output->place; }
 };
 
-std::string LineOf(const Question& question, absl::string_view text) {
-  const spec::SourceLocation& at = question.input->location;
-  return absl::StrCat(at.file, ":", at.line, ": input \"", *question.name, "\": ", text);
+std::string LineOf(const Question& question) {
+  const bool is_input = question.input != nullptr;
+  const spec::SourceLocation& at = is_input ? question.input->location : question.output->location;
+  return absl::StrCat(at.file, ":", at.line, ": ", is_input ? "input" : "output", " \"",
+                      *question.name, "\": ",
+                      is_input ? storage::InputFault(*question.input, question.answer)
+                               : storage::OutputFault(*question.output, question.answer));
 }
 
 bool IsOnCluster(const spec::JobSpec& job) {
@@ -30,21 +38,34 @@ bool IsOnCluster(const spec::JobSpec& job) {
 
 void Collect(const spec::JobSpec& job, std::vector<Question>& questions) {
   for (const auto& [name, input] : job.inputs) {
-    if (input.place) questions.push_back({&job, &name, &input});
+    if (input.place) questions.push_back({.job = &job, .name = &name, .input = &input});
+  }
+  // A pipeline's are written by its steps.
+  const bool writes = job.kind != spec::JobKind::kPipeline;
+  for (const auto& [name, output] : job.outputs) {
+    // A folder of a cluster's nodes need not be here.
+    const bool is_away =
+        output.place && IsOnCluster(job) && output.place->kind == spec::StoreKind::kLocal;
+    if (!writes || !output.place || is_away) continue;
+    questions.push_back({.job = &job, .name = &name, .output = &output});
   }
   for (const spec::Step& step : job.steps) Collect(step.job, questions);
 }
 
 // Returns what the store is to be asked; nothing if a secret is missing, which CheckSecrets tells.
-std::optional<absl::StatusOr<storage::StorageRequest>> RequestOf(const spec::Input& input,
+std::optional<absl::StatusOr<storage::StorageRequest>> RequestOf(const Question& question,
                                                                  const Secrets& secrets) {
   SecretValues values;
-  if (!input.place->secret.empty()) {
-    auto known = secrets.ValuesOf({input.place->secret});
+  if (const std::string& secret = question.place().secret; !secret.empty()) {
+    auto known = secrets.ValuesOf({secret});
     if (!known.ok()) return std::nullopt;
     values = *std::move(known);
   }
-  return storage::RequestFor(storage::Operation::kStat, input, values);
+  if (question.input != nullptr) {
+    return storage::RequestFor(storage::Operation::kStat, *question.input, values);
+  }
+  return storage::RequestFor(storage::Operation::kProbe, *question.output, question.job->name,
+                             values);
 }
 
 // Sets the answers.
@@ -53,7 +74,7 @@ void Ask(std::vector<Question>& questions, const Secrets& secrets, base::Deadlin
   std::vector<storage::StorageRequest> requests;
   std::vector<Question*> asked;
   for (Question& question : questions) {
-    auto request = RequestOf(*question.input, secrets);
+    auto request = RequestOf(question, secrets);
     if (!request.has_value()) continue;
     question.answer = request->status();
     if (!request->ok()) continue;
@@ -77,7 +98,7 @@ void CheckPlaces(const spec::JobSpec& job, const Secrets& secrets, base::Deadlin
   for (const Question& question : questions) {
     const absl::Status& answer = question.answer;
     if (answer.ok()) continue;
-    const std::string text = LineOf(question, storage::InputFault(*question.input, answer));
+    const std::string text = LineOf(question);
     if (absl::IsDeadlineExceeded(answer)) {
       warnings.push_back(absl::StrCat(text, "; the job is taken all the same"));
     } else if (absl::IsUnavailable(answer) && IsOnCluster(*question.job)) {

@@ -43,21 +43,25 @@ std::string WhyNotGiven(const spec::JobSpec& job, const std::string& name, const
                       ", file: true}");
 }
 
-// What the credentials of its inputs lack, at the lines of the inputs.
-void CheckInputs(const spec::JobSpec& job, const Secrets& secrets, const Engines& engines,
-                 base::Faults& faults) {
+// What the credentials of its inputs and outputs lack, at their lines.
+void CheckPlacesOf(const spec::JobSpec& job, const Secrets& secrets, const Engines& engines,
+                   base::Faults& faults) {
   const engine::Engine* const engine = engines.Of(job.compute);
   const bool reaches = engine == nullptr || engine->LaunchersReachService();
-  for (const auto& [name, input] : job.inputs) {
-    if (!input.place || input.place->secret.empty()) continue;
-    const auto add = [&, &input = input, &name = name](absl::string_view why) {
-      faults.Add(absl::InvalidArgumentError(absl::StrCat(
-          input.location.file, ":", input.location.line, ": input \"", name, "\": ", why)));
-    };
-    const absl::Status known = secrets.ValuesOf({input.place->secret}).status();
-    if (!known.ok()) add(known.message());
-    if (!reaches) add(OutOfReach(job.compute, "credentials"));
-  }
+  const auto check = [&](absl::string_view what, const auto& all) {
+    for (const auto& [name, one] : all) {
+      if (!one.place || one.place->secret.empty()) continue;
+      const std::string where =
+          absl::StrCat(one.location.file, ":", one.location.line, ": ", what, " \"", name, "\": ");
+      const absl::Status known = secrets.ValuesOf({one.place->secret}).status();
+      if (!known.ok()) faults.Add(absl::InvalidArgumentError(absl::StrCat(where, known.message())));
+      if (reaches) continue;
+      faults.Add(
+          absl::InvalidArgumentError(absl::StrCat(where, OutOfReach(job.compute, "credentials"))));
+    }
+  };
+  check("input", job.inputs);
+  if (job.kind != spec::JobKind::kPipeline) check("output", job.outputs);
 }
 
 }  // namespace
@@ -69,7 +73,7 @@ absl::Status CheckSecrets(const spec::JobSpec& job, const Secrets& secrets, cons
   }
   const absl::Status known = secrets.ValuesOf(SecretsOf(job)).status();
   if (absl::IsUnavailable(known)) return known;
-  CheckInputs(job, secrets, engines, faults);
+  CheckPlacesOf(job, secrets, engines, faults);
   const std::set<std::string> names = SecretsGivenTo(job);
   if (names.empty()) return absl::OkStatus();
   const spec::SourceLocation& at = job.secrets_location;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "platform/service/diagnosis/faulty_node.h"
 
 namespace tutti::service {
@@ -92,6 +93,12 @@ void Gang::Apply(int number, absl::string_view line, absl::Duration heard) {
     }
     unkept_.Add(event);
     node.end.ill = Field<std::string>(event, "ill", "");
+  }
+  if (kind == "storing") {
+    node.storing = Field<std::string>(event, "reason", "");
+    if (const auto note = Field<std::string>(event, "note", ""); !note.empty()) {
+      end_notes_.insert(note);
+    }
   }
   if (kind == "started") node.started.insert(Field(event, "rank", 0));
   if (kind == "exited") ApplyExit(node, event, heard);
@@ -220,6 +227,14 @@ bool Gang::AllExited() const {
 
 bool Gang::AllDone() const {
   return Every([](const Node& node) { return node.done; });
+}
+
+std::string Gang::storing() const {
+  std::set<std::string> all;
+  for (const Node& node : nodes_) {
+    if (!node.done && !node.storing.empty()) all.insert(node.storing);
+  }
+  return absl::StrJoin(all, "; ");
 }
 
 std::set<std::string> Gang::end_notes() const {

@@ -64,6 +64,9 @@ class Gang {
   const std::set<std::string>& notes() const { return notes_; }
   // Returns the notes on what they leave when all has ended.
   std::set<std::string> end_notes() const;
+  // Returns what nodes whose processes have ended are still doing, for the job's user; "": nothing
+  // to tell.
+  std::string storing() const;
   // Returns how everything has ended so far, for Diagnose.
   GangEnd End() const;
 
@@ -75,6 +78,7 @@ class Gang {
     absl::Time death = absl::InfiniteFuture();  // when it was noticed
     absl::Duration beat;
     std::set<int> started, exited;  // ranks
+    std::string storing;            // outputs into stores: how far, or why not
     NodeEnd end;
   };
   bool Every(bool (*holds)(const Node&)) const;

@@ -39,6 +39,30 @@ class GangTest : public ::testing::Test {
   Gang gang_{TwoByTwo()};
 };
 
+TEST_F(GangTest, SaysWhatItsNodesAreStillPuttingIntoStores) {
+  const auto next = [&](Cause cause, const std::string& reason) {
+    return NextStep({.state = JobState::kFinalizing,
+                     .cause = cause,
+                     .world_size = 4,
+                     .node_count = 2,
+                     .reason = reason},
+                    gang_, absl::Seconds(100));
+  };
+  EXPECT_FALSE(next(Cause::kEnded, "collecting").has_value());
+  Say(1, R"({"kind":"storing","reason":"the store is away"})");
+  const auto step = next(Cause::kEnded, "collecting");
+  ASSERT_TRUE(step.has_value());
+  EXPECT_EQ(step->state, JobState::kFinalizing);
+  EXPECT_EQ(step->reason, "the store is away");
+  EXPECT_EQ(step->cause, Cause::kEnded);
+  EXPECT_FALSE(next(Cause::kEnded, step->reason).has_value()) << "it is told once";
+  EXPECT_FALSE(next(Cause::kCanceled, "cancel was asked for").has_value()) << "which is why";
+  Say(0, R"({"kind":"storing","note":"output \"m\" is not there"})");
+  EXPECT_EQ(gang_.end_notes().count("output \"m\" is not there"), 1u);
+  Say(1, R"({"kind":"finished","ok":true})");
+  EXPECT_EQ(gang_.storing(), "");
+}
+
 TEST_F(GangTest, TakesOneStepAtATimeHoweverManyReportsCame) {
   EXPECT_FALSE(Next(JobState::kProvisioning).has_value());
   for (int node = 0; node < 2; ++node) {

@@ -164,8 +164,11 @@ absl::string_view WithoutNotes(absl::string_view reason) {
 
 std::optional<Step> NextStep(const JobNow& job, const Gang& gang, absl::Duration now) {
   if (job.state == JobState::kFinalizing) {
-    if (!gang.AllDone()) return std::nullopt;
-    return EndOf(job, gang);
+    if (gang.AllDone()) return EndOf(job, gang);
+    const std::string storing = gang.storing();
+    const bool may_take_long = job.cause == Cause::kEnded || job.cause == Cause::kServed;
+    if (!may_take_long || storing.empty() || storing == job.reason) return std::nullopt;
+    return Step{JobState::kFinalizing, storing, job.cause};
   }
   // Asked at every step of the service, of a thousand nodes too.
   const bool is_well = !gang.AnyEnd() && !job.judged && !job.lost && job.verdict.empty();

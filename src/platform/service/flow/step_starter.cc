@@ -100,6 +100,7 @@ StepPlan StepStarter::PlanOf(const spec::JobSpec& job, const std::string& snapsh
     known = digest.ok();
     if (known) digests[name] = *std::move(digest);
   }
+  for (const auto& [name, output] : job.outputs) known &= !output.place.has_value();
   if (!known) return plan;
   plan.key = flow::StepKey(job, snapshot, digests);
   const auto earlier = state_.store->CompletedWithKey(plan.key);

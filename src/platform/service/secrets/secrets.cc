@@ -105,6 +105,9 @@ std::set<std::string> SecretsOf(const spec::JobSpec& job) {
   for (const auto& [name, input] : job.inputs) {
     if (input.place && !input.place->secret.empty()) names.insert(input.place->secret);
   }
+  for (const auto& [name, output] : job.outputs) {
+    if (output.place && !output.place->secret.empty()) names.insert(output.place->secret);
+  }
   return names;
 }
 

@@ -22,8 +22,8 @@ namespace tutti::service {
 
 // Returns the names of the secrets that the job's processes are given, without those of its steps.
 std::set<std::string> SecretsGivenTo(const spec::JobSpec& job);
-// Returns the same and those by which its launchers fetch its inputs, which its processes do not
-// get.
+// Returns the same and those by which its launchers fetch its inputs and store its outputs, which
+// its processes do not get.
 std::set<std::string> SecretsOf(const spec::JobSpec& job);
 // Returns why the job cannot begin for want of a secret, in one line; "" if all are there. Asks the
 // store, of a job that names some.
