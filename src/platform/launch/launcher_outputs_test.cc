@@ -94,6 +94,31 @@ TEST_F(LauncherOutputs, AreInTheStoreWhenTheJobIsOverWithAListOfThem) {
               HasSubstr("putting output \"model\" into"));
 }
 
+TEST_F(LauncherOutputs, AreThereWhileTheJobRunsOnceTheyAreFinished) {
+  base::ChildProcess launcher = Launch(PlanOf(
+      absl::StrCat("echo a >${{outputs.model}}/a; until [ -e ", (folder.path() / "go").native(),
+                   " ]; do sleep 0.02; done; echo b >${{outputs.model}}/b")));
+  ASSERT_TRUE(Await([&] { return Object("runs/job/a") == "a\n"; }));
+  EXPECT_TRUE(service.Events("exited").empty());
+  ASSERT_TRUE(base::WriteFileAtomic(folder.path() / "go", "").ok());
+  EXPECT_TRUE(WaitFor(launcher).ok());
+  EXPECT_EQ(Sent(), "a\nb\njob.stored.node-0.json\n") << "each once";
+}
+
+TEST_F(LauncherOutputs, ArePutToTheEndWhenTheProcessesEndMeanwhile) {
+  Mark("hold");
+  base::ChildProcess launcher =
+      Launch(PlanOf(absl::StrCat("echo a >${{outputs.model}}/a; until [ -e ",
+                                 (folder.path() / "go").native(), " ]; do sleep 0.02; done")));
+  ASSERT_TRUE(Await([&] { return Sent() == "a\n"; }));
+  ASSERT_TRUE(base::WriteFileAtomic(folder.path() / "go", "").ok());
+  ASSERT_TRUE(service.AwaitEvent("finalizing"));
+  fs::remove(Store() / "hold");
+  EXPECT_TRUE(WaitFor(launcher).ok());
+  EXPECT_EQ(Sent(), "a\njob.stored.node-0.json\n") << "it was not ended with the processes";
+  EXPECT_EQ(service.Events("finished").at(0)["ok"], true);
+}
+
 TEST_F(LauncherOutputs, AreTriedAgainWhileTheStoreRefuses) {
   Mark("refuse", "network");
   base::ChildProcess launcher = Launch(PlanOf("echo b >${{outputs.model}}/b"));

@@ -52,6 +52,10 @@ class StoredOutputsHook : public NodeHook {
     TUTTI_RETURN_IF_ERROR(Open(node, cancelled));
     return outputs_->Check();
   }
+  absl::Status BeforeStart(NodeContext& /*node*/, const std::atomic<bool>& /*cancelled*/) override {
+    if (outputs_ != nullptr) outputs_->Begin();
+    return absl::OkStatus();
+  }
   void Abandon(NodeContext& node) override {
     if (HasStoredOutputs(node.plan)) node.delivery->AbandonCode();
   }
