@@ -5,7 +5,7 @@
 //
 // 3x3 kernels by a step of 1 go by patches, Winograd's F(4x4, 3x3) (Lavin and Gray 2016, "Fast
 // Algorithms for Convolutional Neural Networks"), forward and for both gradients: 36 products for
-// the 144 of 16 results, summed in fp32, some 1e-6 of the result's norm away from the exact one.
+// the 144 of 16 results, summed in fp32, 2e-6 of the result's norm away from the exact one.
 // All else is a product of matrices: windows of pixels (window.h), laid out in one piece where they
 // are not, by packed weights (packing.h), in tiles that stay in registers (kernels.h).
 //

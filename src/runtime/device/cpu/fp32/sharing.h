@@ -1,9 +1,9 @@
 // How threads share the sums of a weights' gradient, which go over all pixels. Each thread takes a
 // part of the pixels, the same that it has in the other passes over these images, and has sums of
 // its own, which are added up in the end: what a pixel gives never moves from one thread's caches
-// to another's, which costs half of the step where they lie in different parts of a processor. Sums
-// that are many beside what a part's pixels give are shared instead: all threads lay out the same
-// pixels, then each takes some of the products.
+// to another's, which costs a third of a step where these lie in different parts of a processor.
+// Sums that are many beside what a part's pixels give are shared instead: all threads lay out the
+// same pixels, then each takes some of the products.
 #pragma once
 
 #include <algorithm>
@@ -20,12 +20,11 @@ struct Range {
   }
 };
 
-// Returns how many parts have sums of their own: one for each thread, or 1, which all share.
-// `of_each`: floats that are laid out for each of `all`; `sums`: of a part, in floats.
-inline int PartsOf(const Range& all, int64_t of_each, int64_t sums, int threads) {
+// Returns whether each of `threads` parts has sums of its own, or all share one part's. `of_each`:
+// floats that are laid out for each of `all`; `sums`: of a part, in floats.
+inline bool HasOwnSums(const Range& all, int64_t of_each, int64_t sums, int threads) {
   constexpr int64_t kWorthIt = 4;  // a part's floats for each of its sums
-  const bool has_own = all.size() / threads * of_each >= kWorthIt * sums;
-  return has_own ? threads : 1;
+  return all.size() / threads * of_each >= kWorthIt * sums;
 }
 
 // Adds `count` sums of the other parts, each `of_part` floats behind the one before, to the

@@ -8,11 +8,13 @@ namespace tutti::device::cpu::fp32 {
 namespace {
 
 TEST(SharingTest, PartsHaveSumsOfTheirOwnWhereTheyAreFewBesideThePixels) {
-  EXPECT_EQ(PartsOf({0, 1000}, 32, 4000, 1), 1);
-  EXPECT_EQ(PartsOf({0, 1000}, 32, 4000, 2), 2);
-  EXPECT_EQ(PartsOf({0, 999}, 32, 4000, 2), 1) << "499 of 32 floats are less than 4 x 4,000";
-  EXPECT_EQ(PartsOf({0, 1000}, 32, 4000, 3), 1);
-  EXPECT_EQ(PartsOf({0, 2}, 32, 1, 40), 1) << "a thread without a pixel";
+  EXPECT_TRUE(HasOwnSums({0, 1000}, 32, 4000, 1));
+  EXPECT_TRUE(HasOwnSums({0, 1000}, 32, 4000, 2));
+  EXPECT_FALSE(HasOwnSums({0, 999}, 32, 4000, 2)) << "499 of 32 floats are less than 4 x 4,000";
+  EXPECT_FALSE(HasOwnSums({0, 1000}, 32, 4000, 3));
+  EXPECT_FALSE(HasOwnSums({0, 2}, 32, 1, 40)) << "a thread without a pixel";
+  EXPECT_TRUE(HasOwnSums({0, 64 * 4}, 36 * 128, 36 * 64 * 64, 2)) << "ResNet-20's last, of 64";
+  EXPECT_FALSE(HasOwnSums({0, 32 * 16}, 36 * 512, 36 * 256 * 256, 2)) << "ResNet-50's, of 32";
 }
 
 TEST(SharingTest, PartsFollowEachOtherWithoutAGap) {

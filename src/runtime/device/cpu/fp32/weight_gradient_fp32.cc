@@ -119,10 +119,11 @@ void DirectWeightGradient(const Convolution& c, const float* x, const float* dy,
   const Kernels& kernels = *Best();
   const Layout l(kernels, c);
   const Range all = {0, l.pixels};
-  const int parts = PartsOf(all, l.of_pixel(), l.sums(), threads);
+  const bool has_own = HasOwnSums(all, l.of_pixel(), l.sums(), threads);
+  const int parts = has_own ? threads : 1;
   const bool in_place = parts == 1 && l.inputs == l.values;
   float* const sums = in_place ? dw : sum_scratch.Of(parts * l.sums());
-  if (parts > 1) {
+  if (has_own) {
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
     for (int part = 0; part < parts; ++part) {
       const Chunks chunks(l, all.Part(part, parts));

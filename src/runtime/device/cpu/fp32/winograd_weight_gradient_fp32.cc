@@ -11,8 +11,8 @@
 namespace tutti::device::cpu::fp32 {
 namespace {
 
-// The floats of a chunk that threads share, and of one that a thread has in its second cache; and
-// the patches of a strip, which the first cache holds in two panels.
+// The floats of a chunk that threads share, and of one that a thread works on alone, near to it in
+// its caches; and the patches of a strip, which the first cache holds in two panels.
 constexpr int64_t kSharedFloats = 1 << 20, kOwnFloats = 160 << 10, kStripPatches = 192;
 constexpr int64_t kFewestShared = 128, kFewestOwn = 64;
 
@@ -92,9 +92,10 @@ void WinogradWeightGradient(const Convolution& c, const float* x, const float* d
   const Range all = {0, plane.patches()};
   const int64_t of_patch = kPlaces * (plane.depth + plane.results);
   const int64_t of_place = plane.depth * plane.results + kApart;
-  const int parts = PartsOf(all, of_patch, kPlaces * of_place, threads);
+  const bool has_own = HasOwnSums(all, of_patch, kPlaces * c.inputs * c.outputs, threads);
+  const int parts = has_own ? threads : 1;
   float* const sums = sum_scratch.Of(parts * kPlaces * of_place);
-  if (parts > 1) {
+  if (has_own) {
     const int64_t largest = std::max(kFewestOwn, kOwnFloats / of_patch);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
     for (int part = 0; part < parts; ++part) {
