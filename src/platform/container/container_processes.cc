@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <vector>
@@ -45,6 +46,20 @@ std::string RunBy(const Words& words) {
   return "";
 }
 
+// Anybody may give a process such a command line. Of one that has gone nothing is known.
+bool IsOwn(const std::filesystem::path& process) {
+  const std::string status = base::ReadFile(process / "status").value_or("");
+  for (const absl::string_view line : absl::StrSplit(status, '\n')) {
+    const std::vector<absl::string_view> words =
+        absl::StrSplit(line, absl::ByAnyChar("\t "), absl::SkipEmpty());
+    uid_t user = 0;
+    if (words.size() > 1 && words[0] == "Uid:") {
+      return absl::SimpleAtoi(words[1], &user) && user == ::getuid();
+    }
+  }
+  return false;
+}
+
 std::vector<pid_t> ProcessesOf(const std::set<std::string>& containers,
                                std::string (*container_of)(const Words&)) {
   std::vector<pid_t> found;
@@ -55,7 +70,7 @@ std::vector<pid_t> ProcessesOf(const std::set<std::string>& containers,
     const auto text = base::ReadFile(entry.path() / "cmdline");
     if (!text.ok()) continue;
     const Words words = absl::StrSplit(*text, '\0');
-    if (containers.contains(container_of(words))) found.push_back(pid);
+    if (containers.contains(container_of(words)) && IsOwn(entry.path())) found.push_back(pid);
   }
   return found;
 }

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -25,7 +26,8 @@ class ContainerProcessesTest : public ::testing::Test {
  protected:
   // The shell by another program's name, in its own folder, so that it finds the script "run"
   // there.
-  base::ChildProcess Start(const std::string& program, std::vector<std::string> arguments) {
+  base::ChildProcess Start(const std::string& program, std::vector<std::string> arguments,
+                           uid_t user = ::getuid()) {
     const std::filesystem::path copy = folder_.path() / program;
     if (!std::filesystem::exists(copy)) std::filesystem::copy_file("/bin/sh", copy);
     base::ChildOptions options{.arguments = std::move(arguments)};
@@ -33,6 +35,7 @@ class ContainerProcessesTest : public ::testing::Test {
     options.environment = {{"PATH", "/usr/bin:/bin"}};
     options.directory = folder_.path();
     options.die_with_parent = true;
+    options.before_exec = [user] { return ::setuid(user) == 0 ? 0 : errno; };
     return *base::ChildProcess::Start(options);
   }
   // Stands for a container's monitor, which keeps a process below it.
@@ -64,6 +67,18 @@ TEST_F(ContainerProcessesTest, EndsTheMonitorsOfThatNameAloneWithWhatIsBelowThem
   }
   EXPECT_FALSE(IsAlive(below.front()));
   EXPECT_TRUE(IsAlive(other.pid()));
+}
+
+TEST_F(ContainerProcessesTest, LeavesWhatAnotherUserCallsSo) {
+  if (::getuid() != 0) GTEST_SKIP() << "needs root: it starts a process of another user";
+  constexpr uid_t kNobody = 65534;
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms{0755});
+  base::ChildProcess theirs =
+      Start("conmon", {"-c", "sleep 600; true", "-n", "tutti-a.1-0-0"}, kNobody);
+  EXPECT_TRUE(EndMonitorsOf({"tutti-a.1-0-0"}, Soon()).ok());
+  EXPECT_TRUE(IsAlive(theirs.pid()));
+  ::kill(theirs.pid(), SIGKILL);
+  EXPECT_TRUE(theirs.Wait(Soon()).ok());
 }
 
 TEST_F(ContainerProcessesTest, EndsThePodmansThatRunAContainerOfThatNameAlone) {

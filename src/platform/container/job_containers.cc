@@ -112,9 +112,10 @@ absl::Status NoteContainers(const fs::path& folder, const std::vector<std::strin
   return base::ReplaceFile(NoteIn(folder), absl::StrCat(absl::StrJoin(names, "\n"), "\n"), 0600);
 }
 
+// A folder that does not answer may have one.
 bool HasNoteOfContainers(const fs::path& folder) {
   std::error_code error;
-  return fs::exists(NoteIn(folder), error);
+  return fs::exists(NoteIn(folder), error) || error;
 }
 
 absl::Status ForgetContainers(const fs::path& folder) {

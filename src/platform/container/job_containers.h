@@ -35,7 +35,7 @@ std::vector<std::string> JobContainerLabels(const std::filesystem::path& folder)
 // Notes in the folder that containers of these names are about to begin.
 absl::Status NoteContainers(const std::filesystem::path& folder,
                             const std::vector<std::string>& names);
-// Returns whether they may still be there. Quick.
+// Returns whether they may still be there, also where the folder does not answer. Quick.
 bool HasNoteOfContainers(const std::filesystem::path& folder);
 // Removes the note: they are gone.
 absl::Status ForgetContainers(const std::filesystem::path& folder);

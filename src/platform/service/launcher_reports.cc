@@ -36,9 +36,9 @@ absl::StatusOr<LiveJob*> LauncherReports::Placed(absl::string_view allocation, i
   }
   if (job == nullptr) return Over(allocation);
   if (node < 0 || node >= job->placed->gang.size()) return NoSuchNode(allocation, node);
-  if (!asks || !job->placed->stopped) {
-    NoteWord(state_, *job, node);
-  }
+  if (asks && job->placed->stopped) return job;
+  NoteWord(state_, *job, node);
+  if (asks) NoteTaken(state_, *job, node);
   return job;
 }
 
@@ -60,14 +60,15 @@ absl::StatusOr<Service::Acknowledgement> LauncherReports::Keep(
     absl::string_view allocation, int node, int64_t first, const std::vector<std::string>& lines,
     std::optional<absl::Time> sent, bool& sync) {
   StateLock lock(state_);
-  TUTTI_ASSIGN_OR_RETURN(const LiveJob* const placed, Placed(allocation, node));
-  const LiveJob& job = *placed;
+  TUTTI_ASSIGN_OR_RETURN(LiveJob* const placed, Placed(allocation, node));
+  LiveJob& job = *placed;
   if (sent) NoteClock(state_, table_, job, node, *sent);
   Gang& gang = job.placed->gang;
   for (const std::string& line : lines) TUTTI_RETURN_IF_ERROR(gang.Check(node, line));
   TUTTI_ASSIGN_OR_RETURN(const int64_t kept,
                          state_.store->AddLauncherEvents(job.record.job.id, allocation, node, first,
                                                          lines, store::Durability::kCrash));
+  NoteTaken(state_, job, node);
   sync = OutlivesThisMachine(job) && (!lines.empty() || HasGo(job));
   while (gang.count(node) < kept) {
     gang.Apply(node, lines.at(gang.count(node) + 1 - first), state_.clock->SinceBoot());
@@ -169,9 +170,11 @@ absl::StatusOr<uint64_t> LauncherReports::AppendOutput(absl::string_view allocat
   TUTTI_RETURN_IF_ERROR(RoomForLaunchers());
   const bool was_full = logs->full();
   auto kept = logs->Append(rank, stream, offset, bytes);
-  if (!was_full && logs->full()) {
+  {
     StateLock lock(state_);
-    state_.Wake();  // its user is to know
+    LiveJob* const job = kept.ok() ? table_.FindPlaced(allocation) : nullptr;
+    if (job != nullptr) NoteTaken(state_, *job, node);
+    if (!was_full && logs->full()) state_.Wake();  // its user is to know
   }
   if (absl::IsFailedPrecondition(kept.status())) return Over(allocation);
   news->Notify();

@@ -213,6 +213,15 @@ TEST_F(ServiceTest, GivesUpOnLaunchersThatDoNotStop) {
   world_.Step();
   EXPECT_EQ(world_.engine().kill_calls, 2);
   EXPECT_EQ(world_.State("j"), JobState::kFinalizing);
+  world_.engine().left = "the containers on n1: podman rm: its storage is locked";
+  world_.Step();
+  for (int i = 0; i < 3; ++i) {
+    world_.clock().Advance(absl::Minutes(3));
+    world_.Step();
+  }
+  EXPECT_EQ(world_.State("j"), JobState::kFinalizing) << "what runs in them goes first";
+  world_.engine().left = "";
+  world_.Step();
   world_.clock().Advance(absl::Minutes(3));
   EXPECT_TRUE(world_.StepUntilState("j", JobState::kCanceled));
 }

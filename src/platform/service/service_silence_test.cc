@@ -163,6 +163,23 @@ TEST_F(SilenceTest, WhatTheClusterHasSuspendedSaysNothingAndIsNotLost) {
   EXPECT_EQ(world_.State("j"), JobState::kFinalizing);
 }
 
+// What one has to say waits where the service has no room, and what others say may wait behind it.
+TEST_F(SilenceTest, OneWhoseWordsAreRefusedTellsNothingOfTheOthers) {
+  Begin();
+  for (int i = 0; i < 30; ++i) {
+    EXPECT_FALSE(
+        world_.service().AppendOutput("j.1", 0, /*rank=*/1, LogStream::kStdout, 0, "x").ok());
+    Pass(kStep);
+  }
+  EXPECT_EQ(world_.State("j"), JobState::kRunning);
+  for (uint64_t offset = 0; offset < 18; ++offset) {
+    EXPECT_TRUE(world_.service().AppendOutput("j.1", 0, 0, LogStream::kStdout, offset, "x").ok());
+    Pass(kStep);
+  }
+  EXPECT_EQ(world_.State("j"), JobState::kFinalizing);
+  EXPECT_THAT(LastReason(), HasSubstr("node n2"));
+}
+
 // Others bring what it has left, once the cluster has ended it.
 TEST_F(SilenceTest, OneWhoseRanksHaveEndedIsKilledForItsResults) {
   Begin();

@@ -78,11 +78,14 @@ void GiveUpTheLost(const SharedState& state, LiveJob& live, int node, absl::stri
 
 }  // namespace
 
-void NoteWord(SharedState& state, LiveJob& live, int node) {
+void NoteWord(const SharedState& state, LiveJob& live, int node) {
+  live.placed->nodes[node].last_word = state.clock->SinceBoot();
+}
+
+void NoteTaken(SharedState& state, LiveJob& live, int node) {
   PlacedJob& job = *live.placed;
   const absl::Duration now = state.clock->SinceBoot();
   const absl::Duration pause = PauseOf(job.gang.beat(node));
-  job.nodes[node].last_word = now;
   job.hearing.Note(now, pause);
   state.hearings[live.record.job.spec.compute].Note(now, pause);
 }
@@ -115,6 +118,7 @@ void GiveUpOnTheSilent(const SharedState& state, LiveJob& live, Effects& effects
         job.nodes[node].last_word = since_boot;
         continue;
       }
+      if (is_here && !job.left.empty()) continue;  // its containers go first
       if (!is_here) job.gang.NoteDeath(node, now);
       job.gang.GiveUp(node, "it was told to stop and has not been heard of since", now);
     } else if (job.started && job.gang.count(node) == 0 &&

@@ -9,7 +9,11 @@
 namespace tutti::service {
 
 // Notes that the launcher of that node was heard of, now.
-void NoteWord(SharedState& state, LiveJob& live, int node)
+void NoteWord(const SharedState& state, LiveJob& live, int node)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+// Notes besides that what it said was taken, so that others could be heard of as well: who brings
+// what several launchers say waits where the service has no room for what one of them says.
+void NoteTaken(SharedState& state, LiveJob& live, int node)
     ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
 // Notes that the loop looks at the jobs now. Call it before each round of GiveUpOnTheSilent.
