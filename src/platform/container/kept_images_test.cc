@@ -136,7 +136,9 @@ TEST_F(KeptImagesTest, WhatLatestWasBeforeGoesUnlessTheUserGaveItAName) {
     ASSERT_TRUE(RecordImage(folder_, image).ok());
   }
   for (const KeptImage& image : ListImages(folder_)) {
-    if (image.name == "one") EXPECT_TRUE(*Remove({image}));
+    if (image.name == "one") {
+      EXPECT_TRUE(*Remove({image}));
+    }
   }
   EXPECT_THAT(Names(), UnorderedElementsAre("a.example/c"));
 }

@@ -230,23 +230,28 @@ TEST_F(CheckpointerTest, TheLogIsBoundedAlsoWhereStepsNeverPause) {
 
 TEST_F(CheckpointerTest, ARoundThatStepsKeptFromItsEndIsFinishedOnceTheyPause) {
   std::atomic<int64_t> steps = 0;
+  std::atomic<bool> pause = false;
+  // Of two steps that have ended since, the second began since.
   std::function<void()> until_another_step = [&] {
     const int64_t before = steps;
-    const auto deadline = base::Deadline::After(absl::Milliseconds(100));  // the pause
-    while (steps == before && !deadline.Expired()) ::usleep(100);
+    const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(60)));
+    while (steps < before + 2 && !pause && !deadline.Expired()) ::usleep(100);
   };
   hold = &until_another_step;
   Open();
   const uint32_t before = NumberOfLog();
   const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(60)));
-  // A round tries three times, with two syncs each: the last step comes within the last of them.
+  // A round tries three times, with two syncs each: the last steps come within the last of them.
   while (syncs_of_others < 6 && !deadline.Expired()) {
     Step(1);
     ++steps;
   }
   EXPECT_EQ(NumberOfLog(), before);
-  Step(1);
-  ++steps;
+  for (int i = 0; i < 2; ++i) {
+    Step(1);
+    ++steps;
+  }
+  pause = true;
   EXPECT_TRUE(Becomes([&] { return NumberOfLog() > before; }));
   EXPECT_EQ(syncs_of_steps, 0);
   store_.reset();
