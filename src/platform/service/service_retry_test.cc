@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/str_replace.h"
 #include "platform/service/cluster_for_tests.h"
 #include "platform/service/world_for_tests.h"
 
@@ -210,6 +211,37 @@ TEST_F(QueuedRetryTest, OneThatFoundTheDiskOfAllNodesFullWaitsForRoomAndTakesAny
   cluster_.fail_start = absl::OkStatus();
   ASSERT_TRUE(world_.StepUntilState("j", JobState::kProvisioning));
   EXPECT_TRUE(cluster_.avoid.empty());
+}
+
+// Thousands may wait.
+TEST_F(QueuedRetryTest, WhileTheDiskOfAllNodesIsFullOneJobIsTriedEverySoOften) {
+  int tries = 0;
+  cluster_.during_start = [&] { ++tries; };
+  cluster_.fail_start = absl::ResourceExhaustedError("the disk is full");
+  const auto submit = [&](absl::string_view name) {
+    const std::string file =
+        absl::StrReplaceAll(kJobFile, {{"name: j", absl::StrCat("name: ", name)}});
+    return world_.Submit(absl::StrCat(file, "compute: hpc\n")).status();
+  };
+  for (const char* name : {"a", "b", "c"}) ASSERT_EQ(submit(name), absl::OkStatus());
+  ASSERT_TRUE(world_.StepUntil([&] { return world_.Reason("c") == "waits: the disk is full"; }));
+  world_.Step();
+  tries = 0;
+  for (int i = 0; i < 20; ++i) world_.Step();
+  EXPECT_LE(tries, 1);
+  ASSERT_EQ(submit("d"), absl::OkStatus());
+  world_.Step();
+  EXPECT_EQ(world_.Reason("d"), "waits: the disk is full") << "which is said of new ones at once";
+  EXPECT_THAT(world_.service().Problems(),
+              ElementsAre("compute hpc takes no job: the disk is full"));
+  tries = 0;
+  world_.clock().Advance(absl::Seconds(6));
+  for (int i = 0; i < 20; ++i) world_.Step();
+  EXPECT_EQ(tries, 1);
+  cluster_.fail_start = absl::OkStatus();
+  world_.clock().Advance(absl::Seconds(6));
+  ASSERT_TRUE(world_.StepUntil([&] { return cluster_.allocations().size() == 4; }));
+  EXPECT_THAT(world_.service().Problems(), ::testing::IsEmpty());
 }
 
 // It may be at work, cut off from us.

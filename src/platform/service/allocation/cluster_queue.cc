@@ -1,6 +1,7 @@
 #include "platform/service/allocation/cluster_queue.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,8 @@ namespace {
 // Ports that jobs which share a node do not share, below those that the system gives out.
 constexpr int kFirstPort = 10'000;
 constexpr int kPairs = 11'000;
+// Of a compute whose nodes' disk is full.
+constexpr absl::Duration kBetweenTries = absl::Seconds(5);
 
 Placement PlaceOnCluster(const store::Job& job, std::string allocation,
                          const std::vector<engine::Node>& nodes) {
@@ -47,25 +50,40 @@ std::string PlacementProblem(const std::string& job) {
 }  // namespace
 
 void ClusterQueue::HandOver(Effects& effects) {
+  const absl::Duration now = state_.clock->SinceBoot();
   for (auto& [compute, jobs] : table_.to_hand_over()) {
-    if (!state_.engines.WhyOutOfReach(compute).empty()) continue;
-    for (const auto& [sequence, live] : jobs) {
-      const store::Job& job = live->record.job;
-      const bool is_again = absl::StartsWith(live->waits_for, kCannotBeHanded);
-      if (!is_again) live->waits_for = "is being handed to the cluster";
-      live->being_handed = true;
-      const Placement placement =
-          PlaceOnCluster(job, AllocationOf(*live), StandIns(job.spec.instance_count));
-      engine::Allocation allocation = AllocationFor(state_.options, *live, placement);
-      for (std::string& node : state_.cluster_cordons.NodesOf(compute)) {
-        if (std::find(live->avoid.begin(), live->avoid.end(), node) == live->avoid.end()) {
-          allocation.avoid.push_back(std::move(node));
-        }
+    if (jobs.empty() || !state_.engines.WhyOutOfReach(compute).empty()) continue;
+    const auto full = state_.full_disks.find(compute);
+    const bool is_full = full != state_.full_disks.end();
+    if (is_full && now < full->second.next_try) {
+      // New ones are the last.
+      for (auto job = jobs.rbegin(); job != jobs.rend(); ++job) {
+        if (absl::StartsWith(job->second->waits_for, kCannotBeHanded)) break;
+        job->second->waits_for = absl::StrCat(kCannotBeHanded, full->second.why);
       }
-      effects.starts.push_back({.compute = compute, .allocation = std::move(allocation)});
+      continue;
     }
-    jobs.clear();
+    const auto last = is_full ? std::next(jobs.begin()) : jobs.end();
+    for (auto job = jobs.begin(); job != last; ++job) HandOver(compute, *job->second, effects);
+    jobs.erase(jobs.begin(), last);
+    if (is_full) full->second.next_try = now + kBetweenTries;
   }
+}
+
+void ClusterQueue::HandOver(const std::string& compute, LiveJob& live, Effects& effects) {
+  const store::Job& job = live.record.job;
+  const bool is_again = absl::StartsWith(live.waits_for, kCannotBeHanded);
+  if (!is_again) live.waits_for = "is being handed to the cluster";
+  live.being_handed = true;
+  const Placement placement =
+      PlaceOnCluster(job, AllocationOf(live), StandIns(job.spec.instance_count));
+  engine::Allocation allocation = AllocationFor(state_.options, live, placement);
+  for (std::string& node : state_.cluster_cordons.NodesOf(compute)) {
+    if (std::find(live.avoid.begin(), live.avoid.end(), node) == live.avoid.end()) {
+      allocation.avoid.push_back(std::move(node));
+    }
+  }
+  effects.starts.push_back({.compute = compute, .allocation = std::move(allocation)});
 }
 
 void ClusterQueue::Observe(LiveJob& job, const engine::AllocationState& state) {

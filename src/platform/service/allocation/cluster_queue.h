@@ -17,7 +17,8 @@ class ClusterQueue {
   ClusterQueue(SharedState& state, JobTable& table, EngineCalls& calls)
       : state_(state), table_(table), calls_(calls) {}
 
-  // Has the engines start all jobs that their clusters do not have yet.
+  // Has the engines start all jobs that their clusters do not have yet; where the disk of all nodes
+  // was full, one of them every so often.
   void HandOver(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Takes what a cluster says of a job that it has yet to place, or has just placed.
   void Observe(LiveJob& job, const engine::AllocationState& state)
@@ -28,6 +29,8 @@ class ClusterQueue {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:
+  void HandOver(const std::string& compute, LiveJob& live, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   absl::Status PlaceOn(LiveJob& job, const engine::AllocationState& state)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Ends a job that the cluster ended before it had a node.

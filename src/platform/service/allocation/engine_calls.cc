@@ -172,7 +172,7 @@ void EngineCalls::NoteStart(const std::string& allocation, const absl::Status& s
       job->waits_for = absl::StrCat(kCannotBeHanded, status.message());
       table_.HandOverAgain(*job);
     }
-    state_.problems.Note(absl::StrCat("job ", id, " cannot be handed over"), status, {.job = id});
+    NoteHandOver(*job, status);
     return;
   }
   PlacedJob& placed = *job->placed;
@@ -186,6 +186,25 @@ void EngineCalls::NoteStart(const std::string& allocation, const absl::Status& s
                        state_.clock->Now());
   }
   state_.Wake();
+}
+
+// A disk that all nodes share is the fault of no job.
+void EngineCalls::NoteHandOver(const LiveJob& job, const absl::Status& status) {
+  const std::string &id = job.record.job.id, &compute = job.record.job.spec.compute;
+  const bool is_full = absl::IsResourceExhausted(status);
+  const auto known = state_.full_disks.find(compute);
+  if (is_full && known == state_.full_disks.end()) {
+    state_.full_disks[compute] = {std::string(status.message()), state_.clock->SinceBoot()};
+  } else if (is_full) {
+    known->second.why = std::string(status.message());
+  } else if (known != state_.full_disks.end()) {
+    state_.full_disks.erase(known);
+    state_.Wake();  // for the others
+  }
+  state_.problems.Note(absl::StrCat("compute ", compute, " takes no job"),
+                       is_full ? status : absl::OkStatus(), {.job = id});
+  state_.problems.Note(absl::StrCat("job ", id, " cannot be handed over"),
+                       is_full ? absl::OkStatus() : status, {.job = id});
 }
 
 void EngineCalls::StartAtOnce(const std::string& id) {

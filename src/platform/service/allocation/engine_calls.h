@@ -71,6 +71,8 @@ class EngineCalls {
   void Release(engine::Engine& engine, const AllocationAt& at) ABSL_LOCKS_EXCLUDED(service_lock);
   void NoteStart(const std::string& allocation, const absl::Status& status)
       ABSL_LOCKS_EXCLUDED(service_lock);
+  void NoteHandOver(const LiveJob& job, const absl::Status& status)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
   SharedState& state_;
   JobTable& table_;

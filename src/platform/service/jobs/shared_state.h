@@ -100,6 +100,13 @@ struct SharedState {
   // is not there now.
   std::map<std::string, store::Cordon> cordons ABSL_GUARDED_BY(service_lock);
   ClusterCordons cluster_cordons ABSL_GUARDED_BY(service_lock);
+  // The computes that take no job, for the disk that their nodes share is full: why, and when since
+  // boot the next job is handed over, to see whether that is still so.
+  struct FullDisk {
+    std::string why;
+    absl::Duration next_try;
+  };
+  std::map<std::string, FullDisk> full_disks ABSL_GUARDED_BY(service_lock);
   // Of launchers of any job, by compute.
   std::map<std::string, Hearing> hearings ABSL_GUARDED_BY(service_lock);
   // Since boot: when the loop looked at the jobs last, and since when it has done so without a gap,
