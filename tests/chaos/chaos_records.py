@@ -11,6 +11,7 @@ LINE = re.compile(r"(\d+) line (\d+)\.")  # as chaos_rank.py prints it
 TORN = re.compile(r"\d+( l.*)?|.*\d line \d+\..*|l?i?n?e? ?\d*\.")  # a part of one, or more than one
 TICK = 0.5  # s: an event's time and what it tells of may be as far apart
 OLD_CLOCK = 2.2  # s: so long absl::Now may go by the clock as it was before it was set
+HELD = 0.002  # s: a microsecond for each line and event, so far may be apart what happened to a job while its clock, set back, was held
 NOTICED = 1.0  # s: what a fault has done may be noticed so long after it was repaired
 
 
@@ -62,9 +63,21 @@ class WallClock:
 
     def moments(self, text):
         """When it showed that time, by the steady clock: several times if it was set back, never if the time is made up."""
-        wall = datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() - self.ahead
+        wall = seconds_of(text) - self.ahead
+        return sorted(wall - shift for began, shift, ended in self._spells() if began - TICK <= wall - shift <= ended + TICK)
+
+    def held_until(self, text):
+        """After it was set back: until when it showed less than that time. What happens meanwhile to a job that has seen the time is told as of it."""
+        wall, shown = seconds_of(text) - self.ahead, self.moments(text)[:1]
+        return [min(ended, wall - shift) for began, shift, ended in self._spells() if shown and shown[0] < began and began + shift < wall]
+
+    def _spells(self):
         ends = [began + OLD_CLOCK for began, _ in self.settings[1:]] + [self.until]
-        return sorted(wall - shift for (began, shift), ended in zip(self.settings, ends) if began - TICK <= wall - shift <= ended + TICK)
+        return [(began, shift, ended) for (began, shift), ended in zip(self.settings, ends)]
+
+
+def seconds_of(text):
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
 def first_in_order(moments):
@@ -79,7 +92,11 @@ def first_in_order(moments):
 
 def spans(events, clock):
     """For each event the earliest and the latest moment at which it can have been written after the one before it; None if there is none."""
-    moments = [clock.moments(event["time"]) for event in events]
+    def moments_of(event, before):
+        held = before is not None and seconds_of(event["time"]) - seconds_of(before["time"]) <= HELD
+        return sorted(clock.moments(event["time"]) + (clock.held_until(event["time"]) if held else []))
+
+    moments = [moments_of(event, before) for event, before in zip(events, [None, *events])]
     mirrored = first_in_order([[-moment for moment in reversed(possible)] for possible in reversed(moments)])
     pairs = zip(first_in_order(moments), reversed(mirrored))
     return [None if None in pair else (pair[0], -pair[1]) for pair in pairs]

@@ -6,7 +6,7 @@ import pytest
 
 from chaos_checks import Outside
 from chaos_jobs import Made, Task, tasks_of
-from chaos_records import Hit, WallClock
+from chaos_records import Hit, WallClock, attempts_of
 from chaos_slurm import nodes_in_accounting
 
 AHEAD = 1.7e9  # the wall clock of the steady one, in these records
@@ -451,6 +451,26 @@ def test_events_are_told_in_the_time_of_whoever_set_the_clock():
     assert clock.moments(at(1002)) == [1002]  # the service looks at the clock every two seconds
     assert clock.moments(at(1011 + 3600)) == [1011]
     assert clock.moments(at(1003)) == []
+
+
+def test_what_happens_while_a_clock_that_was_set_back_is_held_may_have_happened_at_any_moment_of_that():
+    clock = WallClock(AHEAD)
+    clock.until = 2000
+    clock.set(990, 3600)
+    clock.set(1001, 0)
+    events = [(4600, "Queued", "submitted"), (4600, "Provisioning", "starting on n1"),
+              (4600.000004, "Queued", f"{LOST}; it is begun again, attempt 2 of 11"), (4600.000004, "Provisioning", "starting on n2"),
+              (4600.000507, "Completed", "its process ended with exit code 0")]
+    job = {"compute": "hpc", "events": [{"time": at(moment), "state": state, "reason": reason} for moment, state, reason in events]}
+    first, second = attempts_of(job, clock)
+    assert (first.began, first.ended, first.nodes) == (pytest.approx(1000), 2000, ["n1"])
+    assert (second.began, second.ended, second.nodes) == (pytest.approx(1000, abs=0.01), 2000, ["n2"])
+    clock.set(1100, 3700)  # from here on it shows more than the job has seen
+    first, second = attempts_of(job, clock)
+    assert first.ended == second.ended == pytest.approx(1100, abs=3)
+    job["events"][-1]["time"] = at(1150 + 3700)
+    first, second = attempts_of(job, clock)
+    assert (first.ended, second.ended) == (pytest.approx(1100, abs=3), pytest.approx(1150))
 
 
 def test_what_a_job_file_asks_for_is_what_is_expected_of_it():
