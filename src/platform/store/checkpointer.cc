@@ -38,14 +38,15 @@ Checkpointer::~Checkpointer() {
 
 void Checkpointer::Work() {
   while (AwaitPages()) {
-    const absl::StatusOr<bool> is_done = Round();
-    if (!is_done.ok()) {
-      spdlog::warn("{}: its log stays as it is: {}", path_.string(), is_done.status().ToString());
+    const absl::Status done = Round();
+    if (!done.ok()) {
+      spdlog::warn("{}: its log stays as it is: {}", path_.string(), done.ToString());
     }
     holds_.reset();
     absl::MutexLock lock(&mutex_);
-    looked_ = pages_;
-    is_unfinished_ = is_done.ok() && !*is_done;
+    is_unfinished_ = done.ok() && !has_begun_anew_;
+    // One that has begun anew may have got a round's pages since.
+    if (!has_begun_anew_) looked_ = pages_;
   }
 }
 
@@ -60,12 +61,16 @@ bool Checkpointer::AwaitPages() {
     if (pages_ == before) break;
     before = pages_;
   }
+  has_begun_anew_ = false;
   return !stopping_;
 }
 
 void Checkpointer::Note(int pages) {
   absl::MutexLock lock(&mutex_);
-  if (pages < pages_) looked_ = 0;  // it has begun anew
+  if (pages <= pages_) {
+    has_begun_anew_ = true;
+    looked_ = 0;
+  }
   pages_ = pages;
 }
 
@@ -74,15 +79,13 @@ int Checkpointer::pages() const {
   return pages_;
 }
 
-absl::StatusOr<bool> Checkpointer::Round() {
+absl::Status Checkpointer::Round() {
   absl::MutexLock alone(&database_->checkpoint_mutex());
   for (int i = 0; i < kTries; ++i) {
-    TUTTI_ASSIGN_OR_RETURN(const bool is_done, TryRound());
-    if (is_done) return true;
+    TUTTI_ASSIGN_OR_RETURN(const bool has_all, TryRound());
+    if (has_all) return absl::OkStatus();
   }
-  if (pages() < kMostPages) return false;
-  TUTTI_RETURN_IF_ERROR(FinishWithoutWrites());
-  return true;
+  return pages() < kMostPages ? absl::OkStatus() : FinishWithoutWrites();
 }
 
 absl::StatusOr<bool> Checkpointer::TryRound() {

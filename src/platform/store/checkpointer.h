@@ -6,9 +6,9 @@
 // hang as long as the disk does; meanwhile a transaction that reads keeps a write from beginning
 // the log anew, as the first commit of a log waits for the disk. Then, if all pages have been
 // moved, no write is let in while this thread begins the log anew: for one sync, right after the
-// disk has answered others. A round that writes kept from that is followed by another once they
-// pause, or once as much again has come. Where they never pause long enough, a log of 64 MiB has
-// them wait for what is left of it.
+// disk has answered others. A round that writes or a long read kept from that is followed by
+// another once writes pause, or once as much again has come. Where they never pause long enough, a
+// log of 64 MiB has them wait for what is left of it.
 #pragma once
 
 #include <filesystem>
@@ -46,10 +46,10 @@ class Checkpointer {
   void Note(int pages) ABSL_LOCKS_EXCLUDED(mutex_);
   int pages() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // True if the log begins anew, false if writes kept it from that.
-  absl::StatusOr<bool> Round();
-  // Moves what is there, beside writes, and begins the log anew if nothing has come meanwhile:
-  // then true.
+  // Sets has_begun_anew_, unless writes, or a read of the log's last pages, kept it from that.
+  absl::Status Round();
+  // Moves what is there, beside writes. If nothing has come meanwhile, begins the log anew, but for
+  // such a read, and returns true.
   absl::StatusOr<bool> TryRound();
   absl::Status FinishWithoutWrites();
   absl::StatusOr<Moved> Move();
@@ -62,9 +62,10 @@ class Checkpointer {
   absl::Mutex* const database_mutex_;
   std::unique_ptr<SqliteConnection> moves_, holds_;  // of the thread
   mutable absl::Mutex mutex_;
-  int pages_ ABSL_GUARDED_BY(mutex_) = 0;               // of the log
-  int looked_ ABSL_GUARDED_BY(mutex_) = 0;              // its pages at the end of the last round
-  bool is_unfinished_ ABSL_GUARDED_BY(mutex_) = false;  // the last round
+  int pages_ ABSL_GUARDED_BY(mutex_) = 0;                // of the log
+  int looked_ ABSL_GUARDED_BY(mutex_) = 0;               // its pages at the end of the last round
+  bool has_begun_anew_ ABSL_GUARDED_BY(mutex_) = false;  // the log, since the last round began
+  bool is_unfinished_ ABSL_GUARDED_BY(mutex_) = false;   // the last round
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

@@ -3,6 +3,7 @@
 // Covers: database.cc.
 #include "platform/store/checkpointer.h"
 
+#include <SQLiteCpp/Database.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -135,6 +136,30 @@ TEST_F(CheckpointerTest, StepsAndReadsGoOnWhileTheDiskHangsAndTheLogBeginsAnewLa
   EXPECT_TRUE(Becomes([&] { return NumberOfLog() > before; }));
   Step(1);
   EXPECT_LT(SizeOfLog(), 17 * kMiB);
+  store_.reset();
+  hold = nullptr;
+}
+
+TEST_F(CheckpointerTest, TheLogBeginsAnewOnceAReadThatKeptItFromThatHasEnded) {
+  std::atomic<bool> hangs = true;
+  std::function<void()> until_it_answers = [&] {
+    while (hangs) ::usleep(1000);
+  };
+  hold = &until_it_answers;
+  Open();
+  const uint32_t before = NumberOfLog();
+  Step(6 * kMiB);
+  EXPECT_TRUE(Becomes([&] { return syncs_of_others > 0; }));
+  SQLite::Database reader(path_.string(), SQLite::OPEN_READONLY);
+  reader.exec("BEGIN");
+  reader.execAndGet("SELECT count(*) FROM sqlite_schema");
+  const uintmax_t size = SizeOfLog();
+  hangs = false;
+  // All pages are moved, and one is written, which the read keeps from beginning a log.
+  EXPECT_TRUE(Becomes([&] { return SizeOfLog() > size; }));
+  EXPECT_EQ(NumberOfLog(), before);
+  reader.exec("COMMIT");
+  EXPECT_TRUE(Becomes([&] { return NumberOfLog() > before; }));
   store_.reset();
   hold = nullptr;
 }
