@@ -59,7 +59,7 @@ PYTEST = """<testsuites><testsuite name="pytest">
 </testsuite></testsuites>"""
 
 
-@pytest.mark.parametrize("more, failed", [("", 0), ('<testcase classname="tests.t" name="test_wrong"><failure message="m"/></testcase>', 1)])
+@pytest.mark.parametrize("more, failed", [("", 0), ('<testcase classname="tests.t" name="test_wrong"><failure message="not 2&#x0A;but 3"/></testcase>', 1)])
 def test_the_closing_line_has_skips_by_their_reason(tmp_path, more, failed):
     (tmp_path / "base.xml").write_text(GOOGLETEST)
     (tmp_path / "stories.xml").write_text(PYTEST.format(more))
@@ -68,7 +68,7 @@ def test_the_closing_line_has_skips_by_their_reason(tmp_path, more, failed):
     *named, last = done.stdout.splitlines()
     assert last == f"1 passed, {failed} failed, 4 skipped: 2 may not mount a small tmpfs; 1 disabled; 1 needs a GPU: 1/2 of them"
     assert "skipped: base: Disk.IsFull: may not mount a small tmpfs" in named
-    assert ("failed: stories: tests.t.test_wrong" in named) == bool(failed)
+    assert ("failed: stories: tests.t.test_wrong: not 2\n    but 3\n" in done.stdout) == bool(failed)
 
 
 def test_no_test_at_all_is_no_success(tmp_path):
