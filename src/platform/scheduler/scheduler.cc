@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "platform/scheduler/node_pool.h"
 #include "platform/scheduler/reasons.h"
@@ -49,18 +51,20 @@ class Pass {
     return std::move(decision_);
   }
 
-  // Starts what it can. Only the first waiting job of each kind is tried: once it cannot start,
-  // neither can those behind it, as nodes only fill up. The first of all that cannot start becomes
-  // the head.
-  std::vector<Start> Starts(const WaitingJobs& waiting) {
+  // Starts what it can of those that wait and of `more`, a line of its own. Only the first waiting
+  // job of each line is tried: once it cannot start, neither can those behind it, as nodes only
+  // fill up. The first of all that cannot start becomes the head.
+  std::vector<Start> Starts(const WaitingJobs& waiting, const WaitingJobs::Line& more = {}) {
     using Position =
         std::pair<WaitingJobs::Line::const_iterator, WaitingJobs::Line::const_iterator>;
     std::map<WaitingJobs::Place, Position> next;
-    for (const auto& [kind, line] : waiting.lines()) {
+    const auto add = [&](const WaitingJobs::Line& line) {
       const PendingJob& job = line.begin()->second;
       if (pool_.Able(job) >= job.node_count)
         next.emplace(line.begin()->first, Position{line.begin(), line.end()});
-    }
+    };
+    for (const auto& [kind, line] : waiting.lines()) add(line);
+    if (!more.empty()) add(more);
     while (pool_.has_room() && !next.empty()) {
       auto [at, end] = next.begin()->second;
       next.erase(next.begin());
@@ -149,6 +153,19 @@ bool GoesFirst(const PendingJob& a, const PendingJob& b) {
 std::vector<Start> StartsOf(const WaitingJobs& waiting, const std::vector<RunningJob>& running,
                             const std::vector<ClusterNode>& nodes, absl::Time now, int cordoned) {
   return Pass(running, nodes, cordoned, now).Starts(waiting);
+}
+
+std::optional<Start> StartAmong(const WaitingJobs& waiting, const PendingJob& job,
+                                const std::vector<RunningJob>& running,
+                                const std::vector<ClusterNode>& nodes, absl::Time now,
+                                int cordoned) {
+  WaitingJobs::Line line;
+  const auto place = line.emplace(WaitingJobs::PlaceOf(job), job).first;
+  place->second.node_count = std::max(job.node_count, 1);
+  for (Start& start : Pass(running, nodes, cordoned, now).Starts(waiting, line)) {
+    if (start.job_id == job.id) return std::move(start);
+  }
+  return std::nullopt;
 }
 
 Decision Schedule(const std::vector<PendingJob>& pending, const std::vector<RunningJob>& running,

@@ -8,7 +8,7 @@ void WaitingJobs::Add(PendingJob job) {
   Remove(job.id);
   job.node_count = std::max(job.node_count, 1);
   const Kind kind = KindOf(job);
-  const Place place{-static_cast<int>(job.priority), job.sequence, job.id};
+  const Place place = PlaceOf(job);
   where_[job.id] = {kind, place};
   lines_[kind].emplace(place, std::move(job));
 }

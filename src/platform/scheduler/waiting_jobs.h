@@ -31,6 +31,9 @@ class WaitingJobs {
   const std::map<Kind, Line>& lines() const { return lines_; }
   std::vector<PendingJob> InOrder() const;
   static Kind KindOf(const PendingJob& job) { return {job.node_count, job.time_limit, job.part}; }
+  static Place PlaceOf(const PendingJob& job) {
+    return {-static_cast<int>(job.priority), job.sequence, job.id};
+  }
 
  private:
   std::map<Kind, Line> lines_;
@@ -42,5 +45,11 @@ class WaitingJobs {
 std::vector<Start> StartsOf(const WaitingJobs& waiting, const std::vector<RunningJob>& running,
                             const std::vector<ClusterNode>& nodes, absl::Time now,
                             int cordoned = 0);
+
+// Returns the start of `job` that StartsOf would return if it were one of those that wait, if any.
+std::optional<Start> StartAmong(const WaitingJobs& waiting, const PendingJob& job,
+                                const std::vector<RunningJob>& running,
+                                const std::vector<ClusterNode>& nodes, absl::Time now,
+                                int cordoned = 0);
 
 }  // namespace tutti::scheduler

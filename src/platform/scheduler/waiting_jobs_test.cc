@@ -2,6 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <optional>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -76,6 +81,31 @@ TEST(WaitingJobs, StartsAreThoseThatAPassOverTheWholeQueueDecidesOn) {
     starts += whole.starts.size();
   }
   EXPECT_GT(starts, 1000u);
+}
+
+TEST(WaitingJobs, AJobAmongThemStartsAsIfItWereOneOfThem) {
+  size_t starts = 0, after_others = 0;
+  for (unsigned seed = 1; seed <= 3000; ++seed) {
+    AnyCluster any(seed);
+    if (any.pending.empty()) continue;
+    PendingJob last = any.pending.back();
+    last.sequence = std::numeric_limits<int64_t>::max();
+    any.pending.pop_back();
+    WaitingJobs waiting;
+    for (const PendingJob& job : any.pending) waiting.Add(job);
+    const std::vector<ClusterNode> nodes = NodesNamed(any.nodes);
+    const std::optional<Start> start = StartAmong(waiting, last, any.running, nodes, kToday);
+    any.pending.push_back(last);
+    const std::vector<Start> all = Schedule(any.pending, any.running, nodes, kToday).starts;
+    std::vector<Start> its;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(its),
+                 [&](const Start& one) { return one.job_id == last.id; });
+    ASSERT_EQ(Told(start ? std::vector<Start>{*start} : std::vector<Start>{}), Told(its)) << seed;
+    starts += its.size();
+    after_others += its.empty() || all.size() == 1 ? 0 : 1;
+  }
+  EXPECT_GT(starts, 200u);
+  EXPECT_GT(after_others, 50u);
 }
 
 TEST(WaitingJobs, WhatWasRemovedOrReplacedDoesNotStart) {

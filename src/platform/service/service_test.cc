@@ -31,6 +31,12 @@ std::string Named(const std::string& name, int nodes = 2, const std::string& pri
                       "limits:\n  timeout: 60\n");
 }
 
+// One of one node.
+std::string NamedWithin(const std::string& name, int seconds) {
+  return absl::StrCat("type: command\nname: ", name,
+                      "\ncommand: echo hi\nlimits: {timeout: ", seconds, "}\n");
+}
+
 TEST_F(ServiceTest, LeadsAJobThroughEveryStateToItsEnd) {
   const auto submitted = world_.Submit();
   ASSERT_TRUE(submitted.ok()) << submitted.status();
@@ -148,6 +154,31 @@ TEST_F(ServiceTest, PlacesAJobThatNeedNotWaitWithItsFirstEvent) {
   ASSERT_TRUE(world_.StepUntilOver("second"));
   EXPECT_EQ(world_.History("first"), world_.History("second"));
   EXPECT_EQ(world_.State("first"), store::JobState::kCompleted);
+}
+
+TEST_F(ServiceTest, PlacesAJobThatFitsBesideThoseThatWaitWithItsFirstEvent) {
+  world_.launchers().script() = {{0, nullptr}};  // it goes on
+  world_.Step();
+  ASSERT_TRUE(world_.Submit(Named("one-of-two", 1)).ok());
+  ASSERT_TRUE(world_.Submit(Named("gang")).ok());
+  ASSERT_EQ(world_.History("gang"), "Queued");
+  const size_t before = world_.engine().Starts().size();
+  ASSERT_TRUE(world_.Submit(NamedWithin("second", 30)).ok());
+  EXPECT_EQ(world_.History("second"), "Queued Provisioning");
+  EXPECT_EQ(world_.engine().Starts().size(), before + 1);
+  ASSERT_TRUE(world_.Submit(NamedWithin("third", 1)).ok());
+  EXPECT_EQ(world_.History("third"), "Queued") << "no node is left";
+}
+
+TEST_F(ServiceTest, AJobThatWouldHoldUpOneAheadOfItIsNotPlaced) {
+  world_.launchers().script() = {{0, nullptr}};
+  world_.Step();
+  ASSERT_TRUE(world_.Submit(NamedWithin("ends", 60)).ok());
+  ASSERT_TRUE(world_.Submit(Named("gang")).ok());
+  ASSERT_TRUE(world_.Submit(NamedWithin("long", 3600)).ok());
+  EXPECT_EQ(world_.History("long"), "Queued") << "the gang has both nodes in a minute";
+  ASSERT_TRUE(world_.Submit(NamedWithin("short", 30)).ok());
+  EXPECT_EQ(world_.History("short"), "Queued Provisioning");
 }
 
 TEST_F(ServiceTest, RefusesAndEndsAJobThatHasBegunWhenTheDiskTakesNothing) {

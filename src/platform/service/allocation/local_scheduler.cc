@@ -1,6 +1,9 @@
 #include "platform/service/allocation/local_scheduler.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <unordered_map>
@@ -9,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
+#include "platform/scheduler/waiting_jobs.h"
 #include "platform/service/attempt/node_room.h"
 #include "platform/service/jobs/next_attempt.h"
 #include "platform/service/jobs/placed_job.h"
@@ -251,18 +255,21 @@ absl::Status LocalScheduler::StartOn(LiveJob& job, const scheduler::Start& start
 
 std::optional<Placement> LocalScheduler::PlaceAtOnce(const store::Job& job) {
   const bool is_ours = job.spec.kind == spec::JobKind::kCommand && job.spec.compute == "local";
-  const bool is_next = table_.waiting().empty() && state_.local_engine_observed && !state_.stopping;
-  if (!is_ours || !is_next) return std::nullopt;
+  const bool may_start =
+      state_.local_engine_observed && !state_.stopping && state_.disk_is_full.empty();
+  if (!is_ours || !may_start || !HasRoom()) return std::nullopt;
   const absl::Time now = state_.clock->Now();
-  const scheduler::Decision decision = QuestionOf({{.id = job.id,
-                                                    .priority = job.spec.priority,
-                                                    .node_count = job.spec.instance_count,
-                                                    .time_limit = job.spec.timeout,
-                                                    .part = PartOf(job.spec)}},
-                                                  now)
-                                           .Answer();
-  if (decision.starts.empty()) return std::nullopt;
-  auto placement = PlacementOn(job.spec, decision.starts.front());
+  const scheduler::PendingJob last{.id = job.id,
+                                   .priority = job.spec.priority,
+                                   .sequence = std::numeric_limits<int64_t>::max(),
+                                   .node_count = job.spec.instance_count,
+                                   .time_limit = job.spec.timeout,
+                                   .part = PartOf(job.spec)};
+  const std::vector<scheduler::ClusterNode> nodes = OpenNodes();
+  const std::optional<scheduler::Start> start =
+      scheduler::StartAmong(table_.waiting(), last, Running(now), nodes, now, Cordoned(nodes));
+  if (!start) return std::nullopt;
+  auto placement = PlacementOn(job.spec, *start);
   if (!placement.ok()) return std::nullopt;
   held_[job.id] = placement->nodes;
   return *std::move(placement);

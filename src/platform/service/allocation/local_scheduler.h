@@ -28,8 +28,8 @@ class LocalScheduler {
   void Explain() ABSL_LOCKS_EXCLUDED(service_lock);
   // Notes that a job has come.
   void WakeForNewJob(const LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // Returns where a job that is being inserted can start at once, since none is ahead of it and the
-  // nodes are idle: they are held for it until Release. The allocation has no id yet.
+  // Returns where a job that is being inserted can start at once, as the last of its priority: the
+  // nodes are held for it until Release. The allocation has no id yet.
   std::optional<Placement> PlaceAtOnce(const store::Job& job)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   void Release(const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
