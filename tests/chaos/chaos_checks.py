@@ -78,7 +78,7 @@ class Outside:
     def check_command(self, job, task, siblings=()):
         name = job["id"]
         try:
-            attempts = attempts_of(job, self.clock)
+            attempts = attempts_of(job, self.service.stream(name, follow=False), self.clock)
         except ValueError as error:
             self.complain(name, str(error))
             return

@@ -11,7 +11,7 @@ LINE = re.compile(r"(\d+) line (\d+)\.")  # as chaos_rank.py prints it
 TORN = re.compile(r"\d+( l.*)?|.*\d line \d+\..*|l?i?n?e? ?\d*\.")  # a part of one, or more than one
 TICK = 0.5  # s: an event's time and what it tells of may be as far apart
 OLD_CLOCK = 2.2  # s: so long absl::Now may go by the clock as it was before it was set
-HELD = 0.002  # s: a microsecond for each line and event, so far may be apart what happened to a job while its clock, set back, was held
+HELD = 5e-6  # s: what a job tells of while its clock, set back, is held comes a microsecond after what it told of before, and such times are rounded
 NOTICED = 1.0  # s: what a fault has done may be noticed so long after it was repaired
 
 
@@ -92,11 +92,11 @@ def first_in_order(moments):
 
 def spans(events, clock):
     """For each event the earliest and the latest moment at which it can have been written after the one before it; None if there is none."""
-    def moments_of(event, before):
-        held = before is not None and seconds_of(event["time"]) - seconds_of(before["time"]) <= HELD
+    def moments_of(event):
+        held = any(abs(seconds_of(event["time"]) - seconds_of(before)) <= HELD for before in event["before"])
         return sorted(clock.moments(event["time"]) + (clock.held_until(event["time"]) if held else []))
 
-    moments = [moments_of(event, before) for event, before in zip(events, [None, *events])]
+    moments = [moments_of(event) for event in events]
     mirrored = first_in_order([[-moment for moment in reversed(possible)] for possible in reversed(moments)])
     pairs = zip(first_in_order(moments), reversed(mirrored))
     return [None if None in pair else (pair[0], -pair[1]) for pair in pairs]
@@ -124,10 +124,21 @@ def parts(events):
     return found
 
 
-def attempts_of(job, clock):
-    """All attempts at an ended job. ValueError for an event whose time no clock showed."""
+def events_of(stream):
+    """The events in a job's stream, each with the times of the event and of the line of output "before" it, as far as there are such."""
+    found, last = [], {}
+    for item in stream:
+        if item["type"] == "state":
+            found.append({**item, "before": [*last.values()]})
+        if item["type"] in ("state", "output"):
+            last[item["type"]] = item["time"]
+    return found
+
+
+def attempts_of(job, stream, clock):
+    """All attempts at an ended job, by its stream. ValueError for an event whose time no clock showed."""
     attempts = []
-    for number, events in enumerate(parts(job["events"])):
+    for number, events in enumerate(parts(events_of(stream))):
         found = spans(events, clock)
         if None in found:
             raise ValueError(f"the event {events[found.index(None)]} is of no moment: {clock.settings}")

@@ -41,6 +41,9 @@ class Told:
     def get(self, path):
         return self.nodes if path == "/v1/nodes" else {"jobs": [job for job in self.jobs.values() if f"parent={job.get('parent')}&" in path]}
 
+    def stream(self, name, follow):
+        return [{"type": "state", **event} for event in self.jobs[name]["events"]]
+
     def log_text(self, name, rank, stream):
         return self.logs.get((name, rank, stream), "")
 
@@ -453,24 +456,40 @@ def test_events_are_told_in_the_time_of_whoever_set_the_clock():
     assert clock.moments(at(1003)) == []
 
 
+def told_by(*events):
+    """A job's stream: of each event the time, the state and the reason, of a line of output the time alone."""
+    return [{"type": "output", "time": at(event)} if isinstance(event, float) else
+            {"type": "state", "time": at(event[0]), "state": event[1], "reason": event[2]} for event in events]
+
+
 def test_what_happens_while_a_clock_that_was_set_back_is_held_may_have_happened_at_any_moment_of_that():
     clock = WallClock(AHEAD)
     clock.until = 2000
     clock.set(990, 3600)
     clock.set(1001, 0)
-    events = [(4600, "Queued", "submitted"), (4600, "Provisioning", "starting on n1"),
-              (4600.000004, "Queued", f"{LOST}; it is begun again, attempt 2 of 11"), (4600.000004, "Provisioning", "starting on n2"),
-              (4600.000507, "Completed", "its process ended with exit code 0")]
-    job = {"compute": "hpc", "events": [{"time": at(moment), "state": state, "reason": reason} for moment, state, reason in events]}
-    first, second = attempts_of(job, clock)
+    stream = told_by((4600, "Queued", "submitted"), (4600, "Provisioning", "starting on n1"),
+                     (4600.000001, "Queued", f"{LOST}; it is begun again, attempt 2 of 11"), (4600.000002, "Provisioning", "starting on n2"),
+                     *(4600.000003 + line * 1e-6 for line in range(4800)), (4600.004803, "Completed", "its process ended with exit code 0"))
+    job = {"compute": "hpc"}
+    first, second = attempts_of(job, stream, clock)
     assert (first.began, first.ended, first.nodes) == (pytest.approx(1000), 2000, ["n1"])
     assert (second.began, second.ended, second.nodes) == (pytest.approx(1000, abs=0.01), 2000, ["n2"])
     clock.set(1100, 3700)  # from here on it shows more than the job has seen
-    first, second = attempts_of(job, clock)
+    first, second = attempts_of(job, stream, clock)
     assert first.ended == second.ended == pytest.approx(1100, abs=3)
-    job["events"][-1]["time"] = at(1150 + 3700)
-    first, second = attempts_of(job, clock)
+    stream[-1]["time"] = at(1150 + 3700)
+    first, second = attempts_of(job, stream, clock)
     assert (first.ended, second.ended) == (pytest.approx(1100, abs=3), pytest.approx(1150))
+
+
+@pytest.mark.parametrize("line, ended", [(4604.0, 2000), (4603.0, 1004)])
+def test_a_line_that_a_job_has_printed_before_its_clock_was_set_back_holds_its_end_too(line, ended):
+    clock = WallClock(AHEAD)
+    clock.until = 2000
+    clock.set(990, 3600)
+    clock.set(1006, 0)
+    stream = told_by((4600, "Queued", "submitted"), (4601, "Provisioning", "starting on n1"), line, (4604.000001, "Failed", KILLED))
+    assert attempts_of({"compute": "local"}, stream, clock)[0].ended == pytest.approx(ended)
 
 
 def test_what_a_job_file_asks_for_is_what_is_expected_of_it():
