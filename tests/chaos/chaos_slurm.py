@@ -64,8 +64,8 @@ class SlurmFaults(Faults):
 
     def a_node(self):
         """One that nothing is wrong with, or None. A slurmd that was started a moment ago has not written its number yet."""
-        begun = [node for node in self.cluster.nodes if (self.cluster.lab / f"run/slurmd-{node}").exists()]
-        return self.random.choice([node for node in begun if node not in self.cut] or [None])
+        numbers = {node: self.cluster.lab / f"run/slurmd-{node}" for node in self.cluster.nodes if node not in self.cut}
+        return self.random.choice([node for node, file in numbers.items() if file.exists() and file.read_text()] or [None])
 
     def for_a_while(self, hit, node, seconds, how):
         self.cut.add(node)

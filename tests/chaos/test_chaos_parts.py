@@ -17,8 +17,12 @@ from chaos_floors import ended_too_seldom, floors_of_faults, too_little
 from chaos_jobs import Kinds, Made
 from chaos_processes import Allocations, Remains, launchers, processes_of_jobs
 from chaos_records import Attempt, Hit, WallClock, marks_of
+from chaos_slurm import SlurmFaults
 from chaos_submissions import Answer, complaints_of
 from conftest import wait_until
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "slurm"))
+from slurm_lab import Cluster  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 SLEEP = shutil.which("sleep")
@@ -209,6 +213,24 @@ def test_a_fault_that_had_nothing_to_hit_comes_as_soon_as_there_is_something(tmp
     faults.has_target = True
     faults.strike()
     assert faults.did["seldom"] == 1 and not faults.overdue
+
+
+def test_a_node_is_hit_once_its_slurmd_has_written_its_number(tmp_path):
+    cluster = Cluster(tmp_path)
+    cluster.nodes = ["n1", "n2", "n3"]
+    (cluster.lab / "run").mkdir(parents=True)
+    faults = types.SimpleNamespace(cluster=cluster, cut={"n1"}, random=random.Random(1))
+    for node, number in (("n1", "7\n"), ("n2", "")):
+        (cluster.lab / f"run/slurmd-{node}").write_text(number)
+    assert SlurmFaults.a_node(faults) is None
+    (cluster.lab / "run/slurmd-n2").write_text("8\n")
+    assert SlurmFaults.a_node(faults) == "n2"
+
+
+def test_a_busy_controller_is_asked_again(tmp_path):
+    asked = tmp_path / "asked"
+    command = ["sh", "-c", f"echo >>{asked}; [ $(wc -l <{asked}) = 3 ] && echo idle"]
+    assert Cluster(tmp_path).slurm(*command) == "idle\n"
 
 
 def test_each_kind_of_job_comes_as_often_as_it_is_listed(tmp_path):

@@ -38,8 +38,14 @@ class Cluster:
                        env={**os.environ, **variables})
 
     def slurm(self, *command):
-        done = subprocess.run(command, env=self.environment, check=True, timeout=30, capture_output=True, text=True)
-        return done.stdout
+        """What a command of Slurm's prints. It is asked again where it failed: a busy controller does not always answer in Slurm's own time."""
+        said = []
+
+        def answers():
+            said.append(subprocess.run(command, env=self.environment, timeout=30, capture_output=True, text=True))
+            return said[-1].returncode == 0
+        wait_until(answers, 20, lambda: f"{command} succeeds: {said[-1].stderr}")
+        return said[-1].stdout
 
     def on(self, node, *command):
         """Runs it on that node's network."""
