@@ -256,8 +256,9 @@ class Faults:
         """The wall clock of the service and of its launchers is another one from now on."""
         seconds = self.random.choice([-86400, -3600, -5, 0, 5, 3600, 86400])
         hit = self.hit("set_clock", detail=f"{seconds} s")
-        self.wall.set(hit.began, seconds)
         with open(self.clock, "r+b") as file:  # never shorter: it is mapped, and who reads behind its end is killed
             file.write(struct.pack("q", seconds))
-        hit.ended = time.monotonic() + OLD_CLOCK
+        done = time.monotonic()
+        self.wall.set(hit.began, seconds, done)
+        hit.ended = done + OLD_CLOCK
         return True

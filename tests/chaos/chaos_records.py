@@ -55,11 +55,11 @@ class WallClock:
 
     def __init__(self, ahead):
         self.ahead = ahead  # this machine's wall clock of the steady one, in seconds
-        self.settings = [(-math.inf, 0)]  # since when it is shifted, and by how many seconds
+        self.settings = [(-math.inf, 0, -math.inf)]  # since when it is shifted, by how many seconds, and when it had been set so
         self.until = math.inf  # when all that it showed had been written down
 
-    def set(self, now, seconds):
-        self.settings.append((now, seconds))
+    def set(self, began, seconds, done=None):
+        self.settings.append((began, seconds, began if done is None else done))
 
     def moments(self, text):
         """When it showed that time, by the steady clock: several times if it was set back, never if the time is made up."""
@@ -67,13 +67,15 @@ class WallClock:
         return sorted(wall - shift for began, shift, ended in self._spells() if began - TICK <= wall - shift <= ended + TICK)
 
     def held_until(self, text):
-        """After it was set back: until when it showed less than that time. What happens meanwhile to a job that has seen the time is told as of it."""
+        """After it was set back: until when it showed less than that time. What happens meanwhile to a job that has seen the time is told as of it. The
+        job may have seen it after the setting too, while the clock still went as before."""
         wall, shown = seconds_of(text) - self.ahead, self.moments(text)[:1]
-        return [min(ended, wall - shift) for began, shift, ended in self._spells() if shown and shown[0] < began and began + shift < wall]
+        return [min(ended, wall - shift) for (_, shift, done), (began, _, ended) in zip(self.settings, self._spells())
+                if shown and shown[0] <= done + OLD_CLOCK + TICK and began + shift < wall]
 
     def _spells(self):
-        ends = [began + OLD_CLOCK for began, _ in self.settings[1:]] + [self.until]
-        return [(began, shift, ended) for (began, shift), ended in zip(self.settings, ends)]
+        ends = [done + OLD_CLOCK for _, _, done in self.settings[1:]] + [self.until]
+        return [(began, shift, ended) for (began, shift, _), ended in zip(self.settings, ends)]
 
 
 def seconds_of(text):

@@ -456,6 +456,13 @@ def test_events_are_told_in_the_time_of_whoever_set_the_clock():
     assert clock.moments(at(1003)) == []
 
 
+def test_a_clock_may_go_as_before_until_it_has_been_set():
+    clock = WallClock(AHEAD)
+    clock.set(1000, 3600, 1003)  # who set it was held up meanwhile
+    assert clock.moments(at(1005)) == [1005]
+    assert clock.moments(at(1006)) == []
+
+
 def told_by(*events):
     """A job's stream: of each event the time, the state and the reason, of a line of output the time alone."""
     return [{"type": "output", "time": at(event)} if isinstance(event, float) else
@@ -482,12 +489,16 @@ def test_what_happens_while_a_clock_that_was_set_back_is_held_may_have_happened_
     assert (first.ended, second.ended) == (pytest.approx(1100, abs=3), pytest.approx(1150))
 
 
-@pytest.mark.parametrize("line, ended", [(4604.0, 2000), (4603.0, 1004)])
-def test_a_line_that_a_job_has_printed_before_its_clock_was_set_back_holds_its_end_too(line, ended):
+@pytest.mark.parametrize("line, set_back, ended", [
+    (4604.0, 1006, 2000),
+    (4604.0, 1002, 2000),  # the service looks at the clock every two seconds
+    (4603.0, 1006, 1004),
+])
+def test_a_line_that_a_job_has_printed_before_its_clock_was_set_back_holds_its_end_too(line, set_back, ended):
     clock = WallClock(AHEAD)
     clock.until = 2000
     clock.set(990, 3600)
-    clock.set(1006, 0)
+    clock.set(set_back, 0)
     stream = told_by((4600, "Queued", "submitted"), (4601, "Provisioning", "starting on n1"), line, (4604.000001, "Failed", KILLED))
     assert attempts_of({"compute": "local"}, stream, clock)[0].ended == pytest.approx(ended)
 
