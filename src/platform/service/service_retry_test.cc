@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "platform/service/cluster_for_tests.h"
 #include "platform/service/world_for_tests.h"
@@ -211,6 +212,54 @@ TEST_F(QueuedRetryTest, OneThatFoundTheDiskOfAllNodesFullWaitsForRoomAndTakesAny
   cluster_.fail_start = absl::OkStatus();
   ASSERT_TRUE(world_.StepUntilState("j", JobState::kProvisioning));
   EXPECT_TRUE(cluster_.avoid.empty());
+}
+
+// As a quota may be, of which the service sees nothing.
+TEST_F(QueuedRetryTest, OneWhoseLaunchersFindTheDiskFullTimeAndAgainWaitsAndKeepsItsRetries) {
+  cluster_.runs = cluster_.dead = cluster_.disk_full = true;
+  ASSERT_EQ(world_.Submit(kOnTheCluster).status(), absl::OkStatus());
+  const auto again = [&](int attempt) {
+    return world_.StepUntil([&] {
+      world_.clock().Advance(absl::Seconds(2));
+      return world_.Events("j").back().reason ==
+             absl::StrCat("the disk was full; it is begun again, attempt ", attempt, " of ",
+                          attempt + 1);
+    });
+  };
+  ASSERT_TRUE(again(7)) << world_.Events("j").back().reason;
+  const absl::Duration before = world_.clock().SinceBoot();
+  ASSERT_TRUE(again(8)) << world_.Events("j").back().reason;
+  EXPECT_GE(world_.clock().SinceBoot() - before, absl::Minutes(2))
+      << "it is tried ever more rarely";
+  world_.Open();
+  ASSERT_TRUE(again(9));
+  cluster_.disk_full = false;
+  ASSERT_TRUE(world_.StepUntil([&] {
+    world_.clock().Advance(absl::Seconds(2));
+    return world_.State("j") == JobState::kFailed;
+  }));
+  const auto events = world_.Events("j");
+  const auto lost = std::count_if(events.begin(), events.end(), [](const store::Event& event) {
+    return event.state == JobState::kQueued && !absl::StartsWith(event.reason, "the disk");
+  });
+  EXPECT_EQ(lost, 2) << "when it was submitted, and its one retry for a node that was lost";
+}
+
+TEST_F(QueuedRetryTest, OneThatFoundTheDiskFullCanBeCancelledBeforeItIsQueuedAgain) {
+  cluster_.runs = true;
+  ASSERT_EQ(world_.Submit(absl::StrCat(kJobFile, "compute: hpc\n")).status(), absl::OkStatus());
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kProvisioning));
+  const std::string full =
+      R"({"kind":"finished","ok":false,"reason":"the disk is full","shared_disk_full":true})";
+  ASSERT_TRUE(world_.service().ReportEvents("j.1", 0, 1, {full}).ok());
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kFinalizing));
+  ASSERT_TRUE(world_.service().Cancel("j").ok());
+  ASSERT_TRUE(world_.service().ReportEvents("j.1", 1, 1, {full}).ok());
+  cluster_.dead = true;
+  EXPECT_TRUE(world_.StepUntil([&] {
+    world_.clock().Advance(absl::Seconds(2));
+    return world_.State("j") == JobState::kCanceled;
+  })) << world_.Events("j").back().reason;
 }
 
 // Thousands may wait.

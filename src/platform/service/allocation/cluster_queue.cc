@@ -1,7 +1,6 @@
 #include "platform/service/allocation/cluster_queue.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -63,9 +62,13 @@ void ClusterQueue::HandOver(Effects& effects) {
       }
       continue;
     }
-    const auto last = is_full ? std::next(jobs.begin()) : jobs.end();
-    for (auto job = jobs.begin(); job != last; ++job) HandOver(compute, *job->second, effects);
-    jobs.erase(jobs.begin(), last);
+    const auto is_due = [&](const auto& job) { return now >= job.second->not_before; };
+    auto job = std::find_if(jobs.begin(), jobs.end(), is_due);
+    while (job != jobs.end()) {
+      HandOver(compute, *job->second, effects);
+      job = jobs.erase(job);
+      job = is_full ? jobs.end() : std::find_if(job, jobs.end(), is_due);
+    }
     if (is_full) full->second.next_try = now + kBetweenTries;
   }
 }
@@ -109,9 +112,10 @@ void ClusterQueue::EndUnplaced(LiveJob& job, const engine::AllocationState& stat
                  .reason = why,
                  .cause = Cause::kFailure,
                  .lost_node = state.lost,
-                 .ran_nothing = state.disk_full};
+                 .ran_nothing = state.disk_full,
+                 .disk_full = state.disk_full};
   if (MayBeginAgain(job, end)) {
-    state_.problems.Note(PlacementProblem(id), table_.BeginAgain(job, why), {.job = id});
+    state_.problems.Note(PlacementProblem(id), table_.BeginAgain(job, end), {.job = id});
     return;
   }
   const absl::Status written = table_.Append(job, end);

@@ -41,7 +41,7 @@ JobNow NowOf(const SharedState& state, const LiveJob& job) {
              .judged = spec.compute != "local" && placed.judged,
              .verdict = placed.verdict,
              .lost = placed.lost,
-             .ran_nothing = placed.disk_full,
+             .disk_full = placed.disk_full,
              .verdict_may_come = VerdictMayCome(state, job)};
   if (job.record.started) {
     now.overdue = state.clock->SinceBoot() - RunTimeOf(state, job) + spec.timeout +
@@ -83,7 +83,7 @@ absl::StatusOr<bool> JobProgress::Advance(LiveJob& job, Effects& effects) {
     if (IsEnd(step->state)) health_.NoteEnd(job, *step, effects);
     if (MayBeginAgain(job, *step)) {
       const Placement left = job.placed->placement;
-      TUTTI_RETURN_IF_ERROR(table_.BeginAgain(job, step->reason));
+      TUTTI_RETURN_IF_ERROR(table_.BeginAgain(job, *step));
       leaving_.Add(job, left);
       return true;
     }

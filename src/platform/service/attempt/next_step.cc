@@ -62,7 +62,7 @@ GangEnd EndThatCounts(const JobNow& job, const Gang& gang) {
   end.judged = job.judged;
   end.verdict = job.verdict;
   end.lost = job.lost;
-  end.ran_nothing = job.ran_nothing;
+  end.disk_full = job.disk_full;
   const std::optional<RankExit> done = ChiefEndedWell(job, end);
   if (done) {
     std::erase_if(end.exits, [&](const RankExit& exit) { return exit.time > done->time; });
@@ -98,7 +98,8 @@ std::optional<Step> EndOf(const JobNow& job, const Gang& gang) {
   if (diagnosis.failed()) {
     return Step{JobState::kFailed,   WithNotes(diagnosis.line, job, gang),
                 job.cause,           std::move(diagnosis.failures),
-                diagnosis.lost_node, diagnosis.ran_nothing};
+                diagnosis.lost_node, diagnosis.ran_nothing,
+                diagnosis.disk_full};
   }
   if (job.cause == Cause::kServed) {
     return Step{JobState::kCompleted,

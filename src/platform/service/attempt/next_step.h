@@ -46,7 +46,7 @@ struct JobNow {
   bool judged = false;            // the cluster has said that it is over, with a verdict or without
   std::string verdict;            // how the cluster ended it, if that has a reason of its own
   bool lost = false;              // and that is the loss of a node
-  bool ran_nothing = false;       // before anything of the job had begun
+  bool disk_full = false;         // or that of the disk of all nodes, before anything had begun
   bool verdict_may_come = false;  // the cluster has not said yet that it is over
 };
 
@@ -57,6 +57,7 @@ struct Step {
   std::vector<Failure> failures;
   bool lost_node = false;    // of a failure: a node was lost, the job itself is not at fault
   bool ran_nothing = false;  // likewise: that was known before any process began
+  bool disk_full = false;    // likewise: for the disk of all nodes was full
 };
 
 // Returns a job's reason without what stands behind it for its user to know ("…; note: …").

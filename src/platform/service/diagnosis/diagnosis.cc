@@ -144,7 +144,7 @@ class Examination {
     if (open && counts && !end_.verdict.empty()) {
       Diagnosis diagnosis = With(end_.verdict, {.what = end_.verdict}, nullptr);
       diagnosis.lost_node = end_.lost;
-      diagnosis.ran_nothing = end_.ran_nothing;
+      diagnosis.ran_nothing = diagnosis.disk_full = end_.disk_full;
       return diagnosis;
     }
     Diagnosis diagnosis = WithoutVerdict();
@@ -388,6 +388,7 @@ class Examination {
     diagnosis.lost_node = node.silent || node.unlaunched || node.disk_fault ||
                           node.shared_disk_full || !node.ill.empty() || taken;
     diagnosis.ran_nothing = node.refused && end_.exits.empty();
+    diagnosis.disk_full = diagnosis.ran_nothing && node.shared_disk_full;
     return diagnosis;
   }
 

@@ -73,12 +73,12 @@ struct GangEnd {
   std::vector<RankExit> exits;  // any order; a rank whose end nobody saw is absent
   std::vector<NodeEnd> nodes;
   absl::Duration time_limit = absl::InfiniteDuration();
-  bool mpi = false;          // its ranks are to be one MPI world
-  std::string verdict;       // how the cluster ended the whole job, if that has a reason of its own
-  bool lost = false;         // and that is the loss of a node
-  bool ran_nothing = false;  // likewise: nothing of the job had begun
-  bool judged = false;       // the cluster has said that it is over, with a verdict or without
-  bool timed_out = false;    // the service itself ended the job at its time limit
+  bool mpi = false;        // its ranks are to be one MPI world
+  std::string verdict;     // how the cluster ended the whole job, if that has a reason of its own
+  bool lost = false;       // and that is the loss of a node
+  bool disk_full = false;  // or that the disk of all its nodes was full: nothing of it had begun
+  bool judged = false;     // the cluster has said that it is over, with a verdict or without
+  bool timed_out = false;  // the service itself ended the job at its time limit
   // A rank that left MPI without MPI_Finalize, however it ended, for which the others were ended.
   std::optional<Failure> left;
 };
@@ -88,6 +88,7 @@ struct Diagnosis {
   std::vector<Failure> failures;  // the cause first, then in order of time
   bool lost_node = false;         // the cause is the loss of a node or of its launcher
   bool ran_nothing = false;       // and that was known before any process began
+  bool disk_full = false;         // and it was no node's fault: the disk of all nodes was full
   bool verdict_counts = false;    // if the cluster has yet to say how it ended, that is the cause
   // Since when, after boot, failures are known that all speak of a lost peer, while no peer has
   // failed.

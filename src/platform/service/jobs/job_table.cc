@@ -17,6 +17,7 @@ using store::JobState;
 EventDetail DetailOf(const LiveJob& job, const Step& step) {
   EventDetail detail{.former = job.former,
                      .begun_before = job.begun_before,
+                     .begun_free = job.begun_free,
                      .avoid = job.avoid,
                      .cause = step.cause,
                      .failures = step.failures,
@@ -24,6 +25,7 @@ EventDetail DetailOf(const LiveJob& job, const Step& step) {
   if (step.state == JobState::kQueued) {  // it is begun again
     detail.former = FormerAfter(job);
     detail.begun_before = job.attempt();
+    detail.begun_free = FreeAfter(job, step);
     detail.avoid = AvoidAfter(job);
     detail.begun_at.reset();
   } else if (job.placed != nullptr) {
@@ -67,6 +69,7 @@ absl::StatusOr<LiveJob*> JobTable::Rebuild(store::JobRecord record) {
   job->cause = detail.cause;
   job->former = std::move(detail.former);
   job->begun_before = detail.begun_before;
+  job->begun_free = detail.begun_free;
   job->avoid = std::move(detail.avoid);
   job->begun_at = std::move(detail.begun_at);
   if (detail.placement) {
@@ -199,9 +202,9 @@ void JobTable::Announce(const store::Job& job, const store::Event& event) {
   for (EventListener* const listener : listeners_) listener->OnEvent(job, event);
 }
 
-absl::Status JobTable::BeginAgain(LiveJob& job, const std::string& why) {
-  TUTTI_RETURN_IF_ERROR(Append(job, StepToNextAttempt(job, why)));
-  BeginNextAttempt(job);
+absl::Status JobTable::BeginAgain(LiveJob& job, const Step& end) {
+  TUTTI_RETURN_IF_ERROR(Append(job, StepToNextAttempt(job, end)));
+  BeginNextAttempt(job, end, state_.clock->SinceBoot());
   Enqueue(job);
   return absl::OkStatus();
 }

@@ -84,7 +84,7 @@ class JobTable {
   void AnnounceInserted(const store::JobRecord& record, std::vector<store::Event> events)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Puts the job back to Queued; it no longer has its nodes.
-  absl::Status BeginAgain(LiveJob& job, const std::string& why)
+  absl::Status BeginAgain(LiveJob& job, const Step& end)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Asks for the job's end, or ends it if it has not begun, which removes it; `why` is one line.
   absl::StatusOr<store::JobRecord> Cancel(LiveJob& job, const std::string& why)

@@ -15,6 +15,7 @@ std::string ToJson(const EventDetail& detail) {
                          {"since_boot", absl::ToDoubleSeconds(detail.begun_at->since_boot)}};
   }
   if (detail.begun_before > 0) value["begun_before"] = detail.begun_before;
+  if (detail.begun_free > 0) value["begun_free"] = detail.begun_free;
   if (!detail.avoid.empty()) value["avoid"] = detail.avoid;
   if (detail.cause != Cause::kNone) value["cause"] = std::string(Name(detail.cause));
   if (!detail.reused_from.empty()) value["reused_from"] = detail.reused_from;
@@ -41,6 +42,7 @@ EventDetail EventDetailFromJson(absl::string_view text) {
   try {
     detail.cause = CauseFromName(value.value("cause", ""));
     detail.begun_before = value.value("begun_before", 0);
+    detail.begun_free = value.value("begun_free", 0);
     detail.reused_from = value.value("reused_from", "");
     detail.avoid = value.value("avoid", std::vector<std::string>());
     if (value.contains("begun_at")) {

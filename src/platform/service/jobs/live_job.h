@@ -70,11 +70,13 @@ struct LiveJob {
   std::unique_ptr<LiveFlow> flow;     // of a pipeline or a sweep, which is never placed
   std::optional<Placement> former;    // of the last attempt that had taken over what was there
   int begun_before = 0;               // attempts
-  std::vector<std::string> avoid;     // nodes on which they failed, not by the job's own fault
-  std::optional<BegunAt> begun_at;    // with record.started, which tells it by the wall's clock
-  bool handed_over = false;           // to a cluster's queue, by this service
-  bool being_handed = false;          // its engine has been called, and has not answered
-  std::string waits_for;              // of a queued job, by the scheduler
+  int begun_free = 0;                 // of these, those that cost no retry, as a disk was full
+  absl::Duration not_before = -absl::InfiniteDuration();  // since boot, that it is handed over
+  std::vector<std::string> avoid;   // nodes on which they failed, not by the job's own fault
+  std::optional<BegunAt> begun_at;  // with record.started, which tells it by the wall's clock
+  bool handed_over = false;         // to a cluster's queue, by this service
+  bool being_handed = false;        // its engine has been called, and has not answered
+  std::string waits_for;            // of a queued job, by the scheduler
   std::optional<absl::Time> expected_start;
 
   int attempt() const { return begun_before + 1; }  // which time it is begun
@@ -84,7 +86,7 @@ struct LiveJob {
 struct EventDetail {
   std::optional<Placement> placement;
   std::optional<Placement> former;  // as in LiveJob
-  int begun_before = 0;
+  int begun_before = 0, begun_free = 0;
   std::vector<std::string> avoid;
   Cause cause = Cause::kNone;
   std::vector<Failure> failures;

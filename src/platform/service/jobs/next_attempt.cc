@@ -10,12 +10,23 @@ namespace {
 
 using store::JobState;
 
-// A node that was found to be ill before anything ran, or a shared disk that was full, costs none
-// of the job's retries, but not without end: all nodes may be ill.
+// A node that was found to be ill before anything ran costs none of the job's retries, but not
+// without end: all nodes may be ill. For a disk that all nodes share and that is full a job waits
+// as long as that lasts.
 constexpr int kMoreForIllNodes = 2;
 
+// Between attempts that find the disk full: the first pause, which doubles, and the longest.
+constexpr absl::Duration kFirstPause = absl::Seconds(5);
+constexpr absl::Duration kLongestPause = absl::Minutes(5);
+
 bool HasRetries(const LiveJob& job, bool ran_nothing = false) {
-  return job.attempt() <= job.record.job.spec.max_retries + (ran_nothing ? kMoreForIllNodes : 0);
+  return job.attempt() - job.begun_free <=
+         job.record.job.spec.max_retries + (ran_nothing ? kMoreForIllNodes : 0);
+}
+
+// Returns whether the job's present attempt ends without having run, as far as is known.
+bool RanNothing(const PlacedJob& placed) {
+  return placed.disk_full || Diagnose(placed.gang.End()).ran_nothing;
 }
 
 }  // namespace
@@ -29,10 +40,17 @@ std::string AllocationOf(const LiveJob& job) { return AllocationOf(job.record.jo
 bool MayBeginAgain(const LiveJob& job, const Step& end) {
   const bool was_over = job.cause == Cause::kTimedOut || job.cause == Cause::kServed;
   return end.state == JobState::kFailed && end.lost_node && !was_over &&
-         HasRetries(job, end.ran_nothing);
+         (end.disk_full || HasRetries(job, end.ran_nothing));
 }
 
-bool MightBeginAgain(const LiveJob& job) { return job.cause == Cause::kFailure && HasRetries(job); }
+bool MightBeginAgain(const LiveJob& job) {
+  if (job.cause != Cause::kFailure) return false;
+  return HasRetries(job) || (job.placed != nullptr && RanNothing(*job.placed));
+}
+
+int FreeAfter(const LiveJob& job, const Step& end) {
+  return job.begun_free + (end.disk_full ? 1 : 0);
+}
 
 // One that was lost before it had taken over what the attempts before it wrote leaves that to the
 // next one.
@@ -50,14 +68,22 @@ std::vector<std::string> AvoidAfter(const LiveJob& job) {
   return avoid;
 }
 
-Step StepToNextAttempt(const LiveJob& job, const std::string& why) {
-  const int attempts = std::max(job.record.job.spec.max_retries, job.attempt()) + 1;
+Step StepToNextAttempt(const LiveJob& job, const Step& end) {
+  const int retries = job.record.job.spec.max_retries + FreeAfter(job, end);
+  const int attempts = std::max(retries, job.attempt()) + 1;
   return {.state = JobState::kQueued,
-          .reason = absl::StrCat(why, "; it is begun again, attempt ", job.attempt() + 1, " of ",
-                                 attempts)};
+          .reason = absl::StrCat(end.reason, "; it is begun again, attempt ", job.attempt() + 1,
+                                 " of ", attempts),
+          .disk_full = end.disk_full};
 }
 
-void BeginNextAttempt(LiveJob& job) {
+void BeginNextAttempt(LiveJob& job, const Step& end, absl::Duration now) {
+  job.begun_free = FreeAfter(job, end);
+  job.not_before = -absl::InfiniteDuration();
+  if (end.disk_full) {
+    const int doublings = std::min(job.begun_free - 1, 30);
+    job.not_before = now + std::min(kFirstPause * (int64_t{1} << doublings), kLongestPause);
+  }
   job.former = FormerAfter(job);
   job.avoid = AvoidAfter(job);
   job.begun_before = job.attempt();

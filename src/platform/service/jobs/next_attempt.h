@@ -27,10 +27,13 @@ std::optional<Placement> FormerAfter(const LiveJob& job);
 // Returns the nodes that the attempt after the present one had better not have.
 std::vector<std::string> AvoidAfter(const LiveJob& job);
 
-// Returns the step back to Queued.
-Step StepToNextAttempt(const LiveJob& job, const std::string& why);
+// Returns LiveJob::begun_free after an attempt that ends so.
+int FreeAfter(const LiveJob& job, const Step& end);
 
-// Does in memory what that step says: the job no longer has its nodes.
-void BeginNextAttempt(LiveJob& job);
+// Returns the step back to Queued from an attempt that ends so.
+Step StepToNextAttempt(const LiveJob& job, const Step& end);
+
+// Does in memory what that step says: the job no longer has its nodes. `now` is since boot.
+void BeginNextAttempt(LiveJob& job, const Step& end, absl::Duration now);
 
 }  // namespace tutti::service
