@@ -15,7 +15,8 @@ constexpr absl::Duration kVerdictLimit = absl::Minutes(1);
 constexpr double kMissingBeats = 5, kPauseInBeats = 2.5;
 constexpr absl::Duration kAlone = absl::Hours(24);
 constexpr absl::Duration kBeat = absl::Minutes(1);  // of launchers that promise nothing
-// Between two looks at the jobs; after a longer one the service was away itself.
+// Between two looks at the jobs, which are never so far apart while it runs
+// (observation_schedule.cc); after a longer one the service was away itself.
 constexpr absl::Duration kGap = absl::Seconds(30);
 
 absl::Duration PauseOf(absl::Duration beat) {

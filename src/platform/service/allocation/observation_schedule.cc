@@ -12,6 +12,9 @@ constexpr absl::Duration kSoon = absl::Milliseconds(4);
 // a second. What one wakes for is done at once also then.
 constexpr int kRestPerWork = 120;
 constexpr absl::Duration kWorthARest = absl::Milliseconds(2);
+// Whatever a look takes: limits of jobs wait for it, and after half a minute without one the
+// service takes itself for asleep (launcher_silence.cc).
+constexpr absl::Duration kLongestRest = absl::Seconds(10);
 
 }  // namespace
 
@@ -21,7 +24,8 @@ absl::Duration ObservationSchedule::Interval() const {
   const bool ends_soon = std::any_of(all.begin(), all.end(), [now](const auto& entry) {
     return now - entry.second.since < kEndsSoon;
   });
-  const absl::Duration rest = work_ < kWorthARest ? absl::ZeroDuration() : work_ * kRestPerWork;
+  const absl::Duration rest =
+      work_ < kWorthARest ? absl::ZeroDuration() : std::min(work_ * kRestPerWork, kLongestRest);
   const absl::Duration wanted = ends_soon ? std::min(kSoon, state_.options.observe_interval)
                                           : state_.options.observe_interval;
   return std::max(rest, wanted);
