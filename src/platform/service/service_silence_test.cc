@@ -139,6 +139,34 @@ TEST_F(SilenceTest, TheLastOfItsGangIsJudgedBesideThoseOfOtherJobs) {
   EXPECT_THAT(LastReason(), HasSubstr(", while those of other jobs were"));
 }
 
+// As where both nodes have died, and Slurm has lost its word of that.
+TEST_F(SilenceTest, AGangOfWhichNobodyIsHeardOfIsLostBesideOtherJobsAfterHalfAnHour) {
+  Begin();
+  ASSERT_EQ(world_.Submit(absl::StrReplaceAll(kGang, {{"name: j", "name: k"}})).status(),
+            absl::OkStatus());
+  ASSERT_TRUE(world_.StepUntilState("k", JobState::kProvisioning));
+  for (int node : {0, 1}) {
+    ASSERT_TRUE(world_.service().ReportEvents("k.2", node, 1, {R"({"kind": "preparing"})"}).ok());
+  }
+  Pass(absl::Minutes(29), {0, 1}, "k.2");
+  EXPECT_EQ(world_.State("j"), JobState::kRunning) << "their part of the network may be away";
+  Pass(absl::Minutes(2), {0, 1}, "k.2");
+  EXPECT_EQ(world_.State("j"), JobState::kFinalizing);
+  EXPECT_THAT(cluster_.stopped, Contains("j.1"));
+  EXPECT_THAT(LastReason(), HasSubstr(", while those of other jobs were"));
+}
+
+TEST_F(SilenceTest, AGangBesideWhichNobodyIsHeardOfIsLostAfterADay) {
+  Begin();
+  Pass(absl::Hours(22));
+  EXPECT_EQ(world_.State("j"), JobState::kRunning);
+  ASSERT_TRUE(world_.StepUntil([&] {
+    world_.clock().Advance(kStep);
+    return world_.State("j") == JobState::kFinalizing;
+  }));
+  EXPECT_THAT(LastReason(), HasSubstr("while this service was there for it"));
+}
+
 TEST_F(SilenceTest, OneBesideWhichNobodyIsHeardOfIsLostAfterADay) {
   Begin();
   Finish(0);

@@ -11,8 +11,9 @@ namespace {
 constexpr absl::Duration kVerdictLimit = absl::Minutes(1);
 
 // A launcher that gives signs of life is lost once so many of them are missing, while others are
-// heard of without so long a pause; the last one beside which nobody is heard of, after a day.
-constexpr double kMissingBeats = 5, kPauseInBeats = 2.5;
+// heard of without so long a pause; a gang of which nobody is heard of, as one behind a part of the
+// network that is away, only after many more; where nobody at all is heard of, after a day.
+constexpr double kMissingBeats = 5, kPauseInBeats = 2.5, kMissingOfAll = 30;
 constexpr absl::Duration kAlone = absl::Hours(24);
 constexpr absl::Duration kBeat = absl::Minutes(1);  // of launchers that promise nothing
 // Between two looks at the jobs, which are never so far apart while it runs
@@ -40,16 +41,15 @@ std::string BesideWhomItWasSilent(const SharedState& state, const LiveJob& live,
   // What was before the last of these tells nothing.
   const absl::Duration silent_since =
       std::max({job.nodes[node].last_word, job.started_at, job.rested, state.awake_since});
-  const absl::Duration limit = beat * kMissingBeats;
-  if (now - silent_since <= limit) return "";
-  const auto is_lost_beside = [&](const Hearing& hearing) {
-    return now - std::max(silent_since, hearing.Since(now, PauseOf(beat))) > limit;
+  if (now - silent_since <= beat * kMissingBeats) return "";
+  const auto is_lost_beside = [&](const Hearing& hearing, double beats) {
+    return now - std::max(silent_since, hearing.Since(now, PauseOf(beat))) > beat * beats;
   };
-  if (!IsLastOfItsGang(job.gang, node)) {
-    return is_lost_beside(job.hearing) ? "others of the job" : "";
-  }
+  const bool is_last = IsLastOfItsGang(job.gang, node);
+  if (!is_last && is_lost_beside(job.hearing, kMissingBeats)) return "others of the job";
   const auto of_compute = state.hearings.find(live.record.job.spec.compute);
-  if (of_compute != state.hearings.end() && is_lost_beside(of_compute->second)) {
+  if (of_compute != state.hearings.end() &&
+      is_lost_beside(of_compute->second, is_last ? kMissingBeats : kMissingOfAll)) {
     return "those of other jobs";
   }
   return now - silent_since > kAlone ? "this service" : "";
