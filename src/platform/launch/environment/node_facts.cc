@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "absl/strings/match.h"
 #include "base/machine/usable_gpus.h"
 #include "base/process/child_process.h"
 #include "platform/launch/environment/slurm_placement.h"
@@ -12,6 +13,17 @@ namespace tutti::launch {
 namespace {
 
 namespace fs = std::filesystem;
+
+// By which podman finds NVIDIA's GPUs.
+bool HasCdiFile() {
+  for (const char* folder : {"/etc/cdi", "/var/run/cdi"}) {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(folder, error)) {
+      if (absl::StrContains(entry.path().filename().string(), "nvidia")) return true;
+    }
+  }
+  return false;
+}
 
 int OwnCores() {
   cpu_set_t set;
@@ -26,6 +38,9 @@ NodeFacts FactsOfThisNode() {
   facts.program_folder = fs::read_symlink("/proc/self/exe", error).parent_path().string();
   facts.own = base::CurrentEnvironment();
   facts.gpus = base::UsableGpus(facts.own);
+  facts.has_cdi = HasCdiFile();
+  const auto any = [](const fs::path& /*file*/) { return true; };
+  if (!base::GpuDevices("/dev", any).empty()) facts.gpu_devices = base::GpuDevices();
   facts.cores = AllocatedCores(facts.own, OwnCores());
   return facts;
 }

@@ -6,7 +6,8 @@
 namespace tutti::launch {
 
 // Looks at this process: its environment, its processors, where its program lies; and at the
-// machine's GPUs, unless whoever started the launcher gave it some by CUDA_VISIBLE_DEVICES.
+// machine's GPUs, unless whoever started the launcher gave it some by CUDA_VISIBLE_DEVICES; and for
+// podman's CDI file for GPUs.
 NodeFacts FactsOfThisNode();
 
 }  // namespace tutti::launch

@@ -6,7 +6,6 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 
 namespace tutti::launch {
 namespace {
@@ -40,15 +39,6 @@ absl::Status KeepToPart(const spec::LaunchPlan& plan, NodeFacts& facts) {
   facts.cores = static_cast<int>(plan.cores.size());
   facts.gpus = plan.gpus;
   return BindAllThreads(SetOf(plan.cores), plan.cores);
-}
-
-std::string GpusNumberedAnew(const spec::LaunchPlan& plan) {
-  std::vector<std::string> names;
-  for (const std::string& gpu : plan.gpus) {
-    int number = 0;
-    names.push_back(absl::SimpleAtoi(gpu, &number) ? absl::StrCat(names.size()) : gpu);
-  }
-  return absl::StrJoin(names, ",");
 }
 
 std::vector<int> CoresOfRank(const spec::LaunchPlan& plan, int local_rank) {

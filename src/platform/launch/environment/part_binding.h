@@ -35,11 +35,6 @@ class RankCores {
   bool has_any_;
 };
 
-// Returns the part's GPUs as CUDA numbers them where it sees no others, as in a container that has
-// got them alone: from 0 on. GPUs that are known by another name than a number keep it. For
-// CUDA_VISIBLE_DEVICES.
-std::string GpusNumberedAnew(const spec::LaunchPlan& plan);
-
 // Returns "0-3,7", as the kernel and podman write them.
 std::string CoreList(const std::vector<int>& cores);
 

@@ -68,15 +68,6 @@ TEST(PartBinding, ARankEntersItsOwn) {
   }).join();
 }
 
-TEST(PartBinding, GpusThatAreSeenAloneAreNumberedFromZero) {
-  spec::LaunchPlan plan = PlanWithPart({0}, 1);
-  EXPECT_EQ(GpusNumberedAnew(plan), "");
-  plan.gpus = {"3", "5"};
-  EXPECT_EQ(GpusNumberedAnew(plan), "0,1");
-  plan.gpus = {"GPU-8a5c", "GPU-17fe"};
-  EXPECT_EQ(GpusNumberedAnew(plan), "GPU-8a5c,GPU-17fe");
-}
-
 TEST(PartBinding, ListsProcessorsAsTheKernelDoes) {
   EXPECT_EQ(CoreList({0, 1, 2, 5, 7, 8}), "0-2,5,7-8");
   EXPECT_EQ(CoreList({}), "");

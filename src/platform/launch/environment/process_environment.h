@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,15 +22,18 @@ struct NodeFacts {
   Variables inputs;               // name -> path or literal, as staged
   Variables outputs;              // name -> folder
   std::vector<std::string> gpus;  // this node's devices, as CUDA_VISIBLE_DEVICES names them
-  int cores = 1;                  // processors of the node's share
-  std::string temporary;          // for TMPDIR; empty: the scratch folder
-  std::string python;             // the job's Python environment; empty: the machine's
-  std::string image;              // the id of the image whose containers ranks run in; or empty
-  std::string pmi;                // "10.0.0.1:4711", where PMI is served to the ranks; or empty
-  std::string mlflow_run;         // the id of a run that each rank's MLflow store has; or empty
-  Variables secrets;              // what the job's secrets add: values, and the paths of files
-  Variables secrets_in_files;     // of an image: the files that its shell reads variables from
-  Variables pmix;                 // of the rank from Slurm's PMIx, over all others; or none
+  bool has_cdi = false;           // podman knows the node's GPUs
+  // base::GpuDevices, of which CUDA counts these alone; nothing where there are no such files.
+  std::optional<std::vector<int>> gpu_devices;
+  int cores = 1;               // processors of the node's share
+  std::string temporary;       // for TMPDIR; empty: the scratch folder
+  std::string python;          // the job's Python environment; empty: the machine's
+  std::string image;           // the id of the image whose containers ranks run in; or empty
+  std::string pmi;             // "10.0.0.1:4711", where PMI is served to the ranks; or empty
+  std::string mlflow_run;      // the id of a run that each rank's MLflow store has; or empty
+  Variables secrets;           // what the job's secrets add: values, and the paths of files
+  Variables secrets_in_files;  // of an image: the files that its shell reads variables from
+  Variables pmix;              // of the rank from Slurm's PMIx, over all others; or none
 };
 
 // Returns what ${{…}} stands for on this node.

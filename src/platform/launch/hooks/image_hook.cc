@@ -26,7 +26,7 @@ class ImageHook : public NodeHook {
         container::MakeImage(node.plan.environment, node.plan.environments_directory, cancelled));
     node.facts.image = std::move(made.id);
     node.notes.push_back(std::move(made.note));
-    node.notes.push_back(ContainerRemark(node.plan, node.facts.gpus));
+    node.notes.push_back(ContainerRemark(node.plan, node.facts));
     return absl::OkStatus();
   }
   // Before the first of them: whoever finds this launcher dead is to look for them.

@@ -21,6 +21,7 @@
 #include "platform/launch/environment/part_binding.h"
 #include "platform/launch/node/node_folders.h"
 #include "platform/launch/process/process_limit.h"
+#include "platform/launch/staging/container_gpus.h"
 #include "platform/launch/staging/folders.h"
 
 namespace tutti::launch {
@@ -87,16 +88,6 @@ absl::StatusOr<std::vector<std::string>> Mounts(const spec::LaunchPlan& plan,
   return mounts;
 }
 
-bool HasCdi() {
-  for (const char* folder : {"/etc/cdi", "/var/run/cdi"}) {
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(folder, error)) {
-      if (absl::StrContains(entry.path().filename().string(), "nvidia")) return true;
-    }
-  }
-  return false;
-}
-
 // Where podman may make such a cgroup. Elsewhere a container has the processors of who starts it.
 bool MayLimitCores() {
   if (::geteuid() != 0) return false;
@@ -130,7 +121,7 @@ void AddOptions(const spec::LaunchPlan& plan, Variables& variables, ContainerSta
   Variables given;
   for (const std::string& option : plan.container_options) {
     absl::string_view text = option;
-    if (absl::StartsWith(text, kShmSize)) continue;
+    if (absl::StartsWith(text, kShmSize) || NamesGpus(text)) continue;
     const bool is_variable = absl::ConsumePrefix(&text, "--env=");
     const size_t equals = text.find('=');
     if (!is_variable || equals == absl::string_view::npos) {
@@ -215,19 +206,14 @@ absl::StatusOr<ContainerStart> ContainerStartOf(const spec::LaunchPlan& plan, in
   Append(container::LimitOptions(), start.arguments);
   TUTTI_ASSIGN_OR_RETURN(std::vector<std::string> mounts, Mounts(plan, facts));
   Append(std::move(mounts), start.arguments);
-  const bool has_cdi = HasCdi();
-  if (has_cdi) {
-    for (const std::string& gpu : facts.gpus) {
-      start.arguments.push_back(absl::StrCat("--device=nvidia.com/gpu=", gpu));
-    }
-  }
+  Append(GpuOptions(facts), start.arguments);
   if (plan.has_part() && MayLimitCores()) {
     start.arguments.push_back(
         absl::StrCat("--cpuset-cpus=", CoreList(CoresOfRank(plan, local_rank))));
   }
   Variables variables = EnvironmentOf(plan, local_rank, facts);
   AddOptions(plan, variables, start);
-  if (has_cdi && plan.has_part()) variables["CUDA_VISIBLE_DEVICES"] = GpusNumberedAnew(plan);
+  SetGpuVariables(plan, facts, variables);
   const std::string renames = AddVariables(variables, start) + ReadSecrets(plan, facts);
   Append({facts.image, "/bin/sh", "-c", renames + kShellOfImage, "sh", command}, start.arguments);
   return start;
@@ -246,7 +232,7 @@ absl::Status RemoveContainers(const spec::LaunchPlan& plan) {
   return container::ForgetContainers(plan.directory);
 }
 
-std::string ContainerRemark(const spec::LaunchPlan& plan, const std::vector<std::string>& gpus) {
+std::string ContainerRemark(const spec::LaunchPlan& plan, const NodeFacts& facts) {
   std::vector<std::string> remarks;
   struct statvfs shm {};
   const bool known = ::statvfs("/dev/shm", &shm) == 0;
@@ -257,7 +243,7 @@ std::string ContainerRemark(const spec::LaunchPlan& plan, const std::vector<std:
     remarks.push_back(absl::StrCat("shm_size ", option, " is more than the ", bytes >> 20,
                                    " MiB of this node's /dev/shm"));
   }
-  if (!gpus.empty() && !HasCdi()) {
+  if (!facts.gpus.empty() && !facts.has_cdi) {
     remarks.push_back(
         "the containers do not see this node's GPUs: make its CDI file (nvidia-ctk cdi generate "
         "--output=/etc/cdi/nvidia.yaml)");

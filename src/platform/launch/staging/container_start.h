@@ -33,6 +33,6 @@ absl::Status NoteContainers(const spec::LaunchPlan& plan);
 absl::Status RemoveContainers(const spec::LaunchPlan& plan);
 
 // Returns a note on the job's wishes that this node does not meet; "" if it meets all.
-std::string ContainerRemark(const spec::LaunchPlan& plan, const std::vector<std::string>& gpus);
+std::string ContainerRemark(const spec::LaunchPlan& plan, const NodeFacts& facts);
 
 }  // namespace tutti::launch

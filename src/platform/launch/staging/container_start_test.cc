@@ -1,3 +1,4 @@
+// Covers: container_gpus.cc.
 #include "platform/launch/staging/container_start.h"
 
 #include <gmock/gmock.h>
@@ -19,6 +20,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -54,6 +56,13 @@ class ContainerStartTest : public ::testing::Test {
   void AddInput(const std::string& name, const std::string& path) {
     plan_.inputs[name] = {.path = path};
     facts_.inputs[name] = path;
+  }
+  static std::vector<std::string> Gpus(const ContainerStart& start) {
+    std::vector<std::string> gpus;
+    for (absl::string_view argument : start.arguments) {
+      if (absl::ConsumePrefix(&argument, "--device=nvidia.com/gpu=")) gpus.emplace_back(argument);
+    }
+    return gpus;
   }
   std::string Calls() const { return base::ReadFile(bin_.path() / "calls", 1 << 20).value_or(""); }
 
@@ -192,13 +201,60 @@ TEST_F(ContainerStartTest, OptionsOfTheJobAreHandedOnButSharedMemoryIsTheNodes) 
   EXPECT_THAT(arguments, Not(Contains(StartsWith("--shm-size"))));
 }
 
+TEST_F(ContainerStartTest, AContainerHasTheJobsGpusAndNoneThatItsOptionsName) {
+  plan_.cores = {6, 7};
+  plan_.gpus = facts_.gpus = {"3"};
+  facts_.has_cdi = true;
+  facts_.gpu_devices = std::vector<int>{0, 1, 2, 3};
+  plan_.container_options = {"--device=nvidia.com/gpu=all", "--device=nvidia.com/gpu=0",
+                             "--env=NVIDIA_VISIBLE_DEVICES=all", "--device=/dev/fuse"};
+  const ContainerStart start = Start();
+  EXPECT_THAT(Gpus(start), ElementsAre("3"));
+  EXPECT_THAT(start.arguments, Contains("--device=/dev/fuse"));
+  EXPECT_EQ(start.environment.at("CUDA_VISIBLE_DEVICES"), "0");
+  EXPECT_EQ(start.environment.at("NVIDIA_VISIBLE_DEVICES"), "void");
+  plan_.gpus = facts_.gpus = {};
+  EXPECT_THAT(Gpus(Start()), IsEmpty());
+  EXPECT_EQ(Start().environment.at("CUDA_VISIBLE_DEVICES"), "");
+}
+
+TEST_F(ContainerStartTest, AWholeNodesGpusAreNumberedAnewToo) {
+  facts_.gpus = {"6", "5", "7", "GPU-8a5c"};
+  facts_.has_cdi = true;
+  facts_.gpu_devices = std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7};
+  EXPECT_THAT(Gpus(Start()), ElementsAre("6", "5", "7", "GPU-8a5c"));
+  EXPECT_EQ(Start().environment.at("CUDA_VISIBLE_DEVICES"), "1,0,2,GPU-8a5c");
+  plan_.container_options = {"--privileged"};  // which adds all others
+  EXPECT_EQ(Start().environment.at("CUDA_VISIBLE_DEVICES"), "6,5,7,GPU-8a5c");
+  plan_.environment_variables["CUDA_VISIBLE_DEVICES"] = "1";
+  EXPECT_EQ(Start().environment.at("CUDA_VISIBLE_DEVICES"), "1");
+}
+
+TEST_F(ContainerStartTest, WhereADeviceGroupHidesGpusPodmanIsToldTheNodesOwnNumbers) {
+  facts_.gpus = {"0", "1"};
+  facts_.has_cdi = true;
+  facts_.gpu_devices = std::vector<int>{3, 5};
+  EXPECT_THAT(Gpus(Start()), ElementsAre("3", "5"));
+  EXPECT_EQ(Start().environment.at("CUDA_VISIBLE_DEVICES"), "0,1");
+  facts_.gpu_devices.emplace();  // none may be opened
+  EXPECT_THAT(Gpus(Start()), IsEmpty());
+  facts_.gpu_devices.reset();  // the machine has no such files
+  EXPECT_THAT(Gpus(Start()), ElementsAre("0", "1"));
+  facts_.has_cdi = false;
+  EXPECT_THAT(Gpus(Start()), IsEmpty());
+}
+
 TEST_F(ContainerStartTest, WhatTheNodeCannotGiveIsRemarked) {
   plan_.container_options = {"--shm-size=1k"};
-  EXPECT_EQ(ContainerRemark(plan_, {}), "");
+  EXPECT_EQ(ContainerRemark(plan_, facts_), "");
   plan_.container_options = {"--shm-size=1048576g"};
-  EXPECT_THAT(ContainerRemark(plan_, {}), StartsWith("shm_size 1048576g is more than the "));
+  EXPECT_THAT(ContainerRemark(plan_, facts_), StartsWith("shm_size 1048576g is more than the "));
   plan_.container_options = {"--shm-size=much"};
-  EXPECT_EQ(ContainerRemark(plan_, {}), "") << "podman is to say what is wrong with it";
+  EXPECT_EQ(ContainerRemark(plan_, facts_), "") << "podman is to say what is wrong with it";
+  facts_.gpus = {"0"};
+  EXPECT_THAT(ContainerRemark(plan_, facts_), HasSubstr("nvidia-ctk cdi generate"));
+  facts_.has_cdi = true;
+  EXPECT_EQ(ContainerRemark(plan_, facts_), "");
 }
 
 TEST_F(ContainerStartTest, TheContainersOfThisNodeAreNotedUntilTheyAreRemoved) {

@@ -1,0 +1,75 @@
+#include "platform/launch/staging/container_gpus.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace tutti::launch {
+namespace {
+
+constexpr absl::string_view kDevice = "--device=nvidia.com/gpu=";
+
+std::vector<int> Numbers(const std::vector<std::string>& gpus) {
+  std::vector<int> numbers;
+  for (const std::string& gpu : gpus) {
+    int number = 0;
+    if (absl::SimpleAtoi(gpu, &number)) numbers.push_back(number);
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+// As CUDA numbers them where it sees these alone: in the order of the node's numbers.
+std::vector<std::string> NumberedAnew(std::vector<std::string> gpus) {
+  const std::vector<int> numbers = Numbers(gpus);
+  for (std::string& gpu : gpus) {
+    int number = 0;
+    if (!absl::SimpleAtoi(gpu, &number)) continue;
+    gpu = absl::StrCat(std::lower_bound(numbers.begin(), numbers.end(), number) - numbers.begin());
+  }
+  return gpus;
+}
+
+// As podman's CDI file does.
+std::vector<std::string> NodesNames(const NodeFacts& facts) {
+  if (!facts.gpu_devices) return facts.gpus;
+  std::vector<std::string> names;
+  for (const std::string& gpu : facts.gpus) {
+    size_t number = 0;
+    if (!absl::SimpleAtoi(gpu, &number)) {
+      names.push_back(gpu);
+    } else if (number < facts.gpu_devices->size()) {
+      names.push_back(absl::StrCat((*facts.gpu_devices)[number]));
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> GpuOptions(const NodeFacts& facts) {
+  std::vector<std::string> options;
+  if (!facts.has_cdi) return options;
+  for (const std::string& gpu : NodesNames(facts)) options.push_back(absl::StrCat(kDevice, gpu));
+  return options;
+}
+
+bool NamesGpus(absl::string_view option) { return absl::StartsWith(option, kDevice); }
+
+void SetGpuVariables(const spec::LaunchPlan& plan, const NodeFacts& facts, Variables& variables) {
+  if (!facts.has_cdi) return;
+  // Or NVIDIA's own hook adds those that the image asks for, which is all.
+  variables["NVIDIA_VISIBLE_DEVICES"] = "void";
+  const bool is_jobs_own = plan.environment_variables.contains("CUDA_VISIBLE_DEVICES");
+  if (facts.gpus.empty() || (is_jobs_own && !plan.has_part())) return;
+  // Such a container has all devices of the node, whatever it is given.
+  const auto& options = plan.container_options;
+  const bool sees_all = std::find(options.begin(), options.end(), "--privileged") != options.end();
+  const std::vector<std::string> names = NodesNames(facts);
+  variables["CUDA_VISIBLE_DEVICES"] = absl::StrJoin(sees_all ? names : NumberedAnew(names), ",");
+}
+
+}  // namespace tutti::launch
