@@ -10,12 +10,16 @@ REASONS = {
     "kill_launcher": r"launcher(?! has not reported)|node \S+ .*lost|a node of it failed",
     "kill_shim": r"killed|signal 9|SIGKILL|mpirun|could not be started|was to start it ended first|launch|ended with exit code 137",
     "kill_mpirun": r"killed|signal 9|SIGKILL|mpirun|orted|was to start it ended first|launch",
-    # Open MPI's daemon gives up an mpirun that does not answer its connection for two seconds.
-    "stop_mpirun": r"mpirun's daemon ended with .*: A process or daemon was unable to complete a TCP connection",
+    # Open MPI's daemon gives up an mpirun that does not answer its connection for two seconds. One that goes on before its daemons are there passes
+    # SIGCONT on to them, does not know how, and ends.
+    "stop_mpirun": r"mpirun's daemon ended with .*(: A process or daemon was unable to complete a TCP connection| as when it loses mpirun on node)|"
+                   r"mpirun ended with .*ORTE does not know how to route a message",
     "kill_standby": r"launcher",
     "kill_podman": r"killed|signal 9|SIGKILL",
-    "kill_conmon": r"killed|signal 9|SIGKILL|conmon|failed reading error from parent",
-    "kill_init": r"killed|signal 9|SIGKILL|cannot start a container that has stopped|container create failed \(no logs from conmon\)",
+    "kill_conmon": r"killed|signal 9|SIGKILL|conmon|failed reading error from parent|write child: broken pipe",
+    # In podman's and runc's words, by how far the container had come; one whose process has gone while runc looks at it "runs".
+    "kill_init": r"killed|signal 9|SIGKILL|cannot start (a container that has stopped|an already running container)|"
+                 r"container create failed \(no logs from conmon\)",
     "lose_node": r"a node of it failed|launcher|node n\d: |was (killed|stopped)|Slurm ",
     "kill_slurmd": r"launcher|node n\d: |was (killed|stopped)|Slurm |a node of it failed",
     # Slurm kills what a controller that comes back knows nothing of.
@@ -24,7 +28,7 @@ REASONS = {
     "cut_link": r"a node of it failed|Slurm |launcher on node \S+ died",
     "slow_link": r"Slurm ",
     # On a cluster a launcher that begins then has no place where it could leave its reason.
-    "fill_disk": r"No space left|has \d+ MiB left|disk is full|disk full|launcher on node \S+ died \(what it had not yet sent is lost\)",
+    "fill_disk": r"No space left|has \d+ MiB left|disk (\S+ )*(is|was) full|disk full|launcher on node \S+ died \(what it had not yet sent is lost\)",
     # Slurm cancels a job whose output it cannot open.
     "take_rights": r"Read-only file system|it was cancelled in Slurm before it had begun",
 }
@@ -37,6 +41,8 @@ LAUNCHER = re.compile(r"launcher (?:on|of) node ([\w-]+)")
 # rank prints would be within; a pipe holds all of that too, so that a bound in bytes says nothing.
 UNREAD = 4.0
 BY_SLURM = re.compile(r"Slurm |a node of it failed")  # it has ended the launcher, or lost its node
+MORE_FOR_ILL_NODES = 2  # attempts that cost no retry (docs/node-health.md)
+ILL = re.compile(r"it is ill: |disk (\S+ )*all nodes share,? (is|was) full")
 STEP_STOPPED = "stopped: another step has failed"
 REUSED = re.compile(r"reused: nothing has changed since (\S+)")
 
@@ -86,13 +92,18 @@ class Outside:
             attempt.nodes = attempt.nodes or self.nodes_by_slurm(name, attempt.began, attempt.ended)
         if job["world_size"] != task.ranks:
             self.complain(name, f"it has {job['world_size']} ranks, and was to have {task.ranks}")
-        if len(attempts) > task.retries + 1:
+        without_cost = [attempt for attempt in attempts if ILL.search(attempt.reason) and not self.ran(name, attempt.number, task)]
+        if len(attempts) > task.retries + 1 + min(len(without_cost), MORE_FOR_ILL_NODES):
             self.complain(name, f"it was begun {len(attempts)} times, with {task.retries} retries")
         for attempt in attempts[:-1]:
             self.cause_is_true(job, attempt, by_itself=False)
         self.end_is_true(job, attempts[-1], task, siblings)
         for rank in range(task.ranks):
             self.output_is_whole(job, rank, attempts, task)
+
+    def ran(self, name, attempt, task):
+        """Whether any of its ranks ran in that attempt."""
+        return any(attempt in marks_of(self.marks / f"{name}.{rank}") for rank in range(task.ranks))
 
     def check_reused(self, job, earlier, task):
         """A step that took over what an earlier one had made: that one completed, what it printed is there, and nothing ran."""

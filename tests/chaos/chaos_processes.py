@@ -108,9 +108,9 @@ def role_of(words):
         return "podman"
     if any(word.endswith(b"chaos_rank.py") for word in words):
         return "rank"
-    if SHIMS & set(words):
-        return "shim"
-    return "mpirun" if program_of(words) in MPI_PROGRAMS or b"--mpi=pmix" in words else "other"
+    if program_of(words) in MPI_PROGRAMS or b"--mpi=pmix" in words:  # whose words may name the shim that they start
+        return "mpirun"
+    return "shim" if SHIMS & set(words) else "other"
 
 
 def monitors(storage):

@@ -172,6 +172,11 @@ SILENT = "node n1: its launcher has not reported within 2m"
 NOT_MADE = "rank 0 on n1 failed with exit code 126: Error: container create failed (no logs from conmon): conmon bytes"
 OF_A_SHELL = "rank 0 on n1 failed with exit code 137, its shell's word for signal 9 (SIGKILL)"  # podman's too, of the first process of a container
 FULL = "node n1: sync spool/events: No space left on device"
+WITHOUT_MPIRUN = "node n2: mpirun's daemon ended with exit code 1 and said nothing, as when it loses mpirun on node n1"
+NO_ROUTE = "node n1: mpirun ended with exit code 1: ORTE does not know how to route a message to the specified daemon located on the indicated node"
+SHARED_FULL = "its launcher could not begin: the disk of /disk/shared, which all nodes share, was full"
+RUNS_ALREADY = 'rank 0 on n1 failed with exit code 126: time="2026-11-26T18:47:33Z" level=error msg="cannot start an already running container"'
+NO_MONITOR = "rank 0 on n1 failed with exit code 126: Error: write child: broken pipe"
 READ_ONLY = "node n1: make /disk/home/nodes/n1/j.7/work: Read-only file system"
 
 
@@ -189,6 +194,13 @@ READ_ONLY = "node n1: make /disk/home/nodes/n1/j.7/work: Read-only file system"
     (False, OF_A_SHELL, Hit("stop_podman", 1002, 1004, "j.7", "n1", (0,))),
     (True, NOT_MADE, Hit("kill_init", 1002, 1002, "j.7", "n1", (0,))),
     (False, NOT_MADE, Hit("kill_rank", 1002, 1002, "j.7", "n1", (0,))),
+    (True, RUNS_ALREADY, Hit("kill_init", 1002, 1002, "j.7")),
+    (False, RUNS_ALREADY, Hit("stop_init", 1002, 1002, "j.7")),
+    (True, NO_MONITOR, Hit("kill_conmon", 1002, 1002, "j.7")),
+    (False, NO_MONITOR, Hit("stop_conmon", 1002, 1004, "j.7")),
+    (True, WITHOUT_MPIRUN, Hit("stop_mpirun", 1002, 1003, "j.7", "n1")),
+    (False, WITHOUT_MPIRUN, Hit("stop_shim", 1002, 1003, "j.7", "n1")),
+    (True, NO_ROUTE, Hit("stop_mpirun", 1002, 1003, "j.7", "n1")),
     (True, "node n1: srun ended with exit code 137", Hit("kill_shim", 1002, 1002, "j.7", "n1")),
     (False, "node n1: srun ended with exit code 137", Hit("stop_shim", 1002, 1002, "j.7", "n1")),
     (True, "node n1: it is ill: disk: /shared/j.7/0/scratch has 0 MiB left, and no job begins below 1 MiB", Hit("fill_disk", 1002, 1004)),
@@ -199,6 +211,8 @@ READ_ONLY = "node n1: make /disk/home/nodes/n1/j.7/work: Read-only file system"
     (True, FULL, Hit("fill_disk", 1009, 1012)),
     (True, FULL, Hit("fill_disk", 990, 1001)),
     (True, f"{LOST} (what it had not yet sent is lost)", Hit("fill_disk", 1002, 1004)),
+    (True, SHARED_FULL, Hit("fill_disk", 1002, 1004)),
+    (False, SHARED_FULL, Hit("take_rights", 1002, 1004, detail="nodes")),
     (False, LOST, Hit("fill_disk", 1002, 1004)),
     (False, FULL, Hit("fill_disk", 990, 995)),
     (False, FULL, Hit("fill_disk", 1013, 1014)),
@@ -278,6 +292,18 @@ def test_an_attempt_is_begun_again_for_a_fault_alone_and_as_often_as_it_may_be(t
     told.hits = [Hit("kill_launcher", 1002, 1002, "j.7", "n1", (0,))]
     assert told.complaints() == []
     refuses(told, "begun 2 times, with 0 retries", **{"": Task(1, 3, False, 0)})
+
+
+def test_an_attempt_in_which_an_ill_node_ran_nothing_costs_no_retry(told):
+    once = {"": Task(1, 3, False, 0)}
+    told.hits = [Hit("fill_disk", 990, 1100)]
+    told.add(again=[SHARED_FULL, "node n1: it is ill: disk: /scratch has 0 MiB left, and no job begins below 1 MiB"])
+    told.ran(attempt=2)
+    assert told.complaints(**once) == []
+    told.ran(attempt=1, ended=False)
+    refuses(told, "begun 3 times, with 0 retries", **once)
+    told.add(again=[SHARED_FULL] * 3)
+    refuses(told, "begun 4 times, with 0 retries", **once)
 
 
 def test_the_nodes_of_a_job_that_a_cluster_never_told_of_are_those_of_its_accounting(told):

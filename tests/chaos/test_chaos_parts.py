@@ -127,7 +127,7 @@ def test_a_launcher_is_known_by_its_lock_with_the_ranks_that_it_has(tmp_path, st
 def test_processes_are_known_by_what_they_are_of_a_job(tmp_path, start):
     root, storage = tmp_path / "nodes", tmp_path / "podman"
     of_job = {"TUTTI_ALLOCATION_ID": "j.1", "TUTTI_NODE_NAME": "n1", "PLACE": f"{root}/n1/j.1"}
-    expected = {start("rank", *WAITS, "chaos_rank.py", **of_job): "rank", start("mpirun", *WAITS, **of_job): "mpirun",
+    expected = {start("rank", *WAITS, "chaos_rank.py", **of_job): "rank", start("mpirun", *WAITS, "launch-rank", **of_job): "mpirun",
                 start("podman", *WAITS, "run", **of_job): "podman", start("launcher", *WAITS, "launch-rank", **of_job): "shim",
                 start("task", *WAITS, "launch-pmix-task", **of_job): "shim",
                 start("srun", *WAITS, "--mpi=pmix", f"{root}/n1/j.1"): "mpirun", start("srun", *WAITS, f"{root}/n1/j.1/plan.json"): "other",
