@@ -103,3 +103,26 @@ def test_many_jobs_end_and_are_canceled_while_there_is_no_room(disk, start_servi
     assert {service.job(job)["state"] for job in queued[20:]} == {"Queued"}, "none is begun, and none is lost"
     (disk / "filler").unlink()
     assert {service.wait(job)["state"] for job in queued[20:]} == {"Completed"}
+
+
+def test_a_result_that_is_larger_than_what_is_free_waits_for_room(disk, start_service, write_job, tmp_path):
+    service = start_service(home=disk / "home", nodes=1)
+    reserve = disk / "home" / "reserve"
+    wait_until(lambda: reserve.exists() and reserve.stat().st_blocks > 0, 30, "it holds a reserve")
+    go = tmp_path / "go"
+    job = held(service, write_job, go, "mkdir -p outputs; head -c 14000000 /dev/zero >outputs/large; echo small >outputs/small")
+    (disk / "filler").write_bytes(b"\0" * (14 << 20))
+    assert service.get("/v1/health")["disk"] == "ok", "all but the result has room"
+    go.touch()
+    wait_until(lambda: "results wait on its nodes: the service's disk has " in service.job(job)["reason"], 30,
+               lambda: f"it says what it waits for: {service.job(job)}")
+    assert service.job(job)["state"] == "Finalizing" and "too little for a file of 13 MiB" in service.job(job)["reason"]
+    service.kill()
+    service.start()
+    assert service.job(job)["state"] == "Finalizing"
+    (disk / "filler").unlink()
+    ended = service.wait(job)
+    assert ended["state"] == "Completed", ended["reason"]
+    for name, size in (("large", 14000000), ("small", 6)):
+        with service.request(f"/v1/jobs/{job}/files/outputs/{name}") as answer:
+            assert len(answer.read()) == size

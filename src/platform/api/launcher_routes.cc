@@ -24,8 +24,12 @@ constexpr uint64_t kMaxResult = uint64_t{1} << 40;
 constexpr int64_t kLongestWait = 60;
 constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
 
-// An allocation that is over is 410: the launcher ends.
+// An allocation that is over is 410: the launcher ends. A full disk is 503, which launchers wait
+// out: they keep what they have.
 Response LauncherError(const absl::Status& status) {
+  if (absl::IsResourceExhausted(status)) {
+    return http::ErrorResponse(absl::UnavailableError(status.message()));
+  }
   if (absl::IsAborted(status))
     return http::ErrorResponse(410, "gone", std::string(status.message()));
   return http::ErrorResponse(status);
@@ -128,8 +132,10 @@ Response Output(Service* service, const Call& call) {
 
 absl::StatusOr<std::string> PutFile(Service* service, const Call& call) {
   TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(call));
-  TUTTI_ASSIGN_OR_RETURN(
-      const auto file, service->ReceiveFile(call["allocation"], node, call.request.Query("path")));
+  const int64_t length = call.connection.ContentLength();
+  const uint64_t bytes = std::max<int64_t>(length, 0);
+  TUTTI_ASSIGN_OR_RETURN(const auto file, service->ReceiveFile(call["allocation"], node,
+                                                               call.request.Query("path"), bytes));
   TUTTI_RETURN_IF_ERROR(call.connection.ReadBodyTo(
       [&](absl::string_view bytes) { return file->Write(bytes); }, kMaxResult));
   TUTTI_RETURN_IF_ERROR(file->Commit());

@@ -1,5 +1,7 @@
 // Covers: delivery/service_link.cc, node/spool.cc, node/event_log.cc, node/spool_patience.h,
 // output_forwarder.cc.
+#include <fcntl.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include <cstdlib>
@@ -14,6 +16,25 @@ using ::testing::HasSubstr;
 
 class LauncherFaults : public LauncherFixture {
  protected:
+  ~LauncherFaults() override {
+    if (mounted_) ::umount2(allocation().c_str(), MNT_DETACH);
+  }
+  // Puts the allocation's folder on a disk of its own. False: this user may not.
+  bool MountSmallDisk() {
+    std::filesystem::create_directory(allocation());
+    mounted_ = ::mount("tutti-test", allocation().c_str(), "tmpfs", 0, "size=2m") == 0;
+    return mounted_;
+  }
+  // To the last byte.
+  void FillDisk() const {
+    const auto fd = base::Open(allocation() / "filler", O_WRONLY | O_CREAT);
+    ASSERT_TRUE(fd.ok()) << fd.status();
+    for (size_t size : {size_t{1} << 16, size_t{1}}) {
+      while (base::WriteAll(fd->get(), std::string(size, '0'), "filler").ok()) {
+      }
+    }
+  }
+  std::filesystem::path allocation() const { return folder.path() / "allocation"; }
   // Writes numbered lines, with a wait for `gate` in the middle.
   std::string Lines(int count) const {
     return absl::StrCat(
@@ -27,6 +48,9 @@ class LauncherFaults : public LauncherFixture {
   }
   std::filesystem::path gate() const { return folder.path() / "gate"; }
   void OpenGate() const { ASSERT_TRUE(base::WriteFileAtomic(gate(), "").ok()); }
+
+ private:
+  bool mounted_ = false;
 };
 
 TEST_F(LauncherFaults, NoByteIsLostOrDoubledWhenAnswersAreLost) {
@@ -165,16 +189,56 @@ TEST_F(LauncherFaults, FarMoreOutputThanTheSpoolMayHoldArrivesWhole) {
   EXPECT_EQ(service.Events("finished").at(0)["ok"], true);
 }
 
-TEST_F(LauncherFaults, ASpoolThatStaysFullEndsTheJobWithThatReason) {
+TEST_F(LauncherFaults, AServiceThatTakesNothingForLongCostsNoJob) {
   service.RefuseOutput(true);
-  base::ChildProcess launcher = Launch(Plan("exec yes"), 1 << 20);
+  base::ChildProcess launcher =
+      Launch(Plan(absl::StrCat("head -c 4000000 /dev/zero | tr '\\0' a; echo; touch ",
+                               gate().string(), "; echo end")),
+             1 << 20);
+  // Far longer than the launchers of these tests have patience.
+  const int before = service.requests();
+  ASSERT_TRUE(service.Await([&] { return service.requests() > before + 3; }));
+  const base::Deadline patience = base::Deadline::After(absl::Seconds(1));
+  ASSERT_TRUE(service.Await([&] { return patience.Expired(); }));
+  EXPECT_FALSE(std::filesystem::exists(gate())) << "it waits in its writes";
+  service.RefuseOutput(false);
+  EXPECT_TRUE(WaitFor(launcher).ok());
+  EXPECT_EQ(service.Output(0, "stdout"), std::string(4000000, 'a') + "\nend\n");
+  EXPECT_EQ(service.Events("finished").at(0)["ok"], true);
+}
+
+TEST_F(LauncherFaults, AFullDiskForLongCostsNoJob) {
+  if (!MountSmallDisk()) GTEST_SKIP() << "may not mount a small tmpfs";
+  base::ChildProcess launcher = Launch(Plan(absl::StrCat(
+      "echo begin; while [ ! -e ", gate().string(),
+      " ]; do sleep 0.01; done; i=0; while [ $i -lt 40000 ]; do echo line $i; i=$((i+1)); done")));
+  ASSERT_TRUE(AwaitOutput("begin\n"));
+  service.RefuseOutput(true);  // so that nothing is given back
+  FillDisk();
+  OpenGate();
+  ASSERT_TRUE(service.AwaitEvent("held"));
+  EXPECT_THAT(service.Events("held").at(0)["note"], HasSubstr("the disk of node n1 is full"));
+  const base::Deadline patience = base::Deadline::After(absl::Seconds(1));
+  ASSERT_TRUE(service.Await([&] { return patience.Expired(); }));
+  EXPECT_TRUE(service.Events("exited").empty());
+  service.RefuseOutput(false);
+  std::filesystem::remove(allocation() / "filler");
+  EXPECT_TRUE(WaitFor(launcher).ok());
+  EXPECT_THAT(service.Output(0, "stdout"), ::testing::EndsWith("\nline 39999\n"));
+  EXPECT_EQ(service.Events("held").back()["note"], "");
+  EXPECT_EQ(service.Events("finished").at(0)["ok"], true);
+}
+
+TEST_F(LauncherFaults, OnAFullDiskALauncherStillEndsWhenItIsTold) {
+  if (!MountSmallDisk()) GTEST_SKIP() << "may not mount a small tmpfs";
+  base::ChildProcess launcher = Launch(Plan("exec yes"), uint64_t{1} << 30);
+  service.RefuseOutput(true);
+  ASSERT_TRUE(service.AwaitEvent("held"));
+  ASSERT_EQ(::kill(launcher.pid(), SIGTERM), 0);
   ASSERT_TRUE(service.AwaitEvent("exited"));
-  EXPECT_EQ(service.Events("exited").at(0)["stopped"], true);
   service.RefuseOutput(false);
   WaitFor(launcher);
-  const auto finished = service.Events("finished").at(0);
-  EXPECT_EQ(finished["ok"], false);
-  EXPECT_THAT(finished["reason"], HasSubstr("the spool of node n1 is full"));
+  EXPECT_TRUE(NoProcessLeft());
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ class BeLauncher : public ::testing::Environment {
     }
     LauncherOptions options;
     options.spool_patience = absl::Milliseconds(300);
+    options.full_disk_told_after = absl::Milliseconds(100);
     options.leftover_grace = absl::Milliseconds(200);
     options.alone_limit = base::PatientTimeout(absl::Milliseconds(300));
     uint64_t limit = 0;

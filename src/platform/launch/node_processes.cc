@@ -44,7 +44,7 @@ NodeProcesses::NodeProcesses(const spec::LaunchPlan& plan, const LauncherOptions
           {plan_, options_, command_, facts_, process_limit_, parts.spool, &ranks_, this},
           std::move(agreement))),
       limits_(LimitsOf({plan_, facts_, &ranks_, process_limit_, most_processes_, pmi_.get()})),
-      output_(plan, options, parts.spool, parts.delivery, parts.news) {}
+      output_(plan, options, parts) {}
 
 absl::Status NodeProcesses::Run() {
   const absl::Status started = starter_->Begin();
@@ -56,7 +56,7 @@ absl::Status NodeProcesses::Run() {
     if (absl::Status kept = output_.Pump(Pipes()); !kept.ok()) Stop(std::move(kept));
     HoldLimits();
   }
-  const absl::Status drained = output_.Drain(Pipes());
+  const absl::Status drained = output_.Drain(Pipes(), /*told_to_end=*/stopped_ || !reason_.ok());
   starter_->OutputEnded();
   if (reason_.ok()) reason_ = drained;
   return reason_;

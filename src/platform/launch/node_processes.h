@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "platform/launch/delivery/delivery.h"
 #include "platform/launch/environment/process_environment.h"
+#include "platform/launch/launcher_parts.h"
 #include "platform/launch/limits/limits.h"
 #include "platform/launch/mpi/mpi_agreement.h"
 #include "platform/launch/node/launcher_options.h"
@@ -25,16 +26,6 @@
 #include "platform/launch/ranks/rank_table.h"
 
 namespace tutti::launch {
-
-// What a launcher has for its processes. All outlive them. `news` wakes the loop when the service
-// acknowledged something or no longer knows the allocation.
-struct LauncherParts {
-  EventLog* events;
-  Spool* spool;
-  Delivery* delivery;
-  Signals* signals;
-  Wakeup* news;
-};
 
 class NodeProcesses : private RankSupervisor {
  public:

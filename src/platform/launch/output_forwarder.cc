@@ -2,6 +2,8 @@
 
 #include <poll.h>
 
+#include <nlohmann/json.hpp>
+
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 
@@ -17,51 +19,77 @@ absl::Duration OutputForwarder::UntilNextPump() const {
   return waits_ ? kRetry : absl::InfiniteDuration();
 }
 
-bool OutputForwarder::MoveAll(const std::vector<OutputPipe*>& pipes) {
-  waits_ = spool_->Backlog() >= options_.spool_limit;
-  if (waits_) return false;
+absl::Status OutputForwarder::MoveAll(const std::vector<OutputPipe*>& pipes) {
+  waits_ = parts_.spool->Backlog() >= options_.spool_limit;
+  absl::Status first;
+  if (waits_) return first;
   size_t moved = 0;
   for (OutputPipe* pipe : pipes) {
     const absl::StatusOr<size_t> n = pipe->Pump(kTurn);
-    waits_ |= !n.ok();
+    first.Update(n.status());
     moved += n.value_or(0);
   }
-  if (moved > 0) delivery_->Wake();
-  return waits_;
+  waits_ = !first.ok();
+  if (moved > 0) parts_.delivery->Wake();
+  return first;
 }
 
+// What is full may have room again, and costs no job that runs well.
 absl::Status OutputForwarder::Pump(const std::vector<OutputPipe*>& pipes) {
-  const bool disk_full = MoveAll(pipes);
-  if (!patience_.RunsOut(waits_, spool_->Acknowledged())) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the output of its processes could not be kept: the ",
-                   disk_full ? "disk" : "spool", " of node ", plan_.node().name, " is full (",
-                   spool_->Backlog() >> 20, " MiB wait for the service, which took nothing for ",
-                   absl::FormatDuration(options_.spool_patience), ")"));
+  const absl::Status spool = MoveAll(pipes);
+  TellOfFullDisk(spool);
+  const bool fails = !spool.ok() && !absl::IsResourceExhausted(spool);
+  if (!patience_.RunsOut(fails, parts_.spool->Acknowledged())) return absl::OkStatus();
+  return base::Annotate(
+      spool,
+      absl::StrCat("the output of its processes could not be kept on node ", plan_.node().name,
+                   " for ", absl::FormatDuration(options_.spool_patience)));
 }
 
-absl::Status OutputForwarder::DrainOne(OutputPipe& pipe) {
+void OutputForwarder::TellOfFullDisk(const absl::Status& spool) {
+  const bool is_full = absl::IsResourceExhausted(spool);
+  if (is_full && !tells_at_) tells_at_ = base::Deadline::After(options_.full_disk_told_after);
+  if (!is_full) tells_at_.reset();
+  const bool tells = is_full && tells_at_->Expired();
+  if (tells == told_ || (is_full && !tells)) return;
+  told_ = tells;
+  parts_.events->Append(
+      "held",
+      {{"note", tells ? absl::StrCat("its processes wait in their writes: the disk of node ",
+                                     plan_.node().name, " is full (", plan_.directory, ")")
+                      : ""}});
+}
+
+bool OutputForwarder::MayWait(const absl::Status& spool, bool told_to_end) {
+  const bool must_end = told_to_end || Signals::StopIsPending();
+  if (absl::IsResourceExhausted(spool) && !must_end) return true;
+  return !patience_.RunsOut(true, parts_.spool->Acknowledged());
+}
+
+absl::Status OutputForwarder::DrainOne(OutputPipe& pipe, bool told_to_end) {
   absl::StatusOr<size_t> moved = pipe.Pump(kTurn);
-  while ((moved.ok() ? *moved > 0 : !patience_.RunsOut(true, spool_->Acknowledged())) &&
-         !delivery_->gone()) {
-    pollfd news{news_->fd(), POLLIN, 0};
+  while ((moved.ok() ? *moved > 0 : MayWait(moved.status(), told_to_end)) &&
+         !parts_.delivery->gone()) {
+    TellOfFullDisk(moved.status());
+    pollfd news{parts_.news->fd(), POLLIN, 0};
     if (!moved.ok()) ::poll(&news, 1, static_cast<int>(kRetry / absl::Milliseconds(1)));
-    news_->Clear();
-    delivery_->Wake();
+    parts_.news->Clear();
+    parts_.delivery->Wake();
     moved = pipe.Pump(kTurn);
   }
+  TellOfFullDisk(absl::OkStatus());
   return moved.status();
 }
 
-absl::Status OutputForwarder::Drain(const std::vector<OutputPipe*>& pipes) {
+absl::Status OutputForwarder::Drain(const std::vector<OutputPipe*>& pipes, bool told_to_end) {
   absl::Status first;
   for (OutputPipe* pipe : pipes) {
-    const absl::Status drained = DrainOne(*pipe);
+    const absl::Status drained = DrainOne(*pipe, told_to_end);
     if (drained.ok() || !first.ok()) continue;
     first = base::Annotate(
         drained, absl::StrCat("the last output of rank ", pipe->rank(), " could not be kept"));
   }
-  delivery_->Wake();
+  parts_.delivery->Wake();
   return first;
 }
 

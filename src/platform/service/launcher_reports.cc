@@ -13,6 +13,8 @@
 namespace tutti::service {
 namespace {
 
+constexpr char kResultsWait[] = "results wait";
+
 absl::Status Over(absl::string_view allocation) {
   return absl::AbortedError(absl::StrCat("allocation ", allocation, " is over: end"));
 }
@@ -145,10 +147,16 @@ std::vector<std::string> LauncherReports::AllocationsUnderWay() {
   return allocations;
 }
 
-// Unavailable, which launchers wait out: they keep what they have.
-absl::Status LauncherReports::RoomForLaunchers() const {
-  const absl::Status room = CheckRoom(state_.options.directory);
-  return room.ok() ? room : absl::UnavailableError(room.message());
+absl::Status LauncherReports::NoteFullDisk(absl::string_view allocation, const char* what,
+                                           absl::Status status) {
+  if (!absl::IsResourceExhausted(status)) return status;
+  state_.disk.NoteWrite(status);
+  StateLock lock(state_);
+  if (LiveJob* const job = table_.FindPlaced(allocation)) {
+    job->placed->held_up = absl::StrCat("its ", what, " on its nodes: ", status.message());
+    job->placed->held_up_at = state_.clock->SinceBoot();
+  }
+  return status;
 }
 
 absl::StatusOr<uint64_t> LauncherReports::AppendOutput(absl::string_view allocation, int node,
@@ -167,9 +175,11 @@ absl::StatusOr<uint64_t> LauncherReports::AppendOutput(absl::string_view allocat
     logs = job->placed->logs;
     news = job->news;
   }
-  TUTTI_RETURN_IF_ERROR(RoomForLaunchers());
+  constexpr char kWaits[] = "output waits";
+  TUTTI_RETURN_IF_ERROR(NoteFullDisk(allocation, kWaits, state_.disk.Check()));
   const bool was_full = logs->full();
   auto kept = logs->Append(rank, stream, offset, bytes);
+  NoteFullDisk(allocation, kWaits, kept.status()).IgnoreError();
   {
     StateLock lock(state_);
     LiveJob* const job = kept.ok() ? table_.FindPlaced(allocation) : nullptr;
@@ -182,12 +192,14 @@ absl::StatusOr<uint64_t> LauncherReports::AppendOutput(absl::string_view allocat
 }
 
 absl::StatusOr<std::unique_ptr<IncomingFile>> LauncherReports::ReceiveFile(
-    absl::string_view allocation, int node, absl::string_view path) {
-  TUTTI_RETURN_IF_ERROR(RoomForLaunchers());
+    absl::string_view allocation, int node, absl::string_view path, uint64_t bytes) {
   TUTTI_ASSIGN_OR_RETURN(const std::string job_id, JobOf(allocation, node));
-  TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<IncomingFile> file, state_.files.Receive(job_id, path));
+  TUTTI_RETURN_IF_ERROR(NoteFullDisk(allocation, kResultsWait, state_.disk.Check(bytes)));
+  auto file = state_.files.Receive(job_id, path);
+  TUTTI_RETURN_IF_ERROR(
+      NoteFullDisk(allocation, kResultsWait, file.ok() ? (*file)->Reserve(bytes) : file.status()));
   // A large file can take longer than a launcher may be silent.
-  file->OnWrite([this, allocation = std::string(allocation), node] {
+  (*file)->OnWrite([this, allocation = std::string(allocation), node] {
     StateLock lock(state_);
     (void)Placed(allocation, node);
   });
@@ -196,9 +208,11 @@ absl::StatusOr<std::unique_ptr<IncomingFile>> LauncherReports::ReceiveFile(
 
 absl::StatusOr<std::vector<absl::Status>> LauncherReports::ReceiveFiles(
     absl::string_view allocation, int node, const std::vector<http::BatchFile>& files) {
-  TUTTI_RETURN_IF_ERROR(RoomForLaunchers());
   TUTTI_ASSIGN_OR_RETURN(const std::string job, JobOf(allocation, node));
-  return state_.files.ReceiveAll(job, files);
+  TUTTI_RETURN_IF_ERROR(NoteFullDisk(allocation, kResultsWait, state_.disk.Check()));
+  auto received = state_.files.ReceiveAll(job, files);
+  NoteFullDisk(allocation, kResultsWait, received.status()).IgnoreError();
+  return received;
 }
 
 }  // namespace tutti::service

@@ -49,7 +49,7 @@ class LauncherReports {
                                         LogStream stream, uint64_t offset, absl::string_view bytes)
       ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<std::unique_ptr<IncomingFile>> ReceiveFile(absl::string_view allocation, int node,
-                                                            absl::string_view path)
+                                                            absl::string_view path, uint64_t bytes)
       ABSL_LOCKS_EXCLUDED(service_lock);
 
   absl::StatusOr<std::vector<absl::Status>> ReceiveFiles(absl::string_view allocation, int node,
@@ -57,7 +57,9 @@ class LauncherReports {
       ABSL_LOCKS_EXCLUDED(service_lock);
 
  private:
-  absl::Status RoomForLaunchers() const;
+  // Returns `status`. Where the disk is full its job says so, and that `what` waits for it.
+  absl::Status NoteFullDisk(absl::string_view allocation, const char* what, absl::Status status)
+      ABSL_LOCKS_EXCLUDED(service_lock);
   // Sets `sync` if the disk is to be waited for.
   absl::StatusOr<Service::Acknowledgement> Keep(absl::string_view allocation, int node,
                                                 int64_t first,

@@ -171,11 +171,13 @@ class Service {
   virtual absl::StatusOr<uint64_t> AppendOutput(absl::string_view allocation, int node, int rank,
                                                 LogStream stream, uint64_t offset,
                                                 absl::string_view bytes) = 0;
-  // Returns where a result file of this allocation goes; commit it with IncomingFile::Commit. It
-  // must not outlive the service.
+  // Returns where a result file of this allocation goes, which has that many bytes, or 0 where that
+  // is not known; commit it with IncomingFile::Commit. It must not outlive the service.
+  // ResourceExhausted where the disk has no room for it; the job's reason says so from then on.
   virtual absl::StatusOr<std::unique_ptr<IncomingFile>> ReceiveFile(absl::string_view allocation,
                                                                     int node,
-                                                                    absl::string_view path) = 0;
+                                                                    absl::string_view path,
+                                                                    uint64_t bytes) = 0;
 
   // Takes small result files together, and returns what became of each (JobFiles::ReceiveAll).
   virtual absl::StatusOr<std::vector<absl::Status>> ReceiveFiles(

@@ -191,7 +191,7 @@ void ServiceCore::Tick() {
 // Looks whether the disk is full; while it is, no job is told to begin. What was given up of the
 // reserve is taken again once there is room.
 void ServiceCore::LookAtTheDisk() {
-  const DiskRoom room = RoomOf(state_.options.directory);
+  const DiskRoom room = state_.disk.Look();
   base::DiskReserve* const reserve = state_.options.reserve;
   if (room.status.ok() && reserve != nullptr && !reserve_is_whole_) {
     reserve_is_whole_ = room.least > 0 && reserve->Restore(room.least);

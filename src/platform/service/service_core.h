@@ -156,8 +156,9 @@ class ServiceCore final : public Service {
     return ToLauncher(launchers_.AppendOutput(allocation, node, rank, stream, offset, bytes));
   }
   absl::StatusOr<std::unique_ptr<IncomingFile>> ReceiveFile(absl::string_view allocation, int node,
-                                                            absl::string_view path) override {
-    return ToLauncher(launchers_.ReceiveFile(allocation, node, path));
+                                                            absl::string_view path,
+                                                            uint64_t bytes) override {
+    return ToLauncher(launchers_.ReceiveFile(allocation, node, path, bytes));
   }
   absl::StatusOr<std::vector<absl::Status>> ReceiveFiles(
       absl::string_view allocation, int node, const std::vector<http::BatchFile>& files) override {

@@ -8,10 +8,13 @@
 namespace tutti::launch {
 
 struct LauncherOptions {
-  // Undelivered output of the node. At the limit the processes wait in their writes until the
-  // service has taken some.
+  // Undelivered output of the node. At the limit, or where the disk is full, the processes wait in
+  // their writes until there is room.
   uint64_t spool_limit = uint64_t{2} << 30;
-  // How long they wait, with nothing taken, before the job is ended for it. Also for a full disk.
+  // How long a disk is full before the job's user is told.
+  absl::Duration full_disk_told_after = absl::Seconds(5);
+  // How long they wait for a disk that fails otherwise before the job is ended for it; and what is
+  // left of their output for a full one, once the launcher is told to end.
   absl::Duration spool_patience = absl::Minutes(10);
   // Nodes of the gang that do not get ready.
   absl::Duration go_limit = absl::Hours(2);

@@ -19,6 +19,12 @@ absl::StatusOr<Signals> Signals::Block() {
   return Signals(std::move(fd));
 }
 
+bool Signals::StopIsPending() {
+  sigset_t pending;
+  return ::sigpending(&pending) == 0 &&
+         (sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1);
+}
+
 std::optional<StopRequest> Signals::Take() {
   std::optional<StopRequest> request;
   signalfd_siginfo info;

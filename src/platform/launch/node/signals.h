@@ -19,6 +19,8 @@ class Signals {
   static absl::StatusOr<Signals> Block();
 
   int fd() const { return fd_.get(); }
+  // Returns whether a request to stop has come that nobody has taken.
+  static bool StopIsPending();
   // Reads what has come: a request to stop, if there was one. SIGCHLD and SIGHUP only wake.
   std::optional<StopRequest> Take();
 

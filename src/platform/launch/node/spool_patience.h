@@ -1,4 +1,4 @@
-// SpoolPatience limits how long processes may wait in their writes because the spool takes no more,
+// SpoolPatience limits how long processes may wait in their writes because the spool's disk fails,
 // with nothing being delivered; then the job is ended.
 #pragma once
 

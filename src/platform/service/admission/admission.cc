@@ -36,7 +36,7 @@ std::vector<store::Event> FirstEvents(const store::Job& job, int64_t sequence, a
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> Admission::Check(const Submission& submission) const {
-  TUTTI_RETURN_IF_ERROR(CheckRoom(state_.options.directory));
+  TUTTI_RETURN_IF_ERROR(state_.disk.Check());
   TUTTI_ASSIGN_OR_RETURN(spec::ReadResult file, check_.Read(submission));
   if (!file.spec.name.empty() && views_.Get(file.spec.name).ok())
     return NameIsTaken(file.spec.name);
@@ -77,7 +77,7 @@ absl::StatusOr<std::optional<JobStatus>> Admission::Known(const Submission& subm
 }
 
 absl::StatusOr<JobStatus> Admission::SubmitNew(const Submission& submission) {
-  TUTTI_RETURN_IF_ERROR(CheckRoom(state_.options.directory));
+  TUTTI_RETURN_IF_ERROR(state_.disk.Check());
   TUTTI_ASSIGN_OR_RETURN(store::Job job, check_.ToJob(submission));
   const bool named = !job.spec.name.empty();
   for (int attempt = 0;; ++attempt) {
@@ -155,7 +155,8 @@ JobStatus Admission::Adopt(const store::JobRecord& record, std::vector<store::Ev
     return views_.StatusOf(job.record);
   }
   const absl::Status opened = placed->output_status;
-  if (opened.ok()) {
+  state_.disk.NoteWrite(opened);
+  if (opened.ok() || IsFullDisk(opened)) {  // which is tried again
     table_.Place(job, std::move(placed));
     return views_.StatusOf(job.record);
   }

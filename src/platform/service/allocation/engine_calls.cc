@@ -119,7 +119,11 @@ void EngineCalls::Refresh(const std::string& compute) {
 }
 
 void EngineCalls::Start(engine::Engine& engine, const engine::Allocation& allocation) {
-  if (IsStillToStart(allocation.id)) NoteStart(allocation.id, engine.Start(allocation));
+  if (!IsStillToStart(allocation.id)) return;
+  const absl::Status status = engine.Start(allocation);
+  // A node may have a disk of its own.
+  const bool waits = IsFullDisk(status) && !state_.disk.Check().ok();
+  NoteStart(allocation.id, status, waits);
 }
 
 bool EngineCalls::IsStillToStart(const std::string& allocation) {
@@ -160,7 +164,7 @@ void EngineCalls::Release(engine::Engine& engine, const AllocationAt& at) {
 }
 
 // By then the job may have ended, and another have come under its name.
-void EngineCalls::NoteStart(const std::string& allocation, const absl::Status& status) {
+void EngineCalls::NoteStart(const std::string& allocation, const absl::Status& status, bool waits) {
   StateLock lock(state_);
   LiveJob* const job = table_.FindByAllocation(allocation);
   if (job == nullptr) return;
@@ -176,6 +180,11 @@ void EngineCalls::NoteStart(const std::string& allocation, const absl::Status& s
     return;
   }
   PlacedJob& placed = *job->placed;
+  if (waits) {  // the next look tries again
+    placed.held_up = absl::StrCat("it waits to be started: ", status.message());
+    placed.held_up_at = state_.clock->SinceBoot();
+    return;
+  }
   placed.started = true;
   placed.started_at = state_.clock->SinceBoot();
   if (status.ok()) return;

@@ -69,7 +69,8 @@ class EngineCalls {
   void Stop(engine::Engine& engine, const AllocationAt& at) ABSL_LOCKS_EXCLUDED(service_lock);
   void Kill(engine::Engine& engine, const Effects::Kill& kill) ABSL_LOCKS_EXCLUDED(service_lock);
   void Release(engine::Engine& engine, const AllocationAt& at) ABSL_LOCKS_EXCLUDED(service_lock);
-  void NoteStart(const std::string& allocation, const absl::Status& status)
+  // `waits`: it is tried again, for the disk of this service is full.
+  void NoteStart(const std::string& allocation, const absl::Status& status, bool waits)
       ABSL_LOCKS_EXCLUDED(service_lock);
   void NoteHandOver(const LiveJob& job, const absl::Status& status)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);

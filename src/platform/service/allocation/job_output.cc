@@ -28,8 +28,10 @@ void JobOutput::NoteOpened(const std::string& allocation, const absl::Status& st
     placed.output = status.ok() ? Output::kOpen : Output::kToOpen;
   placed.output_status = status;
   state_.problems.Note(OutputProblem(state_, id), status, {.job = id});
-  const bool fails = !status.ok() && placed.must_open;
-  placed.must_open = false;
+  state_.disk.NoteWrite(status);
+  const bool waits = IsFullDisk(status);  // and is tried again
+  const bool fails = !status.ok() && placed.must_open && !waits;
+  placed.must_open &= waits;
   for (int node = 0; fails && node < placed.gang.size(); ++node) {
     placed.gang.GiveUp(node, absl::StrCat("it could not be started: ", status.message()),
                        state_.clock->Now());

@@ -100,6 +100,7 @@ void Gang::Apply(int number, absl::string_view line, absl::Duration heard) {
       end_notes_.insert(note);
     }
   }
+  if (kind == "held") node.held = Field<std::string>(event, "note", "");
   if (kind == "started") node.started.insert(Field(event, "rank", 0));
   if (kind == "exited") ApplyExit(node, event, heard);
   if (kind == "mpi_failure") {
@@ -233,6 +234,14 @@ std::string Gang::storing() const {
   std::set<std::string> all;
   for (const Node& node : nodes_) {
     if (!node.done && !node.storing.empty()) all.insert(node.storing);
+  }
+  return absl::StrJoin(all, "; ");
+}
+
+std::string Gang::held() const {
+  std::set<std::string> all;
+  for (const Node& node : nodes_) {
+    if (!node.done && !node.held.empty()) all.insert(node.held);
   }
   return absl::StrJoin(all, "; ");
 }

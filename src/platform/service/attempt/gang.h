@@ -67,6 +67,8 @@ class Gang {
   // Returns what nodes whose processes have ended are still doing, for the job's user; "": nothing
   // to tell.
   std::string storing() const;
+  // Returns what holds nodes' processes up; "": nothing that is known.
+  std::string held() const;
   // Returns how everything has ended so far, for Diagnose.
   GangEnd End() const;
 
@@ -79,6 +81,7 @@ class Gang {
     absl::Duration beat;
     std::set<int> started, exited;  // ranks
     std::string storing;            // outputs into stores: how far, or why not
+    std::string held;               // what its processes wait for
     NodeEnd end;
   };
   bool Every(bool (*holds)(const Node&)) const;

@@ -63,6 +63,16 @@ TEST_F(GangTest, SaysWhatItsNodesAreStillPuttingIntoStores) {
   EXPECT_EQ(gang_.storing(), "");
 }
 
+TEST_F(GangTest, SaysWhatHoldsItsNodesUpAsLongAsItDoes) {
+  Say(0, R"({"kind":"held","note":"the disk of node n1 is full"})");
+  Say(1, R"({"kind":"held","note":"the disk of node n2 is full"})");
+  EXPECT_EQ(gang_.held(), "the disk of node n1 is full; the disk of node n2 is full");
+  Say(0, R"({"kind":"held","note":""})");
+  EXPECT_EQ(gang_.held(), "the disk of node n2 is full");
+  Say(1, R"({"kind":"finished","ok":true})");
+  EXPECT_EQ(gang_.held(), "");
+}
+
 TEST_F(GangTest, TakesOneStepAtATimeHoweverManyReportsCame) {
   EXPECT_FALSE(Next(JobState::kProvisioning).has_value());
   for (int node = 0; node < 2; ++node) {

@@ -10,6 +10,7 @@
 namespace tutti::service {
 namespace {
 
+constexpr absl::Duration kTriesAgain = absl::Seconds(10);
 constexpr size_t kSummariesOfATurn = 256;  // a fraction of a millisecond
 
 JobSummary Summary(const store::JobRecord& record) {
@@ -49,6 +50,13 @@ std::string WhatItWaitsFor(const SharedState& state, const LiveJob& job) {
     if (!why.empty()) return absl::StrCat("waits: ", why);
   }
   return job.waits_for;
+}
+
+// Says what of a job with nodes cannot go on now; "" if nothing is known. Launchers that were
+// refused something try again every second or so.
+std::string WhatHoldsItUp(const SharedState& state, const PlacedJob& job) {
+  if (state.clock->SinceBoot() - job.held_up_at < kTriesAgain) return job.held_up;
+  return job.gang.held();
 }
 
 bool Wanted(const store::JobFilter& filter, store::JobState state) {
@@ -98,6 +106,8 @@ void JobViews::AddLive(JobStatus& status) const {
   } else if (live->placed != nullptr) {
     const std::string why = state_.engines.WhyOutOfReach(live->record.job.spec.compute);
     if (!why.empty()) status.reason = why;
+    std::string held_up = WhatHoldsItUp(state_, *live->placed);
+    if (!held_up.empty()) status.reason = std::move(held_up);
     if (!live->placed->output_status.ok()) status.reason = OutputProblem(state_, record.job.id);
   }
 }
@@ -107,6 +117,8 @@ JobSummary JobViews::SummaryOf(const LiveJob& job) const {
   if (job.placed != nullptr) {
     const std::string why = state_.engines.WhyOutOfReach(job.record.job.spec.compute);
     if (!why.empty()) summary.reason = why;
+    std::string held_up = WhatHoldsItUp(state_, *job.placed);
+    if (!held_up.empty()) summary.reason = std::move(held_up);
   }
   if (job.record.last.state != store::JobState::kQueued) return summary;
   std::string why = WhatItWaitsFor(state_, job);

@@ -47,7 +47,9 @@ struct PlacedJob {
   bool lost = false;       // and that is the loss of a node
   bool disk_full = false;  // or rather that the disk of all its nodes was full, so that none began
   std::string left;        // AllocationState::left
-  bool judged = false;     // the engine has said that it is over, with a reason or without
+  std::string held_up;     // what of its launchers was refused for a full disk, and when last
+  absl::Duration held_up_at = -absl::InfiniteDuration();  // since boot
+  bool judged = false;  // the engine has said that it is over, with a reason or without
   // The state of `logs`, which are opened and closed by a task, so that nobody waits for a disk.
   enum class Output { kToOpen, kOpening, kOpen, kClosing, kClosed };
   Output output = Output::kToOpen;

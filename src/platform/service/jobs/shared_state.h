@@ -21,6 +21,7 @@
 #include "platform/service/jobs/problems.h"
 #include "platform/service/jobs/service_lock.h"
 #include "platform/service/jobs/service_options.h"
+#include "platform/service/results/disk_room.h"
 #include "platform/service/results/job_files.h"
 #include "platform/service/results/snapshots.h"
 #include "platform/store/store.h"
@@ -49,6 +50,7 @@ struct SharedState {
   const base::Clock* const clock;
   Snapshots snapshots;
   const JobFiles files;
+  DiskGauge disk{options.directory};  // its own
 
   // Has the loop look at everything again, now.
   void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {

@@ -5,7 +5,10 @@
 #include <sys/mount.h>
 
 #include "absl/cleanup/cleanup.h"
+#include "base/deadline.h"
 #include "base/file.h"
+#include "base/status.h"
+#include "base/test_patience.h"
 
 namespace tutti::service {
 namespace {
@@ -23,6 +26,10 @@ TEST(DiskRoomTest, SaysHowMuchIsFreeAndWhere) {
   }
   const absl::Cleanup unmount = [&] { ::umount2(folder.path().c_str(), MNT_DETACH); };
   EXPECT_EQ(CheckRoom(folder.path()), absl::OkStatus());
+  EXPECT_EQ(CheckRoom(folder.path(), 3 << 20), absl::OkStatus());
+  EXPECT_THAT(std::string(CheckRoom(folder.path(), 6 << 20).message()),
+              testing::HasSubstr("the service's disk has 8 MiB free in " + folder.path().native() +
+                                 ", which is too little for a file of 6 MiB; delete files"));
   ASSERT_TRUE(base::WriteFileAtomic(folder.path() / "x", std::string(5 << 20, 'x')).ok());
   const absl::Status full = CheckRoom(folder.path());
   EXPECT_TRUE(absl::IsResourceExhausted(full));
@@ -30,6 +37,45 @@ TEST(DiskRoomTest, SaysHowMuchIsFreeAndWhere) {
               testing::HasSubstr("the service's disk is full: 3 MiB free in " +
                                  folder.path().native() + ", and below 4 MiB it takes no job"));
   EXPECT_EQ(CheckRoom(folder.path() / "none"), absl::OkStatus());
+}
+
+TEST(DiskRoomTest, ADiskThatTakesNoMoreFilesIsFull) {
+  base::TemporaryDirectory folder;
+  if (::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=64m,nr_inodes=300") != 0) {
+    GTEST_SKIP() << "may not mount a small tmpfs";
+  }
+  const absl::Cleanup unmount = [&] { ::umount2(folder.path().c_str(), MNT_DETACH); };
+  EXPECT_EQ(CheckRoom(folder.path()), absl::OkStatus());
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(base::ReplaceFile(folder.path() / std::to_string(i), "").ok());
+  }
+  const absl::Status full = CheckRoom(folder.path());
+  EXPECT_TRUE(absl::IsResourceExhausted(full));
+  EXPECT_THAT(std::string(full.message()),
+              testing::ContainsRegex("the service's disk is full: room for [0-9]+ more files in "
+                                     ".*, and below 256 it takes no job"));
+}
+
+TEST(DiskRoomTest, AQuotaThatAWriteHasMetIsAFullDiskUntilAFileCanBeWritten) {
+  base::TemporaryDirectory folder;
+  DiskGauge gauge(folder.path() / "home");
+  gauge.NoteWrite(absl::ResourceExhaustedError("too many open files"));
+  EXPECT_EQ(gauge.Check(), absl::OkStatus());
+  const absl::Status quota = base::ErrnoStatus("write x", EDQUOT);
+  EXPECT_TRUE(IsFullDisk(quota));
+  gauge.NoteWrite(quota);
+  EXPECT_THAT(std::string(gauge.Check().message()),
+              testing::HasSubstr("the service's disk is full: write x: Disk quota exceeded"));
+  EXPECT_TRUE(absl::IsResourceExhausted(gauge.Look().status));
+  // No file can be written in a folder that is not there.
+  const base::Deadline later = base::Deadline::After(absl::Milliseconds(1500));
+  while (!later.Expired()) EXPECT_FALSE(gauge.Check().ok());
+  ASSERT_TRUE(base::MakeDirectories(folder.path() / "home").ok());
+  const base::Deadline limit = base::Deadline::After(base::Patient(absl::Seconds(20)));
+  while (!gauge.Check().ok() && !limit.Expired()) {
+  }
+  EXPECT_EQ(gauge.Check(), absl::OkStatus());
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path() / "home"));
 }
 
 }  // namespace

@@ -31,6 +31,16 @@ IncomingFile::~IncomingFile() {
   if (!committed_) ::unlink(temporary_.c_str());
 }
 
+absl::Status IncomingFile::Reserve(uint64_t bytes) {
+  if (bytes == 0 ||
+      ::fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) == 0) {
+    return absl::OkStatus();
+  }
+  absl::Status status =
+      base::ErrnoStatus(absl::StrCat("taking room for ", bytes, " bytes of ", path_.native()));
+  return absl::IsResourceExhausted(status) ? status : absl::OkStatus();
+}
+
 absl::Status IncomingFile::Write(absl::string_view bytes) {
   if (hash_) hash_->Update(bytes);
   TUTTI_RETURN_IF_ERROR(base::WriteAll(fd_.get(), bytes, path_.native()));

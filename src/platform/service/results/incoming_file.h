@@ -31,6 +31,9 @@ class IncomingFile {
   IncomingFile(const IncomingFile&) = delete;
   IncomingFile& operator=(const IncomingFile&) = delete;
 
+  // Takes room on the disk for all that is to come, where its file system can. ResourceExhausted if
+  // there is too little.
+  absl::Status Reserve(uint64_t bytes);
   // Called after each Write: that the sender lives.
   void OnWrite(std::function<void()> callback) { on_write_ = std::move(callback); }
   absl::Status Write(absl::string_view bytes);

@@ -124,7 +124,10 @@ absl::StatusOr<std::vector<absl::Status>> JobFiles::ReceiveAll(
     if (statuses[i].ok()) added.push_back(i);
   }
   TUTTI_ASSIGN_OR_RETURN(const std::vector<absl::Status> kept, batch->Commit());
-  for (size_t i = 0; i < added.size(); ++i) statuses[added[i]] = kept[i];
+  for (size_t i = 0; i < added.size(); ++i) {
+    if (absl::IsResourceExhausted(kept[i])) return kept[i];
+    statuses[added[i]] = kept[i];
+  }
   return statuses;
 }
 

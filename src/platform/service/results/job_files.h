@@ -40,7 +40,7 @@ class JobFiles {
   absl::StatusOr<std::unique_ptr<IncomingFile>> Receive(absl::string_view job,
                                                         absl::string_view path) const;
   // Receives small ones, together: what became of each, in their order. An error of the disk is one
-  // of all.
+  // of all: any number of them may be in place then.
   absl::StatusOr<std::vector<absl::Status>> ReceiveAll(
       absl::string_view job, const std::vector<http::BatchFile>& files) const;
 
