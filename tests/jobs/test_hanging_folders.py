@@ -299,7 +299,7 @@ def test_snapshots_that_hang_hold_no_call_that_does_not_need_them(serve, write_j
     assert callers.end() <= {200, 400, 404, 503}
 
 
-@pytest.mark.parametrize("folder", ["snapshots", "environments", "data"])
+@pytest.mark.parametrize("folder", ["snapshots", "environments", "data", "incoming", "assets"])
 def test_snapshots_or_a_cache_that_hang_hold_no_job_that_does_not_need_them(serve, write_job, folder):
     service, server = serve(folder)
     server.go_away()
