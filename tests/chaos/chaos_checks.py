@@ -40,9 +40,11 @@ LAUNCHER = re.compile(r"launcher (?:on|of) node ([\w-]+)")
 # s: what a rank has printed waits so long at most until its launcher has read it, which sleeps until there is something. By no patience, of which all that a
 # rank prints would be within; a pipe holds all of that too, so that a bound in bytes says nothing.
 UNREAD = 4.0
-BY_SLURM = re.compile(r"Slurm |a node of it failed")  # it has ended the launcher, or lost its node
-MORE_FOR_ILL_NODES = 2  # attempts that cost no retry (docs/node-health.md)
-ILL = re.compile(r"it is ill: |disk (\S+ )*all nodes share,? (is|was) full")
+# Slurm has ended the launcher, or lost its node: as one of a gang, or of a job that its controller has forgotten, one may have died that nothing hit.
+BY_SLURM = re.compile(r"Slurm |a node of it failed|launcher on node \S+ died")
+MORE_FOR_ILL_NODES = 2  # attempts that cost no retry (docs/node-health.md); those that find a disk that all nodes share full cost none either
+ILL = re.compile(r"it is ill: ")
+SHARED_DISK_FULL = re.compile(r"disk (\S+ )*all nodes share,? (is|was) full")
 STEP_STOPPED = "stopped: another step has failed"
 REUSED = re.compile(r"reused: nothing has changed since (\S+)")
 
@@ -92,8 +94,9 @@ class Outside:
             attempt.nodes = attempt.nodes or self.nodes_by_slurm(name, attempt.began, attempt.ended)
         if job["world_size"] != task.ranks:
             self.complain(name, f"it has {job['world_size']} ranks, and was to have {task.ranks}")
-        without_cost = [attempt for attempt in attempts if ILL.search(attempt.reason) and not self.ran(name, attempt.number, task)]
-        if len(attempts) > task.retries + 1 + min(len(without_cost), MORE_FOR_ILL_NODES):
+        ran_nothing = [attempt.reason for attempt in attempts if not self.ran(name, attempt.number, task)]
+        ill, full = (sum(bool(why.search(reason)) for reason in ran_nothing) for why in (ILL, SHARED_DISK_FULL))
+        if len(attempts) > task.retries + 1 + full + min(ill, MORE_FOR_ILL_NODES):
             self.complain(name, f"it was begun {len(attempts)} times, with {task.retries} retries")
         for attempt in attempts[:-1]:
             self.cause_is_true(job, attempt, by_itself=False)
@@ -191,7 +194,8 @@ class Outside:
         """Each line is there once and in order, of each attempt; none is missing but what a launcher that was killed cannot have read."""
         name = job["id"]
         marks = marks_of(self.marks / f"{name}.{rank}")
-        unread = {attempt: self.unread_of(name, attempt, rank, said.node, attempts[attempt:attempt + 1]) for attempt, said in marks.items()}
+        of_cluster = [] if job.get("compute", "local") == "local" else attempts
+        unread = {attempt: self.unread_of(name, attempt, rank, said, of_cluster[attempt:attempt + 1]) for attempt, said in marks.items()}
         for stream in ("stdout", "stderr"):
             lines, torn = lines_of(self.service.log_text(name, rank, stream))
             if torn and not any(unread.values()):
@@ -209,17 +213,19 @@ class Outside:
         if job["state"] == "Completed" and not (last and last.begins == 1 and last.ended and len(last.wrote) == task.lines):
             self.complain(name, f"it completed, and its rank {rank} did not: {last and (last.said[:2], last.said[-1:])}")
 
-    def unread_of(self, job, attempt, rank, node, told):
-        """For each end of the launcher of this rank: when it may have had to leave unread what the rank wrote. `told` has the attempt, if the job tells of
-        it."""
+    def unread_of(self, job, attempt, rank, said, on_cluster):
+        """For each end of the launcher of this rank, which `said` what it did: when it may have had to leave unread what the rank wrote. `on_cluster` has
+        the attempt, if it was on one and the job tells of it."""
         def of_launcher(hit):
-            return (hit.job, hit.attempt) == (job, attempt) and (rank in hit.ranks or node and hit.node == node) if hit.allocation else False
-        ends = [(hit.began, hit.ended) for hit in self.hits
-                if hit.fault == "lose_node" and hit.node == node or hit.fault in ("kill_launcher", "kill_standby") and of_launcher(hit)]
-        ends += [(one.ended, one.ended) for one in told if BY_SLURM.search(one.reason)]
+            return (hit.job, hit.attempt) == (job, attempt) and (rank in hit.ranks or said.node and hit.node == said.node) if hit.allocation else False
+        ends = [(hit.began, hit.began, hit.ended) for hit in self.hits
+                if hit.fault == "lose_node" and hit.node == said.node or hit.fault in ("kill_launcher", "kill_standby") and of_launcher(hit)]
+        # Slurm says nothing of when it did so; a rank that did not end by itself went with it, or before.
+        ends += [(one.ended if said.ended or not said.wrote else said.wrote[-1], one.ended, one.ended) for one in on_cluster
+                 if BY_SLURM.search(one.reason)]
         found = []
-        for began, ended in ends:
-            hinders = [hit.began for hit in self.hits if hit.began <= began <= hit.ended + UNREAD
+        for began, latest, ended in ends:
+            hinders = [hit.began for hit in self.hits if hit.began <= latest and began <= hit.ended + UNREAD
                        and (hit.fault == "fill_disk" or hit.fault == "stop_launcher" and of_launcher(hit))]
             found.append((min([began, *hinders]) - UNREAD, ended + UNREAD))
         return found

@@ -302,8 +302,13 @@ def test_an_attempt_in_which_an_ill_node_ran_nothing_costs_no_retry(told):
     assert told.complaints(**once) == []
     told.ran(attempt=1, ended=False)
     refuses(told, "begun 3 times, with 0 retries", **once)
-    told.add(again=[SHARED_FULL] * 3)
+    told.add(again=["node n1: it is ill: disk: /scratch has 0 MiB left, and no job begins below 1 MiB"] * 3)
     refuses(told, "begun 4 times, with 0 retries", **once)
+    (told.marks / "j.0").unlink()
+    told.logs.clear()
+    told.add(again=[SHARED_FULL] * 3)  # however often
+    told.ran(attempt=3)
+    assert told.complaints(**once) == []
 
 
 def test_the_nodes_of_a_job_that_a_cluster_never_told_of_are_those_of_its_accounting(told):
@@ -358,11 +363,24 @@ def test_of_a_killed_launcher_only_the_last_moment_is_excused(told, monkeypatch)
 def test_a_launcher_that_slurm_ends_may_leave_its_last_moment_unread(told, monkeypatch):
     monkeypatch.setattr("chaos_checks.UNREAD", 1.0)
     failed(told, "Slurm no longer knows its job 7", Hit("kill_controller", 1005, 1009), compute="hpc")
+    told.mark("0 1002.000 wrote 2\n", "0 1002.000 wrote 2\n0 1003.000 end\n")
     told.replace(0, "stdout", "0 line 2.\n", "")
     refuses(told, "has 2 of 3 lines")
     told.hits.append(Hit("stop_launcher", 1001.5, 1015, "j.7", "node-0", (0,)))
     assert told.complaints() == []
     told.jobs["j"].update(reason=KILLED, events=[*told.jobs["j"]["events"][:-1], {**told.jobs["j"]["events"][-1], "reason": KILLED}])
+    refuses(told, "has 2 of 3 lines")
+
+
+def test_what_a_rank_wrote_before_a_cluster_ended_its_launcher_may_be_unread_whenever_that_was(told):
+    failed(told, LOST, Hit("cut_link", 995, 1009, node="n1"), Hit("stop_launcher", 1002, 1003, "j.7", "node-0", (0,)), compute="hpc")
+    told.replace(0, "stdout", "0 line 2.\n", "")  # written at 1002; the attempt ended at 1010
+    assert told.complaints() == []
+    told.jobs["j"]["compute"] = "local"
+    refuses(told, "has 2 of 3 lines")
+    told.jobs["j"]["compute"] = "hpc"
+    told.mark("0 1002.000 wrote 2\n", "0 1002.000 wrote 2\n0 1003.000 end\n")  # its launcher had time enough
+    told.hits = told.hits[:1]
     refuses(told, "has 2 of 3 lines")
 
 
