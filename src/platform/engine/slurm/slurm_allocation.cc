@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,6 +29,11 @@ namespace fs = std::filesystem;
 // The file that a running collector locks (platform/launch/delivery/collector.h). It exists exactly
 // for allocations with `by_folder`.
 constexpr char kCollectorLock[] = "collector";
+
+// A launcher may work on for a while though Slurm tells that its job is over, or has forgotten it:
+// until slurmd is told, or comes back. No other can deliver what it has. NFS frees the locks of a
+// node that has gone after 90 s.
+constexpr absl::Duration kLongestAtWork = absl::Minutes(2);
 
 constexpr char kFirstStart[] = "slurm-start";
 constexpr std::streamoff kMostOfLog = 64 << 10;
@@ -162,6 +168,11 @@ bool SlurmAllocation::HasBegunItsLastRun() const {
 
 bool SlurmAllocation::IsDone(int index) const { return IsThereByNow(node(index) / "done"); }
 
+bool SlurmAllocation::IsAtWork(int index) const {
+  const auto lock = base::Open(node(index) / "lock", O_RDONLY);
+  return lock.ok() && ::flock(lock->get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
 bool SlurmAllocation::HasDiedUnrequested() const {
   bool has_begun = false;
   for (int i = 0; i < node_count(); ++i) {
@@ -204,6 +215,7 @@ absl::StatusOr<SlurmAllocation> SlurmAllocation::Find(const fs::path& folder) {
 void SlurmAllocation::ReadEnd(const std::string& text) {
   const auto json = nlohmann::json::parse(text, nullptr, false);
   stage = Stage::kEnded;
+  over_since = base::SteadyNow();
   job.phase = SlurmPhase::kEnded;
   if (!json.is_object()) return;
   if (json.contains("how") && json["how"].is_string()) end = json["how"];
@@ -283,6 +295,7 @@ std::string SlurmAllocation::WhatALauncherNoted() const {
 
 absl::Status SlurmAllocation::NoteEnd(const std::string& how, bool is_lost) {
   stage = Stage::kEnded;
+  over_since = base::SteadyNow();
   end = how;
   lost = is_lost;
   nlohmann::json said = {{"how", how}, {"nodes", job.nodes}, {"lost", lost}};
@@ -358,9 +371,11 @@ AllocationState SlurmAllocation::State(const std::string& id) {
   state.reason = end;
   state.lost = lost;
   state.disk_full = disk_full;
-  for (auto& courier : couriers) {
+  const bool may_work_on = !runs && base::SteadyNow() - over_since < kLongestAtWork;
+  for (int i = 0; i < node_count(); ++i) {
+    auto& courier = couriers[i];
     if (courier && courier->Wait(base::Deadline::After(absl::ZeroDuration())).ok()) courier.reset();
-    state.launcher_alive.push_back(runs || courier.has_value());
+    state.launcher_alive.push_back(runs || courier.has_value() || (may_work_on && IsAtWork(i)));
   }
   // What was begun is delivered, also when Slurm forgot the job before it had told all its nodes.
   if (names.empty() && !HasBegun()) return state;

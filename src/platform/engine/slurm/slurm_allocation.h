@@ -52,6 +52,7 @@ struct SlurmAllocation {
   std::string problem;        // why it is not submitted yet
   SlurmJob job;               // as at the last poll; id 0: not known
   std::string end;            // how it ended, if there is something to say
+  absl::Duration over_since;  // SteadyNow, when this engine has learned that it is over
   bool lost = false;          // it ended since it lost a node
   bool disk_full = false;     // or since its launchers found the disk that they share full
   bool stop = false;
@@ -82,6 +83,8 @@ struct SlurmAllocation {
   // run, which Slurm has ended, do not count.
   bool HasBegunItsLastRun() const;
   bool IsDone(int index) const;
+  // Returns whether a launcher is at work in that node's folder, which has its lock.
+  bool IsAtWork(int index) const;
   // Returns whether launchers have begun, and none of them was told to end or has seen its ranks
   // end.
   bool HasDiedUnrequested() const;

@@ -1,5 +1,7 @@
 // What the Slurm engine makes of a queue that answers late, not at all or twice.
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -9,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/test_patience.h"
+#include "base/unique_fd.h"
 #include "platform/engine/slurm/slurm_engine.h"
 #include "platform/engine/slurm/slurm_engine_test_support.h"
 
@@ -320,6 +323,28 @@ TEST_F(SlurmEngineTest, AJobThatHadBegunWhenItsControllerLostItMayRunWellElsewhe
   EXPECT_EQ(end.reason, "Slurm no longer knows its job 1");
   EXPECT_TRUE(end.lost);
   EXPECT_EQ(slurm_.count("sbatch"), 1);
+}
+
+TEST_F(SlurmEngineTest, ALauncherOfAForgottenJobIsAliveAsLongAsItHoldsItsLock) {
+  ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
+  AwaitRunning("a.1");
+  std::vector<base::UniqueFd> locks;
+  for (const char* node : {"0", "1"}) {
+    const auto folder = root_.path() / "shared" / "a.1" / node;
+    auto lock = base::Open(folder / "lock", O_RDWR | O_CREAT);
+    ASSERT_TRUE(lock.ok() && ::flock(lock->get(), LOCK_EX | LOCK_NB) == 0);
+    locks.push_back(*std::move(lock));
+    ASSERT_TRUE(base::ReplaceFile(folder / "started", "").ok());
+  }
+  slurm_.Lose("a.1");
+  const auto forgotten = [](const AllocationState& s) {
+    return s.reason == "Slurm no longer knows its job 1";
+  };
+  EXPECT_THAT(Await("a.1", forgotten).launcher_alive, ElementsAre(true, true));
+  locks.pop_back();
+  EXPECT_THAT(State("a.1").launcher_alive, ElementsAre(true, false));
+  locks.clear();
+  EXPECT_THAT(State("a.1").launcher_alive, ElementsAre(false, false));
 }
 
 TEST_F(SlurmEngineTest, WhatAKilledControllerTakesForRunningAgainIsCancelled) {
