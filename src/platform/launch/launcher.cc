@@ -109,7 +109,7 @@ class Launcher {
     TUTTI_RETURN_IF_ERROR(BlameSharedDisk(Prepare(node), plan_.shared_folder));
     ReportPrepared(node);
     TUTTI_RETURN_IF_ERROR(AwaitGo());
-    TUTTI_RETURN_IF_ERROR(BeforeStart(node));
+    TUTTI_RETURN_IF_ERROR(BlameSharedDisk(BeforeStart(node), plan_.shared_folder));
     NodeProcesses processes(plan_, options_, parts_, std::move(node.command), std::move(node.facts),
                             std::move(node.mpi));
     const absl::Status status = processes.Run();

@@ -1,7 +1,10 @@
 // Covers: node_processes.cc, hooks/mpi_hook.cc, mpi/mpi_agreement.cc, ranks/rank_table.cc.
+#include <sys/mount.h>
+
 #include <cstdlib>
 #include <thread>
 
+#include "absl/cleanup/cleanup.h"
 #include "base/test_patience.h"
 #include "platform/launch/environment/process_environment.h"
 #include "platform/launch/launcher_fixture.h"
@@ -58,6 +61,33 @@ for task in $tasks; do wait $task; echo ended with $? >&2; done
   EXPECT_EQ(service.Output(0, "mpirun"), "ended with 1\nended with 0\n");
   EXPECT_EQ(service.Output(0, "stderr"), "");
   EXPECT_EQ(service.Events().back()["ok"], true);
+}
+
+// With room for ever more files, until its ranks can begin.
+TEST_F(LauncherInSlurm, AFullSharedDiskBeforeItsRanksBeginIsNoFaultOfTheJob) {
+  const std::filesystem::path shared = folder.path() / "shared", began = folder.path() / "began";
+  ASSERT_TRUE(base::MakeDirectories(shared).ok());
+  WriteSrun(absl::StrCat("touch ", began.native(), "; exit 3\n"));
+  spec::LaunchPlan plan = MpiPlan("true");
+  plan.shared_folder = shared.native();
+  plan.directory = (shared / "a").native();
+  int once_prepared = 0;
+  for (int files = 4; files < 100 && !std::filesystem::exists(began); ++files) {
+    const std::string room = absl::StrCat("nr_inodes=", files);
+    if (::mount("tmpfs", shared.c_str(), "tmpfs", 0, room.c_str()) != 0) {
+      GTEST_SKIP() << "may not mount a small tmpfs";
+    }
+    const absl::Cleanup unmount = [&] { ::umount2(shared.c_str(), MNT_DETACH); };
+    const ServiceDouble told(folder.path() / absl::StrCat("service-", files, ".json"));
+    plan.service_file = (folder.path() / absl::StrCat("service-", files, ".json")).native();
+    Run(plan);
+    const auto ends = told.Events("finished");
+    if (ends.empty() || std::filesystem::exists(began)) continue;
+    EXPECT_EQ(ends.front().value("shared_disk_full", false), true) << room << ": " << ends.front();
+    once_prepared += told.Events("prepared").empty() ? 0 : 1;
+  }
+  EXPECT_TRUE(std::filesystem::exists(began));
+  EXPECT_GT(once_prepared, 0);
 }
 
 TEST_F(LauncherInSlurm, ARankThatFailsSinceItsPmixTaskHasGoneIsNoCause) {

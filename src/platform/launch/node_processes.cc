@@ -50,7 +50,7 @@ absl::Status NodeProcesses::Run() {
   const absl::Status started = starter_->Begin();
   parts_.delivery->Begin();
   ranks_.CountKernelKills();  // no process needs too much within a moment
-  if (!started.ok()) Stop(started);
+  if (!started.ok()) Stop(BlameSharedDisk(started, plan_.shared_folder));
   while (!HasEnded()) {
     Wait();
     if (absl::Status kept = output_.Pump(Pipes()); !kept.ok()) Stop(std::move(kept));

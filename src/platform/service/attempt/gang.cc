@@ -138,7 +138,7 @@ void Gang::Apply(int number, absl::string_view line, absl::Duration heard) {
       node.end.refused = !node.prepared;
     }
     node.end.shared_disk_full = Field(event, "shared_disk_full", false);
-    node.end.refused |= node.end.shared_disk_full && !node.prepared;
+    node.end.refused |= node.end.shared_disk_full && node.started.empty();
     node.end.disk_fault =
         !node.prepared && !node.end.shared_disk_full && SpeaksOfABrokenDisk(node.end.reason);
     node.end.time = TimeOf(event);

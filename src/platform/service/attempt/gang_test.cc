@@ -185,6 +185,22 @@ TEST_F(GangTest, AFullDiskThatAllNodesShareIsNoFaultOfOne) {
   EXPECT_TRUE(diagnosis.ran_nothing);
 }
 
+TEST_F(GangTest, ASharedDiskThatFillsBeforeAnyRankHasBegunCostsNothing) {
+  const char* const full =
+      R"({"kind":"finished","time":4,"ok":false,"reason":"the disk that all nodes share is full: )"
+      R"(link /shared/x: No space left on device","shared_disk_full":true})";
+  Say(1, R"({"kind":"prepared","time":2})");
+  Say(1, full);
+  EXPECT_TRUE(Diagnose(gang_.End()).ran_nothing);
+  Say(0, R"({"kind":"prepared","time":2})");
+  Say(0, R"({"kind":"started","rank":0,"time":3})");
+  Say(0, full);
+  const GangEnd end = gang_.End();
+  const auto began = [](const NodeEnd& node) { return node.node == "n1"; };
+  EXPECT_FALSE(std::find_if(end.nodes.begin(), end.nodes.end(), began)->refused)
+      << "a rank of its own has begun";
+}
+
 TEST_F(GangTest, TellsAtTheEndWhatTheNodesHaveLeftOut) {
   for (const int node : {0, 1}) {
     for (const int rank : {2 * node, 2 * node + 1}) {
