@@ -340,11 +340,13 @@ void SlurmAllocation::EndCollector() {
   collector.reset();
 }
 
-absl::Status SlurmAllocation::MarkStopped() const {
+absl::Status SlurmAllocation::MarkStopped() {
+  absl::Status marked;
   for (int i = 0; i < node_count(); ++i) {
-    TUTTI_RETURN_IF_ERROR(base::Open(node(i) / "stop", O_WRONLY | O_CREAT).status());
+    marked.Update(base::Open(node(i) / "stop", O_WRONLY | O_CREAT).status());
   }
-  return absl::OkStatus();
+  stop_is_marked = marked.ok();
+  return marked;
 }
 
 std::vector<std::string> SlurmAllocation::NodeNames() const {

@@ -56,6 +56,7 @@ struct SlurmAllocation {
   bool lost = false;          // it ended since it lost a node
   bool disk_full = false;     // or since its launchers found the disk that they share full
   bool stop = false;
+  bool stop_is_marked = false;  // for launchers, as MarkStopped does
   bool stopped_before = false;  // by a service before this one, which may have ended it by force
   bool signalled = false;       // Slurm has passed it on
   bool was_refused = false;     // with nodes to avoid, of which Slurm may show a record
@@ -113,7 +114,7 @@ struct SlurmAllocation {
   // Returns whether a collector should run for it and none does.
   bool NeedsCollector();
   void EndCollector();
-  absl::Status MarkStopped() const;  // for launchers that have yet to begin
+  absl::Status MarkStopped();  // for launchers that have yet to begin
   AllocationState State(const std::string& id);
 
  private:

@@ -266,8 +266,8 @@ absl::Status SlurmEngine::Stop(const std::string& allocation_id, absl::Duration 
   if (found == known_.end() || found->second.stage == Stage::kEnded) return absl::OkStatus();
   SlurmAllocation& known = found->second;
   if (known.stop) return absl::OkStatus();
-  TUTTI_RETURN_IF_ERROR(known.MarkStopped());
   known.stop = true;
+  LogError(known.MarkStopped());  // Slurm is told also where the folder takes no file
   known.kill_at = base::SteadyNow() + grace + kBeyondGrace;
   Call();
   return absl::OkStatus();

@@ -245,6 +245,7 @@ void SlurmEngine::StopAll() {
     }
     for (auto& [id, known] : known_) {
       if (!known.stop || known.stage != Stage::kSubmitted) continue;
+      if (!known.stop_is_marked) known.MarkStopped().IgnoreError();  // it may be possible by now
       if (!known.shown) {
         hurry_ = true;
         continue;

@@ -61,6 +61,21 @@ TEST_F(SlurmEngineTest, ASignalThatSlurmDidNotPassOnIsSentAgain) {
   EXPECT_EQ(slurm_.count("scancel"), 1);
 }
 
+TEST_F(SlurmEngineTest, AJobWhoseFolderTakesNoFileIsStoppedTooAndMarkedOnceItDoes) {
+  ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
+  AwaitRunning("a.1");
+  const std::filesystem::path mark = root_.path() / "shared/a.1/1/stop";
+  std::filesystem::create_directory(mark);  // where a file cannot be
+  slurm_.SetFault("scancel", Fault::kDown);
+  EXPECT_EQ(engine_->Stop("a.1", absl::Minutes(10)), absl::OkStatus());
+  listening_.AwaitCalls("scancel", 1);
+  std::filesystem::remove(mark);
+  EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(20),
+                                   [&] { return std::filesystem::is_regular_file(mark); }));
+  slurm_.SetFault("scancel", Fault::kNone);
+  AwaitEnd("a.1");
+}
+
 TEST_F(SlurmEngineTest, AJobThatHasGotTheNumberMeanwhileIsNotStopped) {
   ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
   AwaitRunning("a.1");
