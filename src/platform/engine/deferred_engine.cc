@@ -13,80 +13,89 @@ namespace {
 // What opening an engine takes at most where its folder answers.
 constexpr absl::Duration kSlow = absl::Seconds(5);
 
+constexpr absl::Duration kPatienceAtTheEnd = absl::Seconds(2);
+
 }  // namespace
 
 DeferredEngine::DeferredEngine(DeferredEngineOptions options, const base::Clock* clock)
-    : options_(std::move(options)),
-      clock_(clock),
-      patience_(base::Deadline::After(options_.patience)),
-      pause_(options_.first_pause, options_.longest_pause) {}
+    : state_(std::make_shared<State>(std::move(options), clock)),
+      patience_(base::Deadline::After(state_->options.patience)) {}
 
 DeferredEngine::~DeferredEngine() {
-  if (first_try_.joinable()) first_try_.join();
+  if (!first_try_.joinable()) return;
+  bool has_ended = false;
+  {
+    absl::MutexLock lock(&state_->mutex);
+    has_ended = state_->mutex.AwaitWithTimeout(
+        absl::Condition(state_.get(), &State::FirstTryHasEnded), kPatienceAtTheEnd);
+    state_->left = true;
+  }
+  has_ended ? first_try_.join() : first_try_.detach();
 }
 
 absl::Status DeferredEngine::TryNow(absl::Duration patience) {
-  first_try_ = base::StartThread([this] { OpenIfDue().IgnoreError(); });
-  if (!first_try_.joinable()) OpenIfDue().IgnoreError();
-  absl::MutexLock lock(&mutex_);
-  mutex_.AwaitWithTimeout(absl::Condition(this, &DeferredEngine::FirstTryHasEnded), patience);
-  return failure_;
+  first_try_ = base::StartThread([state = state_] { state->OpenIfDue().IgnoreError(); });
+  if (!first_try_.joinable()) state_->OpenIfDue().IgnoreError();
+  absl::MutexLock lock(&state_->mutex);
+  state_->mutex.AwaitWithTimeout(absl::Condition(state_.get(), &State::FirstTryHasEnded), patience);
+  return state_->failure;
 }
 
-std::string DeferredEngine::Reason() const {
-  if (opening_since_ && clock_->SinceBoot() - *opening_since_ > kSlow) {
+std::string DeferredEngine::State::Reason() const {
+  if (opening_since && clock->SinceBoot() - *opening_since > kSlow) {
     return "it is being opened, and its folder does not answer: is that on a server that is away?";
   }
-  if (failure_.ok()) return "it is being opened";
-  return absl::StrCat(failure_.message(), " (since ",
-                      absl::FormatTime("%Y-%m-%d %H:%M UTC", since_, absl::UTCTimeZone()),
-                      "; it is tried again within ", absl::FormatDuration(options_.longest_pause),
+  if (failure.ok()) return "it is being opened";
+  return absl::StrCat(failure.message(), " (since ",
+                      absl::FormatTime("%Y-%m-%d %H:%M UTC", since, absl::UTCTimeZone()),
+                      "; it is tried again within ", absl::FormatDuration(options.longest_pause),
                       ")");
 }
 
 std::string DeferredEngine::WhyOutOfReach() const {
-  absl::MutexLock lock(&mutex_);
-  return engine_ == nullptr ? Reason() : "";
+  absl::MutexLock lock(&state_->mutex);
+  return state_->engine == nullptr ? state_->Reason() : "";
 }
 
 absl::StatusOr<Engine*> DeferredEngine::Opened() const {
-  absl::MutexLock lock(&mutex_);
-  if (engine_ == nullptr) return absl::UnavailableError(Reason());
-  return engine_.get();
+  absl::MutexLock lock(&state_->mutex);
+  if (state_->engine == nullptr) return absl::UnavailableError(state_->Reason());
+  return state_->engine.get();
 }
 
-absl::StatusOr<Engine*> DeferredEngine::OpenIfDue() {
+absl::StatusOr<Engine*> DeferredEngine::State::OpenIfDue() {
   {
-    absl::MutexLock lock(&mutex_);
-    const bool is_due = !opening_since_ && clock_->SinceBoot() >= next_try_;
-    if (engine_ != nullptr) return engine_.get();
+    absl::MutexLock lock(&mutex);
+    const bool is_due = !opening_since && clock->SinceBoot() >= next_try;
+    if (engine != nullptr) return engine.get();
     if (!is_due) return absl::UnavailableError(Reason());
-    opening_since_ = clock_->SinceBoot();
+    opening_since = clock->SinceBoot();
   }
-  absl::StatusOr<std::unique_ptr<Engine>> opened = options_.open();
-  absl::MutexLock lock(&mutex_);
-  opening_since_.reset();
+  absl::StatusOr<std::unique_ptr<Engine>> opened = options.open();
+  absl::MutexLock lock(&mutex);
+  if (left) return absl::CancelledError("nobody waits for it any more");
+  opening_since.reset();
   if (opened.ok()) {
-    engine_ = *std::move(opened);
-    return engine_.get();
+    engine = *std::move(opened);
+    return engine.get();
   }
-  if (failure_.ok()) since_ = clock_->Now();
-  failure_ = opened.status();
-  next_try_ = clock_->SinceBoot() + pause_.Next();
+  if (failure.ok()) since = clock->Now();
+  failure = opened.status();
+  next_try = clock->SinceBoot() + pause.Next();
   return absl::UnavailableError(Reason());
 }
 
 absl::StatusOr<Engine*> DeferredEngine::AwaitFirstTry(base::Deadline deadline) {
   {
-    absl::MutexLock lock(&mutex_);
-    mutex_.AwaitWithTimeout(absl::Condition(this, &DeferredEngine::FirstTryHasEnded),
-                            base::Deadline::Sooner(deadline, patience_).Remaining());
+    absl::MutexLock lock(&state_->mutex);
+    state_->mutex.AwaitWithTimeout(absl::Condition(state_.get(), &State::FirstTryHasEnded),
+                                   base::Deadline::Sooner(deadline, patience_).Remaining());
   }
   return Opened();
 }
 
 absl::StatusOr<std::vector<Node>> DeferredEngine::ListNodes() {
-  if (!options_.nodes.empty()) return options_.nodes;
+  if (!state_->options.nodes.empty()) return state_->options.nodes;
   TUTTI_ASSIGN_OR_RETURN(Engine* const engine, AwaitFirstTry(patience_));
   return engine->ListNodes();
 }
@@ -117,7 +126,7 @@ absl::Status DeferredEngine::Kill(const std::string& allocation_id, int node_ind
 }
 
 absl::StatusOr<std::vector<AllocationState>> DeferredEngine::Observe() {
-  TUTTI_ASSIGN_OR_RETURN(Engine* const engine, OpenIfDue());
+  TUTTI_ASSIGN_OR_RETURN(Engine* const engine, state_->OpenIfDue());
   return engine->Observe();
 }
 

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -29,7 +30,8 @@ namespace tutti::engine {
 
 struct DeferredEngineOptions {
   EngineTraits traits;  // of the engine that `open` makes
-  // May take long; called by one thread at a time, until it succeeds.
+  // May take long; called by one thread at a time, until it succeeds. What it needs is its own: a
+  // call that hangs outlives the DeferredEngine.
   std::function<absl::StatusOr<std::unique_ptr<Engine>>()> open;
   absl::Duration first_pause = absl::Seconds(1);    // after the first failure, ...
   absl::Duration longest_pause = absl::Minutes(1);  // ... as base::RetryPause has them
@@ -44,7 +46,8 @@ class DeferredEngine final : public Engine {
   // `clock` outlives it.
   DeferredEngine(DeferredEngineOptions options, const base::Clock* clock);
 
-  // Waits for a try that TryNow has begun, however long that takes.
+  // Waits two seconds for a try that TryNow has begun. One that hangs longer is left to its thread,
+  // so that a process ends which cannot begin for another reason.
   ~DeferredEngine() override;
 
   // Makes the first try, on a thread of its own, and waits for its end as long as `patience`; the
@@ -52,7 +55,7 @@ class DeferredEngine final : public Engine {
   // before any other call.
   absl::Status TryNow(absl::Duration patience);
 
-  EngineTraits traits() const override { return options_.traits; }
+  EngineTraits traits() const override { return state_->options.traits; }
   std::string WhyOutOfReach() const override;
   absl::StatusOr<std::vector<Node>> ListNodes() override;
   // Returns "" until it is open.
@@ -66,28 +69,38 @@ class DeferredEngine final : public Engine {
   absl::Status Release(const std::string& allocation_id) override;
 
  private:
-  // Returns the engine; Unavailable if it is not open.
-  absl::StatusOr<Engine*> Opened() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns the same after a try, if one is due.
-  absl::StatusOr<Engine*> OpenIfDue() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns the same once the first try has ended.
-  absl::StatusOr<Engine*> AwaitFirstTry(base::Deadline deadline) ABSL_LOCKS_EXCLUDED(mutex_);
-  std::string Reason() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool FirstTryHasEnded() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return engine_ != nullptr || !failure_.ok();
-  }
+  // What a try works on, which is shared with its thread.
+  struct State {
+    State(DeferredEngineOptions with, const base::Clock* by)
+        : options(std::move(with)), clock(by), pause(options.first_pause, options.longest_pause) {}
 
-  const DeferredEngineOptions options_;
-  const base::Clock* const clock_;
+    // Returns the engine after a try, if one is due; Unavailable if it is not open.
+    absl::StatusOr<Engine*> OpenIfDue() ABSL_LOCKS_EXCLUDED(mutex);
+    std::string Reason() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+    bool FirstTryHasEnded() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+      return engine != nullptr || !failure.ok();
+    }
+
+    const DeferredEngineOptions options;
+    const base::Clock* const clock;  // not after `left`
+    mutable absl::Mutex mutex;       // not held while the engine is opened or called
+    std::unique_ptr<Engine> engine ABSL_GUARDED_BY(mutex);  // set once
+    // Since boot; of the try that is under way.
+    std::optional<absl::Duration> opening_since ABSL_GUARDED_BY(mutex);
+    absl::Status failure ABSL_GUARDED_BY(mutex);  // of the last try; OK: none has ended
+    absl::Time since ABSL_GUARDED_BY(mutex);      // of the first one
+    base::RetryPause pause ABSL_GUARDED_BY(mutex);
+    absl::Duration next_try ABSL_GUARDED_BY(mutex) = -absl::InfiniteDuration();  // since boot
+    bool left ABSL_GUARDED_BY(mutex) = false;  // by its DeferredEngine, which has gone
+  };
+
+  // Returns the engine; Unavailable if it is not open.
+  absl::StatusOr<Engine*> Opened() const;
+  // Returns the same once the first try has ended.
+  absl::StatusOr<Engine*> AwaitFirstTry(base::Deadline deadline);
+
+  const std::shared_ptr<State> state_;
   const base::Deadline patience_;
-  mutable absl::Mutex mutex_;  // not held while the engine is opened or called
-  std::unique_ptr<Engine> engine_ ABSL_GUARDED_BY(mutex_);  // set once
-  // Since boot; of the try that is under way.
-  std::optional<absl::Duration> opening_since_ ABSL_GUARDED_BY(mutex_);
-  absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // of the last try; OK: none has ended
-  absl::Time since_ ABSL_GUARDED_BY(mutex_);      // of the first one
-  base::RetryPause pause_ ABSL_GUARDED_BY(mutex_);
-  absl::Duration next_try_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();  // since boot
   std::thread first_try_;
 };
 

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/synchronization/notification.h"
 #include "base/test_patience.h"
 #include "platform/engine/fake/engine_fake.h"
@@ -148,6 +150,28 @@ TEST_F(DeferredEngineTest, AFirstTryThatHangsGoesOnAndTellsTheNodesThatAreKnown)
   goes_on.Notify();
   EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] { return engine.Observe().ok(); }));
   EXPECT_EQ(tries_, 1);
+}
+
+// A service cannot begin for another reason, and is to end with that.
+TEST_F(DeferredEngineTest, AFirstTryThatHangsKeepsNobodyFromEnding) {
+  struct Folder {
+    absl::Notification hangs, goes_on, has_ended;
+  };
+  const auto folder = std::make_shared<Folder>();
+  const auto open = [folder]() -> absl::StatusOr<std::unique_ptr<Engine>> {
+    const absl::Cleanup ends = [folder] { folder->has_ended.Notify(); };
+    folder->hangs.Notify();
+    folder->goes_on.WaitForNotification();
+    return std::make_unique<FakeEngine>(2);
+  };
+  {
+    DeferredEngine engine({.open = open}, &clock_);
+    EXPECT_TRUE(engine.TryNow(absl::Milliseconds(1)).ok());
+    ASSERT_TRUE(folder->hangs.WaitForNotificationWithTimeout(base::Patient(absl::Seconds(20))));
+  }
+  EXPECT_FALSE(folder->has_ended.HasBeenNotified());
+  folder->goes_on.Notify();
+  EXPECT_TRUE(folder->has_ended.WaitForNotificationWithTimeout(base::Patient(absl::Seconds(20))));
 }
 
 // A service has just begun, and somebody asks it for the nodes.
