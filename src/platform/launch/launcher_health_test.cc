@@ -73,5 +73,32 @@ TEST_F(LauncherHealth, ALookAtADiskThatHangsIsGivenUpToo) {
   EXPECT_FALSE(service.Events().back().contains("ill"));
 }
 
+TEST_F(LauncherHealth, TheLookAfterAFailureIsGivenUpWhenTheJobIsToEnd) {
+  const std::string ran = (folder.path() / "ran").native();
+  spec::LaunchPlan plan =
+      Checked("touch " + ran + "; exit 3",
+              "if [ -e " + ran + " ]; then touch " + mark() + "; exec sleep 600; fi");
+  plan.checks->timeout_seconds = 600;
+  base::ChildProcess launcher = Launch(plan);
+  ASSERT_TRUE(service.Await([&] { return std::filesystem::exists(mark()); }));
+  ::kill(launcher.pid(), SIGTERM);
+  WaitFor(launcher);
+  EXPECT_FALSE(service.Events("finalizing").front().contains("ill"));
+  EXPECT_EQ(service.Events().back()["ok"], true) << "the rank's failure is its own event";
+}
+
+TEST_F(LauncherHealth, TheLookAfterAFailureIsGivenUpWhereTheDiskHangs) {
+  const spec::LaunchPlan plan = Checked("mkfifo $TMPDIR/.tutti-probe; exit 3", "");
+  base::ChildProcess launcher = Launch(plan);
+  ASSERT_TRUE(service.AwaitEvent("exited"));
+  // It may not look yet when it is told first.
+  EXPECT_TRUE(service.Await([&] {
+    ::kill(launcher.pid(), SIGTERM);
+    return launcher.Wait(base::Deadline::After(absl::ZeroDuration())).ok();
+  }));
+  EXPECT_EQ(service.Events("finalizing").size(), 1u);
+  EXPECT_EQ(service.Events().back()["kind"], "finished");
+}
+
 }  // namespace
 }  // namespace tutti::launch

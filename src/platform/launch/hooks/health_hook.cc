@@ -1,3 +1,6 @@
+#include <signal.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -8,7 +11,10 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/deadline.h"
 #include "base/text/utf8.h"
 #include "base/threads/start_thread.h"
 #include "platform/health/node_look.h"
@@ -20,6 +26,8 @@ namespace tutti::launch {
 namespace {
 
 constexpr size_t kLongestIllness = 500;  // characters
+constexpr absl::Duration kBeyondProgram = absl::Minutes(1);
+constexpr absl::Duration kTurn = absl::Milliseconds(100);  // between looks at what else is wanted
 
 health::NodeLook LookOf(const NodeContext& node) {
   return {.folder = NodeFolders(node.plan.directory).scratch(),
@@ -44,6 +52,14 @@ Findings FindingsOf(const spec::LaunchPlan& plan, std::vector<health::NodeCheck>
   return findings;
 }
 
+// Returns whether the launcher is to end. Who comes next is to hear of that too.
+bool IsToEnd(const NodeContext& node) {
+  if (node.delivery->gone()) return true;
+  if (!node.signals->Take()) return false;
+  ::kill(::getpid(), SIGTERM);
+  return true;
+}
+
 // One look at the node, by a thread of its own. Who gives it up does not wait for it: programs that
 // it waits for are ended, but a disk may hang.
 class Look {
@@ -63,22 +79,26 @@ class Look {
     absl::MutexLock lock(&state_->mutex);  // so that who waits hears of it
     state_->abandoned = true;
   }
-  // Returns what it has found: nothing, if it was given up.
-  std::vector<health::NodeCheck> Await() {
+  // Waits until it has ended, was given up or has not begun; returns false if none of these comes
+  // in time.
+  bool Await(absl::Duration patience) const {
     absl::MutexLock lock(&state_->mutex);
-    state_->mutex.Await(absl::Condition(
-        +[](State* state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(state->mutex) {
-          return !state->begun || state->abandoned || state->checks.has_value();
-        },
-        state_.get()));
+    return state_->mutex.AwaitWithTimeout(absl::Condition(state_.get(), &State::IsOver), patience);
+  }
+  // Returns what it has found: nothing, if it has not ended.
+  std::vector<health::NodeCheck> found() const {
+    absl::MutexLock lock(&state_->mutex);
     return state_->checks.value_or(std::vector<health::NodeCheck>());
   }
 
  private:
   struct State {
+    bool IsOver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+      return !begun || abandoned || checks.has_value();
+    }
     bool begun = false;  // of the launcher's thread
     std::atomic<bool> abandoned = false;
-    absl::Mutex mutex;
+    mutable absl::Mutex mutex;
     std::optional<std::vector<health::NodeCheck>> checks ABSL_GUARDED_BY(mutex);
   };
   const std::shared_ptr<State> state_ = std::make_shared<State>();  // the thread's too
@@ -97,13 +117,22 @@ class HealthHook : public NodeHook {
   }
   void Abandon(NodeContext& /*node*/) override { look_->Abandon(); }
 
-  // The results wait for it, at most for the limit of the site's program.
+  // The results wait for it, at most for the limit of the site's program and a minute.
   void Describe(const NodeContext& node, bool failed, const Results& /*results*/,
                 nlohmann::json& left) override {
     if (!node.plan.checks || !failed) return;
-    const std::atomic<bool> goes_on = false;
-    const std::string illness =
-        FindingsOf(node.plan, health::LookAtNode(LookOf(node), goes_on)).illness;
+    Look look;
+    look.Begin(LookOf(node));
+    const auto limit = absl::Seconds(node.plan.checks->timeout_seconds) + kBeyondProgram;
+    const base::Deadline deadline = base::Deadline::After(limit);
+    while (!look.Await(kTurn)) {
+      if (IsToEnd(node)) return;
+      if (!deadline.Expired()) continue;
+      left["ill"] = absl::StrCat("a look at it has not come back for ", absl::FormatDuration(limit),
+                                 " (a disk that hangs?)");
+      return;
+    }
+    const std::string illness = FindingsOf(node.plan, look.found()).illness;
     if (!illness.empty()) left["ill"] = base::BoundedUtf8(illness, kLongestIllness);
   }
 
@@ -120,13 +149,18 @@ class HealthVerdictHook : public NodeHook {
     return plan.checks.has_value();
   }
   absl::Status Prepare(NodeContext& node, const std::atomic<bool>& cancelled) override {
-    const Findings found = FindingsOf(node.plan, look_->Await());
+    const Findings found = AwaitLook(node.plan);
     if (cancelled) return absl::CancelledError("told to end while it looked at its node");
     if (!found.illness.empty()) return NodeIsIll(base::BoundedUtf8(found.illness, kLongestIllness));
     return found.full_disk.empty() ? absl::OkStatus() : SharedDiskIsFull(found.full_disk);
   }
 
  private:
+  Findings AwaitLook(const spec::LaunchPlan& plan) const {
+    look_->Await(absl::InfiniteDuration());
+    return FindingsOf(plan, look_->found());
+  }
+
   const std::shared_ptr<Look> look_;
 };
 
