@@ -9,7 +9,6 @@
 #include "base/deadline.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/process/command.h"
 #include "base/status.h"
 #include "platform/container/container_processes.h"
 #include "platform/container/podman.h"
@@ -37,22 +36,17 @@ struct JobContainer {
   fs::path folder, root;
 };
 
-// In memory: on a full disk too.
-absl::StatusOr<std::string> AskPodman(std::vector<std::string> arguments,
-                                      const std::atomic<bool>& cancelled) {
-  TUTTI_ASSIGN_OR_RETURN(const std::string podman, FindPodman());
-  base::ChildOptions options{.arguments = std::move(arguments),
-                             .environment = base::CurrentEnvironment()};
-  const std::string what = absl::StrCat("podman ", options.arguments.front());
-  options.arguments.insert(options.arguments.begin(), podman);
-  const auto run = base::RunCommand(std::move(options), "", base::Deadline::After(kPodman),
-                                    kMostListed, &cancelled);
+// What podman wrote to standard output.
+absl::StatusOr<std::string> OutputOfPodman(const std::vector<std::string>& arguments,
+                                           const std::atomic<bool>& cancelled) {
+  const std::string what = absl::StrCat("podman ", arguments.front());
+  auto run = AskPodman(arguments, kPodman, cancelled, kMostListed);
   if (absl::IsDeadlineExceeded(run.status())) {
     return absl::DeadlineExceededError(
         absl::StrCat(what, " does not end (a lock of its storage, or a disk that hangs?)"));
   }
   TUTTI_RETURN_IF_ERROR(run.status());
-  if (run->exit.ok()) return run->out;
+  if (run->exit.ok()) return std::move(run->out);
   const std::string said = ErrorIn(run->err);
   return absl::InternalError(absl::StrCat(what, ": ", said.empty() ? run->exit.ToString() : said));
 }
@@ -70,8 +64,9 @@ JobContainer ContainerOf(const nlohmann::json& told) {
 absl::StatusOr<std::vector<JobContainer>> ListContainers(const std::atomic<bool>& cancelled) {
   TUTTI_ASSIGN_OR_RETURN(
       const std::string text,
-      AskPodman({"ps", "--all", absl::StrCat("--filter=label=", kFolderLabel), "--format=json"},
-                cancelled));
+      OutputOfPodman(
+          {"ps", "--all", absl::StrCat("--filter=label=", kFolderLabel), "--format=json"},
+          cancelled));
   std::vector<JobContainer> containers;
   try {
     for (const nlohmann::json& told : nlohmann::json::parse(text)) {
@@ -87,7 +82,7 @@ absl::StatusOr<std::vector<JobContainer>> ListContainers(const std::atomic<bool>
 absl::Status RemoveOnce(const std::set<std::string>& names, const std::atomic<bool>& cancelled) {
   std::vector<std::string> arguments = {"rm", "--force", "--ignore", "--volumes", "--time=0"};
   arguments.insert(arguments.end(), names.begin(), names.end());
-  return AskPodman(std::move(arguments), cancelled).status();
+  return OutputOfPodman(arguments, cancelled).status();
 }
 
 }  // namespace

@@ -92,16 +92,6 @@ absl::StatusOr<base::UniqueFd> TryLock(const fs::path& file) {
   return base::ErrnoStatus(absl::StrCat("lock ", file.native()));
 }
 
-absl::StatusOr<base::CommandResult> Podman(std::vector<std::string> arguments,
-                                           const std::atomic<bool>& cancelled) {
-  TUTTI_ASSIGN_OR_RETURN(const std::string program, FindPodman());
-  arguments.insert(arguments.begin(), program);
-  const base::ChildOptions options{.arguments = std::move(arguments),
-                                   .environment = base::CurrentEnvironment()};
-  return base::RunCommand(options, "", base::Deadline::After(kPatienceWithPodman),
-                          base::kMostCommandOutput, &cancelled);
-}
-
 enum class Outcome { kRemoved, kInUse, kNotOurs };
 
 // Podman removes what of the image nothing else has, and no more than its name where that is all.
@@ -109,7 +99,8 @@ absl::StatusOr<Outcome> RemoveFromStorage(const KeptImage& image,
                                           const std::atomic<bool>& cancelled) {
   TUTTI_ASSIGN_OR_RETURN(
       const base::CommandResult found,
-      Podman({"image", "inspect", "--format", "{{.Id}} {{len .RepoTags}}", image.name}, cancelled));
+      AskPodman({"image", "inspect", "--format", "{{.Id}} {{len .RepoTags}}", image.name},
+                kPatienceWithPodman, cancelled));
   if (!found.exit.ok()) {
     if (absl::StrContains(found.err, "image not known")) return Outcome::kNotOurs;
     return absl::FailedPreconditionError(absl::StrCat("podman: ", ErrorIn(found.err)));
@@ -118,7 +109,8 @@ absl::StatusOr<Outcome> RemoveFromStorage(const KeptImage& image,
       absl::StrSplit(absl::StripAsciiWhitespace(found.out), absl::MaxSplits(' ', 1));
   const bool has_got_a_name = image.name == image.id && words.second != "0";
   if (words.first != image.id || has_got_a_name) return Outcome::kNotOurs;
-  TUTTI_ASSIGN_OR_RETURN(const base::CommandResult removed, Podman({"rmi", image.name}, cancelled));
+  TUTTI_ASSIGN_OR_RETURN(const base::CommandResult removed,
+                         AskPodman({"rmi", image.name}, kPatienceWithPodman, cancelled));
   if (removed.exit.ok()) return Outcome::kRemoved;
   if (absl::StrContains(removed.err, "in use")) return Outcome::kInUse;
   return absl::FailedPreconditionError(absl::StrCat("podman rmi: ", ErrorIn(removed.err)));

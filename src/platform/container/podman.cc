@@ -135,6 +135,16 @@ uint64_t SizeOfImage(const std::string& id, const fs::path& stem,
   return size.ok() && absl::SimpleAtoi(*size, &bytes) ? bytes : 0;
 }
 
+absl::StatusOr<base::CommandResult> AskPodman(std::vector<std::string> arguments,
+                                              absl::Duration patience,
+                                              const std::atomic<bool>& cancelled, size_t most) {
+  TUTTI_ASSIGN_OR_RETURN(const std::string program, FindPodman());
+  arguments.insert(arguments.begin(), program);
+  const base::ChildOptions options{.arguments = std::move(arguments),
+                                   .environment = base::CurrentEnvironment()};
+  return base::RunCommand(options, "", base::Deadline::After(patience), most, &cancelled);
+}
+
 std::string ErrorIn(absl::string_view words) {
   std::string error, before;
   for (const absl::string_view line : absl::StrSplit(words, '\n', absl::SkipEmpty())) {

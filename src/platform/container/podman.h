@@ -12,6 +12,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/process/command.h"
 
 namespace tutti::container {
 
@@ -25,6 +27,13 @@ absl::StatusOr<std::string> RunPodman(const std::vector<std::string>& arguments,
                                       const std::filesystem::path& log,
                                       const std::atomic<bool>& cancelled,
                                       const std::map<std::string, std::string>& variables = {});
+
+// Runs `podman ARGUMENTS` with its outputs in memory, up to `most` bytes: on a full disk too.
+// NotFound like FindPodman, and the errors of base::RunCommand.
+absl::StatusOr<base::CommandResult> AskPodman(std::vector<std::string> arguments,
+                                              absl::Duration patience,
+                                              const std::atomic<bool>& cancelled,
+                                              size_t most = base::kMostCommandOutput);
 
 // Returns the reason among podman's words, in one line: its last "Error: …", and before that what
 // the step of a build that failed said last.
