@@ -98,6 +98,13 @@ absl::Status EndAll(const std::set<std::string>& containers,
 
 }  // namespace
 
+void KillWithin(const std::set<std::string>& containers) {
+  for (const pid_t podman : ProcessesOf(containers, &RunBy)) ::kill(podman, SIGKILL);
+  for (const pid_t monitor : ProcessesOf(containers, &MonitoredBy)) {
+    for (const pid_t below : base::Descendants(monitor)) ::kill(below, SIGKILL);
+  }
+}
+
 absl::Status EndPodmansOf(const std::set<std::string>& containers, base::Deadline deadline) {
   return EndAll(containers, &RunBy, "podmans", deadline);
 }

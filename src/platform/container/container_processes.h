@@ -12,6 +12,11 @@
 
 namespace tutti::container {
 
+// Kills each `podman run` of these containers and what runs in them, in one pass that waits for
+// nothing: so containers that need each other end together, however long their removal takes. Their
+// monitors stay, which tell podman of the end.
+void KillWithin(const std::set<std::string>& containers);
+
 // Kills each `podman run` of these containers, so that it makes none that a removal before it did
 // not find. DeadlineExceeded says how many are left.
 absl::Status EndPodmansOf(const std::set<std::string>& containers, base::Deadline deadline);

@@ -81,6 +81,19 @@ TEST_F(ContainerProcessesTest, LeavesWhatAnotherUserCallsSo) {
   EXPECT_TRUE(theirs.Wait(Soon()).ok());
 }
 
+TEST_F(ContainerProcessesTest, KillsWhatRunsInContainersAndLeavesTheirMonitorsToTellOfIt) {
+  base::ChildProcess podman = Run("tutti-a.1-0-0"), monitor = Monitor("tutti-a.1-0-0");
+  base::ChildProcess other = Monitor("tutti-a.1-0-1");
+  for (const pid_t one : {monitor.pid(), other.pid()}) {
+    ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(20),
+                                     [&] { return base::Descendants(one).size() == 1; }));
+  }
+  KillWithin({"tutti-a.1-0-0", "tutti-a.1-0-2"});
+  EXPECT_EQ(podman.Wait(Soon())->signal, SIGKILL);
+  EXPECT_TRUE(monitor.Wait(Soon())->ok()) << "it goes on behind what was killed";
+  EXPECT_EQ(base::Descendants(other.pid()).size(), 1u);
+}
+
 TEST_F(ContainerProcessesTest, EndsThePodmansThatRunAContainerOfThatNameAlone) {
   base::ChildProcess mine = Run("tutti-a.1-0-0"), other = Run("tutti-a.1-0-1");
   base::ChildProcess monitor = Monitor("tutti-a.1-0-0");

@@ -29,6 +29,11 @@ constexpr absl::Duration kBetweenRemovals = absl::Milliseconds(500);
 
 fs::path NoteIn(const fs::path& folder) { return folder / "containers"; }
 
+std::set<std::string> NotedIn(const fs::path& folder) {
+  const std::string note = base::ReadFile(NoteIn(folder), 1 << 20).value_or("");
+  return absl::StrSplit(note, '\n', absl::SkipEmpty());
+}
+
 fs::path RootOf(const fs::path& folder) { return folder.parent_path().parent_path(); }
 
 struct JobContainer {
@@ -135,9 +140,11 @@ absl::Status RemoveContainers(const std::set<std::string>& names,
   return removed.ok() ? monitors : removed;
 }
 
+void KillLeftContainers(const fs::path& folder) { KillWithin(NotedIn(folder)); }
+
 absl::Status RemoveLeftContainers(const fs::path& folder, const std::atomic<bool>& cancelled) {
-  const std::string note = base::ReadFile(NoteIn(folder), 1 << 20).value_or("");
-  std::set<std::string> names = absl::StrSplit(note, '\n', absl::SkipEmpty());
+  std::set<std::string> names = NotedIn(folder);
+  KillWithin(names);
   TUTTI_RETURN_IF_ERROR(RemoveContainers(names, cancelled));
   // Should the note have lacked any.
   TUTTI_ASSIGN_OR_RETURN(const std::vector<JobContainer> all, ListContainers(cancelled));

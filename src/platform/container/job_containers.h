@@ -46,6 +46,10 @@ absl::Status ForgetContainers(const std::filesystem::path& folder);
 absl::Status RemoveContainers(const std::set<std::string>& names,
                               const std::atomic<bool>& cancelled);
 
+// Kills what runs in the containers that a launcher has left in that folder, by its note. Only
+// where no launcher of the folder lives; for who has several folders to go through. Quick.
+void KillLeftContainers(const std::filesystem::path& folder);
+
 // Removes those that a launcher has left in that folder, by its note and by their labels, and then
 // the note. Only where no launcher of the folder lives. Errors as of RemoveContainers.
 absl::Status RemoveLeftContainers(const std::filesystem::path& folder,

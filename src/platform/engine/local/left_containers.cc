@@ -26,11 +26,12 @@ LeftContainers::~LeftContainers() {
 
 bool LeftContainers::Hold(const fs::path& folder) {
   if (!container::HasNoteOfContainers(folder)) return false;
-  Add(folder, [folder](const std::atomic<bool>& cancelled) {
+  const bool is_new = Add(folder, [folder](const std::atomic<bool>& cancelled) {
     const absl::Status removed = container::RemoveLeftContainers(folder, cancelled);
     if (removed.ok()) spdlog::info("{}: its launcher's containers are removed", folder.native());
     return removed;
   });
+  if (is_new) container::KillLeftContainers(folder);  // podman removes those of one after another
   return true;
 }
 
@@ -50,17 +51,18 @@ void LeftContainers::RemoveStray(const fs::path& root) {
   });
 }
 
-void LeftContainers::Add(const fs::path& folder, Removal remove) {
+bool LeftContainers::Add(const fs::path& folder, Removal remove) {
   absl::MutexLock lock(&mutex_);
-  if (stopping_) return;
+  if (stopping_) return false;
   const bool is_new =
       entries_
           .try_emplace(folder,
                        Entry{std::move(remove), base::RetryPause(first_pause_, longest_pause_)})
           .second;
-  if (!is_new) return;
+  if (!is_new) return false;
   if (!thread_.joinable()) thread_ = base::StartThread([this] { Work(); });  // or the next one's
   changed_.SignalAll();
+  return true;
 }
 
 fs::path LeftContainers::Await() {

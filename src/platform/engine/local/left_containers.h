@@ -31,8 +31,8 @@ class LeftContainers {
   LeftContainers& operator=(const LeftContainers&) = delete;
 
   // Returns whether containers of an allocation's folder may still be there, by its note
-  // (platform/container/job_containers.h); if so, they are being removed from now on. Only for a
-  // folder no launcher of which lives. Quick.
+  // (platform/container/job_containers.h); if so, what runs in them is killed at once, and they are
+  // being removed from now on. Only for a folder no launcher of which lives. Quick.
   bool Hold(const std::filesystem::path& folder);
   // Returns why they could not be removed so far; "" if nothing is known against it.
   std::string Problem(const std::filesystem::path& folder) const;
@@ -48,8 +48,8 @@ class LeftContainers {
     absl::Duration not_before = {};  // SteadyNow
     std::string problem;
   };
-  // Adds what is to be done for that folder, if it is not yet.
-  void Add(const std::filesystem::path& folder, Removal remove);
+  // Adds what is to be done for that folder; returns false if it is there already.
+  bool Add(const std::filesystem::path& folder, Removal remove);
   void Work();
   // Returns the folder of the first that is due, once it is; "": it stops.
   std::filesystem::path Await();

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/deadline.h"
 #include "base/file.h"
+#include "base/process/child_process.h"
 #include "base/test_patience.h"
 #include "platform/container/job_containers.h"
 
@@ -90,6 +91,32 @@ TEST_F(LeftContainersTest, NobodyWaitsForAPodmanThatHangs) {
   }
   EXPECT_FALSE(soon.Expired());
   EXPECT_TRUE(container::HasNoteOfContainers(folder_)) << "who comes next removes them";
+}
+
+// The next one's would run on for as long as podman takes.
+TEST_F(LeftContainersTest, WhatRunsInThoseOfAllFoldersIsKilledAtOnce) {
+  fs::copy_file("/bin/sh", bin_ / "conmon");
+  const auto begin = [&](const std::string& name, const fs::path& folder) {
+    EXPECT_TRUE(base::MakeDirectories(folder).ok());
+    EXPECT_TRUE(container::NoteContainers(folder, {name}).ok());
+    base::ChildOptions options{.arguments = {bin_ / "conmon", "-c", "sleep 600; true", "-n", name}};
+    options.environment = {{"PATH", "/usr/bin:/bin"}};
+    options.die_with_parent = true;
+    return *base::ChildProcess::Start(options);
+  };
+  base::ChildProcess first = begin("tutti-x-0", folder_),
+                     second = begin("tutti-y-0", root_ / "n2/y");
+  for (const pid_t monitor : {first.pid(), second.pid()}) {
+    ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(20),
+                                     [&] { return base::Descendants(monitor).size() == 1; }));
+  }
+  Write(bin_ / "hang", "");
+  LeftContainers left;
+  EXPECT_TRUE(left.Hold(folder_));
+  EXPECT_TRUE(left.Hold(root_ / "n2/y"));
+  for (base::ChildProcess* const monitor : {&first, &second}) {
+    EXPECT_TRUE(monitor->Wait(base::Deadline::After(base::Patient(absl::Seconds(20)))).ok());
+  }
 }
 
 TEST_F(LeftContainersTest, ContainersWhoseFolderIsGoneAreRemoved) {
