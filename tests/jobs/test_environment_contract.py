@@ -1,9 +1,10 @@
 """Story: a script finds its place among the others in the variables that its framework reads."""
 import json
+import subprocess
 
 import pytest
 
-from needs import lack, of_root
+from needs import lack, needs_small_disk, of_root
 
 PRINT = """
     import json, os, socket, sys
@@ -109,3 +110,20 @@ def test_nodes_look_like_machines_of_their_own(service, write_job):
         lack(why)
     assert [one["host"], two["host"]] == [nodes[0]["name"], nodes[1]["name"]]
     assert [one["own_address"], two["own_address"]] == [nodes[0]["address"], nodes[1]["address"]]
+
+
+@needs_small_disk
+def test_what_is_mounted_after_the_service_began_is_there_for_the_next_job(service, write_job, tmp_path):
+    """Whatever waits on the nodes for jobs was made before that, each in a mount namespace of its own."""
+    assert service.wait(service.submit(write_job("true")))["state"] == "Completed"
+    share = tmp_path / "share"
+    share.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", share], check=True)
+    try:
+        (share / "data").write_text("from the share\n")
+        for _ in range(2):
+            name = service.submit(write_job(f"cat {share}/data"))
+            assert service.wait(name)["state"] == "Completed", service.log_text(name, 0, "stderr")
+            assert service.log_text(name, 0) == "from the share\n"
+    finally:
+        subprocess.run(["umount", "-l", share], check=True)

@@ -47,6 +47,7 @@ StandbyLaunchers::~StandbyLaunchers() {
   thread_.join();
   absl::MutexLock lock(&mutex_);
   for (auto& [node, waiting] : waiting_) waiting.EndInput();
+  for (Standby& old : old_) old.EndInput();
 }
 
 int StandbyLaunchers::Due(absl::Duration& wait) const {
@@ -62,8 +63,10 @@ int StandbyLaunchers::Due(absl::Duration& wait) const {
 void StandbyLaunchers::Run() {
   while (true) {
     int node = -1;
+    std::vector<Standby> old;  // end outside of the lock
     {
       absl::MutexLock lock(&mutex_);
+      std::swap(old, old_);
       absl::Duration wait;
       node = Due(wait);
       const size_t missing = missing_.size();
@@ -78,6 +81,11 @@ void StandbyLaunchers::Run() {
 }
 
 void StandbyLaunchers::Make(int node) {
+  int64_t given_up = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    given_up = given_up_;
+  }
   int ends[2];
   absl::StatusOr<base::ChildProcess> process = absl::UnknownError("");
   base::UniqueFd input;
@@ -89,7 +97,9 @@ void StandbyLaunchers::Make(int node) {
     process = base::ErrnoStatus("socketpair");
   }
   absl::MutexLock lock(&mutex_);
-  if (process.ok()) {
+  if (process.ok() && given_up != given_up_) {
+    old_.emplace_back(*std::move(process), std::move(input));  // it may be as blind as they were
+  } else if (process.ok()) {
     missing_.erase(node);
     waiting_.emplace(node, Standby(*std::move(process), std::move(input)));
   } else {
@@ -98,8 +108,20 @@ void StandbyLaunchers::Make(int node) {
   }
 }
 
+void StandbyLaunchers::GiveUpTheBlind() {
+  if (!new_mounts_.Any()) return;
+  ++given_up_;
+  for (auto& [node, waiting] : waiting_) {
+    waiting.EndInput();
+    old_.push_back(std::move(waiting));
+    missing_[node] = base::SteadyNow();
+  }
+  waiting_.clear();
+}
+
 std::optional<Standby> StandbyLaunchers::Take(int node) {
   absl::MutexLock lock(&mutex_);
+  GiveUpTheBlind();
   const auto found = waiting_.find(node);
   if (found == waiting_.end()) return std::nullopt;
   Standby taken = std::move(found->second);

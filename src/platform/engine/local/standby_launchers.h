@@ -2,18 +2,20 @@
 // longest, the exec, the linking and the namespaces, and wait for the path of a plan on their
 // standard input; so a job's processes begin milliseconds after its node was chosen. One waits on
 // each of the first nodes; a thread makes the next one a little after one was taken, so as not to
-// compete with it. They end when this object goes, also by kill -9, since their input ends.
-// Thread-safe.
+// compete with it. Those that do not see what was mounted since are made anew. They end when this
+// object goes, also by kill -9, since their input ends. Thread-safe.
 #pragma once
 
 #include <sys/socket.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -21,6 +23,7 @@
 #include "base/process/child_process.h"
 #include "base/unique_fd.h"
 #include "platform/engine/local/launcher_process.h"
+#include "platform/engine/local/new_mounts.h"
 
 namespace tutti::engine {
 
@@ -63,10 +66,16 @@ class StandbyLaunchers {
   int Due(absl::Duration& wait) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Make(int node);
 
+  // Gives up those that wait, where a job would miss what was mounted since they were made.
+  void GiveUpTheBlind() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   const Starter start_;
   absl::Mutex mutex_;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  NewMounts new_mounts_ ABSL_GUARDED_BY(mutex_);
+  int64_t given_up_ ABSL_GUARDED_BY(mutex_) = 0;  // how often all were
   std::map<int, Standby> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Standby> old_ ABSL_GUARDED_BY(mutex_);  // that are to end
   // Node -> when to make the next, of base::SteadyNow.
   std::map<int, absl::Duration> missing_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mount.h>
 
 #include <atomic>
 
+#include "absl/cleanup/cleanup.h"
 #include "base/file.h"
 #include "base/test_patience.h"
 
@@ -59,6 +61,31 @@ TEST_F(StandbyLaunchersTest, OneThatIsTakenAndNotToldEnds) {
   taken.reset();
   EXPECT_NE(::kill(pid, 0), 0);
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "0"));
+}
+
+// Where mounts are not shared, as in a container, those that have a namespace would not see it.
+TEST_F(StandbyLaunchersTest, ThoseThatWaitedBeforeSomethingWasMountedEndAndAreMadeAnew) {
+  const std::filesystem::path own = folder_.path() / "own", later = own / "later";
+  std::filesystem::create_directory(own);
+  if (::mount("tmpfs", own.c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "may not mount";
+  const absl::Cleanup unmount = [&] {
+    ::umount2(later.c_str(), MNT_DETACH);
+    ::umount2(own.c_str(), MNT_DETACH);
+  };
+  ASSERT_EQ(::mount(nullptr, own.c_str(), nullptr, MS_PRIVATE, nullptr), 0);
+  std::filesystem::create_directory(later);
+  StandbyLaunchers standbys(1, [&](int node, int stdin_fd) {
+    auto child = Shell()(node, stdin_fd);
+    if (child.ok()) pid_ = child->pid();
+    return child;
+  });
+  ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(30), [&] { return pid_ != 0; }));
+  const pid_t before = pid_;
+  ASSERT_EQ(::mount("tmpfs", later.c_str(), "tmpfs", 0, "size=1m"), 0);
+  EXPECT_FALSE(standbys.Take(0).has_value());
+  EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(30), [&] { return ::kill(before, 0) != 0; }));
+  base::ChildProcess taken = AwaitTaken(standbys, 0, "/a/plan.json");
+  EXPECT_NE(taken.pid(), before);
 }
 
 TEST_F(StandbyLaunchersTest, ThoseThatWaitEndWithTheObject) {
