@@ -67,6 +67,10 @@ class ServiceDouble {
   void RefuseOutput(bool refuse) {
     Set([&] { refuse_output_ = refuse; });
   }
+  // Answers all output with 503, as where a folder of logs hangs.
+  void PutOutputOff(bool put_off) {
+    Set([&] { put_output_off_ = put_off; });
+  }
   void SetSecrets(const std::map<std::string, std::string>& values) {
     nlohmann::json all = nlohmann::json::object();
     for (const auto& [name, value] : values) all[name] = absl::Base64Escape(value);
@@ -101,6 +105,11 @@ class ServiceDouble {
   int requests() const {
     absl::MutexLock lock(&mutex_);
     return requests_;
+  }
+  // Returns how often output was put off.
+  int put_off() const {
+    absl::MutexLock lock(&mutex_);
+    return put_off_;
   }
   int duplicates() const {
     absl::MutexLock lock(&mutex_);
@@ -226,6 +235,10 @@ class ServiceDouble {
         !absl::SimpleAtoi(request.Query("offset"), &offset)) {
       return http::ErrorResponse(400, "", "");
     }
+    if (put_output_off_) {
+      ++put_off_;
+      return http::ErrorResponse(503, "away", "the folder of logs does not answer");
+    }
     std::string& kept = output_[{rank, std::string(request.Query("stream"))}];
     if (!refuse_output_ && offset <= kept.size() && offset + body.size() > kept.size()) {
       duplicates_ += offset < kept.size() ? 1 : 0;
@@ -250,6 +263,8 @@ class ServiceDouble {
   bool hold_go_ ABSL_GUARDED_BY(mutex_) = false;
   bool prepared_ ABSL_GUARDED_BY(mutex_) = false;
   bool refuse_output_ ABSL_GUARDED_BY(mutex_) = false;
+  bool put_output_off_ ABSL_GUARDED_BY(mutex_) = false;
+  int put_off_ ABSL_GUARDED_BY(mutex_) = 0;
   std::set<std::string> peers_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::function<void()>> wakers_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<http::Server> server_;

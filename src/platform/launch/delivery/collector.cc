@@ -40,6 +40,9 @@ constexpr absl::Duration kNoDeadline = absl::Hours(24 * 365);  // who started it
 
 base::Deadline Never() { return base::Deadline::After(kNoDeadline); }
 
+// For a call that is not repeated: its turn comes again, after what else there is to deliver.
+base::Deadline Once() { return base::Deadline::After(absl::ZeroDuration()); }
+
 // A file that another machine writes is opened anew each time: that is when a network disk looks.
 absl::StatusOr<std::string> ReadPart(const fs::path& file, uint64_t offset, size_t size) {
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd fd, base::Open(file, O_RDONLY));
@@ -152,7 +155,7 @@ class Collector {
       for (Node& node : nodes_) Note(node, SendEvents(node));
       PassGoOn();
       bool more = false;
-      for (Node& node : nodes_) Note(node, SendOutput(node, more));
+      SendOutput(more);
       for (Node& node : nodes_) Note(node, PassBeatOn(node));
       SendResults();
       for (Node& node : nodes_) Save(node);
@@ -171,7 +174,7 @@ class Collector {
   void Note(Node& node, const absl::Status& status) {
     if (absl::IsAborted(status)) {
       node.acknowledged.gone = true;
-    } else if (!status.ok()) {
+    } else if (!status.ok() && !absl::IsDeadlineExceeded(status)) {  // which the link has said
       link_.SayOnce(base::Annotate(status, absl::StrCat("node ", node.place.name)));
     }
   }
@@ -206,7 +209,7 @@ class Collector {
           const EventsAnswer answer,
           PostEvents(link_, node.index(), static_cast<int64_t>(known) + 1,
                      absl::StrJoin(lines.begin() + static_cast<int64_t>(known), lines.end(), "\n"),
-                     Never()));
+                     Once()));
       node.acknowledged.events = answer.acknowledged;
     }
     for (size_t i = 0; i < std::min<size_t>(lines.size(), node.acknowledged.events); ++i) {
@@ -238,8 +241,21 @@ class Collector {
     return AskForGo(link_, node.index(), absl::ZeroDuration(), Never()).status();
   }
 
+  // A turn of each node. Where the service takes none, as its folder hangs or is full, those behind
+  // have theirs the next time, and what else there is does not wait.
+  void SendOutput(bool& more) {
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      const size_t turn = (first_turn_ + i) % nodes_.size();
+      const absl::Status sent = SendOutputOf(nodes_[turn], more);
+      Note(nodes_[turn], sent);
+      if (!absl::IsDeadlineExceeded(sent)) continue;
+      first_turn_ = turn + 1;
+      return;
+    }
+  }
+
   // A turn of each stream; `more`: one has bytes left.
-  absl::Status SendOutput(Node& node, bool& more) {
+  absl::Status SendOutputOf(Node& node, bool& more) {
     if (node.done()) return absl::OkStatus();
     const spec::PlanNode& place = node.place;
     for (int rank = place.first_rank; rank < place.first_rank + place.process_count; ++rank) {
@@ -259,7 +275,7 @@ class Collector {
                                                        std::min<uint64_t>(kTurn, size - from)));
     if (bytes.empty()) return absl::OkStatus();
     TUTTI_ASSIGN_OR_RETURN(const uint64_t now, PostOutput(link_, node.index(), rank, stream, from,
-                                                          std::move(bytes), Never()));
+                                                          std::move(bytes), Once()));
     node.acknowledged.streams[name] = std::min(now, size);
     if (now == from) return absl::InternalError("the service took none of the output");
     more |= now < size;
@@ -289,6 +305,7 @@ class Collector {
   }
 
   std::vector<Node> nodes_;  // stays as long as it is
+  size_t first_turn_ = 0;    // of the nodes' output
   ServiceLink link_;
   ResultsQueue results_;
 };

@@ -131,6 +131,23 @@ TEST_F(FolderDeliveryTest, WhateverEndsMeanwhileNoByteIsLostOrDoubled) {
   EXPECT_EQ(service.Events("finished").size(), 1u);
 }
 
+TEST_F(FolderDeliveryTest, OutputThatTheServiceCannotTakeYetHoldsNothingElse) {
+  service.PutOutputOff(true);
+  base::ChildProcess launcher =
+      Launch(SharedPlan(absl::StrCat("echo out $RANK; ", AtGate(), "exit $RANK"), 2));
+  base::ChildProcess collector = Collect();
+  ASSERT_TRUE(service.Await([&] { return service.put_off() > 0; }));
+  OpenGate();
+  EXPECT_TRUE(service.AwaitEvent("exited", 2));
+  service.PutOutputOff(false);
+  EXPECT_TRUE(WaitFor(collector).ok());
+  EXPECT_TRUE(WaitFor(launcher).ok());
+  for (int rank : {0, 1}) {
+    EXPECT_EQ(service.Output(rank, "stdout"), absl::StrCat("out ", rank, "\n"));
+  }
+  EXPECT_EQ(service.duplicates(), 0);
+}
+
 TEST_F(FolderDeliveryTest, NothingIsReadBeyondWhatTheLauncherHasFlushed) {
   spec::LaunchPlan plan = SharedPlan("");
   ASSERT_TRUE(base::MakeDirectories(node().spool()).ok());
