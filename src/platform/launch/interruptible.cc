@@ -14,6 +14,32 @@ namespace {
 
 constexpr absl::Duration kLookWithoutNews = absl::Seconds(1);  // also without news
 
+// Work that a thread of its own does; its end is news.
+class Worker {
+ public:
+  Worker(const Interruptible::Work& work, Wakeup* news)
+      : thread_([this, &work, news] {
+          result_ = work(cancelled_);
+          done_ = true;
+          news->Notify();
+        }) {}
+  bool done() const { return done_; }
+  void Cancel(const std::function<void()>& abandon) {
+    cancelled_ = true;
+    abandon();
+  }
+  // Waits for its end, and returns what came of it. To be called once.
+  absl::Status Join() {
+    thread_.join();
+    return result_;
+  }
+
+ private:
+  std::atomic<bool> cancelled_ = false, done_ = false;
+  absl::Status result_;
+  std::thread thread_;
+};
+
 }  // namespace
 
 absl::Status Interruptible::WhyStopped() {
@@ -39,37 +65,20 @@ absl::Status Interruptible::Await(const std::function<bool()>& ready, base::Dead
   }
 }
 
-absl::Status Interruptible::Run(
-    const std::function<absl::Status(const std::atomic<bool>& cancelled)>& work,
-    const std::function<void()>& abandon, base::Deadline deadline) {
-  std::atomic<bool> cancelled = false, done = false;
-  absl::Status result;
-  std::thread thread([&] {
-    result = work(cancelled);
-    done = true;
-    news_->Notify();
-  });
-  const absl::Status waited = Await([&done] { return done.load(); }, deadline);
-  if (!waited.ok()) {
-    cancelled = true;
-    abandon();
-  }
-  thread.join();
+absl::Status Interruptible::Run(const Work& work, const std::function<void()>& abandon,
+                                base::Deadline deadline) {
+  Worker worker(work, news_);
+  const absl::Status waited = Await([&] { return worker.done(); }, deadline);
+  if (!waited.ok()) worker.Cancel(abandon);
+  absl::Status result = worker.Join();
   return waited.ok() ? result : waited;
 }
 
-absl::Status Interruptible::RunLast(
-    const std::function<absl::Status(const std::atomic<bool>& cancelled)>& work,
-    const std::function<void()>& abandon, base::Deadline deadline, absl::Duration after_stop) {
-  std::atomic<bool> cancelled = false, done = false;
-  absl::Status result;
-  std::thread thread([&] {
-    result = work(cancelled);
-    done = true;
-    news_->Notify();
-  });
+absl::Status Interruptible::RunLast(const Work& work, const std::function<void()>& abandon,
+                                    base::Deadline deadline, absl::Duration after_stop) {
+  Worker worker(work, news_);
   bool stopped = false;
-  while (!done && !delivery_->gone() && !deadline.Expired()) {
+  while (!worker.done() && !delivery_->gone() && !deadline.Expired()) {
     pollfd waiting[2] = {{signals_->fd(), POLLIN, 0}, {news_->fd(), POLLIN, 0}};
     const base::Deadline look = base::Deadline::After(kLookWithoutNews);
     ::poll(waiting, 2, base::Deadline::Sooner(look, deadline).RemainingMillis());
@@ -79,11 +88,8 @@ absl::Status Interruptible::RunLast(
     NoteStopRequest(plan_.directory);
     deadline = base::Deadline::Sooner(deadline, base::Deadline::After(after_stop));
   }
-  if (!done) {
-    cancelled = true;
-    abandon();
-  }
-  thread.join();
+  if (!worker.done()) worker.Cancel(abandon);
+  const absl::Status result = worker.Join();
   if (delivery_->gone()) return absl::AbortedError(kNobodyWaits);
   if (!stopped && absl::IsCancelled(result)) return absl::DeadlineExceededError(result.message());
   if (result.ok() || !stopped) return result;

@@ -19,6 +19,8 @@ namespace tutti::launch {
 
 class Interruptible {
  public:
+  using Work = std::function<absl::Status(const std::atomic<bool>& cancelled)>;
+
   // All outlive the object.
   Interruptible(const spec::LaunchPlan& plan, EventLog* events, Delivery* delivery,
                 Signals* signals, Wakeup* news)
@@ -30,16 +32,14 @@ class Interruptible {
 
   // Does `work` on a thread of its own until it ends. When the wait for it ends otherwise,
   // `cancelled` is set and `abandon` called, by this thread; errors as of Await.
-  absl::Status Run(const std::function<absl::Status(const std::atomic<bool>& cancelled)>& work,
-                   const std::function<void()>& abandon, base::Deadline deadline);
+  absl::Status Run(const Work& work, const std::function<void()>& abandon, base::Deadline deadline);
 
   // Does the last work of a launcher on a thread of its own. Once the launcher is told to end it
   // has `after_stop` more, and `cancelled` is set at the end of that, or of `deadline`, or when the
   // service does not know the allocation; then `abandon` is called. Returns what `work` does;
   // Cancelled, or why it was told, if it has not come to its end for that; DeadlineExceeded.
-  absl::Status RunLast(const std::function<absl::Status(const std::atomic<bool>& cancelled)>& work,
-                       const std::function<void()>& abandon, base::Deadline deadline,
-                       absl::Duration after_stop);
+  absl::Status RunLast(const Work& work, const std::function<void()>& abandon,
+                       base::Deadline deadline, absl::Duration after_stop);
 
  private:
   absl::Status WhyStopped();
