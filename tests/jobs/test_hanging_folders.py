@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -413,6 +414,16 @@ def test_a_service_is_started_while_the_folder_of_jobs_hangs(serve, write_job):
     assert service.wait(job, 60)["state"] == "Completed"
     assert service.log_text(job, 0) == "hi\n"
     assert service.log_text(ended, 0) == "before\n"
+
+
+def test_a_service_that_cannot_start_says_why_and_ends_while_its_nodes_folder_hangs(serve):
+    service, server = serve("nodes")
+    service.kill()
+    server.go_away()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = service.cli("serve", "--nodes", "2", "--port", port, timeout=30 * PATIENCE)
+    assert done.returncode not in (0, -signal.SIGKILL) and f"127.0.0.1:{port}" in done.stderr, done
 
 
 def test_a_service_starts_while_its_nodes_folder_hangs_and_its_jobs_begin_later(serve, write_job):
