@@ -4,6 +4,7 @@ import subprocess
 
 import pytest
 
+from conftest import wait_until
 from needs import lack, needs_small_disk, of_root
 
 PRINT = """
@@ -115,7 +116,8 @@ def test_nodes_look_like_machines_of_their_own(service, write_job):
 @needs_small_disk
 def test_what_is_mounted_after_the_service_began_is_there_for_the_next_job(service, write_job, tmp_path):
     """Whatever waits on the nodes for jobs was made before that, each in a mount namespace of its own."""
-    assert service.wait(service.submit(write_job("true")))["state"] == "Completed"
+    wait_until(lambda: all((service.home / f"nodes/n{i + 1}/.ahead/lock").exists() for i in range(service.nodes)), 30,
+               "a launcher is ready on each node")
     share = tmp_path / "share"
     share.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", share], check=True)
