@@ -112,6 +112,25 @@ TEST_F(ServiceTest, WhatHappenedToAJobStaysInItsOrderWhenTheClockIsSetBack) {
                           "=Finalizing", "0:rank 0 last", "1:rank 1 last", "=Completed"));
 }
 
+// What was printed last is known once the logs are open.
+TEST_F(ServiceTest, WhatHappensNextComesBehindWhatWasPrintedToTheServiceBefore) {
+  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
+  const std::string allocation = world_.engine().Allocations().at(0);
+  world_.clock().Advance(absl::Seconds(30));
+  const auto printed = service().AppendOutput(allocation, 0, 0, LogStream::kStderr, 0, "late\n");
+  ASSERT_TRUE(printed.ok()) << printed.status();
+  world_.clock().Set(world_.clock().Now() - absl::Seconds(20));
+  world_.launchers().Kill(allocation, 1);
+  world_.Open();
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  const std::vector<std::string> told = world_.Told("j");
+  const auto late = std::find(told.begin(), told.end(), "0:late");
+  ASSERT_NE(late, told.end());
+  EXPECT_EQ(*std::next(late), "=Finalizing") << absl::StrJoin(told, " ");
+}
+
 TEST_F(ServiceTest, FailsAJobThatTheEngineHasLost) {
   world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
   ASSERT_TRUE(world_.Submit().ok());

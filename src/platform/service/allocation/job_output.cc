@@ -18,6 +18,11 @@ void JobOutput::LookAfter(LiveJob& job, Effects& effects) {
                            }});
 }
 
+bool JobOutput::MustAwait(const LiveJob& job) const {
+  return job.placed->output == Output::kOpening && job.placed->output_status.ok() &&
+         state_.clock->SinceBoot() < job.placed->wait_for_logs_until;
+}
+
 void JobOutput::NoteOpened(const std::string& allocation, const absl::Status& status) {
   StateLock lock(state_);
   LiveJob* const job = table_.FindPlaced(allocation);
@@ -36,7 +41,7 @@ void JobOutput::NoteOpened(const std::string& allocation, const absl::Status& st
     placed.gang.GiveUp(node, absl::StrCat("it could not be started: ", status.message()),
                        state_.clock->Now());
   }
-  if (fails) state_.Wake();
+  if (fails || state_.clock->SinceBoot() < placed.wait_for_logs_until) state_.Wake();
 }
 
 bool JobOutput::Close(LiveJob& job, Effects& effects) {

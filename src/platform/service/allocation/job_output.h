@@ -16,6 +16,8 @@ class JobOutput {
   // Opens the job's logs, if they are not open. Logs that cannot be opened are tried again, since
   // the user may repair their folder; a job that has just begun fails instead.
   void LookAfter(LiveJob& job, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Returns whether the job's steps are to wait for a moment, as its logs are being opened.
+  bool MustAwait(const LiveJob& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Returns true once the logs are closed and on the disk; until then has that done.
   bool Close(LiveJob& job, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 

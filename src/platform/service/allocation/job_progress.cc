@@ -73,7 +73,7 @@ absl::StatusOr<bool> JobProgress::Advance(LiveJob& job, Effects& effects) {
   if (job.placed == nullptr) return false;
   output_.LookAfter(job, effects);
   GiveUpOnTheSilent(state_, job, effects);
-  while (true) {
+  while (!output_.MustAwait(job)) {
     const JobNow now = NowOf(state_, job);
     std::optional<Step> step = NextStep(now, job.placed->gang, state_.clock->SinceBoot());
     if (!step) break;

@@ -48,6 +48,16 @@ store::Durability DurabilityOf(const LiveJob& job, JobState state) {
   return may_go ? store::Durability::kCrash : store::Durability::kDeferred;
 }
 
+constexpr absl::Duration kPatienceWithLogs = absl::Seconds(2);
+
+// Returns whether the wall's clock may have been set back since the job began to run.
+bool ClockMayHaveGoneBack(const SharedState& state, const LiveJob& job) {
+  if (!job.begun_at || !job.record.started) return false;
+  if (job.begun_at->boot_id != state.options.boot_id) return true;
+  const absl::Duration runs = state.clock->SinceBoot() - job.begun_at->since_boot;
+  return state.clock->Now() + absl::Milliseconds(1) < *job.record.started + runs;
+}
+
 }  // namespace
 
 bool OutlivesThisMachine(const LiveJob& job) {
@@ -76,6 +86,9 @@ absl::StatusOr<LiveJob*> JobTable::Rebuild(store::JobRecord record) {
     TUTTI_ASSIGN_OR_RETURN(
         job->placed, RebuildPlacedJob(state_, job->record.job.id, *std::move(detail.placement)));
     job->placed->started = job->record.last.state != JobState::kProvisioning;
+    if (ClockMayHaveGoneBack(state_, *job)) {
+      job->placed->wait_for_logs_until = state_.clock->SinceBoot() + kPatienceWithLogs;
+    }
   }
   return &Insert(std::move(job));
 }

@@ -55,6 +55,9 @@ struct PlacedJob {
   Output output = Output::kToOpen;
   absl::Status output_status;  // of the last attempt to open or to close them
   bool must_open = false;      // it has just begun, and fails if they cannot be opened
+  // Since boot; so long its steps wait for them to be opened, where the clock may have been set
+  // back: they know what was printed last to the service before, and what happens now comes after.
+  absl::Duration wait_for_logs_until = -absl::InfiniteDuration();
 };
 
 // When a job began to run, by the clock of a machine's boot.
