@@ -11,9 +11,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "base/deadline.h"
+#include "base/machine/machine.h"
 #include "base/status.h"
 #include "base/text/binary_size.h"
 #include "base/threads/start_thread.h"
+#include "platform/service/retention/clock_jump.h"
 #include "spec/site/site.h"
 
 namespace tutti::service {
@@ -28,6 +30,7 @@ constexpr absl::Duration kPatienceToAnswer = absl::Seconds(2);
 constexpr absl::Duration kPatienceWithPlace = absl::Minutes(10);
 constexpr absl::Duration kLookAtEnding = absl::Milliseconds(100);
 constexpr char kHere[] = "";  // the place
+constexpr char kClockFile[] = "retention_clock";
 
 bool IsOfJobs(KeptKind kind) { return kind == KeptKind::kLogs || kind == KeptKind::kResults; }
 
@@ -102,6 +105,11 @@ absl::StatusOr<bool> Pruner::Place::Remove(const Kept& kept) const {
   return kept.kind == KeptKind::kImages ? images.Remove(kept) : caches.Remove(kept);
 }
 
+absl::Status Pruner::CheckClockNow() const {
+  return CheckClock(state_.options.directory / kClockFile,
+                    {base::BootId(), state_.clock->SinceBoot(), state_.clock->Now()});
+}
+
 void Pruner::FindPlaces() {
   places_.clear();
   if (Answers(kHere, here_)) places_[kHere] = here_;
@@ -159,6 +167,7 @@ absl::StatusOr<bool> Pruner::RemoveWhereItLies(const Kept& what) {
 
 absl::StatusOr<std::vector<Removal>> Pruner::Prune(bool dry_run) {
   absl::MutexLock lock(&one_at_a_time_);
+  if (!dry_run) TUTTI_RETURN_IF_ERROR(CheckClockNow());
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(state_.options.directory));
   TUTTI_RETURN_IF_ERROR(NoteThatUseIsMarked(state_.options.directory));
   FindPlaces();

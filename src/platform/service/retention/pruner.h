@@ -61,6 +61,8 @@ class Pruner {
   // Adds what jobs have left, on this machine.
   absl::StatusOr<std::vector<Kept>> WithJobs(std::vector<Kept> kept, const spec::Retention& keep,
                                              const InUse& in_use) const;
+  // OK if the wall's clock may say what is old.
+  absl::Status CheckClockNow() const;
   // Finds the places whose folders answer now.
   void FindPlaces() ABSL_EXCLUSIVE_LOCKS_REQUIRED(one_at_a_time_);
   bool Answers(const std::string& name, const std::shared_ptr<const Place>& place);

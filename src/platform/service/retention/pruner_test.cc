@@ -77,6 +77,20 @@ class RetentionTest : public ServiceTest {
   fs::path OutputsOf(const std::string& job) const { return Home() / "jobs" / job / "outputs"; }
 };
 
+TEST_F(RetentionTest, NothingGoesByAClockThatWasSetAhead) {
+  Prune();
+  const fs::path snapshot = Snapshot('a', kADay);
+  world_.clock().Set(world_.clock().Now() + 400 * kADay);
+  const auto refused = service().Prune(/*dry_run=*/false);
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused.status()));
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("this machine's clock was set ahead"));
+  EXPECT_TRUE(fs::exists(snapshot));
+  EXPECT_THAT(Prune(/*dry_run=*/true), ElementsAre("snapshots sha256:aaaaa"));
+  world_.clock().Advance(kADay);
+  EXPECT_THAT(Prune(), ElementsAre("snapshots sha256:aaaaa")) << "it has gone on so for a day";
+}
+
 TEST_F(RetentionTest, CachesGoWhenTheyAreLongUnusedAndAllElseStays) {
   const fs::path old = Snapshot('a', 31 * kADay), young = Snapshot('b', 29 * kADay);
   const fs::path data = Folder("data", kOneKey, 31 * kADay);
