@@ -213,6 +213,7 @@ absl::Status WhyThereIsNone(Service& service, const std::string& job, const std:
 Response FileResponse(Service& service, const std::string& job, const std::string& path) {
   const auto file = service.files().Find(job, path);
   if (!file.ok()) return ErrorResponse(WhyThereIsNone(service, job, path, file.status()));
+  service.files().NoteUse(job, path);
   return Response{.content_type = ContentType(path),
                   .headers = {{"X-Content-Type-Options", "nosniff"}},
                   .file = *file};

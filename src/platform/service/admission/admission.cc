@@ -11,6 +11,7 @@
 #include "platform/service/jobs/next_attempt.h"
 #include "platform/service/jobs/placed_job.h"
 #include "platform/service/results/disk_room.h"
+#include "platform/service/retention/in_use.h"
 
 namespace tutti::service {
 namespace {
@@ -108,7 +109,7 @@ absl::StatusOr<JobStatus> Admission::Insert(const store::Job& job, bool named) {
   JobStatus status;
   {
     StateLock lock(state_);
-    insertions_.End(job.id);
+    EndInsert(job);
     scheduler_.Release(job.id);
     if (named && absl::IsAlreadyExists(record.status())) return NameIsTaken(job.id);
     TUTTI_RETURN_IF_ERROR(record.status());
@@ -123,13 +124,34 @@ absl::StatusOr<std::optional<Placement>> Admission::BeginInsert(const store::Job
   if (const std::string why = WhyWithoutSecrets(*state_.store, job.spec); !why.empty()) {
     return absl::InvalidArgumentError(why);
   }
+  const std::set<std::string> inputs = InputsOf(job);
   StateLock lock(state_);
   if (const absl::Status begun = insertions_.Begin(job.id); !begun.ok()) {
     insertions_.Await(job.id);  // what became of it decides the answer to one sent twice
     return begun;
   }
+  for (const std::string& input : inputs) {
+    if (!state_.leaving_results.contains(input)) continue;
+    insertions_.End(job.id);
+    return absl::FailedPreconditionError(
+        absl::StrCat("the results of job ", input,
+                     ", which are an input, have just been removed by the site's retention"));
+  }
+  state_.inputs_on_their_way.insert(inputs.begin(), inputs.end());
   if (insertions_.size() > 1) return std::nullopt;
   return scheduler_.PlaceAtOnce(job);
+}
+
+void Admission::EndInsert(const store::Job& job) {
+  insertions_.End(job.id);
+  for (const std::string& input : InputsOf(job)) {
+    const auto one = state_.inputs_on_their_way.find(input);
+    if (one != state_.inputs_on_their_way.end()) state_.inputs_on_their_way.erase(one);
+  }
+}
+
+std::set<std::string> Admission::InputsOf(const store::Job& job) const {
+  return JobsInInputs(job.spec, state_.options.directory / "jobs");
 }
 
 std::unique_ptr<PlacedJob> Admission::OpenPlaced(const std::string& id, Placement placement) {

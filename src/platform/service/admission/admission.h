@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,9 @@ class Admission {
   // Announces its name, and holds nodes for it if it can start at once.
   absl::StatusOr<std::optional<Placement>> BeginInsert(const store::Job& job)
       ABSL_LOCKS_EXCLUDED(service_lock);
+  void EndInsert(const store::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Returns the jobs whose results are its inputs.
+  std::set<std::string> InputsOf(const store::Job& job) const;
   // Takes in what is on the disk, and says what has become of it. `placed`: as the record's last
   // event has it, if it does.
   JobStatus Adopt(const store::JobRecord& record, std::vector<store::Event> events,

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -109,6 +110,11 @@ struct SharedState {
     absl::Duration next_try;
   };
   std::map<std::string, FullDisk> full_disks ABSL_GUARDED_BY(service_lock);
+  // The jobs whose results are inputs of jobs on their way into the store.
+  std::multiset<std::string> inputs_on_their_way ABSL_GUARDED_BY(service_lock);
+  // The jobs whose results are being removed, or have been lately, and since when, since boot: no
+  // job that looked for them before may be inserted.
+  std::map<std::string, absl::Duration> leaving_results ABSL_GUARDED_BY(service_lock);
   // Of launchers of any job, by compute.
   std::map<std::string, Hearing> hearings ABSL_GUARDED_BY(service_lock);
   // Since boot: when the loop looked at the jobs last, and since when it has done so without a gap,

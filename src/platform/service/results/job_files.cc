@@ -93,6 +93,10 @@ absl::StatusOr<fs::path> JobFiles::Find(absl::string_view job, absl::string_view
   return absl::NotFoundError(absl::StrCat("job ", job, " has no file ", path));
 }
 
+void JobFiles::NoteUse(absl::string_view job, absl::string_view path) const {
+  if (absl::StartsWith(path, "outputs/")) base::Touch(FolderOf(job));
+}
+
 absl::StatusOr<fs::path> JobFiles::PlaceOf(absl::string_view job, absl::string_view path) const {
   TUTTI_RETURN_IF_ERROR(CheckRelativePath(path));
   const bool own_log = absl::StartsWith(path, "logs/rank-") || absl::StartsWith(path, kIndex);

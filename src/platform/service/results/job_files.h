@@ -35,6 +35,8 @@ class JobFiles {
   absl::StatusOr<std::vector<JobFile>> List(absl::string_view job) const;
   // Finds a file; InvalidArgument for an unsafe path, NotFound if it is no file that List names.
   absl::StatusOr<std::filesystem::path> Find(absl::string_view job, absl::string_view path) const;
+  // Marks a job's results as used, where `path` is one. Retention asks for it.
+  void NoteUse(absl::string_view job, absl::string_view path) const;
   // Begins to receive a file; `path` begins with "outputs/", or with "logs/" and is none of
   // JobLogs' own. An older file of that name is replaced by Commit.
   absl::StatusOr<std::unique_ptr<IncomingFile>> Receive(absl::string_view job,

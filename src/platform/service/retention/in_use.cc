@@ -87,6 +87,7 @@ InUse WhatIsInUse(SharedState& state, const JobTable& table) {
         in_use.first_of_cluster.emplace(job.spec.compute, absl::InfiniteFuture());
     first->second = std::min(first->second, job.created);
   }
+  in_use.jobs.insert(state.inputs_on_their_way.begin(), state.inputs_on_their_way.end());
   if (in_use.first_placed < marked_since) in_use.first_placed = absl::InfinitePast();
   return in_use;
 }

@@ -33,7 +33,8 @@ struct InUse {
 // marked.
 absl::Status NoteThatUseIsMarked(const std::filesystem::path& home);
 
-// Returns what is in use at this moment. Before the caller removes something it must look again.
+// Returns what is in use at this moment, by jobs on their way into the store too. Before the caller
+// removes something it must look again.
 InUse WhatIsInUse(SharedState& state, const JobTable& table) ABSL_LOCKS_EXCLUDED(service_lock);
 
 // Returns the jobs, by their folders below `jobs`, whose files are inputs of that job or of one

@@ -13,6 +13,7 @@ namespace tutti::service {
 namespace {
 
 constexpr int kPageOfEnded = 1000;
+constexpr absl::Duration kLongestSubmission = absl::Hours(1);
 constexpr absl::Duration kPatienceWithOldJobs = absl::Seconds(10);
 
 // Its folder's name in a job's.
@@ -29,18 +30,24 @@ bool AnyIn(const std::vector<std::string>& jobs, const std::set<std::string>& in
 
 }  // namespace
 
+absl::Time OldJobs::LastUse(KeptKind kind, const std::vector<std::string>& jobs) const {
+  absl::Time last = absl::InfinitePast();
+  for (const std::string& id : jobs) {
+    struct stat info = {};
+    // If another job takes results of this one, or a user does, this one's folder gets a new time.
+    if (kind != KeptKind::kResults || ::stat(state_.files.FolderOf(id).c_str(), &info) != 0) {
+      continue;
+    }
+    last = std::max(last, absl::TimeFromTimespec(info.st_mtim));
+  }
+  return last;
+}
+
 absl::StatusOr<Kept> OldJobs::KeptOf(KeptKind kind, const store::EndedJob& job,
                                      const InUse& in_use) const {
   Kept kept{.kind = kind, .name = job.id, .last_use = job.ended};
   TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> jobs, state_.store->TreeOf(job.id));
-  for (const std::string& id : jobs) {
-    struct stat info = {};
-    // If another job takes results of this one, this one's folder gets a new time.
-    if (kind != KeptKind::kResults || ::stat(state_.files.FolderOf(id).c_str(), &info) != 0) {
-      continue;
-    }
-    kept.last_use = std::max(kept.last_use, absl::TimeFromTimespec(info.st_mtim));
-  }
+  kept.last_use = std::max(kept.last_use, LastUse(kind, jobs));
   kept.in_use = AnyIn(jobs, in_use.jobs);
   {
     absl::MutexLock lock(&mutex_);
@@ -90,7 +97,11 @@ absl::StatusOr<bool> OldJobs::RemoveTree(const Kept& kept) const {
   const auto jobs = state_.store->TreeOf(kept.name);
   if (absl::IsNotFound(jobs.status())) return false;
   TUTTI_RETURN_IF_ERROR(jobs.status());
-  if (AnyIn(*jobs, WhatIsInUse(state_, table_).jobs)) return false;
+  if (kept.kind == KeptKind::kResults) Announce(*jobs);
+  const bool used =
+      AnyIn(*jobs, WhatIsInUse(state_, table_).jobs) || LastUse(kept.kind, *jobs) > kept.last_use;
+  if (used) Withdraw(*jobs);
+  if (used) return false;
   for (const std::string& job : *jobs) {
     TUTTI_RETURN_IF_ERROR(state_.files.Retire(job, PartOf(kept.kind)));
   }
@@ -98,6 +109,20 @@ absl::StatusOr<bool> OldJobs::RemoveTree(const Kept& kept) const {
   absl::MutexLock lock(&mutex_);
   bytes_.erase({kept.kind, kept.name});
   return true;
+}
+
+// From here on no job takes them that is not known.
+void OldJobs::Announce(const std::vector<std::string>& jobs) const {
+  StateLock lock(state_);
+  const absl::Duration now = state_.clock->SinceBoot();
+  std::erase_if(state_.leaving_results,
+                [&](const auto& one) { return now - one.second > kLongestSubmission; });
+  for (const std::string& job : jobs) state_.leaving_results[job] = now;
+}
+
+void OldJobs::Withdraw(const std::vector<std::string>& jobs) const {
+  StateLock lock(state_);
+  for (const std::string& job : jobs) state_.leaving_results.erase(job);
 }
 
 // They count as removed once that is noted; what is left of them is removed by the next look.

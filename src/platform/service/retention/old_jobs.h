@@ -25,7 +25,8 @@ class OldJobs {
   // Lists the jobs that have files of that kind, and that `limit` may concern. Reads folders.
   absl::StatusOr<std::vector<Kept>> List(KeptKind kind, const spec::KeepFor& limit,
                                          const InUse& in_use) const;
-  // Removes it; false if one of them has become an input meanwhile, or has been deleted.
+  // Removes it; false if one of them has become an input meanwhile, has been used, or has been
+  // deleted.
   absl::StatusOr<bool> Remove(const Kept& kept) const;
   // Looks for the folder of all jobs, and so hangs if it does.
   void Ask() const;
@@ -34,6 +35,10 @@ class OldJobs {
 
  private:
   absl::StatusOr<bool> RemoveTree(const Kept& kept) const;
+  void Announce(const std::vector<std::string>& jobs) const ABSL_LOCKS_EXCLUDED(service_lock);
+  void Withdraw(const std::vector<std::string>& jobs) const ABSL_LOCKS_EXCLUDED(service_lock);
+  // Returns when files of that kind were used last, by the mark of their folders.
+  absl::Time LastUse(KeptKind kind, const std::vector<std::string>& jobs) const;
   absl::Status Finish(KeptKind kind, const std::vector<std::string>& jobs) const;
   void NoteLeft(const std::string& job, const absl::Status& removed) const;
   absl::StatusOr<Kept> KeptOf(KeptKind kind, const store::EndedJob& job, const InUse& in_use) const;
