@@ -55,6 +55,26 @@ def test_the_sites_own_program_has_a_word_and_a_user_the_last_one(start_service,
     assert row(service, "n1")["cordoned_by"] is None
 
 
+def test_a_rank_that_fails_on_a_node_that_is_then_found_ill_is_begun_again(start_service, write_job, tmp_path):
+    home, fault = tmp_path / "home", tmp_path / "fault"
+    home.mkdir()
+    program = tmp_path / "check-node"
+    program.write_text(f"#!/bin/sh\n[ ! -e {fault} ] || {{ cat {fault}; exit 1; }}\n")
+    program.chmod(0o755)
+    (home / "site.yml").write_text(f"health_check: {program}\n")
+    service = start_service(nodes=1, home=home)
+    own = service.wait(service.submit(write_job("exit 3", retry_settings={"max_retries": 1})))
+    assert own["state"] == "Failed" and "ill" not in own["reason"], own["reason"]
+    job = service.submit(write_job(f"[ $TUTTI_RESTART_COUNT = 0 ] || exec echo again; echo 'GPU 1 is gone' >{fault}; exit 3",
+                                   retry_settings={"max_retries": 1}))
+    wait_until(lambda: any("; node n1 is ill: program: GPU 1 is gone; it is begun again, attempt 2 of 2" in event["reason"]
+                           for event in service.job(job)["events"]), 60, lambda: service.job(job))
+    assert row(service, "n1")["cordoned_by"] == "check", "before another job could begin there"
+    fault.unlink()
+    ended = service.wait(job)
+    assert ended["state"] == "Completed" and service.log_text(job, 0).endswith("again\n"), ended
+
+
 @needs_small_disk
 def test_a_job_that_a_nodes_full_disk_kept_from_preparing_goes_to_another_node(start_service, write_job, tmp_path):
     service = start_service(nodes=2)

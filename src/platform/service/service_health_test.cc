@@ -258,6 +258,39 @@ TEST_F(ServiceHealthTest, TheFaultIsLookedIntoAtOnceAndTheNodeIsCordonedIfItIsIl
   EXPECT_EQ(Node("n1").cordoned_by, "check");
 }
 
+TEST_F(ServiceHealthTest, ARankThatFailsOnANodeThatIsFoundIllIsBegunAgainElsewhere) {
+  world_.launchers().script() = {{0, nullptr}};
+  ASSERT_TRUE(world_.Submit(Job("j", 1)).ok());
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
+  const std::string first = world_.service().GetJob("j")->nodes.at(0);
+  checker_.FindIll(first, "gpu");
+  world_.launchers().script() = {{0, {{"code", 1}}}};
+  // Without the clock, which is not to count while the look takes its time.
+  ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] {
+    world_.service().Tick();
+    world_.launchers().Step(world_.service(), world_.clock().Now());
+    return absl::StrContains(world_.History("j"), "Finalizing Queued");
+  }));
+  EXPECT_TRUE(IsCordoned(first)) << "before another job could begin there";
+  std::vector<std::string> reasons;
+  for (const auto& event : world_.Events("j")) reasons.push_back(event.reason);
+  EXPECT_THAT(reasons, Contains(HasSubstr(absl::StrCat("; node ", first,
+                                                       " is ill: gpu: it is broken; it is "
+                                                       "begun again, attempt 2 of 2"))));
+  world_.launchers().script() = {};
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(world_.State("j"), JobState::kCompleted) << world_.Reason("j");
+  EXPECT_NE(world_.service().GetJob("j")->nodes.at(0), first);
+}
+
+TEST_F(ServiceHealthTest, ARankThatFailsOnANodeThatIsWellIsItsOwnFault) {
+  world_.launchers().script() = {{0, {{"code", 1}}}};
+  ASSERT_TRUE(world_.Submit(Job("j", 1)).ok());
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(world_.State("j"), JobState::kFailed);
+  EXPECT_THAT(world_.Reason("j"), Not(HasSubstr("is ill")));
+}
+
 TEST_F(ServiceHealthTest, ARanksOwnWordsAreNoFaultOfItsNode) {
   world_.launchers().script() = {{0, {{"code", 1}, {"last_error", kFull}}}};
   for (const char* name : {"a", "b", "c"}) {

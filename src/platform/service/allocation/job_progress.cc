@@ -80,6 +80,7 @@ absl::StatusOr<bool> JobProgress::Advance(LiveJob& job, Effects& effects) {
     const std::string& why = job.record.last.reason;
     if (step->state == JobState::kCanceled && why != kCancelAsked) step->reason = why;
     if (IsEnd(step->state) && !output_.Close(job, effects)) break;
+    if (IsEnd(step->state) && !health_.JudgeFailure(job, *step, effects)) break;
     if (IsEnd(step->state)) health_.NoteEnd(job, *step, effects);
     if (MayBeginAgain(job, *step)) {
       const Placement left = job.placed->placement;

@@ -201,6 +201,52 @@ void NodeHealth::NoteEnd(const LiveJob& job, const Step& step, Effects& effects)
   if (counts) NoteFaults(job, effects);
 }
 
+// A GPU that leaves the bus, or a disk that breaks, fails the processes that use it, which say so
+// or do not. On a cluster the launcher looks; here the service knows more of its nodes.
+bool NodeHealth::JudgeFailure(const LiveJob& job, Step& step, Effects& effects) {
+  const Placement& placement = job.placed->placement;
+  const bool may_be_its_node =
+      step.state == store::JobState::kFailed && !step.lost_node && job.cause == Cause::kFailure &&
+      job.record.job.spec.compute == "local" && placement.boot_id == state_.options.boot_id &&
+      state_.options.node_checker != nullptr;
+  if (!may_be_its_node) return true;
+  const auto [at, is_new] = failure_looks_.try_emplace(placement.allocation);
+  FailureLooks& looks = at->second;
+  if (is_new) LookAfterFailure(job, looks, effects);
+  const absl::Duration patience = state_.options.node_checker->patience();
+  const bool is_late = state_.clock->SinceBoot() - looks.began > patience;
+  if (!looks.pending.empty() && !is_late) return false;
+  for (const std::string& node : looks.nodes) {
+    if (!IsCordonedByCheck(node)) continue;
+    step.lost_node = true;
+    absl::StrAppend(&step.reason, "; node ", node, " is ill: ", state_.cordons.at(node).reason);
+  }
+  failure_looks_.erase(at);
+  return true;
+}
+
+void NodeHealth::LookAfterFailure(const LiveJob& job, FailureLooks& looks, Effects& effects) {
+  looks.began = state_.clock->SinceBoot();
+  absl::Duration failed = -absl::InfiniteDuration();
+  for (const RankExit& exit : job.placed->gang.End().exits) {
+    if (exit.ok() || exit.stopped) continue;
+    looks.nodes.insert(exit.node);
+    failed = std::max(failed, std::min(exit.heard, looks.began));
+  }
+  for (const engine::Node& node : state_.nodes) {
+    if (!looks.nodes.contains(node.name)) continue;
+    looks.pending.insert(node.name);
+    effects.checks.push_back(
+        {node.name, [this, node, failed, allocation = job.placed->placement.allocation] {
+           Check(node, std::min(state_.clock->SinceBoot() - failed, kFresh));  // nothing older
+           StateLock lock(state_);
+           const auto at = failure_looks_.find(allocation);
+           if (at != failure_looks_.end()) at->second.pending.erase(node.name);
+           state_.Wake();
+         }});
+  }
+}
+
 // Its launchers have looked at them.
 void NodeHealth::NoteIllNodesOfCluster(const LiveJob& job) {
   const std::string& compute = job.record.job.spec.compute;

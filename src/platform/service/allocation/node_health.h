@@ -32,6 +32,11 @@ class NodeHealth {
   // which it failed for a reason that may be theirs.
   void NoteEnd(const LiveJob& job, const Step& step, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Has the nodes of this machine looked at on which a process of the job has failed, before that
+  // counts: `step` becomes the loss of a node where one is ill. False as long as that takes; call
+  // it again at the next look, with the step as it is then.
+  bool JudgeFailure(const LiveJob& job, Step& step, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Returns the nodes that get no job until they have been looked at, each with the job that failed
   // there.
   const std::map<std::string, std::string>& suspects() const
@@ -59,6 +64,11 @@ class NodeHealth {
     std::set<std::string> accepted;                   // of them, those that a user has accepted
     std::string verdict;                              // why it is ill if no check finds anything
   };
+  // The looks at nodes on which processes of an allocation have failed.
+  struct FailureLooks {
+    absl::Duration began;
+    std::set<std::string> nodes, pending;
+  };
   using Change = std::function<void()>;  // of cordons in the store, to be made without the lock
 
   void LookAtSuspects(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
@@ -69,6 +79,8 @@ class NodeHealth {
   void Begin(const engine::Node& node, absl::Duration age, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   void NoteIllNodesOfCluster(const LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  void LookAfterFailure(const LiveJob& job, FailureLooks& looks, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   void NoteFaults(const LiveJob& job, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Runs the checks of a node, on a thread that may wait.
   std::vector<health::NodeCheck> Check(const engine::Node& node, absl::Duration age)
@@ -89,6 +101,8 @@ class NodeHealth {
   FaultLedger ledger_ ABSL_GUARDED_BY(service_lock);
   std::map<std::string, Watched> nodes_ ABSL_GUARDED_BY(service_lock);
   std::map<std::string, std::string> suspects_ ABSL_GUARDED_BY(service_lock);
+  std::map<std::string, FailureLooks> failure_looks_
+      ABSL_GUARDED_BY(service_lock);                                 // by allocation
   std::vector<engine::Node> running_ ABSL_GUARDED_BY(service_lock);  // their looks
   size_t next_ ABSL_GUARDED_BY(service_lock) = 0;                    // whose turn it is
   absl::Duration last_sweep_ ABSL_GUARDED_BY(service_lock) = -absl::InfiniteDuration();
