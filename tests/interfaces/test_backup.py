@@ -95,6 +95,36 @@ def test_elsewhere_it_is_the_same_service_and_begins_nothing_again(start_service
     assert begun.read_text() == "x\nx\n"
 
 
+def test_a_restored_job_reads_a_secret_that_was_saved_beside_a_rotation(start_service, write_job, tmp_path):
+    service = start_service(nodes=1)
+    value = "of-the-hub-4711"
+    done = subprocess.run([service.program, "secret", "set", "hub"], env=service.environment, input=value, text=True, capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    over, rotations = threading.Event(), []
+
+    def rotate():
+        while not over.is_set():
+            rotations.append(service.cli("secret", "rotate").returncode)
+    thread = threading.Thread(target=rotate)
+    thread.start()
+    try:
+        wait_until(lambda: len(rotations) > 1, 60, "the key is replaced again and again")
+        for number in range(3):
+            made = service.cli("backup", tmp_path / f"{number}.tar.zst", "--with-secret-key")
+            assert made.returncode == 0, made.stderr
+    finally:
+        over.set()
+        thread.join()
+    assert set(rotations) == {0}
+    for number in range(3):
+        other, _ = restore(service, tmp_path / f"other-{number}", tmp_path / f"{number}.tar.zst")
+        other = start_service(nodes=1, home=other.home)
+        job = other.submit(write_job("printf %s \"$TOKEN\" | tr a-z n-za-m", resources={"properties": {"tutti": {"secrets": {"TOKEN": "hub"}}}}))
+        assert other.wait(job)["state"] == "Completed", other.job(job)
+        assert other.log_text(job, 0) == value.translate(str.maketrans("abcdefghijklmnopqrstuvwxyz", "nopqrstuvwxyzabcdefghijklm"))
+        other.stop()
+
+
 def test_without_results_jobs_are_there_and_the_queue_may_be_kept(start_service, write_job, tmp_path):
     service = start_service(nodes=1)
     done = service.submit(write_job("echo kept"))

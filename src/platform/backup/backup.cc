@@ -32,6 +32,8 @@ namespace tutti::backup {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr uint64_t kLargestKeyFile = 64 << 10;
+constexpr int kCopies = 10;
 constexpr char kWorkFolder[] = ".tutti-backup";
 
 struct CopiedJobs {
@@ -88,13 +90,39 @@ absl::Status AddParts(const fs::path& home, ArchiveWriter& writer) {
   return absl::OkStatus();
 }
 
-// Adds it under the name that it has in a service's folder, wherever site.yml says that it is.
-absl::Status AddSecretKey(const fs::path& home, ArchiveWriter& writer) {
+// Returns the lines of the key of the secrets, wherever site.yml says that it is.
+absl::StatusOr<std::string> ReadSecretKey(const fs::path& home) {
   TUTTI_ASSIGN_OR_RETURN(const fs::path file, SecretKeyOf(home));
-  std::error_code error;
-  const fs::path real = fs::canonical(file, error);
-  if (!error) return writer.Add(spec::kSecretKeyName, real);
-  return base::ErrnoStatus(absl::StrCat("the key of the secrets, ", file.native()), error.value());
+  auto text = base::ReadFile(file, kLargestKeyFile);
+  if (text.ok()) return text;
+  return base::Annotate(text.status(), absl::StrCat("the key of the secrets, ", file.native()));
+}
+
+struct Copy {
+  CopiedJobs jobs;
+  std::string secret_key;  // that opens what is in it; "" if it is not asked for, or opens nothing
+};
+
+// Copies the database to `file`. A rotation puts a new key before the old ones, seals all secrets
+// under it and drops those: where the key is the same before and after the copy was made, it opens
+// what is in that, whatever the rotation has come to.
+absl::StatusOr<Copy> CopyWithKey(const BackupOptions& options, const fs::path& file) {
+  for (int attempt = 1; attempt <= kCopies; ++attempt) {
+    const auto before = ReadSecretKey(options.home);
+    TUTTI_RETURN_IF_ERROR(store::CopyDatabase(options.home / kDatabase, file));
+    if (options.on_copied) options.on_copied();
+    Copy copy;
+    TUTTI_ASSIGN_OR_RETURN(copy.jobs, JobsIn(file));
+    if (!options.with_secret_key || copy.jobs.secrets == 0) return copy;
+    TUTTI_ASSIGN_OR_RETURN(copy.secret_key, ReadSecretKey(options.home));
+    if (before.ok() && *before == copy.secret_key) return copy;
+    for (const char* end : {"", "-wal", "-shm"}) {
+      TUTTI_RETURN_IF_ERROR(base::RemoveTree(absl::StrCat(file.native(), end)));
+    }
+  }
+  return absl::UnavailableError(
+      absl::StrCat("the key of the secrets was replaced each time that the database was copied, ",
+                   kCopies, " times: make the backup when no `tutti secret rotate` runs"));
 }
 
 absl::Status AddSnapshots(const fs::path& home, const std::set<std::string>& snapshots,
@@ -158,8 +186,8 @@ uint64_t MostBytes(const BackupOptions& options) {
 
 absl::StatusOr<CopiedJobs> WriteArchive(const BackupOptions& options, const fs::path& copy,
                                         const fs::path& archive) {
-  TUTTI_RETURN_IF_ERROR(store::CopyDatabase(options.home / kDatabase, copy));
-  TUTTI_ASSIGN_OR_RETURN(const CopiedJobs jobs, JobsIn(copy));
+  TUTTI_ASSIGN_OR_RETURN(const Copy copied, CopyWithKey(options, copy));
+  const CopiedJobs& jobs = copied.jobs;
   TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<ArchiveWriter> writer,
                          ArchiveWriter::Create(archive));
   const Head head{.version = options.version,
@@ -169,8 +197,8 @@ absl::StatusOr<CopiedJobs> WriteArchive(const BackupOptions& options, const fs::
   TUTTI_RETURN_IF_ERROR(writer->AddText(kHeadName, ToJson(head)));
   TUTTI_RETURN_IF_ERROR(writer->Add(kDatabase, copy));
   TUTTI_RETURN_IF_ERROR(AddParts(options.home, *writer));
-  if (options.with_secret_key && jobs.secrets > 0) {
-    TUTTI_RETURN_IF_ERROR(AddSecretKey(options.home, *writer));
+  if (!copied.secret_key.empty()) {  // by the name that it has in a service's folder
+    TUTTI_RETURN_IF_ERROR(writer->AddText(spec::kSecretKeyName, copied.secret_key));
   }
   TUTTI_RETURN_IF_ERROR(AddSnapshots(options.home, jobs.snapshots, *writer));
   if (options.with_results) TUTTI_RETURN_IF_ERROR(AddResults(options.home, *writer));

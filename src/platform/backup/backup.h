@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -18,6 +19,7 @@ struct BackupOptions {
   bool with_secret_key = false;  // with what opens the service's secrets
   std::string version;
   absl::Time now;
+  std::function<void()> on_copied = {};  // for tests: called once the database has been copied
 };
 
 struct BackupReport {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -106,6 +107,46 @@ TEST_F(BackupTest, SecretsAreSavedEncryptedAndTheirKeyIfThatIsAskedFor) {
   ASSERT_TRUE(with_key.ok()) << with_key.status();
   ASSERT_TRUE(RestoreIt().ok());
   EXPECT_EQ(Restored("secrets.key"), "the key");
+}
+
+TEST_F(BackupTest, AKeyThatIsReplacedMeanwhileOpensWhatIsSaved) {
+  Insert("done", kCompleted);
+  ASSERT_TRUE(OpenStore(home_)->PutSecrets({{"hub", "one", "sealed", kMade, kMade}}).ok());
+  Write("secrets.key", "one\n");
+  std::vector<std::function<void()>> steps = {
+      [&] { Write("secrets.key", "two\none\n"); },
+      [&] {
+        ASSERT_TRUE(OpenStore(home_)->PutSecrets({{"hub", "two", "sealed", kMade, kMade}}).ok());
+        Write("secrets.key", "two\n");
+      }};
+  size_t copies = 0;
+  BackupOptions options{
+      .home = home_, .file = file_, .with_secret_key = true, .version = "1", .now = kMade};
+  options.on_copied = [&] {
+    if (copies < steps.size()) steps[copies]();
+    ++copies;
+  };
+  const auto made = MakeBackup(options);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(copies, 3u);
+  ASSERT_TRUE(RestoreIt().ok());
+  EXPECT_EQ(OpenStore(restored_)->Secrets()->at(0).key, "two");
+  EXPECT_EQ(Restored("secrets.key"), "two\n");
+}
+
+TEST_F(BackupTest, AKeyThatIsReplacedAllTheTimeIsSaid) {
+  Insert("done", kCompleted);
+  ASSERT_TRUE(OpenStore(home_)->PutSecrets({{"hub", "k", "sealed", kMade, kMade}}).ok());
+  Write("secrets.key", "0\n");
+  BackupOptions options{
+      .home = home_, .file = file_, .with_secret_key = true, .version = "1", .now = kMade};
+  int copies = 0;
+  options.on_copied = [&] { Write("secrets.key", absl::StrCat(++copies, "\n")); };
+  const auto refused = MakeBackup(options);
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("tutti secret rotate"));
+  EXPECT_FALSE(fs::exists(file_));
+  options.with_secret_key = false;
+  EXPECT_TRUE(MakeBackup(options).ok());
 }
 
 TEST_F(BackupTest, TheKeyOfSecretsIsLeftOutOfAFolderThatIsSaved) {
