@@ -40,6 +40,7 @@ struct CopiedJobs {
   int count = 0;
   int secrets = 0;
   std::set<std::string> snapshots;  // "sha256:…", of those that have not ended
+  std::vector<std::string> missing_code = {};
 };
 
 void NoteSnapshots(const spec::JobSpec& job, const std::string& snapshot,
@@ -125,14 +126,19 @@ absl::StatusOr<Copy> CopyWithKey(const BackupOptions& options, const fs::path& f
                    kCopies, " times: make the backup when no `tutti secret rotate` runs"));
 }
 
-absl::Status AddSnapshots(const fs::path& home, const std::set<std::string>& snapshots,
-                          ArchiveWriter& writer) {
+// Returns those that are not there. Of jobs that have not ended they are kept.
+absl::StatusOr<std::vector<std::string>> AddSnapshots(const fs::path& home,
+                                                      const std::set<std::string>& snapshots,
+                                                      ArchiveWriter& writer) {
+  std::vector<std::string> missing;
   for (const std::string& snapshot : snapshots) {
     const std::string name =
         absl::StrCat(kSnapshots, "/", absl::StrReplaceAll(snapshot, {{":", "-"}}));
+    std::error_code error;
+    if (!fs::exists(home / name, error)) missing.push_back(snapshot);
     TUTTI_RETURN_IF_ERROR(writer.Add(name, home / name));
   }
-  return absl::OkStatus();
+  return missing;
 }
 
 // A hidden folder is of a job that is being deleted.
@@ -186,7 +192,7 @@ uint64_t MostBytes(const BackupOptions& options) {
 
 absl::StatusOr<CopiedJobs> WriteArchive(const BackupOptions& options, const fs::path& copy,
                                         const fs::path& archive) {
-  TUTTI_ASSIGN_OR_RETURN(const Copy copied, CopyWithKey(options, copy));
+  TUTTI_ASSIGN_OR_RETURN(Copy copied, CopyWithKey(options, copy));
   const CopiedJobs& jobs = copied.jobs;
   TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<ArchiveWriter> writer,
                          ArchiveWriter::Create(archive));
@@ -200,7 +206,8 @@ absl::StatusOr<CopiedJobs> WriteArchive(const BackupOptions& options, const fs::
   if (!copied.secret_key.empty()) {  // by the name that it has in a service's folder
     TUTTI_RETURN_IF_ERROR(writer->AddText(spec::kSecretKeyName, copied.secret_key));
   }
-  TUTTI_RETURN_IF_ERROR(AddSnapshots(options.home, jobs.snapshots, *writer));
+  TUTTI_ASSIGN_OR_RETURN(copied.jobs.missing_code,
+                         AddSnapshots(options.home, jobs.snapshots, *writer));
   if (options.with_results) TUTTI_RETURN_IF_ERROR(AddResults(options.home, *writer));
   TUTTI_RETURN_IF_ERROR(writer->Finish());
   return jobs;
@@ -240,7 +247,10 @@ absl::StatusOr<BackupReport> MakeBackup(const BackupOptions& options) {
   std::error_code error;
   const uintmax_t bytes = fs::file_size(archive, error);
   TUTTI_RETURN_IF_ERROR(explained(Publish(archive, options.file)));
-  return BackupReport{.jobs = jobs->count, .bytes = error ? 0 : bytes, .secrets = jobs->secrets};
+  return BackupReport{.jobs = jobs->count,
+                      .bytes = error ? 0 : bytes,
+                      .secrets = jobs->secrets,
+                      .missing_code = jobs->missing_code};
 }
 
 }  // namespace tutti::backup

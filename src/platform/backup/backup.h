@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -26,6 +27,8 @@ struct BackupReport {
   int jobs = 0;        // that have no parent
   uint64_t bytes = 0;  // of the file
   int secrets = 0;     // that are in it, encrypted
+  // The code of jobs that have not ended which was not there to be saved: "sha256:…".
+  std::vector<std::string> missing_code;
 };
 
 // Makes a backup. The file is there once it is whole and on the disk, mode 0600; whatever ends the

@@ -109,6 +109,14 @@ TEST_F(BackupTest, SecretsAreSavedEncryptedAndTheirKeyIfThatIsAskedFor) {
   EXPECT_EQ(Restored("secrets.key"), "the key");
 }
 
+TEST_F(BackupTest, CodeThatIsNotThereIsNamed) {
+  Insert("waits", {JobState::kQueued}, "sha256:bb");
+  Insert("done", kCompleted, "sha256:aa");
+  const auto made = Backup();
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_THAT(made->missing_code, testing::ElementsAre("sha256:bb"));
+}
+
 TEST_F(BackupTest, AKeyThatIsReplacedMeanwhileOpensWhatIsSaved) {
   Insert("done", kCompleted);
   ASSERT_TRUE(OpenStore(home_)->PutSecrets({{"hub", "one", "sealed", kMade, kMade}}).ok());

@@ -1,4 +1,5 @@
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "platform/backup/backup.h"
@@ -38,6 +39,12 @@ std::string NoteOfSecrets(const backup::BackupReport& made, bool with_key) {
                                  "keep that apart, or a restored service cannot read them\n");
 }
 
+std::string NoteOfMissingCode(const backup::BackupReport& made) {
+  if (made.missing_code.empty()) return "";
+  return absl::StrCat("warning: the code of jobs that have not ended is not there, so that it is ",
+                      "not saved: ", absl::StrJoin(made.missing_code, ", "), "\n");
+}
+
 }  // namespace
 
 absl::StatusOr<ExitCode> Backup(Context& context, const BackupOptions& options) {
@@ -52,7 +59,7 @@ absl::StatusOr<ExitCode> Backup(Context& context, const BackupOptions& options) 
   context.out << file.string() << ": " << JobsOf(made.jobs) << " of " << context.home.string()
               << (options.with_results ? " with their results, " : ", ") << Bytes(made.bytes)
               << "; it has the service's token and key: keep it where nobody else reads it\n"
-              << NoteOfSecrets(made, options.with_secret_key);
+              << NoteOfSecrets(made, options.with_secret_key) << NoteOfMissingCode(made);
   return ExitCode::kOk;
 }
 
