@@ -139,6 +139,20 @@ def test_a_job_over_its_memory_ends_with_the_reason_and_the_one_beside_it_goes_o
     assert service.wait(beside)["state"] == "Completed"
 
 
+def test_memory_that_processes_share_counts_too(start_service, write_job):
+    service = start_service(nodes=1)
+    greedy = service.submit(write_job("python3 grow.py", resources=part(cpus=1, memory="200MB"), files={"grow.py": """
+        import mmap, time
+        kept = []
+        while True:
+            kept.append(mmap.mmap(-1, 1 << 20))  # shared, as torch's tensors are
+            kept[-1].write(b"x" * (1 << 20))
+            time.sleep(0.01)
+        """}))
+    ended = service.wait(greedy)
+    assert ended["state"] == "Failed" and "rank 0 on n1 ran out of memory (the job has 191 MiB of the node" in ended["reason"], ended["reason"]
+
+
 def test_what_no_node_has_is_refused_with_what_there_is(service, write_job):
     file = write_job("true", resources=part(cpus=5000))
     for command in ("create", "validate"):

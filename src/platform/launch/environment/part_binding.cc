@@ -1,5 +1,7 @@
 #include "platform/launch/environment/part_binding.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -48,6 +50,17 @@ std::vector<int> CoresOfRank(const spec::LaunchPlan& plan, int local_rank) {
   if (ranks == 0 || size < ranks || rank >= ranks) return plan.cores;
   return {plan.cores.begin() + static_cast<std::ptrdiff_t>(size * rank / ranks),
           plan.cores.begin() + static_cast<std::ptrdiff_t>(size * (rank + 1) / ranks)};
+}
+
+std::vector<int> CoresIfNotAll() {
+  cpu_set_t set;
+  std::vector<int> cores;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return cores;
+  if (CPU_COUNT(&set) >= ::sysconf(_SC_NPROCESSORS_ONLN)) return cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &set)) cores.push_back(core);
+  }
+  return cores;
 }
 
 RankCores::RankCores(const spec::LaunchPlan& plan, int local_rank)

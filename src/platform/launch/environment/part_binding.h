@@ -35,6 +35,10 @@ class RankCores {
   bool has_any_;
 };
 
+// Returns the processors on which this process may run, if those are not all of the machine's: a
+// container is in a group of its own, which does not know of others' (Slurm's).
+std::vector<int> CoresIfNotAll();
+
 // Returns "0-3,7", as the kernel and podman write them.
 std::string CoreList(const std::vector<int>& cores);
 

@@ -1,6 +1,7 @@
 #include "platform/launch/environment/part_binding.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <thread>
 
@@ -65,6 +66,21 @@ TEST(PartBinding, ARankEntersItsOwn) {
     EXPECT_EQ(OwnCoresNow(), all);
     EXPECT_EQ(RankCores(PlanWithPart({all.front()}, 1), 0).Enter(), 0);
     EXPECT_THAT(OwnCoresNow(), ElementsAre(all.front()));
+  }).join();
+}
+
+TEST(PartBinding, TheProcessorsThatOthersHaveLeftAreKnown) {
+  std::thread([] {
+    const std::vector<int> all = OwnCoresNow();
+    if (static_cast<long>(all.size()) == ::sysconf(_SC_NPROCESSORS_ONLN)) {
+      EXPECT_THAT(CoresIfNotAll(), IsEmpty());
+    }
+    if (all.size() < 2) return;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(all.back(), &one);
+    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+    EXPECT_THAT(CoresIfNotAll(), ElementsAre(all.back()));
   }).join();
 }
 

@@ -162,4 +162,12 @@ int AllocatedCores(const std::map<std::string, std::string>& variables, int own)
   return given > 0 ? std::min(given, own) : own;
 }
 
+int64_t AllocatedMemory(const std::map<std::string, std::string>& variables) {
+  if (!variables.contains("TUTTI_GANG")) return 0;
+  const int64_t of_node = Leading(variables, "SLURM_MEM_PER_NODE");
+  const int64_t of_cores =
+      int64_t{Leading(variables, "SLURM_MEM_PER_CPU")} * Leading(variables, "SLURM_CPUS_ON_NODE");
+  return (of_node > 0 ? of_node : of_cores) << 20;
+}
+
 }  // namespace tutti::launch

@@ -35,4 +35,8 @@ absl::Status ReasonOfStopRequest(const std::filesystem::path& folder, absl::Time
 // several tasks on a node, it is what one of them gets. `variables`: the launcher's environment.
 int AllocatedCores(const std::map<std::string, std::string>& variables, int own);
 
+// Returns the bytes of memory that Slurm has given the job on this node, by the variables of its
+// launcher; 0: all of the node's, or it is not said.
+int64_t AllocatedMemory(const std::map<std::string, std::string>& variables);
+
 }  // namespace tutti::launch

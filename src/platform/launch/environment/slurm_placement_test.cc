@@ -124,5 +124,15 @@ TEST(SlurmPlacement, HasTheProcessorsThatSlurmHasGivenTheNode) {
   EXPECT_EQ(AllocatedCores({{"SLURM_CPUS_ON_NODE", "4"}}, 64), 64);
 }
 
+TEST(SlurmMemory, IsWhatTheJobHasGotOfTheNode) {
+  std::map<std::string, std::string> variables = {{"SLURM_MEM_PER_NODE", "1500"}};
+  EXPECT_EQ(AllocatedMemory(variables), 0) << "a service in a shell that Slurm has started";
+  variables["TUTTI_GANG"] = "n7 10.0.0.7;";
+  EXPECT_EQ(AllocatedMemory(variables), int64_t{1500} << 20);
+  variables = {{"TUTTI_GANG", "n7;"}, {"SLURM_MEM_PER_CPU", "1000"}, {"SLURM_CPUS_ON_NODE", "4"}};
+  EXPECT_EQ(AllocatedMemory(variables), int64_t{4000} << 20);
+  EXPECT_EQ(AllocatedMemory({{"TUTTI_GANG", "n7;"}, {"SLURM_MEM_PER_NODE", "0"}}), 0) << "all";
+}
+
 }  // namespace
 }  // namespace tutti::launch

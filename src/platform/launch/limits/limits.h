@@ -1,6 +1,7 @@
 // Lists the limits that the processes of a node are held to.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -30,6 +31,9 @@ std::vector<std::unique_ptr<Limit>> LimitsOf(const LimitContext& context);
 std::unique_ptr<Limit> MakeTimeLimit(const LimitContext& context);
 // Limits the number of processes and threads, where there is no cgroup that holds it.
 std::unique_ptr<Limit> MakeProcessCountLimit(const LimitContext& context);
+// Returns the node's share of memory in bytes, to which launchers hold its processes; 0: to none.
+// Slurm does not hold containers to what it has given, so that their launcher does.
+int64_t MemoryShareOf(const LimitContext& context);
 // Limits memory to the node's share: kills the rank that uses most and ends no other
 // (memory_watch.h).
 std::unique_ptr<Limit> MakeMemoryLimit(const LimitContext& context);

@@ -1,5 +1,5 @@
 // Which limits a plan has, and each of those that need no ranks (launcher_test.cc has the others).
-// Covers: process_count_limit.cc, time_limit.cc, mpi_world_limit.cc.
+// Covers: memory_limit.cc, process_count_limit.cc, time_limit.cc, mpi_world_limit.cc.
 #include "platform/launch/limits/limits.h"
 
 #include <poll.h>
@@ -40,6 +40,16 @@ TEST_F(LimitsTest, AreThoseThatThePlanAndItsRanksNeed) {
   plan.memory_bytes = 1 << 30;
   facts.pmi = "127.0.0.1:4711";
   EXPECT_EQ(LimitsOf(OfPlan()).size(), 4u);
+}
+
+TEST_F(LimitsTest, OfMemoryIsThePlansOrForContainersSlurms) {
+  facts.own = {{"TUTTI_GANG", "n7 10.0.0.7;"}, {"SLURM_MEM_PER_NODE", "2048"}};
+  EXPECT_EQ(MemoryShareOf(OfPlan()), 0) << "Slurm holds it";
+  plan.environment.image = {"a.example/b:1", "", "", "job.yml:7"};
+  EXPECT_EQ(MemoryShareOf(OfPlan()), int64_t{2} << 30);
+  EXPECT_EQ(LimitsOf(OfPlan()).size(), 2u);
+  plan.memory_bytes = 1 << 30;
+  EXPECT_EQ(MemoryShareOf(OfPlan()), 1 << 30);
 }
 
 TEST_F(LimitsTest, OfTimeIsHeldUntilTheProcessesAreToEnd) {

@@ -1,6 +1,7 @@
 #include <signal.h>
 
 #include "base/deadline.h"
+#include "platform/launch/environment/slurm_placement.h"
 #include "platform/launch/limits/limits.h"
 #include "platform/launch/node/memory_watch.h"
 
@@ -36,8 +37,14 @@ class MemoryLimit : public Limit {
 
 }  // namespace
 
+int64_t MemoryShareOf(const LimitContext& context) {
+  const spec::LaunchPlan& plan = context.plan;
+  if (plan.memory_bytes > 0 || plan.environment.image.empty()) return plan.memory_bytes;
+  return AllocatedMemory(context.facts.own);
+}
+
 std::unique_ptr<Limit> MakeMemoryLimit(const LimitContext& context) {
-  return std::make_unique<MemoryLimit>(context.plan.memory_bytes, context.ranks);
+  return std::make_unique<MemoryLimit>(MemoryShareOf(context), context.ranks);
 }
 
 }  // namespace tutti::launch

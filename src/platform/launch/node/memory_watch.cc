@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -16,34 +18,34 @@
 namespace tutti::launch {
 namespace {
 
-// Private resident bytes; 0 for a process that has ended.
-int64_t PrivateBytes(pid_t pid) {
-  const auto text = base::ReadFile(absl::StrCat("/proc/", pid, "/statm"));
-  if (!text.ok()) return 0;
-  const std::vector<absl::string_view> fields = absl::StrSplit(*text, ' ');
-  int64_t resident = 0, shared = 0;
-  if (fields.size() < 3 || !absl::SimpleAtoi(fields[1], &resident) ||
-      !absl::SimpleAtoi(fields[2], &shared)) {
-    return 0;
-  }
-  return (resident - shared) * ::sysconf(_SC_PAGESIZE);
-}
-
-// Anonymous and shared-memory pages by share; without the files that are mapped, which the kernel
-// can drop.
-int64_t ProportionalBytes(pid_t pid) {
-  const auto text = base::ReadFile(absl::StrCat("/proc/", pid, "/smaps_rollup"));
-  if (!text.ok()) return PrivateBytes(pid);
+// Returns the sum of the lines "NAME: 12 kB" of the file that have one of the names; nothing for a
+// process that has ended.
+std::optional<int64_t> BytesIn(pid_t pid, const char* file,
+                               const std::vector<absl::string_view>& names) {
+  const auto text = base::ReadFile(absl::StrCat("/proc/", pid, "/", file));
+  if (!text.ok()) return std::nullopt;
   int64_t kilobytes = 0;
   for (absl::string_view line : absl::StrSplit(*text, '\n')) {
-    if (!absl::ConsumePrefix(&line, "Pss_Anon:") && !absl::ConsumePrefix(&line, "Pss_Shmem:")) {
-      continue;
-    }
+    const bool counts = std::any_of(names.begin(), names.end(), [&](absl::string_view name) {
+      return absl::ConsumePrefix(&line, name) && absl::ConsumePrefix(&line, ":");
+    });
     int64_t value = 0;
     absl::ConsumeSuffix(&line, "kB");
-    if (absl::SimpleAtoi(absl::StripAsciiWhitespace(line), &value)) kilobytes += value;
+    if (counts && absl::SimpleAtoi(absl::StripAsciiWhitespace(line), &value)) kilobytes += value;
   }
   return kilobytes * 1024;
+}
+
+// Resident bytes without the files that are mapped, which the kernel can drop. Pages of memory that
+// processes share (memfd, /dev/shm, anonymous) count in each.
+int64_t QuickBytes(pid_t pid) {
+  return BytesIn(pid, "status", {"RssAnon", "RssShmem"}).value_or(0);
+}
+
+// The same by share: a page that n processes have counts an n-th in each.
+int64_t ProportionalBytes(pid_t pid) {
+  const auto bytes = BytesIn(pid, "smaps_rollup", {"Pss_Anon", "Pss_Shmem"});
+  return bytes ? *bytes : QuickBytes(pid);
 }
 
 }  // namespace
@@ -56,9 +58,13 @@ std::optional<MemoryBreach> MemoryWatch::Look(const std::vector<RankLeader>& lea
   const absl::Duration began = base::SteadyNow();
   const std::vector<pid_t> all = base::Descendants(::getpid());
   int64_t quick = 0;
-  for (const pid_t pid : all) quick += PrivateBytes(pid);
-  const absl::Duration cost = base::SteadyNow() - began;  // grows with the processes of the machine
-  interval_ = std::max(20 * cost, absl::Milliseconds(quick < share_ / 2 ? 500 : 100));
+  for (const pid_t pid : all) quick += QuickBytes(pid);
+  // What it costs grows with the processes of the machine, and with their pages where they are
+  // summed by share.
+  const absl::Cleanup set_interval = [&] {
+    interval_ = std::max(20 * (base::SteadyNow() - began),
+                         absl::Milliseconds(quick < share_ / 2 ? 500 : 100));
+  };
   if (quick <= share_) return std::nullopt;
 
   MemoryBreach breach{-1, {}, ""};

@@ -1,7 +1,8 @@
 // Holds a node's processes to the node's share of memory. A quick look sums what each process has
-// for itself (resident less file-backed and shared pages); only when that is over the share is the
-// proportional size (PSS) of each summed, which counts a page that forked workers share once and is
-// dear to ask for. Not thread-safe.
+// resident, without files; only when that is over the share is the proportional size (PSS) of each
+// summed, which counts a page once that several share, by fork or as shared memory, and is dear to
+// ask for. Shared memory that no process has mapped, as a file in /dev/shm, is not seen. Not
+// thread-safe.
 #pragma once
 
 #include <sys/types.h>

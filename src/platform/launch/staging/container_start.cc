@@ -207,9 +207,9 @@ absl::StatusOr<ContainerStart> ContainerStartOf(const spec::LaunchPlan& plan, in
   TUTTI_ASSIGN_OR_RETURN(std::vector<std::string> mounts, Mounts(plan, facts));
   Append(std::move(mounts), start.arguments);
   Append(GpuOptions(facts), start.arguments);
-  if (plan.has_part() && MayLimitCores()) {
-    start.arguments.push_back(
-        absl::StrCat("--cpuset-cpus=", CoreList(CoresOfRank(plan, local_rank))));
+  const std::vector<int> cores = plan.has_part() ? CoresOfRank(plan, local_rank) : CoresIfNotAll();
+  if (!cores.empty() && MayLimitCores()) {
+    start.arguments.push_back(absl::StrCat("--cpuset-cpus=", CoreList(cores)));
   }
   Variables variables = EnvironmentOf(plan, local_rank, facts);
   AddOptions(plan, variables, start);
