@@ -1,5 +1,6 @@
 """Story: the service's disk is full. It says so to everyone, takes nothing more, and what it has accepted goes on: jobs end, cancels count, and
 nothing that was printed is lost."""
+import contextlib
 import json
 import subprocess
 import urllib.error
@@ -12,13 +13,24 @@ from needs import needs_small_disk
 pytestmark = needs_small_disk
 
 
-@pytest.fixture
-def disk(tmp_path):
-    place = tmp_path / "disk"
+@contextlib.contextmanager
+def mounted(place, options):
     place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", place], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", place], check=True)
     yield place
     subprocess.run(["umount", "-l", place], check=True)
+
+
+@pytest.fixture
+def disk(tmp_path):
+    with mounted(tmp_path / "disk", "size=48m") as place:
+        yield place
+
+
+@pytest.fixture
+def disk_of_few_files(tmp_path):
+    with mounted(tmp_path / "disk", "size=64m,nr_inodes=3000") as place:
+        yield place
 
 
 def fill(place):
@@ -126,3 +138,27 @@ def test_a_result_that_is_larger_than_what_is_free_waits_for_room(disk, start_se
     for name, size in (("large", 14000000), ("small", 6)):
         with service.request(f"/v1/jobs/{job}/files/outputs/{name}") as answer:
             assert len(answer.read()) == size
+
+
+def test_a_disk_that_takes_no_more_files_is_full(disk_of_few_files, start_service, write_job, tmp_path):
+    disk = disk_of_few_files
+    service = start_service(home=disk / "home", nodes=1)
+    go = tmp_path / "go"
+    job = held(service, write_job, go, after="echo after")
+    waits = service.submit(write_job("echo waited"))
+    fillers = []
+    try:
+        while True:
+            fillers.append(disk / f"filler-{len(fillers)}")
+            fillers[-1].touch()
+    except OSError:
+        fillers.pop()
+    wait_until(lambda: service.get("/v1/health")["disk"] == "full", 30, "it is said to anyone")
+    refused = service.cli("run", write_job("echo refused"))
+    assert refused.returncode == 9 and "the service's disk is full: room for 0 more files in " in refused.stderr, refused
+    go.touch()
+    wait_until(lambda: "more files" in service.job(waits)["reason"], 30, "the one that waits says why")
+    for filler in fillers:
+        filler.unlink()
+    assert service.wait(job)["state"] == "Completed" and service.log_text(job, 0) == "after\n"
+    assert service.wait(waits)["state"] == "Completed" and service.log_text(waits, 0) == "waited\n"

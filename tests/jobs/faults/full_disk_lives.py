@@ -98,7 +98,7 @@ class Life:
     def look_at(self, job, kept=("outputs/kept",)):
         """A job that has ended, with what it was to print and to leave: each says "fine". Those below it count as its reasons."""
         reasons = " ".join([job["reason"], *(self.service.job(child["id"])["reason"] for child in job.get("children", []) if child["id"])])
-        if job["state"] == "Failed" and is_true(reasons):
+        if job["state"] == "Failed" and is_true(reasons) and "sending " not in reasons:  # results wait for room
             return
         if job["state"] != "Completed":
             self.wrong.append(f"{job['id']} is {job['state']}, and its reason is not the disk: {reasons}")
