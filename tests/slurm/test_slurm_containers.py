@@ -60,3 +60,10 @@ def test_what_two_launchers_of_a_node_have_left_the_batch_script_removes(cluster
     wait_until(lambda: not cluster.queue(), 60, "Slurm's queue is empty")
     assert service.podman.containers() == [] and processes_with("TUTTI_JOB_ID", name) == []
     assert (tmp_path / "failures").read_text() == "0\n", "who came after the second launcher has removed them"
+
+
+def test_a_container_has_the_memory_that_slurm_gave_its_job_and_no_more(service, write_job):
+    job = service.submit(write_job("head -c 400000000 /dev/zero | tail -n 1 | wc -c", compute="hpc", environment={"image": IMAGE}))
+    ended = service.wait(job, 120)
+    assert ended["state"] == "Failed" and "ran out of memory" in ended["reason"], ended["reason"]
+    assert service.wait(service.submit(write_job("echo small", compute="hpc", environment={"image": IMAGE})), 120)["state"] == "Completed"
