@@ -3,16 +3,20 @@
 #include <functional>
 #include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "base/unique_fd.h"
 #include "platform/launch/hooks/node_hooks.h"
 #include "platform/launch/hooks/node_storage.h"
 #include "platform/launch/node/node_folders.h"
 #include "platform/launch/staging/copy.h"
+#include "platform/launch/staging/data_cache.h"
 #include "platform/launch/staging/fetch_input.h"
 #include "platform/launch/staging/fetch_place.h"
 #include "platform/storage/storage_program.h"
@@ -51,25 +55,38 @@ struct Stores {
   StorageFunction run = storage::RunStorage;
 };
 
-// Where the input lies on this node. Under inputs/NAME there is a copy, or a link to it.
+// A folder of all nodes has a server that looks after its disks, and each node would read it anew.
+DataCache CacheOf(const spec::LaunchPlan& plan) {
+  DataCache cache{.folder = HomeOf(plan) / "data"};
+  if (!plan.shared_folder.empty()) cache.reread = cache::Reread::kNever;
+  return cache;
+}
+
+absl::StatusOr<FetchedInput> Found(const spec::LaunchPlan& plan, const std::string& name,
+                                   const spec::Input& input, const Stores& stores,
+                                   const std::atomic<bool>& cancelled) {
+  const DataCache cache = CacheOf(plan);
+  if (input.place) return FetchPlace(name, input, stores.secrets, cache, cancelled, stores.run);
+  if (spec::IsRemote(input)) return FetchInput(name, input, cache, cancelled);
+  return FetchedInput{std::string(absl::StripPrefix(input.path, "file://")), base::UniqueFd()};
+}
+
+// Where the input lies on this node. Under inputs/NAME there is a copy, or a link to it. `pins`
+// gets what keeps it there while the job reads it.
 absl::StatusOr<std::string> StageInput(const spec::LaunchPlan& plan, const std::string& name,
                                        const spec::Input& input, const Stores& stores,
+                                       std::vector<base::UniqueFd>& pins,
                                        const std::atomic<bool>& cancelled) {
   if (input.path.empty() && !input.place) return input.literal;
-  fs::path path(std::string(absl::StripPrefix(input.path, "file://")));
-  const fs::path data = HomeOf(plan) / "data";
-  if (input.place) {
-    TUTTI_ASSIGN_OR_RETURN(path,
-                           FetchPlace(name, input, stores.secrets, data, cancelled, stores.run));
-  } else if (spec::IsRemote(input)) {
-    TUTTI_ASSIGN_OR_RETURN(path, FetchInput(name, input, data, cancelled));
-  }
+  TUTTI_ASSIGN_OR_RETURN(FetchedInput found, Found(plan, name, input, stores, cancelled));
+  const fs::path& path = found.path;
   TUTTI_ASSIGN_OR_RETURN(const bool is_folder, IsFolder(name, path, plan.node().name));
   TUTTI_RETURN_IF_ERROR(CheckType(name, input, path, is_folder));
   const fs::path place = NodeFolders(plan.directory).inputs() / name;
   if (input.mode != "download") {
     std::error_code ignored;
     fs::create_symlink(path, place, ignored);  // for those who look below AZ_BATCHAI_MOUNT_ROOT
+    pins.push_back(std::move(found.pin));
     return path.string();
   }
   const fs::path copy = is_folder ? place : place / path.filename();
@@ -104,10 +121,12 @@ class InputsHook : public NodeHook {
     for (const auto& [name, input] : node.plan.inputs) {
       if (input.absent) continue;
       TUTTI_ASSIGN_OR_RETURN(node.facts.inputs[name],
-                             StageInput(node.plan, name, input, stores, cancelled));
+                             StageInput(node.plan, name, input, stores, pins_, cancelled));
     }
     return absl::OkStatus();
   }
+  // No process reads them any more.
+  void AfterEnd(const spec::LaunchPlan& /*plan*/) override { pins_.clear(); }
   void Abandon(NodeContext& node) override {
     if (NeedsSecrets(node.plan) || !node.plan.storage_program.empty()) {
       node.delivery->AbandonCode();
@@ -121,6 +140,8 @@ class InputsHook : public NodeHook {
       return named.second.place && !named.second.place->secret.empty();
     });
   }
+
+  std::vector<base::UniqueFd> pins_;  // of the job's data in the node's cache
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "platform/launch/staging/fetch_input.h"
 
+#include <utility>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/deadline.h"
@@ -7,6 +9,7 @@
 #include "base/hash.h"
 #include "base/process/waiting.h"
 #include "base/status.h"
+#include "platform/cache/node_cache.h"
 #include "platform/http/client/fetch.h"
 #include "platform/http/url.h"
 #include "spec/data/remote_input.h"
@@ -42,8 +45,9 @@ std::string KeyOfContent(const std::string& url, const http::RemoteFile& remote)
 
 }  // namespace
 
-absl::StatusOr<fs::path> FetchInput(const std::string& name, const spec::Input& input,
-                                    const fs::path& data, const std::atomic<bool>& cancelled) {
+absl::StatusOr<FetchedInput> FetchInput(const std::string& name, const spec::Input& input,
+                                        const DataCache& cache,
+                                        const std::atomic<bool>& cancelled) {
   const auto failed = [&](const absl::Status& status) {
     if (absl::IsCancelled(status)) return status;
     return absl::Status(status.code(), absl::StrCat("input \"", name,
@@ -51,21 +55,21 @@ absl::StatusOr<fs::path> FetchInput(const std::string& name, const spec::Input& 
   };
   const auto remote = http::Examine(input.path, base::Deadline::After(kPatience), cancelled);
   if (!remote.ok()) return failed(remote.status());
+  const cache::NodeCache node(cache.folder);
   const std::string key = KeyOfContent(input.path, *remote);
-  const fs::path file = data / key / FileNameOf(input.path);
+  const fs::path file = node.PathOf(key) / FileNameOf(input.path);
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(cache.folder));
+  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock, base::LockFile(node.LockOf(key), cancelled));
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(file.parent_path()));
-  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock,
-                         base::LockFile(data / absl::StrCat(key, ".lock"), cancelled));
+  TUTTI_ASSIGN_OR_RETURN(base::UniqueFd pin, node.Pin(key));
   std::error_code error;
   // Without a validator the server cannot tell whether the content has changed, so a file that is
   // here already is fetched again.
-  if (fs::exists(file, error) && !remote->validator.empty()) {
-    base::Touch(file.parent_path());
-    return file;
+  if (!fs::exists(file, error) || remote->validator.empty()) {
+    const absl::Status fetched = http::FetchFile(input.path, file, {}, cancelled);
+    if (!fetched.ok()) return failed(fetched);
   }
-  const absl::Status fetched = http::FetchFile(input.path, file, {}, cancelled);
-  if (!fetched.ok()) return failed(fetched);
-  return file;
+  return FetchedInput{file, std::move(pin)};
 }
 
 }  // namespace tutti::launch

@@ -18,7 +18,9 @@ using ::testing::Not;
 class FetchInputTest : public ::testing::Test {
  protected:
   absl::StatusOr<fs::path> Fetch(const std::string& path) {
-    return FetchInput("data", {.path = server_.url(path)}, folder_.path(), cancelled_);
+    auto fetched = FetchInput("data", {.path = server_.url(path)}, {folder_.path()}, cancelled_);
+    if (!fetched.ok()) return fetched.status();
+    return fetched->path;
   }
   std::string Content(const std::string& path) {
     const auto file = Fetch(path);

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 #include <sys/file.h>
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -17,7 +18,8 @@
 #include "base/process/waiting.h"
 #include "base/status.h"
 #include "base/text/binary_size.h"
-#include "platform/launch/staging/fetched_home.h"
+#include "platform/cache/fetched_home.h"
+#include "platform/cache/node_cache.h"
 #include "platform/storage/input_request.h"
 #include "spec/types/enum_names.h"
 
@@ -25,6 +27,8 @@ namespace tutti::launch {
 namespace {
 
 namespace fs = std::filesystem;
+using cache::FetchedHome;
+using cache::kKeyDigits;
 using storage::Operation;
 using storage::StorageResult;
 
@@ -34,7 +38,6 @@ constexpr absl::Duration kBetweenLines = absl::Seconds(10);  // of the log
 constexpr int kMostAttempts = 3;                             // if the data change meanwhile
 constexpr absl::Duration kClocksDiffer = absl::Minutes(15);  // a store's and this one, at most
 constexpr size_t kLongestPlaceName = 128;
-constexpr size_t kKeyDigits = 24;
 
 // The name that the file or folder has on the node, as programs expect it that look at its ending:
 // the last part of the path without a wildcard, else the container's.
@@ -91,17 +94,22 @@ class ProgressLog {
 // One input on its way.
 class Fetch {
  public:
-  Fetch(const std::string& name, storage::StorageRequest request, const fs::path& data,
+  Fetch(const std::string& name, storage::StorageRequest request, const DataCache& cache,
         const std::atomic<bool>& cancelled, const StorageFunction& run)
-      : name_(name), request_(std::move(request)), data_(data), cancelled_(cancelled), run_(run) {
+      : name_(name),
+        request_(std::move(request)),
+        options_(cache),
+        cache_(cache.folder),
+        cancelled_(cancelled),
+        run_(run) {
     request_.settled_before = SettledBefore(absl::Now());
   }
 
-  absl::StatusOr<fs::path> Run() {
+  absl::StatusOr<FetchedInput> Run() {
     TUTTI_RETURN_IF_ERROR(FindType());
     for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
       TUTTI_ASSIGN_OR_RETURN(const StorageResult now, Ask(Operation::kDigest, kPatienceWithList));
-      auto there = Take(now.digest);
+      auto there = Take(now);
       if (!absl::IsAborted(there.status())) return there;
       spdlog::info("input \"{}\": {}; it is fetched again", name_,
                    std::string(there.status().message()));
@@ -131,33 +139,74 @@ class Fetch {
   }
 
   // Returns where the objects of that list lie, fetched if need be; Aborted if others came.
-  absl::StatusOr<fs::path> Take(const std::string& digest) {
+  absl::StatusOr<FetchedInput> Take(const StorageResult& listed) {
     for (int damaged = 0;; ++damaged) {
-      const std::string key = KeyOf(request_.place, request_.type, digest, damaged);
-      const FetchedHome home(data_ / key, NameOf(request_.place), IsFile());
+      const std::string key = KeyOf(request_.place, request_.type, listed.digest, damaged);
+      const FetchedHome home(cache_.PathOf(key), NameOf(request_.place), IsFile());
       TUTTI_RETURN_IF_ERROR(base::MakeDirectories(home.folder()));
       TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock,
-                             base::LockFile(data_ / absl::StrCat(key, ".lock"), cancelled_));
+                             base::LockFile(cache_.LockOf(key), cancelled_));
       TUTTI_RETURN_IF_ERROR(base::MakeDirectories(home.folder()));  // who removed it had the lock
-      base::Touch(home.folder());
+      TUTTI_ASSIGN_OR_RETURN(base::UniqueFd pin, cache_.Pin(key));
+      cache_.NotePlace(key, storage::Described(request_.place));
       TUTTI_ASSIGN_OR_RETURN(const bool is_there, home.IsThere());
       if (!is_there) {
-        TUTTI_RETURN_IF_ERROR(Fill(home, digest, lock.get()));
+        TUTTI_RETURN_IF_ERROR(FillWithRoom(home, listed, lock.get()));
         TUTTI_RETURN_IF_ERROR(NoteLatest(key));
-        return home.data();
+        return FetchedInput{home.data(), std::move(pin)};
       }
-      TUTTI_ASSIGN_OR_RETURN(const bool is_damaged, home.IsDamaged(cancelled_));
-      if (!is_damaged) return home.data();
-      spdlog::warn("input \"{}\": a job has written to {}; it is fetched again", name_,
+      TUTTI_ASSIGN_OR_RETURN(const bool is_damaged, home.IsDamaged(options_.reread, cancelled_));
+      if (!is_damaged) return FetchedInput{home.data(), std::move(pin)};
+      spdlog::warn("input \"{}\": {} is not what was fetched; it is fetched again", name_,
                    home.folder().native());
     }
+  }
+
+  // Keeps to what the cache may have. On a full disk others go as long as there are any that no job
+  // reads: the program alone knows how much it needs.
+  absl::Status FillWithRoom(const FetchedHome& home, const StorageResult& listed, int lock) {
+    const uint64_t needed = static_cast<uint64_t>(listed.bytes);
+    const std::string latest = Latest();
+    // Of what an earlier version has little may have changed.
+    if (options_.most_bytes > 0 && latest.empty()) {
+      const uint64_t others = options_.most_bytes - std::min(options_.most_bytes, needed);
+      TUTTI_RETURN_IF_ERROR(MakeRoom({.most_bytes = others}).status());
+    }
+    std::error_code error;
+    const bool needs_all = latest.empty() && !fs::exists(home.folder() / "part", error);
+    absl::Status filled = Fill(home, listed.digest, lock);
+    while (absl::IsResourceExhausted(filled)) {
+      const uint64_t there = base::FreeBytes(cache_.folder()).value_or(0);
+      const uint64_t lacking = std::max<uint64_t>(needed - std::min(needed, there), 1);
+      TUTTI_ASSIGN_OR_RETURN(bool has_room, MakeRoom({.freed_bytes = lacking, .spared = {latest}}));
+      // Some of it is there already: how much is lacking is not known.
+      if (!has_room && !needs_all) {
+        TUTTI_ASSIGN_OR_RETURN(has_room, MakeRoom({.freed_bytes = 1}));
+      }
+      if (!has_room) return filled;
+      filled = Fill(home, listed.digest, lock);
+    }
+    TUTTI_RETURN_IF_ERROR(filled);
+    if (options_.most_bytes == 0) return absl::OkStatus();
+    return MakeRoom({.most_bytes = options_.most_bytes}).status();
+  }
+
+  // Returns whether something went.
+  absl::StatusOr<bool> MakeRoom(const cache::Room& room) const {
+    TUTTI_ASSIGN_OR_RETURN(const auto gone, cache_.MakeRoom(room, cancelled_));
+    for (const cache::CachedData& data : gone) {
+      spdlog::info("input \"{}\": {} of {} removed to make room, last used {}", name_,
+                   base::BinarySize(data.own_bytes), data.place.empty() ? data.key : data.place,
+                   absl::FormatTime(data.last_use));
+    }
+    return !gone.empty();
   }
 
   absl::Status Fill(const FetchedHome& home, const std::string& digest, int lock) {
     TakeLeftover(home);
     request_.folder = home.part();
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(request_.folder));
-    NameFormer();
+    TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd former, PinFormer());
     const auto fetched = Ask(Operation::kFetch, kPatienceWithFetch, lock);
     request_.folder.clear();
     leftover_ = home.folder();
@@ -181,19 +230,38 @@ class Fetch {
 
   // The file that has the key of what was fetched last of the place.
   fs::path LatestFile() const {
-    return data_ / "places" / KeyOf(request_.place, request_.type, "", 0);
+    return cache_.folder() / "places" / KeyOf(request_.place, request_.type, "", 0);
+  }
+  // Returns the key in it; "" if there is none.
+  std::string Latest() const {
+    const auto key = base::ReadFile(LatestFile(), kKeyDigits);
+    return key.ok() && cache::IsKey(*key) ? *key : "";
   }
   absl::Status NoteLatest(const std::string& key) const {
-    TUTTI_RETURN_IF_ERROR(base::MakeDirectories(data_ / "places"));
+    TUTTI_RETURN_IF_ERROR(base::MakeDirectories(LatestFile().parent_path()));
     return base::ReplaceFile(LatestFile(), key);
   }
-  // Of that the program takes what has not changed. It may be removed meanwhile.
-  void NameFormer() {
-    const auto key = base::ReadFile(LatestFile(), kKeyDigits);
-    if (!key.ok() || key->size() != kKeyDigits || absl::StrContains(*key, '/')) return;
-    const FetchedHome former(data_ / *key, NameOf(request_.place), IsFile());
+  // Of that the program takes what has not changed, by the files' times, if it is known that the
+  // disk has not damaged it. Returns what keeps it there; nothing if there is none, or somebody has
+  // it just now.
+  absl::StatusOr<base::UniqueFd> PinFormer() {
+    request_.former_folder.clear();
+    request_.former_objects.clear();
+    const std::string key = Latest();
+    if (key.empty()) return base::UniqueFd();
+    const auto lock = base::Open(cache_.LockOf(key), O_RDWR | O_CREAT);
+    if (!lock.ok() || ::flock(lock->get(), LOCK_EX | LOCK_NB) != 0) return base::UniqueFd();
+    const FetchedHome former(cache_.PathOf(key), NameOf(request_.place), IsFile());
+    std::error_code error;
+    if (!fs::exists(former.data(), error)) return base::UniqueFd();
+    TUTTI_ASSIGN_OR_RETURN(base::UniqueFd pin, cache_.Pin(key));
+    TUTTI_RETURN_IF_ERROR(former.IsDamaged(options_.reread, cancelled_).status());
+    if (options_.reread == cache::Reread::kOnceABoot && !former.IsVerified()) {
+      return base::UniqueFd();
+    }
     request_.former_folder = IsFile() ? former.data().parent_path() : former.data();
     request_.former_objects = former.objects();
+    return pin;
   }
 
   // The object's own name may be none for a file here.
@@ -211,7 +279,8 @@ class Fetch {
 
   const std::string& name_;
   storage::StorageRequest request_;
-  const fs::path& data_;
+  const DataCache& options_;
+  const cache::NodeCache cache_;
   const std::atomic<bool>& cancelled_;
   const StorageFunction& run_;
   fs::path leftover_;  // where a fetch was that has not come to its end
@@ -219,17 +288,17 @@ class Fetch {
 
 }  // namespace
 
-absl::StatusOr<fs::path> FetchPlace(const std::string& name, const spec::Input& input,
-                                    const std::map<std::string, std::string>& secrets,
-                                    const fs::path& data, const std::atomic<bool>& cancelled,
-                                    const StorageFunction& run) {
+absl::StatusOr<FetchedInput> FetchPlace(const std::string& name, const spec::Input& input,
+                                        const std::map<std::string, std::string>& secrets,
+                                        const DataCache& cache, const std::atomic<bool>& cancelled,
+                                        const StorageFunction& run) {
   auto request = storage::RequestFor(Operation::kDigest, input, secrets);
-  auto path = request.ok() ? Fetch(name, *std::move(request), data, cancelled, run).Run()
-                           : absl::StatusOr<fs::path>(request.status());
-  if (path.ok() || absl::IsCancelled(path.status())) return path;
+  auto fetched = request.ok() ? Fetch(name, *std::move(request), cache, cancelled, run).Run()
+                              : absl::StatusOr<FetchedInput>(request.status());
+  if (fetched.ok() || absl::IsCancelled(fetched.status())) return fetched;
   return absl::Status(
-      path.status().code(),
-      absl::StrCat("input \"", name, "\": ", storage::InputFault(input, path.status())));
+      fetched.status().code(),
+      absl::StrCat("input \"", name, "\": ", storage::InputFault(input, fetched.status())));
 }
 
 }  // namespace tutti::launch

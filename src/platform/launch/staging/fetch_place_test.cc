@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "platform/cache/cache_census.h"
 
 namespace tutti::launch {
 namespace {
@@ -39,6 +40,12 @@ class Store {
         return absl::NotFoundError("no file");
       }
     }
+    for (const auto& [path, content] : objects) {
+      result.bytes += static_cast<int64_t>(content.size());
+    }
+    if (request.operation == Operation::kFetch && disk_is_full && disk_is_full()) {
+      return absl::ResourceExhaustedError("the disk is full");
+    }
     if (request.operation == Operation::kFetch) {
       resumed.push_back(fs::exists(request.folder / ".tutti-objects"));
       if (on_fetch) on_fetch();
@@ -62,6 +69,7 @@ class Store {
   std::map<std::string, std::string> objects = {{"a.txt", "a"}, {"b/c.txt", "c"}};
   std::vector<StorageRequest> requests;
   std::function<void()> on_fetch;
+  std::function<bool()> disk_is_full;
   absl::Status fails;
   std::vector<bool> resumed;  // whether each fetch found what an earlier one had left
   int fetches = 0;
@@ -81,10 +89,12 @@ class FetchPlaceTest : public ::testing::Test {
     return input;
   }
   absl::StatusOr<fs::path> Fetch(const spec::Input& input) {
-    return FetchPlace("data", input, {{"datastore.blobs", R"({"account_key": "a2V5"})"}},
-                      folder_.path(), cancelled_, [this](const StorageRequest& request, auto&&...) {
-                        return store_.Run(request);
-                      });
+    auto fetched = FetchPlace(
+        "data", input, {{"datastore.blobs", R"({"account_key": "a2V5"})"}}, cache_, cancelled_,
+        [this](const StorageRequest& request, auto&&...) { return store_.Run(request); });
+    if (!fetched.ok()) return fetched.status();
+    if (holds_pins_) pins_.push_back(std::move(fetched->pin));
+    return fetched->path;
   }
   static std::string Content(const fs::path& file) {
     return base::ReadFile(file, 1 << 20).value_or("?");
@@ -92,6 +102,9 @@ class FetchPlaceTest : public ::testing::Test {
 
   Store store_;
   const base::TemporaryDirectory folder_;
+  DataCache cache_{.folder = folder_.path()};
+  bool holds_pins_ = false;  // of what is fetched, as a job that reads it
+  std::vector<base::UniqueFd> pins_;
   std::atomic<bool> cancelled_ = false;
 };
 
@@ -168,6 +181,64 @@ TEST_F(FetchPlaceTest, WhatAJobHasWrittenToIsFetchedAgainBesideIt) {
   EXPECT_EQ(Content(second / "a.txt"), "a");
   EXPECT_EQ(Content(file), "wrong") << "the job that wrote it may still read it";
   EXPECT_EQ(*Fetch(Folder()), second);
+  EXPECT_EQ(store_.fetches, 2);
+}
+
+TEST_F(FetchPlaceTest, OnAFullDiskWhatNoJobReadsGoesFirst) {
+  const fs::path unused = *Fetch(Folder("uri_folder", "one"));
+  holds_pins_ = true;
+  const fs::path used = *Fetch(Folder("uri_folder", "two"));
+  store_.disk_is_full = [&] { return fs::exists(unused); };
+  const auto third = Fetch(Folder("uri_folder", "three"));
+  ASSERT_TRUE(third.ok()) << third.status();
+  EXPECT_FALSE(fs::exists(unused));
+  EXPECT_TRUE(fs::exists(used)) << "a job reads it";
+  store_.disk_is_full = [] { return true; };
+  const auto never = Fetch(Folder("uri_folder", "four"));
+  EXPECT_TRUE(absl::IsResourceExhausted(never.status())) << never.status();
+  EXPECT_TRUE(fs::exists(used) && fs::exists(*third));
+}
+
+TEST_F(FetchPlaceTest, AFullDiskCostsTheVersionBeforeLast) {
+  const fs::path other = *Fetch(Folder("uri_folder", "other"));
+  const fs::path former = *Fetch(Folder());
+  store_.objects["a.txt"] = "new";
+  store_.disk_is_full = [&] { return fs::exists(other); };
+  ASSERT_TRUE(Fetch(Folder()).ok());
+  EXPECT_TRUE(fs::exists(former)) << "most of the new one lies there";
+  store_.objects["a.txt"] = "newer";
+  const fs::path latest = store_.requests.back().former_folder;
+  store_.disk_is_full = [&] { return fs::exists(former); };
+  ASSERT_TRUE(Fetch(Folder()).ok());
+  EXPECT_EQ(latest, former);
+  EXPECT_FALSE(fs::exists(former));
+}
+
+TEST_F(FetchPlaceTest, TheCacheKeepsToItsSize) {
+  const fs::path first = *Fetch(Folder("uri_folder", "aaa"));
+  const fs::path second = *Fetch(Folder("uri_folder", "bbb"));
+  cache_.most_bytes = cache::Census::Of(folder_.path()).bytes();
+  const fs::path third = *Fetch(Folder("uri_folder", "ccc"));
+  EXPECT_FALSE(fs::exists(first));
+  EXPECT_TRUE(fs::exists(second) && fs::exists(third));
+  EXPECT_LE(cache::Census::Of(folder_.path()).bytes(), cache_.most_bytes);
+}
+
+TEST_F(FetchPlaceTest, WhatTheDiskHasDamagedIsFetchedAgainAndNotLinked) {
+  const fs::path first = *Fetch(Folder());
+  const fs::path home = first.parent_path().parent_path();
+  // The hash of other bytes than those that lie there, as if they had changed without a write.
+  ASSERT_TRUE(base::WriteFileAtomic(home / "objects",
+                                    R"({"path": "a.txt", "bytes": 1, "etag": "", "sha256": "0123"})"
+                                    "\n")
+                  .ok());
+  EXPECT_EQ(*Fetch(Folder()), first) << "it was read in this start of the machine";
+  fs::remove(home / "verified");
+  cache_.reread = cache::Reread::kNever;
+  EXPECT_EQ(*Fetch(Folder()), first);
+  cache_.reread = cache::Reread::kOnceABoot;
+  EXPECT_NE(*Fetch(Folder()), first);
+  EXPECT_EQ(store_.requests.back().former_folder, "") << "no file is taken from there";
   EXPECT_EQ(store_.fetches, 2);
 }
 

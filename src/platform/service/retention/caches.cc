@@ -16,6 +16,7 @@
 #include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "platform/cache/cache_census.h"
 
 namespace tutti::service {
 namespace {
@@ -191,6 +192,8 @@ absl::StatusOr<bool> Caches::RemoveFolder(const Kept& kept) const {
     if (errno == EWOULDBLOCK || errno == EINTR) return false;
     return base::ErrnoStatus(absl::StrCat("lock ", path.native()));
   }
+  // A job may have read it for longer than the service knows of.
+  if (kept.kind == KeptKind::kData && cache::IsPinned(FolderOf(kept.kind), kept.name)) return false;
   TUTTI_ASSIGN_OR_RETURN(const bool removed, RemoveUnchanged(kept));
   std::error_code ignored;
   if (removed) fs::remove(path.native() + ".log", ignored);

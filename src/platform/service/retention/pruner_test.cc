@@ -205,6 +205,18 @@ TEST_F(RetentionTest, WhatAJobOfBeforeRetentionMayHaveTakenStays) {
   EXPECT_THAT(Prune(), ElementsAre("data 0123456789ab"));
 }
 
+TEST_F(RetentionTest, DataThatAJobHasPinnedStay) {
+  const fs::path data = Folder("data", kOneKey, 31 * kADay);
+  Make(fs::path("data/pins") / kOneKey);
+  const auto pin = base::Open(Home() / "data/pins" / kOneKey, O_RDWR);
+  ASSERT_TRUE(pin.ok());
+  ASSERT_EQ(::flock(pin->get(), LOCK_SH), 0);
+  EXPECT_THAT(Prune(), IsEmpty());
+  ASSERT_EQ(::flock(pin->get(), LOCK_UN), 0);
+  EXPECT_EQ(Prune().size(), 1u);
+  EXPECT_FALSE(fs::exists(data));
+}
+
 TEST_F(RetentionTest, WhatIsBeingMadeOrTakenStays) {
   Folder("data", kOneKey, 31 * kADay);
   const auto lock = base::Open(Home() / "data" / absl::StrCat(kOneKey, ".lock"), O_RDWR | O_CREAT);

@@ -1,14 +1,20 @@
-#include "platform/launch/staging/fetched_home.h"
+#include "platform/cache/fetched_home.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <initializer_list>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/file.h"
+#include "base/hash.h"
 
-namespace tutti::launch {
+namespace tutti::cache {
 namespace {
 
 namespace fs = std::filesystem;
@@ -32,7 +38,7 @@ class FetchedHomeTest : public ::testing::Test {
   }
   bool IsDamaged() {
     base::Touch(home_.folder());
-    return home_.IsDamaged(cancelled_).value();
+    return home_.IsDamaged(Reread::kNever, cancelled_).value();
   }
   static mode_t ModeOf(const fs::path& path) {
     struct stat info = {};
@@ -88,6 +94,67 @@ TEST_F(FetchedHomeTest, LooksSeldomAtWhatTakesLong) {
   EXPECT_TRUE(IsDamaged());
 }
 
+// As after a start of the machine in which nothing was read.
+class FetchedHomeRereadTest : public FetchedHomeTest {
+ protected:
+  void KeepWithHashes(std::initializer_list<std::pair<const char*, const char*>> files) {
+    std::string lines;
+    for (const auto& [path, text] : files) {
+      Put(path, text);
+      absl::StrAppend(&lines, R"({"path": ")", path, R"(", "bytes": 1, "etag": "", "sha256": ")",
+                      base::Hex(base::Sha256Of(text)), "\"}\n");
+    }
+    Put(".tutti-objects", lines.c_str());
+    ASSERT_TRUE(home_.Keep().ok());
+    EXPECT_TRUE(home_.IsVerified()) << "what comes is hashed on its way";
+    fs::remove(home_.folder() / "verified");
+    EXPECT_FALSE(home_.IsVerified());
+  }
+  // As a disk does: no time changes.
+  void Damage(const char* path) {
+    const fs::path file = home_.data() / path;
+    struct stat info = {};
+    ASSERT_EQ(::stat(file.c_str(), &info), 0);
+    fs::permissions(file, fs::perms::owner_write, fs::perm_options::add);
+    const auto opened = base::Open(file, O_WRONLY);
+    ASSERT_TRUE(opened.ok() && base::WriteAll(opened->get(), "?", "file").ok());
+    const timespec times[2] = {info.st_atim, info.st_mtim};
+    ASSERT_EQ(::utimensat(AT_FDCWD, file.c_str(), times, 0), 0);
+  }
+  bool IsDamaged(Reread reread) {
+    base::Touch(home_.folder());
+    return home_.IsDamaged(reread, cancelled_).value();
+  }
+};
+
+TEST_F(FetchedHomeRereadTest, ReadsAllOnceInEachStartOfTheMachine) {
+  KeepWithHashes({{"a", "1"}, {"b/c", "2"}});
+  EXPECT_FALSE(IsDamaged(Reread::kOnceABoot));
+  EXPECT_TRUE(home_.IsVerified());
+  Damage("b/c");
+  EXPECT_FALSE(IsDamaged(Reread::kOnceABoot)) << "it was read in this start of the machine";
+  fs::remove(home_.folder() / "verified");
+  EXPECT_FALSE(IsDamaged(Reread::kNever));
+  EXPECT_EQ(home_.FirstDamaged(cancelled_).value(), "b/c");
+  EXPECT_TRUE(IsDamaged(Reread::kOnceABoot));
+  EXPECT_FALSE(home_.IsVerified());
+  EXPECT_TRUE(IsDamaged(Reread::kNever)) << "once is for ever";
+}
+
+TEST_F(FetchedHomeRereadTest, AFileThatIsGoneIsDamageToo) {
+  KeepWithHashes({{"a", "1"}, {"b/c", "2"}});
+  fs::permissions(home_.data() / "b", fs::perms::owner_write, fs::perm_options::add);
+  ASSERT_TRUE(fs::remove(home_.data() / "b/c"));
+  EXPECT_EQ(home_.FirstDamaged(cancelled_).value(), "b/c");
+}
+
+TEST_F(FetchedHomeRereadTest, AReadThatIsStoppedSaysNothingOfTheFiles) {
+  KeepWithHashes({{"a", "1"}});
+  cancelled_ = true;
+  EXPECT_TRUE(absl::IsCancelled(home_.IsDamaged(Reread::kOnceABoot, cancelled_).status()));
+  EXPECT_FALSE(fs::exists(home_.folder() / "damaged"));
+}
+
 TEST(FetchedHome, OfAFileHasIt) {
   const base::TemporaryDirectory folder;
   const FetchedHome home(folder.path() / "key", "model.pt", true);
@@ -100,4 +167,4 @@ TEST(FetchedHome, OfAFileHasIt) {
 }
 
 }  // namespace
-}  // namespace tutti::launch
+}  // namespace tutti::cache

@@ -1,0 +1,84 @@
+// Census is what lies in a node's cache (node_cache.h) at one moment: which versions of which data,
+// how large they are, since some share files (hard links), and which of them are to go if there is
+// to be room. Immutable; thread-safe.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace tutti::cache {
+
+inline constexpr size_t kKeyDigits = 24;  // of a version's name, hexadecimal
+inline constexpr char kPins[] = "pins", kPlace[] = "place";
+
+enum class DataState { kWhole, kFetching, kDamaged };
+// Returns "whole", "fetching", "damaged".
+absl::string_view Name(DataState state);
+
+// One version of some data, as it lies there.
+struct CachedData {
+  std::string key;
+  std::string place;  // "" of what earlier versions of tutti have fetched
+  uint64_t files = 0;
+  uint64_t bytes = 0;      // of its files
+  uint64_t own_bytes = 0;  // of those that no other version has as well
+  absl::Time last_use;
+  DataState state = DataState::kWhole;
+  bool is_pinned = false;  // a process has it
+  bool has_pins = false;   // pins/KEY is there
+};
+
+// What MakeRoom is to come to.
+struct Room {
+  std::optional<uint64_t> most_bytes = {};  // that the cache has then
+  uint64_t freed_bytes = 0;                 // that are freed on the disk, at least
+  std::set<std::string> spared = {};        // keys of what stays
+};
+
+class Census {
+ public:
+  // Looks at each file in the folder, and reads none. What vanishes meanwhile may be left out.
+  static Census Of(const std::filesystem::path& folder);
+
+  // Returns all that is there, the longest unused first.
+  const std::vector<CachedData>& list() const { return list_; }
+  // Returns the bytes of all files, each once.
+  uint64_t bytes() const;
+  // Returns what is to go, the longest unused first; neither what is pinned or spared, nor what may
+  // be in use without a pin. Nothing goes if all of it would not free `room.freed_bytes`.
+  std::vector<CachedData> ToGo(const Room& room) const;
+
+ private:
+  using FileId = std::pair<dev_t, ino_t>;
+  struct File {
+    uint64_t bytes = 0;
+    uint64_t names = 0;
+  };
+  using Files = std::map<FileId, File>;
+
+  static Files FilesBelow(const std::filesystem::path& folder, std::map<FileId, uint64_t>& links);
+
+  std::vector<CachedData> list_;
+  std::vector<Files> files_;  // of each of the list; `names` are those that it has itself
+  Files all_;                 // `names` are those of all versions
+};
+
+// Returns whether that is the name of a version's folder.
+bool IsKey(absl::string_view name);
+// Returns when a file or folder, or a link itself, was last changed; nothing if it is not there.
+std::optional<absl::Time> ChangedAt(const std::filesystem::path& path);
+// Returns whether a process has KEY of that cache pinned.
+bool IsPinned(const std::filesystem::path& folder, absl::string_view key);
+
+}  // namespace tutti::cache

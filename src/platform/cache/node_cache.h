@@ -1,0 +1,73 @@
+// NodeCache is what a node keeps of data that were fetched, in one folder that the processes of all
+// its jobs share, and that nodes may share:
+//
+//   KEY/             one version of what one address names (fetched_home.h, or one file); last
+//                    changed when a job last took it
+//   KEY/place        what it was fetched from, in words
+//   KEY.lock         held by who fetches KEY, looks at it or removes it
+//   pins/KEY         held by each process whose job reads KEY (a shared lock, so that it is free
+//                    again when the last of them has ended, however it ended)
+//   room.lock        held by who makes room
+//   .evicted-KEY.X   what is removed; who was killed has left it, and who next makes room goes on
+//
+// What is pinned is not removed: who pins KEY holds KEY.lock, and so does who removes it, by one
+// rename, after it has found no pin. Without pins/KEY the data were taken by a version of tutti
+// that held none, and stay. All locks are those of flock(2). Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/unique_fd.h"
+#include "platform/cache/cache_census.h"
+
+namespace tutti::cache {
+
+class NodeCache {
+ public:
+  explicit NodeCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  const std::filesystem::path& folder() const { return folder_; }
+  std::filesystem::path PathOf(absl::string_view key) const { return folder_ / std::string(key); }
+  std::filesystem::path LockOf(absl::string_view key) const;
+
+  // Marks KEY as used, and keeps it from removal as long as the descriptor is open. The caller
+  // holds KEY.lock.
+  absl::StatusOr<base::UniqueFd> Pin(absl::string_view key) const;
+  // Returns whether a process has it pinned.
+  bool IsPinned(absl::string_view key) const { return cache::IsPinned(folder_, key); }
+  // Notes what KEY is of, one line for people, unless that is noted or the disk is full. The caller
+  // holds KEY.lock.
+  void NotePlace(absl::string_view key, absl::string_view place) const;
+
+  // Returns all that is there, the longest unused first. Looks at each file, and reads none.
+  std::vector<CachedData> List() const { return Census::Of(folder_).list(); }
+  // Returns what MakeRoom would remove.
+  std::vector<CachedData> ToGo(const Room& room) const { return Census::Of(folder_).ToGo(room); }
+  // Removes what is longest unused, neither pinned nor spared, until there is as much room; nothing
+  // if all of it would not free `room.freed_bytes`. Returns what was removed. Waits for
+  // others that make room; Cancelled once that is set.
+  absl::StatusOr<std::vector<CachedData>> MakeRoom(const Room& room,
+                                                   const std::atomic<bool>& cancelled) const;
+  // Removes these keys; returns what was removed. What is pinned, or fetched just now, or was taken
+  // by a version of tutti without pins, stays.
+  absl::StatusOr<std::vector<CachedData>> Remove(const std::set<std::string>& keys,
+                                                 const std::atomic<bool>& cancelled) const;
+
+ private:
+  absl::StatusOr<base::UniqueFd> LockRoom(const std::atomic<bool>& cancelled) const;
+  // False if somebody has it, or has used it since it was listed.
+  absl::StatusOr<bool> Evict(const CachedData& data, const std::atomic<bool>& cancelled) const;
+  absl::Status RemoveLeftovers(const std::atomic<bool>& cancelled) const;
+
+  const std::filesystem::path folder_;
+};
+
+}  // namespace tutti::cache
