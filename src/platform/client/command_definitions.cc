@@ -75,6 +75,7 @@ void CommandDefinitions::AddTo(CLI::App* app) {
   AddFiles(job);
   AddData(app);
   AddDatastore(app);
+  AddCache(app);
   AddComponent(app);
   AddCompute(app);
   AddEnvironment(app);

@@ -69,6 +69,7 @@ class CommandDefinitions {
   void AddNode(CLI::App* app);
   void AddSecret(CLI::App* app);
   void AddDatastore(CLI::App* app);
+  void AddCache(CLI::App* app);
   void AddBackup(CLI::App* app);
   void AddPrune(CLI::App* app);
   void AddDoctor(CLI::App* app);
@@ -99,6 +100,7 @@ class CommandDefinitions {
   NodeCordonOptions cordon_;
   SecretOptions secret_;
   DatastoreOptions datastore_;
+  CacheOptions cache_;
   BackupOptions backup_;
   PruneOptions prune_;
   Format format_ = Format::kTable;

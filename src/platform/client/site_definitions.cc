@@ -126,6 +126,37 @@ void CommandDefinitions::AddDatastore(CLI::App* app) {
   }
 }
 
+void CommandDefinitions::AddCache(CLI::App* app) {
+  CLI::App* cache = app->add_subcommand(
+      "cache", "Data that this node has fetched for its jobs: list, show, prune");
+  cache->require_subcommand(1)->fallthrough();
+  CLI::App* list = Add(cache, "list", "Show all of it, the longest unused first",
+                       [this](Context& context) { return CacheList(context, cache_); });
+  CLI::App* show = Add(cache, "show", "Show one version of data, with the hashes of its files",
+                       [this](Context& context) { return CacheShow(context, cache_); });
+  show->add_option("key", cache_.keys, "Its key, or the beginning")
+      ->required()
+      ->expected(1)
+      ->type_name("KEY");
+  show->add_flag("--verify", cache_.verify, "Read all of it, and compare it with these");
+  CLI::App* prune = Add(cache, "prune", "Remove what no job reads, the longest unused first",
+                        [this](Context& context) { return CachePrune(context, cache_); });
+  CLI::Option* keys =
+      prune->add_option("key", cache_.keys, "What is to go, by its key")->type_name("KEY");
+  prune->add_option("--size", cache_.size, "Until the cache has no more than that: 200GB")
+      ->excludes(keys)
+      ->type_name("SIZE");
+  prune->add_option("--free", cache_.free, "Until the disk has that free: 100GB")
+      ->excludes(keys)
+      ->type_name("SIZE");
+  prune->add_flag("--dry-run", cache_.dry_run, "Show what would go; remove nothing");
+  for (CLI::App* command : {list, show, prune}) {
+    command->add_option("--folder", cache_.folder, "The cache's folder (default: HOME/data)")
+        ->type_name(kFolderValue);
+    AddFormat(command, &cache_.format);
+  }
+}
+
 void CommandDefinitions::AddCompute(CLI::App* app) {
   CLI::App* compute =
       app->add_subcommand("compute", "What computes' names mean here: create, list, show, delete");

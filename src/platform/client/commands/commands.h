@@ -121,6 +121,19 @@ struct PruneOptions {
 };
 absl::StatusOr<ExitCode> Prune(Context& context, const PruneOptions& options);
 
+// `tutti cache`: the data that this node has fetched (cache/node_cache.h); needs no service.
+struct CacheOptions {
+  std::string folder;             // empty: HOME/data
+  std::vector<std::string> keys;  // of show one; beginnings suffice
+  std::string size, free;  // of prune: what the cache is to have, and the disk free, at the end
+  bool dry_run = false;    // of prune
+  bool verify = false;     // of show: reads all of it; kJobFailed if it is damaged
+  Format format = Format::kTable;
+};
+absl::StatusOr<ExitCode> CacheList(Context& context, const CacheOptions& options);
+absl::StatusOr<ExitCode> CacheShow(Context& context, const CacheOptions& options);
+absl::StatusOr<ExitCode> CachePrune(Context& context, const CacheOptions& options);
+
 absl::StatusOr<ExitCode> JobDelete(Context& context, const std::vector<std::string>& jobs);
 
 // Images of environments on this machine, by podman.
