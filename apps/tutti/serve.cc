@@ -76,7 +76,7 @@ absl::StatusOr<std::unique_ptr<engine::Engine>> MakeEngine(const client::ServeOp
 absl::StatusOr<std::unique_ptr<engine::Engine>> MakeCluster(const client::ServeOptions& options,
                                                             const std::string& name,
                                                             const spec::SlurmCompute& compute,
-                                                            const spec::NodeChecks& checks,
+                                                            const spec::Site& site,
                                                             engine::SlurmCommands* commands,
                                                             const fs::path& launcher_file) {
   TUTTI_ASSIGN_OR_RETURN(const fs::path program, ThisProgram());
@@ -86,7 +86,8 @@ absl::StatusOr<std::unique_ptr<engine::Engine>> MakeCluster(const client::ServeO
   slurm.collector = {program.string(), launch::kCollectorProgram};
   slurm.remover = {program.string(), launch::kRemoverProgram};
   slurm.launcher_file = launcher_file;
-  slurm.checks = checks;
+  slurm.checks = site.health_check;
+  slurm.data_bytes = static_cast<int64_t>(site.retention.data.size.value_or(0));
   if (const auto on_nodes = spec::NodeFolder(compute.folder)) {
     slurm.node_folder = *on_nodes;
     slurm.compute.folder = (options.home / "slurm" / name).native();
@@ -115,7 +116,7 @@ absl::StatusOr<std::unique_ptr<engine::Engine>> OpenCluster(const client::ServeO
   }
   TUTTI_ASSIGN_OR_RETURN(
       std::unique_ptr<engine::Engine> engine,
-      MakeCluster(options, name, compute->second, site.health_check, commands, launcher_file));
+      MakeCluster(options, name, compute->second, site, commands, launcher_file));
   spdlog::info("compute {} can be used", name);
   return engine;
 }

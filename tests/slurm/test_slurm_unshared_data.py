@@ -38,6 +38,7 @@ def store(cluster, tmp_path_factory):
         store.make_container("sets")
         for path, content in store.content.items():
             store.put("sets", f"train/{path}", content)
+        store.put("sets", "other/d.bin", os.urandom(9 * MEGABYTE))
         yield store
         store.proxy.close()
 
@@ -46,7 +47,8 @@ def store(cluster, tmp_path_factory):
 def apart(cluster, machine, store):
     home = machine / "home"
     home.mkdir(mode=0o700)
-    (home / "site.yml").write_text(f"computes:\n  apart: {{type: slurm, folder: 'node:{machine}', memory: 500M}}\n")
+    (home / "site.yml").write_text(f"computes:\n  apart: {{type: slurm, folder: 'node:{machine}', memory: 500M}}\n"
+                                   "retention: {data: {size: 35MB}}\n")
     service = Service(home, 1, {"SLURM_CONF": cluster.environment["SLURM_CONF"]})
     service.start("--bind", "10.77.0.1", patience=120)
     datastore = machine / "store.yml"
@@ -64,10 +66,10 @@ def on_node(cluster, node, *command):
     return done.stdout
 
 
-def read_all(write_job, nodes):
+def read_all(write_job, nodes, folder="train"):
     """A job whose ranks say the hash of each file of the folder."""
     return write_job("cd ${{inputs.images}} && find . -type f | sort | xargs sha256sum", nodes=nodes, distribution="pytorch" if nodes > 1 else None,
-                     compute="apart", inputs={"images": {"type": "uri_folder", "path": "azureml://datastores/sets/paths/train/"}})
+                     compute="apart", inputs={"images": {"type": "uri_folder", "path": f"azureml://datastores/sets/paths/{folder}/"}})
 
 
 @pytest.fixture(scope="module")
@@ -107,3 +109,17 @@ def test_nodes_get_the_program_and_the_data_once(apart, cluster, store, machine,
     assert carried()[0].startswith(program)
     for secret in ("AKIAEXAMPLE", "a-secret-key"):
         assert not on_node(cluster, "n1", "grep", "-rl", secret, f"{machine}/tutti-{os.getuid()}")
+
+
+def test_a_node_keeps_no_more_data_than_the_site_says(apart, cluster, machine, write_job):
+    """Nobody but the launchers looks at the disks of nodes that share nothing: 30 MB of one folder and 9 MB of another are more than 35."""
+    def on_nodes():
+        found = [on_node(cluster, node, "find", f"{machine}/tutti-{os.getuid()}/data", "-name", "*.bin", "-printf", "%f\n") for node in ("n1", "n2")]
+        return [set(names.split()) for names in found]
+
+    first = apart.submit(read_all(write_job, 2))
+    assert apart.wait(first, 180)["state"] == "Completed"
+    assert on_nodes() == [{"a.bin", "b.bin"}] * 2
+    other = apart.submit(read_all(write_job, 2, "other"))
+    assert apart.wait(other, 180)["state"] == "Completed", apart.job(other)
+    assert on_nodes() == [{"d.bin"}] * 2

@@ -97,6 +97,7 @@ void ReadFields(JsonFields& fields, LaunchPlan& plan) {
   fields.Read("job_token", plan.job_token);
   fields.ReadIfThere("storage_program", plan.storage_program);
   fields.ReadIfThere("shared_folder", plan.shared_folder);
+  if (fields.FindIfThere("data_bytes") != nullptr) fields.Read("data_bytes", plan.data_bytes, 0);
   fields.ReadIfThere("cores", plan.cores);
   fields.ReadIfThere("gpus", plan.gpus);
   if (const json* checks = fields.FindIfThere("checks")) {
@@ -149,6 +150,7 @@ std::string ToJson(const LaunchPlan& plan) {
   if (!plan.secret_files.empty()) document["secret_files"] = plan.secret_files;
   if (!plan.storage_program.empty()) document["storage_program"] = plan.storage_program;
   if (!plan.shared_folder.empty()) document["shared_folder"] = plan.shared_folder;
+  if (plan.data_bytes > 0) document["data_bytes"] = plan.data_bytes;
   return Dump(document);
 }
 

@@ -54,6 +54,9 @@ struct LaunchPlan {
   // The folder, above `directory`, that all nodes of the cluster share: its disk is no node's own.
   // Empty: each node's folders are on disks of its own.
   std::string shared_folder;
+  // What the data that the node keeps of all jobs may take (retention.data.size of the site); 0: no
+  // limit, or the service sees to it.
+  int64_t data_bytes = 0;
   // `attempt` counts from 1 how often the job was begun. `former_directory` is the folder that the
   // attempt before had on the node of this index, whose outputs this one takes over; empty: there
   // is none.

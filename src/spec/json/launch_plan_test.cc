@@ -71,6 +71,15 @@ TEST(LaunchPlan, SaysWhatIsLookedAtOnlyWhereItIsTheLaunchers) {
               HasSubstr("checks.timeout_seconds"));
 }
 
+TEST(LaunchPlan, SaysWhatDataMayTakeOnlyWhereThereIsALimit) {
+  LaunchPlan plan = APlan();
+  EXPECT_THAT(ToJson(plan), Not(HasSubstr("data_bytes")));
+  plan.data_bytes = int64_t{1} << 40;
+  const auto back = LaunchPlanFromJson(ToJson(plan));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->data_bytes, int64_t{1} << 40);
+}
+
 TEST(LaunchPlan, NamesSecretsOnlyWhereThereAreSome) {
   LaunchPlan plan = APlan();
   EXPECT_THAT(ToJson(plan), Not(HasSubstr("secret")));  // that an older launcher takes it

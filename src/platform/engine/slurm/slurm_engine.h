@@ -68,6 +68,7 @@ struct SlurmEngineOptions {
   std::string program;
   std::string storage_program;  // likewise of tutti-storage; empty: there is none
   spec::NodeChecks checks;  // of the site: what launchers look at on their nodes beside their own
+  int64_t data_bytes = 0;   // of the site: what data may take on each node; 0: no limit
   absl::Duration poll_interval = absl::Seconds(1);
   absl::Duration settling = absl::Seconds(2);       // for an sbatch that was cut off to take effect
   absl::Duration slow_settling = absl::Minutes(1);  // for one that Slurm did not answer

@@ -58,6 +58,7 @@ struct Stores {
 // A folder of all nodes has a server that looks after its disks, and each node would read it anew.
 DataCache CacheOf(const spec::LaunchPlan& plan) {
   DataCache cache{.folder = HomeOf(plan) / "data"};
+  cache.most_bytes = static_cast<uint64_t>(plan.data_bytes);
   if (!plan.shared_folder.empty()) cache.reread = cache::Reread::kNever;
   return cache;
 }
