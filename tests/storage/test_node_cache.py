@@ -117,6 +117,19 @@ def test_what_the_disk_has_damaged_is_found_and_fetched_again(site, store, write
     assert {one["state"] for one in cached(site, "list")["data"]} == {"damaged", "whole"}
 
 
+def test_data_are_fetched_ahead_of_the_job(site, store, write_job):
+    warmed = site.cli("cache", "warm", "azureml://datastores/sets/paths/train")
+    assert warmed.returncode == 0, warmed
+    [data] = cached(site, "list")["data"]
+    assert '"train"' in data["place"] and data["bytes"] >= 2 * SIZE
+    before = store.proxy.sent
+    done = site.submit(job_on(write_job, "train"))
+    assert site.wait(done)["state"] == "Completed"
+    assert store.proxy.sent - before < SIZE // 8
+    refused = site.cli("cache", "warm", "azureml://datastores/sets/paths/train", "--nodes", "n1,n2")
+    assert refused.returncode == 2 and "--compute" in refused.stderr, refused
+
+
 def test_wrong_use_is_told(site):
     for arguments, words in [(["prune"], "say what is to go"), (["prune", "--size", "much"], "is no size"), (["show", "abc"], "tutti cache list")]:
         done = site.cli("cache", *arguments)

@@ -70,6 +70,7 @@ class CommandDefinitions {
   void AddSecret(CLI::App* app);
   void AddDatastore(CLI::App* app);
   void AddCache(CLI::App* app);
+  void AddWarm(CLI::App* cache);
   void AddBackup(CLI::App* app);
   void AddPrune(CLI::App* app);
   void AddDoctor(CLI::App* app);

@@ -126,9 +126,24 @@ void CommandDefinitions::AddDatastore(CLI::App* app) {
   }
 }
 
+void CommandDefinitions::AddWarm(CLI::App* cache) {
+  CLI::App* warm = Add(cache, "warm", "Fetch data to nodes before a job needs them",
+                       [this](Context& context) { return CacheWarm(context, cache_); });
+  warm->add_option("data", cache_.data, "Their address, as an input of a job has it")
+      ->required()
+      ->type_name("DATA");
+  warm->add_option("--type", cache_.type, "uri_folder (as without it) or uri_file")
+      ->type_name("TYPE");
+  warm->add_option("--compute", cache_.compute, "The compute (default: local)")->type_name("NAME");
+  warm->add_option("--nodes", cache_.nodes, "How many nodes, or on a cluster which: n1,n2")
+      ->type_name("NODES");
+  warm->add_flag("--detach", cache_.detach, "Print the job's name, and do not wait for it");
+  AddFormat(warm, &cache_.format);
+}
+
 void CommandDefinitions::AddCache(CLI::App* app) {
   CLI::App* cache = app->add_subcommand(
-      "cache", "Data that this node has fetched for its jobs: list, show, prune");
+      "cache", "Data that this node has fetched for its jobs: list, show, prune, warm");
   cache->require_subcommand(1)->fallthrough();
   CLI::App* list = Add(cache, "list", "Show all of it, the longest unused first",
                        [this](Context& context) { return CacheList(context, cache_); });
@@ -150,6 +165,7 @@ void CommandDefinitions::AddCache(CLI::App* app) {
       ->excludes(keys)
       ->type_name("SIZE");
   prune->add_flag("--dry-run", cache_.dry_run, "Show what would go; remove nothing");
+  AddWarm(cache);
   for (CLI::App* command : {list, show, prune}) {
     command->add_option("--folder", cache_.folder, "The cache's folder (default: HOME/data)")
         ->type_name(kFolderValue);

@@ -128,11 +128,17 @@ struct CacheOptions {
   std::string size, free;  // of prune: what the cache is to have, and the disk free, at the end
   bool dry_run = false;    // of prune
   bool verify = false;     // of show: reads all of it; kJobFailed if it is damaged
+  // Of warm: an address, as a job's input has it, and how many nodes or, of a cluster, which:
+  // "n1,n2".
+  std::string data, type = "uri_folder", nodes, compute = "local";
+  bool detach = false;
   Format format = Format::kTable;
 };
 absl::StatusOr<ExitCode> CacheList(Context& context, const CacheOptions& options);
 absl::StatusOr<ExitCode> CacheShow(Context& context, const CacheOptions& options);
 absl::StatusOr<ExitCode> CachePrune(Context& context, const CacheOptions& options);
+// Fetches data to nodes before a job needs them, by a job that has them as its input.
+absl::StatusOr<ExitCode> CacheWarm(Context& context, const CacheOptions& options);
 
 absl::StatusOr<ExitCode> JobDelete(Context& context, const std::vector<std::string>& jobs);
 
