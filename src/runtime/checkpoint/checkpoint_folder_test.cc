@@ -4,15 +4,14 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mount.h>
-#include <sys/ptrace.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
 
 #include "absl/strings/match.h"
 #include "base/file.h"
+#include "base/process/kill_at_system_call_for_tests.h"
 
 namespace tutti::checkpoint {
 namespace {
@@ -261,30 +260,10 @@ TEST_F(CheckpointFolderTest, LeavesNothingOfACheckpointThatCouldNotBeWritten) {
   EXPECT_FALSE(fs::exists(root() / "step-00000002.tmp"));
 }
 
-// Starts a child that saves step 2 (and releases step 1), and kills it as it enters its n-th system
-// call. Returns whether the child had ended by itself before.
-bool KillAtSystemCall(const fs::path& root, int n) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
-    ::raise(SIGSTOP);
-    const bool saved = CheckpointFolder(root, /*keep=*/1).Save(Example(2)).ok();
-    ::_exit(saved ? 0 : 1);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  ::ptrace(PTRACE_SETOPTIONS, child, nullptr, PTRACE_O_EXITKILL);
-  for (int stops = 0; stops < n; ++stops) {
-    ::ptrace(PTRACE_SYSCALL, child, nullptr, nullptr);
-    ::waitpid(child, &status, 0);
-    if (WIFEXITED(status)) {
-      EXPECT_EQ(WEXITSTATUS(status), 0);
-      return true;
-    }
-  }
-  ::kill(child, SIGKILL);
-  ::waitpid(child, &status, 0);
-  return false;
+// Has a child save step 2 (and release step 1), killed at its n-th stop.
+bool KillWhileItSaves(const fs::path& root, int n) {
+  return base::KillAtSystemCall(
+      n, [&] { return CheckpointFolder(root, /*keep=*/1).Save(Example(2)).ok(); });
 }
 
 TEST_F(CheckpointFolderTest, SurvivesAKillAtEverySystemCallOfSave) {
@@ -294,7 +273,7 @@ TEST_F(CheckpointFolderTest, SurvivesAKillAtEverySystemCallOfSave) {
       SCOPED_TRACE(testing::Message() << "killed at stop " << n << ", over step " << existing);
       fs::remove_all(root());
       Save(existing);
-      ended = KillAtSystemCall(root(), n);
+      ended = KillWhileItSaves(root(), n);
       const CheckpointFolder folder(root(), 1);
       for (int64_t step : Steps()) {
         const auto loaded = folder.Load(step);
