@@ -73,12 +73,9 @@ absl::StatusOr<std::unique_ptr<engine::Engine>> MakeEngine(const client::ServeOp
   return engine;
 }
 
-absl::StatusOr<std::unique_ptr<engine::Engine>> MakeCluster(const client::ServeOptions& options,
-                                                            const std::string& name,
-                                                            const spec::SlurmCompute& compute,
-                                                            const spec::Site& site,
-                                                            engine::SlurmCommands* commands,
-                                                            const fs::path& launcher_file) {
+absl::StatusOr<std::unique_ptr<engine::Engine>> MakeCluster(
+    const client::ServeOptions& options, const std::string& name, const spec::SlurmCompute& compute,
+    const spec::Site& site, engine::SlurmCommands* commands, const fs::path& launcher_file) {
   TUTTI_ASSIGN_OR_RETURN(const fs::path program, ThisProgram());
   engine::SlurmEngineOptions slurm;
   slurm.compute = compute;
