@@ -69,6 +69,22 @@ def test_the_second_job_fetches_no_byte_and_the_cache_says_what_it_has(site, sto
     assert data["key"][:12] in table and "2.10 MB" in table, table
 
 
+def test_what_another_input_has_of_it_is_not_fetched(site, store, write_job):
+    first = site.submit(job_on(write_job, "train"))
+    assert site.wait(first)["state"] == "Completed"
+    before = store.proxy.sent
+    for path, kind in [("", "uri_folder"), ("*/a.bin", "uri_folder"), ("train/b.bin", "uri_file")]:
+        inputs = {"x": {"type": kind, "path": f"azureml://datastores/sets/paths/{path}"}}
+        job = site.submit(write_job("find -L ${{inputs.x}} -type f | sort | xargs sha256sum", inputs=inputs))
+        assert site.wait(job)["state"] == "Completed", site.job(job)
+        if path == "":
+            sent = store.proxy.sent - before
+            assert 2 * SIZE <= sent < 2.2 * SIZE, "the other folder alone"
+    assert store.proxy.sent - before - sent < SIZE // 4, "lists alone"
+    hashes = {line.split()[0] for line in site.log_text(first, 0).splitlines()}
+    assert site.log_text(job, 0).split()[0] in hashes
+
+
 def test_what_a_job_reads_stays_and_goes_when_it_has_ended(site, store, write_job, tmp_path):
     gate = tmp_path / "gate"
     running = site.submit(job_on(write_job, "train", f"ls ${{{{inputs.x}}}} && until [ -e {gate} ]; do sleep 0.05; done && cat ${{{{inputs.x}}}}/* | wc -c"))

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kLongestPlace = 4096;
+constexpr size_t kLongestPlace = 8192;
 
 std::optional<struct stat> Look(const fs::path& path) {
   struct stat info = {};
@@ -51,7 +51,7 @@ DataState StateOf(const fs::path& folder) {
 CachedData Described(const fs::path& folder, const std::string& key, const struct stat& info) {
   CachedData data{.key = key, .last_use = absl::TimeFromTimespec(info.st_mtim)};
   const std::string place = base::ReadFile(folder / key / kPlace, kLongestPlace).value_or("");
-  data.place = std::string(absl::StripAsciiWhitespace(place));
+  data.place = place.substr(0, place.find('\n'));
   data.state = StateOf(folder / key);
   data.is_pinned = IsPinned(folder, key);
   data.has_pins = Look(folder / kPins / key).has_value();

@@ -44,6 +44,8 @@ class FetchedHome {
   std::filesystem::path part() const {
     return is_file_ ? folder_ / "part" : folder_ / "part" / name_;
   }
+  // Returns the folder that the objects' paths are relative to.
+  std::filesystem::path files() const { return is_file_ ? data().parent_path() : data(); }
   const std::filesystem::path& folder() const { return folder_; }
   std::filesystem::path objects() const { return folder_ / "objects"; }
 

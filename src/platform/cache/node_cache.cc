@@ -8,9 +8,13 @@
 #include <cerrno>
 #include <optional>
 #include <system_error>
+#include <tuple>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/process/waiting.h"
@@ -23,7 +27,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kRoomLock[] = "room.lock";
+constexpr size_t kLongestOrigin = 8192;
 constexpr absl::string_view kEvicted = ".evicted-";
+
+bool IsAtOrBelow(absl::string_view path, absl::string_view folder) {
+  return folder.empty() || path == folder || absl::StartsWith(path, absl::StrCat(folder, "/"));
+}
 
 }  // namespace
 
@@ -34,20 +43,48 @@ fs::path NodeCache::LockOf(absl::string_view key) const {
 absl::StatusOr<base::UniqueFd> NodeCache::Pin(absl::string_view key) const {
   base::Touch(PathOf(key));
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder_ / kPins));
+  TUTTI_RETURN_IF_ERROR(base::Open(folder_ / kPins / std::string(key), O_RDWR | O_CREAT).status());
+  return Hold(key);
+}
+
+absl::StatusOr<base::UniqueFd> NodeCache::Hold(absl::string_view key) const {
   const fs::path file = folder_ / kPins / std::string(key);
-  TUTTI_ASSIGN_OR_RETURN(base::UniqueFd pin, base::Open(file, O_RDWR | O_CREAT));
+  TUTTI_ASSIGN_OR_RETURN(base::UniqueFd pin, base::Open(file, O_RDWR));
   // Who looks whether it is pinned has it for a moment.
   while (::flock(pin.get(), LOCK_SH) != 0) {
     if (errno != EINTR) return base::ErrnoStatus(absl::StrCat("lock ", file.native()));
   }
-  base::Touch(file);
   return pin;
 }
 
-void NodeCache::NotePlace(absl::string_view key, absl::string_view place) const {
+void NodeCache::NoteOrigin(absl::string_view key, const DataOrigin& origin) const {
   std::error_code error;
   const fs::path file = PathOf(key) / kPlace;
-  if (!fs::exists(file, error)) base::ReplaceFile(file, absl::StrCat(place, "\n")).IgnoreError();
+  const std::string text = absl::StrCat(origin.words, "\n", origin.store, "\n", origin.base, "\n");
+  if (!fs::exists(file, error)) base::ReplaceFile(file, text).IgnoreError();
+}
+
+std::vector<std::pair<std::string, std::string>> NodeCache::KeysOf(absl::string_view store,
+                                                                   absl::string_view base) const {
+  std::vector<std::tuple<absl::Time, std::string, std::string>> found;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder_, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string key = entry->path().filename().native();
+    if (!IsKey(key)) continue;
+    const auto text = base::ReadFile(entry->path() / kPlace, kLongestOrigin);
+    const auto changed = ChangedAt(entry->path());
+    if (!text.ok() || !changed) continue;
+    const std::vector<std::string> lines = absl::StrSplit(*text, '\n');
+    if (lines.size() != 4 || lines[1] != store) continue;
+    if (IsAtOrBelow(lines[2], base) || IsAtOrBelow(base, lines[2])) {
+      found.emplace_back(*changed, key, lines[2]);
+    }
+  }
+  std::sort(found.rbegin(), found.rend());
+  std::vector<std::pair<std::string, std::string>> keys;
+  for (auto& [changed, key, of] : found) keys.emplace_back(std::move(key), std::move(of));
+  return keys;
 }
 
 absl::Status NodeCache::RemoveLeftovers(const std::atomic<bool>& cancelled) const {

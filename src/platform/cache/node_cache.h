@@ -3,7 +3,7 @@
 //
 //   KEY/             one version of what one address names (fetched_home.h, or one file); last
 //                    changed when a job last took it
-//   KEY/place        what it was fetched from, in words
+//   KEY/place        what it was fetched from: in words; which store; which folder of it
 //   KEY.lock         held by who fetches KEY, looks at it or removes it
 //   pins/KEY         held by each process whose job reads KEY (a shared lock, so that it is free
 //                    again when the last of them has ended, however it ended)
@@ -30,6 +30,13 @@
 
 namespace tutti::cache {
 
+// What data were fetched from.
+struct DataOrigin {
+  std::string words;  // one line for people
+  std::string store;  // spec::StoreOf; empty: it is none
+  std::string base;   // the folder of the container that the objects' paths are relative to
+};
+
 class NodeCache {
  public:
   explicit NodeCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
@@ -41,11 +48,16 @@ class NodeCache {
   // Marks KEY as used, and keeps it from removal as long as the descriptor is open. The caller
   // holds KEY.lock.
   absl::StatusOr<base::UniqueFd> Pin(absl::string_view key) const;
+  // Does the same without marking it as used. NotFound if it was never pinned.
+  absl::StatusOr<base::UniqueFd> Hold(absl::string_view key) const;
   // Returns whether a process has it pinned.
   bool IsPinned(absl::string_view key) const { return cache::IsPinned(folder_, key); }
-  // Notes what KEY is of, one line for people, unless that is noted or the disk is full. The caller
-  // holds KEY.lock.
-  void NotePlace(absl::string_view key, absl::string_view place) const;
+  // Notes what KEY is of, unless that is noted or the disk is full. The caller holds KEY.lock.
+  void NoteOrigin(absl::string_view key, const DataOrigin& origin) const;
+  // Returns data of that store that may have objects below `base`, or are below it themselves, and
+  // their own base; what was used last comes first.
+  std::vector<std::pair<std::string, std::string>> KeysOf(absl::string_view store,
+                                                          absl::string_view base) const;
 
   // Returns all that is there, the longest unused first. Looks at each file, and reads none.
   std::vector<CachedData> List() const { return Census::Of(folder_).list(); }

@@ -18,8 +18,10 @@ namespace tutti::cache {
 namespace {
 
 namespace fs = std::filesystem;
+using std::string_literals::operator""s;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 // Killing a process loses nothing that was written, synced or not: the tests need no disk.
 struct InMemory {
@@ -144,9 +146,24 @@ TEST_F(NodeCacheTest, NamedKeysAreRemovedUnlessTheyArePinned) {
 
 TEST_F(NodeCacheTest, ThePlaceIsNotedOnce) {
   Put(1, 1000);
-  cache_.NotePlace(Key(1), "bucket \"a\"");
-  cache_.NotePlace(Key(1), "bucket \"b\"");
+  cache_.NoteOrigin(Key(1), {"bucket \"a\""});
+  cache_.NoteOrigin(Key(1), {"bucket \"b\""});
   EXPECT_EQ(cache_.List()[0].place, "bucket \"a\"");
+}
+
+TEST_F(NodeCacheTest, DataAreFoundByTheirStoreAndFolder) {
+  Put(1, 1000), Put(2, 2000), Put(3, 3000), Put(4, 4000);
+  cache_.NoteOrigin(Key(1), {"", "s3 sets", "train"});
+  cache_.NoteOrigin(Key(2), {"", "s3 sets", "train/x"});
+  cache_.NoteOrigin(Key(3), {"", "s3 others", "train"});
+  cache_.NoteOrigin(Key(4), {"", "s3 sets", "training"});
+  const std::pair one(Key(1), "train"s), two(Key(2), "train/x"s), four(Key(4), "training"s);
+  EXPECT_THAT(cache_.KeysOf("s3 sets", "train"), UnorderedElementsAre(one, two));
+  EXPECT_THAT(cache_.KeysOf("s3 sets", "train/x/y"), UnorderedElementsAre(one, two));
+  EXPECT_THAT(cache_.KeysOf("s3 sets", "train/z"), ElementsAre(one));
+  EXPECT_THAT(cache_.KeysOf("s3 sets", ""), UnorderedElementsAre(one, two, four));
+  ASSERT_TRUE(cache_.Pin(Key(1)).ok());
+  EXPECT_EQ(cache_.KeysOf("s3 sets", "train").front(), one) << "which was used last";
 }
 
 TEST_F(NodeCacheTest, WhoeverWaitsForRoomCanBeStopped) {
@@ -190,7 +207,7 @@ TEST_F(NodeCacheTest, AKillAtAnySystemCallOfTakingDataLosesNothingThatHasCome) {
     const auto take = [&] {
       const auto lock = base::LockFile(cache_.LockOf(Key(1)), cancelled_);
       const auto pin = cache_.Pin(Key(1));
-      cache_.NotePlace(Key(1), "bucket \"a\"");
+      cache_.NoteOrigin(Key(1), {"bucket \"a\""});
       const auto is_there = HomeOf(1).IsThere();
       if (!lock.ok() || !pin.ok() || !is_there.ok()) return false;
       return *is_there || HomeOf(1).Keep().ok();

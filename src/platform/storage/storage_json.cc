@@ -159,16 +159,37 @@ absl::Status ReadCredentials(const json& object, Credentials& credentials) {
   return fields.Finish();
 }
 
-absl::Status ReadFormer(const json& object, StorageRequest& request) {
-  Fields fields(object, "former");
-  for (const auto& [name, path] : {std::pair("folder", &request.former_folder),
-                                   std::pair("objects", &request.former_objects)}) {
+absl::Status ReadFormer(const json& object, FormerFolder& former) {
+  Fields fields(object, "formers");
+  for (const auto& [name, path] :
+       {std::pair("folder", &former.folder), std::pair("objects", &former.objects)}) {
     std::string text;
     fields.Read(name, text);
     if (!absl::StartsWith(text, "/")) fields.Fail(name, "must be an absolute path");
     *path = text;
   }
+  fields.Read("base", former.base);
+  fields.Read("verify", former.verify);
   return fields.Finish();
+}
+
+absl::Status ReadFormers(const json& array, std::vector<FormerFolder>& formers) {
+  if (!array.is_array()) return absl::InvalidArgumentError("formers must be an array");
+  for (const json& object : array) {
+    TUTTI_RETURN_IF_ERROR(ReadFormer(object, formers.emplace_back()));
+  }
+  return absl::OkStatus();
+}
+
+json JsonOf(const std::vector<FormerFolder>& formers) {
+  json array = json::array();
+  for (const FormerFolder& former : formers) {
+    array.push_back({{"folder", former.folder.string()},
+                     {"objects", former.objects.string()},
+                     {"base", former.base},
+                     {"verify", former.verify}});
+  }
+  return array;
 }
 
 json JsonOf(const Credentials& credentials) {
@@ -281,10 +302,7 @@ std::string ToJson(const StorageRequest& request) {
   if (request.settled_before != 0) document["settled_before"] = request.settled_before;
   if (!request.folder.empty()) document["folder"] = request.folder.string();
   if (!request.files.empty()) document["files"] = request.files;
-  if (!request.former_folder.empty()) {
-    document["former"] = {{"folder", request.former_folder.string()},
-                          {"objects", request.former_objects.string()}};
-  }
+  if (!request.formers.empty()) document["formers"] = JsonOf(request.formers);
   return Dump(document);
 }
 
@@ -302,9 +320,9 @@ absl::StatusOr<StorageRequest> StorageRequestFromJson(absl::string_view text) {
   if (document.contains("type")) fields.ReadName("type", PlaceTypeFromName, request.type);
   const json* const place = fields.Object("place");
   const json* const credentials = fields.Object("credentials");
-  const json* const former = document.contains("former") ? fields.Object("former") : nullptr;
+  const json* const formers = document.contains("formers") ? fields.Object("formers") : nullptr;
   TUTTI_RETURN_IF_ERROR(fields.Finish());
-  if (former != nullptr) TUTTI_RETURN_IF_ERROR(ReadFormer(*former, request));
+  if (formers != nullptr) TUTTI_RETURN_IF_ERROR(ReadFormers(*formers, request.formers));
   TUTTI_RETURN_IF_ERROR(ReadPlace(*place, request.place));
   TUTTI_RETURN_IF_ERROR(ReadCredentials(*credentials, request.credentials));
   if (NeedsFolder(request.operation) && !absl::StartsWith(folder, "/")) {

@@ -29,8 +29,7 @@ StorageRequest SomeRequest() {
   request.type = PlaceType::kFolder;
   request.settled_before = 1700000000;
   request.files = {"a", "b/c"};
-  request.former_folder = "/tmp/before";
-  request.former_objects = "/tmp/objects";
+  request.formers = {{"/tmp/before", "/tmp/objects", "a", true}, {"/tmp/other", "/tmp/others", ""}};
   return request;
 }
 
@@ -46,8 +45,11 @@ TEST(StorageRequestJson, IsReadBack) {
   EXPECT_EQ(back->type, PlaceType::kFolder);
   EXPECT_EQ(back->settled_before, 1700000000);
   EXPECT_EQ(back->files, (std::vector<std::string>{"a", "b/c"}));
-  EXPECT_EQ(back->former_folder, "/tmp/before");
-  EXPECT_EQ(back->former_objects, "/tmp/objects");
+  ASSERT_EQ(back->formers.size(), 2u);
+  EXPECT_EQ(back->formers[0].folder, "/tmp/before");
+  EXPECT_EQ(back->formers[0].objects, "/tmp/objects");
+  EXPECT_EQ(back->formers[0].base, "a");
+  EXPECT_TRUE(back->formers[0].verify && !back->formers[1].verify);
 }
 
 TEST(StorageRequestJson, NamesTheFieldThatIsWrongAndNeverItsValue) {

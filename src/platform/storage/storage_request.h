@@ -42,6 +42,15 @@ struct Credentials {
   std::string store;
 };
 
+// What an earlier fetch from the same container has left.
+struct FormerFolder {
+  std::filesystem::path folder;   // its files; absolute
+  std::filesystem::path objects;  // what it has written down of them; absolute
+  std::string base;  // the folder of the container that it was of; empty: all of the container
+  // Whether a file is only taken if its content has the hash that was written down.
+  bool verify = false;
+};
+
 struct StorageRequest {
   Operation operation = Operation::kStat;
   spec::DataPlace place;  // `credential`, `secret` and `datastore` are not part of the request
@@ -49,10 +58,8 @@ struct StorageRequest {
   std::filesystem::path folder;  // absolute; kFetch writes it, kPut reads it; else empty
   // Of kPut: the files to put, relative to the folder; empty: all that it has.
   std::vector<std::string> files;
-  // Of kFetch: a folder that an earlier fetch of the place has filled, and what that has written
-  // down of it, from which is taken what has not changed. Absolute; empty: none.
-  std::filesystem::path former_folder, former_objects;
-  int connections = 16;  // requests at the same time, 1 to 256
+  std::vector<FormerFolder> formers;  // of kFetch: from which is taken what has not changed
+  int connections = 16;               // requests at the same time, 1 to 256
   PlaceType type = PlaceType::kAny;
   // Objects that were last changed before this moment, in seconds since 1970, are known by their
   // size and that time, as a list has them; others by their ETag, for which the store is asked once

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -21,6 +22,7 @@
 #include "platform/cache/fetched_home.h"
 #include "platform/cache/node_cache.h"
 #include "platform/storage/input_request.h"
+#include "platform/storage/objects/path_pattern.h"
 #include "spec/types/enum_names.h"
 
 namespace tutti::launch {
@@ -38,6 +40,7 @@ constexpr absl::Duration kBetweenLines = absl::Seconds(10);  // of the log
 constexpr int kMostAttempts = 3;                             // if the data change meanwhile
 constexpr absl::Duration kClocksDiffer = absl::Minutes(15);  // a store's and this one, at most
 constexpr size_t kLongestPlaceName = 128;
+constexpr size_t kMostFormers = 8;
 
 // The name that the file or folder has on the node, as programs expect it that look at its ending:
 // the last part of the path without a wildcard, else the container's.
@@ -55,6 +58,12 @@ std::string NameOf(const spec::DataPlace& place) {
     if (!take(part) && place.is_pattern) break;
   }
   return name;
+}
+
+// The folder of the container that the objects' paths are relative to, as the program has them.
+std::string BaseOf(const spec::DataPlace& place, bool is_file) {
+  if (place.is_pattern) return storage::FolderOfPattern(place.path);
+  return is_file ? storage::FolderOf(place.path) : place.path;
 }
 
 // Two datastores of one container share what is fetched; another type, as of a file that is taken
@@ -148,7 +157,8 @@ class Fetch {
                              base::LockFile(cache_.LockOf(key), cancelled_));
       TUTTI_RETURN_IF_ERROR(base::MakeDirectories(home.folder()));  // who removed it had the lock
       TUTTI_ASSIGN_OR_RETURN(base::UniqueFd pin, cache_.Pin(key));
-      cache_.NotePlace(key, storage::Described(request_.place));
+      cache_.NoteOrigin(key, {storage::Described(request_.place), spec::StoreOf(request_.place),
+                              BaseOf(request_.place, IsFile())});
       TUTTI_ASSIGN_OR_RETURN(const bool is_there, home.IsThere());
       if (!is_there) {
         TUTTI_RETURN_IF_ERROR(FillWithRoom(home, listed, lock.get()));
@@ -206,7 +216,7 @@ class Fetch {
     TakeLeftover(home);
     request_.folder = home.part();
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(request_.folder));
-    TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd former, PinFormer());
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<base::UniqueFd> pins, PinFormers(home));
     const auto fetched = Ask(Operation::kFetch, kPatienceWithFetch, lock);
     request_.folder.clear();
     leftover_ = home.folder();
@@ -241,26 +251,40 @@ class Fetch {
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(LatestFile().parent_path()));
     return base::ReplaceFile(LatestFile(), key);
   }
-  // Of that the program takes what has not changed, by the files' times, if it is known that the
-  // disk has not damaged it. Returns what keeps it there; nothing if there is none, or somebody has
-  // it just now.
-  absl::StatusOr<base::UniqueFd> PinFormer() {
-    request_.former_folder.clear();
-    request_.former_objects.clear();
-    const std::string key = Latest();
-    if (key.empty()) return base::UniqueFd();
+  // Names what the program is to take from, if it has not changed: the former version of the place,
+  // then others of its container, those that were used last. What was not read since this machine
+  // was started is compared with its hash. Returns what keeps them there.
+  absl::StatusOr<std::vector<base::UniqueFd>> PinFormers(const FetchedHome& home) {
+    const std::string base = BaseOf(request_.place, IsFile());
+    const std::string latest = Latest();
+    std::vector<std::pair<std::string, std::string>> formers = {{latest, base}};
+    for (auto& former : cache_.KeysOf(spec::StoreOf(request_.place), base)) {
+      if (former.first != latest) formers.push_back(std::move(former));
+    }
+    request_.formers.clear();
+    std::vector<base::UniqueFd> pins;
+    for (const auto& [key, of] : formers) {
+      const bool is_own = key.empty() || cache_.PathOf(key) == home.folder();
+      if (is_own || request_.formers.size() == kMostFormers) continue;
+      TUTTI_ASSIGN_OR_RETURN(base::UniqueFd pin, PinFormer(key, of));
+      if (pin.valid()) pins.push_back(std::move(pin));
+    }
+    return pins;
+  }
+  // Nothing if it is not whole, or somebody fetches or removes it just now.
+  absl::StatusOr<base::UniqueFd> PinFormer(const std::string& key, const std::string& base) {
     const auto lock = base::Open(cache_.LockOf(key), O_RDWR | O_CREAT);
     if (!lock.ok() || ::flock(lock->get(), LOCK_EX | LOCK_NB) != 0) return base::UniqueFd();
-    const FetchedHome former(cache_.PathOf(key), NameOf(request_.place), IsFile());
-    std::error_code error;
-    if (!fs::exists(former.data(), error)) return base::UniqueFd();
-    TUTTI_ASSIGN_OR_RETURN(base::UniqueFd pin, cache_.Pin(key));
-    TUTTI_RETURN_IF_ERROR(former.IsDamaged(options_.reread, cancelled_).status());
-    if (options_.reread == cache::Reread::kOnceABoot && !former.IsVerified()) {
-      return base::UniqueFd();
-    }
-    request_.former_folder = IsFile() ? former.data().parent_path() : former.data();
-    request_.former_objects = former.objects();
+    const auto former = FetchedHome::In(cache_.PathOf(key));
+    if (!former) return base::UniqueFd();
+    request_.formers.push_back(
+        {.folder = former->files(),
+         .objects = former->objects(),
+         .base = base,
+         .verify = options_.reread == cache::Reread::kOnceABoot && !former->IsVerified()});
+    auto pin = cache_.Hold(key);
+    if (absl::IsNotFound(pin.status()))
+      return base::UniqueFd();  // nobody but the service removes it
     return pin;
   }
 

@@ -122,9 +122,13 @@ TEST_F(FetchPlaceTest, AFolderIsFetchedOnceAsLongAsTheStoreHasTheSame) {
   ASSERT_TRUE(second.ok()) << second.status();
   EXPECT_EQ(Content(*second / "a.txt"), "new");
   EXPECT_EQ(Content(*first / "a.txt"), "a") << "a job may still read it";
-  EXPECT_EQ(store_.requests[1].former_folder, "") << "nothing was fetched before";
-  EXPECT_EQ(store_.requests.back().former_folder, *first);
-  EXPECT_TRUE(fs::exists(store_.requests.back().former_objects));
+  EXPECT_TRUE(store_.requests[1].formers.empty()) << "nothing was fetched before";
+  ASSERT_EQ(store_.requests.back().formers.size(), 1u);
+  const storage::FormerFolder& former = store_.requests.back().formers[0];
+  EXPECT_EQ(former.folder, *first);
+  EXPECT_TRUE(fs::exists(former.objects));
+  EXPECT_EQ(former.base, "train");
+  EXPECT_FALSE(former.verify) << "it has come in this start of the machine";
   EXPECT_EQ(store_.fetches, 2);
 }
 
@@ -184,6 +188,20 @@ TEST_F(FetchPlaceTest, WhatAJobHasWrittenToIsFetchedAgainBesideIt) {
   EXPECT_EQ(store_.fetches, 2);
 }
 
+TEST_F(FetchPlaceTest, OtherDataOfTheContainerAreFormersToo) {
+  const fs::path all = *Fetch(Folder());
+  ASSERT_TRUE(Fetch(Folder("uri_folder", "training")).ok());
+  spec::Input pattern = Folder("uri_folder", "train/*.txt");
+  pattern.place->is_pattern = true;
+  ASSERT_TRUE(Fetch(pattern).ok());
+  ASSERT_EQ(store_.requests.back().formers.size(), 1u);
+  EXPECT_EQ(store_.requests.back().formers[0].folder, all);
+  spec::Input other = Folder();
+  other.place->container = "others";
+  ASSERT_TRUE(Fetch(other).ok());
+  EXPECT_TRUE(store_.requests.back().formers.empty());
+}
+
 TEST_F(FetchPlaceTest, OnAFullDiskWhatNoJobReadsGoesFirst) {
   const fs::path unused = *Fetch(Folder("uri_folder", "one"));
   holds_pins_ = true;
@@ -207,10 +225,8 @@ TEST_F(FetchPlaceTest, AFullDiskCostsTheVersionBeforeLast) {
   ASSERT_TRUE(Fetch(Folder()).ok());
   EXPECT_TRUE(fs::exists(former)) << "most of the new one lies there";
   store_.objects["a.txt"] = "newer";
-  const fs::path latest = store_.requests.back().former_folder;
   store_.disk_is_full = [&] { return fs::exists(former); };
   ASSERT_TRUE(Fetch(Folder()).ok());
-  EXPECT_EQ(latest, former);
   EXPECT_FALSE(fs::exists(former));
 }
 
@@ -238,7 +254,8 @@ TEST_F(FetchPlaceTest, WhatTheDiskHasDamagedIsFetchedAgainAndNotLinked) {
   EXPECT_EQ(*Fetch(Folder()), first);
   cache_.reread = cache::Reread::kOnceABoot;
   EXPECT_NE(*Fetch(Folder()), first);
-  EXPECT_EQ(store_.requests.back().former_folder, "") << "no file is taken from there";
+  ASSERT_EQ(store_.requests.back().formers.size(), 1u);
+  EXPECT_TRUE(store_.requests.back().formers[0].verify) << "its other files may be taken";
   EXPECT_EQ(store_.fetches, 2);
 }
 

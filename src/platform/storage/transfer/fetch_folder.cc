@@ -15,13 +15,13 @@ namespace tutti::storage {
 namespace fs = std::filesystem;
 
 absl::Status CheckFreeSpace(const Survey& survey, const fs::path& folder,
-                            const ObjectManifest& manifest, const FormerFetch& former) {
+                            const ObjectManifest& manifest, const FormerFetches& formers) {
   const auto entries = manifest.entries();
   int64_t needed = -BytesOfParts(folder);
   for (const StoredObject& object : survey.objects) {
     const auto found = entries.find(object.path);
     const bool is_there = found != entries.end() && found->second.bytes == object.bytes;
-    if (!is_there && !former.HasLike(object)) needed += object.bytes;
+    if (!is_there && !formers.HasLike(object)) needed += object.bytes;
   }
   const auto free = base::FreeBytes(folder);
   if (!free.ok() || needed <= 0 || *free >= static_cast<uint64_t>(needed)) {

@@ -16,7 +16,7 @@ namespace tutti::storage {
 // in the folder nor in a former one: before hours have gone by. What is there is taken for what it
 // was.
 absl::Status CheckFreeSpace(const Survey& survey, const std::filesystem::path& folder,
-                            const ObjectManifest& manifest, const FormerFetch& former);
+                            const ObjectManifest& manifest, const FormerFetches& formers);
 
 // Removes what earlier fetches brought and the store has no longer: an object may now be where a
 // folder was.

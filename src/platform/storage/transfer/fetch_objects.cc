@@ -35,10 +35,10 @@ absl::Status Changed() {
   return absl::AbortedError("it has changed at the store while it was fetched: fetch it again");
 }
 
-// What has been fetched before, into this folder and into another one.
+// What has been fetched before, into this folder and into others.
 struct FilesThere {
   ObjectManifest& manifest;
-  const FormerFetch& former;
+  const FormerFetches& formers;
 };
 
 // One fetch. Each of its threads takes the next piece of work until there is none: a range of a
@@ -51,7 +51,7 @@ class Fetch {
         survey_(survey),
         options_(options),
         manifest_(there.manifest),
-        former_(there.former),
+        formers_(there.formers),
         counter_(counter),
         boot_id_(base::BootId()),
         versions_(survey.objects) {}
@@ -108,7 +108,7 @@ class Fetch {
   const Survey& survey_;
   const FetchOptions& options_;
   ObjectManifest& manifest_;
-  const FormerFetch& former_;
+  const FormerFetches& formers_;
   ProgressCounter& counter_;
   const std::string boot_id_;
   std::atomic<bool> etags_are_no_md5_ = false;  // as was seen of one object
@@ -205,11 +205,11 @@ absl::StatusOr<bool> Fetch::TakeWhatIsThere(size_t index) {
   std::optional<ManifestEntry> there = manifest_.Find(version, is_settled);
   const bool is_noted = there.has_value() && (there->modified > 0 || !is_settled);
   if (!there.has_value()) {
-    there = former_.Find(version, is_settled);
-    if (!there.has_value()) return false;
+    if (!formers_.Has(version, is_settled)) return false;
     TUTTI_ASSIGN_OR_RETURN(const fs::path target, TargetOf(index));
-    TUTTI_ASSIGN_OR_RETURN(const bool linked, former_.LinkTo(version, options_.folder, target));
-    if (!linked) return false;
+    const Activity::OnDisk on_disk(options_.attempts.activity);
+    TUTTI_ASSIGN_OR_RETURN(there, formers_.LinkTo(version, is_settled, options_.folder, target));
+    if (!there.has_value()) return false;
   }
   // One that is settled meanwhile need not be asked for again.
   if (!is_noted) TUTTI_RETURN_IF_ERROR(Note(index, there->sha256, there->etag));
@@ -344,14 +344,14 @@ absl::StatusOr<StorageDone> FetchObjects(ObjectStore& store, const Survey& surve
   TUTTI_RETURN_IF_ERROR(CheckNames(survey.objects));
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(options.folder / kPartsName));
   TUTTI_ASSIGN_OR_RETURN(const auto manifest, ObjectManifest::Open(options.folder));
-  const FormerFetch former(options.former_folder, options.former_objects);
-  TUTTI_RETURN_IF_ERROR(CheckFreeSpace(survey, options.folder, *manifest, former));
+  const FormerFetches formers(options.formers, survey.base);
+  TUTTI_RETURN_IF_ERROR(CheckFreeSpace(survey, options.folder, *manifest, formers));
   {
     const Activity::OnDisk on_disk(options.attempts.activity);
     RemoveStale(options.folder, survey, *manifest);
   }
   ProgressCounter counter(static_cast<int64_t>(survey.objects.size()), BytesOf(survey.objects));
-  Fetch fetch(store, survey, options, {*manifest, former}, counter);
+  Fetch fetch(store, survey, options, {*manifest, formers}, counter);
   TUTTI_RETURN_IF_ERROR(fetch.Run());
   const Activity::OnDisk on_disk(options.attempts.activity);
   TUTTI_RETURN_IF_ERROR(fetch.SyncFolders());

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "platform/storage/objects/object_store.h"
@@ -25,7 +26,7 @@ struct FetchOptions {
   int64_t range_bytes = 8 << 20;
   // As StorageRequest has them.
   int64_t settled_before = 0;
-  std::filesystem::path former_folder, former_objects;
+  std::vector<FormerFolder> formers = {};
   Attempts attempts;
   ProgressListener progress;  // may be empty
 };

@@ -131,8 +131,8 @@ TEST_F(FetchObjectsTest, TakesWhatHasNotChangedFromAFormerFetch) {
   store_.Set("data/c/d", Bytes(20), 50);
   options_.settled_before = 100;
   ASSERT_TRUE(Fetch().ok());
-  options_.former_folder = options_.folder;
-  options_.former_objects = options_.folder / kManifestName;
+  const fs::path former = options_.folder;
+  options_.formers = {{former, former / kManifestName, "data"}};
   options_.folder = folder_.path() / "next";
   store_.Set("data/c/d", Bytes(30), 60);
   std::atomic<int> opened = 0;
@@ -148,9 +148,9 @@ TEST_F(FetchObjectsTest, TakesWhatHasNotChangedFromAFormerFetch) {
   EXPECT_EQ(opened, 2) << "what has changed, and what is young";
   EXPECT_EQ(File("c/d"), Bytes(30));
   for (const char* path : {"a", "b"}) {
-    EXPECT_TRUE(fs::equivalent(options_.folder / path, options_.former_folder / path)) << path;
+    EXPECT_TRUE(fs::equivalent(options_.folder / path, former / path)) << path;
   }
-  EXPECT_EQ(*base::ReadFile(options_.former_folder / "c/d"), Bytes(20));
+  EXPECT_EQ(*base::ReadFile(former / "c/d"), Bytes(20));
   ASSERT_TRUE(Fetch().ok());
   EXPECT_EQ(opened, 3) << "it is noted in its own folder";
 }

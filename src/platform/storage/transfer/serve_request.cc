@@ -78,8 +78,7 @@ absl::StatusOr<StorageDone> Do(ObjectStore& store, const StorageRequest& request
   options.attempts = attempts;
   options.progress = progress;
   options.settled_before = request.settled_before;
-  options.former_folder = request.former_folder;
-  options.former_objects = request.former_objects;
+  options.formers = request.formers;
   return FetchObjects(store, survey, options);
 }
 
