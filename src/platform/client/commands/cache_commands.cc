@@ -137,7 +137,10 @@ json JsonOfFiles(const std::map<std::string, storage::ManifestEntry>& files) {
 absl::StatusOr<std::string> Verified(const cache::NodeCache& node, const CachedData& data) {
   const std::atomic<bool> never = false;
   const auto home = cache::FetchedHome::In(node.PathOf(data.key));
-  if (!home) return absl::FailedPreconditionError(absl::StrCat(data.key, " is not whole"));
+  if (!home) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        data.key, " has no hashes to compare with: it was fetched by https, or is not whole yet"));
+  }
   TUTTI_ASSIGN_OR_RETURN(const auto damaged, home->FirstDamaged(never));
   return damaged.value_or("");
 }

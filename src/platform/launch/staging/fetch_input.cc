@@ -43,6 +43,18 @@ std::string KeyOfContent(const std::string& url, const http::RemoteFile& remote)
   return base::Hex(base::Sha256Of(text)).substr(0, 24);
 }
 
+// On a full disk what is longest unused goes, one version after the other: the transfer goes on
+// where it was.
+absl::Status FetchWithRoom(const std::string& url, const fs::path& file,
+                           const cache::NodeCache& node, const std::atomic<bool>& cancelled) {
+  while (true) {
+    const absl::Status fetched = http::FetchFile(url, file, {}, cancelled);
+    if (!absl::IsResourceExhausted(fetched)) return fetched;
+    TUTTI_ASSIGN_OR_RETURN(const auto gone, node.MakeRoom({.freed_bytes = 1}, cancelled));
+    if (gone.empty()) return fetched;
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<FetchedInput> FetchInput(const std::string& name, const spec::Input& input,
@@ -62,11 +74,12 @@ absl::StatusOr<FetchedInput> FetchInput(const std::string& name, const spec::Inp
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock, base::LockFile(node.LockOf(key), cancelled));
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(file.parent_path()));
   TUTTI_ASSIGN_OR_RETURN(base::UniqueFd pin, node.Pin(key));
+  node.NoteOrigin(key, {.words = input.path.substr(0, input.path.find_first_of("?#"))});
   std::error_code error;
   // Without a validator the server cannot tell whether the content has changed, so a file that is
   // here already is fetched again.
   if (!fs::exists(file, error) || remote->validator.empty()) {
-    const absl::Status fetched = http::FetchFile(input.path, file, {}, cancelled);
+    const absl::Status fetched = FetchWithRoom(input.path, file, node, cancelled);
     if (!fetched.ok()) return failed(fetched);
   }
   return FetchedInput{file, std::move(pin)};

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/file.h"
+#include "platform/cache/node_cache.h"
 #include "platform/http/client/file_server_for_tests.h"
 
 namespace tutti::launch {
@@ -76,6 +77,16 @@ TEST_F(FetchInputTest, WhatCannotBeHadIsNamedWithTheRemedy) {
   EXPECT_THAT(std::string(file.status().message()),
               AllOf(HasSubstr("input \"data\": "), HasSubstr("cannot be had"),
                     HasSubstr("tutti data map "), Not(HasSubstr("secret"))));
+}
+
+TEST_F(FetchInputTest, TheCacheSaysWhatItIsOfWithoutTheSignature) {
+  server_.Put("/set.csv", "a,b\n", "\"1\"");
+  ASSERT_TRUE(Fetch("/set.csv?sig=secret").ok());
+  const auto list = cache::NodeCache(folder_.path()).List();
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_EQ(list[0].place, server_.url("/set.csv"));
+  EXPECT_EQ(list[0].state, cache::DataState::kWhole);
+  EXPECT_FALSE(list[0].is_pinned) << "nobody has it any more";
 }
 
 TEST_F(FetchInputTest, ACancelledFetchEnds) {
