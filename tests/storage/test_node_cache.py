@@ -2,10 +2,12 @@
 import hashlib
 import json
 import os
+import subprocess
 
 import pytest
 
 from conftest import wait_until
+from needs import needs_small_disk
 from stores import Proxy, needs_program, s3_store
 
 pytestmark = needs_program
@@ -131,6 +133,32 @@ def test_what_the_disk_has_damaged_is_found_and_fetched_again(site, store, write
     assert hashes[0] == hashes[1]
     assert hashlib.sha256(file.read_bytes()).hexdigest() not in hashes[1]
     assert {one["state"] for one in cached(site, "list")["data"]} == {"damaged", "whole"}
+
+
+@needs_small_disk
+def test_on_a_full_disk_what_no_job_reads_goes_first(site, store, write_job, tmp_path):
+    for name in ("a.bin", "b.bin"):
+        store.put("sets", f"more/{name}", os.urandom(SIZE))
+    disk, gate = site.home / "data", tmp_path / "gate"
+    site.stop()  # launchers that wait for jobs have the mounts of when they began
+    disk.mkdir(exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=5m", "tmpfs", disk], check=True)
+    site.start()
+    try:
+        first = site.submit(job_on(write_job, "train"))
+        assert site.wait(first)["state"] == "Completed"
+        reading = site.submit(job_on(write_job, "test", f"ls ${{{{inputs.x}}}} && until [ -e {gate} ]; do sleep 0.05; done && cat ${{{{inputs.x}}}}/* | wc -c"))
+        wait_until(lambda: "b.bin" in site.log_text(reading, 0), 60, lambda: site.job(reading))
+        third = site.submit(job_on(write_job, "more"))
+        assert site.wait(third)["state"] == "Completed", site.job(third)
+        assert not data_of(site, "train") and data_of(site, "test") and data_of(site, "more")
+        gate.touch()
+        assert site.wait(reading)["state"] == "Completed"
+        assert site.log_text(reading, 0).split()[-1] == str(2 * SIZE), "what it read stayed"
+    finally:
+        gate.touch()
+        site.stop()
+        subprocess.run(["umount", "-l", disk], check=True)
 
 
 def test_data_are_fetched_ahead_of_the_job(site, store, write_job):
