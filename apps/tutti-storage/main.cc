@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -13,10 +14,13 @@
 #include <string>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/deadline.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/threads/start_thread.h"
+#include "platform/storage/arrow/arrow_processor.h"
 #include "platform/storage/arrow/arrow_store.h"
 #include "platform/storage/storage_json.h"
 #include "platform/storage/transfer/activity.h"
@@ -83,6 +87,24 @@ void WatchSilence(const Activity& activity, const StorageRequest& request, Answe
   answer.End(ServeRequest(**store, *request, attempts,
                           [&](const AnswerLine& line) { answer.Write(line); }));
 }
+
+// The request is read all the same, so that who writes it hears the answer.
+void RefuseOldProcessor() {
+  const absl::Status status = CheckProcessorForArrow();
+  if (status.ok()) return;
+  char request[4096];
+  ssize_t got = 0;
+  do {
+    got = ::read(STDIN_FILENO, request, sizeof(request));
+  } while (got > 0 || (got < 0 && errno == EINTR));
+  const std::string line = absl::StrCat(ToJson(StorageFailure{status, ""}), "\n");
+  base::WriteAll(STDOUT_FILENO, line, "the answer").IgnoreError();
+  ::_exit(1);
+}
+
+// Before the initialisers of all libraries, Arrow's among them.
+[[gnu::section(".preinit_array"),
+  gnu::used]] void (*const refuse_old_processor)() = RefuseOldProcessor;
 
 }  // namespace
 }  // namespace tutti::storage

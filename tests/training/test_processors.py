@@ -165,6 +165,14 @@ def test_objects_of_a_folder_and_of_a_store_are_fetched(processor, tmp_path):
             assert json.loads(said.splitlines()[-1])["done"]["objects"] == 1 and (to / "one").read_bytes() == content, said
 
 
+@needs_program
+def test_stores_are_refused_by_name_where_arrow_cannot_run(tmp_path):
+    (tmp_path / "request").write_text(request("fetch", {"kind": "local", "path": str(tmp_path)}, None, folder=str(tmp_path / "to")))
+    with open(tmp_path / "request") as asked:
+        said = json.loads(run(OLDEST, "tutti-storage", stdin=asked, code=1))["error"]
+    assert "SSE4.2" in said["message"] and "Conroe" in said["message"] and "x86-64-v2" in said["message"], said
+
+
 @pytest.mark.parametrize("program", ["tutti-train", "tutti-bench", "tutti-score"])
 def test_what_libtorch_cannot_compute_on_is_refused_by_name(program, images, tmp_path):
     arguments = {"tutti-train": ["--data", images, "--output", tmp_path / "out", "--precision", "fp32", *TINY],
