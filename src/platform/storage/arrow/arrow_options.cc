@@ -1,8 +1,11 @@
 #include "platform/storage/arrow/arrow_options.h"
 
+#include <cstdlib>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/status.h"
 #include "platform/storage/arrow/arrow_errors.h"
@@ -89,6 +92,42 @@ arrow::Status SetAzureCredentials(const Credentials& credentials,
   }
 }
 
+std::string Variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// Whether no_proxy has it: "*", or a list of names, each of which stands for all below it.
+bool IsReachedDirectly(absl::string_view host) {
+  std::string list = Variable("no_proxy");
+  if (list.empty()) list = Variable("NO_PROXY");
+  for (absl::string_view name : absl::StrSplit(list, absl::ByAnyChar(", "), absl::SkipEmpty())) {
+    absl::ConsumePrefix(&name, ".");
+    absl::string_view rest = host;
+    if (name == "*" || (absl::ConsumeSuffix(&rest, name) && (rest.empty() || rest.back() == '.'))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// By the variables that other inputs go by. The AWS SDK heeds none of them by itself.
+absl::Status SetProxy(const std::string& scheme, absl::string_view authority,
+                      arrow::fs::S3Options& options) {
+  const absl::string_view host = authority.substr(0, authority.rfind(':'));
+  std::string proxy = Variable(scheme == "http" ? "http_proxy" : "https_proxy");
+  if (proxy.empty() && scheme == "https") proxy = Variable("HTTPS_PROXY");
+  if (proxy.empty() || IsReachedDirectly(host)) return absl::OkStatus();
+  if (!absl::StrContains(proxy, "://")) proxy = absl::StrCat("http://", proxy);
+  auto parsed = arrow::fs::S3ProxyOptions::FromUri(proxy);
+  if (!parsed.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(scheme, "_proxy is no address of a proxy, as http://proxy.example.org:3128"));
+  }
+  options.proxy_options = *std::move(parsed);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<arrow::fs::AzureOptions> AzureOptionsOf(const spec::DataPlace& place,
@@ -122,7 +161,11 @@ absl::StatusOr<arrow::fs::S3Options> S3OptionsOf(const spec::DataPlace& place,
   // A file of one part goes in one request, and has its MD5 as ETag.
   options.allow_delayed_open = true;
   options.region = place.region;
-  if (place.endpoint.empty()) return options;
+  if (place.endpoint.empty()) {
+    TUTTI_RETURN_IF_ERROR(
+        SetProxy("https", absl::StrCat("s3.", place.region, ".amazonaws.com"), options));
+    return options;
+  }
   TUTTI_ASSIGN_OR_RETURN(const Endpoint endpoint, EndpointOf(place.endpoint));
   if (!endpoint.path.empty()) {
     return absl::InvalidArgumentError("the endpoint of S3 must have no path");
@@ -130,6 +173,7 @@ absl::StatusOr<arrow::fs::S3Options> S3OptionsOf(const spec::DataPlace& place,
   options.scheme = endpoint.scheme;
   options.endpoint_override = endpoint.authority;
   if (options.region.empty()) options.region = "us-east-1";
+  TUTTI_RETURN_IF_ERROR(SetProxy(endpoint.scheme, endpoint.authority, options));
   return options;
 }
 

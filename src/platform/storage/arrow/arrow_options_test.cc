@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+
 namespace tutti::storage {
 namespace {
 
@@ -54,6 +59,37 @@ TEST(S3OptionsOf, TakesServerAndKey) {
       S3OptionsOf({spec::StoreKind::kS3, "", "b", "ftp://h"}, credentials).status()));
   EXPECT_TRUE(absl::IsInvalidArgument(
       S3OptionsOf({spec::StoreKind::kS3, "", "b"}, {spec::CredentialKind::kSas}).status()));
+}
+
+// "HOST:PORT" of the proxy; "": none.
+std::string ProxyOf(const std::string& endpoint) {
+  const auto options = S3OptionsOf({spec::StoreKind::kS3, "", "b", endpoint}, {});
+  EXPECT_TRUE(options.ok()) << options.status();
+  const auto& proxy = options->proxy_options;
+  return proxy.host.empty() ? "" : absl::StrCat(proxy.host, ":", proxy.port);
+}
+
+TEST(S3OptionsOf, GoesByTheProxyThatTheEnvironmentNames) {
+  const char* const names[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY"};
+  std::map<std::string, std::string> before;
+  for (const char* name : names) {
+    if (const char* value = std::getenv(name)) before[name] = value;
+    ::unsetenv(name);
+  }
+  EXPECT_EQ(ProxyOf(""), "");
+  ::setenv("https_proxy", "http://proxy.example:3128", 1);
+  EXPECT_EQ(ProxyOf(""), "proxy.example:3128");
+  EXPECT_EQ(ProxyOf("https://store.lab.example:9000"), "proxy.example:3128");
+  EXPECT_EQ(ProxyOf("http://store.lab.example:9000"), "") << "that is another variable's";
+  ::setenv("no_proxy", "localhost, .lab.example", 1);
+  EXPECT_EQ(ProxyOf("https://store.lab.example:9000"), "");
+  EXPECT_EQ(ProxyOf("https://storelab.example"), "proxy.example:3128");
+  ::setenv("http_proxy", "other.example:80", 1);
+  EXPECT_EQ(ProxyOf("http://store.example"), "other.example:80");
+  ::setenv("no_proxy", "*", 1);
+  EXPECT_EQ(ProxyOf("http://store.example"), "");
+  for (const char* name : names) ::unsetenv(name);
+  for (const auto& [name, value] : before) ::setenv(name.c_str(), value.c_str(), 1);
 }
 
 TEST(GcsOptionsOf, TakesNoCredentials) {
