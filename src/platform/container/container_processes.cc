@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <functional>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -60,8 +61,21 @@ bool IsOwn(const std::filesystem::path& process) {
   return false;
 }
 
-std::vector<pid_t> ProcessesOf(const std::set<std::string>& containers,
-                               std::string (*container_of)(const Words&)) {
+// Returns whether a process waits to become the first one of a container that works in that folder
+// or below it; the folder may be gone.
+bool WaitsIn(const std::filesystem::path& folder, const std::filesystem::path& process,
+             const Words& words) {
+  if (!IsProgram(words, "runc") || words.size() < 2 || words[1] != "init") return false;
+  std::error_code error;
+  const std::string at = std::filesystem::read_symlink(process / "cwd", error);
+  return absl::StartsWith(absl::StrCat(absl::StripSuffix(at, " (deleted)"), "/"),
+                          absl::StrCat(folder.native(), "/"));
+}
+
+// Whether a process, whose folder in /proc and command line are given, is meant.
+using IsMeant = std::function<bool(const std::filesystem::path&, const Words&)>;
+
+std::vector<pid_t> ProcessesThat(const IsMeant& is_meant) {
   std::vector<pid_t> found;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
@@ -70,16 +84,14 @@ std::vector<pid_t> ProcessesOf(const std::set<std::string>& containers,
     const auto text = base::ReadFile(entry.path() / "cmdline");
     if (!text.ok()) continue;
     const Words words = absl::StrSplit(*text, '\0');
-    if (containers.contains(container_of(words)) && IsOwn(entry.path())) found.push_back(pid);
+    if (is_meant(entry.path(), words) && IsOwn(entry.path())) found.push_back(pid);
   }
   return found;
 }
 
-absl::Status EndAll(const std::set<std::string>& containers,
-                    std::string (*container_of)(const Words&), absl::string_view what,
-                    base::Deadline deadline) {
+absl::Status EndAll(const IsMeant& is_meant, absl::string_view what, base::Deadline deadline) {
   while (true) {
-    const std::vector<pid_t> processes = ProcessesOf(containers, container_of);
+    const std::vector<pid_t> processes = ProcessesThat(is_meant);
     if (processes.empty()) return absl::OkStatus();
     if (deadline.Expired()) {
       return absl::DeadlineExceededError(
@@ -106,11 +118,24 @@ void KillWithin(const std::set<std::string>& containers) {
 }
 
 absl::Status EndPodmansOf(const std::set<std::string>& containers, base::Deadline deadline) {
-  return EndAll(containers, &RunBy, "podmans", deadline);
+  const auto runs_one = [&](const std::filesystem::path&, const Words& words) {
+    return containers.contains(RunBy(words));
+  };
+  return EndAll(runs_one, "podmans", deadline);
 }
 
 absl::Status EndMonitorsOf(const std::set<std::string>& containers, base::Deadline deadline) {
-  return EndAll(containers, &MonitoredBy, "monitors", deadline);
+  const auto monitors_one = [&](const std::filesystem::path&, const Words& words) {
+    return containers.contains(MonitoredBy(words));
+  };
+  return EndAll(monitors_one, "monitors", deadline);
+}
+
+absl::Status EndWaitingIn(const std::filesystem::path& folder, base::Deadline deadline) {
+  const auto waits = [&](const std::filesystem::path& process, const Words& words) {
+    return WaitsIn(folder, process, words);
+  };
+  return EndAll(waits, "first processes", deadline);
 }
 
 }  // namespace tutti::container

@@ -4,6 +4,7 @@
 // Thread-safe.
 #pragma once
 
+#include <filesystem>
 #include <set>
 #include <string>
 
@@ -24,5 +25,10 @@ absl::Status EndPodmansOf(const std::set<std::string>& containers, base::Deadlin
 // Kills the monitors of the containers of these names, with all below them, until there is none.
 // DeadlineExceeded says how many are left.
 absl::Status EndMonitorsOf(const std::set<std::string>& containers, base::Deadline deadline);
+
+// Kills each process of runc's that waits, in that folder or below it, to become a container's
+// first one: it waits for ever where podman and the monitor were both killed before it began, and
+// podman does not know of it. DeadlineExceeded says how many are left.
+absl::Status EndWaitingIn(const std::filesystem::path& folder, base::Deadline deadline);
 
 }  // namespace tutti::container

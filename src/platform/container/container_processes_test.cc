@@ -105,5 +105,30 @@ TEST_F(ContainerProcessesTest, EndsThePodmansThatRunAContainerOfThatNameAlone) {
   EXPECT_TRUE(IsAlive(monitor.pid())) << "it is for podman to remove";
 }
 
+TEST_F(ContainerProcessesTest, EndsWhatWaitsInAFolderToBecomeTheFirstProcessOfAContainer) {
+  EXPECT_TRUE(base::WriteFileAtomic(folder_.path() / "init", "cd $1; sleep 600; true\n").ok());
+  EXPECT_TRUE(base::WriteFileAtomic(folder_.path() / "run", "cd $1; sleep 600; true\n").ok());
+  std::vector<base::ChildProcess> processes;
+  const auto start = [&](const std::string& program, const std::string& script,
+                         const std::string& work) {
+    const std::filesystem::path in = folder_.path() / work;
+    EXPECT_TRUE(base::MakeDirectories(in).ok());
+    processes.push_back(Start(program, {script, in}));
+    const pid_t pid = processes.back().pid();
+    EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] {
+      std::error_code error;
+      return std::filesystem::read_symlink(absl::StrCat("/proc/", pid, "/cwd"), error) == in;
+    }));
+    return pid;
+  };
+  const pid_t mine = start("runc", "init", "a.1/work");
+  const pid_t others = start("runc", "init", "a.12/work"), run = start("runc", "run", "a.1/work");
+  std::filesystem::remove(folder_.path() / "a.1" / "work");
+  EXPECT_TRUE(EndWaitingIn(folder_.path() / "a.1", Soon()).ok());
+  EXPECT_FALSE(IsAlive(mine));
+  EXPECT_TRUE(IsAlive(others));
+  EXPECT_TRUE(IsAlive(run));
+}
+
 }  // namespace
 }  // namespace tutti::container

@@ -119,6 +119,7 @@ bool HasNoteOfContainers(const fs::path& folder) {
 }
 
 absl::Status ForgetContainers(const fs::path& folder) {
+  TUTTI_RETURN_IF_ERROR(EndWaitingIn(folder, base::Deadline::After(kProcesses)));
   std::error_code error;
   fs::remove(NoteIn(folder), error);
   return error ? base::ErrnoStatus(NoteIn(folder).native(), error.value()) : absl::OkStatus();

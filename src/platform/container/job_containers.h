@@ -37,7 +37,8 @@ absl::Status NoteContainers(const std::filesystem::path& folder,
                             const std::vector<std::string>& names);
 // Returns whether they may still be there, also where the folder does not answer. Quick.
 bool HasNoteOfContainers(const std::filesystem::path& folder);
-// Removes the note: they are gone.
+// Removes the note, as podman has none of them any more, after it has ended what runc has left of
+// one that was being made (container_processes.h). DeadlineExceeded, or errors of the file system.
 absl::Status ForgetContainers(const std::filesystem::path& folder);
 
 // Removes the containers of these names, with whatever runs in them, and what a podman that was
