@@ -169,12 +169,14 @@ def azure_store(folder):
 
 
 class Proxy:
-    """Passes bytes on to a store. `sent` counts those of answers; `bytes_per_second` slows them down."""
+    """Passes bytes on to a store. `sent` counts those of answers; `bytes_per_second` slows them down. While it `is_away` it takes no connection, and
+    ends those that there are."""
 
     def __init__(self, url, host="127.0.0.1"):
         self.store = (urlsplit(url).hostname, urlsplit(url).port)
         self.sent = 0
         self.bytes_per_second = None
+        self.is_away = False
         self.lock = threading.Lock()
         self.listener = socket.create_server((host, 0))
         self.url = f"http://{host}:{self.listener.getsockname()[1]}"
@@ -184,13 +186,16 @@ class Proxy:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self.listener.accept()
+                if self.is_away:
+                    client.close()
+                    continue
                 server = socket.create_connection(self.store)
                 threading.Thread(target=self.carry, args=(client, server, False), daemon=True).start()
                 threading.Thread(target=self.carry, args=(server, client, True), daemon=True).start()
 
     def carry(self, source, target, is_answer):
         with contextlib.suppress(OSError):
-            while data := source.recv(65536):
+            while not self.is_away and (data := source.recv(65536)) and not self.is_away:
                 if is_answer:
                     with self.lock:
                         self.sent += len(data)

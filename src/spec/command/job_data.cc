@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
+#include "spec/command/output_place.h"
 #include "spec/data/data_address.h"
 #include "spec/data/data_map.h"
 #include "spec/data/local_path.h"
@@ -425,9 +426,9 @@ bool IsPathType(absl::string_view type) {
   return std::find(kPathTypes.begin(), kPathTypes.end(), type) != kPathTypes.end();
 }
 
-Output ReadOutput(const YamlNode::Entry& entry, Diagnostics& diagnostics,
-                  absl::string_view schema) {
-  Output output;
+Output ReadOutput(const YamlNode::Entry& entry, const ReadContext& context,
+                  Diagnostics& diagnostics, absl::string_view schema, absl::string_view type) {
+  Output output{.type = std::string(type)};
   if (entry.value->kind == YamlNode::Kind::kNull) return output;  // `model:` takes the defaults
   if (entry.value->kind == YamlNode::Kind::kScalar) {
     diagnostics.Error(entry.line,
@@ -441,12 +442,15 @@ Output ReadOutput(const YamlNode::Entry& entry, Diagnostics& diagnostics,
   if (output.type == "path") output.type = "uri_folder";
   reader.Choice("mode", kOutputModes, output.mode);
   reader.Take("description");
+  if (schema == "command") reader.Take("path");
   reader.Finish();
-  if (output.type != "uri_file") return output;
-  output.file = entry.key;
   const YamlNode::Entry* const path = FindEntry(*entry.value, "path");
-  const std::string name = path == nullptr ? "" : FileName(path->value->scalar);
-  if (!name.empty()) output.file = name;
+  if (output.type == "uri_file") {
+    const std::string name = path == nullptr ? "" : FileName(path->value->scalar);
+    output.file = name.empty() ? entry.key : name;
+  }
+  if (path != nullptr && schema == "command")
+    TakeOutputPlace(entry.key, *path, context, output, diagnostics);
   return output;
 }
 
@@ -490,13 +494,13 @@ std::map<std::string, Input> ReadInputSection(const YamlNode::Entry& section,
   return inputs;
 }
 
-std::map<std::string, Output> ReadOutputs(MappingReader& job, Diagnostics& diagnostics,
-                                          absl::string_view schema) {
+std::map<std::string, Output> ReadOutputs(MappingReader& job, const ReadContext& context,
+                                          Diagnostics& diagnostics, absl::string_view schema) {
   std::map<std::string, Output> outputs;
   const YamlNode::Entry* section = job.Take("outputs");
   if (section == nullptr) return outputs;
   for (const YamlNode::Entry* entry : NamedEntries(*section, "output", diagnostics)) {
-    outputs[entry->key] = ReadOutput(*entry, diagnostics, schema);
+    outputs[entry->key] = ReadOutput(*entry, context, diagnostics, schema);
   }
   return outputs;
 }

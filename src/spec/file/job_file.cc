@@ -14,6 +14,7 @@
 #include "spec/command/job_sections.h"
 #include "spec/environment/job_environment.h"
 #include "spec/file/batch_script.h"
+#include "spec/flow/output_places.h"
 #include "spec/flow/pipeline_reader.h"
 #include "spec/flow/sweep_reader.h"
 #include "spec/site/read_context.h"
@@ -100,7 +101,7 @@ JobSpec ReadCommandJob(const Source& source) {
   job.ReadEnvironmentKey(spec);
   job.ReadCompute("compute", spec);
   spec.inputs = ReadInputs(job.keys(), source.context, source.diagnostics);
-  spec.outputs = ReadOutputs(job.keys(), source.diagnostics);
+  spec.outputs = ReadOutputs(job.keys(), source.context, source.diagnostics);
   job.CheckReferences(spec);
   ReadSections(job.keys(), source.context.site, spec, source.diagnostics);
   job.Finish(spec);
@@ -183,6 +184,7 @@ Reading ReadAllOfJobFile(absl::string_view text, absl::string_view file_name,
   JobSpec spec = ReadByType(type, {**root, text, context, diagnostics});
   if (spec.file_name.empty()) spec.file_name = std::string(file_name);
   ResolveCompute(site, spec, diagnostics);
+  SpreadOutputPlaces(spec, diagnostics);
   LeaveOutDoubtful(spec);
   absl::Status faults = InFileOrder(diagnostics.status(), spec);
   return {{std::move(spec), diagnostics.warnings()}, std::move(faults)};

@@ -1,6 +1,6 @@
 // Covers: spec/command/job_data.cc, spec/command/job_sections.cc, spec/command/part_section.cc,
-// spec/command/secret_section.cc, spec/command/command_reader.cc, spec/text/mapping_reader.cc,
-// spec/text/diagnostics.cc.
+// spec/command/secret_section.cc, spec/command/output_place.cc, spec/command/command_reader.cc,
+// spec/text/mapping_reader.cc, spec/text/diagnostics.cc.
 #include "spec/file/job_file.h"
 
 #include <gmock/gmock.h>
@@ -12,6 +12,7 @@
 
 namespace tutti::spec {
 namespace {
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -417,6 +418,64 @@ TEST(JobFile, APlaceThatCannotBeAnInputIsRefusedAtItsLine) {
               ElementsAre(HasSubstr("names all that the container holds")));
   EXPECT_THAT(Errors("command: x\ninputs:\n  a: {path: 's3://b/../c'}\n"),
               ElementsAre(HasSubstr("job.yml:3: input \"a\": \"s3://b/../c\" leads out")));
+}
+
+TEST(JobFile, OutputsInAStoreArePlacesThatNodesWriteTo) {
+  Site site = BuiltInSite();
+  site.datastores["blobs"].place = {.kind = StoreKind::kAzureBlob,
+                                    .account = "acme",
+                                    .container = "images",
+                                    .credential = CredentialKind::kAccountKey,
+                                    .secret = "datastore.blobs",
+                                    .datastore = "blobs"};
+  const auto result = ReadJobFile(
+      "command: x\noutputs:\n"
+      "  a: {path: 'azureml://datastores/blobs/paths/runs/${{name}}/${{output_name}}/'}\n"
+      "  b: {type: uri_file, mode: upload, path: "
+      "'wasbs://images@acme.blob.core.windows.net/m%20l.pt'}\n"
+      "  c: {type: custom_model, mode: rw_mount, path: 's3://bucket/'}\n"
+      "  d: {path: 'file:///mnt/share/d'}\n"
+      "  e: {path: 'azureml://datastores/blob/paths/x'}\n"
+      "  f: {path: ./here}\n",
+      "job.yml", "/base", site);
+  ASSERT_TRUE(result.ok()) << result.status();
+  const auto& outputs = result->spec.outputs;
+  EXPECT_EQ(outputs.at("a").place->path, "runs/${{name}}/a");
+  EXPECT_EQ(outputs.at("a").place->secret, "datastore.blobs");
+  EXPECT_EQ(outputs.at("a").location.line, 3);
+  EXPECT_EQ(PlaceOfJob(*outputs.at("a").place, "blue").path, "runs/blue/a");
+  EXPECT_EQ(outputs.at("b").place->path, "m l.pt");
+  EXPECT_EQ(outputs.at("b").file, "m l.pt");
+  EXPECT_EQ(outputs.at("c").place->path, "");
+  EXPECT_EQ(outputs.at("d").place->kind, StoreKind::kLocal);
+  EXPECT_EQ(outputs.at("d").place->path, "/mnt/share/d");
+  EXPECT_FALSE(outputs.at("e").place.has_value());
+  EXPECT_FALSE(outputs.at("f").place.has_value());
+  EXPECT_THAT(
+      result->warnings,
+      ElementsAre(AllOf(HasSubstr("job.yml:7: \"path\" has no effect: there is no datastore "
+                                  "\"blob\" (did you mean \"blobs\"?)"),
+                        HasSubstr("tutti datastore create --file FILE")),
+                  HasSubstr("job.yml:8: \"path\" has no effect: outputs are kept with the job")));
+}
+
+TEST(JobFile, APlaceThatCannotBeWrittenToIsRefusedAtItsLine) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {"{path: 's3://b/*.csv'}", "is a pattern, and an output is one folder or file"},
+      {"{type: uri_file, path: 's3://b/'}", "add the file's name"},
+      {"{path: 's3://b/../c'}", "leads out of its container"},
+      {"{path: 's3://b/${{inputs.x}}'}", "a path may have ${{name}} and ${{output_name}}"},
+      {"{path: 'gs://b/x'}", "name a place in Azure, S3 or a folder"},
+      {"{path: 'file:here'}", "names no absolute path: write file:///FOLDER"},
+      {"{path: 'https://a.file.core.windows.net/share/x'}", "as a datastore of type nfs"},
+      {"{path: 'https://a.blob.core.windows.net/c/x?sv=1&sig=secret'}",
+       "give it to a datastore as its sas_token"}};
+  for (const auto& [output, message] : kCases) {
+    EXPECT_THAT(Errors(absl::StrCat("command: x\noutputs:\n  a: ", output, "\n")),
+                ElementsAre(AllOf(HasSubstr("job.yml:3: output \"a\": path \""), HasSubstr(message),
+                                  Not(HasSubstr("secret")))))
+        << output;
+  }
 }
 
 TEST(JobFile, ModelsAndTablesAreInputsAndOutputs) {

@@ -1,5 +1,5 @@
-// Covers: binding.cc, pipeline_reader.cc, step_reader.cc, input_bindings.cc, step_outputs.cc,
-// step_scope.cc, spec/json/flow_json.cc.
+// Covers: binding.cc, output_places.cc, pipeline_reader.cc, step_reader.cc, input_bindings.cc,
+// step_outputs.cc, step_scope.cc, spec/json/flow_json.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,6 +52,28 @@ jobs:
   EXPECT_THAT(NeedsOf(job, job.steps[1]), ElementsAre("a"));
   const JobSpec bound = Bind(job, job.steps[1], [](const std::string& s) { return "/jobs/" + s; });
   EXPECT_EQ(bound.inputs.at("x").path, "/jobs/a/outputs/o");
+}
+
+TEST(PipelineFile, AnOutputOfItInAStoreIsWrittenThereByTheStepThatIsBoundToIt) {
+  const JobSpec job = PipelineOf(R"(
+type: pipeline
+outputs:
+  model: {type: uri_file, path: "s3://b/${{name}}/model.pt"}
+  kept: {type: uri_folder}
+jobs:
+  a:
+    command: x
+    outputs:
+      m: {type: uri_file, path: "${{parent.outputs.model}}"}
+      k: ${{parent.outputs.kept}}
+      own: {type: uri_folder, path: "s3://b/own"}
+)");
+  const auto& outputs = job.steps[0].job.outputs;
+  ASSERT_TRUE(outputs.at("m").place.has_value());
+  EXPECT_EQ(outputs.at("m").place->path, "${{name}}/model.pt");
+  EXPECT_EQ(outputs.at("m").file, "model.pt");
+  EXPECT_FALSE(outputs.at("k").place.has_value());
+  EXPECT_EQ(outputs.at("own").place->path, "own");
 }
 
 TEST(PipelineFile, WhatTheStepLacksIsSaidWithItsLine) {

@@ -54,7 +54,7 @@ class PipelineReader {
     const std::set<std::string> nothing_open;
     TakeSteps(ReadPipelineComponent(*file, given, {spec_, nothing_open, spec_.compute, 0}));
     if (outputs == nullptr) return std::move(spec_);
-    ReadOutputsOver(*outputs, "the job", spec_.outputs, source_.diagnostics);
+    ReadOutputsOver(*outputs, "the job", spec_.outputs, source_);
     RefuseBoundOutputs(*outputs, source_.diagnostics);
     return std::move(spec_);
   }
@@ -270,7 +270,7 @@ JobSpec ReadPipelineJob(const Source& source) {
     return reader.ReadOfComponent(*component);
   }
   reader.spec().inputs = ReadInputs(reader.keys().keys(), source.context, source.diagnostics);
-  reader.spec().outputs = ReadOutputs(reader.keys().keys(), source.diagnostics);
+  reader.spec().outputs = ReadOutputs(reader.keys().keys(), source.context, source.diagnostics);
   return reader.Read({}, 0);
 }
 
@@ -285,7 +285,7 @@ JobSpec ReadPipelineComponent(const ComponentFile& component, const Given& given
   reader.keys().ReadComponentIdentity(spec);
   spec.experiment_name = scope.pipeline.experiment_name;
   spec.inputs = InputsOf(given, reader.keys().keys().Take("inputs"), component, inner);
-  spec.outputs = ReadOutputs(reader.keys().keys(), inner, "component");
+  spec.outputs = ReadOutputs(reader.keys().keys(), below, inner, "component");
   std::set<std::string> open;
   for (const auto& [name, bound] : given.bound) {
     if (!bound.from.empty()) open.insert(name);

@@ -38,14 +38,14 @@ const YamlNode::Entry* UnboundOutput(const YamlNode::Entry& entry) {
 }
 
 void ReadOutputOver(const YamlNode::Entry& entry, absl::string_view what,
-                    std::map<std::string, Output>& outputs, Diagnostics& diagnostics) {
-  if (!CheckOutput(entry, what, outputs, diagnostics)) return;
+                    std::map<std::string, Output>& outputs, const Source& source) {
+  if (!CheckOutput(entry, what, outputs, source.diagnostics)) return;
   if (entry.value->kind == YamlNode::Kind::kNull || !BoundOutput(entry).empty()) return;
   if (UnboundOutput(entry) != nullptr) return;  // has been told
-  const Output own = ReadOutput(entry, diagnostics);
   Output& output = outputs[entry.key];
+  Output own = ReadOutput(entry, source.context, source.diagnostics, "command", output.type);
   output.mode = own.mode;
-  if (FindValue(*entry.value, "type") != nullptr) output = own;
+  if (own.place || FindValue(*entry.value, "type") != nullptr) output = std::move(own);
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ std::map<std::string, Output> ReadStepOutputs(const Given& given, const Scope& s
     const std::string bound = BoundOutput(entry);
     const auto outer = scope.pipeline.outputs.find(bound);
     if (bound.empty()) {
-      output = ReadOutput(entry, diagnostics);
+      output = ReadOutput(entry, given.source.context, diagnostics);
     } else if (outer != scope.pipeline.outputs.end()) {
       output = outer->second;
     }
@@ -82,10 +82,10 @@ std::map<std::string, Output> ReadStepOutputs(const Given& given, const Scope& s
 }
 
 void ReadOutputsOver(const YamlNode::Entry& section, absl::string_view what,
-                     std::map<std::string, Output>& outputs, Diagnostics& diagnostics) {
-  CheckIsMapping(section, diagnostics);
+                     std::map<std::string, Output>& outputs, const Source& source) {
+  CheckIsMapping(section, source.diagnostics);
   for (const YamlNode::Entry& entry : section.value->entries) {
-    ReadOutputOver(entry, what, outputs, diagnostics);
+    ReadOutputOver(entry, what, outputs, source);
   }
 }
 

@@ -24,7 +24,7 @@ std::map<std::string, Output> ReadStepOutputs(const Given& given, const Scope& s
 
 // Reads what the section `outputs` says over those that the component of `what` has.
 void ReadOutputsOver(const YamlNode::Entry& section, absl::string_view what,
-                     std::map<std::string, Output>& outputs, Diagnostics& diagnostics);
+                     std::map<std::string, Output>& outputs, const Source& source);
 
 // Returns the outputs of the pipeline that those of the step `name` are; errors for what looks like
 // a binding and is none.

@@ -187,7 +187,7 @@ class StepReader {
     }
     step.Finish(job);
     if (given.outputs != nullptr) {
-      ReadOutputsOver(*given.outputs, what_, job.outputs, source_.diagnostics);
+      ReadOutputsOver(*given.outputs, what_, job.outputs, source_);
     }
   }
 
@@ -203,7 +203,7 @@ class StepReader {
     component.ReadCode(job);
     component.ReadIncludes(job);
     component.ReadEnvironmentKey(job);
-    job.outputs = ReadOutputs(component.keys(), inner, "component");
+    job.outputs = ReadOutputs(component.keys(), below, inner, "component");
     job.inputs = InputsOf(given, component.keys().Take("inputs"), file, inner);
     component.CheckReferences(job);
     ReadSections(component.keys(), below.site, job, inner);

@@ -42,6 +42,18 @@ limits: {max_total_trials: 4, max_concurrent_trials: 2, timeout: 3600, trial_tim
   EXPECT_EQ(sweep.early_termination.delay_evaluation, 5);
 }
 
+TEST(SweepFile, TrialsThatWouldWriteToOnePlaceOfAStoreAreRefused) {
+  const auto sweep = [](const std::string& path) {
+    return "type: sweep\ntrial: {command: x}\noutputs:\n  m: {path: '" + path +
+           "'}\nobjective: {goal: minimize, primary_metric: m}\nsearch_space: {a: {type: "
+           "choice, values: [1]}}\nlimits: {max_total_trials: 1}\nsampling_algorithm: grid\n";
+  };
+  EXPECT_EQ(PipelineOf(sweep("s3://b/${{name}}/m")).outputs.at("m").place->path, "${{name}}/m");
+  EXPECT_THAT(PipelineErrors(sweep("s3://b/m")),
+              ElementsAre(HasSubstr("output \"m\": all trials of the sweep would write to the same "
+                                    "place: put ${{name}}, the trial's name, into its path")));
+}
+
 TEST(SweepFile, ATrialMayBeAComponentWhoseInputsAreSwept) {
   const JobSpec job = PipelineOf(R"(
 type: pipeline

@@ -108,7 +108,7 @@ void ReadInlineTrial(const YamlNode::Entry& entry, const Given& given, JobSpec& 
     CheckIsMapping(*given.outputs, source.diagnostics);
     for (const YamlNode::Entry& output : given.outputs->value->entries) {
       if (BoundOutput(output).empty()) {
-        spec.outputs[output.key] = ReadOutput(output, source.diagnostics);
+        spec.outputs[output.key] = ReadOutput(output, source.context, source.diagnostics);
       } else {
         spec.outputs[output.key];
       }
@@ -134,9 +134,9 @@ void ReadTrialComponent(const YamlNode::Entry& entry, const Given& given, JobSpe
   trial.ReadCode(spec);
   trial.ReadIncludes(spec);
   trial.ReadEnvironmentKey(spec);
-  spec.outputs = ReadOutputs(trial.keys(), inner, "component");
+  spec.outputs = ReadOutputs(trial.keys(), below, inner, "component");
   if (given.outputs != nullptr) {
-    ReadOutputsOver(*given.outputs, given.what, spec.outputs, given.source.diagnostics);
+    ReadOutputsOver(*given.outputs, given.what, spec.outputs, given.source);
   }
   ReadSections(trial.keys(), below.site, spec, inner);
   const YamlNode::Entry* definitions = trial.keys().Take("inputs");

@@ -90,9 +90,10 @@ constexpr KeyGroup kGroups[] = {
     {"command", "outputs.*.type", kDone,
      "uri_folder, uri_file, mltable, mlflow_model, custom_model, triton_model"},
     {"command", "outputs.*.mode", kDone, "rw_mount, mount, upload, direct: all are alike here"},
-    {"command", "outputs.*.path", kNoEffect,
-     "outputs are kept with the job; `tutti job download` fetches them (of a uri_file the last "
-     "part of the path is the file's name)"},
+    {"command", "outputs.*.path", kDone,
+     "a place in a datastore (azureml://datastores/NAME/paths/PATH) or by wasbs, abfss, s3 or "
+     "file, to which it is brought; with anything else, which is warned of, the output is kept "
+     "with the job alone (of a uri_file the last part of the path is the file's name)"},
     {"command", "outputs.*.name outputs.*.version", kNoEffect,
      "outputs are not made data by themselves: `tutti data create` names them"},
     {"command", "outputs.*.description", kDone, kForReaders},
@@ -187,7 +188,8 @@ constexpr KeyGroup kGroups[] = {
      "what a step writes that is bound to them by ${{parent.outputs.NAME}}; kept with the "
      "pipeline's "
      "own results"},
-    {"pipeline", "outputs.*.path", kNoEffect, "outputs are kept with the job"},
+    {"pipeline", "outputs.*.path", kDone,
+     "as a command job's, of the step that is bound to the output"},
     {"pipeline", "jobs", kDone, "its steps, by name"},
     {"pipeline", "component", kDone,
      "in place of jobs: a pipeline component, whose steps run with the job's inputs, outputs and "
@@ -230,7 +232,8 @@ constexpr KeyGroup kGroups[] = {
      "of each trial; as a command job's"},
     {"sweep", "outputs outputs.*.type outputs.*.mode", kDone,
      "of each trial; the best trial's are the sweep's"},
-    {"sweep", "outputs.*.path", kNoEffect, "outputs are kept with the job"},
+    {"sweep", "outputs.*.path", kDone,
+     "as a command job's; with ${{name}}, which is the trial's name, in it"},
     {"sweep", "trial", kDone,
      "what each trial runs: the keys below, or a component: its file or name, or written out in "
      "place with inputs or outputs of its own"},

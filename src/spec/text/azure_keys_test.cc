@@ -137,7 +137,7 @@ const std::map<std::string, std::string>& CommandSamples() {
       {"outputs.*", "outputs: {a: {}}"},
       {"outputs.*.type", "outputs: {a: {type: mlflow_model}}"},
       {"outputs.*.mode", "outputs: {a: {mode: upload}}"},
-      {"outputs.*.path", "outputs: {a: {path: 'azureml://datastores/d/paths/x'}}"},
+      {"outputs.*.path", "outputs: {a: {path: 's3://b/x'}}"},
       {"outputs.*.name", "outputs: {a: {name: n}}"},
       {"outputs.*.version", "outputs: {a: {version: 1}}"},
       {"outputs.*.description", "outputs: {a: {description: d}}"},
@@ -274,7 +274,7 @@ settings:
   {default_compute: local, continue_on_step_failure: true, force_rerun: true, on_init: a,
    on_finalize: b}
 inputs: {n: 1, d: {type: uri_file, path: f, mode: download}}
-outputs: {o: {type: uri_folder, mode: upload}}
+outputs: {o: {type: uri_folder, mode: upload, path: 's3://b/x'}}
 jobs:
   a:
     type: command
@@ -318,7 +318,7 @@ tags: {a: b}
 experiment_name: e
 compute: local
 inputs: {d: {type: uri_file, path: f, mode: download}}
-outputs: {o: {type: uri_folder, mode: upload}}
+outputs: {o: {type: uri_folder, mode: upload, path: 's3://b/${{name}}'}}
 trial:
   {command: x, code: ./src, environment: {image: a.example/b}, environment_variables: {A: 1},
    distribution: {type: mpi}, resources: {instance_count: 1}, queue_settings: {priority: low}}

@@ -1,0 +1,25 @@
+// Finds where in a store a job's output is to be brought, by its `path`. Inside the room spec only.
+#pragma once
+
+#include <string>
+
+#include "spec/site/read_context.h"
+#include "spec/text/diagnostics.h"
+#include "spec/text/yaml_tree.h"
+#include "spec/types/job.h"
+
+namespace tutti::spec {
+
+// Sets the place of `output`, which is called `name`, if `path` is an address of a store:
+// azureml://datastores/…, s3:, wasbs:, abfss:, a blob's https:, or a folder of the nodes, file:.
+// ${{output_name}} becomes the name; ${{name}} stays, and is the job's name once it has one. Of a
+// uri_file it sets the file's name as well. An error for what is a store and cannot be written to;
+// a warning for what is none, or a datastore that is not known: the output is kept with the job
+// alone.
+void TakeOutputPlace(const std::string& name, const YamlNode::Entry& path,
+                     const ReadContext& context, Output& output, Diagnostics& diagnostics);
+
+// Sets the name of the file of a uri_file that has a place: the last part of its path.
+void NameFileByPlace(Output& output);
+
+}  // namespace tutti::spec

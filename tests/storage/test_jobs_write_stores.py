@@ -1,0 +1,173 @@
+"""Story: jobs write their outputs to Azure Blob and S3, over the real program: what is finished is there while the job runs, all of it at its end, and
+the next job reads it; a store that refuses, or is full, is waited for, also by the launcher that follows one that was killed."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+
+import pytest
+
+from conftest import wait_until
+from needs import needs_small_disk
+from stores import ACCOUNT, ACCOUNT_KEY, Proxy, ask, azure_store, needs_program, s3_store
+
+pytestmark = needs_program
+MEGABYTE = 1 << 20
+
+
+@pytest.fixture
+def stores(tmp_path):
+    with s3_store(tmp_path) as s3, azure_store(tmp_path) as azure:
+        s3.proxy, azure.proxy = Proxy(s3.url), Proxy(azure.url)
+        for store in (s3, azure):
+            store.make_container("runs")
+        yield s3, azure
+        s3.proxy.close()
+        azure.proxy.close()
+
+
+def create(service, tmp_path, text):
+    (tmp_path / "store.yml").write_text(text)
+    done = service.cli("datastore", "create", "--file", tmp_path / "store.yml")
+    (tmp_path / "store.yml").unlink()
+    assert done.returncode == 0, done.stderr
+
+
+def create_both(service, tmp_path, s3, azure, key=ACCOUNT_KEY):
+    create(service, tmp_path, f"name: blobs\ntype: azure_blob\naccount_name: {ACCOUNT}\ncontainer_name: runs\nendpoint: {azure.proxy.url}/{ACCOUNT}\n"
+                              f"credentials: {{account_key: {key}}}\n")
+    create(service, tmp_path, f"name: bucket\ntype: s3\nbucket_name: runs\nendpoint: {s3.proxy.url}\nregion: us-east-1\n"
+                              "credentials: {access_key_id: AKIAEXAMPLE, secret_access_key: a-secret-key}\n")
+
+
+def objects(store, path=""):
+    """What the store has below the path, by name."""
+    lines = ask("list", store.place("runs", path), store.credentials)
+    return {line["object"]["path"]: line["object"] for line in lines if "object" in line}
+
+
+def file_of(service, job, path):
+    with service.request(f"/v1/jobs/{job}/files/{path}") as response:
+        return response.read().decode()
+
+
+def reason(service, job):
+    return service.job(job)["reason"]
+
+
+def test_what_one_job_writes_the_next_one_reads(service, write_job, stores, tmp_path):
+    s3, azure = stores
+    create_both(service, tmp_path, s3, azure)
+    outputs = {"blobs": {"type": "uri_folder", "mode": "upload", "path": "azureml://datastores/blobs/paths/${{name}}/model"},
+               "bucket": {"type": "uri_folder", "mode": "rw_mount", "path": "s3://runs/model/"},
+               "one": {"type": "uri_file", "mode": "upload", "path": f"{azure.proxy.url}/{ACCOUNT}/runs/one.txt"}}
+    command = """for x in ${{outputs.blobs}} ${{outputs.bucket}}; do mkdir -p $x/deep; echo $RANK >$x/deep/rank-$RANK; head -c 2000000 /dev/zero >$x/zeros-$RANK; done
+        [ $RANK = 1 ] || echo one >${{outputs.one}}"""
+    writer = service.submit(write_job(command, nodes=2, distribution="pytorch", outputs=outputs))
+    assert service.wait(writer, 120)["state"] == "Completed", service.job(writer)
+    assert set(objects(s3, "model")) == {"deep/rank-0", "deep/rank-1", "zeros-0", "zeros-1"}
+    manifest = json.loads(file_of(service, writer, "logs/stored/bucket.node-1.json"))
+    assert manifest["whole"] and [(file["path"], file["bytes"]) for file in manifest["files"]] == [("deep/rank-1", 2), ("zeros-1", 2000000)], manifest
+    assert {"model.stored.node-0.json", "model.stored.node-1.json"} <= set(objects(s3))
+    assert {f"{writer}/model.stored.node-0.json", "one.txt", "one.txt.stored.node-0.json"} <= set(objects(azure))
+    inputs = {"blobs": {"type": "uri_folder", "path": f"azureml://datastores/blobs/paths/{writer}/model"},
+              "bucket": {"type": "uri_folder", "path": "s3://runs/model"},
+              "one": {"type": "uri_file", "path": "azureml://datastores/blobs/paths/one.txt"}}
+    reader = service.submit(write_job("for x in ${{inputs.blobs}} ${{inputs.bucket}}; do (cd $x && find . -type f | sort && cat deep/*); done; "
+                                      "cat ${{inputs.one}}", inputs=inputs))
+    assert service.wait(reader)["state"] == "Completed", service.job(reader)
+    files = ["./deep/rank-0", "./deep/rank-1", "./zeros-0", "./zeros-1", "0", "1"]
+    assert service.log_text(reader, 0).split() == [*files, *files, "one"]
+    for path in service.home.rglob("*"):
+        if path.is_file() and path.name != "secret.key" and path.stat().st_size < 50 * MEGABYTE:
+            assert b"a-secret-key" not in path.read_bytes(), path
+
+
+def test_what_is_finished_is_there_while_the_job_runs(service, write_job, stores, tmp_path):
+    s3, azure = stores
+    create_both(service, tmp_path, s3, azure)
+    job = service.submit(write_job(f"echo first >${{{{outputs.x}}}}/a; until [ -e {tmp_path}/go ]; do sleep 0.1; done; echo last >${{{{outputs.x}}}}/b",
+                                   outputs={"x": {"type": "uri_folder", "path": "azureml://datastores/blobs/paths/x"}}))
+    wait_until(lambda: set(objects(azure, "x")) == {"a"}, 60, "the first file is there")
+    assert service.job(job)["state"] == "Running", service.job(job)
+    (tmp_path / "go").touch()
+    assert service.wait(job)["state"] == "Completed", service.job(job)
+    assert set(objects(azure, "x")) == {"a", "b"}
+
+
+def test_what_cannot_be_written_to_is_said_with_the_line(service, write_job, stores, tmp_path):
+    s3, azure = stores
+
+    def refused(path):
+        done = service.cli("job", "create", write_job("true", outputs={"x": {"type": "uri_folder", "path": path}}))
+        assert done.returncode == 2, done
+        assert 'output "x": ' in done.stderr and "job.yml:" in done.stderr, done.stderr
+        return done.stderr
+
+    create_both(service, tmp_path, s3, azure)
+    create(service, tmp_path, f"name: nothing\ntype: s3\nbucket_name: nothing\nendpoint: {s3.proxy.url}\nregion: us-east-1\n"
+                              "credentials: {access_key_id: AKIAEXAMPLE, secret_access_key: a-secret-key}\n")
+    missing = refused("azureml://datastores/nothing/paths/x")
+    assert "no such container" in missing and "make the container first" in missing, missing
+    create_both(service, tmp_path, s3, azure, key="d3Jvbmctb25lLXdyb25nLW9uZQ==")
+    wrong = refused("azureml://datastores/blobs/paths/x")
+    assert "give datastore blobs credentials that may write to it" in wrong and "d3Jvbm" not in wrong, wrong
+    create(service, tmp_path, f"name: readable\ntype: azure_blob\naccount_name: {ACCOUNT}\ncontainer_name: runs\nendpoint: {azure.proxy.url}/{ACCOUNT}\n"
+                              f"credentials: {{sas_token: '{azure.sas('runs')}'}}\n")
+    assert "may write to it" in refused("azureml://datastores/readable/paths/x")
+    assert objects(s3) == {} and objects(azure) == {}, "a look leaves nothing"
+
+
+def test_what_keeps_a_store_from_it_is_said_and_a_killed_launcher_loses_nothing(service, write_job, stores, tmp_path):
+    s3, azure = stores
+    create_both(service, tmp_path, s3, azure)
+    job = service.submit(write_job(f"echo $PPID; until [ -e {tmp_path}/go ]; do sleep 0.1; done; echo a >${{{{outputs.x}}}}/a; "
+                                   "head -c 3000000 /dev/zero >${{outputs.x}}/b",
+                                   outputs={"x": {"type": "uri_folder", "path": "s3://runs/x"}}))
+    wait_until(lambda: service.log_text(job, 0).strip(), 60, "it runs")
+    launcher = int(service.log_text(job, 0))
+    s3.proxy.is_away = True
+    (tmp_path / "go").touch()
+    wait_until(lambda: "tried again until it is there" in reason(service, job), 120, lambda: f"its reason says so: {service.job(job)}")
+    shown = service.job(job)
+    assert shown["state"] == "Finalizing" and 'output "x": ' in shown["reason"], shown
+    os.kill(launcher, signal.SIGKILL)
+    wait_until(lambda: not pathlib.Path(f"/proc/{launcher}").exists(), 30, "it is gone")
+    s3.proxy.is_away = False
+    ended = service.wait(job, 120)
+    assert ended["state"] == "Completed", ended
+    assert {path: one["bytes"] for path, one in objects(s3, "x").items()} == {"a": 2, "b": 3000000}
+
+
+@needs_small_disk
+def test_a_full_store_is_waited_for(start_service, write_job, tmp_path):
+    share = tmp_path / "share"
+    share.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", share], check=True)
+    try:
+        service = start_service()  # whose launchers have the disk then
+        create(service, tmp_path, f"name: share\ntype: local\npath: {share}\n")
+        job = service.submit(write_job("head -c 6000000 /dev/zero >${{outputs.x}}/large",
+                                       outputs={"x": {"type": "uri_folder", "path": "azureml://datastores/share/paths/x"}}))
+        wait_until(lambda: "make room there" in reason(service, job), 120, lambda: f"its reason says so: {service.job(job)}")
+        assert service.job(job)["state"] == "Finalizing"
+        subprocess.run(["mount", "-o", "remount,size=16m", share], check=True)
+        assert service.wait(job, 120)["state"] == "Completed", service.job(job)
+        assert (share / "x/large").stat().st_size == 6000000
+    finally:
+        subprocess.run(["umount", "-l", share], check=True)
+
+
+def test_a_cancel_ends_the_wait_for_a_store(service, write_job, stores, tmp_path):
+    s3, azure = stores
+    create_both(service, tmp_path, s3, azure)
+    job = service.submit(write_job(f"until [ -e {tmp_path}/go ]; do sleep 0.1; done; echo a >${{{{outputs.x}}}}/a",
+                                   outputs={"x": {"type": "uri_folder", "path": "s3://runs/x"}}))
+    service.wait_for_state(job, "Running")
+    s3.proxy.is_away = True
+    (tmp_path / "go").touch()
+    wait_until(lambda: "tried again until it is there" in reason(service, job), 120, lambda: f"its reason says so: {service.job(job)}")
+    service.request(f"/v1/jobs/{job}/cancel", method="POST", body=b"").close()
+    assert service.wait(job, 150)["state"] == "Canceled", service.job(job)
+    assert file_of(service, job, "outputs/x/a") == "a\n", "its results are with the job"
