@@ -1,11 +1,14 @@
 // The program `tutti-storage`: moves objects between a store and a folder. It reads one request
 // from standard input and answers in lines of JSON (docs/formats/storage-program.md); service and
-// launcher run it (src/platform/storage/storage_program.h). A signal ends it at once; the same
-// request goes on where it was.
+// launcher run it (src/platform/storage/storage_program.h). A signal ends it at once, but for a
+// put, which gives back first what the store has begun to take; the same request goes on where it
+// was.
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -32,6 +35,9 @@ namespace {
 // How long nothing may happen. The libraries have limits of their own, but not for each case.
 constexpr absl::Duration kLongestSilence = absl::Minutes(10);
 constexpr absl::Duration kBetweenLooks = absl::Seconds(1);
+
+std::atomic<bool> told_to_end = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it");
 
 // Writes lines of the answer; after the last one the process has ended.
 class Answer {
@@ -79,6 +85,10 @@ void WatchSilence(const Activity& activity, const StorageRequest& request, Answe
   Activity activity;
   Attempts attempts;
   attempts.activity = &activity;
+  if (request->operation == Operation::kPut) {
+    attempts.cancelled = &told_to_end;
+    std::signal(SIGTERM, [](int) { told_to_end = true; });
+  }
   // A folder is no store: its list takes as long as its disk does.
   if (request->place.kind != spec::StoreKind::kLocal) {
     std::thread watch = base::StartThread([&] { WatchSilence(activity, *request, answer); });

@@ -77,9 +77,9 @@ class S3:
         self.url = url
         self.credentials = {"kind": "access_key", "access_key_id": "AKIAEXAMPLE", "secret_access_key": "a-secret-key"}
 
-    def request(self, method, path, body=None, **headers):
+    def request(self, method, path, body=None, query="", **headers):
         headers = {"Content-Type": "application/octet-stream", "Authorization": self.SIGNED, **headers}
-        asked = urllib.request.Request(self.url + quote(path), data=body, method=method, headers=headers)
+        asked = urllib.request.Request(self.url + quote(path) + query, data=body, method=method, headers=headers)
         with urllib.request.urlopen(asked, timeout=60 * PATIENCE) as answer:
             return answer.read()
 
@@ -92,16 +92,16 @@ class S3:
     def place(self, container, path="", **more):
         return {"kind": "s3", "container": container, "endpoint": self.url, "path": path, **more}
 
-    def ask_for_keys(self, python):
-        """From now on requests must be signed with the key that is returned, which may do all."""
+    def ask_for_keys(self, python, action="*", resource="*"):
+        """From now on requests must be signed with the key that is returned, which may do all, or that."""
         program = """import boto3, json, sys
 iam = boto3.client("iam", endpoint_url=sys.argv[1], region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b")
 iam.create_user(UserName="user")
-policy = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
+policy = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": sys.argv[2].split(), "Resource": sys.argv[3]}]}
 iam.put_user_policy(UserName="user", PolicyName="all", PolicyDocument=json.dumps(policy))
 key = iam.create_access_key(UserName="user")["AccessKey"]
 print(json.dumps({"kind": "access_key", "access_key_id": key["AccessKeyId"], "secret_access_key": key["SecretAccessKey"]}))"""
-        made = subprocess.run([python, "-c", program, self.url], check=True, stdout=subprocess.PIPE, text=True)
+        made = subprocess.run([python, "-c", program, self.url, action, resource], check=True, stdout=subprocess.PIPE, text=True)
         self.request("POST", "/moto-api/reset-auth", b"0")
         return json.loads(made.stdout)
 
@@ -170,13 +170,14 @@ def azure_store(folder):
 
 class Proxy:
     """Passes bytes on to a store. `sent` counts those of answers; `bytes_per_second` slows them down. While it `is_away` it takes no connection, and
-    ends those that there are."""
+    ends those that there are; it goes away by itself once it has `taken` so many bytes for the store as `away_after` says."""
 
     def __init__(self, url, host="127.0.0.1"):
         self.store = (urlsplit(url).hostname, urlsplit(url).port)
         self.sent = 0
         self.bytes_per_second = None
         self.is_away = False
+        self.taken, self.away_after = 0, None
         self.lock = threading.Lock()
         self.listener = socket.create_server((host, 0))
         self.url = f"http://{host}:{self.listener.getsockname()[1]}"
@@ -201,6 +202,10 @@ class Proxy:
                         self.sent += len(data)
                         if self.bytes_per_second:
                             time.sleep(len(data) / self.bytes_per_second)
+                else:
+                    with self.lock:
+                        self.taken += len(data)
+                        self.is_away = self.is_away or self.away_after is not None and self.taken > self.away_after
                 target.sendall(data)
         for end in (source, target):
             with contextlib.suppress(OSError):

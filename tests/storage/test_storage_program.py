@@ -92,6 +92,49 @@ def test_one_may_try_to_write_and_put_some_files_alone(store, container, tmp_pat
     assert error(ask("probe", store.place("no-such-container", "x"), store.credentials))["kind"] == "not_found"
 
 
+def test_an_object_is_replaced_when_the_new_one_is_whole(store, container, tmp_path):
+    """Whoever reads has the one before until then, also after a put that has failed half-way."""
+    (tmp_path / "large").write_bytes(b"n" * (40 * MEGABYTE))
+    store.put(container, "out/large", b"the one before")
+    proxy = Proxy(store.url)
+    proxy.away_after = 20 * MEGABYTE
+    place = {**store.place(container, "out"), "endpoint": store.place(container)["endpoint"].replace(store.url, proxy.url)}
+    process = start(request("put", place, store.credentials, folder=str(tmp_path), files=["large"]))
+    wait_until(lambda: proxy.is_away or process.poll() is not None, 60, "half of it has gone up")
+    assert process.poll() is None, process.communicate()
+
+    def content():
+        ask("fetch", store.place(container, "out"), store.credentials, folder=tmp_path / "to")
+        return files_of(tmp_path / "to")
+
+    assert content() == {"large": b"the one before"}
+    process.terminate()
+    wait_until(lambda: process.poll() is not None, 60, "it ends")
+    assert content() == {"large": b"the one before"}
+    assert "done" in ask("put", store.place(container, "out"), store.credentials, folder=tmp_path, files=["large"])[-1]
+    assert content() == {"large": b"n" * (40 * MEGABYTE)}, "what the other one has left is no object of the place"
+
+
+def test_a_file_that_cannot_be_put_keeps_no_other_from_the_store(store, container, tmp_path):
+    for name in ("a", "c"):
+        (tmp_path / name).write_text(name)
+    lines = ask("put", store.place(container, "out"), store.credentials, folder=tmp_path, files=["a", "b", "c"])
+    assert error(lines)["path"] == "b" and error(lines)["source"] == "disk", lines
+    assert [line["object"]["path"] for line in ask("list", store.place(container, "out"), store.credentials)[:-1]] == ["a", "c"]
+
+
+def test_a_put_that_is_told_to_end_leaves_no_upload_behind(s3, tmp_path):
+    s3.make_container("aborted")
+    (tmp_path / "large").write_bytes(b"x" * (60 * MEGABYTE))
+    proxy = Proxy(s3.url)
+    place = {**s3.place("aborted", "out"), "endpoint": proxy.url}
+    process = start(request("put", place, s3.credentials, folder=str(tmp_path), files=["large"]))
+    wait_until(lambda: proxy.taken > 12 * MEGABYTE or process.poll() is not None, 60, "some of it has gone up")
+    process.terminate()
+    wait_until(lambda: process.poll() is not None, 60, "it ends")
+    assert b"<Upload>" not in s3.request("GET", "/aborted", query="?uploads"), "it was aborted, or had come to its end"
+
+
 def test_it_goes_on_where_it_was_killed(store, container, tmp_path):
     """What the store sends in both runs together is hardly more than what there is."""
     size = 64 * MEGABYTE

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "platform/storage/storage_fault.h"
 #include "platform/storage/storage_json.h"
 
 namespace tutti::storage {
@@ -29,7 +30,8 @@ absl::Status AnswerReader::TakeLine(absl::string_view text) {
     result_.digest = std::move(done->digest);
     has_ended_ = true;
   } else {
-    failure_ = std::get<StorageFailure>(*line).status;
+    const auto& failure = std::get<StorageFailure>(*line);
+    failure_ = failure.path.empty() ? failure.status : AboutObject(failure.status, failure.path);
     has_ended_ = true;
   }
   return absl::OkStatus();

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "platform/storage/storage_fault.h"
 #include "spec/types/identifier.h"
 
 namespace tutti::storage {
@@ -70,6 +71,32 @@ std::string AdviceOnCredentials(const std::string& datastore, absl::string_view 
          "(tutti datastore create --file FILE)";
 }
 
+// What to do about a file of the node that is to be put.
+std::string AdviceOnFile(const absl::Status& status) {
+  if (absl::IsPermissionDenied(status)) return "; let the job keep its files readable";
+  if (absl::IsAborted(status))
+    return "; end what writes to it, or write another file and rename it";
+  return "";
+}
+
+// By what the error is about: only what a store has said is mended at the store.
+std::string AdviceOnOutput(const spec::Output& output, const absl::Status& status) {
+  const FaultSource source = SourceOf(status);
+  if (source == FaultSource::kNone) return "";
+  if (source == FaultSource::kDisk) return AdviceOnFile(status);
+  const bool is_folder = output.place->kind == spec::StoreKind::kLocal;
+  if (absl::IsPermissionDenied(status) && is_folder) {
+    return "; let the user that runs the job write to that folder, on every node";
+  }
+  if (absl::IsPermissionDenied(status)) {
+    return AdviceOnCredentials(output.place->datastore, "write to it");
+  }
+  if (absl::IsNotFound(status) && is_folder) return "; mount the folder on every node, or make it";
+  if (absl::IsNotFound(status)) return "; make the container first, or correct the output's path";
+  if (absl::IsResourceExhausted(status)) return "; make room there";
+  return "";
+}
+
 }  // namespace
 
 absl::StatusOr<StorageRequest> RequestFor(Operation operation, const spec::Input& input,
@@ -102,15 +129,7 @@ std::string InputFault(const spec::Input& input, const absl::Status& status) {
 }
 
 std::string OutputFault(const spec::Output& output, const absl::Status& status) {
-  std::string advice;
-  if (absl::IsPermissionDenied(status)) {
-    advice = AdviceOnCredentials(output.place->datastore, "write to it");
-  } else if (absl::IsNotFound(status)) {
-    advice = "; make the container first, or correct the output's path";
-  } else if (absl::IsResourceExhausted(status)) {
-    advice = "; make room there";
-  }
-  return absl::StrCat(status.message(), advice);
+  return absl::StrCat(status.message(), AdviceOnOutput(output, status));
 }
 
 }  // namespace tutti::storage

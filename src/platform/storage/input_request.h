@@ -33,7 +33,8 @@ absl::StatusOr<StorageRequest> RequestFor(Operation operation, const spec::Outpu
                                           absl::string_view job,
                                           const std::map<std::string, std::string>& secrets);
 
-// Returns why the output cannot be put there, in one line: what `status` says, and what to do.
+// Returns why the output cannot be put there, in one line: what `status` says, and what to do about
+// what it is about (storage_fault.h): of an error without a source nothing is added.
 std::string OutputFault(const spec::Output& output, const absl::Status& status);
 
 // Returns why the input cannot be had, in one line: what `status` says, and what to do.

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "platform/storage/storage_fault.h"
+
 namespace tutti::storage {
 namespace {
 
@@ -116,11 +118,36 @@ TEST(OutputRequest, OfAnotherStoreThanItsCredentialsAreForIsRefused) {
 TEST(OutputRequest, SaysWhatToDoAboutAFault) {
   spec::Output output;
   output.place.emplace().datastore = "sets";
-  EXPECT_EQ(OutputFault(output, absl::PermissionDeniedError("no")),
+  output.place->kind = spec::StoreKind::kS3;
+  const auto fault = [&](const absl::Status& status, FaultSource source) {
+    return OutputFault(output, WithSource(status, source));
+  };
+  const absl::Status no = absl::PermissionDeniedError("no");
+  const absl::Status gone = absl::NotFoundError("none");
+  const absl::Status full = absl::ResourceExhaustedError("full");
+  EXPECT_EQ(fault(no, FaultSource::kStore),
             "no; give datastore sets credentials that may write to it: tutti datastore create "
             "--file FILE");
-  EXPECT_EQ(OutputFault(output, absl::NotFoundError("no container")),
-            "no container; make the container first, or correct the output's path");
+  EXPECT_EQ(fault(no, FaultSource::kLogin), fault(no, FaultSource::kStore));
+  EXPECT_EQ(fault(gone, FaultSource::kStore),
+            "none; make the container first, or correct the output's path");
+  EXPECT_EQ(fault(full, FaultSource::kStore), "full; make room there");
+  output.place->kind = spec::StoreKind::kLocal;
+  EXPECT_THAT(fault(no, FaultSource::kStore), HasSubstr("let the user that runs the job write"));
+  EXPECT_THAT(fault(gone, FaultSource::kStore), HasSubstr("mount the folder on every node"));
+}
+
+TEST(OutputRequest, GivesNoAdviceOnAStoreForWhatIsNotOfIt) {
+  spec::Output output;
+  output.place.emplace().datastore = "sets";
+  output.place->kind = spec::StoreKind::kS3;
+  for (const absl::Status& status : {absl::PermissionDeniedError("x"), absl::NotFoundError("x"),
+                                     absl::AbortedError("x"), absl::ResourceExhaustedError("x")}) {
+    EXPECT_EQ(OutputFault(output, status), "x") << "the service's, or of the program itself";
+    const std::string of_file = OutputFault(output, WithSource(status, FaultSource::kDisk));
+    EXPECT_THAT(of_file, AllOf(Not(HasSubstr("datastore")), Not(HasSubstr("container")),
+                               Not(HasSubstr("make room"))));
+  }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "platform/storage/storage_fault.h"
 #include "spec/types/enum_names.h"
 
 namespace tutti::storage {
@@ -236,6 +237,9 @@ json JsonOf(const StorageDone& done) {
 json JsonOf(const StorageFailure& failure) {
   json fields = {{"kind", ErrorKind(failure.status)}, {"message", failure.status.message()}};
   if (!failure.path.empty()) fields["path"] = failure.path;
+  const FaultSource source = SourceOf(failure.status);
+  if (source == FaultSource::kLogin || source == FaultSource::kDisk)
+    fields["source"] = Name(source);
   return {{"error", fields}};
 }
 
@@ -275,12 +279,13 @@ absl::StatusOr<AnswerLine> ReadDone(const json& value) {
 absl::StatusOr<AnswerLine> ReadFailure(const json& value) {
   Fields fields(value, "error");
   StorageFailure failure;
-  std::string kind, message;
+  std::string kind, message, source(Name(FaultSource::kStore));
   fields.Read("kind", kind);
   fields.Read("message", message);
   fields.Read("path", failure.path);
+  fields.Read("source", source);
   TUTTI_RETURN_IF_ERROR(fields.Finish());
-  failure.status = absl::Status(CodeOfErrorKind(kind), message);
+  failure.status = WithSource(absl::Status(CodeOfErrorKind(kind), message), SourceFromName(source));
   return failure;
 }
 

@@ -91,6 +91,9 @@ void KeepEnd(absl::string_view bytes, std::string& words) {
   if (words.size() > 2 * kMostWords) words.erase(0, words.size() - kMostWords);
 }
 
+// What a put gets, once it is cancelled, to give back at the store what it has begun.
+constexpr absl::Duration kToGiveBack = absl::Seconds(10);
+
 // Reads both streams to their ends.
 absl::Status TakeAnswer(Running& running, AnswerReader& reader, base::Deadline deadline,
                         const std::atomic<bool>& cancelled) {
@@ -114,6 +117,13 @@ absl::Status TakeAnswer(Running& running, AnswerReader& reader, base::Deadline d
     }
   }
   return absl::OkStatus();
+}
+
+// Takes what it says to its end, of what the store has.
+void GiveBack(Running& running, AnswerReader& reader) {
+  static const std::atomic<bool> never = false;
+  if (!running.process.SignalGroup(SIGTERM).ok()) return;
+  TakeAnswer(running, reader, base::Deadline::After(kToGiveBack), never).IgnoreError();
 }
 
 void Kill(base::ChildProcess& process) {
@@ -156,6 +166,7 @@ absl::StatusOr<StorageResult> Run(const std::filesystem::path& program,
   if (listener.began) listener.began(running.process.pid());
   AnswerReader reader(listener.progress);
   const absl::Status taken = TakeAnswer(running, reader, deadline, cancelled);
+  if (!taken.ok() && request.operation == Operation::kPut) GiveBack(running, reader);
   if (listener.object) {
     for (const StoredObject& object : reader.objects()) listener.object(object);
   }
@@ -184,8 +195,11 @@ absl::StatusOr<StorageResult> RunStorageWatched(const std::filesystem::path& pro
                                                 const StorageListener& listener, int lock) {
   absl::StatusOr<StorageResult> result = Run(program, request, deadline, cancelled, listener, lock);
   if (result.ok()) return result;
-  return absl::Status(result.status().code(),
+  absl::Status hidden(result.status().code(),
                       MaskOf(request.credentials).Hide(result.status().message()));
+  result.status().ForEachPayload(
+      [&](absl::string_view kind, const absl::Cord& note) { hidden.SetPayload(kind, note); });
+  return hidden;
 }
 
 absl::StatusOr<StorageResult> RunStorageAt(

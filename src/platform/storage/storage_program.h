@@ -26,7 +26,8 @@ inline constexpr char kStorageProgram[] = "tutti-storage";
 // program keeps it open, so that what it locks stays locked until the program, which may outlive
 // who has killed it, has ended too.
 //
-// Errors, whose message is one line that names the store and never a secret:
+// Errors, whose message is one line that names the store and never a secret, and which say what
+// they are about (storage_fault.h; kNone if the store has said nothing):
 //   PermissionDenied    the store does not take the credentials, or they may not do this
 //   NotFound            no such container, or nothing at the path
 //   Unavailable         the store cannot be reached, or has failed again and again
@@ -35,7 +36,8 @@ inline constexpr char kStorageProgram[] = "tutti-storage";
 //   DataLoss            what came is not what the store has, by its checksum
 //   InvalidArgument     the request is wrong, or asks for what cannot be had
 //   FailedPrecondition  the program is not there; says how to get it
-//   DeadlineExceeded, Cancelled   it was killed; the same request goes on where it was
+//   DeadlineExceeded, Cancelled   it was killed, a put once it has given back what the store had
+//                       begun to take, within 10 s; the same request goes on where it was
 //   Internal            it has ended without an answer; has the end of what it printed
 absl::StatusOr<StorageResult> RunStorage(
     const StorageRequest& request, base::Deadline deadline, const std::atomic<bool>& cancelled,
@@ -54,7 +56,6 @@ absl::StatusOr<StorageResult> RunStorageWatched(const std::filesystem::path& pro
                                                 const std::atomic<bool>& cancelled,
                                                 const StorageListener& listener, int lock = -1);
 // Likewise.
-
 absl::StatusOr<StorageResult> RunStorageAt(
     const std::filesystem::path& program, const StorageRequest& request, base::Deadline deadline,
     const std::atomic<bool>& cancelled, const std::function<void(const StorageProgress&)>& progress,

@@ -17,12 +17,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/status.h"
 #include "platform/storage/arrow/arrow_errors.h"
 #include "platform/storage/arrow/arrow_options.h"
 #include "platform/storage/objects/error_text.h"
 #include "platform/storage/objects/object_headers.h"
+#include "platform/storage/storage_fault.h"
 #include "platform/storage/transfer/guarded.h"
+#include "platform/storage/transfer/local_put.h"
+#include "platform/storage/transfer/object_names.h"
 
 namespace tutti::storage {
 namespace {
@@ -94,7 +98,7 @@ class ArrowStore final : public ObjectStore {
     return Guarded([&] { return OpenObject(path); }, StatusFromText);
   }
   absl::Status Put(const std::string& path, const std::filesystem::path& file,
-                   const std::function<void(int64_t)>& sent) override {
+                   const SentListener& sent) override {
     return Guarded([&] { return PutFile(path, file, sent); }, StatusFromText);
   }
   absl::Status Remove(const std::string& path) override {
@@ -111,7 +115,11 @@ class ArrowStore final : public ObjectStore {
   absl::StatusOr<std::vector<StoredObject>> ListFolder(const std::string& folder, bool recursive);
   absl::StatusOr<std::unique_ptr<ObjectReader>> OpenObject(const std::string& path);
   absl::Status PutFile(const std::string& path, const std::filesystem::path& file,
-                       const std::function<void(int64_t)>& sent);
+                       const SentListener& sent);
+  absl::Status PutStream(const std::string& path, const std::filesystem::path& file,
+                         const SentListener& sent);
+  absl::Status PutBlob(const std::string& path, const std::filesystem::path& file,
+                       const SentListener& sent);
   std::string Full(const std::string& path) const {
     if (container_.empty()) return path;
     return path.empty() ? container_ : absl::StrCat(container_, "/", path);
@@ -171,31 +179,72 @@ absl::StatusOr<std::unique_ptr<ObjectReader>> ArrowStore::OpenObject(const std::
   return std::make_unique<ArrowReader>(std::move(object), kind_ != spec::StoreKind::kS3, *file);
 }
 
-absl::Status ArrowStore::PutFile(const std::string& path, const std::filesystem::path& file,
-                                 const std::function<void(int64_t)>& sent) {
-  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd in, base::Open(file, O_RDONLY));
-  if (kind_ == spec::StoreKind::kLocal) {
-    TUTTI_RETURN_IF_ERROR(base::MakeDirectories(std::filesystem::path(path).parent_path()));
-  }
-  const auto out = files_->OpenOutputStream(Full(path));
-  if (!out.ok()) return StatusFrom(out.status());
+// Hands the file on block by block.
+absl::Status SendBlocks(const std::filesystem::path& file,
+                        const std::function<absl::Status(const char* data, size_t size)>& take) {
+  const auto opened = base::Open(file, O_RDONLY);
+  if (!opened.ok()) return WithSource(opened.status(), FaultSource::kDisk);
   std::vector<char> block(kPutBlock);
   while (true) {
-    const ssize_t n = ::read(in.get(), block.data(), block.size());
+    const ssize_t n = ::read(opened->get(), block.data(), block.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) {
-      static_cast<void>((*out)->Abort());
-      return base::ErrnoStatus(absl::StrCat("read ", file.string()));
+      return WithSource(base::ErrnoStatus(absl::StrCat("read ", file.string())),
+                        FaultSource::kDisk);
     }
-    if (n == 0) break;
-    const arrow::Status written = (*out)->Write(block.data(), n);
-    if (!written.ok()) {
-      static_cast<void>((*out)->Abort());
-      return StatusFrom(written);
-    }
-    sent(n);
+    if (n == 0) return absl::OkStatus();
+    TUTTI_RETURN_IF_ERROR(take(block.data(), static_cast<size_t>(n)));
   }
-  return StatusFrom((*out)->Close());
+}
+
+// What the store has begun to take is given back, as the parts of an upload that never ends would
+// be kept, and charged, for good.
+absl::Status ArrowStore::PutStream(const std::string& path, const std::filesystem::path& file,
+                                   const SentListener& sent) {
+  const auto out = files_->OpenOutputStream(Full(path));
+  if (!out.ok()) return StatusFrom(out.status());
+  absl::Status put = SendBlocks(file, [&](const char* data, size_t size) {
+    TUTTI_RETURN_IF_ERROR(StatusFrom((*out)->Write(data, static_cast<int64_t>(size))));
+    return sent(static_cast<int64_t>(size));
+  });
+  if (put.ok()) put = StatusFrom((*out)->Close());
+  if (!put.ok()) static_cast<void>((*out)->Abort());
+  return put;
+}
+
+// Arrow empties a blob before it sends the first block of it, which readers would see, and which
+// would lose the one that was there if the put fails. So it goes up by another name, and takes its
+// own by a rename, where the account has folders, else by a copy within the account.
+absl::Status ArrowStore::PutBlob(const std::string& path, const std::filesystem::path& file,
+                                 const SentListener& sent) {
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash + 1);
+  const std::string part = absl::StrCat(folder, kPutPrefix, base::RandomHex(8));
+  absl::Status put = PutStream(part, file, sent);
+  bool is_moved = false;
+  if (put.ok()) {
+    arrow::Status named = files_->Move(Full(part), Full(path));
+    is_moved = named.ok();
+    if (named.IsNotImplemented()) named = files_->CopyFile(Full(part), Full(path));
+    put = StatusFrom(named);
+  }
+  // It is no object of the place (place_survey.h): that it stays is no failure of the put.
+  if (!is_moved) static_cast<void>(files_->DeleteFile(Full(part)));
+  return put;
+}
+
+absl::Status ArrowStore::PutFile(const std::string& path, const std::filesystem::path& file,
+                                 const SentListener& sent) {
+  switch (kind_) {
+    case spec::StoreKind::kLocal:
+      return PutLocalFile(
+          path, [&](const auto& take) { return SendBlocks(file, take); }, sent);
+    case spec::StoreKind::kAzureBlob:
+    case spec::StoreKind::kAzureDataLake:
+      return PutBlob(path, file, sent);
+    default:
+      return PutStream(path, file, sent);
+  }
 }
 
 void SetAuthorities() {

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "platform/storage/storage_fault.h"
 
 namespace tutti::storage {
 namespace {
@@ -15,6 +16,7 @@ struct KnownError {
   const char* name;  // as the store or its library has it
   absl::StatusCode code;
   const char* phrase;
+  bool may_know = false;  // the credentials may be known to the store, and may not do this
 };
 
 constexpr size_t kLongestText = 64 << 10;  // of what a library says; some have the answer's body
@@ -41,14 +43,14 @@ constexpr char kNewer[] = "it has changed at the store while it was read";
 constexpr std::array kKnownErrors = {
     // Azure
     KnownError{"AuthenticationFailed", kCredentials, kNotTaken},
-    KnownError{"AuthorizationFailure", kCredentials, kNotTaken},
+    KnownError{"AuthorizationFailure", kCredentials, kNotTaken, true},
     KnownError{"InvalidAuthenticationInfo", kCredentials, kNotTaken},
     KnownError{"NoAuthenticationInformation", kCredentials, kNotTaken},
-    KnownError{"AuthorizationPermissionMismatch", kCredentials, kMayNot},
-    KnownError{"AuthorizationResourceTypeMismatch", kCredentials, kMayNot},
-    KnownError{"AuthorizationServiceMismatch", kCredentials, kMayNot},
-    KnownError{"AuthorizationSourceIPMismatch", kCredentials, kMayNot},
-    KnownError{"InsufficientAccountPermissions", kCredentials, kMayNot},
+    KnownError{"AuthorizationPermissionMismatch", kCredentials, kMayNot, true},
+    KnownError{"AuthorizationResourceTypeMismatch", kCredentials, kMayNot, true},
+    KnownError{"AuthorizationServiceMismatch", kCredentials, kMayNot, true},
+    KnownError{"AuthorizationSourceIPMismatch", kCredentials, kMayNot, true},
+    KnownError{"InsufficientAccountPermissions", kCredentials, kMayNot, true},
     KnownError{"KeyBasedAuthenticationNotPermitted", kCredentials,
                "the account takes no account key: use a service principal"},
     KnownError{"PublicAccessNotPermitted", kCredentials,
@@ -71,7 +73,7 @@ constexpr std::array kKnownErrors = {
                "the secret access key is not that of the access key"},
     KnownError{"InvalidToken", kCredentials, "the session token is not valid"},
     KnownError{"ExpiredToken", kCredentials, kExpired},
-    KnownError{"ACCESS_DENIED", kCredentials, kMayNot},
+    KnownError{"ACCESS_DENIED", kCredentials, kMayNot, true},
     KnownError{"REQUEST_TIME_TOO_SKEWED", kCredentials, kClock},
     KnownError{"REQUEST_EXPIRED", kCredentials, kClock},
     KnownError{"NO_SUCH_BUCKET", kNotFound, kNoContainer},
@@ -86,7 +88,7 @@ constexpr std::array kKnownErrors = {
     KnownError{"INVALID_OBJECT_STATE", kRefused, "it is in an archive: restore it first"},
     // Google's storage
     KnownError{"UNAUTHENTICATED", kCredentials, kNotTaken},
-    KnownError{"PERMISSION_DENIED", kCredentials, kMayNot},
+    KnownError{"PERMISSION_DENIED", kCredentials, kMayNot, true},
     KnownError{"NOT_FOUND", kNotFound, kNothing},
     KnownError{"UNAVAILABLE", kNetwork, kBusy},
 };
@@ -173,12 +175,15 @@ bool IsOfNetwork(absl::string_view text) {
 
 absl::Status ByWords(absl::string_view text) {
   if (absl::StrContains(text, "Base64")) {
-    return Made(kCredentials, "the account key is not base64, as account keys are", "");
+    return WithSource(Made(kCredentials, "the account key is not base64, as account keys are", ""),
+                      FaultSource::kLogin);
   }
   // Before the network, for these are about requests for a token.
   if (absl::StrContains(text, "GetToken") || absl::StrContains(text, "ClientSecretCredential")) {
-    return Made(kCredentials,
-                "the service principal gets no token: check tenant, client and client_secret", "");
+    return WithSource(
+        Made(kCredentials,
+             "the service principal gets no token: check tenant, client and client_secret", ""),
+        FaultSource::kLogin);
   }
   if (absl::StrContains(text, "certificate")) {
     return Made(kNetwork, "the store's certificate is not signed by an authority known here", "");
@@ -200,7 +205,10 @@ absl::Status StatusFromText(absl::string_view text) {
                 name);
   }
   for (const KnownError& known : kKnownErrors) {
-    if (name == known.name) return Made(known.code, known.phrase, name);
+    if (name != known.name) continue;
+    const bool is_login = known.code == kCredentials && !known.may_know;
+    return WithSource(Made(known.code, known.phrase, name),
+                      is_login ? FaultSource::kLogin : FaultSource::kStore);
   }
   if (const int http = HttpStatusIn(text); http != 0) return ByHttpStatus(http, name);
   if (!name.empty()) return Made(kRefused, "the store refuses", name);

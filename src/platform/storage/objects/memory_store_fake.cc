@@ -135,10 +135,10 @@ absl::StatusOr<std::unique_ptr<ObjectReader>> MemoryStore::Open(const std::strin
 }
 
 absl::Status MemoryStore::Put(const std::string& path, const std::filesystem::path& file,
-                              const std::function<void(int64_t)>& sent) {
+                              const SentListener& sent) {
   TUTTI_RETURN_IF_ERROR(Ask("put", path));
   TUTTI_ASSIGN_OR_RETURN(const std::string content, base::ReadFile(file));
-  sent(static_cast<int64_t>(content.size()));
+  TUTTI_RETURN_IF_ERROR(sent(static_cast<int64_t>(content.size())));
   Set(path, content);
   return absl::OkStatus();
 }

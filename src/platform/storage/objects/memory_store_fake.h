@@ -37,7 +37,7 @@ class MemoryStore final : public ObjectStore {
                                                  bool recursive) override;
   absl::StatusOr<std::unique_ptr<ObjectReader>> Open(const std::string& path) override;
   absl::Status Put(const std::string& path, const std::filesystem::path& file,
-                   const std::function<void(int64_t)>& sent) override;
+                   const SentListener& sent) override;
   absl::Status Remove(const std::string& path) override;
 
  private:

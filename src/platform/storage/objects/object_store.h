@@ -43,6 +43,8 @@ class ObjectReader {
   const bool md5_is_certain_;
 };
 
+using SentListener = std::function<absl::Status(int64_t bytes)>;
+
 enum class PathKind { kNothing, kFile, kFolder };
 
 class ObjectStore {
@@ -56,10 +58,12 @@ class ObjectStore {
                                                          bool recursive) = 0;
   // Asks the store for an object's version.
   virtual absl::StatusOr<std::unique_ptr<ObjectReader>> Open(const std::string& path) = 0;
-  // Makes a file the object of that path, or takes the place of one that is there. `sent` is told
-  // of each block: how many bytes it had.
+  // Makes a file the object of that path, or takes the place of one that is there, which readers
+  // have until the new one is whole. `sent` is told of each block: how many bytes it had; an error
+  // that it returns ends the put, which leaves nothing, and is its result. Errors of the file have
+  // the source kDisk (storage_fault.h).
   virtual absl::Status Put(const std::string& path, const std::filesystem::path& file,
-                           const std::function<void(int64_t)>& sent) = 0;
+                           const SentListener& sent) = 0;
   // OK if there is no such object.
   virtual absl::Status Remove(const std::string& path) = 0;
 };

@@ -2,14 +2,15 @@
 // Thread-safe.
 #pragma once
 
+#include <atomic>
 #include <functional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/threads/retry_pause.h"
+#include "platform/storage/storage_fault.h"
 #include "platform/storage/transfer/activity.h"
 
 namespace tutti::storage {
@@ -19,7 +20,14 @@ struct Attempts {
   absl::Duration first_pause = absl::Milliseconds(500);  // as base::RetryPause has them
   absl::Duration longest_pause = absl::Seconds(30);
   std::function<void(absl::Duration)> sleep = absl::SleepFor;
-  Activity* activity = nullptr;  // is told of each call that has ended; may be null
+  Activity* activity = nullptr;                  // is told of each call that has ended; may be null
+  const std::atomic<bool>* cancelled = nullptr;  // may be null
+
+  // Cancelled once `cancelled` is set.
+  absl::Status CheckGoesOn() const {
+    return cancelled != nullptr && *cancelled ? absl::CancelledError("told to end")
+                                              : absl::OkStatus();
+  }
 
   // Calls `work` until it returns anything but Unavailable, at most `most` times.
   template <typename Work>
@@ -29,6 +37,7 @@ struct Attempts {
       auto result = work();
       if (activity != nullptr) activity->Note();
       if (attempt >= most || !absl::IsUnavailable(StatusOf(result))) return result;
+      if (absl::Status goes_on = CheckGoesOn(); !goes_on.ok()) return goes_on;
       sleep(pause.Next());
     }
   }
@@ -40,9 +49,5 @@ struct Attempts {
     return result.status();
   }
 };
-
-// Notes which object an error is about, and reads it back ("" if it is about none).
-absl::Status AboutObject(absl::Status status, absl::string_view path);
-std::string ObjectOf(const absl::Status& status);
 
 }  // namespace tutti::storage

@@ -1,4 +1,4 @@
-// Covers: fetch_folder.cc, incoming_object.cc, part_file.cc, progress_counter.cc, attempts.cc,
+// Covers: fetch_folder.cc, incoming_object.cc, part_file.cc, progress_counter.cc, attempts.h,
 // guarded.h.
 #include "platform/storage/transfer/fetch_objects.h"
 

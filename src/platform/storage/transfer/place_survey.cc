@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
@@ -12,11 +13,18 @@
 #include "base/threads/at_once.h"
 #include "platform/storage/objects/object_version.h"
 #include "platform/storage/objects/path_pattern.h"
+#include "platform/storage/transfer/object_names.h"
 
 namespace tutti::storage {
 namespace {
 
 bool ByPath(const StoredObject& a, const StoredObject& b) { return a.path < b.path; }
+
+// What a put to a folder that was killed, or a probe whose key may not remove, has left.
+bool IsLeftOver(absl::string_view path) {
+  const absl::string_view name = path.substr(path.rfind('/') + 1);
+  return absl::StartsWith(name, kPutPrefix) || name == kProbeName;
+}
 
 // Takes the folder off the objects' paths, and what lies elsewhere or does not fit out of the list.
 void MakeRelative(Survey& survey, const spec::DataPlace& place) {
@@ -25,7 +33,7 @@ void MakeRelative(Survey& survey, const spec::DataPlace& place) {
   for (StoredObject& object : survey.objects) {
     absl::string_view path = object.path;
     if (place.is_pattern && !MatchesPattern(place.path, path)) continue;
-    if (!absl::ConsumePrefix(&path, prefix) || path.empty()) continue;
+    if (!absl::ConsumePrefix(&path, prefix) || path.empty() || IsLeftOver(path)) continue;
     object.path = std::string(path);
     fitting.push_back(std::move(object));
   }

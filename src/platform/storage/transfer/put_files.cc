@@ -8,9 +8,11 @@
 #include <functional>
 #include <optional>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
@@ -19,6 +21,7 @@
 #include "base/status.h"
 #include "base/threads/at_once.h"
 #include "platform/storage/objects/content_hash.h"
+#include "platform/storage/storage_fault.h"
 #include "platform/storage/transfer/object_names.h"
 
 namespace tutti::storage {
@@ -27,25 +30,45 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kBlock = 1 << 20;
+constexpr int64_t kCannotBeRead = -1;  // in the place of a size
+
+absl::Status OfDisk(absl::Status status) {
+  return WithSource(std::move(status), FaultSource::kDisk);
+}
 
 std::string Below(const std::string& base, const std::string& path) {
   return base.empty() ? path : absl::StrCat(base, "/", path);
 }
 
-// Calls `body` for each index, and stops at the first error, which is the result.
-absl::Status ForEachUntilError(size_t count, int most,
-                               const std::function<absl::Status(size_t)>& body) {
+// The first error, and how many more have failed of themselves.
+absl::Status WithCount(const absl::Status& first, size_t more) {
+  if (more == 0) return first;
+  absl::Status counted(first.code(), absl::StrCat(first.message(), "; and ", more, " more ",
+                                                  more == 1 ? "object" : "objects"));
+  first.ForEachPayload(
+      [&](absl::string_view kind, const absl::Cord& note) { counted.SetPayload(kind, note); });
+  return counted;
+}
+
+// Calls `body` for each index. An error that all would meet ends it and is the result; of others it
+// is the first one, when all have had their turn.
+absl::Status ForEach(size_t count, int most, const std::function<absl::Status(size_t)>& body) {
   absl::Mutex mutex;
-  absl::Status first;
-  std::atomic<bool> failed = false;
+  absl::Status first, of_all;
+  size_t failures = 0;
+  std::atomic<bool> ends = false;
   base::ForEachAtOnce(count, most, [&](size_t i) {
-    if (failed) return;
+    if (ends) return;
     const absl::Status status = body(i);
     if (status.ok()) return;
     absl::MutexLock lock(&mutex);
-    if (!failed.exchange(true)) first = status;
+    ++failures;
+    first.Update(status);
+    if (!ConcernsAllObjects(status)) return;
+    of_all.Update(status);
+    ends = true;
   });
-  return first;
+  return of_all.ok() ? WithCount(first, failures > 0 ? failures - 1 : 0) : of_all;
 }
 
 absl::StatusOr<std::vector<StoredObject>> FilesBelow(const fs::path& folder) {
@@ -59,13 +82,13 @@ absl::StatusOr<std::vector<StoredObject>> FilesBelow(const fs::path& folder) {
       continue;
     std::error_code of_file;
     if (!entry->is_regular_file(of_file)) {
-      return AboutObject(absl::InvalidArgumentError(absl::StrCat(
-                             entry->path().string(), " is no file, and cannot be an object")),
+      return AboutObject(OfDisk(absl::InvalidArgumentError(absl::StrCat(
+                             entry->path().string(), " is no file, and cannot be an object"))),
                          path);
     }
     files.push_back({path, static_cast<int64_t>(entry->file_size(of_file))});
   }
-  if (error) return base::ErrnoStatus(folder.string(), error.value());
+  if (error) return OfDisk(base::ErrnoStatus(folder.string(), error.value()));
   std::sort(files.begin(), files.end(),
             [](const StoredObject& a, const StoredObject& b) { return a.path < b.path; });
   return files;
@@ -85,9 +108,20 @@ absl::StatusOr<std::vector<StoredObject>> NamedFiles(const fs::path& folder,
     } else if (!error) {
       error = std::make_error_code(std::errc::invalid_argument);
     }
-    if (error) return AboutObject(base::ErrnoStatus(path.string(), error.value()), file.path);
+    file.bytes = error ? kCannotBeRead : file.bytes;
   }
   return files;
+}
+
+// Why it cannot be read, of a file of that size; the disk is asked again.
+absl::Status CheckReadable(const fs::path& file, int64_t bytes) {
+  if (bytes != kCannotBeRead) return absl::OkStatus();
+  std::error_code error;
+  if (!fs::is_regular_file(file, error) && !error) {
+    error = std::make_error_code(std::errc::invalid_argument);
+  }
+  if (!error) return OfDisk(absl::AbortedError("the file has come while others were put"));
+  return OfDisk(base::ErrnoStatus(file.string(), error.value()));
 }
 
 absl::StatusOr<std::vector<StoredObject>> FilesOf(const PutOptions& options) {
@@ -96,48 +130,65 @@ absl::StatusOr<std::vector<StoredObject>> FilesOf(const PutOptions& options) {
                                : NamedFiles(options.folder, options.files);
 }
 
-absl::StatusOr<std::string> Md5OfFile(const fs::path& path, Activity* activity) {
-  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd file, base::Open(path, O_RDONLY));
+absl::StatusOr<std::string> Md5OfFile(const fs::path& path, const Attempts& attempts) {
+  const auto opened = base::Open(path, O_RDONLY);
+  if (!opened.ok()) return OfDisk(opened.status());
+  const base::UniqueFd& file = *opened;
   ContentHash hash(true);
   std::vector<char> block(kBlock);
   while (true) {
     const ssize_t n = ::read(file.get(), block.data(), block.size());
-    if (n < 0) return base::ErrnoStatus(path.string());
+    if (n < 0) return OfDisk(base::ErrnoStatus(path.string()));
     if (n == 0) return hash.Finish().md5;
     hash.Update({block.data(), static_cast<size_t>(n)});
-    if (activity != nullptr) activity->Note();
+    if (attempts.activity != nullptr) attempts.activity->Note();
+    TUTTI_RETURN_IF_ERROR(attempts.CheckGoesOn());
   }
 }
 
-// What the store has, if these bytes are there already.
+// The credentials are known, and a key that may write and not read is a good one for outputs.
+bool MayOnlyNotRead(const absl::Status& status) {
+  return absl::IsPermissionDenied(status) && SourceOf(status) != FaultSource::kLogin;
+}
+
+// What the store has, if these bytes are there already. Who may only write cannot know.
 absl::StatusOr<std::optional<StoredObject>> FindSame(ObjectStore& store, const std::string& path,
                                                      const fs::path& file, int64_t bytes,
                                                      const Attempts& attempts) {
   const auto there = attempts.Run([&] { return store.Open(path); });
-  if (absl::IsNotFound(there.status())) return std::nullopt;
+  // Also where the store says what nobody knows, as of a folder of that name: the put tells.
+  const bool is_unknown = absl::IsNotFound(there.status()) || absl::IsUnknown(there.status()) ||
+                          MayOnlyNotRead(there.status());
+  if (is_unknown) return std::nullopt;
   TUTTI_RETURN_IF_ERROR(there.status());
   const StoredObject& object = (*there)->object();
   if (object.bytes != bytes || object.md5.empty()) return std::nullopt;
-  TUTTI_ASSIGN_OR_RETURN(const std::string md5, Md5OfFile(file, attempts.activity));
+  TUTTI_ASSIGN_OR_RETURN(const std::string md5, Md5OfFile(file, attempts));
   return md5 == object.md5 ? std::optional(object) : std::nullopt;
+}
+
+absl::Status Changed() {
+  return OfDisk(absl::AbortedError("the file has changed while it was put"));
 }
 
 absl::StatusOr<StoredObject> CheckPut(ObjectStore& store, const std::string& path,
                                       const fs::path& file, int64_t bytes,
                                       const Attempts& attempts) {
-  TUTTI_ASSIGN_OR_RETURN(const auto there, attempts.Run([&] { return store.Open(path); }));
-  if (there->object().bytes == bytes) return there->object();
+  const auto there = attempts.Run([&] { return store.Open(path); });
+  if (MayOnlyNotRead(there.status())) return StoredObject{path, bytes};
+  TUTTI_RETURN_IF_ERROR(there.status());
+  if ((*there)->object().bytes == bytes) return (*there)->object();
   std::error_code error;
-  if (fs::file_size(file, error) != static_cast<uintmax_t>(bytes) || error) {
-    return absl::AbortedError("the file has changed while it was put");
-  }
-  return absl::DataLossError(absl::StrCat("the store has ", there->object().bytes, " of ", bytes,
+  if (fs::file_size(file, error) != static_cast<uintmax_t>(bytes) || error) return Changed();
+  return absl::DataLossError(absl::StrCat("the store has ", (*there)->object().bytes, " of ", bytes,
                                           " bytes after it was put"));
 }
 
 absl::StatusOr<StoredObject> PutOne(ObjectStore& store, const std::string& path,
                                     const fs::path& file, int64_t bytes, const Attempts& attempts,
                                     ProgressCounter& counter) {
+  TUTTI_RETURN_IF_ERROR(attempts.CheckGoesOn());
+  TUTTI_RETURN_IF_ERROR(CheckReadable(file, bytes));
   TUTTI_ASSIGN_OR_RETURN(std::optional<StoredObject> object,
                          FindSame(store, path, file, bytes, attempts));
   if (object.has_value()) {
@@ -145,11 +196,13 @@ absl::StatusOr<StoredObject> PutOne(ObjectStore& store, const std::string& path,
   } else {
     TUTTI_RETURN_IF_ERROR(attempts.Run([&] {
       int64_t all = 0;  // of this try
-      const absl::Status status = store.Put(path, file, [&](int64_t sent) {
+      absl::Status status = store.Put(path, file, [&](int64_t sent) {
         all += sent;
         counter.AddBytes(sent);
         if (attempts.activity != nullptr) attempts.activity->Note();
+        return attempts.CheckGoesOn();
       });
+      if (status.ok() && all != bytes) status = Changed();
       if (!status.ok()) counter.AddBytes(-all);
       return status;
     }));
@@ -165,7 +218,7 @@ absl::StatusOr<StorageDone> PutFiles(ObjectStore& store, const std::string& base
                                      const PutOptions& options) {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<StoredObject> files, FilesOf(options));
   int64_t bytes = 0;
-  for (const StoredObject& file : files) bytes += file.bytes;
+  for (const StoredObject& file : files) bytes += std::max<int64_t>(file.bytes, 0);
   ProgressCounter counter(static_cast<int64_t>(files.size()), bytes);
   absl::Status status;
   std::vector<StoredObject> there(files.size());
@@ -178,7 +231,7 @@ absl::StatusOr<StorageDone> PutFiles(ObjectStore& store, const std::string& base
     there[i].path = path;
     return absl::OkStatus();
   };
-  counter.TellDuring([&] { status = ForEachUntilError(files.size(), options.connections, put); },
+  counter.TellDuring([&] { status = ForEach(files.size(), options.connections, put); },
                      options.progress);
   for (const StoredObject& object : there) {
     if (!object.path.empty() && options.has_put) options.has_put(object);
@@ -187,22 +240,39 @@ absl::StatusOr<StorageDone> PutFiles(ObjectStore& store, const std::string& base
   return StorageDone{static_cast<int64_t>(files.size()), bytes};
 }
 
-absl::Status ProbeWriting(ObjectStore& store, const std::string& base, const Attempts& attempts) {
-  std::string folder = base;
+namespace {
+
+// The nearest folder that is there: of a file system a probe is to make none.
+absl::StatusOr<std::string> FolderThere(ObjectStore& store, std::string folder,
+                                        const Attempts& attempts) {
   while (!folder.empty()) {
     TUTTI_ASSIGN_OR_RETURN(const PathKind kind, attempts.Run([&] { return store.KindOf(folder); }));
     if (kind == PathKind::kFolder) break;
     const size_t slash = folder.rfind('/');
     folder.resize(slash == std::string::npos ? 0 : slash);
   }
-  const std::string path = Below(folder, absl::StrCat(kOwnPrefix, "probe-", base::RandomHex(8)));
-  TUTTI_RETURN_IF_ERROR(attempts.Run([&] { return store.Put(path, "/dev/null", [](int64_t) {}); }));
-  return attempts.Run([&] { return store.Remove(path); });
+  return folder;
+}
+
+}  // namespace
+
+absl::Status ProbeWriting(ObjectStore& store, const spec::DataPlace& place,
+                          const Attempts& attempts) {
+  std::string folder = place.path;
+  if (place.kind == spec::StoreKind::kLocal) {
+    TUTTI_ASSIGN_OR_RETURN(folder, FolderThere(store, folder, attempts));
+  }
+  const std::string path = Below(folder, std::string(kProbeName));
+  const auto sent = [](int64_t) { return absl::OkStatus(); };
+  TUTTI_RETURN_IF_ERROR(attempts.Run([&] { return store.Put(path, "/dev/null", sent); }));
+  const absl::Status removed = attempts.Run([&] { return store.Remove(path); });
+  // It may write, which is what was asked. The next probe has the same name.
+  return absl::IsPermissionDenied(removed) ? absl::OkStatus() : removed;
 }
 
 absl::StatusOr<StorageDone> RemoveObjects(ObjectStore& store, const Survey& survey, int connections,
                                           const Attempts& attempts) {
-  TUTTI_RETURN_IF_ERROR(ForEachUntilError(survey.objects.size(), connections, [&](size_t i) {
+  TUTTI_RETURN_IF_ERROR(ForEach(survey.objects.size(), connections, [&](size_t i) {
     const std::string path = survey.PathInContainer(survey.objects[i]);
     return AboutObject(attempts.Run([&] { return store.Remove(path); }), survey.objects[i].path);
   }));

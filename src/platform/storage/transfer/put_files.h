@@ -29,15 +29,21 @@ struct PutOptions {
 // Puts the files, symbolic links to files as what they point at, as objects below `base` ("": the
 // container). An object that has the same bytes already, by its size and MD5, is left alone, so
 // that the same call goes on where an earlier one ended. Other objects below `base` stay.
-// InvalidArgument, about the file, for what is no file or folder, and for a named file that is not
-// below the folder; NotFound for one that is not there. An object that is there afterwards with
-// another size is DataLoss, or Aborted if the file was written to meanwhile.
+// What may not be read at the store is put without that. A file that fails of itself keeps no other
+// from its turn: the error is about the first one, and counts the others; an error that all would
+// meet (ConcernsAllObjects) ends the call. InvalidArgument, about the file, for what is no file or
+// folder, and for a named file that is not below the folder; NotFound for one that is not there. An
+// object that is there afterwards with another size is DataLoss, or Aborted if the file was written
+// to meanwhile. What is wrong with a file here has the source kDisk. Cancelled as of `attempts`.
 absl::StatusOr<StorageDone> PutFiles(ObjectStore& store, const std::string& base,
                                      const PutOptions& options);
 
-// Puts an object without bytes below `base`, or below the nearest of its parents that is there, and
-// removes it. Errors are those of Put and Remove.
-absl::Status ProbeWriting(ObjectStore& store, const std::string& base, const Attempts& attempts);
+// Puts an object without bytes, .tutti-probe, into the place, of a file system into the nearest of
+// its folders that is there, and removes it: it asks the store for nothing that a put does not
+// need. One that may not be removed stays, which is no error. Other errors are those of Put and
+// Remove.
+absl::Status ProbeWriting(ObjectStore& store, const spec::DataPlace& place,
+                          const Attempts& attempts);
 
 // Removes what the survey found.
 absl::StatusOr<StorageDone> RemoveObjects(ObjectStore& store, const Survey& survey, int connections,

@@ -66,7 +66,7 @@ absl::StatusOr<StorageDone> Do(ObjectStore& store, const StorageRequest& request
   if (request.operation == Operation::kProbe) {
     Attempts few = attempts;
     few.most = kAttemptsToLook;
-    TUTTI_RETURN_IF_ERROR(ProbeWriting(store, request.place.path, few));
+    TUTTI_RETURN_IF_ERROR(ProbeWriting(store, request.place, few));
     return StorageDone{};
   }
   TUTTI_ASSIGN_OR_RETURN(const Survey survey,
@@ -92,7 +92,9 @@ StorageFailure FailureOf(const absl::Status& status, const StorageRequest& reque
       absl::StrCat(Described(request.place), object, ": ", std::string(status.message()));
   message = MaskOf(request.credentials).Hide(message);
   message = absl::StrReplaceAll(message, {{"\n", " "}, {"\r", " "}});
-  return {absl::Status(status.code(), base::BoundedUtf8(message, kLongestMessage)), path};
+  return {WithSource(absl::Status(status.code(), base::BoundedUtf8(message, kLongestMessage)),
+                     SourceOf(status)),
+          path};
 }
 
 AnswerLine ServeRequest(ObjectStore& store, const StorageRequest& request, const Attempts& attempts,

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -189,14 +190,85 @@ TEST_F(ServeRequestTest, TriesWhetherOneMayWriteAndLeavesNothing) {
   });
   const std::vector<std::string> before = store_.Paths();
   EXPECT_TRUE(std::holds_alternative<StorageDone>(Serve(Operation::kProbe, "data/a/new/model")));
-  ASSERT_EQ(calls.size(), 2u);
-  EXPECT_THAT(calls[0], HasSubstr("data/a/.tutti-probe-")) << "it makes no folder";
-  EXPECT_EQ(calls[0], calls[1]);
+  EXPECT_THAT(calls, ElementsAre("data/a/new/model/.tutti-probe", "data/a/new/model/.tutti-probe"));
   EXPECT_EQ(store_.Paths(), before);
+  calls.clear();
+  request_.place.kind = spec::StoreKind::kLocal;
+  EXPECT_TRUE(std::holds_alternative<StorageDone>(Serve(Operation::kProbe, "data/a/new/model")));
+  EXPECT_THAT(calls, ElementsAre("data/a/.tutti-probe", "data/a/.tutti-probe"))
+      << "it makes no folder";
   store_.set_hook([](absl::string_view call, const std::string&, int64_t) {
     return call == "put" ? absl::PermissionDeniedError("no") : absl::OkStatus();
   });
   EXPECT_TRUE(absl::IsPermissionDenied(ErrorOf(Serve(Operation::kProbe, "data"))));
+}
+
+// Of S3: without the right to list, HEAD of what is not there is refused as well.
+TEST_F(ServeRequestTest, AKeyThatMayOnlyWriteBelowOnePrefixDoes) {
+  store_.set_hook([](absl::string_view call, const std::string& path, int64_t) {
+    if (call == "put" && path.rfind("data/mine/", 0) == 0) return absl::OkStatus();
+    return absl::PermissionDeniedError("it may not do this");
+  });
+  ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / "one", "1").ok());
+  EXPECT_TRUE(std::holds_alternative<StorageDone>(Serve(Operation::kProbe, "data/mine/x")));
+  EXPECT_TRUE(std::holds_alternative<StorageDone>(Serve(Operation::kPut, "data/mine/x")));
+  EXPECT_EQ(store_.Content("data/mine/x/one"), "1");
+  ASSERT_THAT(Paths(), ElementsAre("one"));
+  EXPECT_EQ(objects_[0].bytes, 1);
+  EXPECT_TRUE(absl::IsPermissionDenied(ErrorOf(Serve(Operation::kProbe, "data/other"))));
+}
+
+TEST_F(ServeRequestTest, AFileThatIsRefusedKeepsNoOtherFromItsTurn) {
+  for (const char* name : {"a", "b", "c", "d"}) {
+    ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / name, name).ok());
+  }
+  request_.connections = 1;
+  store_.set_hook([](absl::string_view call, const std::string& path, int64_t) {
+    return call == "put" && (path == "out/a" || path == "out/c")
+               ? absl::PermissionDeniedError("not this one")
+               : absl::OkStatus();
+  });
+  request_.files = {"a", "b", "c", "d", "gone"};
+  const AnswerLine end = Serve(Operation::kPut, "out");
+  EXPECT_THAT(Paths(), ElementsAre("b", "d"));
+  EXPECT_TRUE(absl::IsPermissionDenied(ErrorOf(end)));
+  EXPECT_THAT(std::string(ErrorOf(end).message()),
+              HasSubstr("object \"a\": not this one; and 2 more objects"));
+}
+
+TEST_F(ServeRequestTest, AStoreThatIsAwayEndsThePutAtOnce) {
+  for (const char* name : {"a", "b"}) {
+    ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / name, name).ok());
+  }
+  request_.connections = 1;
+  int puts = 0;
+  store_.set_hook([&](absl::string_view call, const std::string&, int64_t) {
+    if (call != "put") return absl::OkStatus();
+    ++puts;
+    return absl::ResourceExhaustedError("full");
+  });
+  EXPECT_TRUE(absl::IsResourceExhausted(ErrorOf(Serve(Operation::kPut, "out"))));
+  EXPECT_EQ(puts, 1);
+}
+
+TEST_F(ServeRequestTest, APutThatIsToldToEndDoesSoBetweenTwoBlocks) {
+  ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / "one", "1").ok());
+  std::atomic<bool> cancelled = false;
+  store_.set_hook([&](absl::string_view call, const std::string&, int64_t) {
+    if (call == "put") cancelled = true;
+    return absl::OkStatus();
+  });
+  request_.operation = Operation::kPut;
+  request_.place.path = "out";
+  ServeRequest(store_, request_, {.cancelled = &cancelled}, [](const AnswerLine&) {});
+  EXPECT_EQ(store_.Content("out/one"), "") << "it was given back";
+}
+
+TEST_F(ServeRequestTest, WhatAPutOrAProbeHasLeftIsNoObjectOfThePlace) {
+  store_.Set("data/.tutti-probe", "");
+  store_.Set("data/a/.tutti-put-0123", "half");
+  Serve(Operation::kList, "data");
+  EXPECT_THAT(Paths(), ElementsAre("a/x.csv", "a/y.txt", "b"));
 }
 
 TEST_F(ServeRequestTest, NamesAFileThatCannotBePut) {

@@ -1,0 +1,35 @@
+// Notes on an error of a request what it is about, beside its code: the same code of a store and of
+// this machine's disk has different remedies. The notes are payloads of the status, which stay with
+// it through tutti-storage's answer. Pure functions; thread-safe.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace tutti::storage {
+
+enum class FaultSource {
+  kNone,   // nothing is known of the store: the error is of who asks it
+  kStore,  // the store, or the way to it
+  kLogin,  // the store does not take the credentials, whatever they are used for
+  kDisk,   // a file or the disk of this machine
+};
+
+// Notes what an error is about, and reads it back. OK stays OK.
+absl::Status WithSource(absl::Status status, FaultSource source);
+FaultSource SourceOf(const absl::Status& status);
+// Returns "", "store", "login", "disk"; of a name that is not known kStore.
+absl::string_view Name(FaultSource source);
+FaultSource SourceFromName(absl::string_view name);
+
+// Notes which object an error is about, and reads it back: "" if it is about none.
+absl::Status AboutObject(absl::Status status, absl::string_view path);
+std::string ObjectOf(const absl::Status& status);
+
+// Returns whether each object would meet the same error: the store is away or full, has no such
+// container, or does not take the credentials.
+bool ConcernsAllObjects(const absl::Status& status);
+
+}  // namespace tutti::storage
