@@ -178,6 +178,7 @@ absl::StatusOr<DataPlace> WithPath(absl::string_view address, DataPlace place,
   if (place.is_pattern) {
     return Wrong(address, "is a pattern in a folder of this machine: name the folder itself");
   }
+  place.root = place.path;
   if (!decoded.empty()) absl::StrAppend(&place.path, "/", decoded);
   return place;
 }

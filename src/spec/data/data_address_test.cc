@@ -103,6 +103,7 @@ TEST(PlaceOf, PatternsAreToldFromPaths) {
 TEST(PlaceOf, AFolderOfThisMachineIsAPath) {
   EXPECT_EQ(PlaceAt("azureml://datastores/share/paths/a/b").path, "/mnt/share/a/b");
   EXPECT_EQ(PlaceAt("azureml://datastores/share/paths/").path, "/mnt/share");
+  EXPECT_EQ(PlaceAt("azureml://datastores/share/paths/a/b").root, "/mnt/share");
   EXPECT_THAT(AddressError("azureml://datastores/share/paths/*"),
               HasSubstr("name the folder itself"));
 }

@@ -54,7 +54,9 @@ std::string PathOfOutput(const JobSpec& job, const std::string& name, const std:
   const auto output = job.outputs.find(name);
   const std::string location = absl::StrCat(folder, "/outputs/", name);
   if (output == job.outputs.end() || output->second.file.empty()) return location;
-  return absl::StrCat(location, "/", output->second.file);
+  // The folder of a job's results is called as the job.
+  const std::string job_name = folder.substr(folder.rfind('/') + 1);
+  return absl::StrCat(location, "/", WithOwnName(output->second.file, job_name));
 }
 
 JobSpec Bind(const JobSpec& pipeline, const Step& step,

@@ -76,6 +76,22 @@ jobs:
   EXPECT_EQ(outputs.at("own").place->path, "own");
 }
 
+TEST(PipelineFile, AFileThatIsCalledAsItsJobIsReadByThatName) {
+  const JobSpec job = PipelineOf(R"(
+type: pipeline
+jobs:
+  a:
+    command: x
+    outputs: {m: {type: uri_file, path: "s3://b/${{name}}.pt"}}
+  b:
+    command: x
+    inputs: {m: "${{parent.jobs.a.outputs.m}}"}
+)");
+  const JobSpec bound =
+      Bind(job, job.steps[1], [](const std::string&) { return std::string("/jobs/blue"); });
+  EXPECT_EQ(bound.inputs.at("m").path, "/jobs/blue/outputs/m/blue.pt");
+}
+
 TEST(PipelineFile, WhatTheStepLacksIsSaidWithItsLine) {
   EXPECT_THAT(
       PipelineErrors("type: pipeline\njobs:\n  t:\n    component: ./parts/train.yml\n    inputs:\n"

@@ -10,16 +10,18 @@ namespace tutti::spec {
 using nlohmann::json;
 
 json JsonOf(const DataPlace& place) {
-  return {{"kind", std::string(StoreName(place.kind))},
-          {"account", place.account},
-          {"container", place.container},
-          {"endpoint", place.endpoint},
-          {"region", place.region},
-          {"path", place.path},
-          {"pattern", place.is_pattern},
-          {"credential", std::string(CredentialName(place.credential))},
-          {"secret", place.secret},
-          {"datastore", place.datastore}};
+  json document = {{"kind", std::string(StoreName(place.kind))},
+                   {"account", place.account},
+                   {"container", place.container},
+                   {"endpoint", place.endpoint},
+                   {"region", place.region},
+                   {"path", place.path},
+                   {"pattern", place.is_pattern},
+                   {"credential", std::string(CredentialName(place.credential))},
+                   {"secret", place.secret},
+                   {"datastore", place.datastore}};
+  if (!place.root.empty()) document["root"] = place.root;
+  return document;
 }
 
 absl::Status ReadPlace(const json& document, std::string path, DataPlace& place) {
@@ -31,6 +33,7 @@ absl::Status ReadPlace(const json& document, std::string path, DataPlace& place)
   fields.Read("endpoint", place.endpoint);
   fields.Read("region", place.region);
   fields.Read("path", place.path);
+  fields.Read("root", place.root);
   fields.Read("pattern", place.is_pattern);
   fields.Read("credential", credential);
   fields.Read("secret", place.secret);

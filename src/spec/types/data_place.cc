@@ -11,8 +11,12 @@ std::string StoreOf(const DataPlace& place) {
                       place.container, place.endpoint.empty() ? "" : " at ", place.endpoint);
 }
 
+std::string WithOwnName(absl::string_view text, absl::string_view job) {
+  return absl::StrReplaceAll(text, {{kOwnName, job}});
+}
+
 DataPlace PlaceOfJob(DataPlace place, absl::string_view job) {
-  place.path = absl::StrReplaceAll(place.path, {{kOwnName, job}});
+  place.path = WithOwnName(place.path, job);
   return place;
 }
 

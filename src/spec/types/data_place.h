@@ -34,6 +34,8 @@ struct DataPlace {
   CredentialKind credential = CredentialKind::kNone;
   std::string secret;     // the name of the service's secret that has the values; of kNone empty
   std::string datastore;  // the datastore's name, for messages; empty if the address names none
+  // Of kLocal, of a datastore: its folder, which `path` is or is below. Empty elsewhere.
+  std::string root;
 };
 
 // Returns the store that the place lies in, whatever the path: "azure_blob acme/images", "s3 sets
@@ -42,6 +44,8 @@ std::string StoreOf(const DataPlace& place);
 
 // What stands in the path of an output's place for the name of the job that writes it.
 inline constexpr char kOwnName[] = "${{name}}";
+// Returns the text with the job's name in it.
+std::string WithOwnName(absl::string_view text, absl::string_view job);
 // Returns the place of the job of that name.
 DataPlace PlaceOfJob(DataPlace place, absl::string_view job);
 

@@ -61,7 +61,7 @@ struct Input {
 struct Output {
   std::string type = "uri_folder";  // uri_folder, uri_file, mltable, and the models' types
   std::string mode = "rw_mount";
-  std::string file;  // of a uri_file: its name in the output's folder
+  std::string file;  // of a uri_file: its name in the output's folder, with kOwnName as `place`
   // In a store, to which each node brings what it has of it; kOwnName in its path stands for the
   // job's name. Of a uri_file with the file's name.
   std::optional<DataPlace> place;

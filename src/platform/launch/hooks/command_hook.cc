@@ -20,7 +20,8 @@ class CommandHook : public NodeHook {
     for (const auto& [name, output] : node.plan.outputs) {
       const fs::path folder = NodeFolders(node.plan.directory).outputs() / name;
       TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
-      node.facts.outputs[name] = (output.file.empty() ? folder : folder / output.file).string();
+      const std::string file = spec::WithOwnName(output.file, node.plan.job_id);
+      node.facts.outputs[name] = (file.empty() ? folder : folder / file).string();
     }
     TUTTI_ASSIGN_OR_RETURN(
         node.command,
