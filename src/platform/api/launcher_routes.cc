@@ -54,7 +54,8 @@ absl::StatusOr<std::string> Events(Service* service, const Call& call) {
   TUTTI_ASSIGN_OR_RETURN(const Service::Acknowledgement answer,
                          service->ReportEvents(call["allocation"], node, first, lines, sent));
   return absl::StrCat("{\"acknowledged\": ", answer.acknowledged,
-                      ", \"go\": ", answer.go ? "true" : "false", "}");
+                      ", \"go\": ", answer.go ? "true" : "false",
+                      answer.served ? ", \"served\": true}" : "}");
 }
 
 // A launcher that waits for go.

@@ -76,7 +76,8 @@ absl::StatusOr<Service::Acknowledgement> LauncherReports::Keep(
     gang.Apply(node, lines.at(gang.count(node) + 1 - first), state_.clock->SinceBoot());
   }
   state_.Wake();
-  return Service::Acknowledgement{.acknowledged = kept, .go = HasGo(job)};
+  return Service::Acknowledgement{
+      .acknowledged = kept, .go = HasGo(job), .served = job.cause == Cause::kServed};
 }
 
 // A launcher whose last acknowledgement was lost asks again after its job has ended. What was kept

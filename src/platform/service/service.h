@@ -146,6 +146,7 @@ class Service {
   struct Acknowledgement {
     int64_t acknowledged = 0;
     bool go = false;
+    bool served = false;  // its chief has ended well, so that its launchers are told to end
   };
   // Takes events; `sent`: when, by the launcher's clock; one that is wrong by more than a minute is
   // a problem.

@@ -83,6 +83,34 @@ TEST_F(ServiceTest, StopsALauncherThatIsStartedForAJobThatIsEnding) {
   EXPECT_GT(world_.engine().stop_calls, stops);
 }
 
+// Its launchers bring outputs to their stores, which may take a day, as those of other jobs.
+TEST_F(ServiceTest, AServedJobsLaunchersMayBeSilentForHoursAndACancelEndsThemToo) {
+  world_.launchers().script() = {{1, nullptr}};
+  ASSERT_TRUE(world_
+                  .Submit("command: echo hi\nname: j\nresources: {instance_count: 2}\n"
+                          "distribution: {type: tensorflow, worker_count: 1, "
+                          "parameter_server_count: 1}\n")
+                  .ok());
+  ASSERT_TRUE(world_.StepUntil([&] { return world_.engine().stop_calls > 0; }));
+  EXPECT_THAT(world_.Reason("j"), HasSubstr("has ended; ending the parameter servers"));
+  const std::string id = world_.engine().Allocations().at(0);
+  const auto spool = world_.engine().root() / id / "spool-1";
+  ASSERT_TRUE(world_.StepUntil(
+      [&] { return base::ReadFile(spool).value_or("").find("finished") != std::string::npos; }));
+  world_.launchers().silent = true;  // it has said that its process has ended, and no more
+  for (int hour = 0; hour < 20; ++hour) {
+    world_.clock().Advance(absl::Hours(1));
+    service().Tick();
+  }
+  EXPECT_EQ(world_.State("j"), JobState::kFinalizing) << world_.Reason("j");
+  const int stops = world_.engine().stop_calls;
+  ASSERT_TRUE(service().Cancel("j").ok());
+  ASSERT_TRUE(world_.StepUntil([&] { return world_.engine().stop_calls > stops; }));
+  world_.launchers().silent = false;
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(world_.State("j"), JobState::kCanceled);
+}
+
 TEST_F(ServiceTest, NoticesADeadLauncherAlsoWhenTheClockIsSetBack) {
   world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
   ASSERT_TRUE(world_.Submit().ok());

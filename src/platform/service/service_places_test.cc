@@ -28,13 +28,15 @@ constexpr char kKey[] = "aHVudGVyMjI=";
 constexpr char kProgram[] =
     "#!/bin/sh\n"
     "request=$(cat)\n"
-    "fail() { echo \"{\\\"error\\\": {\\\"kind\\\": \\\"$1\\\", \\\"message\\\": \\\"$2\\\"}}\"; "
-    "exit 1; }\n"
+    "fail() { echo \"{\\\"error\\\": {\\\"kind\\\": \\\"$1\\\", \\\"message\\\": \\\"$2\\\", "
+    "\\\"source\\\": \\\"${3:-store}\\\"}}\"; exit 1; }\n"
+    "echo \"$request\" >>\"$0.asked\"\n"
     "case $request in\n"
     "*gone*) fail not_found 'nothing is there';;\n"
     "*far*) fail network 'no route';;\n"
+    "*may-not*) fail credentials 'it may not write there';;\n"
     "*aHVudGVyMjI=*) ;;\n"
-    "*) fail credentials 'the key is wrong';;\n"
+    "*) fail credentials 'the key is wrong' login;;\n"
     "esac\n"
     "echo '{\"done\": {\"objects\": 1, \"bytes\": 1, \"digest\": \"\"}}'\n";
 
@@ -113,6 +115,27 @@ TEST_F(PlacesTest, WhatCannotBeHadIsToldWithTheInputsLineBeforeTheJobQueues) {
   SetKey();
   EXPECT_EQ(WhyRefused(Job("gone")), "job.yml:5: input \"x\": nothing is there");
   EXPECT_THAT(WhyRefused(Job("far")), HasSubstr("job.yml:5: input \"x\": no route"));
+}
+
+TEST_F(PlacesTest, AnOutputIsRefusedWhereItIsCertainThatItCannotBeWritten) {
+  Open();
+  SetKey();
+  const auto job = [](const std::string& type, const std::string& path) {
+    return absl::StrCat("command: echo hi\ncompute: local\noutputs:\n  x: {type: ", type,
+                        ", path: 'azureml://datastores/blobs/paths/", path, "'}\n");
+  };
+  EXPECT_THAT(WhyRefused(job("uri_folder", "may-not/x")),
+              HasSubstr("job.yml:4: output \"x\": it may not write there; give datastore blobs"));
+  const auto taken = world_->Submit(job("uri_file", "may-not/x.pt"));
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  EXPECT_THAT(taken->record.job.warnings,
+              ElementsAre(AllOf(HasSubstr("it may not write there"),
+                                HasSubstr("they may be for this one file"))));
+  ASSERT_TRUE(world_->Submit(job("uri_folder", "runs/${{name}}/x")).ok());
+  EXPECT_THAT(base::ReadFile(folder_.path() / "storage.asked").value_or(""),
+              AllOf(HasSubstr("runs/tutti-probe/x"), Not(HasSubstr("${{name}}"))));
+  SetKey("d3Jvbmc=");
+  EXPECT_THAT(WhyRefused(job("uri_file", "x.pt")), HasSubstr("the key is wrong"));
 }
 
 TEST_F(PlacesTest, AJobThatWaitsForADatastoreThatIsForgottenFails) {

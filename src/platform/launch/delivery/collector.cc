@@ -71,8 +71,8 @@ struct Node {
   Acknowledged saved;   // as it lies there
   bool looked = false;  // at the events that were acknowledged before this collector came
   bool prepared = false;
-  bool finished = false;  // its last event has been acknowledged
-  bool results_begun = false;
+  bool finished = false;         // its last event has been acknowledged
+  int64_t results_begun = 0;     // which list of results is, or was, delivered last
   std::optional<int64_t> beats;  // as this collector has seen them last
 
   int index() const { return plan.node_index; }
@@ -211,6 +211,7 @@ class Collector {
                      absl::StrJoin(lines.begin() + static_cast<int64_t>(known), lines.end(), "\n"),
                      Once()));
       node.acknowledged.events = answer.acknowledged;
+      node.acknowledged.served = answer.served;
     }
     for (size_t i = 0; i < std::min<size_t>(lines.size(), node.acknowledged.events); ++i) {
       const auto event = nlohmann::json::parse(lines[i], nullptr, false);
@@ -287,11 +288,17 @@ class Collector {
       Node& node = nodes_[index];
       if (absl::IsAborted(status)) node.acknowledged.gone = true;
       node.acknowledged.results = std::string(status.message());
+      node.acknowledged.results_lists = node.results_begun;
     }
     for (Node& node : nodes_) {
-      const bool due = node.written.results && !node.acknowledged.results;
-      if (!due || node.results_begun || node.done()) continue;
-      node.results_begun = true;
+      // A launcher of before there were several has one.
+      const int64_t lists =
+          node.written.results ? std::max<int64_t>(node.written.results_lists, 1) : 0;
+      const int64_t delivered =
+          std::max<int64_t>(node.acknowledged.results_lists, node.acknowledged.results ? 1 : 0);
+      const bool is_due = lists > std::max(node.results_begun, delivered);
+      if (!is_due || node.done()) continue;
+      node.results_begun = lists;
       results_.Add(&node.plan);
     }
   }

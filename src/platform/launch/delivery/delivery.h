@@ -44,6 +44,9 @@ class Delivery {
   // Returns whether the service does not know the allocation, or nobody waits (ServiceLink): there
   // is nothing to deliver to.
   bool gone() const { return gone_; }
+  // Returns whether the service, by its last answer, tells the launchers to end because the job's
+  // chief has ended well: nobody waits for their processes, and their outputs count.
+  bool served() const { return served_; }
 
   // Returns where the archive of the job's code lies now: `file`, which is the caller's to remove,
   // or a place that is not. Aborted when gone; Cancelled after AbandonCode.
@@ -75,6 +78,7 @@ class Delivery {
   Wakeup* const news_;
   std::atomic<bool> go_ = false;
   std::atomic<bool> gone_ = false;
+  std::atomic<bool> served_ = false;
   std::atomic<bool> is_whole_ = false;  // no more output comes
   absl::Mutex mutex_;
   int64_t events_acknowledged_ ABSL_GUARDED_BY(mutex_) = 0;

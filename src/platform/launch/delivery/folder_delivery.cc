@@ -87,7 +87,8 @@ absl::Status FolderDelivery::PublishWritten() {
   }
   {
     absl::MutexLock lock(&mutex_);
-    now.results = results_ready_;
+    now.results = results_lists_ > 0;
+    now.results_lists = results_lists_;
   }
   if (published_ == now) return absl::OkStatus();
   if (!published_ || published_->events != now.events) TUTTI_RETURN_IF_ERROR(events_->Sync());
@@ -128,7 +129,14 @@ void FolderDelivery::LookForFolder() {
 bool FolderDelivery::AwaitsAnswer() {
   absl::MutexLock lock(&mutex_);
   return (has_others_ && !go_) || events_acknowledged_ < events_->size() || spool_->Backlog() > 0 ||
-         (code_awaited_ && !answer_.code) || (results_ready_ && !answer_.results);
+         (code_awaited_ && !answer_.code) || HasResultsToSend();
+}
+
+// A collector of before there were several lists answers the first one by its outcome alone.
+bool FolderDelivery::HasResultsToSend() {
+  const int64_t delivered =
+      answer_.results ? std::max<int64_t>(answer_.results_lists, 1) : answer_.results_lists;
+  return delivered < results_lists_;
 }
 
 void FolderDelivery::ReadAcknowledged() {
@@ -145,6 +153,7 @@ void FolderDelivery::ReadAcknowledged() {
     events_acknowledged_ = word.events;
     answer_ = word;
     if (word.go) go_ = true;
+    served_ = word.served;
     if (word.gone) gone_ = true;
   }
   news_->Notify();
@@ -185,8 +194,9 @@ absl::Status FolderDelivery::SendResults(const std::vector<Result>& files,
                                          base::Deadline deadline) {
   TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(folders_.results(), ToText(files, folders_.root)));
   absl::MutexLock lock(&mutex_);
-  results_ready_ = true;
-  const auto done = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return answer_.results || gone_; };
+  results_lists_ = std::max(results_lists_, answer_.results_lists) + 1;
+  const auto done = [this]()
+                        ABSL_NO_THREAD_SAFETY_ANALYSIS { return !HasResultsToSend() || gone_; };
   if (!mutex_.AwaitWithTimeout(absl::Condition(&done), deadline.Remaining())) {
     return absl::DeadlineExceededError("nobody has taken the results from the shared folder");
   }

@@ -39,6 +39,8 @@ class FolderDelivery final : public Delivery {
   bool AwaitsAnswer();
   void ReadAcknowledged();
   void LookForFolder();
+  // Whether the service has not yet got the last list of results.
+  bool HasResultsToSend() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const NodeFolders folders_;
   const bool has_others_;
@@ -55,7 +57,7 @@ class FolderDelivery final : public Delivery {
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   bool code_abandoned_ ABSL_GUARDED_BY(mutex_) = false;
   bool code_awaited_ ABSL_GUARDED_BY(mutex_) = false;
-  bool results_ready_ ABSL_GUARDED_BY(mutex_) = false;
+  int64_t results_lists_ ABSL_GUARDED_BY(mutex_) = 0;  // that SendResults has written
   Acknowledged answer_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };

@@ -75,6 +75,7 @@ std::vector<Result> ResultsFromText(absl::string_view text, const fs::path& fold
 std::string ToJson(const Written& written) {
   json document = {{"events", written.events}, {"results", written.results}};
   if (written.beats > 0) document["beats"] = written.beats;
+  if (written.results_lists > 0) document["results_lists"] = written.results_lists;
   for (const auto& [name, size] : written.streams) document[name] = size;
   return Text(document);
 }
@@ -83,6 +84,8 @@ std::string ToJson(const Acknowledged& acknowledged) {
   json document = {
       {"events", acknowledged.events}, {"go", acknowledged.go}, {"gone", acknowledged.gone}};
   for (const auto& [name, size] : acknowledged.streams) document[name] = size;
+  if (acknowledged.served) document["served"] = true;
+  if (acknowledged.results_lists > 0) document["results_lists"] = acknowledged.results_lists;
   if (acknowledged.code) document["code"] = *acknowledged.code;
   if (acknowledged.results) document["results"] = *acknowledged.results;
   return Text(document);
@@ -93,6 +96,7 @@ Written WrittenFromJson(absl::string_view text) {
   return {.events = CountIn(document, "events"),
           .streams = StreamsIn(document),
           .results = Flag(document, "results"),
+          .results_lists = CountIn(document, "results_lists"),
           .beats = CountIn(document, "beats")};
 }
 
@@ -102,8 +106,10 @@ Acknowledged AcknowledgedFromJson(absl::string_view text) {
           .streams = StreamsIn(document),
           .go = Flag(document, "go"),
           .gone = Flag(document, "gone"),
+          .served = Flag(document, "served"),
           .code = Outcome(document, "code"),
-          .results = Outcome(document, "results")};
+          .results = Outcome(document, "results"),
+          .results_lists = CountIn(document, "results_lists")};
 }
 
 }  // namespace tutti::launch

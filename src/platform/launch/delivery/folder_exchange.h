@@ -24,7 +24,10 @@ struct Written {
   int64_t events = 0;
   StreamSizes streams;
   bool results = false;  // nothing more is written to them
-  int64_t beats = 0;     // signs of life, of a launcher that promises them (beat.h)
+  // How many lists of results there have been; each takes the place of the one before, once that
+  // is delivered. Launchers of before this field have one.
+  int64_t results_lists = 0;
+  int64_t beats = 0;  // signs of life, of a launcher that promises them (beat.h)
   bool operator==(const Written&) const = default;
 };
 
@@ -33,10 +36,12 @@ struct Acknowledged {
   int64_t events = 0;
   StreamSizes streams;
   bool go = false;
-  bool gone = false;  // the service does not know the allocation
+  bool gone = false;    // the service does not know the allocation
+  bool served = false;  // as Delivery::served
   // Once that is done: how it failed, or "".
   std::optional<std::string> code;     // fetched, for all nodes
   std::optional<std::string> results;  // delivered
+  int64_t results_lists = 0;           // how many are; the last one as `results` says
   bool operator==(const Acknowledged&) const = default;
 };
 

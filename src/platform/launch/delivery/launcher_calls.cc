@@ -25,9 +25,9 @@ absl::StatusOr<T> Field(const http::ClientResponse& response, const char* name) 
   return json[name].get<T>();
 }
 
-bool SaysGo(const http::ClientResponse& response) {
+bool Says(const http::ClientResponse& response, const char* word) {
   const auto json = nlohmann::json::parse(response.body, nullptr, false);
-  return json.is_object() && json.contains("go") && json["go"] == true;
+  return json.is_object() && json.contains(word) && json[word] == true;
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ absl::StatusOr<EventsAnswer> PostEvents(ServiceLink& link, int node, int64_t fir
   request.content_type = "application/jsonl";
   TUTTI_ASSIGN_OR_RETURN(const http::ClientResponse response,
                          link.Call(request, deadline, Urgency::kEvents));
-  EventsAnswer answer{.go = SaysGo(response)};
+  EventsAnswer answer{.go = Says(response, "go"), .served = Says(response, "served")};
   TUTTI_ASSIGN_OR_RETURN(answer.acknowledged, Field<int64_t>(response, "acknowledged"));
   return answer;
 }
@@ -83,7 +83,7 @@ absl::StatusOr<bool> AskForGo(ServiceLink& link, int node, absl::Duration wait,
   const auto response = link.Call(request, deadline, waits ? Urgency::kWait : Urgency::kOutput);
   if (absl::IsDeadlineExceeded(response.status())) return false;
   TUTTI_RETURN_IF_ERROR(response.status());
-  return SaysGo(*response);
+  return Says(*response, "go");
 }
 
 absl::Status Download(ServiceLink& link, const std::string& snapshot,

@@ -16,6 +16,7 @@ namespace tutti::launch {
 struct EventsAnswer {
   int64_t acknowledged = 0;
   bool go = false;
+  bool served = false;  // as Delivery::served
 };
 
 // Sends events; `lines` are the events of that node from number `first` on.

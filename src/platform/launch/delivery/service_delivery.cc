@@ -111,6 +111,7 @@ absl::Status ServiceDelivery::SendEvents(int64_t acknowledged) {
                          PostEvents(link_, plan_.node_index, acknowledged + 1, lines,
                                     base::Deadline::After(kWithoutLimit)));
   if (answer.go) go_ = true;
+  served_ = answer.served;
   {
     absl::MutexLock lock(&mutex_);
     events_acknowledged_ = answer.acknowledged;

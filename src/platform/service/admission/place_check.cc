@@ -7,10 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "platform/service/admission/store_inquiry.h"
 #include "platform/storage/input_request.h"
+#include "platform/storage/storage_fault.h"
 #include "platform/storage/storage_program.h"
 
 namespace tutti::service {
 namespace {
+
+constexpr char kUnnamed[] = "tutti-probe";
 
 // Of an input, whether it is there; of an output, whether one may write to its place.
 struct Question {
@@ -64,8 +67,17 @@ std::optional<absl::StatusOr<storage::StorageRequest>> RequestOf(const Question&
   if (question.input != nullptr) {
     return storage::RequestFor(storage::Operation::kStat, *question.input, values);
   }
-  return storage::RequestFor(storage::Operation::kProbe, *question.output, question.job->name,
-                             values);
+  // A job that is not named yet is taken for one of that name: a key may be for its folder alone.
+  const std::string& own = question.job->name;
+  const std::string name = own.empty() ? kUnnamed : own;
+  return storage::RequestFor(storage::Operation::kProbe, *question.output, name, values);
+}
+
+// A key may be for the file of a uri_file alone, and that the probe does not touch.
+bool IsUncertain(const Question& question) {
+  return question.output != nullptr && question.output->type == "uri_file" &&
+         absl::IsPermissionDenied(question.answer) &&
+         storage::SourceOf(question.answer) != storage::FaultSource::kLogin;
 }
 
 // Sets the answers.
@@ -101,6 +113,10 @@ void CheckPlaces(const spec::JobSpec& job, const Secrets& secrets, base::Deadlin
     const std::string text = LineOf(question);
     if (absl::IsDeadlineExceeded(answer)) {
       warnings.push_back(absl::StrCat(text, "; the job is taken all the same"));
+    } else if (IsUncertain(question)) {
+      warnings.push_back(absl::StrCat(text,
+                                      "; the job is taken all the same, as they may be for "
+                                      "this one file"));
     } else if (absl::IsUnavailable(answer) && IsOnCluster(*question.job)) {
       warnings.push_back(absl::StrCat(text, "; the nodes of compute \"", question.job->compute,
                                       "\" may reach it all the same"));

@@ -15,7 +15,8 @@ constexpr absl::Duration kVerdictLimit = absl::Minutes(1);
 // network that is away, only after many more; where nobody at all is heard of, after a day.
 constexpr double kMissingBeats = 5, kPauseInBeats = 2.5, kMissingOfAll = 30;
 constexpr absl::Duration kAlone = absl::Hours(24);
-constexpr absl::Duration kBeat = absl::Minutes(1);  // of launchers that promise nothing
+constexpr absl::Duration kBeat = absl::Minutes(1);           // of launchers that promise nothing
+constexpr absl::Duration kLongestStoring = absl::Hours(25);  // launchers end it after 24
 // Between two looks at the jobs, which are never so far apart while it runs
 // (observation_schedule.cc); after a longer one the service was away itself.
 constexpr absl::Duration kGap = absl::Seconds(30);
@@ -111,6 +112,10 @@ void GiveUpOnTheSilent(const SharedState& state, LiveJob& live, Effects& effects
   for (int node = 0; node < job.gang.size(); ++node) {
     if (job.gang.done(node)) continue;
     const absl::Duration last_word = std::max(job.nodes[node].last_word, job.started_at);
+    // One whose job's chief has ended well brings its outputs to their stores, and has nothing to
+    // say meanwhile.
+    const bool is_storing = live.cause == Cause::kServed && job.gang.AllExited(node);
+    if (is_storing && since_boot - last_word < kLongestStoring) continue;
     if (job.stopped && since_boot - std::max(last_word, job.stopped_at) >
                            state.options.stop_grace + state.options.silence_limit) {
       effects.kills.push_back({{live.record.job.spec.compute, job.placement.allocation}, node});

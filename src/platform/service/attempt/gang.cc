@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/text/utf8.h"
 #include "platform/service/diagnosis/faulty_node.h"
 
 namespace tutti::service {
@@ -18,6 +19,10 @@ using nlohmann::json;
 constexpr char kKilled[] = "its launcher did not end when it was told to, and was killed";
 
 constexpr double kLongestBeat = 3600;  // seconds
+
+// Of what the nodes of a gang, of which there may be thousands, say of their outputs.
+constexpr size_t kLongestStoringText = 1000;
+constexpr size_t kMostStoringTexts = 3;
 
 json Parse(absl::string_view line) {
   return json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
@@ -95,9 +100,11 @@ void Gang::Apply(int number, absl::string_view line, absl::Duration heard) {
     node.end.ill = Field<std::string>(event, "ill", "");
   }
   if (kind == "storing") {
-    node.storing = Field<std::string>(event, "reason", "");
-    if (const auto note = Field<std::string>(event, "note", ""); !note.empty()) {
-      end_notes_.insert(note);
+    node.storing = base::BoundedUtf8(Field<std::string>(event, "reason", ""), kLongestStoringText);
+    const auto note = base::BoundedUtf8(Field<std::string>(event, "note", ""), kLongestStoringText);
+    if (!note.empty() && !storing_notes_.contains(note)) {
+      storing_notes_.size() < kMostStoringTexts ? static_cast<void>(storing_notes_.insert(note))
+                                                : static_cast<void>(++more_storing_notes_);
     }
   }
   if (kind == "held") node.held = Field<std::string>(event, "note", "");
@@ -220,11 +227,7 @@ bool Gang::AllStarted() const {
   });
 }
 
-bool Gang::AllExited() const {
-  return Every([](const Node& node) {
-    return node.done || static_cast<int>(node.exited.size()) == node.placed.process_count;
-  });
-}
+bool Gang::AllExited() const { return Every(HasExited); }
 
 bool Gang::AllDone() const {
   return Every([](const Node& node) { return node.done; });
@@ -232,10 +235,14 @@ bool Gang::AllDone() const {
 
 std::string Gang::storing() const {
   std::set<std::string> all;
+  int more = 0;  // nodes
   for (const Node& node : nodes_) {
-    if (!node.done && !node.storing.empty()) all.insert(node.storing);
+    if (node.done || node.storing.empty() || all.contains(node.storing)) continue;
+    all.size() < kMostStoringTexts ? static_cast<void>(all.insert(node.storing))
+                                   : static_cast<void>(++more);
   }
-  return absl::StrJoin(all, "; ");
+  const std::string text = absl::StrJoin(all, "; ");
+  return more == 0 ? text : absl::StrCat(text, "; and ", more, " more nodes likewise");
 }
 
 std::string Gang::held() const {
@@ -248,6 +255,11 @@ std::string Gang::held() const {
 
 std::set<std::string> Gang::end_notes() const {
   std::set<std::string> notes = end_notes_;
+  notes.insert(storing_notes_.begin(), storing_notes_.end());
+  if (more_storing_notes_ > 0) {
+    notes.insert(
+        absl::StrCat(more_storing_notes_, " more nodes have not stored all of their outputs"));
+  }
   if (std::string unkept = unkept_.Text(); !unkept.empty()) notes.insert(std::move(unkept));
   return notes;
 }

@@ -54,7 +54,8 @@ class Gang {
   bool AllPrepared() const;
   bool AllStarted() const;  // every process has been started, and may have ended
   bool AllExited() const;   // every process has ended, or its node is done
-  bool AllDone() const;     // every node has finished or was given up
+  bool AllExited(int node) const { return HasExited(nodes_.at(node)); }
+  bool AllDone() const;  // every node has finished or was given up
   bool done(int node) const { return nodes_.at(node).done; }
   // Returns the longest time between two signs of life that the node's launcher has promised; zero:
   // it has promised none.
@@ -84,6 +85,9 @@ class Gang {
     std::string held;               // what its processes wait for
     NodeEnd end;
   };
+  static bool HasExited(const Node& node) {
+    return node.done || static_cast<int>(node.exited.size()) == node.placed.process_count;
+  }
   bool Every(bool (*holds)(const Node&)) const;
   void ApplyExit(Node& node, const nlohmann::json& event, absl::Duration heard);
   void AddMpiFailure(RankExit& exit) const;
@@ -100,6 +104,8 @@ class Gang {
   std::string WordsOf(int rank, const MpiFailure& failure) const;
   std::map<int, MpiFailure> mpi_failures_;  // by rank, as mpirun or PMI tells them
   std::set<std::string> notes_, end_notes_;
+  std::set<std::string> storing_notes_;  // the first ones
+  int more_storing_notes_ = 0;           // than those
   UnkeptNote unkept_;
 };
 

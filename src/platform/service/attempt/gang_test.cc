@@ -73,6 +73,29 @@ TEST_F(GangTest, SaysWhatHoldsItsNodesUpAsLongAsItDoes) {
   EXPECT_EQ(gang_.held(), "");
 }
 
+TEST(Gang, OfManyNodesThatStoreAFewAreNamed) {
+  Placement placement{.allocation = "j.1"};
+  for (int i = 0; i < 500; ++i) {
+    placement.nodes.push_back({.name = absl::StrCat("n", i), .first_rank = i, .process_count = 1});
+  }
+  Gang gang(placement);
+  for (int i = 0; i < 500; ++i) {
+    const auto say = [&](const char* what) {
+      const nlohmann::json event = {{"kind", "storing"},
+                                    {what, absl::StrCat("node ", i, std::string(5000, 'x'))}};
+      gang.Apply(i, event.dump(), absl::ZeroDuration());
+    };
+    say("note");
+    say("reason");
+  }
+  EXPECT_LT(gang.storing().size(), 4000u);
+  EXPECT_NE(gang.storing().find("and 497 more nodes likewise"), std::string::npos);
+  size_t bytes = 0;
+  for (const std::string& note : gang.end_notes()) bytes += note.size();
+  EXPECT_LT(bytes, 4000u);
+  EXPECT_EQ(gang.end_notes().count("497 more nodes have not stored all of their outputs"), 1u);
+}
+
 TEST_F(GangTest, TakesOneStepAtATimeHoweverManyReportsCame) {
   EXPECT_FALSE(Next(JobState::kProvisioning).has_value());
   for (int node = 0; node < 2; ++node) {

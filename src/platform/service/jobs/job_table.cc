@@ -232,8 +232,11 @@ absl::StatusOr<store::JobRecord> JobTable::Cancel(LiveJob& job, const std::strin
     state_.Wake();
     return record;
   }
-  if (!MustStop(job.cause) || MightBeginAgain(job)) {
+  const bool is_served = job.cause == Cause::kServed;
+  if (!MustStop(job.cause) || MightBeginAgain(job) || is_served) {
     TUTTI_RETURN_IF_ERROR(Append(job, {JobState::kFinalizing, why, Cause::kCanceled}));
+    // Its launchers were told, and go on with their outputs.
+    if (is_served && job.placed != nullptr) job.placed->stopped = false;
     state_.Wake();
   }
   return job.record;
