@@ -3,8 +3,10 @@
 #include <poll.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "platform/launch/delivery/service_link.h"
 #include "platform/launch/environment/slurm_placement.h"
@@ -77,24 +79,29 @@ absl::Status Interruptible::Run(const Work& work, const std::function<void()>& a
 absl::Status Interruptible::RunLast(const Work& work, const std::function<void()>& abandon,
                                     base::Deadline deadline, absl::Duration after_stop) {
   Worker worker(work, news_);
-  bool stopped = false;
-  while (!worker.done() && !delivery_->gone() && !deadline.Expired()) {
+  std::optional<base::Deadline> stop;
+  const auto stopped = [&] { return stop && !delivery_->served(); };
+  while (!worker.done() && !delivery_->gone() && !deadline.Expired() &&
+         !(stopped() && stop->Expired())) {
     pollfd waiting[2] = {{signals_->fd(), POLLIN, 0}, {news_->fd(), POLLIN, 0}};
-    const base::Deadline look = base::Deadline::After(kLookWithoutNews);
-    ::poll(waiting, 2, base::Deadline::Sooner(look, deadline).RemainingMillis());
+    base::Deadline look = base::Deadline::Sooner(base::Deadline::After(kLookWithoutNews), deadline);
+    if (stopped()) look = base::Deadline::Sooner(look, *stop);
+    ::poll(waiting, 2, look.RemainingMillis());
     news_->Clear();
-    if (!signals_->Take() || stopped) continue;
-    stopped = true;
+    if (!signals_->Take()) continue;
     NoteStopRequest(plan_.directory);
-    deadline = base::Deadline::Sooner(deadline, base::Deadline::After(after_stop));
+    // The service's answer to it says whether the job is served.
+    events_->Append("told", nlohmann::json::object());
+    if (!stopped()) stop = base::Deadline::After(after_stop);
   }
   if (!worker.done()) worker.Cancel(abandon);
   const absl::Status result = worker.Join();
   if (delivery_->gone()) return absl::AbortedError(kNobodyWaits);
-  if (!stopped && absl::IsCancelled(result)) return absl::DeadlineExceededError(result.message());
-  if (result.ok() || !stopped) return result;
+  if (!stopped() && absl::IsCancelled(result)) return absl::DeadlineExceededError(result.message());
+  if (result.ok() || !stopped()) return result;
   const absl::Status why = ReasonOfStopRequest(plan_.directory, absl::Now());
-  return why.ok() ? absl::CancelledError(result.message()) : why;
+  if (why.ok()) return absl::CancelledError(result.message());
+  return absl::Status(why.code(), absl::StrCat(why.message(), "; ", result.message()));
 }
 
 }  // namespace tutti::launch

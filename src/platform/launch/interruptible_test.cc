@@ -3,7 +3,10 @@
 #include <signal.h>
 
 #include <atomic>
+#include <functional>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include "platform/launch/ranks/starter_fixture.h"
 
@@ -48,6 +51,71 @@ TEST_F(InterruptibleTest, AwaitEndsAtItsDeadline) {
   const absl::Status awaited =
       interruptible.Await([] { return false; }, base::Deadline::After(absl::Milliseconds(20)));
   EXPECT_TRUE(absl::IsDeadlineExceeded(awaited)) << awaited;
+}
+
+// The last work of a launcher, which ends when it is cancelled or let go.
+class LastWork : public InterruptibleTest {
+ protected:
+  absl::Status Run(absl::Duration after_stop) {
+    return interruptible.RunLast(
+        [&](const std::atomic<bool>& cancelled) {
+          begun_ = true;
+          while (!cancelled && !let_go_) std::this_thread::yield();
+          return let_go_ ? absl::OkStatus() : absl::CancelledError("not all is there");
+        },
+        [] {}, base::Deadline::After(base::Patient(absl::Seconds(60))), after_stop);
+  }
+  // What the service, or the engine, does meanwhile.
+  std::thread Beside(std::function<void()> act) {
+    return std::thread([this, act = std::move(act)] {
+      while (!begun_) std::this_thread::yield();
+      act();
+    });
+  }
+  void Serve(bool served) { static_cast<DeliveryFake&>(*delivery).Serve(served); }
+  static void Tell() { ::kill(::getpid(), SIGTERM); }
+  bool AwaitTold(int times) {
+    return base::AwaitPatiently(absl::Seconds(20), [&] {
+      const std::string lines = events->From(1);
+      int told = 0;
+      for (size_t at = lines.find("\"told\""); at != std::string::npos;
+           at = lines.find("\"told\"", at + 1)) {
+        ++told;
+      }
+      return told >= times;
+    });
+  }
+  std::atomic<bool> begun_ = false, let_go_ = false;
+};
+
+TEST_F(LastWork, IsCancelledSomeTimeAfterTheLauncherIsToldToEnd) {
+  std::thread other = Beside(Tell);
+  const absl::Status status = Run(absl::Milliseconds(20));
+  other.join();
+  EXPECT_TRUE(absl::IsCancelled(status)) << status;
+  EXPECT_EQ(status.message(), "not all is there");
+}
+
+TEST_F(LastWork, GoesOnWhereTheJobIsServedUntilThatIsCanceledToo) {
+  Serve(true);
+  std::atomic<bool> told_once = false;
+  std::thread other = Beside([&] {
+    Tell();
+    told_once = AwaitTold(1);
+    let_go_ = true;
+  });
+  const absl::Status status = Run(absl::ZeroDuration());
+  other.join();
+  EXPECT_TRUE(told_once) << "the service is asked";
+  EXPECT_TRUE(status.ok()) << status;
+  let_go_ = begun_ = false;
+  std::thread canceled = Beside([&] {
+    Tell();
+    EXPECT_TRUE(AwaitTold(2));
+    Serve(false);
+  });
+  EXPECT_TRUE(absl::IsCancelled(Run(absl::ZeroDuration())));
+  canceled.join();
 }
 
 }  // namespace

@@ -42,9 +42,8 @@ namespace fs = std::filesystem;
 
 // More than hooks take by themselves.
 constexpr absl::Duration kLongestStoring = absl::Hours(48);
-constexpr absl::string_view kNotAllStored =
-    "not all outputs are in their stores, for want of time; what is not is with the job's results "
-    "(tutti job download)";
+// For the service's answer to what this launcher has said last.
+constexpr absl::Duration kForAnAnswer = absl::Minutes(1);
 
 // One launcher's life, told in Run.
 class Launcher {
@@ -87,6 +86,9 @@ class Launcher {
         {{"reason", reason}, {"explained", !recorded.empty()}, {"note", LeftOutNote(results)}});
     const absl::Status uploaded = SendResults(results);
     if (!uploaded.ok()) spdlog::warn("{}", uploaded.ToString());
+    NodeContext node = ContextToStore();
+    const absl::Status stored = Store(node, Storing::kFinishedOnly);
+    if (!stored.ok()) spdlog::warn("{}", stored.ToString());
     return Finish(ended.ok() ? absl::InternalError(reason) : ended);
   }
 
@@ -128,23 +130,50 @@ class Launcher {
     const absl::Status uploaded = SendResults(results);
     if (end.ok()) end = hooks_.AfterResults(node);
     if (status.ok() && !uploaded.ok()) end = uploaded;
-    const absl::Status stored = Store(node, end.ok() && !processes.failed());
+    const absl::Status stored = Store(node, HowToStore(end.ok() && !processes.failed()));
     return end.ok() ? stored : end;
   }
 
-  // Brings outputs to where they are to be outside of the service. `again`: until they are there,
-  // as the job has ended well. Of another it is tried for a moment, and what has not come is noted.
-  absl::Status Store(NodeContext& node, bool again) {
+  bool IsToldToEnd() const {
+    std::error_code error;
+    return fs::exists(NodeFolders(plan_.directory).stop(), error);
+  }
+
+  // Until all is there of a job that has ended well, and of one that is told to end because its
+  // chief has: how its servers end does not count. Of a job that was canceled, which may have ended
+  // with 0 for that, for a moment.
+  Storing HowToStore(bool is_well) {
+    if (!hooks_.HasToStore(plan_)) return Storing::kOnce;
+    if (!IsToldToEnd()) return is_well ? Storing::kUntilThere : Storing::kOnce;
+    parts_.events->Append("told", nlohmann::json::object());
+    const absl::Status answered = parts_.delivery->AwaitEvents(base::Deadline::After(kForAnAnswer));
+    if (!answered.ok()) spdlog::warn("{}", answered.ToString());
+    return parts_.delivery->served() ? Storing::kUntilThere : Storing::kOnce;
+  }
+
+  // Brings outputs to where they are to be outside of the service. What has not come in the moment
+  // that a job has which has failed or is told to end is noted; of another it is an error.
+  absl::Status Store(NodeContext& node, Storing how) {
     if (!hooks_.HasToStore(plan_)) return absl::OkStatus();
+    const bool until_there = how == Storing::kUntilThere;
     const absl::Status stored = interruptible_.RunLast(
-        [&](const std::atomic<bool>& cancelled) { return hooks_.Store(node, again, cancelled); },
+        [&](const std::atomic<bool>& cancelled) { return hooks_.Store(node, how, cancelled); },
         [&] { hooks_.Abandon(node); },
-        base::Deadline::After(again ? kLongestStoring : options_.storing_after_failure),
+        base::Deadline::After(until_there ? kLongestStoring : options_.storing_after_failure),
         options_.storing_after_failure);
-    if (again || stored.ok() || absl::IsAborted(stored)) return stored;
-    const bool lacked_time = absl::IsCancelled(stored) || absl::IsDeadlineExceeded(stored);
-    parts_.events->Append("storing", {{"note", lacked_time ? kNotAllStored : stored.message()}});
+    if (stored.ok() || absl::IsAborted(stored)) return stored;
+    if (until_there && !(absl::IsCancelled(stored) && IsToldToEnd())) return stored;
+    parts_.events->Append("storing", {{"note", stored.message()}});
     return absl::OkStatus();
+  }
+
+  // Of a launcher that follows one that died.
+  NodeContext ContextToStore() {
+    NodeContext node{plan_, parts_.delivery, parts_.signals, parts_.news, facts_};
+    node.events = parts_.events;
+    node.spool = parts_.spool;
+    parts_.delivery->Begin();
+    return node;
   }
 
   // Returns the event "finalizing" of a launcher that died while it stored outputs: its processes
@@ -164,15 +193,12 @@ class Launcher {
 
   // Goes on where that one was.
   absl::Status StoreAfterOther(const nlohmann::json& finalizing) {
-    NodeContext node{plan_, parts_.delivery, parts_.signals, parts_.news, facts_};
-    node.events = parts_.events;
-    node.spool = parts_.spool;
+    NodeContext node = ContextToStore();
     const nlohmann::json& end = finalizing["end"];
     const bool is_well = end.value("ok", false);
-    parts_.delivery->Begin();
     absl::Status done = SendResults(ResultsOf(plan_));
-    const bool again = done.ok() && is_well && !finalizing.value("failed", false);
-    const absl::Status stored = Store(node, again);
+    const absl::Status stored =
+        Store(node, HowToStore(done.ok() && is_well && !finalizing.value("failed", false)));
     if (done.ok()) done = stored;
     return is_well ? Finish(done) : FinishWith(end);
   }

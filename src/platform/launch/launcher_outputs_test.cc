@@ -1,9 +1,10 @@
 // Outputs that go to a store, by a program that stands in for tutti-storage and whose store is a
 // folder. Covers: hooks/stored_outputs_hook.cc, hooks/node_storage.cc, outputs/store_outputs.cc,
 // process/own_children.cc, interruptible.cc.
-#include <fstream>
+#include <sys/stat.h>
 
 #include "platform/launch/launcher_fixture.h"
+#include "platform/launch/storage_program_double.h"
 
 namespace tutti::launch {
 namespace {
@@ -16,39 +17,11 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Pair;
 
-// Puts files as tutti-storage does. The store's folder has `refuse` while it takes nothing, and
-// `hold` while a put has sent its first file and goes no further.
-constexpr char kProgram[] = R"(#!/usr/bin/python3
-import json, os, pathlib, shutil, sys, time
-request = json.load(sys.stdin)
-store = pathlib.Path(__file__).parent / "store"
-def say(line):
-    print(json.dumps(line), flush=True)
-with open(store / "calls", "a") as calls:
-    calls.write(request["credentials"].get("secret_access_key", "-") + "\n")
-if (store / "refuse").exists():
-    say({"error": {"kind": (store / "refuse").read_text(), "message": "the store takes nothing"}})
-    sys.exit(1)
-sent = []
-for name in request["files"]:
-    to = store / "objects" / request["place"]["path"] / name
-    to.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(pathlib.Path(request["folder"]) / name, to)
-    with open(store / "sent", "a") as log:
-        log.write(name + "\n")
-    sent.append({"object": {"path": name, "bytes": to.stat().st_size, "etag": "e"}})
-    while (store / "hold").exists():
-        time.sleep(0.01)
-for line in sent:
-    say(line)
-say({"done": {"objects": len(sent), "bytes": 1}})
-)";
-
 class LauncherOutputs : public LauncherFixture {
  protected:
   LauncherOutputs() {
     const fs::path program = folder.path() / "tutti-storage";
-    EXPECT_TRUE(base::WriteFileAtomic(program, kProgram, 0755).ok());
+    EXPECT_TRUE(base::WriteFileAtomic(program, kStorageProgramDouble, 0755).ok());
     EXPECT_TRUE(base::MakeDirectories(Store()).ok());
     ::setenv("TUTTI_STORAGE_PROGRAM", program.c_str(), 1);
     service.SetSecrets(
@@ -150,6 +123,111 @@ TEST_F(LauncherOutputs, GoOnAfterTheirLauncherWasKilledAndNothingOfTheJobIsLost)
   EXPECT_TRUE(NoProcessLeft());
 }
 
+TEST_F(LauncherOutputs, WaitWithTheJobsResultsAtTheService) {
+  Mark("refuse", "network");
+  base::ChildProcess launcher = Launch(PlanOf("echo b >${{outputs.model}}/b"));
+  ASSERT_TRUE(Await([&] { return service.Events("storing").size() >= 2; }));
+  EXPECT_THAT(service.Files(), Contains(Pair("outputs/model/b", "b\n")));
+  fs::remove(Store() / "refuse");
+  EXPECT_TRUE(WaitFor(launcher).ok());
+}
+
+TEST_F(LauncherOutputs, OneFileThatIsRefusedIsToldAndKeepsNoOtherFromTheStore) {
+  Mark("refuse-file", "a");
+  base::ChildProcess launcher =
+      Launch(PlanOf("for x in a b c; do echo $x >${{outputs.model}}/$x; done"));
+  ASSERT_TRUE(Await([&] { return service.Events("storing").size() >= 2; }));
+  EXPECT_THAT(std::string(service.Events("storing").at(1)["reason"]),
+              AllOf(HasSubstr("it may not write this"), HasSubstr("give datastore sets")));
+  EXPECT_EQ(Object("runs/job/b"), "b\n");
+  EXPECT_EQ(Object("runs/job/c"), "c\n");
+  fs::remove(Store() / "refuse-file");
+  EXPECT_TRUE(WaitFor(launcher).ok());
+  EXPECT_EQ(Sent(), "b\nc\na\njob.stored.node-0.json\n");
+}
+
+TEST_F(LauncherOutputs, OfOneStoreWaitForNoOther) {
+  spec::LaunchPlan plan = PlanOf("echo a >${{outputs.model}}/a; echo b >${{outputs.other}}/b");
+  plan.outputs["other"] = plan.outputs["model"];
+  plan.outputs["other"].place->path = "other";
+  Mark("refuse-file", "a");
+  base::ChildProcess launcher = Launch(plan);
+  ASSERT_TRUE(Await([&] { return Object("other.stored.node-0.json") != ""; }));
+  EXPECT_EQ(Object("other/b"), "b\n");
+  EXPECT_TRUE(service.Events("finished").empty());
+  fs::remove(Store() / "refuse-file");
+  EXPECT_TRUE(WaitFor(launcher).ok());
+  EXPECT_EQ(Object("runs/job/a"), "a\n");
+}
+
+TEST_F(LauncherOutputs, AFileMayBeCalledAsItsJob) {
+  spec::LaunchPlan plan = PlanOf("echo m >${{outputs.model}}; basename ${{outputs.model}}");
+  plan.outputs["model"].type = "uri_file";
+  plan.outputs["model"].file = "${{name}}.pt";
+  plan.outputs["model"].place->path = "runs/${{name}}.pt";
+  EXPECT_TRUE(Run(plan).ok());
+  EXPECT_EQ(service.Output(0, "stdout"), "job.pt\n");
+  EXPECT_EQ(Object("runs/job.pt"), "m\n");
+}
+
+// As the engine stops a job: the file, then the signal.
+TEST_F(LauncherOutputs, OfACanceledJobThatEndsWith0AreTriedOnceAndWhatIsMissingIsTold) {
+  Mark("refuse", "network");
+  const spec::LaunchPlan plan = PlanOf(
+      "trap 'exit 0' TERM; echo b >${{outputs.model}}/b; echo up; while :; do sleep 0.02; done");
+  base::ChildProcess launcher = Launch(plan);
+  ASSERT_TRUE(AwaitOutput("up\n"));
+  ASSERT_TRUE(base::WriteFileAtomic(fs::path(plan.directory) / "stop", "").ok());
+  ::kill(launcher.pid(), SIGTERM);
+  EXPECT_TRUE(WaitFor(launcher).ok());
+  EXPECT_EQ(service.Events("exited").at(0)["code"], 0);
+  EXPECT_THAT(std::string(service.Events("storing").back()["note"]),
+              AllOf(HasSubstr("the store takes nothing"), HasSubstr("1 file (b)"),
+                    HasSubstr("tutti job download")));
+}
+
+TEST_F(LauncherOutputs, OfAServerThatIsToldToEndAreTriedUntilTheyAreThere) {
+  Mark("refuse", "network");
+  service.Serve(true);
+  const spec::LaunchPlan plan = PlanOf("echo b >${{outputs.model}}/b; echo up; exec sleep 600");
+  base::ChildProcess launcher = Launch(plan);
+  ASSERT_TRUE(AwaitOutput("up\n"));
+  ASSERT_TRUE(base::WriteFileAtomic(fs::path(plan.directory) / "stop", "").ok());
+  ::kill(launcher.pid(), SIGTERM);
+  ASSERT_TRUE(Await([&] { return service.Events("storing").size() >= 2; }));
+  EXPECT_THAT(std::string(service.Events("storing").at(1)["reason"]),
+              HasSubstr("tried again until it is there"));
+  fs::remove(Store() / "refuse");
+  EXPECT_TRUE(WaitFor(launcher).ok());
+  EXPECT_EQ(Object("runs/job/b"), "b\n");
+  EXPECT_EQ(service.Events("finished").at(0)["ok"], true);
+}
+
+TEST_F(LauncherOutputs, ThatWereFinishedWhenTheirLauncherWasKilledAreStoredByTheNextOne) {
+  Mark("refuse", "network");
+  const fs::path allocation = folder.path() / "allocation";
+  const spec::LaunchPlan plan = PlanOf(
+      "echo whole >${{outputs.model}}/finished; while :; do printf ha "
+      ">>${{outputs.model}}/half; sleep 0.1; done");
+  base::ChildProcess first = Launch(plan);
+  ASSERT_TRUE(Await([&] {
+    struct stat finished = {}, alive = {};
+    return ::stat((allocation / "outputs/model/finished").c_str(), &finished) == 0 &&
+           ::stat((allocation / "stored/.alive").c_str(), &alive) == 0 &&
+           absl::TimeFromTimespec(alive.st_mtim) - absl::TimeFromTimespec(finished.st_ctim) >
+               absl::Seconds(10);
+  }));
+  ASSERT_TRUE(first.SignalGroup(SIGKILL).ok());
+  WaitFor(first);
+  fs::remove(Store() / "refuse");
+  Run(plan);
+  EXPECT_EQ(service.Events("lost").size(), 1u);
+  EXPECT_EQ(Object("runs/job/finished"), "whole\n");
+  EXPECT_EQ(Object("runs/job/half"), "") << "the store may have a whole one";
+  EXPECT_THAT(Object("runs/job.stored.node-0.json"), HasSubstr("half (it was being written"));
+  EXPECT_THAT(service.Files(), Contains(Pair("outputs/model/half", HasSubstr("ha"))));
+}
+
 TEST_F(LauncherOutputs, OfAJobThatFailedAreTriedOnceAndTheFailureIsNoted) {
   Mark("refuse", "credentials");
   EXPECT_TRUE(Run(PlanOf("echo b >${{outputs.model}}/b; exit 3")).ok());
@@ -157,7 +235,7 @@ TEST_F(LauncherOutputs, OfAJobThatFailedAreTriedOnceAndTheFailureIsNoted) {
   const auto storing = service.Events("storing");
   EXPECT_THAT(std::string(storing.back()["note"]),
               AllOf(HasSubstr("give datastore sets credentials that may write to it"),
-                    HasSubstr("is with the job's results")));
+                    HasSubstr("1 file (b), which the job's results have")));
   EXPECT_EQ(service.Events("finished").at(0)["ok"], true) << "its exit code says how it ended";
 }
 

@@ -61,6 +61,10 @@ class ServiceDouble {
   void Forget() {
     Set([&] { gone_ = true; });
   }
+  // Says in its answers that the job's chief has ended well.
+  void Serve(bool served) {
+    Set([&] { served_ = served; });
+  }
   void HoldGo(bool hold) {
     Set([&] { hold_go_ = hold; });
   }
@@ -211,7 +215,8 @@ class ServiceDouble {
       ++number;
     }
     WakeThoseWhoWait();
-    return http::JsonResponse(absl::StrCat(R"({"acknowledged": )", events_.size(), "}"));
+    return http::JsonResponse(absl::StrCat(R"({"acknowledged": )", events_.size(),
+                                           served_ ? R"(, "served": true})" : "}"));
   }
 
   http::Response TakeResults(const std::string& body) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -260,6 +265,7 @@ class ServiceDouble {
   int duplicates_ ABSL_GUARDED_BY(mutex_) = 0;
   int lose_every_ ABSL_GUARDED_BY(mutex_) = 0;
   bool gone_ ABSL_GUARDED_BY(mutex_) = false;
+  bool served_ ABSL_GUARDED_BY(mutex_) = false;
   bool hold_go_ ABSL_GUARDED_BY(mutex_) = false;
   bool prepared_ ABSL_GUARDED_BY(mutex_) = false;
   bool refuse_output_ ABSL_GUARDED_BY(mutex_) = false;

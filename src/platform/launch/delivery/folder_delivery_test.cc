@@ -6,6 +6,7 @@
 #include "platform/launch/delivery/collector.h"
 #include "platform/launch/delivery/folder_exchange.h"
 #include "platform/launch/launcher_fixture.h"
+#include "platform/launch/storage_program_double.h"
 
 namespace tutti::launch {
 namespace {
@@ -107,6 +108,24 @@ TEST_F(FolderDeliveryTest, AResultThatTheCollectorCannotReadFailsTheJobByName) {
   EXPECT_FALSE(service.Events("finished").at(0)["ok"]);
   EXPECT_THAT(service.Events("finished").at(0)["reason"].get<std::string>(),
               HasSubstr("sending outputs/a: "));
+}
+
+TEST_F(FolderDeliveryTest, WhatWasStoredComesAfterTheResults) {
+  const std::filesystem::path program = folder.path() / "tutti-storage";
+  ASSERT_TRUE(base::WriteFileAtomic(program, kStorageProgramDouble, 0755).ok());
+  ASSERT_TRUE(base::MakeDirectories(folder.path() / "store").ok());
+  spec::LaunchPlan plan = SharedPlan("echo b >${{outputs.model}}/b");
+  plan.outputs["model"].place = {.path = "/share/model", .datastore = "share", .root = "/share"};
+  ASSERT_TRUE(base::WriteFileAtomic(node().plan(), spec::ToJson(plan)).ok());
+  ::setenv("TUTTI_STORAGE_PROGRAM", program.c_str(), 1);
+  base::ChildProcess launcher = Launch(plan);
+  ::unsetenv("TUTTI_STORAGE_PROGRAM");
+  base::ChildProcess collector = Collect();
+  EXPECT_TRUE(WaitFor(launcher).ok());
+  EXPECT_TRUE(WaitFor(collector).ok());
+  EXPECT_EQ(service.Files()["outputs/model/b"], "b\n");
+  EXPECT_THAT(service.Files()["logs/stored/model.node-0.json"], HasSubstr("\"path\": \"b\""));
+  EXPECT_EQ(service.Events("finished").at(0)["ok"], true);
 }
 
 TEST_F(FolderDeliveryTest, WhateverEndsMeanwhileNoByteIsLostOrDoubled) {
@@ -244,11 +263,16 @@ TEST(FolderExchange, WhatIsNoDocumentSaysNothing) {
   const Acknowledged word{.events = 3,
                           .streams = {{"rank-1.stderr", 9}},
                           .go = true,
+                          .served = true,
                           .code = "",
-                          .results = "disk full"};
+                          .results = "disk full",
+                          .results_lists = 2};
   EXPECT_EQ(AcknowledgedFromJson(ToJson(word)), word);
-  const Written written{
-      .events = 3, .streams = {{"rank-1.stderr", 9}}, .results = true, .beats = 2};
+  const Written written{.events = 3,
+                        .streams = {{"rank-1.stderr", 9}},
+                        .results = true,
+                        .results_lists = 2,
+                        .beats = 2};
   EXPECT_EQ(WrittenFromJson(ToJson(written)), written);
 }
 

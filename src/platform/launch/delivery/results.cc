@@ -69,7 +69,14 @@ class Walk {
       LeaveOut(prefix, "a folder that may not be read");
     } else if (error) {
       LeaveOut(prefix, error.message());
+      NoteUnread(prefix, error.value());
     }
+  }
+
+  // What is gone by now is no fault of the disk.
+  void NoteUnread(absl::string_view path, int error_number) {
+    if (error_number == ENOENT || error_number == EACCES) return;
+    results_.unread.Update(base::ErrnoStatus(absl::StrCat("read ", path), error_number));
   }
 
   void TakeEntry(const fs::directory_entry& entry, const std::string& path, bool by_link) {
@@ -77,14 +84,17 @@ class Walk {
     const bool is_link = entry.is_symlink(ignored);
     const fs::file_type type = entry.status(error).type();
     if (type == fs::file_type::regular && ::access(entry.path().c_str(), R_OK) != 0) {
-      LeaveOut(path, errno == EACCES ? "a file that may not be read"
-                                     : std::generic_category().message(errno));
+      const int error_number = errno;
+      LeaveOut(path, error_number == EACCES ? "a file that may not be read"
+                                            : std::generic_category().message(error_number));
+      NoteUnread(path, error_number);
     } else if (type == fs::file_type::regular) {
       results_.files.push_back({entry.path(), path});
     } else if (type == fs::file_type::directory) {
       is_link ? TakeLink(entry.path(), path, by_link) : TakeFolder(entry.path(), path, by_link);
     } else if (error && !(is_link && error == std::errc::no_such_file_or_directory)) {
       LeaveOut(path, error.message());
+      NoteUnread(path, error.value());
     } else {
       LeaveOut(path, is_link                         ? "a link to no file"
                      : type == fs::file_type::fifo   ? "a pipe"

@@ -20,6 +20,8 @@ struct Results {
   std::vector<Result> files;
   std::vector<std::string> left_out;  // "outputs/latest (a link out of its folder)"
   absl::Status failure;               // the first of those folders that could not be read
+  // The first error of the disk among what was left out: there may be more than is listed.
+  absl::Status unread = absl::OkStatus();
 };
 
 // Links to files are followed. So are those to folders within the same output's folder, but not

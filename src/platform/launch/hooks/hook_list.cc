@@ -74,10 +74,10 @@ bool HookList::HasToStore(const spec::LaunchPlan& plan) const {
                      [&](const auto& hook) { return hook->HasToStore(plan); });
 }
 
-absl::Status HookList::Store(NodeContext& node, bool again,
+absl::Status HookList::Store(NodeContext& node, Storing how,
                              const std::atomic<bool>& cancelled) const {
   absl::Status first;
-  for (const auto& hook : hooks_) first.Update(hook->Store(node, again, cancelled));
+  for (const auto& hook : hooks_) first.Update(hook->Store(node, how, cancelled));
   return first;
 }
 

@@ -27,7 +27,7 @@ class HookList {
                 nlohmann::json& left) const;
   absl::Status AfterResults(NodeContext& node) const;
   bool HasToStore(const spec::LaunchPlan& plan) const;
-  absl::Status Store(NodeContext& node, bool again, const std::atomic<bool>& cancelled) const;
+  absl::Status Store(NodeContext& node, Storing how, const std::atomic<bool>& cancelled) const;
   void CleanUp(const spec::LaunchPlan& plan) const;
 
  private:

@@ -18,6 +18,7 @@
 #include "platform/launch/node/event_log.h"
 #include "platform/launch/node/signals.h"
 #include "platform/launch/node/spool.h"
+#include "platform/launch/node/storing.h"
 #include "platform/launch/node/wakeup.h"
 #include "spec/json/launch_plan.h"
 
@@ -77,10 +78,10 @@ class NodeHook {
   // Returns whether Store has something to do for the job.
   virtual bool HasToStore(const spec::LaunchPlan& /*plan*/) const { return false; }
   // Called after that, also of processes that failed or were told to end, and by the launcher that
-  // follows, without the calls above: brings what there is to places outside of the service. With
-  // `again` failures are waited out. The error is a line for the job's user; Cancelled once
-  // `cancelled` is set.
-  virtual absl::Status Store(NodeContext& /*node*/, bool /*again*/,
+  // follows, without the calls above: brings what there is to places outside of the service. The
+  // error is a line for the job's user, which says what is not there; Cancelled once `cancelled` is
+  // set.
+  virtual absl::Status Store(NodeContext& /*node*/, Storing /*how*/,
                              const std::atomic<bool>& /*cancelled*/) {
     return absl::OkStatus();
   }

@@ -21,18 +21,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr absl::Duration kPatienceWithPut =
-    absl::Hours(24 * 7);  // it ends itself where nothing moves
 constexpr absl::Duration kPatienceWithManifests = absl::Minutes(10);
+constexpr absl::Duration kPatienceAtTheEnd =
+    absl::Seconds(20);  // of a launcher that is told to end
 
 // Puts by the program, which is not ended with the job's processes.
 PutFunction PutBy(fs::path program) {
   return [program = std::move(program)](
-             const storage::StorageRequest& request, const std::atomic<bool>& cancelled,
+             const storage::StorageRequest& request, const PutLimits& limits,
              const std::function<void(const storage::StoredObject&)>& object) {
     OwnChild child;
     return storage::RunStorageWatched(
-               program, request, base::Deadline::After(kPatienceWithPut), cancelled,
+               program, request, limits.deadline, limits.cancelled,
                {.began = [&](pid_t pid) { child.Set(pid); }, .object = object})
         .status();
   };
@@ -60,19 +60,24 @@ class StoredOutputsHook : public NodeHook {
     if (HasStoredOutputs(node.plan)) node.delivery->AbandonCode();
   }
 
-  absl::Status Store(NodeContext& node, bool again, const std::atomic<bool>& cancelled) override {
+  absl::Status Store(NodeContext& node, Storing how, const std::atomic<bool>& cancelled) override {
     if (!HasStoredOutputs(node.plan)) return absl::OkStatus();
     if (outputs_ == nullptr) TUTTI_RETURN_IF_ERROR(Open(node, cancelled));
-    const absl::Status finished = outputs_->Finish(again, cancelled);
-    SendManifests(node);
+    const absl::Status finished = outputs_->Finish(how, cancelled);
+    SendManifests(node, cancelled ? kPatienceAtTheEnd : kPatienceWithManifests);
     return finished;
+  }
+
+  // A thread that asks a service that is away for credentials is not waited for.
+  ~StoredOutputsHook() override {
+    if (outputs_ != nullptr) delivery_->AbandonCode();
   }
 
  private:
   absl::Status Open(NodeContext& node, const std::atomic<bool>& cancelled) {
     auto program = StorageProgramOf(node, cancelled);
     TUTTI_RETURN_IF_ERROR(base::Annotate(program.status(), "outputs"));
-    Delivery* const delivery = node.delivery;
+    Delivery* const delivery = delivery_ = node.delivery;
     const StoreParts parts = {.put = PutBy(*std::move(program)),
                               .secrets = [delivery] { return delivery->FetchSecrets(); },
                               .now = absl::Now,
@@ -84,17 +89,17 @@ class StoredOutputsHook : public NodeHook {
   }
 
   // Also where not all has come: they say what has.
-  void SendManifests(NodeContext& node) const {
+  void SendManifests(NodeContext& node, absl::Duration patience) const {
     std::vector<Result> results;
     for (const fs::path& file :
          outputs_->WriteManifests(NodeFolders(node.plan.directory).work_logs() / "stored")) {
       results.push_back({file, absl::StrCat("logs/stored/", file.filename().native())});
     }
-    const absl::Status sent =
-        node.delivery->SendResults(results, base::Deadline::After(kPatienceWithManifests));
+    const absl::Status sent = node.delivery->SendResults(results, base::Deadline::After(patience));
     if (!sent.ok()) spdlog::warn("the lists of stored files: {}", sent.ToString());
   }
 
+  Delivery* delivery_ = nullptr;  // of the outputs
   std::unique_ptr<StoreOutputs> outputs_;
 };
 

@@ -3,20 +3,25 @@
 // to send again. Not thread-safe.
 //
 //   stored/NAME.jsonl    in the allocation's folder: what the store has (stored_files.h)
+//   stored/.alive         its time is when the launcher has looked last (store_outputs.h)
 //   stored/NAME/FILE     the manifest, under the name that it has beside the output in the store
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/deadline.h"
+#include "base/threads/retry_pause.h"
 #include "platform/launch/delivery/secret_masks.h"
 #include "platform/launch/outputs/stored_files.h"
 #include "platform/storage/storage_request.h"
@@ -24,18 +29,24 @@
 
 namespace tutti::launch {
 
+// Until when a call may work, and what ends it before.
+struct PutLimits {
+  const std::atomic<bool>& cancelled;
+  base::Deadline deadline;
+};
+
 // Runs a request of kPut to its end; blocks. `object` is called for each file that the store has
 // then, also where the request has failed. Errors as of storage::RunStorage.
-using PutFunction = std::function<absl::Status(
-    const storage::StorageRequest& request, const std::atomic<bool>& cancelled,
-    const std::function<void(const storage::StoredObject&)>& object)>;
+using PutFunction =
+    std::function<absl::Status(const storage::StorageRequest& request, const PutLimits& limits,
+                               const std::function<void(const storage::StoredObject&)>& object)>;
 
 // What an OutputStore works with; what they refer to outlives it.
 struct StoreParts {
   PutFunction put;
   // The values of the place's secrets, as the service has them now; blocks.
   std::function<absl::StatusOr<SecretValues>()> secrets;
-  std::function<absl::Time()> now;         // for the manifest
+  std::function<absl::Time()> now;         // of the day
   std::function<absl::Duration()> steady;  // of a clock that is never set
 };
 
@@ -49,20 +60,30 @@ class OutputStore {
   // credentials, and no store.
   absl::Status Check();
 
+  // From now on leaves out, and names in the manifest, what was changed at `moment` or later: the
+  // processes were killed in their midst, so that it may be half of a file, and the store may have
+  // a whole one by its name.
+  void LeaveOutSince(absl::Time moment) { left_out_since_ = moment; }
+
   // Puts the files that are finished: those which were the same at each look for 10 s; for one
-  // that was put before and has changed since, twice as long for each time, 10 minutes at most.
-  // Call it again and again while the processes run. What a process has open and does not write to
-  // for so long counts as finished, and is put again once it has changed.
-  absl::Status PutFinished(const std::atomic<bool>& cancelled);
+  // that was put before and has changed since, or has changed as it went, or is refused, twice as
+  // long for each time, 10 minutes at most. Call it again and again while the processes run. What a
+  // process has open and does not write to for so long counts as finished, and is put again once it
+  // has changed.
+  absl::Status PutFinished(const PutLimits& limits);
 
-  // Returns whether PutAll has something to put.
-  bool HasUnstored();
+  // Returns whether PutAll has something to put; the disk's error if that cannot be known.
+  absl::StatusOr<bool> HasUnstored();
   // Puts all files that the store does not have as they are, then the manifest, beside the output.
-  // Call it when no process writes any more; after an error the same call goes on where this one
-  // ended. The error is OutputFault's.
-  absl::Status PutAll(const std::atomic<bool>& cancelled);
+  // Call it when no process writes any more; after an error, which keeps no file from its turn that
+  // does not meet it too, the same call goes on where this one ended. The error is OutputFault's.
+  absl::Status PutAll(const PutLimits& limits);
 
-  // Writes the manifest, of what the store has by now, to `file`.
+  // Returns which files the store does not have, for messages: "2 files (a, b)"; "" if it has all.
+  std::string Missing();
+
+  // Writes the manifest, of what the store has by now, to `file`. `is_whole`: that is all that may
+  // be put.
   absl::Status WriteManifest(const std::filesystem::path& file, bool is_whole) const;
 
   const std::string& name() const { return name_; }
@@ -78,26 +99,49 @@ class OutputStore {
     FileState state;
     absl::Duration since;  // it was so
   };
+  // Of a file that is not put although it was tried.
+  struct Trouble {
+    int times = 0;
+    absl::Duration since;  // the last one
+  };
+  // What a batch of files is put by.
+  struct Batch {
+    storage::StorageRequest request;
+    std::map<std::string, StoredFile> files;  // by path, with its hash
+  };
 
   OutputStore(const spec::LaunchPlan& plan, const std::string& name, StoreParts parts,
               StoredFiles stored);
-  std::vector<Found> Files();
-  std::vector<Found> Unstored();
+  absl::StatusOr<std::vector<Found>> Files();
+  absl::StatusOr<std::vector<Found>> Unstored();
+  bool IsStored(const Found& file) const;
   bool IsFinished(const Found& file);
-  absl::Status Put(const std::vector<Found>& files, const std::atomic<bool>& cancelled);
-  absl::Status PutBatch(std::vector<Found> batch, const std::atomic<bool>& cancelled);
+  void ForgetOthers(const std::vector<Found>& files);
+  absl::Status Put(const std::vector<Found>& files, const PutLimits& limits);
+  absl::Status PutBatch(const std::vector<Found>& files, const PutLimits& limits);
+  absl::Status Hash(const std::vector<Found>& files, const PutLimits& limits, Batch& batch);
+  void TakePut(const Batch& batch, const std::map<std::string, storage::StoredObject>& there,
+               const absl::Status& put);
   absl::StatusOr<storage::StorageRequest> Request();
-  absl::Status PutManifest(const std::atomic<bool>& cancelled);
+  void AskAnewIfRefused(const absl::Status& put);
+  absl::Status PutManifest(const PutLimits& limits);
   std::filesystem::path folder() const;
+  std::string file() const;  // of a uri_file its name
 
   const spec::LaunchPlan& plan_;
   const std::string name_;
   const spec::Output& output_;
   const StoreParts parts_;
   StoredFiles stored_;
+  std::set<std::string> known_;          // whose content this object has read, and the store has
   std::optional<SecretValues> secrets_;  // none: to be asked for
-  std::map<std::string, Seen> seen_;     // by path
-  std::vector<std::string> left_out_;    // with why
+  base::RetryPause secrets_pauses_;
+  absl::Duration secrets_kept_until_ = -absl::InfiniteDuration();
+  std::map<std::string, Seen> seen_;  // by path, of files that are there
+  std::map<std::string, Trouble> troubles_;
+  std::vector<std::string> left_out_;  // with why; the first ones
+  size_t left_out_more_ = 0;           // than those
+  absl::Time left_out_since_ = absl::InfiniteFuture();
 };
 
 }  // namespace tutti::launch

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "platform/launch/node/node_folders.h"
+#include "platform/storage/storage_fault.h"
 
 namespace tutti::launch {
 namespace {
@@ -38,7 +39,7 @@ class OutputStoreTest : public ::testing::Test {
     auto opened = OutputStore::Open(
         plan_, "model",
         {.put =
-             [this](const StorageRequest& request, const std::atomic<bool>&,
+             [this](const StorageRequest& request, const PutLimits&,
                     const std::function<void(const StoredObject&)>& object) {
                return Put(request, object);
              },
@@ -47,7 +48,7 @@ class OutputStoreTest : public ::testing::Test {
            return SecretValues{
                {"datastore.sets", R"({"access_key_id": "a", "secret_access_key": "b"})"}};
          },
-         .now = [] { return absl::FromUnixSeconds(1'700'000'000); },
+         .now = [this] { return time_; },
          .steady = [this] { return now_; }});
     EXPECT_TRUE(opened.ok()) << opened.status();
     return *std::move(opened);
@@ -55,10 +56,19 @@ class OutputStoreTest : public ::testing::Test {
 
   absl::Status Put(const StorageRequest& request,
                    const std::function<void(const StoredObject&)>& object) {
+    if (!of_store_.ok()) return of_store_;
+    absl::Status first;
     for (const std::string& file : request.files) {
       const std::string path =
           request.place.path.empty() ? file : absl::StrCat(request.place.path, "/", file);
-      if (path == refused_) return absl::PermissionDeniedError("the store does not let it");
+      ++tried_[path];
+      if (path == refused_) {
+        first.Update(storage::AboutObject(
+            storage::WithSource(absl::PermissionDeniedError("the store does not let it"),
+                                storage::FaultSource::kStore),
+            file));
+        continue;
+      }
       auto content = base::ReadFile(request.folder / file);
       if (!content.ok()) return content.status();
       put_.push_back(path);
@@ -66,7 +76,7 @@ class OutputStoreTest : public ::testing::Test {
       if (on_put_) on_put_(path);
       if (object) object({.path = file, .bytes = 1, .etag = "e"});
     }
-    return absl::OkStatus();
+    return first;
   }
 
   void Write(const std::string& path, const std::string& content) {
@@ -83,7 +93,11 @@ class OutputStoreTest : public ::testing::Test {
   std::string refused_;
   absl::Duration now_ = absl::Hours(1);
   int asked_for_secrets_ = 0;
-  const std::atomic<bool> never_ = false;
+  absl::Time time_ = absl::FromUnixSeconds(4'000'000'000);  // what was written is long settled
+  absl::Status of_store_;
+  std::map<std::string, int> tried_;
+  std::atomic<bool> cancelled_ = false;
+  const PutLimits never_{cancelled_, base::Deadline::After(absl::Hours(1))};
 };
 
 TEST_F(OutputStoreTest, PutsAllAndLastTheManifestBesideTheOutput) {
@@ -101,7 +115,7 @@ TEST_F(OutputStoreTest, PutsAllAndLastTheManifestBesideTheOutput) {
   EXPECT_EQ(manifest["files"][0]["bytes"], 4);
   EXPECT_EQ(manifest["files"][0]["sha256"],
             "982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1");
-  EXPECT_EQ(manifest["files"][0]["stored"], "2023-11-14T22:13:20Z");
+  EXPECT_EQ(manifest["files"][0]["stored"], "2096-10-02T07:06:40Z");
 }
 
 TEST_F(OutputStoreTest, PutsAFileOnceItWasTheSameForAWhileAndAgainWhenItHasChanged) {
@@ -145,14 +159,106 @@ TEST_F(OutputStoreTest, WhatFollowsAKilledLauncherSendsNothingAgain) {
   EXPECT_THAT(put_, ElementsAre("runs/blue/a", "runs/blue/b", "runs/blue.stored.node-1.json"));
 }
 
-TEST_F(OutputStoreTest, AsksForTheCredentialsAnewAfterAFailure) {
+TEST_F(OutputStoreTest, OneFileThatIsRefusedKeepsNoOtherFromItsTurn) {
+  for (int i = 0; i < 600; ++i) Write(absl::StrCat("f", 1000 + i), "x");
+  refused_ = "runs/blue/f1000";
+  OutputStore store = Open();
+  const absl::Status failed = store.PutAll(never_);
+  EXPECT_TRUE(absl::IsPermissionDenied(failed)) << failed;
+  EXPECT_EQ(put_.size(), 599u) << "those of later batches, too";
+  EXPECT_EQ(store.Missing(), "1 file (f1000)");
+}
+
+TEST_F(OutputStoreTest, WhileTheJobRunsAFileThatIsRefusedIsTriedAtLongerAndLongerIntervals) {
+  Write("a", "1");
+  refused_ = "runs/blue/a";
+  OutputStore store = Open();
+  for (int second = 0; second < 100; ++second) {
+    static_cast<void>(store.PutFinished(never_));
+    now_ += absl::Seconds(1);
+  }
+  EXPECT_EQ(tried_[refused_], 4) << "after 10, 20, 40 and 80 s";
+}
+
+TEST_F(OutputStoreTest, AStoreThatIsAwayEndsItAtOnce) {
+  for (int i = 0; i < 600; ++i) Write(absl::StrCat("f", 1000 + i), "x");
+  of_store_ = storage::WithSource(absl::UnavailableError("the store cannot be reached"),
+                                  storage::FaultSource::kStore);
+  EXPECT_TRUE(absl::IsUnavailable(Open().PutAll(never_)));
+  EXPECT_TRUE(put_.empty());
+}
+
+TEST_F(OutputStoreTest, AFolderThatCannotBeListedIsNoEmptyOne) {
+  const fs::path outputs = NodeFolders(plan_.directory).outputs();
+  ASSERT_TRUE(base::MakeDirectories(outputs).ok());
+  fs::create_symlink("model", outputs / "model");  // ELOOP, whoever asks
+  OutputStore store = Open();
+  const absl::Status put = store.PutAll(never_);
+  EXPECT_FALSE(put.ok());
+  EXPECT_THAT(std::string(put.message()), HasSubstr("read outputs/model"));
+  EXPECT_FALSE(store.HasUnstored().ok());
+  EXPECT_TRUE(put_.empty()) << "a manifest would say that there is nothing";
+}
+
+TEST_F(OutputStoreTest, AFileOfTheSameContentIsNotPutAgainWhateverItsState) {
+  Write("a", "same");
+  ASSERT_TRUE(Open().PutAll(never_).ok());
+  Write("a", "same");  // another inode, another time
+  OutputStore store = Open();
+  ASSERT_TRUE(store.PutAll(never_).ok());
+  EXPECT_EQ(tried_["runs/blue/a"], 1);
+}
+
+TEST_F(OutputStoreTest, WhatWasReadAsItWasWrittenIsReadOnceMoreByTheNextLauncher) {
+  Write("a", "same");
+  time_ = absl::Now();
+  ASSERT_TRUE(Open().PutAll(never_).ok());
+  EXPECT_TRUE(*Open().HasUnstored()) << "its state does not tell";
+  ASSERT_TRUE(Open().PutAll(never_).ok());
+  EXPECT_EQ(tried_["runs/blue/a"], 1) << "its content is the same";
+}
+
+TEST_F(OutputStoreTest, WhatWasBeingWrittenWhenItsProcessWasKilledIsLeftOutAndNamed) {
+  Write("done", "whole");
+  OutputStore store = Open();
+  store.LeaveOutSince(absl::Now() + absl::Minutes(1));
+  ASSERT_TRUE(store.PutAll(never_).ok());
+  EXPECT_EQ(objects_["runs/blue/done"], "whole");
+  store.LeaveOutSince(absl::Now() - absl::Minutes(1));
+  Write("half", "ha");
+  ASSERT_TRUE(store.PutAll(never_).ok());
+  EXPECT_FALSE(objects_.contains("runs/blue/half"));
+  const auto manifest = nlohmann::json::parse(objects_["runs/blue.stored.node-1.json"]);
+  EXPECT_EQ(manifest["whole"], false);
+  EXPECT_THAT(manifest["left_out"].dump(), HasSubstr("half (it was being written"));
+}
+
+TEST_F(OutputStoreTest, IsCancelledWhileItHashes) {
+  Write("a", "1");
+  cancelled_ = true;
+  EXPECT_TRUE(absl::IsCancelled(Open().PutAll(never_)));
+  EXPECT_TRUE(tried_.empty());
+}
+
+TEST_F(OutputStoreTest, AsksForCredentialsAnewWhereTheyAreRefusedAndNotAllTheTime) {
   Write("a", "1");
   OutputStore store = Open();
-  refused_ = "runs/blue/a";
-  EXPECT_FALSE(store.PutAll(never_).ok());
-  refused_.clear();
+  of_store_ = storage::WithSource(absl::UnavailableError("away"), storage::FaultSource::kStore);
+  for (int i = 0; i < 5; ++i) {
+    now_ += absl::Minutes(10);
+    EXPECT_FALSE(store.PutAll(never_).ok());
+  }
+  EXPECT_EQ(asked_for_secrets_, 1) << "others would not help";
+  of_store_ =
+      storage::WithSource(absl::PermissionDeniedError("expired"), storage::FaultSource::kLogin);
+  for (int second = 0; second < 600; ++second) {
+    now_ += absl::Seconds(1);
+    EXPECT_FALSE(store.PutAll(never_).ok());
+  }
+  EXPECT_GE(asked_for_secrets_, 4);
+  EXPECT_LE(asked_for_secrets_, 12);
+  of_store_ = absl::OkStatus();
   EXPECT_TRUE(store.PutAll(never_).ok());
-  EXPECT_EQ(asked_for_secrets_, 2);
 }
 
 TEST_F(OutputStoreTest, AFileThatWasWrittenToWhileItWasPutIsPutOnceMore) {
@@ -163,7 +269,7 @@ TEST_F(OutputStoreTest, AFileThatWasWrittenToWhileItWasPutIsPutOnceMore) {
     on_put_ = nullptr;
   };
   EXPECT_TRUE(absl::IsAborted(store.PutAll(never_)));
-  EXPECT_TRUE(store.HasUnstored());
+  EXPECT_TRUE(*store.HasUnstored());
   EXPECT_TRUE(store.PutAll(never_).ok());
   EXPECT_EQ(objects_["runs/blue/a"], "longer");
 }
@@ -184,6 +290,16 @@ TEST_F(OutputStoreTest, OfAFileAloneTheFileIsPutAtItsPath) {
   Write("scratch", "s");
   ASSERT_TRUE(Open().PutAll(never_).ok());
   EXPECT_THAT(put_, ElementsAre("runs/model.pt", "runs/model.pt.stored.node-1.json"));
+}
+
+TEST_F(OutputStoreTest, AFileMayBeCalledAsItsJob) {
+  spec::Output& output = plan_.outputs["model"];
+  output.type = "uri_file";
+  output.file = "${{name}}.pt";
+  output.place->path = "runs/${{name}}.pt";
+  Write("blue.pt", "m");
+  ASSERT_TRUE(Open().PutAll(never_).ok());
+  EXPECT_THAT(put_, ElementsAre("runs/blue.pt", "runs/blue.pt.stored.node-1.json"));
 }
 
 TEST_F(OutputStoreTest, NamesThatNoObjectCanHaveAreLeftOutAndNamed) {

@@ -10,8 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/deadline.h"
+#include "base/file.h"
 #include "base/status.h"
-#include "base/threads/retry_pause.h"
+#include "base/text/utf8.h"
+#include "platform/launch/node/node_folders.h"
+#include "platform/launch/outputs/stored_files.h"
+#include "platform/storage/storage_fault.h"
 
 namespace tutti::launch {
 namespace {
@@ -19,17 +23,46 @@ namespace {
 constexpr absl::Duration kBetweenLooks = absl::Milliseconds(50);  // at whether it is cancelled
 constexpr absl::Duration kBetweenWords = absl::Minutes(1);        // of the job's state
 constexpr int kShareOfLooks = 20;  // one that takes long is as many times as long not repeated
+constexpr absl::Duration kHalfWritten = absl::Seconds(10);  // before the launcher died
+constexpr char kAlive[] =
+    ".alive";  // no output's name, beside the lists of what is stored; its time counts
+constexpr absl::Duration kUntilSaid = absl::Seconds(5);
+constexpr size_t kLongestOutputLine = 3000;
 
-// Nothing but another job file or another service mends these.
+// Nothing but another job file or another service mends these. What a store has against one file
+// somebody may remove there.
 bool IsForGood(const absl::Status& status) {
-  return absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status);
+  return (absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status)) &&
+         storage::ObjectOf(status).empty();
 }
 
-// Waits; false once it is cancelled.
-bool Pause(absl::Duration pause, const std::atomic<bool>& cancelled) {
+// Waits, but not once it is cancelled.
+void Pause(absl::Duration pause, const std::atomic<bool>& cancelled) {
   const base::Deadline end = base::Deadline::After(pause);
   while (!cancelled && !end.Expired()) absl::SleepFor(std::min(kBetweenLooks, end.Remaining()));
-  return !cancelled;
+}
+
+// What became of an output that is not in its store as a whole, for the job's user.
+std::string LineOf(OutputStore& store, const absl::Status& put) {
+  std::string missing = store.Missing();
+  if (missing.empty()) missing = "the list of its files";
+  const std::string why = absl::IsCancelled(put)
+                              ? absl::StrCat("output \"", store.name(), "\": ", put.message())
+                              : std::string(put.message());
+  return base::BoundedUtf8(absl::StrCat(why, "; not in ", store.Described(), ": ", missing,
+                                        ", which the job's results have (tutti job download)"),
+                           kLongestOutputLine);
+}
+
+// Both, with the code of the first.
+void Add(absl::Status more, absl::Status& all) {
+  if (all.ok()) {
+    all = std::move(more);
+  } else {
+    all = absl::Status(
+        all.code(),
+        base::BoundedUtf8(absl::StrCat(all.message(), "; ", more.message()), kLongestOutputLine));
+  }
 }
 
 }  // namespace
@@ -43,7 +76,7 @@ absl::StatusOr<std::unique_ptr<StoreOutputs>> StoreOutputs::Open(const spec::Lau
                                                                  const StoreParts& parts,
                                                                  EventLog* events,
                                                                  StoreTimes times) {
-  auto made = absl::WrapUnique(new StoreOutputs(plan, events, times));
+  auto made = absl::WrapUnique(new StoreOutputs(plan, parts, events, times));
   for (const auto& [name, output] : plan.outputs) {
     if (!output.place) continue;
     TUTTI_ASSIGN_OR_RETURN(OutputStore store, OutputStore::Open(plan, name, parts));
@@ -68,22 +101,47 @@ void StoreOutputs::Begin() {
 
 // A disk or a folder that answers slowly is looked at seldom.
 void StoreOutputs::PutWhileItRuns() {
-  base::RetryPause pause(times_.first_pause, times_.longest_pause);
+  std::vector<Turn> turns(
+      stores_.size(), Turn{.pause = base::RetryPause(times_.first_pause, times_.longest_pause)});
   while (true) {
-    const absl::Duration began = base::SteadyNow();
-    absl::Status put;
-    for (OutputStore& store : stores_) put.Update(store.PutFinished(abandoned_));
-    absl::Duration wait =
-        std::max(times_.between_looks, kShareOfLooks * (base::SteadyNow() - began));
-    if (put.ok()) {
-      pause.Reset();
-      wait = std::min(wait, times_.between_looks * kShareOfLooks);
-    } else {
-      if (!absl::IsCancelled(put)) spdlog::warn("outputs: {}", put.ToString());
-      wait = std::max(times_.between_looks, pause.Next());
-    }
+    const absl::Duration began = parts_.steady();
+    NoteAlive();
+    PutTurn(turns);
+    const absl::Duration wait =
+        std::min(std::max(times_.between_looks, kShareOfLooks * (parts_.steady() - began)),
+                 times_.between_looks * kShareOfLooks);
     absl::MutexLock lock(&mutex_);
     if (mutex_.AwaitWithTimeout(absl::Condition(&processes_ended_), wait)) return;
+  }
+}
+
+// For the launcher that may follow: by the clock of the disk that the outputs are on.
+void StoreOutputs::NoteAlive() const {
+  const std::filesystem::path file = NodeFolders(plan_.directory).stored() / kAlive;
+  const absl::Status noted = base::ReplaceFile(file, "");
+  if (!noted.ok()) spdlog::warn("{}", noted.ToString());
+}
+
+// What was written to shortly before the launcher died, or after it, may be half of a file.
+absl::Time StoreOutputs::UnfinishedSince() const {
+  const auto alive = StateOf(NodeFolders(plan_.directory).stored() / kAlive);
+  if (!alive.ok()) return absl::InfinitePast();
+  return absl::FromUnixNanos(alive->modified) - kHalfWritten;
+}
+
+void StoreOutputs::PutTurn(std::vector<Turn>& turns) {
+  for (size_t i = 0; i < stores_.size(); ++i) {
+    Turn& turn = turns[i];
+    if (parts_.steady() < turn.next) continue;
+    const absl::Status put =
+        stores_[i].PutFinished({abandoned_, base::Deadline::After(times_.limit)});
+    if (put.ok()) {
+      turn.pause.Reset();
+      continue;
+    }
+    if (!absl::IsCancelled(put))
+      spdlog::warn("output \"{}\": {}", stores_[i].name(), put.ToString());
+    turn.next = parts_.steady() + turn.pause.Next();
   }
 }
 
@@ -96,52 +154,73 @@ void StoreOutputs::EndThread() {
 }
 
 // What it puts is taken to its end, since that is to be there anyway.
-void StoreOutputs::AwaitThread(const std::atomic<bool>& cancelled) {
+void StoreOutputs::AwaitThread(const PutLimits& limits) {
   if (!thread_.joinable()) return;
   std::atomic<bool> has_ended = false;
   std::thread watch([&] {
-    while (!has_ended && !cancelled) absl::SleepFor(kBetweenLooks);
-    if (cancelled) abandoned_ = true;
+    const base::Deadline said = base::Deadline::After(kUntilSaid);
+    while (!has_ended && !limits.cancelled && !limits.deadline.Expired()) {
+      if (said.Expired()) Say("what goes to the stores of the job's outputs already is awaited");
+      absl::SleepFor(kBetweenLooks);
+    }
+    if (!has_ended) abandoned_ = true;
   });
   EndThread();
   has_ended = true;
   watch.join();
 }
 
-absl::Status StoreOutputs::Finish(bool again, const std::atomic<bool>& cancelled) {
-  AwaitThread(cancelled);
-  absl::Status first;
-  const base::Deadline end = base::Deadline::After(times_.limit);
-  for (OutputStore& store : stores_) first.Update(FinishOne(store, again, end, cancelled));
-  is_whole_ = first.ok();
-  return first;
-}
-
-absl::Status StoreOutputs::FinishOne(OutputStore& store, bool again, base::Deadline end,
-                                     const std::atomic<bool>& cancelled) {
-  if (store.HasUnstored()) {
-    Say(absl::StrCat("putting output \"", store.name(), "\" into ", store.Described()));
-    failure_said_ = -absl::InfiniteDuration();
+absl::Status StoreOutputs::Finish(Storing how, const std::atomic<bool>& cancelled) {
+  const PutLimits limits{cancelled, base::Deadline::After(times_.limit)};
+  AwaitThread(limits);
+  std::vector<OutputStore*> left;
+  for (OutputStore& store : stores_) {
+    if (how == Storing::kFinishedOnly) store.LeaveOutSince(UnfinishedSince());
+    left.push_back(&store);
   }
+  absl::Status lost;
   base::RetryPause pause(times_.first_pause, times_.longest_pause);
   while (true) {
-    absl::Status put = store.PutAll(cancelled);
-    if (put.ok() || absl::IsCancelled(put)) return put;
-    if (!again || IsForGood(put) || end.Expired()) {
-      return absl::Status(put.code(),
-                          absl::StrCat(put.message(), "; what is not in the store is with the ",
-                                       "job's results (tutti job download)"));
-    }
-    spdlog::warn("{}", put.ToString());
-    if (base::SteadyNow() - failure_said_ > kBetweenWords) {
-      Say(absl::StrCat(put.message(), "; it is tried again until it is there, for ",
-                       absl::FormatDuration(times_.limit), " at most"));
-      failure_said_ = base::SteadyNow();
-    }
-    if (!Pause(std::min(pause.Next(), end.Remaining()), cancelled)) {
-      return absl::CancelledError("told to end while it put the job's outputs into their stores");
-    }
+    const absl::Status failure = PutRound(how, limits, left, lost);
+    if (left.empty()) break;
+    SayFailure(failure);
+    Pause(std::min(pause.Next(), limits.deadline.Remaining()), cancelled);
   }
+  is_whole_ = lost.ok() && how != Storing::kFinishedOnly;
+  return lost;
+}
+
+absl::Status StoreOutputs::PutRound(Storing how, const PutLimits& limits,
+                                    std::vector<OutputStore*>& left, absl::Status& lost) {
+  absl::Status failure;
+  std::erase_if(left, [&](OutputStore* store) {
+    const bool has_failed = failure_said_ != -absl::InfiniteDuration();
+    if (!has_failed && store->HasUnstored().value_or(true)) {
+      Say(absl::StrCat("putting output \"", store->name(), "\" into ", store->Described()));
+    }
+    const absl::Status put = store->PutAll(limits);
+    if (put.ok()) return true;
+    const bool ends = limits.cancelled || limits.deadline.Expired() ||
+                      how != Storing::kUntilThere || IsForGood(put);
+    if (ends) {
+      const absl::StatusCode code = limits.cancelled ? absl::StatusCode::kCancelled : put.code();
+      Add(absl::Status(code, LineOf(*store, put)), lost);
+    } else {
+      spdlog::warn("{}", put.ToString());
+      failure.Update(put);
+    }
+    return ends;
+  });
+  return failure;
+}
+
+void StoreOutputs::SayFailure(const absl::Status& failure) {
+  const absl::Duration now = parts_.steady();
+  if (now - failure_said_ <= kBetweenWords) return;
+  Say(absl::StrCat(base::BoundedUtf8(failure.message(), kLongestOutputLine),
+                   "; it is tried again until it is there, for ",
+                   absl::FormatDuration(times_.limit), " at most"));
+  failure_said_ = now;
 }
 
 void StoreOutputs::Say(const std::string& reason) {

@@ -15,7 +15,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/deadline.h"
+#include "base/threads/retry_pause.h"
 #include "platform/launch/node/event_log.h"
+#include "platform/launch/node/storing.h"
 #include "platform/launch/outputs/output_store.h"
 
 namespace tutti::launch {
@@ -28,7 +30,7 @@ struct StoreTimes {
   absl::Duration between_looks = absl::Seconds(5);  // at the folders, while the job runs
   absl::Duration first_pause = absl::Seconds(1);    // after a failure
   absl::Duration longest_pause = absl::Minutes(1);
-  absl::Duration limit = absl::Hours(24);  // from the end of the processes on
+  absl::Duration limit = absl::Hours(24);  // from the end of the processes on; of one put before
 };
 
 // Thread-compatible.
@@ -43,29 +45,44 @@ class StoreOutputs {
 
   // Returns whether all can be put, as far as that is known without their stores.
   absl::Status Check();
-  // Begins to put what is finished. A failure is logged, and tried again.
+  // Begins to put what is finished. A failure is logged, and tried again; that of one store keeps
+  // no other from its turn.
   void Begin();
-  // Puts all that is there, once no process writes any more. With `again` failures are waited out,
-  // but for those that no time mends, until the limit. The error is a line for the job's user.
-  // Cancelled once `cancelled` is set.
-  absl::Status Finish(bool again, const std::atomic<bool>& cancelled);
+  // Puts what is there, once no process writes any more. kUntilThere: failures are waited out, but
+  // for those that no time mends, until the limit. The error is a line for the job's user, with
+  // what is not in its store. Cancelled once `cancelled` is set.
+  absl::Status Finish(Storing how, const std::atomic<bool>& cancelled);
 
   // Writes the manifest of each output, NAME.node-N.json, into `folder`; returns the files. The
   // last Finish says whether they are whole.
   std::vector<std::filesystem::path> WriteManifests(const std::filesystem::path& folder) const;
 
  private:
-  StoreOutputs(const spec::LaunchPlan& plan, EventLog* events, StoreTimes times)
-      : plan_(plan), events_(events), times_(times) {}
+  // What a store that fails while the job runs has, until its next turn.
+  struct Turn {
+    base::RetryPause pause;
+    absl::Duration next = absl::ZeroDuration();
+  };
+
+  StoreOutputs(const spec::LaunchPlan& plan, const StoreParts& parts, EventLog* events,
+               StoreTimes times)
+      : plan_(plan), parts_(parts), events_(events), times_(times) {}
   void PutWhileItRuns();
+  void PutTurn(std::vector<Turn>& turns);
+  void NoteAlive() const;
+  absl::Time UnfinishedSince() const;
   void EndThread();
-  void AwaitThread(const std::atomic<bool>& cancelled);
-  absl::Status FinishOne(OutputStore& store, bool again, base::Deadline end,
-                         const std::atomic<bool>& cancelled);
+  void AwaitThread(const PutLimits& limits);
+  // Puts into each of `left` once, and leaves those in it that are to be tried again; their first
+  // failure is returned. What is given up is added to `lost`.
+  absl::Status PutRound(Storing how, const PutLimits& limits, std::vector<OutputStore*>& left,
+                        absl::Status& lost);
   // Tells why the job is not over, if that has changed.
   void Say(const std::string& reason);
+  void SayFailure(const absl::Status& failure);
 
   const spec::LaunchPlan& plan_;
+  const StoreParts parts_;
   EventLog* const events_;
   const StoreTimes times_;
   std::vector<OutputStore> stores_;  // of the thread while it runs

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -19,9 +20,51 @@ using nlohmann::json;
 
 constexpr uint64_t kLargest = uint64_t{1} << 30;
 
+// Of disks and clocks: what was written to so shortly before it was read may have been written to
+// once more, in the same tick.
+constexpr int64_t kTick = 2'000'000'000;
+constexpr size_t kMostLinesPerFile = 4;  // on the average, before the list is written anew
+constexpr size_t kFewLines = 1000;
+
 json JsonOf(const std::string& path, const StoredFile& file) {
-  return {{"path", path},          {"bytes", file.state.bytes}, {"modified", file.state.modified},
-          {"sha256", file.sha256}, {"etag", file.etag},         {"stored", file.stored}};
+  return {{"path", path},
+          {"bytes", file.state.bytes},
+          {"modified", file.state.modified},
+          {"changed", file.state.changed},
+          {"inode", file.state.inode},
+          {"sha256", file.sha256},
+          {"etag", file.etag},
+          {"stored", file.stored},
+          {"hashed", file.hashed},
+          {"times", file.times}};
+}
+
+// Nothing if the line is none of this program's.
+std::optional<std::pair<std::string, StoredFile>> FromLine(absl::string_view line) {
+  const json entry = json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
+  if (!entry.is_object()) return std::nullopt;
+  try {
+    return std::pair(entry.at("path").get<std::string>(),
+                     StoredFile{.state = {.bytes = entry.at("bytes").get<int64_t>(),
+                                          .modified = entry.at("modified").get<int64_t>(),
+                                          .changed = entry.at("changed").get<int64_t>(),
+                                          .inode = entry.at("inode").get<uint64_t>()},
+                                .sha256 = entry.at("sha256").get<std::string>(),
+                                .etag = entry.at("etag").get<std::string>(),
+                                .stored = entry.at("stored").get<double>(),
+                                .hashed = entry.at("hashed").get<int64_t>(),
+                                .times = entry.at("times").get<int>()});
+  } catch (const json::exception&) {
+    return std::nullopt;
+  }
+}
+
+int64_t NanosecondsOf(const timespec& time) {
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+std::string LineOf(const std::string& path, const StoredFile& file) {
+  return absl::StrCat(JsonOf(path, file).dump(), "\n");
 }
 
 }  // namespace
@@ -31,8 +74,10 @@ absl::StatusOr<FileState> StateOf(const std::filesystem::path& file) {
   if (::stat(file.c_str(), &status) != 0) {
     return base::ErrnoStatus(absl::StrCat("read ", file.native()));
   }
-  return FileState{status.st_size,
-                   int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
+  return FileState{.bytes = status.st_size,
+                   .modified = NanosecondsOf(status.st_mtim),
+                   .changed = NanosecondsOf(status.st_ctim),
+                   .inode = status.st_ino};
 }
 
 absl::StatusOr<StoredFiles> StoredFiles::Open(const std::filesystem::path& file) {
@@ -40,43 +85,54 @@ absl::StatusOr<StoredFiles> StoredFiles::Open(const std::filesystem::path& file)
   TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, base::Open(file, O_RDWR | O_APPEND | O_CREAT));
   TUTTI_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(file, kLargest));
   StoredFiles stored(std::move(fd));
+  size_t lines = 0;
   for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
-    const json entry = json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
-    if (!entry.is_object()) continue;
-    try {
-      StoredFile one{
-          .state = {entry.at("bytes").get<int64_t>(), entry.at("modified").get<int64_t>()},
-          .sha256 = entry.at("sha256").get<std::string>(),
-          .etag = entry.at("etag").get<std::string>(),
-          .stored = entry.at("stored").get<double>()};
-      const std::string path = entry.at("path").get<std::string>();
-      one.times = stored.Times(path) + 1;
-      stored.files_[path] = std::move(one);
-    } catch (const json::exception&) {
-      continue;  // no line of this program's
-    }
+    ++lines;
+    if (auto one = FromLine(line)) stored.files_[one->first] = std::move(one->second);
   }
-  if (!text.empty() && text.back() != '\n') {
+  if (lines > kFewLines && lines > kMostLinesPerFile * stored.files_.size()) {
+    std::string anew;
+    for (const auto& [path, one] : stored.files_) anew += LineOf(path, one);
+    TUTTI_RETURN_IF_ERROR(base::ReplaceFile(file, anew));
+    TUTTI_ASSIGN_OR_RETURN(stored.fd_, base::Open(file, O_RDWR | O_APPEND | O_CREAT));
+  } else if (!text.empty() && text.back() != '\n') {
     TUTTI_RETURN_IF_ERROR(base::WriteAll(stored.fd_.get(), "\n", file.native()));
   }
   return stored;
 }
 
+bool IsCertain(const StoredFile& stored) { return stored.state.changed + kTick <= stored.hashed; }
+
 bool StoredFiles::Has(const std::string& path, const FileState& state) const {
+  const StoredFile* const found = Find(path);
+  return found != nullptr && found->state == state;
+}
+
+const StoredFile* StoredFiles::Find(const std::string& path) const {
   const auto found = files_.find(path);
-  return found != files_.end() && found->second.state == state;
+  return found == files_.end() ? nullptr : &found->second;
 }
 
 int StoredFiles::Times(const std::string& path) const {
-  const auto found = files_.find(path);
-  return found == files_.end() ? 0 : found->second.times;
+  const StoredFile* const found = Find(path);
+  return found == nullptr ? 0 : found->times;
+}
+
+absl::Status StoredFiles::Renew(const std::string& path, const FileState& state, int64_t hashed) {
+  StoredFile& file = files_.at(path);
+  file.state = state;
+  file.hashed = hashed;
+  return Append(path, file);
 }
 
 absl::Status StoredFiles::Add(const std::string& path, StoredFile stored) {
   stored.times = Times(path) + 1;
-  const std::string line = absl::StrCat(JsonOf(path, stored).dump(), "\n");
   files_[path] = std::move(stored);
-  return base::AppendWhole(fd_.get(), line, "the list of stored files");
+  return Append(path, files_[path]);
+}
+
+absl::Status StoredFiles::Append(const std::string& path, const StoredFile& stored) {
+  return base::AppendWhole(fd_.get(), LineOf(path, stored), "the list of stored files");
 }
 
 }  // namespace tutti::launch

@@ -30,6 +30,7 @@ class DeliveryFake : public Delivery {
  public:
   DeliveryFake(EventLog* events, Spool* spool, Wakeup* news) : Delivery(events, spool, news) {}
   void Begin() override {}
+  void Serve(bool served) { served_ = served; }
   absl::StatusOr<std::filesystem::path> FetchCode(const std::filesystem::path& file) override {
     return file;
   }
