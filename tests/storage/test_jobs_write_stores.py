@@ -10,7 +10,7 @@ import pytest
 
 from conftest import wait_until
 from needs import needs_small_disk
-from stores import ACCOUNT, ACCOUNT_KEY, Proxy, ask, azure_store, needs_program, s3_store
+from stores import ACCOUNT, ACCOUNT_KEY, Proxy, ask, azure_store, environment, needs_program, s3_store
 
 pytestmark = needs_program
 MEGABYTE = 1 << 20
@@ -116,7 +116,79 @@ def test_what_cannot_be_written_to_is_said_with_the_line(service, write_job, sto
     create(service, tmp_path, f"name: readable\ntype: azure_blob\naccount_name: {ACCOUNT}\ncontainer_name: runs\nendpoint: {azure.proxy.url}/{ACCOUNT}\n"
                               f"credentials: {{sas_token: '{azure.sas('runs')}'}}\n")
     assert "may write to it" in refused("azureml://datastores/readable/paths/x")
+    file = service.cli("job", "create", write_job("true", outputs={"x": {"type": "uri_file", "path": "azureml://datastores/readable/paths/x.pt"}}))
+    assert file.returncode == 0 and "may be for this one file" in file.stderr, file
     assert objects(s3) == {} and objects(azure) == {}, "a look leaves nothing"
+
+
+def test_a_key_that_may_only_write_below_one_prefix_does(service, write_job, stores, tmp_path):
+    s3, azure = stores
+    key = s3.ask_for_keys(environment(), "s3:PutObject s3:AbortMultipartUpload", "arn:aws:s3:::runs/mine/*")
+    create(service, tmp_path, f"name: mine\ntype: s3\nbucket_name: runs\nendpoint: {s3.url}\nregion: us-east-1\n"
+                              f"credentials: {{access_key_id: {key['access_key_id']}, secret_access_key: {key['secret_access_key']}}}\n")
+    output = {"type": "uri_folder", "path": "azureml://datastores/mine/paths/mine/${{name}}"}
+    job = service.submit(write_job("echo a >${{outputs.x}}/a; head -c 20000000 /dev/zero >${{outputs.x}}/b", outputs={"x": output}))
+    assert service.wait(job, 120)["state"] == "Completed", service.job(job)
+    manifest = json.loads(file_of(service, job, "logs/stored/x.node-0.json"))
+    assert [(file["path"], file["bytes"]) for file in manifest["files"]] == [("a", 2), ("b", 20000000)], manifest
+    done = service.cli("job", "create", write_job("true", outputs={"x": {**output, "path": "azureml://datastores/mine/paths/others"}}))
+    assert done.returncode == 2 and "give datastore mine credentials that may write to it" in done.stderr, done
+
+
+def test_one_file_that_is_refused_is_told_and_the_others_are_there(service, write_job, stores, tmp_path):
+    """A folder of the store has the name of the file."""
+    share = tmp_path / "share"
+    (share / "x/b").mkdir(parents=True)
+    (share / "x/b/kept").write_text("kept")
+    create(service, tmp_path, f"name: share\ntype: local\npath: {share}\n")
+    job = service.submit(write_job("for f in a b c; do echo $f >${{outputs.x}}/$f; done",
+                                   outputs={"x": {"type": "uri_folder", "path": "azureml://datastores/share/paths/x"}}))
+    wait_until(lambda: "tried again until it is there" in reason(service, job), 120, lambda: f"its reason says so: {service.job(job)}")
+    assert 'object "b"' in reason(service, job), service.job(job)
+    assert (share / "x/a").read_text() == "a\n" and (share / "x/c").read_text() == "c\n"
+    assert file_of(service, job, "outputs/x/b") == "b\n", "the job's results are at the service"
+    (share / "x/b/kept").unlink()
+    (share / "x/b").rmdir()
+    assert service.wait(job, 120)["state"] == "Completed", service.job(job)
+    assert (share / "x/b").read_text() == "b\n"
+
+
+def test_the_whole_folder_of_a_datastore_has_the_manifest_in_it(service, write_job, tmp_path):
+    share = tmp_path / "share"
+    share.mkdir()
+    create(service, tmp_path, f"name: share\ntype: local\npath: {share}\n")
+    before = set(tmp_path.iterdir())
+    job = service.submit(write_job("echo a >${{outputs.x}}/a", outputs={"x": {"type": "uri_folder", "path": "azureml://datastores/share/paths/"}}))
+    assert service.wait(job)["state"] == "Completed", service.job(job)
+    assert {path.name for path in share.iterdir()} == {"a", "x.stored.node-0.json"}
+    assert {path for path in set(tmp_path.iterdir()) - before if "stored" in path.name} == set()
+
+
+def test_a_file_may_be_called_as_its_job(service, write_job, stores, tmp_path):
+    s3, azure = stores
+    create_both(service, tmp_path, s3, azure)
+    job = service.submit(write_job("echo m >${{outputs.x}}", outputs={"x": {"type": "uri_file", "path": "s3://runs/models/${{name}}.pt"}}))
+    assert service.wait(job, 120)["state"] == "Completed", service.job(job)
+    assert f"{job}.pt" in objects(s3, "models")
+
+
+def test_what_was_finished_when_a_launcher_was_killed_is_stored(service, write_job, stores, tmp_path):
+    s3, azure = stores
+    create_both(service, tmp_path, s3, azure)
+    s3.proxy.is_away = True
+    job = service.submit(write_job("echo whole >${{outputs.x}}/finished; echo $PPID; while :; do printf ha >>${{outputs.x}}/half; sleep 0.1; done",
+                                   outputs={"x": {"type": "uri_folder", "path": "s3://runs/x"}}))
+    wait_until(lambda: service.log_text(job, 0).strip(), 60, "it runs")
+    launcher = int(service.log_text(job, 0).split()[0])
+    finished = next(service.home.rglob("outputs/x/finished"))
+    alive = finished.parents[2] / "stored/.alive"
+    wait_until(lambda: alive.exists() and alive.stat().st_mtime - finished.stat().st_ctime > 10, 90, "its first file has settled")
+    os.kill(launcher, signal.SIGKILL)
+    s3.proxy.is_away = False
+    ended = service.wait(job, 120)
+    assert set(objects(s3, "x")) == {"finished"}, (ended, objects(s3, "x"))
+    manifest = json.loads(file_of(service, job, "logs/stored/x.node-0.json"))
+    assert not manifest["whole"] and "half (it was being written" in manifest["left_out"][0], manifest
 
 
 def test_what_keeps_a_store_from_it_is_said_and_a_killed_launcher_loses_nothing(service, write_job, stores, tmp_path):
@@ -169,5 +241,7 @@ def test_a_cancel_ends_the_wait_for_a_store(service, write_job, stores, tmp_path
     (tmp_path / "go").touch()
     wait_until(lambda: "tried again until it is there" in reason(service, job), 120, lambda: f"its reason says so: {service.job(job)}")
     service.request(f"/v1/jobs/{job}/cancel", method="POST", body=b"").close()
-    assert service.wait(job, 150)["state"] == "Canceled", service.job(job)
+    canceled = service.wait(job, 150)
+    assert canceled["state"] == "Canceled", canceled
+    assert "1 file (a), which the job's results have" in canceled["reason"], canceled
     assert file_of(service, job, "outputs/x/a") == "a\n", "its results are with the job"
