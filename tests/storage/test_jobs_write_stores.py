@@ -245,3 +245,33 @@ def test_a_cancel_ends_the_wait_for_a_store(service, write_job, stores, tmp_path
     assert canceled["state"] == "Canceled", canceled
     assert "1 file (a), which the job's results have" in canceled["reason"], canceled
     assert file_of(service, job, "outputs/x/a") == "a\n", "its results are with the job"
+
+
+def test_what_a_parameter_server_writes_is_tried_until_it_is_there(service, write_job, tmp_path):
+    """It is told to end once the chief has ended well, as by a cancel, and a cancel meanwhile ends it."""
+    share = tmp_path / "share"
+    create(service, tmp_path, f"name: share\ntype: local\npath: {share}\n")
+
+    def submit():
+        (share / "x/server").mkdir(parents=True)
+        (share / "x/server/kept").write_text("a folder of that name")
+        job = service.submit(write_job(f"[ $RANK = 0 ] || {{ echo s >${{{{outputs.x}}}}/server; echo up; exec sleep 600; }}; "
+                                       f"until [ -e {tmp_path}/go ]; do sleep 0.1; done", nodes=2,
+                                       distribution={"type": "tensorflow", "worker_count": 1, "parameter_server_count": 1},
+                                       outputs={"x": {"type": "uri_folder", "path": "azureml://datastores/share/paths/x"}}))
+        wait_until(lambda: "up" in service.log_text(job, 1), 60, lambda: f"the server is up: {service.job(job)}")
+        (tmp_path / "go").touch()
+        wait_until(lambda: "tried again until it is there" in reason(service, job), 120, lambda: f"its reason says so: {service.job(job)}")
+        (tmp_path / "go").unlink()
+        return job
+
+    job = submit()
+    (share / "x/server/kept").unlink()
+    (share / "x/server").rmdir()
+    assert service.wait(job, 120)["state"] == "Completed", service.job(job)
+    assert (share / "x/server").read_text() == "s\n"
+    (share / "x/server").unlink()
+    canceled = submit()
+    service.request(f"/v1/jobs/{canceled}/cancel", method="POST", body=b"").close()
+    ended = service.wait(canceled, 150)
+    assert ended["state"] == "Canceled" and "1 file (server)" in ended["reason"], ended
