@@ -16,9 +16,11 @@ REASONS = {
                    r"mpirun ended with .*ORTE does not know how to route a message",
     "kill_standby": r"launcher",
     "kill_podman": r"killed|signal 9|SIGKILL",
-    "kill_conmon": r"killed|signal 9|SIGKILL|conmon|failed reading error from parent|write child: broken pipe",
+    "kill_conmon": r"killed|signal 9|SIGKILL|conmon|failed reading error from parent|write child: broken pipe|"
+                   r"error mounting \"cgroup\" to rootfs",
     # In podman's and runc's words, by how far the container had come; one whose process has gone while runc looks at it "runs".
     "kill_init": r"killed|signal 9|SIGKILL|cannot start (a container that has stopped|an already running container)|"
+                 r"container process is already dead|"
                  r"container create failed \(no logs from conmon\)",
     "lose_node": r"a node of it failed|launcher|node n\d: |was (killed|stopped)|Slurm ",
     "kill_slurmd": r"launcher|node n\d: |was (killed|stopped)|Slurm |a node of it failed",
