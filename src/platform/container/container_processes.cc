@@ -75,6 +75,13 @@ bool WaitsIn(const std::filesystem::path& folder, const std::filesystem::path& p
 // Whether a process, whose folder in /proc and command line are given, is meant.
 using IsMeant = std::function<bool(const std::filesystem::path&, const Words&)>;
 
+// `containers` outlives it.
+IsMeant AreIn(const std::set<std::string>& containers, std::string (*container_of)(const Words&)) {
+  return [&containers, container_of](const std::filesystem::path&, const Words& words) {
+    return containers.contains(container_of(words));
+  };
+}
+
 std::vector<pid_t> ProcessesThat(const IsMeant& is_meant) {
   std::vector<pid_t> found;
   std::error_code error;
@@ -111,24 +118,18 @@ absl::Status EndAll(const IsMeant& is_meant, absl::string_view what, base::Deadl
 }  // namespace
 
 void KillWithin(const std::set<std::string>& containers) {
-  for (const pid_t podman : ProcessesOf(containers, &RunBy)) ::kill(podman, SIGKILL);
-  for (const pid_t monitor : ProcessesOf(containers, &MonitoredBy)) {
+  for (const pid_t podman : ProcessesThat(AreIn(containers, &RunBy))) ::kill(podman, SIGKILL);
+  for (const pid_t monitor : ProcessesThat(AreIn(containers, &MonitoredBy))) {
     for (const pid_t below : base::Descendants(monitor)) ::kill(below, SIGKILL);
   }
 }
 
 absl::Status EndPodmansOf(const std::set<std::string>& containers, base::Deadline deadline) {
-  const auto runs_one = [&](const std::filesystem::path&, const Words& words) {
-    return containers.contains(RunBy(words));
-  };
-  return EndAll(runs_one, "podmans", deadline);
+  return EndAll(AreIn(containers, &RunBy), "podmans", deadline);
 }
 
 absl::Status EndMonitorsOf(const std::set<std::string>& containers, base::Deadline deadline) {
-  const auto monitors_one = [&](const std::filesystem::path&, const Words& words) {
-    return containers.contains(MonitoredBy(words));
-  };
-  return EndAll(monitors_one, "monitors", deadline);
+  return EndAll(AreIn(containers, &MonitoredBy), "monitors", deadline);
 }
 
 absl::Status EndWaitingIn(const std::filesystem::path& folder, base::Deadline deadline) {

@@ -20,7 +20,10 @@ class ArrowStoreTest : public ::testing::Test {
 TEST_F(ArrowStoreTest, PutsReadsListsAndRemoves) {
   ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / "from", "hello").ok());
   int64_t sent = 0;
-  const auto count = [&](int64_t bytes) { sent += bytes; };
+  const auto count = [&](int64_t bytes) {
+    sent += bytes;
+    return absl::OkStatus();
+  };
   ASSERT_TRUE(store_->Put(Path("a/b/c"), folder_.path() / "from", count).ok());
   EXPECT_EQ(sent, 5);
   const auto listed = store_->List(Path("a"), true);
