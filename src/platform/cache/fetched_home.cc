@@ -93,9 +93,11 @@ absl::StatusOr<bool> FetchedHome::IsThere() const {
   return fs::exists(data(), error);
 }
 
-absl::Status FetchedHome::Keep() const {
+absl::Status FetchedHome::Keep(bool is_verified) const {
   TUTTI_RETURN_IF_ERROR(Rename(folder_ / "part", folder_ / "whole"));
-  return FinishKeeping();
+  TUTTI_RETURN_IF_ERROR(FinishKeeping());
+  if (is_verified) NoteVerified();
+  return absl::OkStatus();
 }
 
 // Folders become read-only when nothing has to be renamed in them any more.
@@ -106,8 +108,6 @@ absl::Status FetchedHome::FinishKeeping() const {
   if (fs::exists(manifest, error)) TUTTI_RETURN_IF_ERROR(Rename(manifest, objects()));
   TUTTI_RETURN_IF_ERROR(ForEachBelow(whole, TakeWriteFrom));
   if (!fs::exists(objects(), error)) TUTTI_RETURN_IF_ERROR(base::ReplaceFile(objects(), ""));
-  // What came was hashed on its way to the disk.
-  NoteVerified();
   base::Touch(objects());
   return Rename(whole, folder_ / "content");
 }

@@ -52,8 +52,9 @@ class FetchedHome {
   // Returns whether the data are there, whole. What a process that was killed had begun to keep is
   // kept first.
   absl::StatusOr<bool> IsThere() const;
-  // Makes what lies in part(), which is whole, the data.
-  absl::Status Keep() const;
+  // Makes what lies in part(), which is whole, the data. `is_verified`: all of it was hashed on its
+  // way to the disk since this machine was started.
+  absl::Status Keep(bool is_verified = true) const;
 
   // Returns whether the data are no longer what was fetched; then no other job takes them. With
   // `kOnceABoot` it reads all files, if no one has in this start of the machine, and compares their

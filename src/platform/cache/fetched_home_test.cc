@@ -69,6 +69,12 @@ TEST_F(FetchedHomeTest, WhoWasKilledWhileItWasKeptGoesOn) {
   EXPECT_TRUE(*home_.IsThere());
   EXPECT_EQ(*base::ReadFile(home_.data() / "b/c"), "2");
   EXPECT_FALSE(IsDamaged());
+  EXPECT_FALSE(home_.IsVerified()) << "the machine may have lost its power meanwhile";
+}
+
+TEST_F(FetchedHomeTest, WhatCameInPartBeforeIsNotTakenForVerified) {
+  ASSERT_TRUE(home_.Keep(/*is_verified=*/false).ok());
+  EXPECT_FALSE(home_.IsVerified());
 }
 
 TEST_F(FetchedHomeTest, NoticesWhatWasWrittenToAfterwards) {

@@ -326,6 +326,8 @@ absl::StatusOr<StorageRequest> StorageRequestFromJson(absl::string_view text) {
   const json* const place = fields.Object("place");
   const json* const credentials = fields.Object("credentials");
   const json* const formers = document.contains("formers") ? fields.Object("formers") : nullptr;
+  // A launcher of the version before names one folder so. It gets all files from the store.
+  if (document.contains("former")) fields.Object("former");
   TUTTI_RETURN_IF_ERROR(fields.Finish());
   if (formers != nullptr) TUTTI_RETURN_IF_ERROR(ReadFormers(*formers, request.formers));
   TUTTI_RETURN_IF_ERROR(ReadPlace(*place, request.place));

@@ -52,6 +52,16 @@ TEST(StorageRequestJson, IsReadBack) {
   EXPECT_TRUE(back->formers[0].verify && !back->formers[1].verify);
 }
 
+TEST(StorageRequestJson, TakesTheOneFormerFolderOfAnEarlierLauncher) {
+  StorageRequest request = SomeRequest();
+  request.formers.clear();
+  std::string text = ToJson(request);
+  text.insert(1, R"("former":{"folder":"/tmp/before","objects":"/tmp/objects"},)");
+  const auto back = StorageRequestFromJson(text);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(ToJson(*back), ToJson(request));
+}
+
 TEST(StorageRequestJson, NamesTheFieldThatIsWrongAndNeverItsValue) {
   const std::string text = ToJson(SomeRequest());
   const std::vector<std::pair<std::string, std::string>> changes = {

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/status.h"
@@ -14,6 +15,7 @@ constexpr int kPagesOfRound = 1000;  // SQLite's own default: 4 MiB
 constexpr int kMostPages = 16 * 1024;
 constexpr int kTries = 3;  // each moves what has come during the one before it, which is less
 constexpr absl::Duration kPause = absl::Milliseconds(100);  // without a write
+constexpr int kMostDoublings = 6;                           // of it, while a read goes on
 
 }  // namespace
 
@@ -38,13 +40,15 @@ Checkpointer::~Checkpointer() {
 
 void Checkpointer::Work() {
   while (AwaitPages()) {
-    const absl::Status done = Round();
-    if (!done.ok()) {
-      spdlog::warn("{}: its log stays as it is: {}", path_.string(), done.ToString());
+    const absl::StatusOr<bool> has_moved_all = Round();
+    if (!has_moved_all.ok()) {
+      spdlog::warn("{}: its log stays as it is: {}", path_.string(),
+                   has_moved_all.status().ToString());
     }
     holds_.reset();
     absl::MutexLock lock(&mutex_);
-    is_unfinished_ = done.ok() && !has_begun_anew_;
+    is_unfinished_ = has_moved_all.ok() && !has_begun_anew_;
+    held_by_reads_ = is_unfinished_ && *has_moved_all ? held_by_reads_ + 1 : 0;
     // One that has begun anew may have got a round's pages since.
     if (!has_begun_anew_) looked_ = pages_;
   }
@@ -55,9 +59,10 @@ bool Checkpointer::AwaitPages() {
   const auto any = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || pages_ >= looked_ + kPagesOfRound;
   };
+  const absl::Duration pause = kPause * (1 << std::min(held_by_reads_, kMostDoublings));
   int before = pages_;
   while (!mutex_.AwaitWithTimeout(absl::Condition(&any),
-                                  is_unfinished_ ? kPause : absl::InfiniteDuration())) {
+                                  is_unfinished_ ? pause : absl::InfiniteDuration())) {
     if (pages_ == before) break;
     before = pages_;
   }
@@ -79,13 +84,15 @@ int Checkpointer::pages() const {
   return pages_;
 }
 
-absl::Status Checkpointer::Round() {
+absl::StatusOr<bool> Checkpointer::Round() {
   absl::MutexLock alone(&database_->checkpoint_mutex());
   for (int i = 0; i < kTries; ++i) {
     TUTTI_ASSIGN_OR_RETURN(const bool has_all, TryRound());
-    if (has_all) return absl::OkStatus();
+    if (has_all) return true;
   }
-  return pages() < kMostPages ? absl::OkStatus() : FinishWithoutWrites();
+  if (pages() < kMostPages) return false;
+  TUTTI_RETURN_IF_ERROR(FinishWithoutWrites());
+  return true;
 }
 
 absl::StatusOr<bool> Checkpointer::TryRound() {

@@ -46,8 +46,9 @@ class Checkpointer {
   void Note(int pages) ABSL_LOCKS_EXCLUDED(mutex_);
   int pages() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Sets has_begun_anew_, unless writes, or a read of the log's last pages, kept it from that.
-  absl::Status Round();
+  // Sets has_begun_anew_, unless writes kept it from that, or a read of the log's last pages: then
+  // true.
+  absl::StatusOr<bool> Round();
   // Moves what is there, beside writes. If nothing has come meanwhile, begins the log anew, but for
   // such a read, and returns true.
   absl::StatusOr<bool> TryRound();
@@ -66,6 +67,8 @@ class Checkpointer {
   int looked_ ABSL_GUARDED_BY(mutex_) = 0;               // its pages at the end of the last round
   bool has_begun_anew_ ABSL_GUARDED_BY(mutex_) = false;  // the log, since the last round began
   bool is_unfinished_ ABSL_GUARDED_BY(mutex_) = false;   // the last round
+  // How often in a row a read has kept it from its end.
+  int held_by_reads_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

@@ -361,7 +361,8 @@ absl::Status OutputStore::PutManifest(const PutLimits& limits) {
   request.place.path = beside->folder;
   request.folder = NodeFolders(plan_.directory).stored() / name_;
   request.files = {beside->file};
-  TUTTI_RETURN_IF_ERROR(WriteManifest(request.folder / beside->file, /*is_whole=*/true));
+  TUTTI_RETURN_IF_ERROR(WriteManifest(request.folder / beside->file,
+                                      /*is_whole=*/left_out_since_ == absl::InfiniteFuture()));
   const absl::Status put = parts_.put(request, limits, {});
   if (!absl::IsPermissionDenied(put)) return put;
   // Who may write to the output's folder alone has the files; the manifest is with the job.

@@ -214,6 +214,9 @@ class Fetch {
 
   absl::Status Fill(const FetchedHome& home, const std::string& digest, int lock) {
     TakeLeftover(home);
+    std::error_code error;
+    // What an earlier fetch has left is known by its size, and the machine may have lost its power.
+    const bool is_new = !fs::exists(home.folder() / "part", error) && !error;
     request_.folder = home.part();
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(request_.folder));
     TUTTI_ASSIGN_OR_RETURN(const std::vector<base::UniqueFd> pins, PinFormers(home));
@@ -225,7 +228,7 @@ class Fetch {
       return absl::AbortedError("the objects have changed since they were listed");
     }
     TUTTI_RETURN_IF_ERROR(NameFile(home));
-    return home.Keep();
+    return home.Keep(/*is_verified=*/is_new);
   }
 
   // Goes on with what had come for this input when the objects changed: most of it is of the new

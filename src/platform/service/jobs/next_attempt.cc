@@ -12,8 +12,9 @@ using store::JobState;
 
 // A node that was found to be ill before anything ran costs none of the job's retries, but not
 // without end: all nodes may be ill. For a disk that all nodes share and that is full a job waits
-// as long as that lasts.
+// for a day: what its own inputs fill will never have room for it.
 constexpr int kMoreForIllNodes = 2;
+constexpr int kMostOnFullDisk = 300;  // attempts; the last pauses are five minutes
 
 // Between attempts that find the disk full: the first pause, which doubles, and the longest.
 constexpr absl::Duration kFirstPause = absl::Seconds(5);
@@ -40,7 +41,7 @@ std::string AllocationOf(const LiveJob& job) { return AllocationOf(job.record.jo
 bool MayBeginAgain(const LiveJob& job, const Step& end) {
   const bool was_over = job.cause == Cause::kTimedOut || job.cause == Cause::kServed;
   return end.state == JobState::kFailed && end.lost_node && !was_over &&
-         (end.disk_full || HasRetries(job, end.ran_nothing));
+         ((end.disk_full && job.begun_free < kMostOnFullDisk) || HasRetries(job, end.ran_nothing));
 }
 
 bool MightBeginAgain(const LiveJob& job) {
