@@ -10,6 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "base/file.h"
+#include "base/machine/folder.h"
 
 namespace tutti::cache {
 namespace {
@@ -24,21 +25,10 @@ std::optional<struct stat> Look(const fs::path& path) {
   return info;
 }
 
-// The names in a folder; none if it is not there.
-std::vector<std::string> NamesIn(const fs::path& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    names.push_back(entry->path().filename().native());
-  }
-  return names;
-}
-
 // Of a file by https nothing is written down but its place.
 DataState StateOf(const fs::path& folder) {
   bool has_data = false;
-  for (const std::string& name : NamesIn(folder)) {
+  for (const std::string& name : base::NamesIn(folder)) {
     if (name == "damaged") return DataState::kDamaged;
     if (name == "part" || name == "whole" || absl::EndsWith(name, ".part")) {
       return DataState::kFetching;
@@ -108,7 +98,7 @@ Census::Files Census::FilesBelow(const fs::path& folder, std::map<FileId, uint64
 
 Census Census::Of(const fs::path& folder) {
   Census census;
-  for (const std::string& key : NamesIn(folder)) {
+  for (const std::string& key : base::NamesIn(folder)) {
     const auto info = Look(folder / key);
     if (IsKey(key) && info) census.list_.push_back(Described(folder, key, *info));
   }

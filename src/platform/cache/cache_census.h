@@ -76,7 +76,8 @@ class Census {
 
 // Returns whether that is the name of a version's folder.
 bool IsKey(absl::string_view name);
-// Returns when a file or folder, or a link itself, was last changed; nothing if it is not there.
+// Returns when a file or folder, or a link itself, was last changed, as this machine knows it
+// (base::ChangedAt asks a server anew); nothing if it is not there.
 std::optional<absl::Time> ChangedAt(const std::filesystem::path& path);
 // Returns whether a process has KEY of that cache pinned.
 bool IsPinned(const std::filesystem::path& folder, absl::string_view key);

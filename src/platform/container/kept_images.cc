@@ -17,6 +17,7 @@
 #include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/machine/folder.h"
 #include "base/machine/machine.h"
 #include "base/process/child_process.h"
 #include "base/process/command.h"
@@ -48,26 +49,8 @@ fs::path LockOf(const fs::path& folder, absl::string_view host, absl::string_vie
   return folder / absl::StrCat("image-", key, ".", host, ".lock");
 }
 
-std::vector<std::string> NamesIn(const fs::path& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    names.push_back(entry->path().filename().native());
-  }
-  return names;
-}
-
-// By its descriptor: an NFS client asks its server anew for what it opens.
-std::optional<absl::Time> ChangedAt(const fs::path& file) {
-  struct stat info = {};
-  const auto opened = base::Open(file, O_RDONLY | O_NOFOLLOW);
-  if (!opened.ok() || ::fstat(opened->get(), &info) != 0) return std::nullopt;
-  return absl::TimeFromTimespec(info.st_mtim);
-}
-
 std::optional<KeptImage> Read(const fs::path& file) {
-  const auto changed = ChangedAt(file);
+  const auto changed = base::ChangedAt(file);
   const auto text = base::ReadFile(file, kLargestRecord);
   if (!changed || !text.ok()) return std::nullopt;
   const auto json = nlohmann::json::parse(*text, nullptr, false);
@@ -163,8 +146,8 @@ absl::Status RecordImage(const fs::path& folder, KeptImage image) {
 
 std::vector<KeptImage> ListImages(const fs::path& folder) {
   std::vector<KeptImage> images;
-  for (const std::string& host : NamesIn(folder / "images")) {
-    for (const std::string& file : NamesIn(RecordsOf(folder, host))) {
+  for (const std::string& host : base::NamesIn(folder / "images")) {
+    for (const std::string& file : base::NamesIn(RecordsOf(folder, host))) {
       absl::string_view key = file;
       if (absl::StartsWith(file, ".") || !absl::ConsumeSuffix(&key, kRecord)) continue;
       auto image = Read(RecordOf(folder, host, key));
@@ -183,7 +166,7 @@ absl::StatusOr<bool> RemoveImage(const fs::path& folder, const std::vector<KeptI
   for (const KeptImage& record : records) {
     TUTTI_ASSIGN_OR_RETURN(locks.emplace_back(), TryLock(LockOf(folder, record.host, record.key)));
     const bool is_free = locks.back().valid();
-    if (!is_free || ChangedAt(RecordOf(folder, record.host, record.key)) != record.last_use) {
+    if (!is_free || base::ChangedAt(RecordOf(folder, record.host, record.key)) != record.last_use) {
       return false;
     }
   }
@@ -201,7 +184,7 @@ absl::StatusOr<bool> RemoveImage(const fs::path& folder, const std::vector<KeptI
 absl::StatusOr<bool> MarkImage(const fs::path& folder, const KeptImage& image) {
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock, TryLock(LockOf(folder, image.host, image.key)));
   const fs::path record = RecordOf(folder, image.host, image.key);
-  if (!lock.valid() || ChangedAt(record) != image.last_use) return false;
+  if (!lock.valid() || base::ChangedAt(record) != image.last_use) return false;
   std::error_code error;
   fs::rename(record, MarkOf(folder, image.host, image.key), error);
   if (error) return base::ErrnoStatus(absl::StrCat("rename ", record.native()), error.value());
@@ -211,7 +194,7 @@ absl::StatusOr<bool> MarkImage(const fs::path& folder, const KeptImage& image) {
 absl::Status RemoveMarkedImages(const fs::path& folder) {
   const std::string host = base::HostName();
   absl::Status status;
-  for (const std::string& file : NamesIn(RecordsOf(folder, host))) {
+  for (const std::string& file : base::NamesIn(RecordsOf(folder, host))) {
     absl::string_view key = file;
     if (!absl::ConsumePrefix(&key, kGone) || !absl::ConsumeSuffix(&key, kRecord)) continue;
     status.Update(RemoveMarked(folder, host, key));

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
+#include "base/machine/folder.h"
 #include "base/status.h"
 #include "platform/cache/cache_census.h"
 
@@ -34,28 +35,9 @@ bool IsKey(absl::string_view name) {
   return name.size() == kKeyLength && std::all_of(name.begin(), name.end(), absl::ascii_isxdigit);
 }
 
-// A file or folder is opened: an NFS client that knows it from before asks its server anew then.
-std::optional<absl::Time> ChangedAt(const fs::path& path) {
-  struct stat info = {};
-  const auto opened = base::Open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  if (!opened.ok() || ::fstat(opened->get(), &info) != 0) return std::nullopt;
-  return absl::TimeFromTimespec(info.st_mtim);
-}
-
-// The names in a folder; none if it is not there.
-std::vector<std::string> NamesIn(const fs::path& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    names.push_back(entry->path().filename().native());
-  }
-  return names;
-}
-
 // Whether something is being fetched there, or was when its launcher ended.
 bool IsGrowing(const fs::path& folder) {
-  const std::vector<std::string> names = NamesIn(folder);
+  const std::vector<std::string> names = base::NamesIn(folder);
   return std::any_of(names.begin(), names.end(), [](const std::string& name) {
     return name == "part" || name == "whole" || absl::EndsWith(name, ".part");
   });
@@ -103,9 +85,9 @@ std::set<std::string> Caches::Programs() const {
   const fs::path folder = FolderOf(KeptKind::kSnapshots);
   // By what stands before the key: "program-" is tutti, "program-NAME-" another.
   std::map<std::string, std::pair<absl::Time, std::string>> newest;
-  for (const std::string& name : NamesIn(folder)) {
+  for (const std::string& name : base::NamesIn(folder)) {
     if (!absl::StartsWith(name, kProgramPrefix) || name.size() < kDigestLength) continue;
-    const auto changed = ChangedAt(folder / name);
+    const auto changed = base::ChangedAt(folder / name);
     const auto hex = base::ReadFile(folder / name, kDigestLength);
     if (!changed || !hex.ok()) continue;
     auto& of_program = newest[name.substr(0, name.size() - kDigestLength)];
@@ -154,15 +136,16 @@ std::vector<Kept> Caches::List(KeptKind kind, const InUse& in_use) const {
   const absl::Time used_since =
       (of_snapshots ? InUse() : in_use).UsedSince(place_, state_.clock->Now());
   std::vector<Kept> list;
-  const std::vector<std::string> names = NamesIn(folder);
+  const std::vector<std::string> names = base::NamesIn(folder);
   ForgetBytesIfOthersAreThere(kind, names);
   for (const std::string& file : names) {
     absl::string_view hex = file;
     if (of_snapshots ? !absl::ConsumePrefix(&hex, kSnapshotPrefix) : !IsKey(file)) continue;
     Kept kept{.kind = kind, .name = of_snapshots ? absl::StrCat("sha256:", hex) : file};
     kept.place = place_;
-    const bool is_half = kind == KeptKind::kEnvironments && !ChangedAt(folder / file / "complete");
-    const auto changed = ChangedAt(folder / file);
+    const bool is_half =
+        kind == KeptKind::kEnvironments && !base::ChangedAt(folder / file / "complete");
+    const auto changed = base::ChangedAt(folder / file);
     if (!changed || is_half || state_.ending) continue;
     kept.last_use = *changed;
     kept.bytes = BytesOf(kind, folder / file);
@@ -176,7 +159,7 @@ std::vector<Kept> Caches::List(KeptKind kind, const InUse& in_use) const {
 // By its name, in one step, while nobody else can take it.
 absl::StatusOr<bool> Caches::RemoveUnchanged(const Kept& kept) const {
   const fs::path path = PathOf(kept.kind, kept.name);
-  if (ChangedAt(path) != kept.last_use) return false;
+  if (base::ChangedAt(path) != kept.last_use) return false;
   TUTTI_RETURN_IF_ERROR(janitor().RenameAndRemove(path, kGoneCachePrefix));
   absl::MutexLock lock(&mutex_);
   bytes_.erase(path.native());
@@ -212,7 +195,7 @@ absl::StatusOr<bool> Caches::Remove(const Kept& kept) const {
 
 void Caches::Resume() const {
   for (const KeptKind kind : kinds()) {
-    for (const std::string& name : NamesIn(FolderOf(kind))) {
+    for (const std::string& name : base::NamesIn(FolderOf(kind))) {
       if (absl::StartsWith(name, kGoneCachePrefix)) janitor().Remove(FolderOf(kind) / name);
     }
   }
