@@ -48,6 +48,15 @@ class SilenceTest : public ::testing::Test {
     Say(node, {absl::StrCat(R"({"kind": "exited", "code": 0, "rank": )", node, "}"),
                R"({"kind": "finished"})"});
   }
+  // Takes another gang, whose allocation is k.2, until its launchers prepare.
+  void BeginAnother() {
+    ASSERT_EQ(world_.Submit(absl::StrReplaceAll(kGang, {{"name: j", "name: k"}})).status(),
+              absl::OkStatus());
+    ASSERT_TRUE(world_.StepUntilState("k", JobState::kProvisioning));
+    for (int node : {0, 1}) {
+      ASSERT_TRUE(world_.service().ReportEvents("k.2", node, 1, {R"({"kind": "preparing"})"}).ok());
+    }
+  }
   // Lets that time pass, in which the launchers of those nodes give signs of life.
   void Pass(absl::Duration time, const std::vector<int>& alive = {},
             const std::string& allocation = "j.1") {
@@ -126,12 +135,7 @@ TEST_F(SilenceTest, TheLastOfItsGangIsJudgedBesideThoseOfOtherJobs) {
   Finish(0);
   Pass(absl::Hours(1));
   EXPECT_EQ(world_.State("j"), JobState::kRunning);
-  ASSERT_EQ(world_.Submit(absl::StrReplaceAll(kGang, {{"name: j", "name: k"}})).status(),
-            absl::OkStatus());
-  ASSERT_TRUE(world_.StepUntilState("k", JobState::kProvisioning));
-  for (int node : {0, 1}) {
-    ASSERT_TRUE(world_.service().ReportEvents("k.2", node, 1, {R"({"kind": "preparing"})"}).ok());
-  }
+  BeginAnother();
   Pass(absl::Minutes(4), {0, 1}, "k.2");
   EXPECT_EQ(world_.State("j"), JobState::kRunning);
   Pass(absl::Minutes(2), {0, 1}, "k.2");
@@ -142,12 +146,7 @@ TEST_F(SilenceTest, TheLastOfItsGangIsJudgedBesideThoseOfOtherJobs) {
 // As where both nodes have died, and Slurm has lost its word of that.
 TEST_F(SilenceTest, AGangOfWhichNobodyIsHeardOfIsLostBesideOtherJobsAfterHalfAnHour) {
   Begin();
-  ASSERT_EQ(world_.Submit(absl::StrReplaceAll(kGang, {{"name: j", "name: k"}})).status(),
-            absl::OkStatus());
-  ASSERT_TRUE(world_.StepUntilState("k", JobState::kProvisioning));
-  for (int node : {0, 1}) {
-    ASSERT_TRUE(world_.service().ReportEvents("k.2", node, 1, {R"({"kind": "preparing"})"}).ok());
-  }
+  BeginAnother();
   Pass(absl::Minutes(29), {0, 1}, "k.2");
   EXPECT_EQ(world_.State("j"), JobState::kRunning) << "their part of the network may be away";
   Pass(absl::Minutes(2), {0, 1}, "k.2");

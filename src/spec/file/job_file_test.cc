@@ -373,7 +373,8 @@ TEST(JobFile, DataElsewhereIsServedFromItsCopy) {
   EXPECT_EQ(result->spec.inputs.at("c").path, "");
 }
 
-TEST(JobFile, DataInAStoreArePlacesThatNodesFetch) {
+// The built-in site with a datastore.
+Site SiteWithBlobs() {
   Site site = BuiltInSite();
   site.datastores["blobs"].place = {.kind = StoreKind::kAzureBlob,
                                     .account = "acme",
@@ -381,6 +382,11 @@ TEST(JobFile, DataInAStoreArePlacesThatNodesFetch) {
                                     .credential = CredentialKind::kAccountKey,
                                     .secret = "datastore.blobs",
                                     .datastore = "blobs"};
+  return site;
+}
+
+TEST(JobFile, DataInAStoreArePlacesThatNodesFetch) {
+  Site site = SiteWithBlobs();
   site.datastores["share"].place = {
       .kind = StoreKind::kLocal, .path = "/mnt", .datastore = "share"};
   ASSERT_TRUE(
@@ -421,13 +427,7 @@ TEST(JobFile, APlaceThatCannotBeAnInputIsRefusedAtItsLine) {
 }
 
 TEST(JobFile, OutputsInAStoreArePlacesThatNodesWriteTo) {
-  Site site = BuiltInSite();
-  site.datastores["blobs"].place = {.kind = StoreKind::kAzureBlob,
-                                    .account = "acme",
-                                    .container = "images",
-                                    .credential = CredentialKind::kAccountKey,
-                                    .secret = "datastore.blobs",
-                                    .datastore = "blobs"};
+  Site site = SiteWithBlobs();
   const auto result = ReadJobFile(
       "command: x\noutputs:\n"
       "  a: {path: 'azureml://datastores/blobs/paths/runs/${{name}}/${{output_name}}/'}\n"
