@@ -7,6 +7,10 @@ if(NOT EXISTS ${TUTTI_LIBTORCH}/lib/libtorch_cpu.so)
 endif()
 
 include(tutti_libtorch)
+# Messages of its macros name the file that they stand in, of its headers and of ours: as of torch and of the tree, not as of
+# this machine's folders (python/packing/grafting.py).
+target_compile_options(tutti_libtorch INTERFACE -fmacro-prefix-map=${TUTTI_LIBTORCH}=torch
+                       -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
 
 # What every room with libtorch includes, precompiled once. Of what a precompiled header uses, templates are instantiated anew
 # in each file: of all of torch/torch.h for 9 s, of tensors alone for 3.6 s, so a file includes what it needs of torch::nn.

@@ -4,7 +4,6 @@ import json
 import os
 import pathlib
 import signal
-import socket
 import ssl
 import subprocess
 import tarfile
@@ -18,6 +17,7 @@ import pytest
 
 import needs
 from patience import make_processes_patient, patience
+from ports import free_port  # noqa: F401, for stories
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = pathlib.Path(os.environ.get("TUTTI_BUILD", ROOT / "build")) / "bin"
@@ -51,22 +51,18 @@ def pytest_collection_modifyitems(items):
 
 
 def wait_until(condition, seconds, what):
-    """Polls `condition` until it gives something true, and returns that; fails the test at the deadline. `what` is said then: a text, or a
-    function that looks at that moment."""
+    """Polls `condition` until it gives something true, and returns that; fails the test at the deadline, after a last look, as this process may have stood
+    still until then. `what` is said then: a text, or a function that looks at that moment."""
     seconds *= PATIENCE
-    began = time.monotonic()
-    while (waited := time.monotonic() - began) < seconds:
-        value = condition()
+    began, waited = time.monotonic(), 0
+    while True:
+        is_last, value = waited >= seconds, condition()
         if value:
             return value
+        if is_last:
+            pytest.fail(f"after {seconds:g} s still not: {what() if callable(what) else what}")
         time.sleep(min(max(0.02, waited / 20), 0.2))  # what takes long is asked less often
-    pytest.fail(f"after {seconds:g} s still not: {what() if callable(what) else what}")
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+        waited = time.monotonic() - began
 
 
 def known(endpoint):
@@ -80,7 +76,7 @@ def known(endpoint):
 
 
 class Service:
-    """`tutti serve` on a free port, its home folder, and the command line against it."""
+    """`tutti serve`, on a free port if no other is given, its home folder, and the command line against it."""
 
     def __init__(self, home, nodes=2, environment=None):
         self.home = pathlib.Path(home)
@@ -96,9 +92,11 @@ class Service:
         self.log = self.home.with_name(self.home.name + ".log")
 
     def start(self, *arguments, patience=20):
+        if "--port" not in arguments:
+            arguments = ("--port", "0", *arguments)
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [self.program, "serve", "--nodes", str(self.nodes), "--port", "0", *arguments],
+                [self.program, "serve", "--nodes", str(self.nodes), *map(str, arguments)],
                 env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, **self.user)
         wait_until(self.answers, patience, lambda: f"the service answers; its log: {self.log.read_text()[-2000:]}")
         return self
@@ -155,14 +153,23 @@ class Service:
     def job(self, name):
         return self.get(f"/v1/jobs/{name}")
 
+    def job_if_there(self, name):
+        """The job; of a step or a trial {"state": None} until its parent has begun it, which is after the parent's submission."""
+        try:
+            return self.job(name)
+        except urllib.error.HTTPError as error:
+            if error.code == 404 and "." in name:
+                return {"state": None}
+            raise
+
     def wait(self, name, seconds=60):
-        return wait_until(lambda: (job := self.job(name))["state"] in TERMINAL and job, seconds,
-                          lambda: f"job {name} has ended: {self.job(name)}")
+        return wait_until(lambda: (job := self.job_if_there(name))["state"] in TERMINAL and job, seconds,
+                          lambda: f"job {name} has ended: {self.job_if_there(name)}")
 
     def wait_for_state(self, name, states, seconds=30):
         states = {states} if isinstance(states, str) else set(states)
-        return wait_until(lambda: (job := self.job(name))["state"] in states and job, seconds,
-                          lambda: f"job {name} is {states}: {self.job(name)}")
+        return wait_until(lambda: (job := self.job_if_there(name))["state"] in states and job, seconds,
+                          lambda: f"job {name} is {states}: {self.job_if_there(name)}")
 
     def log_text(self, name, rank, stream="stdout"):
         try:

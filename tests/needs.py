@@ -62,6 +62,14 @@ def of_root(what):
     return "" if os.geteuid() == 0 else f"{what} needs root"
 
 
+@functools.lru_cache
+def no_namespace(*as_user):
+    """What keeps this user, or the one that a command begins with, from having mounts of its own; "": nothing."""
+    of_user = ["--user"] if as_user or os.geteuid() != 0 else []
+    done = subprocess.run([*as_user, "unshare", *of_user, "--mount", "true"], capture_output=True, text=True, cwd="/")
+    return f"no mount namespace: {done.stderr.strip()}" if done.returncode else ""
+
+
 def of_mounts(what):
     """The mark of stories that mount `what`."""
     return needs(of_root(f"mounting {what}")) if of_root("") else needs("" if may_mount() else f"this machine lets nobody mount {what}", root_could=False)

@@ -9,6 +9,7 @@ import sys
 import tarfile
 import tempfile
 
+from conftest import wait_until
 from needs import not_installed, of_root
 
 PROGRAMS = "cat dd echo env hostname id kill ls mkdir ps sh sleep test touch true wc".split()
@@ -59,6 +60,29 @@ def python_file_system(folder):
         link.type, link.linkname = tarfile.SYMTYPE, binary
         tar.addfile(link)
     return (folder / "python.tar").read_bytes()
+
+
+USER, PASSWORD = "alice", "open-sesame-1001"
+HTPASSWD = USER + ":$2b$05$abcdefghijklmnopqrstuu97vbUGicq422.0M0sQ4xbzBmizMZd.O\n"
+
+
+class Registry:
+    """Debian's docker-registry on a free port; with `closed` it asks for the login of USER."""
+
+    def __init__(self, folder, host="127.0.0.1", closed=False):
+        (folder / "htpasswd").write_text(HTPASSWD)
+        login = f"auth: {{htpasswd: {{realm: tutti, path: {folder}/htpasswd}}}}\n" if closed else ""
+        (folder / "registry.yml").write_text(
+            f"version: 0.1\nstorage: {{filesystem: {{rootdirectory: {folder}/registry}}}}\nhttp: {{addr: '{host}:0'}}\n{login}")
+        self.log = folder / "registry.log"
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(["docker-registry", "serve", folder / "registry.yml"], stdout=log, stderr=log)
+        found = wait_until(lambda: re.search(rf"listening on ({re.escape(host)}:\d+)", self.log.read_text()), 20, "the registry listens")
+        self.address = found.group(1)
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
 
 
 class Podman:

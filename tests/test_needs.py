@@ -66,7 +66,8 @@ def test_the_closing_line_has_skips_by_their_reason(tmp_path, more, failed):
     done = subprocess.run([ROOT / "tools/count-tests", tmp_path], capture_output=True, text=True)
     assert done.returncode == failed, done
     *named, last = done.stdout.splitlines()
-    assert last == f"1 passed, {failed} failed, 4 skipped: 2 may not mount a small tmpfs; 1 disabled; 1 needs a GPU: 1/2 of them"
+    which = " (stories: tests.t.test_wrong)" if failed else ""
+    assert last == f"1 passed, {failed} failed{which}, 4 skipped: 2 may not mount a small tmpfs; 1 disabled; 1 needs a GPU: 1/2 of them"
     assert "skipped: base: Disk.IsFull: may not mount a small tmpfs" in named
     assert ("failed: stories: tests.t.test_wrong: not 2\n    but 3\n" in done.stdout) == bool(failed)
 

@@ -71,6 +71,14 @@ void AddLooking(CLI::App& app, DataCommand& command) {
   stats->callback([&command] { command.what = DataCommand::What::kStats; });
 }
 
+void AddIndex(CLI::App& app, DataCommand& command) {
+  CLI::App* index = app.add_subcommand(
+      "index", "Writes what tar shards hold beside them, as a store's readers need it");
+  index->add_option("FOLDER", command.source, "of train-000000.tar, …")->required();
+  index->add_option("--split", command.split, "train, test, ... (default: those that there are)");
+  index->callback([&command] { command.what = DataCommand::What::kIndex; });
+}
+
 }  // namespace
 
 absl::StatusOr<std::variant<DataCommand, ShowAndExit>> ReadCommandLine(int argc, char** argv) {
@@ -83,6 +91,7 @@ absl::StatusOr<std::variant<DataCommand, ShowAndExit>> ReadCommandLine(int argc,
   uint64_t megabytes = command.pack.shard_bytes >> 20;
   AddPack(app, command, megabytes);
   AddLooking(app, command);
+  AddIndex(app, command);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

@@ -15,7 +15,7 @@ struct ShowAndExit {
 };
 
 struct DataCommand {
-  enum class What { kPack, kVerify, kStats };
+  enum class What { kPack, kVerify, kStats, kIndex };
   What what = What::kPack;
   std::string source, output;
   std::string split;  // empty: all that there are

@@ -102,5 +102,20 @@ TEST_F(DataProgramTest, WrongInputIsNamedAndEndsWithTwo) {
   EXPECT_THAT(Run({"--help"}).out, HasSubstr("verify"));
 }
 
+TEST_F(DataProgramTest, IndexSaysWhatShardsHoldAsPackDoes) {
+  ASSERT_EQ(Run({"pack", Path("images"), Path("shards")}).code, 0);
+  const auto packed = base::ReadFile(Path("shards/train-index.txt"));
+  ASSERT_TRUE(packed.ok()) << packed.status();
+  EXPECT_THAT(*packed, HasSubstr("\nshard train-000000.tar "));
+  ASSERT_TRUE(base::RemoveTree(Path("shards/train-index.txt")).ok());
+  const Outcome done = Run({"index", Path("shards")});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_THAT(done.out, HasSubstr("train-index.txt: 1 shards"));
+  EXPECT_EQ(base::ReadFile(Path("shards/train-index.txt")).value_or(""), *packed);
+  const Outcome none = Run({"index", Path("images")});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, HasSubstr("holds no shards"));
+}
+
 }  // namespace
 }  // namespace tutti

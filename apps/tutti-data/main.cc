@@ -5,6 +5,8 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "data_flags.h"
+#include "runtime/data/source/shard_index.h"
+#include "runtime/data/source/tar/index_shards.h"
 #include "survey_report.h"
 
 namespace tutti {
@@ -85,7 +87,31 @@ absl::StatusOr<int> LookAtAll(const DataCommand& command, const std::vector<Open
   return readable ? kDone : kWrongInput;
 }
 
+// Each split under the name that its shards have.
+absl::StatusOr<int> IndexAll(const DataCommand& command) {
+  const std::vector<std::string> names =
+      command.split.empty() ? std::vector<std::string>{"train", "test", "val", "validation"}
+                            : std::vector<std::string>{command.split};
+  absl::Status first;
+  int written = 0;
+  for (const std::string& name : names) {
+    const auto index = data::IndexShards(command.source, name);
+    if (absl::IsNotFound(index.status())) {
+      if (first.ok()) first = index.status();
+      continue;
+    }
+    TUTTI_RETURN_IF_ERROR(index.status());
+    TUTTI_RETURN_IF_ERROR(data::WriteShardIndex(command.source, name, *index));
+    std::printf("%s/%s: %zu shards\n", command.source.c_str(), data::ShardIndexName(name).c_str(),
+                index->shards.size());
+    ++written;
+  }
+  if (written == 0) return first;
+  return kDone;
+}
+
 absl::StatusOr<int> Obey(const DataCommand& command) {
+  if (command.what == DataCommand::What::kIndex) return IndexAll(command);
   TUTTI_ASSIGN_OR_RETURN(const std::vector<OpenedSplit> splits, OpenSplits(command));
   if (command.what == DataCommand::What::kPack) return PackAll(command, splits);
   return LookAtAll(command, splits);

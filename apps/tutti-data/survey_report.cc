@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "runtime/data/annotation/annotation.h"
 
 namespace tutti {
 namespace {

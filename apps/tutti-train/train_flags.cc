@@ -34,7 +34,8 @@ constexpr char kMore[] =
 
 std::string TypeName(const Field& field) {
   if (!field.choices.empty()) return absl::StrJoin(field.choices, "|");
-  for (const char* folder : {"data", "output", "tensorboard", "mlflow"}) {
+  if (field.name == "data") return "FOLDER|ADDRESS";
+  for (const char* folder : {"data-cache", "output", "tensorboard", "mlflow"}) {
     if (field.name == folder) return "FOLDER";
   }
   if (field.name == "trace" || field.name == "weights") return "FILE";

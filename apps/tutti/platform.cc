@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "base/deadline.h"
@@ -13,8 +15,12 @@
 #include "base/status.h"
 #include "platform/api/api.h"
 #include "platform/api/tls_files.h"
+#include "platform/service/results/disk_room.h"
 #include "platform/service/state_folder.h"
 #include "platform/store/store.h"
+#include "platform/tracking/artifact_store.h"
+#include "platform/tracking/store/tracking_store.h"
+#include "platform/tracking/tracking_server.h"
 #include "spdlog/spdlog.h"
 
 namespace tutti {
@@ -67,9 +73,11 @@ class RunningPlatform final : public Platform {
     store::StoreOptions with;
     with.on_full = [reserve = reserve_.get()] { return reserve->GiveUp(); };
     TUTTI_ASSIGN_OR_RETURN(store_, store::Store::Open(folder_->database(), std::move(with)));
+    if (options.mlflow) TUTTI_RETURN_IF_ERROR(OpenTracking(options.directory));
     TUTTI_RETURN_IF_ERROR(OpenService(options));
     TUTTI_RETURN_IF_ERROR(Listen(options));
     service_->Run();
+    if (options.start_beside) beside_ = options.start_beside();
     return absl::OkStatus();
   }
 
@@ -85,6 +93,26 @@ class RunningPlatform final : public Platform {
   const std::string& url() const override { return server_->url(); }
 
  private:
+  // Like jobs, what is logged leaves the disk the room that jobs which are there still need.
+  absl::Status OpenTracking(const std::filesystem::path& home) {
+    const auto check_room = [home](uint64_t bytes) -> absl::Status {
+      const absl::Status status = service::CheckRoom(home, bytes);
+      if (!absl::IsResourceExhausted(status)) return status;
+      return absl::ResourceExhaustedError(
+          absl::StrCat(status.message(),
+                       "; prune removes nothing of what MLflow's clients logged, "
+                       "where only artifacts can be deleted"));
+    };
+    tracking::TrackingStoreOptions with;
+    with.check_room = [check_room] { return check_room(0); };
+    TUTTI_ASSIGN_OR_RETURN(tracking_store_, tracking::TrackingStore::Open(
+                                                home / "tracking.db", &clock_, std::move(with)));
+    TUTTI_ASSIGN_OR_RETURN(artifacts_,
+                           tracking::ArtifactStore::Open(home / "tracking", check_room));
+    tracking_ = std::make_unique<tracking::TrackingServer>(tracking_store_.get(), artifacts_.get());
+    return absl::OkStatus();
+  }
+
   absl::Status OpenService(const PlatformOptions& options) {
     TUTTI_ASSIGN_OR_RETURN(engine_, options.make_engine());
     service::ServiceOptions service = options.service;
@@ -92,6 +120,7 @@ class RunningPlatform final : public Platform {
     service.reserve = reserve_.get();
     service.launcher_file = folder_->launcher_file();
     service.launcher_key = folder_->launcher_key();
+    service.tracking = tracking_store_.get();
     service::Engines engines(engine_.get());
     if (options.make_clusters) {
       TUTTI_ASSIGN_OR_RETURN(clusters_, options.make_clusters(folder_->launcher_file()));
@@ -104,16 +133,22 @@ class RunningPlatform final : public Platform {
 
   absl::Status Listen(const PlatformOptions& options) {
     TUTTI_RETURN_IF_ERROR(folder_->FindFormerAllocations(service_->AllocationsUnderWay()));
-    api::ApiOptions listen{.address = options.address,
-                           .port = options.port,
-                           .tokens = {.user = folder_->user_token(),
-                                      .launcher_key = folder_->launcher_key(),
-                                      .former_launcher = folder_->former_launcher_token(),
-                                      .former_allocations = folder_->former_allocations()}};
+    api::ApiOptions listen{
+        .address = options.address,
+        .port = options.port,
+        .tokens = {.user = folder_->user_token(),
+                   .launcher_key = folder_->launcher_key(),
+                   .former_launcher = folder_->former_launcher_token(),
+                   .former_allocations = folder_->former_allocations(),
+                   .may_track = [this](const std::string& run) { return service_->MayTrack(run); }},
+        .tracking = tracking_.get()};
     if (options.tls) {
       TUTTI_ASSIGN_OR_RETURN(listen.identity, api::IdentityIn(options.directory, options.address));
     }
     TUTTI_ASSIGN_OR_RETURN(server_, api::ApiServer::Start(listen, service_.get()));
+    if (const absl::Status status = folder_->AnnounceToMonitors(); !status.ok()) {
+      spdlog::warn("monitors cannot be given a token of their own: {}", status.ToString());
+    }
     return folder_->Announce(server_->url(), listen.identity ? listen.identity->certificate() : "");
   }
 
@@ -122,10 +157,14 @@ class RunningPlatform final : public Platform {
   std::unique_ptr<service::StateFolder> folder_;
   std::unique_ptr<base::DiskReserve> reserve_;
   std::unique_ptr<store::Store> store_;
+  std::unique_ptr<tracking::TrackingStore> tracking_store_;
+  std::unique_ptr<tracking::ArtifactStore> artifacts_;
+  std::unique_ptr<tracking::TrackingServer> tracking_;
   std::unique_ptr<engine::Engine> engine_;
   PlatformOptions::Clusters clusters_;
   std::unique_ptr<service::Service> service_;
   std::unique_ptr<api::ApiServer> server_;
+  std::shared_ptr<void> beside_;
 };
 
 }  // namespace

@@ -20,12 +20,15 @@ struct PlatformOptions {
   std::string address = "127.0.0.1";  // numeric
   int port = 6280;                    // 0: any free one
   bool tls = false;                   // HTTPS alone; see platform/api/tls_files.h
+  bool mlflow = false;                // answers MLflow's clients too; see platform/tracking
   // Called once the state folder is held, so that two services never share an engine.
   std::function<absl::StatusOr<std::unique_ptr<engine::Engine>>()> make_engine;
   // The engines of the other computes, by name; empty: there are none. The file is the service's
   // address for launchers.
   using Clusters = std::map<std::string, std::unique_ptr<engine::Engine>>;
   std::function<absl::StatusOr<Clusters>(const std::filesystem::path& launcher_file)> make_clusters;
+  // Starts what runs beside the service as long as that does; empty: nothing.
+  std::function<std::shared_ptr<void>()> start_beside;
   service::ServiceOptions service;  // its folders are set by Start
 };
 

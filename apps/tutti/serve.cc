@@ -18,6 +18,7 @@
 #include "platform/engine/local/local_engine.h"
 #include "platform/engine/slurm/program_snapshot.h"
 #include "platform/engine/slurm/slurm_engine.h"
+#include "platform/file_server/file_server_keeper.h"
 #include "platform/http/client/curl_library.h"
 #include "platform/launch/node/program_names.h"
 #include "platform/service/health/machine_checker.h"
@@ -127,7 +128,9 @@ absl::StatusOr<PlatformOptions::Clusters> MakeClusters(const client::ServeOption
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(options.home));
   PlatformOptions::Clusters clusters;
   for (const auto& entry : site.slurm_computes) {
-    engine::DeferredEngineOptions deferred{.traits = {.schedules_itself = true}};
+    const bool caches_by_node = spec::NodeFolder(entry.second.folder).has_value();
+    engine::DeferredEngineOptions deferred{
+        .traits = {.schedules_itself = true, .caches_by_node = caches_by_node}};
     deferred.open = [&options, name = entry.first, commands, launcher_file] {
       return OpenCluster(options, name, commands, launcher_file);
     };
@@ -160,8 +163,17 @@ PlatformOptions PlatformOptionsOf(const client::ServeOptions& options,
   PlatformOptions platform{
       .directory = options.home, .address = options.bind, .port = options.port};
   platform.tls = options.tls;
+  platform.mlflow = options.mlflow;
   platform.service.node_checker = checker;
+  platform.service.measures_usage = options.usage;
   platform.service.log_limit = static_cast<uint64_t>(options.log_limit) << 20;
+  // File servers go on when the service ends, as jobs do.
+  platform.start_beside = [&options, clock]() -> std::shared_ptr<void> {
+    auto keeper = std::make_shared<file_server::FileServerKeeper>(
+        file_server::KeeperOptions{.home = options.home, .clock = clock});
+    keeper->Run();
+    return keeper;
+  };
   platform.make_engine = [&options, clock] { return MakeEngine(options, clock); };
   platform.make_clusters = [&options, commands, clock](const fs::path& launcher_file) {
     return MakeClusters(options, commands, clock, launcher_file);

@@ -10,7 +10,7 @@ For each: every kind of call (calls.py) in turn over one connection, until it is
 service's folder, and so tells the disk. A folder that hangs is in hanging_folders.py.
 
     benchmarks/service_load/effects.py [none scratch input sweep] [--files 1000000] [--bytes 50e9] [--trials 10000] [--sweeps 5] [--reports 100]
-        [--submitters 16] [--calls 200] [--folder FOLDER] [--build build] [--json FILE]
+        [--submitters 16] [--calls 200] [--rounds N] [--folder FOLDER] [--build build] [--json FILE]
 """
 import json
 import pathlib
@@ -143,7 +143,7 @@ def measure(program, case, arguments):
             goes_on = CASES[case](service, scratch, arguments)
             with submitters(service, arguments.submitters):
                 began = time.monotonic()
-                times = calls.repeat(sys.maxsize, lambda: time.monotonic() < began + LONGEST and goes_on())
+                times = calls.repeat(arguments.rounds, lambda: time.monotonic() < began + LONGEST and goes_on())
             if case == "sweep":
                 if len(goes_on.took) < arguments.sweeps:
                     raise SystemExit("the sweeps were not all deleted")
@@ -158,4 +158,5 @@ if __name__ == "__main__":
     run(__doc__, list(CASES), measure, [
         ("--files", {"type": int, "default": 1_000_000}), ("--bytes", {"type": float, "default": 50e9}),
         ("--trials", {"type": int, "default": 10_000}), ("--sweeps", {"type": int, "default": 5}), ("--reports", {"type": int, "default": 100}),
-        ("--calls", {"type": int, "default": 200, "help": "of none"}), ("--folder", {"type": pathlib.Path})])
+        ("--calls", {"type": int, "default": 200, "help": "of none"}),
+        ("--rounds", {"type": int, "default": sys.maxsize, "help": "at most, of input and scratch, though it is not over"}), ("--folder", {"type": pathlib.Path})])

@@ -2,10 +2,10 @@
 """How long a call takes while a folder of the service lies on a file server that is away: a FUSE file system that is stopped.
 
 For each folder, and for none: CALLS times each kind of call (calls.py), over one connection; p50, p99 and the longest of each. "shared" is the folder of a
-Slurm compute, to which a job was submitted that waits for it; the others are the service's own.
+Slurm compute, to which a job was submitted that waits for it; "shared/environments" and "shared/data" are its caches; the others are the service's own.
 Needs root, /dev/fuse and fusepy (tools/packages.txt, group "test").
 
-    benchmarks/service_load/hanging_folders.py [none nodes jobs snapshots environments data shared] [--calls 200] [--submitters 16] [--build build]
+    benchmarks/service_load/hanging_folders.py [none nodes jobs …] [--calls 200] [--submitters 16] [--build build]
         [--json FILE]
 """
 import os
@@ -24,7 +24,7 @@ from calls import Calls, run  # noqa: E402
 from clients import submitters  # noqa: E402
 from running_service import RunningService, submission  # noqa: E402
 
-FOLDERS = ["none", "nodes", "jobs", "snapshots", "environments", "data", "shared"]
+FOLDERS = ["none", "nodes", "jobs", "snapshots", "environments", "data", "assets", "clusters", "shared", "shared/environments", "shared/data"]
 
 
 def mounted(folder, source):
@@ -43,7 +43,7 @@ def mounted(folder, source):
 def measure(program, name, arguments):
     with tempfile.TemporaryDirectory(prefix="tutti-hanging-") as scratch:
         scratch = pathlib.Path(scratch)
-        home, folder = scratch / "home", scratch / "shared" if name == "shared" else scratch / "home" / name
+        home, folder = scratch / "home", scratch / name if name.startswith("shared") else scratch / "home" / name
         home.mkdir(mode=0o700)
         (home / "site.yml").write_text(f"computes: {{hpc: {{type: slurm, folder: {scratch}/shared}}}}\n")
         server = None if name == "none" else mounted(folder, scratch / "source")

@@ -14,6 +14,9 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests"))
+from ports import free_port  # noqa: E402
+
 PYTHON = ROOT / "python"
 LIBRARY = pathlib.Path(os.environ.get("TUTTI_COMM_LIBRARY", ROOT / "build/lib/libtutti_comm.so"))
 PATIENCE = float(os.environ.get("TUTTI_TEST_PATIENCE", 3))  # tools/test-patience: how much longer than written limits hold
@@ -30,12 +33,6 @@ def python_of(framework):
         import pytest  # which the ranks' own Python need not have
         pytest.skip(f"no environment with {framework}: {made.stderr.strip()[-200:]}")
     return made.stdout.strip()
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def environment_of(rank, size, port, **more):

@@ -112,7 +112,7 @@ def all_ranks(exchange, size=3):
         return "127.0.0.1 4242 token"
 
     with concurrent.futures.ThreadPoolExecutor(size) as pool:
-        started = [pool.submit(exchange, rank, choose, 20) for rank in reversed(range(size))]
+        started = [pool.submit(exchange, rank, choose, 20 * PATIENCE) for rank in reversed(range(size))]
         return [one.result() for one in started]
 
 
@@ -226,7 +226,7 @@ PLACE = (
     "print('at', place.launcher, basics.rank(), basics.size(), basics.local_rank(), place.master_port)"
 )
 PMIX = ("import os; from tutti.comm import meeting; "
-        "print(meeting.through_pmix(int(os.environ['OMPI_COMM_WORLD_RANK']), lambda: 'a b c', 20))")
+        f"print(meeting.through_pmix(int(os.environ['OMPI_COMM_WORLD_RANK']), lambda: 'a b c', {20 * PATIENCE}))")
 
 
 def mpirun(program):

@@ -131,6 +131,7 @@ def test_the_installed_package_works_by_itself(installed, tmp_path):
     assert pathlib.Path(installed.parent / "tuttirun").exists()
     header = next(installed.parents[1].glob("lib/python3*/site-packages/tutti/include/tutti_comm.h"))
     assert "tutti_comm_submit" in header.read_text()  # what custom_op.py is compiled with
+    assert next(header.parents[1].glob("ml/parameters.tsv")).exists()  # what tutti.ml reads
 
 
 def oldest_python():

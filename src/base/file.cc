@@ -120,6 +120,19 @@ absl::Status ReplaceFile(const fs::path& path, absl::string_view content, int mo
   return WriteAndRename(path, content, mode, /*sync=*/false);
 }
 
+absl::Status ReplaceOrOverwrite(const fs::path& path, absl::string_view content, int mode) {
+  constexpr int64_t kBlock = 4096;
+  const absl::Status replaced = ReplaceFile(path, content, mode);
+  if (!absl::IsResourceExhausted(replaced)) return replaced;
+  const auto fd = Open(path, O_WRONLY);
+  struct stat info = {};
+  if (!fd.ok() || ::fstat(fd->get(), &info) != 0) return replaced;
+  const auto size = static_cast<int64_t>(content.size());
+  if ((size + kBlock - 1) / kBlock > (info.st_size + kBlock - 1) / kBlock) return replaced;
+  TUTTI_RETURN_IF_ERROR(WriteAll(fd->get(), content, path.string()));
+  return Shorten(fd->get(), size, path.string());
+}
+
 bool IsPythonEnvironment(const std::filesystem::path& folder) {
   std::error_code error;
   return std::filesystem::is_regular_file(folder / "pyvenv.cfg", error) ||

@@ -35,6 +35,11 @@ absl::Status UpdateFile(const std::filesystem::path& path, absl::string_view con
 absl::Status ReplaceFile(const std::filesystem::path& path, absl::string_view content,
                          int mode = 0644);
 
+// Does the same for a file whose readers make do with a part of it for a moment: where there is no
+// room for a second file it is written over in place, if it takes no more blocks than it has.
+absl::Status ReplaceOrOverwrite(const std::filesystem::path& path, absl::string_view content,
+                                int mode = 0644);
+
 // Writes all of `content` at the descriptor's position; continues after short writes and EINTR.
 absl::Status WriteAll(int fd, absl::string_view content, absl::string_view name);
 

@@ -3,7 +3,12 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+
+#include <string>
+
+#include "absl/cleanup/cleanup.h"
 
 namespace tutti::base {
 namespace {
@@ -35,6 +40,27 @@ TEST(File, AnUpdateThatChangesNothingWritesNothing) {
   ASSERT_TRUE(UpdateFile(file, "text").ok());
   EXPECT_NE(inode(), before);
   EXPECT_EQ(*ReadFile(file), "text");
+}
+
+TEST(File, IsOverwrittenInPlaceWhereThereIsNoRoomForASecondOne) {
+  const TemporaryDirectory directory;
+  if (::mount("tmpfs", directory.path().c_str(), "tmpfs", 0, "size=64k") != 0) {
+    GTEST_SKIP() << "may not mount a small tmpfs";
+  }
+  const absl::Cleanup unmount = [&] { ::umount2(directory.path().c_str(), MNT_DETACH); };
+  const std::filesystem::path file = directory.path() / "beats";
+  ASSERT_TRUE(ReplaceOrOverwrite(file, std::string(4000, 'a')).ok());
+  EXPECT_FALSE(ReplaceFile(directory.path() / "large", std::string(1 << 20, 'x')).ok());
+  for (int i = 0; ReplaceFile(directory.path() / std::to_string(i), "x").ok(); ++i) {
+  }
+  EXPECT_FALSE(ReplaceFile(file, std::string(4000, 'b')).ok());
+  EXPECT_TRUE(ReplaceOrOverwrite(file, std::string(4096, 'b')).ok());
+  EXPECT_EQ(*ReadFile(file), std::string(4096, 'b'));
+  EXPECT_TRUE(ReplaceOrOverwrite(file, "c").ok());
+  EXPECT_EQ(*ReadFile(file), "c");
+  EXPECT_FALSE(ReplaceOrOverwrite(file, std::string(4097, 'd')).ok());
+  EXPECT_EQ(*ReadFile(file), "c") << "as it was";
+  EXPECT_FALSE(ReplaceOrOverwrite(directory.path() / "none", "e").ok());
 }
 
 TEST(File, ErrorsNameThePath) {

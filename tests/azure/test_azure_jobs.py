@@ -218,6 +218,9 @@ def test_data_that_a_file_names_are_found_by_name_and_version(site, tmp_path):
     assert [line for line in result.stdout.splitlines() if line.startswith("[0]")] == ["[0] first", "[0] second"], result.stdout
     data.write_text("name: words-example\nversion: 7\ntype: uri_file\npath: gone.txt\n")
     assert "gone.txt does not exist" in site.cli("data", "create", "--file", data).stderr
+    data.write_text("name: signed\ntype: uri_file\npath: https://acme.blob.core.windows.net/c/x.csv?sv=1&sig=hush\n")
+    refused = site.cli("data", "create", "--file", data)
+    assert refused.returncode == 2 and "sas_token" in refused.stderr and "hush" not in refused.stderr, refused
     assert site.cli("data", "delete", "--name", "words-example", "--version", "7").returncode == 0
     job.write_text(job.read_text().replace("@latest", ":7"))
     assert "job.yml:5: input \"b\": data words-example has no version 7, but 1" in site.cli("run", job).stderr
@@ -365,7 +368,7 @@ REFUSED = {  # a file of azure_refused/: the line that is blamed, and what is sa
     "online_deployment": (1, "a file of kind deployment, where one of kind job is expected: it serves a model, which jobs do not"),
     "batch_deployment": (1, "a file of kind deployment"),
     "endpoint": (1, "a file of kind endpoint"),
-    "model": (1, "a file of kind model, where one of kind job is expected: a job takes it as an input"),
+    "model": (1, "a file of kind model, where one of kind job is expected: make it known by `tutti model create"),
 }
 
 

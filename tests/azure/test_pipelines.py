@@ -107,7 +107,7 @@ def test_unchanged_steps_are_reused(site):
 
 
 def test_a_step_whose_results_were_written_to_runs_anew(site, tmp_path):
-    """An input of the mode ro_mount is the folder itself: what one job appends there no other may get as unchanged."""
+    """An input of the mode direct is the folder itself: what one job appends there no other may get as unchanged."""
     file = tmp_path / "job.yml"
     for word in ("one", "two", "three"):
         file.write_text("""type: pipeline
@@ -117,7 +117,7 @@ jobs:
     outputs: {o: }
   use:
     command: echo WORD >> ${{inputs.i}}/f; cat ${{inputs.i}}/f
-    inputs: {i: "${{parent.jobs.make.outputs.o}}"}
+    inputs: {i: {path: "${{parent.jobs.make.outputs.o}}", mode: direct}}
 """.replace("WORD", word))
         job, _ = run(site, file)
         assert child(job, "make")["reused_from"] is None

@@ -16,7 +16,7 @@ REASONS = {
                    r"mpirun ended with .*ORTE does not know how to route a message",
     "kill_standby": r"launcher",
     "kill_podman": r"killed|signal 9|SIGKILL",
-    "kill_conmon": r"killed|signal 9|SIGKILL|conmon|failed reading error from parent|write child: broken pipe|"
+    "kill_conmon": r"killed|signal 9|SIGKILL|conmon|failed reading error from parent|write child: broken pipe|no such exit code|"
                    r"error mounting \"cgroup\" to rootfs",
     # In podman's and runc's words, by how far the container had come; one whose process has gone while runc looks at it "runs".
     "kill_init": r"killed|signal 9|SIGKILL|cannot start (a container that has stopped|an already running container)|"
@@ -28,11 +28,13 @@ REASONS = {
     "kill_controller": r"Slurm |a node of it failed|node n\d: |it was cancelled in Slurm|batch step|launcher on node \S+ died",
     "stop_slurmd": r"Slurm ",
     "cut_link": r"a node of it failed|Slurm |launcher on node \S+ died",
-    "slow_link": r"Slurm ",
+    "slow_node": r"Slurm ",
     # On a cluster a launcher that begins then has no place where it could leave its reason.
-    "fill_disk": r"No space left|has \d+ MiB left|disk (\S+ )*(is|was) full|disk full|launcher on node \S+ died \(what it had not yet sent is lost\)",
-    # Slurm cancels a job whose output it cannot open.
-    "take_rights": r"Read-only file system|it was cancelled in Slurm before it had begun",
+    # What a job that ran well has made waits for room, however long that takes.
+    "fill_disk": r"^(?!.*\bsending ).*(No space left|has \d+ MiB left|disk (\S+ )*(is|was) full|disk full|orte_session_dir failed|"
+                 r"launcher on node \S+ died \(what it had not yet sent is lost\))",
+    # Slurm cancels a job whose output it cannot open. mpirun and its daemon do not say why they could not make their folder in the job's scratch.
+    "take_rights": r"Read-only file system|it was cancelled in Slurm before it had begun|mpirun('s daemon)? ended with .*orte_session_dir failed",
 }
 OWN = r"exit code 3"
 OF_A_RANK = {"kill_rank", "kill_podman", "kill_conmon", "kill_init"}  # they end one
@@ -46,7 +48,10 @@ UNREAD = 4.0
 BY_SLURM = re.compile(r"Slurm |a node of it failed|launcher on node \S+ died")
 MORE_FOR_ILL_NODES = 2  # attempts that cost no retry (docs/node-health.md); those that find a disk that all nodes share full cost none either
 ILL = re.compile(r"it is ill: ")
+# A rank failed at once on a node that was then found ill. How soon that was is not looked at: what the service has heard when depends on its own faults.
+FAILED_ON_ILL = re.compile(r"^rank \d+ on (\S+) failed with .*; node \1 is ill: ", re.DOTALL)
 SHARED_DISK_FULL = re.compile(r"disk (\S+ )*all nodes share,? (is|was) full")
+FIRST_PAUSE, LONGEST_PAUSE = 5.0, 300.0  # s: between attempts that find it so, of which each is twice as long as that before it
 STEP_STOPPED = "stopped: another step has failed"
 REUSED = re.compile(r"reused: nothing has changed since (\S+)")
 
@@ -98,17 +103,35 @@ class Outside:
             self.complain(name, f"it has {job['world_size']} ranks, and was to have {task.ranks}")
         ran_nothing = [attempt.reason for attempt in attempts if not self.ran(name, attempt.number, task)]
         ill, full = (sum(bool(why.search(reason)) for reason in ran_nothing) for why in (ILL, SHARED_DISK_FULL))
+        ill += sum(bool(FAILED_ON_ILL.search(attempt.reason)) for attempt in attempts)
         if len(attempts) > task.retries + 1 + full + min(ill, MORE_FOR_ILL_NODES):
             self.complain(name, f"it was begun {len(attempts)} times, with {task.retries} retries")
+        again = sum(bool(SHARED_DISK_FULL.search(attempt.reason)) for attempt in attempts[:-1] if not self.ran(name, attempt.number, task))
+        if again > (most := self.most_for_full_disk(attempts[0].began, attempts[-1].ended)):
+            self.complain(name, f"it was begun again {again} times for a full disk, and by its pauses {most} times at most")
         for attempt in attempts[:-1]:
-            self.cause_is_true(job, attempt, by_itself=False)
+            self.cause_is_true(job, attempt, task, by_itself=False)
         self.end_is_true(job, attempts[-1], task, siblings)
         for rank in range(task.ranks):
             self.output_is_whole(job, rank, attempts, task)
 
+    def most_for_full_disk(self, began, ended):
+        """How often a job can have been begun again for it from `began` to `ended`. A service that is started anew knows how many pauses there were, and
+        not how long the last one has still to go."""
+        most, waited, pause = 0, FIRST_PAUSE, FIRST_PAUSE
+        while waited <= ended - began:
+            pause = min(2 * pause, LONGEST_PAUSE)
+            most, waited = most + 1, waited + pause
+        return most + sum(hit.fault == "kill_service" and overlap(hit, began, ended) for hit in self.hits)
+
     def ran(self, name, attempt, task):
         """Whether any of its ranks ran in that attempt."""
         return any(attempt in marks_of(self.marks / f"{name}.{rank}") for rank in range(task.ranks))
+
+    def ran_to_its_end(self, name, attempt, task):
+        """Whether each of its ranks did in that attempt."""
+        marks = [marks_of(self.marks / f"{name}.{rank}").get(attempt) for rank in range(task.ranks)]
+        return all(of_rank is not None and of_rank.ended for of_rank in marks)
 
     def check_reused(self, job, earlier, task):
         """A step that took over what an earlier one had made: that one completed, what it printed is there, and nothing ran."""
@@ -137,30 +160,38 @@ class Outside:
             if not job["reason"].startswith(STEP_STOPPED) or "Failed" not in others:
                 self.complain(job["id"], f"it was canceled though nobody asked for it: {job['reason']}; the other steps: {others}")
         else:
-            self.cause_is_true(job, last, by_itself=task.fails)
+            self.cause_is_true(job, last, task, by_itself=task.fails)
 
-    def cause_is_true(self, job, attempt, by_itself):
-        """The reason for which this attempt ended is a word for a fault that struck it, or that of a job that was to fail."""
-        struck = [hit for hit in self.hits if self.may_have_caused(hit, job, attempt)]
+    def cause_is_true(self, job, attempt, task, by_itself):
+        """The reason for which this attempt ended is a word for a fault that struck it, or that of a job that was to fail. A full disk ends no attempt
+        whose ranks have all run to their end."""
+        struck = [hit for hit in self.hits if self.may_have_caused(hit, job, attempt, task)
+                  and not (hit.fault == "fill_disk" and self.ran_to_its_end(job["id"], attempt.number, task))]
         causes = [REASONS[hit.fault] for hit in struck if hit.fault in REASONS and self.is_about(hit, job, attempt)] + [OWN] * by_itself
         if "\n" in attempt.reason or not re.search("|".join(causes) or "(?!)", attempt.reason):
             faults = sorted({hit.fault for hit in struck})
             self.complain(job["id"], f"{attempt.state} in attempt {attempt.number} though {faults} hit it: {attempt.reason}")
 
-    def may_have_caused(self, hit, job, attempt):
+    def may_have_caused(self, hit, job, attempt, task):
         """Whether it struck a process of this attempt, a node of it while it had it, or what all have, meanwhile."""
         if hit.allocation:
             return (hit.job, hit.attempt) == (job["id"], attempt.number)
-        if hit.fault == "kill_standby":  # which may just have been given this attempt
-            return hit.node in attempt.nodes and overlap(hit, attempt.began, attempt.began)
+        if hit.fault == "kill_standby":  # which may have been given this attempt, and not yet have taken it
+            return hit.node in attempt.nodes and overlap(hit, attempt.began, self.taken_by(job["id"], attempt, task, hit.node))
         return (not hit.node or hit.node in attempt.nodes) and overlap(hit, attempt.began, attempt.ended)
+
+    def taken_by(self, job, attempt, task, node):
+        """When the node's launcher had taken the attempt at the latest: its first rank had begun, or the attempt was over."""
+        marks = (marks_of(self.marks / f"{job}.{rank}").get(attempt.number) for rank in range(task.ranks))
+        return min([attempt.ended, *(of_rank.began for of_rank in marks if of_rank and of_rank.node == node)])
 
     def is_about(self, hit, job, attempt):
         """Whether what the reason names, if it does, is what the fault hit: of the service's folders the one whose rights were taken, a rank, or the node
         of a launcher."""
         if hit.fault == "take_rights":
             named = re.search(re.escape(str(self.service.home)) + r"/([^/\s:]+)", attempt.reason)
-            return named is None or named.group(1) == hit.detail
+            folder = "nodes" if "orte_session_dir failed" in attempt.reason else named and named.group(1)
+            return folder in (None, hit.detail)
         return not self.names_another(hit, job, attempt)
 
     def names_another(self, hit, job, attempt):

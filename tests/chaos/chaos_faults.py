@@ -10,6 +10,7 @@ import struct
 import subprocess
 import time
 
+from chaos_link import Link
 from chaos_processes import Allocations, pid_in, processes_of_jobs
 from chaos_records import OLD_CLOCK, Hit
 
@@ -21,7 +22,7 @@ OF_CONTAINERS = {"kill_podman": 2, "stop_podman": 1, "kill_conmon": 2, "stop_con
 def weights_of(kinds, has_containers, has_mounts):
     """How often each fault that jobs of these kinds leave something to hit comes beside the others."""
     weights = {"kill_service": 2, "stop_service": 1, "kill_launcher": 5, "stop_launcher": 3, "kill_rank": 3, "stop_rank": 3, "kill_standby": 2,
-               "set_clock": 1}
+               "slow_link": 1, "set_clock": 1}
     weights.update(OF_MPI if "mpi" in kinds else {})
     weights.update(OF_CONTAINERS if has_containers and "container" in kinds else {})
     weights.update({"fill_disk": 1, "take_rights": 1} if has_mounts else {})
@@ -43,6 +44,7 @@ class Faults:
         self.clock, self.wall, self.verbose = clock, wall, verbose
         self.allocations = Allocations(f"{service.home}/nodes", on_cluster=False)
         self.storage = podman and podman.storage
+        self.link = Link(service.home / "launcher.json")
         self.weights = weights_of(kinds, podman is not None, os.path.ismount(folder / "disk"))
         self.due = []  # (when, what repairs it), of faults that last
         self.hits = []
@@ -216,6 +218,16 @@ class Faults:
             self.go_on(pid)
             self.away = False
         return self.lasts(hit, self.random.choice([0.3, 1, 4]), go_on)
+
+    # ---- what is between them
+
+    def slow_link(self):
+        """Whatever launchers and their service say to each other comes late, and a little at a time. Nothing fails for that."""
+        if not self.link.is_between or self.link.is_slow:
+            return False
+        hit = self.hit("slow_link")
+        self.link.slow_down()
+        return self.lasts(hit, self.random.choice([1, 4, 10]), self.link.speed_up)
 
     # ---- what is below all of them
 

@@ -44,6 +44,9 @@ class Kinds:
     """Makes job files of these kinds (ALL, where there are none) below `folder` for `compute`, which has that many nodes; ranks keep their marks
     in `marks`. Without `containers` none of them runs in IMAGE."""
 
+    # Of lines that a cluster's launcher may have left unread nobody knows when it ended: a rank has to take longer than chaos_checks.UNREAD by far, so that
+    # most of its lines must be there.
+    SECONDS, ON_CLUSTER = (0, 0.2, 1, 3, 8), (0, 0.2, 3, 12)
     ALL = ["single", "part", "part", "once", "bad", "gang", "mpi", "mpi", "pipeline", "sweep", "container"]
 
     def __init__(self, folder, marks, compute, nodes, kinds=None, containers=False):
@@ -70,7 +73,7 @@ class Kinds:
         return made
 
     def command(self, random, code=0, retries=RETRIES, **more):
-        seconds, lines = random.choice([0, 0.2, 1, 3, 8]), random.choice([1, 20, 300])
+        seconds, lines = random.choice(self.SECONDS if self.compute == "local" else self.ON_CLUSTER), random.choice([1, 20, 300])
         return {"type": "command", "command": f"exec python3 -S chaos_rank.py {self.marks} {seconds} {lines} {code}", "code": "./code",
                 "environment": "host", "compute": self.compute, "retry_settings": {"max_retries": retries}, **more}
 

@@ -1,6 +1,7 @@
 """What goes wrong on a Slurm cluster of tests/lab/slurm beside the faults of one machine."""
 import datetime
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -41,7 +42,7 @@ class SlurmFaults(Faults):
         self.cut = set()  # nodes that nothing of the cluster reaches, or not for long
         del self.weights["kill_standby"]
         self.weights.update({"kill_controller": 2, "lose_node": 2, "kill_slurmd": 1, "stop_slurmd": 2, "cut_link": 2})
-        self.weights.update({"slow_link": 2} if self.may_slow_links() else {})
+        self.weights.update({"slow_node": 2} if self.may_slow_nodes() else {})
 
     def nodes_by_slurm(self, job, began, ended):
         """The nodes that Slurm gave to a job between these moments of the steady clock."""
@@ -63,9 +64,11 @@ class SlurmFaults(Faults):
                                capture_output=True)
 
     def a_node(self):
-        """One that nothing is wrong with, or None. A slurmd that was started a moment ago has not written its number yet."""
+        """One that nothing is wrong with, or None. A slurmd that was started a moment ago has not written its number yet: there is none, or that of the
+        one before it, which was killed."""
         numbers = {node: self.cluster.lab / f"run/slurmd-{node}" for node in self.cluster.nodes if node not in self.cut}
-        return self.random.choice([node for node, file in numbers.items() if file.exists() and file.read_text()] or [None])
+        texts = {node: file.read_text().strip() for node, file in numbers.items() if file.exists()}
+        return self.random.choice([node for node, text in texts.items() if text and pathlib.Path("/proc", text).exists()] or [None])
 
     def for_a_while(self, hit, node, seconds, how):
         self.cut.add(node)
@@ -117,21 +120,21 @@ class SlurmFaults(Faults):
         self.cluster.do("link", node, "down")
         return self.for_a_while(hit, node, self.random.choice([0.3, 1, 4, 10]), lambda: self.cluster.do("link", node, "up"))
 
-    def slow_link(self):
-        """200 ms, 1 Mbit/s and a packet in twenty lost, on its way to the node."""
+    def slow_node(self):
+        """200 ms, 1 Mbit/s and a packet in twenty lost, on its way to the node: Slurm's packets too."""
         if (node := self.a_node()) is None:
             return False
-        hit = self.hit("slow_link", node=node)
+        hit = self.hit("slow_node", node=node)
         self.traffic("replace", node, "netem", "delay", "200ms", "50ms", "loss", "5%", "rate", "1mbit")
         return self.for_a_while(hit, node, self.random.choice([1, 4, 10]), lambda: self.traffic("del", node))
 
-    def may_slow_links(self):
+    def may_slow_nodes(self):
         node = self.cluster.nodes[0]
         tried = self.cluster.on("ctl", "tc", "qdisc", "replace", "dev", f"to-{node}", "root", "netem", "delay", "1ms")
         if tried.returncode == 0:
             self.traffic("del", node)
         else:
-            self.left_out.add("slow links", tried.stderr.strip(), root_could=shutil.which("tc") is None)
+            self.left_out.add("slow links of whole nodes", tried.stderr.strip(), root_could=shutil.which("tc") is None)
         return tried.returncode == 0
 
     def traffic(self, action, node, *how):

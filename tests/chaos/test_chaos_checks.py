@@ -1,12 +1,14 @@
 """Story: the checks of chaos refuse made-up records of what must not be, and say nothing of sound ones."""
 import datetime
+import itertools
 import pathlib
+import types
 
 import pytest
 
 from chaos_checks import Outside
 from chaos_jobs import Made, Task, tasks_of
-from chaos_records import Hit, WallClock, attempts_of
+from chaos_records import Hit, WallClock, attempts_of, wall_ahead
 from chaos_slurm import nodes_in_accounting
 
 AHEAD = 1.7e9  # the wall clock of the steady one, in these records
@@ -174,8 +176,11 @@ OF_A_SHELL = "rank 0 on n1 failed with exit code 137, its shell's word for signa
 FULL = "node n1: sync spool/events: No space left on device"
 WITHOUT_MPIRUN = "node n2: mpirun's daemon ended with exit code 1 and said nothing, as when it loses mpirun on node n1"
 NO_ROUTE = "node n1: mpirun ended with exit code 1: ORTE does not know how to route a message to the specified daemon located on the indicated node"
+NO_SESSION = "node n1: mpirun ended with exit code 1: It looks like orte_init failed; orte_session_dir failed --> Returned value Error (-1)"
+UNSENT = "node n1: sending outputs/model.pt: the disk of the service is full: 2 MiB are free"
 SHARED_FULL = "its launcher could not begin: the disk of /disk/shared, which all nodes share, was full"
 RUNS_ALREADY = 'rank 0 on n1 failed with exit code 126: time="2026-11-26T18:47:33Z" level=error msg="cannot start an already running container"'
+NO_CODE = 'rank 0 on n1 failed with exit code 127: msg="getting exit code of container 1 from DB: no such exit code (container in state running)"'
 NO_MONITOR = "rank 0 on n1 failed with exit code 126: Error: write child: broken pipe"
 READ_ONLY = "node n1: make /disk/home/nodes/n1/j.7/work: Read-only file system"
 
@@ -198,6 +203,8 @@ READ_ONLY = "node n1: make /disk/home/nodes/n1/j.7/work: Read-only file system"
     (False, RUNS_ALREADY, Hit("stop_init", 1002, 1002, "j.7")),
     (True, "rank 0 on n1 failed with exit code 126: container process is already dead", Hit("kill_init", 1002, 1002, "j.7")),
     (False, "rank 0 on n1 failed with exit code 126: container process is already dead", Hit("kill_conmon", 1002, 1002, "j.7")),
+    (True, NO_CODE, Hit("kill_conmon", 1002, 1002, "j.7")),
+    (False, NO_CODE, Hit("stop_podman", 1002, 1004, "j.7")),
     (True, NO_MONITOR, Hit("kill_conmon", 1002, 1002, "j.7")),
     (False, NO_MONITOR, Hit("stop_conmon", 1002, 1004, "j.7")),
     (True, 'rank 0 on n1 failed with exit code 126: error mounting "cgroup" to rootfs at "/sys/fs/cgroup"', Hit("kill_conmon", 1002, 1002, "j.7")),
@@ -216,6 +223,14 @@ READ_ONLY = "node n1: make /disk/home/nodes/n1/j.7/work: Read-only file system"
     (True, f"{LOST} (what it had not yet sent is lost)", Hit("fill_disk", 1002, 1004)),
     (True, SHARED_FULL, Hit("fill_disk", 1002, 1004)),
     (False, SHARED_FULL, Hit("take_rights", 1002, 1004, detail="nodes")),
+    (True, NO_SESSION, Hit("take_rights", 1002, 1004, detail="nodes")),
+    (True, NO_SESSION.replace("mpirun ended", "mpirun's daemon ended"), Hit("take_rights", 1002, 1004, detail="nodes")),
+    (False, NO_SESSION, Hit("take_rights", 1002, 1004, detail="jobs")),
+    (False, NO_SESSION, Hit("stop_mpirun", 1002, 1004, "j.7", "n1")),
+    (False, LOST, Hit("slow_link", 1002, 1004)),
+    (False, "a node of it failed (Slurm: NODE_FAIL)", Hit("slow_link", 1002, 1004)),
+    (False, UNSENT, Hit("fill_disk", 1002, 1004)),
+    (False, "node n1: sending 3 results, outputs/a the first: No space left on device", Hit("fill_disk", 1002, 1004)),
     (False, LOST, Hit("fill_disk", 1002, 1004)),
     (False, FULL, Hit("fill_disk", 990, 995)),
     (False, FULL, Hit("fill_disk", 1013, 1014)),
@@ -242,6 +257,28 @@ def test_a_failure_is_accepted_for_a_fault_that_struck_what_the_attempt_had_then
         assert told.complaints() == []
     else:
         refuses(told, "Failed in attempt 0 though")
+
+
+@pytest.mark.parametrize("accepted, began, struck", [(True, None, 1008), (False, None, 1012), (True, 1005, 1005.5), (False, 1005, 1008)])
+def test_a_launcher_that_waits_may_be_killed_until_it_has_taken_the_attempt_that_it_was_given(told, accepted, began, struck):
+    """However long a loaded machine lets it wait for that."""
+    told.add(state="Failed", reason=LOST)
+    told.hits = [Hit("kill_standby", struck, struck, node="n1")]
+    if began is not None:
+        (told.marks / "j.0").write_text(f"0 {began}.000 begin 7 n1\n")
+    if accepted:
+        assert told.complaints() == []
+    else:
+        refuses(told, "Failed in attempt 0 though")
+
+
+def test_a_job_whose_ranks_have_all_run_to_their_end_does_not_fail_for_a_full_disk(told):
+    both = {"": Task(2, 3, False, 10)}
+    failed(told, FULL, Hit("fill_disk", 1002, 1004), ranks=2)
+    told.ran(rank=1)
+    assert told.complaints(**both) == []  # its other rank has not
+    told.mark("0 1002.000 wrote 2\n", "0 1002.000 wrote 2\n0 1003.000 end\n")
+    refuses(told, "Failed in attempt 0 though [] hit it", **both)
 
 
 OTHER_RANK = "rank 3 on n2 was killed by signal 9 (SIGKILL)"
@@ -309,9 +346,45 @@ def test_an_attempt_in_which_an_ill_node_ran_nothing_costs_no_retry(told):
     refuses(told, "begun 4 times, with 0 retries", **once)
     (told.marks / "j.0").unlink()
     told.logs.clear()
-    told.add(again=[SHARED_FULL] * 3)  # however often
+    told.add(again=[SHARED_FULL] * 3)  # however often, if it waits after each
     told.ran(attempt=3)
     assert told.complaints(**once) == []
+
+
+def test_an_attempt_that_failed_at_once_on_a_node_that_was_then_found_ill_costs_no_retry(told):
+    once = {"": Task(1, 3, False, 0)}
+    failed_on_ill = ("rank 0 on n1 failed with exit code 1: OSError: Read-only file system: '/nodes/n1'; "
+                     "node {} is ill: disk: open /nodes/n1/.tutti-probe: Read-only file system")
+    told.hits = [Hit("take_rights", 990, 1100)]
+    told.add(again=[failed_on_ill.format("n1")])
+    told.ran(attempt=0, ended=False)
+    told.ran(attempt=1)
+    assert told.complaints(**once) == []
+    told.add(again=[failed_on_ill.format("n2")])
+    refuses(told, "begun 2 times, with 0 retries", **once)
+    told.add(again=[failed_on_ill.format("n1")] * 3)
+    refuses(told, "begun 4 times, with 0 retries", **once)
+
+
+@pytest.mark.parametrize("times, hits, accepted", [
+    (4, [], True),  # 5 + 10 + 20 + 40 s
+    (5, [], False),  # and 80 s
+    (5, [Hit("kill_service", 1050, 1052)], True),
+    (6, [Hit("kill_service", 1050, 1052)], False),
+    (5, [Hit("kill_service", 900, 902)], False),
+])
+def test_who_finds_the_shared_disk_full_waits_ever_longer_before_the_next_attempt(told, times, hits, accepted):
+    told.hits = [Hit("fill_disk", 990, 1200), *hits]
+    job = told.add(again=[SHARED_FULL] * times)
+    told.ran(attempt=times)
+    of_attempts = job["events"][1:]
+    for number, event in enumerate(of_attempts):  # all of them within 100 s, however many there are
+        event["time"] = at(BEGAN + 100 * number / (len(of_attempts) - 1))
+    (told.marks / "j.0").write_text((told.marks / "j.0").read_text().replace(f" {BEGAN + 20 * times}.", " 1095."))
+    if accepted:
+        assert told.complaints() == []
+    else:
+        refuses(told, f"begun again {times} times for a full disk")
 
 
 def test_the_nodes_of_a_job_that_a_cluster_never_told_of_are_those_of_its_accounting(told):
@@ -385,6 +458,20 @@ def test_what_a_rank_wrote_before_a_cluster_ended_its_launcher_may_be_unread_whe
     told.mark("0 1002.000 wrote 2\n", "0 1002.000 wrote 2\n0 1003.000 end\n")  # its launcher had time enough
     told.hits = told.hits[:1]
     refuses(told, "has 2 of 3 lines")
+
+
+def test_of_a_rank_that_a_cluster_ends_late_most_lines_must_be_there(told):
+    of_twelve = {"": Task(1, 12, False, 10)}
+    told.hits = [Hit("kill_controller", 1005, 1009)]
+    told.add(state="Failed", reason="Slurm no longer knows its job 7", compute="hpc")
+    told.ran(lines=12, ended=False)
+    for line in (11, 10, 9, 8, 7):
+        assert told.complaints(**of_twelve) == []
+        for stream in ("stdout", "stderr"):
+            told.replace(0, stream, f"0 line {line}.\n", "")
+    assert told.complaints(**of_twelve) == []
+    told.replace(0, "stdout", "0 line 6.\n", "")
+    refuses(told, "has 6 of 12 lines", **of_twelve)
 
 
 def family(told, kind, steps, **parent):
@@ -501,6 +588,12 @@ def test_events_are_told_in_the_time_of_whoever_set_the_clock():
     assert clock.moments(at(1002)) == [1002]  # the service looks at the clock every two seconds
     assert clock.moments(at(1011 + 3600)) == [1011]
     assert clock.moments(at(1003)) == []
+
+
+def test_the_clocks_are_compared_while_nobody_is_held_up(monkeypatch):
+    looks = itertools.count()
+    monkeypatch.setattr("chaos_records.time", types.SimpleNamespace(monotonic=lambda: 10.0 * (next(looks) > 0), time=lambda: AHEAD + 10))
+    assert wall_ahead() == AHEAD  # and not by the first look, which took ten seconds
 
 
 def test_a_clock_may_go_as_before_until_it_has_been_set():

@@ -1,20 +1,25 @@
 """Story: chaos sees processes and containers that are left, says when it has played too little, and believes no answer to a submission."""
 import collections
+import contextlib
 import json
 import os
 import pathlib
 import random
 import shutil
+import socket
 import subprocess
 import sys
+import threading
+import time
 import types
 
 import pytest
 
-from chaos_checks import Outside
+from chaos_checks import UNREAD, Outside
 from chaos_faults import Faults
 from chaos_floors import ended_too_seldom, floors_of_faults, too_little
 from chaos_jobs import Kinds, Made
+from chaos_link import BYTES_PER_SECOND, DELAY, Link
 from chaos_processes import Allocations, Remains, launchers, processes_of_jobs
 from chaos_records import Attempt, Hit, WallClock, marks_of
 from chaos_slurm import SlurmFaults
@@ -227,6 +232,82 @@ def test_a_node_is_hit_once_its_slurmd_has_written_its_number(tmp_path):
     assert SlurmFaults.a_node(faults) == "n2"
 
 
+@contextlib.contextmanager
+def echoing():
+    """The address of a server that sends back what it gets."""
+    def echo(connection):
+        with connection:
+            while data := connection.recv(4096):
+                connection.sendall(data)
+
+    def accept():
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=echo, args=(listener.accept()[0],), daemon=True).start()
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    threading.Thread(target=accept, daemon=True).start()
+    yield f"https://127.0.0.1:{listener.getsockname()[1]}"
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+
+
+def asked(connection, words):
+    """The echo of these words, and the seconds that it took."""
+    began, answer = time.monotonic(), b""
+    connection.sendall(words)
+    while len(answer) < len(words):
+        assert (more := connection.recv(4096)), answer
+        answer += more
+    return answer, time.monotonic() - began
+
+
+def test_launchers_reach_each_second_service_by_a_link_that_can_be_slow(tmp_path):
+    file = tmp_path / "launcher.json"
+
+    def started(address):
+        """What launchers are told once this service has been started."""
+        file.write_text(json.dumps({"address": address, "certificate": "c"}))
+        wait_until(lambda: link.service == address, 20, "the service is seen")
+        endpoint = json.loads(file.read_text())
+        assert endpoint["certificate"] == "c"
+        return endpoint["address"]
+
+    link = Link(file)
+    assert not link.is_between
+    with echoing() as first, echoing() as second, echoing() as third:
+        between = started(first)
+        assert between != first and link.is_between
+        to_link = ("127.0.0.1", int(between.rsplit(":", 1)[1]))
+        connection = socket.create_connection(to_link)
+        assert asked(connection, b"hello")[0] == b"hello"
+        link.slow_down()
+        answer, took = asked(connection, b"x" * 20000)
+        assert answer == b"x" * 20000 and took >= 2 * DELAY + 20000 / BYTES_PER_SECOND
+        link.speed_up()
+        assert min(asked(connection, b"y")[1] for _ in range(100)) < DELAY
+        assert started(second) == second and not link.is_between
+        assert started(third) == between and link.is_between
+        assert asked(socket.create_connection(to_link), b"again")[0] == b"again"
+    with socket.create_connection(to_link) as to_none:
+        assert to_none.recv(1) == b""
+    link.close()
+    with pytest.raises(OSError):
+        socket.create_connection(to_link)
+
+
+def test_a_link_is_slow_only_where_launchers_go_by_it(tmp_path):
+    faults = Faults(types.SimpleNamespace(home=tmp_path), [], 1, tmp_path, None, WallClock(0), None, ["single"])
+    try:
+        assert not faults.slow_link()
+        faults.link.is_between = True
+        assert faults.slow_link() and faults.link.is_slow and not faults.slow_link()
+        faults.repair_all()
+        assert not faults.link.is_slow and [(hit.fault, hit.ended > hit.began) for hit in faults.hits] == [("slow_link", True)]
+    finally:
+        faults.link.close()
+
+
 def test_a_busy_controller_is_asked_again(tmp_path):
     asked = tmp_path / "asked"
     command = ["sh", "-c", f"echo >>{asked}; [ $(wc -l <{asked}) = 3 ] && echo idle"]
@@ -240,6 +321,14 @@ def test_each_kind_of_job_comes_as_often_as_it_is_listed(tmp_path):
     with pytest.raises(ValueError, match="no kind of job is left"):
         shutil.rmtree(tmp_path / "code")
         Kinds(tmp_path, tmp_path / "marks", "local", 6, ["container"])
+
+
+def test_a_quarter_of_the_jobs_on_a_cluster_run_so_long_that_most_of_their_lines_must_come(tmp_path):
+    (tmp_path / "1").mkdir()
+    kinds = Kinds(tmp_path / "1", tmp_path / "marks", "hpc", 4, ["single"])
+    commands = [json.loads(kinds.draw(random.Random(seed)).file.read_text())["command"].split() for seed in range(100)]
+    seconds = [float(words[-3]) for words in commands]
+    assert sum(second > 2 * UNREAD for second in seconds) >= 15 and min(seconds) == 0
 
 
 MADE = Made("single", pathlib.Path("0001-single.json"), {})

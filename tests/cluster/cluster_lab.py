@@ -47,6 +47,10 @@ class Machines:
     def states(self):
         return {name: node["state"] for name, node in self.nodes().items()}
 
+    def wait_for_states(self, **states):
+        """Until these are the nodes, so. One that has just ended a job is "running" until Slurm has cleaned up behind it."""
+        wait_until(lambda: self.states() == states, 60, lambda: f"the nodes are {states}: {self.states()}")
+
     def checks(self, code=0):
         found = json.loads(self.tutti("check", "-o", "json", code=code).split("\ntutti:")[0])["checks"]
         return {(check["host"], check["name"]): check for check in found}

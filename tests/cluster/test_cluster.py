@@ -25,7 +25,7 @@ def test_bare_machines_become_a_cluster_whose_second_making_changes_nothing(mach
     assert sorted(steps(made)[:-1]) == sorted(planned) and "2 nodes answered" in made
     assert sorted(machines.on("h2", "cd /; srun --nodes=2 hostname").split()) == ["h1", "h2"]
     assert machines.create("h1,h2") == NOTHING.format("2 nodes are")
-    assert machines.states() == {"h1": "idle", "h2": "idle"}
+    machines.wait_for_states(h1="idle", h2="idle")
     assert machines.tutti("exec", "h2", "sh", "-c", 'hostname; echo "$1"', "-", "it's one  word", what="node") == "h2\nit's one  word\n"
     assert machines.tutti("exec", "h1", "sh", "-c", "exit 5", what="node", code=5) == ""
     assert "its nodes are h1, h2" in machines.tutti("exec", "h9", "true", what="node", code=4)
@@ -35,10 +35,14 @@ def test_what_was_broken_is_found_with_its_remedy_and_repaired(machines):
     found = machines.well()
     assert re.fullmatch(r"\d+ MB/s and \d+ us to the next node", found["h1", "bandwidth"]["detail"]), found
     machines.on("h2", "tc qdisc add dev eth0 root tbf rate 400mbit burst 64kb latency 50ms")
-    found = machines.checks()
+    links = {}
+
+    def h2_alone_is_blamed():
+        """On a busy machine the link of h1 may be slow once, too."""
+        links.update({host: check for (host, name), check in machines.checks(code=None).items() if name == "bandwidth"})
+        return "others send" in links["h2"]["detail"] and [links[host]["outcome"] for host in ("h1", "h2")] == ["ok", "warning"]
+    wait_until(h2_alone_is_blamed, 60, lambda: f"the link of h2 is said to be slow: {links}")
     machines.on("h2", "tc qdisc del dev eth0 root")
-    assert found["h2", "bandwidth"]["outcome"] == "warning" and "others send" in found["h2", "bandwidth"]["detail"], found
-    assert found["h1", "bandwidth"]["outcome"] == "ok", found
     machines.on("h2", "pid=$(cat /run/slurmd.pid); kill $pid; while [ -d /proc/$pid ]; do sleep 0.05; done")
     found = machines.checks(code=1)
     assert found["h1", "ports"]["outcome"] == "failed" and "h2:6818" in found["h1", "ports"]["detail"]
@@ -70,7 +74,7 @@ def test_nodes_are_added_and_leave_after_their_job_also_those_that_are_gone(mach
     go = machines.power / "go"
     machines.on("h1", f"cd /; sbatch -w h2 -o /dev/null --wrap 'until [ -e {go} ]; do sleep 0.1; done'")
     wait_until(lambda: machines.states()["h2"] == "running", 60, "the job runs")
-    assert machines.states()["h3"] == "idle"
+    wait_until(lambda: machines.states()["h3"] == "idle", 60, "the other one is idle")
     kept = machines.tutti("remove-node", "h2,h3,h4", "--force", "--wait", 0, code=9)
     assert "h2 still runs jobs" in kept and "There is nothing to do" not in kept, kept
     with ThreadPoolExecutor(1) as beside:
@@ -86,6 +90,6 @@ def test_nodes_are_added_and_leave_after_their_job_also_those_that_are_gone(mach
         finally:
             go.touch()
         assert ("h2", "drain it and wait for its jobs") in steps(removal.result())
-    assert machines.states() == {"h1": "idle"}
+    machines.wait_for_states(h1="idle")
     assert machines.on("h2", "cat /proc/[0-9]*/comm | grep -cx slurmd || true").strip() == "0"
     assert "h1 is the controller" in machines.tutti("remove-node", "h1", code=2)

@@ -143,7 +143,8 @@ def test_newer_packages_come_in_slurms_order_under_a_job_that_runs_on(machines, 
     for host in ("h1", "h2"):
         assert machines.on(host, "dpkg-query -W -f '${Version}' slurmd") == newer
     assert machines.tutti("upgrade") == NOTHING.format("2 nodes are")
-    assert ("survives", "RUNNING", "0:0", "") in accounts(machines)
+    # slurmctld sends what slurmdbd missed some seconds after it has found it again
+    wait_until(lambda: ("survives", "RUNNING", "0:0", "") in accounts(machines), 60, "the accounts know that it runs on")
     go.touch()
     wait_until(lambda: ("survives", "COMPLETED", "0:0", "") in accounts(machines), 30, "it has ended well")
     assert sorted(output.read_text().split()) == ["begun", "begun", "h1", "h2"]

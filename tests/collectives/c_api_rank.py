@@ -94,7 +94,7 @@ def submit(session, kind, name, values=None, rows=None, output=None, **changes):
 
 
 def finish(operation):
-    check(library.tutti_comm_operation_wait(operation, 30.0))
+    check(library.tutti_comm_operation_wait(operation, 30 * PATIENCE))
     check(library.tutti_comm_operation_release(operation))
 
 
@@ -119,7 +119,7 @@ def collectives():
     callbacks = ALLOCATE(allocate), DONE(lambda _context, _operation: finished.set())
     mine = array.array("q", [rank] * rank)
     operation = submit(session, ALL_GATHER, b"rows", mine, allocate=callbacks[0], done=callbacks[1])
-    assert finished.wait(30)
+    assert finished.wait(30 * PATIENCE)
     finish(operation)
     assert list(gathered[0]) == [r for r in range(size) for _ in range(r)]
     stop(session)
@@ -130,7 +130,7 @@ def mismatch():
     session = start()
     numbers = array.array("f", [1.0] * (rank + 1))
     operation = submit(session, ALL_REDUCE, b"weights", numbers, output=address(numbers))
-    assert library.tutti_comm_operation_wait(operation, 30.0) == 3
+    assert library.tutti_comm_operation_wait(operation, 30 * PATIENCE) == 3
     print(library.tutti_comm_last_error().decode())
     stop(session)
 
@@ -184,7 +184,7 @@ def stall():
     session = start(stall_warning=0.1, on_stall=callback, log_stalls=0)
     numbers = array.array("f", [1.0])
     if rank == 1:
-        assert told.wait(30)  # every rank is told
+        assert told.wait(30 * PATIENCE)  # every rank is told
     finish(submit(session, ALL_REDUCE, b"late", numbers, output=address(numbers)))
     stop(session)
     print(texts[0] if texts else "nothing")

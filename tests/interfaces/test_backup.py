@@ -1,9 +1,12 @@
 """Story: a service is saved while it runs and restored elsewhere; nothing that it had accepted is lost, and nothing is begun twice."""
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import threading
+
+import pytest
 
 from conftest import Service, processes_with, wait_until
 from needs import needs_small_disk
@@ -32,7 +35,7 @@ def restore(service, home, file, *options):
 
 
 def test_a_backup_under_load_has_all_that_was_accepted_before(service, start_service, tmp_path):
-    accepted, over = [], threading.Event()
+    accepted, over, went_on = [], threading.Event(), []
 
     def client():
         while not over.is_set():
@@ -47,11 +50,12 @@ def test_a_backup_under_load_has_all_that_was_accepted_before(service, start_ser
             before = list(accepted)
             result = service.cli("backup", tmp_path / f"{number}.tar.zst")
             assert result.returncode == 0, result.stderr
-            assert len(accepted) > len(before), "they went on meanwhile"
+            went_on.append(len(accepted) > len(before))
     finally:
         over.set()
         for thread in threads:
             thread.join()
+    assert any(went_on), "they went on meanwhile; the machine may stall beside one of the three"
     restored, told = restore(service, tmp_path / "restored", tmp_path / "2.tar.zst")
     restored = start_service(home=restored.home)
     jobs = {job["id"]: job["state"] for job in listed(restored)}
@@ -151,8 +155,9 @@ def test_launchers_of_a_service_that_is_replaced_end(service, start_service, wri
     assert service.cli("backup", tmp_path / "saved.tar.zst").returncode == 0
     assert processes_with("MARK_OF_TEST", mark)
     service.kill()
-    service.home.rename(service.home.with_name("before"))
-    restore(service, service.home, tmp_path / "saved.tar.zst")
+    _, told = restore(service, service.home, tmp_path / "saved.tar.zst", "--replace")
+    aside, = service.home.parent.glob(f"{service.home.name}.aside-*")
+    assert str(aside) in told and (aside / "tutti.db").exists(), told
     assert start_service(home=service.home).job(job)["state"] == "Failed"
     wait_until(lambda: not processes_with("MARK_OF_TEST", mark), 60, "they are told that their job has ended")
 
@@ -163,11 +168,23 @@ def test_whatever_ends_a_backup_there_is_no_half_of_one(service, write_job, tmp_
     folder = tmp_path / "backups"
     folder.mkdir()
     archive = folder / ".tutti-backup" / "archive"
-    backup = subprocess.Popen([service.program, "backup", folder / "one", "--with-results"], env=service.environment,
-                              stdout=subprocess.DEVNULL)
-    wait_until(lambda: archive.exists() and archive.stat().st_size > 1_000_000, 60, "it writes")
-    backup.send_signal(signal.SIGKILL)
-    assert backup.wait(20) == -signal.SIGKILL
+
+    def has_written():
+        with contextlib.suppress(FileNotFoundError):  # not yet, or it is done
+            return archive.stat().st_size > 1_000_000
+
+    def is_killed_as_it_writes():
+        """Not if it is done before it is killed."""
+        backup = subprocess.Popen([service.program, "backup", folder / "one", "--with-results"], env=service.environment,
+                                  stdout=subprocess.DEVNULL)
+        wait_until(lambda: has_written() or backup.poll() is not None, 60, "it writes")
+        backup.send_signal(signal.SIGKILL)
+        if backup.wait(20) == 0:
+            (folder / "one").unlink()
+            return False
+        assert backup.returncode == -signal.SIGKILL
+        return True
+    wait_until(is_killed_as_it_writes, 120, "one is killed as it writes")
     assert not (folder / "one").exists()
     assert service.cli("backup", folder / "one").returncode == 0
     assert os.listdir(folder) == ["one"], "what the killed one left is gone"
@@ -179,7 +196,9 @@ def test_what_cannot_be_restored_is_refused_by_name(service, tmp_path):
     again = service.cli("backup", file)
     assert again.returncode == 7 and f"{file} is there already" in again.stderr, again
     refused = service.cli("restore", file)
-    assert refused.returncode == 7 and f"{service.home} is not empty" in refused.stderr and f"mv {service.home}" in refused.stderr, refused
+    assert refused.returncode == 7 and f"{service.home} is not empty" in refused.stderr and "--replace" in refused.stderr, refused
+    refused = service.cli("restore", "--replace", file)
+    assert refused.returncode == 7 and "stop it first" in refused.stderr, refused
     whole = file.read_bytes()
     other = Service(tmp_path / "other")
     for damaged in (whole[:len(whole) // 2], whole[:-1], whole[:1000] + bytes([whole[1000] ^ 1]) + whole[1001:]):
@@ -209,3 +228,56 @@ def test_a_full_disk_is_named_with_what_is_needed_and_nothing_is_left_there(serv
             subprocess.run(["umount", "-l", disk], check=True)
     made = service.cli("backup", disk / "saved.tar.zst", "--with-results")
     assert made.returncode == 0 and (disk / "saved.tar.zst").stat().st_size > 6000000, made
+
+
+@needs_small_disk
+def test_a_folder_that_is_a_disk_of_its_own_is_not_replaced(service, tmp_path):
+    file, disk = tmp_path / "saved.tar.zst", tmp_path / "disk"
+    assert service.cli("backup", file).returncode == 0
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", disk], check=True)
+    try:
+        other, _ = restore(service, tmp_path / "other", file)
+        subprocess.run(["cp", "-a", f"{other.home}/.", disk], check=True)
+        before = sorted(path.name for path in disk.iterdir())
+        refused = Service(disk).cli("restore", "--replace", file)
+        assert refused.returncode == 7 and f"{disk} is a mount point" in refused.stderr, refused
+        assert sorted(path.name for path in disk.iterdir()) == before
+        assert not list(tmp_path.glob("disk.aside-*"))
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)
+
+
+@needs_small_disk
+def test_below_a_service_that_runs_nothing_is_to_be_unmounted(service, tmp_path):
+    file, disk = tmp_path / "saved.tar.zst", service.home / "jobs" / "disk"
+    assert service.cli("backup", file).returncode == 0
+    disk.mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], check=True)
+    try:
+        refused = service.cli("restore", "--replace", file)
+        assert refused.returncode == 7 and "stop it first" in refused.stderr and "unmount" not in refused.stderr, refused
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)
+
+
+@needs_small_disk
+@pytest.mark.parametrize("part", ["", "jobs"])
+def test_a_folder_that_is_a_bind_mount_or_has_one_is_not_replaced(service, tmp_path, part):
+    """On one disk: no device tells it."""
+    file, elsewhere = tmp_path / "saved.tar.zst", tmp_path / "elsewhere"
+    assert service.cli("backup", file).returncode == 0
+    other, _ = restore(service, tmp_path / "other", file)
+    elsewhere.mkdir()
+    point = other.home / part
+    point.mkdir(exist_ok=True)
+    subprocess.run(["mount", "--bind", elsewhere if part else other.home, point], check=True)
+    try:
+        refused = Service(other.home).cli("restore", "--replace", file)
+        said = f"{point}, a part of {other.home}, is a mount point" if part else f"{point} is a mount point"
+        assert refused.returncode == 7 and said in refused.stderr, refused
+        assert not list(tmp_path.glob("*/*.aside-*")) and not list(tmp_path.glob("*.aside-*"))
+    finally:
+        subprocess.run(["umount", "-l", point], check=True)
+    replaced = Service(other.home).cli("restore", "--replace", file)
+    assert replaced.returncode == 0, replaced

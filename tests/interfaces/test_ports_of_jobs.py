@@ -99,7 +99,9 @@ def test_who_comes_where_launchers_of_an_mpi_job_meet_is_none_of_them(start_serv
         wait_until(lambda: b"UP" in heard.read_bytes(), 20, "the other user's program runs")
 
         def a_job_is_met():
-            name = service.submit(write_job("echo $RANK", nodes=2, distribution="mpi", environment_variables={"TUTTI_MPI": "pmi"}))
+            go = tmp_path / f"go-{len([*tmp_path.glob('go-*')])}"  # until its plan was read, which goes with the job
+            name = service.submit(write_job(f"until [ -e {go} ]; do sleep 0.05; done; echo $RANK", nodes=2, distribution="mpi",
+                                            environment_variables={"TUTTI_MPI": "pmi"}))
 
             def plan():
                 for file in service.home.glob("nodes/shared/*.json"):
@@ -109,6 +111,7 @@ def test_who_comes_where_launchers_of_an_mpi_job_meet_is_none_of_them(start_serv
             found = wait_until(plan, 30, "there is a plan")
             pest.stdin.write(f"{found['nodes'][0]['address']} {found['start_port']}\n".encode())
             pest.stdin.flush()
+            go.touch()
             job = service.wait(name)
             assert job["state"] == "Completed", job["reason"]
             assert [service.log_text(name, rank) for rank in (0, 1)] == ["0\n", "1\n"]

@@ -6,7 +6,7 @@ import urllib.error
 import jsonschema
 import pytest
 
-from conftest import TERMINAL
+from conftest import TERMINAL, wait_until
 
 
 @pytest.fixture
@@ -91,8 +91,9 @@ def test_jobs_are_listed_newest_first_in_pages(service, write_job):
 def test_jobs_in_short_are_those_that_run_and_those_that_have_ended(service, write_job):
     ended = service.submit(write_job("true"))
     assert service.wait(ended)["state"] in TERMINAL
-    waiting = [service.submit(write_job("sleep 60", nodes=2)) for _ in range(3)]
+    waiting = [service.submit(write_job("sleep 600", nodes=2)) for _ in range(3)]
     service.wait_for_state(waiting[0], "Running")
+    wait_until(lambda: service.job(waiting[2])["reason"].startswith("waits for 2 nodes"), 20, lambda: f"it says what it waits for: {service.job(waiting[2])}")
     whole = {job["id"]: job for job in service.get("/v1/jobs")["jobs"]}
     short = service.get("/v1/job-summaries?limit=10")["jobs"]
     assert [job["id"] for job in short] == waiting[::-1] + [ended]

@@ -1,13 +1,17 @@
 """Story: whoever else is on the network learns neither token nor code, and nobody can pass for the service."""
+import contextlib
 import json
+import socket
+import socketserver
 import ssl
 import subprocess
+import threading
 import urllib.error
 import urllib.request
 
 import pytest
 
-from conftest import PATIENCE, Service, wait_until
+from conftest import BIN, PATIENCE, Service, wait_until
 
 
 @pytest.fixture
@@ -57,6 +61,65 @@ def test_from_elsewhere_the_certificate_is_named(secured, tmp_path):
     elsewhere.environment["TUTTI_CERTIFICATE"] = str(tmp_path / "none.pem")
     refused = elsewhere.cli("job", "list")
     assert refused.returncode != 0 and "TUTTI_CERTIFICATE" in refused.stderr and "none.pem" in refused.stderr
+
+
+class Tunnel(socketserver.ThreadingTCPServer):
+    """What `ssh -L` does: another port, whose connections go to the service."""
+    daemon_threads = allow_reuse_address = True
+
+    def __init__(self, to, port=0):
+        self.to, self.open = to, []
+        super().__init__(("127.0.0.1", port), None)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def finish_request(self, request, client_address):
+        onward = socket.create_connection(self.to)
+        self.open += [request, onward]
+        back = threading.Thread(target=self.pass_on, args=(onward, request), daemon=True)
+        back.start()
+        self.pass_on(request, onward)
+        back.join()
+
+    @staticmethod
+    def pass_on(source, target):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+        with contextlib.suppress(OSError):
+            target.shutdown(socket.SHUT_WR)
+
+    def end(self):
+        self.shutdown()
+        self.server_close()
+        for one in self.open:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+
+def test_through_a_tunnel_it_is_known_by_its_certificate_and_outlasts_its_end(secured, write_job, tmp_path):
+    endpoint = secured.endpoint()
+    to = ("127.0.0.1", int(endpoint["address"].rpartition(":")[2]))
+    tunnel = Tunnel(to)
+    port = tunnel.server_address[1]
+    elsewhere = Service(tmp_path / "elsewhere")
+    elsewhere.environment |= {"TUTTI_ADDRESS": f"https://127.0.0.1:{port}", "TUTTI_TOKEN": endpoint["token"],
+                              "TUTTI_CERTIFICATE": str(secured.home / "certificate.pem")}
+    go = tmp_path / "go"
+    with subprocess.Popen([BIN / "tutti", "run", write_job(f"echo before; until [ -e {go} ]; do sleep 0.05; done; echo after")],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          env=elsewhere.environment) as running:
+        seen = []
+        for line in running.stdout:
+            seen.append(line)
+            if "before" in line:
+                break
+        tunnel.end()
+        go.touch()
+        again = Tunnel(to, port)
+        rest = running.stdout.read()
+        assert running.wait(60 * PATIENCE) == 0, seen + [rest]
+    again.end()
+    assert (rest.count("after"), rest.count("before")) == (1, 0), seen + [rest]
 
 
 def test_a_job_outlives_a_service_that_keeps_its_certificate(secured, write_job, tmp_path):

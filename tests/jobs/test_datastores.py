@@ -12,6 +12,8 @@ import sys
 import pytest
 
 from conftest import PATIENCE, Service, wait_until
+from file_search import files_with
+from needs import needs, no_namespace
 
 KEY = "aHVudGVyMjItb2YtdGhlLWFjY291bnQ="
 SECRET = "hunter22/of+the/bucket"
@@ -136,18 +138,6 @@ def create_both(site):
         assert done.returncode == 0, done.stderr
 
 
-def files_with(folder, *values):
-    found = []
-    for place, _, names in os.walk(folder):
-        for path in (pathlib.Path(place) / name for name in names):
-            try:
-                content = b"" if path.is_symlink() or not path.is_file() else path.read_bytes()
-            except FileNotFoundError:
-                continue
-            found += [path for value in values if value.encode() in content]
-    return found
-
-
 def processes_with(*values):
     """What shows a value on its command line or as a variable."""
     found = set()
@@ -177,7 +167,7 @@ def test_two_nodes_read_a_folder_and_a_file_and_the_next_job_fetches_nothing(sit
     first = site.submit(job())
     wait_until((site.stores.folder / "fetching").exists, 60, lambda: site.job(first))
     with subprocess.Popen(["sleep", "600"], env={**os.environ, "SHOWN": "shown-by-the-test"}) as sleep:
-        assert processes_with("shown-by-the-test") == {"sleep"}, "what a process shows is seen"
+        wait_until(lambda: processes_with("shown-by-the-test") == {"sleep"}, 60, "what a process shows is seen")
         sleep.kill()
     assert not processes_with(KEY, SECRET), "while launchers and the program have the credentials"
     (site.stores.folder / "hold").unlink()
@@ -239,7 +229,7 @@ def test_a_job_that_waits_reads_no_other_store_than_it_was_accepted_for(site, wr
     assert ended["state"] == "Failed", ended
     assert 'datastore "blobs" was replaced after the job was submitted: it is azure_blob other/images now' in ended["reason"], ended
     assert "submit the job again" in ended["reason"]
-    assert [asked["operation"] for asked in site.stores.asked()] == ["stat"], "the new key went nowhere"
+    assert [asked["operation"] for asked in site.stores.asked()] == ["stat", "digest"], "the new key went nowhere"
 
 
 def test_a_file_that_is_wrong_is_told_with_its_line_and_no_credential(site):
@@ -296,16 +286,39 @@ def test_patterns_public_buckets_data_assets_and_folders_of_the_site(site, write
     assert files_with(site.home / "data", "mine\n") == [], "a copy of the job's own"
 
 
+@needs(no_namespace(), root_could=False)
+def test_what_is_kept_a_job_cannot_change_by_its_input(site, write_job):
+    create_both(site)
+    inputs = {"x": {"path": "azureml://datastores/blobs/paths/train"}}
+    command = "cd ${{inputs.x}} && chmod -R u+w . ; (echo wrong > a.txt); rm -rf deep; mv a.txt b.txt; (echo new > new.txt); pwd"
+    first = site.submit(write_job(command, inputs=inputs))
+    assert site.wait(first)["state"] == "Completed", site.log_text(first, 0, "stderr")
+    assert site.log_text(first, 0, "stderr").count("Read-only file system") >= 5
+    folder = pathlib.Path(site.log_text(first, 0).strip())
+    assert {path.relative_to(folder).as_posix() for path in folder.rglob("*")} == {"a.txt", "deep", "deep/b.txt"}
+    sent = site.stores.sent()
+    second = site.submit(write_job("cat ${{inputs.x}}/a.txt ${{inputs.x}}/deep/b.txt", inputs=inputs))
+    assert site.wait(second)["state"] == "Completed" and site.log_text(second, 0) == "one\ntwo\n"
+    assert site.stores.sent() == sent, "nothing is fetched again"
+
+
 def test_what_is_kept_is_read_only_and_what_a_job_changes_all_the_same_is_not_given_to_the_next(site, write_job):
     create_both(site)
     inputs = {"x": {"path": "azureml://datastores/blobs/paths/train"}}
-    first = site.submit(write_job("cd ${{inputs.x}} && stat -c %A . a.txt deep deep/b.txt && chmod u+w a.txt && echo wrong > a.txt && pwd", inputs=inputs))
-    assert site.wait(first)["state"] == "Completed", site.log_text(first, 0, "stderr")
-    *modes, folder = site.log_text(first, 0).split()
+
+    def submit(command, **keys):
+        name = site.submit(write_job(command, inputs=inputs, **keys))
+        assert site.wait(name)["state"] == "Completed", site.log_text(name, 0, "stderr")
+        return site.log_text(name, 0)
+
+    submit("true")
+    submit("true")
+    [looked] = site.home.glob("data/*/looked")
+    looked.write_text("600\n")  # as if that had taken ten minutes: nobody looks for a day
+    *modes, folder = submit("cd ${{inputs.x}} && stat -c %A . a.txt deep deep/b.txt && chmod u+w a.txt && echo wrong > a.txt && pwd",
+                            environment_variables={"TUTTI_READ_ONLY_INPUTS": "0"}).split()
     assert len(modes) == 4 and not any("w" in mode for mode in modes), modes
-    second = site.submit(write_job("cat ${{inputs.x}}/a.txt ${{inputs.x}}/deep/b.txt", inputs=inputs))
-    assert site.wait(second)["state"] == "Completed"
-    assert site.log_text(second, 0) == "one\ntwo\n"
+    assert submit("cat ${{inputs.x}}/a.txt ${{inputs.x}}/deep/b.txt") == "one\ntwo\n"
     assert pathlib.Path(folder, "a.txt").read_text() == "wrong\n", "the first may still read it"
 
 

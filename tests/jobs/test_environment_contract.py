@@ -75,9 +75,9 @@ def test_two_nodes_by_two_processes_value_by_value(service, write_job, tmp_path,
 
 
 def test_tensorflow_workers_and_a_parameter_server(service, write_job, tmp_path):
-    """Worker 0 waits for what the server prints: with its end the server is told to end."""
+    """Each waits for what the others print: with worker 0's end the server is told to end, and the other worker a moment later."""
     said = tmp_path / "said"
-    command = f"python3 show.py && touch {said}.$RANK && until [ -e {said}.2 ]; do sleep 0.05; done"
+    command = f"python3 show.py && touch {said}.$RANK && until [ -e {said}.1 -a -e {said}.2 ]; do sleep 0.05; done"
     job_file = write_job(command, {"show.py": PRINT}, nodes=2, distribution="tensorflow")
     job = json.loads(job_file.read_text())
     job["distribution"].update(worker_count=2, parameter_server_count=1)

@@ -1,6 +1,7 @@
 """Story: the service's disk is full. It says so to everyone, takes nothing more, and what it has accepted goes on: jobs end, cancels count, and
 nothing that was printed is lost."""
 import contextlib
+import hashlib
 import json
 import subprocess
 import urllib.error
@@ -138,6 +139,19 @@ def test_a_result_that_is_larger_than_what_is_free_waits_for_room(disk, start_se
     for name, size in (("large", 14000000), ("small", 6)):
         with service.request(f"/v1/jobs/{job}/files/outputs/{name}") as answer:
             assert len(answer.read()) == size
+
+
+def test_a_result_comes_to_a_disk_of_their_own_whatever_the_services_has_free(disk, start_service, write_job):
+    home = disk / "home"
+    home.mkdir()
+    with mounted(home / "jobs", "size=256m"), mounted(home / "nodes", "size=256m"):
+        service = start_service(home=home)
+        job = service.submit(write_job("mkdir -p outputs; head -c 100000000 /dev/urandom >outputs/large; sha256sum <outputs/large"))
+        assert service.wait(job, 120)["state"] == "Completed", service.job(job)
+        kept = home / "jobs" / job / "outputs"
+        assert [path.name for path in kept.iterdir()] == ["large"]
+        assert service.log_text(job, 0).split()[0] == hashlib.sha256((kept / "large").read_bytes()).hexdigest()
+        service.kill()
 
 
 def test_a_disk_that_takes_no_more_files_is_full(disk_of_few_files, start_service, write_job, tmp_path):

@@ -99,7 +99,8 @@ def test_ray_jobs_on_one_machine_do_not_meet_and_one_can_be_cancelled(ray):
     ray.service.cli("job", "cancel", jobs[0])
     assert ray.service.wait(jobs[0])["state"] == "Canceled"
     wait_until(lambda: ray.nothing_is_left(jobs[0]), 20, "its processes and its folder are gone")
-    assert ray.service.job(jobs[1])["state"] == "Running" and len(processes_with("TUTTI_JOB_ID", jobs[1])) > 3
+    assert ray.service.job(jobs[1])["state"] == "Running"
+    wait_until(lambda: len(processes_with("TUTTI_JOB_ID", jobs[1])) > 3, 20, "the other's processes are there")
     ray.service.cli("job", "cancel", jobs[1])
     assert ray.service.wait(jobs[1])["state"] == "Canceled"
 

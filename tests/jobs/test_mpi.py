@@ -145,6 +145,7 @@ def test_mpi4py_finds_the_mpi_of_condas_channels(service, write_job):
 LEAVING = """
 import sys
 from mpi4py import MPI
+print("is there", flush=True)
 if MPI.COMM_WORLD.rank == 2:
     {leave}
 MPI.COMM_WORLD.Barrier()
@@ -161,7 +162,7 @@ def test_a_rank_of_mpi4py_that_leaves_is_the_reason_also_where_all_wait_until_th
                                         files={"train.py": LEAVING.format(leave=leave)}, environment=environment))
         job = service.wait(name, 600)
         assert job["state"] == "Failed"
-        assert job["reason"].startswith(f"rank 2 on n2 {told}"), job["reason"]
+        assert job["reason"].startswith(f"rank 2 on n2 {told}"), (job["reason"], *(service.log_text(name, rank) for rank in range(4)))
         ended = r"until the time limit of \S+ \(limits\.timeout\); `python -m mpi4py SCRIPT` ends all ranks"
         assert re.search(ended, job["reason"]), job["reason"]
 

@@ -12,13 +12,14 @@ import urllib.parse
 import pytest
 
 from conftest import PATIENCE, Service, free_port, wait_until
+from file_search import files_with
 from needs import needs, not_installed
 
 BODY = bytes(range(256)) * 8192  # 2 MiB
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Files by ranges; /cut breaks off in the middle of each answer; /round redirects to itself."""
+    """Files by ranges; /cut breaks off in the middle of each answer, /short before its first byte until it `is_mended`; /round redirects to itself."""
 
     protocol_version = "HTTP/1.1"
 
@@ -71,8 +72,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         end = len(BODY)
         if path == "/cut.bin":
             end = min(end, start + len(BODY) // 2 + 1)
-        elif path == "/short.bin":
-            end = start  # never a byte
+        elif path == "/short.bin" and not self.server.is_mended:
+            end = start  # not a byte
         self.wfile.write(BODY[start:end])
         if end < len(BODY):
             self.close_connection = True
@@ -81,7 +82,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 def serve(context=None):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.asked = []
+    server.asked, server.is_mended = [], False
     if context:
         server.socket = context.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -162,11 +163,23 @@ def test_a_folder_elsewhere_cannot_be_listed(site, write_job):
     assert result.returncode == 2 and "a folder cannot be listed there; copy it here" in result.stderr
 
 
-def test_a_transfer_that_never_comes_fails_the_job_in_one_line(site, write_job):
-    name = site.submit(job(write_job, site.http.url + "/short.bin"))
-    ended = site.wait(name, 90)
-    assert ended["state"] == "Failed" and "/short.bin cannot be had:" in ended["reason"] and "\n" not in ended["reason"]
+def test_a_transfer_that_does_not_come_is_waited_for_until_it_does_or_a_cancel(site, write_job):
+    def waits(name):
+        def says():
+            return "the job waits for the store since" in (reason := site.job(name)["reason"]) and reason
+        reason = wait_until(says, 90, lambda: f"it says what it waits for: {site.job(name)}")
+        assert reason.startswith('input "x": ') and "/short.bin" in reason and " cannot be had: " in reason and "\n" not in reason, reason
+
+    canceled, name = (site.submit(job(write_job, site.http.url + path)) for path in ("/short.bin", "/short.bin?second"))
+    waits(canceled)
+    assert site.cli("job", "cancel", canceled).returncode == 0
+    assert site.wait(canceled)["state"] == "Canceled", site.job(canceled)
     assert not list((site.home / "data").glob("*/short.bin"))
+    waits(name)
+    site.http.is_mended = True
+    assert site.wait(name, 120)["state"] == "Completed", site.job(name)
+    assert counted(site, name) == [str(len(BODY)), "short.bin"]
+    assert "its store answers again after" in site.log_text(name, 0, "stderr")
 
 
 @pytest.fixture
@@ -218,3 +231,18 @@ def test_a_proxy_of_the_environment_is_asked_for_what_is_not_local(site, write_j
     finally:
         service.stop()
         proxy.shutdown()
+
+
+def test_a_signature_is_with_the_fetch_alone(site, write_job):
+    address, secret = site.https.url + "/sub/real.bin?sv=1&sig=", "c2lnbmVkLWJ5LXRoZS1zdG9yZQ%3D"
+    ran = site.cli("run", job(write_job, address + secret, name="signed"))
+    assert ran.returncode == 0, ran.stderr
+    assert all(path.endswith(secret) for _, path, _ in site.https.asked[-1:]), "the server was asked with it"
+    shown = site.cli("job", "show", "signed", "-o", "yaml")
+    assert shown.returncode == 0 and secret not in shown.stdout + ran.stdout + ran.stderr
+    assert files_with(site.home, "tutti-signature=") and not files_with(site.home, secret)
+    listed = [line.split()[0] for line in site.cli("secret", "list").stdout.splitlines() if line.startswith("signature.")]
+    assert len(listed) == 1 and site.cli("secret", "delete", *listed, "--yes").returncode == 0
+    kept = address.replace("sv=1&sig=", "tutti-signature=" + listed[0].removeprefix("signature."))
+    refused = site.cli("run", job(write_job, kept))
+    assert refused.returncode == 2 and "write the address with its signature again" in refused.stderr, refused.stderr

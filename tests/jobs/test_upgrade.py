@@ -1,7 +1,11 @@
 """Story: a new version of the service takes over from the old one under running jobs (tests/old_program.py)."""
+import functools
+import hashlib
+import http.server
 import json
 import signal
 import subprocess
+import threading
 
 import pytest
 
@@ -100,6 +104,46 @@ def test_clients_of_the_old_version_are_served_by_the_new_one(tmp_path, old_prog
         assert before in service.cli("job", "list").stdout
     finally:
         service.stop()
+
+
+def test_data_that_an_old_launcher_reads_stay_under_the_new_versions_cache(service, write_job, tmp_path):
+    """The old launcher holds no pin. A job of the new version takes the same data, and ends; then room is made."""
+    files, marks = tmp_path / "files", tmp_path / "marks"
+    files.mkdir()
+    marks.mkdir()
+    for name in ("both", "new"):
+        (files / name).write_bytes(name.encode() * 1000000)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(http.server.SimpleHTTPRequestHandler, directory=files))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+
+    def reading(name, command):
+        return write_job(command, inputs={"x": {"type": "uri_file", "path": f"http://127.0.0.1:{server.server_port}/{name}"}})
+
+    try:
+        old = service.submit(reading("both", f"echo begin; until [ -e {marks}/go ]; do sleep 0.1; done; sha256sum < ${{{{inputs.x}}}}"))
+        wait_until(lambda: service.log_text(old, 0) == "begin\n", 60, lambda: service.job(old))
+        service.kill(service.signal)
+        service.program = BIN / "tutti"
+        service.start()
+        for name in ("both", "new"):
+            job = service.submit(reading(name, "wc -c < ${{inputs.x}}"))
+            assert service.wait(job)["state"] == "Completed", service.job(job)["reason"]
+
+        def unused():  # a launcher, which may outlive its job's end by a moment, holds its pins as long as it lives
+            listed = {one["place"].rpartition("/")[2]: one for one in json.loads(service.cli("cache", "list", "-o", "json").stdout)["data"]}
+            return listed if not any(one["in_use"] for one in listed.values()) else None
+        listed = wait_until(unused, 30, "no launcher of the new version has a pin")
+        assert set(listed) == {"both", "new"}, listed
+        pruned = service.cli("cache", "prune", "--size", "1MB", "-o", "json")
+        assert [one["key"] for one in json.loads(pruned.stdout)["removed"]] == [listed["new"]["key"]], pruned
+        named = service.cli("cache", "prune", listed["both"]["key"], "-o", "json")
+        assert named.returncode != 0 or json.loads(named.stdout)["removed"] == [], named
+        (marks / "go").touch()
+        assert service.wait(old)["state"] == "Completed", service.job(old)["reason"]
+        assert service.log_text(old, 0).split()[1] == hashlib.sha256(b"both" * 1000000).hexdigest()
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 @needs(missing())

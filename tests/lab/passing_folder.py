@@ -1,20 +1,22 @@
-"""A file system that shows SOURCE at MOUNT: `passing_folder.py SOURCE MOUNT`, until it is unmounted. Stopped (SIGSTOP), it is a file server that is away:
-whoever touches MOUNT waits until it goes on. Needs FUSE and fusepy (tools/packages.txt, group "test")."""
+"""A file system that shows SOURCE at MOUNT: `passing_folder.py SOURCE MOUNT [DELAY]`, until it is unmounted. Stopped (SIGSTOP), it is a file server that is
+away: whoever touches MOUNT waits until it goes on. With DELAY each answer takes so many seconds: a server that is slow. Needs FUSE and fusepy (tools/packages.txt, group "test")."""
 import errno
 import os
 import sys
+import time
 
 from fusepy import FUSE, FuseOSError, Operations
 
 
 class PassingFolder(Operations):
-    def __init__(self, source):
-        self.source = source
+    def __init__(self, source, delay=0):
+        self.source, self.delay = source, delay
 
     def path(self, path):
         return self.source + path
 
     def __call__(self, operation, *arguments):
+        time.sleep(self.delay)
         try:
             return super().__call__(operation, *arguments)
         except OSError as error:
@@ -90,4 +92,4 @@ class PassingFolder(Operations):
 
 
 if __name__ == "__main__":
-    FUSE(PassingFolder(os.path.abspath(sys.argv[1])), sys.argv[2], foreground=True, nothreads=True, attr_timeout=0, entry_timeout=0)
+    FUSE(PassingFolder(os.path.abspath(sys.argv[1]), *map(float, sys.argv[3:])), sys.argv[2], foreground=True, nothreads=True, attr_timeout=0, entry_timeout=0)

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import needs
-from conftest import ROOT, Service, wait_until
+from conftest import PATIENCE, ROOT, Service, wait_until
 
 __all__ = ["Cluster", "cluster", "cluster_nodes", "hidden_folders", "hpc", "needs_lab", "open_cluster", "slurmd_timeout"]
 
@@ -78,6 +78,12 @@ class Cluster:
             for slurmd in slurmds:
                 os.kill(slurmd, signal.SIGCONT)
 
+    def wait_until_idle(self):
+        """Until nothing is left on any node of what has ended there, so that Slurm gives the next job the first ones."""
+        def states():
+            return set(self.slurm("sinfo", "-h", "-p", "main", "-o", "%T").split())
+        wait_until(lambda: states() == {"idle"}, 60, lambda: f"all nodes are idle: {states()}")
+
     def queue(self):
         """(id, state, comment) of each job that Slurm has not ended."""
         return [tuple(line.split("|")) for line in self.slurm("squeue", "-h", "-o", "%i|%T|%k").splitlines()]
@@ -102,7 +108,7 @@ def cluster_nodes():
 
 @pytest.fixture(scope="module")
 def slurmd_timeout():
-    """The seconds after which Slurm gives a node up that does not answer."""
+    """The seconds, times the patience of tests, after which Slurm gives a node up that does not answer."""
     return 20
 
 
@@ -118,7 +124,7 @@ def open_cluster(folder, nodes=2, slurmd_timeout=20, hidden_folders=()):
     cluster = Cluster(folder)
     own = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     try:
-        cluster.do("start", str(nodes), *map(str, hidden_folders), SLURMD_TIMEOUT=str(slurmd_timeout))
+        cluster.do("start", str(nodes), *map(str, hidden_folders), SLURMD_TIMEOUT=str(round(slurmd_timeout * PATIENCE)))
         listing = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
         tag = subprocess.run(["sh", "-c", 'printf %s "$1" | sha256sum | cut -c1-6', "sh", cluster.lab], check=True,
                              capture_output=True, text=True).stdout.strip()

@@ -1,17 +1,22 @@
 """Story: the same job file on a Slurm cluster, over tests/lab/slurm: namespaces that this file makes and removes."""
 import fcntl
+import json
 import os
 import pathlib
 import pwd
+import re
 import shutil
 import signal
 import socket
 import tempfile
+import time
 
 import pytest
 
-from conftest import BIN, Service, processes_with, wait_until
+from conftest import BIN, PATIENCE, Service, processes_with, wait_until
+from needs import no_namespace
 from slurm_lab import *  # noqa: F403
+from stranger import AS_STRANGER
 
 pytestmark = needs_lab
 
@@ -35,6 +40,19 @@ def test_a_gang_of_two_nodes_has_its_contract_logs_and_results(hpc, write_job):
     assert [event["state"] for event in job["events"]] == [
         "Queued", "Provisioning", "Preparing", "Starting", "Running", "Finalizing", "Completed"]
     assert hpc.job(name)["logged"]["metrics"] == [{"name": "loss", "value": 0.5, "step": 0}]
+
+
+def test_what_the_ranks_of_a_gang_do_is_seen(hpc, write_job):
+    name = hpc.submit(write_job("echo begun; sleep 600", nodes=2, compute="hpc"))
+    wait_until(lambda: all(hpc.log_text(name, rank) for rank in (0, 1)), 60, "both ranks run")
+
+    def seen():
+        shown = hpc.cli("job", "stacks", name, "-o", "json")
+        groups = json.loads(shown.stdout)["groups"] if shown.returncode == 0 else []
+        return sorted(rank for group in groups if "sleep 600" in str(group["processes"]) for rank in group["ranks"]) == [0, 1]
+    wait_until(seen, 60, lambda: f"both sleep: {hpc.cli('job', 'stacks', name)}")
+    assert hpc.cli("job", "cancel", name).returncode == 0
+    assert hpc.wait(name)["state"] == "Canceled" and not processes_with("TUTTI_JOB_ID", name)
 
 
 @pytest.fixture
@@ -64,8 +82,10 @@ def plain(cluster):
 def test_a_user_who_is_not_root_needs_nobodys_help(plain, cluster):
     own = plain.home.parent
     job = own / "job.yml"
-    job.write_text("command: echo $RANK of $(id -un); mkdir outputs; id -u > outputs/$RANK; [ ! -e wait ] || sleep 600\n"
-                   "code: code\ncompute: hpc\nenvironment: host\nresources: {instance_count: 2}\ndistribution: {type: mpi}\n")
+    job.write_text("command: echo $RANK of $(id -un); mkdir outputs; id -u > outputs/$RANK; (echo >${{inputs.set}}/$RANK) 2>/dev/null; [ ! -e wait ] || sleep 600\n"
+                   "code: code\ncompute: hpc\nenvironment: host\nresources: {instance_count: 2}\ndistribution: {type: mpi}\ninputs: {set: {path: set}}\n")
+    (own / "set").mkdir()
+    os.chown(own / "set", plain.user["user"], plain.user["group"])
     code = own / "code"
     code.mkdir(mode=0o755)
     name = plain.submit(job)
@@ -74,6 +94,7 @@ def test_a_user_who_is_not_root_needs_nobodys_help(plain, cluster):
     assert [plain.log_text(name, rank) for rank in (0, 1)] == ["0 of nobody\n", "1 of nobody\n"]
     with plain.request(f"/v1/jobs/{name}/files/outputs/1") as file:
         assert int(file.read()) == plain.user["user"]
+    assert list((own / "set").iterdir()) == [] or no_namespace(*AS_STRANGER), "an input is for reading"
     (code / "wait").touch()
     name = plain.submit(job)
     plain.wait_for_state(name, "Running")
@@ -96,7 +117,7 @@ def test_a_waiting_job_says_slurms_reason_and_a_cancelled_one_leaves_nothing(hpc
                                 compute="hpc", resources={"properties": {"slurm": {"time": "30"}}}))
     hpc.wait_for_state(hold, "Running")
     next_one = hpc.submit(write_job("true", nodes=2, distribution="mpi", processes=4, compute="hpc"))
-    waiting = wait_until(lambda: (job := hpc.job(next_one))["reason"].startswith("waits for nodes") and job, 20, "it says why")
+    waiting = wait_until(lambda: (job := hpc.job(next_one))["reason"].startswith("waits for nodes") and job, 60, lambda: f"it says why: {hpc.job(next_one)}")
     assert waiting["state"] == "Queued" and "Resources" in waiting["reason"]
     assert wait_until(lambda: hpc.job(next_one).get("expected_start"), 20, "Slurm has planned it") > waiting["created"]
     assert hpc.cli("job", "cancel", next_one).returncode == 0
@@ -110,17 +131,36 @@ def test_a_waiting_job_says_slurms_reason_and_a_cancelled_one_leaves_nothing(hpc
 def test_slurms_nodes_are_listed_with_their_state(hpc, cluster):
     def nodes():
         return {node["name"]: node for node in hpc.get("/v1/nodes")["nodes"] if node["compute"] == "hpc"}
+    wait_until(nodes, 30, "Slurm has told of its nodes")
     assert nodes()["n1"]["address"] == "10.77.0.11" and nodes()["n1"]["memory_bytes"] > 0 and nodes()["n1"]["cores"]
     wait_until(lambda: nodes()["n2"]["state"] == "idle", 30, "it is idle")
     cluster.slurm("scontrol", "update", "nodename=n2", "state=drain", "reason=a new disk")
     wait_until(lambda: (nodes()["n2"]["state"], nodes()["n2"]["reason"]) == ("unusable", "a new disk"), 10, "why it takes no jobs")
-    assert "a new disk" in hpc.cli("node", "list").stdout
+    wait_until(lambda: "a new disk" in hpc.cli("node", "list").stdout, 30, "and by the command line")
     cluster.slurm("scontrol", "update", "nodename=n2", "state=resume")
     cluster.do("controller", "stop")
     answer = hpc.get("/v1/nodes")
     cluster.do("controller", "start")
     assert {node["compute"] for node in answer["nodes"]} == {"local"}
     assert any("compute hpc" in warning for warning in answer["warnings"]), answer["warnings"]
+
+
+def test_a_monitor_is_told_of_slurms_nodes_and_waits_for_no_controller(hpc, cluster):
+    def told():
+        with hpc.request("/metrics") as answer:
+            text = answer.read().decode()
+        return {state: int(count) for state, count in re.findall(r'^tutti_nodes{compute="hpc",state="(\w+)"} (\d+)$', text, re.M) if int(count)}
+    count = len([node for node in hpc.get("/v1/nodes")["nodes"] if node["compute"] == "hpc"])
+    wait_until(lambda: told().get("idle") == count, 60, lambda: f"all {count} nodes are told to be idle: {told()}")
+    cluster.do("controller", "stop")
+    def seconds():
+        began = time.monotonic()
+        assert told() == {"idle": count}, "what Slurm said last holds for a while"
+        return time.monotonic() - began
+    try:
+        assert min(seconds() for _ in range(3)) < 2 * PATIENCE
+    finally:
+        cluster.do("controller", "start")
 
 
 def test_what_slurm_refuses_fails_with_its_words(hpc, write_job):
@@ -160,8 +200,8 @@ def test_a_compute_that_can_be_used_only_after_the_service_has_begun_takes_up_wh
         hpc.start("--bind", "10.77.0.1")
         wait_until(lambda: hpc.job(runs)["reason"].startswith(why), 20, lambda: f"it says what is broken: {hpc.job(runs)}")
         waits = hpc.submit(write_job("echo waited", compute="hpc"))
-        reason = hpc.job(waits)["reason"]
-        assert reason.startswith(f"waits: {why}") and " (since 20" in reason, reason
+        reason = wait_until(lambda: (reason := hpc.job(waits)["reason"]).startswith(f"waits: {why}") and reason, 20, lambda: hpc.job(waits))
+        assert " (since 20" in reason, reason
         said = hpc.cli("doctor").stdout
         assert why in said, said
         go.touch()
@@ -215,4 +255,4 @@ def test_a_lost_node_is_named_and_what_was_written_is_kept(hpc, cluster, write_j
     job = hpc.wait(name, 60)
     assert job["state"] == "Failed" and "NODE_FAIL" in job["reason"], job["reason"]
     assert hpc.log_text(name, 0) == "before the loss\n"
-    assert not processes_with("TUTTI_JOB_ID", name)
+    wait_until(lambda: not processes_with("TUTTI_JOB_ID", name), 30, "its processes are gone, which Slurm does not wait for")

@@ -1,14 +1,17 @@
-"""Story: on a node of Slurm's a launcher is killed, and its batch script leaves no container of its job behind."""
+"""Story: on a node of Slurm's a launcher is killed, and its batch script leaves no container of its job behind; nodes that share nothing log in to
+a registry by a secret of the service."""
 import json
 import os
 import shutil
 import signal
+import subprocess
 
 import pytest
 
 from conftest import Service, processes_with, wait_until
+from file_search import files_with
 from needs import needs
-from podman_lab import Podman, missing, root_file_system
+from podman_lab import PASSWORD, USER, Podman, Registry, missing, root_file_system
 from slurm_lab import *  # noqa: F403
 
 pytestmark = [needs_lab, needs(missing())]
@@ -17,9 +20,11 @@ IMAGE = "localhost/tiny:1"
 # Stands before podman: it writes down when it is to remove something, and fails as often as a file says.
 WRAPPER = """#!/bin/sh
 if [ "$1" = rm ]; then
+  exec 9>>{folder}/lock; flock 9  # launchers of two nodes count one after the other
   echo "$*" >>{folder}/removals
   left=$(cat {folder}/failures 2>/dev/null || echo 0)
   [ "$left" = 0 ] || {{ echo $((left - 1)) >{folder}/failures; echo 'Error: the storage is locked' >&2; exit 125; }}
+  exec 9>&-
 fi
 exec {podman} "$@"
 """
@@ -67,3 +72,41 @@ def test_a_container_has_the_memory_that_slurm_gave_its_job_and_no_more(service,
     ended = service.wait(job, 120)
     assert ended["state"] == "Failed" and "ran out of memory" in ended["reason"], ended["reason"]
     assert service.wait(service.submit(write_job("echo small", compute="hpc", environment={"image": IMAGE})), 120)["state"] == "Completed"
+
+
+@needs(missing("docker-registry"))
+def test_nodes_that_share_nothing_pull_with_a_secret_and_a_wrong_one_is_said_before_they_are_taken(cluster, write_job, tmp_path):
+    registry = Registry(tmp_path, host="10.77.0.1", closed=True)
+    podman = Podman(tmp_path, f"[[registry]]\nlocation = '{registry.address}'\ninsecure = true\n")
+    image, secret, home = f"{registry.address}/tiny:1", f"registry.{registry.address}", tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "site.yml").write_text(f"computes:\n  apart: {{type: slurm, folder: 'node:{tmp_path}/node', memory: 200M}}\n")
+    service = Service(home, 1, {**podman.environment, "SLURM_CONF": cluster.environment["SLURM_CONF"]})
+    try:
+        podman.make(image, root_file_system())
+        podman.run("push", "--quiet", "--creds", f"{USER}:{PASSWORD}", image, check=True)
+        podman.run("rmi", "--all", "--force")
+        service.start("--bind", "10.77.0.1", patience=60)
+
+        def log_in(password):
+            subprocess.run([service.program, "secret", "set", secret], env=service.environment, input=f"{USER}:{password}", text=True, check=True)
+
+        job = write_job("echo ran", compute="apart", environment={"image": image})
+        log_in("no-such-password")
+        refused = service.cli("job", "create", job)
+        assert refused.returncode == 2 and f'does not take the login of secret "{secret}"' in refused.stderr, refused
+        assert service.get("/v1/jobs")["jobs"] == []
+        log_in(PASSWORD)
+        wait_until(lambda: not cluster.queue(), 60, "nothing of the tests before is Slurm's")
+        cluster.slurm("scontrol", "update", "partitionname=main", "state=down")
+        name = service.submit(job)
+        scripts = wait_until(lambda: cluster.queue(), 60, "it is Slurm's")
+        cluster.slurm("scontrol", "update", "partitionname=main", "state=up")
+        assert PASSWORD not in str(scripts)
+        ended = service.wait(name, 180)
+        assert ended["state"] == "Completed" and service.log_text(name, 0) == "ran\n", ended
+        assert files_with(home, PASSWORD) == [] and files_with(tmp_path / "node", PASSWORD) == []
+    finally:
+        service.stop()
+        podman.close()
+        registry.stop()

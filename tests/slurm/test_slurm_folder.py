@@ -80,8 +80,7 @@ def test_its_log_is_followed_and_survives_killed_services_whole(behind, write_jo
         echo half >&2; until [ -e {end} ]; do sleep 0.05; done; lines 4001 6000; mkdir -p outputs; echo $RANK >outputs/$RANK"""
     name = behind.submit(write_job(command, nodes=2, distribution="pytorch", processes=2, compute="hpc"))
     wait_until(lambda: all(behind.log_text(name, rank).count("\n") == 2000 for rank in range(4)), 40, "the first lines are there")
-    first = collectors(tmp_path)
-    assert len(first) == 1, first
+    wait_until(lambda: len(collectors(tmp_path)) == 1, 10, lambda: f"one collects, and forks nothing: {collectors(tmp_path)}")
     behind.kill(signal.SIGKILL)
     wait_until(lambda: not collectors(tmp_path), 10, "the collector ends with its service")
     go.touch()  # and goes on without it
@@ -104,7 +103,7 @@ def test_its_log_is_followed_and_survives_killed_services_whole(behind, write_jo
 def test_a_line_comes_within_seconds(behind, write_job, tmp_path):
     name = behind.submit(write_job(f"touch {tmp_path}/printed; echo now; sleep 600", compute="hpc"))
     wait_until((tmp_path / "printed").exists, 30, "it prints")
-    wait_until(lambda: behind.log_text(name, 0) == "now\n", 4, "it is seen")
+    wait_until(lambda: behind.log_text(name, 0) == "now\n", 15, "it is seen")
 
 
 def test_a_failure_has_its_line_and_is_slurms_too(behind, cluster, write_job):
@@ -190,7 +189,8 @@ def test_a_launcher_whose_jobs_folder_has_been_removed_ends(behind, cluster, wri
     assert processes_with("TUTTI_JOB_ID", name)
     behind.kill(signal.SIGKILL)  # nobody is left to say that it is gone
     folder, = (tmp_path / "shared").glob(f"{name}*")
-    shutil.rmtree(folder)
+    folder.rename(tmp_path / "removed")  # at one moment, since the launcher writes there meanwhile
+    shutil.rmtree(tmp_path / "removed", ignore_errors=True)
     wait_until(lambda: not processes_with("TUTTI_JOB_ID", name) and not cluster.queue(), 120, "its processes and its launcher have ended")
     assert not folder.exists(), "and nothing has made it anew"
     behind.start()

@@ -25,7 +25,8 @@ def node(service, name):
     return next(node for node in service.get("/v1/nodes")["nodes"] if node["compute"] == "hpc" and node["name"] == name)
 
 
-def test_a_job_does_not_begin_on_a_node_that_is_ill(service, write_job, tmp_path):
+def test_a_job_does_not_begin_on_a_node_that_is_ill(service, cluster, write_job, tmp_path):
+    cluster.wait_until_idle()
     (tmp_path / "ill-n1").touch()
     name = service.submit(write_job("echo on $(hostname)", compute="hpc"))
     job = service.wait(name, 120)
@@ -45,7 +46,8 @@ def test_a_job_does_not_begin_on_a_node_that_is_ill(service, write_job, tmp_path
     assert service.wait(gang, 120)["state"] == "Completed"
 
 
-def test_a_job_that_fails_as_its_node_breaks_is_begun_again_elsewhere(service, write_job, tmp_path):
+def test_a_job_that_fails_as_its_node_breaks_is_begun_again_elsewhere(service, cluster, write_job, tmp_path):
+    cluster.wait_until_idle()
     command = f"echo on $(hostname); if [ $(hostname) = n1 ]; then touch {tmp_path}/ill-n1; exit 7; fi"
     name = service.submit(write_job(command, compute="hpc", retry_settings={"max_retries": 1}))
     job = service.wait(name, 120)

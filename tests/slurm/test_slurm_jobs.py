@@ -1,11 +1,14 @@
 """Story: what a job asks of Slurm, scripts with #SBATCH lines, and jobs that lose a node, over tests/lab/slurm."""
 import contextlib
+import http.server
 import json
 import subprocess
+import threading
 
 import pytest
 
 from conftest import processes_with, wait_until
+from file_search import files_with
 from slurm_lab import *  # noqa: F403
 
 pytestmark = needs_lab
@@ -36,7 +39,7 @@ def test_a_job_that_loses_a_node_is_begun_again_from_what_it_had_written(hpc, cl
             assert file.read() == b"10\n"
     again = [event["reason"] for event in job["events"] if event["state"] == "Queued"][1]
     assert "NODE_FAIL" in again and "begun again, attempt 2 of 3" in again, again
-    assert not processes_with("TUTTI_JOB_ID", name)
+    wait_until(lambda: not processes_with("TUTTI_JOB_ID", name), 30, "also those of the first attempt are gone")
 
 
 def test_a_job_whose_launchers_end_themselves_before_slurm_gives_their_node_up_is_begun_again(hpc, cluster, write_job):
@@ -66,19 +69,19 @@ def test_a_job_whose_retries_are_used_up_fails_with_its_one_line(hpc, cluster, w
     name = hpc.submit(write_job("echo saved; sleep 600", nodes=2, distribution="mpi", compute="hpc",
                                 retry_settings={"max_retries": 1}))
     lose(cluster, hpc, name, "n1")
-    wait_until(lambda: hpc.log_text(name, 0).count("saved") == 2, 40, "its second attempt runs")
+    wait_until(lambda: all(hpc.log_text(name, rank).count("saved") == 2 for rank in (0, 1)), 40, "its second attempt runs")
     cluster.do("lose", "n2")
     cluster.do("return", "n2")
     job = hpc.wait(name, 60)
     assert job["state"] == "Failed" and job["reason"] == "a node of it failed (Slurm: NODE_FAIL)", job["reason"]
-    assert not processes_with("TUTTI_JOB_ID", name)
+    wait_until(lambda: not processes_with("TUTTI_JOB_ID", name), 30, "its processes are gone, which Slurm does not wait for")
 
 
 def test_a_service_that_dies_while_a_node_is_lost_begins_the_job_again_once(hpc, cluster, write_job, tmp_path):
     ran = tmp_path / "ran"
     name = hpc.submit(write_job(f"echo $TUTTI_RESTART_COUNT >>{ran}; echo saved; [ $TUTTI_RESTART_COUNT = 1 ] || sleep 600",
                                 nodes=2, distribution="mpi", compute="hpc", retry_settings={"max_retries": 1}))
-    wait_until(lambda: hpc.log_text(name, 1), 30, "it runs")
+    wait_until(lambda: all("saved" in hpc.log_text(name, rank) for rank in (0, 1)), 30, "both ranks run")
     hpc.kill()
     cluster.do("lose", "n2")
     cluster.do("return", "n2")
@@ -87,17 +90,45 @@ def test_a_service_that_dies_while_a_node_is_lost_begins_the_job_again_once(hpc,
     assert sorted(ran.read_text().split()) == ["0", "0", "1", "1"]
 
 
+@contextlib.contextmanager
+def file_that_does_not_come():
+    """The address of a file beside the controller: it is there, and nobody gets it meanwhile."""
+    ended = threading.Event()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_HEAD(self):
+            self.send_response(200)
+            self.send_header("Content-Length", "1")
+            self.end_headers()
+
+        def do_GET(self):
+            self.do_HEAD()
+            ended.wait()
+
+        def log_message(self, *arguments):
+            pass
+
+    with http.server.ThreadingHTTPServer(("10.77.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://10.77.0.1:{server.server_port}/file"
+        finally:
+            ended.set()
+            server.shutdown()
+
+
 def test_a_job_that_its_user_cancels_in_slurm_is_not_begun_again(hpc, cluster, write_job):
-    def submit(command):
-        return hpc.submit(write_job(command, nodes=2, distribution="pytorch", compute="hpc", retry_settings={"max_retries": 1}))
+    def submit(command, **keys):
+        return hpc.submit(write_job(command, nodes=2, distribution="pytorch", compute="hpc", retry_settings={"max_retries": 1}, **keys))
     running = submit("echo begun; sleep 600")
     wait_until(lambda: hpc.log_text(running, 0), 30, "it runs")
     cluster.slurm("scancel", "-n", running)
     hpc.wait(running)
-    preparing = submit("echo begun")
-    with cluster.held("n2"):  # for whose launcher the other one waits
-        hpc.wait_for_state(preparing, "Preparing")
+    with file_that_does_not_come() as address:
+        preparing = submit("echo begun", inputs={"x": {"type": "uri_file", "path": address}})
+        hpc.wait_for_state(preparing, "Preparing", 60)
         cluster.slurm("scancel", "-n", preparing)
+        hpc.wait(preparing)
     for name in (running, preparing):
         job = hpc.wait(name)
         assert job["state"] == "Failed" and "it was cancelled in Slurm (Slurm: CANCELLED)" in job["reason"], job["reason"]
@@ -218,16 +249,6 @@ def test_jobs_with_parts_of_nodes_share_them(hpc, cluster, write_job, tmp_path):
     assert [hpc.log_text(job, 0) for job in jobs] == ["3\n", "3\n", "1\n", "1\n"]
 
 
-def files_with(folders, value):
-    """The files below the folders that have the value; some go while they are looked at."""
-    found = []
-    for path in (path for folder in folders for path in folder.rglob("*")):
-        with contextlib.suppress(FileNotFoundError):
-            if path.is_file() and not path.is_symlink() and value.encode() in path.read_bytes():
-                found.append(path)
-    return found
-
-
 @pytest.mark.parametrize("distribution", ["pytorch", "mpi"])
 def test_secrets_reach_processes_and_nothing_that_slurm_shows(hpc, cluster, write_job, distribution):
     value = "hunter22-of-the-hub"
@@ -243,9 +264,9 @@ def test_secrets_reach_processes_and_nothing_that_slurm_shows(hpc, cluster, writ
     said = "it is ***, 19 long, and in a file ***\n"
     wait_until(lambda: all(hpc.log_text(name, rank) == said for rank in (0, 1)), 60, lambda: f"each rank has spoken: {hpc.job(name)}")
     shown = cluster.slurm("scontrol", "show", "job", "-dd") + cluster.slurm("squeue", "-o", "%all")
-    found = files_with([hpc.home, cluster.lab], value)
+    found = files_with(hpc.home, value) + files_with(cluster.lab, value)
     gate.touch()
     job = hpc.wait(name)
     assert job["state"] == "Completed", job["reason"]
     assert "hub" in json.dumps(hpc.job(name)) and value not in shown
-    assert not found + files_with([hpc.home, cluster.lab], value)
+    assert not found + files_with(hpc.home, value) + files_with(cluster.lab, value)

@@ -1,17 +1,18 @@
 """Story: a launcher of a gang on Slurm is killed, and Slurm's word of that is lost. The others live, so that it is missed; one that only has nothing to
 say is not."""
 import contextlib
+import json
 import os
 import pathlib
 import signal
 
 import pytest
 
-from conftest import Service, wait_until
+from conftest import PATIENCE, Service, wait_until
 from slurm_lab import *  # noqa: F403
 
 pytestmark = needs_lab
-BEAT = 3  # seconds: one that is silent for 15 is lost
+BEAT = 3 * min(round(PATIENCE), 2)  # seconds: one that is silent for five times that is lost
 
 
 @pytest.fixture(params=["service", "folder"])
@@ -28,14 +29,9 @@ def service(cluster, tmp_path, request):
 
 
 def launcher(folder, node):
-    """The process id of the launcher on the node of that number; None: there is none."""
-    for process in pathlib.Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            arguments = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
-            if "launch" in arguments and any(argument.startswith(str(folder)) and argument.endswith(f"/{node}/plan.json")
-                                             for argument in arguments):
-                return int(process.name)
-    return None
+    """The process id of the launcher on the node of that number."""
+    [lock] = folder.glob(f"*/{node}/lock")
+    return json.loads(lock.read_text())["pid"]
 
 
 def parent(pid):
@@ -55,7 +51,7 @@ def held(pid):
 def test_one_that_was_killed_is_missed_also_where_slurm_does_not_say_so(service, write_job, tmp_path):
     name = service.submit(write_job('[ "${TUTTI_RESTART_COUNT:-0}" = 0 ] || exit 0; exec sleep 600', nodes=2, distribution="pytorch",
                                     compute="hpc", retry_settings={"max_retries": 1}))
-    wait_until(lambda: service.job(name)["state"] == "Running", 60, "it runs")
+    service.wait_for_state(name, "Running", 60)
     killed = launcher(tmp_path / "shared", 1)
     # Who would tell Slurm's srun of its end.
     with held(parent(killed)):

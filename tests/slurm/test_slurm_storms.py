@@ -45,10 +45,16 @@ def test_jobs_queued_at_once_end_as_they_should_and_slurms_accounting_agrees(hpc
     expected = JOBS + sum(kind == "pair" for kind in names.values())
     assert ran.read_text().count("x") == expected, "each process ran once"
     wait_until(lambda: not cluster.queue(), 120, "Slurm's queue is empty")
-    records = collections.defaultdict(list)
-    for line in (cluster.lab / "log/jobcomp.txt").read_text().splitlines():
-        fields = dict(re.findall(r"(\w+)=(\S*)", line))
-        records[fields["Name"]].append((fields["JobState"], int(fields["NodeCnt"])))
+
+    def accounting():
+        """What it has of each job, once it has something of all: a job's line comes when it has left the queue."""
+        found = collections.defaultdict(list)
+        for line in (cluster.lab / "log/jobcomp.txt").read_text().splitlines():
+            fields = dict(re.findall(r"(\w+)=(\S*)", line))
+            if "NodeCnt" in fields:  # and not one of which a part is written
+                found[fields["Name"]].append((fields["JobState"], int(fields["NodeCnt"])))
+        return found.keys() >= names.keys() and found
+    records = wait_until(accounting, 60, "Slurm's accounting has all jobs")
     for name, kind in names.items():
         assert records[name] == [("FAILED" if kind == "bad" else "COMPLETED", 2 if kind == "pair" else 1)], (kind, records[name])
 

@@ -122,11 +122,14 @@ def read(path):
 def test_a_killed_launcher_is_told_of_and_what_was_printed_is_kept(apart, cluster, write_job):
     name = apart.submit(write_job("echo before; sleep 600", nodes=2, distribution="pytorch", compute="apart"))
     wait_until(lambda: all(apart.log_text(name, rank) for rank in (0, 1)), 40, "their output has come")
-    plans = [pid for pid in pathlib.Path("/proc").glob("[0-9]*")
-             if b"--plan" in (words := read(pid / "cmdline").split(b"\0")) and name.encode() in words[-2]
-             and words[-2].endswith(b"/1/plan.json") and words[0].endswith(b"tutti")]
-    assert len(plans) == 1, plans
-    os.kill(int(plans[0].name), signal.SIGKILL)
+
+    def launcher():
+        """None while it forks: what is forked looks like it until it executes something."""
+        plans = [pid for pid in pathlib.Path("/proc").glob("[0-9]*")
+                 if b"--plan" in (words := read(pid / "cmdline").split(b"\0")) and name.encode() in words[-2]
+                 and words[-2].endswith(b"/1/plan.json") and words[0].endswith(b"tutti")]
+        return int(plans[0].name) if len(plans) == 1 else None
+    os.kill(wait_until(launcher, 20, "its second launcher is there"), signal.SIGKILL)
     job = apart.wait(name)
     assert job["state"] == "Failed" and "launcher on node n2 died" in job["reason"], job["reason"]
     assert [apart.log_text(name, rank) for rank in (0, 1)] == ["before\n", "before\n"]

@@ -1,11 +1,13 @@
-"""Stores on this machine: moto for S3, Azurite for Azure Blob and Data Lake, and a proxy before either that counts and slows down what it sends."""
+"""Stores on this machine: moto for S3, Azurite for Azure Blob and Data Lake, a stand-in for Google's storage, and a proxy before either that counts and slows down what it sends."""
 import contextlib
 import functools
 import hashlib
 import hmac
+import http.server
 import json
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import threading
@@ -14,7 +16,7 @@ import urllib.error
 import urllib.request
 from base64 import b64decode, b64encode
 from email.utils import formatdate
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from conftest import BIN, PATIENCE, ROOT, free_port, wait_until
 from needs import lack, needs
@@ -155,28 +157,131 @@ def s3_store(folder, host="127.0.0.1"):
 
 
 @contextlib.contextmanager
-def azure_store(folder):
+def azure_store(folder, host="127.0.0.1", inside=(), certificate=None):
+    """`inside`: the words that have a command run where that address is. `certificate`: the files of one and of its key; by https then, where tokens are
+    taken too. Who asks trusts it by SSL_CERT_FILE."""
     port = free_port()
-    url = f"http://127.0.0.1:{port}"
+    url = f"{'https' if certificate else 'http'}://{host}:{port}"
     python = environment()
     program = python.parents[1] / "azurite/node_modules/.bin/azurite-blob"
     data = folder / "azurite"
     data.mkdir()
-    command = [program, "--silent", "--disableTelemetry", "--skipApiVersionCheck", "--blobHost", "127.0.0.1", "--blobPort", str(port), "-l", data]
+    command = [*inside, program, "--silent", "--disableTelemetry", "--skipApiVersionCheck", "--blobHost", host, "--blobPort", str(port), "-l", data]
+    if certificate:
+        command += ["--cert", certificate[0], "--key", certificate[1], "--oauth", "basic"]
     path = f"{os.environ['PATH']}:{python.parent}"
-    with running(command, url, folder / "azurite.log", env={**os.environ, "PATH": path}):
-        yield Azure(url)
+    with contextlib.ExitStack() as processes:
+        store = Azure(url)
+
+        def end():
+            """What it has is on the disk then, and there again after another `begin`."""
+            store.process.terminate()
+            store.process.wait(timeout=60 * PATIENCE)
+            processes.close()
+
+        def begin():
+            store.process = processes.enter_context(running(command, url, folder / "azurite.log", env={**os.environ, "PATH": path}))
+
+        store.end, store.begin = end, begin
+        begin()
+        yield store
+
+
+class Google:
+    """Stands for Google's storage: reads by its own interface, of public buckets, and by that of S3's kind, of a key whose signature is not looked at. Each
+    object has the hashes that it is put with. `asked` has the method and path of each request that is no list."""
+
+    def __init__(self):
+        self.objects, self.asked = {}, []
+        store = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                store.answer(self)
+
+            do_HEAD = do_GET
+
+            def log_message(self, *arguments):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def put(self, path, content, crc32c, md5=None, encoding="identity"):
+        """`path`: BUCKET/NAME; hashes are bytes. An object without MD5 has been composed."""
+        self.objects[path] = {"content": content, "generation": 1764205200000000 + len(self.objects), "encoding": encoding,
+                              "hashes": {name: b64encode(value).decode() for name, value in (("crc32c", crc32c), ("md5", md5)) if value}}
+
+    def place(self, bucket, **more):
+        return {"kind": "gcs", "container": bucket, "endpoint": self.url, "path": "", **more}
+
+    def answer(self, request):
+        url = urlsplit(request.path)
+        path, query = unquote(url.path), dict(parse_qsl(url.query))
+        by_json = re.fullmatch(r"(?:/download)?/storage/v1/b/([^/]+)(?:/o(?:/(.+))?)?", path)
+        bucket, name = by_json.groups() if by_json else (path[1:].split("/", 1) + [""])[:2]
+        found = self.objects.get(f"{bucket}/{name}")
+        if name:
+            self.asked.append((request.command, path))
+        if name and found is None:
+            return self.send(request, 404, b"{}" if by_json else b"")
+        if not name:
+            below = {path.split("/", 1)[1]: one for path, one in self.objects.items() if path.startswith(f"{bucket}/{query.get('prefix', '')}")}
+            return self.send(request, 200, self.list_in_json(bucket, below) if by_json else self.list_in_xml(below))
+        if by_json and query.get("alt") != "media":
+            return self.send(request, 200, json.dumps(self.described(bucket, name, found)).encode())
+        headers = [("ETag", f'"{found["generation"]:x}-x"'), ("x-goog-generation", str(found["generation"])), ("Last-Modified", "Fri, 27 Nov 2026 01:00:00 GMT"),
+                   ("x-goog-stored-content-encoding", found["encoding"]), *(("x-goog-hash", f"{kind}={value}") for kind, value in found["hashes"].items())]
+        content, status = found["content"], 200
+        if span := re.fullmatch(r"bytes=(\d+)-(\d*)", request.headers.get("Range", "")):
+            first, last = int(span[1]), min(int(span[2] or len(content)), len(content) - 1)
+            headers.append(("Content-Range", f"bytes {first}-{last}/{len(content)}"))
+            content, status = content[first:last + 1], 206
+        return self.send(request, status, content, headers)
+
+    @staticmethod
+    def described(bucket, name, found):
+        hashes = {{"md5": "md5Hash"}.get(kind, kind): value for kind, value in found["hashes"].items()}
+        return {"kind": "storage#object", "bucket": bucket, "name": name, "size": str(len(found["content"])), "generation": str(found["generation"]),
+                "updated": "2026-11-27T01:00:00Z", **hashes}
+
+    def list_in_json(self, bucket, below):
+        return json.dumps({"kind": "storage#objects", "items": [self.described(bucket, name, one) for name, one in sorted(below.items())]}).encode()
+
+    @staticmethod
+    def list_in_xml(below):
+        entries = "".join(f"<Contents><Key>{name}</Key><Size>{len(one['content'])}</Size><LastModified>2026-11-27T01:00:00.000Z</LastModified></Contents>"
+                          for name, one in sorted(below.items()))
+        return f"<ListBucketResult><IsTruncated>false</IsTruncated>{entries}</ListBucketResult>".encode()
+
+    @staticmethod
+    def send(request, status, content, headers=()):
+        request.send_response(status)
+        for name, value in [*headers, ("Content-Length", str(len(content)))]:
+            request.send_header(name, value)
+        request.end_headers()
+        if request.command != "HEAD":
+            request.wfile.write(content)
 
 
 class Proxy:
-    """Passes bytes on to a store. `sent` counts those of answers; `bytes_per_second` slows them down. While it `is_away` it takes no connection, and
-    ends those that there are; it goes away by itself once it has `taken` so many bytes for the store as `away_after` says."""
+    """Passes bytes on to a store. `sent` counts those of answers; `bytes_per_second` slows them down, and once there were `stops_after` of them the others
+    stay here for as long as it says so: what is fetched is in its midst then, however late a test looks. While it `is_away` it takes no connection, and
+    ends those that there are; it goes away by itself once it has `taken` so many bytes for the store as `away_after` says. While it `is_busy` it ends
+    them too, and answers each request with 503."""
 
     def __init__(self, url, host="127.0.0.1"):
         self.store = (urlsplit(url).hostname, urlsplit(url).port)
         self.sent = 0
-        self.bytes_per_second = None
-        self.is_away = False
+        self.bytes_per_second = self.stops_after = None
+        self.is_away = self.is_busy = False
         self.taken, self.away_after = 0, None
         self.lock = threading.Lock()
         self.listener = socket.create_server((host, 0))
@@ -190,13 +295,44 @@ class Proxy:
                 if self.is_away:
                     client.close()
                     continue
-                server = socket.create_connection(self.store)
+                if self.is_busy:
+                    threading.Thread(target=self.refuse, args=(client,), daemon=True).start()
+                    continue
+                try:
+                    server = socket.create_connection(self.store)
+                except OSError:  # the store itself is away
+                    client.close()
+                    continue
                 threading.Thread(target=self.carry, args=(client, server, False), daemon=True).start()
                 threading.Thread(target=self.carry, args=(server, client, True), daemon=True).start()
 
+    @staticmethod
+    def refuse(client):
+        with contextlib.suppress(OSError), client:
+            client.settimeout(10 * PATIENCE)
+            asked = b""
+            while b"\r\n\r\n" not in asked and (data := client.recv(65536)):
+                asked += data
+            client.sendall(b"HTTP/1.1 503 Slow Down\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+    def passes(self):
+        return not self.is_away and not self.is_busy
+
+    def stop_after(self, bytes_more):
+        """Stops once it has sent so many bytes more than now."""
+        self.stops_after = self.sent + bytes_more
+
+    def has_stopped(self):
+        return self.stops_after is not None and self.sent >= self.stops_after
+
+    def go_on(self, bytes_per_second=None):
+        self.bytes_per_second, self.stops_after = bytes_per_second, None
+
     def carry(self, source, target, is_answer):
         with contextlib.suppress(OSError):
-            while not self.is_away and (data := source.recv(65536)) and not self.is_away:
+            while self.passes() and (data := source.recv(65536)) and self.passes():
+                while is_answer and self.has_stopped() and self.passes():
+                    time.sleep(0.02)
                 if is_answer:
                     with self.lock:
                         self.sent += len(data)
@@ -213,6 +349,7 @@ class Proxy:
 
     def close(self):
         self.listener.close()
+        self.go_on()
 
 
 def request(operation, place, credentials=None, **more):
@@ -234,3 +371,8 @@ def ask(operation, place, credentials=None, **more):
     lines = [json.loads(line) for line in out.splitlines()]
     assert lines and process.returncode == (0 if "done" in lines[-1] else 1), (process.returncode, out, err)
     return lines
+
+
+def objects(lines):
+    """What is said of objects. Lines of progress come between them where an answer takes some time."""
+    return [line["object"] for line in lines if "object" in line]

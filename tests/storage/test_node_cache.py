@@ -71,6 +71,24 @@ def test_the_second_job_fetches_no_byte_and_the_cache_says_what_it_has(site, sto
     assert data["key"][:12] in table and "2.10 MB" in table, table
 
 
+def test_two_jobs_that_ask_for_the_same_at_once_have_it_fetched_once(site, store, write_job, tmp_path):
+    gate = tmp_path / "gate"
+    before = site.submit(write_job(f"until [ -e {gate} ]; do sleep 0.05; done", nodes=2))
+    site.wait_for_state(before, "Running")
+    jobs = [site.submit(job_on(write_job, "train")) for _ in range(2)]
+    store.proxy.stop_after(SIZE)  # so that neither has all of it when both ask
+    gate.touch()
+    wait_until(lambda: all(site.job(job)["state"] == "Preparing" for job in jobs), 60, lambda: [site.job(job) for job in jobs])
+    wait_until(store.proxy.has_stopped, 60, "a part of it has come")
+    store.proxy.go_on()
+    for job in jobs:
+        assert site.wait(job)["state"] == "Completed", site.job(job)
+    assert site.log_text(jobs[0], 0) == site.log_text(jobs[1], 0) != ""
+    assert 2 * SIZE <= store.proxy.sent < 2.3 * SIZE
+    [data] = data_of(site, "train")
+    assert data["state"] == "whole", data
+
+
 def test_what_another_input_has_of_it_is_not_fetched(site, store, write_job):
     first = site.submit(job_on(write_job, "train"))
     assert site.wait(first)["state"] == "Completed"
@@ -135,15 +153,24 @@ def test_what_the_disk_has_damaged_is_found_and_fetched_again(site, store, write
     assert {one["state"] for one in cached(site, "list")["data"]} == {"damaged", "whole"}
 
 
-@needs_small_disk
-def test_on_a_full_disk_what_no_job_reads_goes_first(site, store, write_job, tmp_path):
-    for name in ("a.bin", "b.bin"):
-        store.put("sets", f"more/{name}", os.urandom(SIZE))
-    disk, gate = site.home / "data", tmp_path / "gate"
+@pytest.fixture
+def small_disk(site):
+    """The site's cache on a disk of 5 MiB."""
+    disk = site.home / "data"
     site.stop()  # launchers that wait for jobs have the mounts of when they began
     disk.mkdir(exist_ok=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=5m", "tmpfs", disk], check=True)
     site.start()
+    yield disk
+    site.stop()
+    subprocess.run(["umount", "-l", disk], check=True)
+
+
+@needs_small_disk
+def test_on_a_full_disk_what_no_job_reads_goes_first(site, store, write_job, tmp_path, small_disk):
+    for name in ("a.bin", "b.bin"):
+        store.put("sets", f"more/{name}", os.urandom(SIZE))
+    gate = tmp_path / "gate"
     try:
         first = site.submit(job_on(write_job, "train"))
         assert site.wait(first)["state"] == "Completed"
@@ -157,8 +184,61 @@ def test_on_a_full_disk_what_no_job_reads_goes_first(site, store, write_job, tmp
         assert site.log_text(reading, 0).split()[-1] == str(2 * SIZE), "what it read stayed"
     finally:
         gate.touch()
-        site.stop()
-        subprocess.run(["umount", "-l", disk], check=True)
+
+
+@needs_small_disk
+def test_data_larger_than_the_disk_are_refused_before_the_job_queues(site, store, write_job, small_disk):
+    for number in range(6):
+        store.put("sets", f"large/{number}.bin", os.urandom(SIZE))
+    first = site.submit(job_on(write_job, "train"))
+    assert site.wait(first)["state"] == "Completed"
+    before, jobs = store.proxy.sent, len(site.get("/v1/jobs")["jobs"])
+    for path in ("large", "large/*.bin"):
+        refused = site.cli("job", "create", job_on(write_job, path, "true"))
+        assert refused.returncode == 9, refused
+        assert 'input "x": ' in refused.stderr and "has 6 MiB" in refused.stderr and str(small_disk) in refused.stderr, refused.stderr
+        assert "2 MiB are of data that may go: delete files there" in refused.stderr, refused.stderr
+    assert store.proxy.sent - before < SIZE // 8, "lists alone"
+    assert len(site.get("/v1/jobs")["jobs"]) == jobs
+    taken = site.submit(job_on(write_job, "large", "true", mode="direct"))
+    assert site.wait(taken)["state"] == "Completed", site.job(taken)
+
+
+@needs_small_disk
+def test_data_that_outgrow_the_disk_later_cost_nothing_however_often_they_are_tried(site, store, write_job, tmp_path, small_disk):
+    first = site.submit(job_on(write_job, "train"))
+    assert site.wait(first)["state"] == "Completed"
+    store.put("sets", "large/0.bin", os.urandom(SIZE))
+    gate = tmp_path / "gate"
+    try:
+        before = site.submit(write_job(f"until [ -e {gate} ]; do sleep 0.05; done", nodes=2))
+        waiting = [site.submit(job_on(write_job, "large", "true")) for _ in range(2)]
+        for number in range(1, 6):
+            store.put("sets", f"large/{number}.bin", os.urandom(SIZE))
+    finally:
+        gate.touch()
+    assert site.wait(before)["state"] == "Completed"
+    for failed in waiting:
+        assert site.wait(failed)["state"] == "Failed"
+        assert "are free" in site.job(failed)["reason"], site.job(failed)
+    assert data_of(site, "train")
+
+
+@needs_small_disk
+def test_a_disk_without_a_free_block_serves_what_it_has_and_makes_room(site, store, write_job, small_disk):
+    first = site.submit(job_on(write_job, "train"))
+    assert site.wait(first)["state"] == "Completed"
+    [key] = [one["key"] for one in data_of(site, "train")]
+    (small_disk / key / "looked").unlink(missing_ok=True)  # as where nobody has looked for long
+    with (small_disk / "log").open("wb", buffering=0) as log, pytest.raises(OSError, match="No space left"):
+        while True:
+            log.write(bytes(4096))
+    assert os.statvfs(small_disk).f_bavail == 0
+    again = site.submit(job_on(write_job, "train"))
+    assert site.wait(again)["state"] == "Completed", site.job(again)
+    other = site.submit(job_on(write_job, "test"))
+    assert site.wait(other)["state"] == "Completed", site.job(other)
+    assert data_of(site, "test") and not data_of(site, "train")
 
 
 def test_data_are_fetched_ahead_of_the_job(site, store, write_job):

@@ -54,14 +54,11 @@ class Run:
     def pid_of_rank(self, rank):
         return int(self.await_line(rf"step \d+ of rank {rank} of \d+, worker \d+ pid (\d+)")[-1][1])
 
-    def busy(self):
-        """The share of a core that the launcher has used until now."""
+    def used(self):
+        """The seconds of a processor that the launcher has used until now, and the time."""
         with open(f"/proc/{self.process.pid}/stat") as stat:
             fields = stat.read().rsplit(")", 1)[1].split()
-        with open("/proc/uptime") as uptime:
-            now = float(uptime.read().split()[0])
-        tick = os.sysconf("SC_CLK_TCK")
-        return (int(fields[11]) + int(fields[12])) / tick / (now - int(fields[19]) / tick)
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), time.monotonic()
 
     def end(self):
         """The exit code."""

@@ -1,7 +1,7 @@
 """A worker of test_elastic_torch: momentum SGD over all samples at every step, so that the weights
 do not depend on how many ranks share the work. Rank 0 repeats it alone at the end and compares.
 
-elastic_torch_worker.py STEPS RANKS: trains until it has made STEPS steps with at least RANKS ranks.
+elastic_torch_worker.py STEPS RANKS: trains until it has made STEPS steps with just RANKS ranks.
 Prints lines "step S of rank R of N, worker W pid P", and "equal on rank R of N".
 """
 import copy

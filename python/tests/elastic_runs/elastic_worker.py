@@ -2,7 +2,8 @@
 exactly what one process alone would get, however often the ranks change.
 
 elastic_worker.py STEPS COMMIT_EVERY [SECONDS_A_STEP]: prints a line "step S of rank R of N, worker
-W pid P" for every step, and at last "done TOTAL of rank R of N".
+W pid P" for every step, and at last "done TOTAL of rank R of N after S steps". With ELASTIC_GO in its
+environment it makes STEPS steps more once that file is there, so that it does not end before.
 """
 import ctypes
 import os
@@ -39,13 +40,19 @@ def total_of(steps):
     return sum(sample(step, index) for step in range(steps) for index in range(SAMPLES))
 
 
+def may_end():
+    return "ELASTIC_GO" not in os.environ or os.path.exists(os.environ["ELASTIC_GO"])
+
+
 @elastic.run
-def train(state, steps, commit_every, seconds):
-    while state.step < steps:
+def train(state, commit_every, seconds):
+    while state.left > 0:
         mine = sum(sample(state.step, index) for index in range(comm.rank(), SAMPLES, comm.size()))
-        added = (ctypes.c_int64 * 1)(mine)
-        state.total += _run(comm.ALL_REDUCE, "total", added, comm.INT64, op=comm.Sum)[0]
+        added = (ctypes.c_int64 * 2)(mine, may_end())  # ranks look at different times, and agree
+        total, may = _run(comm.ALL_REDUCE, "total", added, comm.INT64, op=comm.Sum)
+        state.total += total
         state.step += 1
+        state.left -= may > 0
         print(f"step {state.step} of rank {comm.rank()} of {comm.size()}, worker "
               f"{os.environ['TUTTI_WORKER']} pid {os.getpid()}", flush=True)
         if state.step % commit_every == 0:
@@ -56,10 +63,11 @@ def train(state, steps, commit_every, seconds):
 def main():
     steps, commit_every = int(sys.argv[1]), int(sys.argv[2])
     comm.init()
-    state = elastic.ObjectState(broadcast_object, comm.rank, step=0, total=0)
+    state = elastic.ObjectState(broadcast_object, comm.rank, step=0, left=steps, total=0)
     state.register_reset_callbacks([lambda: print(f"reset to {comm.size()}", flush=True)])
-    train(state, steps, commit_every, float(sys.argv[3]) if len(sys.argv) > 3 else 0.02)
-    print(f"done {state.total} of rank {comm.rank()} of {comm.size()}", flush=True)
+    train(state, commit_every, float(sys.argv[3]) if len(sys.argv) > 3 else 0.02)
+    print(f"done {state.total} of rank {comm.rank()} of {comm.size()} after {state.step} steps",
+          flush=True)
 
 
 if __name__ == "__main__":

@@ -28,4 +28,10 @@ std::optional<absl::Time> ChangedAt(const fs::path& path) {
   return absl::TimeFromTimespec(info.st_mtim);
 }
 
+fs::path NearestThatIsThere(fs::path path) {
+  std::error_code error;
+  while (!fs::exists(path, error) && path.has_relative_path()) path = path.parent_path();
+  return path;
+}
+
 }  // namespace tutti::base

@@ -17,4 +17,7 @@ std::vector<std::string> NamesIn(const std::filesystem::path& folder);
 // be read. Opens it: an NFS client that knows it from before asks its server anew then.
 std::optional<absl::Time> ChangedAt(const std::filesystem::path& path);
 
+// Returns the path, or the nearest folder above it, that is there.
+std::filesystem::path NearestThatIsThere(std::filesystem::path path);
+
 }  // namespace tutti::base

@@ -32,5 +32,12 @@ TEST(Folder, TellsWhenAFileOrFolderWasChangedAndOfALinkNothing) {
   EXPECT_EQ(ChangedAt(folder.path() / "none"), std::nullopt);
 }
 
+TEST(Folder, FindsTheNearestAboveThatIsThere) {
+  const TemporaryDirectory folder;
+  EXPECT_EQ(NearestThatIsThere(folder.path() / "a" / "b"), folder.path());
+  EXPECT_EQ(NearestThatIsThere(folder.path()), folder.path());
+  EXPECT_EQ(NearestThatIsThere("/nothing-of-this-name/a"), "/");
+}
+
 }  // namespace
 }  // namespace tutti::base

@@ -1,5 +1,8 @@
 #include "base/machine/mounts.h"
 
+#include <fcntl.h>
+#include <poll.h>
+
 #include <algorithm>
 #include <list>
 #include <set>
@@ -16,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char kMountInfo[] = "/proc/self/mountinfo";
 constexpr int kMostLinks = 40;  // as the kernel has it
 constexpr size_t kMostBytes = 16 << 20;
 
@@ -41,21 +45,33 @@ bool IsAtOrBelow(const std::string& path, const std::string& point) {
          (path.size() == point.size() || path[point.size()] == '/');
 }
 
-// The mount that a path lies on which has no links: the longest point, of the same the last one.
-const Mount* MountOf(const std::string& path, const std::vector<Mount>& mounts) {
-  const Mount* found = nullptr;
-  for (const Mount& mount : mounts) {
-    if (!IsAtOrBelow(path, mount.point)) continue;
-    if (found == nullptr || mount.point.size() >= found->point.size()) found = &mount;
-  }
-  return found;
-}
-
 }  // namespace
 
 std::vector<Mount> ReadMounts() {
-  const auto text = ReadFile("/proc/self/mountinfo", kMostBytes);
+  const auto text = ReadFile(kMountInfo, kMostBytes);
   return text.ok() ? MountsFrom(*text) : std::vector<Mount>();
+}
+
+MountChanges::MountChanges() {
+  if (auto file = Open(kMountInfo, O_RDONLY); file.ok()) file_ = *std::move(file);
+  if (file_.valid()) Any();  // from here on
+}
+
+// The kernel tells each descriptor once of a change.
+bool MountChanges::Any() {
+  if (!file_.valid()) return true;
+  pollfd changed = {file_.get(), POLLPRI, 0};
+  return ::poll(&changed, 1, 0) != 0;
+}
+
+std::shared_ptr<const std::vector<Mount>> WatchedMounts::Now() {
+  absl::MutexLock lock(&mutex_);
+  if (changes_.Any() || mounts_ == nullptr) {
+    mounts_ = std::make_shared<const std::vector<Mount>>(ReadMounts());
+  }
+  const auto now = mounts_;
+  if (now->empty()) mounts_.reset();  // the kernel did not say
+  return now;
 }
 
 std::vector<Mount> MountsFrom(absl::string_view mountinfo) {
@@ -63,10 +79,22 @@ std::vector<Mount> MountsFrom(absl::string_view mountinfo) {
   for (const absl::string_view line : absl::StrSplit(mountinfo, '\n', absl::SkipEmpty())) {
     const std::vector<absl::string_view> fields = absl::StrSplit(line, ' ');
     const auto dash = std::find(fields.begin(), fields.end(), "-");
-    if (fields.size() < 5 || fields.end() - dash < 2) continue;
-    mounts.push_back({Unescaped(fields[4]), std::string(*(dash + 1))});
+    if (fields.size() < 6 || fields.end() - dash < 2) continue;
+    int id = 0;
+    static_cast<void>(absl::SimpleAtoi(fields[0], &id));
+    mounts.push_back({Unescaped(fields[4]), std::string(*(dash + 1)), std::string(fields[5]), id});
   }
   return mounts;
+}
+
+// The longest point, of the same the last one.
+const Mount* MountOf(const std::string& path, const std::vector<Mount>& mounts) {
+  const Mount* found = nullptr;
+  for (const Mount& mount : mounts) {
+    if (!IsAtOrBelow(path, mount.point)) continue;
+    if (found == nullptr || mount.point.size() >= found->point.size()) found = &mount;
+  }
+  return found;
 }
 
 bool IsLocal(absl::string_view type) {
@@ -81,6 +109,8 @@ bool IsLocal(absl::string_view type) {
 }
 
 std::string RemoteMountOf(const fs::path& path, const std::vector<Mount>& mounts) {
+  const auto is_remote = [](const Mount& mount) { return !IsLocal(mount.type); };
+  if (std::none_of(mounts.begin(), mounts.end(), is_remote)) return "";
   std::list<fs::path> parts(path.begin(), path.end());
   fs::path now = "/";
   int links = 0;

@@ -1,6 +1,13 @@
 #include "base/machine/mounts.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
 
 #include "base/file.h"
 
@@ -22,6 +29,7 @@ TEST(Mounts, AreReadAsTheKernelTellsThem) {
   ASSERT_EQ(mounts.size(), 5u);
   EXPECT_EQ(mounts[1].point, "/mnt");
   EXPECT_EQ(mounts[1].type, "nfs4");
+  EXPECT_NE(mounts[1].id, mounts[2].id);
   EXPECT_EQ(mounts[3].point, "/a b");
   EXPECT_EQ(mounts[3].type, "fuse.sshfs");
   EXPECT_FALSE(ReadMounts().empty());
@@ -41,6 +49,35 @@ TEST(Mounts, AreFoundBelowARootThatIsOnAServer) {
   const std::vector<Mount> mounts = {{"/", "nfs4"}, {"/data", "nfs4"}};
   EXPECT_EQ(RemoteMountOf("/usr/bin", mounts), "");
   EXPECT_EQ(RemoteMountOf("/data/x", mounts), "/data");
+}
+
+// Returns what is wrong; the caller has a mount namespace of its own.
+const char* WrongOfWatchedMounts(const std::string& folder) {
+  if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return "no private mounts";
+  WatchedMounts mounts;
+  const auto is_there = [&] {
+    const auto now = mounts.Now();
+    return std::any_of(now->begin(), now->end(),
+                       [&](const Mount& mount) { return mount.point == folder; });
+  };
+  const auto before = mounts.Now();
+  if (is_there()) return "a mount that is not there";
+  if (mounts.Now() != before) return "read again though nothing has changed";
+  if (::mount("none", folder.c_str(), "tmpfs", 0, nullptr) != 0) return "no tmpfs";
+  if (!is_there()) return "a mount that was made is missing";
+  if (::umount(folder.c_str()) != 0 || is_there()) return "a mount that has gone is there";
+  return "nothing";
+}
+
+TEST(MountsDeathTest, AreReadAgainWhereOneHasChanged) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root: it mounts";
+  const TemporaryDirectory folder;
+  const auto try_it = [&] {
+    if (::unshare(CLONE_NEWNS) != 0) std::_Exit(2);
+    std::fprintf(stderr, "wrong: %s\n", WrongOfWatchedMounts(fs::canonical(folder.path())));
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(try_it(), ::testing::ExitedWithCode(0), "wrong: nothing");
 }
 
 TEST(Mounts, AreFoundThroughLinks) {

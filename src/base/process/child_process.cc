@@ -18,6 +18,7 @@
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/machine/machine.h"
+#include "base/process/closed_in_children.h"
 #include "base/status.h"
 
 extern char** environ;
@@ -48,6 +49,7 @@ struct ChildPlan {
 // memory.
 int SetUpChild(const ChildPlan& plan) {
   const ChildOptions& options = *plan.options;
+  ClosedInChildren::CloseAllInChild();
   if (options.new_session ? ::setsid() < 0 : ::setpgid(0, 0) != 0) return errno;
   if (options.die_with_parent) {
     if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return errno;
@@ -220,30 +222,42 @@ absl::StatusOr<uint64_t> ProcessStartTime(pid_t pid) {
   return ticks;
 }
 
-std::vector<pid_t> Descendants(pid_t root, const std::set<pid_t>& leaves) {
-  std::vector<std::pair<pid_t, pid_t>> parent_of;  // (child, parent)
+std::vector<ProcessParent> ProcessParents() {
+  std::vector<ProcessParent> found;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-    pid_t pid = 0;
-    if (!absl::SimpleAtoi(entry.path().filename().string(), &pid)) continue;
-    const auto fields = StatFields(pid);
-    pid_t parent = 0;
+    ProcessParent process;
+    if (!absl::SimpleAtoi(entry.path().filename().native(), &process.pid)) continue;
+    const auto text = ReadFile(absl::StrCat("/proc/", process.pid, "/stat"));
+    const size_t after_name = text.ok() ? text->rfind(')') : std::string::npos;
+    if (after_name == std::string::npos) continue;
+    const std::vector<absl::string_view> fields =
+        absl::StrSplit(absl::string_view(*text).substr(after_name + 2), absl::MaxSplits(' ', 2));
     // A zombie (state Z) has ended; it only waits to be reaped.
-    if (!fields.ok() || fields->size() < 2 || (*fields)[0] == "Z") continue;
-    if (absl::SimpleAtoi((*fields)[1], &parent)) parent_of.emplace_back(pid, parent);
+    if (fields.size() < 2 || fields[0] == "Z") continue;
+    if (absl::SimpleAtoi(fields[1], &process.parent)) found.push_back(process);
   }
+  return found;
+}
+
+std::vector<pid_t> DescendantsAmong(const std::vector<ProcessParent>& processes, pid_t root,
+                                    const std::set<pid_t>& leaves) {
   std::vector<pid_t> found;
   std::vector<pid_t> frontier = {root};
   while (!frontier.empty()) {
     const pid_t parent = frontier.back();
     frontier.pop_back();
-    for (const auto& [child, its_parent] : parent_of) {
-      if (its_parent != parent) continue;
-      found.push_back(child);
-      if (!leaves.contains(child)) frontier.push_back(child);
+    for (const ProcessParent& process : processes) {
+      if (process.parent != parent) continue;
+      found.push_back(process.pid);
+      if (!leaves.contains(process.pid)) frontier.push_back(process.pid);
     }
   }
   return found;
+}
+
+std::vector<pid_t> Descendants(pid_t root, const std::set<pid_t>& leaves) {
+  return DescendantsAmong(ProcessParents(), root, leaves);
 }
 
 }  // namespace tutti::base

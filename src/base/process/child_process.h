@@ -84,4 +84,13 @@ absl::StatusOr<uint64_t> ProcessStartTime(pid_t pid);
 // out.
 std::vector<pid_t> Descendants(pid_t root, const std::set<pid_t>& leaves = {});
 
+// The same in steps, for who asks for several roots: a look at all processes of the machine takes
+// long where there are many.
+struct ProcessParent {
+  pid_t pid = 0, parent = 0;
+};
+std::vector<ProcessParent> ProcessParents();
+std::vector<pid_t> DescendantsAmong(const std::vector<ProcessParent>& processes, pid_t root,
+                                    const std::set<pid_t>& leaves = {});
+
 }  // namespace tutti::base

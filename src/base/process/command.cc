@@ -99,7 +99,8 @@ bool TakeOutputs(int out, int err, Deadline deadline, const std::atomic<bool>* c
 
 absl::StatusOr<CommandResult> RunCommand(ChildOptions options, absl::string_view input,
                                          Deadline deadline, size_t most_output,
-                                         const std::atomic<bool>* cancelled) {
+                                         const std::atomic<bool>* cancelled,
+                                         const std::function<void(pid_t)>& began) {
   TUTTI_ASSIGN_OR_RETURN(OutputPipe out, MakeOutputPipe());
   TUTTI_ASSIGN_OR_RETURN(OutputPipe err, MakeOutputPipe());
   TUTTI_ASSIGN_OR_RETURN(const UniqueFd in, InputOf(input));
@@ -109,6 +110,7 @@ absl::StatusOr<CommandResult> RunCommand(ChildOptions options, absl::string_view
   options.die_with_parent = true;
   const std::string name = options.arguments.empty() ? "" : options.arguments.front();
   TUTTI_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Start(options));
+  if (began) began(child.pid());
   out.write.reset();
   err.write.reset();
   BoundedText out_text(most_output), err_text(most_output);

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -24,10 +25,12 @@ inline constexpr size_t kMostCommandOutput = 4 << 20;
 // Starts `options` (whose descriptors are set here), gives it `input` to read and waits for its end
 // and that of its output. DeadlineExceeded: it was killed with its process group, and may have done
 // its work. Cancelled: so it was since another thread had set `cancelled`, which is looked at 20
-// times a second. Errors of starting it are those of ChildProcess::Start.
+// times a second. `began` is told its number once it runs. Errors of starting it are those of
+// ChildProcess::Start.
 absl::StatusOr<CommandResult> RunCommand(ChildOptions options, absl::string_view input,
                                          Deadline deadline, size_t most_output = kMostCommandOutput,
-                                         const std::atomic<bool>* cancelled = nullptr);
+                                         const std::atomic<bool>* cancelled = nullptr,
+                                         const std::function<void(pid_t)>& began = nullptr);
 
 // Returns one word of a POSIX shell's, whatever is in it.
 std::string ShellQuoted(absl::string_view text);

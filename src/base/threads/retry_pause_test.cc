@@ -29,5 +29,16 @@ TEST(RetryPause, TwoWhomAServiceLeftDoNotComeBackTogether) {
   EXPECT_GT(pauses.size(), 50u);
 }
 
+TEST(RetryPause, IsAsLongAsTheServiceAsksForAndNotTheSameForAll) {
+  std::set<absl::Duration> pauses;
+  for (int i = 0; i < 100; ++i) {
+    pauses.insert(RetryPause(kFirst, kLongest).Next(absl::Seconds(10)));
+  }
+  EXPECT_GE(*pauses.begin(), absl::Seconds(10));
+  EXPECT_LE(*pauses.rbegin(), absl::Seconds(12.5));
+  EXPECT_GT(pauses.size(), 50u);
+  EXPECT_GE(RetryPause(kLongest, kLongest).Next(kFirst), kLongest / 2);
+}
+
 }  // namespace
 }  // namespace tutti::base

@@ -13,6 +13,8 @@
 namespace tutti::base {
 namespace {
 
+constexpr absl::Duration kLook = absl::Milliseconds(25);  // at whether nobody waits any more
+
 void DoOne(const std::string& queue, const WorkQueues::Task& task) {
   try {
     task();
@@ -73,7 +75,8 @@ void WorkQueues::Begin() {
   changed_.Signal();
 }
 
-bool WorkQueues::DoWithin(const std::string& queue, Task task, Deadline deadline) {
+bool WorkQueues::DoWithin(const std::string& queue, Task task, Deadline deadline,
+                          const std::function<bool()>& given_up) {
   struct End {
     absl::Mutex mutex;
     absl::CondVar changed;
@@ -94,9 +97,15 @@ bool WorkQueues::DoWithin(const std::string& queue, Task task, Deadline deadline
     task();
     end->done = true;
   });
-  absl::MutexLock lock(&end->mutex);
-  while (!end->reached && !deadline.Expired()) {
-    end->changed.WaitWithTimeout(&end->mutex, deadline.Remaining());
+  bool goes_on = true;
+  while (goes_on) {
+    const bool is_given_up = given_up && given_up();
+    const Deadline look = given_up ? Deadline::Sooner(deadline, Deadline::After(kLook)) : deadline;
+    absl::MutexLock lock(&end->mutex);
+    while (!is_given_up && !end->reached && !look.Expired()) {
+      end->changed.WaitWithTimeout(&end->mutex, look.Remaining());
+    }
+    goes_on = !is_given_up && !end->reached && !deadline.Expired();
   }
   return end->done;
 }

@@ -49,8 +49,10 @@ class WorkQueues {
   void Do(const std::string& queue, Task task);
   // Does the same, and waits for its end. False if it is not done by the deadline; it is done later
   // all the same, so what it refers to has to live on its own. False at once after Stop, and once
-  // the task has thrown.
-  bool DoWithin(const std::string& queue, Task task, Deadline deadline);
+  // the task has thrown; and once `given_up` returns true, which is asked before it waits and now
+  // and then.
+  bool DoWithin(const std::string& queue, Task task, Deadline deadline,
+                const std::function<bool()>& given_up = nullptr);
 
   // Returns whether its task at hand, or that of each thread, is older than `age`, so that another
   // had better not wait for it.

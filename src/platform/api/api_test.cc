@@ -1,4 +1,5 @@
-// Covers: launcher_routes.cc, rest.cc, json.cc, query.cc, stream_answer.cc, file_answer.cc.
+// Covers: launcher_routes.cc, rest.cc, json/status_json.cc, routing/query.cc, stream_answer.cc,
+// file_answer.cc, json/usage_json.cc, stacks_answer.cc, json/stacks_json.cc.
 #include "platform/api/api.h"
 
 #include <gmock/gmock.h>
@@ -13,14 +14,16 @@
 #include "base/hash.h"
 #include "base/test_patience.h"
 #include "platform/api/callers_for_tests.h"
-#include "platform/api/json.h"
+#include "platform/api/json/status_json.h"
 #include "platform/api/launcher_routes.h"
+#include "platform/api/model_routes.h"
 #include "platform/api/openapi.h"
 #include "platform/api/rest.h"
 #include "platform/api/schema_check_for_tests.h"
 #include "platform/http/client/client.h"
 #include "platform/http/file_batch.h"
 #include "platform/service/attempt/launcher_token.h"
+#include "platform/service/results/file_signature.h"
 #include "platform/service/world_for_tests.h"
 
 namespace tutti::api {
@@ -63,6 +66,7 @@ class ApiTest : public ::testing::Test {
     store_ = *std::move(store);
     auto service = service::Service::Open({.directory = directory,
                                            .launcher_file = directory / "launcher.json",
+                                           .launcher_key = kLauncherKey,
                                            .observe_interval = absl::Milliseconds(20),
                                            .patience_with_folders = patience_,
                                            .node_checker = &checker_},
@@ -154,10 +158,11 @@ class HungFolders {
               const std::vector<std::pair<FileWork, std::string>>& queues) {
     for (const auto& [kind, queue] : queues) {
       auto begun = std::make_shared<absl::Notification>();
-      service->DoFileWork(kind, queue, [begun, until = over_] {
+      const auto deadline = service->DoFileWork(kind, queue, [begun, until = over_] {
         begun->Notify();
         until->WaitForNotification();
       });
+      EXPECT_TRUE(deadline.ok()) << deadline.status();
       begun->WaitForNotification();
     }
   }
@@ -170,6 +175,7 @@ class HungFolders {
 TEST_F(ApiTest, DocumentsTheRoutesThatThereAreAndNoOthers) {
   std::set<std::string> there;
   auto routes = UserRoutes(service_.get());
+  for (auto& route : ModelRoutes(service_.get())) routes.push_back(route);
   for (auto& route : LauncherRoutes(service_.get())) routes.push_back(route);
   for (const Route& route : routes) {
     there.insert(absl::AsciiStrToLower(route.method) + " " +
@@ -190,10 +196,14 @@ TEST_F(ApiTest, DocumentsWhoMayCallWhat) {
     EXPECT_EQ(route.access, Access::kLauncher) << route.pattern;
     EXPECT_TRUE(absl::StartsWith(route.pattern, "/internal/")) << route.pattern;
   }
-  for (const Route& route : UserRoutes(service_.get())) {
+  auto routes = UserRoutes(service_.get());
+  for (auto& route : ModelRoutes(service_.get())) routes.push_back(route);
+  for (const Route& route : routes) {
     const json& operation = document_["paths"][absl::StrReplaceAll(route.pattern, {{"...}", "}"}})]
                                      [absl::AsciiStrToLower(route.method)];
-    EXPECT_EQ(route.access == Access::kAnyone, operation.contains("security")) << route.pattern;
+    const bool without_token = route.access == Access::kAnyone || route.access == Access::kSigned;
+    EXPECT_EQ(without_token, operation.value("security", json(nullptr)) == json::array())
+        << route.pattern;
   }
 }
 
@@ -294,6 +304,45 @@ limits: {max_concurrent_trials: 3}
   ExpectError(Get("/v1/jobs/none/events"), 404, "not_found");
 }
 
+TEST_F(ApiTest, TellsAMonitorThatHasTheToken) {
+  const auto answer = Get("/metrics");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_THAT(answer.headers.at("content-type"), HasSubstr("text/plain; version=0.0.4"));
+  EXPECT_THAT(answer.body, HasSubstr("\ntutti_node_gpus{compute=\"local\",node=\"n1\"} 2\n"));
+  EXPECT_EQ(Send({.target = "/metrics"}, "").status, 401);
+  const std::string own = service::MetricsToken(kLauncherKey);
+  EXPECT_EQ(Send({.target = "/metrics"}, own).status, 200);
+  EXPECT_EQ(Send({.target = "/v1/jobs"}, own).status, 401);
+  EXPECT_EQ(Send({.method = "POST", .target = "/v1/jobs/j/cancel"}, own).status, 401);
+}
+
+TEST_F(ApiTest, TellsAMonitorOfTheCallsThatThereWere) {
+  ExpectError(Get("/v1/jobs/none"), 404, "not_found");
+  Get("/nowhere");
+  Send({.target = "/v1/jobs"}, "wrong");
+  const std::string text = Get("/metrics").body;
+  EXPECT_THAT(text, HasSubstr("\ntutti_http_requests_total{method=\"GET\",route=\"/v1/jobs/{job}\","
+                              "status=\"404\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("\ntutti_http_requests_total{method=\"other\",route=\"other\","
+                              "status=\"404\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("{method=\"GET\",route=\"/v1/jobs\",status=\"401\"} 1\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex(
+                        "\ntutti_http_connections\\{party=\"(user|monitor)\"\\} [1-9]"));
+  EXPECT_THAT(Get("/metrics").body,
+              HasSubstr("{method=\"GET\",route=\"/metrics\",status=\"200\"} 1\n"));
+}
+
+TEST_F(ApiTest, TellsAMonitorInTheFormAndAsMuchAsItAsksFor) {
+  const auto open =
+      Send({.target = "/metrics", .headers = {{"Accept", "application/openmetrics-text"}}});
+  EXPECT_THAT(open.headers.at("content-type"),
+              HasSubstr("application/openmetrics-text; version=1"));
+  EXPECT_THAT(open.body, ::testing::EndsWith("\n# EOF\n"));
+  EXPECT_THAT(Get("/metrics?nodes=1").body, HasSubstr("tutti_metrics_left_out{of=\"nodes\"} 1\n"));
+  ExpectError(Get("/metrics?jobs=some"), 400, "invalid_argument");
+  ExpectError(Get("/metrics?nodes=10001"), 400, "invalid_argument");
+}
+
 TEST_F(ApiTest, ShowsNodesAndWhoHoldsThem) {
   play_ = false;
   CreateJob();
@@ -389,6 +438,58 @@ TEST_F(ApiTest, KeepsSnapshotsByTheirHash) {
               "invalid_argument");
 }
 
+TEST_F(ApiTest, GivesAccessToStores) {
+  const auto ask = [&](const std::string& body) {
+    return Send({.method = "POST", .target = "/v1/storage-grants", .body = body});
+  };
+  const json grant = Fits("post", "/v1/storage-grants",
+                          ask(R"({"address": "s3://public/a", "write": true, "seconds": 900})"));
+  EXPECT_EQ(grant["place"]["container"], "public");
+  EXPECT_EQ(grant["credentials"]["kind"], "none");
+  for (const char* body :
+       {"[]", "{}", R"({"address": 1})", R"({"address": "s3://a/b", "x": 1})",
+        R"({"address": "s3://a/b", "seconds": -1})", R"({"address": "s3://a/b", "seconds": 1})",
+        R"({"address": "s3://a/b", "write": "no"})", R"({"address": "x"})"}) {
+    ExpectError(ask(body), 400, "invalid_argument");
+  }
+  ExpectError(ask(R"({"address": "azureml://datastores/none/paths/x"})"), 404, "not_found");
+}
+
+TEST_F(ApiTest, SignsAddressesOfFiles) {
+  CreateJob();
+  ASSERT_EQ(Send({.target = "/v1/jobs/j/stream"}).status, 200) << "it has ended";
+  const json made = Fits("post", "/v1/storage-signatures",
+                         Send({.method = "POST",
+                               .target = "/v1/storage-signatures",
+                               .body = R"({"address": "job:j/logs/rank-0.stdout"})"}));
+  const std::string url = made["url"];
+  const http::ClientResponse file = Send({.target = url}, "");
+  EXPECT_EQ(file.status, 200) << file.body;
+  EXPECT_EQ(file.body, Get("/v1/jobs/j/files/logs/rank-0.stdout").body);
+  ExpectError(Send({.target = absl::StrReplaceAll(url, {{"rank-0", "rank-1"}})}, ""), 401,
+              "unauthenticated");
+  ExpectError(Send({.target = "/v1/signed-files/j/logs/rank-0.stdout"}, ""), 401,
+              "unauthenticated");
+  const std::string ended =
+      service::SignedFileTarget(kLauncherKey, {"j", 1, "logs/rank-0.stdout", 1700000000});
+  ExpectError(Send({.target = ended}, ""), 401, "unauthenticated");
+  ExpectError(Send({.method = "POST",
+                    .target = "/v1/storage-signatures",
+                    .body = R"({"address": "job:none/logs/rank-0.stdout"})"}),
+              404, "not_found");
+  ASSERT_EQ(Send({.method = "DELETE", .target = "/v1/jobs/j"}).status, 200);
+  ExpectError(Send({.target = url}, ""), 404, "not_found");
+  CreateJob();
+  ASSERT_EQ(Send({.target = "/v1/jobs/j/stream"}).status, 200) << "it has ended";
+  ExpectError(Send({.target = url}, ""), 401, "unauthenticated");
+  for (const char* address : {"job:j", "job:/x", "job:j/"}) {
+    ExpectError(Send({.method = "POST",
+                      .target = "/v1/storage-signatures",
+                      .body = json({{"address", address}}).dump()}),
+                400, "invalid_argument");
+  }
+}
+
 TEST_F(ApiTest, KeepsSecretsAndGivesThemToTheirJobsLaunchersAlone) {
   const auto put = [&](const std::string& name, const std::string& value) {
     return Send({.method = "PUT", .target = "/v1/secrets/" + name, .body = value});
@@ -441,6 +542,10 @@ TEST_F(ApiTest, RemovesWhatIsKeptNoLongerAndTheJobSaysSo) {
   ExpectError(file, 404, "not_found");
   EXPECT_THAT(file.body, HasSubstr("the logs of job j were removed on 20"));
   EXPECT_THAT(file.body, HasSubstr("by the site's retention"));
+  Fits("post", "/v1/prune",
+       Send({.method = "POST", .target = "/v1/prune?dry_run=true&clock_is_right=true"}));
+  ExpectError(Send({.method = "POST", .target = "/v1/prune?clock_is_right=maybe"}), 400,
+              "invalid_argument");
   ExpectError(Send({.method = "POST", .target = "/v1/prune?dry_run=maybe"}), 400,
               "invalid_argument");
 }
@@ -545,6 +650,124 @@ TEST_F(ApiTest, HearsALauncherOut) {
       400, "invalid_argument");
   EXPECT_EQ(Get("/v1/jobs/j/files/logs/rank-0.stdout").body, "one\ntwo\xff\n");
   EXPECT_THAT(Get("/v1/jobs/j/stream?follow=false").body, HasSubstr("two\xEF\xBF\xBD"));
+}
+
+TEST_F(ApiTest, SaysWhatLaunchersSayThatAJobUses) {
+  play_ = false;
+  CreateJob();
+  base::AwaitPatiently(absl::Seconds(20), [&] { return engine_->Starts().size() >= 2; });
+  const auto post = [&](const std::string& query, const std::string& body) {
+    return Send({.method = "POST",
+                 .target = "/internal/v1/allocations/j.1/nodes/1/usage" + query,
+                 .body = body},
+                TokenOf("j.1"));
+  };
+  // A clock that is an hour late: what was seen a second ago there was seen a second ago here.
+  const int64_t now = absl::ToUnixMillis(clock_.Now() - absl::Hours(1));
+  const std::string pattern = "/v1/jobs/{job}/usage", target = "/v1/jobs/j/usage";
+  json usage;
+  EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] {  // its folder is being opened
+    Fits("post", "/internal/v1/allocations/{allocation}/nodes/{node}/usage",
+         post(absl::StrCat("?now=", now),
+              absl::StrCat(R"({"time": )", now - 1000,
+                           R"(, "cpu": 1.5, "ranks": [{"rank": 1, "memory": 5e9}]})")));
+    usage = Fits("get", pattern, Get(target + "?rank=1&points=5"));
+    return usage["nodes"].size() == 1 && usage["nodes"][0]["recent"]["time"].size() == 1;
+  }));
+  EXPECT_EQ(usage["nodes"][0]["recent"]["cpu"], json({1.5}));
+  EXPECT_EQ(usage["nodes"][0]["recent"]["net_send"], json({nullptr}));
+  EXPECT_EQ(usage["nodes"][0]["recent"]["ranks"][0]["memory"], json({5'000'000'000}));
+  absl::Time seen;
+  std::string error;
+  ASSERT_TRUE(absl::ParseTime(absl::RFC3339_full,
+                              usage["nodes"][0]["recent"]["time"][0].get<std::string>(), &seen,
+                              &error));
+  EXPECT_LT(clock_.Now() - seen, absl::Minutes(30));
+  EXPECT_EQ(Fits("get", pattern, Get(target))["nodes"].size(), 2u);
+  Fits("post", "/internal/v1/allocations/{allocation}/nodes/{node}/usage", post("", "no sample"));
+  EXPECT_TRUE(Get(target).body.find("\"age\":") != std::string::npos);
+  ExpectError(Get(target + "?points=0"), 400, "invalid_argument");
+  ExpectError(Get(target + "?rank=-1"), 400, "invalid_argument");
+  ExpectError(Get(target + "?rank=2"), 404, "not_found");
+  ExpectError(Get("/v1/jobs/none/usage"), 404, "not_found");
+}
+
+TEST_F(ApiTest, AsksLaunchersForStacks) {
+  play_ = false;
+  CreateJob();
+  base::AwaitPatiently(absl::Seconds(20), [&] { return engine_->Starts().size() >= 2; });
+  const std::string base = "/internal/v1/allocations/j.1/nodes/";
+  const std::string pattern = "/internal/v1/allocations/{allocation}/nodes/{node}";
+  const std::string target = "/v1/jobs/j/stacks";
+  const auto post = [&](const std::string& rest, const std::string& body) {
+    return Send({.method = "POST", .target = base + rest, .body = body}, TokenOf("j.1"));
+  };
+  const auto ask = [&](const std::string& query) {
+    return Send({.method = "POST", .target = target + query});
+  };
+  const auto questions = [&](const std::string& node) {
+    return Fits("get", pattern + "/questions",
+                Send({.target = base + node + "/questions"}, TokenOf("j.1")));
+  };
+  ExpectError(ask(""), 409, "failed_precondition");
+  for (const std::string node : {"0", "1"}) {
+    post(node + "/events?first=1", "{\"kind\":\"prepared\",\"time\":1}\n");
+  }
+  for (const std::string node : {"0", "1"}) {
+    post(node + "/events?first=2",
+         R"({"kind": "started", "time": 2, "pid": 7, "rank": )" + node + "}\n");
+  }
+  base::AwaitPatiently(absl::Seconds(20),
+                       [&] { return json::parse(Get("/v1/jobs/j").body)["state"] == "Running"; });
+  for (const std::string node : {"0", "1"}) {
+    EXPECT_EQ(questions(node)["questions"], json::array());
+  }
+  json stacks;
+  std::thread asker([&] { stacks = Fits("post", "/v1/jobs/{job}/stacks", ask("?native=true")); });
+  json open;
+  EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] {
+    open = questions("0")["questions"];
+    return !open.empty();
+  }));
+  EXPECT_EQ(open[0]["ranks"], json({0}));
+  EXPECT_EQ(open[0]["native"], true);
+  ExpectError(ask(""), 409, "failed_precondition");  // one at a time
+  const std::string answer = "/answers/" + open[0]["id"].get<std::string>() + "?rank=";
+  ExpectError(post("0" + answer + "0", "none"), 400, "invalid_argument");
+  ExpectError(post("0" + answer + "0", std::string((4 << 20) + 1, ' ')), 413, "too_large");
+  ExpectError(post("0" + answer + "1", R"({"processes": []})"), 404, "not_found");
+  ExpectError(post("0/answers/q?rank=0", R"({"processes": []})"), 404, "not_found");
+  Fits("post", pattern + "/answers/{question}",
+       post("0" + answer + "0", R"({"processes": [{"pid": 7, "python": "f\u001b"}]})"));
+  Fits("post", pattern + "/answers/{question}",
+       post("1" + answer + "1", R"({"error": "it has ended", "processes": []})"));
+  asker.join();
+  EXPECT_EQ(stacks["groups"][0]["ranks"], json({0}));
+  EXPECT_EQ(stacks["groups"][0]["processes"][0]["python"], "f\x1b");
+  EXPECT_EQ(
+      stacks["missing"],
+      json::array(
+          {{{"node", stacks["missing"][0]["node"]}, {"ranks", {1}}, {"why", "it has ended"}}}));
+  ExpectError(ask("?rank=2"), 404, "not_found");
+  ExpectError(ask("?rank=-1"), 400, "invalid_argument");
+  ExpectError(ask("?wait=301"), 400, "invalid_argument");
+  ExpectError(ask("?native=maybe"), 400, "invalid_argument");
+  ExpectError(Send({.method = "POST", .target = "/v1/jobs/none/stacks"}), 404, "not_found");
+  ExpectError(Send({.target = "/internal/v1/allocations/j.9/nodes/0/questions"}, TokenOf("j.9")),
+              410, "gone");
+  // Nobody answers by then; and a job that ends is waited for no more.
+  const json late = Fits("post", "/v1/jobs/{job}/stacks", ask("?wait=1&rank=1"));
+  EXPECT_THAT(late["missing"][0]["why"].get<std::string>(), HasSubstr("heard"));
+  std::thread last([&] { stacks = Fits("post", "/v1/jobs/{job}/stacks", ask("?wait=300")); });
+  EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(20),
+                                   [&] { return !questions("0")["questions"].empty(); }));
+  for (const std::string node : {"0", "1"}) {
+    post(node + "/events?first=3",
+         R"({"kind": "exited", "time": 3, "code": 0, "signal": 0, "rank": )" + node + "}\n" +
+             R"({"kind": "finished", "time": 4, "ok": true})" + "\n");
+  }
+  last.join();
+  EXPECT_THAT(stacks["missing"][0]["why"].get<std::string>(), HasSubstr("ended"));
 }
 
 TEST_F(ApiTest, TakesSmallResultsTogetherAndAgain) {

@@ -15,10 +15,7 @@ namespace {
 
 using http::Response;
 
-Response DoesNotAnswer() {
-  return http::ErrorResponse(503, "unavailable",
-                             "the service's folder for this does not answer: try again later");
-}
+constexpr absl::Duration kLook = absl::Milliseconds(50);  // at whether its folder is away
 
 // One answer on its way. Thread-safe.
 class FileAnswer {
@@ -65,21 +62,26 @@ class FileAnswer {
 // The connection that waits for it: nobody does once it is gone.
 class Wait {
  public:
-  Wait(std::shared_ptr<FileAnswer> answer, base::Deadline deadline)
-      : answer_(std::move(answer)), deadline_(deadline) {}
+  Wait(std::shared_ptr<FileAnswer> answer, const FileCall& call, base::Deadline deadline)
+      : answer_(std::move(answer)), call_(call), deadline_(deadline) {}
   ~Wait() { answer_->GiveUp(); }
   Wait(const Wait&) = delete;
   Wait& operator=(const Wait&) = delete;
 
   std::optional<Response> Look(base::Deadline& again) {
-    again = deadline_;
-    std::optional<Response> made = answer_->Take();
-    if (!made && deadline_.Expired()) made = DoesNotAnswer();
-    return made;
+    again = base::Deadline::Sooner(deadline_, base::Deadline::After(kLook));
+    if (std::optional<Response> made = answer_->Take()) return made;
+    absl::Status folder = call_.service->CheckFolder(call_.kind, call_.queue);
+    if (folder.ok() && deadline_.Expired()) {
+      folder =
+          absl::UnavailableError("the service's folder for this does not answer: try again later");
+    }
+    return folder.ok() ? std::nullopt : std::optional(http::ErrorResponse(folder));
   }
 
  private:
   const std::shared_ptr<FileAnswer> answer_;
+  const FileCall call_;
   const base::Deadline deadline_;
 };
 
@@ -93,8 +95,8 @@ Response AnswerByFileWork(const FileCall& call, http::Connection& connection,
     wake();
   };
   const auto deadline = call.service->DoFileWork(call.kind, call.queue, work);
-  if (!deadline) return DoesNotAnswer();
-  const auto wait = std::make_shared<Wait>(answer, *deadline);
+  if (!deadline.ok()) return http::ErrorResponse(deadline.status());
+  const auto wait = std::make_shared<Wait>(answer, call, *deadline);
   return {.later = [wait](base::Deadline& again) { return wait->Look(again); }};
 }
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "platform/api/router.h"
+#include "platform/api/routing/router.h"
 #include "platform/service/service.h"
 
 namespace tutti::api {

@@ -7,10 +7,13 @@
 #include "absl/strings/str_split.h"
 #include "base/status.h"
 #include "platform/api/file_answer.h"
-#include "platform/api/json.h"
-#include "platform/api/query.h"
+#include "platform/api/json/status_json.h"
+#include "platform/api/routing/query.h"
 #include "platform/http/file_batch.h"
 #include "spec/json/json_fields.h"
+#include "spec/json/question.h"
+#include "spec/json/rank_stacks.h"
+#include "spec/json/usage_sample.h"
 
 namespace tutti::api {
 namespace {
@@ -21,6 +24,8 @@ using http::Response;
 using service::Service;
 
 constexpr uint64_t kMaxResult = uint64_t{1} << 40;
+constexpr uint64_t kMaxUsage = 4 << 20;
+constexpr size_t kMostSamples = 120;
 constexpr int64_t kLongestWait = 60;
 constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
 
@@ -131,6 +136,44 @@ Response Output(Service* service, const Call& call) {
                           [service, piece = *std::move(piece)] { return Append(service, piece); });
 }
 
+absl::StatusOr<std::string> Usage(Service* service, const Call& call) {
+  TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(call));
+  TUTTI_ASSIGN_OR_RETURN(const int64_t now, QueryNumber(call.request, "now", 0, 0));
+  const auto sent = now > 0 ? std::optional(absl::FromUnixMillis(now)) : std::nullopt;
+  TUTTI_ASSIGN_OR_RETURN(const std::string body, call.connection.ReadBody(kMaxUsage));
+  std::vector<spec::UsageSample> samples;
+  std::vector<absl::string_view> lines = absl::StrSplit(body, '\n', absl::SkipEmpty());
+  if (lines.size() > kMostSamples) {  // the newest
+    lines.erase(lines.begin(), lines.end() - static_cast<ptrdiff_t>(kMostSamples));
+  }
+  // What is no sample does not hold the others up.
+  for (const absl::string_view line : lines) {
+    absl::StatusOr<spec::UsageSample> sample = spec::UsageSampleFromJson(line);
+    if (sample.ok()) samples.push_back(*std::move(sample));
+  }
+  TUTTI_ASSIGN_OR_RETURN(const absl::Duration pause,
+                         service->TakeUsage(call["allocation"], node, std::move(samples), sent));
+  return spec::Dump({{"pause", absl::ToInt64Milliseconds(pause)}});
+}
+
+absl::StatusOr<std::string> GetQuestions(Service* service, const Call& call) {
+  TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(call));
+  TUTTI_ASSIGN_OR_RETURN(const spec::Questions questions,
+                         service->QuestionsFor(call["allocation"], node));
+  return spec::ToJson(questions);
+}
+
+absl::StatusOr<std::string> PostAnswer(Service* service, const Call& call) {
+  TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(call));
+  TUTTI_ASSIGN_OR_RETURN(const int64_t rank,
+                         NumberFrom(call.request.Query("rank"), "rank", 0, kMost));
+  TUTTI_ASSIGN_OR_RETURN(const std::string body, call.connection.ReadBody(spec::kLongestAnswer));
+  TUTTI_ASSIGN_OR_RETURN(spec::RankStacks stacks, spec::RankStacksFromJson(body));
+  TUTTI_RETURN_IF_ERROR(service->TakeStacks(call["allocation"], node, call["question"],
+                                            static_cast<int>(rank), std::move(stacks)));
+  return "{}";
+}
+
 absl::StatusOr<std::string> PutFile(Service* service, const Call& call) {
   TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(call));
   const int64_t length = call.connection.ContentLength();
@@ -179,6 +222,12 @@ Response GetSecrets(Service* service, const Call& call) {
                           });
 }
 
+absl::StatusOr<std::string> PostRun(Service* service, const Call& call) {
+  TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(call));
+  TUTTI_ASSIGN_OR_RETURN(const service::JobRun run, service->BeginRun(call["allocation"], node));
+  return spec::Dump({{"run", run.id}, {"experiment", run.experiment}, {"token", run.token}});
+}
+
 // To whoever knows the hash of its content.
 Response Snapshot(Service* service, const Call& call) {
   const auto allocation = call.parts.find("allocation");
@@ -209,7 +258,12 @@ std::vector<Route> LauncherRoutes(Service* service) {
       {"POST", node + "/events", Access::kLauncher, with(Events)},
       {"GET", node + "/go", Access::kLauncher,
        [service](const Call& call) { return Go(service, call); }},
+      {"POST", node + "/usage", Access::kLauncher, with(Usage)},
+      {"GET", node + "/questions", Access::kLauncher, with(GetQuestions)},
+      {"POST", node + "/answers/{question}", Access::kLauncher, with(PostAnswer), Pace::kReceives,
+       "allocation"},
       {"GET", node + "/secrets", Access::kLauncher, secrets},
+      {"POST", node + "/run", Access::kLauncher, with(PostRun)},
       {"POST", node + "/output", Access::kLauncher, output, Pace::kQuick, "allocation"},
       {"POST", node + "/results", Access::kLauncher, with(PostResults), Pace::kReceives,
        "allocation"},

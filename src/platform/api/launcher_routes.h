@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "platform/api/router.h"
+#include "platform/api/routing/router.h"
 #include "platform/service/service.h"
 
 namespace tutti::api {

@@ -7,10 +7,15 @@
 #include "absl/strings/str_split.h"
 #include "base/status.h"
 #include "platform/api/file_answer.h"
-#include "platform/api/json.h"
+#include "platform/api/json/status_json.h"
+#include "platform/api/json/usage_json.h"
+#include "platform/api/metrics.h"
 #include "platform/api/openapi.h"
-#include "platform/api/query.h"
+#include "platform/api/prometheus/prometheus_text.h"
+#include "platform/api/routing/query.h"
+#include "platform/api/stacks_answer.h"
 #include "platform/api/stream_answer.h"
+#include "platform/api/tracked_logs.h"
 #include "platform/mlflow/file_store.h"
 #include "spec/json/json_fields.h"
 #include "spec/types/secret_limits.h"
@@ -29,18 +34,42 @@ constexpr uint64_t kMaxJobFile = 1 << 20;
 constexpr int kMostJobs = 1000, kMostEvents = 1000, kMostTrials = 1000;
 constexpr int kNewestEvents = 200;  // in a job's own view
 constexpr int kMostSummaries = 100'000;
+constexpr int kMostMeasured = 10'000;  // jobs and nodes
 constexpr uint64_t kMaxSnapshot = uint64_t{8} << 30;
 
 Response Health(Service* service, const Call&) {
   return JsonResponse(absl::StrCat(R"({"status": "ok", "version": ")" TUTTI_VERSION
                                    R"(", "disk": ")",
-                                   service->DiskIsFull() ? "full" : "ok", R"("})"));
+                                   service->DiskIsFull() ? "full" : "ok", R"(", "away": )",
+                                   AwayJson(service->AwayFolders()), "}"));
 }
 
 Response Problems(Service* service, const Call&) {
   nlohmann::json lines = nlohmann::json::array();
   for (const std::string& line : service->Problems()) lines.push_back(line);
   return JsonResponse(spec::Dump({{"problems", std::move(lines)}}));
+}
+
+absl::StatusOr<service::MonitoringLimits> LimitsOf(const http::Request& request) {
+  const service::MonitoringLimits usual;
+  const auto number = [&](const char* name, size_t otherwise) {
+    return QueryNumber(request, name, static_cast<int64_t>(otherwise), 0, kMostMeasured);
+  };
+  TUTTI_ASSIGN_OR_RETURN(const int64_t jobs, number("jobs", usual.jobs));
+  TUTTI_ASSIGN_OR_RETURN(const int64_t nodes, number("nodes", usual.nodes));
+  return service::MonitoringLimits{static_cast<size_t>(jobs), static_cast<size_t>(nodes)};
+}
+
+Response GetMetrics(Service* service, const std::function<HttpUse()>& http, const Call& call) {
+  const auto limits = LimitsOf(call.request);
+  if (!limits.ok()) return ErrorResponse(limits.status());
+  const PrometheusText::Format format = FormatFor(call.request.Header("accept"));
+  Response response;
+  response.content_type = std::string(MediaType(format));
+  response.headers.emplace_back("Vary", "Accept");
+  response.body =
+      MetricsText({service->Monitor(*limits), ReadProcessUse(), http ? http() : HttpUse{}}, format);
+  return response;
 }
 
 Response OpenApi(const Call&) { return JsonResponse(std::string(OpenApiText())); }
@@ -54,6 +83,7 @@ Response HasSnapshot(Service* service, const Call& call) {
 }
 
 absl::Status Receive(Service* service, const Call& call) {
+  TUTTI_RETURN_IF_ERROR(service->AwaitFolder(Service::FileWork::kSnapshots, call["snapshot"]));
   TUTTI_ASSIGN_OR_RETURN(auto upload, service->snapshots().Begin(call["snapshot"]));
   TUTTI_RETURN_IF_ERROR(call.connection.ReadBodyTo(
       [&](absl::string_view bytes) { return upload.Write(bytes); }, kMaxSnapshot));
@@ -153,7 +183,11 @@ Response GetJob(Service* service, const Call& call) {
   if (!read) logged = std::make_shared<decltype(mlflow::LoggedBelow(outputs))>();
   const auto removed = service->RemovedOf(job->record.job.id);
   if (!removed.ok()) return ErrorResponse(removed.status());
-  return JsonResponse(JobJson(*job, *events, *children, *logged, *removed));
+  const auto stored_logs = service->StoredLogsOf(job->record.job.id);
+  if (!stored_logs.ok()) return ErrorResponse(stored_logs.status());
+  const auto run = service->RunOf(job->record.job).value_or(std::nullopt);
+  if (run) AddTracked(*run, *logged);
+  return JsonResponse(JobJson(*job, *events, *children, *logged, *removed, *stored_logs, run));
 }
 
 Response ListEvents(Service* service, const Call& call) {
@@ -170,6 +204,32 @@ Response ListTrials(Service* service, const Call& call) {
   if (!query.ok()) return ErrorResponse(query.status());
   const auto page = service->TrialsOf(call["job"], *query);
   return page.ok() ? JsonResponse(TrialsJson(*page)) : ErrorResponse(page.status());
+}
+
+absl::StatusOr<service::UsageQuery> UsageQueryOf(const http::Request& request) {
+  constexpr int kMostRanks = 1 << 20, kMostPoints = 1440;
+  service::UsageQuery query;
+  if (!request.Query("rank").empty()) {
+    TUTTI_ASSIGN_OR_RETURN(const int64_t rank, QueryNumber(request, "rank", 0, 0, kMostRanks));
+    query.rank = static_cast<int>(rank);
+  }
+  if (!request.Query("points").empty()) {
+    TUTTI_ASSIGN_OR_RETURN(const int64_t points, QueryNumber(request, "points", 1, 1, kMostPoints));
+    query.points = static_cast<size_t>(points);
+  }
+  return query;
+}
+
+Response GetUsage(Service* service, const Call& call) {
+  const auto query = UsageQueryOf(call.request);
+  if (!query.ok()) return ErrorResponse(query.status());
+  if (const auto job = service->GetJob(call["job"]); !job.ok()) return ErrorResponse(job.status());
+  return AnswerByFileWork({service, Service::FileWork::kReading, call["job"]}, call.connection,
+                          [service, job = call["job"], query = *query] {
+                            const auto usage = service->UsageOf(job, query);
+                            return usage.ok() ? JsonResponse(UsageJson(job, *usage, query))
+                                              : ErrorResponse(usage.status());
+                          });
 }
 
 Response DeleteJob(Service* service, const Call& call) {
@@ -228,13 +288,21 @@ Response GetFile(Service* service, const Call& call) {
 }
 
 Response Prune(Service* service, const Call& call) {
-  const absl::string_view dry_run = call.request.Query("dry_run");
-  if (!dry_run.empty() && dry_run != "true" && dry_run != "false") {
-    return ErrorResponse(absl::InvalidArgumentError("dry_run must be true or false"));
+  service::Pruning how;
+  for (const auto& [name, field] :
+       {std::pair("dry_run", &how.dry_run), {"clock_is_right", &how.clock_is_right}}) {
+    const absl::string_view said = call.request.Query(name);
+    if (!said.empty() && said != "true" && said != "false") {
+      return ErrorResponse(
+          absl::InvalidArgumentError(absl::StrCat(name, " must be true or false")));
+    }
+    *field = said == "true";
   }
-  const auto removals = service->Prune(dry_run == "true");
-  return removals.ok() ? JsonResponse(PruneJson(dry_run == "true", *removals))
-                       : ErrorResponse(removals.status());
+  const auto removals = service->Prune(how);
+  if (!removals.ok()) return ErrorResponse(removals.status());
+  const auto models = service->models().Count();
+  return models.ok() ? JsonResponse(PruneJson(how.dry_run, *removals, *models))
+                     : ErrorResponse(models.status());
 }
 
 Response PutSecret(Service* service, const Call& call) {
@@ -259,6 +327,51 @@ Response RotateSecrets(Service* service, const Call&) {
   const auto count = service->RotateSecrets();
   return count.ok() ? JsonResponse(absl::StrCat("{\"secrets\": ", *count, "}"))
                     : ErrorResponse(count.status());
+}
+
+// What is asked is read before the service is; `answer` makes the JSON.
+template <typename Answer>
+Response AnswerStorage(const Call& call, const Answer& answer) {
+  const auto body = call.connection.ReadBody(kMaxJobFile);
+  if (!body.ok()) return ErrorResponse(body.status());
+  const auto question = StorageQuestionFromJson(*body);
+  if (!question.ok()) return ErrorResponse(question.status());
+  const absl::StatusOr<std::string> json = answer(*question);
+  return json.ok() ? JsonResponse(*json) : ErrorResponse(json.status());
+}
+
+Response GrantStorage(Service* service, const Call& call) {
+  return AnswerStorage(call, [&](const auto& question) -> absl::StatusOr<std::string> {
+    TUTTI_ASSIGN_OR_RETURN(const service::StorageGrant grant, service->GrantStorage(question));
+    return service::GrantJson(grant);
+  });
+}
+
+Response SignStorage(Service* service, const Call& call) {
+  return AnswerStorage(call, [&](const auto& question) -> absl::StatusOr<std::string> {
+    TUTTI_ASSIGN_OR_RETURN(const service::SignedAddress address, service->SignStorage(question));
+    return spec::Dump({{"url", address.url}, {"expires", absl::ToUnixSeconds(address.expires)}});
+  });
+}
+
+// Who has the address was asked for no token: it is of that job's file, until then.
+Response GetSignedFile(Service* service, const Call& call) {
+  const auto expires = QueryNumber(call.request, "expires", 0, 0);
+  if (!expires.ok()) return ErrorResponse(expires.status());
+  const auto submission = QueryNumber(call.request, "submission", 0, 0);
+  if (!submission.ok()) return ErrorResponse(submission.status());
+  if (absl::FromUnixSeconds(*expires) < absl::Now()) {
+    return ErrorResponse(absl::UnauthenticatedError(
+        "this address has ended: tutti storage sign job:NAME/PATH makes another"));
+  }
+  const auto job = service->GetJob(call["job"]);
+  if (!job.ok()) return ErrorResponse(job.status());
+  if (job->record.job.sequence != *submission) {
+    return ErrorResponse(absl::UnauthenticatedError(
+        "this address is of an earlier job of that name, which was deleted: tutti storage sign "
+        "job:NAME/PATH makes one of this job's"));
+  }
+  return GetFile(service, call);
 }
 
 Response ListNodes(Service* service, const Call&) {
@@ -288,13 +401,15 @@ Response CheckNode(Service* service, const Call& call) {
 
 // What may wait for folders or networks has a pace, or answers by file work: no call but those
 // holds a thread of those that answer lists and cancels.
-std::vector<Route> UserRoutes(Service* service) {
+std::vector<Route> UserRoutes(Service* service, const std::function<HttpUse()>& http) {
   const auto with = [service](Response (*answer)(Service*, const Call&)) {
     return [service, answer](const Call& call) { return answer(service, call); };
   };
   return {
       {"GET", "/openapi.json", Access::kAnyone, OpenApi},
       {"GET", "/v1/health", Access::kAnyone, with(Health)},
+      {"GET", "/metrics", Access::kMonitor,
+       [service, http](const Call& call) { return GetMetrics(service, http, call); }},
       {"GET", "/v1/problems", Access::kUser, with(Problems), Pace::kSlow, "problems"},
       {"HEAD", "/v1/snapshots/{snapshot}", Access::kUser, with(HasSnapshot)},
       {"PUT", "/v1/snapshots/{snapshot}", Access::kUser, with(PutSnapshot), Pace::kReceives},
@@ -308,6 +423,8 @@ std::vector<Route> UserRoutes(Service* service) {
        [service](const Call& call) { return JobResponse(service->Cancel(call["job"])); }},
       {"GET", "/v1/jobs/{job}/events", Access::kUser, with(ListEvents)},
       {"GET", "/v1/jobs/{job}/trials", Access::kUser, with(ListTrials)},
+      {"GET", "/v1/jobs/{job}/usage", Access::kUser, with(GetUsage)},
+      {"POST", "/v1/jobs/{job}/stacks", Access::kUser, with(AnswerStacks), Pace::kSlow, "job"},
       {"GET", "/v1/jobs/{job}/stream", Access::kUser, with(FollowJob), Pace::kQuick, "job"},
       {"GET", "/v1/jobs/{job}/files", Access::kUser, with(ListFiles)},
       {"GET", "/v1/jobs/{job}/files/{path...}", Access::kUser, with(GetFile), Pace::kQuick, "job"},
@@ -316,6 +433,10 @@ std::vector<Route> UserRoutes(Service* service) {
       {"PUT", "/v1/secrets/{secret}", Access::kUser, with(PutSecret), Pace::kSlow, "secrets"},
       {"DELETE", "/v1/secrets/{secret}", Access::kUser, with(DeleteSecret), Pace::kSlow, "secrets"},
       {"POST", "/v1/secret-rotations", Access::kUser, with(RotateSecrets), Pace::kSlow, "secrets"},
+      {"POST", "/v1/storage-grants", Access::kUser, with(GrantStorage), Pace::kForeign},
+      {"POST", "/v1/storage-signatures", Access::kUser, with(SignStorage), Pace::kSlow, "secrets"},
+      {"GET", "/v1/signed-files/{job}/{path...}", Access::kSigned, with(GetSignedFile),
+       Pace::kQuick, "job"},
       {"GET", "/v1/nodes", Access::kUser, with(ListNodes), Pace::kSlow, "nodes"},
       {"POST", "/v1/nodes/{compute}/{node}/check", Access::kUser, with(CheckNode), Pace::kForeign},
       {"PUT", "/v1/nodes/{compute}/{node}/cordon", Access::kUser, with(CordonNode)},

@@ -10,8 +10,8 @@
 #include "base/deadline.h"
 #include "base/status.h"
 #include "platform/api/file_answer.h"
-#include "platform/api/json.h"
-#include "platform/api/query.h"
+#include "platform/api/json/status_json.h"
+#include "platform/api/routing/query.h"
 
 namespace tutti::api {
 namespace {

@@ -2,7 +2,7 @@
 // the job takes.
 #pragma once
 
-#include "platform/api/router.h"
+#include "platform/api/routing/router.h"
 #include "platform/service/service.h"
 
 namespace tutti::api {

@@ -159,6 +159,42 @@ absl::Status AddResults(const fs::path& home, ArchiveWriter& writer) {
   return absl::OkStatus();
 }
 
+// Of a service that keeps what MLflow's clients log.
+absl::Status AddTracking(const BackupOptions& options, const fs::path& copy,
+                         ArchiveWriter& writer) {
+  const absl::Status copied = store::CopyDatabase(options.home / kTracking, copy);
+  if (absl::IsNotFound(copied)) return absl::OkStatus();
+  TUTTI_RETURN_IF_ERROR(copied);
+  TUTTI_RETURN_IF_ERROR(writer.Add(kTracking, copy));
+  if (!options.with_results) return absl::OkStatus();
+  // After the database: each run whose files are there is in it, or its files came later.
+  return writer.Add(kArtifacts, options.home / kArtifacts);
+}
+
+// Of a service that has registered models: with their files, which nothing else keeps.
+absl::Status AddModels(const fs::path& home, const fs::path& copy, ArchiveWriter& writer) {
+  const absl::Status copied = store::CopyDatabase(home / kModels, copy);
+  if (absl::IsNotFound(copied)) return absl::OkStatus();
+  TUTTI_RETURN_IF_ERROR(copied);
+  TUTTI_RETURN_IF_ERROR(writer.Add(kModels, copy));
+  // After the database: the files of each version that is in it are there, or were deleted since.
+  std::set<std::string> trees;
+  std::error_code error;
+  for (fs::directory_iterator at(home / kModelTrees, error), end; !error && at != end;
+       at.increment(error)) {
+    const std::string tree = at->path().filename().string();
+    if (tree.front() != '.') trees.insert(tree);  // else it is being deleted
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return base::ErrnoStatus((home / kModelTrees).string(), error.value());
+  }
+  for (const std::string& tree : trees) {
+    TUTTI_RETURN_IF_ERROR(
+        writer.Add(absl::StrCat(kModelTrees, "/", tree), home / kModelTrees / tree));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status AlreadyThere(const fs::path& file) {
   return absl::AlreadyExistsError(
       absl::StrCat(file.string(), " is there already: give the backup another name"));
@@ -182,11 +218,16 @@ absl::Status CheckPlaces(const BackupOptions& options) {
 // What a backup takes at most: a copy of the database, and beside it the archive of that and of all
 // that is added, which is smaller by what compression saves.
 uint64_t MostBytes(const BackupOptions& options) {
-  const std::string database = (options.home / kDatabase).string();
-  uint64_t bytes = 2 * (BytesAt(database) + BytesAt(database + "-wal"));
+  uint64_t bytes = 0;
+  for (const char* name : {kDatabase, kTracking, kModels}) {
+    const std::string database = (options.home / name).string();
+    bytes += 2 * (BytesAt(database) + BytesAt(database + "-wal"));
+  }
   for (const std::string& part : PartsOf(options.home)) bytes += BytesAt(options.home / part);
-  bytes += BytesAt(options.home / kSnapshots);
-  if (options.with_results) bytes += BytesAt(options.home / kJobs);
+  bytes += BytesAt(options.home / kSnapshots) + BytesAt(options.home / kModelTrees);
+  if (options.with_results) {
+    bytes += BytesAt(options.home / kJobs) + BytesAt(options.home / kArtifacts);
+  }
   return bytes;
 }
 
@@ -209,6 +250,8 @@ absl::StatusOr<CopiedJobs> WriteArchive(const BackupOptions& options, const fs::
   TUTTI_ASSIGN_OR_RETURN(copied.jobs.missing_code,
                          AddSnapshots(options.home, jobs.snapshots, *writer));
   if (options.with_results) TUTTI_RETURN_IF_ERROR(AddResults(options.home, *writer));
+  TUTTI_RETURN_IF_ERROR(AddTracking(options, copy.parent_path() / kTracking, *writer));
+  TUTTI_RETURN_IF_ERROR(AddModels(options.home, copy.parent_path() / kModels, *writer));
   TUTTI_RETURN_IF_ERROR(writer->Finish());
   return jobs;
 }

@@ -3,7 +3,11 @@
 #include "platform/backup/backup.h"
 
 #include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <functional>
@@ -378,9 +382,100 @@ TEST_F(BackupTest, AFolderThatIsInUseIsNotRestoredOver) {
   const absl::Status refused = RestoreIt().status();
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_THAT(std::string(refused.message()),
-              AllOf(HasSubstr("is not empty (it has token)"), HasSubstr("mv ")));
+              AllOf(HasSubstr("is not empty (it has token)"), HasSubstr("--replace")));
   fs::remove(restored_ / "token");
   EXPECT_TRUE(RestoreIt().ok());  // empty folders may be there
+}
+
+TEST_F(BackupTest, AServicesFolderIsReplacedIfThatIsAskedForAndSetAside) {
+  Insert("saved", kCompleted);
+  ASSERT_TRUE(Backup().ok());
+  const RestoreOptions options = {
+      .file = file_, .home = home_, .replace = true, .now = kMade + absl::Hours(1)};
+  Insert("later", kCompleted);
+  Write("jobs/later/logs/0.out", "line\n");
+  {
+    const auto held = base::HoldFolder(home_);
+    ASSERT_TRUE(held.ok()) << held.status();
+    EXPECT_THAT(std::string(Restore(options).status().message()),
+                AllOf(HasSubstr("another service"), HasSubstr("stop it first")));
+  }
+  const auto replaced = Restore(options);
+  ASSERT_TRUE(replaced.ok()) << replaced.status();
+  EXPECT_TRUE(absl::IsNotFound(OpenStore(home_)->GetJob("later").status()));
+  EXPECT_TRUE(OpenStore(home_)->GetJob("saved").ok());
+  EXPECT_THAT(replaced->aside.string(), HasSubstr("/home.aside-20270115-"));
+  EXPECT_TRUE(OpenStore(replaced->aside)->GetJob("later").ok());
+  EXPECT_EQ(*base::ReadFile(replaced->aside / "jobs/later/logs/0.out"), "line\n");
+  const auto again = Restore(options);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_NE(again->aside, replaced->aside);
+  EXPECT_THAT(NamesIn(folder_.path()), testing::SizeIs(4)) << "home, two aside, the backups";
+}
+
+TEST_F(BackupTest, WhereTheOldFolderIsIsToldThoughTheDiskDidNotTakeIt) {
+  Insert("saved", kCompleted);
+  ASSERT_TRUE(Backup().ok());
+  rlimit files = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
+  RestoreOptions options = {.file = file_, .home = home_, .replace = true, .now = kMade};
+  options.on_step = [&] {  // the folders can be moved, and none can be opened to be synced
+    const rlimit none = {0, files.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  };
+  const absl::Status failed = Restore(options).status();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &files), 0);
+  const std::string aside = home_.string() + ".aside-";
+  EXPECT_THAT(std::string(failed.message()),
+              AllOf(HasSubstr("what was there is now " + aside), HasSubstr("Too many open files")));
+  EXPECT_TRUE(OpenStore(home_)->GetJob("saved").ok());
+}
+
+TEST_F(BackupTest, AFolderOfSomethingElseIsNeverReplaced) {
+  OpenStore(home_);
+  ASSERT_TRUE(Backup().ok());
+  fs::create_directories(restored_);
+  ASSERT_TRUE(base::WriteFileAtomic(restored_ / "thesis.tex", "mine").ok());
+  const absl::Status refused =
+      Restore({.file = file_, .home = restored_, .replace = true, .now = kMade}).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("is no service's folder"));
+  EXPECT_EQ(Restored("thesis.tex"), "mine");
+}
+
+// By SIGKILL before each change of names: one of the two stands there, and the other is whole.
+TEST_F(BackupTest, WhateverEndsAReplacementOneOfTheTwoIsThereAndTheOtherIsWhole) {
+  Insert("saved", kCompleted);
+  ASSERT_TRUE(Backup().ok());
+  Insert("later", kCompleted);
+  const auto has = [&](const fs::path& folder, const char* job) {
+    return fs::exists(folder / "tutti.db") && OpenStore(folder)->GetJob(job).ok();
+  };
+  int steps = 0;
+  for (bool ended = false; !ended; ++steps) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      int left = steps;
+      const auto done =
+          Restore({.file = file_, .home = home_, .replace = true, .now = kMade, .on_step = [&] {
+                     if (left-- == 0) ::kill(::getpid(), SIGKILL);
+                   }});
+      ::_exit(done.ok() ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ended = WIFEXITED(status);
+    ASSERT_TRUE(ended ? WEXITSTATUS(status) == 0 : WTERMSIG(status) == SIGKILL) << status;
+    ASSERT_TRUE(has(home_, "saved")) << steps;
+    bool is_kept = has(home_, "later");
+    for (const auto& entry : fs::directory_iterator(folder_.path())) {
+      if (entry.path() != home_) is_kept |= has(entry.path(), "later");
+    }
+    EXPECT_TRUE(is_kept) << "after " << steps << " steps";
+    EXPECT_EQ(has(home_, "later"), !ended) << steps;
+  }
+  EXPECT_GE(steps, 3) << "two changes, and the whole";
 }
 
 TEST_F(BackupTest, EachDamageIsFoundAndNothingRestored) {
@@ -460,6 +555,49 @@ TEST(BackupHead, OneOfALaterFormIsNamed) {
   EXPECT_TRUE(again->with_results);
   EXPECT_TRUE(absl::IsFailedPrecondition(HeadFromJson("{\"form\": 2, \"other\": 1}").status()));
   EXPECT_TRUE(absl::IsInvalidArgument(HeadFromJson("{\"form\": 1}").status()));
+}
+
+TEST_F(BackupTest, WhatMlflowsClientsLoggedIsSavedWithItsFilesAsResultsAre) {
+  Insert("done", kCompleted);
+  {
+    // Any database will do: what is in it is tracking's own.
+    const auto tracking = store::Store::Open(home_ / "tracking.db");
+    ASSERT_TRUE(tracking.ok()) << tracking.status();
+    ASSERT_TRUE((*tracking)->AddCordon({.node = "n1", .reason = "r"}).ok());
+    Write("tracking/artifacts/0/r/artifacts/a", "abc");
+    Write("tracking/incoming/0", "half");
+    ASSERT_TRUE(Backup(/*with_results=*/true).ok());
+  }
+  ASSERT_TRUE(RestoreIt().ok());
+  EXPECT_EQ((*store::Store::Open(restored_ / "tracking.db"))->Cordons()->size(), 1u);
+  EXPECT_EQ(Restored("tracking/artifacts/0/r/artifacts/a"), "abc");
+  EXPECT_EQ(Restored("tracking/incoming/0"), "none");
+  fs::remove_all(restored_);
+  fs::remove(file_);
+  ASSERT_TRUE(Backup().ok());
+  ASSERT_TRUE(RestoreIt().ok());
+  EXPECT_EQ(Restored("tracking/artifacts/0/r/artifacts/a"), "none");
+  EXPECT_TRUE(fs::exists(restored_ / "tracking.db"));
+}
+
+TEST_F(BackupTest, RegisteredModelsAreSavedWithTheirFiles) {
+  Insert("done", kCompleted);
+  {
+    // Any database will do: what is in it is the registry's own.
+    const auto models = store::Store::Open(home_ / "models.db");
+    ASSERT_TRUE(models.ok()) << models.status();
+    ASSERT_TRUE((*models)->AddCordon({.node = "n1", .reason = "r"}).ok());
+    Write("models/trees/sha256-ab/conf/a.json", "{}");
+    Write("models/files/sha256-cd", "{}");
+    Write("models/trees/.gone-1-sha256-ef/b", "half");
+    Write("models/.incoming-0/1", "half");
+    ASSERT_TRUE(Backup().ok());
+  }
+  ASSERT_TRUE(RestoreIt().ok());
+  EXPECT_EQ((*store::Store::Open(restored_ / "models.db"))->Cordons()->size(), 1u);
+  EXPECT_EQ(Restored("models/trees/sha256-ab/conf/a.json"), "{}");
+  EXPECT_EQ(NamesIn(restored_ / "models/trees").size(), 1u);
+  EXPECT_EQ(NamesIn(restored_ / "models").size(), 1u) << "files are in their trees";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "spec/data/asset.h"
 #include "spec/data/datastore.h"
+#include "spec/data/file_server.h"
 #include "spec/site/compute_file.h"
 #include "spec/site/site.h"
 
@@ -26,10 +27,11 @@ void AddBelow(const fs::path& home, const fs::path& path, std::set<std::string>&
 }  // namespace
 
 std::set<std::string> PartsOf(const fs::path& home) {
-  std::set<std::string> parts = {"token",  "launcher_key", "tls.pem", "site.yml",
-                                 "assets", "data-map.yml", "clusters"};
+  std::set<std::string> parts = {"token",  "launcher_key", "tls.pem",  "site.yml",
+                                 "assets", "data-map.yml", "clusters", "batch-ai"};
   parts.insert(spec::ComputesFile(home).filename().string());
   parts.insert(spec::DatastoresFile(home).filename().string());
+  parts.insert(spec::FileServersFile(home).filename().string());
   for (const spec::AssetKind kind :
        {spec::AssetKind::kData, spec::AssetKind::kEnvironment, spec::AssetKind::kComponent}) {
     parts.insert(spec::AssetsFile(home, kind).filename().string());

@@ -12,8 +12,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/process/held_folder.h"
 #include "base/status.h"
 #include "platform/backup/archive_reader.h"
+#include "platform/backup/home_mounts.h"
 #include "platform/backup/home_parts.h"
 #include "platform/backup/work_folder.h"
 #include "platform/store/database_copy.h"
@@ -24,6 +26,11 @@ namespace tutti::backup {
 namespace fs = std::filesystem;
 namespace {
 
+bool IsThere(const fs::path& home) {
+  std::error_code error;
+  return fs::directory_iterator(home, error) != fs::directory_iterator();
+}
+
 absl::Status CheckEmpty(const fs::path& home) {
   std::error_code error;
   const fs::directory_iterator first(home, error);
@@ -32,10 +39,21 @@ absl::Status CheckEmpty(const fs::path& home) {
   if (first == fs::directory_iterator()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       home.string(), " is not empty (it has ", first->path().filename().string(),
-      "), and a service's folder is not restored over another's: end its service and move it away "
-      "(mv ",
-      home.string(), " ", home.string(),
-      ".before), or restore into another folder (tutti --home FOLDER restore FILE)"));
+      "): end its service and have its folder set aside (tutti restore --replace FILE), or restore "
+      "into another folder (tutti --home FOLDER restore FILE)"));
+}
+
+// Holds the folder that is to be replaced, so that no service begins there meanwhile.
+absl::StatusOr<base::UniqueFd> HoldReplaced(const fs::path& home) {
+  std::error_code error;
+  if (!fs::exists(home / kDatabase, error)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(home.string(), " is no service's folder (it has no ", kDatabase,
+                     "): restore into another (tutti --home FOLDER restore FILE)"));
+  }
+  TUTTI_ASSIGN_OR_RETURN(base::UniqueFd held, base::HoldFolder(home));
+  TUTTI_RETURN_IF_ERROR(CheckNoMounts(home));  // it says to unmount: not below a service that runs
+  return held;
 }
 
 // What is kept of assets lies in the service's folder, which may have been another one.
@@ -84,10 +102,18 @@ fs::path WorkFolderOf(const fs::path& home) {
 }  // namespace
 
 absl::StatusOr<RestoreReport> Restore(const RestoreOptions& options) {
-  const fs::path home =
-      options.home.has_filename() ? options.home : options.home.parent_path();  // "/a/home/"
+  fs::path home = options.home.has_filename() ? options.home : options.home.parent_path();
   TUTTI_RETURN_IF_ERROR(base::Open(options.file, O_RDONLY).status());
-  TUTTI_RETURN_IF_ERROR(CheckEmpty(home));
+  const bool replaces = options.replace && IsThere(home);
+  base::UniqueFd held;
+  if (replaces) {
+    std::error_code error;
+    home = fs::canonical(home, error);  // it may be a link to it
+    if (error) return base::ErrnoStatus(options.home.string(), error.value());
+    TUTTI_ASSIGN_OR_RETURN(held, HoldReplaced(home));
+  } else {
+    TUTTI_RETURN_IF_ERROR(CheckEmpty(home));
+  }
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(home.parent_path()));
   TUTTI_ASSIGN_OR_RETURN(
       WorkFolder work,
@@ -102,7 +128,14 @@ absl::StatusOr<RestoreReport> Restore(const RestoreOptions& options) {
   TUTTI_RETURN_IF_ERROR(MoveAssets(work.path(), report.head.home, home));
   TUTTI_RETURN_IF_ERROR(TakeOverJobs(work.path() / kDatabase, options, report));
   TUTTI_RETURN_IF_ERROR(SyncAll(work.path()));
-  TUTTI_RETURN_IF_ERROR(work.MoveTo(home));
+  if (!replaces) {
+    TUTTI_RETURN_IF_ERROR(work.MoveTo(home));
+    return report;
+  }
+  TUTTI_ASSIGN_OR_RETURN(
+      report.aside,
+      work.TakePlaceOf(home, absl::FormatTime("%Y%m%d-%H%M%S", options.now, absl::LocalTimeZone()),
+                       options.on_step));
   return report;
 }
 

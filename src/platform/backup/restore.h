@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -12,20 +13,25 @@ namespace tutti::backup {
 
 struct RestoreOptions {
   std::filesystem::path file;
-  std::filesystem::path home;  // absolute; it is not there, or empty
+  std::filesystem::path home;  // absolute; without `replace` it is not there, or empty
   bool keep_queue = false;     // see EndUnended
+  // `home` may be the folder of a service that does not run: it is set aside, whole, as
+  // HOME.aside-DATE-TIME.
+  bool replace = false;
   absl::Time now;
+  std::function<void()> on_step = {};  // for tests: called before each change outside of the work
 };
 
 struct RestoreReport {
   Head head;
   int jobs = 0;  // that have no parent
   UnendedJobs unended;
+  std::filesystem::path aside;  // the folder that was replaced; empty: there was none
 };
 
 // Restores a backup. `home` is there once all of it is whole and on the disk; whatever ends the
-// process before, it is as it was. FailedPrecondition if it is not empty; for others see
-// UnpackArchive.
+// process before, it is as it was. FailedPrecondition if it is not empty, or, to be replaced, is
+// no service's or one's that runs, or has mounts; for others see UnpackArchive.
 absl::StatusOr<RestoreReport> Restore(const RestoreOptions& options);
 
 }  // namespace tutti::backup

@@ -1,5 +1,6 @@
 #include "platform/backup/work_folder.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +19,23 @@ namespace {
 
 // Who holds a folder has its name there.
 constexpr char kLock[] = "lock";
+
+// A name that nothing has.
+fs::path AsideOf(const fs::path& target, const std::string& time) {
+  std::error_code error;
+  fs::path aside = target.native() + ".aside-" + time;
+  for (int i = 2; fs::exists(fs::symlink_status(aside, error)); ++i) {
+    aside = absl::StrCat(target.native(), ".aside-", time, "-", i);
+  }
+  return aside;
+}
+
+absl::Status Rename(const fs::path& from, const fs::path& to, unsigned int flags = 0) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flags) == 0) {
+    return absl::OkStatus();
+  }
+  return base::ErrnoStatus(absl::StrCat("move ", from.string(), " to ", to.string()));
+}
 
 absl::Status Empty(const fs::path& folder) {
   std::error_code error;
@@ -62,6 +80,37 @@ absl::Status WorkFolder::MoveTo(const fs::path& target) {
   }
   path_.clear();
   return base::SyncDirectory(target.parent_path());
+}
+
+// The new folder takes the name first that the old one is to have, so that one exchange puts both
+// in their places: under the name of a WorkFolder the old one would be emptied by the next. From
+// then on what is removed with this object is the new one alone, and only where it is known to be
+// it.
+absl::StatusOr<fs::path> WorkFolder::TakePlaceOf(const fs::path& target, const std::string& time,
+                                                 const std::function<void()>& on_step) {
+  const auto move = [&](const fs::path& from, const fs::path& to, unsigned int flags = 0) {
+    if (on_step) on_step();
+    return Rename(from, to, flags);
+  };
+  fs::path aside = AsideOf(target, time);
+  TUTTI_RETURN_IF_ERROR(move(path_, aside));
+  const fs::path own = std::exchange(path_, {}), fresh = aside;
+  absl::Status moved = move(fresh, target, RENAME_EXCHANGE);
+  if (absl::IsInvalidArgument(moved) || absl::IsUnimplemented(moved)) {  // as of NFS
+    aside = AsideOf(target, time);
+    moved = move(target, aside);
+    if (moved.ok()) moved = move(fresh, target);
+    if (!moved.ok()) Rename(aside, target).IgnoreError();
+  }
+  if (!moved.ok()) {
+    if (Rename(fresh, own).ok()) path_ = own;
+    return moved;
+  }
+  TUTTI_RETURN_IF_ERROR(base::Annotate(
+      base::SyncDirectory(target.parent_path()),
+      absl::StrCat(target.string(), " is restored, and what was there is now ", aside.string(),
+                   ", but a loss of power may undo that (sync writes it to the disk)")));
+  return aside;
 }
 
 }  // namespace tutti::backup

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -23,6 +24,13 @@ class WorkFolder {
   const std::filesystem::path& path() const { return path_; }
   // Moves it to `target`, which is not there or an empty folder.
   absl::Status MoveTo(const std::filesystem::path& target);
+  // Moves it to `target`, a folder with something in it, and that to "TARGET.aside-TIME", which is
+  // returned. Nothing is removed; at each moment `target` is one of them as a whole, and the other
+  // stands aside, or still under its own name. Where the file system cannot exchange two names
+  // `target` is nothing between two calls. `on_step`, if there is one, is called before each.
+  absl::StatusOr<std::filesystem::path> TakePlaceOf(const std::filesystem::path& target,
+                                                    const std::string& time,
+                                                    const std::function<void()>& on_step);
 
  private:
   WorkFolder(std::filesystem::path path, base::UniqueFd lock)

@@ -3,12 +3,17 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <system_error>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/deadline.h"
 #include "base/file.h"
 #include "base/machine/folder.h"
 
@@ -18,24 +23,15 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kLongestPlace = 8192;
+constexpr char kUnpinned[] = ".unpinned";  // follows KEY in the name of the note
+constexpr char kLook[] = "look.lock";      // in the folder of the pins
+constexpr absl::Duration kLongestLook = absl::Seconds(1);
+constexpr absl::Duration kBetweenLooks = absl::Microseconds(50);
 
 std::optional<struct stat> Look(const fs::path& path) {
   struct stat info = {};
   if (::lstat(path.c_str(), &info) != 0) return std::nullopt;
   return info;
-}
-
-// Of a file by https nothing is written down but its place.
-DataState StateOf(const fs::path& folder) {
-  bool has_data = false;
-  for (const std::string& name : base::NamesIn(folder)) {
-    if (name == "damaged") return DataState::kDamaged;
-    if (name == "part" || name == "whole" || absl::EndsWith(name, ".part")) {
-      return DataState::kFetching;
-    }
-    has_data = has_data || name != kPlace;
-  }
-  return has_data ? DataState::kWhole : DataState::kFetching;
 }
 
 CachedData Described(const fs::path& folder, const std::string& key, const struct stat& info) {
@@ -44,7 +40,7 @@ CachedData Described(const fs::path& folder, const std::string& key, const struc
   data.place = place.substr(0, place.find('\n'));
   data.state = StateOf(folder / key);
   data.is_pinned = IsPinned(folder, key);
-  data.has_pins = Look(folder / kPins / key).has_value();
+  data.has_pins = AllHoldPins(folder, key);
   return data;
 }
 
@@ -58,8 +54,24 @@ absl::string_view Name(DataState state) {
       return "fetching";
     case DataState::kDamaged:
       return "damaged";
+    case DataState::kStreamed:
+      return "streamed";
   }
   return "";
+}
+
+// Of a file by https nothing is written down but its place.
+DataState StateOf(const fs::path& folder) {
+  bool has_data = false;
+  for (const std::string& name : base::NamesIn(folder)) {
+    if (name == "damaged") return DataState::kDamaged;
+    if (name == kStreamed) return DataState::kStreamed;
+    if (name == "part" || name == "whole" || absl::EndsWith(name, ".part")) {
+      return DataState::kFetching;
+    }
+    has_data = has_data || name != kPlace;
+  }
+  return has_data ? DataState::kWhole : DataState::kFetching;
 }
 
 bool IsKey(absl::string_view name) {
@@ -72,7 +84,34 @@ std::optional<absl::Time> ChangedAt(const fs::path& path) {
   return absl::TimeFromTimespec(info->st_mtim);
 }
 
+bool AllHoldPins(const fs::path& folder, absl::string_view key) {
+  if (!Look(folder / kPins / std::string(key))) return false;
+  const auto noted = ChangedAt(folder / kPins / absl::StrCat(key, kUnpinned));
+  return !noted || *noted + kLongestWithoutPin < absl::Now();
+}
+
+absl::Status NoteUnpinnedUse(const fs::path& folder, absl::string_view key) {
+  return base::Open(folder / kPins / absl::StrCat(key, kUnpinned), O_RDWR | O_CREAT).status();
+}
+
+void ForgetPins(const fs::path& folder, absl::string_view key) {
+  ::unlink((folder / kPins / std::string(key)).c_str());
+  ::unlink((folder / kPins / absl::StrCat(key, kUnpinned)).c_str());
+}
+
+base::UniqueFd AwaitLooks(const fs::path& folder) {
+  auto look = base::Open(folder / kPins / kLook, O_RDWR | O_CREAT);
+  if (!look.ok()) return {};
+  const base::Deadline deadline = base::Deadline::After(kLongestLook);
+  while (::flock(look->get(), LOCK_EX | LOCK_NB) != 0) {
+    if ((errno != EWOULDBLOCK && errno != EINTR) || deadline.Expired()) break;
+    absl::SleepFor(kBetweenLooks);
+  }
+  return *std::move(look);
+}
+
 bool IsPinned(const fs::path& folder, absl::string_view key) {
+  const base::UniqueFd look = AwaitLooks(folder);
   const auto pin = base::Open(folder / kPins / std::string(key), O_RDWR);
   if (!pin.ok()) return !absl::IsNotFound(pin.status());
   return ::flock(pin->get(), LOCK_EX | LOCK_NB) != 0;

@@ -14,16 +14,19 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/unique_fd.h"
 
 namespace tutti::cache {
 
 inline constexpr size_t kKeyDigits = 24;  // of a version's name, hexadecimal
-inline constexpr char kPins[] = "pins", kPlace[] = "place";
+inline constexpr char kPins[] = "pins", kPlace[] = "place", kStreamed[] = "streamed";
 
-enum class DataState { kWhole, kFetching, kDamaged };
-// Returns "whole", "fetching", "damaged".
+// Streamed: those objects of it that were read last (decision 072).
+enum class DataState { kWhole, kFetching, kDamaged, kStreamed };
+// Returns "whole", "fetching", "damaged", "streamed".
 absl::string_view Name(DataState state);
 
 // One version of some data, as it lies there.
@@ -36,7 +39,7 @@ struct CachedData {
   absl::Time last_use;
   DataState state = DataState::kWhole;
   bool is_pinned = false;  // a process has it
-  bool has_pins = false;   // pins/KEY is there
+  bool has_pins = false;   // whoever has it holds a pin, as far as is known
 };
 
 // What MakeRoom is to come to.
@@ -76,10 +79,24 @@ class Census {
 
 // Returns whether that is the name of a version's folder.
 bool IsKey(absl::string_view name);
+// Returns the state of the version in that folder.
+DataState StateOf(const std::filesystem::path& folder);
 // Returns when a file or folder, or a link itself, was last changed, as this machine knows it
 // (base::ChangedAt asks a server anew); nothing if it is not there.
 std::optional<absl::Time> ChangedAt(const std::filesystem::path& path);
 // Returns whether a process has KEY of that cache pinned.
 bool IsPinned(const std::filesystem::path& folder, absl::string_view key);
+// Returns whether whoever may read KEY holds a pin: a version of tutti without pins has not taken
+// it, or so long ago that its job has ended (kLongestWithoutPin).
+bool AllHoldPins(const std::filesystem::path& folder, absl::string_view key);
+// Notes that a job may read KEY without a pin, which nobody sees the end of.
+absl::Status NoteUnpinnedUse(const std::filesystem::path& folder, absl::string_view key);
+// Removes what is noted of the pins of KEY, whose data are gone.
+void ForgetPins(const std::filesystem::path& folder, absl::string_view key);
+inline constexpr absl::Duration kLongestWithoutPin = absl::Hours(24 * 30);
+// Waits for others who look whether data are pinned, each of whom has a pin for a moment and would
+// be taken for a job; not for long, should one of them hang. Held until it is closed, after the pin
+// that is looked at.
+base::UniqueFd AwaitLooks(const std::filesystem::path& folder);
 
 }  // namespace tutti::cache

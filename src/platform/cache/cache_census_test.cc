@@ -5,6 +5,9 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include <atomic>
+#include <thread>
+
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 
@@ -115,6 +118,19 @@ TEST_F(CensusTest, WhatIsPinnedOrWasTakenWithoutPinsStays) {
   EXPECT_TRUE(IsPinned(folder_.path(), Key(1)));
   EXPECT_FALSE(IsPinned(folder_.path(), Key(2)));
   EXPECT_THAT(Going({.most_bytes = 0}), ElementsAre(Key(3)));
+}
+
+TEST_F(CensusTest, WhoLooksIsNotTakenForAJobByOthersWhoLook) {
+  Put(1, "a", 1), Use(1, 1000);
+  std::atomic<int> pinned = 0;
+  std::vector<std::thread> others;
+  for (int i = 0; i < 4; ++i) {
+    others.emplace_back([&] {
+      for (int look = 0; look < 2000; ++look) pinned += IsPinned(folder_.path(), Key(1)) ? 1 : 0;
+    });
+  }
+  for (std::thread& other : others) other.join();
+  EXPECT_EQ(pinned, 0);
 }
 
 }  // namespace

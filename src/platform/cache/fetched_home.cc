@@ -30,10 +30,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kManifest[] = ".tutti-objects";  // of the program, in the folder that it fills
-constexpr char kDamaged[] = "damaged", kVerified[] = "verified";
+constexpr char kDamaged[] = "damaged", kVerified[] = "verified", kExposed[] = "exposed";
 constexpr size_t kLongestBootId = 100;
-constexpr size_t kMostReaders = 8, kBlock = 1 << 20;  // bytes
-constexpr int kLooksSeldom = 100;                     // times as long as a look takes
+constexpr size_t kMostReaders = 8, kBlock = 1 << 20;           // bytes
+constexpr int kLooksSeldom = 100;                              // times as long as a look takes
+constexpr absl::Duration kClockTick = absl::Milliseconds(20);  // of files' times, at most
 constexpr mode_t kAnyWrite = S_IWUSR | S_IWGRP | S_IWOTH;
 
 absl::Status TakeWriteFrom(const fs::path& path) {
@@ -71,6 +72,12 @@ std::string HashOf(const fs::path& path, const std::atomic<bool>& cancelled) {
     hash.Update({block.data(), static_cast<size_t>(n)});
   }
   return "";
+}
+
+// What cannot be noted, as on a full disk, is found out anew by the next one who looks.
+void NoteDown(const fs::path& file, const std::string& text) {
+  const absl::Status noted = base::ReplaceFile(file, text);
+  if (!noted.ok()) spdlog::warn("{}", noted.ToString());
 }
 
 absl::Status Rename(const fs::path& from, const fs::path& to) {
@@ -117,9 +124,14 @@ bool FetchedHome::WasLookedAt() const {
   const auto text = base::ReadFile(folder_ / "looked", 100);
   const auto then = ChangedAt(folder_ / "looked"), now = ChangedAt(folder_);
   double seconds = 0;
-  return text.ok() && then && now && absl::SimpleAtod(*text, &seconds) && *then <= *now &&
-         *now - *then < kLooksSeldom * absl::Seconds(seconds);
+  if (!text.ok() || !then || !now || !absl::SimpleAtod(*text, &seconds)) return false;
+  const absl::Duration took = absl::Seconds(seconds);
+  const auto exposed = ChangedAt(folder_ / kExposed);
+  if (exposed && *exposed >= *then - took - kClockTick) return false;  // it may have come too early
+  return *then <= *now && *now - *then < kLooksSeldom * took;
 }
+
+void FetchedHome::NoteExposed() const { NoteDown(folder_ / kExposed, ""); }
 
 bool FetchedHome::IsVerified() const {
   const auto boot = base::ReadFile(folder_ / kVerified, kLongestBootId);
@@ -178,7 +190,7 @@ absl::StatusOr<bool> FetchedHome::IsDamaged(Reread reread,
     TUTTI_ASSIGN_OR_RETURN(const auto damaged, FirstDamaged(cancelled));
     if (damaged) {
       spdlog::warn("{} is not what was fetched", FileOf(*damaged).native());
-      TUTTI_RETURN_IF_ERROR(base::ReplaceFile(folder_ / kDamaged, absl::StrCat(*damaged, "\n")));
+      NoteDown(folder_ / kDamaged, absl::StrCat(*damaged, "\n"));
       return true;
     }
     NoteVerified();
@@ -187,8 +199,7 @@ absl::StatusOr<bool> FetchedHome::IsDamaged(Reread reread,
   const absl::Duration begin = base::SteadyNow();
   TUTTI_ASSIGN_OR_RETURN(const bool was_written_to, WasWrittenTo(cancelled));
   const double seconds = absl::ToDoubleSeconds(base::SteadyNow() - begin);
-  TUTTI_RETURN_IF_ERROR(base::ReplaceFile(folder_ / (was_written_to ? kDamaged : "looked"),
-                                          absl::StrCat(seconds, "\n")));
+  NoteDown(folder_ / (was_written_to ? kDamaged : "looked"), absl::StrCat(seconds, "\n"));
   return was_written_to;
 }
 

@@ -8,6 +8,7 @@
 //   objects        what the program wrote down of the objects; last changed when content was whole
 //   damaged        somebody has written to the content all the same: no other job takes it
 //   looked         how many seconds it took to look for that; last changed when it was done
+//   exposed        last changed when a job began or ended whose processes could write to it
 //   verified       in which start of the machine all files were last what the store gave, by their
 //                  hashes
 //
@@ -60,9 +61,13 @@ class FetchedHome {
   // `kOnceABoot` it reads all files, if no one has in this start of the machine, and compares their
   // hashes with those that the fetch wrote down. Else it tells by the time of the last change
   // whether a file or folder was changed, and reads no content. It looks at all files, but not
-  // again before a hundred times as long has gone by as that has taken: on a folder that many nodes
-  // share one of them looks. The folder was touched just now. Cancelled once that is set.
+  // again before a hundred times as long has gone by as that has taken, unless NoteExposed was
+  // called since: on a folder that many nodes share one of them looks. The folder was touched just
+  // now. Cancelled once that is set.
   absl::StatusOr<bool> IsDamaged(Reread reread, const std::atomic<bool>& cancelled) const;
+  // Notes that a job which could write to the content begins or has ended: the next IsDamaged looks
+  // at all files, however lately somebody has. Needs no lock.
+  void NoteExposed() const;
   // Returns whether all files were what was fetched when they were last read, in this start of the
   // machine.
   bool IsVerified() const;

@@ -100,6 +100,16 @@ TEST_F(FetchedHomeTest, LooksSeldomAtWhatTakesLong) {
   EXPECT_TRUE(IsDamaged());
 }
 
+TEST_F(FetchedHomeTest, LooksAtOnceAfterAJobThatCouldWriteToIt) {
+  ASSERT_TRUE(home_.Keep().ok());
+  EXPECT_FALSE(IsDamaged());
+  ASSERT_TRUE(base::ReplaceFile(home_.folder() / "looked", "60\n").ok());
+  WriteTo("a");
+  EXPECT_FALSE(IsDamaged());
+  home_.NoteExposed();
+  EXPECT_TRUE(IsDamaged());
+}
+
 // As after a start of the machine in which nothing was read.
 class FetchedHomeRereadTest : public FetchedHomeTest {
  protected:

@@ -1,6 +1,7 @@
 #include "platform/cache/node_cache.h"
 
 #include <fcntl.h>
+#include <spdlog/spdlog.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
@@ -20,6 +21,7 @@
 #include "base/process/waiting.h"
 #include "base/remove_tree.h"
 #include "base/status.h"
+#include "platform/cache/lock_reach.h"
 
 namespace tutti::cache {
 namespace {
@@ -40,9 +42,38 @@ fs::path NodeCache::LockOf(absl::string_view key) const {
   return folder_ / absl::StrCat(key, ".lock");
 }
 
+absl::StatusOr<HeldData> NodeCache::LockAndPin(absl::string_view key,
+                                               const std::atomic<bool>& cancelled) const {
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder_));
+  HeldData held;
+  TUTTI_ASSIGN_OR_RETURN(held.lock, base::LockFile(LockOf(key), cancelled));
+  // Now, since who removes it has the lock.
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(PathOf(key)));
+  TUTTI_ASSIGN_OR_RETURN(held.pin, Pin(key));
+  return held;
+}
+
+absl::StatusOr<HeldData> NodeCache::Take(absl::string_view key,
+                                         const std::atomic<bool>& cancelled) const {
+  while (true) {
+    absl::StatusOr<HeldData> held = LockAndPin(key, cancelled);
+    if (!absl::IsResourceExhausted(held.status())) return held;
+    TUTTI_ASSIGN_OR_RETURN(const auto gone, MakeRoom({.freed_bytes = kRoomForNotes}, cancelled));
+    if (gone.empty()) return held;
+  }
+}
+
 absl::StatusOr<base::UniqueFd> NodeCache::Pin(absl::string_view key) const {
   base::Touch(PathOf(key));
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder_ / kPins));
+  std::error_code error;
+  const bool was_pinned = fs::exists(folder_ / kPins / std::string(key), error);
+  // Who has fetched it held no pin, and its job may read it still.
+  const DataState state = StateOf(PathOf(key));
+  const bool may_be_read = state != DataState::kFetching && state != DataState::kStreamed;
+  if (!was_pinned && may_be_read) {
+    TUTTI_RETURN_IF_ERROR(NoteUnpinnedUse(folder_, key));
+  }
   TUTTI_RETURN_IF_ERROR(base::Open(folder_ / kPins / std::string(key), O_RDWR | O_CREAT).status());
   return Hold(key);
 }
@@ -109,13 +140,15 @@ absl::StatusOr<bool> NodeCache::Evict(const CachedData& data,
     TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock,
                            base::Open(LockOf(data.key), O_RDWR | O_CREAT));
     if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return false;
+    const base::UniqueFd look = AwaitLooks(folder_);
     const auto pin = base::Open(pin_file, O_RDWR);
-    if (!pin.ok() || ::flock(pin->get(), LOCK_EX | LOCK_NB) != 0) return false;
+    if (!pin.ok() || !AllHoldPins(folder_, data.key) || ::flock(pin->get(), LOCK_EX | LOCK_NB) != 0)
+      return false;
     if (ChangedAt(path) != data.last_use) return false;  // somebody has used it meanwhile
     if (::rename(path.c_str(), gone.c_str()) != 0) {
       return base::ErrnoStatus(absl::StrCat("rename ", path.native()));
     }
-    ::unlink(pin_file.c_str());
+    ForgetPins(folder_, data.key);
   }
   TUTTI_RETURN_IF_ERROR(base::RemoveTree(gone, cancelled));
   return true;
@@ -142,6 +175,10 @@ absl::StatusOr<std::vector<CachedData>> NodeCache::Remove(
 
 absl::StatusOr<std::vector<CachedData>> NodeCache::MakeRoom(
     const Room& room, const std::atomic<bool>& cancelled) const {
+  if (const absl::Status reach = CheckLockReach(folder_); !reach.ok()) {
+    spdlog::warn("{}", std::string(reach.message()));
+    return std::vector<CachedData>();
+  }
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock, LockRoom(cancelled));
   Room asked = room;
   std::vector<CachedData> removed;

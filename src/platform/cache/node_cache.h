@@ -7,12 +7,15 @@
 //   KEY.lock         held by who fetches KEY, looks at it or removes it
 //   pins/KEY         held by each process whose job reads KEY (a shared lock, so that it is free
 //                    again when the last of them has ended, however it ended)
+//   pins/KEY.unpinned  a version of tutti without pins had taken KEY when that was made
+//   pins/look.lock   held for a moment by who looks whether data are pinned
 //   room.lock        held by who makes room
 //   .evicted-KEY.X   what is removed; who was killed has left it, and who next makes room goes on
 //
 // What is pinned is not removed: who pins KEY holds KEY.lock, and so does who removes it, by one
 // rename, after it has found no pin. Without pins/KEY the data were taken by a version of tutti
-// that held none, and stay. All locks are those of flock(2). Thread-safe.
+// that held none, and stay; so they do for a month after somebody with a pin has taken them too,
+// since nobody sees when the other's job ends. All locks are those of flock(2). Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -30,11 +33,20 @@
 
 namespace tutti::cache {
 
+// The bytes that a disk must have for folders and notes; where it is full, and nobody knows what is
+// lacking, so many are made free.
+inline constexpr uint64_t kRoomForNotes = 64 << 10;
+
 // What data were fetched from.
 struct DataOrigin {
   std::string words;  // one line for people
   std::string store;  // spec::StoreOf; empty: it is none
   std::string base;   // the folder of the container that the objects' paths are relative to
+};
+
+// KEY.lock and a pin of KEY.
+struct HeldData {
+  base::UniqueFd lock, pin;
 };
 
 class NodeCache {
@@ -45,6 +57,9 @@ class NodeCache {
   std::filesystem::path PathOf(absl::string_view key) const { return folder_ / std::string(key); }
   std::filesystem::path LockOf(absl::string_view key) const;
 
+  // Makes the folder of KEY if it is not there, locks it and pins it. On a disk that has no room
+  // for that what is longest unused goes. Waits for who has the lock; Cancelled once that is set.
+  absl::StatusOr<HeldData> Take(absl::string_view key, const std::atomic<bool>& cancelled) const;
   // Marks KEY as used, and keeps it from removal as long as the descriptor is open. The caller
   // holds KEY.lock.
   absl::StatusOr<base::UniqueFd> Pin(absl::string_view key) const;
@@ -64,7 +79,8 @@ class NodeCache {
   // Returns what MakeRoom would remove.
   std::vector<CachedData> ToGo(const Room& room) const { return Census::Of(folder_).ToGo(room); }
   // Removes what is longest unused, neither pinned nor spared, until there is as much room; nothing
-  // if all of it would not free `room.freed_bytes`. Returns what was removed. Waits for
+  // if all of it would not free `room.freed_bytes`, or other nodes do not see this one's locks
+  // (lock_reach.h). Returns what was removed. Waits for
   // others that make room; Cancelled once that is set.
   absl::StatusOr<std::vector<CachedData>> MakeRoom(const Room& room,
                                                    const std::atomic<bool>& cancelled) const;
@@ -74,6 +90,8 @@ class NodeCache {
                                                  const std::atomic<bool>& cancelled) const;
 
  private:
+  absl::StatusOr<HeldData> LockAndPin(absl::string_view key,
+                                      const std::atomic<bool>& cancelled) const;
   absl::StatusOr<base::UniqueFd> LockRoom(const std::atomic<bool>& cancelled) const;
   // False if somebody has it, or has used it since it was listed.
   absl::StatusOr<bool> Evict(const CachedData& data, const std::atomic<bool>& cancelled) const;

@@ -8,6 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/deadline.h"
 #include "base/file.h"
 #include "base/process/kill_at_system_call_for_tests.h"
@@ -46,9 +49,9 @@ class NodeCacheTest : public ::testing::Test {
   }
   // Data that were last used that long after the others of the test.
   void Put(int i, int used) const {
+    ASSERT_TRUE(cache_.Pin(Key(i)).ok());
     Fill(i);
     ASSERT_TRUE(HomeOf(i).Keep().ok());
-    ASSERT_TRUE(cache_.Pin(Key(i)).ok());
     const timespec times[2] = {{used, 0}, {used, 0}};
     ASSERT_EQ(::utimensat(AT_FDCWD, cache_.PathOf(Key(i)).c_str(), times, 0), 0);
   }
@@ -115,6 +118,25 @@ TEST_F(NodeCacheTest, APinGoesWithTheProcessThatHeldIt) {
   ::waitpid(child, nullptr, 0);
   EXPECT_THAT(MakeRoom({.most_bytes = 0}), ElementsAre(Key(1)));
   ::close(ready[0]), ::close(ready[1]);
+}
+
+TEST_F(NodeCacheTest, WhatAVersionWithoutPinsHasTakenStaysWhoeverTakesItToo) {
+  Fill(1);
+  ASSERT_TRUE(HomeOf(1).Keep().ok());  // as that version did
+  Put(2, 2000);
+  { ASSERT_TRUE(cache_.Pin(Key(1)).ok()); }
+  { ASSERT_TRUE(cache_.Pin(Key(2)).ok()); }
+  EXPECT_FALSE(cache_.IsPinned(Key(1)));
+  EXPECT_THAT(MakeRoom({.most_bytes = 0}), ElementsAre(Key(2)));
+  EXPECT_TRUE(cache_.Remove({Key(1)}, cancelled_)->empty());
+  EXPECT_TRUE(IsWhole(1));
+  const fs::path note = folder_.path() / "pins" / absl::StrCat(Key(1), ".unpinned");
+  const timespec then = absl::ToTimespec(absl::Now() - kLongestWithoutPin - absl::Hours(1));
+  const timespec times[2] = {then, then};
+  ASSERT_EQ(::utimensat(AT_FDCWD, note.c_str(), times, 0), 0);
+  { ASSERT_TRUE(cache_.Pin(Key(1)).ok()); }
+  EXPECT_THAT(MakeRoom({.most_bytes = 0}), ElementsAre(Key(1))) << "its job has ended";
+  EXPECT_FALSE(fs::exists(note));
 }
 
 TEST_F(NodeCacheTest, APinMarksTheDataAsUsed) {
@@ -189,9 +211,7 @@ TEST_F(NodeCacheTest, AKillAtAnySystemCallOfMakeRoomLeavesDataWholeOrGone) {
     EXPECT_FALSE(fs::exists(cache_.PathOf(Key(1))));
     for (const std::string& name : Names()) EXPECT_NE(name.substr(0, 2), ".e") << name;
     // And the data can be had again.
-    Fill(1);
-    ASSERT_TRUE(HomeOf(1).Keep().ok());
-    ASSERT_TRUE(cache_.Pin(Key(1)).ok());
+    Put(1, 3000);
     EXPECT_TRUE(IsWhole(1));
     ASSERT_LT(kills, 3000);
   }

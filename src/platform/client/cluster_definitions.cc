@@ -72,6 +72,13 @@ void ClusterDefinitions::AddCreate(CLI::App* cluster, const AddCommand& add) {
       ->add_option("--accounting-db", options_.accounting,
                    "Keep accounts in this MariaDB by slurmdbd; @FILE: the address is in FILE")
       ->type_name("mysql://USER:PASSWORD@HOST/DATABASE");
+  create
+      ->add_option("--mount", options_.mounts,
+                   "Every node mounts this by NFS: an export, or a file server of this service; "
+                   "may be repeated. Takes the place of those before; \"none\": no mount")
+      ->type_name("HOST:/EXPORT=/PATH|NAME=/PATH")
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   create->add_flag("--dry-run", options_.dry_run, "Only say what would be done");
   create->footer(
       "Needs ssh without questions, as root or with sudo. On Debian and Ubuntu it installs Slurm\n"
@@ -93,8 +100,8 @@ void ClusterDefinitions::AddNodes(CLI::App* cluster, const AddCommand& add) {
 void ClusterDefinitions::AddViews(CLI::App* cluster, const AddCommand& add) {
   CLI::App* status = Add(cluster, add, "status", "Show its nodes and their states", &ClusterStatus);
   CLI::App* check =
-      Add(cluster, add, "check", "Check each node: clock, names, ports, disk, devices, bandwidth",
-          &ClusterCheck);
+      Add(cluster, add, "check",
+          "Check each node: clock, names, ports, disk, devices, mounts, bandwidth", &ClusterCheck);
   for (CLI::App* command : {status, check}) {
     command
         ->add_option_function<std::string>(

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "platform/client/commands/cluster.h"
+#include "platform/client/commands/cluster/cluster.h"
 
 namespace CLI {
 class App;

@@ -12,17 +12,8 @@
 namespace tutti::client {
 namespace {
 
+constexpr absl::Duration kLeastInterval = absl::Milliseconds(100);
 constexpr char kFormats[] = "table|json|yaml";
-
-// "90", "90s", "1h30m".
-absl::Duration ReadDuration(const std::string& text) {
-  double seconds = 0;
-  absl::Duration duration;
-  if (absl::SimpleAtod(text, &seconds) && seconds >= 0) return absl::Seconds(seconds);
-  if (absl::ParseDuration(text, &duration) && duration >= absl::ZeroDuration()) return duration;
-  throw CLI::ValidationError("--timeout",
-                             "\"" + text + "\" is no duration: write 90, 90s or 1h30m");
-}
 
 Format ReadFormat(const std::string& text) {
   if (text == "table") return Format::kTable;
@@ -38,6 +29,14 @@ CLI::Option* AddJob(CLI::App* command, std::string* job) {
 }
 
 }  // namespace
+
+absl::Duration ReadDuration(const std::string& option, const std::string& text) {
+  double seconds = 0;
+  absl::Duration duration;
+  if (absl::SimpleAtod(text, &seconds) && seconds >= 0) return absl::Seconds(seconds);
+  if (absl::ParseDuration(text, &duration) && duration >= absl::ZeroDuration()) return duration;
+  throw CLI::ValidationError(option, "\"" + text + "\" is no duration: write 90, 90s or 1h30m");
+}
 
 void AddFormat(CLI::App* command, Format* format) {
   command
@@ -73,10 +72,14 @@ void CommandDefinitions::AddTo(CLI::App* app) {
   AddStream(job);
   AddEnds(job);
   AddFiles(job);
+  AddTop(app);
   AddData(app);
   AddDatastore(app);
+  AddFileServer(app);
   AddCache(app);
+  AddStorage(app);
   AddComponent(app);
+  AddModel(app);
   AddCompute(app);
   AddEnvironment(app);
   AddNode(app);
@@ -84,6 +87,7 @@ void CommandDefinitions::AddTo(CLI::App* app) {
       app, [this](CLI::App* parent, const std::string& name, const std::string& description,
                   Action action) { return Add(parent, name, description, std::move(action)); });
   AddSecret(app);
+  AddBatchAi(app);
   AddBackup(app);
   AddPrune(app);
   AddDoctor(app);
@@ -133,6 +137,11 @@ void CommandDefinitions::AddServe(CLI::App* app) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 30).description(""))
       ->type_name("MIB");
+  command->add_flag_callback(
+      "--no-usage", [this] { serve_.usage = false; },
+      "Have no launcher measure what a job's processes use: tutti job metrics has nothing");
+  command->add_flag("--mlflow", serve_.mlflow,
+                    "Keep what MLflow's clients log, too: experiments, runs, metrics, artifacts");
   command->footer(
       "Ctrl-C or SIGTERM ends the service; jobs that run go on, and the next service "
       "takes them up.");
@@ -230,6 +239,53 @@ void CommandDefinitions::AddViews(CLI::App* job) {
   show->add_flag("--all", show_.all,
                  "All of its params, events and trials, of its runs' and of its steps' metrics");
   AddFormat(show, &show_.format);
+
+  CLI::App* metrics =
+      Add(job, "metrics", "Show the processors, memory, disk and network that a job uses",
+          [this](Context& context) { return JobMetrics(context, metrics_); });
+  AddJob(metrics, &metrics_.job);
+  metrics->add_option("--rank", metrics_.only_rank, "This rank and its node only")
+      ->check(CLI::Range(0, 1 << 20).description(""))
+      ->type_name("R");
+  metrics->add_option("--points", metrics_.points, "How many values over time (for -o json)")
+      ->check(CLI::Range(1, 1440).description(""))
+      ->type_name("N");
+  AddFormat(metrics, &metrics_.format);
+
+  CLI::App* stacks = Add(job, "stacks", "Show what each rank of a job that hangs is doing",
+                         [this](Context& context) { return JobStacks(context, stacks_); });
+  AddJob(stacks, &stacks_.job);
+  stacks->add_option("--rank", stacks_.only_rank, "This rank only")
+      ->check(CLI::Range(0, 1 << 20).description(""))
+      ->type_name("R");
+  stacks->add_flag("--native", stacks_.native,
+                   "By gdb, too, which stops each process for up to three seconds");
+  stacks->add_option("--wait", stacks_.wait, "Wait so long for its nodes")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 300).description(""))
+      ->type_name("SECONDS");
+  AddFormat(stacks, &stacks_.format);
+}
+
+void CommandDefinitions::AddTop(CLI::App* app) {
+  CLI::App* top = Add(app, "top", "Show nodes and jobs live, or a job's ranks",
+                      [this](Context& context) { return Top(context, top_); });
+  top->add_option("job", top_.job, "The job whose ranks are shown, or the beginning of its name")
+      ->type_name(kJobValue);
+  top->add_option_function<std::string>(
+         "--interval",
+         [this](const std::string& text) {
+           top_.interval = ReadDuration("--interval", text);
+           if (top_.interval >= kLeastInterval) return;
+           throw CLI::ValidationError("--interval", "less than 0.1 seconds is too often");
+         },
+         "How long to wait between an answer and the next question (default: 2s)")
+      ->type_name("TIME");
+  top->add_flag("--once", top_.once, "Show it once: what a pipe gets in any case");
+  AddFormat(top, &top_.format);
+  top->footer(
+      "Keys: q quits, arrows or j and k move, Enter shows a job's ranks, Esc goes back,\n"
+      "s changes the order. \"~\" stands before what is old, or lacks some.");
 }
 
 void CommandDefinitions::AddStream(CLI::App* job) {
@@ -254,7 +310,8 @@ void CommandDefinitions::AddEnds(CLI::App* job) {
                        [this](Context& context) { return JobWait(context, wait_); });
   AddJob(wait, &wait_.job);
   wait->add_option_function<std::string>(
-          "--timeout", [this](const std::string& text) { wait_.timeout = ReadDuration(text); },
+          "--timeout",
+          [this](const std::string& text) { wait_.timeout = ReadDuration("--timeout", text); },
           "Give up after this time (90, 90s, 1h30m)")
       ->type_name("TIME");
   AddFormat(wait, &wait_.format);
@@ -313,6 +370,8 @@ void CommandDefinitions::AddPrune(CLI::App* app) {
       Add(app, "prune", "Remove what the site keeps no longer (retention in site.yml)",
           [this](Context& context) { return Prune(context, prune_); });
   prune->add_flag("--dry-run", prune_.dry_run, "Show what would go, and why; remove nothing");
+  prune->add_flag("--clock-is-right", prune_.clock_is_right,
+                  "Go by the service's clock though it has jumped ahead");
   AddFormat(prune, &prune_.format);
 }
 
@@ -333,6 +392,9 @@ void CommandDefinitions::AddBackup(CLI::App* app) {
   restore->add_flag("--keep-queue", backup_.keep_queue,
                     "Jobs that waited for this machine's nodes wait on: the service that was saved "
                     "does not run any more, and has begun none of them since");
+  restore->add_flag("--replace", backup_.replace,
+                    "Over a service's folder, which is set aside as a whole: HOME.aside-DATE-TIME; "
+                    "its service must have ended");
 }
 
 void CommandDefinitions::AddDoctor(CLI::App* app) {

@@ -25,6 +25,9 @@ inline constexpr char kJobValue[] = "JOB";
 inline constexpr char kFileValue[] = "FILE";
 inline constexpr char kFolderValue[] = "FOLDER";
 
+// Reads "90", "90s", "1h30m"; throws CLI::ValidationError, which names the option.
+absl::Duration ReadDuration(const std::string& option, const std::string& text);
+
 // Adds the option --output, as `format` says after parsing.
 void AddFormat(CLI::App* command, Format* format);
 
@@ -57,6 +60,7 @@ class CommandDefinitions {
   void AddValidate(CLI::App* job);
   void AddUpgrade(CLI::App* job);
   void AddViews(CLI::App* job);
+  void AddTop(CLI::App* app);
   void AddStream(CLI::App* job);
   void AddEnds(CLI::App* job);
   void AddFiles(CLI::App* job);
@@ -64,13 +68,26 @@ class CommandDefinitions {
   // Adds create, show and delete, and list but for data.
   void AddAssets(CLI::App* group, spec::AssetKind kind);
   void AddComponent(CLI::App* app);
+  void AddModel(CLI::App* app);
+  void AddModelRegistration(CLI::App* model, const std::string& name);
   void AddCompute(CLI::App* app);
   void AddEnvironment(CLI::App* app);
   void AddNode(CLI::App* app);
   void AddSecret(CLI::App* app);
   void AddDatastore(CLI::App* app);
+  void AddFileServer(CLI::App* app);
   void AddCache(CLI::App* app);
+  void AddStorage(CLI::App* app);
   void AddWarm(CLI::App* cache);
+  void AddBatchAi(CLI::App* app);
+  // The options that Batch AI's own commands had, of all or of those about a job's file.
+  void AddBatchAiScope(CLI::App* command);
+  void AddBatchAiConversion(CLI::App* command);
+  void AddBatchAiSource(CLI::App* command);
+  void AddBatchAiJobs(CLI::App* group);
+  void AddBatchAiFiles(CLI::App* job);
+  void AddBatchAiCluster(CLI::App* group);
+  void AddBatchAiFileServer(CLI::App* group);
   void AddBackup(CLI::App* app);
   void AddPrune(CLI::App* app);
   void AddDoctor(CLI::App* app);
@@ -88,12 +105,16 @@ class CommandDefinitions {
   JobUpgradeOptions upgrade_;
   JobListOptions list_;
   JobOptions show_;
+  JobMetricsOptions metrics_;
+  TopOptions top_;
+  JobStacksOptions stacks_;
   JobStreamOptions stream_;
   JobWaitOptions wait_;
   JobCancelOptions cancel_;
   JobDownloadOptions download_;
   DataOptions data_;
   AssetOptions asset_;
+  ModelOptions model_;
   ComputeOptions compute_;
   EnvironmentOptions image_;
   ClusterDefinitions cluster_;
@@ -101,7 +122,10 @@ class CommandDefinitions {
   NodeCordonOptions cordon_;
   SecretOptions secret_;
   DatastoreOptions datastore_;
+  FileServerOptions file_server_;
   CacheOptions cache_;
+  StorageOptions storage_;
+  BatchAiCommandOptions batch_ai_;
   BackupOptions backup_;
   PruneOptions prune_;
   Format format_ = Format::kTable;

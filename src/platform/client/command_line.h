@@ -15,8 +15,10 @@ struct ServeOptions {
   int nodes = 2;               // this machine as so many virtual nodes
   int port = 6280;             // 0: any free one
   std::string bind = "127.0.0.1";
-  bool tls = true;  // HTTPS
+  bool tls = true;      // HTTPS
+  bool mlflow = false;  // answers MLflow's clients too
   std::string log_level = "info";
+  bool usage = true;     // launchers measure what their processes use
   int log_limit = 1024;  // MiB of a job's output that are kept
 };
 

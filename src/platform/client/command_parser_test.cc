@@ -1,7 +1,9 @@
-// Covers: commands/node_cordon.cc, commands/node_check.cc, command_definitions.cc,
-// site_definitions.cc, cluster_definitions.cc, script_definitions.cc, commands/child_tree.cc,
-// commands/job_delete.cc, commands/job_list.cc, commands/job_show.cc, commands/job_stream.cc,
-// commands/job_wait.cc, commands/node_list.cc, commands/run.cc, connection/service_client.cc.
+// Covers: batch_ai_definitions.cc, commands/node_cordon.cc, commands/node_check.cc,
+// command_definitions.cc, model_definitions.cc, site_definitions.cc, cluster_definitions.cc,
+// script_definitions.cc, commands/child_tree.cc, commands/job_delete.cc, commands/job_list.cc,
+// commands/job_show.cc, commands/job_stream.cc, commands/job_wait.cc,
+// commands/models/model_commands.cc, commands/monitoring/job_stacks.cc, commands/node_list.cc,
+// commands/run.cc, connection/service_client.cc.
 #include "platform/client/command_parser.h"
 
 #include <gmock/gmock.h>
@@ -85,7 +87,7 @@ TEST_F(CommandParserTest, HelpNamesEveryCommandAndTheExitCodes) {
   const auto help = Parse({"--help"});
   ASSERT_TRUE(help.ok());
   for (const char* word : {"serve", "run", "job", "node", "backup", "restore", "doctor", "score",
-                           "bench", "completion", "Exit codes", "TUTTI_HOME", "--home"}) {
+                           "top", "bench", "completion", "Exit codes", "TUTTI_HOME", "--home"}) {
     EXPECT_THAT(help->text, HasSubstr(word));
   }
   EXPECT_THAT(help->text, Not(HasSubstr("launch")));
@@ -117,16 +119,54 @@ TEST_F(CommandParserTest, SaysWhatIsWrongAndWhatWasMeant) {
   EXPECT_THAT(Parse({"job"})->text, HasSubstr("validate"));
 }
 
+TEST_F(CommandParserTest, ConvertsAFileOfBatchAiByTheOptionsThatItsCommandsHad) {
+  const base::TemporaryDirectory folder("batchai");
+  const std::string file = (folder.path() / "job.json").string();
+  ASSERT_TRUE(base::WriteFileAtomic(file, R"({"properties": {"nodeCount": 2, "mountVolumes": {
+      "azureBlobFileSystems": [{"accountName": "<AZURE_BATCHAI_STORAGE_ACCOUNT>",
+                                "containerName": "c", "relativeMountPath": "v"}]},
+      "secrets": [{"name": "S", "value": "hunter2"}],
+      "horovodSettings": {"pythonScriptFilePath": "a.py"}}})")
+                  .ok());
+  const auto code = Do({"batchai", "convert", "-f", file, "-n", "one", "-c", "local", "-e", "mnist",
+                        "-g", "group", "-w", "space", "--storage-account-name", "acme"});
+  ASSERT_TRUE(code.ok()) << code.status();
+  for (const char* text : {"name: \"one\"", "compute: local", "experiment_name: \"mnist\"",
+                           "https://acme.blob.core.windows.net/c/", "type: mpi"}) {
+    EXPECT_THAT(out_.str(), HasSubstr(text));
+  }
+  EXPECT_THAT(err_.str(), HasSubstr("tutti secret set one-S"));
+  EXPECT_THAT(out_.str() + err_.str(), Not(HasSubstr("hunter2")));
+  EXPECT_THAT(Do({"batchai", "job", "create", file}).status().message(),
+              HasSubstr("--storage-account-name"));
+  EXPECT_THAT(Wrong({"batchai", "file-server", "create", file, "-n", "x"}), HasSubstr("--folder"));
+  EXPECT_THAT(Wrong({"batchai", "cluster", "create", file}), HasSubstr("--name"));
+}
+
+TEST_F(CommandParserTest, StorageSaysWhatItNeeds) {
+  EXPECT_THAT(Parse({"storage"})->text, HasSubstr("cp"));
+  EXPECT_THAT(Parse({"storage", "cp", "--help"})->text, HasSubstr("--dry-run"));
+  EXPECT_THAT(Wrong({"storage", "ls"}), HasSubstr("tutti storage ls --help"));
+  EXPECT_THAT(Do({"storage", "cp", "job:x/y"}).status().message(), HasSubstr("where to"));
+  EXPECT_THAT(Do({"storage", "rm", "ftp://x"}).status().message(),
+              HasSubstr("azureml://datastores/NAME/paths/PATH"));
+}
+
 TEST_F(CommandParserTest, ServesAndLaunchesByWhatItWasGiven) {
   ASSERT_TRUE(Do({"serve", "--nodes", "3", "--port", "0", "--home", "/x"}).ok());
   EXPECT_EQ(served_.nodes, 3);
+  EXPECT_TRUE(served_.usage);
   EXPECT_EQ(served_.port, 0);
   EXPECT_EQ(served_.home, "/home");  // the context's
+  ASSERT_TRUE(Do({"serve", "--no-usage"}).ok());
+  EXPECT_FALSE(served_.usage);
   EXPECT_EQ(served_.tls, true);
   ASSERT_TRUE(Do({"serve", "--no-tls"}).ok());
   EXPECT_EQ(served_.tls, false);
-  ASSERT_TRUE(Do({"serve", "--tls"}).ok());
+  EXPECT_EQ(served_.mlflow, false);
+  ASSERT_TRUE(Do({"serve", "--tls", "--mlflow"}).ok());
   EXPECT_EQ(served_.tls, true);
+  EXPECT_EQ(served_.mlflow, true);
   EXPECT_EQ(Parse({"serve", "--home", "/x"})->home, "/x");
   EXPECT_EQ(Parse({"--home", "/x", "job", "list"})->home, "/x");
   ASSERT_TRUE(Do({"launch", "--plan", "/p"}).ok());
@@ -148,6 +188,13 @@ TEST_F(CommandParserTest, ShowsAJobWithItsFailures) {
   EXPECT_THAT(out_.str(), HasSubstr("Failed: rank 1: exit code 3"));
   EXPECT_THAT(out_.str(), HasSubstr("rank 0 on n1: lost rank 1 (a consequence)"));
   EXPECT_THAT(out_.str(), HasSubstr("Queued       waits"));
+  EXPECT_THAT(out_.str(), Not(HasSubstr("Cores")));
+  answers_["GET /v1/jobs/brave_ant/usage?"] = {
+      .chunks = {
+          R"({"live": false, "nodes": [{"whole": {"cpu": [1, 2], "memory": [3e9, 2e9]}}]})"}};
+  ASSERT_TRUE(Do({"job", "show", "brave_ant"}).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("Cores        1.50 on average\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("Memory       3.00 GB at most\n"));
   ASSERT_TRUE(Do({"job", "show", "brave_ant", "-o", "yaml"}).ok());
   EXPECT_THAT(out_.str(), HasSubstr("id: brave_ant\n"));
 }
@@ -284,6 +331,72 @@ TEST_F(CommandParserTest, SetsListsAndDeletesSecrets) {
   ASSERT_TRUE(Do({"secret", "rotate"}).ok());
 }
 
+constexpr char kModelVersion[] = R"({"id": "azureml:net:2", "name": "net", "version": "2",
+  "type": "custom_model", "description": "", "stage": null, "tags": {"a": "b"}, "properties": {},
+  "aliases": ["best"], "archived": false, "created": "2026-01-01T00:00:00Z", "file_count": 1,
+  "bytes": 5, "lineage": {"job": "brave_ant"}, "files": [{"path": "w", "bytes": 5}]})";
+
+TEST_F(CommandParserTest, RegistersAModelAndShowsIt) {
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
+  answers_["POST /v1/models"] = {.status = 201, .chunks = {kModelVersion}};
+  answers_["GET /v1/models/net/versions/%40latest"] = {.chunks = {kModelVersion}};
+  answers_["GET /v1/models/net/versions/%40best"] = {.chunks = {kModelVersion}};
+  ASSERT_TRUE(
+      Do({"model", "register", "-n", "net", "--from-job", "brave_ant", "--path", "outputs/m"})
+          .ok());
+  EXPECT_EQ(out_.str(), "azureml:net:2 is registered (1 file, 5 B)\n");
+  ASSERT_TRUE(Do({"model", "show", "net"}).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("azureml:net:2\ntype          custom_model\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("made by\n  job           brave_ant\n"));
+  ASSERT_TRUE(Do({"model", "show", "net", "--label", "best"}).ok());
+  answers_["PATCH /v1/models/net/versions/2"] = {.chunks = {kModelVersion}};
+  answers_["PUT /v1/models/net/aliases/champion"] = {.chunks = {"{}"}};
+  ASSERT_TRUE(
+      Do({"model", "update", "net", "--tag", "c=d", "--alias", "champion", "--stage", "x"}).ok());
+  EXPECT_THAT(fake_.requests(), Contains("PUT /v1/models/net/aliases/champion"));
+}
+
+TEST_F(CommandParserTest, SaysWhatIsMissingOfAModel) {
+  const auto said = [&](const std::vector<std::string>& arguments) {
+    return std::string(Do(arguments).status().message());
+  };
+  EXPECT_THAT(said({"model", "register", "--path", "/nowhere"}), HasSubstr("has no name"));
+  EXPECT_THAT(said({"model", "register", "-n", "net"}), HasSubstr("has no path"));
+  EXPECT_THAT(said({"model", "register", "-n", "net", "--path", "/nowhere"}),
+              HasSubstr("/nowhere does not exist"));
+  EXPECT_THAT(said({"model", "register", "-n", "net", "--path", "x", "--tag", "a"}),
+              HasSubstr("--tag a: write KEY=VALUE"));
+  EXPECT_THAT(said({"model", "create", "--file", "/nowhere.yml"}), HasSubstr("/nowhere.yml"));
+  EXPECT_THAT(said({"model", "delete", "net"}), HasSubstr("say --yes"));
+  EXPECT_THAT(Wrong({"model", "register", "-n", "net", "--from-job", "j"}), HasSubstr("--path"));
+  EXPECT_THAT(Wrong({"model", "show", "net", "-v", "1", "-l", "best"}), HasSubstr("--version"));
+  EXPECT_THAT(Wrong({"model", "delete", "net", "-v", ""}), HasSubstr("is empty"));
+  EXPECT_THAT(Wrong({"model", "show"}), HasSubstr("tutti model show --help"));
+}
+
+TEST_F(CommandParserTest, ListsModelsAndTheirVersions) {
+  answers_["GET /v1/models?archived=false&limit=1000&after="] = {
+      .chunks = {R"({"models": [{"name": "net", "latest": "2", "versions": 2, "created":
+                    "2026-01-01T00:00:00Z", "description": "d"}], "after": "net"})"}};
+  answers_["GET /v1/models?archived=false&limit=1000&after=net"] = {
+      .chunks = {R"({"models": [{"name": "other", "latest": null, "versions": 1, "created":
+                    "2026-01-02T00:00:00Z", "description": ""}], "after": null})"}};
+  ASSERT_TRUE(Do({"model", "list"}).ok());
+  EXPECT_EQ(out_.str(),
+            "NAME   LATEST  VERSIONS  CREATED     DESCRIPTION\n"
+            "net    2              2  2026-01-01  d\n"
+            "other                 1  2026-01-02\n");
+  answers_["GET /v1/models/net/versions?limit=1000&before=0"] = {
+      .chunks = {absl::StrCat(R"({"versions": [)", kModelVersion,
+                              R"(, {"version": "1", "archived": true}], "before": null})")}};
+  ASSERT_TRUE(Do({"model", "list", "--name", "net"}).ok());
+  EXPECT_EQ(out_.str(),
+            "VERSION  TYPE          STAGE  ALIASES  SIZE  CREATED     DESCRIPTION\n"
+            "2        custom_model         best      5 B  2026-01-01\n");
+  ASSERT_TRUE(Do({"model", "list", "--name", "net", "--archived"}).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("1 (archived)"));
+}
+
 TEST_F(CommandParserTest, LooksAtANodeOrAtAll) {
   answers_["GET /v1/nodes"] = {
       .chunks = {R"({"nodes": [{"name": "n1", "compute": "local"}, {"name": "n2", "compute":
@@ -301,6 +414,26 @@ TEST_F(CommandParserTest, LooksAtANodeOrAtAll) {
             "NODE  CHECK  FOUND  DETAIL\n"
             "n1    disk   ok     9 GiB free\n"
             "n2    gpu    ill    GPU 1 is gone\n");
+}
+
+TEST_F(CommandParserTest, AsksForStacksAndFailsIfNoRankHasAnswered) {
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
+  answers_["POST /v1/jobs/brave_ant/stacks?wait=5&rank=3&native=true"] = {
+      .chunks = {R"json({"job": "brave_ant", "groups": [{"ranks": [3], "shown": 3, "note": null,
+          "processes": [{"pid": 7, "command": "train", "python": "f (a.py:1)", "native": null,
+          "kernel": null, "notes": []}]}], "missing": []
+})json"}};
+  const auto shown = Do({"job", "stacks", "brave_ant", "--rank", "3", "--native", "--wait", "5"});
+  EXPECT_EQ(*shown, ExitCode::kOk);
+  EXPECT_EQ(out_.str(), "rank 3:\n  train (process 7)\n    f (a.py:1)\n");
+  answers_["POST /v1/jobs/brave_ant/stacks?wait=60"] = {
+      .chunks = {R"({"job": "brave_ant", "groups": [],
+          "missing": [{"node": "n1", "ranks": [0], "why": "it is old"}]})"}};
+  EXPECT_EQ(*Do({"job", "stacks", "brave_ant"}), ExitCode::kSystemError);
+  EXPECT_EQ(out_.str(), "rank 0 on n1: none: it is old\n");
+  EXPECT_EQ(*Do({"job", "stacks", "brave_ant", "-o", "json"}), ExitCode::kSystemError);
+  EXPECT_THAT(out_.str(), HasSubstr("\"missing\""));
+  EXPECT_THAT(Wrong({"job", "stacks", "brave_ant", "--wait", "301"}), HasSubstr("--wait"));
 }
 
 TEST_F(CommandParserTest, TheExitCodeOfWaitIsTheJobs) {

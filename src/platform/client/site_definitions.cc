@@ -126,6 +126,39 @@ void CommandDefinitions::AddDatastore(CLI::App* app) {
   }
 }
 
+void CommandDefinitions::AddFileServer(CLI::App* app) {
+  CLI::App* server = app->add_subcommand(
+      "file-server",
+      "Folders of this machine that it serves by NFS: create, list, show, fill, delete");
+  server->require_subcommand(1)->fallthrough();
+  CLI::App* create =
+      Add(server, "create", "Serve a folder, by a YAML file; jobs read it as a datastore",
+          [this](Context& context) { return FileServerCreate(context, file_server_); });
+  create->add_option("-f,--file", file_server_.file, "The file: name, folder, address, clients, …")
+      ->required()
+      ->type_name(kFileValue);
+  CLI::App* list = Add(server, "list", "Show all file servers",
+                       [this](Context& context) { return FileServerList(context, file_server_); });
+  AddFormat(list, &file_server_.format);
+  CLI::App* show = Add(server, "show", "Show one, and what becomes of it",
+                       [this](Context& context) { return FileServerShow(context, file_server_); });
+  AddFormat(show, &file_server_.format);
+  CLI::App* fill =
+      Add(server, "fill", "Bring what its folder lacks of a store's; what was cut off goes on",
+          [this](Context& context) { return FileServerFill(context, file_server_); });
+  fill->add_option("--from", file_server_.from, "The store's address, other than the file's fill:")
+      ->type_name("ADDRESS");
+  CLI::App* remove =
+      Add(server, "delete", "Serve a folder no more; its files stay",
+          [this](Context& context) { return FileServerDelete(context, file_server_); });
+  remove->add_flag("-y,--yes", file_server_.yes, "Do not ask");
+  for (CLI::App* command : {show, fill, remove}) {
+    command->add_option("-n,--name,name", file_server_.name, "The name")
+        ->required()
+        ->type_name("NAME");
+  }
+}
+
 void CommandDefinitions::AddWarm(CLI::App* cache) {
   CLI::App* warm = Add(cache, "warm", "Fetch data to nodes before a job needs them",
                        [this](Context& context) { return CacheWarm(context, cache_); });
@@ -171,6 +204,66 @@ void CommandDefinitions::AddCache(CLI::App* app) {
         ->type_name(kFolderValue);
     AddFormat(command, &cache_.format);
   }
+}
+
+void CommandDefinitions::AddStorage(CLI::App* app) {
+  CLI::App* storage = app->add_subcommand(
+      "storage", "Data in stores, and files of jobs: ls, cat, cp, mv, sync, du, rm, sign");
+  storage->require_subcommand(1)->fallthrough();
+  using Do = absl::StatusOr<ExitCode> (*)(Context&, const StorageOptions&);
+  const auto add = [&](const std::string& name, const std::string& description, Do what) {
+    return Add(storage, name, description,
+               [this, what](Context& context) { return what(context, storage_); });
+  };
+  const auto addresses = [this](CLI::App* command, const std::string& description) {
+    return command->add_option("address", storage_.addresses, description)
+        ->required()
+        ->type_name("ADDRESS");
+  };
+  CLI::App* list = add("ls", "Show what is in a folder", StorageList);
+  addresses(list, "The folder, an object, or a pattern")->expected(1);
+  CLI::App* cat = add("cat", "Write objects to standard output", StorageCat);
+  addresses(cat, "The objects, or patterns");
+  CLI::App* copy = add("cp", "Copy objects; a copy that was cut off goes on", StorageCopy);
+  addresses(copy, "What is copied, and last the target")->type_name("SOURCE TARGET");
+  CLI::App* move = add("mv", "Copy objects, then remove them at the source", StorageMove);
+  addresses(move, "What is moved, and last the target")->type_name("SOURCE TARGET");
+  CLI::App* sync = add("sync", "Copy what the target lacks or has older", StorageSync);
+  addresses(sync, "Two folders")->type_name("SOURCE TARGET");
+  sync->add_flag("--delete", storage_.remove_others,
+                 "Also remove at the target what the source has not; it asks");
+  CLI::App* usage = add("du", "Sum up what is in a folder", StorageUsage);
+  addresses(usage, "The folder")->expected(1);
+  CLI::App* sign =
+      add("sign", "Print an address by which anybody can read an object for a time", StorageSign);
+  addresses(sign, "The object, or a job's file")->expected(1);
+  sign->add_option_function<std::string>(
+          "--for",
+          [this](const std::string& text) { storage_.lasts = ReadDuration("--for", text); },
+          "How long, as 1h or 30m; at most 168h (default: 1h)")
+      ->type_name("TIME");
+  sign->add_flag("--write", storage_.write, "To write it, not to read it");
+  CLI::App* grant =
+      add("grant", "Print credentials for a program that reads a store", StorageGrant);
+  addresses(grant, "The store's place")->expected(1);
+  grant->group("");  // for programs: no help shows it
+  CLI::App* remove = add("rm", "Remove objects; of a folder it asks", StorageRemove);
+  addresses(remove, "The objects, or patterns, or with -r folders");
+  for (CLI::App* command : {sync, remove}) {
+    command->add_flag("-y,--yes", storage_.yes, "Do not ask");
+  }
+  for (CLI::App* command : {list, copy, move, remove}) {
+    command->add_flag("-r,--recursive", storage_.recursive, "Also all that is below a folder");
+  }
+  for (CLI::App* command : {copy, move, sync, remove}) {
+    command->add_flag("--dry-run", storage_.dry_run, "Show what would be done; do nothing");
+  }
+  AddFormat(list, &storage_.format);
+  AddFormat(usage, &storage_.format);
+  AddFormat(sign, &storage_.format);
+  storage->footer(
+      "An ADDRESS is azureml://datastores/NAME/paths/PATH, wasbs://, abfss://, https:// of a blob, "
+      "s3://, gs://, azureml:NAME:VERSION, file:PATH, job:NAME/PATH, or a path of this machine.");
 }
 
 void CommandDefinitions::AddCompute(CLI::App* app) {

@@ -161,6 +161,22 @@ Finding JudgeDevices(const NodeReport& report) {
   return finding;
 }
 
+Finding JudgeMounts(const NodeReport& report) {
+  Finding finding = Found(report, "mounts");
+  std::vector<std::string> details, remedies;
+  for (const MountAnswer& mount : report.mounts) {
+    details.push_back(DetailOf(mount));
+    if (mount.state == MountAnswer::State::kAnswers) continue;
+    finding.outcome = Finding::Outcome::kFailed;
+    const std::string remedy = RemedyOf(mount);
+    if (std::find(remedies.begin(), remedies.end(), remedy) == remedies.end())
+      remedies.push_back(remedy);
+  }
+  finding.detail = absl::StrJoin(details, "; ");
+  finding.remedy = absl::StrJoin(remedies, "; ");
+  return finding;
+}
+
 Finding JudgeLink(const NodeReport& report, double median) {
   Finding finding = Found(report, "bandwidth");
   finding.detail = absl::StrFormat("%.0f MB/s and %.0f us to the next node",
@@ -306,6 +322,7 @@ absl::StatusOr<NodeReport> ReadReport(const std::string& host, absl::string_view
     const auto [key, value] = InTwo(line, '=');
     if (key == "unknown") report.unknown_names.push_back(value);
     if (key == "refused") report.refused_ports.push_back(value);
+    if (key == "mount") ReadMountAnswer(value, report.mounts);
     if (key == "driver") report.gpu_without_driver = true;
     if (key == "end") whole = true;
     if (key == "link") report.links.insert(InTwo(value, ' '));
@@ -332,6 +349,7 @@ std::vector<Finding> Judge(const std::vector<NodeReport>& reports) {
   for (const NodeReport& report : reports) {
     findings.insert(findings.end(), {JudgeClock(report, controller), JudgeNames(report),
                                      JudgePorts(report), JudgeDisk(report), JudgeDevices(report)});
+    if (!report.mounts.empty()) findings.push_back(JudgeMounts(report));
     if (report.sent_mb_per_second > 0 || !report.unmeasured.empty()) {
       findings.push_back(JudgeLink(report, median));
     }
@@ -354,9 +372,16 @@ std::vector<Finding> CheckHosts(Remote& remote, const Description& description,
   const std::string secret = base::RandomHex(16);
   std::vector<absl::StatusOr<NodeReport>> reports(hosts.size());
   OnEach(hosts, [&](size_t i) {
-    reports[i] = facts[i].ok() ? LookAt(remote, hosts[i],
-                                        before + CheckScript(nodes, *facts[i], link, secret))
-                               : facts[i].status();
+    if (!facts[i].ok()) {
+      reports[i] = facts[i].status();
+      return absl::OkStatus();
+    }
+    const bool is_node = std::find(description.nodes.begin(), description.nodes.end(), hosts[i]) !=
+                         description.nodes.end();
+    const std::string mounts = is_node ? CheckMountsText(description.mounts) : "";
+    reports[i] = LookAt(
+        remote, hosts[i],
+        absl::StrCat(before, "set +e\n", mounts, CheckScript(nodes, *facts[i], link, secret)));
     return absl::OkStatus();
   }).IgnoreError();
   std::vector<std::string> gone;

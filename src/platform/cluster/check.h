@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "platform/cluster/description.h"
 #include "platform/cluster/host_facts.h"
+#include "platform/cluster/mounts/mount_check.h"
 #include "platform/cluster/remote.h"
 
 namespace tutti::cluster {
@@ -28,8 +29,9 @@ struct NodeReport {
   std::map<std::string, std::string> links;  // InfiniBand port -> state
   double sent_mb_per_second = 0;             // to the next node; 0: could not be measured
   double microseconds = 0;                   // of a short message there
-  std::string unmeasured;                    // why, if that could not be measured; with neither,
-                                             // there is no next node
+  std::vector<MountAnswer> mounts;
+  std::string unmeasured;  // why, if that could not be measured; with neither,
+                           // there is no next node
 };
 
 // What measures the links between nodes, as it travels there: the program `tutti-link`, which

@@ -87,6 +87,26 @@ AccountingDatabase DatabaseOf(const json& object) {
   return database;
 }
 
+json JsonOf(const std::vector<NfsMount>& mounts) {
+  json array = json::array();
+  for (const NfsMount& mount : mounts) {
+    array.push_back({{"server", mount.server},
+                     {"port", mount.port},
+                     {"export", mount.exported},
+                     {"path", mount.path}});
+  }
+  return array;
+}
+
+std::vector<NfsMount> MountsOf(const json& array) {
+  std::vector<NfsMount> mounts;
+  for (const json& mount : array) {
+    mounts.push_back({mount.at("server").get<std::string>(), mount.at("port").get<int>(),
+                      mount.at("export").get<std::string>(), mount.at("path").get<std::string>()});
+  }
+  return mounts;
+}
+
 Description DescriptionOf(const std::string& name, const json& object) {
   Description description;
   description.name = name;
@@ -97,6 +117,7 @@ Description DescriptionOf(const std::string& name, const json& object) {
   object.at("munge_key").get_to(description.munge_key);
   if (object.contains("accounting")) description.accounting = DatabaseOf(object.at("accounting"));
   if (object.contains("autoscale")) description.autoscale = AutoscaleOf(object.at("autoscale"));
+  if (object.contains("mounts")) description.mounts = MountsOf(object.at("mounts"));
   return description;
 }
 
@@ -141,6 +162,7 @@ absl::Status WriteDescription(const fs::path& home, const Description& descripti
                  {"munge_key", description.munge_key}};
   if (description.accounting) object["accounting"] = JsonOf(*description.accounting);
   if (description.autoscale) object["autoscale"] = JsonOf(*description.autoscale);
+  if (!description.mounts.empty()) object["mounts"] = JsonOf(description.mounts);
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(home / "clusters"));
   return base::WriteFileAtomic(FileOf(home, description.name), object.dump(1) + "\n", 0600);
 }

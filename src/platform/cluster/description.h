@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
 #include "platform/cluster/host_facts.h"
+#include "platform/cluster/mounts/nfs_mount.h"
 
 namespace tutti::cluster {
 
@@ -47,6 +48,7 @@ struct Description {
   std::string munge_key;           // what all hosts prove themselves with
   std::optional<AccountingDatabase> accounting;
   std::optional<Autoscale> autoscale;
+  std::vector<NfsMount> mounts;  // on every node
 
   // Returns the controller and the nodes, each once.
   std::vector<std::string> Hosts() const;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "platform/cluster/mounts/nfs_mount.h"
 #include "platform/cluster/paths.h"
 
 namespace tutti::cluster {
@@ -35,7 +36,7 @@ awk '/^MemTotal:/ { print "memory_mib=" int($2 / 1024) }' /proc/meminfo
 [ $? != 124 ] || echo gpus_hang=yes
 if [ "$(stat -fc %T /sys/fs/cgroup 2>/dev/null)" = cgroup2fs ]; then echo cgroup=v2
 elif mkdir /sys/fs/cgroup/memory/tutti-probe 2>/dev/null; then rmdir /sys/fs/cgroup/memory/tutti-probe; echo cgroup=v1; fi
-for c in munged slurmctld slurmd slurmdbd srun; do command -v $c >/dev/null && echo "command=$c"; done
+for c in munged slurmctld slurmd slurmdbd srun mount.nfs4; do command -v $c >/dev/null && echo "command=$c"; done
 for f in $files; do
   [ -f $f ] || continue
   echo "file=$(sha256sum <$f | cut -d' ' -f1) $f"
@@ -46,6 +47,9 @@ for f in slurm cgroup gres slurmdbd; do
 done
 [ -f /etc/slurm/slurm.conf ] && ! grep -q '^# Made by tutti cluster' /etc/slurm/slurm.conf && echo foreign=yes
 cat /proc/[0-9]*/comm 2>/dev/null | grep -xE 'munged|slurmctld|slurmd|slurmdbd' | sort -u | sed 's/^/running=/'
+if grep -qsw nfs4 /proc/filesystems || modprobe -qn nfs4 2>/dev/null; then echo nfs_client=yes; fi
+grep -hs '[ ,]x-tutti[ ,]' /etc/fstab | sed 's/^/mount_line=/'
+awk '$2 !~ "^/(proc|sys|dev|run)(/|$)" && $2 != "/" && length($1 $2) < 250 { print "mounted=" $2 " " $1 }' /proc/self/mounts
 echo end=yes
 )sh";
 
@@ -117,6 +121,18 @@ bool ReadMark(absl::string_view value, HostFacts& facts) {
   return IsProbed(value);
 }
 
+bool ReadMountLine(absl::string_view value, HostFacts& facts) {
+  facts.mount_lines.insert(std::string(value));
+  return IsFstabLine(value);
+}
+
+// "/mnt/photos 10.0.0.5:/photos"; of several at one path the last is on top.
+bool ReadMounted(absl::string_view value, HostFacts& facts) {
+  const std::pair<std::string, std::string> parts = absl::StrSplit(value, absl::MaxSplits(' ', 1));
+  facts.mounted[parts.first] = parts.second;
+  return true;
+}
+
 using Reader = std::function<bool(absl::string_view, HostFacts&)>;
 
 Reader Text(std::string HostFacts::*field, bool (*fits)(absl::string_view)) {
@@ -163,6 +179,9 @@ const std::map<std::string, Reader, std::less<>>& Readers() {
       {"foreign", Yes(&HostFacts::foreign_configuration)},
       {"configured", Yes(&HostFacts::configured)},
       {"running", Word(&HostFacts::running)},
+      {"nfs_client", Yes(&HostFacts::nfs_client)},
+      {"mount_line", &ReadMountLine},
+      {"mounted", &ReadMounted},
       {"end", [](absl::string_view, HostFacts&) { return true; }}};
   return readers;
 }

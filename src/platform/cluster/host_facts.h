@@ -31,12 +31,16 @@ struct HostFacts {
   std::vector<Gpu> gpus;                     // as nvidia-smi names them
   bool gpus_hang = false;                    // it did not answer in time
   std::string cgroup;                        // "v1" or "v2" where Slurm can use it, else empty
-  std::set<std::string> commands;            // of Slurm and munge, those that are there
+  std::set<std::string> commands;            // of Slurm, munge and NFS, those that are there
   std::map<std::string, std::string> files;  // those of kProbedFiles that are there, with SHA-256
   std::set<std::string> marked;              // of `files`, those that tutti made
   bool foreign_configuration = false;        // a slurm.conf that tutti did not make
   bool configured = false;                   // a configuration of Slurm, whoever made it
   std::set<std::string> running;             // munged, slurmctld, slurmd, slurmdbd
+  bool nfs_client = false;                   // the kernel has one of NFSv4
+  std::set<std::string> mount_lines;         // of /etc/fstab, those that tutti made
+  std::map<std::string, std::string>
+      mounted;  // by path, what is mounted there; not of the kernel's own
 
   int cpus() const { return sockets * cores_per_socket * threads_per_core; }
 };

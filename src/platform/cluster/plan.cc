@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "platform/cluster/configuration.h"
 #include "platform/cluster/daemons.h"
+#include "platform/cluster/mounts/mount_steps.h"
 #include "platform/cluster/paths.h"
 #include "platform/cluster/power_program.h"
 
@@ -41,6 +42,7 @@ std::vector<std::string> MissingPackages(const Description& wanted, const HostFa
   if (IsController(wanted, host)) need("slurmctld", "slurmctld");
   if (IsController(wanted, host) && wanted.accounting) need("slurmdbd", "slurmdbd");
   if (IsNode(wanted, host)) need("slurmd", "slurmd");
+  if (IsNode(wanted, host) && !wanted.mounts.empty()) need("mount.nfs4", "nfs-common");
   return missing;
 }
 
@@ -110,6 +112,11 @@ absl::Status CheckHosts(const Description& wanted, const std::vector<HostFacts>&
           " has a GPU that does not answer (nvidia-smi -q hangs), so that its GPUs are not known: "
           "reboot it, or take it out by `tutti cluster remove-node ",
           host.host, "`"));
+    }
+    if (IsNode(wanted, host)) {
+      for (std::string& reason : AgainstMounts(wanted.mounts, host)) {
+        against.push_back(std::move(reason));
+      }
     }
     const std::vector<std::string> missing = MissingPackages(wanted, host);
     if (!missing.empty() && !host.has_apt) {
@@ -203,6 +210,13 @@ void AddController(const Description& wanted, const std::vector<HostFacts>& fact
   AddDaemon(Stage::kController, host, "slurmctld", ControllerFiles(wanted, facts), folders, plan);
 }
 
+// Before slurmd offers the node.
+void AddMounts(const Description& wanted, const HostFacts& host, Plan& plan) {
+  for (MountStep& step : MountSteps(wanted.mounts, host)) {
+    plan.steps.push_back({Stage::kNodes, host.host, std::move(step.what), std::move(step.script)});
+  }
+}
+
 // slurmd fetches the configuration from the controller when it starts; jobs outlive its restart.
 void AddNode(const Description& wanted, const std::vector<HostFacts>& facts, const HostFacts& host,
              Plan& plan) {
@@ -251,6 +265,7 @@ std::string RemovalText(const Description& wanted, const HostFacts& host) {
                       "\n");
     }
   }
+  absl::StrAppend(&script, UnmountAllText(host));
   // The key last: it proves, should this be cut off, that the rest is this cluster's.
   for (const std::string& file : host.marked) absl::StrAppend(&script, "rm -f ", file, "\n");
   if (host.systemd) absl::StrAppend(&script, "systemctl daemon-reload\n");
@@ -285,7 +300,9 @@ absl::StatusOr<Plan> MakePlan(const Description& wanted, const std::vector<HostF
   }
   AddController(wanted, facts, plan);
   for (const HostFacts& host : facts) {
-    if (IsNode(wanted, host)) AddNode(wanted, facts, host, plan);
+    if (!IsNode(wanted, host)) continue;
+    AddMounts(wanted, host, plan);
+    AddNode(wanted, facts, host, plan);
   }
   std::stable_sort(plan.steps.begin(), plan.steps.end(),
                    [](const Step& a, const Step& b) { return a.stage < b.stage; });
@@ -298,6 +315,13 @@ absl::StatusOr<Plan> MakePlan(const Description& wanted, const std::vector<HostF
         "no cgroups hold a job to its processors, memory and GPUs, as not all nodes have the same "
         "that Slurm can use (",
         CgroupsOfNodes(wanted, facts), ")"));
+  }
+  if (wanted.autoscale && !wanted.mounts.empty()) {
+    plan.notes.push_back(absl::StrCat(
+        "nodes of autoscale mount what their image does; put into its /etc/fstab: ",
+        absl::StrJoin(wanted.mounts, "; ", [](std::string* text, const NfsMount& mount) {
+          absl::StrAppend(text, FstabLine(mount));
+        })));
   }
   return plan;
 }

@@ -6,6 +6,8 @@
 
 #include <filesystem>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/process/child_process.h"
@@ -24,6 +26,18 @@ base::Deadline Soon() { return base::Deadline::After(base::Patient(absl::Seconds
 
 class ContainerProcessesTest : public ::testing::Test {
  protected:
+  // What the shells have started outlives them, and would hold this program's output open.
+  ~ContainerProcessesTest() override {
+    std::error_code error;
+    for (const auto& process : std::filesystem::directory_iterator("/proc", error)) {
+      const std::string cwd = std::filesystem::read_symlink(process.path() / "cwd", error).native();
+      int pid = 0;
+      if (!error && absl::StartsWith(cwd, folder_.path().native()) &&
+          absl::SimpleAtoi(process.path().filename().native(), &pid) && pid != ::getpid()) {
+        ::kill(pid, SIGKILL);
+      }
+    }
+  }
   // The shell by another program's name, in its own folder, so that it finds the script "run"
   // there.
   base::ChildProcess Start(const std::string& program, std::vector<std::string> arguments,

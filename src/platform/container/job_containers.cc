@@ -141,7 +141,11 @@ absl::Status RemoveContainers(const std::set<std::string>& names,
   return removed.ok() ? monitors : removed;
 }
 
-void KillLeftContainers(const fs::path& folder) { KillWithin(NotedIn(folder)); }
+void KillLeftContainers(const std::vector<fs::path>& folders) {
+  std::set<std::string> names;
+  for (const fs::path& folder : folders) names.merge(NotedIn(folder));
+  KillWithin(names);
+}
 
 absl::Status RemoveLeftContainers(const fs::path& folder, const std::atomic<bool>& cancelled) {
   std::set<std::string> names = NotedIn(folder);

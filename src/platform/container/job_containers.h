@@ -47,9 +47,10 @@ absl::Status ForgetContainers(const std::filesystem::path& folder);
 absl::Status RemoveContainers(const std::set<std::string>& names,
                               const std::atomic<bool>& cancelled);
 
-// Kills what runs in the containers that a launcher has left in that folder, by its note. Only
-// where no launcher of the folder lives; for who has several folders to go through. Quick.
-void KillLeftContainers(const std::filesystem::path& folder);
+// Kills what runs in the containers that launchers have left in those folders, by their notes. Only
+// where no launcher of the folders lives; for who has several to go through. Reads /proc, and so
+// hangs with a process that does not let its memory be read.
+void KillLeftContainers(const std::vector<std::filesystem::path>& folders);
 
 // Removes those that a launcher has left in that folder, by its note and by their labels, and then
 // the note. Only where no launcher of the folder lives. Errors as of RemoveContainers.

@@ -80,16 +80,10 @@ enum class Outcome { kRemoved, kInUse, kNotOurs };
 // Podman removes what of the image nothing else has, and no more than its name where that is all.
 absl::StatusOr<Outcome> RemoveFromStorage(const KeptImage& image,
                                           const std::atomic<bool>& cancelled) {
-  TUTTI_ASSIGN_OR_RETURN(
-      const base::CommandResult found,
-      AskPodman({"image", "inspect", "--format", "{{.Id}} {{len .RepoTags}}", image.name},
-                kPatienceWithPodman, cancelled));
-  if (!found.exit.ok()) {
-    if (absl::StrContains(found.err, "image not known")) return Outcome::kNotOurs;
-    return absl::FailedPreconditionError(absl::StrCat("podman: ", ErrorIn(found.err)));
-  }
-  const std::pair<std::string, std::string> words =
-      absl::StrSplit(absl::StripAsciiWhitespace(found.out), absl::MaxSplits(' ', 1));
+  const auto found = InspectImage(image.name, "{{.Id}} {{len .RepoTags}}", cancelled);
+  if (absl::IsNotFound(found.status())) return Outcome::kNotOurs;
+  TUTTI_RETURN_IF_ERROR(base::Annotate(found.status(), "podman"));
+  const std::pair<std::string, std::string> words = absl::StrSplit(*found, absl::MaxSplits(' ', 1));
   const bool has_got_a_name = image.name == image.id && words.second != "0";
   if (words.first != image.id || has_got_a_name) return Outcome::kNotOurs;
   TUTTI_ASSIGN_OR_RETURN(const base::CommandResult removed,

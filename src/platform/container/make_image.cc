@@ -25,6 +25,7 @@
 #include "platform/container/packages.h"
 #include "platform/container/podman.h"
 #include "platform/container/registries.h"
+#include "spec/types/registry_secret.h"
 
 namespace tutti::container {
 namespace {
@@ -52,9 +53,10 @@ constexpr uint64_t kLargestFile = 1 << 20;  // of a Dockerfile
 
 class Maker {
  public:
-  Maker(const spec::Image& image, const fs::path& folder, std::string name,
+  Maker(const spec::Image& image, const fs::path& folder, std::string name, const Logins& logins,
         const std::atomic<bool>& cancelled)
       : image_(image),
+        logins_(logins),
         folder_(folder),
         name_(std::move(name)),
         key_(KeyOfImage(FullReference(name_))),
@@ -101,7 +103,7 @@ class Maker {
   // Notes that the image is tutti's to remove. Without a note it stays for ever.
   void Record(const std::string& name, const std::string& id) {
     KeptImage image{.key = KeyOfImage(name), .name = name, .id = id};
-    image.bytes = SizeOfImage(id, stem_, cancelled_);
+    image.bytes = SizeOfImage(id, cancelled_);
     RecordImage(folder_, image).IgnoreError();
   }
 
@@ -125,24 +127,33 @@ class Maker {
 
   // NotFound if this node does not have it.
   absl::StatusOr<std::string> Find(const std::string& name) {
-    return NotFoundIfUnknown(Podman({"image", "inspect", "--format", "{{.Id}}", name}), name);
+    return LookUpImage(name, cancelled_);
   }
 
   absl::StatusOr<MadeImage> Pull(const std::string& here) {
     const std::string full = FullReference(name_);
-    const auto pulled = Podman({"pull", "--quiet", full});
+    const auto pulled = PullOnce(full);
     if (absl::IsCancelled(pulled.status())) return pulled.status();
     if (pulled.ok()) {
       auto id = Find(full);
       if (id.ok()) RecordPulled(*id, here);
       return Made(id);
     }
-    const std::string why(pulled.status().message());
+    std::string why(pulled.status().message());
+    if (const std::string host = full.substr(0, full.find('/')); logins_.contains(host)) {
+      absl::StrAppend(&why, " (with the login of secret \"", spec::SecretOfRegistry(host), "\")");
+    }
     if (!here.empty()) {
       return MadeImage{here, absl::StrCat("image ", name_, " is as this node had it (", why, ")")};
     }
     return absl::FailedPreconditionError(
         absl::StrCat(image_.location, ": image ", name_, " cannot be pulled: ", why));
+  }
+
+  absl::StatusOr<std::string> PullOnce(const std::string& full) {
+    TUTTI_ASSIGN_OR_RETURN(const LoginFile file,
+                           LoginFile::Make(logins_, base::CurrentEnvironment()));
+    return Podman({"pull", "--quiet", full}, file.variables());
   }
 
   absl::StatusOr<MadeImage> Build() {
@@ -155,9 +166,9 @@ class Maker {
     TUTTI_ASSIGN_OR_RETURN(const fs::path registries,
                            WriteRegistries(base::CurrentEnvironment(), scratch.path()));
     const std::vector<std::string> to_pull = BasesToPull();
-    const auto built = Podman(arguments, {{"CONTAINERS_REGISTRIES_CONF", registries.string()}});
+    const auto built = BuildOnce(arguments, registries);
     for (const std::string& base : to_pull) {
-      if (const auto id = LookUpImage(base, stem_, cancelled_); id.ok()) Record(base, *id);
+      if (const auto id = LookUpImage(base, cancelled_); id.ok()) Record(base, *id);
     }
     if (built.ok()) {
       const auto id = Find(name_);
@@ -175,19 +186,29 @@ class Maker {
                      " cannot be built: ", built.status().message(), why));
   }
 
+  absl::StatusOr<std::string> BuildOnce(const std::vector<std::string>& arguments,
+                                        const fs::path& registries) {
+    TUTTI_ASSIGN_OR_RETURN(const LoginFile file,
+                           LoginFile::Make(logins_, base::CurrentEnvironment()));
+    std::map<std::string, std::string> variables = file.variables();
+    variables["CONTAINERS_REGISTRIES_CONF"] = registries.string();
+    return Podman(arguments, variables);
+  }
+
   // The images that the build will pull, as far as its Dockerfile says.
   std::vector<std::string> BasesToPull() {
     const auto text = base::ReadFile(fs::path(image_.context) / image_.dockerfile, kLargestFile);
     std::vector<std::string> bases;
     for (const BaseImage& base : BaseImagesOf(text.value_or(""))) {
       std::string full = FullReference(base.reference);
-      const bool is_here = !absl::IsNotFound(LookUpImage(full, stem_, cancelled_).status());
+      const bool is_here = !absl::IsNotFound(LookUpImage(full, cancelled_).status());
       if (base.reference != "scratch" && !is_here) bases.push_back(std::move(full));
     }
     return bases;
   }
 
   const spec::Image& image_;
+  const Logins& logins_;
   const fs::path folder_;
   const std::string name_, key_;
   const fs::path stem_;
@@ -232,7 +253,7 @@ bool MayChange(const std::string& reference) {
 }
 
 absl::StatusOr<MadeImage> MakeImage(const spec::Environment& environment, const fs::path& folder,
-                                    const std::atomic<bool>& cancelled) {
+                                    const std::atomic<bool>& cancelled, const Logins& logins) {
   const spec::Image& image = environment.image;
   TUTTI_RETURN_IF_ERROR(FindPodman().status());
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
@@ -240,7 +261,7 @@ absl::StatusOr<MadeImage> MakeImage(const spec::Environment& environment, const 
   if (!image.context.empty()) {
     TUTTI_ASSIGN_OR_RETURN(name, NameOfBuild(image));
   }
-  auto made = Maker(image, folder, name, cancelled).Make();
+  auto made = Maker(image, folder, name, logins, cancelled).Make();
   if (!made.ok() || environment.packages.empty()) return made;
   TUTTI_ASSIGN_OR_RETURN(const spec::Environment with_own, WithOwnPackage(environment));
   TUTTI_ASSIGN_OR_RETURN(made->id,

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "platform/container/registry_logins.h"
 #include "spec/types/job.h"
 
 namespace tutti::container {
@@ -21,11 +22,12 @@ struct MadeImage {
 // it has any. A name with a tag other than "latest", with a digest or of this
 // machine (localhost/…) is pulled if it is not here; "latest" is asked for each time, and what is
 // here is taken if the registry does not answer. `folder` takes locks and podman's words
-// (image-KEY.log). FailedPrecondition says why in one line, with the place in the job file;
-// Cancelled once `cancelled` is set.
+// (image-KEY.log). `logins`: by which podman pulls, beside those that the user has; they lie in
+// memory for as long as it does. FailedPrecondition says why in one line, with the place in the job
+// file; Cancelled once `cancelled` is set.
 absl::StatusOr<MadeImage> MakeImage(const spec::Environment& environment,
                                     const std::filesystem::path& folder,
-                                    const std::atomic<bool>& cancelled);
+                                    const std::atomic<bool>& cancelled, const Logins& logins = {});
 
 // Returns the name under which a build is kept: "localhost/tutti-build:" and the hash of its files.
 absl::StatusOr<std::string> NameOfBuild(const spec::Image& image);

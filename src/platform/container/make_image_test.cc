@@ -51,6 +51,8 @@ here=${0%/*}
 for last; do :; done
 case $1 in
   build)
+    cat "$REGISTRY_AUTH_FILE" >"$here/auth" 2>/dev/null
+    echo "$*" >"$here/arguments"
     grep -q gone "$last/Dockerfile" && { echo "Error: no such image" >&2; exit 125; }
     cat "$CONTAINERS_REGISTRIES_CONF" >"$here/registries" ;;
   image) [ -e "$here/registries" ] && echo made || { echo "Error: image not known" >&2; exit 125; } ;;
@@ -66,11 +68,12 @@ class Build : public ::testing::Test {
   }
   ~Build() override { ::setenv("PATH", path_.c_str(), 1); }
 
-  absl::StatusOr<MadeImage> Of(absl::string_view dockerfile, const std::string& needed_by = "") {
+  absl::StatusOr<MadeImage> Of(absl::string_view dockerfile, const std::string& needed_by = "",
+                               const Logins& logins = {}) {
     EXPECT_TRUE(base::WriteFileAtomic(context_ / "Dockerfile", dockerfile).ok());
     spec::Environment environment;
     environment.image = {"", context_.string(), "Dockerfile", "job.yml:1", needed_by};
-    return MakeImage(environment, folder_.path() / "environments", false);
+    return MakeImage(environment, folder_.path() / "environments", false, logins);
   }
 
   const std::string path_ = std::getenv("PATH");
@@ -86,6 +89,19 @@ TEST_F(Build, FindsNamesWithoutARegistryOnDockerHub) {
               HasSubstr("unqualified-search-registries"));
 }
 
+TEST_F(Build, IsGivenLoginsByAFileThatIsGoneAfterwards) {
+  ASSERT_TRUE(Of("FROM a.example/x\n", "", {{"a.example", {"alice", "right"}}}).ok());
+  EXPECT_THAT(base::ReadFile(bin_ / "auth").value_or(""), HasSubstr("YWxpY2U6cmlnaHQ="));
+  const std::string arguments = base::ReadFile(bin_ / "arguments").value_or("");
+  EXPECT_THAT(arguments, HasSubstr("--tag="));
+  EXPECT_EQ(arguments.find("right"), std::string::npos);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path())) {
+    if (!entry.is_regular_file() || entry.path().filename() == "auth") continue;
+    EXPECT_EQ(base::ReadFile(entry.path()).value_or("").find("YWxpY2U6"), std::string::npos)
+        << entry.path();
+  }
+}
+
 TEST_F(Build, SaysWhatItIsForWhereItFails) {
   EXPECT_EQ(Of("FROM gone\n").status().message(),
             "job.yml:1: Dockerfile cannot be built: no such image");
@@ -93,6 +109,15 @@ TEST_F(Build, SaysWhatItIsForWhereItFails) {
       Of("FROM gone\n", "Dockerfile:2: RUN apt-get").status().message(),
       "job.yml:1: Dockerfile cannot be built: no such image; it is built for Dockerfile:2: RUN "
       "apt-get, unless site.yml says which packages stand for its image");
+}
+
+TEST_F(Build, NamesTheDiskThatTookNoneOfPodmansWords) {
+  const auto log = folder_.path() / "log";
+  std::filesystem::create_symlink("/dev/full", log);
+  const absl::Status failed = RunPodman({"image"}, log, std::atomic<bool>{false}).status();
+  EXPECT_EQ(failed.message(), log.string() + ": No space left on device");
+  EXPECT_EQ(LookUpImage("a.example/x", std::atomic<bool>{false}).status(),
+            absl::NotFoundError("a.example/x"));
 }
 
 TEST(Podman, ItsReasonIsOneLine) {

@@ -21,7 +21,7 @@
 #include "base/status.h"
 #include "platform/container/kept_images.h"
 #include "platform/container/podman.h"
-#include "platform/container/uv.h"
+#include "platform/container/python/uv.h"
 #include "spec/environment/install_failure.h"
 
 namespace tutti::container {
@@ -121,17 +121,11 @@ class PackageBuild {
 
   void Record(const std::string& id) {
     KeptImage image{.key = key_, .name = name_, .id = id, .base = base_name_};
-    image.bytes = SizeOfImage(id, stem_, cancelled_);
+    image.bytes = SizeOfImage(id, cancelled_);
     RecordImage(folder_, image).IgnoreError();
   }
 
-  absl::StatusOr<std::string> Find() {
-    const fs::path log = absl::StrCat(stem_.string(), ".", ::getpid(), ".log");
-    auto found = RunPodman({"image", "inspect", "--format", "{{.Id}}", name_}, log, cancelled_);
-    std::error_code error;
-    fs::remove(log, error);
-    return found;
-  }
+  absl::StatusOr<std::string> Find() { return LookUpImage(name_, cancelled_); }
 
   absl::Status Fill(const fs::path& build) {
     std::string variables;

@@ -26,6 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr off_t kMostRead = 1 << 20;  // of what podman says, which may be all that a build prints
 constexpr size_t kLongestLine = 400;
+constexpr absl::Duration kPatienceForALook = absl::Minutes(5);
 
 std::string InOneLine(absl::string_view text) {
   std::string line =
@@ -66,6 +67,21 @@ absl::StatusOr<std::string> EndOf(int fd) {
   return text;
 }
 
+// An error of the disk that podman's words should have gone to, which it cannot tell of there.
+absl::Status TakesWords(int fd, const fs::path& log) {
+  const std::string block(4096, '\n');
+  const off_t end = ::lseek(fd, 0, SEEK_END);
+  const ssize_t written = ::pwrite(fd, block.data(), block.size(), end);
+  if (written == static_cast<ssize_t>(block.size())) return base::Shorten(fd, end, log.native());
+  return written < 0 ? base::ErrnoStatus(log.native()) : base::ErrnoStatus(log.native(), ENOSPC);
+}
+
+absl::Status Failure(base::ExitStatus ended, absl::string_view said) {
+  const std::string reason = ErrorIn(said);
+  return absl::FailedPreconditionError(
+      reason.empty() ? absl::StrCat("podman ended with ", ended.ToString()) : reason);
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> FindPodman() {
@@ -95,42 +111,30 @@ absl::StatusOr<std::string> RunPodman(const std::vector<std::string>& arguments,
   TUTTI_ASSIGN_OR_RETURN(const base::ExitStatus ended, run);
   if (!ended.ok()) {
     TUTTI_ASSIGN_OR_RETURN(const std::string said, EndOf(words.get()));
-    const std::string reason = ErrorIn(said);
-    return absl::FailedPreconditionError(
-        reason.empty() ? absl::StrCat("podman ended with ", ended.ToString()) : reason);
+    TUTTI_RETURN_IF_ERROR(TakesWords(words.get(), log));
+    return Failure(ended, said);
   }
   TUTTI_ASSIGN_OR_RETURN(const std::string text, EndOf(out.get()));
   return std::string(absl::StripTrailingAsciiWhitespace(text));
 }
 
-namespace {
-
-absl::StatusOr<std::string> Inspect(const std::string& name, const std::string& format,
-                                    const fs::path& stem, const std::atomic<bool>& cancelled) {
-  const fs::path log = absl::StrCat(stem.string(), ".", ::getpid(), ".look");
-  auto found = RunPodman({"image", "inspect", "--format", format, name}, log, cancelled);
-  std::error_code error;
-  fs::remove(log, error);
-  return found;
+absl::StatusOr<std::string> InspectImage(const std::string& name, const std::string& format,
+                                         const std::atomic<bool>& cancelled) {
+  TUTTI_ASSIGN_OR_RETURN(
+      const base::CommandResult found,
+      AskPodman({"image", "inspect", "--format", format, name}, kPatienceForALook, cancelled));
+  if (found.exit.ok()) return std::string(absl::StripTrailingAsciiWhitespace(found.out));
+  if (absl::StrContains(found.err, "image not known")) return absl::NotFoundError(name);
+  return Failure(found.exit, found.err);
 }
 
-}  // namespace
-
-absl::StatusOr<std::string> NotFoundIfUnknown(absl::StatusOr<std::string> found,
-                                              absl::string_view name) {
-  const bool unknown = absl::IsFailedPrecondition(found.status()) &&
-                       absl::StrContains(found.status().message(), "image not known");
-  return unknown ? absl::NotFoundError(name) : std::move(found);
-}
-
-absl::StatusOr<std::string> LookUpImage(const std::string& name, const fs::path& stem,
+absl::StatusOr<std::string> LookUpImage(const std::string& name,
                                         const std::atomic<bool>& cancelled) {
-  return NotFoundIfUnknown(Inspect(name, "{{.Id}}", stem, cancelled), name);
+  return InspectImage(name, "{{.Id}}", cancelled);
 }
 
-uint64_t SizeOfImage(const std::string& id, const fs::path& stem,
-                     const std::atomic<bool>& cancelled) {
-  const auto size = Inspect(id, "{{.Size}}", stem, cancelled);
+uint64_t SizeOfImage(const std::string& id, const std::atomic<bool>& cancelled) {
+  const auto size = InspectImage(id, "{{.Size}}", cancelled);
   uint64_t bytes = 0;
   return size.ok() && absl::SimpleAtoi(*size, &bytes) ? bytes : 0;
 }

@@ -22,7 +22,7 @@ absl::StatusOr<std::string> FindPodman();
 
 // Returns what `podman ARGUMENTS` wrote to standard output, without the newline at its end. Both
 // outputs go to files beside `log`; `variables` go over its environment. FailedPrecondition:
-// ErrorIn of what it said; Cancelled.
+// ErrorIn of what it said; Cancelled; the disk's error where that took no more of its words.
 absl::StatusOr<std::string> RunPodman(const std::vector<std::string>& arguments,
                                       const std::filesystem::path& log,
                                       const std::atomic<bool>& cancelled,
@@ -39,16 +39,15 @@ absl::StatusOr<base::CommandResult> AskPodman(std::vector<std::string> arguments
 // the step of a build that failed said last.
 std::string ErrorIn(absl::string_view words);
 
-// Returns `found`, what podman said of the image of that name; NotFound if this node does not have
-// it.
-absl::StatusOr<std::string> NotFoundIfUnknown(absl::StatusOr<std::string> found,
-                                              absl::string_view name);
+// Returns what podman says of an image in that format of Go's; NotFound if this node does not have
+// it. Its words are kept in memory, as a job's disk may be full.
+absl::StatusOr<std::string> InspectImage(const std::string& name, const std::string& format,
+                                         const std::atomic<bool>& cancelled);
 // Return an image's id, NotFound if this node does not have it, and its size in bytes with all of
-// its layers, 0 if that is not known. What podman says goes to a file beside `stem` for the time.
-absl::StatusOr<std::string> LookUpImage(const std::string& name, const std::filesystem::path& stem,
+// its layers, 0 if that is not known.
+absl::StatusOr<std::string> LookUpImage(const std::string& name,
                                         const std::atomic<bool>& cancelled);
-uint64_t SizeOfImage(const std::string& id, const std::filesystem::path& stem,
-                     const std::atomic<bool>& cancelled);
+uint64_t SizeOfImage(const std::string& id, const std::atomic<bool>& cancelled);
 
 // Returns this process's limits as options of `podman run` and `build`: a container may not have
 // more, and podman's defaults are more than many users may give.

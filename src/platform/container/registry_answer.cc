@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "platform/container/podman.h"
+#include "spec/types/registry_secret.h"
 
 namespace tutti::container {
 namespace {
@@ -50,7 +51,7 @@ absl::string_view OwnWords(absl::string_view words) {
 
 }  // namespace
 
-RegistryAnswer AnswerOf(absl::string_view words, absl::string_view full) {
+RegistryAnswer AnswerOf(absl::string_view words, absl::string_view full, bool has_login) {
   const std::string host(full.substr(0, full.find('/')));
   if (HasOneOf(words, kPassing)) return {Kind::kNoAnswer, Shortly(words)};
   const absl::string_view own = OwnWords(words);
@@ -63,10 +64,17 @@ RegistryAnswer AnswerOf(absl::string_view words, absl::string_view full) {
   if (HasOneOf(own, kUnreachable)) {
     return {Kind::kCannot, absl::StrCat("registry ", host, " cannot be reached: ", Shortly(own))};
   }
+  if (HasOneOf(own, kClosed) && has_login) {
+    const std::string secret = spec::SecretOfRegistry(host);
+    return {Kind::kRefused,
+            absl::StrCat("registry ", host, " does not take the login of secret \"", secret,
+                         "\", or has no such image for it: tutti secret set ", secret)};
+  }
   if (HasOneOf(own, kClosed)) {
     return {Kind::kCannot,
             absl::StrCat("registry ", host, " does not have it or asks for a login: podman login ",
-                         host, ", as the user of the service")};
+                         host, ", as the user of the service, or tutti secret set ",
+                         spec::SecretOfRegistry(host))};
   }
   if (HasOneOf(own, kNotTrusted)) {
     return {Kind::kCannot, absl::StrCat("registry ", host, " is not trusted: ", Shortly(own))};

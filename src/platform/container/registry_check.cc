@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/process/child_process.h"
 #include "base/process/command.h"
+#include "base/status.h"
 #include "base/threads/at_once.h"
 #include "platform/container/base_images.h"
 #include "platform/container/make_image.h"
@@ -61,8 +62,11 @@ void Collect(const spec::JobSpec& job, bool is_step, std::vector<Use>& uses) {
 
 class Podman {
  public:
-  Podman(std::string program, base::Deadline deadline)
-      : program_(std::move(program)), deadline_(deadline) {}
+  Podman(std::string program, const Logins& logins, const LoginFile& file, base::Deadline deadline)
+      : program_(std::move(program)),
+        logins_(logins),
+        variables_(file.variables()),
+        deadline_(deadline) {}
 
   bool Has(const std::string& name) const {
     const auto found = Run({"image", "exists", name});
@@ -78,18 +82,21 @@ class Podman {
       return {Kind::kNoAnswer, "its registry has not answered in time"};
     }
     if (!asked.ok() || asked->exit.ok()) return {};
-    return AnswerOf(asked->err, full);
+    return AnswerOf(asked->err, full, logins_.contains(full.substr(0, full.find('/'))));
   }
 
  private:
   absl::StatusOr<base::CommandResult> Run(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), program_);
-    return base::RunCommand(
-        {.arguments = std::move(arguments), .environment = base::CurrentEnvironment()}, "",
-        deadline_);
+    base::ChildOptions options{.arguments = std::move(arguments),
+                               .environment = base::CurrentEnvironment()};
+    for (const auto& [name, value] : variables_) options.environment[name] = value;
+    return base::RunCommand(options, "", deadline_);
   }
 
   const std::string program_;
+  const Logins& logins_;
+  const std::map<std::string, std::string> variables_;
   const base::Deadline deadline_;
 };
 
@@ -118,7 +125,10 @@ class Builds {
   // By a time of its own, since that of the registries may be spent.
   bool Look(const spec::Image& image) const {
     const auto name = NameOfBuild(image);
-    return name.ok() && Podman(program_, base::Deadline::After(kLocalPatience)).Has(*name);
+    const Logins none;
+    const auto file = LoginFile::Make(none, {});
+    return name.ok() && file.ok() &&
+           Podman(program_, none, *file, base::Deadline::After(kLocalPatience)).Has(*name);
   }
 
   const std::string program_;
@@ -130,6 +140,11 @@ void Report(const Use& use, const RegistryAnswer& answer, std::vector<std::strin
   const std::string text = absl::StrCat(use.what, " cannot be pulled: ", answer.why);
   if (answer.kind == Kind::kNoAnswer) {
     warnings.push_back(absl::StrCat(use.what, " may not be had: ", answer.why));
+  } else if (answer.kind == Kind::kRefused && use.is_step) {
+    // Some say this of what is not there.
+    warnings.push_back(absl::StrCat(text, ", unless it is pushed by then"));
+  } else if (answer.kind == Kind::kRefused) {
+    faults.push_back(text);  // with the same login nodes get the same answer
   } else if (use.job->compute != "local" && !use.job->compute.empty()) {
     warnings.push_back(absl::StrCat(text, ", as seen from here; the nodes of compute \"",
                                     use.job->compute, "\" must reach it"));
@@ -142,14 +157,15 @@ void Report(const Use& use, const RegistryAnswer& answer, std::vector<std::strin
 
 }  // namespace
 
-absl::Status CheckRegistries(const spec::JobSpec& job, base::Deadline deadline,
-                             std::vector<std::string>& warnings) {
+absl::Status CheckRegistries(const spec::JobSpec& job, const Logins& logins,
+                             base::Deadline deadline, std::vector<std::string>& warnings) {
   std::vector<Use> uses;
   Collect(job, false, uses);
   if (uses.empty()) return absl::OkStatus();
   const auto program = FindPodman();
   if (!program.ok()) return absl::OkStatus();
-  const Podman podman(*program, deadline);
+  TUTTI_ASSIGN_OR_RETURN(const LoginFile file, LoginFile::Make(logins, base::CurrentEnvironment()));
+  const Podman podman(*program, logins, file, deadline);
   Answers answers;
   for (const Use& use : uses) answers.try_emplace(use.reference);
   AskAll(podman, answers);

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "base/deadline.h"
+#include "platform/container/registry_logins.h"
 #include "spec/types/job.h"
 
 namespace tutti::container {
@@ -17,8 +18,9 @@ namespace tutti::container {
 // registry's name does not resolve, nobody listens there, it asks for a login, it does not have the
 // image. A warning is added where that is not known: of a step's image, which another step may
 // push; of jobs on clusters, whose nodes may reach what this machine does not; of a registry that
-// does not answer in time. Without podman nothing is asked: see CheckCanRun.
-absl::Status CheckRegistries(const spec::JobSpec& job, base::Deadline deadline,
-                             std::vector<std::string>& warnings);
+// does not answer in time. A login of `logins`, those of the images' secrets, that its registry
+// does not take is never a warning. Without podman nothing is asked: see CheckCanRun.
+absl::Status CheckRegistries(const spec::JobSpec& job, const Logins& logins,
+                             base::Deadline deadline, std::vector<std::string>& warnings);
 
 }  // namespace tutti::container

@@ -27,6 +27,8 @@ case $1-$last in
   *mirrored*) echo "Error: (Mirrors also failed: [m: manifest unknown]): x: i/o timeout" >&2; exit 125 ;;
   *down*) echo 'Error: pinging: Get "https://x/": dial tcp: connect: connection refused' >&2; exit 125 ;;
   *unknown*) echo 'Error: Get "https://x/": dial tcp: lookup x: no such host' >&2; exit 125 ;;
+  *private*) [ "$REGISTRY_AUTH_FILE" = "$DOCKER_CONFIG/config.json" ] && grep -q YWxpY2U6cmlnaHQ= "$REGISTRY_AUTH_FILE" ||
+    { echo "Error: reading manifest 1 in x: unauthorized: authentication required" >&2; exit 125; } ;;
   *closed*) echo "Error: requested access to the resource is denied" >&2; exit 125 ;;
   *silent*) exec sleep 60 ;;
 esac
@@ -58,12 +60,13 @@ class RegistryCheck : public ::testing::Test {
 
   absl::Status Check(const spec::JobSpec& job,
                      absl::Duration patience = base::Patient(absl::Seconds(60))) {
-    return CheckRegistries(job, base::Deadline::After(patience), warnings_);
+    return CheckRegistries(job, logins_, base::Deadline::After(patience), warnings_);
   }
 
   const std::string path_ = std::getenv("PATH");
   const base::TemporaryDirectory bin_;
   std::vector<std::string> warnings_;
+  Logins logins_;
 };
 
 TEST_F(RegistryCheck, RefusesWhatCannotBePulledWithTheReason) {
@@ -82,6 +85,23 @@ TEST_F(RegistryCheck, RefusesWhatCannotBePulledWithTheReason) {
         std::string(status.message()),
         StartsWith(absl::StrCat("job.yml:3: image ", reference, " cannot be pulled: ", why)));
   }
+}
+
+TEST_F(RegistryCheck, AsksWithTheLoginOfASecretAndRefusesAWrongOneOfAClusterToo) {
+  spec::JobSpec job = Job("a.example/private:1");
+  EXPECT_THAT(std::string(Check(job).message()),
+              HasSubstr("podman login a.example, as the user of the service, or tutti secret set "
+                        "registry.a.example"));
+  logins_ = {{"a.example", {"alice", "right"}}, {"b.example", {"bob", "secret"}}};
+  EXPECT_TRUE(Check(job).ok());
+  logins_["a.example"].password = "wrong";
+  job.compute = "hpc";
+  EXPECT_EQ(
+      Check(job).message(),
+      "job.yml:3: image a.example/private:1 cannot be pulled: registry a.example does not take "
+      "the login of secret \"registry.a.example\", or has no such image for it: tutti secret "
+      "set registry.a.example");
+  EXPECT_THAT(warnings_, IsEmpty());
 }
 
 TEST_F(RegistryCheck, WhatIsHereOrNeedsNoRegistryIsNotRefused) {

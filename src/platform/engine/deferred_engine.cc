@@ -120,6 +120,11 @@ absl::Status DeferredEngine::Stop(const std::string& allocation_id, absl::Durati
   return engine->Stop(allocation_id, grace);
 }
 
+absl::Status DeferredEngine::StopPatiently(const std::string& allocation_id, absl::Duration grace) {
+  TUTTI_ASSIGN_OR_RETURN(Engine* const engine, Opened());
+  return engine->StopPatiently(allocation_id, grace);
+}
+
 absl::Status DeferredEngine::Kill(const std::string& allocation_id, int node_index) {
   TUTTI_ASSIGN_OR_RETURN(Engine* const engine, Opened());
   return engine->Kill(allocation_id, node_index);

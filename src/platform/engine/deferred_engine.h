@@ -63,6 +63,7 @@ class DeferredEngine final : public Engine {
   std::string SharedFolder() const override;
   absl::Status Start(const Allocation& allocation) override;
   absl::Status Stop(const std::string& allocation_id, absl::Duration grace) override;
+  absl::Status StopPatiently(const std::string& allocation_id, absl::Duration grace) override;
   absl::Status Kill(const std::string& allocation_id, int node_index) override;
   absl::StatusOr<std::vector<AllocationState>> Observe() override;
   void Refresh() override;

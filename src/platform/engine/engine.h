@@ -20,7 +20,8 @@ namespace tutti::engine {
 
 struct EngineTraits {
   bool schedules_itself =
-      false;  // true: the queue is the engine's (Slurm); false: tutti's scheduler
+      false;                    // true: the queue is the engine's (Slurm); false: tutti's scheduler
+  bool caches_by_node = false;  // each of its nodes keeps data of its own (Allocation::prefer)
 };
 
 struct Node {
@@ -46,6 +47,11 @@ struct Allocation {
   spec::SlurmSettings slurm;  // what the job asks of Slurm over its compute's settings
   // Nodes that an engine which schedules for itself is to give it only if there are no others.
   std::vector<std::string> avoid = {};
+  // Nodes that have its data, which such an engine is to give it if they are free now. A wish: it
+  // begins elsewhere rather than to wait for them longer than some seconds.
+  std::vector<std::string> prefer = {};
+  // Those of them that a job of the same service is just leaving: they are free in a moment.
+  std::vector<std::string> being_left = {};
 };
 
 struct AllocationState {
@@ -102,8 +108,16 @@ class Engine {
   virtual absl::Status Start(const Allocation& allocation) = 0;
 
   // Asks every launcher to end its processes: SIGTERM, after `grace` SIGKILL. Returns at once; OK
-  // if nothing runs. Launchers still deliver output and results before they end.
+  // if nothing runs. Launchers still deliver output and results before they end; a Slurm job has a
+  // minute for it.
   virtual absl::Status Stop(const std::string& allocation_id, absl::Duration grace) = 0;
+
+  // Does the same, but leaves launchers the time that they take to deliver, for as long as that may
+  // be: none is ended by force before Stop or Kill is called too. Those that were left it are told
+  // once more by Stop.
+  virtual absl::Status StopPatiently(const std::string& allocation_id, absl::Duration grace) {
+    return Stop(allocation_id, grace);
+  }
 
   // Ends one launcher by force, with all that it runs: it has been told to end and was given up.
   // Returns at once; OK if it has ended. A Slurm job is ended as a whole, on all nodes. One that is

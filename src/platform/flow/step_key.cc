@@ -23,6 +23,7 @@ std::string StepKey(const spec::JobSpec& job, const std::string& snapshot,
   essence.inputs = job.inputs;
   for (auto& [name, input] : essence.inputs) {
     input.location.line = 0;
+    input.asset.clear();  // what it is called does not count
     if (const auto digest = digests.find(name); digest != digests.end()) {
       // The command sees a file's name too. It does not count for a folder, which has the name of
       // some earlier job's.

@@ -63,6 +63,14 @@ std::string WhatIsWrong(const Gpu& gpu, const std::vector<Xid>& xids) {
   return "";
 }
 
+// "6,101,201,-;NVRM: …": written 201 microseconds after boot.
+std::optional<absl::Duration> TimeOf(absl::string_view line) {
+  const std::vector<absl::string_view> head = absl::StrSplit(line.substr(0, line.find(';')), ',');
+  int64_t microseconds = 0;
+  if (head.size() < 4 || !absl::SimpleAtoi(head[2], &microseconds)) return std::nullopt;
+  return absl::Microseconds(microseconds);
+}
+
 bool IsNamed(const GpuFault& fault, absl::string_view name) {
   return name == fault.index ||
          (absl::StartsWith(name, "GPU-") && absl::StartsWith(fault.uuid, name));
@@ -113,12 +121,13 @@ std::string ReadKernelLog() {
 }
 
 // "NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus."
-std::vector<Xid> DeviceXids(absl::string_view kernel_log) {
+std::vector<Xid> DeviceXids(absl::string_view kernel_log, absl::Duration after) {
   static constexpr absl::string_view kBegin = "NVRM: Xid (PCI:";
   std::vector<Xid> xids;
   for (absl::string_view line : absl::StrSplit(kernel_log, '\n')) {
     const size_t at = line.find(kBegin);
     if (at == absl::string_view::npos) continue;
+    if (const auto time = TimeOf(line); time && *time <= after) continue;
     line.remove_prefix(at + kBegin.size());
     const size_t end = line.find("): ");
     if (end == absl::string_view::npos) continue;
@@ -128,6 +137,14 @@ std::vector<Xid> DeviceXids(absl::string_view kernel_log) {
     if (!MeaningOf(xid.code).empty()) xids.push_back(std::move(xid));
   }
   return xids;
+}
+
+absl::Duration LastTimeOf(absl::string_view kernel_log) {
+  absl::Duration last = -absl::InfiniteDuration();
+  for (const absl::string_view line : absl::StrSplit(kernel_log, '\n')) {
+    if (const auto time = TimeOf(line)) last = std::max(last, *time);
+  }
+  return last;
 }
 
 std::vector<GpuFault> FaultsOf(const std::vector<Gpu>& before, const std::vector<Gpu>& now,

@@ -45,10 +45,16 @@ struct Xid {
   int code = 0;
 };
 
+// How long one counts. What lasts shows otherwise: in its counters, or by a GPU that is gone.
+inline constexpr absl::Duration kXidCounts = absl::Hours(24);
+
 // Returns the errors in the kernel's log after which a device is not to be used before it is reset:
 // of its memory (48, 64, 95), its NVLink (74), one that has left the bus (79), its firmware (119,
-// 120).
-std::vector<Xid> DeviceXids(absl::string_view kernel_log);
+// 120). Those up to `after`, since boot, are left out; a line that says no time counts.
+std::vector<Xid> DeviceXids(absl::string_view kernel_log, absl::Duration after);
+
+// Returns when the log's last line was written, since boot; minus infinity if none says it.
+absl::Duration LastTimeOf(absl::string_view kernel_log);
 
 // What is wrong with one of them.
 struct GpuFault {

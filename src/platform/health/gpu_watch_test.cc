@@ -44,7 +44,8 @@ TEST(GpuWatchTest, XidsOfTheDeviceCountAndThoseOfAProgramDoNot) {
       "6,100,200,-;NVRM: Xid (PCI:0000:3b:00): 13, pid=77, Graphics Exception\n"
       "6,101,201,-;NVRM: Xid (PCI:0000:86:00): 79, pid='<unknown>', GPU has fallen off the bus.\n"
       "6,102,202,-;NVRM: Xid (PCI:0000:3b:00): 31, pid=77, Ch 8, MMU Fault\n"
-      "NVRM: Xid (PCI:broken\n");
+      "NVRM: Xid (PCI:broken\n",
+      absl::ZeroDuration());
   ASSERT_THAT(xids, SizeIs(1));
   const std::vector<Gpu> before = *ParseGpus(kTwo);
   const auto now = FaultsOf(before, before, xids);
@@ -54,6 +55,23 @@ TEST(GpuWatchTest, XidsOfTheDeviceCountAndThoseOfAProgramDoNot) {
   const auto gone = FaultsOf(before, {before[0]}, xids);
   ASSERT_THAT(gone, SizeIs(1));
   EXPECT_EQ(gone[0].what, "is gone: it had XID 79: it has left the bus");
+}
+
+TEST(GpuWatchTest, AnXidThatIsOldDoesNotCount) {
+  constexpr char kLog[] =
+      "6,101,1000000,-;NVRM: Xid (PCI:0000:86:00): 48, pid=1, DBE\n SUBSYSTEM=pci\n"
+      "4,102,5000000,c,caller=T1;NVRM: Xid (PCI:0000:86:00): 79, pid=1, fallen off the bus\n"
+      "6,103,6000000,-;another line; of 1,2,9000000,-;\n";
+  EXPECT_THAT(DeviceXids(kLog, -absl::InfiniteDuration()), SizeIs(2));
+  EXPECT_THAT(DeviceXids(kLog, absl::Seconds(0.9)), SizeIs(2));
+  const std::vector<Xid> young = DeviceXids(kLog, absl::Seconds(1));
+  ASSERT_THAT(young, SizeIs(1));
+  EXPECT_EQ(young[0].code, 79);
+  EXPECT_THAT(DeviceXids(kLog, absl::Seconds(5)), IsEmpty());
+  EXPECT_EQ(LastTimeOf(kLog), absl::Seconds(6));
+  EXPECT_EQ(LastTimeOf("NVRM: no time\n"), -absl::InfiniteDuration());
+  EXPECT_THAT(DeviceXids("NVRM: Xid (PCI:0000:86:00): 79, x\n", absl::Hours(1)), SizeIs(1))
+      << "nobody knows how old it is";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/deadline.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/health/check_program.h"
@@ -27,7 +28,8 @@ NodeCheck CheckGpusOf(const NodeLook& look, const std::atomic<bool>& abandoned) 
   const auto now = FindGpus(look.nvidia_smi, abandoned);
   if (!now.ok()) return CheckOfUnseenGpus(now.status());
   const std::string log = look.kernel_log ? look.kernel_log() : ReadKernelLog();
-  return CheckGpus(FaultsOf({}, *now, DeviceXids(log)), look.gpus);
+  const absl::Duration after = base::SteadyNow() - kXidCounts;
+  return CheckGpus(FaultsOf({}, *now, DeviceXids(log, after)), look.gpus);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "base/test_patience.h"
 #include "base/unique_fd.h"
 #include "platform/http/identity.h"
 #include "platform/http/server/server.h"
@@ -65,6 +66,14 @@ inline std::string Raw(int port, absl::string_view bytes) {
   return answer;
 }
 
+// Does the same with a server that gives its clients little time: one that the machine has held up
+// before it sent anything is closed without an answer, and asks again.
+inline std::string RawInTime(int port, absl::string_view bytes) {
+  std::string answer;
+  base::AwaitPatiently(absl::Seconds(30), [&] { return !(answer = Raw(port, bytes)).empty(); });
+  return answer;
+}
+
 // Those who wait for an answer or a line.
 class Wakers {
  public:
@@ -89,6 +98,7 @@ class Wakers {
 inline Admission ByToken(const Request& request) {
   if (request.BearerToken() == "secret") return {.party = Party::kUser};
   if (request.BearerToken() == "node") return {.party = Party::kNode};
+  if (request.BearerToken() == "monitor") return {.party = Party::kMonitor};
   return {.refusal = ErrorResponse(401, "unauthenticated", "who?")};
 }
 

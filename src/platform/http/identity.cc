@@ -67,6 +67,11 @@ bool NumberAtRandom(X509* certificate) {
   return done;
 }
 
+bool IsItsOwnIssuer(X509* certificate) {
+  return ::X509_NAME_cmp(::X509_get_subject_name(certificate),
+                         ::X509_get_issuer_name(certificate)) == 0;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> Identity::MakeSelfSigned(const std::vector<std::string>& names) {
@@ -153,12 +158,17 @@ std::vector<std::string> Identity::Remarks(const std::string& address, absl::Tim
       remarks.push_back(absl::StrCat("ends on ", day));
     }
   }
-  const bool self_made =
-      ::X509_NAME_cmp(::X509_get_subject_name(own), ::X509_get_issuer_name(own)) == 0;
-  if (self_made && ::X509_check_ip_asc(own, address.c_str(), 0) == 0) {
+  if (IsItsOwnIssuer(own) && ::X509_check_ip_asc(own, address.c_str(), 0) == 0) {
     remarks.push_back(absl::StrCat("is not for ", address));
   }
   return remarks;
+}
+
+bool IsSelfSigned(absl::string_view certificate) {
+  const BioPtr text = BioOf(certificate);
+  const CertificatePtr first = text == nullptr ? nullptr : NextCertificate(text.get());
+  QueuedErrors();  // of what is none
+  return first != nullptr && IsItsOwnIssuer(first.get());
 }
 
 }  // namespace tutti::http

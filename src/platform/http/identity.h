@@ -40,4 +40,7 @@ class Identity {
   std::string certificate_;
 };
 
+// Returns whether a certificate, PEM, is its own issuer; false for what is none.
+bool IsSelfSigned(absl::string_view certificate);
+
 }  // namespace tutti::http

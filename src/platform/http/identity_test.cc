@@ -7,7 +7,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/test_patience.h"
 #include "platform/http/client/client.h"
 #include "platform/http/server/server.h"
 
@@ -23,7 +22,6 @@ std::string CertificateOf(const std::string& pem) { return pem.substr(KeyOf(pem)
 std::unique_ptr<Server> StartWith(std::shared_ptr<const Identity> identity) {
   ServerOptions options;
   options.identity = std::move(identity);
-  options.header_timeout = base::PatientTimeout(absl::Milliseconds(300));
   return *Server::Start(options, [](const Request&, Connection&) { return JsonResponse("{}"); });
 }
 

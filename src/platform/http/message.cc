@@ -1,17 +1,12 @@
 #include "platform/http/message.h"
 
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/match.h"
 
 namespace tutti::http {
 namespace {
-
-absl::string_view ValueOf(const std::map<std::string, std::string>& values,
-                          const std::string& key) {
-  const auto found = values.find(key);
-  return found == values.end() ? absl::string_view() : absl::string_view(found->second);
-}
 
 struct ErrorKind {
   int status;
@@ -49,9 +44,15 @@ ErrorKind KindOf(absl::StatusCode code) {
 
 }  // namespace
 
-absl::string_view Request::Header(const std::string& name) const { return ValueOf(headers, name); }
+absl::string_view Request::Header(const std::string& name) const {
+  const auto found = headers.find(name);
+  return found == headers.end() ? absl::string_view() : absl::string_view(found->second);
+}
 
-absl::string_view Request::Query(const std::string& key) const { return ValueOf(query, key); }
+absl::string_view Request::Query(const std::string& key) const {
+  const auto [first, end] = query.equal_range(key);
+  return first == end ? absl::string_view() : absl::string_view(std::prev(end)->second);
+}
 
 absl::string_view Request::BearerToken() const {
   const absl::string_view value = Header("authorization");

@@ -17,14 +17,15 @@
 namespace tutti::http {
 
 struct Request {
-  std::string method;                          // "GET"
-  std::string path;                            // decoded, starts with "/", has no ".." segment
-  std::map<std::string, std::string> query;    // decoded
-  std::map<std::string, std::string> headers;  // names in lower case
-  std::string peer;                            // "127.0.0.1:40312"
+  std::string method;                             // "GET"
+  std::string path;                               // decoded, starts with "/", has no ".." segment
+  std::multimap<std::string, std::string> query;  // decoded; those of one key in their order
+  std::map<std::string, std::string> headers;     // names in lower case
+  std::string peer;                               // "127.0.0.1:40312"
 
-  // Returns the value of a header (name in lower case) or query key, or "".
+  // Returns the value of a header (name in lower case), or "".
   absl::string_view Header(const std::string& name) const;
+  // Returns the last value of a query key, or "".
   absl::string_view Query(const std::string& key) const;
   // Returns what follows "Bearer " in the Authorization header, or "".
   absl::string_view BearerToken() const;

@@ -64,7 +64,8 @@ absl::StatusOr<Target> ParseTarget(absl::string_view target) {
     const std::pair<absl::string_view, absl::string_view> pair =
         absl::StrSplit(item, absl::MaxSplits('=', 1));
     TUTTI_ASSIGN_OR_RETURN(std::string key, DecodeQueryPart(pair.first));
-    TUTTI_ASSIGN_OR_RETURN(parsed.query[std::move(key)], DecodeQueryPart(pair.second));
+    TUTTI_ASSIGN_OR_RETURN(std::string value, DecodeQueryPart(pair.second));
+    parsed.query.emplace(std::move(key), std::move(value));
   }
   return parsed;
 }

@@ -15,8 +15,8 @@ absl::StatusOr<std::string> PercentDecode(absl::string_view text);
 
 // "/a/b?x=1&y=2" taken apart and decoded.
 struct Target {
-  std::string path;                          // starts with "/"
-  std::map<std::string, std::string> query;  // a repeated key keeps its last value
+  std::string path;                               // starts with "/"
+  std::multimap<std::string, std::string> query;  // those of one key in their order
 };
 
 // Returns InvalidArgument for a target that is not a path or whose path has a "." or ".." segment.

@@ -26,5 +26,15 @@ TEST(Url, ReadsTheFormsOfABaseUrl) {
   }
 }
 
+TEST(Url, KeepsEachValueOfARepeatedKeyInItsOrder) {
+  const auto target = ParseTarget("/a?run=2&x=&run=1&run=2");
+  ASSERT_TRUE(target.ok()) << target.status();
+  std::vector<std::string> runs;
+  const auto [first, end] = target->query.equal_range("run");
+  for (auto value = first; value != end; ++value) runs.push_back(value->second);
+  EXPECT_EQ(runs, (std::vector<std::string>{"2", "1", "2"}));
+  EXPECT_EQ(target->query.count("x"), 1u);
+}
+
 }  // namespace
 }  // namespace tutti::http

@@ -77,9 +77,15 @@ absl::Status Interruptible::Run(const Work& work, const std::function<void()>& a
 }
 
 absl::Status Interruptible::RunLast(const Work& work, const std::function<void()>& abandon,
-                                    base::Deadline deadline, absl::Duration after_stop) {
+                                    base::Deadline deadline, absl::Duration after_stop,
+                                    bool was_told) {
   Worker worker(work, news_);
+  bool is_told = was_told;
   std::optional<base::Deadline> stop;
+  // A service that does not answer has not said that nobody waits for the work.
+  const auto has_answered = [&] {
+    return delivery_->AwaitEvents(base::Deadline::After(absl::ZeroDuration())).ok();
+  };
   const auto stopped = [&] { return stop && !delivery_->served(); };
   while (!worker.done() && !delivery_->gone() && !deadline.Expired() &&
          !(stopped() && stop->Expired())) {
@@ -88,11 +94,15 @@ absl::Status Interruptible::RunLast(const Work& work, const std::function<void()
     if (stopped()) look = base::Deadline::Sooner(look, *stop);
     ::poll(waiting, 2, look.RemainingMillis());
     news_->Clear();
-    if (!signals_->Take()) continue;
-    NoteStopRequest(plan_.directory);
-    // The service's answer to it says whether the job is served.
-    events_->Append("told", nlohmann::json::object());
-    if (!stopped()) stop = base::Deadline::After(after_stop);
+    if (signals_->Take()) {
+      NoteStopRequest(plan_.directory);
+      // The service's answer to it says whether the job is served.
+      events_->Append("told", nlohmann::json::object());
+      is_told = true;
+    }
+    if (is_told && !stopped() && has_answered() && !delivery_->served()) {
+      stop = base::Deadline::After(after_stop);
+    }
   }
   if (!worker.done()) worker.Cancel(abandon);
   const absl::Status result = worker.Join();

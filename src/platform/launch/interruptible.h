@@ -34,13 +34,14 @@ class Interruptible {
   // `cancelled` is set and `abandon` called, by this thread; errors as of Await.
   absl::Status Run(const Work& work, const std::function<void()>& abandon, base::Deadline deadline);
 
-  // Does the last work of a launcher on a thread of its own. Once the launcher is told to end it
-  // has `after_stop` more, but for one whose job's chief has ended well (Delivery::served), which
-  // goes on; `cancelled` is set at the end of that, or of `deadline`, or when the service does not
-  // know the allocation; then `abandon` is called. Returns what `work` does; Cancelled, or why it
-  // was told, with what `work` says, if it has not come to its end for that; DeadlineExceeded.
+  // Does the last work of a launcher on a thread of its own. Once the launcher is told to end,
+  // before or meanwhile, and the service has answered to that, it has `after_stop` more, but for
+  // one whose job's chief has ended well (Delivery::served), which goes on; `cancelled` is set at
+  // the end of that, or of `deadline`, or when the service does not know the allocation; then
+  // `abandon` is called. Returns what `work` does; Cancelled, or why it was told, with what `work`
+  // says, if it has not come to its end for that; DeadlineExceeded.
   absl::Status RunLast(const Work& work, const std::function<void()>& abandon,
-                       base::Deadline deadline, absl::Duration after_stop);
+                       base::Deadline deadline, absl::Duration after_stop, bool was_told);
 
  private:
   absl::Status WhyStopped();

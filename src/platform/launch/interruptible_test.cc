@@ -56,14 +56,15 @@ TEST_F(InterruptibleTest, AwaitEndsAtItsDeadline) {
 // The last work of a launcher, which ends when it is cancelled or let go.
 class LastWork : public InterruptibleTest {
  protected:
-  absl::Status Run(absl::Duration after_stop) {
+  LastWork() { Answer(true); }
+  absl::Status Run(absl::Duration after_stop, bool was_told = false) {
     return interruptible.RunLast(
         [&](const std::atomic<bool>& cancelled) {
           begun_ = true;
           while (!cancelled && !let_go_) std::this_thread::yield();
           return let_go_ ? absl::OkStatus() : absl::CancelledError("not all is there");
         },
-        [] {}, base::Deadline::After(base::Patient(absl::Seconds(60))), after_stop);
+        [] {}, base::Deadline::After(base::Patient(absl::Seconds(60))), after_stop, was_told);
   }
   // What the service, or the engine, does meanwhile.
   std::thread Beside(std::function<void()> act) {
@@ -72,6 +73,7 @@ class LastWork : public InterruptibleTest {
       act();
     });
   }
+  void Answer(bool answers) { static_cast<DeliveryFake&>(*delivery).Answer(answers); }
   void Serve(bool served) { static_cast<DeliveryFake&>(*delivery).Serve(served); }
   static void Tell() { ::kill(::getpid(), SIGTERM); }
   bool AwaitTold(int times) {
@@ -116,6 +118,24 @@ TEST_F(LastWork, GoesOnWhereTheJobIsServedUntilThatIsCanceledToo) {
   });
   EXPECT_TRUE(absl::IsCancelled(Run(absl::ZeroDuration())));
   canceled.join();
+}
+
+TEST_F(LastWork, GoesOnUntilTheServiceHasSaidThatNobodyWaitsForIt) {
+  Answer(false);
+  std::atomic<bool> told = false;
+  std::thread other = Beside([&] {
+    Tell();
+    told = AwaitTold(1);
+    let_go_ = true;
+  });
+  const absl::Status status = Run(absl::ZeroDuration());
+  other.join();
+  EXPECT_TRUE(told);
+  EXPECT_TRUE(status.ok()) << status;
+  let_go_ = begun_ = false;
+  std::thread answers = Beside([&] { Answer(true); });
+  EXPECT_TRUE(absl::IsCancelled(Run(absl::ZeroDuration(), /*was_told=*/true)));
+  answers.join();
 }
 
 }  // namespace

@@ -9,9 +9,12 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -19,6 +22,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/process/child_process.h"
+#include "base/process/read_only_view.h"
 #include "base/status.h"
 #include "platform/container/job_containers.h"
 #include "platform/launch/delivery/collector.h"
@@ -65,10 +69,13 @@ std::map<std::string, std::string> Environment(const json& start) {
 
 absl::StatusOr<base::ChildProcess> StartRank(LineSocket& launcher, int rank) {
   TUTTI_RETURN_IF_ERROR(launcher.Send({{"kind", "rank"}, {"rank", rank}, {"pid", ::getpid()}}));
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<base::UniqueFd> fds,
+  TUTTI_ASSIGN_OR_RETURN(std::vector<base::UniqueFd> fds,
                          ReceiveFds(launcher.fd(), 3, AnswerDeadline()));
   TUTTI_ASSIGN_OR_RETURN(const std::string text,
                          base::ReadFile(absl::StrCat("/proc/self/fd/", fds[2].get()), 64 << 20));
+  std::vector<base::UniqueFd> namespaces(std::make_move_iterator(fds.begin() + 3),
+                                         std::make_move_iterator(fds.end()));
+  const base::ReadOnlyView view(std::move(namespaces));
   try {
     const json start = json::parse(text);
     base::ChildOptions options;
@@ -78,7 +85,10 @@ absl::StatusOr<base::ChildProcess> StartRank(LineSocket& launcher, int rank) {
     options.stdout_fd = fds[0].get();
     options.stderr_fd = fds[1].get();
     options.die_with_parent = true;
-    options.before_exec = PreferAsOutOfMemoryVictim;
+    options.before_exec = [&view, &options] {
+      PreferAsOutOfMemoryVictim();
+      return view.Enter(options.directory.c_str());
+    };
     return base::ChildProcess::Start(options);
   } catch (const json::exception& error) {
     return absl::InternalError(error.what());

@@ -30,9 +30,11 @@
 #include "platform/launch/node/rank_failure.h"
 #include "platform/launch/node/signals.h"
 #include "platform/launch/node_processes.h"
+#include "platform/launch/outputs/earlier_files.h"
 #include "platform/launch/process/process_limit.h"
 #include "platform/launch/process/process_tree.h"
 #include "platform/launch/staging/secret_folder.h"
+#include "platform/launch/staging/staged_bytes.h"
 #include "spec/json/gang_plan.h"
 
 namespace tutti::launch {
@@ -80,7 +82,7 @@ class Launcher {
         recorded.empty() ? absl::StrCat("the launcher of node ", plan_.node().name, " died")
                          : recorded;
     // What results there are belong to the user all the same.
-    const Results results = ResultsOf(plan_);
+    const Results results = ResultsHere();
     parts_.events->Append(
         "lost",
         {{"reason", reason}, {"explained", !recorded.empty()}, {"note", LeftOutNote(results)}});
@@ -108,10 +110,11 @@ class Launcher {
     NodeContext node{plan_, parts_.delivery, parts_.signals, parts_.news, facts_};
     node.events = parts_.events;
     node.spool = parts_.spool;
-    TUTTI_RETURN_IF_ERROR(BlameSharedDisk(Prepare(node), plan_.shared_folder));
+    const StagedBytes staged(plan_.shared_folder, static_cast<int>(plan_.nodes.size()));
+    TUTTI_RETURN_IF_ERROR(Blame(Prepare(node), staged));
     ReportPrepared(node);
     TUTTI_RETURN_IF_ERROR(AwaitGo());
-    TUTTI_RETURN_IF_ERROR(BlameSharedDisk(BeforeStart(node), plan_.shared_folder));
+    TUTTI_RETURN_IF_ERROR(Blame(BeforeStart(node), staged));
     NodeProcesses processes(plan_, options_, parts_, std::move(node.command), std::move(node.facts),
                             std::move(node.mpi));
     const absl::Status status = processes.Run();
@@ -119,7 +122,7 @@ class Launcher {
     hooks_.AfterEnd(plan_);
     if (absl::IsAborted(status)) return status;
     nlohmann::json left = nlohmann::json::object();
-    const Results results = ResultsOf(plan_);
+    const Results results = ResultsHere();
     hooks_.Describe(node, processes.failed(), results, left);
     if (hooks_.HasToStore(plan_)) {
       left["end"] = FieldsOfEnd(status);
@@ -134,6 +137,14 @@ class Launcher {
     return end.ok() ? stored : end;
   }
 
+  // Says of what cannot be put in place whether the disk that all nodes share is why, and who
+  // filled it.
+  absl::Status Blame(const absl::Status& status, const StagedBytes& staged) const {
+    const absl::Status blamed = BlameSharedDisk(status, plan_.shared_folder);
+    const uint64_t own = blamed.ok() ? 0 : staged.FilledTheDisk(blamed.message());
+    return own > 0 ? FilledByItsJob(blamed, own) : blamed;
+  }
+
   bool IsToldToEnd() const {
     std::error_code error;
     return fs::exists(NodeFolders(plan_.directory).stop(), error);
@@ -141,14 +152,14 @@ class Launcher {
 
   // Until all is there of a job that has ended well, and of one that is told to end because its
   // chief has: how its servers end does not count. Of a job that was canceled, which may have ended
-  // with 0 for that, for a moment.
+  // with 0 for that, for a moment. Until the service has said which of these it is, as long.
   Storing HowToStore(bool is_well) {
     if (!hooks_.HasToStore(plan_)) return Storing::kOnce;
     if (!IsToldToEnd()) return is_well ? Storing::kUntilThere : Storing::kOnce;
     parts_.events->Append("told", nlohmann::json::object());
     const absl::Status answered = parts_.delivery->AwaitEvents(base::Deadline::After(kForAnAnswer));
     if (!answered.ok()) spdlog::warn("{}", answered.ToString());
-    return parts_.delivery->served() ? Storing::kUntilThere : Storing::kOnce;
+    return !answered.ok() || parts_.delivery->served() ? Storing::kUntilThere : Storing::kOnce;
   }
 
   // Brings outputs to where they are to be outside of the service. What has not come in the moment
@@ -160,7 +171,7 @@ class Launcher {
         [&](const std::atomic<bool>& cancelled) { return hooks_.Store(node, how, cancelled); },
         [&] { hooks_.Abandon(node); },
         base::Deadline::After(until_there ? kLongestStoring : options_.storing_after_failure),
-        options_.storing_after_failure);
+        options_.storing_after_failure, IsToldToEnd());
     if (stored.ok() || absl::IsAborted(stored)) return stored;
     if (until_there && !(absl::IsCancelled(stored) && IsToldToEnd())) return stored;
     parts_.events->Append("storing", {{"note", stored.message()}});
@@ -196,7 +207,7 @@ class Launcher {
     NodeContext node = ContextToStore();
     const nlohmann::json& end = finalizing["end"];
     const bool is_well = end.value("ok", false);
-    absl::Status done = SendResults(ResultsOf(plan_));
+    absl::Status done = SendResults(ResultsHere());
     const absl::Status stored =
         Store(node, HowToStore(done.ok() && is_well && !finalizing.value("failed", false)));
     if (done.ok()) done = stored;
@@ -206,17 +217,24 @@ class Launcher {
   // Before anything is sent: the metrics files lie as their processes have written them. By the
   // values that these were given: the service may have others now.
   void MaskWhatIsLeft() {
-    if (!plan_.has_secrets()) return;
+    if (!plan_.has_secrets() && !plan_.tracks) return;
     const auto given = SecretFolder::Given(plan_);
     if (given.ok()) return MaskOutput(*given, *parts_.spool, *parts_.events);
+    if (!plan_.has_secrets()) return;  // its run's token opens little, and not for long
     spdlog::warn("it is not known here which secrets the processes had, so metrics are hidden: {}",
                  given.status().ToString());
     MaskEverything(*parts_.spool);
   }
 
+  Results ResultsHere() const {
+    Results results = ResultsOf(plan_);
+    LeaveOutEarlierFiles(plan_, results);
+    return results;
+  }
+
   absl::Status SendResults(const Results& results) {
     absl::Status sent =
-        parts_.delivery->SendResults(results.files, base::Deadline::After(options_.delivery_limit));
+        parts_.delivery->SendResults(results.files, Patience::For(options_.delivery_limit));
     sent.Update(results.failure);
     return sent;
   }
@@ -246,7 +264,7 @@ class Launcher {
     }
     const absl::Status prepared = interruptible_.Run(
         [&](const std::atomic<bool>& cancelled) { return hooks_.Prepare(node, cancelled); },
-        [&] { hooks_.Abandon(node); }, base::Deadline::After(options_.delivery_limit));
+        [&] { hooks_.Abandon(node); }, base::Deadline::After(options_.prepare_limit));
     if (sync.joinable()) sync.join();
     return durable.ok() ? prepared : durable;
   }
@@ -281,15 +299,15 @@ class Launcher {
   }
 
   absl::Status FinishWith(nlohmann::json end) {
-    const base::Deadline deadline = base::Deadline::After(options_.delivery_limit);
-    TUTTI_RETURN_IF_ERROR(OkIfGone(parts_.delivery->AwaitOutput(deadline)));
+    const Patience patience = Patience::For(options_.delivery_limit);
+    TUTTI_RETURN_IF_ERROR(OkIfGone(parts_.delivery->AwaitOutput(patience)));
     parts_.events->Append("finished", std::move(end));
     return Deliver();
   }
 
   absl::Status Deliver() {
-    const base::Deadline deadline = base::Deadline::After(options_.delivery_limit);
-    TUTTI_RETURN_IF_ERROR(OkIfGone(parts_.delivery->AwaitEvents(deadline)));
+    const Patience patience = Patience::For(options_.delivery_limit);
+    TUTTI_RETURN_IF_ERROR(OkIfGone(parts_.delivery->AwaitEvents(patience)));
     if (!plan_.service_file.empty()) parts_.spool->SaveAcknowledged(parts_.events->size());
     hooks_.CleanUp(plan_);
     return base::Open(NodeFolders(plan_.directory).done(), O_WRONLY | O_CREAT).status();

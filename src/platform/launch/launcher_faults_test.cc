@@ -207,6 +207,51 @@ TEST_F(LauncherFaults, AServiceThatTakesNothingForLongCostsNoJob) {
   EXPECT_EQ(service.Events("finished").at(0)["ok"], true);
 }
 
+// At most a second lies between two words of such a service.
+constexpr absl::Duration kLimit = absl::Seconds(3);
+
+TEST_F(LauncherFaults, AServiceWhoseDiskIsFullIsWaitedForLongerThanOneThatIsAway) {
+  service.PutOutputOff(true);
+  service.PutResultsOff(true);
+  base::ChildProcess launcher =
+      LaunchWithin(Plan("echo out; mkdir -p outputs; echo made >outputs/a"), kLimit);
+  ASSERT_TRUE(service.AwaitEvent("finalizing"));
+  TakeNothingFor(1.5 * kLimit);
+  service.PutResultsOff(false);
+  ASSERT_TRUE(service.Await([&] { return service.Files().contains("outputs/a"); }));
+  const base::Deadline full = base::Deadline::After(1.5 * kLimit);
+  ASSERT_TRUE(service.Await([&] { return full.Expired(); }));
+  EXPECT_EQ(service.Output(0, "stdout"), "");
+  service.PutOutputOff(false);
+  EXPECT_TRUE(WaitFor(launcher).ok());
+  EXPECT_EQ(service.Output(0, "stdout"), "out\n");
+  EXPECT_EQ(service.Events("finished").at(0)["ok"], true);
+}
+
+TEST_F(LauncherFaults, AServiceThatHearsSignsOfLifeAndTakesNoResultsIsNotWaitedForForEver) {
+  service.FailResults(true);
+  spec::LaunchPlan plan = Plan("mkdir -p outputs; echo made >outputs/a");
+  plan.nodes.push_back({"n2", "127.77.0.2", 1, 1});
+  ::setenv("TUTTI_BEAT", "0.2", 1);
+  base::ChildProcess launcher = LaunchWithin(plan, kLimit);
+  ::unsetenv("TUTTI_BEAT");
+  ASSERT_TRUE(service.AwaitEvent("finished"));
+  EXPECT_EQ(service.Events("finished").at(0)["ok"], false);
+  EXPECT_THAT(service.Events("finished").at(0)["reason"], HasSubstr("it cannot be kept"));
+  WaitFor(launcher);
+}
+
+TEST_F(LauncherFaults, AServiceThatIsAwayForLongerThanTheLimitIsWaitedForNoMore) {
+  base::ChildProcess launcher =
+      LaunchWithin(Plan(absl::StrCat("while [ ! -e ", gate().string(), " ]; do sleep 0.01; done")),
+                   absl::Milliseconds(300));
+  ASSERT_TRUE(service.AwaitEvent("started"));
+  service.Stop();
+  OpenGate();
+  EXPECT_FALSE(WaitFor(launcher).ok());
+  EXPECT_TRUE(service.Events("finished").empty());
+}
+
 TEST_F(LauncherFaults, AFullDiskForLongCostsNoJob) {
   if (!MountSmallDisk()) GTEST_SKIP() << "may not mount a small tmpfs";
   base::ChildProcess launcher = Launch(Plan(absl::StrCat(
@@ -238,6 +283,22 @@ TEST_F(LauncherFaults, OnAFullDiskALauncherStillEndsWhenItIsTold) {
   ASSERT_TRUE(service.AwaitEvent("exited"));
   service.RefuseOutput(false);
   WaitFor(launcher);
+  EXPECT_TRUE(NoProcessLeft());
+}
+
+// In the moment that is left to what the ranks have left behind.
+TEST_F(LauncherFaults, OnAFullDiskACancelIsHeardAlsoAfterTheLastRankHasEnded) {
+  if (!MountSmallDisk()) GTEST_SKIP() << "may not mount a small tmpfs";
+  base::ChildProcess launcher = Launch(Plan(absl::StrCat(
+      "while [ ! -e ", gate().string(), " ]; do sleep 0.01; done; ",
+      "(trap '' TERM; exec setsid sleep 60 >/dev/null 2>&1) & ", "head -c 30000 /dev/zero")));
+  ASSERT_TRUE(service.AwaitEvent("started"));
+  FillDisk();
+  OpenGate();
+  ASSERT_TRUE(service.AwaitEvent("exited"));
+  ASSERT_EQ(::kill(launcher.pid(), SIGTERM), 0);
+  WaitFor(launcher);
+  EXPECT_EQ(service.Events("finished").at(0)["ok"], false);
   EXPECT_TRUE(NoProcessLeft());
 }
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ namespace tutti::launch {
 
 inline constexpr char kPlanVariable[] = "TUTTI_TEST_LAUNCHER_PLAN";
 inline constexpr char kSpoolLimitVariable[] = "TUTTI_TEST_SPOOL_LIMIT";
+inline constexpr char kDeliveryLimitVariable[] = "TUTTI_TEST_DELIVERY_LIMIT";  // milliseconds
 inline constexpr char kMostProcessesVariable[] = "TUTTI_TEST_MOST_PROCESSES";
 inline constexpr char kRankStartLimitVariable[] = "TUTTI_TEST_RANK_START_LIMIT";  // milliseconds
 
@@ -73,6 +75,25 @@ class LauncherFixture : public ::testing::Test {
     return *std::move(child);
   }
 
+  // With that LauncherOptions::delivery_limit.
+  base::ChildProcess LaunchWithin(const spec::LaunchPlan& plan, absl::Duration delivery_limit) {
+    ::setenv(kDeliveryLimitVariable,
+             absl::StrCat(absl::ToInt64Milliseconds(delivery_limit)).c_str(), 1);
+    base::ChildProcess launcher = Launch(plan);
+    ::unsetenv(kDeliveryLimitVariable);
+    return launcher;
+  }
+
+  // Has the service take nothing for that time of what a launcher has left to deliver: neither
+  // output nor results.
+  void TakeNothingFor(absl::Duration duration) {
+    const base::Deadline full = base::Deadline::After(duration);
+    ASSERT_TRUE(service.Await([&] { return full.Expired(); }, 2 * duration));
+    EXPECT_TRUE(service.Events("finished").empty());
+    EXPECT_TRUE(service.Files().empty());
+    EXPECT_EQ(service.Output(0, "stdout"), "");
+  }
+
   // Runs the plan to its end.
   base::ExitStatus Run(const spec::LaunchPlan& plan) {
     base::ChildProcess launcher = Launch(plan);
@@ -82,6 +103,16 @@ class LauncherFixture : public ::testing::Test {
     const auto status = launcher.Wait(base::Deadline::After(base::Patient(absl::Seconds(60))));
     EXPECT_TRUE(status.ok()) << "the launcher does not end";
     return status.value_or(base::ExitStatus{});
+  }
+
+  // Whether a file of the test's folder has that in it.
+  bool IsAnywhere(const std::string& value) const {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path())) {
+      if (!entry.is_regular_file()) continue;
+      const auto content = base::ReadFile(entry.path());
+      if (content.ok() && content->find(value) != std::string::npos) return true;
+    }
+    return false;
   }
 
   // Returns the kinds of the events that have arrived, in order.

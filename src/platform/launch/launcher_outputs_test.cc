@@ -32,6 +32,8 @@ class LauncherOutputs : public LauncherFixture {
   fs::path Store() const { return folder.path() / "store"; }
   spec::LaunchPlan PlanOf(const std::string& command) const {
     spec::LaunchPlan plan = Plan(command);
+    plan.outputs["model"].mode = "upload";
+    plan.environments_directory = (folder.path() / "environments").string();  // beside the cache
     plan.outputs["model"].place = {.kind = spec::StoreKind::kS3,
                                    .container = "sets",
                                    .path = "runs/${{name}}",
@@ -65,6 +67,45 @@ TEST_F(LauncherOutputs, AreInTheStoreWhenTheJobIsOverWithAListOfThem) {
   EXPECT_EQ(service.Events("finished").at(0)["ok"], true);
   EXPECT_THAT(std::string(service.Events("storing").at(0)["reason"]),
               HasSubstr("putting output \"model\" into"));
+}
+
+TEST_F(LauncherOutputs, ThatAreMountedBeginWithWhatTheirStoreHasWhichIsNotPutAgain) {
+  ASSERT_TRUE(base::MakeDirectories(Store() / "objects/runs/job").ok());
+  Mark("objects/runs/job/step", "1");
+  Mark("objects/runs/job/notes", "kept");
+  spec::LaunchPlan plan = PlanOf(
+      "cat ${{outputs.model}}/step ${{outputs.model}}/notes; echo 2 >${{outputs.model}}/step");
+  plan.outputs["model"].mode = "rw_mount";
+  EXPECT_TRUE(Run(plan).ok());
+  EXPECT_EQ(service.Output(0, "stdout"), "1kept");
+  EXPECT_EQ(Object("runs/job/step"), "2\n");
+  EXPECT_EQ(Sent(), "step\njob.stored.node-0.json\n");
+  EXPECT_THAT(Object("runs/job.stored.node-0.json"), Not(HasSubstr("notes")));
+  EXPECT_THAT(service.Files(), Contains(Pair("outputs/model/step", "2\n")));
+  EXPECT_THAT(service.Files(), Not(Contains(Pair("outputs/model/notes", "kept"))));
+}
+
+TEST_F(LauncherOutputs, ThatAreMountedWaitForTheirStore) {
+  ASSERT_TRUE(base::MakeDirectories(Store() / "objects/runs/job").ok());
+  Mark("objects/runs/job/step", "1");
+  Mark("refuse", "network");
+  spec::LaunchPlan plan = PlanOf("cat ${{outputs.model}}/step");
+  plan.outputs["model"].mode = "rw_mount";
+  base::ChildProcess launcher = Launch(plan);
+  ASSERT_TRUE(AwaitOutput(
+      "tutti: output \"model\": the store takes nothing; the job waits for the store since", 0,
+      "stderr"));
+  EXPECT_TRUE(service.Events("prepared").empty());
+  fs::remove(Store() / "refuse");
+  EXPECT_TRUE(WaitFor(launcher).ok());
+  EXPECT_EQ(service.Output(0, "stdout"), "1");
+}
+
+TEST_F(LauncherOutputs, ThatAreUploadedBeginEmpty) {
+  ASSERT_TRUE(base::MakeDirectories(Store() / "objects/runs/job").ok());
+  Mark("objects/runs/job/step", "1");
+  EXPECT_TRUE(Run(PlanOf("ls ${{outputs.model}}")).ok());
+  EXPECT_EQ(service.Output(0, "stdout"), "");
 }
 
 TEST_F(LauncherOutputs, AreThereWhileTheJobRunsOnceTheyAreFinished) {
@@ -144,6 +185,15 @@ TEST_F(LauncherOutputs, OneFileThatIsRefusedIsToldAndKeepsNoOtherFromTheStore) {
   fs::remove(Store() / "refuse-file");
   EXPECT_TRUE(WaitFor(launcher).ok());
   EXPECT_EQ(Sent(), "b\nc\na\njob.stored.node-0.json\n");
+}
+
+TEST_F(LauncherOutputs, WhatOfThemIsNotPutIsToldWithTheJob) {
+  EXPECT_TRUE(
+      Run(PlanOf("echo b >${{outputs.model}}/b; ln -s nowhere ${{outputs.model}}/out")).ok());
+  EXPECT_EQ(Object("runs/job/b"), "b\n");
+  EXPECT_EQ(std::string(service.Events("storing").back()["note"]),
+            "output \"model\": 1 file left out: out (a link to no file)");
+  EXPECT_EQ(service.Events("finished").at(0)["ok"], true);
 }
 
 TEST_F(LauncherOutputs, OfOneStoreWaitForNoOther) {
@@ -228,6 +278,25 @@ TEST_F(LauncherOutputs, ThatWereFinishedWhenTheirLauncherWasKilledAreStoredByThe
   EXPECT_THAT(service.Files(), Contains(Pair("outputs/model/half", HasSubstr("ha"))));
 }
 
+TEST_F(LauncherOutputs, TheirLauncherIsNotedAsAliveWhileAPutTakesLong) {
+  Mark("hold");
+  base::ChildProcess launcher =
+      Launch(PlanOf(absl::StrCat("echo a >${{outputs.model}}/a; until [ -e ",
+                                 (folder.path() / "go").native(), " ]; do sleep 0.02; done")));
+  ASSERT_TRUE(Await([&] { return Sent() == "a\n"; }));
+  const auto alive = [&] {
+    struct stat info = {};
+    ::stat((folder.path() / "allocation/stored/.alive").c_str(), &info);
+    return absl::TimeFromTimespec(info.st_mtim);
+  };
+  const absl::Time before = alive();
+  EXPECT_TRUE(Await([&] { return alive() > before; }));
+  EXPECT_EQ(Sent(), "a\n") << "which is being put";
+  fs::remove(Store() / "hold");
+  ASSERT_TRUE(base::WriteFileAtomic(folder.path() / "go", "").ok());
+  EXPECT_TRUE(WaitFor(launcher).ok());
+}
+
 TEST_F(LauncherOutputs, OfAJobThatFailedAreTriedOnceAndTheFailureIsNoted) {
   Mark("refuse", "credentials");
   EXPECT_TRUE(Run(PlanOf("echo b >${{outputs.model}}/b; exit 3")).ok());
@@ -257,6 +326,16 @@ TEST_F(LauncherOutputs, AreGivenUpWhereNoTimeMendsIt) {
               AllOf(HasSubstr("output \"model\": the store takes nothing"),
                     HasSubstr("tutti job download")));
   EXPECT_THAT(service.Files(), Contains(Pair("outputs/model/b", "b\n")));
+}
+
+TEST_F(LauncherOutputs, AreTriedAgainWhereTheStoreSaysWhatIsNotKnown) {
+  Mark("refuse", "refused");
+  base::ChildProcess launcher = Launch(PlanOf("echo b >${{outputs.model}}/b"));
+  ASSERT_TRUE(Await([&] { return service.Events("storing").size() >= 2; }));
+  EXPECT_TRUE(service.Events("finished").empty());
+  fs::remove(Store() / "refuse");
+  EXPECT_TRUE(WaitFor(launcher).ok());
+  EXPECT_EQ(Object("runs/job/b"), "b\n");
 }
 
 TEST_F(LauncherOutputs, TheirCredentialsLieNowhere) {

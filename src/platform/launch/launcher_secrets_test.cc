@@ -25,14 +25,6 @@ class LauncherSecrets : public LauncherFixture {
     plan.secret_files = {{"KEY", "deploy"}};
     return plan;
   }
-  bool IsAnywhere(const std::string& value) const {
-    for (const auto& entry : fs::recursive_directory_iterator(folder.path())) {
-      if (!entry.is_regular_file()) continue;
-      const auto content = base::ReadFile(entry.path());
-      if (content.ok() && content->find(value) != std::string::npos) return true;
-    }
-    return false;
-  }
 };
 
 TEST_F(LauncherSecrets, AreVariablesAndFilesAndAreMaskedInWhatIsPrinted) {

@@ -2,7 +2,8 @@
 // hooks/former_outputs_hook.cc, hooks/inputs_hook.cc, hooks/results_hook.cc,
 // limits/memory_limit.cc, node/memory_watch.cc, node/signals.cc, node/output_pipe.cc,
 // staging/folders.cc, staging/copy.cc, delivery/service_delivery.cc,
-// delivery/results.cc, delivery/delivery.cc, node_processes.cc, output_forwarder.cc.
+// delivery/results.cc, delivery/delivery.cc, node_processes.cc, output_forwarder.cc,
+// usage/usage_watch.cc.
 #include "platform/launch/launcher.h"
 
 #include <cstdlib>
@@ -48,6 +49,9 @@ class BeLauncher : public ::testing::Environment {
     if (const char* limit = std::getenv(kRankStartLimitVariable)) {
       options.rank_start_limit = absl::Milliseconds(std::atoi(limit));
     }
+    if (const char* limit = std::getenv(kDeliveryLimitVariable)) {
+      options.delivery_limit = absl::Milliseconds(std::atoi(limit));
+    }
     const absl::Status status = RunLauncher(plan, options);
     ::_exit(status.ok() ? 0 : absl::IsFailedPrecondition(status) ? 7 : 1);
   }
@@ -69,6 +73,50 @@ TEST_F(Launcher, RunsTheCommandAndReportsEveryStepInOrder) {
   EXPECT_EQ(exited["stopped"], false);
   EXPECT_EQ(service.Events("finished").at(0)["ok"], true);
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "allocation/done"));
+}
+
+TEST_F(Launcher, SaysWhatItsRanksUseWhileTheyRun) {
+  service.TakeUsage();
+  spec::LaunchPlan plan = Plan("while :; do :; done", 2);
+  plan.measures_usage = true;
+  base::ChildProcess launcher = Launch(plan);
+  ASSERT_TRUE(service.Await([&] {
+    for (const std::string& line : service.Usage()) {
+      const auto sample = nlohmann::json::parse(line, nullptr, false);
+      if (!sample.is_object() || sample["ranks"].size() != 2) continue;
+      if (sample["ranks"][1]["rank"] == 1 && sample["ranks"][1].value("cpu", 0.0) > 0.05 &&
+          sample.value("memory_left", 0.0) > 0 && sample.contains("machine_cpu")) {
+        return true;
+      }
+    }
+    return false;
+  }));
+  ASSERT_TRUE(launcher.SignalGroup(SIGTERM).ok());
+  WaitFor(launcher);
+  EXPECT_TRUE(NoProcessLeft());
+}
+
+TEST_F(Launcher, AsksAServiceThatDoesNotKnowUsageOnceAndGoesOn) {
+  const std::string gate = (folder.path() / "gate").native();
+  spec::LaunchPlan plan =
+      Plan("echo begin; while [ ! -e " + gate + " ]; do sleep 0.01; done; echo end");
+  plan.measures_usage = true;
+  base::ChildProcess launcher = Launch(plan);
+  ASSERT_TRUE(service.Await([&] { return service.usage_calls() > 0; }));
+  ASSERT_TRUE(base::WriteFileAtomic(gate, "").ok());
+  EXPECT_TRUE(WaitFor(launcher).ok());
+  EXPECT_EQ(service.Output(0, "stdout"), "begin\nend\n");
+  EXPECT_EQ(service.usage_calls(), 1);
+}
+
+TEST_F(Launcher, MeasuresNothingWhereThePlanDoesNotAskForIt) {
+  const base::Deadline later = base::Deadline::After(absl::Seconds(3));
+  service.TakeUsage();
+  base::ChildProcess launcher = Launch(Plan("while :; do sleep 0.01; done"));
+  EXPECT_TRUE(service.Await([&] { return later.Expired(); }));
+  EXPECT_EQ(service.usage_calls(), 0);
+  ASSERT_TRUE(launcher.SignalGroup(SIGTERM).ok());
+  WaitFor(launcher);
 }
 
 TEST_F(Launcher, OneOfAGangOnAClusterIsHeardOfAlsoWhileItHasNothingToSay) {

@@ -25,6 +25,12 @@ constexpr absl::Duration kTogether = absl::Milliseconds(200);
 constexpr absl::Duration kSweep = absl::Milliseconds(30);
 constexpr absl::Duration kLongestTurn = absl::Seconds(1);  // also without a sign
 
+// Where programs that read stacks are looked for.
+std::string ToolPathOf(const NodeFacts& facts) {
+  const auto path = facts.own.find("PATH");
+  return absl::StrCat(path == facts.own.end() ? "" : path->second, ":", facts.program_folder);
+}
+
 }  // namespace
 
 NodeProcesses::NodeProcesses(const spec::LaunchPlan& plan, const LauncherOptions& options,
@@ -44,7 +50,11 @@ NodeProcesses::NodeProcesses(const spec::LaunchPlan& plan, const LauncherOptions
           {plan_, options_, command_, facts_, process_limit_, parts.spool, &ranks_, this},
           std::move(agreement))),
       limits_(LimitsOf({plan_, facts_, &ranks_, process_limit_, most_processes_, pmi_.get()})),
-      output_(plan, options, parts) {}
+      output_(plan, options, parts),
+      usage_(UsageWatch::LookByReader(
+                 MemoryShareOf({plan_, facts_, &ranks_, process_limit_, most_processes_})),
+             parts.delivery),
+      stacks_({.path = ToolPathOf(facts_)}, parts.delivery, parts.spool) {}
 
 absl::Status NodeProcesses::Run() {
   const absl::Status started = starter_->Begin();
@@ -55,8 +65,11 @@ absl::Status NodeProcesses::Run() {
     Wait();
     if (absl::Status kept = output_.Pump(Pipes()); !kept.ok()) Stop(std::move(kept));
     HoldLimits();
+    if (plan_.measures_usage) usage_.SetRanks(ranks_.Running());
+    stacks_.Look(ranks_.Running());
   }
-  const absl::Status drained = output_.Drain(Pipes(), /*told_to_end=*/stopped_ || !reason_.ok());
+  const bool told_to_end = stopped_ || requested_ || !reason_.ok();
+  const absl::Status drained = output_.Drain(Pipes(), told_to_end);
   starter_->OutputEnded();
   if (reason_.ok()) reason_ = drained;
   return reason_;
@@ -66,7 +79,10 @@ bool NodeProcesses::HasEnded() {
   starter_->HandleMessages();
   ReapChildren();
   starter_->RunDueTasks();
-  if (!AnyRuns() && !ending_) ending_.emplace(options_.leftover_grace);
+  if (!AnyRuns() && !ending_) {
+    stacks_.End();
+    ending_.emplace(options_.leftover_grace);
+  }
   if (ending_ && ending_->Continue(starter_->Spared()) && !AnyRuns()) return true;
   if (!ending_ || !ending_->IsOverdue()) return false;
   GiveUpOnRanks();
@@ -159,6 +175,7 @@ bool NodeProcesses::StopIfRequested(absl::Duration patience) {
 // They are told first: who is asked why may take its time.
 void NodeProcesses::EndOnRequest(const StopRequest& request) {
   NoteStopRequest(plan_.directory);
+  requested_ = true;
   if (stopped_) return;
   const absl::Time now = absl::Now();
   if (!IsStoppedByCluster(plan_.directory)) starter_->HandleMessages();  // as in Wait
@@ -176,6 +193,7 @@ void NodeProcesses::BeginStop(absl::Duration grace, absl::Status reason) {
   if (stopped_) return;
   if (reason_.ok()) reason_ = std::move(reason);
   stopped_ = AnyRuns();
+  stacks_.End();
   NotePythons();
   for (const auto& rank : ranks_.ranks()) {
     if (!rank->ended()) rank->NoteBeforeStop();

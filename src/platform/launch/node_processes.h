@@ -24,6 +24,8 @@
 #include "platform/launch/process/process_tree.h"
 #include "platform/launch/ranks/rank_starter.h"
 #include "platform/launch/ranks/rank_table.h"
+#include "platform/launch/stacks/stack_answers.h"
+#include "platform/launch/usage/usage_watch.h"
 
 namespace tutti::launch {
 
@@ -84,9 +86,12 @@ class NodeProcesses : private RankSupervisor {
   const std::unique_ptr<RankStarter> starter_;
   const std::vector<std::unique_ptr<Limit>> limits_;
   OutputForwarder output_;
+  UsageWatch usage_;
+  StackAnswers stacks_;
   std::optional<EndingDescendants> ending_;
   bool awaited_cluster_ = false;  // which may have told a rank that failed before the launcher
   bool stopped_ = false;          // told to end before all ranks had ended by themselves
+  bool requested_ = false;        // to end, by somebody, be it after the last rank
   absl::Status reason_;           // the first thing that went wrong outside of the processes
 };
 

@@ -26,6 +26,8 @@
 #include "base/file.h"
 #include "platform/http/file_batch.h"
 #include "platform/http/server/server.h"
+#include "spec/json/question.h"
+#include "spec/json/rank_stacks.h"
 #include "spec/types/service_endpoint.h"
 
 namespace tutti::launch {
@@ -71,6 +73,34 @@ class ServiceDouble {
   void RefuseOutput(bool refuse) {
     Set([&] { refuse_output_ = refuse; });
   }
+  // Answers all results with 503, as where the disk is full.
+  void PutResultsOff(bool put_off) {
+    Set([&] { put_results_off_ = put_off; });
+  }
+  // Answers all results with 500, as one that can keep none and does not know why.
+  void FailResults(bool fail) {
+    Set([&] { fail_results_ = fail; });
+  }
+  // Takes samples of usage from now on; before, it does not know the call, as one of earlier.
+  void TakeUsage() {
+    Set([&] { takes_usage_ = true; });
+  }
+  // Asks for the stacks of these ranks from now on; before, it does not know the call, as one of
+  // earlier.
+  void AskForStacks(const std::vector<int>& ranks, bool native = false) {
+    spec::Questions asked{.pause = absl::Milliseconds(1)};
+    asked.questions.push_back({.id = "q1",
+                               .kind = spec::kStacksQuestion,
+                               .time = absl::Hours(1),
+                               .ranks = ranks,
+                               .native = native});
+    Set([&] { questions_ = spec::ToJson(asked); });
+  }
+  // Returns the answers that have come, by rank.
+  std::map<int, spec::RankStacks> Stacks() const {
+    absl::MutexLock lock(&mutex_);
+    return stacks_;
+  }
   // Answers all output with 503, as where a folder of logs hangs.
   void PutOutputOff(bool put_off) {
     Set([&] { put_output_off_ = put_off; });
@@ -79,6 +109,16 @@ class ServiceDouble {
     nlohmann::json all = nlohmann::json::object();
     for (const auto& [name, value] : values) all[name] = absl::Base64Escape(value);
     Set([&] { secrets_ = nlohmann::json({{"secrets", all}}).dump(); });
+  }
+  // Gives jobs a run in MLflow's tracking.
+  void SetRun(const std::string& run, const std::string& token) {
+    Set([&] {
+      run_ = nlohmann::json({{"run", run}, {"experiment", "nets"}, {"token", token}}).dump();
+    });
+  }
+  // Answers with that where a run is asked for.
+  void RefuseRun(int status) {
+    Set([&] { run_refusal_ = status; });
   }
   void SetSnapshot(std::string bytes) {
     Set([&] { snapshot_ = std::move(bytes); });
@@ -96,6 +136,15 @@ class ServiceDouble {
     absl::MutexLock lock(&mutex_);
     const auto found = output_.find({rank, stream});
     return found == output_.end() ? "" : found->second;
+  }
+  std::vector<std::string> Usage() const {
+    absl::MutexLock lock(&mutex_);
+    return usage_;
+  }
+  // Returns how often samples were sent, whether they were taken or not.
+  int usage_calls() const {
+    absl::MutexLock lock(&mutex_);
+    return usage_calls_;
   }
   std::map<std::string, std::string> Files() const {
     absl::MutexLock lock(&mutex_);
@@ -176,6 +225,14 @@ class ServiceDouble {
                      http::Connection& connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (what == "/events") return TakeEvents(request, body);
     if (what == "/output") return TakeOutput(request, body);
+    if (what == "/usage") {
+      ++usage_calls_;
+      if (!takes_usage_) return http::ErrorResponse(404, "not_found", request.path);
+      for (const auto line : absl::StrSplit(body, '\n')) usage_.emplace_back(line);
+      return http::JsonResponse("{}");
+    }
+    if (what == "/questions" && !questions_.empty()) return http::JsonResponse(questions_);
+    if (what == "/answers/q1") return TakeAnswer(request, body);
     if (what == "/go") {
       wakers_.push_back(connection.Waker());
       http::Response response;
@@ -195,12 +252,33 @@ class ServiceDouble {
       return http::ErrorResponse(404, "not_found", "there is no secret \"hub\"");
     }
     if (what == "/secrets") return http::JsonResponse(secrets_);
+    if (what == "/run" && run_refusal_ > 0) {
+      return http::ErrorResponse(run_refusal_, "refused", "there is no run now");
+    }
+    if (what == "/run" && !run_.empty()) return http::JsonResponse(run_);
+    if (put_results_off_ && (what == "/results" || what == "/files")) {
+      return http::ErrorResponse(503, "unavailable", "the disk of the service is full");
+    }
+    if (fail_results_ && (what == "/results" || what == "/files")) {
+      return http::ErrorResponse(500, "internal", "it cannot be kept");
+    }
     if (what == "/results") return TakeResults(body);
     if (what == "/files") {
       files_[std::string(request.Query("path"))] = body;
       return http::JsonResponse("{}");
     }
     return http::ErrorResponse(404, "not_found", request.path);
+  }
+
+  http::Response TakeAnswer(const http::Request& request, const std::string& body)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    int rank = 0;
+    const auto stacks = spec::RankStacksFromJson(body);
+    if (!absl::SimpleAtoi(request.Query("rank"), &rank) || !stacks.ok()) {
+      return http::ErrorResponse(400, "", "");
+    }
+    stacks_[rank] = *stacks;
+    return http::JsonResponse("{}");
   }
 
   http::Response TakeEvents(const http::Request& request, const std::string& body)
@@ -261,6 +339,8 @@ class ServiceDouble {
   std::map<std::string, std::string> files_ ABSL_GUARDED_BY(mutex_);
   std::string snapshot_ ABSL_GUARDED_BY(mutex_);
   std::string secrets_ ABSL_GUARDED_BY(mutex_);  // the answer; empty: there are none
+  std::string run_ ABSL_GUARDED_BY(mutex_);      // likewise
+  int run_refusal_ ABSL_GUARDED_BY(mutex_) = 0;
   int requests_ ABSL_GUARDED_BY(mutex_) = 0;
   int duplicates_ ABSL_GUARDED_BY(mutex_) = 0;
   int lose_every_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -269,6 +349,13 @@ class ServiceDouble {
   bool hold_go_ ABSL_GUARDED_BY(mutex_) = false;
   bool prepared_ ABSL_GUARDED_BY(mutex_) = false;
   bool refuse_output_ ABSL_GUARDED_BY(mutex_) = false;
+  bool fail_results_ ABSL_GUARDED_BY(mutex_) = false;
+  bool takes_usage_ ABSL_GUARDED_BY(mutex_) = false;
+  int usage_calls_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<std::string> usage_ ABSL_GUARDED_BY(mutex_);
+  std::string questions_ ABSL_GUARDED_BY(mutex_);  // the answer; empty: it does not know the call
+  std::map<int, spec::RankStacks> stacks_ ABSL_GUARDED_BY(mutex_);
+  bool put_results_off_ ABSL_GUARDED_BY(mutex_) = false;
   bool put_output_off_ ABSL_GUARDED_BY(mutex_) = false;
   int put_off_ ABSL_GUARDED_BY(mutex_) = 0;
   std::set<std::string> peers_ ABSL_GUARDED_BY(mutex_);

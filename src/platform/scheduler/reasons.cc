@@ -130,7 +130,8 @@ std::string WaitsBehind(const PendingJob& job, int free, const PendingJob& head,
                         absl::Time head_start, int ahead, const ClusterLoad& load) {
   const std::string begin = NodesAndFree(job, free, load);
   if (free < job.node_count) {
-    return absl::StrCat(begin, "; ", Count(ahead, "job is", "jobs are"), " ahead");
+    return absl::StrCat(begin, "; ", ahead, job.stands_for_more ? " or more" : "",
+                        ahead == 1 && !job.stands_for_more ? " job is" : " jobs are", " ahead");
   }
   std::string reason = absl::StrCat(begin, ", but to start now would delay job ", head.id);
   if (head_start != absl::InfiniteFuture()) {

@@ -29,6 +29,8 @@ struct PendingJob {
   std::vector<std::string> avoid = {};  // nodes that it has only if there are no others
   // What it asks for of each of its nodes, as NeedOn reads it; none: it takes whole nodes.
   std::optional<Resources> part = std::nullopt;
+  // More of its kind are behind it that are not told of: what is said of it goes for them too.
+  bool stands_for_more = false;
 };
 
 // Returns whether `a` is ahead of `b` in the queue.

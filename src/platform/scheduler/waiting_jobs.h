@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -29,7 +30,11 @@ class WaitingJobs {
   bool empty() const { return where_.empty(); }
   size_t size() const { return where_.size(); }
   const std::map<Kind, Line>& lines() const { return lines_; }
-  std::vector<PendingJob> InOrder() const;
+  // Returns the first jobs in the order of the queue, `most` of them, and behind them, if there are
+  // more, the next one of each kind, which stands for those of its kind behind it; `most` kinds.
+  std::vector<PendingJob> First(size_t most) const;
+  // Returns null if there is none of that id.
+  const Kind* KindOf(const std::string& id) const;
   static Kind KindOf(const PendingJob& job) { return {job.node_count, job.time_limit, job.part}; }
   static Place PlaceOf(const PendingJob& job) {
     return {-static_cast<int>(job.priority), job.sequence, job.id};
@@ -38,6 +43,27 @@ class WaitingJobs {
  private:
   std::map<Kind, Line> lines_;
   std::map<std::string, std::pair<Kind, Place>> where_;  // by id
+};
+
+// What jobs wait for, of a queue of which the first jobs were told of: each of these has a reason
+// of its own, those behind have one a kind. Not thread-safe.
+class Waits {
+ public:
+  Waits() = default;
+  // `told`: First of the queue, and `waits` what Schedule says of them.
+  Waits(const std::vector<PendingJob>& told, const std::vector<Wait>& waits);
+  // All wait for that.
+  explicit Waits(std::string all) : all_(Wait{"", std::move(all), std::nullopt}) {}
+
+  // Returns what a job of `queue` waits for; null if nothing is known of it, or if it is none.
+  const Wait* Of(const std::string& id, const WaitingJobs& queue) const;
+  // Call when a job leaves the queue.
+  void Forget(const std::string& id) { of_job_.erase(id); }
+
+ private:
+  std::unordered_map<std::string, Wait> of_job_;
+  std::map<WaitingJobs::Kind, Wait> of_kind_;
+  std::optional<Wait> all_;
 };
 
 // Returns the starts that Schedule would decide on for the same jobs. Takes as long as there are

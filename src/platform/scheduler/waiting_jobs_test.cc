@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <iterator>
 #include <limits>
 #include <optional>
@@ -73,7 +74,7 @@ TEST(WaitingJobs, StartsAreThoseThatAPassOverTheWholeQueueDecidesOn) {
               Told(whole.starts))
         << seed;
     const Decision in_order =
-        Schedule(waiting.InOrder(), any.running, NodesNamed(any.nodes), kToday);
+        Schedule(waiting.First(waiting.size()), any.running, NodesNamed(any.nodes), kToday);
     ASSERT_EQ(in_order.waits.size(), whole.waits.size());
     for (size_t i = 0; i < whole.waits.size(); ++i) {
       ASSERT_EQ(in_order.waits[i].job_id, whole.waits[i].job_id) << seed;
@@ -106,6 +107,81 @@ TEST(WaitingJobs, AJobAmongThemStartsAsIfItWereOneOfThem) {
   }
   EXPECT_GT(starts, 200u);
   EXPECT_GT(after_others, 50u);
+}
+
+// "… ; 3 or more jobs are ahead": 3.
+int Ahead(const std::string& reason) {
+  int ahead = -1;
+  const size_t at = reason.find("; ");
+  if (at != std::string::npos) std::sscanf(reason.c_str() + at, "; %d ", &ahead);
+  return ahead;
+}
+
+// Starts what can start now, until nothing can.
+void StartAll(WaitingJobs& waiting, std::vector<RunningJob>& running,
+              const std::vector<ClusterNode>& nodes) {
+  for (auto starts = StartsOf(waiting, running, nodes, kToday); !starts.empty();
+       starts = StartsOf(waiting, running, nodes, kToday)) {
+    for (const Start& start : starts) {
+      const absl::Duration limit = std::get<absl::Duration>(*waiting.KindOf(start.job_id));
+      running.push_back({start.job_id, start.nodes, kToday + limit});
+      waiting.Remove(start.job_id);
+    }
+  }
+}
+
+TEST(WaitingJobs, WhatTheFirstWaitForIsExactAndOfThoseBehindTheirKindIsTold) {
+  constexpr size_t kMost = 6;
+  size_t exact = 0, of_kind = 0, at_least = 0;
+  for (unsigned seed = 1; seed <= 3000; ++seed) {
+    AnyCluster any(seed);
+    WaitingJobs waiting;
+    for (const PendingJob& job : any.pending) waiting.Add(job);
+    const std::vector<ClusterNode> nodes = NodesNamed(any.nodes);
+    StartAll(waiting, any.running, nodes);
+    const std::vector<PendingJob> told = waiting.First(kMost);
+    const Waits waits(told, Schedule(told, any.running, nodes, kToday).waits);
+    const std::vector<PendingJob> all = waiting.First(waiting.size());
+    const auto first = all.begin() + static_cast<int>(std::min(kMost, all.size()));
+    for (const Wait& whole : Schedule(all, any.running, nodes, kToday).waits) {
+      const Wait* const wait = waits.Of(whole.job_id, waiting);
+      if (told.size() == 2 * kMost && wait == nullptr) continue;  // of yet another kind
+      ASSERT_NE(wait, nullptr) << seed << " " << whole.job_id;
+      const auto is_it = [&](const PendingJob& job) { return job.id == whole.job_id; };
+      if (std::any_of(all.begin(), first, is_it)) {
+        ASSERT_EQ(wait->reason, whole.reason) << seed;
+        ASSERT_EQ(wait->expected_start, whole.expected_start) << seed;
+        ++exact;
+        continue;
+      }
+      ASSERT_EQ(wait->expected_start, std::nullopt);
+      ++of_kind;
+      if (wait->reason == whole.reason || wait->reason.find(" or more") == std::string::npos) {
+        continue;
+      }
+      ++at_least;
+      ASSERT_GE(Ahead(whole.reason), Ahead(wait->reason)) << wait->reason << "; " << whole.reason;
+    }
+  }
+  EXPECT_GT(exact, 5000u);
+  EXPECT_GT(of_kind, 5000u);
+  EXPECT_GT(at_least, 1000u);
+}
+
+TEST(WaitingJobs, NothingIsKnownOfAJobThatLeavesTheQueueAndAllMayWaitForTheSame) {
+  WaitingJobs waiting;
+  waiting.Add({.id = "a", .sequence = 1});
+  waiting.Add({.id = "b", .sequence = 2});
+  const std::vector<PendingJob> told = waiting.First(5);
+  Waits waits(told, Schedule(told, {}, {}, kToday).waits);
+  EXPECT_EQ(waits.Of("a", waiting)->reason, "the cluster has no nodes");
+  waiting.Remove("a");
+  waits.Forget("a");
+  EXPECT_EQ(waits.Of("a", waiting), nullptr);
+  waits = Waits("the disk is full");
+  EXPECT_EQ(waits.Of("b", waiting)->reason, "the disk is full");
+  EXPECT_EQ(waits.Of("of-a-cluster", waiting), nullptr);
+  EXPECT_EQ(Waits().Of("b", waiting), nullptr);
 }
 
 TEST(WaitingJobs, WhatWasRemovedOrReplacedDoesNotStart) {

@@ -14,8 +14,13 @@ namespace tutti::service {
 
 class FakeCluster final : public engine::Engine {
  public:
-  engine::EngineTraits traits() const override { return {.schedules_itself = true}; }
-  absl::StatusOr<std::vector<engine::Node>> ListNodes() override { return nodes; }
+  engine::EngineTraits traits() const override {
+    return {.schedules_itself = true, .caches_by_node = caches_by_node};
+  }
+  absl::StatusOr<std::vector<engine::Node>> ListNodes() override {
+    if (during_list) during_list();
+    return nodes;
+  }
   std::string SharedFolder() const override { return shared_folder; }
   absl::Status Start(const engine::Allocation& allocation) override {
     if (during_start) during_start();
@@ -23,10 +28,16 @@ class FakeCluster final : public engine::Engine {
     if (allocations_.insert(allocation.id).second) started_.push_back(allocation.id);
     plan = allocation.plan;
     avoid = allocation.avoid;
+    prefer = allocation.prefer;
+    being_left = allocation.being_left;
     return absl::OkStatus();
   }
   absl::Status Stop(const std::string& id, absl::Duration) override {
     stopped.insert(id);
+    return absl::OkStatus();
+  }
+  absl::Status StopPatiently(const std::string& id, absl::Duration) override {
+    stopped_patiently.insert(id);
     return absl::OkStatus();
   }
   absl::Status Kill(const std::string& id, int) override {
@@ -62,10 +73,11 @@ class FakeCluster final : public engine::Engine {
 
   absl::StatusOr<std::vector<engine::Node>> nodes = std::vector<engine::Node>();
   std::string shared_folder;  // as SharedFolder says
-  std::function<void()> during_start;
+  std::function<void()> during_start, during_list;
   absl::Status fail_start;
-  spec::LaunchPlan plan;           // that the nodes share, of the allocation that came last
-  std::vector<std::string> avoid;  // likewise
+  spec::LaunchPlan plan;  // that the nodes share, of the allocation that came last
+  std::vector<std::string> avoid, prefer, being_left;  // likewise
+  bool caches_by_node = false;                         // as traits says; set before the service
   // So many allocations are lost, the first ones, before it has told of any node of them. All
   // others wait.
   int losses = 0;
@@ -74,6 +86,7 @@ class FakeCluster final : public engine::Engine {
   bool disk_full = false;  // for which they died before they had begun
   bool suspended = false;  // they stand still
   std::set<std::string> stopped, killed;
+  std::set<std::string> stopped_patiently;
   const std::set<std::string>& allocations() const { return allocations_; }
 
  private:

@@ -79,7 +79,7 @@ int64_t LastEventOf(const FollowResult& result, const store::Event& last) {
 
 }  // namespace
 
-void Follower::OnEvent(const store::Job& job, const store::Event&) {
+void Follower::OnEvent(const store::Job& job, const store::Event&, const EventDetail&) {
   if (const LiveJob* const live = table_.Find(job.id)) NotifyOf(*live);
 }
 

@@ -28,7 +28,7 @@ class Follower final : public EventListener {
       ABSL_LOCKS_EXCLUDED(service_lock);
   // Ends every wait.
   void WakeAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  void OnEvent(const store::Job& job, const store::Event& event) override
+  void OnEvent(const store::Job& job, const store::Event& event, const EventDetail& detail) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:

@@ -1,5 +1,6 @@
 #include "platform/service/launcher_reports.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,7 @@
 #include "platform/service/allocation/launcher_silence.h"
 #include "platform/service/jobs/next_attempt.h"
 #include "platform/service/results/disk_room.h"
+#include "platform/service/secrets/image_logins.h"
 #include "platform/service/secrets/secrets.h"
 
 namespace tutti::service {
@@ -21,6 +23,16 @@ absl::Status Over(absl::string_view allocation) {
 
 absl::Status NoSuchNode(absl::string_view allocation, int node) {
   return absl::InvalidArgumentError(absl::StrCat(allocation, " has no node ", node));
+}
+
+// For a call that all launchers make: so that they make 100 a second together.
+absl::Duration PaceOfAll(const SharedState& state) {
+  constexpr double kCallsPerSecond = 100;
+  return static_cast<double>(state.usage_memory->nodes) / kCallsPerSecond * absl::Seconds(1);
+}
+
+absl::Duration QuestionPause(const SharedState& state) {
+  return std::clamp(PaceOfAll(state), absl::Seconds(2), absl::Seconds(20));
 }
 
 bool HasGo(const LiveJob& job) {
@@ -122,11 +134,28 @@ absl::StatusOr<std::string> LauncherReports::JobOf(absl::string_view allocation,
   return job->record.job.id;
 }
 
-absl::StatusOr<std::set<std::string>> LauncherReports::SecretNamesFor(absl::string_view allocation,
-                                                                      int node) {
+absl::StatusOr<store::Job> LauncherReports::JobToTrack(absl::string_view allocation, int node,
+                                                       JobRuns& runs) {
   StateLock lock(state_);
   TUTTI_ASSIGN_OR_RETURN(const LiveJob* const job, Placed(allocation, node));
-  return SecretsOf(job->record.job.spec);
+  runs.Open(job->record.job);
+  return job->record.job;
+}
+
+absl::StatusOr<std::set<std::string>> LauncherReports::SecretNamesFor(absl::string_view allocation,
+                                                                      int node) {
+  std::set<std::string> names;
+  spec::Image image;
+  {
+    StateLock lock(state_);
+    TUTTI_ASSIGN_OR_RETURN(const LiveJob* const job, Placed(allocation, node));
+    names = SecretsOf(job->record.job.spec);
+    image = job->record.job.spec.environment.image;
+  }
+  if (image.empty()) return names;
+  TUTTI_ASSIGN_OR_RETURN(const std::set<std::string> known, state_.store->SecretNames());
+  names.merge(LoginSecretsOf(image, known));
+  return names;
 }
 
 absl::Status LauncherReports::CheckUnderWay(absl::string_view allocation) {
@@ -149,9 +178,9 @@ std::vector<std::string> LauncherReports::AllocationsUnderWay() {
 }
 
 absl::Status LauncherReports::NoteFullDisk(absl::string_view allocation, const char* what,
-                                           absl::Status status) {
+                                           absl::Status status, uint64_t bytes) {
   if (!absl::IsResourceExhausted(status)) return status;
-  state_.disk.NoteWrite(status);
+  NoteWriteOfJobs(state_, status, bytes);
   StateLock lock(state_);
   if (LiveJob* const job = table_.FindPlaced(allocation)) {
     job->placed->held_up = absl::StrCat("its ", what, " on its nodes: ", status.message());
@@ -177,7 +206,7 @@ absl::StatusOr<uint64_t> LauncherReports::AppendOutput(absl::string_view allocat
     news = job->news;
   }
   constexpr char kWaits[] = "output waits";
-  TUTTI_RETURN_IF_ERROR(NoteFullDisk(allocation, kWaits, state_.disk.Check()));
+  TUTTI_RETURN_IF_ERROR(NoteFullDisk(allocation, kWaits, DiskOfJobs(state_).Check()));
   const bool was_full = logs->full();
   auto kept = logs->Append(rank, stream, offset, bytes);
   NoteFullDisk(allocation, kWaits, kept.status()).IgnoreError();
@@ -192,13 +221,74 @@ absl::StatusOr<uint64_t> LauncherReports::AppendOutput(absl::string_view allocat
   return kept;
 }
 
+// Its files are written by the job's thread of folders, which no output waits for, and not on a
+// disk that is full: what is left there is for what must not be lost.
+absl::StatusOr<absl::Duration> LauncherReports::TakeUsage(absl::string_view allocation, int node,
+                                                          std::vector<spec::UsageSample> samples,
+                                                          std::optional<absl::Time> sent) {
+  constexpr absl::Duration kPeriod = absl::Seconds(1), kLongestPause = absl::Seconds(20);
+  if (!state_.options.measures_usage) {
+    return absl::NotFoundError("this service has nothing measured (tutti serve --no-usage)");
+  }
+  std::string id;
+  std::shared_ptr<JobUsage> usage;
+  {
+    StateLock lock(state_);
+    // It is made beside what a launcher is there for, and so tells no more than a question.
+    TUTTI_ASSIGN_OR_RETURN(const LiveJob* const job, Placed(allocation, node, /*asks=*/true));
+    id = job->record.job.id;
+    usage = job->placed->usage;
+  }
+  const absl::Time now = state_.clock->Now();
+  for (spec::UsageSample& sample : samples)
+    sample.time += sent ? now - *sent : absl::ZeroDuration();
+  if (usage->Take(node, std::move(samples), now, state_.clock->SinceBoot())) {
+    state_.folder_work.Do(id, [this, usage] { usage->Save(DiskOfJobs(state_).Check().ok()); });
+  }
+  const absl::Duration pace = PaceOfAll(state_);
+  return pace > kPeriod ? std::min(pace, kLongestPause) : absl::ZeroDuration();
+}
+
+absl::StatusOr<spec::Questions> LauncherReports::QuestionsFor(absl::string_view allocation,
+                                                              int node, OpenQuestions& questions) {
+  bool has_ended = false;
+  {
+    StateLock lock(state_);
+    TUTTI_ASSIGN_OR_RETURN(LiveJob* const job, Placed(allocation, node, /*asks=*/true));
+    job->placed->nodes.at(node).listens = true;
+    has_ended = job->placed->gang.AllExited(node);
+  }
+  if (has_ended) questions.EndNode(allocation, node);
+  return spec::Questions{.questions = questions.ForNode(allocation, node),
+                         .pause = QuestionPause(state_)};
+}
+
+std::vector<AskedNode> NodesToAsk(const PlacedJob& placed, std::optional<int> only) {
+  std::vector<AskedNode> nodes;
+  for (size_t i = 0; i < placed.placement.nodes.size(); ++i) {
+    const PlacedNode& place = placed.placement.nodes[i];
+    AskedNode& node = nodes.emplace_back(AskedNode{.name = place.name});
+    node.listens = placed.nodes.at(i).listens;
+    node.ended = placed.gang.AllExited(static_cast<int>(i));
+    for (int rank = place.first_rank; rank < place.first_rank + place.process_count; ++rank) {
+      if (!only || rank == *only) node.ranks.push_back(rank);
+    }
+  }
+  return nodes;
+}
+
+absl::Duration UnheardAfter(const SharedState& state) {
+  return absl::Seconds(15) + QuestionPause(state);
+}
+
 absl::StatusOr<std::unique_ptr<IncomingFile>> LauncherReports::ReceiveFile(
     absl::string_view allocation, int node, absl::string_view path, uint64_t bytes) {
   TUTTI_ASSIGN_OR_RETURN(const std::string job_id, JobOf(allocation, node));
-  TUTTI_RETURN_IF_ERROR(NoteFullDisk(allocation, kResultsWait, state_.disk.Check(bytes)));
+  TUTTI_RETURN_IF_ERROR(state_.folders.Await(state_.files.FolderOf(job_id)));
+  TUTTI_RETURN_IF_ERROR(NoteFullDisk(allocation, kResultsWait, DiskOfJobs(state_).Check(bytes)));
   auto file = state_.files.Receive(job_id, path);
-  TUTTI_RETURN_IF_ERROR(
-      NoteFullDisk(allocation, kResultsWait, file.ok() ? (*file)->Reserve(bytes) : file.status()));
+  TUTTI_RETURN_IF_ERROR(NoteFullDisk(allocation, kResultsWait,
+                                     file.ok() ? Reserve(**file, bytes) : file.status(), bytes));
   // A large file can take longer than a launcher may be silent.
   (*file)->OnWrite([this, allocation = std::string(allocation), node] {
     StateLock lock(state_);
@@ -207,10 +297,17 @@ absl::StatusOr<std::unique_ptr<IncomingFile>> LauncherReports::ReceiveFile(
   return file;
 }
 
+// What several take at a time each may find free before.
+absl::Status LauncherReports::Reserve(IncomingFile& file, uint64_t bytes) {
+  TUTTI_RETURN_IF_ERROR(file.Reserve(bytes));
+  return DiskOfJobs(state_).Check();  // who is refused drops the file, and its room with it
+}
+
 absl::StatusOr<std::vector<absl::Status>> LauncherReports::ReceiveFiles(
     absl::string_view allocation, int node, const std::vector<http::BatchFile>& files) {
   TUTTI_ASSIGN_OR_RETURN(const std::string job, JobOf(allocation, node));
-  TUTTI_RETURN_IF_ERROR(NoteFullDisk(allocation, kResultsWait, state_.disk.Check()));
+  TUTTI_RETURN_IF_ERROR(state_.folders.Await(state_.files.FolderOf(job)));
+  TUTTI_RETURN_IF_ERROR(NoteFullDisk(allocation, kResultsWait, DiskOfJobs(state_).Check()));
   auto received = state_.files.ReceiveAll(job, files);
   NoteFullDisk(allocation, kResultsWait, received.status()).IgnoreError();
   return received;

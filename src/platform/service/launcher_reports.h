@@ -14,6 +14,8 @@
 #include "base/deadline.h"
 #include "platform/service/allocation/cluster_queue.h"
 #include "platform/service/jobs/job_table.h"
+#include "platform/service/questions/open_questions.h"
+#include "platform/service/runs/job_runs.h"
 #include "platform/service/service.h"
 
 namespace tutti::service {
@@ -40,6 +42,9 @@ class LauncherReports {
       ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<std::string> JobOf(absl::string_view allocation, int node)
       ABSL_LOCKS_EXCLUDED(service_lock);
+  // Returns the job, whose run is open from then on (JobRuns::Open).
+  absl::StatusOr<store::Job> JobToTrack(absl::string_view allocation, int node, JobRuns& runs)
+      ABSL_LOCKS_EXCLUDED(service_lock);
   // Returns the names of the secrets that its job names, and that this launcher may have.
   absl::StatusOr<std::set<std::string>> SecretNamesFor(absl::string_view allocation, int node)
       ABSL_LOCKS_EXCLUDED(service_lock);
@@ -47,6 +52,13 @@ class LauncherReports {
   std::vector<std::string> AllocationsUnderWay() ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<uint64_t> AppendOutput(absl::string_view allocation, int node, int rank,
                                         LogStream stream, uint64_t offset, absl::string_view bytes)
+      ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::StatusOr<absl::Duration> TakeUsage(absl::string_view allocation, int node,
+                                           std::vector<spec::UsageSample> samples,
+                                           std::optional<absl::Time> sent)
+      ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::StatusOr<spec::Questions> QuestionsFor(absl::string_view allocation, int node,
+                                               OpenQuestions& questions)
       ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<std::unique_ptr<IncomingFile>> ReceiveFile(absl::string_view allocation, int node,
                                                             absl::string_view path, uint64_t bytes)
@@ -57,9 +69,12 @@ class LauncherReports {
       ABSL_LOCKS_EXCLUDED(service_lock);
 
  private:
-  // Returns `status`. Where the disk is full its job says so, and that `what` waits for it.
-  absl::Status NoteFullDisk(absl::string_view allocation, const char* what, absl::Status status)
-      ABSL_LOCKS_EXCLUDED(service_lock);
+  // Returns `status`, of a write of up to `bytes`. Where the disk is full its job says so, and that
+  // `what` waits for it.
+  absl::Status NoteFullDisk(absl::string_view allocation, const char* what, absl::Status status,
+                            uint64_t bytes = 0) ABSL_LOCKS_EXCLUDED(service_lock);
+  // Takes room for a file that begins, and gives it back where that leaves too little for others.
+  absl::Status Reserve(IncomingFile& file, uint64_t bytes);
   // Sets `sync` if the disk is to be waited for.
   absl::StatusOr<Service::Acknowledgement> Keep(absl::string_view allocation, int node,
                                                 int64_t first,
@@ -79,5 +94,10 @@ class LauncherReports {
   const JobTable& table_;
   const ClusterQueue& cluster_queue_;
 };
+
+// Returns the nodes of a job with the ranks there, of which `only` is asked alone.
+std::vector<AskedNode> NodesToAsk(const PlacedJob& placed, std::optional<int> only);
+// Returns how long a launcher that has not asked for questions yet may take to do so.
+absl::Duration UnheardAfter(const SharedState& state);
 
 }  // namespace tutti::service

@@ -34,17 +34,26 @@
 #include "platform/service/admission/submission.h"
 #include "platform/service/allocation/node_list.h"
 #include "platform/service/flow/child_status.h"
+#include "platform/service/folders/folder_watch.h"
 #include "platform/service/follow_result.h"
 #include "platform/service/jobs/engines.h"
 #include "platform/service/jobs/job_status.h"
 #include "platform/service/jobs/notifier.h"
 #include "platform/service/jobs/service_options.h"
 #include "platform/service/logs/job_logs.h"
+#include "platform/service/models/registered_models.h"
+#include "platform/service/monitoring/monitoring.h"
+#include "platform/service/questions/stack_question.h"
 #include "platform/service/results/job_files.h"
 #include "platform/service/results/snapshots.h"
 #include "platform/service/retention/removal.h"
+#include "platform/service/runs/job_runs.h"
 #include "platform/service/secrets/secret_info.h"
+#include "platform/service/secrets/storage_access.h"
+#include "platform/service/usage/job_usage.h"
 #include "platform/store/store.h"
+#include "spec/json/question.h"
+#include "spec/json/rank_stacks.h"
 
 namespace tutti::service {
 
@@ -87,6 +96,15 @@ class Service {
   // Returns a page of a sweep's trials. InvalidArgument for another job, and for a cursor of
   // another order.
   virtual absl::StatusOr<TrialPage> TrialsOf(absl::string_view id, const TrialQuery& query) = 0;
+  // Returns what the job's processes use or have used. NotFound for a rank that nothing is known
+  // of. Of a job that has ended it reads files, which may hang.
+  virtual absl::StatusOr<JobUsageView> UsageOf(absl::string_view id, const UsageQuery& query) = 0;
+  // Asks the launchers of a job that runs for the stacks of its ranks; waits for none of them. The
+  // question is open as long as what is returned lives. FailedPrecondition for a job that does not
+  // run, or whose stacks somebody else asks for; NotFound for a rank that it does not have;
+  // Unavailable if too much is asked.
+  virtual absl::StatusOr<std::shared_ptr<StackQuestion>> AskForStacks(absl::string_view id,
+                                                                      const StackQuery& query) = 0;
   // Cancels a job in any state; returns once the request is on disk. A job that has ended, or that
   // is ending by its own failure, keeps that end.
   virtual absl::StatusOr<JobStatus> Cancel(absl::string_view id) = 0;
@@ -104,6 +122,8 @@ class Service {
                                                 std::function<void()> wake) = 0;
   // Waits for clusters up to their engines' limits.
   virtual NodeList ListNodes() = 0;
+  // Returns what a monitor asks every few seconds; waits for no folder, engine or disk.
+  virtual Monitoring Monitor(const MonitoringLimits& limits) = 0;
   // Lets no job start on the node from now on, for `reason`, until Uncordon; what runs there goes
   // on. It is on disk once it returns. InvalidArgument without a reason, FailedPrecondition for a
   // node of Slurm's, NotFound if there is no such node or, of Uncordon, no cordon of it.
@@ -113,8 +133,9 @@ class Service {
   // Removes what site.yml's `retention` keeps no longer, and says what that was; a dry run: what it
   // would be. What is in use stays, and so does what cannot be removed, which is among Problems.
   // InvalidArgument if site.yml is wrong. A place whose folders do not answer within two seconds
-  // is left out, and is among Problems.
-  virtual absl::StatusOr<std::vector<Removal>> Prune(bool dry_run) = 0;
+  // is left out, and is among Problems. FailedPrecondition while it is in doubt that this machine's
+  // clock is right (retention/clock_jump.h), unless its user says that it is.
+  virtual absl::StatusOr<std::vector<Removal>> Prune(const Pruning& how) = 0;
   // Gives the name a value, in place of one that it has. InvalidArgument for a name or a size that
   // no secret has; FailedPrecondition if the key cannot be used. Nothing returns a value but
   // SecretsForLauncher.
@@ -127,8 +148,30 @@ class Service {
   // Seals all of them under a new key, and forgets the former ones; returns how many they are. None
   // is changed if one cannot be read, which is FailedPrecondition.
   virtual absl::StatusOr<int> RotateSecrets() = 0;
+  // Gives a user credentials for the container of an address: made of its datastore's, which they
+  // do not have in them, able to read, or to write too, and of no use once the time is over.
+  // InvalidArgument or NotFound for what is no address or no datastore; FailedPrecondition if none
+  // can be made; Unavailable if the store's token service cannot be asked, for which it blocks.
+  virtual absl::StatusOr<StorageGrant> GrantStorage(const StorageQuestion& question) = 0;
+  // Makes an address by which anybody can read one object, or with `write` put it, for that time.
+  virtual absl::StatusOr<SignedAddress> SignStorage(const StorageQuestion& question) = 0;
+  // Registers what an ended job has left at `path` ("outputs/model", a folder or a file) as a
+  // model, with what the job was made of as its lineage; `creation` has no content.
+  // FailedPrecondition if the job has not ended. Copies the files.
+  virtual absl::StatusOr<RegisteredVersion> RegisterFromJob(ModelCreation creation,
+                                                            absl::string_view job,
+                                                            absl::string_view path) = 0;
+  // Deletes a version of a model, or with "" the model. FailedPrecondition if it is an input of a
+  // job that has not ended.
+  virtual absl::Status DeleteModel(const std::string& name, const std::string& version) = 0;
   // Returns the files of an ended job that retention has removed.
   virtual absl::StatusOr<std::vector<store::RemovedFiles>> RemovedOf(absl::string_view id) = 0;
+  // Returns what became of the logs of a job whose file names a store for them; nothing of others.
+  virtual absl::StatusOr<std::optional<StoredLogs>> StoredLogsOf(absl::string_view id) = 0;
+  // Returns the job's run in MLflow's tracking; nothing if it has none.
+  virtual absl::StatusOr<std::optional<tracking::Run>> RunOf(const store::Job& job) = 0;
+  // Returns whether the token of a job's run (RunToken) opens anything now.
+  virtual bool MayTrack(const std::string& run) = 0;
   // Looks at the node now and acts on it, as the service does by itself after jobs and while the
   // node is idle. Waits for disks and programs, up to NodeChecker::patience. NotFound if there is
   // no such node, FailedPrecondition for one of Slurm's.
@@ -139,6 +182,8 @@ class Service {
   // Returns whether the disk is full. Then no job, code, output or result is taken, and what runs
   // goes on. The answer is what the loop has last seen: who asks waits for no disk.
   virtual bool DiskIsFull() = 0;
+  // Returns the folders that do not answer, since when. Waits for none.
+  virtual std::vector<AwayFolder> AwayFolders() = 0;
 
   // --- For launchers (docs/formats/launch-plan.md). Aborted if the allocation is not known or is
   // over: the launcher is to end. InvalidArgument for a node, rank or stream that it does not have.
@@ -165,6 +210,9 @@ class Service {
   // hang: Unavailable then, after a while.
   virtual absl::StatusOr<SecretValues> SecretsForLauncher(absl::string_view allocation,
                                                           int node) = 0;
+  // Makes its job's run in MLflow's tracking, or has it run again (JobRuns::Begin). NotFound where
+  // the service has no tracking.
+  virtual absl::StatusOr<JobRun> BeginRun(absl::string_view allocation, int node) = 0;
   // Returns OK for an allocation that is under way, or that a cluster is about to place.
   virtual absl::Status CheckUnderWay(absl::string_view allocation) = 0;
   // Returns the number of bytes that are kept now; see JobLogs::Append. Writes files, which may
@@ -172,6 +220,19 @@ class Service {
   virtual absl::StatusOr<uint64_t> AppendOutput(absl::string_view allocation, int node, int rank,
                                                 LogStream stream, uint64_t offset,
                                                 absl::string_view bytes) = 0;
+  // Takes samples of what the processes of a node use; `sent`: when, by the clock that they are
+  // dated by. Waits for no disk: what cannot be kept is lost. Returns for how long the launcher is
+  // to collect samples before it calls again; zero: it is not to. NotFound where the service is
+  // told to have nothing measured.
+  virtual absl::StatusOr<absl::Duration> TakeUsage(absl::string_view allocation, int node,
+                                                   std::vector<spec::UsageSample> samples,
+                                                   std::optional<absl::Time> sent) = 0;
+  // Returns what the launcher of a node is asked now. Waits for nothing.
+  virtual absl::StatusOr<spec::Questions> QuestionsFor(absl::string_view allocation, int node) = 0;
+  // Takes its answer for a rank. NotFound if nobody waits for it.
+  virtual absl::Status TakeStacks(absl::string_view allocation, int node,
+                                  absl::string_view question, int rank,
+                                  spec::RankStacks stacks) = 0;
   // Returns where a result file of this allocation goes, which has that many bytes, or 0 where that
   // is not known; commit it with IncomingFile::Commit. It must not outlive the service.
   // ResourceExhausted where the disk has no room for it; the job's reason says so from then on.
@@ -191,11 +252,15 @@ class Service {
 
   enum class FileWork { kOutput, kReading, kSnapshots, kSecrets };
   // Has `work` done, in its turn among that of the same queue; it is to be waited for until the
-  // time that is returned (ServiceOptions::patience_with_folders). None if what is at hand there
-  // has gone on for that long, so that it would only wait: it is not done. What it refers to has to
-  // live on its own, or to be this service.
-  virtual std::optional<base::Deadline> DoFileWork(FileWork kind, const std::string& queue,
-                                                   std::function<void()> work) = 0;
+  // time that is returned (ServiceOptions::patience_with_folders). Unavailable if the folder is
+  // known to be away, or what is at hand there has gone on for that long, so that it would only
+  // wait: it is not done. What it refers to has to live on its own, or to be this service.
+  virtual absl::StatusOr<base::Deadline> DoFileWork(FileWork kind, const std::string& queue,
+                                                    std::function<void()> work) = 0;
+  // Returns OK, or Unavailable if the folder that such work needs is known to be away.
+  virtual absl::Status CheckFolder(FileWork kind, const std::string& queue) = 0;
+  // Waits until that folder answers or is known to be away.
+  virtual absl::Status AwaitFolder(FileWork kind, const std::string& queue) = 0;
   // Has `read`, which reads files of that job, done and waits for its end. False if its folder does
   // not answer by the deadline: `read` then ends later or never, so what it refers to has to live
   // on its own. While one hangs, others of the job are not begun.
@@ -209,6 +274,9 @@ class Service {
   // --- Folders that hold no state of their own; thread-safe.
   virtual Snapshots& snapshots() = 0;
   virtual const JobFiles& files() const = 0;
+
+  // The registered models; thread-safe.
+  virtual RegisteredModels& models() = 0;
 };
 
 }  // namespace tutti::service

@@ -14,7 +14,9 @@
 #include "absl/strings/str_join.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "platform/service/models/job_model.h"
 #include "platform/service/results/disk_room.h"
+#include "platform/service/stored_logs/log_place.h"
 
 namespace tutti::service {
 namespace {
@@ -40,16 +42,22 @@ std::vector<std::string> Hanging(const SharedState& state, absl::Duration age) {
                                  ": is its folder on a server that is away?"));
   }
   // By job, the oldest.
-  std::map<std::string, absl::Duration> jobs;
+  std::map<std::string, absl::Duration> jobs, mounts;
   for (const base::WorkQueues* const work :
        {&state.folder_work, &state.plan_work, &state.output_work, &state.read_work}) {
     for (const auto& [queue, since] : work->OlderThan(age)) {
-      absl::Duration& oldest = jobs[queue.substr(0, queue.find('/'))];
+      const bool is_of_mounts = absl::StartsWith(queue, "/");  // PlanPlace
+      absl::Duration& oldest = is_of_mounts ? mounts[queue.substr(0, queue.rfind('/'))]
+                                            : jobs[queue.substr(0, queue.find('/'))];
       oldest = std::max(oldest, since);
     }
   }
   for (const auto& [job, since] : jobs) {
     lines.push_back(absl::StrCat("work on files of job ", job, " has gone on for ",
+                                 absl::FormatDuration(absl::Trunc(since, absl::Seconds(1)))));
+  }
+  for (const auto& [mount, since] : mounts) {
+    lines.push_back(absl::StrCat("what steps of pipelines read from ", mount, " has gone on for ",
                                  absl::FormatDuration(absl::Trunc(since, absl::Seconds(1)))));
   }
   if (!state.listing_work.OlderThan(age).empty()) {
@@ -89,7 +97,11 @@ ServiceCore::ServiceCore(ServiceOptions options, store::Store* store, Engines en
                          const base::Clock* clock)
     : state_(std::move(options), store, std::move(engines), clock) {
   table_.AddListener(&event_logger_);
+  table_.AddListener(&counters_);
   table_.AddListener(&follower_);
+  table_.AddListener(&log_storage_);
+  table_.AddListener(&data_holders_);
+  table_.AddListener(&job_runs_);
   for (EventListener* const listener : state_.options.listeners) table_.AddListener(listener);
 }
 
@@ -107,6 +119,8 @@ absl::Status ServiceCore::Rebuild() {
     TUTTI_ASSIGN_OR_RETURN(LiveJob* const job, table_.Rebuild(std::move(record)));
     TUTTI_RETURN_IF_ERROR(flows_.Rebuild(*job));
   }
+  TUTTI_RETURN_IF_ERROR(log_storage_.Rebuild());
+  job_runs_.Rebuild(table_);
   TUTTI_ASSIGN_OR_RETURN(state_.nodes, state_.engines.local->ListNodes());
   return ReadCordons(state_);
 }
@@ -120,6 +134,7 @@ void ServiceCore::RemoveIncoming() {
       state_.janitor.Remove(entry.path());  // which the one before did not get to remove
     }
   }
+  // Where versions before this one received.
   state_.problems.Note("what an earlier service was receiving stays",
                        state_.janitor.RenameAndRemove(home / "incoming", kGone));
 }
@@ -127,9 +142,14 @@ void ServiceCore::RemoveIncoming() {
 void ServiceCore::Run() {
   runs_ = true;
   for (base::WorkQueues* const work : state_.all_work) work->Start();
+  state_.folders.Run();
   loop_ = std::thread([this] { Loop(); });
   deletion_.Resume();
+  state_.snapshot_work.Do("", [this] { state_.snapshots.RemoveEarlier(state_.janitor); });
+  state_.snapshot_work.Do("", [this] { state_.models.RemoveEarlier(); });
   past_trials_.Read();
+  data_holders_.ReadPast();
+  job_runs_.EndPast();
   pruner_.Run();
 }
 
@@ -145,6 +165,7 @@ void ServiceCore::Stop() {
   if (state_.options.node_checker != nullptr) state_.options.node_checker->Abandon();
   if (loop_.joinable()) loop_.join();
   pruner_.Stop();
+  state_.folders.Stop();
   const base::Deadline deadline = base::Deadline::After(kPatienceAtTheEnd);
   bool ended = true;
   for (base::WorkQueues* const work : state_.all_work) ended &= work->Stop(deadline);
@@ -170,6 +191,8 @@ void ServiceCore::Loop() {
 void ServiceCore::Tick() {
   absl::MutexLock one_at_a_time(&state_.tick_mutex);
   LookAtTheDisk();
+  log_storage_.BringDue();
+  job_runs_.EndDue();
   bool observe = false, anything_else = false;
   {
     StateLock lock(state_);
@@ -197,8 +220,11 @@ void ServiceCore::LookAtTheDisk() {
     reserve_is_whole_ = room.least > 0 && reserve->Restore(room.least);
   }
   if (!room.status.ok()) reserve_is_whole_ = false;
+  const uint64_t reserved = reserve == nullptr ? 0 : reserve->bytes();
   StateLock lock(state_);
   state_.disk_is_full = std::string(room.status.message());
+  state_.disk_room = room;
+  state_.disk_reserve = reserved;
 }
 
 void ServiceCore::TakeSteps() {
@@ -259,13 +285,106 @@ absl::StatusOr<JobStatus> ServiceCore::CancelNow(absl::string_view id) {
   return views_.Get(id);
 }
 
-std::optional<base::Deadline> ServiceCore::DoFileWork(FileWork kind, const std::string& queue,
-                                                      std::function<void()> work) {
+absl::StatusOr<JobUsageView> ServiceCore::UsageOf(absl::string_view id, const UsageQuery& query) {
+  TUTTI_RETURN_IF_ERROR(views_.Get(id).status());
+  std::shared_ptr<JobUsage> usage;
+  bool is_placed = false;
+  {
+    StateLock lock(state_);
+    const LiveJob* const job = table_.Find(id);
+    is_placed = job != nullptr && job->placed != nullptr;
+    const auto closing = state_.closing_usage.find(std::string(id));
+    if (is_placed) {
+      usage = job->placed->usage;
+    } else if (closing != state_.closing_usage.end()) {
+      usage = closing->second;
+    }
+  }
+  if (usage != nullptr) {
+    auto view = usage->View(query, state_.clock->Now());
+    if (view.ok() && !is_placed) view->End();
+    return view;
+  }
+  return JobUsage::Read(state_.files.FolderOf(id) / kUsageFolder, query);
+}
+
+absl::StatusOr<std::shared_ptr<StackQuestion>> ServiceCore::AskForStacks(absl::string_view id,
+                                                                         const StackQuery& query) {
+  TUTTI_ASSIGN_OR_RETURN(const JobStatus known, views_.Get(id));
+  std::string allocation;
+  std::vector<AskedNode> nodes;
+  absl::Duration unheard;
+  {
+    StateLock lock(state_);
+    const LiveJob* const job = table_.Find(id);
+    if (job != nullptr && job->flow != nullptr) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "job ", id, " has no processes of its own: ask for those of one of its children"));
+    }
+    if (job == nullptr || job->placed == nullptr ||
+        job->record.last.state != store::JobState::kRunning) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "job ", id, " does not run: it is ",
+          store::Name(job == nullptr ? known.record.last.state : job->record.last.state)));
+    }
+    allocation = job->placed->placement.allocation;
+    nodes = NodesToAsk(*job->placed, query.rank);
+    unheard = UnheardAfter(state_);
+  }
+  const bool has_rank = std::any_of(nodes.begin(), nodes.end(),
+                                    [](const AskedNode& node) { return !node.ranks.empty(); });
+  if (!has_rank) return absl::NotFoundError(absl::StrCat("job ", id, " has no rank ", *query.rank));
+  return questions_.Ask(allocation, query, std::move(nodes), unheard);
+}
+
+std::filesystem::path ServiceCore::FolderOf(FileWork kind, const std::string& queue) const {
+  switch (kind) {
+    case FileWork::kSecrets:
+      return secrets_.key_file();
+    case FileWork::kSnapshots:
+      return state_.snapshots.directory();
+    case FileWork::kOutput:
+    case FileWork::kReading:
+      break;
+  }
+  return state_.files.FolderOf(queue.substr(0, queue.find('/')));  // a job has several queues
+}
+
+absl::StatusOr<base::Deadline> ServiceCore::DoFileWork(FileWork kind, const std::string& queue,
+                                                       std::function<void()> work) {
+  TUTTI_RETURN_IF_ERROR(CheckFolder(kind, queue));
   base::WorkQueues& queues = WorkOf(state_, kind);
   const absl::Duration patience = state_.options.patience_with_folders;
-  if (queues.Hangs(queue, patience)) return std::nullopt;
+  if (queues.Hangs(queue, patience)) {
+    return absl::UnavailableError("the service's folder for this does not answer: try again later");
+  }
   queues.Do(queue, std::move(work));
   return base::Deadline::After(patience);
+}
+
+absl::StatusOr<RegisteredVersion> ServiceCore::RegisterFromJob(ModelCreation creation,
+                                                               absl::string_view job,
+                                                               absl::string_view path) {
+  TUTTI_ASSIGN_OR_RETURN(const JobStatus status, GetJob(job));
+  const store::Job& of = status.record.job;
+  if (!store::IsEnd(status.record.last.state)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", of.id, " has not ended: its results are not complete"));
+  }
+  TUTTI_ASSIGN_OR_RETURN(creation.content,
+                         AdoptResults(state_.files, state_.models.contents(), of.id, path));
+  state_.files.NoteUse(of.id, path);
+  creation.lineage = LineageOf(of, path);
+  return state_.models.Register(creation);
+}
+
+absl::StatusOr<JobRun> ServiceCore::BeginRun(absl::string_view allocation, int node) {
+  TUTTI_ASSIGN_OR_RETURN(const store::Job job,
+                         ToLauncher(launchers_.JobToTrack(allocation, node, job_runs_)));
+  auto run = job_runs_.Begin(job);
+  if (run.ok() || absl::IsAborted(run.status()) || absl::IsNotFound(run.status())) return run;
+  // A launcher does not wait for it: what cannot be made now is done without.
+  return absl::FailedPreconditionError(run.status().message());
 }
 
 absl::StatusOr<SecretValues> ServiceCore::SecretsForLauncher(absl::string_view allocation,
@@ -291,12 +410,22 @@ absl::Status ServiceCore::Uncordon(absl::string_view compute, absl::string_view 
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::optional<StoredLogs>> ServiceCore::StoredLogsOf(absl::string_view id) {
+  TUTTI_ASSIGN_OR_RETURN(const std::optional<store::LogsNote> note, state_.store->LogsNoteOf(id));
+  if (!note) return std::nullopt;
+  TUTTI_ASSIGN_OR_RETURN(const JobStatus job, views_.Get(id));
+  const auto& place = job.record.job.spec.logs_place;
+  if (!place) return std::nullopt;
+  return StoredLogs{ShownLogsPlace(*place, id), *note};
+}
+
 std::vector<std::string> ServiceCore::Problems() {
   std::vector<std::string> problems;
   {
     StateLock lock(state_);
     if (!state_.disk_is_full.empty()) problems.push_back(state_.disk_is_full);
   }
+  for (const AwayFolder& folder : state_.folders.Away()) problems.push_back(ShownAway(folder));
   for (std::string& line : Hanging(state_, kLong)) problems.push_back(std::move(line));
   for (std::string& line : state_.janitor.Problems()) problems.push_back(std::move(line));
   for (std::string& line : secrets_.Problems()) problems.push_back(std::move(line));

@@ -27,6 +27,7 @@
 #include "platform/service/admission/admission.h"
 #include "platform/service/allocation/cluster_queue.h"
 #include "platform/service/allocation/cordons.h"
+#include "platform/service/allocation/data_holders.h"
 #include "platform/service/allocation/engine_calls.h"
 #include "platform/service/allocation/job_output.h"
 #include "platform/service/allocation/job_progress.h"
@@ -47,9 +48,15 @@
 #include "platform/service/jobs/job_views.h"
 #include "platform/service/jobs/shared_state.h"
 #include "platform/service/launcher_reports.h"
+#include "platform/service/monitoring/cluster_nodes.h"
+#include "platform/service/questions/open_questions.h"
+#include "platform/service/retention/in_use.h"
 #include "platform/service/retention/pruner.h"
+#include "platform/service/runs/job_runs.h"
 #include "platform/service/secrets/secrets.h"
+#include "platform/service/secrets/storage_access.h"
 #include "platform/service/service.h"
+#include "platform/service/stored_logs/log_storage.h"
 
 namespace tutti::service {
 
@@ -93,6 +100,9 @@ class ServiceCore final : public Service {
     scheduler_.Explain();
     return Durable(children_.TrialsOf(id, query));
   }
+  absl::StatusOr<JobUsageView> UsageOf(absl::string_view id, const UsageQuery& query) override;
+  absl::StatusOr<std::shared_ptr<StackQuestion>> AskForStacks(absl::string_view id,
+                                                              const StackQuery& query) override;
   absl::StatusOr<JobStatus> Cancel(absl::string_view id) override;
   absl::Status Delete(absl::string_view id) override { return deletion_.Delete(id); }
   absl::StatusOr<FollowResult> Follow(absl::string_view id, absl::string_view cursor,
@@ -112,8 +122,11 @@ class ServiceCore final : public Service {
     return follower_.OnNewsOf(id, std::move(wake));
   }
   NodeList ListNodes() override { return service::ListNodes(state_, table_, leaving_); }
-  absl::StatusOr<std::vector<Removal>> Prune(bool dry_run) override {
-    return pruner_.Prune(dry_run);
+  Monitoring Monitor(const MonitoringLimits& limits) override {
+    return service::Monitor(state_, table_, leaving_, counters_, cluster_nodes_, limits);
+  }
+  absl::StatusOr<std::vector<Removal>> Prune(const Pruning& how) override {
+    return pruner_.Prune(how);
   }
   absl::Status SetSecret(absl::string_view name, absl::string_view value) override {
     return secrets_.SetSecret(name, value);
@@ -125,11 +138,26 @@ class ServiceCore final : public Service {
     return Durable(secrets_.DeleteSecret(name));
   }
   absl::StatusOr<int> RotateSecrets() override { return secrets_.RotateSecrets(); }
+  absl::StatusOr<StorageGrant> GrantStorage(const StorageQuestion& question) override {
+    return storage_access_.GrantStorage(question);
+  }
+  absl::StatusOr<SignedAddress> SignStorage(const StorageQuestion& question) override {
+    return storage_access_.SignStorage(question);
+  }
   absl::StatusOr<std::vector<store::RemovedFiles>> RemovedOf(absl::string_view id) override {
     return Durable(state_.store->RemovedOf(id));
   }
+  absl::StatusOr<std::optional<StoredLogs>> StoredLogsOf(absl::string_view id) override;
+  absl::StatusOr<RegisteredVersion> RegisterFromJob(ModelCreation creation, absl::string_view job,
+                                                    absl::string_view path) override;
+  absl::Status DeleteModel(const std::string& name, const std::string& version) override {
+    return state_.models.Delete(name, version, [this](const std::string& digest) {
+      return WhatIsInUse(state_, table_).models.contains(digest);
+    });
+  }
   std::vector<std::string> Problems() override;
   bool DiskIsFull() override;
+  std::vector<AwayFolder> AwayFolders() override { return state_.folders.Away(); }
 
   absl::StatusOr<Acknowledgement> ReportEvents(absl::string_view allocation, int node,
                                                int64_t first, const std::vector<std::string>& lines,
@@ -144,6 +172,11 @@ class ServiceCore final : public Service {
     return ToLauncher(launchers_.OnNewsOfAllocation(allocation, node, std::move(wake)));
   }
   absl::StatusOr<SecretValues> SecretsForLauncher(absl::string_view allocation, int node) override;
+  absl::StatusOr<JobRun> BeginRun(absl::string_view allocation, int node) override;
+  bool MayTrack(const std::string& run) override { return job_runs_.MayTrack(run); }
+  absl::StatusOr<std::optional<tracking::Run>> RunOf(const store::Job& job) override {
+    return job_runs_.Find(job);
+  }
   absl::Status CheckUnderWay(absl::string_view allocation) override {
     return ToLauncher(launchers_.CheckUnderWay(allocation));
   }
@@ -154,6 +187,18 @@ class ServiceCore final : public Service {
                                         LogStream stream, uint64_t offset,
                                         absl::string_view bytes) override {
     return ToLauncher(launchers_.AppendOutput(allocation, node, rank, stream, offset, bytes));
+  }
+  absl::StatusOr<absl::Duration> TakeUsage(absl::string_view allocation, int node,
+                                           std::vector<spec::UsageSample> samples,
+                                           std::optional<absl::Time> sent) override {
+    return ToLauncher(launchers_.TakeUsage(allocation, node, std::move(samples), sent));
+  }
+  absl::StatusOr<spec::Questions> QuestionsFor(absl::string_view allocation, int node) override {
+    return ToLauncher(launchers_.QuestionsFor(allocation, node, questions_));
+  }
+  absl::Status TakeStacks(absl::string_view allocation, int node, absl::string_view question,
+                          int rank, spec::RankStacks stacks) override {
+    return questions_.Take(allocation, node, question, rank, std::move(stacks));
   }
   absl::StatusOr<std::unique_ptr<IncomingFile>> ReceiveFile(absl::string_view allocation, int node,
                                                             absl::string_view path,
@@ -167,16 +212,24 @@ class ServiceCore final : public Service {
   absl::StatusOr<std::string> JobOfLauncher(absl::string_view allocation, int node) override {
     return ToLauncher(launchers_.JobOf(allocation, node));
   }
-  std::optional<base::Deadline> DoFileWork(FileWork kind, const std::string& queue,
-                                           std::function<void()> work) override;
+  absl::StatusOr<base::Deadline> DoFileWork(FileWork kind, const std::string& queue,
+                                            std::function<void()> work) override;
+  absl::Status CheckFolder(FileWork kind, const std::string& queue) override {
+    return state_.folders.Check(FolderOf(kind, queue));
+  }
+  absl::Status AwaitFolder(FileWork kind, const std::string& queue) override {
+    return state_.folders.Await(FolderOf(kind, queue));
+  }
   bool ReadFilesOf(absl::string_view job, std::function<void()> read,
                    base::Deadline deadline) override {
     return ReadFiles(state_, job, std::move(read), deadline);
   }
   Snapshots& snapshots() override { return state_.snapshots; }
   const JobFiles& files() const override { return state_.files; }
+  RegisteredModels& models() override { return state_.models; }
 
  private:
+  std::filesystem::path FolderOf(FileWork kind, const std::string& queue) const;
   // Has removed, by a thread that nobody waits for, what an earlier service was receiving.
   void RemoveIncoming() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   void Loop();
@@ -228,15 +281,20 @@ class ServiceCore final : public Service {
   Insertions insertions_{state_};
   JobViews views_{state_, table_};
   Secrets secrets_{state_, table_};
+  StorageAccess storage_access_{state_, secrets_};
+  LogStorage log_storage_{state_, secrets_};
+  JobRuns job_runs_{state_};
   JobDeletion deletion_{state_, table_};
-  Pruner pruner_{state_, table_};
+  Pruner pruner_{state_, table_, secrets_};
   LeavingAllocations leaving_{state_, table_};
   EngineCalls engine_calls_{state_, table_, leaving_};
   NodeHealth health_{state_};
   JobOutput output_{state_, table_};
   JobProgress progress_{state_, table_, leaving_, output_, health_};
   LocalScheduler scheduler_{state_, table_, leaving_, progress_, health_};
-  ClusterQueue cluster_queue_{state_, table_, engine_calls_};
+  DataHolders data_holders_{state_};
+  ClusterQueue cluster_queue_{state_, table_, engine_calls_, data_holders_};
+  ClusterNodes cluster_nodes_{state_};
   Observer observer_{state_, table_, leaving_, cluster_queue_};
   ObservationSchedule observations_{state_, leaving_};
   FlowRunner flows_{state_, table_};
@@ -244,8 +302,10 @@ class ServiceCore final : public Service {
   ChildViews children_{state_, table_, views_};
   Admission admission_{state_, table_, views_, insertions_, scheduler_, engine_calls_, secrets_};
   LauncherReports launchers_{state_, table_, cluster_queue_};
+  OpenQuestions questions_;
   Follower follower_{state_, table_, insertions_};
   EventLogger event_logger_;
+  JobCounters counters_;
   bool reserve_is_whole_ = false;  // as far as is known; of the tick
   bool owes_steps_ = false;        // the store could not be synced; of the tick
   bool runs_ = false;              // by itself, with threads; set before the loop begins

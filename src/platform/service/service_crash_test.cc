@@ -193,13 +193,12 @@ TEST_F(Crash, RetentionTakesResultsAwayWithANoteOrNotYet) {
                          [&](World& world) { RunJob(world, folder.path(), false); }),
               0);
     DiskEngine::Put(folder.path() / "site.yml", "retention: {results: {size: 0MB}}\n");
-    code = InAProcess(folder.path(), {}, die_at, [](World& world) {
-      world.service().Prune(/*dry_run=*/false).status().IgnoreError();
-    });
+    code = InAProcess(folder.path(), {}, die_at,
+                      [](World& world) { world.service().Prune({}).status().IgnoreError(); });
     ASSERT_TRUE(code == kDied || code == 0) << code;
     World world(folder.path());
     EXPECT_FALSE(std::filesystem::exists(outputs)) << "renamed before the first write";
-    ASSERT_TRUE(world.service().Prune(/*dry_run=*/false).ok());
+    ASSERT_TRUE(world.service().Prune({}).ok());
     EXPECT_EQ(world.service().RemovedOf("j")->size(), 1u) << die_at;
     EXPECT_TRUE(world.service().files().Retired().empty());
     EXPECT_FALSE(std::filesystem::exists(outputs));

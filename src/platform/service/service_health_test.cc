@@ -1,6 +1,6 @@
 // Nodes that are ill get no jobs, and jobs go elsewhere; nodes that are well are not blamed for
 // jobs. Covers: allocation/node_health.cc, allocation/cordons.cc, jobs/next_attempt.cc,
-// allocation/local_scheduler.cc, allocation/launcher_clocks.cc.
+// allocation/local_scheduler.cc, allocation/launcher_clocks.cc, allocation/node_glance.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,6 +43,14 @@ class PlayedChecker final : public NodeChecker {
     return found_.contains(node.name) ? found_.at(node.name)
                                       : std::vector<health::NodeCheck>{{"disk"}};
   }
+  std::vector<health::NodeCheck> Glance(const engine::Node& node) override {
+    absl::MutexLock lock(&mutex_);
+    ++glances_[node.name];
+    return glanced_.contains(node.name) ? glanced_.at(node.name) : std::vector<health::NodeCheck>();
+  }
+  absl::Duration glance_interval() const override {
+    return glances ? absl::Seconds(5) : absl::InfiniteDuration();
+  }
   void Accept() override { ++accepted; }
   absl::Duration interval() const override { return absl::Minutes(5); }
   absl::Duration patience() const override { return absl::Minutes(1); }
@@ -55,6 +63,14 @@ class PlayedChecker final : public NodeChecker {
     Find(node, {name, health::NodeCheck::Outcome::kIll, "it is broken"});
   }
   void FindWell(const std::string& node) { Find(node, {"disk"}); }
+  void GlanceAt(const std::string& node, health::NodeCheck check) {
+    absl::MutexLock lock(&mutex_);
+    glanced_[node] = {std::move(check)};
+  }
+  size_t glances_of(const std::string& node) {
+    absl::MutexLock lock(&mutex_);
+    return glances_[node];
+  }
   void Hang(const std::string& node) {
     absl::MutexLock lock(&mutex_);
     hangs_ = node;
@@ -78,10 +94,12 @@ class PlayedChecker final : public NodeChecker {
     return ages_.at(node);
   }
   int accepted = 0;
+  std::atomic<bool> glances = false;
 
  private:
   absl::Mutex mutex_;
-  std::map<std::string, std::vector<health::NodeCheck>> found_;
+  std::map<std::string, std::vector<health::NodeCheck>> found_, glanced_;
+  std::map<std::string, size_t> glances_;
   std::vector<std::string> looks_;
   std::map<std::string, absl::Duration> ages_;
   std::string hangs_;
@@ -90,7 +108,7 @@ class PlayedChecker final : public NodeChecker {
 
 class CordonRecorder final : public EventListener {
  public:
-  void OnEvent(const store::Job&, const store::Event&) override {}
+  void OnEvent(const store::Job&, const store::Event&, const EventDetail&) override {}
   void OnCordon(const store::Cordon& cordon, bool is_on) override {
     told.push_back(absl::StrCat(is_on ? "+" : "-", cordon.node, " ", Name(cordon.author)));
   }
@@ -209,6 +227,61 @@ TEST_F(ServiceHealthTest, LooksAfterJobsAndWhileIdleButNeverBeforeAStart) {
   EXPECT_EQ(checker_.looks(), looks + 1);
 }
 
+TEST_F(ServiceHealthTest, ANodeThatBecomesIllWhileItIsFreeGetsNoJob) {
+  Pass(absl::ZeroDuration());
+  Pass(absl::Seconds(2));
+  ASSERT_EQ(checker_.looks(), 2U);
+  checker_.glances = true;
+  checker_.GlanceAt("n1", {"gpu", health::NodeCheck::Outcome::kIll, "GPU 0 had XID 48"});
+  ASSERT_TRUE(world_.StepUntil([&] { return IsCordoned("n1"); }));
+  EXPECT_EQ(Node("n1").node.reason, "gpu: GPU 0 had XID 48");
+  EXPECT_EQ(Node("n1").cordoned_by, "check");
+  EXPECT_FALSE(IsCordoned("n2"));
+  ASSERT_TRUE(world_.Submit(Job("a")).ok());
+  ASSERT_TRUE(world_.StepUntilOver("a"));
+  EXPECT_THAT(world_.service().GetJob("a")->nodes, ElementsAre("n2"));
+  checker_.GlanceAt("n1", {"gpu"});
+  EXPECT_TRUE(world_.StepUntil([&] { return !IsCordoned("n1"); })) << "a look finds it well";
+}
+
+TEST_F(ServiceHealthTest, AGlanceClearsNothingAndLeavesWhatAUserHasAccepted) {
+  checker_.glances = true;
+  const auto glance_twice = [&] {  // the second has begun after what was played before
+    const size_t before = checker_.glances_of("n1");
+    EXPECT_TRUE(world_.StepUntil([&] { return checker_.glances_of("n1") > before + 1; }));
+  };
+  checker_.FindIll("n1", "gpu");
+  ASSERT_TRUE(world_.StepUntil([&] { return IsCordoned("n1"); }));
+  ASSERT_TRUE(world_.service().Uncordon("local", "n1").ok());
+  glance_twice();
+  checker_.GlanceAt("n1", {"gpu", health::NodeCheck::Outcome::kIll, "it is broken"});
+  glance_twice();
+  EXPECT_FALSE(IsCordoned("n1")) << "it was accepted";
+  checker_.GlanceAt("n1", {"gpu"});
+  glance_twice();
+  Pass(absl::Minutes(6));
+  EXPECT_FALSE(IsCordoned("n1")) << "it was, and a look has not found it well";
+  checker_.GlanceAt("n1", {"disk", health::NodeCheck::Outcome::kIll, "it is full", true});
+  glance_twice();
+  EXPECT_FALSE(IsCordoned("n1")) << "who writes there says so";
+  checker_.GlanceAt("n1", {"disk", health::NodeCheck::Outcome::kIll, "it is broken"});
+  EXPECT_TRUE(world_.StepUntil([&] { return IsCordoned("n1"); }));
+  const size_t before = checker_.glances_of("n1");
+  Pass(absl::Seconds(6));
+  EXPECT_LE(checker_.glances_of("n1"), before + 1) << "a look is for one that is cordoned";
+}
+
+TEST_F(ServiceHealthTest, NoGlanceIsMadeBeforeAStart) {
+  checker_.glances = true;
+  Pass(absl::ZeroDuration());
+  Pass(absl::Seconds(2));
+  const size_t before = checker_.glances_of("n1");
+  world_.clock().Advance(absl::Minutes(1));
+  ASSERT_TRUE(world_.Submit(Job("a")).ok());
+  EXPECT_EQ(world_.State("a"), JobState::kProvisioning);
+  EXPECT_EQ(checker_.glances_of("n1"), before);
+}
+
 TEST_F(ServiceHealthTest, AUserMayLookNow) {
   checker_.FindIll("n2");
   const auto checks = world_.service().CheckNode("local", "n2");
@@ -281,6 +354,48 @@ TEST_F(ServiceHealthTest, ARankThatFailsOnANodeThatIsFoundIllIsBegunAgainElsewhe
   ASSERT_TRUE(world_.StepUntilOver("j"));
   EXPECT_EQ(world_.State("j"), JobState::kCompleted) << world_.Reason("j");
   EXPECT_NE(world_.service().GetJob("j")->nodes.at(0), first);
+}
+
+// Nothing looks at a node before each job.
+TEST_F(ServiceHealthTest, ARankThatFailsAtOnceOnANodeThatIsFoundIllCostsNoRetry) {
+  const auto fail = [&](const std::string& name, absl::Duration after) {
+    world_.launchers().script() = {{0, nullptr}};
+    ASSERT_TRUE(world_.Submit(Job(name, 0)).ok());
+    ASSERT_TRUE(world_.StepUntilState(name, JobState::kRunning));
+    checker_.FindIll(world_.service().GetJob(name)->nodes.at(0), "gpu");
+    world_.clock().Advance(after);
+    world_.launchers().script() = {{0, {{"code", 1}}}};
+    ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] {
+      world_.service().Tick();
+      world_.launchers().Step(world_.service(), world_.clock().Now());
+      return absl::StrContains(world_.History(name), "Finalizing Queued") ||
+             IsEnd(world_.State(name));
+    }));
+  };
+  fail("brief", absl::Seconds(1));
+  ASSERT_FALSE(IsEnd(world_.State("brief"))) << world_.Reason("brief");
+  const std::string first = IsCordoned("n1") ? "n1" : "n2";
+  world_.launchers().script() = {};
+  ASSERT_TRUE(world_.StepUntilOver("brief"));
+  EXPECT_EQ(world_.State("brief"), JobState::kCompleted) << world_.Reason("brief");
+  EXPECT_NE(world_.service().GetJob("brief")->nodes.at(0), first);
+  fail("long", absl::Minutes(1));
+  EXPECT_EQ(world_.State("long"), JobState::kFailed);
+  EXPECT_THAT(world_.Reason("long"), HasSubstr(" is ill: gpu"));
+}
+
+// Its start and its end are heard of together.
+TEST_F(ServiceHealthTest, ARankThatFailsBeforeItsJobIsRunningCostsNoRetryEither) {
+  world_.launchers().script() = {{0, {{"code", 1}}}};
+  for (const char* node : {"n1", "n2"}) checker_.FindIll(node, "gpu");
+  ASSERT_TRUE(world_.Submit(Job("j", 0)).ok());
+  ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] {
+    world_.service().Tick();
+    for (int i = 0; i < 8; ++i) world_.launchers().Step(world_.service(), world_.clock().Now());
+    return absl::StrContains(world_.History("j"), "Finalizing Queued") || IsEnd(world_.State("j"));
+  }));
+  EXPECT_THAT(world_.History("j"), Not(HasSubstr("Running")));
+  EXPECT_FALSE(IsEnd(world_.State("j"))) << world_.Reason("j");
 }
 
 TEST_F(ServiceHealthTest, ARankThatFailsOnANodeThatIsWellIsItsOwnFault) {
@@ -440,6 +555,50 @@ TEST_F(HungHealthTest, ADiskThatHangsIsTheReasonAndHoldsNobody) {
   EXPECT_TRUE(Await([&] { return !IsCordoned("n1"); }));
 }
 
+TEST_F(HungHealthTest, AJobThatIsCanceledWhileItsFailureIsLookedIntoIsNotBegunAgain) {
+  ASSERT_TRUE(Await([&] { return checker_.looks() >= 2; }));
+  ASSERT_TRUE(world_.service().Cordon("local", "n2", "so that n1 is the only one").ok());
+  world_.launchers().script() = {{0, {{"code", 1}}}};
+  checker_.FindIll("n1", "gpu");
+  checker_.Hang("n1");
+  const size_t before = checker_.looks();
+  ASSERT_TRUE(world_.Submit(Job("a")).ok());
+  ASSERT_TRUE(Await([&] { return checker_.looks() > before; }));
+  ASSERT_TRUE(world_.service().Cancel("a").ok());
+  checker_.Let();
+  EXPECT_TRUE(Await([&] { return IsEnd(world_.State("a")); }));
+  EXPECT_EQ(world_.State("a"), JobState::kCanceled) << world_.Reason("a");
+}
+
+// A site's program may take its time, and a sweep may have ten thousand trials that fail.
+TEST_F(HungHealthTest, JobsThatFailOneAfterTheOtherShareALook) {
+  ASSERT_TRUE(Await([&] { return checker_.looks() >= 2; }));
+  ASSERT_TRUE(world_.service().Cordon("local", "n2", "so that n1 is the only one").ok());
+  world_.launchers().script() = {{0, {{"code", 1}}}};
+  // The clock is to count little while others do their work.
+  const auto await = [&](const std::function<bool()>& condition) {
+    return base::AwaitPatiently(absl::Seconds(20), [&] {
+      world_.clock().Advance(absl::Milliseconds(2));
+      world_.service().Tick();
+      world_.launchers().Step(world_.service(), world_.clock().Now());
+      return condition();
+    });
+  };
+  checker_.Hang("n1");
+  const size_t before = checker_.looks();
+  ASSERT_TRUE(world_.Submit(Job("a")).ok());
+  ASSERT_TRUE(await([&] { return checker_.looks() > before; }));
+  EXPECT_FALSE(IsEnd(world_.State("a")));
+  world_.clock().Advance(absl::Seconds(20));
+  checker_.Let();
+  ASSERT_TRUE(await([&] { return IsEnd(world_.State("a")); }));
+  const size_t looks = checker_.looks();
+  ASSERT_TRUE(world_.Submit(Job("b")).ok());
+  ASSERT_TRUE(await([&] { return IsEnd(world_.State("b")); }));
+  EXPECT_THAT(world_.service().GetJob("b")->nodes, ElementsAre("n1"));
+  EXPECT_EQ(checker_.looks(), looks);
+}
+
 // The disk of the store may be the one that is ill.
 TEST_F(ServiceHealthTest, ANodeThatIsIllGetsNoJobsBeforeTheDiskHasItsCordon) {
   std::atomic<bool> hangs = false;
@@ -455,6 +614,27 @@ TEST_F(ServiceHealthTest, ANodeThatIsIllGetsNoJobsBeforeTheDiskHasItsCordon) {
   hangs = false;
   looks.join();
   EXPECT_EQ(world_.store().Cordons()->size(), 1u);
+}
+
+TEST_F(ServiceHealthTest, ACordonWaitsForTheDiskAndForNoCordonOfAnotherNode) {
+  std::atomic<bool> hangs = false;
+  world_.Open({.on_sync = [&] {
+    while (hangs) std::this_thread::yield();
+    return absl::OkStatus();
+  }});
+  ASSERT_TRUE(world_.store().Sync().ok());
+  hangs = true;
+  const auto cordon = [&](const char* node) {
+    EXPECT_EQ(world_.service().Cordon("local", node, "a fan is loud"), absl::OkStatus());
+  };
+  std::thread first(cordon, "n1"), second(cordon, "n2");
+  EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(20),
+                                   [&] { return world_.store().Cordons()->size() == 2; }));
+  EXPECT_FALSE(IsCordoned("n1") || IsCordoned("n2")) << "neither is on the disk";
+  hangs = false;
+  first.join();
+  second.join();
+  EXPECT_TRUE(IsCordoned("n1") && IsCordoned("n2"));
 }
 
 TEST_F(HungHealthTest, ANodeThatIsLookedAtForAFaultGetsNoJobMeanwhile) {

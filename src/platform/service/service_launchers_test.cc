@@ -6,15 +6,20 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status.h"
 #include "base/test_patience.h"
+#include "platform/service/results/disk_room.h"
 #include "platform/service/world_for_tests.h"
 
 namespace tutti::service {
 namespace {
 
 using store::JobState;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -24,6 +29,27 @@ TEST_F(ServiceTest, FailsAJobThatCannotBeStarted) {
   ASSERT_TRUE(world_.StepUntilOver("j"));
   EXPECT_EQ(world_.State("j"), JobState::kFailed);
   EXPECT_THAT(world_.Reason("j"), HasSubstr("no space left on n1"));
+}
+
+// The file system does not tell of it: only what is written meets it.
+TEST_F(ServiceTest, AJobThatAQuotaKeepsFromItsStartWaits) {
+  const auto file = folder_.path() / "nodes/n1/j.1/plan.json";
+  world_.engine().fail_start = base::ErrnoStatus(absl::StrCat("write ", file.native()), EDQUOT);
+  ASSERT_TRUE(world_.Submit().ok());
+  for (int i = 0; i < 5; ++i) world_.Step();
+  EXPECT_EQ(world_.State("j"), JobState::kProvisioning);
+  EXPECT_THAT(service().GetJob("j")->reason,
+              AllOf(HasSubstr("it waits to be started: "), HasSubstr("Disk quota exceeded")));
+  world_.engine().fail_start = absl::OkStatus();
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(world_.State("j"), JobState::kCompleted) << world_.Reason("j");
+}
+
+TEST_F(ServiceTest, AJobThatTheDiskOfANodeAloneKeepsFromItsStartFails) {
+  world_.engine().fail_start = base::ErrnoStatus("write /scratch/n1/j.1/plan.json", ENOSPC);
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_THAT(world_.Reason("j"), HasSubstr("No space left on device"));
 }
 
 TEST_F(ServiceTest, RecoversTheSpoolOfALauncherThatDiedAndFailsTheJob) {
@@ -48,6 +74,25 @@ TEST_F(ServiceTest, CompletesAJobWhoseLauncherDiedWhenItsWorkWasDone) {
   // It has written `finished` and dies before it can deliver it.
   while (!finished()) world_.launchers().Step(service(), world_.clock().Now());
   world_.launchers().Kill(id, 1);
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(world_.State("j"), JobState::kCompleted) << world_.Reason("j");
+}
+
+TEST_F(ServiceTest, RecoversWhatADeadLauncherLeftOnceItsFolderCanBeWrittenToAgain) {
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kFinalizing));
+  const std::string id = world_.engine().Allocations().at(0);
+  const auto spool = world_.engine().root() / id / "spool-1";
+  while (base::ReadFile(spool).value().find("finished") == std::string::npos) {
+    world_.launchers().Step(service(), world_.clock().Now());
+  }
+  // Each launcher that is started in these ten seconds finds that it can not write, and ends.
+  for (const absl::Time until = world_.clock().Now() + absl::Seconds(10);
+       world_.clock().Now() < until; world_.clock().Advance(absl::Milliseconds(200))) {
+    world_.launchers().Kill(id, 1);
+    world_.launchers().Step(service(), world_.clock().Now());
+    service().Tick();
+  }
   ASSERT_TRUE(world_.StepUntilOver("j"));
   EXPECT_EQ(world_.State("j"), JobState::kCompleted) << world_.Reason("j");
 }
@@ -81,34 +126,6 @@ TEST_F(ServiceTest, StopsALauncherThatIsStartedForAJobThatIsEnding) {
   world_.launchers().Kill(world_.engine().Allocations().at(0), 1);
   service().Tick();
   EXPECT_GT(world_.engine().stop_calls, stops);
-}
-
-// Its launchers bring outputs to their stores, which may take a day, as those of other jobs.
-TEST_F(ServiceTest, AServedJobsLaunchersMayBeSilentForHoursAndACancelEndsThemToo) {
-  world_.launchers().script() = {{1, nullptr}};
-  ASSERT_TRUE(world_
-                  .Submit("command: echo hi\nname: j\nresources: {instance_count: 2}\n"
-                          "distribution: {type: tensorflow, worker_count: 1, "
-                          "parameter_server_count: 1}\n")
-                  .ok());
-  ASSERT_TRUE(world_.StepUntil([&] { return world_.engine().stop_calls > 0; }));
-  EXPECT_THAT(world_.Reason("j"), HasSubstr("has ended; ending the parameter servers"));
-  const std::string id = world_.engine().Allocations().at(0);
-  const auto spool = world_.engine().root() / id / "spool-1";
-  ASSERT_TRUE(world_.StepUntil(
-      [&] { return base::ReadFile(spool).value_or("").find("finished") != std::string::npos; }));
-  world_.launchers().silent = true;  // it has said that its process has ended, and no more
-  for (int hour = 0; hour < 20; ++hour) {
-    world_.clock().Advance(absl::Hours(1));
-    service().Tick();
-  }
-  EXPECT_EQ(world_.State("j"), JobState::kFinalizing) << world_.Reason("j");
-  const int stops = world_.engine().stop_calls;
-  ASSERT_TRUE(service().Cancel("j").ok());
-  ASSERT_TRUE(world_.StepUntil([&] { return world_.engine().stop_calls > stops; }));
-  world_.launchers().silent = false;
-  ASSERT_TRUE(world_.StepUntilOver("j"));
-  EXPECT_EQ(world_.State("j"), JobState::kCanceled);
 }
 
 TEST_F(ServiceTest, NoticesADeadLauncherAlsoWhenTheClockIsSetBack) {
@@ -360,7 +377,10 @@ TEST_F(ServiceTest, AJobWhoseResultsFindNoRoomSaysSo) {
   ASSERT_TRUE(world_.Submit().ok());
   ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
   const std::string id = world_.engine().Allocations().at(0);
-  const auto refused = service().ReceiveFile(id, 0, "outputs/large", uint64_t{1} << 60);
+  const auto never = service().ReceiveFile(id, 0, "outputs/large", uint64_t{1} << 60);
+  EXPECT_TRUE(absl::IsOutOfRange(never.status())) << never.status();
+  const uint64_t available = RoomOf(folder_.path()).available;
+  const auto refused = service().ReceiveFile(id, 0, "outputs/large", available);
   EXPECT_TRUE(absl::IsResourceExhausted(refused.status())) << refused.status();
   EXPECT_THAT(service().GetJob("j")->reason,
               testing::HasSubstr("its results wait on its nodes: the service's disk has "));

@@ -245,6 +245,34 @@ TEST_F(QueuedRetryTest, OneWhoseLaunchersFindTheDiskFullTimeAndAgainWaitsAndKeep
   EXPECT_EQ(lost, 2) << "when it was submitted, and its one retry for a node that was lost";
 }
 
+// An input that is larger than the disk would fill it at each attempt, for all others too.
+TEST_F(QueuedRetryTest, OneWhoseOwnFilesFillTheDiskTimeAndAgainFails) {
+  cluster_.runs = true;
+  ASSERT_EQ(world_.Submit(absl::StrCat(kJobFile, "compute: hpc\n")).status(), absl::OkStatus());
+  const std::string full =
+      R"({"kind":"finished","ok":false,"reason":"the disk is full","shared_disk_full":true,)"
+      R"("filled_by_job":true})";
+  int attempts = 0;
+  while (attempts < 20) {
+    ASSERT_TRUE(world_.StepUntil([&] {
+      world_.clock().Advance(absl::Seconds(2));
+      return world_.State("j") == JobState::kProvisioning || IsEnd(world_.State("j"));
+    }));
+    if (IsEnd(world_.State("j"))) break;
+    ++attempts;
+    const std::string allocation = *cluster_.allocations().begin();
+    for (const int node : {0, 1}) {
+      ASSERT_TRUE(world_.service().ReportEvents(allocation, node, 1, {full}).ok());
+    }
+    cluster_.dead = true;
+    ASSERT_TRUE(world_.StepUntil([&] { return cluster_.allocations().empty(); }));
+    cluster_.dead = false;
+  }
+  EXPECT_EQ(world_.State("j"), JobState::kFailed);
+  EXPECT_EQ(attempts, 7);
+  EXPECT_THAT(world_.Reason("j"), HasSubstr("the disk is full"));
+}
+
 TEST_F(QueuedRetryTest, OneThatFoundTheDiskFullCanBeCancelledBeforeItIsQueuedAgain) {
   cluster_.runs = true;
   ASSERT_EQ(world_.Submit(absl::StrCat(kJobFile, "compute: hpc\n")).status(), absl::OkStatus());

@@ -1,9 +1,10 @@
 // Secrets: kept sealed, given to the launchers of jobs that name them, and missing.
 // Covers: secrets/secrets.cc, secrets/secrets.h, admission/secret_check.cc,
-// flow/child_insertion.cc.
+// secrets/image_logins.cc, flow/child_insertion.cc.
 #include <gmock/gmock.h>
 
 #include "platform/service/cluster_for_tests.h"
+#include "platform/service/secrets/image_logins.h"
 #include "platform/service/secrets/key_ring.h"
 #include "platform/service/world_for_tests.h"
 #include "spec/types/secret_limits.h"
@@ -253,6 +254,55 @@ TEST(SecretsOfClusters, GoToNoNodeBehindAWallAndAWaitingJobFailsWithoutThem) {
   EXPECT_THAT(*world.service().DeleteSecret("hub"), ElementsAre("s"));
   EXPECT_EQ(world.State("s"), JobState::kFailed);
   EXPECT_TRUE(world.StepUntil([&] { return cluster.stopped.contains("s.1"); }));
+}
+
+// Of a registry that nobody asks: nothing listens there, which is a warning for a cluster.
+constexpr char kWithImage[] =
+    "type: command\nname: s\ncommand: echo hi\ncompute: hpc\n"
+    "environment: {image: '127.0.0.1:1/x:1'}\n";
+constexpr char kLogin[] = "alice:hunter22";
+
+class LoginsOfRegistries : public ::testing::Test {
+ protected:
+  LoginsOfRegistries() {
+    EXPECT_TRUE(base::WriteFileAtomic(folder_.path() / "site.yml",
+                                      "computes:\n  hpc: {type: slurm, folder: /shared}\n")
+                    .ok());
+  }
+
+  const base::TemporaryDirectory folder_;
+  FakeCluster cluster_;
+};
+
+TEST_F(LoginsOfRegistries, GoToTheLaunchersOfJobsWhoseImagesComeFromThere) {
+  cluster_.runs = true;
+  World world(folder_.path(), {}, 2, &cluster_);
+  ASSERT_TRUE(world.service().SetSecret("registry.127.0.0.1:1", kLogin).ok());
+  ASSERT_TRUE(world.service().SetSecret("registry.ghcr.io", kLogin).ok());
+  ASSERT_TRUE(world.service().SetSecret("hub", kValue).ok());
+  const auto job = world.Submit(kWithImage);
+  ASSERT_TRUE(job.ok()) << job.status();
+  ASSERT_TRUE(world.StepUntil([&] { return world.service().SecretsForLauncher("s.1", 0).ok(); }));
+  EXPECT_THAT(*world.service().SecretsForLauncher("s.1", 0),
+              ElementsAre(Pair("registry.127.0.0.1:1", kLogin)));
+  EXPECT_TRUE(cluster_.plan.secret_variables.empty()) << "its processes get none";
+  ASSERT_TRUE(world.service().DeleteSecret("registry.127.0.0.1:1").ok());
+  EXPECT_THAT(*world.service().SecretsForLauncher("s.1", 0), IsEmpty());
+}
+
+TEST_F(LoginsOfRegistries, OfABuildAreThoseOfAllAndOfNoImageNone) {
+  const std::set<std::string> known = {"hub", "registry.a.example", "registry.ghcr.io"};
+  EXPECT_THAT(LoginSecretsOf({.context = "/x", .dockerfile = "Dockerfile"}, known),
+              ElementsAre("registry.a.example", "registry.ghcr.io"));
+  EXPECT_THAT(LoginSecretsOf({.reference = "ghcr.io/x"}, known), ElementsAre("registry.ghcr.io"));
+  EXPECT_THAT(LoginSecretsOf({}, known), IsEmpty());
+}
+
+TEST_F(LoginsOfRegistries, MustBeAUserNameAndAPassword) {
+  World world(folder_.path(), {}, 2, &cluster_);
+  const std::string why(world.service().SetSecret("registry.ghcr.io", kValue).message());
+  EXPECT_THAT(why, HasSubstr("secret \"registry.ghcr.io\": a registry's login is"));
+  EXPECT_EQ(why.find(kValue), std::string::npos);
 }
 
 }  // namespace

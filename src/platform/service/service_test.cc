@@ -7,12 +7,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <mutex>
 #include <thread>
 
 #include "absl/strings/match.h"
 #include "base/deadline.h"
 #include "base/hash.h"
+#include "base/machine/folder.h"
+#include "base/status.h"
 #include "base/test_patience.h"
+#include "platform/service/results/disk_room.h"
 #include "platform/service/world_for_tests.h"
 
 namespace tutti::service {
@@ -140,6 +144,23 @@ TEST_F(ServiceTest, RefusesWhatCanNeverRunAndKeepsNothingOfIt) {
                                             .base_directory = "/",
                                             .snapshot = "sha256:" + base::Hex(base::Sha256Of("x"))})
                                    .status()));
+}
+
+// A client's folders are another machine's.
+TEST_F(ServiceTest, DoesNotLookHereForCodeThatWasSent) {
+  const std::string sent = "sha256:" + base::Hex(base::Sha256Of("x"));
+  const std::string code = "/of/another/machine";
+  const std::string command = "command: python train.py\ncode: " + code + "\n";
+  EXPECT_TRUE(service().Check({.text = command, .base_directory = "/", .snapshot = sent}).ok());
+  const std::string pipeline =
+      "type: pipeline\njobs: {a: {environment: host, command: python train.py, code: " + code +
+      "}}\n";
+  EXPECT_TRUE(
+      service().Check({.text = pipeline, .base_directory = "/", .snapshots = {{code, sent}}}).ok());
+  for (const std::string& text : {command, pipeline}) {
+    const auto refused = service().Check({.text = text, .base_directory = "/"});
+    EXPECT_THAT(std::string(refused.status().message()), HasSubstr(code + " does not exist"));
+  }
 }
 
 TEST_F(ServiceTest, PlacesAJobThatNeedNotWaitWithItsFirstEvent) {
@@ -339,6 +360,23 @@ TEST_F(ServiceTest, WhyALongQueueWaitsIsFoundOutForWhoAsksAndNotForEachOfThem) {
   EXPECT_EQ(world_.Reason("last"), "waits for 1 node: 0 of 1 are free; 200 jobs are ahead");
 }
 
+TEST_F(ServiceTest, OfThoseFarBehindInAVeryLongQueueItIsSaidHowManyAreAheadAtLeast) {
+  ASSERT_TRUE(service().Cordon("local", "n1", "a fan is loud").ok());
+  world_.launchers().script() = {{0, nullptr}};
+  ASSERT_TRUE(world_.Submit(Named("first", 1)).ok());
+  ASSERT_TRUE(world_.StepUntilState("first", JobState::kRunning));
+  for (int i = 0; i < 1100; ++i) ASSERT_TRUE(world_.Submit(Named(absl::StrCat("w", i), 1)).ok());
+  ASSERT_TRUE(world_.Submit(Named("wide", 2)).ok());
+  world_.clock().Advance(absl::Seconds(2));
+  EXPECT_EQ(world_.Reason("w999"), "waits for 1 node: 0 of 1 are free; 999 jobs are ahead");
+  const char* const kAtLeast = "waits for 1 node: 0 of 1 are free; 1000 or more jobs are ahead";
+  EXPECT_EQ(world_.Reason("w1000"), kAtLeast);
+  EXPECT_EQ(world_.Reason("w1099"), kAtLeast);
+  EXPECT_THAT(world_.Reason("wide"), HasSubstr("1 of 2 is cordoned"));
+  ASSERT_TRUE(world_.Submit(Named("last", 1)).ok());
+  EXPECT_EQ(world_.Reason("last"), kAtLeast) << "of its kind it is known at once";
+}
+
 TEST_F(ServiceTest, CordonsOfManyAtTheSameTimeAreTheSameInTheStore) {
   for (int round = 0; round < 50; ++round) {
     std::vector<std::thread> users;
@@ -418,6 +456,89 @@ TEST(ServiceOnASmallDisk, RefusesWhatItCannotKeepAndGoesOnOnceThereIsSpace) {
     EXPECT_EQ(world.State("first"), JobState::kCompleted);
     EXPECT_EQ(world.Told("first").size(), 13u);
     EXPECT_TRUE(world.Submit(Named("second")).ok());
+  }
+  EXPECT_EQ(std::system(absl::StrCat("umount ", mount).c_str()), 0);
+}
+
+// How much a result may have is asked of the disk that it goes to, in both directions.
+TEST(ServiceWithJobsOnADiskOfTheirOwn, ResultsAskThatDisk) {
+  for (const bool jobs_are_larger : {true, false}) {
+    base::TemporaryDirectory parent;
+    const std::filesystem::path home = parent.path() / "home";
+    const auto mount = [](const std::filesystem::path& folder, absl::string_view size) {
+      std::filesystem::create_directories(folder);
+      return std::system(absl::StrCat("mount -t tmpfs -o size=", size, " none ", folder.native(),
+                                      " 2>/dev/null")
+                             .c_str()) == 0;
+    };
+    if (!mount(home, jobs_are_larger ? "64m" : "256m")) GTEST_SKIP() << "cannot mount a tmpfs";
+    ASSERT_TRUE(mount(home / "jobs", jobs_are_larger ? "256m" : "64m"));
+    {
+      World world(home);
+      world.launchers().script() = {{0, nullptr}, {1, nullptr}};
+      ASSERT_TRUE(world.Submit().ok());
+      ASSERT_TRUE(world.StepUntilState("j", JobState::kRunning));
+      const std::string id = world.engine().Allocations().at(0);
+      auto file = world.service().ReceiveFile(id, 0, "outputs/large", 100 << 20);
+      EXPECT_EQ(file.ok(), jobs_are_larger) << file.status();
+      EXPECT_EQ(absl::IsOutOfRange(file.status()), !jobs_are_larger) << file.status();
+    }
+    EXPECT_EQ(std::system(absl::StrCat("umount ", home.native(), "/jobs ", home.native()).c_str()),
+              0);
+  }
+}
+
+TEST(ServiceWithJobsOnADiskOfTheirOwn, ThatOneIsFullWhereAStartMeetsAQuotaThere) {
+  base::TemporaryDirectory parent;
+  const std::filesystem::path home = parent.path() / "home", jobs = home / "jobs";
+  std::filesystem::create_directories(jobs);
+  if (std::system(absl::StrCat("mount -t tmpfs -o size=256m none ", jobs.native(), " 2>/dev/null")
+                      .c_str())) {
+    GTEST_SKIP() << "cannot mount a tmpfs";
+  }
+  {
+    World world(home);
+    world.engine().fail_start =
+        base::ErrnoStatus(absl::StrCat("write ", (jobs / "j/plan.json").native()), EDQUOT);
+    ASSERT_TRUE(world.Submit().ok());
+    for (int i = 0; i < 5; ++i) world.Step();
+    EXPECT_EQ(world.State("j"), JobState::kProvisioning) << "it waits";
+    const auto second = world.Submit(Named("second"));
+    EXPECT_TRUE(second.ok()) << "the service's own disk takes it: " << second.status();
+    world.engine().fail_start = absl::OkStatus();
+    EXPECT_TRUE(world.StepUntilOver("j"));
+  }
+  EXPECT_EQ(std::system(absl::StrCat("umount ", jobs.native()).c_str()), 0);
+}
+
+// Each finds room before the other has taken its own.
+TEST(ServiceOnASmallDisk, ResultsThatComeTogetherLeaveTheMarkFree) {
+  base::TemporaryDirectory parent;
+  const std::string mount = (parent.path() / "small").native();
+  std::filesystem::create_directory(mount);
+  if (std::system(
+          absl::StrCat("mount -t tmpfs -o size=64m none ", mount, " 2>/dev/null").c_str())) {
+    GTEST_SKIP() << "cannot mount a tmpfs";
+  }
+  {
+    World world(mount);
+    world.launchers().script() = {{0, nullptr}, {1, nullptr}};
+    ASSERT_TRUE(world.Submit().ok());
+    ASSERT_TRUE(world.StepUntilState("j", JobState::kRunning));
+    const std::string id = world.engine().Allocations().at(0);
+    std::vector<std::unique_ptr<IncomingFile>> taken;
+    std::vector<std::thread> threads;
+    std::mutex mutex;
+    for (int i = 0; i < 16; ++i) {
+      threads.emplace_back([&, i] {
+        auto file = world.service().ReceiveFile(id, i % 2, absl::StrCat("outputs/", i), 8 << 20);
+        const std::lock_guard<std::mutex> lock(mutex);
+        if (file.ok()) taken.push_back(*std::move(file));
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_LE(taken.size(), 7u);
+    EXPECT_EQ(CheckRoom(mount), absl::OkStatus());
   }
   EXPECT_EQ(std::system(absl::StrCat("umount ", mount).c_str()), 0);
 }
@@ -532,13 +653,18 @@ TEST_F(ServiceTest, AStartRemovesByAndByWhatWasBeingReceived) {
     std::filesystem::create_directories(folder_.path() / name / "a");
     DiskEngine::Put(folder_.path() / name / "a/file", "bytes");
   };
-  remove_later("incoming");
+  remove_later("incoming");        // by versions before this one
   remove_later(".gone-incoming");  // by a service that was killed before it had removed it
+  remove_later("jobs/.incoming-0123456789abcdef");
+  remove_later("snapshots/.incoming-0123456789abcdef");
   world_.Open();
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "incoming")) << "it is out of the way";
+  service().Run();
   const auto any_is_left = [this] {
-    for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
-      if (absl::StartsWith(entry.path().filename().native(), ".gone-")) return true;
+    for (const char* folder : {"", "jobs", "snapshots"}) {
+      for (const std::string& name : base::NamesIn(folder_.path() / folder)) {
+        if (absl::StartsWith(name, ".gone-") || absl::StartsWith(name, ".incoming")) return true;
+      }
     }
     return false;
   };

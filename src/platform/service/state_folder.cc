@@ -9,6 +9,7 @@
 #include "base/process/held_folder.h"
 #include "base/status.h"
 #include "base/text/utf8.h"
+#include "platform/service/attempt/launcher_token.h"
 #include "spec/types/service_endpoint.h"
 
 namespace tutti::service {
@@ -57,7 +58,8 @@ absl::StatusOr<StateFolder> StateFolder::Open(const std::filesystem::path& direc
   if (error) return base::ErrnoStatus(absl::StrCat("chmod ", directory.native()), error.value());
   StateFolder folder;
   folder.directory_ = directory;
-  TUTTI_ASSIGN_OR_RETURN(folder.lock_, base::HoldFolder(directory));
+  TUTTI_ASSIGN_OR_RETURN(base::UniqueFd lock, base::HoldFolder(directory));
+  folder.lock_ = base::ClosedInChildren(std::move(lock));
   TUTTI_ASSIGN_OR_RETURN(folder.user_token_, ReadOrMakeToken(directory / "token"));
   TUTTI_ASSIGN_OR_RETURN(folder.launcher_key_, ReadOrMakeToken(directory / "launcher_key"));
   const std::filesystem::path former = directory / "launcher_token";
@@ -102,6 +104,11 @@ absl::Status StateFolder::Announce(const std::string& url, const std::string& ce
   }
   TUTTI_RETURN_IF_ERROR(base::UpdateFile(ended_file(), text(user_token_), 0600));
   return MoveTo(ended_file(), service_file());
+}
+
+absl::Status StateFolder::AnnounceToMonitors() const {
+  return base::UpdateFile(directory_ / "metrics_token",
+                          absl::StrCat(MetricsToken(launcher_key_), "\n"), 0600);
 }
 
 absl::Status StateFolder::Withdraw() const { return MoveTo(service_file(), ended_file()); }

@@ -4,6 +4,7 @@
 //   lock            held while a service lives; its pid
 //   token           the user's bearer token, mode 0600
 //   launcher_key    what each allocation's token is made of (attempt/launcher_token.h), mode 0600
+//   metrics_token   what a monitor reads /metrics with, and nothing else; mode 0600
 //   launcher_token  of earlier versions: one token for all launchers, until none of theirs is left
 //   former_allocations  those that it opens, a line each
 //   service.json    where it is, for clients (spec/types/service_endpoint.h), mode 0600; once the
@@ -22,7 +23,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/unique_fd.h"
+#include "base/process/closed_in_children.h"
 
 namespace tutti::service {
 
@@ -50,6 +51,8 @@ class StateFolder {
 
   // Call once the port is bound. `url`: "http://127.0.0.1:6280"; `certificate`: spec::Endpoint's.
   absl::Status Announce(const std::string& url, const std::string& certificate) const;
+  // Writes metrics_token, which those who watch the service are given.
+  absl::Status AnnounceToMonitors() const;
   // Call at an orderly end: clients then say "no service runs" at once. Launchers' file stays.
   absl::Status Withdraw() const;
 
@@ -59,7 +62,7 @@ class StateFolder {
   std::filesystem::path directory_;
   std::string user_token_, launcher_key_, former_launcher_token_;
   std::set<std::string> former_allocations_;
-  base::UniqueFd lock_;
+  base::ClosedInChildren lock_;
 };
 
 }  // namespace tutti::service

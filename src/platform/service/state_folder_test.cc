@@ -33,8 +33,10 @@ TEST(StateFolder, KeepsItsTokensAndShowsThemToNobodyElse) {
     user = folder->user_token();
     launcher = folder->launcher_key();
     ASSERT_TRUE(folder->Announce("https://127.0.0.1:1", "PEM").ok());
+    ASSERT_TRUE(folder->AnnounceToMonitors().ok());
     EXPECT_EQ(ModeOf(folder->directory()), 0700);
-    for (const char* name : {"token", "launcher_key", "service.json", "launcher.json"}) {
+    for (const char* name :
+         {"token", "launcher_key", "service.json", "launcher.json", "metrics_token"}) {
       EXPECT_EQ(ModeOf(folder->directory() / name), 0600) << name;
     }
     const auto json = nlohmann::json::parse(base::ReadFile(folder->launcher_file()).value());
@@ -102,7 +104,7 @@ TEST(StateFolder, IsHeldByOneServiceAtATime) {
 
 TEST(Snapshots, KeepWhatHasTheHashOfItsName) {
   base::TemporaryDirectory folder;
-  const Snapshots snapshots(folder.path() / "snapshots", folder.path() / "incoming");
+  const Snapshots snapshots(folder.path() / "snapshots");
   const std::string name = "sha256:" + base::Hex(base::Sha256Of("code"));
   EXPECT_TRUE(absl::IsNotFound(snapshots.Find(name).status()));
   {
@@ -121,7 +123,7 @@ TEST(Snapshots, KeepWhatHasTheHashOfItsName) {
 
 TEST(Snapshots, RefuseOtherNames) {
   base::TemporaryDirectory folder;
-  const Snapshots snapshots(folder.path(), folder.path());
+  const Snapshots snapshots(folder.path());
   for (const std::string& name :
        {std::string(""), std::string("sha256:"), std::string("sha256:../x"),
         "sha256:" + std::string(64, 'A'), "md5:" + std::string(64, 'a')}) {

@@ -52,6 +52,12 @@ class World {
     Open();
   }
 
+  // Has the service begin anew, with MLflow's tracking.
+  void OpenWithTracking(tracking::TrackingStore* tracking) {
+    tracking_ = tracking;
+    Open();
+  }
+
   void Open(store::StoreOptions with = {}) {
     service_.reset();
     store_.reset();
@@ -60,7 +66,11 @@ class World {
     store_ = *std::move(store);
     ServiceOptions options{.directory = folder_,
                            .launcher_file = folder_ / "launcher.json",
+                           .launcher_key = "key-0123456789abcdef",
                            .observe_interval = absl::ZeroDuration(),
+                           .measures_usage = measures_usage,
+                           .folder_questions = folder_questions,
+                           .tracking = tracking_,
                            .node_checker = checker_,
                            .listeners = listeners_};
     options.find_port = [](const std::string&, int preferred) { return FreePort{preferred}; };
@@ -70,6 +80,9 @@ class World {
     ASSERT_TRUE(service.ok()) << service.status();
     service_ = *std::move(service);
   }
+
+  bool measures_usage = true;        // of the next service
+  FolderQuestions folder_questions;  // likewise
 
   absl::StatusOr<JobStatus> Submit(const std::string& text = kJobFile) {
     return service_->Submit({.text = text, .base_directory = "/"});
@@ -150,6 +163,7 @@ class World {
   engine::Engine* const cluster_;
   const std::vector<EventListener*> listeners_;
   NodeChecker* const checker_;
+  tracking::TrackingStore* tracking_ = nullptr;
   base::ManualClock clock_{absl::FromUnixSeconds(1'800'000'000)};
   DiskEngine engine_;
   Launchers launchers_;

@@ -28,6 +28,7 @@ absl::Status AnswerReader::TakeLine(absl::string_view text) {
     result_.object_count = done->objects;
     result_.bytes = done->bytes;
     result_.digest = std::move(done->digest);
+    result_.is_file = done->is_file;
     has_ended_ = true;
   } else {
     const auto& failure = std::get<StorageFailure>(*line);

@@ -128,6 +128,22 @@ std::string InputFault(const spec::Input& input, const absl::Status& status) {
   return absl::StrCat(status.message(), advice);
 }
 
+std::string EarlierFault(const spec::Output& output, const absl::Status& status) {
+  if (absl::IsNotFound(status)) return OutputFault(output, status);
+  std::string advice;
+  if (absl::IsPermissionDenied(status)) {
+    advice = AdviceOnCredentials(output.place->datastore, "read it");
+  } else if (absl::IsResourceExhausted(status)) {
+    advice = "; make room on the node";
+  } else if (absl::IsAborted(status)) {
+    advice = "; let what writes there end first";
+  } else if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
+    advice = "; submit the job again once it can be reached";
+  }
+  return absl::StrCat(status.message(), advice, advice.empty() ? "; " : ", or ",
+                      "give the output mode: upload, which begins empty");
+}
+
 std::string OutputFault(const spec::Output& output, const absl::Status& status) {
   return absl::StrCat(status.message(), AdviceOnOutput(output, status));
 }

@@ -37,6 +37,9 @@ absl::StatusOr<StorageRequest> RequestFor(Operation operation, const spec::Outpu
 // what it is about (storage_fault.h): of an error without a source nothing is added.
 std::string OutputFault(const spec::Output& output, const absl::Status& status);
 
+// Returns why what the output's place has cannot be had before the job's processes start, likewise.
+std::string EarlierFault(const spec::Output& output, const absl::Status& status);
+
 // Returns why the input cannot be had, in one line: what `status` says, and what to do.
 std::string InputFault(const spec::Input& input, const absl::Status& status);
 

@@ -4,12 +4,15 @@
 #include <utility>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 
 namespace tutti::storage {
 namespace {
 
 constexpr absl::string_view kObject = "tutti.storage.object";
 constexpr absl::string_view kSource = "tutti.storage.source";
+constexpr absl::string_view kLacking = "tutti.storage.lacking";
 
 constexpr std::array<std::pair<FaultSource, absl::string_view>, 4> kSources = {{
     {FaultSource::kNone, ""},
@@ -52,6 +55,16 @@ absl::Status AboutObject(absl::Status status, absl::string_view path) {
 }
 
 std::string ObjectOf(const absl::Status& status) { return NoteOf(status, kObject); }
+
+absl::Status WithLacking(absl::Status status, int64_t bytes) {
+  if (!status.ok() && bytes > 0) status.SetPayload(kLacking, absl::Cord(absl::StrCat(bytes)));
+  return status;
+}
+
+int64_t LackingOf(const absl::Status& status) {
+  int64_t bytes = 0;
+  return absl::SimpleAtoi(NoteOf(status, kLacking), &bytes) ? bytes : 0;
+}
 
 bool ConcernsAllObjects(const absl::Status& status) {
   const FaultSource source = SourceOf(status);

@@ -3,6 +3,7 @@
 // it through tutti-storage's answer. Pure functions; thread-safe.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -27,6 +28,11 @@ FaultSource SourceFromName(absl::string_view name);
 // Notes which object an error is about, and reads it back: "" if it is about none.
 absl::Status AboutObject(absl::Status status, absl::string_view path);
 std::string ObjectOf(const absl::Status& status);
+
+// Notes how many bytes of this machine's disk a fetch lacks beyond those that it has found free,
+// and reads it back: 0 where that is not known.
+absl::Status WithLacking(absl::Status status, int64_t bytes);
+int64_t LackingOf(const absl::Status& status);
 
 // Returns whether each object would meet the same error: the store is away or full, has no such
 // container, or does not take the credentials.

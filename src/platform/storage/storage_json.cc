@@ -7,7 +7,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/status.h"
+#include "base/threads/retry_after.h"
 #include "platform/storage/storage_fault.h"
 #include "spec/types/enum_names.h"
 
@@ -139,7 +141,9 @@ absl::Status ReadPlace(const json& object, spec::DataPlace& place) {
   fields.Read("endpoint", place.endpoint);
   fields.Read("region", place.region);
   fields.Read("path", place.path);
+  fields.Read("root", place.root);
   fields.Read("pattern", place.is_pattern);
+  fields.Read("classes", place.has_classes);
   const bool is_local = place.kind == spec::StoreKind::kLocal;
   if (is_local && !absl::StartsWith(place.path, "/")) fields.Fail("path", "must be absolute");
   if (!is_local && place.container.empty()) fields.Fail("container", "is missing");
@@ -154,6 +158,7 @@ absl::Status ReadCredentials(const json& object, Credentials& credentials) {
   fields.Read("tenant", credentials.tenant);
   fields.Read("client", credentials.client);
   fields.Read("client_secret", credentials.client_secret);
+  fields.Read("authority", credentials.authority);
   fields.Read("access_key_id", credentials.access_key_id);
   fields.Read("secret_access_key", credentials.secret_access_key);
   fields.Read("session_token", credentials.session_token);
@@ -182,6 +187,26 @@ absl::Status ReadFormers(const json& array, std::vector<FormerFolder>& formers) 
   return absl::OkStatus();
 }
 
+absl::Status ReadPeers(const json& object, Peers& peers) {
+  Fields fields(object, "peers");
+  int64_t node = 0, port = 0;
+  fields.Read("addresses", peers.addresses);
+  fields.Read("node", node, 0, static_cast<int64_t>(peers.addresses.size()) - 1);
+  fields.Read("port", port, 1, 65535);
+  fields.Read("token", peers.token);
+  if (peers.token.empty()) fields.Fail("token", "is missing");
+  peers.node = static_cast<int>(node);
+  peers.port = static_cast<int>(port);
+  return fields.Finish();
+}
+
+json JsonOf(const Peers& peers) {
+  return {{"node", peers.node},
+          {"addresses", peers.addresses},
+          {"port", peers.port},
+          {"token", peers.token}};
+}
+
 json JsonOf(const std::vector<FormerFolder>& formers) {
   json array = json::array();
   for (const FormerFolder& former : formers) {
@@ -191,6 +216,18 @@ json JsonOf(const std::vector<FormerFolder>& formers) {
                      {"verify", former.verify}});
   }
   return array;
+}
+
+json JsonOf(const spec::DataPlace& place) {
+  json document = {{"kind", spec::StoreName(place.kind)},
+                   {"account", place.account},
+                   {"container", place.container},
+                   {"endpoint", place.endpoint},
+                   {"region", place.region},
+                   {"path", place.path},
+                   {"pattern", place.is_pattern}};
+  if (place.has_classes) document["classes"] = true;
+  return document;
 }
 
 json JsonOf(const Credentials& credentials) {
@@ -203,6 +240,7 @@ json JsonOf(const Credentials& credentials) {
   add("tenant", credentials.tenant);
   add("client", credentials.client);
   add("client_secret", credentials.client_secret);
+  add("authority", credentials.authority);
   add("access_key_id", credentials.access_key_id);
   add("secret_access_key", credentials.secret_access_key);
   add("session_token", credentials.session_token);
@@ -231,6 +269,7 @@ json JsonOf(const StorageProgress& progress) {
 json JsonOf(const StorageDone& done) {
   json fields = {{"objects", done.objects}, {"bytes", done.bytes}};
   if (!done.digest.empty()) fields["digest"] = done.digest;
+  if (done.is_file) fields["file"] = true;
   return {{"done", fields}};
 }
 
@@ -240,6 +279,10 @@ json JsonOf(const StorageFailure& failure) {
   const FaultSource source = SourceOf(failure.status);
   if (source == FaultSource::kLogin || source == FaultSource::kDisk)
     fields["source"] = Name(source);
+  if (const absl::Duration told = base::RetryAfterOf(failure.status); told > absl::ZeroDuration()) {
+    fields["retry_after_ms"] = absl::ToInt64Milliseconds(told);
+  }
+  if (const int64_t lacking = LackingOf(failure.status); lacking > 0) fields["lacking"] = lacking;
   return {{"error", fields}};
 }
 
@@ -272,6 +315,7 @@ absl::StatusOr<AnswerLine> ReadDone(const json& value) {
   fields.Read("objects", done.objects, 0, kMostCount);
   fields.Read("bytes", done.bytes, 0, kMostCount);
   fields.Read("digest", done.digest);
+  fields.Read("file", done.is_file);
   TUTTI_RETURN_IF_ERROR(fields.Finish());
   return done;
 }
@@ -284,29 +328,38 @@ absl::StatusOr<AnswerLine> ReadFailure(const json& value) {
   fields.Read("message", message);
   fields.Read("path", failure.path);
   fields.Read("source", source);
+  int64_t lacking = 0;
+  fields.Read("lacking", lacking, 0, kMostCount);
+  int64_t retry_after_ms = 0;
+  fields.Read("retry_after_ms", retry_after_ms, 0, kMostCount);
   TUTTI_RETURN_IF_ERROR(fields.Finish());
   failure.status = WithSource(absl::Status(CodeOfErrorKind(kind), message), SourceFromName(source));
+  failure.status = WithLacking(std::move(failure.status), lacking);
+  failure.status =
+      base::WithRetryAfter(std::move(failure.status), absl::Milliseconds(retry_after_ms));
   return failure;
 }
 
 }  // namespace
 
 std::string ToJson(const StorageRequest& request) {
-  const json place = {{"kind", spec::StoreName(request.place.kind)},
-                      {"account", request.place.account},
-                      {"container", request.place.container},
-                      {"endpoint", request.place.endpoint},
-                      {"region", request.place.region},
-                      {"path", request.place.path},
-                      {"pattern", request.place.is_pattern}};
   json document = {{"operation", Name(request.operation)},
-                   {"place", place},
+                   {"place", JsonOf(request.place)},
                    {"credentials", JsonOf(request.credentials)},
                    {"connections", request.connections},
                    {"type", Name(request.type)}};
   if (request.settled_before != 0) document["settled_before"] = request.settled_before;
   if (!request.folder.empty()) document["folder"] = request.folder.string();
   if (!request.files.empty()) document["files"] = request.files;
+  if (request.tells_lacking) document["tells_lacking"] = true;
+  if (request.tells_retry_after) document["tells_retry_after"] = true;
+  const bool writes =
+      request.operation == Operation::kPut || request.operation == Operation::kProbe;
+  if (writes && !request.place.root.empty()) document["place"]["root"] = request.place.root;
+  if (!request.recursive) document["recursive"] = false;
+  if (!request.list_file.empty()) document["list_file"] = request.list_file.string();
+  if (request.peers && request.operation == Operation::kFetch)
+    document["peers"] = JsonOf(*request.peers);
   if (!request.formers.empty()) document["formers"] = JsonOf(request.formers);
   return Dump(document);
 }
@@ -315,30 +368,59 @@ absl::StatusOr<StorageRequest> StorageRequestFromJson(absl::string_view text) {
   TUTTI_ASSIGN_OR_RETURN(const json document, Parsed(text, "a request"));
   Fields fields(document, "");
   StorageRequest request;
-  std::string folder;
+  std::string folder, list_file;
   int64_t connections = request.connections;
   fields.ReadName("operation", OperationFromName, request.operation);
   fields.Read("folder", folder);
   fields.Read("files", request.files);
+  fields.Read("tells_lacking", request.tells_lacking);
+  fields.Read("tells_retry_after", request.tells_retry_after);
+  fields.Read("recursive", request.recursive);
+  fields.Read("list_file", list_file);
   fields.Read("connections", connections, 1, kMostConnections);
   fields.Read("settled_before", request.settled_before, 0, kMostCount);
   if (document.contains("type")) fields.ReadName("type", PlaceTypeFromName, request.type);
   const json* const place = fields.Object("place");
   const json* const credentials = fields.Object("credentials");
   const json* const formers = document.contains("formers") ? fields.Object("formers") : nullptr;
+  const json* const peers = document.contains("peers") ? fields.Object("peers") : nullptr;
   // A launcher of the version before names one folder so. It gets all files from the store.
   if (document.contains("former")) fields.Object("former");
   TUTTI_RETURN_IF_ERROR(fields.Finish());
   if (formers != nullptr) TUTTI_RETURN_IF_ERROR(ReadFormers(*formers, request.formers));
+  if (peers != nullptr) TUTTI_RETURN_IF_ERROR(ReadPeers(*peers, request.peers.emplace()));
   TUTTI_RETURN_IF_ERROR(ReadPlace(*place, request.place));
   TUTTI_RETURN_IF_ERROR(ReadCredentials(*credentials, request.credentials));
   if (NeedsFolder(request.operation) && !absl::StartsWith(folder, "/")) {
     return absl::InvalidArgumentError("folder must be an absolute path");
   }
+  if (!list_file.empty() && !absl::StartsWith(list_file, "/")) {
+    return absl::InvalidArgumentError("list_file must be an absolute path");
+  }
   request.folder = folder;
+  request.list_file = list_file;
   request.connections = static_cast<int>(connections);
   request.place.credential = request.credentials.kind;
   return request;
+}
+
+std::string ToJson(const Grant& grant) {
+  return Dump({{"place", JsonOf(grant.place)},
+               {"credentials", JsonOf(grant.credentials)},
+               {"expires", grant.expires}});
+}
+
+absl::StatusOr<Grant> GrantFromJson(absl::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const json document, Parsed(text, "a grant"));
+  Fields fields(document, "");
+  Grant grant;
+  const json* const place = fields.Object("place");
+  const json* const credentials = fields.Object("credentials");
+  fields.Read("expires", grant.expires, 0, kMostCount);
+  TUTTI_RETURN_IF_ERROR(fields.Finish());
+  TUTTI_RETURN_IF_ERROR(ReadPlace(*place, grant.place));
+  TUTTI_RETURN_IF_ERROR(ReadCredentials(*credentials, grant.credentials));
+  return grant;
 }
 
 std::string ToJson(const AnswerLine& line) {
@@ -370,7 +452,7 @@ absl::StatusCode CodeOfErrorKind(absl::string_view kind) {
   for (const auto& [code, name] : kErrorKinds) {
     if (name == kind) return code;
   }
-  return absl::StatusCode::kInvalidArgument;
+  return absl::StatusCode::kUnknown;
 }
 
 }  // namespace tutti::storage

@@ -17,10 +17,21 @@ std::string ToJson(const StorageRequest& request);
 // InvalidArgument names the field that is missing, unknown or of the wrong type, never its value.
 absl::StatusOr<StorageRequest> StorageRequestFromJson(absl::string_view text);
 
+// What the service gives a user who asks to reach a store, for a limited time.
+struct Grant {
+  spec::DataPlace place;
+  Credentials credentials;
+  int64_t expires = 0;  // seconds since 1970
+};
+// Writes it, with its credentials, and reads it back; as of StorageRequest.
+std::string ToJson(const Grant& grant);
+absl::StatusOr<Grant> GrantFromJson(absl::string_view text);
+
 // The last line after success. StorageResult without its objects, which have lines of their own.
 struct StorageDone {
   int64_t objects = 0, bytes = 0;
   std::string digest;
+  bool is_file = false;
 };
 
 // The last line after a failure. `path`: the object that it is about; empty: none.
@@ -40,7 +51,7 @@ absl::StatusOr<AnswerLine> AnswerLineFromJson(absl::string_view text);
 // NotFound, "network" for Unavailable, "disk_full" for ResourceExhausted, "changed" for Aborted,
 // "damaged" for DataLoss, "usage" for InvalidArgument, "refused" for all others.
 absl::string_view ErrorKind(const absl::Status& status);
-// Returns the code of such a name; InvalidArgument for "refused", "usage" and unknown ones.
+// Returns the code of such a name; Unknown for "refused" and for others.
 absl::StatusCode CodeOfErrorKind(absl::string_view kind);
 
 }  // namespace tutti::storage

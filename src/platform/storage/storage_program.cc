@@ -96,11 +96,16 @@ constexpr absl::Duration kToGiveBack = absl::Seconds(10);
 
 // Reads both streams to their ends.
 absl::Status TakeAnswer(Running& running, AnswerReader& reader, base::Deadline deadline,
-                        const std::atomic<bool>& cancelled) {
+                        const std::atomic<bool>& cancelled,
+                        absl::Duration longest_silence = absl::InfiniteDuration()) {
+  absl::Duration heard = base::SteadyNow();
   std::array<pollfd, 2> streams = {pollfd{running.out.get(), POLLIN, 0},
                                    pollfd{running.err.get(), POLLIN, 0}};
   const std::array<std::function<absl::Status(absl::string_view)>, 2> takers = {
-      [&](absl::string_view bytes) { return reader.Add(bytes); },
+      [&](absl::string_view bytes) {
+        heard = base::SteadyNow();
+        return reader.Add(bytes);
+      },
       [&](absl::string_view bytes) {
         KeepEnd(bytes, running.words);
         return absl::OkStatus();
@@ -108,6 +113,10 @@ absl::Status TakeAnswer(Running& running, AnswerReader& reader, base::Deadline d
   while (streams[0].fd >= 0 || streams[1].fd >= 0) {
     if (cancelled) return absl::CancelledError("tutti-storage was stopped");
     if (deadline.Expired()) return absl::DeadlineExceededError("tutti-storage took too long");
+    if (base::SteadyNow() - heard > longest_silence) {
+      return absl::DeadlineExceededError(absl::StrCat("tutti-storage has moved nothing for ",
+                                                      absl::FormatDuration(longest_silence)));
+    }
     const int wait = std::min(deadline.RemainingMillis(), kBetweenLooks);
     if (::poll(streams.data(), streams.size(), wait) <= 0) continue;
     for (size_t i = 0; i < streams.size(); ++i) {
@@ -140,6 +149,31 @@ std::string LastWords(const Running& running) {
 
 }  // namespace
 
+absl::StatusOr<base::ChildProcess> StartStream(const std::filesystem::path& program,
+                                               const StorageRequest& request,
+                                               const std::filesystem::path& socket,
+                                               const StreamHome& home) {
+  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd in, RequestInMemory(request));
+  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd nowhere, base::Open("/dev/null", O_WRONLY));
+  base::ChildOptions options;
+  options.arguments = {program.string(), "stream",           "-", "--socket", socket.string(),
+                       "--cache",        home.cache.string()};
+  const auto add = [&](const char* name, const std::string& value) {
+    options.arguments.insert(options.arguments.end(), {name, value});
+  };
+  if (home.most_bytes > 0) add("--most-bytes", absl::StrCat(home.most_bytes));
+  if (!home.node.empty()) {
+    add("--node", home.node);
+    add("--nodes", absl::StrCat(home.nodes));
+  }
+  if (!home.list.empty()) add("--list", home.list.string());
+  options.environment = base::CurrentEnvironment();
+  options.directory = "/";
+  options.stdin_fd = in.get();
+  options.stdout_fd = options.stderr_fd = nowhere.get();
+  return base::ChildProcess::Start(options);
+}
+
 absl::StatusOr<std::filesystem::path> StorageProgram() {
   std::filesystem::path program;
   if (const char* const named = std::getenv("TUTTI_STORAGE_PROGRAM")) {
@@ -165,7 +199,8 @@ absl::StatusOr<StorageResult> Run(const std::filesystem::path& program,
   TUTTI_ASSIGN_OR_RETURN(Running running, StartProgram(program, request, lock));
   if (listener.began) listener.began(running.process.pid());
   AnswerReader reader(listener.progress);
-  const absl::Status taken = TakeAnswer(running, reader, deadline, cancelled);
+  const absl::Status taken =
+      TakeAnswer(running, reader, deadline, cancelled, listener.longest_silence);
   if (!taken.ok() && request.operation == Operation::kPut) GiveBack(running, reader);
   if (listener.object) {
     for (const StoredObject& object : reader.objects()) listener.object(object);
@@ -174,7 +209,8 @@ absl::StatusOr<StorageResult> Run(const std::filesystem::path& program,
     Kill(running.process);
     return taken;
   }
-  const absl::StatusOr<base::ExitStatus> exit = running.process.Wait(deadline);
+  const absl::StatusOr<base::ExitStatus> exit = running.process.Wait(
+      base::Deadline::Sooner(deadline, base::Deadline::After(listener.longest_silence)));
   if (!exit.ok()) {
     Kill(running.process);
     return exit.status();

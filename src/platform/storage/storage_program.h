@@ -13,7 +13,9 @@
 #include <functional>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "base/deadline.h"
+#include "base/process/child_process.h"
 #include "platform/storage/storage_request.h"
 
 namespace tutti::storage {
@@ -35,6 +37,7 @@ inline constexpr char kStorageProgram[] = "tutti-storage";
 //   Aborted             an object has changed while it was fetched
 //   DataLoss            what came is not what the store has, by its checksum
 //   InvalidArgument     the request is wrong, or asks for what cannot be had
+//   Unknown             the store does not do this, or says what is not known here
 //   FailedPrecondition  the program is not there; says how to get it
 //   DeadlineExceeded, Cancelled   it was killed, a put once it has given back what the store had
 //                       begun to take, within 10 s; the same request goes on where it was
@@ -48,6 +51,9 @@ struct StorageListener {
   std::function<void(const StorageProgress&)> progress = {};
   // At the end, also of a request that has failed: each object that it tells of.
   std::function<void(const StoredObject&)> object = {};
+  // The program is killed, with DeadlineExceeded, once it has told nothing for so long. While bytes
+  // come or go it tells of them about twice a second.
+  absl::Duration longest_silence = absl::InfiniteDuration();
 };
 // Does the same by the program of that path.
 absl::StatusOr<StorageResult> RunStorageWatched(const std::filesystem::path& program,
@@ -60,6 +66,24 @@ absl::StatusOr<StorageResult> RunStorageAt(
     const std::filesystem::path& program, const StorageRequest& request, base::Deadline deadline,
     const std::atomic<bool>& cancelled, const std::function<void(const StorageProgress&)>& progress,
     int lock = -1);
+
+// Out of which cache a program serves a place.
+struct StreamHome {
+  std::filesystem::path cache;
+  uint64_t most_bytes = 0;  // of the disk, beside the program's own bound; 0: that alone
+  // Of a cache on a disk that a job's nodes share: this one's name, and how many there are.
+  std::string node;
+  int nodes = 1;
+  std::filesystem::path list;  // what StorageRequest::list_file got of the place; empty: it lists
+};
+
+// Starts the program to serve the request's place at a socket out of a node's cache
+// (docs/formats/stream.md), and does not wait. It ends when nobody has read for a while; it
+// outlives this process.
+absl::StatusOr<base::ChildProcess> StartStream(const std::filesystem::path& program,
+                                               const StorageRequest& request,
+                                               const std::filesystem::path& socket,
+                                               const StreamHome& home);
 
 // Returns the program that RunStorage runs: $TUTTI_STORAGE_PROGRAM, else tutti-storage in the
 // folder of this process's own program. FailedPrecondition if it is not there.

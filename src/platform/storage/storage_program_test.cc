@@ -64,6 +64,26 @@ class RunStorageTest : public ::testing::Test {
   base::UniqueFd lock_;
 };
 
+TEST_F(RunStorageTest, EndsOneThatTellsNothingAndNoneThatMovesBytes) {
+  const auto run = [&](absl::Duration longest_silence) {
+    return RunStorageWatched(StorageProgram().value(), {}, base::Deadline::After(limit_),
+                             cancelled_, {.longest_silence = longest_silence})
+        .status();
+  };
+  SetProgram("sleep 1000");
+  const absl::Status silent = run(absl::Milliseconds(50));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(silent)) << silent;
+  EXPECT_EQ(silent.message(), "tutti-storage has moved nothing for 50ms");
+  const absl::Duration silence = base::Patient(absl::Seconds(1));
+  SetProgram(absl::StrCat("for i in 1 2 3 4 5; do sleep ", 0.3 * absl::ToDoubleSeconds(silence), R"(
+    echo '{"progress": {"objects": 0, "of_objects": 1, "bytes": '$i', "of_bytes": 5}}'
+    done
+    echo '{"done": {"objects": 1, "bytes": 5}}')"));
+  limit_ = absl::Minutes(5);
+  const absl::Status slow = run(silence);
+  EXPECT_TRUE(slow.ok()) << slow;
+}
+
 TEST_F(RunStorageTest, GivesTheRequestAndReadsTheAnswer) {
   SetProgram(absl::StrCat("cat >", folder_.path().string(), "/request\n", R"(
     ps -o args= -p $$ >)",

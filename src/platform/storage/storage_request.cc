@@ -12,9 +12,10 @@
 namespace tutti::storage {
 namespace {
 
-constexpr std::array<std::pair<Operation, absl::string_view>, 7> kOperations = {{
+constexpr std::array<std::pair<Operation, absl::string_view>, 8> kOperations = {{
     {Operation::kStat, "stat"},
     {Operation::kList, "list"},
+    {Operation::kBrowse, "browse"},
     {Operation::kDigest, "digest"},
     {Operation::kFetch, "fetch"},
     {Operation::kPut, "put"},
@@ -63,7 +64,8 @@ std::vector<CredentialField> FieldsOf(spec::CredentialKind kind) {
     case spec::CredentialKind::kServicePrincipal:
       return {{"tenant", &Credentials::tenant},
               {"client", &Credentials::client},
-              {"client_secret", &Credentials::client_secret}};
+              {"client_secret", &Credentials::client_secret},
+              {"authority", &Credentials::authority, false}};
     case spec::CredentialKind::kAccessKey:
       return {{"access_key_id", &Credentials::access_key_id},
               {"secret_access_key", &Credentials::secret_access_key},
@@ -114,6 +116,8 @@ std::string ContainerName(const spec::DataPlace& place) {
                           place.endpoint.empty() ? "" : absl::StrCat(" at ", place.endpoint));
     case spec::StoreKind::kGcs:
       return absl::StrCat("Google's bucket \"", place.container, "\"");
+    case spec::StoreKind::kNfs:
+      return absl::StrCat("\"/", place.container, "\" of file server ", place.endpoint);
   }
   return "";
 }

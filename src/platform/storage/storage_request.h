@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "spec/types/data_place.h"
 
 namespace tutti::storage {
@@ -18,6 +19,7 @@ namespace tutti::storage {
 enum class Operation {
   kStat,    // whether the place is there, and one object of it
   kList,    // all its objects
+  kBrowse,  // its objects as a list of the store has them: names, sizes, times
   kDigest,  // which objects and versions it has, as one value
   kFetch,   // all its objects as files of a folder
   kPut,     // files of a folder as objects of the place
@@ -32,9 +34,10 @@ enum class PlaceType { kFile, kFolder, kAny };
 // no message, log or command line has them.
 struct Credentials {
   spec::CredentialKind kind = spec::CredentialKind::kNone;
-  std::string account_key;                       // base64, as Azure shows it
-  std::string sas;                               // "sv=…&sig=…", with or without "?"
-  std::string tenant, client, client_secret;     // of a service principal
+  std::string account_key;                    // base64, as Azure shows it
+  std::string sas;                            // "sv=…&sig=…", with or without "?"
+  std::string tenant, client, client_secret;  // of a service principal
+  std::string authority;  // URL of who gives it tokens; empty: Azure's public cloud
   std::string access_key_id, secret_access_key;  // of S3
   std::string session_token;                     // empty: none
   // What they are for, as spec::StoreOf says it, if the secret is a datastore's own; else empty. It
@@ -51,15 +54,37 @@ struct FormerFolder {
   bool verify = false;
 };
 
+// The nodes of a gang that fetch the same place at the same time, and give each other what each has
+// fetched from the store (docs/decisions/070-cache-peers.md).
+struct Peers {
+  int node = 0;                        // this one, of `addresses`
+  std::vector<std::string> addresses;  // numeric; of each node
+  int port = 0;                        // at which each listens at its address
+  std::string token;                   // that all have, and nobody else; secret
+  // How long a node is tried that does not listen yet. Not part of the request.
+  absl::Duration first_contact = absl::Seconds(5);
+};
+
 struct StorageRequest {
   Operation operation = Operation::kStat;
-  spec::DataPlace place;  // `credential`, `secret` and `datastore` are not part of the request
+  spec::DataPlace place;  // without `credential`, `secret`, `datastore`; `root` of kPut and kProbe
   Credentials credentials;
   std::filesystem::path folder;  // absolute; kFetch writes it, kPut reads it; else empty
-  // Of kPut: the files to put, relative to the folder; empty: all that it has.
+  // Of kPut: the files to put, relative to the folder; empty: all that it has. Of kFetch and
+  // kRemove: the objects, relative to the place, which is a folder then and is not listed; empty:
+  // all that it has.
   std::vector<std::string> files;
+  bool recursive = true;              // of kBrowse; false: what a folder has in it, folders too
+  std::filesystem::path list_file;    // of kBrowse: that gets the objects in the answer's place
+  std::optional<Peers> peers;         // of kFetch
   std::vector<FormerFolder> formers;  // of kFetch: from which is taken what has not changed
-  int connections = 16;               // requests at the same time, 1 to 256
+  // Of kFetch: whether an answer that the disk is full says how many bytes are lacking. Launchers
+  // of the version before do not know that field.
+  bool tells_lacking = false;
+  // Whether an answer that the store is too busy says how long it asks to be left alone
+  // (base/threads/retry_after.h). The same goes for it.
+  bool tells_retry_after = false;
+  int connections = 16;  // requests at the same time, 1 to 256
   PlaceType type = PlaceType::kAny;
   // Objects that were last changed before this moment, in seconds since 1970, are known by their
   // size and that time, as a list has them; others by their ETag, for which the store is asked once
@@ -89,15 +114,19 @@ struct StorageProgress {
 };
 
 struct StorageResult {
-  std::vector<StoredObject> objects;  // of kStat at most one, of kList all, of kPut the files'
+  // Of kStat at most one, of kList and kBrowse all, of kPut the files'. Of a kBrowse that is not
+  // recursive there are folders among them, whose paths end with "/".
+  std::vector<StoredObject> objects;
   int64_t object_count = 0, bytes = 0;
+  bool is_file = false;  // of kBrowse: the place is an object, and no folder
   // Hexadecimal SHA-256 over path, size and version of all objects in the order of their paths: it
   // is the same as long as the store has the same, for one `settled_before`. It is that of kList,
-  // kDigest and kFetch; empty for others.
+  // kDigest and kFetch, and of a kBrowse with `list_file`, which takes all objects by size and
+  // time; empty for others.
   std::string digest;
 };
 
-// Returns "stat", "list", "digest", "fetch", "put", "remove", "probe".
+// Returns "stat", "list", "browse", "digest", "fetch", "put", "remove", "probe".
 absl::string_view Name(Operation operation);
 // Returns "file", "folder", "any".
 absl::string_view Name(PlaceType type);

@@ -13,11 +13,12 @@ TEST(CredentialsFrom, ReadsTheFieldsOfEachKind) {
   const auto key = CredentialsFrom(spec::CredentialKind::kAccountKey, R"({"account_key": "K=="})");
   ASSERT_TRUE(key.ok()) << key.status();
   EXPECT_EQ(key->account_key, "K==");
-  const auto principal =
-      CredentialsFrom(spec::CredentialKind::kServicePrincipal,
-                      R"({"tenant": "t", "client": "c", "client_secret": "s", "more": 1})");
+  const auto principal = CredentialsFrom(
+      spec::CredentialKind::kServicePrincipal,
+      R"({"tenant": "t", "client": "c", "client_secret": "s", "authority": "https://a", "more": 1})");
   ASSERT_TRUE(principal.ok()) << principal.status();
   EXPECT_EQ(principal->client_secret, "s");
+  EXPECT_EQ(principal->authority, "https://a");
   const auto access = CredentialsFrom(spec::CredentialKind::kAccessKey,
                                       R"({"access_key_id": "a", "secret_access_key": "b"})");
   ASSERT_TRUE(access.ok()) << access.status();

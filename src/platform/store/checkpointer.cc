@@ -70,6 +70,14 @@ bool Checkpointer::AwaitPages() {
   return !stopping_;
 }
 
+void Checkpointer::AwaitShortLog(absl::Duration patience) {
+  absl::MutexLock lock(&mutex_);
+  const auto is_short = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopping_ || pages_ < 2 * kPagesOfRound;
+  };
+  mutex_.AwaitWithTimeout(absl::Condition(&is_short), patience);
+}
+
 void Checkpointer::Note(int pages) {
   absl::MutexLock lock(&mutex_);
   if (pages <= pages_) {

@@ -8,7 +8,8 @@
 // moved, no write is let in while this thread begins the log anew: for one sync, right after the
 // disk has answered others. A round that writes or a long read kept from that is followed by
 // another once writes pause, or once as much again has come. Where they never pause long enough, a
-// log of 64 MiB has them wait for what is left of it.
+// log of 64 MiB has them wait for what is left of it. Large work that nobody waits for calls
+// AwaitShortLog between its writes, so that others do not come to that.
 #pragma once
 
 #include <filesystem>
@@ -32,6 +33,9 @@ class Checkpointer {
   ~Checkpointer();
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
+
+  // Waits, for so long at most, until the log is shorter than two rounds.
+  void AwaitShortLog(absl::Duration patience) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   // How many pages the log had when a move began, and how many of them are in the file since.

@@ -14,12 +14,14 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/deadline.h"
 #include "base/file.h"
 #include "base/test_patience.h"
@@ -231,10 +233,17 @@ TEST_F(CheckpointerTest, TheFirstStepOfAProcessWaitsForNoDisk) {
 
 TEST_F(CheckpointerTest, TheLogIsBoundedAlsoWhereStepsNeverPause) {
   std::atomic<int64_t> steps = 0;
+  std::atomic<bool> over = false;
   std::function<void()> until_another_step = [&] {
     const int64_t before = steps;
-    const auto deadline = base::Deadline::After(absl::Milliseconds(100));  // where none is let in
-    while (steps == before && !deadline.Expired()) ::usleep(100);
+    // Once the log is that long none is let in.
+    std::optional<base::Deadline> deadline;
+    while (steps == before && !over && !(deadline && deadline->Expired())) {
+      if (!deadline && SizeOfLog() > 64 * kMiB) {
+        deadline = base::Deadline::After(absl::Milliseconds(100));
+      }
+      ::usleep(100);
+    }
   };
   hold = &until_another_step;
   Open();
@@ -246,6 +255,7 @@ TEST_F(CheckpointerTest, TheLogIsBoundedAlsoWhereStepsNeverPause) {
     ++steps;
     largest = std::max(largest, SizeOfLog());
   }
+  over = true;
   EXPECT_GT(NumberOfLog(), before);
   EXPECT_GT(largest, 64 * kMiB);
   EXPECT_EQ(syncs_of_steps, 0);
@@ -253,29 +263,73 @@ TEST_F(CheckpointerTest, TheLogIsBoundedAlsoWhereStepsNeverPause) {
   hold = nullptr;
 }
 
+// A sweep has many trials, and steps are taken beside it.
+TEST_F(CheckpointerTest, ADeletionOfManyJobsWaitsForTheDiskBeforeTheLogIsLong) {
+  Open();
+  Event end = EventOf("{}");
+  end.state = JobState::kCanceled;
+  ASSERT_TRUE(store_->AppendEvent("j", last_, end).ok());
+  Job child;
+  child.parent = "j";
+  child.spec.command = std::string(kMiB / 512, 'x');
+  for (int i = 0; i < 4000; ++i) {
+    child.id = absl::StrCat("j.", i);
+    const auto events = [&](int64_t) { return std::vector<Event>{EventOf("{}"), end}; };
+    ASSERT_TRUE(store_->InsertJob(child, events, Durability::kCrash).ok());
+  }
+  ASSERT_TRUE(store_->BeginDeletion("j").ok());
+  store_.reset();
+  std::atomic<bool> hangs = true, is_over = false;
+  std::function<void()> until_it_answers = [&] {
+    while (hangs) ::usleep(1000);
+  };
+  auto store = Store::Open(path_);
+  ASSERT_TRUE(store.ok()) << store.status();
+  store_ = *std::move(store);
+  hold = &until_it_answers;
+  steps_by = ::gettid();
+  std::thread deleting([&] {
+    EXPECT_EQ(store_->FinishDeletion("j"), absl::OkStatus());
+    is_over = true;
+  });
+  EXPECT_TRUE(Becomes([&] { return SizeOfLog() > 7 * kMiB; }));
+  const auto deadline = base::Deadline::After(absl::Seconds(1));  // in which it would be over
+  while (!is_over && !deadline.Expired()) ::usleep(1000);
+  EXPECT_FALSE(is_over);
+  EXPECT_LT(SizeOfLog(), 16 * kMiB);
+  hangs = false;
+  deleting.join();
+  EXPECT_TRUE(absl::IsNotFound(store_->GetJob("j.0").status()));
+  EXPECT_LT(SizeOfLog(), 16 * kMiB);
+  store_.reset();
+  hold = nullptr;
+}
+
 TEST_F(CheckpointerTest, ARoundThatStepsKeptFromItsEndIsFinishedOnceTheyPause) {
-  std::atomic<int64_t> steps = 0;
+  std::atomic<int64_t> steps = 0, wanted = 0;
   std::atomic<bool> pause = false;
   // Of two steps that have ended since, the second began since.
   std::function<void()> until_another_step = [&] {
-    const int64_t before = steps;
+    wanted = steps + 2;
     const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(60)));
-    while (steps < before + 2 && !pause && !deadline.Expired()) ::usleep(100);
+    while (steps < wanted && !pause && !deadline.Expired()) ::usleep(100);
+  };
+  const auto take_wanted = [&] {
+    for (; steps < wanted; ++steps) Step(1);
   };
   hold = &until_another_step;
   Open();
   const uint32_t before = NumberOfLog();
+  Step(5 * kMiB);
+  // A round tries three times, with one sync at least, so that these are of more than one round.
+  // No step comes that is not awaited: a log of 64 MiB would have steps wait for the round's end.
   const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(60)));
-  // A round tries three times, with two syncs each: the last steps come within the last of them.
-  while (syncs_of_others < 6 && !deadline.Expired()) {
-    Step(1);
-    ++steps;
+  while (syncs_of_others < 8 && !deadline.Expired()) {
+    take_wanted();
+    ::usleep(100);
   }
+  EXPECT_GE(syncs_of_others, 8);
   EXPECT_EQ(NumberOfLog(), before);
-  for (int i = 0; i < 2; ++i) {
-    Step(1);
-    ++steps;
-  }
   pause = true;
   EXPECT_TRUE(Becomes([&] { return NumberOfLog() > before; }));
   EXPECT_EQ(syncs_of_steps, 0);

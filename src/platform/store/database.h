@@ -16,8 +16,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/unique_fd.h"
-#include "platform/store/durability.h"
 #include "platform/store/sqlite_connection.h"
+#include "platform/store/writes.h"
 
 namespace tutti::store {
 

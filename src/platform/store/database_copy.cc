@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "platform/store/sqlite_connection.h"
 
 namespace tutti::store {
 namespace {
@@ -25,6 +26,9 @@ absl::Status StatusOf(const SQLite::Exception& error, const std::filesystem::pat
     case SQLITE_FULL:
       return absl::ResourceExhaustedError(
           absl::StrCat(written.string(), ": ", error.what(), ": the disk is full"));
+    case SQLITE_CANTOPEN:
+      TUTTI_RETURN_IF_ERROR(CheckRoomBeside(written));
+      return OpenError(path, error);
     case SQLITE_IOERR:
       if (system_error == ENOSPC || system_error == EDQUOT || system_error == EFBIG) {
         return base::ErrnoStatus(written.string(), system_error);

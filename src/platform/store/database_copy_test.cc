@@ -1,6 +1,7 @@
 #include "platform/store/database_copy.h"
 
 #include <gmock/gmock.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -8,6 +9,7 @@
 #include <csignal>
 #include <thread>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "platform/store/store.h"
@@ -90,6 +92,35 @@ TEST_F(DatabaseCopyTest, GivesNoNumberThatTheOtherGaveSince) {
   ASSERT_TRUE(after.ok()) << after.status();
   EXPECT_GT(after->job.sequence, since->job.sequence);
   EXPECT_GT(after->last.sequence, since->last.sequence);
+}
+
+// SQLite says of that only that it cannot open the file.
+TEST_F(DatabaseCopyTest, ThatThereIsNoRoomForALogBesideItIsSaid) {
+  if (::mount("tmpfs", folder_.path().c_str(), "tmpfs", 0, "size=16m,nr_inodes=64") != 0) {
+    GTEST_SKIP() << "may not mount a small tmpfs";
+  }
+  const absl::Cleanup unmount = [&] { ::umount2(folder_.path().c_str(), MNT_DETACH); };
+  Open("tutti.db").reset();
+  ASSERT_TRUE(CopyDatabase(At("tutti.db"), At("copy")).ok());
+  for (int i = 0; base::ReplaceFile(At(absl::StrCat(i).c_str()), "").ok(); ++i) {
+  }
+  const absl::Status skipped = SkipNumbersGivenSince(At("copy"));
+  EXPECT_TRUE(absl::IsResourceExhausted(skipped)) << skipped;
+  EXPECT_THAT(std::string(skipped.message()), HasSubstr("No space left on device"));
+  const auto opened = Store::Open(At("tutti.db"));
+  if (!opened.ok()) {
+    EXPECT_TRUE(absl::IsResourceExhausted(opened.status())) << opened.status();
+  }
+}
+
+// As where the disk was full for a moment: what SQLite met then is not known any more.
+TEST_F(DatabaseCopyTest, ThatALogCouldNotBeOpenedIsNotTakenForAMissingDatabase) {
+  Open("tutti.db").reset();
+  ASSERT_TRUE(CopyDatabase(At("tutti.db"), At("copy")).ok());
+  ASSERT_TRUE(base::MakeDirectories(At("copy-wal")).ok());  // in its way
+  const absl::Status skipped = SkipNumbersGivenSince(At("copy"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(skipped)) << skipped;
+  EXPECT_THAT(std::string(skipped.message()), HasSubstr("see whether its disk is full at times"));
 }
 
 TEST_F(DatabaseCopyTest, OneThatIsNoDatabaseIsNamed) {

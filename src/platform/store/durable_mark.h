@@ -9,7 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "platform/store/durability.h"
+#include "platform/store/writes.h"
 
 namespace tutti::store {
 

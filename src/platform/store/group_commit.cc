@@ -4,9 +4,19 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "base/deadline.h"
 #include "base/status.h"
 
 namespace tutti::store {
+namespace {
+
+// Not what the write itself says, as that there is such a job already.
+bool IsFailureOfStore(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) || absl::IsUnavailable(status) ||
+         absl::IsDataLoss(status) || absl::IsInternal(status);
+}
+
+}  // namespace
 
 absl::Status GroupCommit::Write(const Body& body, Durability durability) {
   return Write(body, durability, /*last_event=*/0);
@@ -19,7 +29,25 @@ absl::Status GroupCommit::Write(const Body& body, Durability durability, const i
     if (number != nullptr) *number = own;
     return body(sqlite);
   };
-  Request own{&numbered, durability, &last_event,
+  const absl::Duration began = base::SteadyNow();
+  absl::Status status = WriteInTurn(numbered, durability, last_event);
+  absl::MutexLock lock(&mutex_);
+  times_.Add(base::SteadyNow() - began);
+  if (IsFailureOfStore(status)) ++failed_;
+  return status;
+}
+
+void GroupCommit::Count(WriteCounts& counts) const {
+  counts.transactions += transactions_;
+  absl::MutexLock lock(&mutex_);
+  counts.failed += failed_;
+  counts.waiting += static_cast<int64_t>(waiting_.size());
+  counts.times = times_;
+}
+
+absl::Status GroupCommit::WriteInTurn(const Body& body, Durability durability,
+                                      const int64_t& last_event) {
+  Request own{&body, durability, &last_event,
               absl::InternalError("the store: this write was given up")};
   std::vector<Request*> batch;
   {
@@ -57,6 +85,7 @@ void GroupCommit::Commit(const std::vector<Request*>& batch) {
       durability = std::max(durability, request->durability);
     }
     std::vector<absl::Status> statuses;
+    ++transactions_;
     const bool written = database_->WriteTogether(bodies, statuses, durability).ok();
     if (written) {
       for (size_t i = 0; i < batch.size(); ++i) batch[i]->status = std::move(statuses[i]);
@@ -64,6 +93,7 @@ void GroupCommit::Commit(const std::vector<Request*>& batch) {
     }
   }
   for (Request* request : batch) {
+    ++transactions_;
     request->status = database_->Write(*request->body, request->durability);
     NoteEnd({request});
   }

@@ -5,14 +5,17 @@
 // write. Thread-safe.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "base/metrics/histogram.h"
 #include "platform/store/database.h"
 #include "platform/store/durable_mark.h"
+#include "platform/store/writes.h"
 
 namespace tutti::store {
 
@@ -32,6 +35,8 @@ class GroupCommit {
   // `body` has run. `number`, if there is one, gets that of the write.
   absl::Status Write(const Body& body, Durability durability, const int64_t& last_event,
                      int64_t* number = nullptr);
+  // Adds what this has done to `counts`.
+  void Count(WriteCounts& counts) const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Request {
@@ -41,13 +46,17 @@ class GroupCommit {
     absl::Status status;
     bool done = false;
   };
+  absl::Status WriteInTurn(const Body& body, Durability durability, const int64_t& last_event);
   void Commit(const std::vector<Request*>& batch);
   void NoteEnd(const std::vector<Request*>& batch);
 
   Database* const database_;
   absl::Mutex* const database_mutex_;
   DurableMark* const mark_;
-  absl::Mutex mutex_;
+  std::atomic<int64_t> transactions_ = 0;
+  mutable absl::Mutex mutex_;
+  int64_t failed_ ABSL_GUARDED_BY(mutex_) = 0;
+  base::Histogram times_ ABSL_GUARDED_BY(mutex_){kWriteBounds};
   bool at_work_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<Request*> waiting_ ABSL_GUARDED_BY(mutex_);
 };

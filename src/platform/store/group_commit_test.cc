@@ -128,5 +128,25 @@ TEST_F(GroupCommitTest, OneOfAGroupThatThrowsIsUndoneAlone) {
   EXPECT_EQ(Count(), 2);
 }
 
+TEST_F(GroupCommitTest, CountsWritesAndWhatTheDatabaseCouldNotDo) {
+  GroupCommit writes(database_.get(), &mutex_, &mark_);
+  EXPECT_TRUE(writes.Write([](SQLite::Database& sqlite) { return Insert(sqlite, 1); }).ok());
+  EXPECT_FALSE(writes.Write([](SQLite::Database&) { return absl::NotFoundError("none"); }).ok());
+  EXPECT_FALSE(writes
+                   .Write([](SQLite::Database& sqlite) {
+                     sqlite.exec("no SQL");
+                     return absl::OkStatus();
+                   })
+                   .ok());
+  WriteCounts counts;
+  writes.Count(counts);
+  EXPECT_EQ(counts.transactions, 3);
+  EXPECT_EQ(counts.failed, 1) << "that there is no such job is no failure of the store";
+  EXPECT_EQ(counts.waiting, 0);
+  int64_t all = 0;
+  for (const int64_t count : counts.times.counts()) all += count;
+  EXPECT_EQ(all, 3);
+}
+
 }  // namespace
 }  // namespace tutti::store

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "platform/store/log_rows.h"
 #include "platform/store/trial_rows.h"
 #include "spec/json/job_json.h"
 
@@ -176,6 +177,8 @@ int64_t InsertRow(SqliteConnection& sqlite, const Job& job) {
   insert->exec();
   const int64_t sequence = sqlite.getLastInsertRowid();
   if (job.trial_values) InsertTrial(sqlite, sequence, job);
+  const bool has_logs = job.spec.kind == spec::JobKind::kCommand;
+  if (has_logs && job.spec.logs_place) InsertPendingLogs(sqlite, sequence, job.created);
   return sequence;
 }
 

@@ -4,6 +4,7 @@ namespace tutti::store {
 
 // job_states holds nothing that events do not say: what lists and a start of the
 // service ask for, in narrow rows, so that an event rewrites no job's file.
+// kept_logs holds what became of logs that go to a datastore; log_rows.h.
 // trials holds of a sweep's trials what their jobs' specs and logs say; trial_rows.h.
 const Migrations& AllMigrations() {
   static const auto* migrations = new Migrations{R"sql(
@@ -128,6 +129,15 @@ const Migrations& AllMigrations() {
       JOIN jobs t ON t.sequence = s.job;
     CREATE INDEX trials_by_cost ON trials (sweep, cost, job) WHERE ranked;
     CREATE INDEX trials_to_read ON trials (job) WHERE NOT known;
+  )sql",
+                                                 R"sql(
+    CREATE TABLE kept_logs (
+      job     INTEGER PRIMARY KEY REFERENCES jobs (sequence) ON DELETE CASCADE,
+      state   TEXT NOT NULL,
+      reason  TEXT NOT NULL,
+      time_us INTEGER NOT NULL
+    );
+    CREATE INDEX logs_to_keep ON kept_logs (job) WHERE state = 'pending';
   )sql"};
   return *migrations;
 }

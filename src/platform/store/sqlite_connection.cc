@@ -1,11 +1,15 @@
 #include "platform/store/sqlite_connection.h"
 
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <exception>
 
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/status.h"
 
 namespace tutti::store {
 namespace {
@@ -19,7 +23,24 @@ bool IsOutOfSpace(const SQLite::Exception& error, int system_error) {
 
 }  // namespace
 
+absl::Status CheckRoomBeside(const std::filesystem::path& path) {
+  const std::filesystem::path file = absl::StrCat(path.string(), "-", base::RandomHex(4));
+  const absl::Status made = base::ReplaceFile(file, "x", 0600);
+  ::unlink(file.c_str());
+  return absl::IsResourceExhausted(made) ? made : absl::OkStatus();
+}
+
 absl::Status OpenError(const std::filesystem::path& path, const SQLite::Exception& error) {
+  if ((error.getErrorCode() & 0xff) == SQLITE_CANTOPEN) {
+    TUTTI_RETURN_IF_ERROR(CheckRoomBeside(path));
+    // Never by opening it: closing it again would drop the locks that this process has on it.
+    if (::access(path.c_str(), R_OK | W_OK) == 0) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          path.string(), ": cannot be opened (", error.what(),
+          "), though it is there and a file can be made beside it: see whether its disk is full at "
+          "times, or the files beside it are another user's, and try again"));
+    }
+  }
   return absl::FailedPreconditionError(absl::StrCat(path.string(), ": cannot be opened (",
                                                     error.what(),
                                                     "); check that its folder exists and that you "

@@ -54,6 +54,9 @@ class CachedStatement {
 
 // Returns the error for a file that could not be opened.
 absl::Status OpenError(const std::filesystem::path& path, const SQLite::Exception& error);
+// Returns why no file can be made beside a database, if that is for want of room: SQLite, which
+// makes its log and the log's index there, says of that only that the database cannot be opened.
+absl::Status CheckRoomBeside(const std::filesystem::path& path);
 // Returns the error for the exception that is being handled, which no body should have thrown. Call
 // it in a catch block only.
 absl::Status StatusOfUnforeseen();

@@ -1,7 +1,5 @@
 #include "platform/store/store.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <atomic>
 #include <limits>
@@ -10,16 +8,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/synchronization/mutex.h"
-#include "base/file.h"
 #include "base/status.h"
-#include "platform/store/checkpointer.h"
-#include "platform/store/database.h"
+#include "base/threads/keyed_turns.h"
 #include "platform/store/durable_mark.h"
 #include "platform/store/group_commit.h"
+#include "platform/store/log_rows.h"
 #include "platform/store/reader_pool.h"
 #include "platform/store/rows.h"
 #include "platform/store/schema.h"
+#include "platform/store/shared_database.h"
 #include "platform/store/site_rows.h"
 #include "platform/store/trial_rows.h"
 
@@ -60,7 +57,8 @@ constexpr char kDeletionAbove[] =
     "JOIN jobs p ON p.id = above.id) SELECT 1 FROM above JOIN jobs a ON a.id = above.id "
     "JOIN deletions d ON d.job = a.sequence";
 
-constexpr size_t kJobsOfSlice = 32;  // a few milliseconds
+constexpr size_t kJobsOfSlice = 32;                                   // a few milliseconds
+constexpr absl::Duration kPatienceWithLog = absl::Milliseconds(200);  // of a slice
 // To read so many jobs with their specs takes no longer.
 constexpr size_t kShortPage = 100;
 
@@ -91,21 +89,7 @@ absl::Status CheckPast(absl::string_view id, const std::vector<Event>& events) {
 
 class SqliteStore final : public Store {
  public:
-  SqliteStore(const std::filesystem::path& path, absl::Duration busy_timeout,
-              std::unique_ptr<Database> database, std::function<void()> on_read)
-      : database_(std::move(database)),
-        mark_([this] { return SyncDatabase(); }),
-        writes_(database_.get(), &mutex_, &mark_),
-        readers_(database_->keeps_others_out()
-                     ? nullptr
-                     : std::make_unique<ReaderPool>(path, busy_timeout, std::move(on_read))),
-        checkpointer_(readers_ == nullptr ? nullptr
-                                          : std::make_unique<Checkpointer>(
-                                                path, busy_timeout, database_.get(), &mutex_)) {
-    // What an earlier process wrote and did not sync before it was killed.
-    mark_.BeginWrite(Durability::kDeferred);
-    mark_.EndWrites();
-  }
+  explicit SqliteStore(std::unique_ptr<SharedDatabase> database) : database_(std::move(database)) {}
 
   // Skips the numbers of events that a loss of power may have taken, so that no first step of a
   // process waits for the disk. Where that fails, as on a full disk, the first event does it.
@@ -149,6 +133,7 @@ class SqliteStore final : public Store {
   }
 
   absl::Status Sync() override { return mark_.AwaitAll(); }
+  WriteCounts CountWrites() const override { return database_->CountWrites(); }
   int64_t LastDeferred() const override { return mark_.last_deferred(); }
   absl::Status AwaitDurable(int64_t write) override { return mark_.Await(write); }
   absl::Status AwaitEvent(int64_t sequence) override {
@@ -364,6 +349,7 @@ class SqliteStore final : public Store {
     TUTTI_RETURN_IF_ERROR(jobs.status());
     // From the end, as each comes behind its parent, by which a crash finds it again.
     for (size_t end = jobs->size(); end > 0;) {
+      if (end < jobs->size()) LeaveTheLogToOthers();
       const size_t begin = end - std::min(end, kJobsOfSlice);
       const auto remove = [&](SqliteConnection& sqlite) {
         const CachedStatement job(sqlite, "DELETE FROM jobs WHERE id = ?");  // the rest cascades
@@ -421,12 +407,38 @@ class SqliteStore final : public Store {
       noted = InsertRemoved(sqlite, jobs, removed);
       return absl::OkStatus();
     };
-    return ChangeInTurn(
-        note, [&](SqliteConnection& sqlite) { DeleteRemoved(sqlite, noted, removed.kind); });
+    return ChangeInTurn("removed " + removed.kind, note, [&](SqliteConnection& sqlite) {
+      DeleteRemoved(sqlite, noted, removed.kind);
+    });
   }
 
   absl::StatusOr<std::vector<RemovedFiles>> RemovedOf(absl::string_view job_id) override {
     return Select([&](SqliteConnection& sqlite) { return SelectRemoved(sqlite, job_id); });
+  }
+
+  absl::StatusOr<std::vector<EndedJob>> EndedWithPendingLogs() override {
+    return Select(SelectPendingLogs);
+  }
+
+  absl::Status NoteLogs(int64_t sequence, const LogsNote& note) override {
+    const auto update = [&](SqliteConnection& sqlite) {
+      return UpdateLogs(sqlite, sequence, note)
+                 ? absl::OkStatus()
+                 : absl::NotFoundError(absl::StrCat("no note of the logs of job ", sequence));
+    };
+    return writes_.Write(update, Durability::kCrash);
+  }
+
+  absl::Status NoteLogsOf(const std::vector<std::pair<int64_t, LogsNote>>& notes) override {
+    const auto update = [&](SqliteConnection& sqlite) {
+      for (const auto& [sequence, note] : notes) UpdateLogs(sqlite, sequence, note);
+      return absl::OkStatus();
+    };
+    return writes_.Write(update, Durability::kCrash);
+  }
+
+  absl::StatusOr<std::optional<LogsNote>> LogsNoteOf(absl::string_view job_id) override {
+    return Select([&](SqliteConnection& sqlite) { return SelectLogs(sqlite, job_id); });
   }
 
   absl::Status AddCordon(const Cordon& cordon) override {
@@ -436,7 +448,7 @@ class SqliteStore final : public Store {
       PutCordon(sqlite, cordon.node, cordon);
       return absl::OkStatus();
     };
-    return ChangeInTurn(add,
+    return ChangeInTurn("cordon " + cordon.node, add,
                         [&](SqliteConnection& sqlite) { PutCordon(sqlite, cordon.node, former); });
   }
 
@@ -449,7 +461,8 @@ class SqliteStore final : public Store {
       PutCordon(sqlite, node, std::nullopt);
       return absl::OkStatus();
     };
-    return ChangeInTurn(remove, [&](SqliteConnection& sqlite) { PutCordon(sqlite, node, former); });
+    return ChangeInTurn("cordon " + node, remove,
+                        [&](SqliteConnection& sqlite) { PutCordon(sqlite, node, former); });
   }
 
   absl::StatusOr<std::vector<Cordon>> Cordons() override { return Select(SelectCordons); }
@@ -464,7 +477,7 @@ class SqliteStore final : public Store {
       }
       return absl::OkStatus();
     };
-    return ChangeInTurn(put, [&](SqliteConnection& sqlite) {
+    return ChangeInTurn("secrets", put, [&](SqliteConnection& sqlite) {
       for (size_t i = secrets.size(); i > 0; --i) {
         PutSecret(sqlite, secrets[i - 1].name, former[i - 1]);
       }
@@ -480,7 +493,8 @@ class SqliteStore final : public Store {
       PutSecret(sqlite, name, std::nullopt);
       return absl::OkStatus();
     };
-    return ChangeInTurn(remove, [&](SqliteConnection& sqlite) { PutSecret(sqlite, name, former); });
+    return ChangeInTurn("secrets", remove,
+                        [&](SqliteConnection& sqlite) { PutSecret(sqlite, name, former); });
   }
 
   absl::StatusOr<std::vector<SealedSecret>> Secrets() override { return Select(SelectSecrets); }
@@ -532,11 +546,10 @@ class SqliteStore final : public Store {
   }
 
  private:
-  // No commit is waited for where others may read the file.
+  // A log that grows faster than its pages are moved has all writes wait in the end.
+  void LeaveTheLogToOthers() { database_->AwaitShortLog(kPatienceWithLog); }
   absl::Status Read(ReadKind kind, const std::function<absl::Status(SqliteConnection&)>& body) {
-    if (readers_ != nullptr) return readers_->Read(kind, body);
-    absl::MutexLock lock(&mutex_);
-    return database_->Read(body);
+    return database_->Read(kind, body);
   }
   // Returns what `select` returns of the database.
   template <typename Function>
@@ -588,15 +601,13 @@ class SqliteStore final : public Store {
     return synced;
   }
 
-  // Does the same, one caller at a time, so that nobody has changed what is taken back.
-  absl::Status ChangeInTurn(const GroupCommit::Body& change, const Undo& undo)
-      ABSL_LOCKS_EXCLUDED(changes_) {
-    absl::MutexLock one_at_a_time(&changes_);
+  // Does the same, of each thing one caller at a time, so that nobody has changed what is taken
+  // back.
+  absl::Status ChangeInTurn(const std::string& thing, const GroupCommit::Body& change,
+                            const Undo& undo) {
+    const base::KeyedTurns::Turn one_at_a_time(changes_, thing);
     return WriteAndSync(change, undo);
   }
-
-  // To sync needs no lock.
-  absl::Status SyncDatabase() ABSL_NO_THREAD_SAFETY_ANALYSIS { return database_->Sync(); }
 
   // Where SkipAtOnce had no room.
   Durability AtFirstDurable(Durability durability) const {
@@ -647,14 +658,11 @@ class SqliteStore final : public Store {
     return CheckFollows(job_id, event.state, next);
   }
 
-  absl::Mutex changes_;  // of cordons, secrets and notes of removed files; taken before mutex_
-  absl::Mutex mutex_;
-  const std::unique_ptr<Database> database_ ABSL_PT_GUARDED_BY(mutex_);
-  DurableMark mark_;
-  GroupCommit writes_;
-  // These go first: the last to close empties the log.
-  const std::unique_ptr<ReaderPool> readers_;
-  const std::unique_ptr<Checkpointer> checkpointer_;
+  // Of cordons, secrets and notes of removed files; before what is written.
+  base::KeyedTurns changes_;
+  const std::unique_ptr<SharedDatabase> database_;
+  DurableMark& mark_ = database_->mark();
+  GroupCommit& writes_ = database_->writes();
   std::atomic<bool> skipped_ = false;
 };
 
@@ -674,20 +682,13 @@ absl::string_view Name(CordonAuthor author) {
 
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::filesystem::path& path,
                                                    StoreOptions options) {
-  // SQLite would make it readable for all, and it holds the jobs' tokens. Its -wal and -shm files
-  // get the same mode. A file that is there is not opened: to close it would drop this process's
-  // locks on it.
-  const absl::Status created = base::Open(path, O_RDWR | O_CREAT | O_EXCL, 0600).status();
-  if (!created.ok() && !absl::IsAlreadyExists(created)) return created;
-  const absl::Duration busy_timeout = options.busy_timeout;
-  TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<Database> database,
-                         Database::Open(path, AllMigrations(),
-                                        {busy_timeout, std::move(options.on_commit),
-                                         std::move(options.on_sync), std::move(options.on_full)}));
-  const bool may_lack_pages = database->has_lost_pages();
-  auto store = std::make_unique<SqliteStore>(path, busy_timeout, std::move(database),
-                                             std::move(options.on_read));
-  if (may_lack_pages) store->Sync().IgnoreError();  // else what needs it tries again
+  TUTTI_ASSIGN_OR_RETURN(
+      std::unique_ptr<SharedDatabase> database,
+      SharedDatabase::Open(path, AllMigrations(),
+                           {options.busy_timeout, std::move(options.on_commit),
+                            std::move(options.on_sync), std::move(options.on_full)},
+                           std::move(options.on_read)));
+  auto store = std::make_unique<SqliteStore>(std::move(database));
   store->SkipAtOnce();
   return store;
 }

@@ -29,8 +29,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "platform/store/durability.h"
 #include "platform/store/job_state.h"
+#include "platform/store/writes.h"
 #include "spec/types/job.h"
 
 namespace tutti::store {
@@ -146,6 +146,18 @@ struct RemovedFiles {
   absl::Time time;   // microseconds are kept
 };
 
+// What became of the logs of a job whose file names a store for them. A job has such a note from
+// its insertion on.
+struct LogsNote {
+  enum class State { kPending, kStored, kGivenUp };
+  State state = State::kPending;
+  std::string reason;  // one line; of kPending why they were not taken last, "" if nobody has tried
+  absl::Time time;     // when that was noted; microseconds are kept
+
+  bool operator==(const LogsNote&) const = default;
+};
+absl::string_view Name(LogsNote::State state);  // "pending", "stored", "given_up"
+
 struct EndedJob {
   std::string id;
   int64_t sequence = 0;
@@ -197,6 +209,8 @@ class Store {
   // Returns the number of the last write of Durability::kDeferred; 0: there was none. Whoever has
   // read what such a write wrote gets at least its number.
   virtual int64_t LastDeferred() const = 0;
+  // Waits for no disk.
+  virtual WriteCounts CountWrites() const = 0;
   // Waits, as Sync does, for that write and all before it; returns at once if they survive a loss
   // of power already.
   virtual absl::Status AwaitDurable(int64_t write) = 0;
@@ -280,6 +294,17 @@ class Store {
                                    const RemovedFiles& removed) = 0;
   // Returns what was removed, by kind; nothing if there is no such job.
   virtual absl::StatusOr<std::vector<RemovedFiles>> RemovedOf(absl::string_view job_id) = 0;
+
+  // Returns the jobs that have ended and whose note is kPending, by their sequence.
+  virtual absl::StatusOr<std::vector<EndedJob>> EndedWithPendingLogs() = 0;
+  // Replaces the note of the job of that sequence, whose name another may have by now; what a loss
+  // of power takes of it was pending, and is so again. NotFound if the job has none, or is not
+  // there any more.
+  virtual absl::Status NoteLogs(int64_t sequence, const LogsNote& note) = 0;
+  // Replaces those of several, by sequence, in one transaction; one without a note is passed over.
+  virtual absl::Status NoteLogsOf(const std::vector<std::pair<int64_t, LogsNote>>& notes) = 0;
+  // Returns a job's note; nothing if it has none.
+  virtual absl::StatusOr<std::optional<LogsNote>> LogsNoteOf(absl::string_view job_id) = 0;
 
   // Keeps it; another one of the same node gives way.
   virtual absl::Status AddCordon(const Cordon& cordon) = 0;

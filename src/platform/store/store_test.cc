@@ -1,4 +1,4 @@
-// Covers: rows.cc, site_rows.cc, schema.cc, reader_pool.cc.
+// Covers: rows.cc, log_rows.cc, site_rows.cc, schema.cc, reader_pool.cc, shared_database.cc.
 #include "platform/store/store.h"
 
 #include <SQLiteCpp/Database.h>
@@ -447,6 +447,49 @@ TEST_F(StoreTest, KnowsOfWhichEndedJobsFilesAreStillThere) {
   EXPECT_THAT(*store_->RemovedOf("c"), IsEmpty());
   EXPECT_TRUE(store_->DeleteJob("b").ok());
   EXPECT_THAT(*store_->RemovedOf("b"), IsEmpty());
+}
+
+TEST_F(StoreTest, KnowsOfWhichEndedJobsTheLogsAreToBeBrought) {
+  const auto pending = [&] {
+    std::vector<std::string> ids;
+    const auto jobs = store_->EndedWithPendingLogs();
+    for (const EndedJob& job : *jobs) ids.push_back(job.id);
+    return ids;
+  };
+  for (const char* id : {"a", "b", "plain"}) {
+    Job job = AJob(id);
+    if (job.id != "plain") job.spec.logs_place.emplace();
+    ASSERT_TRUE(store_->InsertJob(job, AnEvent(kQueued)).ok());
+  }
+  Job sweep = AJob("sweep");
+  sweep.spec.kind = spec::JobKind::kSweep;
+  sweep.spec.logs_place.emplace();
+  ASSERT_TRUE(store_->InsertJob(sweep, AnEvent(kQueued)).ok());
+  EXPECT_THAT(pending(), IsEmpty()) << "none has ended";
+  for (const char* id : {"sweep", "plain", "b", "a"}) ASSERT_TRUE(Move(id, kCanceled, 7).ok());
+  EXPECT_THAT(pending(), ElementsAre("a", "b"));
+  EXPECT_EQ(store_->EndedWithPendingLogs()->front().ended, absl::FromUnixMicros(7));
+  EXPECT_EQ((*store_->LogsNoteOf("a"))->state, LogsNote::State::kPending);
+  EXPECT_EQ(*store_->LogsNoteOf("plain"), std::nullopt);
+  EXPECT_EQ(*store_->LogsNoteOf("sweep"), std::nullopt) << "its trials have logs";
+
+  const auto sequence_of = [&](const char* id) { return store_->GetJob(id)->job.sequence; };
+  LogsNote note{LogsNote::State::kPending, "no connection", absl::FromUnixMicros(8)};
+  ASSERT_TRUE(store_->NoteLogs(sequence_of("a"), note).ok());
+  EXPECT_THAT(pending(), ElementsAre("a", "b"));
+  note.state = LogsNote::State::kGivenUp;
+  ASSERT_TRUE(store_->NoteLogs(sequence_of("a"), note).ok());
+  Reopen();
+  EXPECT_THAT(pending(), ElementsAre("b"));
+  EXPECT_EQ(**store_->LogsNoteOf("a"), note);
+  EXPECT_TRUE(absl::IsNotFound(store_->NoteLogs(sequence_of("plain"), note)));
+  LogsNote other = note;
+  other.reason = "another";
+  ASSERT_TRUE(store_->NoteLogsOf({{sequence_of("a"), other}, {sequence_of("plain"), other}}).ok());
+  EXPECT_EQ(**store_->LogsNoteOf("a"), other);
+  EXPECT_EQ(*store_->LogsNoteOf("plain"), std::nullopt);
+  ASSERT_TRUE(store_->BeginDeletion("b").ok());
+  EXPECT_THAT(pending(), IsEmpty()) << "it is being deleted";
 }
 
 TEST_F(StoreTest, OtherWritesGoOnWhileAJobIsDeletedWithAllThatDescendFromIt) {

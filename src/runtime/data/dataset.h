@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,7 @@
 namespace tutti::data {
 
 // What a set says of its images: one class each; the class of every pixel; boxes around objects.
-enum class Annotations { kLabels, kMasks, kBoxes };
-absl::string_view NameOf(Annotations annotations);  // "labels", "masks", "boxes"
+enum class Annotations { kLabels, kMasks, kBoxes };  // NameOf: annotation/annotation.h
 
 class Dataset {
  public:
@@ -37,6 +37,15 @@ class Dataset {
   virtual std::string Describe(int64_t index) const = 0;
   // Hints that Encoded(index) will be read soon; starts the read-ahead and returns at once.
   virtual void WillNeed(int64_t index) const {}
+  // Returns how many consecutive samples lie together in each of its parts, of a set that is read
+  // part by part (source/stream/streamed_shards.h): a sampler keeps to few of them at a time.
+  // Empty: any sample can be read as soon as any other.
+  virtual std::span<const int64_t> parts() const { return {}; }
+  // Returns what tells such a set from others: its labels are not known before it was read.
+  virtual std::string Fingerprint() const { return ""; }
+  // Says which parts are read now and which after them, in that order; what is in neither may go.
+  // Returns at once.
+  virtual void WillVisit(std::span<const int64_t> now, std::span<const int64_t> next) const {}
 };
 
 // How the images of a folder are kept.
@@ -51,14 +60,31 @@ enum class DatasetFormat {
 };
 absl::string_view NameOf(DatasetFormat format);  // "tar shards", "TFRecord", ...
 
+// How shards come from a store.
+struct StreamOptions {
+  // The folder that keeps them; empty: $TUTTI_DATA_CACHE, else tutti/data below $XDG_CACHE_HOME or
+  // ~/.cache.
+  std::filesystem::path cache;
+  int64_t most_bytes = 0;         // of the disk that they take; 0: nine tenths of what is free
+  std::filesystem::path program;  // empty: tutti-storage, as StreamClient finds it
+};
+
 struct OpenOptions {
   // The number from which the labels of TFRecords count; unset: told from the labels, see
   // OpenTfRecords.
   std::optional<int> first_label;
+  StreamOptions stream;
 };
 
-// Returns what `source` holds, by the names in it: "synthetic[:COUNTxSIDE[xCLASSES]]", or a folder
-// of one of the formats below. NotFound: no such folder, or nothing in it that is known.
+// Opens the shards of a split that lie in a store, at an address as "s3://BUCKET/PATH", one by one
+// as they are read (source/stream/streamed_shards.h).
+absl::StatusOr<std::shared_ptr<const Dataset>> OpenStreamedShards(const std::string& address,
+                                                                  absl::string_view split,
+                                                                  const StreamOptions& options);
+
+// Returns what `source` holds, by the names in it: "synthetic[:COUNTxSIDE[xCLASSES]]", an address
+// of tar shards in a store, or a folder of one of the formats below. NotFound: no such folder, or
+// nothing in it that is known.
 absl::StatusOr<DatasetFormat> FormatOf(const std::string& source);
 
 // Opens a split, "train" or "test" mostly. "test" is also found under the names "val" and

@@ -67,6 +67,7 @@ struct LoaderOptions {
   uint64_t seed = 1;
   bool shuffle = true;    // a new permutation every epoch; else the dataset's order
   bool drop_last = true;  // else the last step of an epoch is short (and may be empty on a rank)
+  int mixed_parts = 16;   // of a dataset in parts (SamplerOptions::mixed)
   int threads = 1;        // decoding threads beside the caller's; 0: Next decodes
   int prefetch = 3;       // batches kept ready
   PixelType pixels = PixelType::kFloat32;  // bf16 rounds to nearest, halves to even
@@ -77,6 +78,7 @@ struct LoaderOptions {
   // Images that may be unreadable, on this rank since the loader was made, before a batch with
   // one is an error. Until then each is replaced by the next readable one of the dataset, so that
   // batches keep their size and depend on nothing else, and is named once through `on_unreadable`.
+  // What a store does not give (Unavailable, FailedPrecondition) is an error, and no image's fault.
   int64_t max_unreadable = 0;
   // Called by Next, on its thread: "train-000002.tar:cat/0017.jpg: damaged JPEG: …".
   std::function<void(absl::string_view what)> on_unreadable;

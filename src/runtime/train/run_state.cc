@@ -141,7 +141,8 @@ Place PlaceOf(const Recipe& recipe) {
   }
   const std::filesystem::path folder =
       (std::filesystem::path(recipe.resume) / "").parent_path();  // without a slash at the end
-  absl::string_view name = folder.filename().native();
+  const std::string written = folder.filename().native();
+  absl::string_view name = written;
   int64_t step = 0;
   if (!absl::ConsumePrefix(&name, "step-") || !absl::SimpleAtoi(name, &step)) {
     return {checkpoint::CheckpointFolder(folder, keep), folder, std::nullopt};

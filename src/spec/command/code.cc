@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "spec/data/data_map.h"
 
 namespace tutti::spec {
 namespace {
@@ -64,6 +65,13 @@ absl::StatusOr<GitCode> ParseGitCode(absl::string_view written) {
   };
   GitCode code;
   absl::string_view location = absl::StripPrefix(written, "git+");
+  if (HasUser(location)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", ShownAddress(location),
+        "\" has a user or a token, which would be kept with the job, "
+        "and shown: leave it out, and git asks its credential helper or ~/.netrc for it, or write "
+        "git+ssh://git@HOST/REPOSITORY.git"));
+  }
   if (const size_t hash = location.find('#'); hash != absl::string_view::npos) {
     ReadFragment(location.substr(hash + 1), code);
     location = location.substr(0, hash);

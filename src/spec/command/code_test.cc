@@ -25,6 +25,19 @@ TEST(GitCodeTest, ReadsEveryWayToWriteIt) {
   ExpectCode("git://e.org/p", "git://e.org/p", "", "");
 }
 
+TEST(GitCodeTest, ATokenIsRefusedAndNotShown) {
+  for (const char* written :
+       {"git+https://hunter22@e.org/a/p.git@v1", "https://me:hunter22@e.org/a/p.git#main",
+        "git+http:///hunter22@e.org/p", "git+https://me\\:hunter22@e.org/p"}) {
+    const absl::Status refused = ParseGitCode(written).status();
+    EXPECT_THAT(
+        std::string(refused.message()),
+        ::testing::AllOf(::testing::HasSubstr("credential helper"), ::testing::HasSubstr("…@e.org"),
+                         ::testing::Not(::testing::HasSubstr("hunter22"))))
+        << written;
+  }
+}
+
 TEST(GitCodeTest, PathsAreNoRepositories) {
   for (const char* code : {"./src", "src.git", "/git+x", "https://e.org/archive.zip", "github"}) {
     EXPECT_FALSE(IsGitCode(code)) << code;

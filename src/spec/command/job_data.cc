@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <limits>
 #include <optional>
 
@@ -15,7 +14,7 @@
 #include "spec/command/output_place.h"
 #include "spec/data/data_address.h"
 #include "spec/data/data_map.h"
-#include "spec/data/local_path.h"
+#include "spec/site/data_finder.h"
 #include "spec/text/expressions.h"
 #include "spec/text/unbound.h"
 #include "spec/types/identifier.h"
@@ -86,16 +85,6 @@ bool LooksLikeAPath(absl::string_view text) {
          absl::StartsWith(text, "azureml:") || absl::StrContains(text, "://");
 }
 
-// An output that is a file lies in a folder of its own.
-std::string FileOfOutput(const std::string& path) {
-  std::error_code error;
-  std::vector<std::string> files;
-  for (std::filesystem::directory_iterator at(path, error), end; at != end; at.increment(error)) {
-    files.push_back(at->path().native());
-  }
-  return files.size() == 1 ? files[0] : path;
-}
-
 // Reads one input that is written out as a mapping.
 class InputReader {
  public:
@@ -139,18 +128,22 @@ class InputReader {
     } else {
       ReadLiteral();
     }
+    CheckMode(std::max(entry_.line, input_.location.line));  // data by name have a type by now
     return std::move(input_);
   }
 
   void ReadMode() {
     const YamlNode::Entry* entry = reader_.Choice("mode", kInputModes, input_.mode);
-    if (absl::StartsWith(input_.mode, "eval_")) {
-      diagnostics_.Error(entry->line,
-                         absl::StrCat("mode ", input_.mode,
-                                      " is not supported: nothing here evaluates an MLTable; "
-                                      "take ro_mount and read the files that it names"));
-    }
-    if (input_.mode == "mount") input_.mode = "ro_mount";
+    input_.mode = InputModeOf(input_.mode);
+    if (typed_) CheckMode(entry == nullptr ? 0 : entry->line);
+  }
+
+  void CheckMode(int line) {
+    if (!IsEvaluated(input_) || input_.type == "mltable") return;
+    diagnostics_.Error(line,
+                       absl::StrCat(what_, ": mode ", input_.mode,
+                                    " is of type mltable alone, and it is of type ", input_.type));
+    input_.mode = "ro_mount";  // of which nothing more is said
   }
 
   void ReadBounds() {
@@ -240,48 +233,42 @@ class InputReader {
     if (!RefuseUnbound(entry->line, what_, written, diagnostics_)) Locate(written);
   }
 
-  absl::StatusOr<std::string> Find(const std::string& written) {
-    if (!IsAddress(written)) return LocalPath(written, context_.base);
-    if (auto mapped = context_.site.data.Find(written); !absl::IsNotFound(mapped.status())) {
-      return mapped;
-    }
-    const std::string& jobs = context_.site.jobs;
-    auto result = PathOfJobOutput(written, jobs);
-    if (result.ok()) input_.job_folder = result->substr(0, result->find('/', jobs.size() + 1));
-    return result;
-  }
-
-  // Data by name that have no copy of their own; their type, where the job says none.
-  absl::StatusOr<std::string> Resolve(const std::string& written) {
-    if (!absl::StartsWith(written, "azureml:")) return written;
-    bool known = false;
-    const auto asset =
-        context_.site.data_assets.Find(ReferenceOf(AssetKind::kData, written), &known);
-    const bool mapped = !absl::IsNotFound(context_.site.data.Find(written).status());
-    if (!known || mapped) return written;
-    TUTTI_RETURN_IF_ERROR(asset.status());
-    if (!typed_) input_.type = asset->type;
-    return asset->path;
-  }
-
   // A path, an earlier job's output, or an address of which there is a copy here.
   void Locate(const std::string& by_user) {
-    const auto resolved = Resolve(by_user);
+    if (HasUser(by_user)) {
+      return Error(
+          absl::StrCat("\"", ShownAddress(by_user),
+                       "\" has a user or a password, which would be kept with the job, and "
+                       "shown: write an address with a signature, which is kept as a "
+                       "secret, or copy it here and write its path"));
+    }
+    const auto model = ResolveModel(by_user, input_.type, context_.site);
+    if (!model.ok()) return Error(model.status().message());
+    if (*model) return TakeModel(**model);
+    const auto resolved = ResolveAsset(by_user, context_.site);
     if (!resolved.ok()) {
       diagnostics_.Error(input_.location.line,
                          absl::StrCat(what_, ": ", resolved.status().message()));
       return;
     }
-    const std::string& written = *resolved;
-    const auto local = Find(written);
-    if (local.ok()) {
-      const bool is_output = !input_.job_folder.empty() && input_.type == "uri_file";
-      input_.path = is_output ? FileOfOutput(*local) : *local;
-    } else if (absl::IsNotFound(local.status())) {
+    if (!typed_ && !resolved->type.empty()) input_.type = resolved->type;
+    input_.asset = resolved->asset;
+    const std::string& written = resolved->address;
+    const auto here = FindHere(written, input_.type, context_.base, context_.site);
+    if (here.ok()) {
+      input_.path = here->path;
+      input_.job_folder = here->job_folder;
+    } else if (absl::IsNotFound(here.status())) {
       LocateElsewhere(written);
     } else {
-      Error(local.status().message());
+      Error(here.status().message());
     }
+  }
+
+  void TakeModel(const NamedModel& named) {
+    if (!typed_ && !named.model.type.empty()) input_.type = named.model.type;
+    input_.path = named.model.path;
+    input_.asset = named.asset;
   }
 
   void Error(absl::string_view why) {
@@ -293,10 +280,17 @@ class InputReader {
     auto place = PlaceOf(written, context_.site.datastores);
     const bool is_store = place.ok() && place->has_value();
     const std::string web = WebAddress(written);
-    if (is_store && (*place)->kind == StoreKind::kLocal) {
-      input_.path = (*place)->path;
+    if (input_.mode == "direct" && IsSigned(written)) {
+      Error(absl::StrCat("the signature of \"", ShownAddress(written),
+                         "\" would stand in the job's command line: leave mode: direct out, or "
+                         "give it to a datastore as its sas_token and name that "
+                         "(tutti datastore create --file FILE)"));
     } else if (input_.mode == "direct") {
       input_.literal = written;  // the program reads it by itself
+      // With the datastore's credentials, by its launcher.
+      if (is_store && !(*place)->datastore.empty() && !(*place)->is_pattern) {
+        input_.place = *std::move(*place);
+      }
     } else if (is_store &&
                (!(*place)->datastore.empty() || input_.type != "uri_file" || web.empty())) {
       TakePlace(*std::move(*place));
@@ -310,13 +304,15 @@ class InputReader {
           web.empty() ? "" : ", and a folder cannot be listed there",
           !web.empty() && LooksLikeAFile(written) ? " (a file has type: uri_file)" : "",
           absl::IsNotFound(place.status()) ? absl::StrCat(": ", place.status().message()) : "",
-          "; copy it here and say where: tutti data map ", PrefixToMap(written), " FOLDER",
-          ByItsFile(written)));
+          "; ", AdviceToMap(written)));
     }
   }
 
   // Each node fetches it from its store.
   void TakePlace(DataPlace place) {
+    if (place.is_pattern && input_.type == "mltable") {
+      return Error("a table is one folder, and the address is a pattern");
+    }
     if (place.is_pattern && input_.type == "uri_file") {
       return Error("a pattern stands for several files, in a folder: its type is uri_folder");
     }
@@ -324,21 +320,6 @@ class InputReader {
       return Error("its type is uri_file, but the address names all that the container holds");
     }
     input_.place = std::move(place);
-  }
-
-  // Returns the advice to make known what `written` names by its file: a datastore, or a data
-  // asset.
-  // "" for all else.
-  static std::string ByItsFile(absl::string_view written) {
-    if (absl::StartsWith(CanonicalAddress(written), "azureml://datastores/")) {
-      return ", or make the datastore known by its file: tutti datastore create --file FILE";
-    }
-    if (absl::StrContains(written, "?") && absl::StrContains(written, "sig=")) {
-      return ", or make a datastore with the signature as its sas_token, which no job then shows: "
-             "tutti datastore create --file FILE";
-    }
-    if (!absl::StartsWith(written, "azureml:") || absl::StrContains(written, "://")) return "";
-    return ", or make the name known by its file: tutti data create --file FILE";
   }
 
   const YamlNode::Entry& entry_;
@@ -420,6 +401,11 @@ void CheckIsMapping(const YamlNode::Entry& section, Diagnostics& diagnostics) {
   if (section.value->kind == YamlNode::Kind::kMapping) return;
   diagnostics.Error(section.line, absl::StrCat(section.key, " must be a mapping, but is ",
                                                KindName(*section.value)));
+}
+
+std::string InputModeOf(absl::string_view written) {
+  std::string mode = absl::AsciiStrToLower(written);
+  return mode == "mount" ? "ro_mount" : mode;
 }
 
 bool IsPathType(absl::string_view type) {

@@ -33,6 +33,9 @@ Output ReadOutput(const YamlNode::Entry& entry, const ReadContext& context,
 // Reports an error for a section `inputs` or `outputs` that has no names.
 void CheckIsMapping(const YamlNode::Entry& section, Diagnostics& diagnostics);
 
+// Returns the mode as inputs have it: in lower case, and by its present name.
+std::string InputModeOf(absl::string_view written);
+
 // Returns whether inputs of that type are files or folders, and not values.
 bool IsPathType(absl::string_view type);
 

@@ -104,7 +104,8 @@ void ReadLimits(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
 }
 
 // Reads `properties`, a free mapping in which each kind of compute has its own section.
-void ReadProperties(MappingReader& resources, JobSpec& spec, Diagnostics& diagnostics) {
+void ReadProperties(MappingReader& resources, const Site& site, JobSpec& spec,
+                    Diagnostics& diagnostics) {
   const YamlNode::Entry* entry = resources.Take("properties");
   if (entry == nullptr) return;
   const auto no_effect = [&](int line, absl::string_view key) {
@@ -116,7 +117,7 @@ void ReadProperties(MappingReader& resources, JobSpec& spec, Diagnostics& diagno
     if (part.key == "slurm") {
       spec.slurm = ReadSlurmSettings(*part.value, "resources.properties.slurm", diagnostics);
     } else if (part.key == "tutti") {
-      ReadNodePart(part, spec, diagnostics);
+      ReadNodePart(part, site.datastores, spec, diagnostics);
     } else {
       no_effect(part.line, part.key);
     }
@@ -169,10 +170,11 @@ void ReadResources(MappingReader& job, const Site& site, JobSpec& spec, Diagnost
   spec.part.reset();
   spec.secret_variables.clear();
   spec.secret_files.clear();
+  spec.logs_place.reset();
   spec.gpu_demands.clear();  // a step's own resources are in place of its component's
   LookAtInstanceType(*entry->value, spec, diagnostics);
   ReadContainerOptions(reader, site, spec, diagnostics);
-  ReadProperties(reader, spec, diagnostics);
+  ReadProperties(reader, site, spec, diagnostics);
   reader.Finish();
 }
 

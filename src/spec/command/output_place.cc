@@ -40,20 +40,26 @@ absl::StatusOr<DataPlace> OfFile(absl::string_view written) {
 }
 
 // Why nothing can be written there, with what to do; "" if it can.
-std::string WhyNotWritten(const DataPlace& place, const Output& output) {
+std::string WhyNotWritten(const DataPlace& place, absl::string_view type) {
   if (place.is_pattern) {
-    return "is a pattern, and an output is one folder or file: name it without \"*\" and \"?\"";
+    return "is a pattern, and what is written is one folder or file: name it without \"*\" and "
+           "\"?\"";
   }
-  if (place.kind == StoreKind::kGcs) {
-    return "is in Google's storage, which is read without credentials alone, so that nothing can "
-           "be written there: name a place in Azure, S3 or a folder";
+  if (place.kind == StoreKind::kGcs && place.credential == CredentialKind::kNone) {
+    return "is in Google's storage, of which there is no datastore with credentials: make one of "
+           "type gcs with an HMAC key (tutti datastore create --file FILE)";
   }
-  if (place.kind == StoreKind::kAzureFile) {
-    return "is a share of Azure Files, which cannot be written to yet: mount the share on every "
-           "node and name the folder, as a datastore of type nfs";
+  if (place.kind == StoreKind::kAzureFile && place.credential == CredentialKind::kNone) {
+    return "is a share of Azure Files, of which there is no datastore with credentials: make one "
+           "of "
+           "type azure_file with account_key or sas_token (tutti datastore create --file FILE)";
+  }
+  if (place.kind == StoreKind::kNfs) {
+    return "is on a file server, which is read alone this way: mount it on every node and name the "
+           "folder, as file:/FOLDER";
   }
   const bool has_name = !place.path.empty() && place.path.back() != '/';
-  if (output.type == "uri_file" && !has_name) {
+  if (type == "uri_file" && !has_name) {
     return "names all of a container, and the output is a file (type: uri_file): add the file's "
            "name";
   }
@@ -78,47 +84,57 @@ void NameFileByPlace(Output& output) {
   if (!name.empty()) output.file = name;
 }
 
+absl::StatusOr<std::optional<DataPlace>> PlaceToWrite(const std::string& written,
+                                                      const Datastores& datastores,
+                                                      absl::string_view type,
+                                                      absl::string_view known) {
+  const auto wrong = [&](absl::string_view why) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", ShownAddress(written), "\" ", why));
+  };
+  absl::StatusOr<std::optional<DataPlace>> found = std::nullopt;
+  if (absl::StartsWith(written, "file:")) {
+    found = OfFile(written);
+  } else {
+    found = PlaceOf(written, datastores);
+  }
+  if (!found.ok()) return found;
+  if (!found->has_value()) {
+    const bool is_store = PlaceOf(written.substr(0, written.find('?')), datastores)
+                              .value_or(std::nullopt)
+                              .has_value();
+    if (!is_store) return found;
+    return wrong(
+        "has a query, such as a signature, which would be kept with the "
+        "job: give it to a datastore as its sas_token, and leave it out "
+        "here (tutti datastore create --file FILE)");
+  }
+  const DataPlace& place = **found;
+  if (absl::StrContains(absl::StrReplaceAll(place.path, {{kOwnName, ""}}), "${{")) {
+    return wrong(absl::StrCat("has an expression that is not known here: a path may have ", known));
+  }
+  if (const std::string why = WhyNotWritten(place, type); !why.empty()) return wrong(why);
+  return found;
+}
+
 void TakeOutputPlace(const std::string& name, const YamlNode::Entry& path,
                      const ReadContext& context, Output& output, Diagnostics& diagnostics) {
   const std::string written = WithName(path.value->scalar, name);
   const auto no_effect = [&](absl::string_view why) {
     diagnostics.Warning(path.line, absl::StrCat("\"path\" has no effect: ", why));
   };
-  const auto refuse = [&](absl::string_view why) {
-    diagnostics.Error(path.line, absl::StrCat("output \"", name, "\": path ", why));
-  };
-  absl::StatusOr<std::optional<DataPlace>> found = std::nullopt;
-  if (absl::StartsWith(written, "file:")) {
-    found = OfFile(written);
-  } else {
-    found = PlaceOf(written, context.site.datastores);
-  }
+  const std::string known = absl::StrCat(kOwnName, " and ${{output_name}}");
+  auto found = PlaceToWrite(written, context.site.datastores, output.type, known);
   if (absl::IsNotFound(found.status())) {
     return no_effect(absl::StrCat(found.status().message(), ", so the output is kept with the ",
                                   "job alone; to have it brought there make the datastore known ",
                                   "by its file: tutti datastore create --file FILE"));
   }
-  if (!found.ok()) return refuse(found.status().message());
-  if (!found->has_value()) {
-    const bool is_store = PlaceOf(written.substr(0, written.find('?')), context.site.datastores)
-                              .value_or(std::nullopt)
-                              .has_value();
-    if (!is_store) return no_effect(kKept);
-    return refuse(absl::StrCat("\"", ShownAddress(written),
-                               "\" has a query, such as a signature, which would be kept with the "
-                               "job: give it to a datastore as its sas_token, and leave it out "
-                               "here (tutti datastore create --file FILE)"));
+  if (!found.ok()) {
+    return diagnostics.Error(
+        path.line, absl::StrCat("output \"", name, "\": path ", found.status().message()));
   }
-  DataPlace& place = **found;
-  if (absl::StrContains(absl::StrReplaceAll(place.path, {{kOwnName, ""}}), "${{")) {
-    return refuse(absl::StrCat("\"", ShownAddress(written),
-                               "\" has an expression that is not known here: a path may have ",
-                               kOwnName, " and ${{output_name}}"));
-  }
-  if (const std::string why = WhyNotWritten(place, output); !why.empty()) {
-    return refuse(absl::StrCat("\"", ShownAddress(written), "\" ", why));
-  }
-  output.place = std::move(place);
+  if (!found->has_value()) return no_effect(kKept);
+  output.place = **std::move(found);
   output.location = {diagnostics.file_name(), path.line};
   NameFileByPlace(output);
 }

@@ -1,8 +1,12 @@
 // Finds where in a store a job's output is to be brought, by its `path`. Inside the room spec only.
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "spec/data/datastore.h"
 #include "spec/site/read_context.h"
 #include "spec/text/diagnostics.h"
 #include "spec/text/yaml_tree.h"
@@ -18,6 +22,15 @@ namespace tutti::spec {
 // alone.
 void TakeOutputPlace(const std::string& name, const YamlNode::Entry& path,
                      const ReadContext& context, Output& output, Diagnostics& diagnostics);
+
+// Returns the place in a store, or of a folder of the machine, that an address names, if it can be
+// written to; nothing for an address of neither. NotFound if the datastore that it names is not
+// known, InvalidArgument says what else is wrong with it. `known`: the expressions that its path
+// may have, for the message. Of a uri_file (`type`) it has to name one.
+absl::StatusOr<std::optional<DataPlace>> PlaceToWrite(const std::string& written,
+                                                      const Datastores& datastores,
+                                                      absl::string_view type,
+                                                      absl::string_view known);
 
 // Sets the name of the file of a uri_file that has a place: the last part of its path.
 void NameFileByPlace(Output& output);

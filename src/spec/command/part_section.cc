@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text/binary_size.h"
+#include "spec/command/logs_section.h"
 #include "spec/command/secret_section.h"
 #include "spec/text/mapping_reader.h"
 
@@ -33,13 +34,15 @@ void ReadMemory(MappingReader& reader, PartOfNode& part, Diagnostics& diagnostic
 // Returns whether the mapping has more than the keys which go with whole nodes too.
 bool AsksForPart(const YamlNode& tutti) {
   return tutti.entries.empty() ||
-         std::any_of(tutti.entries.begin(), tutti.entries.end(),
-                     [](const YamlNode::Entry& entry) { return entry.key != "secrets"; });
+         std::any_of(tutti.entries.begin(), tutti.entries.end(), [](const YamlNode::Entry& entry) {
+           return entry.key != "secrets" && entry.key != "logs";
+         });
 }
 
 }  // namespace
 
-void ReadNodePart(const YamlNode::Entry& entry, JobSpec& spec, Diagnostics& diagnostics) {
+void ReadNodePart(const YamlNode::Entry& entry, const Datastores& datastores, JobSpec& spec,
+                  Diagnostics& diagnostics) {
   PartOfNode part;
   MappingReader reader(*entry.value, kKey, diagnostics);
   reader.Count("cpus", kMostCpus, part.cpus);
@@ -48,6 +51,9 @@ void ReadNodePart(const YamlNode::Entry& entry, JobSpec& spec, Diagnostics& diag
   if (gpus != nullptr && gpus->value->scalar != "0") reader.Count("gpus", kMostGpus, part.gpus);
   if (const YamlNode::Entry* secrets = reader.Take("secrets")) {
     ReadSecrets(*secrets, spec, diagnostics);
+  }
+  if (const YamlNode::Entry* logs = reader.Take("logs")) {
+    ReadLogs(*logs, datastores, spec, diagnostics);
   }
   reader.Finish();
   if (!AsksForPart(*entry.value)) return;

@@ -31,7 +31,8 @@ constexpr std::array<absl::string_view, 1> kLabels = {"latest"};
 absl::string_view CollectionOf(AssetKind kind) {
   return kind == AssetKind::kData          ? "data"
          : kind == AssetKind::kEnvironment ? "environments"
-                                           : "components";
+         : kind == AssetKind::kComponent   ? "components"
+                                           : "models";
 }
 
 // Files that are kept are compared by their content: they may come from another folder.
@@ -64,7 +65,8 @@ std::string VersionOfLabel(absl::string_view label) {
 absl::string_view AssetKindName(AssetKind kind) {
   return kind == AssetKind::kData          ? "data"
          : kind == AssetKind::kEnvironment ? "environment"
-                                           : "component";
+         : kind == AssetKind::kComponent   ? "component"
+                                           : "model";
 }
 
 absl::Status CheckAssetName(absl::string_view what, absl::string_view name) {

@@ -16,9 +16,10 @@
 
 namespace tutti::spec {
 
-enum class AssetKind { kData, kEnvironment, kComponent };
+// Models are kept by the service, whose registry they are in; references to them are read here.
+enum class AssetKind { kData, kEnvironment, kComponent, kModel };
 
-// Returns "data", "environment", "component".
+// Returns "data", "environment", "component", "model".
 absl::string_view AssetKindName(AssetKind kind);
 
 struct Asset {

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "base/text/closest.h"
 #include "spec/data/data_map.h"
+#include "spec/data/nfs_endpoint.h"
 #include "spec/data/percent.h"
 
 namespace tutti::spec {
@@ -105,7 +106,21 @@ std::optional<Parsed> ParseBucket(StoreKind kind, absl::string_view rest) {
   return parsed;
 }
 
+// "HOST:PORT/FOLDER/PATH": the first folder is what is mounted.
+std::optional<Parsed> ParseNfs(absl::string_view rest) {
+  const auto [authority, below] = SplitAt(rest, '/');
+  const auto [container, path] = SplitAt(below, '/');
+  const std::optional<std::string> endpoint = NfsEndpoint(authority);
+  if (!endpoint || container == "." || container == "..") return std::nullopt;
+  Parsed parsed{.path = std::string(path), .is_url = true};
+  parsed.place.kind = StoreKind::kNfs;
+  parsed.place.container = std::string(container);
+  parsed.place.endpoint = *endpoint;
+  return parsed;
+}
+
 std::optional<Parsed> Parse(absl::string_view scheme, absl::string_view rest) {
+  if (scheme == "nfs") return ParseNfs(rest);
   if (scheme == "s3" || scheme == "s3a" || scheme == "s3n") {
     return ParseBucket(StoreKind::kS3, rest);
   }
@@ -127,6 +142,7 @@ const Datastore* FindBy(const DataPlace& place, const Datastores& datastores) {
   for (const auto& [name, datastore] : datastores) {
     const DataPlace& known = datastore.place;
     if (!SameFamily(known.kind, place.kind) || known.container != place.container) continue;
+    if (place.kind == StoreKind::kNfs && known.endpoint != place.endpoint) continue;
     if (!IsAzure(place.kind)) return &datastore;
     if (known.account == place.account && of_blob(known.endpoint) == of_blob(place.endpoint)) {
       return &datastore;

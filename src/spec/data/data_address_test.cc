@@ -1,4 +1,4 @@
-// Covers: percent.cc.
+// Covers: nfs_endpoint.cc, percent.cc.
 #include "spec/data/data_address.h"
 
 #include <gmock/gmock.h>
@@ -31,6 +31,7 @@ Datastores SomeDatastores() {
                  .region = "eu-west-1",
                  .credential = CredentialKind::kAccessKey,
                  .secret = "datastore.bucket"});
+  add("server", {.kind = StoreKind::kNfs, .container = "a", .endpoint = "nfs://10.0.0.5:12049"});
   add("share", {.kind = StoreKind::kLocal, .path = "/mnt/share"});
   return stores;
 }
@@ -106,6 +107,26 @@ TEST(PlaceOf, AFolderOfThisMachineIsAPath) {
   EXPECT_EQ(PlaceAt("azureml://datastores/share/paths/a/b").root, "/mnt/share");
   EXPECT_THAT(AddressError("azureml://datastores/share/paths/*"),
               HasSubstr("name the folder itself"));
+}
+
+TEST(PlaceOf, AFileServersExportIsItsContainer) {
+  for (const char* address :
+       {"azureml://datastores/server/paths/b/c d", "nfs://10.0.0.5:12049/a/b/c%20d/"}) {
+    const DataPlace place = PlaceAt(address);
+    EXPECT_EQ(place.datastore, "server") << address;
+    EXPECT_EQ(place.path, "b/c d") << address;
+  }
+  const DataPlace other = PlaceAt("nfs://Other.example.org:2049/a/b/*.png");
+  EXPECT_EQ(other.datastore, "");
+  EXPECT_EQ(StoreOf(other), "nfs a at nfs://other.example.org");
+  EXPECT_EQ(other.path, "b/*.png");
+  EXPECT_TRUE(other.is_pattern);
+  EXPECT_THAT(AddressError("nfs://h"), HasSubstr("names no container"));
+  EXPECT_THAT(AddressError("nfs://h/a/../b"), HasSubstr("leads out of its container"));
+  for (const char* address : {"nfs:///a/b", "nfs://h:0/a/b", "nfs://u@h/a/b", "nfs://h/../b"}) {
+    const auto place = PlaceOf(address, SomeDatastores());
+    EXPECT_TRUE(place.ok() && !place->has_value()) << address;
+  }
 }
 
 TEST(PlaceOf, OtherAddressesHaveNone) {

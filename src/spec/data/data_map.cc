@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/status.h"
 #include "spec/data/asset.h"
 #include "spec/data/percent.h"
 
@@ -152,9 +153,35 @@ bool LooksLikeAFile(absl::string_view path) {
   return dot != absl::string_view::npos && dot > slash + 1 && dot + 1 < path.size();
 }
 
+std::string WithoutQuery(absl::string_view address) {
+  return std::string(absl::StrContains(address, "://") ? address.substr(0, address.find('?'))
+                                                       : address);
+}
+
+bool IsSigned(absl::string_view address) {
+  const std::string rest = absl::AsciiStrToLower(address.substr(WithoutQuery(address).size()));
+  return absl::StrContains(rest, "sig=") || absl::StrContains(rest, "signature=");
+}
+
+size_t EndOfServer(absl::string_view address) {
+  const size_t server = address.find_first_not_of('/', address.find("://") + 3);
+  return std::min(address.find_first_of("/?#", server), address.size());
+}
+
+bool HasUser(absl::string_view address) {
+  const bool is_web = absl::StartsWithIgnoreCase(address, "https://") ||
+                      absl::StartsWithIgnoreCase(address, "http://");
+  return is_web && absl::StrContains(address.substr(0, EndOfServer(address)), '@');
+}
+
 std::string ShownAddress(absl::string_view address) {
-  const size_t query = absl::StrContains(address, "://") ? address.find('?') : std::string::npos;
-  return absl::StrCat(address.substr(0, std::min<size_t>(query, 200)),
+  std::string shown(address);
+  if (HasUser(address)) {
+    const size_t host = address.substr(0, EndOfServer(address)).rfind('@');
+    shown = absl::StrCat(address.substr(0, address.find("://") + 3), "…", address.substr(host));
+  }
+  const size_t query = absl::StrContains(shown, "://") ? shown.find('?') : std::string::npos;
+  return absl::StrCat(shown.substr(0, std::min<size_t>(query, 200)),
                       query == std::string::npos ? "" : "?…");
 }
 
@@ -241,6 +268,13 @@ absl::StatusOr<std::string> DataMap::Find(absl::string_view address) const {
     return absl::StrCat(found->second.folder, rest);
   }
   return absl::NotFoundError(absl::StrCat("\"", ShownAddress(address), "\" is not mapped"));
+}
+
+absl::StatusOr<JobOutput> OutputOfAddress(absl::string_view address) {
+  TUTTI_ASSIGN_OR_RETURN(const std::string path, PathOfJobOutput(address, ""));
+  const size_t end = path.find('/', 1);  // "/JOB/outputs/model"
+  if (end == std::string::npos) return JobOutput{path.substr(1), "outputs"};
+  return JobOutput{path.substr(1, end - 1), path.substr(end + 1)};
 }
 
 }  // namespace tutti::spec

@@ -29,9 +29,21 @@ std::string WebAddress(absl::string_view address);
 // "https://example.org/data.csv".
 bool LooksLikeAFile(absl::string_view address);
 
-// Returns an address as messages show it: not too long, and without its query, which may be a key
-// ("?sv=…&sig=…").
+// Returns an address as messages show it: not too long, and without what may be a key: its query
+// ("?sv=…&sig=…") and its user.
 std::string ShownAddress(absl::string_view address);
+// Returns an address without its query, and a path as it is.
+std::string WithoutQuery(absl::string_view address);
+// Returns whether an address has a signature, by which whoever knows it reads: "?sv=…&sig=…".
+bool IsSigned(absl::string_view address);
+
+// Returns where the path of an address by http or https begins, "/FILE" of
+// "https://USER@HOST:PORT/FILE". libcurl finds the server by what stands before that, and takes
+// "https:///" for "https://".
+size_t EndOfServer(absl::string_view address);
+// Returns whether an address by http or https has a user, with whom a password or a token may stand
+// ("https://USER:PASSWORD@HOST/FILE", "https://TOKEN@HOST/REPOSITORY.git").
+bool HasUser(absl::string_view address);
 
 // Returns a prefix that serves `address` and what lies beside it, for advice.
 std::string PrefixToMap(absl::string_view address);
@@ -41,6 +53,11 @@ std::string PrefixToMap(absl::string_view address);
 // ./logs, and "runs:/JOB/PATH", which counts from its ./outputs. NotFound if `address` is of
 // another form; InvalidArgument if it leads out of the job's results.
 absl::StatusOr<std::string> PathOfJobOutput(absl::string_view address, absl::string_view jobs);
+// Returns the same as the job's name and the path in its results, "outputs/model".
+struct JobOutput {
+  std::string job, path;
+};
+absl::StatusOr<JobOutput> OutputOfAddress(absl::string_view address);
 
 // Thread-compatible.
 class DataMap {

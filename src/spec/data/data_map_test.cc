@@ -42,6 +42,20 @@ TEST(CanonicalAddress, IsOneForAllNamesOfABlob) {
       CanonicalAddress("azureml:n:1"));
 }
 
+TEST(IsSigned, KnowsSignaturesBehindAnAddress) {
+  for (const char* signed_address :
+       {"https://a.blob.core.windows.net/c/x?sv=1&sig=x%3D", "azureml://datastores/d/paths/x?SIG=x",
+        "https://b.s3.amazonaws.com/x?X-Amz-Signature=x"}) {
+    EXPECT_TRUE(IsSigned(signed_address)) << signed_address;
+  }
+  for (const char* other : {"s3://b/runs/sig=3", "https://e.org/x?a=1", "/x?sig=1", ""}) {
+    EXPECT_FALSE(IsSigned(other)) << other;
+  }
+  EXPECT_EQ(WithoutQuery("https://e.org/x?a=1"), "https://e.org/x");
+  EXPECT_EQ(WithoutQuery("s3://b/x"), "s3://b/x");
+  EXPECT_EQ(WithoutQuery("/x?a"), "/x?a");
+}
+
 TEST(CanonicalAddress, TheIdOfDataIsThatOfItsName) {
   const std::string id =
       "azureml:/subscriptions/s/resourceGroups/r/providers/Microsoft.MachineLearningServices/"

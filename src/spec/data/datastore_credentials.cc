@@ -6,15 +6,19 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "base/text/secure_url.h"
 #include "spec/text/mapping_reader.h"
 #include "spec/types/enum_names.h"
 #include "spec/types/identifier.h"
 
 namespace tutti::spec {
 namespace {
+
+constexpr absl::string_view kAuthority = "authority";  // the secret's field
 
 struct Field {
   const char* key;   // in the file
@@ -38,9 +42,12 @@ const std::vector<CredentialScheme>& Schemes() {
       {CredentialKind::kSas, {kAzureBlob, kAzureDataLake, kAzureFile}, {{"sas_token", "sas"}}},
       {CredentialKind::kServicePrincipal,
        {kAzureBlob, kAzureDataLake},
-       {{"tenant_id", "tenant"}, {"client_id", "client"}, {"client_secret", "client_secret"}}},
+       {{"tenant_id", "tenant"},
+        {"client_id", "client"},
+        {"client_secret", "client_secret"},
+        {"authority_url", "authority", /*optional=*/true}}},
       {CredentialKind::kAccessKey,
-       {kS3},
+       {kS3, kGcs},
        {{"access_key_id", "access_key_id"},
         {"secret_access_key", "secret_access_key"},
         {"session_token", "session_token", /*optional=*/true}}},
@@ -67,6 +74,11 @@ std::string KeysFor(StoreKind store) {
     if (Knows(scheme, store)) keys.push_back(KeysOf(scheme));
   }
   return absl::StrJoin(keys, ", or ");
+}
+
+// On this machine too: who else is on it may listen where the secret would go.
+bool IsAuthority(const std::string& url) {
+  return absl::StartsWith(url, "https://") && base::IsSecureUrl(url);
 }
 
 class CredentialReader {
@@ -150,8 +162,9 @@ class CredentialReader {
       std::string value;
       reader_.Text(field.key, value);
       if (value.empty()) continue;
-      given[field.name] =
-          scheme.kind == CredentialKind::kSas ? std::string(absl::StripPrefix(value, "?")) : value;
+      if (scheme.kind == CredentialKind::kSas) value = std::string(absl::StripPrefix(value, "?"));
+      if (field.name == kAuthority) value = std::string(absl::StripSuffix(value, "/"));
+      given[field.name] = value;
     }
     return given;
   }
@@ -160,6 +173,13 @@ class CredentialReader {
     for (const Field& field : scheme.fields) {
       if (field.optional || secret.contains(field.name)) continue;
       Error(absl::StrCat("the key \"", field.key, "\" is missing"));
+      return false;
+    }
+    if (const auto authority = secret.find("authority");
+        authority != secret.end() && !IsAuthority(authority->get<std::string>())) {
+      Error(
+          "authority_url must be a URL of https, as https://login.microsoftonline.com: the "
+          "client_secret goes there");
       return false;
     }
     std::string bytes;

@@ -3,15 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/status.h"
 #include "spec/data/asset_head.h"
 #include "spec/data/datastore_credentials.h"
 #include "spec/data/local_path.h"
+#include "spec/data/nfs_endpoint.h"
 #include "spec/text/diagnostics.h"
 #include "spec/text/mapping_reader.h"
 #include "spec/text/other_kinds.h"
@@ -23,6 +26,7 @@ namespace {
 constexpr std::array<absl::string_view, 9> kTypesOfStores = {
     "azure_blob", "azure_data_lake_gen2", "azure_file", "s3", "gcs", "local", "nfs",
     "one_lake",   "azure_data_lake_gen1"};
+constexpr absl::string_view kNfsType = "nfs";
 constexpr absl::string_view kAzuresCloud = "core.windows.net";
 
 // What a type is, and the key that names its container.
@@ -55,6 +59,14 @@ bool IsLabel(absl::string_view text, absl::string_view others) {
          std::all_of(text.begin(), text.end(), [&](unsigned char c) {
            return absl::ascii_isalnum(c) || absl::StrContains(others, static_cast<char>(c));
          });
+}
+
+// Folders below each other, "a/b", of names that an address can have.
+bool IsExport(absl::string_view path) {
+  const std::vector<absl::string_view> names = absl::StrSplit(path, '/');
+  return std::all_of(names.begin(), names.end(), [](absl::string_view name) {
+    return IsLabel(name, "-_.$") && name != "." && name != "..";
+  });
 }
 
 // "http://HOST:PORT/PATH", without a user, a query or a fragment.
@@ -97,7 +109,10 @@ class FileReader {
     if (type == nullptr) return;  // no other key is known then
     store_.place.kind = type->kind;
     store_.place.datastore = store_.name;
-    if (type->kind == StoreKind::kLocal) {
+    const bool is_server = store_.type == kNfsType && FindEntry(root_, "server") != nullptr;
+    if (is_server) {
+      ReadServer();
+    } else if (type->kind == StoreKind::kLocal) {
       ReadFolder();
     } else {
       ReadStore(*type);
@@ -105,7 +120,7 @@ class FileReader {
     if (const YamlNode::Entry* const entry = reader_.Take("credentials")) {
       file_.credentials = ReadCredentials(*entry, store_, diagnostics_);
       WarnOfPlainHttp();
-    } else if (type->kind != StoreKind::kLocal) {
+    } else if (!is_server && type->kind != StoreKind::kLocal) {
       diagnostics_.Warning(root_.line,
                            "without credentials only public data can be read: nobody's identity is "
                            "used here");
@@ -164,7 +179,11 @@ class FileReader {
     if (entry == nullptr || path.empty()) {
       diagnostics_.Error(root_.line, absl::StrCat("a datastore of type ", store_.type,
                                                   " needs the key \"path\": a folder that is on "
-                                                  "every node"));
+                                                  "every node",
+                                                  store_.type == kNfsType
+                                                      ? ", or the keys \"server\" and \"export\": "
+                                                        "what each node reads without a mount"
+                                                      : ""));
       return;
     }
     auto local = LocalPath(path, folder_);
@@ -172,6 +191,32 @@ class FileReader {
       store_.place.path = *std::move(local);
     } else {
       diagnostics_.Error(entry->line, local.status().message());
+    }
+  }
+
+  // A server that nodes read without a mount.
+  void ReadServer() {
+    store_.place.kind = StoreKind::kNfs;
+    std::string server, exported;
+    const YamlNode::Entry* const at = reader_.Text("server", server);
+    if (const auto endpoint = NfsEndpoint(server)) {
+      store_.place.endpoint = *endpoint;
+    } else if (at != nullptr) {
+      diagnostics_.Error(at->line, "server must be HOST or HOST:PORT");
+    }
+    const YamlNode::Entry* const entry = reader_.Text("export", exported);
+    absl::string_view path = exported;
+    absl::ConsumePrefix(&path, "/");
+    absl::ConsumeSuffix(&path, "/");
+    if (path.empty()) {
+      diagnostics_.Error(entry == nullptr ? root_.line : entry->line,
+                         "a datastore with a server needs the key \"export\": what would be "
+                         "mounted, as /images");
+    } else if (!IsExport(path)) {
+      diagnostics_.Error(entry->line, absl::StrCat("export \"", path.substr(0, 80),
+                                                   "\" has a character that no name of one has"));
+    } else {
+      store_.place.container = std::string(path);
     }
   }
 

@@ -63,6 +63,13 @@ TEST(DatastoreFile, OtherCredentialsAndTypes) {
   EXPECT_EQ(lake.credentials,
             R"({"client":"c","client_secret":"s","store":"azure_data_lake acme/fs at )"
             R"(https://acme.dfs.core.usgovcloudapi.net","tenant":"t"})");
+  const std::string principal =
+      absl::StrCat(kBlob, "credentials: {tenant_id: t, client_id: c, client_secret: hunter22, ");
+  EXPECT_THAT(
+      ReadStore(principal + "authority_url: https://login.microsoftonline.us/}\n").credentials,
+      HasSubstr(R"("authority":"https://login.microsoftonline.us",)"));
+  EXPECT_THAT(ReadStore(principal + "authority_url: https://login.acme.org/entra/}\n").credentials,
+              HasSubstr(R"("authority":"https://login.acme.org/entra",)"));
   const DatastoreFile bucket = ReadStore(
       "name: b\ntype: s3\nbucket_name: sets\nregion: eu-west-1\nendpoint: minio.example.org/\n"
       "credentials: {access_key_id: a, secret_access_key: s}\n");
@@ -87,6 +94,24 @@ TEST(DatastoreFile, NamesASecretThatIsThere) {
   EXPECT_EQ(file.credentials, "");
   EXPECT_THAT(StoreError(absl::StrCat(kBlob, "credentials: {secret: datastore.other}\n")),
               HasSubstr("credentials.secret must name a secret"));
+}
+
+TEST(DatastoreFile, AFileServerThatNodesReadWithoutAMount) {
+  const DatastoreFile file =
+      ReadStore("name: n\ntype: nfs\nserver: nas.example.org:12049\nexport: /data/images/\n");
+  EXPECT_EQ(file.datastore.type, "nfs");
+  EXPECT_EQ(StoreOf(file.datastore.place), "nfs data/images at nfs://nas.example.org:12049");
+  EXPECT_EQ(file.datastore.place.datastore, "n");
+  EXPECT_THAT(file.warnings, IsEmpty());
+  const auto wrong = [](absl::string_view keys) {
+    return StoreError(absl::StrCat("name: n\ntype: nfs\n", keys));
+  };
+  EXPECT_THAT(wrong("server: a:b\nexport: /x\n"), HasSubstr("store.yml:3: server must be HOST"));
+  EXPECT_THAT(wrong("server: a\n"), HasSubstr("needs the key \"export\""));
+  EXPECT_THAT(wrong("server: a\nexport: /\n"), HasSubstr("store.yml:4: a datastore with a"));
+  EXPECT_THAT(wrong("server: a\nexport: /x/../y\n"), HasSubstr("store.yml:4: export \"x/../y\""));
+  EXPECT_THAT(wrong("server: a\nexport: /x\npath: /y\n"), HasSubstr("\"path\""));
+  EXPECT_THAT(wrong(""), HasSubstr("\"server\" and \"export\""));
 }
 
 TEST(DatastoreFile, WarnsOfCredentialsThatGoUnencrypted) {
@@ -130,13 +155,17 @@ TEST(DatastoreFile, SaysWhatIsWrongAndWhereAndNoCredential) {
   for (const char* credentials :
        {"{account_key: hunter22!}", "{account_key: aHVudGVyMjI=, sas_token: hunter22}",
         "{client_secret: hunter22}", "{access_key_id: hunter22, secret_access_key: hunter22}",
+        "{tenant_id: t, client_id: c, client_secret: hunter22, authority_url: 'http://login'}",
+        "{tenant_id: t, client_id: c, client_secret: hunter22, authority_url: 'http://localhost'}",
+        "{tenant_id: t, client_id: c, client_secret: hunter22, authority_url: "
+        "'https://a.org/../x'}",
         "hunter22", "{account_key: [hunter22]}", "{}"}) {
     const std::string error = StoreError(absl::StrCat(kBlob, "credentials: ", credentials, "\n"));
     EXPECT_THAT(error, HasSubstr("store.yml:7: credentials")) << credentials;
     EXPECT_THAT(error, Not(HasSubstr("hunter22"))) << credentials;
   }
   EXPECT_THAT(StoreError("name: g\ntype: gcs\nbucket_name: m\ncredentials: {account_key: a2V5}\n"),
-              HasSubstr("a datastore of type gcs is read without any"));
+              HasSubstr("access_key_id"));
 }
 
 TEST(Datastores, AreKeptInTheServicesFolder) {

@@ -52,7 +52,7 @@ void CheckPlace(absl::string_view text) {
                   .datastore = "e"}}}};
   for (const std::string& address :
        {std::string(text), absl::StrCat("azureml://datastores/d/paths/", text),
-        absl::StrCat("http://h:1/a/c/", text),
+        absl::StrCat("nfs://h/", text), absl::StrCat("http://h:1/a/c/", text),
         absl::StrCat("wasbs://c@a.blob.core.windows.net/", text)}) {
     const auto place = PlaceOf(address, *datastores);
     if (!place.ok() || !place->has_value()) continue;
@@ -63,6 +63,7 @@ void CheckPlace(absl::string_view text) {
     if (absl::StrContains(found.path, '\0')) std::abort();
     if (found.kind == StoreKind::kLocal && !absl::StartsWith(found.path, "/d")) std::abort();
     if (found.kind != StoreKind::kLocal && found.container.empty()) std::abort();
+    if (found.kind == StoreKind::kNfs && found.container == "..") std::abort();
   }
 }
 

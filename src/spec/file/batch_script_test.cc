@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "spec/command/batch_options.h"
+#include "spec/file/job_file.h"
 #include "spec/json/job_json.h"
 
 namespace tutti::spec {

@@ -110,8 +110,7 @@ void AddNew(absl::string_view line, std::vector<std::string>& lines) {
   if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.emplace_back(line);
 }
 
-absl::Status CheckOne(const JobSpec& spec, std::vector<std::string>& warnings) {
-  Diagnostics diagnostics(spec.file_name);
+void CheckCode(const JobSpec& spec, Diagnostics& diagnostics) {
   const bool is_here = !spec.code.empty() && !IsGitCode(spec.code);
   const std::string absence = is_here ? AbsenceOf(spec.code) : "";
   if (!absence.empty()) {
@@ -124,20 +123,26 @@ absl::Status CheckOne(const JobSpec& spec, std::vector<std::string>& warnings) {
     if (absent.empty()) continue;
     diagnostics.Error(spec.includes_line, absl::StrCat("additional_includes: ", include, absent));
   }
+}
+
+absl::Status CheckOne(const JobSpec& spec, const std::set<std::string>& sent,
+                      std::vector<std::string>& warnings) {
+  Diagnostics diagnostics(spec.file_name);
+  if (!sent.contains(spec.AllCode())) CheckCode(spec, diagnostics);
   for (const CopiedFile& copied : spec.environment.copied) CheckCopied(copied, diagnostics);
   for (const auto& [name, input] : spec.inputs) CheckInput(name, input, diagnostics);
   for (const std::string& warning : diagnostics.warnings()) AddNew(warning, warnings);
   return diagnostics.status(absl::StatusCode::kNotFound);
 }
 
-void CheckTree(const JobSpec& spec, std::vector<std::string>& errors,
-               std::vector<std::string>& warnings) {
+void CheckTree(const JobSpec& spec, const std::set<std::string>& sent,
+               std::vector<std::string>& errors, std::vector<std::string>& warnings) {
   const bool runs = spec.kind != JobKind::kPipeline;
-  const absl::Status own = runs ? CheckOne(spec, warnings) : absl::OkStatus();
+  const absl::Status own = runs ? CheckOne(spec, sent, warnings) : absl::OkStatus();
   if (!own.ok()) {
     for (const absl::string_view line : absl::StrSplit(own.message(), '\n')) AddNew(line, errors);
   }
-  for (const Step& step : spec.steps) CheckTree(step.job, errors, warnings);
+  for (const Step& step : spec.steps) CheckTree(step.job, sent, errors, warnings);
 }
 
 }  // namespace
@@ -154,11 +159,14 @@ std::string PathFault(const Input& input) {
                         "\" here; tutti job list shows those that there are");
   }
   if (!absence.empty()) return absl::StrCat(input.path, absence);
+  const bool is_of_table = !input.table.empty();
   if (input.type == "uri_folder" && !fs::is_directory(status)) {
-    return absl::StrCat(input.path, " is a file; its type is uri_file");
+    return absl::StrCat(input.path, " is a file; its ",
+                        is_of_table ? "table is to say file:" : "type is uri_file");
   }
   if (input.type == "uri_file" && fs::is_directory(status)) {
-    return absl::StrCat(input.path, " is a folder; its type is uri_folder");
+    return absl::StrCat(input.path, " is a folder; its ",
+                        is_of_table ? "table is to say folder:" : "type is uri_folder");
   }
   if (input.type == "mltable" && !fs::exists(fs::path(input.path) / "MLTable", error)) {
     return absl::StrCat(input.path, " holds no file MLTable; write one, or use uri_folder");
@@ -166,9 +174,10 @@ std::string PathFault(const Input& input) {
   return "";
 }
 
-absl::Status CheckPaths(const JobSpec& spec, std::vector<std::string>& warnings) {
+absl::Status CheckPaths(const JobSpec& spec, std::vector<std::string>& warnings,
+                        const std::set<std::string>& sent) {
   std::vector<std::string> errors;
-  CheckTree(spec, errors, warnings);
+  CheckTree(spec, sent, errors, warnings);
   if (errors.empty()) return absl::OkStatus();
   return absl::NotFoundError(absl::StrJoin(errors, "\n"));
 }

@@ -14,6 +14,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -51,7 +52,9 @@ absl::StatusOr<Environment> ReadEnvironmentFile(const std::filesystem::path& fil
 // script that the command plainly runs from the code (`python train.py`). NotFound holds all
 // errors, with lines: `job.yml:9: input "data": /x/y does not exist`. Says nothing when it cannot
 // be sure; a script without which the job may go on (`python a.py || true`) is told to `warnings`.
-absl::Status CheckPaths(const JobSpec& spec, std::vector<std::string>& warnings);
+// Code in `sent` (JobSpec::AllCode) has come from elsewhere and is not looked for here.
+absl::Status CheckPaths(const JobSpec& spec, std::vector<std::string>& warnings,
+                        const std::set<std::string>& sent = {});
 
 // Returns the faults of a job and of the files that it names, a line each, from whatever has found
 // them: each once, by file and line; the job file first, then its components in the order in which

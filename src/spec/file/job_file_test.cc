@@ -1,5 +1,6 @@
 // Covers: spec/command/job_data.cc, spec/command/job_sections.cc, spec/command/part_section.cc,
-// spec/command/secret_section.cc, spec/command/output_place.cc, spec/command/command_reader.cc,
+// spec/command/secret_section.cc, spec/command/logs_section.cc, spec/command/output_place.cc,
+// spec/command/command_reader.cc,
 // spec/text/mapping_reader.cc, spec/text/diagnostics.cc.
 #include "spec/file/job_file.h"
 
@@ -415,6 +416,7 @@ TEST(JobFile, DataInAStoreArePlacesThatNodesFetch) {
   EXPECT_EQ(inputs.at("f").path, "https://other.blob.core.windows.net/c/f.csv");
   EXPECT_FALSE(inputs.at("f").place.has_value());
   EXPECT_EQ(inputs.at("g").literal, "azureml://datastores/blobs/paths/g");
+  EXPECT_EQ(inputs.at("g").place->path, "g") << "its launcher serves it";
 }
 
 TEST(JobFile, APlaceThatCannotBeAnInputIsRefusedAtItsLine) {
@@ -459,15 +461,49 @@ TEST(JobFile, OutputsInAStoreArePlacesThatNodesWriteTo) {
                   HasSubstr("job.yml:8: \"path\" has no effect: outputs are kept with the job")));
 }
 
+TEST(JobFile, LogsGoToThePlaceThatIsNamedForThem) {
+  Site site = SiteWithBlobs();
+  const auto result = ReadJobFile(
+      "command: x\nresources:\n  properties:\n    tutti:\n"
+      "      logs: azureml://datastores/blobs/paths/runs/\n",
+      "job.yml", "/base", site);
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_TRUE(result->spec.logs_place.has_value());
+  EXPECT_EQ(result->spec.logs_place->path, "runs");
+  EXPECT_EQ(result->spec.logs_place->secret, "datastore.blobs");
+  EXPECT_EQ(result->spec.logs_location.line, 5);
+  EXPECT_EQ(result->spec.part, std::nullopt) << "it has whole nodes all the same";
+  EXPECT_THAT(result->warnings, IsEmpty());
+}
+
+TEST(JobFile, LogsThatCouldGoNowhereAreRefused) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {"azureml://datastores/blob/paths/x", "there is no datastore \"blob\""},
+      {"azureml://datastores/blob/paths/x", "tutti datastore create --file FILE"},
+      {"my-store", "is no place in a store: write azureml://datastores/NAME/paths/PATH"},
+      {"'s3://b/*'", "is a pattern"},
+      {"'s3://b/${{output_name}}'", "a path may have ${{name}}"},
+      {"'https://a.blob.core.windows.net/c/x?sv=1&sig=secret'", "its sas_token"},
+      {"[s3://b/x]", "must be an address"}};
+  for (const auto& [logs, message] : kCases) {
+    EXPECT_THAT(
+        Errors(absl::StrCat("command: x\nresources: {properties: {tutti: {logs: ", logs, "}}}\n")),
+        ElementsAre(AllOf(HasSubstr("job.yml:2: resources.properties.tutti.logs: "),
+                          HasSubstr(message), Not(HasSubstr("secret")))))
+        << logs;
+  }
+}
+
 TEST(JobFile, APlaceThatCannotBeWrittenToIsRefusedAtItsLine) {
   const std::pair<const char*, const char*> kCases[] = {
-      {"{path: 's3://b/*.csv'}", "is a pattern, and an output is one folder or file"},
+      {"{path: 's3://b/*.csv'}", "is a pattern, and what is written is one folder or file"},
       {"{type: uri_file, path: 's3://b/'}", "add the file's name"},
       {"{path: 's3://b/../c'}", "leads out of its container"},
       {"{path: 's3://b/${{inputs.x}}'}", "a path may have ${{name}} and ${{output_name}}"},
-      {"{path: 'gs://b/x'}", "name a place in Azure, S3 or a folder"},
+      {"{path: 'gs://b/x'}", "type gcs with an HMAC key"},
       {"{path: 'file:here'}", "names no absolute path: write file:///FOLDER"},
-      {"{path: 'https://a.file.core.windows.net/share/x'}", "as a datastore of type nfs"},
+      {"{path: 'https://a.file.core.windows.net/share/x'}",
+       "no datastore with credentials: make one of type azure_file"},
       {"{path: 'https://a.blob.core.windows.net/c/x?sv=1&sig=secret'}",
        "give it to a datastore as its sas_token"}};
   for (const auto& [output, message] : kCases) {
@@ -492,8 +528,15 @@ TEST(JobFile, ModelsAndTablesAreInputsAndOutputs) {
       "'azureml://datastores/s/paths/${{name}}/a.txt'}}");
   ASSERT_TRUE(named.ok()) << named.status();
   EXPECT_EQ(named->spec.outputs.at("f").file, "a.txt");
-  EXPECT_THAT(Errors("command: x\ninputs: {t: {type: mltable, path: t, mode: eval_mount}}\n"),
-              ElementsAre(HasSubstr("nothing here evaluates an MLTable")));
+  EXPECT_EQ(SpecOf("command: x\ninputs: {t: {type: mltable, path: t, mode: Eval_Mount}}\n")
+                .inputs.at("t")
+                .mode,
+            "eval_mount");
+  EXPECT_THAT(Errors("command: x\ninputs: {t: {type: uri_folder, path: t, mode: eval_mount}}\n"),
+              ElementsAre(HasSubstr("job.yml:2: input \"t\": mode eval_mount is of type mltable "
+                                    "alone, and it is of type uri_folder")));
+  EXPECT_THAT(Errors("command: x\ninputs: {t: {type: mltable, path: 's3://b/*/t'}}\n"),
+              ElementsAre(HasSubstr("a table is one folder, and the address is a pattern")));
 }
 
 TEST(JobFile, InputsHaveDefaultsAndMayBeOptional) {
@@ -583,6 +626,12 @@ TEST(JobFile, FilesOfOtherKindsAreToldApart) {
                                     "where one of kind job is expected: write its script")));
   EXPECT_THAT(Errors("apiVersion: batch/v1\nkind: Job\nspec: {}\n"),
               ElementsAre(HasSubstr("job.yml:1: this is a file of kind Kubernetes object")));
+  EXPECT_THAT(Errors("{\"properties\": {\n\"nodeCount\": 1}}\n"),
+              ElementsAre(AllOf(HasSubstr("job.yml:1: this is a file of kind job of Batch AI"),
+                                HasSubstr("tutti batchai job create -f job.yml"))));
+  EXPECT_TRUE(Read("command: echo hi\nenvironment: host\n"
+                   "properties: {nodeCount: \"4\", owner: me}\n")
+                  .ok());
   EXPECT_THAT(Errors("type: mltable\nname: x\npath: y\n"),
               ElementsAre(HasSubstr("job.yml:1: this is a file of kind data")));
 }
@@ -644,6 +693,19 @@ TEST(JobFile, TypesThatAreNotRunAreRefusedWithTheReasonAlone) {
               ElementsAre(HasSubstr("job.yml:1: jobs of type spark are not run: it needs")));
   EXPECT_THAT(Errors("type: parallel\nmini_batch_size: 1\n"),
               ElementsAre(HasSubstr("RANK and WORLD_SIZE")));
+}
+
+TEST(JobFile, AnAddressWithAPasswordOrATokenIsRefusedAndNotShown) {
+  for (const char* mode : {"", ", mode: direct"}) {
+    EXPECT_THAT(
+        Errors(absl::StrCat("command: x\ninputs:\n  d: {type: uri_file, path: ",
+                            "'https://me:hunter22@e.org/a.csv'", mode, "}\n")),
+        ElementsAre(AllOf(HasSubstr("job.yml:3: input \"d\": \"https://…@e.org/a.csv\" has a user"),
+                          Not(HasSubstr("hunter22")))));
+  }
+  EXPECT_THAT(Errors("command: x\ncode: git+https://hunter22@e.org/p.git\n"),
+              ElementsAre(AllOf(HasSubstr("job.yml:2: code: \"https://…@e.org/p.git\" has a user"),
+                                Not(HasSubstr("hunter22")))));
 }
 
 TEST(JobFile, CodeMayComeFromGit) {

@@ -45,6 +45,40 @@ jobs:
   EXPECT_EQ(train.environment_variables.at("A"), "1");
 }
 
+TEST(ComponentStep, APipelineInPlaceHasInputsOfItsOwn) {
+  const JobSpec job = PipelineOf(R"(
+type: pipeline
+inputs: {rate: 1, only_outer: 5}
+jobs:
+  inner:
+    type: pipeline
+    inputs: {rate: 2}
+    component:
+      type: pipeline
+      inputs: {rate: {type: number}, steps: {type: integer, default: 7}}
+      jobs:
+        one:
+          command: x ${{inputs.rate}} ${{inputs.steps}}
+          environment: host
+          inputs: {rate: "${{parent.inputs.rate}}", steps: "${{parent.inputs.steps}}"}
+)");
+  const JobSpec& one = job.steps.at(0).job.steps.at(0).job;
+  EXPECT_EQ(one.inputs.at("rate").literal, "2") << "not that of the pipeline around it";
+  EXPECT_EQ(one.inputs.at("steps").literal, "7");
+  EXPECT_THAT(PipelineErrors(R"(
+type: pipeline
+inputs: {only_outer: 5}
+jobs:
+  inner:
+    component:
+      type: pipeline
+      jobs:
+        one: {command: "x ${{inputs.a}}", environment: host,
+              inputs: {a: "${{parent.inputs.only_outer}}"}}
+)"),
+              Contains(HasSubstr("${{parent.inputs.only_outer}}, which the pipeline does not")));
+}
+
 TEST(ComponentStep, AComponentIsReadOnceWhetherItsStepSaysATypeOrNot) {
   std::string text = "type: pipeline\njobs:\n";
   const int steps = 300;  // of 512 files that may be read
@@ -167,12 +201,13 @@ command: x ${{inputs.word}} ${{inputs.flag}} ${{inputs.least}}
                          "  c: {component: ./parts/c.yml, inputs: {mode: {path: .}, "
                          "kind: {path: .}, least: 3}}\n",
                      files),
-      ElementsAre(HasSubstr("parts/c.yml:3: mode eval_mount is not supported"),
-                  HasSubstr("parts/c.yml:4: type must be one of"),
-                  HasSubstr("parts/c.yml:5: min must be a number"),
-                  HasSubstr("parts/c.yml:8: input \"flag\" is \"maybe\""),
-                  HasSubstr("parts/c.yml:9: unknown key \"colour\""),
-                  HasSubstr("parts/c.yml:10: input \"list\" must be a value or a mapping")));
+      ElementsAre(
+          HasSubstr("parts/c.yml:3: input \"mode\": mode eval_mount is of type mltable alone"),
+          HasSubstr("parts/c.yml:4: type must be one of"),
+          HasSubstr("parts/c.yml:5: min must be a number"),
+          HasSubstr("parts/c.yml:8: input \"flag\" is \"maybe\""),
+          HasSubstr("parts/c.yml:9: unknown key \"colour\""),
+          HasSubstr("parts/c.yml:10: input \"list\" must be a value or a mapping")));
 }
 
 TEST(ComponentStep, AValueThatAComponentNeedsIsMissedInTheStep) {

@@ -69,7 +69,8 @@ std::map<std::string, Input> InputsOf(const Given& given, const YamlNode::Entry*
     const YamlNode::Entry* type = said == nullptr ? nullptr : FindValue(*said->value, "type");
     const YamlNode::Entry* mode = said == nullptr ? nullptr : FindValue(*said->value, "mode");
     if (input.type.empty() && type != nullptr) input.type = type->value->scalar;
-    if (input.mode.empty()) input.mode = mode == nullptr ? "ro_mount" : mode->value->scalar;
+    if (input.mode.empty())
+      input.mode = mode == nullptr ? "ro_mount" : InputModeOf(mode->value->scalar);
   }
   return inputs;
 }

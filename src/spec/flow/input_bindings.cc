@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/text/closest.h"
+#include "spec/command/job_data.h"
 #include "spec/text/expressions.h"
 #include "spec/text/unbound.h"
 
@@ -76,7 +77,7 @@ class BindingReader {
       input.input.type = type->value->scalar;
     }
     if (const YamlNode::Entry* mode = FindValue(*entry.value, "mode")) {
-      input.input.mode = mode->value->scalar;
+      input.input.mode = InputModeOf(mode->value->scalar);
     }
     if (absl::StartsWith(body, "parent.jobs.")) {
       input.from = NameBehind(body, "parent.");

@@ -92,6 +92,24 @@ jobs:
   EXPECT_EQ(bound.inputs.at("m").path, "/jobs/blue/outputs/m/blue.pt");
 }
 
+TEST(PipelineFile, TheModeOfABoundInputIsReadAsThatOfAnyOther) {
+  const JobSpec job = PipelineOf(R"(
+type: pipeline
+inputs:
+  d: {type: mltable, path: ./t}
+jobs:
+  a:
+    command: x
+    inputs: {d: {path: "${{parent.inputs.d}}", mode: Mount}}
+  b:
+    command: x
+    inputs: {d: {path: "${{parent.inputs.d}}", mode: Eval_Mount}}
+)");
+  EXPECT_EQ(job.steps[0].job.inputs.at("d").mode, "ro_mount");
+  EXPECT_EQ(job.steps[1].job.inputs.at("d").mode, "eval_mount");
+  EXPECT_EQ(job.steps[1].job.inputs.at("d").type, "mltable");
+}
+
 TEST(PipelineFile, WhatTheStepLacksIsSaidWithItsLine) {
   EXPECT_THAT(
       PipelineErrors("type: pipeline\njobs:\n  t:\n    component: ./parts/train.yml\n    inputs:\n"

@@ -20,7 +20,16 @@ std::optional<std::string> ValueOf(absl::string_view expression, const Scope& sc
 
 std::shared_ptr<const YamlNode> WithValues(const std::shared_ptr<const YamlNode>& node,
                                            const Scope& scope) {
-  return ReplaceExpressions(node, [&](absl::string_view body) { return ValueOf(body, scope); });
+  auto replaced =
+      ReplaceExpressions(node, [&](absl::string_view body) { return ValueOf(body, scope); });
+  const YamlNode::Entry* component = FindValue(*node, "component");
+  const bool has_own = component != nullptr && FindEntry(*component->value, "jobs") != nullptr;
+  if (!has_own) return replaced;
+  YamlNode step = *replaced;
+  for (YamlNode::Entry& entry : step.entries) {
+    if (entry.key == "component") entry.value = component->value;
+  }
+  return std::make_shared<const YamlNode>(std::move(step));
 }
 
 Bindable BindableFor(const std::string& step, const Scope& scope) {

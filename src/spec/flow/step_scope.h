@@ -32,7 +32,8 @@ std::string NameBehind(absl::string_view expression, absl::string_view prefix);
 // Returns the value of an input of the pipeline ("parent.inputs.x"), where it is one and is known.
 std::optional<std::string> ValueOf(absl::string_view expression, const Scope& scope);
 
-// Returns the tree with such values in place of ${{parent.inputs.x}}.
+// Returns a step with such values in place of ${{parent.inputs.x}}. In a pipeline that the step
+// holds in place these are the inputs of that one, and stay.
 std::shared_ptr<const YamlNode> WithValues(const std::shared_ptr<const YamlNode>& node,
                                            const Scope& scope);
 

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "spec/json/flow_json.h"
 #include "spec/json/json_fields.h"
+#include "spec/json/place_json.h"
 #include "spec/types/enum_names.h"
 
 namespace tutti::spec {
@@ -75,6 +76,13 @@ void ReadPart(const json& document, JsonFields& fields, std::optional<PartOfNode
   fields.Update(inner.Finish());
 }
 
+void ReadPlaceField(const json& document, const char* name, JsonFields& fields,
+                    std::optional<DataPlace>& place) {
+  if (!document.is_object() || !document.contains(name)) return;
+  fields.Ignore(name);
+  fields.Update(ReadPlace(document[name], fields.PathOf(name), place.emplace()));
+}
+
 // The fields of a job, each once: a new member of JobSpec that is to survive is a line here. A
 // visitor has Always (the field is written for every job), Rare (for those whose value is not the
 // default), and of numbers the least that they may be.
@@ -104,6 +112,7 @@ void VisitFields(Visitor& visitor) {
   visitor.Rare("part", &JobSpec::part);
   visitor.Rare("secret_variables", &JobSpec::secret_variables);
   visitor.Rare("secret_files", &JobSpec::secret_files);
+  visitor.Rare("logs_place", &JobSpec::logs_place);
   visitor.Rare("additional_includes", &JobSpec::additional_includes);
   visitor.Rare("reusable", &JobSpec::reusable);
   visitor.Rare("container_options", &JobSpec::container_options);
@@ -152,6 +161,9 @@ class JobWriter {
   static json Written(absl::Duration timeout) { return JsonOfTimeout(timeout); }
   static json Written(const SlurmSettings& slurm) { return JsonOfSlurm(slurm); }
   static json Written(const std::optional<PartOfNode>& part) { return JsonOfPart(part); }
+  static json Written(const std::optional<DataPlace>& place) {
+    return place ? JsonOf(*place) : json();
+  }
   static json Written(JobKind kind) { return std::string(Name(kind)); }
   static json Written(const std::optional<Sweep>& sweep) { return sweep ? JsonOf(*sweep) : json(); }
 
@@ -185,6 +197,9 @@ class JobReader {
   void Read(const char*, absl::Duration&) { ReadTimeout(document_, fields_, spec_); }
   void Read(const char*, SlurmSettings& slurm) { ReadSlurm(document_, fields_, slurm); }
   void Read(const char*, std::optional<PartOfNode>& part) { ReadPart(document_, fields_, part); }
+  void Read(const char* name, std::optional<DataPlace>& place) {
+    ReadPlaceField(document_, name, fields_, place);
+  }
   void Read(const char*, std::vector<Step>& steps) { ReadSteps(fields_, steps); }
   void Read(const char*, std::optional<Sweep>& sweep) { ReadSweepField(document_, fields_, sweep); }
   void Read(const char* name, JobKind& kind) {

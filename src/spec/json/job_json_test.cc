@@ -73,6 +73,21 @@ TEST(JobJson, ReadsBackWhichSecretsAJobIsGiven) {
   EXPECT_EQ(back->secret_files, spec.secret_files);
 }
 
+TEST(JobJson, ReadsBackWhereItsLogsGo) {
+  JobSpec spec = AJob();
+  EXPECT_EQ(ToJson(spec).find("logs_place"), std::string::npos);
+  spec.logs_place = DataPlace{.kind = StoreKind::kS3,
+                              .container = "runs",
+                              .path = "logs/${{name}}",
+                              .credential = CredentialKind::kAccessKey,
+                              .secret = "datastore.runs",
+                              .datastore = "runs"};
+  const auto back = JobSpecFromJson(ToJson(spec));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(ToJson(*back), ToJson(spec));
+  EXPECT_EQ(back->logs_place->path, "logs/${{name}}");
+}
+
 TEST(JobJson, ReadsBackWhereInAStoreAnInputLies) {
   JobSpec spec = AJob();
   spec.inputs["images"].place = {.kind = StoreKind::kAzureBlob,
@@ -96,6 +111,36 @@ TEST(JobJson, ReadsBackWhereInAStoreAnInputLies) {
   EXPECT_FALSE(back->inputs.at("lr").place.has_value()) << "as of jobs of before there were stores";
   EXPECT_EQ(JobSpecFromJson(R"({"inputs": {"x": {"place": {"kind": "tape"}}}})").status().message(),
             "job: inputs.x.place.kind is unknown");
+}
+
+TEST(JobJson, ReadsBackTheVersionThatAnInputWasNamedBy) {
+  JobSpec spec = AJob();
+  spec.inputs["model"] = {.type = "custom_model", .path = "/trees/1", .asset = "azureml:net:1"};
+  const auto back = JobSpecFromJson(ToJson(spec));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->inputs.at("model").asset, "azureml:net:1");
+  EXPECT_EQ(back->inputs.at("lr").asset, "");
+}
+
+TEST(JobJson, ReadsBackWhatATableNames) {
+  JobSpec spec = AJob();
+  spec.inputs["t"] = {.type = "mltable", .mode = "eval_mount"};
+  Input& file = spec.inputs["t.paths[0]"] = {
+      .path = "/data", .table = "t", .pattern = "*.csv", .placed = "x/y"};
+  file.place = {.kind = StoreKind::kS3,
+                .container = "sets",
+                .path = "[ab].csv",
+                .is_pattern = true,
+                .has_classes = true};
+  const auto back = JobSpecFromJson(ToJson(spec));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(ToJson(*back), ToJson(spec));
+  const Input& read = back->inputs.at("t.paths[0]");
+  EXPECT_EQ(read.table, "t");
+  EXPECT_EQ(read.pattern, "*.csv");
+  EXPECT_EQ(read.placed, "x/y");
+  EXPECT_TRUE(read.place->has_classes);
+  EXPECT_EQ(back->inputs.at("t").table, "");
 }
 
 TEST(JobJson, ReadsBackWhatARayJobSaysOfItsCluster) {

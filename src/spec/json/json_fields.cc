@@ -141,9 +141,15 @@ void JsonFields::Read(const char* name, std::map<std::string, Input>& value) {
     fields.Read("literal", input.literal);
     fields.Read("absent", input.absent);
     fields.Read("line", input.location.line, 0, std::numeric_limits<int>::max());
+    if (part.is_object() && part.contains("asset")) fields.Read("asset", input.asset);
     if (part.is_object() && part.contains("place")) {
       fields.Ignore("place");
       fields.Update(ReadPlace(part["place"], fields.PathOf("place"), input.place.emplace()));
+    }
+    if (part.is_object() && part.contains("table")) {
+      fields.Read("table", input.table);
+      fields.Read("pattern", input.pattern);
+      fields.Read("placed", input.placed);
     }
     Update(fields.Finish());
   }
@@ -279,7 +285,11 @@ json JsonOf(const std::map<std::string, Input>& inputs) {
     document[name] = {{"type", input.type},     {"path", input.path},
                       {"mode", input.mode},     {"literal", input.literal},
                       {"absent", input.absent}, {"line", input.location.line}};
+    if (!input.asset.empty()) document[name]["asset"] = input.asset;
     if (input.place) document[name]["place"] = JsonOf(*input.place);
+    if (input.table.empty()) continue;
+    document[name].update(
+        {{"table", input.table}, {"pattern", input.pattern}, {"placed", input.placed}});
   }
   return document;
 }

@@ -97,7 +97,10 @@ void ReadFields(JsonFields& fields, LaunchPlan& plan) {
   fields.Read("job_token", plan.job_token);
   fields.ReadIfThere("storage_program", plan.storage_program);
   fields.ReadIfThere("shared_folder", plan.shared_folder);
+  if (fields.FindIfThere("courier") != nullptr) fields.Read("courier", plan.is_courier);
+  if (fields.FindIfThere("usage") != nullptr) fields.Read("usage", plan.measures_usage);
   if (fields.FindIfThere("data_bytes") != nullptr) fields.Read("data_bytes", plan.data_bytes, 0);
+  if (fields.FindIfThere("tracks") != nullptr) fields.Read("tracks", plan.tracks);
   fields.ReadIfThere("cores", plan.cores);
   fields.ReadIfThere("gpus", plan.gpus);
   if (const json* checks = fields.FindIfThere("checks")) {
@@ -151,6 +154,9 @@ std::string ToJson(const LaunchPlan& plan) {
   if (!plan.storage_program.empty()) document["storage_program"] = plan.storage_program;
   if (!plan.shared_folder.empty()) document["shared_folder"] = plan.shared_folder;
   if (plan.data_bytes > 0) document["data_bytes"] = plan.data_bytes;
+  if (plan.is_courier) document["courier"] = true;
+  if (plan.tracks) document["tracks"] = true;
+  if (plan.measures_usage) document["usage"] = true;
   return Dump(document);
 }
 

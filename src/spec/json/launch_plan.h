@@ -54,6 +54,8 @@ struct LaunchPlan {
   // The folder, above `directory`, that all nodes of the cluster share: its disk is no node's own.
   // Empty: each node's folders are on disks of its own.
   std::string shared_folder;
+  // The launcher runs on the service's machine, and delivers what that of the node has left.
+  bool is_courier = false;
   // What the data that the node keeps of all jobs may take (retention.data.size of the site); 0: no
   // limit, or the service sees to it.
   int64_t data_bytes = 0;
@@ -67,12 +69,15 @@ struct LaunchPlan {
   // CUDA_VISIBLE_DEVICES takes. Without processors the job has the whole node.
   std::vector<int> cores;
   std::vector<std::string> gpus;
+  // The service has MLflow's tracking, where the job gets a run; the launcher asks for it.
+  bool tracks = false;
   // What the launcher looks at on its node, before and after the processes; none: the service looks
   // at its nodes itself.
   std::optional<NodeChecks> checks;
-  double timeout_seconds = 0;  // wall time of the processes; 0: no limit
-  double grace_seconds = 10;   // from SIGTERM to SIGKILL
-  std::string service_file;    // spec/types/service_endpoint.h; read anew at every reconnection
+  bool measures_usage = false;  // the launcher tells the service what the processes use
+  double timeout_seconds = 0;   // wall time of the processes; 0: no limit
+  double grace_seconds = 10;    // from SIGTERM to SIGKILL
+  std::string service_file;     // spec/types/service_endpoint.h; read anew at every reconnection
   // The bearer token of this allocation's calls; empty: of plans of before there were such, whose
   // launchers take the one in service_file.
   std::string launcher_token;

@@ -80,6 +80,18 @@ TEST(LaunchPlan, SaysWhatDataMayTakeOnlyWhereThereIsALimit) {
   EXPECT_EQ(back->data_bytes, int64_t{1} << 40);
 }
 
+TEST(LaunchPlan, SaysOfACourierThatItIsOne) {
+  LaunchPlan plan = APlan();
+  EXPECT_THAT(ToJson(plan), Not(HasSubstr("courier")));
+  EXPECT_FALSE(LaunchPlanFromJson(ToJson(plan))->is_courier);
+  plan.is_courier = true;
+  EXPECT_TRUE(LaunchPlanFromJson(ToJson(plan))->is_courier);
+  EXPECT_FALSE(LaunchPlanFromJson(ToJson(plan))->measures_usage) << "as of an earlier service";
+  plan.measures_usage = true;
+  EXPECT_TRUE(LaunchPlanFromJson(ToJson(plan))->measures_usage);
+  EXPECT_THAT(ErrorOf(Changed("courier", 7)), HasSubstr("courier"));
+}
+
 TEST(LaunchPlan, NamesSecretsOnlyWhereThereAreSome) {
   LaunchPlan plan = APlan();
   EXPECT_THAT(ToJson(plan), Not(HasSubstr("secret")));  // that an older launcher takes it
@@ -91,6 +103,14 @@ TEST(LaunchPlan, NamesSecretsOnlyWhereThereAreSome) {
   EXPECT_EQ(back->secret_files, plan.secret_files);
   EXPECT_TRUE(back->has_secrets());
   EXPECT_FALSE(APlan().has_secrets());
+}
+
+TEST(LaunchPlan, SaysThatThereIsTrackingOnlyWhereThereIs) {
+  LaunchPlan plan = APlan();
+  EXPECT_THAT(ToJson(plan), Not(HasSubstr("tracks")));  // that an older launcher takes it
+  EXPECT_FALSE(LaunchPlanFromJson(ToJson(plan))->tracks);
+  plan.tracks = true;
+  EXPECT_TRUE(LaunchPlanFromJson(ToJson(plan))->tracks);
 }
 
 TEST(LaunchPlan, AnInfiniteTimeoutIsNoLimit) {

@@ -20,6 +20,7 @@ json JsonOf(const DataPlace& place) {
                    {"credential", std::string(CredentialName(place.credential))},
                    {"secret", place.secret},
                    {"datastore", place.datastore}};
+  if (place.has_classes) document["classes"] = true;
   if (!place.root.empty()) document["root"] = place.root;
   return document;
 }
@@ -35,6 +36,7 @@ absl::Status ReadPlace(const json& document, std::string path, DataPlace& place)
   fields.Read("path", place.path);
   fields.Read("root", place.root);
   fields.Read("pattern", place.is_pattern);
+  fields.Read("classes", place.has_classes);
   fields.Read("credential", credential);
   fields.Read("secret", place.secret);
   fields.Read("datastore", place.datastore);

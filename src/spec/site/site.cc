@@ -321,6 +321,15 @@ absl::StatusOr<Site> ReadSite(const fs::path& home, std::set<std::string> contai
   return site;
 }
 
+std::vector<fs::path> SiteFiles(const fs::path& home) {
+  std::vector<fs::path> files = {home / kSiteFile, home / kDataMapFile, ComputesFile(home),
+                                 DatastoresFile(home)};
+  for (const AssetKind kind : {AssetKind::kData, AssetKind::kEnvironment, AssetKind::kComponent}) {
+    files.push_back(AssetsFile(home, kind));
+  }
+  return files;
+}
+
 namespace {
 
 // Where systemd puts this process's credentials; empty: it has none.

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -61,6 +62,16 @@ struct HealthCheck : NodeChecks {
   int interval_seconds = 300;  // from one look at an idle node of this machine to the next
 };
 
+// A model that is registered with the service.
+struct ModelHere {
+  std::string version;
+  std::string type;  // custom_model, mlflow_model, triton_model
+  std::string path;  // absolute; empty: this reader leaves it to the service, which knows
+};
+// Finds one by its name and its version, "@LABEL", or "": the newest. NotFound says which there
+// are.
+using FindModel = std::function<absl::StatusOr<ModelHere>(const AssetReference& reference)>;
+
 struct Site {
   // The first rule that matches counts.
   std::vector<EnvironmentRule> environments, images;
@@ -78,6 +89,7 @@ struct Site {
   // They come before `environments` and `components`.
   Assets environment_assets{AssetKind::kEnvironment};
   Assets component_assets{AssetKind::kComponent};
+  FindModel find_model;                   // null: nothing is registered
   std::set<std::string> container_leave;  // of kContainerLeaves: what docker_args may ask for
   Retention retention;
   HealthCheck health_check;
@@ -101,6 +113,9 @@ absl::Status ReadSiteText(absl::string_view text, absl::string_view file_name,
 // none, and a client, whose service may have another site.yml, AnyContainerLeave.
 absl::StatusOr<Site> ReadSite(const std::filesystem::path& home,
                               std::set<std::string> container_leave = {});
+
+// Returns the files that ReadSite reads; each may be missing.
+std::vector<std::filesystem::path> SiteFiles(const std::filesystem::path& home);
 
 // The name of the key of the secrets in a service's folder, and in its backup.
 inline constexpr char kSecretKeyName[] = "secrets.key";

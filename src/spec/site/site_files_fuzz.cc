@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "spec/data/datastore_file.h"
+#include "spec/data/file_server_file.h"
 #include "spec/file/asset_file.h"
+#include "spec/file/model_file.h"
 #include "spec/json/json_fields.h"
 #include "spec/site/compute_file.h"
 #include "spec/site/site.h"
@@ -45,6 +47,7 @@ void ReadAll(absl::string_view text) {
   for (const AssetKind kind : {AssetKind::kData, AssetKind::kEnvironment, AssetKind::kComponent}) {
     ReadAsset(kind, text, site);
   }
+  Taken(ReadModelText(text, "model.yml", "/base"));
   if (const auto compute = ReadComputeFile(text, "compute.yml"); Taken(compute)) {
     const nlohmann::json document = {{"computes", JsonOf({{"x", compute->compute}})}};
     const std::string written = Dump(document);
@@ -54,7 +57,12 @@ void ReadAll(absl::string_view text) {
     const nlohmann::json document = {{"datastores", JsonOf({{"x", store->datastore}})}};
     if (!DatastoresFromJson(Dump(document), "datastores").ok()) std::abort();
   }
+  if (const auto server = ReadFileServerFile(text, "server.yml", "/base"); Taken(server)) {
+    const nlohmann::json document = {{"file_servers", JsonOf(FileServers{{"x", *server}})}};
+    if (!FileServersFromJson(Dump(document), "servers").ok()) std::abort();
+  }
   Taken(DatastoresFromJson(text, "datastores"));
+  Taken(FileServersFromJson(text, "servers"));
   Taken(AssetsFromJson(AssetKind::kData, text, "assets"));
   Taken(ComputesFromJson(text, "computes"));
 }

@@ -41,7 +41,8 @@ constexpr absl::string_view kProperties =
     "`slurm: {partition, account, qos, constraint, gres, reservation, time, memory, cpus_per_node, "
     "exclusive, options}`: over what site.yml says of a compute of type slurm; `tutti: {cpus, "
     "memory, gpus}`: a part of each node in place of all of it; `tutti: {secrets}`: what its "
-    "processes are given of the service's secrets; other properties have no effect, warned";
+    "processes are given of the service's secrets; `tutti: {logs}`: the folder of a store to which "
+    "its logs go; other properties have no effect, warned";
 
 constexpr KeyGroup kGroups[] = {
     {"command", "$schema", kDone,
@@ -75,9 +76,10 @@ constexpr KeyGroup kGroups[] = {
      "uri_file one by https: it is fetched once to each node"},
     {"command", "inputs.*.mode", kDone,
      "ro_mount, download, direct (an address that is not mapped is then handed on as it is). "
-     "Nothing is mounted: ro_mount is the local path itself, which the job can write to where its "
-     "user may; download is a copy of the job's own. eval_mount and eval_download are refused: "
-     "nothing here evaluates an MLTable"},
+     "ro_mount is the local path itself, which the job's processes see read-only where the machine "
+     "lets their user have that (docs/data/read-only-inputs.md); download is a copy of the job's "
+     "own, direct the path as it is. eval_mount and eval_download, of an mltable, give the files "
+     "that the table's paths name (docs/data/tables.md); no transformation is evaluated"},
     {"command", "inputs.*.default inputs.*.value", kDone, "of an input that has no path"},
     {"command", "inputs.*.optional", kDone,
      "without a value, what stands in $[[…]] around the input is left out of the command"},
@@ -89,7 +91,8 @@ constexpr KeyGroup kGroups[] = {
     {"command", "outputs outputs.*", kDone, "kept with the job; `NAME:` alone is a folder"},
     {"command", "outputs.*.type", kDone,
      "uri_folder, uri_file, mltable, mlflow_model, custom_model, triton_model"},
-    {"command", "outputs.*.mode", kDone, "rw_mount, mount, upload, direct: all are alike here"},
+    {"command", "outputs.*.mode", kDone,
+     "rw_mount, mount: the folder begins with what its place has; upload, direct: it begins empty"},
     {"command", "outputs.*.path", kDone,
      "a place in a datastore (azureml://datastores/NAME/paths/PATH) or by wasbs, abfss, s3 or "
      "file, to which it is brought; with anything else, which is warned of, the output is kept "
@@ -141,8 +144,8 @@ constexpr KeyGroup kGroups[] = {
     {"environment", "description tags", kDone, kForReaders},
     {"environment", "image", kDone,
      "looked up in the table of images: a plain Python, the packages that the image holds, a "
-     "refusal, or a container; an image that the table does not have is pulled by podman and the "
-     "job runs in containers of it"},
+     "refusal, or a container; an image that the table does not have is pulled by podman, with the "
+     "login of the secret registry.HOST if there is one, and the job runs in containers of it"},
     {"environment", "conda_file", kDone,
      "a file or a mapping; channels' packages are taken from PyPI by a table, programs among them "
      "must be on the machine, `variables` are set in the job's processes, below its "
@@ -315,6 +318,20 @@ constexpr KeyGroup kGroups[] = {
     {"data", "properties datastore", kNoEffect, "no one reads them here"},
     {"data", "auto_delete_setting", kNoEffect, "data are not deleted by themselves"},
     {"data", "id creation_context", kNoEffect, kWrittenByService},
+    {"model", "$schema", kDone, "of a file for `tutti model create --file`"},
+    {"model", "name", kDone, "jobs take it by azureml:NAME:VERSION or azureml:NAME@LABEL"},
+    {"model", "version", kDone, "without it the next whole number"},
+    {"model", "description tags properties stage", kDone, "kept and shown"},
+    {"model", "type", kDone, "custom_model, mlflow_model, triton_model"},
+    {"model", "path", kDone,
+     "a local file or folder, which is sent to the service, or what a job has left: "
+     "azureml://jobs/JOB/outputs/NAME/paths/PATH or runs:/JOB/PATH"},
+    {"model", "flavors", kNoEffect, "a folder of MLflow's says them itself, in its file MLmodel"},
+    {"model", "datastore", kNoEffect, "the service keeps the files"},
+    {"model", "auto_delete_setting", kNoEffect, "models are not deleted by themselves"},
+    {"model", "intellectual_property", kNoEffect, "it is of Azure ML's registries"},
+    {"model", "id creation_context utc_time_created job_name latest_version", kNoEffect,
+     kWrittenByService},
     {"datastore", "$schema", kDone, "of a file for `tutti datastore create --file`"},
     {"datastore", "name", kDone, "jobs take it by azureml://datastores/NAME/paths/PATH"},
     {"datastore", "type", kDone,
@@ -332,8 +349,11 @@ constexpr KeyGroup kGroups[] = {
      "be read"},
     {"datastore", "credentials.tenant_id credentials.client_id credentials.client_secret", kDone,
      "a service principal's; likewise a secret"},
-    {"datastore", "credentials.resource_url credentials.authority_url", kNoEffect,
-     "service principals are those of Azure's public cloud"},
+    {"datastore", "credentials.authority_url", kDone,
+     "who gives the service principal tokens, by https, with or without a path; Azure's public "
+     "cloud if it is not said"},
+    {"datastore", "credentials.resource_url", kNoEffect,
+     "the tokens are asked for https://storage.azure.com, which all clouds have"},
     {"datastore", "credentials.certificate credentials.thumbprint", kRefused,
      "a certificate cannot be used here: give the principal's client_secret"},
     {"datastore", "properties", kNoEffect, "no one reads them here"},

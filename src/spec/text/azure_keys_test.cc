@@ -17,6 +17,7 @@
 #include "spec/data/datastore_file.h"
 #include "spec/file/asset_file.h"
 #include "spec/file/job_file.h"
+#include "spec/file/model_file.h"
 #include "spec/site/compute_file.h"
 #include "spec/text/yaml_tree.h"
 #include "spec/types/slurm_settings.h"
@@ -71,6 +72,9 @@ const std::map<std::string, std::string>& PublishedKeys() {
        "outputs.*.is_control command code additional_includes environment resources distribution "
        "properties creation_context latest_version outputs.*.early_available jobs"},
       {"data", "$schema name id version description tags properties path type datastore"},
+      {"model",
+       "$schema name id version description tags properties path type datastore flavors stage "
+       "creation_context utc_time_created job_name latest_version"},
       {"datastore",
        "$schema name type description tags account_name container_name filesystem file_share_name "
        "store_name endpoint protocol credentials credentials.account_key credentials.sas_token "
@@ -502,6 +506,28 @@ TEST(AzureKeys, TheDataReaderDoesWhatTheTableSays) {
   }
 }
 
+TEST(AzureKeys, TheModelReaderDoesWhatTheTableSays) {
+  const std::map<std::string, std::string> samples = {{"name", ""},
+                                                      {"path", ""},
+                                                      {"tags", "tags: {a: b}"},
+                                                      {"properties", "properties: {a: b}"},
+                                                      {"type", "type: mlflow_model"}};
+  for (const AzureKey& row : AzureKeys()) {
+    if (row.schema != "model") continue;
+    const auto sample = samples.find(std::string(row.key));
+    const auto result = ReadModelText(
+        absl::StrCat("name: n\npath: x\n",
+                     sample == samples.end() ? absl::StrCat(row.key, ": v") : sample->second, "\n"),
+        "model.yml", "/base");
+    ASSERT_TRUE(result.ok()) << row.key << result.status();
+    if (row.outcome == KeyOutcome::kDone) {
+      EXPECT_THAT(result->warnings, IsEmpty()) << row.key;
+    } else {
+      EXPECT_THAT(result->warnings, Contains(HasSubstr("has no effect"))) << row.key;
+    }
+  }
+}
+
 TEST(AzureKeys, TheDatastoreReaderDoesWhatTheTableSays) {
   const std::string principal = "{tenant_id: t, client_id: c, client_secret: s, ";
   const std::map<std::string, std::string> samples = {
@@ -509,6 +535,7 @@ TEST(AzureKeys, TheDatastoreReaderDoesWhatTheTableSays) {
       {"protocol", "protocol: wasbs"},
       {"credentials", "credentials: {account_key: a2V5}"},
       {"credentials.account_key", "credentials: {account_key: a2V5}"},
+      {"credentials.authority_url", "credentials: " + principal + "authority_url: https://a.b}"},
       {"credentials.sas_token", "credentials: {sas_token: sv=1}"}};
   for (const AzureKey& row : AzureKeys()) {
     if (row.schema != "datastore") continue;

@@ -40,7 +40,7 @@ constexpr FileKind kFiles[] = {
     {"conda.", "conda environment", "name it in an environment as conda_file: ./FILE"},
     {"dataimport.", "data import", "bring the data here, then `tutti data create --file FILE`"},
     {"data.", "data", "make it known by `tutti data create --file FILE`"},
-    {"model.", "model", "a job takes it as an input of type custom_model or mlflow_model, by path"},
+    {"model.", "model", "make it known by `tutti model create --file FILE`"},
     {"schedule.", "schedule", "have cron submit the job that it names, by tutti job create --file"},
     {"monitorschedule.", "schedule", "nothing here is monitored by schedule"},
     {"managedonlinedeployment.", "deployment", kServing},
@@ -73,6 +73,10 @@ constexpr FileKind kFiles[] = {
 
 constexpr FileKind kCompute = {"", "compute",
                                "make it known by `tutti compute create --file FILE`"};
+
+constexpr FileKind kOfBatchAi = {"", "job of Batch AI",
+                                 "submit it by `tutti batchai job create -f FILE`, or see it as a "
+                                 "job file by `tutti batchai convert FILE`"};
 
 constexpr FileKind kJob = {"", "job", "submit it by `tutti job create --file FILE`"};
 
@@ -186,7 +190,25 @@ struct RecognizedKind {
   const YamlNode::Entry* by = nullptr;
 };
 
+// All that a file of Batch AI has at its top; what it says is below "properties". A job of Azure
+// ML's v2 has properties too, a map of the user's, but none without what is to be run.
+constexpr absl::string_view kTopOfBatchAi[] = {"$schema",    "id",       "name", "type",
+                                               "apiVersion", "location", "tags", "properties"};
+
+const YamlNode::Entry* FindMarkOfBatchAi(const YamlNode& root) {
+  for (const YamlNode::Entry& entry : root.entries) {
+    if (std::find(std::begin(kTopOfBatchAi), std::end(kTopOfBatchAi), entry.key) ==
+        std::end(kTopOfBatchAi)) {
+      return nullptr;
+    }
+  }
+  const YamlNode::Entry* const properties = FindEntry(root, "properties");
+  if (properties == nullptr) return nullptr;
+  return FindEntry(*properties->value, "nodeCount") == nullptr ? nullptr : properties;
+}
+
 RecognizedKind Recognize(const YamlNode& root) {
+  if (const YamlNode::Entry* const mark = FindMarkOfBatchAi(root)) return {&kOfBatchAi, mark};
   const std::string schema = SchemaOf(root);
   if (!schema.empty()) return {KindOfSchema(schema), FindEntry(root, "$schema")};
   const YamlNode::Entry* type = FindEntry(root, "type");

@@ -6,6 +6,10 @@
 
 namespace tutti::spec {
 
+base::Wildcards WildcardsOf(const DataPlace& place) {
+  return place.has_classes ? base::Wildcards::kClasses : base::Wildcards::kPlain;
+}
+
 std::string StoreOf(const DataPlace& place) {
   return absl::StrCat(StoreName(place.kind), " ", place.account, place.account.empty() ? "" : "/",
                       place.container, place.endpoint.empty() ? "" : " at ", place.endpoint);

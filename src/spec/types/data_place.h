@@ -5,10 +5,11 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "base/text/path_pattern.h"
 
 namespace tutti::spec {
 
-enum class StoreKind { kLocal, kAzureBlob, kAzureDataLake, kAzureFile, kS3, kGcs };
+enum class StoreKind { kLocal, kAzureBlob, kAzureDataLake, kAzureFile, kS3, kGcs, kNfs };
 
 // How who asks proves that it may. The values come from a secret; see DataPlace::secret.
 enum class CredentialKind {
@@ -23,10 +24,12 @@ enum class CredentialKind {
 struct DataPlace {
   StoreKind kind = StoreKind::kLocal;
   std::string account;  // of Azure; empty elsewhere
-  std::string
-      container;  // a blob's container, Data Lake's file system, a share, a bucket; of kLocal empty
+  // A blob's container, Data Lake's file system, a share, a bucket; of kNfs what is mounted, as
+  // "images" of "/images"; of kLocal empty.
+  std::string container;
   // URL of the server where it is not the provider's own:
-  // "http://127.0.0.1:10000/devstoreaccount1", "https://minio.example.org"; else empty.
+  // "http://127.0.0.1:10000/devstoreaccount1", "https://minio.example.org"; of kNfs
+  // "nfs://10.0.0.5", with ":PORT" unless that is 2049; else empty.
   std::string endpoint;
   std::string region;  // S3; empty: the server says
   std::string path;    // without a slash at its beginning or end; of kLocal absolute; empty: all
@@ -36,7 +39,11 @@ struct DataPlace {
   std::string datastore;  // the datastore's name, for messages; empty if the address names none
   // Of kLocal, of a datastore: its folder, which `path` is or is below. Empty elsewhere.
   std::string root;
+  bool has_classes = false;  // of a pattern: "[abc]" and "[a-z]" too, as MLTable's have them
 };
+
+// Returns which wildcards the place's path has, if it is a pattern.
+base::Wildcards WildcardsOf(const DataPlace& place);
 
 // Returns the store that the place lies in, whatever the path: "azure_blob acme/images", "s3 sets
 // at https://minio.example.org". A datastore's own secret says which store it is for.

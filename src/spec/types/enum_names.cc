@@ -53,13 +53,14 @@ constexpr std::array<std::pair<EarlyTermination::Kind, absl::string_view>, 4> kT
     {EarlyTermination::Kind::kTruncationSelection, "truncation_selection"},
 }};
 
-constexpr std::array<std::pair<StoreKind, absl::string_view>, 6> kStores = {{
+constexpr std::array<std::pair<StoreKind, absl::string_view>, 7> kStores = {{
     {StoreKind::kLocal, "local"},
     {StoreKind::kAzureBlob, "azure_blob"},
     {StoreKind::kAzureDataLake, "azure_data_lake"},
     {StoreKind::kAzureFile, "azure_file"},
     {StoreKind::kS3, "s3"},
     {StoreKind::kGcs, "gcs"},
+    {StoreKind::kNfs, "nfs"},
 }};
 
 constexpr std::array<std::pair<CredentialKind, absl::string_view>, 5> kCredentials = {{

@@ -10,6 +10,7 @@ namespace tutti::spec {
 namespace {
 
 constexpr absl::string_view kOfDatastore = "datastore.";
+constexpr absl::string_view kOfSignature = "signature.";
 
 }  // namespace
 
@@ -25,6 +26,12 @@ std::string SecretOfDatastore(absl::string_view name) { return absl::StrCat(kOfD
 
 bool IsDatastoreSecret(absl::string_view name) {
   return absl::ConsumePrefix(&name, kOfDatastore) && IsJobName(name);
+}
+
+std::string SecretOfSignature(absl::string_view hash) { return absl::StrCat(kOfSignature, hash); }
+
+bool IsSignatureSecret(absl::string_view name) {
+  return absl::ConsumePrefix(&name, kOfSignature) && IsJobName(name);
 }
 
 bool IsJobName(absl::string_view name) {

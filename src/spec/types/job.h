@@ -50,13 +50,29 @@ struct Input {
   // Absolute once the file has been read, or the http(s) address of a file; empty for a literal and
   // for what has a place.
   std::string path;
-  std::string mode = "ro_mount";   // ro_mount, download, direct
-  std::string literal;             // as it is put into the command
-  SourceLocation location;         // of the value: a step may give it to what a component has
-  bool absent = false;             // optional, and no value was given
-  std::string job_folder;          // of an earlier job, whose result it is; for errors
+  std::string mode = "ro_mount";  // ro_mount, download, direct; of an mltable also eval_…
+  std::string literal;            // as it is put into the command
+  SourceLocation location;        // of the value: a step may give it to what a component has
+  bool absent = false;            // optional, and no value was given
+  std::string job_folder;         // of an earlier job, whose result it is; for errors
+  // What it was named by: a data asset or a registered model with its version, "azureml:net:3",
+  // whatever label stands in the file. Empty: by its path or address.
+  std::string asset;
   std::optional<DataPlace> place;  // in a store, from which each node fetches it
+  // Of mode eval_mount and eval_download, once its table was read: neither path nor place. What the
+  // table's paths name are inputs beside it, whose names no job file has ("t.paths[0]") and whose
+  // mode is ro_mount or download; each says:
+  std::string table;    // the input's name; of all other inputs empty
+  std::string pattern;  // of a folder of this machine: which files below it; empty: all
+  // The file's path in the folder that the job gets, or the folder that the files lie below there,
+  // as they lie below the place's folder.
+  std::string placed;
 };
+
+// Returns whether the job gets the files that the input's table names, and not its folder.
+inline bool IsEvaluated(const Input& input) {
+  return input.mode == "eval_mount" || input.mode == "eval_download";
+}
 
 struct Output {
   std::string type = "uri_folder";  // uri_folder, uri_file, mltable, and the models' types
@@ -166,6 +182,10 @@ struct JobSpec {
   // value it has; or, of a file with the value, whose path it has.
   std::map<std::string, std::string> secret_variables, secret_files;
   SourceLocation secrets_location;
+  // In a store: the folder in which the service puts a folder of the job's name with its logs, once
+  // it has ended; kOwnName as in Output::place. None: they stay with the job alone.
+  std::optional<DataPlace> logs_place;
+  SourceLocation logs_location;
   // Options of `podman run` that the job asks for, as "--cap-add=SYS_PTRACE"; for an image only.
   std::vector<std::string> container_options;
   std::vector<GpuDemand> gpu_demands;                 // known until the job has been submitted

@@ -88,7 +88,7 @@ def build(folder):
 
 def service_environment(library, folder):
     programs = conftest.make_ray(folder)  # they stand in for Ray
-    return {"LD_PRELOAD": str(library), "TUTTI_HANG_LIMIT": f"{max(4, int(2 * conftest.PATIENCE))}", "STORY": str(folder / "ray"),
+    return {"LD_PRELOAD": str(library), "TUTTI_HANG_LIMIT": f"{int(4 * conftest.PATIENCE)}", "STORY": str(folder / "ray"),
             "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(programs / "ray_module")}
 
 

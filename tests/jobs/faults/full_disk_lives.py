@@ -1,6 +1,11 @@
 """Lives of a service of which one write meets a full disk, by what is done in them: full_disk.py has all writes of each. A life says what was not as it
 should have been: the service ended, refused something for another reason or though there was room, lost what it had accepted, or told an untrue reason."""
+import contextlib
 import json
+import os
+import pathlib
+import shutil
+import signal
 import subprocess
 import time
 import urllib.error
@@ -72,11 +77,18 @@ class Life:
                 return False, str(error)
         return self.granted(f"{method} {path}", attempt)
 
-    def ran(self, *arguments, **options):
-        """As an attempt, by the command line: its standard output."""
+    def ran(self, *arguments, over=None, **options):
+        """As an attempt, by the command line: its standard output. `over`: what a refusal says where it is done all the same, but for what the service
+        tries again by itself; one that is refused first must say that the disk is full."""
+        refused = []
+
         def attempt():
             done = subprocess.run([self.service.program, *map(str, arguments)], env=self.service.environment, text=True, capture_output=True,
                                   timeout=120 * conftest.PATIENCE, **options)
+            if over and over in done.stderr and (refused or is_true(done.stderr)):
+                return True, done.stderr
+            if done.returncode:
+                refused.append(done.stderr)
             return done.returncode == 0, done.stdout if done.returncode == 0 else done.stderr
         return self.granted(f"tutti {arguments[0]}", attempt)
 
@@ -147,7 +159,16 @@ class Life:
         finally:
             if self.service.process.poll() is None:
                 self.service.stop()
+            self.end_file_servers()
         return self.once.exists()
+
+    def end_file_servers(self):
+        """Those that go on without a service, of a life that ended before it deleted them."""
+        for state in (self.folder / "home/file-servers").glob("*/state.json"):
+            with contextlib.suppress(OSError, ValueError):  # one that is gone, or could not be noted
+                pid = json.loads(state.read_text()).get("pid", 0)
+                if pid and str(state.parent).encode() in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
+                    os.kill(pid, signal.SIGKILL)
 
 
 SAYS = "mkdir -p outputs; echo fine | tee outputs/kept"
@@ -314,3 +335,68 @@ def backup(life):
         finally:
             other.stop()
     return check
+
+
+def store_file(life, name, bucket):
+    return flow_file(life, name, f"""name: {name}
+type: s3
+bucket_name: {bucket}
+region: eu-west-1
+endpoint: http://127.0.0.1:9000
+credentials: {{access_key_id: AKIDEXAMPLE, secret_access_key: not-for-others}}
+""")
+
+
+@kind
+def datastores(life):
+    """One is made and made anew, and another is made and deleted."""
+    life.begin.touch()
+    for name, bucket in (("photos", "one"), ("photos", "two"), ("other", "three")):
+        if life.ran("datastore", "create", "--file", store_file(life, name, bucket)) is None:
+            return None
+    if life.ran("datastore", "delete", "other", "--yes", over="there is no datastore other") is None:
+        return None
+
+    def check():
+        there = [(one["name"], one["place"]["container"]) for one in json.loads((life.service.home / "datastores.json").read_text())["datastores"]]
+        secrets = [(one["name"], one["readable"]) for one in life.service.get("/v1/secrets")["secrets"]]
+        if there != [("photos", "two")] or secrets != [("datastore.photos", True)]:
+            life.wrong.append(f"photos is in bucket two, and other was deleted; after the restart: {there}, {secrets}")
+    return check
+
+
+def file_servers(life):
+    """One that serves a folder, which is filled twice, is described anew, and stays after a restart; another is deleted."""
+    store, served = life.folder / "store", life.folder / "served"
+    store.mkdir()
+    (store / "a.txt").write_text("fine\n")
+    port, other_port = conftest.free_port(), conftest.free_port()
+    life.begin.touch()
+    try:
+        for name, folder, at, words in (("photos", served, port, "one"), ("photos", served, port, "two"), ("other", store, other_port, "three")):
+            folder.mkdir(exist_ok=True)
+            text = json.dumps({"name": name, "folder": str(folder), "port": at, "description": words})
+            if life.ran("file-server", "create", "--file", flow_file(life, name, text), over="is kept, and is not served yet") is None:
+                return None
+        for _ in range(2):
+            if life.ran("file-server", "fill", "photos", "--from", f"file://{store}") is None:
+                return None
+            if (served / "a.txt").read_text() != "fine\n":
+                life.wrong.append("it says that it is filled, and is not")
+        if life.ran("file-server", "delete", "other", "--yes", over="there is no file server other") is None:
+            return None
+    finally:
+        if life.service.process.poll() is not None:
+            life.wrong.append(f"the service ended with {life.service.process.returncode}")
+
+    def check():
+        def state():
+            shown = json.loads(life.service.cli("file-server", "list", "-o", "json").stdout)["file_servers"]
+            return [(one["name"], one["description"], one["status"]["state"], one.get("filled", {}).get("state")) for one in shown]
+        life.ask(lambda: state() == [("photos", "two", "running", "filled")], 30, "photos is served and filled, and other was deleted")
+        life.service.cli("file-server", "delete", "photos", "--yes")
+    return check
+
+
+if shutil.which("ganesha.nfsd") and os.geteuid() == 0 and (conftest.BIN / "tutti-storage").exists():
+    kind(file_servers)

@@ -1,14 +1,16 @@
 // A library that LD_PRELOAD puts between tutti's launchers and libc: it fails one call, or lets it
 // hang as on a file server that does not answer. It acts in launchers, in what they have mpirun
-// start (`tutti launch-…`), in the service and in `tutti backup`, in no other program. README.md
-// says how to use it.
+// start (`tutti launch-…`), in the service and in `tutti backup`, `datastore` and `file-server`,
+// and in tutti-storage, in no other program. README.md says how to use it.
 //
 // TUTTI_FAULT of the job's environment_variables: PROGRAM:CALL:ORDINAL:ERRNO:ONCE, the ORDINAL-th
-// CALL (from 1) of a PROGRAM (launch, rank, agent) fails with ERRNO, or hangs if that is 0, unless
-// the file ONCE is there, which is then made. record:FILE appends "PROGRAM CALL PROCESS" to FILE
-// at each call. A launcher, which may be there before its job is, reads it from the plan and counts
-// from there on. For a service and a backup (PROGRAM is serve, backup) it is TUTTI_SERVICE_FAULT of
-// their environment, and it counts once the file TUTTI_SERVICE_FAULT_FROM is there.
+// CALL (from 1) of a PROGRAM (launch, rank, agent) fails with ERRNO, hangs if that is 0, or kills
+// the process if that is -1, unless the file ONCE is there, which is then made. record:FILE appends
+// "PROGRAM CALL PROCESS" to FILE at each call. A launcher, which may be there before its job is,
+// reads it from the plan and counts from there on. For a service and the commands above (PROGRAM is
+// serve, backup, datastore-create, file-server-fill and so on) it is TUTTI_SERVICE_FAULT of their
+// environment, and it counts once the file TUTTI_SERVICE_FAULT_FROM is there. For tutti-storage
+// (PROGRAM is storage) it is TUTTI_STORAGE_FAULT.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -59,7 +61,7 @@ inline __attribute__((always_inline)) long Raw(long number, long a = 0, long b =
   return result;
 }
 
-char program[16];
+char program[32];
 char call_to_fail[32], once[512], record[512], from[512];
 char process[16];  // that counts: of a vfork's child its parent
 int fail_at = 0, fail_with = 0;
@@ -116,6 +118,7 @@ bool Fails(const char* call) {
                          O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (first < 0) return false;
   Raw(SYS_close, first);
+  if (fail_with < 0) Raw(SYS_kill, Raw(SYS_getpid), SIGKILL);
   if (fail_with == 0) {
     Hang();
     errno = EIO;
@@ -182,11 +185,20 @@ __attribute__((constructor)) void Begin() {
   if (strcmp(which, "launch-agent") == 0) strcpy(program, "agent");
   const char* const spec = getenv("TUTTI_FAULT");
   if (program[0] != 0 && strcmp(program, "launch") != 0 && spec != nullptr) Arm(spec);
+  const char* const of_storage = getenv("TUTTI_STORAGE_FAULT");
+  const char* const slash = strrchr(line, '/');
+  if (of_storage != nullptr && strcmp(slash == nullptr ? line : slash + 1, "tutti-storage") == 0) {
+    strcpy(program, "storage");
+    is_serving = true;
+    return Arm(of_storage);
+  }
   const char* const of_service = getenv("TUTTI_SERVICE_FAULT");
   const char* const file = getenv("TUTTI_SERVICE_FAULT_FROM");
-  const bool serves = strcmp(which, "serve") == 0 || strcmp(which, "backup") == 0;
+  const bool is_of_lists = strcmp(which, "datastore") == 0 || strcmp(which, "file-server") == 0;
+  const bool serves = strcmp(which, "serve") == 0 || strcmp(which, "backup") == 0 || is_of_lists;
   if (!serves || of_service == nullptr || file == nullptr) return;
-  strcpy(program, which);
+  const char* const what = is_of_lists ? which + strlen(which) + 1 : "";
+  snprintf(program, sizeof program, "%s%s%s", which, is_of_lists ? "-" : "", what);
   strncpy(from, file, sizeof from - 1);
   is_serving = true;
   Arm(of_service);

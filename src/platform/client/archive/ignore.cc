@@ -16,13 +16,19 @@ struct Step {
   absl::string_view set;  // between the brackets
 };
 
+// A range is one of bytes: whether plain `char` has a sign differs between processors.
+bool InRange(char first, char c, char last) {
+  const auto byte = [](char value) { return static_cast<unsigned char>(value); };
+  return byte(first) <= byte(c) && byte(c) <= byte(last);
+}
+
 bool InSet(absl::string_view set, char c) {
   const bool negated = !set.empty() && (set[0] == '!' || set[0] == '^');
   if (negated) set.remove_prefix(1);
   bool found = false;
   for (size_t i = 0; i < set.size(); ++i) {
     if (i + 2 < set.size() && set[i + 1] == '-') {
-      found |= set[i] <= c && c <= set[i + 2];
+      found |= InRange(set[i], c, set[i + 2]);
       i += 2;
     } else {
       found |= set[i] == c;
@@ -108,6 +114,7 @@ bool MatchesPath(absl::string_view pattern, absl::string_view path) {
 }
 
 IgnoreRules::IgnoreRules(absl::string_view text) {
+  absl::ConsumePrefix(&text, "\xEF\xBB\xBF");  // editors of Windows begin a file so
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     line = absl::StripTrailingAsciiWhitespace(line);
     if (line.empty() || line[0] == '#') continue;

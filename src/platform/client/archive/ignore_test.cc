@@ -45,6 +45,17 @@ TEST(IgnoreRules, PathsCountFromTheFolder) {
   EXPECT_FALSE(rules.Ignores("x/data/raw", true));
 }
 
+TEST(IgnoreRules, AByteOrderMarkIsNoPartOfTheFirstLine) {
+  const IgnoreRules rules("\xEF\xBB\xBF*.log\n");
+  EXPECT_TRUE(rules.Ignores("a.log", false));
+}
+
+TEST(MatchesPath, ARangeIsOneOfBytesWhicheverSignTheyHave) {
+  EXPECT_TRUE(MatchesPath("[a-\xFF]", "\xC3")) << "plain char is negative on x86";
+  EXPECT_TRUE(MatchesPath("[\x80-\xFF]x", "\xC3x"));
+  EXPECT_FALSE(MatchesPath("[\x80-\xFF]", "a"));
+}
+
 TEST(IgnoreRules, TheLastMatchDecides) {
   const IgnoreRules rules("*.log\n!keep.log\n");
   EXPECT_TRUE(rules.Ignores("a.log", false));

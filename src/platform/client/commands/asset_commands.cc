@@ -6,8 +6,9 @@
 #include "platform/client/archive/kept_files.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/text/table.h"
-#include "platform/container/python_check.h"
+#include "platform/container/python/python_check.h"
 #include "spec/data/asset.h"
+#include "spec/data/data_map.h"
 #include "spec/data/home_list.h"
 #include "spec/file/asset_file.h"
 #include "spec/site/site.h"
@@ -43,6 +44,13 @@ absl::Status TakeNames(const AssetOptions& options, spec::Asset& asset) {
 absl::StatusOr<spec::Asset> AddVersion(const fs::path& home, const spec::AssetFile& file,
                                        const FilesToKeep& kept, spec::Assets& assets) {
   spec::Asset asset = file.asset;
+  if (spec::IsSigned(asset.path)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        asset.name, ": its path has a signature, which everyone could read who sees the list of ",
+        spec::AssetKindName(assets.kind()), ": make a datastore with the signature as its ",
+        "sas_token (tutti datastore create --file FILE) and name that, as ",
+        "azureml://datastores/NAME/paths/PATH"));
+  }
   if (asset.version.empty()) asset.version = assets.NextVersion(asset.name);
   if (!file.parts.empty()) {
     const fs::path folder = spec::AssetFolder(home, assets.kind(), asset.name, asset.version);

@@ -68,7 +68,12 @@ absl::StatusOr<ExitCode> Restore(Context& context, const BackupOptions& options)
                          backup::Restore({.file = fs::absolute(options.file),
                                           .home = context.home,
                                           .keep_queue = options.keep_queue,
+                                          .replace = options.replace,
                                           .now = absl::Now()}));
+  if (!restored.aside.empty()) {
+    context.out << "what was there is now " << restored.aside.string()
+                << ", with its results and the key of its secrets (secrets.key)\n";
+  }
   context.out << context.home.string() << ": " << JobsOf(restored.jobs) << " of "
               << backup::ShownTime(restored.head.made)
               << (restored.head.with_results ? " with their results. " : ". ")

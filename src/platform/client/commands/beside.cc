@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
+#include "platform/client/text/how_to_get.h"
 
 namespace tutti::client {
 
@@ -11,8 +12,8 @@ absl::StatusOr<ExitCode> RunBeside(Context& context, const std::string& name,
   const std::string program = (context.program_folder / name).string();
   if (::access(program.c_str(), X_OK) != 0) {
     return absl::NotFoundError(absl::StrCat(name, " is not beside this program, in ",
-                                            context.program_folder.string(),
-                                            ": build it with `tools/build ", name, "`"));
+                                            context.program_folder.string(), ": ",
+                                            HowToGet(context.program_folder, name)));
   }
   std::vector<std::string> words = {program};
   words.insert(words.end(), arguments.begin(), arguments.end());

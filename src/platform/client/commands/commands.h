@@ -4,7 +4,10 @@
 // as "tutti: …", and gives the code of ExitCodeOf.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -16,6 +19,8 @@
 #include "platform/client/text/exit_code.h"
 #include "platform/client/text/structured_output.h"
 #include "platform/client/text/style.h"
+#include "spec/batchai/batch_ai_cluster.h"
+#include "spec/batchai/batch_ai_job.h"
 #include "spec/data/asset.h"
 
 namespace tutti::client {
@@ -38,6 +43,7 @@ struct RunOptions {
   bool cancel_on_interrupt = false;
   int only_rank = -1;
   Format format = Format::kTable;
+  std::optional<spec::BatchAiJob> batch_ai = {};  // given: what the file is, a job of Batch AI's
 };
 absl::StatusOr<ExitCode> Run(Context& context, const RunOptions& options);
 
@@ -81,10 +87,38 @@ struct JobOptions {
 };
 absl::StatusOr<ExitCode> JobShow(Context& context, const JobOptions& options);
 
+struct JobMetricsOptions {
+  std::string job;
+  int only_rank = -1;
+  int points = 0;  // of each resolution; 0: as many as are usual
+  Format format = Format::kTable;
+};
+absl::StatusOr<ExitCode> JobMetrics(Context& context, const JobMetricsOptions& options);
+
+// `tutti top`: nodes and jobs, or the ranks of one job, again and again on a terminal.
+struct TopOptions {
+  std::string job;  // empty: all
+  absl::Duration interval = absl::Seconds(2);
+  bool once = false;  // as it is where standard output is no terminal
+  Format format = Format::kTable;
+};
+absl::StatusOr<ExitCode> Top(Context& context, const TopOptions& options);
+
+struct JobStacksOptions {
+  std::string job;
+  int only_rank = -1;
+  bool native = false;
+  int wait = 60;  // seconds
+  Format format = Format::kTable;
+};
+// Shows what the processes of a job that runs are doing. kSystemError if no rank has said it.
+absl::StatusOr<ExitCode> JobStacks(Context& context, const JobStacksOptions& options);
+
 struct JobStreamOptions {
   std::string job;
   int only_rank = -1;
   bool only_stderr = false;
+  bool only_stdout = false;
   bool no_follow = false;
   bool no_prefix = false;
   std::string since;  // cursor
@@ -114,9 +148,35 @@ struct JobDownloadOptions {
 };
 absl::StatusOr<ExitCode> JobDownload(Context& context, const JobDownloadOptions& options);
 
+// `tutti batchai`: files of Azure Batch AI (docs/formats/batch-ai.md).
+struct BatchAiCommandOptions {
+  std::string file;
+  std::string name;          // of the job, cluster or file server
+  std::string cluster;       // of a job: the compute; its volumes, if it was made of a file
+  std::string cluster_file;  // of a job: whose volumes the job has
+  std::string experiment, storage_account;
+  std::string save;                       // of convert and of a job: the job file to write
+  spec::FileServerPlace place;            // of a file server
+  std::string job;                        // of files
+  std::string directory;                  // of file list: an output's id, or stdouterr
+  std::string path;                       // of file stream: the file's name
+  std::string resource_group, workspace;  // Azure's, which have no effect
+  Format format = Format::kTable;
+};
+// Shows the job's file, or writes it.
+absl::StatusOr<ExitCode> BatchAiConvert(Context& context, const BatchAiCommandOptions& options);
+absl::StatusOr<ExitCode> BatchAiJobCreate(Context& context, const BatchAiCommandOptions& options);
+absl::StatusOr<ExitCode> BatchAiClusterCreate(Context& context,
+                                              const BatchAiCommandOptions& options);
+absl::StatusOr<ExitCode> BatchAiFileServerCreate(Context& context,
+                                                 const BatchAiCommandOptions& options);
+absl::StatusOr<ExitCode> BatchAiFileList(Context& context, const BatchAiCommandOptions& options);
+absl::StatusOr<ExitCode> BatchAiFileStream(Context& context, const BatchAiCommandOptions& options);
+
 // `tutti prune`: removes what `retention` in site.yml no longer keeps.
 struct PruneOptions {
   bool dry_run = false;
+  bool clock_is_right = false;
   Format format = Format::kTable;
 };
 absl::StatusOr<ExitCode> Prune(Context& context, const PruneOptions& options);
@@ -157,6 +217,7 @@ struct ComputeOptions {
   std::string name;        // of create: in place of the file's
   std::string stands_for;  // local, or a compute of site.yml
   Format format = Format::kTable;
+  std::string text = {};  // of create: in place of a file, which `file` names in messages
 };
 absl::StatusOr<ExitCode> ComputeCreate(Context& context, const ComputeOptions& options);
 absl::StatusOr<ExitCode> ComputeList(Context& context, const ComputeOptions& options);
@@ -174,6 +235,30 @@ absl::StatusOr<ExitCode> AssetCreate(Context& context, const AssetOptions& optio
 absl::StatusOr<ExitCode> AssetList(Context& context, const AssetOptions& options);
 absl::StatusOr<ExitCode> AssetShow(Context& context, const AssetOptions& options);
 absl::StatusOr<ExitCode> AssetDelete(Context& context, const AssetOptions& options);
+
+// `tutti model`: the service's model registry.
+struct ModelOptions {
+  std::string file;           // Azure ML's YAML
+  std::string name, version;  // of register: in place of the file's
+  std::string label;          // in place of a version: latest or an alias
+  std::string path, job;      // of register: of this machine, or what the job has left
+  std::string type;           // of register
+  std::string description, stage;
+  std::vector<std::string> tags;                      // "KEY=VALUE"
+  std::vector<std::string> aliases, removed_aliases;  // of update
+  std::string directory;                              // of download; empty: the current one
+  bool archived = false;                              // of list: these too
+  bool yes = false;                                   // of delete: do not ask
+  Format format = Format::kTable;
+};
+absl::StatusOr<ExitCode> ModelRegister(Context& context, const ModelOptions& options);
+absl::StatusOr<ExitCode> ModelList(Context& context, const ModelOptions& options);
+absl::StatusOr<ExitCode> ModelShow(Context& context, const ModelOptions& options);
+absl::StatusOr<ExitCode> ModelDownload(Context& context, const ModelOptions& options);
+absl::StatusOr<ExitCode> ModelUpdate(Context& context, const ModelOptions& options);
+absl::StatusOr<ExitCode> ModelArchive(Context& context, const ModelOptions& options);
+absl::StatusOr<ExitCode> ModelRestore(Context& context, const ModelOptions& options);
+absl::StatusOr<ExitCode> ModelDelete(Context& context, const ModelOptions& options);
 
 // Local copies of data that has an address elsewhere (spec/data/data_map.h), in HOME/data-map.yml.
 struct DataOptions {
@@ -204,12 +289,68 @@ struct DatastoreOptions {
   std::string name;
   bool yes = false;  // do not ask
   Format format = Format::kTable;
+  std::string text = {};  // of create: in place of a file, which `file` names in messages
 };
 // Makes the datastore, or makes it anew. Its credentials go to the service, as a secret.
 absl::StatusOr<ExitCode> DatastoreCreate(Context& context, const DatastoreOptions& options);
 absl::StatusOr<ExitCode> DatastoreList(Context& context, const DatastoreOptions& options);
 absl::StatusOr<ExitCode> DatastoreShow(Context& context, const DatastoreOptions& options);
 absl::StatusOr<ExitCode> DatastoreDelete(Context& context, const DatastoreOptions& options);
+
+// File servers of this machine (spec/data/file_server.h), which the service runs.
+struct FileServerOptions {
+  std::string file;  // of create
+  std::string name;
+  std::string from;  // of fill: another address than the definition's; empty: that
+  bool yes = false;  // do not ask
+  Format format = Format::kTable;
+  std::string text = {};  // of create: in place of a file, which `file` names in messages
+};
+// Makes the file server, or makes it anew, and the datastore of its name; waits until it is served,
+// and fills it if its file says so.
+absl::StatusOr<ExitCode> FileServerCreate(Context& context, const FileServerOptions& options);
+absl::StatusOr<ExitCode> FileServerList(Context& context, const FileServerOptions& options);
+absl::StatusOr<ExitCode> FileServerShow(Context& context, const FileServerOptions& options);
+// Brings what its folder lacks or has older; what was cut off goes on.
+absl::StatusOr<ExitCode> FileServerFill(Context& context, const FileServerOptions& options);
+absl::StatusOr<ExitCode> FileServerDelete(Context& context, const FileServerOptions& options);
+
+// `tutti storage`: what lies in stores, on this machine and in jobs' results
+// (docs/data/storage-command.md).
+struct StorageOptions {
+  std::vector<std::string> addresses;  // of cp the last is the target
+  bool recursive = false;
+  bool dry_run = false;
+  bool yes = false;            // do not ask
+  bool remove_others = false;  // of sync: what the source has not
+  bool is_contained = false;   // of sync: as CopyOptions has it
+  // Of sign: for how long, and whether to write.
+  absl::Duration lasts = absl::Hours(1);
+  bool write = false;
+  Format format = Format::kTable;
+};
+absl::StatusOr<ExitCode> StorageList(Context& context, const StorageOptions& options);
+absl::StatusOr<ExitCode> StorageUsage(Context& context, const StorageOptions& options);
+absl::StatusOr<ExitCode> StorageCat(Context& context, const StorageOptions& options);
+absl::StatusOr<ExitCode> StorageRemove(Context& context, const StorageOptions& options);
+absl::StatusOr<ExitCode> StorageCopy(Context& context, const StorageOptions& options);
+absl::StatusOr<ExitCode> StorageMove(Context& context, const StorageOptions& options);
+absl::StatusOr<ExitCode> StorageSync(Context& context, const StorageOptions& options);
+// What a sync does, for other commands. `watch`, which may be empty, hears how far it has come.
+using CopyWatch =
+    std::function<void(int64_t files, int64_t of_files, int64_t bytes, int64_t of_bytes)>;
+struct SyncCounts {
+  int64_t files = 0, bytes = 0;  // that the source has
+  int64_t copied_files = 0;
+};
+absl::StatusOr<SyncCounts> Sync(Context& context, const StorageOptions& options,
+                                const CopyWatch& watch);
+// Prints an address by which anybody can read one object, or with `write` write it, for a time.
+absl::StatusOr<ExitCode> StorageSign(Context& context, const StorageOptions& options);
+// Prints what opens a store for reading, as JSON (storage::Grant), to a program that called it.
+absl::StatusOr<ExitCode> StorageGrant(Context& context, const StorageOptions& options);
+// Whether the user says yes to a question; without a terminal, and without `yes`, InvalidArgument.
+absl::StatusOr<bool> MayRemove(Context& context, bool yes, const std::string& question);
 
 // Secrets by name; no command shows a value.
 struct SecretOptions {
@@ -228,7 +369,8 @@ struct BackupOptions {
   std::string file;
   bool with_results = false;  // backup only, as the next
   bool with_secret_key = false;
-  bool keep_queue = false;  // restore only
+  bool keep_queue = false;  // restore only, as the next
+  bool replace = false;
 };
 absl::StatusOr<ExitCode> Backup(Context& context, const BackupOptions& options);
 absl::StatusOr<ExitCode> Restore(Context& context, const BackupOptions& options);

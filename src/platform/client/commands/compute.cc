@@ -5,7 +5,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "platform/client/commands/batch_ai_volumes.h"
 #include "platform/client/commands/commands.h"
+#include "platform/client/commands/text_of.h"
 #include "platform/client/connection/service_client.h"
 #include "platform/client/connection/views.h"
 #include "platform/client/text/table.h"
@@ -74,7 +76,7 @@ void WarnOfComputes(Context& context) {
 }  // namespace
 
 absl::StatusOr<ExitCode> ComputeCreate(Context& context, const ComputeOptions& options) {
-  const auto text = base::ReadFile(options.file, kLargestComputeFile);
+  const auto text = TextOf(options.file, options.text, kLargestComputeFile);
   if (!text.ok()) return absl::InvalidArgumentError(text.status().message());
   TUTTI_ASSIGN_OR_RETURN(spec::ReadComputeResult read, spec::ReadComputeFile(*text, options.file));
   for (const std::string& warning : read.warnings) {
@@ -93,6 +95,8 @@ absl::StatusOr<ExitCode> ComputeCreate(Context& context, const ComputeOptions& o
   TUTTI_ASSIGN_OR_RETURN(spec::ComputeFiles computes, spec::ReadComputes(context.home));
   computes[absl::AsciiStrToLower(compute.name)] = compute;
   TUTTI_RETURN_IF_ERROR(spec::WriteComputes(context.home, computes));
+  // A cluster of Batch AI's that had the name; `tutti batchai cluster create` notes its own.
+  TUTTI_RETURN_IF_ERROR(base::RemoveTree(VolumesFile(context.home, compute.name)));
   context.out << "azureml:" << compute.name << " is "
               << (compute.stands_for == "local" ? "this machine's nodes" : compute.stands_for)
               << "\n";
@@ -133,6 +137,7 @@ absl::StatusOr<ExitCode> ComputeDelete(Context& context, const ComputeOptions& o
                                             "deleted there"));
   }
   TUTTI_RETURN_IF_ERROR(spec::WriteComputes(context.home, computes));
+  TUTTI_RETURN_IF_ERROR(base::RemoveTree(VolumesFile(context.home, options.name)));
   return ExitCode::kOk;
 }
 

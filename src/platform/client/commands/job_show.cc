@@ -7,6 +7,7 @@
 #include "platform/client/jobs/choose_job.h"
 #include "platform/client/jobs/runs.h"
 #include "platform/client/jobs/summary.h"
+#include "platform/client/jobs/usage_text.h"
 #include "platform/client/jobs/whole_job.h"
 #include "platform/client/text/amounts.h"
 #include "platform/client/text/columns.h"
@@ -71,6 +72,18 @@ void ShowFacts(Context& context, const JobView& job) {
   Fact(context, "Priority", job.priority);
 }
 
+// What cannot be asked is left out: a job that can be shown is shown.
+void ShowUsage(Context& context, ServiceClient& service, const JobView& job) {
+  if (job.type != "command" || job.started.empty()) return;
+  const auto text = service.Usage(job.id, -1, /*points=*/0);
+  const auto usage = text.ok() ? ParseUsage(*text) : text.status();
+  if (!usage.ok()) return;
+  for (const auto& [name, value] : UsageFacts(*usage, context.out_screen)) {
+    Fact(context, name, value);
+  }
+  for (const std::string& problem : usage->problems) Fact(context, "Problem", problem);
+}
+
 void ShowRuns(Context& context, const JobView& job, Extent extent) {
   const std::vector<std::string> lines = RunLines(job.runs, extent, job.id);
   if (lines.empty()) return;
@@ -115,6 +128,9 @@ absl::StatusOr<ExitCode> JobShow(Context& context, const JobOptions& options) {
   TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(text));
   ShowFacts(context, job);
   for (const std::string& line : RemovedLines(job)) Fact(context, "Removed", line);
+  ShowUsage(context, service, job);
+  Fact(context, "Stored logs", StoredLogsLine(job));
+  Fact(context, "MLflow run", job.mlflow_run);
   for (const auto& [name, value] : LoggedFacts(job, Extent::kAll)) Fact(context, name, value);
   const Extent extent = options.all ? Extent::kAll : Extent::kBrief;
   Fact(context, "Params", ParamsText(job.params, extent, job.id));

@@ -29,10 +29,11 @@ absl::StatusOr<ExitCode> WriteLines(Context& context, const std::string& id,
 }
 
 DisplayOptions LookOf(const JobStreamOptions& options) {
-  const bool all = options.only_rank < 0 && !options.only_stderr;
+  const bool all = options.only_rank < 0 && !options.only_stderr && !options.only_stdout;
   DisplayOptions look;
   look.only_rank = options.only_rank;
   look.only_stderr = options.only_stderr;
+  look.only_stdout = options.only_stdout;
   look.prefix = !options.no_prefix;
   // Who asks for a part of the output gets that part and nothing else.
   look.states = all && !options.no_prefix;

@@ -45,13 +45,21 @@ void Show(Context& context, const std::vector<PrunedView>& pruned, bool dry_run)
 
 absl::StatusOr<ExitCode> Prune(Context& context, const PruneOptions& options) {
   ServiceClient service(context.connect());
-  TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Prune(options.dry_run));
+  TUTTI_ASSIGN_OR_RETURN(const std::string text,
+                         service.Prune(options.dry_run, options.clock_is_right));
   if (options.format != Format::kTable) {
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, options.format));
     return ExitCode::kOk;
   }
   TUTTI_ASSIGN_OR_RETURN(const std::vector<PrunedView> pruned, ParsePruned(text));
   Show(context, pruned, options.dry_run);
+  const KeptModelsView models = ParseKeptModels(text);
+  if (models.versions > 0) {
+    context.out << WithCommas(models.versions)
+                << (models.versions == 1 ? " version of a model keeps "
+                                         : " versions of models keep ")
+                << Bytes(models.bytes) << ", which stays until tutti model delete\n";
+  }
   return ExitCode::kOk;
 }
 

@@ -56,9 +56,10 @@ absl::StatusOr<ExitCode> Run(Context& context, const RunOptions& options) {
   std::ostream& shown = table ? context.out : context.err;
   LiveText text(shown, table ? context.out_screen : context.err_screen);
 
-  TUTTI_ASSIGN_OR_RETURN(const std::string created,
-                         SubmitJob(context.connect, context.home,
-                                   {options.file, options.settings, options.script}, context.err));
+  TUTTI_ASSIGN_OR_RETURN(
+      const std::string created,
+      SubmitJob(context.connect, context.home,
+                {options.file, options.settings, options.script, options.batch_ai}, context.err));
   TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(created));
   if (options.detach) {
     if (!table) {

@@ -18,6 +18,14 @@ std::string JobTarget(const std::string& id, absl::string_view rest = "") {
   return absl::StrCat("/v1/jobs/", base::PercentEncode(id), rest);
 }
 
+// Of the name, or of a version of it.
+std::string ModelTarget(const std::string& name, const std::string& version,
+                        absl::string_view rest = "") {
+  const std::string model = absl::StrCat("/v1/models/", base::PercentEncode(name));
+  if (version.empty()) return absl::StrCat(model, rest);
+  return absl::StrCat(model, "/versions/", base::PercentEncode(version), rest);
+}
+
 std::string CordonTarget(const std::string& compute, const std::string& node) {
   return absl::StrCat("/v1/nodes/", base::PercentEncode(compute), "/", base::PercentEncode(node),
                       "/cordon");
@@ -93,6 +101,22 @@ absl::StatusOr<std::string> ServiceClient::Events(const std::string& id, int64_t
   return Call({.target = JobTarget(id, absl::StrCat("/events?limit=", limit, "&before=", before))});
 }
 
+absl::StatusOr<std::string> ServiceClient::Usage(const std::string& id, int rank, int points) {
+  std::string rest = "/usage?";
+  if (points > 0) absl::StrAppend(&rest, "points=", points);
+  if (rank >= 0) absl::StrAppend(&rest, "&rank=", rank);
+  return Call({.target = JobTarget(id, rest)});
+}
+
+absl::StatusOr<std::string> ServiceClient::Stacks(const std::string& id, int rank, bool native,
+                                                  absl::Duration wait) {
+  std::string rest = absl::StrCat("/stacks?wait=", absl::ToInt64Seconds(wait));
+  if (rank >= 0) absl::StrAppend(&rest, "&rank=", rank);
+  if (native) absl::StrAppend(&rest, "&native=true");
+  return Call(
+      {.method = "POST", .target = JobTarget(id, rest), .timeout = wait + absl::Seconds(30)});
+}
+
 absl::StatusOr<std::string> ServiceClient::Cancel(const std::string& id) {
   return Call({.method = "POST", .target = JobTarget(id, "/cancel")});
 }
@@ -132,11 +156,106 @@ absl::StatusOr<std::string> ServiceClient::RotateSecrets() {
   return Call({.method = "POST", .target = "/v1/secret-rotations"});
 }
 
+absl::StatusOr<std::string> ServiceClient::GrantStorage(const std::string& address, bool write) {
+  return Call({.method = "POST",
+               .target = "/v1/storage-grants",
+               .body = nlohmann::json({{"address", address}, {"write", write}})
+                           .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)});
+}
+
+absl::StatusOr<std::string> ServiceClient::SignStorage(const std::string& address, bool write,
+                                                       absl::Duration lasts) {
+  const nlohmann::json question = {
+      {"address", address}, {"write", write}, {"seconds", absl::ToInt64Seconds(lasts)}};
+  return Call({.method = "POST",
+               .target = "/v1/storage-signatures",
+               .body = question.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)});
+}
+
+absl::StatusOr<bool> ServiceClient::HasModelFile(const std::string& sha256) {
+  TUTTI_ASSIGN_OR_RETURN(
+      const http::ClientResponse response,
+      connection_->Send(
+          {.method = "HEAD", .target = absl::StrCat("/v1/model-files/sha256:", sha256)}));
+  if (response.status == 404) return false;
+  TUTTI_RETURN_IF_ERROR(http::ToStatus(response));
+  return true;
+}
+
+absl::Status ServiceClient::PutModelFile(const std::string& sha256,
+                                         const std::filesystem::path& file) {
+  return Call({.method = "PUT",
+               .target = absl::StrCat("/v1/model-files/sha256:", sha256),
+               .content_type = "application/octet-stream",
+               .body_file = file,
+               .timeout = kLook,
+               .stall_timeout = 2 * kStall})
+      .status();
+}
+
+absl::StatusOr<std::string> ServiceClient::RegisterModel(const std::string& body, bool* asked) {
+  http::ClientRequest request{
+      .method = "POST", .target = "/v1/models", .body = body, .timeout = kLook};
+  if (asked != nullptr) request.on_connected = [asked] { *asked = true; };
+  return Call(request);
+}
+
+absl::StatusOr<std::string> ServiceClient::Models(const std::string& archived,
+                                                  const std::string& after, int limit) {
+  return Call({.target = absl::StrCat("/v1/models?archived=", archived, "&limit=", limit,
+                                      "&after=", base::PercentEncode(after))});
+}
+
+absl::StatusOr<std::string> ServiceClient::ModelVersions(const std::string& name, int64_t before,
+                                                         int limit) {
+  return Call({.target = ModelTarget(name, "",
+                                     absl::StrCat("/versions?limit=", limit, "&before=", before))});
+}
+
+absl::StatusOr<std::string> ServiceClient::ModelVersion(const std::string& name,
+                                                        const std::string& version) {
+  return Call({.target = ModelTarget(name, version)});
+}
+
+absl::StatusOr<std::string> ServiceClient::ChangeModel(const std::string& name,
+                                                       const std::string& version,
+                                                       const std::string& body) {
+  return Call({.method = "PATCH", .target = ModelTarget(name, version), .body = body});
+}
+
+absl::Status ServiceClient::DeleteModel(const std::string& name, const std::string& version) {
+  return Call({.method = "DELETE", .target = ModelTarget(name, version)}).status();
+}
+
+absl::Status ServiceClient::SetModelAlias(const std::string& name, const std::string& alias,
+                                          const std::string& version) {
+  return Call({.method = "PUT",
+               .target = ModelTarget(name, "", "/aliases/" + base::PercentEncode(alias)),
+               .body = nlohmann::json{{"version", version}}.dump()})
+      .status();
+}
+
+absl::Status ServiceClient::RemoveModelAlias(const std::string& name, const std::string& alias) {
+  return Call({.method = "DELETE",
+               .target = ModelTarget(name, "", "/aliases/" + base::PercentEncode(alias))})
+      .status();
+}
+
+absl::Status ServiceClient::ModelFile(const std::string& name, const std::string& version,
+                                      const std::string& path, http::ChunkCallback on_chunk) {
+  return Call({.target = ModelTarget(name, version,
+                                     absl::StrCat("/files/", base::PercentEncode(path, true))),
+               .stall_timeout = kStall,
+               .on_chunk = std::move(on_chunk)})
+      .status();
+}
+
 absl::StatusOr<std::string> ServiceClient::Problems() { return Call({.target = "/v1/problems"}); }
 
-absl::StatusOr<std::string> ServiceClient::Prune(bool dry_run) {
+absl::StatusOr<std::string> ServiceClient::Prune(bool dry_run, bool clock_is_right) {
   return Call({.method = "POST",
-               .target = absl::StrCat("/v1/prune?dry_run=", dry_run ? "true" : "false"),
+               .target = absl::StrCat("/v1/prune?dry_run=", dry_run ? "true" : "false",
+                                      clock_is_right ? "&clock_is_right=true" : ""),
                .timeout = absl::Minutes(30)});
 }
 

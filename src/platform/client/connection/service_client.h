@@ -38,6 +38,13 @@ class ServiceClient {
   // Returns a page of a sweep's trials, those behind a cursor; of a job's events, those before one.
   absl::StatusOr<std::string> Trials(const std::string& id, const std::string& after, int limit);
   absl::StatusOr<std::string> Events(const std::string& id, int64_t before, int limit);
+  // Returns what its processes use, in so many points of each resolution, 0: as many as are usual;
+  // `rank` -1: all of them.
+  absl::StatusOr<std::string> Usage(const std::string& id, int rank, int points);
+  // Returns what its ranks are doing, of those that answer within `wait`; `rank` as above.
+  // `native`: also what their processes have to be stopped for.
+  absl::StatusOr<std::string> Stacks(const std::string& id, int rank, bool native,
+                                     absl::Duration wait);
   absl::StatusOr<std::string> Cancel(const std::string& id);
   absl::Status Delete(const std::string& id);
   absl::StatusOr<std::string> Files(const std::string& id);
@@ -53,8 +60,32 @@ class ServiceClient {
   absl::StatusOr<std::string> Secrets();
   absl::StatusOr<std::string> DeleteSecret(const std::string& name);
   absl::StatusOr<std::string> RotateSecrets();
+  // Asks for credentials of the container of an address: GrantFromJson (storage_json.h) reads them.
+  absl::StatusOr<std::string> GrantStorage(const std::string& address, bool write);
+  // Asks for an address by which anybody can read an object of a store, or a job's file, or with
+  // `write` write it.
+  absl::StatusOr<std::string> SignStorage(const std::string& address, bool write,
+                                          absl::Duration lasts);
+  // Models. `version` is one, or "@LABEL"; where it may be "", the call is of the name.
+  absl::StatusOr<bool> HasModelFile(const std::string& sha256);
+  // Sends a file whose bytes have that hash.
+  absl::Status PutModelFile(const std::string& sha256, const std::filesystem::path& file);
+  // Registers a version; `asked` as of CreateJob. May take as long as a job's files are copied.
+  absl::StatusOr<std::string> RegisterModel(const std::string& body, bool* asked = nullptr);
+  absl::StatusOr<std::string> Models(const std::string& archived, const std::string& after,
+                                     int limit);
+  absl::StatusOr<std::string> ModelVersions(const std::string& name, int64_t before, int limit);
+  absl::StatusOr<std::string> ModelVersion(const std::string& name, const std::string& version);
+  absl::StatusOr<std::string> ChangeModel(const std::string& name, const std::string& version,
+                                          const std::string& body);
+  absl::Status DeleteModel(const std::string& name, const std::string& version);
+  absl::Status SetModelAlias(const std::string& name, const std::string& alias,
+                             const std::string& version);
+  absl::Status RemoveModelAlias(const std::string& name, const std::string& alias);
+  absl::Status ModelFile(const std::string& name, const std::string& version,
+                         const std::string& path, http::ChunkCallback on_chunk);
   absl::StatusOr<std::string> Problems();
-  absl::StatusOr<std::string> Prune(bool dry_run);
+  absl::StatusOr<std::string> Prune(bool dry_run, bool clock_is_right);
 
   // Hands over the lines after `cursor` ("" : from the first) until the job has ended or, with
   // `follow` false, until there are no more now. DeadlineExceeded when nothing came for half a

@@ -223,6 +223,13 @@ JobView JobOf(const json& object) {
   for (const json& files : ObjectsIn(object, "removed")) {
     job.removed.push_back({Text(files, "kind"), Text(files, "time")});
   }
+  const auto logs = object.find("stored_logs");
+  if (logs != object.end() && logs->is_object()) {
+    job.stored_logs = {Text(*logs, "place"), Text(*logs, "state"), Text(*logs, "reason")};
+  }
+  if (const auto run = object.find("mlflow_run"); run != object.end() && run->is_object()) {
+    job.mlflow_run = Text(*run, "id");
+  }
   ReadLogged(object, job);
   return job;
 }
@@ -294,6 +301,111 @@ absl::StatusOr<std::vector<PrunedView>> ParsePruned(absl::string_view text) {
     pruned.back().bytes = static_cast<uint64_t>(std::max<int64_t>(0, Number(object, "bytes")));
   }
   return pruned;
+}
+
+namespace {
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+// The texts of an object.
+Pairs TextsOf(const json& object, const char* key) {
+  Pairs texts;
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_object()) return texts;
+  for (const auto& [name, value] : found->items()) {
+    if (value.is_string()) texts.emplace_back(name, value.get<std::string>());
+  }
+  return texts;
+}
+
+void AddLine(Pairs& lines, const char* name, const std::string& value) {
+  if (!value.empty()) lines.emplace_back(name, value);
+}
+
+Pairs LineageOf(const json& version) {
+  Pairs lines;
+  const auto found = version.find("lineage");
+  if (found == version.end() || !found->is_object()) return lines;
+  for (const char* key : {"job", "path", "submitted", "experiment", "command", "code"}) {
+    AddLine(lines, key, Text(*found, key));
+  }
+  const auto environment = found->find("environment");
+  if (environment != found->end() && environment->is_object()) {
+    AddLine(lines, "environment", Text(*environment, "name"));
+  }
+  for (const json& data : ObjectsIn(*found, "data")) {
+    const std::string asset = Text(data, "asset");
+    AddLine(lines, "data",
+            absl::StrCat(Text(data, "input"), ": ", asset, asset.empty() ? "" : " = ",
+                         Text(data, "address")));
+  }
+  for (const auto& [name, value] : TextsOf(*found, "values")) {
+    AddLine(lines, "value", absl::StrCat(name, "=", value));
+  }
+  return lines;
+}
+
+ModelVersionView VersionOf(const json& object) {
+  ModelVersionView view{
+      .name = Text(object, "name"),
+      .version = Text(object, "version"),
+      .type = Text(object, "type"),
+      .description = Text(object, "description"),
+      .stage = Text(object, "stage"),
+      .created = Text(object, "created"),
+      .digest = Text(object, "digest"),
+      .file = Text(object, "file"),
+      .aliases = Texts(object, "aliases"),
+      .tags = TextsOf(object, "tags"),
+      .properties = TextsOf(object, "properties"),
+      .archived = Flag(object, "archived"),
+      .file_count = Number(object, "file_count"),
+      .bytes = static_cast<uint64_t>(std::max<int64_t>(0, Number(object, "bytes"))),
+      .lineage = LineageOf(object)};
+  for (const json& file : ObjectsIn(object, "files")) {
+    view.files.push_back(
+        {.path = Text(file, "path"),
+         .bytes = static_cast<uint64_t>(std::max<int64_t>(0, Number(file, "bytes")))});
+  }
+  return view;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<ModelView>> ParseModels(absl::string_view text, std::string& after) {
+  TUTTI_ASSIGN_OR_RETURN(const json document, Object(text, "answer"));
+  after = Text(document, "after");
+  std::vector<ModelView> models;
+  for (const json& object : ObjectsIn(document, "models")) {
+    models.push_back({Text(object, "name"), Text(object, "description"), Text(object, "latest"),
+                      Text(object, "created"), Number(object, "versions"),
+                      Flag(object, "archived")});
+  }
+  return models;
+}
+
+absl::StatusOr<ModelVersionView> ParseModelVersion(absl::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const json document, Object(text, "answer"));
+  return VersionOf(document);
+}
+
+absl::StatusOr<std::vector<ModelVersionView>> ParseModelVersions(absl::string_view text,
+                                                                 int64_t& before) {
+  TUTTI_ASSIGN_OR_RETURN(const json document, Object(text, "answer"));
+  before = Number(document, "before");
+  std::vector<ModelVersionView> versions;
+  for (const json& object : ObjectsIn(document, "versions")) {
+    versions.push_back(VersionOf(object));
+  }
+  return versions;
+}
+
+KeptModelsView ParseKeptModels(absl::string_view text) {
+  const auto document = Object(text, "answer");
+  const json models = document.ok() ? document->value("models", json()) : json();
+  if (!models.is_object()) return {};
+  return {Number(models, "versions"),
+          static_cast<uint64_t>(std::max<int64_t>(0, Number(models, "bytes")))};
 }
 
 absl::StatusOr<std::vector<SecretView>> ParseSecrets(absl::string_view text) {

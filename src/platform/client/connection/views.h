@@ -77,6 +77,13 @@ struct RemovedView {
   std::string time;  // RFC 3339
 };
 
+// Where a job's logs go that are brought to a store.
+struct StoredLogsView {
+  std::string place;  // azureml://datastores/NAME/paths/PATH
+  std::string state;  // "pending", "stored", "given_up"
+  std::string reason;
+};
+
 // A part of a node.
 struct PartView {
   std::string node;  // of one that a job has
@@ -110,9 +117,11 @@ struct JobView {
   std::vector<LoggedMetric> metrics;  // only of a single job
   std::vector<LoggedRun> runs;        // those that `metrics` are of, and those within them
   std::vector<LoggedParam> params;
-  std::vector<LoggedModel> models;     // only of a single job
-  std::vector<std::string> artifacts;  // names; only of a single job
-  std::vector<RemovedView> removed;    // only of a single job
+  std::vector<LoggedModel> models;            // only of a single job
+  std::vector<std::string> artifacts;         // names; only of a single job
+  std::vector<RemovedView> removed;           // only of a single job
+  std::optional<StoredLogsView> stored_logs;  // likewise
+  std::string mlflow_run;                     // the id of its run in MLflow's tracking; or empty
 
   bool ended_already() const;  // Completed, Failed or Canceled
 };
@@ -172,6 +181,35 @@ absl::StatusOr<std::vector<NodeCheckView>> ParseNodeChecks(absl::string_view jso
 absl::StatusOr<std::vector<std::string>> ParseWarnings(absl::string_view json);
 absl::StatusOr<std::vector<std::string>> ParseProblems(absl::string_view json);
 absl::StatusOr<std::vector<PrunedView>> ParsePruned(absl::string_view json);
+struct ModelView {
+  std::string name, description, latest, created;
+  int64_t versions = 0;
+  bool archived = false;
+};
+
+struct ModelVersionView {
+  std::string name, version, type, description, stage, created, digest, file;
+  std::vector<std::string> aliases;
+  std::vector<std::pair<std::string, std::string>> tags, properties;
+  bool archived = false;
+  int64_t file_count = 0;
+  uint64_t bytes = 0;
+  // What it was made of, a line each: "job  train-1"; of one that no job has left: none.
+  std::vector<std::pair<std::string, std::string>> lineage;
+  std::vector<FileView> files;  // not in lists
+};
+
+absl::StatusOr<std::vector<ModelView>> ParseModels(absl::string_view json, std::string& after);
+absl::StatusOr<ModelVersionView> ParseModelVersion(absl::string_view json);
+absl::StatusOr<std::vector<ModelVersionView>> ParseModelVersions(absl::string_view json,
+                                                                 int64_t& before);
+
+// Returns what registered models keep, of the answer to pruning.
+struct KeptModelsView {
+  int64_t versions = 0;
+  uint64_t bytes = 0;
+};
+KeptModelsView ParseKeptModels(absl::string_view json);
 absl::StatusOr<std::vector<SecretView>> ParseSecrets(absl::string_view json);
 // Reads the failed jobs in the answer to a secret's deletion.
 absl::StatusOr<std::vector<std::string>> ParseFailedJobs(absl::string_view json);

@@ -1,9 +1,13 @@
 #include "platform/client/connection/views.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace tutti::client {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
 
 TEST(Views, ReadsAJob) {
   const auto job = ParseJob(R"({"id": "brave_ant_1", "sequence": 4, "state": "Running",
@@ -101,9 +105,78 @@ TEST(Views, ReadsWhatWasRemoved) {
   EXPECT_EQ(pruned->front().bytes, 5u);
   EXPECT_EQ(pruned->front().why, "old");
   EXPECT_FALSE(ParsePruned("{}").ok());
+  const KeptModelsView models = ParseKeptModels(R"({"models": {"versions": 3, "bytes": 7}})");
+  EXPECT_EQ(models.versions, 3);
+  EXPECT_EQ(models.bytes, 7u);
+  for (const char* odd : {"", "[]", "{}", R"({"models": 3})", R"({"models": {"bytes": "x"}})"}) {
+    EXPECT_EQ(ParseKeptModels(odd).versions, 0) << odd;
+  }
   const auto job = ParseJob(R"({"removed": [{"kind": "logs", "time": "2026-11-24T01:02:03Z"}]})");
   ASSERT_EQ(job->removed.size(), 1u);
   EXPECT_EQ(job->removed[0].kind, "logs");
+  EXPECT_FALSE(job->stored_logs.has_value());
+  EXPECT_EQ(job->mlflow_run, "");
+  EXPECT_EQ(
+      ParseJob(R"({"mlflow_run": {"id": "beef", "name": "n", "experiment_id": "1"}})")->mlflow_run,
+      "beef");
+  const auto brought = ParseJob(
+      R"({"stored_logs": {"place": "azureml://datastores/d/paths/j", "state": "pending",
+          "reason": "no route", "time": "2026-11-24T01:02:03Z"}})");
+  ASSERT_TRUE(brought->stored_logs.has_value());
+  EXPECT_EQ(brought->stored_logs->place, "azureml://datastores/d/paths/j");
+  EXPECT_EQ(brought->stored_logs->reason, "no route");
+}
+
+TEST(ModelViews, ReadsAVersionWithWhatItWasMadeOf) {
+  const auto view = ParseModelVersion(R"({
+    "name": "net", "version": "3", "type": "mlflow_model", "stage": "Production", "bytes": 12,
+    "file_count": 2, "aliases": ["best"], "tags": {"team": "vision"}, "archived": true,
+    "files": [{"path": "MLmodel", "bytes": 2}],
+    "lineage": {"job": "train-1", "path": "outputs/model", "code": "sha256:ab",
+                "environment": {"name": "torch"}, "values": {"lr": "0.1"},
+                "data": [{"input": "images", "asset": "azureml:train:2", "address": "/d"},
+                         {"input": "more", "asset": "", "address": "/e"}]}})");
+  ASSERT_TRUE(view.ok()) << view.status();
+  EXPECT_EQ(view->version, "3");
+  EXPECT_EQ(view->bytes, 12u);
+  EXPECT_TRUE(view->archived);
+  EXPECT_THAT(view->aliases, ElementsAre("best"));
+  EXPECT_THAT(view->tags, ElementsAre(Pair("team", "vision")));
+  ASSERT_EQ(view->files.size(), 1u);
+  EXPECT_EQ(view->files[0].path, "MLmodel");
+  EXPECT_THAT(view->lineage, ElementsAre(Pair("job", "train-1"), Pair("path", "outputs/model"),
+                                         Pair("code", "sha256:ab"), Pair("environment", "torch"),
+                                         Pair("data", "images: azureml:train:2 = /d"),
+                                         Pair("data", "more: /e"), Pair("value", "lr=0.1")));
+}
+
+TEST(ModelViews, ReadsListsAndTheirCursors) {
+  std::string after;
+  const auto models = ParseModels(
+      R"({"models": [{"name": "a", "latest": null, "versions": 4}, 7], "after": "a"})", after);
+  ASSERT_EQ(models->size(), 1u);
+  EXPECT_EQ(models->front().versions, 4);
+  EXPECT_EQ(models->front().latest, "");
+  EXPECT_EQ(after, "a");
+  int64_t before = 1;
+  const auto versions =
+      ParseModelVersions(R"({"versions": [{"version": "9"}], "before": null})", before);
+  ASSERT_EQ(versions->size(), 1u);
+  EXPECT_EQ(before, 0);
+}
+
+TEST(ModelViews, TakesAnyText) {
+  std::string after;
+  int64_t before = 0;
+  for (const char* text : {"", "[]", "7", "{"}) {
+    EXPECT_FALSE(ParseModels(text, after).ok()) << text;
+    EXPECT_FALSE(ParseModelVersion(text).ok()) << text;
+    EXPECT_FALSE(ParseModelVersions(text, before).ok()) << text;
+  }
+  const auto odd = ParseModelVersion(
+      R"({"name": 5, "files": {"a": 1}, "tags": [1], "lineage": {"data": [1], "environment": 3}})");
+  ASSERT_TRUE(odd.ok());
+  EXPECT_EQ(odd->name, "");
 }
 
 }  // namespace

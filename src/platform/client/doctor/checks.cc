@@ -86,10 +86,11 @@ std::vector<Check> AllChecks(const DoctorSubject& subject) {
   if (AllWell(checks)) checks.push_back(CheckToken(subject));
   if (AllWell(checks)) checks.push_back(CheckProblems(subject));
   for (Check& check : std::vector<Check>{
-           CheckHome(subject), CheckDisk(subject), CheckMemory(subject), CheckCores(),
-           CheckProgram(subject, "tutti-train"), CheckProgram(subject, "tutti-score"),
-           CheckLoopback(), CheckNamespaces(), CheckMasterPort(), CheckUv(subject),
-           CheckPodman(subject), CheckRdma(subject)}) {
+           CheckHome(subject), CheckDisk(subject), CheckEncryption(subject), CheckMemory(subject),
+           CheckOpenFiles(subject), CheckCores(), CheckProgram(subject, "tutti-train"),
+           CheckProgram(subject, "tutti-score"), CheckLoopback(), CheckNamespaces(),
+           CheckMasterPort(), CheckUv(subject), CheckPodman(subject), CheckFileServers(subject),
+           CheckRdma(subject)}) {
     checks.push_back(std::move(check));
   }
   for (Check& check : CheckMachine(subject)) checks.push_back(std::move(check));

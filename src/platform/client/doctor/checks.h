@@ -31,6 +31,7 @@ struct DoctorSubject {
   std::map<std::string, std::string> variables;  // whose PATH has others' programs
   uint64_t least_disk_bytes = 1'000'000'000;
   uint64_t least_memory_bytes = 1'000'000'000;
+  uint64_t least_open_files = 4096;
   std::filesystem::path rdma_devices = base::kRdmaDevices;
   std::string ucx = "libucp.so.0";
 };
@@ -40,7 +41,12 @@ Check CheckToken(const DoctorSubject& subject);     // lets us in; how many node
 Check CheckProblems(const DoctorSubject& subject);  // what it found broken and goes on without
 Check CheckHome(const DoctorSubject& subject);      // a file can be written there
 Check CheckDisk(const DoctorSubject& subject);
+// Says whether this machine encrypts the disks of state, results and data. That it does not is no
+// fault: what is below it, as a cloud's disk, may.
+Check CheckEncryption(const DoctorSubject& subject);
 Check CheckMemory(const DoctorSubject& subject);
+// Returns whether a service that is started so may open files for the connections of many nodes.
+Check CheckOpenFiles(const DoctorSubject& subject);
 Check CheckCores();
 // Returns whether the program is there and starts, which shows that it finds its libraries.
 Check CheckProgram(const DoctorSubject& subject, const std::string& name);
@@ -50,6 +56,7 @@ Check CheckMasterPort();  // 6105 is free
 // Say where the program is and of which version, or what does not work without it.
 Check CheckUv(const DoctorSubject& subject);
 Check CheckPodman(const DoctorSubject& subject);
+Check CheckFileServers(const DoctorSubject& subject);
 Check CheckRdma(const DoctorSubject& subject);  // that is there, and whether it can be used
 
 // Returns all of the above, and what the machine is good for (report_checks.h).

@@ -1,9 +1,11 @@
-// Covers: machine_checks.cc.
+// Covers: machine_checks.cc, encryption_check.cc.
 #include "platform/client/doctor/checks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "platform/client/connection/connection_fake.h"
 
@@ -94,6 +96,33 @@ TEST_F(ChecksTest, TooLittleDiskOrMemoryFails) {
   subject.least_disk_bytes = subject.least_memory_bytes = UINT64_MAX;
   EXPECT_EQ(CheckDisk(subject).outcome, Outcome::kFailed);
   EXPECT_EQ(CheckMemory(subject).outcome, Outcome::kFailed);
+}
+
+TEST_F(ChecksTest, WhetherDisksAreEncryptedIsToldAndFailsNothing) {
+  DoctorSubject subject = Subject();
+  subject.home = "/dev/shm/tutti-not-there";
+  EXPECT_EQ(CheckEncryption(subject).detail,
+            "state, logs and results, data: in memory, and in the swap space if there is one");
+  // Data alone lies elsewhere.
+  std::filesystem::create_directories(folder_.path() / "home");
+  std::filesystem::create_directory_symlink("/dev/shm", folder_.path() / "home" / "data");
+  const Check check = CheckEncryption(Subject());
+  EXPECT_EQ(check.outcome, Outcome::kOk);
+  EXPECT_THAT(check.detail, HasSubstr("data: in memory"));
+}
+
+TEST_F(ChecksTest, FewOpenFilesAreFewNodes) {
+  rlimit limit = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  DoctorSubject subject = Subject();
+  subject.least_open_files = 1;
+  EXPECT_EQ(CheckOpenFiles(subject).outcome, Outcome::kOk);
+  subject.least_open_files = UINT64_MAX;
+  const Check check = CheckOpenFiles(subject);
+  if (limit.rlim_max == RLIM_INFINITY) return;
+  EXPECT_EQ(check.outcome, Outcome::kWarning);
+  EXPECT_THAT(check.detail, HasSubstr(absl::StrCat("about ", limit.rlim_max * 9 / 16, " nodes")));
+  EXPECT_THAT(check.remedy, HasSubstr("LimitNOFILE="));
 }
 
 TEST_F(ChecksTest, AProgramMustStart) {

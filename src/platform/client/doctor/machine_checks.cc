@@ -2,6 +2,7 @@
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,22 +14,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
+#include "base/machine/folder.h"
 #include "base/process/child_process.h"
 #include "base/process/command.h"
 #include "base/status.h"
 #include "platform/client/doctor/checks.h"
 #include "platform/client/text/amounts.h"
+#include "platform/client/text/how_to_get.h"
 
 namespace tutti::client {
 namespace fs = std::filesystem;
 namespace {
-
-// The nearest folder above `path`, or itself, that exists.
-fs::path Existing(fs::path path) {
-  std::error_code error;
-  while (!fs::exists(path, error) && path.has_relative_path()) path = path.parent_path();
-  return path;
-}
 
 // 0, or the errno of binding a TCP port; port 0: any.
 int Bind(const char* address, int port) {
@@ -74,7 +70,7 @@ std::string WhyItDidNotStart(const base::CommandResult& result) {
 
 Check CheckHome(const DoctorSubject& subject) {
   Check check{"home", Check::Outcome::kOk, subject.home.string()};
-  const fs::path folder = Existing(subject.home);
+  const fs::path folder = base::NearestThatIsThere(subject.home);
   const fs::path probe = folder / absl::StrCat(".tutti-doctor.", ::getpid());
   const absl::Status written = base::WriteFileAtomic(probe, "x");
   ::unlink(probe.c_str());
@@ -84,7 +80,7 @@ Check CheckHome(const DoctorSubject& subject) {
 }
 
 Check CheckDisk(const DoctorSubject& subject) {
-  const auto bytes = base::FreeBytes(Existing(subject.home));
+  const auto bytes = base::FreeBytes(base::NearestThatIsThere(subject.home));
   if (!bytes.ok()) {
     return {"disk", Check::Outcome::kFailed, std::string(bytes.status().message()),
             "choose another home with --home FOLDER"};
@@ -108,6 +104,25 @@ Check CheckMemory(const DoctorSubject& subject) {
   return check;
 }
 
+// `tutti serve` takes as many as the hard limit allows. Three quarters of them are for connections,
+// and three quarters of these for nodes (http/server).
+Check CheckOpenFiles(const DoctorSubject& subject) {
+  rlimit limit = {};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max == RLIM_INFINITY) {
+    return {"files", Check::Outcome::kOk, "any number may be open"};
+  }
+  Check check{"files", Check::Outcome::kOk, absl::StrCat(limit.rlim_max, " may be open")};
+  if (limit.rlim_max >= subject.least_open_files) return check;
+  check.outcome = Check::Outcome::kWarning;
+  absl::StrAppend(&check.detail, ": a service has connections for about ", limit.rlim_max * 9 / 16,
+                  " nodes of clusters at a time");
+  check.remedy =
+      "for more, raise the hard limit of open files: LimitNOFILE= in the service's systemd unit, "
+      "or "
+      "nofile in /etc/security/limits.conf";
+  return check;
+}
+
 Check CheckCores() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -125,7 +140,7 @@ Check CheckProgram(const DoctorSubject& subject, const std::string& name) {
   if (::access(program.c_str(), X_OK) != 0) {
     return {name, Check::Outcome::kWarning,
             absl::StrCat("not in ", subject.program_folder.string()),
-            absl::StrCat("tools/build ", name)};
+            HowToGet(subject.program_folder, name)};
   }
   base::ChildOptions options;
   options.arguments = {program.string(), "--help"};
@@ -134,7 +149,7 @@ Check CheckProgram(const DoctorSubject& subject, const std::string& name) {
   if (ended.ok() && ended->exit.ok()) return {name, Check::Outcome::kOk, "starts"};
   return {name, Check::Outcome::kFailed,
           ended.ok() ? WhyItDidNotStart(*ended) : std::string(ended.status().message()),
-          absl::StrCat("tools/setup build && tools/build ", name)};
+          HowToGet(subject.program_folder, name)};
 }
 
 Check CheckLoopback() {

@@ -15,6 +15,7 @@
 #include "base/process/command.h"
 #include "base/status.h"
 #include "platform/client/text/amounts.h"
+#include "platform/client/text/how_to_get.h"
 
 namespace tutti::client {
 namespace {
@@ -125,7 +126,7 @@ std::vector<Check> CheckMachine(const DoctorSubject& subject) {
   if (::access(program.c_str(), X_OK) != 0) {
     return {{"speed", Check::Outcome::kWarning,
              absl::StrCat("not measured: tutti-train is not in ", subject.program_folder.string()),
-             "tools/build tutti-train"}};
+             HowToGet(subject.program_folder, "tutti-train")}};
   }
   const double load = LoadOfTheLastMinute();
   const auto report = MeasuredReport(program, load);
@@ -139,7 +140,7 @@ std::vector<Check> CheckMachine(const DoctorSubject& subject) {
   return {
       {"speed", Check::Outcome::kWarning,
        absl::StrCat("not measured: tutti-train --describe-machine: ", checks.status().message()),
-       "tools/setup build && tools/build tutti-train"}};
+       HowToGet(subject.program_folder, "tutti-train")}};
 }
 
 }  // namespace tutti::client

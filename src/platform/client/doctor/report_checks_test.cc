@@ -129,7 +129,7 @@ TEST_F(MachineReportTest, SaysThatItCannotBeMeasuredWithoutTuttiTrain) {
   ASSERT_EQ(checks.size(), 1u);
   EXPECT_EQ(checks[0].outcome, Outcome::kWarning);
   EXPECT_THAT(checks[0].detail, HasSubstr("tutti-train is not in"));
-  EXPECT_EQ(checks[0].remedy, "tools/build tutti-train");
+  EXPECT_EQ(checks[0].remedy, "tools/setup build && tools/build tutti-train");
 }
 
 TEST_F(MachineReportTest, AProgramThatFailsOrSaysSomethingElseIsAWarning) {

@@ -46,6 +46,7 @@ void JobDisplay::Output(const FollowLine& line, absl::Time now) {
   const bool is_error = line.stream == "stderr";
   if (options_.only_rank >= 0 && (is_mpirun || line.rank != options_.only_rank)) return;
   if (options_.only_stderr && !is_error && !is_mpirun) return;
+  if (options_.only_stdout && (is_error || is_mpirun)) return;
   const bool colour = text_.screen().colour;
   std::string prefix;
   if (options_.prefix) {

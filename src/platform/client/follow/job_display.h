@@ -15,6 +15,7 @@ namespace tutti::client {
 struct DisplayOptions {
   int only_rank = -1;        // output of this rank only; -1: of all
   bool only_stderr = false;  // output written to standard error only
+  bool only_stdout = false;  // output written to standard output only
   bool states = true;
   bool prefix = true;   // "[1] " before output; "[1!] " where it is standard error
   bool metrics = true;  // progress, evaluations; else metrics are left out

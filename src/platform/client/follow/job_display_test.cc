@@ -129,6 +129,7 @@ TEST(JobDisplay, ShowsWhatMpirunSaysAsNoRanks) {
   EXPECT_EQ(Show(lines, {}), "[mpirun] 1 more process\n[0!] a\n");
   EXPECT_EQ(Show(lines, {}, {.only_rank = 0}), "[0!] a\n");
   EXPECT_EQ(Show(lines, {}, {.only_stderr = true}), "[mpirun] 1 more process\n[0!] a\n");
+  EXPECT_EQ(Show(lines, {}, {.only_stdout = true}), "");
 }
 
 TEST(JobDisplay, ShowsOneRankOrOnlyErrors) {
@@ -136,6 +137,7 @@ TEST(JobDisplay, ShowsOneRankOrOnlyErrors) {
                                           Output(1, "stderr", "c")};
   EXPECT_EQ(Show(lines, {}, {.only_rank = 1}), "[1] b\n[1!] c\n");
   EXPECT_EQ(Show(lines, {}, {.only_rank = 1, .only_stderr = true, .prefix = false}), "c\n");
+  EXPECT_EQ(Show(lines, {}, {.only_stdout = true}), "[0] a\n[1] b\n");
 }
 
 TEST(JobDisplay, OutputCannotSteerTheTerminal) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
@@ -20,8 +21,14 @@ namespace {
 // What the service writes for bytes that are none of UTF-8.
 constexpr absl::string_view kNoUtf8 = "\xEF\xBF\xBD";
 
-absl::Status DownloadOne(ServiceClient& service, const std::string& job, const FileView& file,
-                         const fs::path& target, const DownloadProgress& progress) {
+FetchFile FilesOfJob(ServiceClient& service, const std::string& job) {
+  return [&service, &job](const std::string& path, http::ChunkCallback on_chunk) {
+    return service.File(job, path, std::move(on_chunk));
+  };
+}
+
+absl::Status Download(const FetchFile& fetch, const FileView& file, const fs::path& target,
+                      const std::function<void(uint64_t bytes)>& progress) {
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(target.parent_path()));
   const fs::path temporary = absl::StrCat(target.string(), ".part.", ::getpid());
   TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd,
@@ -29,10 +36,10 @@ absl::Status DownloadOne(ServiceClient& service, const std::string& job, const F
   absl::Cleanup remove = [&] { ::unlink(temporary.c_str()); };
 
   uint64_t bytes = 0;
-  TUTTI_RETURN_IF_ERROR(service.File(job, file.path, [&](absl::string_view chunk) {
+  TUTTI_RETURN_IF_ERROR(fetch(file.path, [&](absl::string_view chunk) {
     bytes += chunk.size();
     if (bytes > file.bytes) return absl::DataLossError("more came than the service had announced");
-    progress(file, bytes);
+    progress(bytes);
     return base::WriteAll(fd.get(), chunk, target.string());
   }));
   if (bytes != file.bytes) {
@@ -47,6 +54,12 @@ absl::Status DownloadOne(ServiceClient& service, const std::string& job, const F
 }
 
 }  // namespace
+
+absl::Status DownloadFile(ServiceClient& service, const std::string& job, const FileView& file,
+                          const fs::path& target,
+                          const std::function<void(uint64_t bytes)>& progress) {
+  return Download(FilesOfJob(service, job), file, target, progress);
+}
 
 absl::StatusOr<fs::path> DestinationOf(const fs::path& directory, absl::string_view path) {
   const auto refuse = [&] {
@@ -63,6 +76,11 @@ absl::StatusOr<fs::path> DestinationOf(const fs::path& directory, absl::string_v
 absl::Status DownloadFiles(ServiceClient& service, const std::string& job,
                            const std::vector<FileView>& files, const fs::path& directory,
                            const DownloadProgress& progress) {
+  return DownloadFiles(FilesOfJob(service, job), files, directory, progress);
+}
+
+absl::Status DownloadFiles(const FetchFile& fetch, const std::vector<FileView>& files,
+                           const fs::path& directory, const DownloadProgress& progress) {
   std::vector<fs::path> targets;  // all are checked before the first is written
   for (const FileView& file : files) {
     TUTTI_ASSIGN_OR_RETURN(fs::path target, DestinationOf(directory, file.path));
@@ -71,7 +89,9 @@ absl::Status DownloadFiles(ServiceClient& service, const std::string& job,
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(directory));
   absl::Status first;
   for (size_t i = 0; i < files.size(); ++i) {
-    absl::Status status = DownloadOne(service, job, files[i], targets[i], progress);
+    const FileView& file = files[i];
+    absl::Status status =
+        Download(fetch, file, targets[i], [&](uint64_t bytes) { progress(file, bytes); });
     if (absl::IsNotFound(status) && absl::StrContains(files[i].path, kNoUtf8)) {
       status = absl::NotFoundError("its name is not UTF-8, so it lies only in the service's home");
     }

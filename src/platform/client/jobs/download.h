@@ -21,6 +21,16 @@ namespace tutti::client {
 absl::StatusOr<std::filesystem::path> DestinationOf(const std::filesystem::path& directory,
                                                     absl::string_view path);
 
+// Fetches the bytes of a file from the service, piece by piece.
+using FetchFile =
+    std::function<absl::Status(const std::string& path, http::ChunkCallback on_chunk)>;
+
+// Downloads one file of the job to `target`, whole or not at all: it appears only when all of its
+// bytes are on disk and their number is what the service said. `progress` hears how many have come.
+absl::Status DownloadFile(ServiceClient& service, const std::string& job, const FileView& file,
+                          const std::filesystem::path& target,
+                          const std::function<void(uint64_t bytes)>& progress);
+
 // Told after every piece: bytes so far of this file.
 using DownloadProgress = std::function<void(const FileView& file, uint64_t bytes)>;
 
@@ -28,6 +38,10 @@ using DownloadProgress = std::function<void(const FileView& file, uint64_t bytes
 // when all of its bytes are on disk and their number is what the service said. A file that exists
 // is replaced. Stops at the first error, which names the file; but one that the service does not
 // have, which is NotFound, holds up no other.
+absl::Status DownloadFiles(const FetchFile& fetch, const std::vector<FileView>& files,
+                           const std::filesystem::path& directory,
+                           const DownloadProgress& progress);
+// Does the same of a job's files.
 absl::Status DownloadFiles(ServiceClient& service, const std::string& job,
                            const std::vector<FileView>& files,
                            const std::filesystem::path& directory,

@@ -161,6 +161,18 @@ std::vector<std::string> RemovedLines(const JobView& job) {
   return lines;
 }
 
+std::string StoredLogsLine(const JobView& job) {
+  if (!job.stored_logs) return "";
+  const auto& [place, state, reason] = *job.stored_logs;
+  const std::string why = reason.empty() ? "" : absl::StrCat(": ", reason);
+  if (state == "stored")
+    return absl::StrCat(place, reason.empty() ? "" : absl::StrCat(" (", reason, ")"));
+  if (state == "given_up") return absl::StrCat("not in ", place, why);
+  if (!job.ended_already()) return absl::StrCat("to ", place, " once the job has ended");
+  return absl::StrCat("not yet in ", place,
+                      reason.empty() ? "" : absl::StrCat(why, "; tried again"));
+}
+
 std::vector<std::string> NotesOfChildren(const JobView& job, Extent extent) {
   std::vector<std::string> notes;
   AddNotes(job.children, "", notes);

@@ -33,6 +33,9 @@ std::vector<std::string> NotesOfChildren(const JobView& job, Extent extent);
 // Returns "logs, on 2026-11-24 by the site's retention" for each kind of its files that is removed.
 std::vector<std::string> RemovedLines(const JobView& job);
 
+// Returns where its logs are in a store, or why they are not; "" of a job whose file names none.
+std::string StoredLogsLine(const JobView& job);
+
 // Returns "loss 0.25, top1 0.9"; "" of none. kBrief: the first few, and how to see the others,
 // which `job_id` has: "… and 3 more: tutti job show brave_ant --all".
 std::string MetricsText(const std::vector<LoggedMetric>& metrics, Extent extent,

@@ -9,28 +9,28 @@
 namespace tutti::client {
 namespace {
 
-using json = nlohmann::ordered_json;
+using Ordered = nlohmann::ordered_json;
 
 constexpr int kPage = 1000;
 constexpr int kDeepest = 20;  // levels of children
 
 // Returns the object's array of that name; null if it has none.
-json* ArrayIn(json& object, const char* name) {
+Ordered* ArrayIn(Ordered& object, const char* name) {
   if (!object.is_object()) return nullptr;
   const auto found = object.find(name);
   return found != object.end() && found->is_array() ? &*found : nullptr;
 }
 
-absl::StatusOr<json> Parsed(const absl::StatusOr<std::string>& text, const char* list) {
+absl::StatusOr<Ordered> Parsed(const absl::StatusOr<std::string>& text, const char* list) {
   TUTTI_RETURN_IF_ERROR(text.status());
-  json page = json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  const json* const items = ArrayIn(page, list);
+  Ordered page = Ordered::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const Ordered* const items = ArrayIn(page, list);
   if (items != nullptr && !items->empty()) return page;
   return absl::InternalError(absl::StrCat("the service's answer has no \"", list, "\""));
 }
 
 // Returns the cursor of the trials that `job` does not list; "" if there are none.
-std::string TakeNext(json& job) {
+std::string TakeNext(Ordered& job) {
   const auto trials = job.find("trials");
   if (trials == job.end() || !trials->is_object()) return "";
   const auto next = trials->find("next");
@@ -40,31 +40,31 @@ std::string TakeNext(json& job) {
   return cursor;
 }
 
-absl::Status AddTrials(ServiceClient& service, json& job, int depth) {
-  json* const children = ArrayIn(job, "children");
+absl::Status AddTrials(ServiceClient& service, Ordered& job, int depth) {
+  Ordered* const children = ArrayIn(job, "children");
   if (children == nullptr || depth > kDeepest) return absl::OkStatus();
-  for (json& child : *children) TUTTI_RETURN_IF_ERROR(AddTrials(service, child, depth + 1));
+  for (Ordered& child : *children) TUTTI_RETURN_IF_ERROR(AddTrials(service, child, depth + 1));
   const auto id = job.find("id");
   std::string next = TakeNext(job);
   while (!next.empty() && id != job.end() && id->is_string()) {
-    TUTTI_ASSIGN_OR_RETURN(json page,
+    TUTTI_ASSIGN_OR_RETURN(Ordered page,
                            Parsed(service.Trials(id->get<std::string>(), next, kPage), "trials"));
-    for (json& trial : page["trials"]) children->push_back(std::move(trial));
-    next = page.value("next", json()).is_string() ? page["next"].get<std::string>() : "";
+    for (Ordered& trial : page["trials"]) children->push_back(std::move(trial));
+    next = page.value("next", Ordered()).is_string() ? page["next"].get<std::string>() : "";
   }
   return absl::OkStatus();
 }
 
-int64_t BeforeIn(const json& page, const char* name) {
+int64_t BeforeIn(const Ordered& page, const char* name) {
   const auto before = page.find(name);
   return before != page.end() && before->is_number_integer() ? before->get<int64_t>() : 0;
 }
 
-absl::Status AddEvents(ServiceClient& service, const std::string& id, json& job) {
-  json* const events = ArrayIn(job, "events");
+absl::Status AddEvents(ServiceClient& service, const std::string& id, Ordered& job) {
+  Ordered* const events = ArrayIn(job, "events");
   if (events == nullptr) return absl::OkStatus();
   for (int64_t before = BeforeIn(job, "events_before"); before > 0;) {
-    TUTTI_ASSIGN_OR_RETURN(const json page, Parsed(service.Events(id, before, kPage), "events"));
+    TUTTI_ASSIGN_OR_RETURN(const Ordered page, Parsed(service.Events(id, before, kPage), "events"));
     events->insert(events->begin(), page["events"].begin(), page["events"].end());
     before = BeforeIn(page, "before");
   }
@@ -76,11 +76,11 @@ absl::Status AddEvents(ServiceClient& service, const std::string& id, json& job)
 
 absl::StatusOr<std::string> WholeJob(ServiceClient& service, const std::string& id) {
   TUTTI_ASSIGN_OR_RETURN(std::string text, service.Job(id));
-  json job = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Ordered job = Ordered::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!job.is_object()) return text;  // whoever reads it says so
   TUTTI_RETURN_IF_ERROR(AddTrials(service, job, 0));
   TUTTI_RETURN_IF_ERROR(AddEvents(service, id, job));
-  return job.dump(-1, ' ', false, json::error_handler_t::replace);
+  return job.dump(-1, ' ', false, Ordered::error_handler_t::replace);
 }
 
 }  // namespace tutti::client

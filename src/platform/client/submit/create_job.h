@@ -2,10 +2,12 @@
 // which the service knows it again (docs/formats/rest.md).
 #pragma once
 
+#include <functional>
 #include <ostream>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "platform/client/connection/connection.h"
 #include "platform/client/connection/service_client.h"
@@ -26,5 +28,13 @@ struct CreateOptions {
 absl::StatusOr<std::string> CreateJobOnce(ServiceClient& service, const Connect& connect,
                                           const std::string& body, std::ostream& remarks,
                                           const CreateOptions& options = {});
+
+// Does the same for another call, whose body has a nonce too. `what_may_be` ends the error where
+// the answer stays lost.
+using CallWithNonce =
+    std::function<absl::StatusOr<std::string>(ServiceClient& service, bool* asked)>;
+absl::StatusOr<std::string> CallOnce(ServiceClient& service, const Connect& connect,
+                                     const CallWithNonce& call, absl::string_view what_may_be,
+                                     std::ostream& remarks, const CreateOptions& options = {});
 
 }  // namespace tutti::client

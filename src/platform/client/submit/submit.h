@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "platform/client/connection/service_client.h"
 #include "platform/client/script/script_job.h"
+#include "spec/batchai/batch_ai_job.h"
 #include "spec/types/job.h"
 
 namespace tutti::client {
@@ -18,6 +20,7 @@ struct JobFile {
   std::string path;                   // as the user wrote it
   std::vector<std::string> settings;  // see ApplySettings
   ScriptOptions script;
+  std::optional<spec::BatchAiJob> batch_ai;  // given: what the file is, a job of Batch AI's
 };
 
 // Returns the created job, as JSON; one also where the service's answer is lost (create_job.h), for

@@ -49,6 +49,18 @@ absl::StatusOr<UserJob> WriteText(const JobFile& file) {
                  .script = file.path};
 }
 
+// The job file that a job of Batch AI has become.
+UserJob ConvertedText(const JobFile& file) {
+  UserJob job{.text = file.batch_ai->text,
+              .path = absl::StrCat("job of ", file.path),
+              .directory = fs::absolute(file.path).parent_path(),
+              .script = file.path};
+  for (const std::string& warning : file.batch_ai->warnings) {
+    job.remarks.push_back(absl::StrCat("warning: ", warning));
+  }
+  return job;
+}
+
 // "job of train.py:10: --gpus=2 (docker_args) asks …" is "--gpus 2 asks …".
 std::string InOptions(absl::string_view line) {
   constexpr absl::string_view kOption = ": --gpus=", kKey = " (docker_args)";
@@ -58,6 +70,11 @@ std::string InOptions(absl::string_view line) {
   }
   const size_t number = option + kOption.size();
   return absl::StrCat("--gpus ", line.substr(number, key - number), line.substr(key + kKey.size()));
+}
+
+// Which models there are the service knows alone.
+absl::StatusOr<spec::ModelHere> LeftToTheService(const spec::AssetReference& reference) {
+  return spec::ModelHere{.version = reference.version};
 }
 
 // A file that is written only once the job is taken is not there to look at.
@@ -70,14 +87,18 @@ std::string InPlaceOf(absl::string_view unsaved, absl::string_view script, absl:
 }  // namespace
 
 absl::StatusOr<UserJob> ReadUserJob(const fs::path& home, const JobFile& file) {
-  const bool is_script = KindOfScript(file.path) != ScriptKind::kNone;
-  TUTTI_ASSIGN_OR_RETURN(UserJob written, is_script ? WriteText(file) : ReadText(file));
+  const bool is_script = !file.batch_ai && KindOfScript(file.path) != ScriptKind::kNone;
+  TUTTI_ASSIGN_OR_RETURN(UserJob written, file.batch_ai
+                                              ? absl::StatusOr<UserJob>(ConvertedText(file))
+                                          : is_script ? WriteText(file)
+                                                      : ReadText(file));
   TUTTI_ASSIGN_OR_RETURN(written.text, ApplySettings(written.text, file.settings));
   if (const std::string& save = file.script.save; !save.empty()) {
     TUTTI_RETURN_IF_ERROR(CheckCanSave(written.text, save));
     written.path = written.save = save;
   }
-  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(home, spec::AnyContainerLeave()));
+  TUTTI_ASSIGN_OR_RETURN(spec::Site site, spec::ReadSite(home, spec::AnyContainerLeave()));
+  site.find_model = LeftToTheService;
   written.file = spec::ReadAllOfJobFile(written.text, written.path, written.directory, site);
   return written;
 }

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/text/utf8.h"
+#include "platform/client/text/character_widths.h"
 
 namespace tutti::client {
 namespace {
@@ -25,42 +27,26 @@ Character Decode(absl::string_view text) {
   return {code, length};
 }
 
-struct Range {
-  char32_t first, last;
-};
-
-// Zero columns: combining marks, joiners, variation selectors (Unicode 15, the common blocks).
-constexpr std::array<Range, 8> kZero = {{{0x0300, 0x036F},
-                                         {0x0483, 0x0489},
-                                         {0x0591, 0x05BD},
-                                         {0x200B, 0x200F},
-                                         {0x20D0, 0x20F0},
-                                         {0xFE00, 0xFE0F},
-                                         {0xFE20, 0xFE2F},
-                                         {0xFEFF, 0xFEFF}}};
-// Two columns: East Asian Width W and F (UAX #11), and emoji.
-constexpr std::array<Range, 9> kWide = {{{0x1100, 0x115F},
-                                         {0x2E80, 0x303E},
-                                         {0x3041, 0xA4CF},
-                                         {0xAC00, 0xD7A3},
-                                         {0xF900, 0xFAFF},
-                                         {0xFE30, 0xFE6F},
-                                         {0xFF00, 0xFF60},
-                                         {0x1F300, 0x1FAFF},
-                                         {0x20000, 0x3FFFD}}};
-
 template <size_t kCount>
-bool In(const std::array<Range, kCount>& ranges, char32_t code) {
-  return std::any_of(ranges.begin(), ranges.end(),
-                     [code](Range r) { return r.first <= code && code <= r.last; });
+bool In(const std::array<CharacterRange, kCount>& ranges, char32_t code) {
+  const auto behind =
+      std::upper_bound(ranges.begin(), ranges.end(), code,
+                       [](char32_t one, const CharacterRange& range) { return one < range.first; });
+  return behind != ranges.begin() && code <= std::prev(behind)->last;
 }
 
 int ColumnsOf(char32_t code) {
   if (code < 0x300) return 1;
-  return In(kZero, code) ? 0 : In(kWide, code) ? 2 : 1;
+  return In(kZeroColumns, code) ? 0 : In(kTwoColumns, code) ? 2 : 1;
 }
 
 bool IsControl(char32_t code) { return code < 0x20 || (code >= 0x7F && code < 0xA0); }
+
+// Whether it ends a line, or has what follows shown in another order (UAX #9): a name with these
+// shows as another.
+bool Rearranges(char32_t code) {
+  return (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
+}
 
 // Length of the escape sequence at the start of `text`; it opens with ESC. CSI and OSC sequences
 // are recognised, everything else counts as two bytes.
@@ -115,7 +101,7 @@ std::string Printable(absl::string_view text) {
   std::string safe;
   while (!text.empty()) {
     const Character c = Decode(text);
-    if (IsControl(c.code) && c.code != '\t') {
+    if ((IsControl(c.code) && c.code != '\t') || Rearranges(c.code)) {
       safe += '?';
     } else {
       absl::StrAppend(&safe, text.substr(0, c.length));

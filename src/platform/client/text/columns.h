@@ -21,7 +21,8 @@ std::string PadRight(absl::string_view text, int columns);
 // Returns `text` with spaces before it up to `columns`.
 std::string PadLeft(absl::string_view text, int columns);
 
-// Makes foreign text safe on a terminal: control characters (but not tab) become "?".
+// Makes foreign text safe on a terminal: control characters (but not tab) become "?", and so do
+// those that end lines or change the order in which characters are shown.
 std::string Printable(absl::string_view text);
 
 // Returns a line of a job's output as a terminal shows it: of text that was overwritten by carriage

@@ -1,6 +1,10 @@
 #include "platform/client/text/columns.h"
 
 #include <gtest/gtest.h>
+#include <locale.h>
+#include <wchar.h>
+
+#include "absl/strings/str_format.h"
 
 namespace tutti::client {
 namespace {
@@ -12,6 +16,43 @@ TEST(Columns, CountsWhatATerminalShows) {
   EXPECT_EQ(Columns("日本"), 4);
   EXPECT_EQ(Columns("\xff\xc3"), 2);  // not UTF-8
   EXPECT_EQ(Columns("▕███▏"), 5);
+  EXPECT_EQ(Columns("⌚✅🚀"), 6);
+  EXPECT_EQ(Columns("कि"), 2);  // a vowel that is drawn before its consonant
+  EXPECT_EQ(Columns("ที่"), 1);   // two marks above one consonant
+}
+
+std::string Utf8Of(char32_t code) {
+  const auto byte = [](char32_t bits) { return static_cast<char>(bits); };
+  if (code < 0x800) return {byte(0xC0 | code >> 6), byte(0x80 | (code & 0x3F))};
+  if (code < 0x10000) {
+    return {byte(0xE0 | code >> 12), byte(0x80 | (code >> 6 & 0x3F)), byte(0x80 | (code & 0x3F))};
+  }
+  return {byte(0xF0 | code >> 18), byte(0x80 | (code >> 12 & 0x3F)),
+          byte(0x80 | (code >> 6 & 0x3F)), byte(0x80 | (code & 0x3F))};
+}
+
+// Of scripts that get no new characters, whatever version of Unicode it has.
+TEST(Columns, AreThoseOfTheCLibrary) {
+  const locale_t unicode = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+  ASSERT_NE(unicode, nullptr);
+  const locale_t before = ::uselocale(unicode);
+  for (const auto& [first, last] : {std::pair<char32_t, char32_t>{0x300, 0x85F},
+                                    {0x900, 0xEFF},
+                                    {0x1000, 0x11FF},
+                                    {0x1E00, 0x2BFF},
+                                    {0x2E80, 0xA4CF},
+                                    {0xAC00, 0xD7A3},
+                                    {0xF900, 0xFFDC},
+                                    {0x1F300, 0x1F64F},
+                                    {0x20000, 0x2A6D0}}) {
+    for (char32_t code = first; code <= last; ++code) {
+      const int columns = ::wcwidth(static_cast<wchar_t>(code));
+      if (columns < 0) continue;  // not assigned, or a control character
+      ASSERT_EQ(Columns(Utf8Of(code)), columns) << absl::StrFormat("U+%04X", code);
+    }
+  }
+  ::uselocale(before);
+  ::freelocale(unicode);
 }
 
 TEST(Columns, ShortensWithoutCuttingACharacter) {
@@ -31,6 +72,7 @@ TEST(Columns, Pads) {
 TEST(Columns, ForeignTextCannotSteerTheTerminal) {
   EXPECT_EQ(Printable("a\x1b[2Jb\nc\td"), "a?[2Jb?c\td");
   EXPECT_EQ(Printable("é"), "é");
+  EXPECT_EQ(Printable("a\u202Eb\u2066c\u2028d\u200Fe"), "a?b?c?d\u200Fe");
 }
 
 TEST(TerminalLine, ShowsTheLastStateOfAnOverwrittenLine) {

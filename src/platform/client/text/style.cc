@@ -44,11 +44,14 @@ int WidthOf(int fd) {
   return text != nullptr && absl::SimpleAtoi(text, &columns) && columns > 0 ? columns : 80;
 }
 
+bool KnowsSequences() {
+  const char* terminal = std::getenv("TERM");
+  return terminal != nullptr && *terminal != '\0' && absl::string_view(terminal) != "dumb";
+}
+
 bool WantsColour() {
   const char* no_colour = std::getenv("NO_COLOR");
-  const char* terminal = std::getenv("TERM");
-  return (no_colour == nullptr || *no_colour == '\0') && terminal != nullptr && *terminal != '\0' &&
-         absl::string_view(terminal) != "dumb";
+  return (no_colour == nullptr || *no_colour == '\0') && KnowsSequences();
 }
 
 }  // namespace
@@ -78,6 +81,7 @@ Screen Screen::Of(int fd) {
   if (!screen.is_terminal) return screen;
   screen.width = WidthOf(fd);
   screen.colour = WantsColour();
+  screen.moves = KnowsSequences();
   return screen;
 }
 

@@ -23,7 +23,8 @@ Tint TintOfState(absl::string_view state);
 struct Screen {
   bool is_terminal = false;
   bool colour = false;
-  int width = 0;  // columns; 0: unlimited (not a terminal)
+  int width = 0;       // columns; 0: unlimited (not a terminal)
+  bool moves = false;  // its cursor does, by escape sequences
 
   // Returns what is known of the open descriptor, by isatty, TIOCGWINSZ, COLUMNS, NO_COLOR and
   // TERM.

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "platform/client/text/columns.h"
 
 namespace tutti::client {
@@ -29,8 +31,19 @@ std::string Aligned(absl::string_view text, int width, Table::Align align) {
 
 void Table::Add(std::vector<Cell> row) {
   row.resize(columns_.size());
-  for (Cell& cell : row) cell.text = Printable(cell.text);
+  for (Cell& cell : row) cell.text = absl::StrReplaceAll(Printable(cell.text), {{"\t", " "}});
   rows_.push_back(std::move(row));
+}
+
+void Table::DropEmpty() {
+  for (size_t i = columns_.size(); i-- > 0;) {
+    const bool has_text = std::any_of(rows_.begin(), rows_.end(),
+                                      [i](const auto& row) { return !row[i].text.empty(); });
+    if (has_text || columns_[i].leaves == 0) continue;
+    const auto at = static_cast<ptrdiff_t>(i);
+    columns_.erase(columns_.begin() + at);
+    for (auto& row : rows_) row.erase(row.begin() + at);
+  }
 }
 
 std::vector<int> Table::Widths(int width) const {
@@ -41,6 +54,7 @@ std::vector<int> Table::Widths(int width) const {
     widths.push_back(widest);
   }
   if (width == 0) return widths;
+  std::vector<int> whole = widths;
   Shrink(width, /*all=*/false, widths);
   while (Total(widths) > width) {
     size_t first = 0;
@@ -48,7 +62,9 @@ std::vector<int> Table::Widths(int width) const {
       if (widths[i] >= 0 && columns_[i].leaves > columns_[first].leaves) first = i;
     }
     if (columns_[first].leaves == 0 || widths[first] < 0) break;
-    widths[first] = -1;
+    whole[first] = -1;
+    widths = whole;  // what was shortened may have room now
+    Shrink(width, /*all=*/false, widths);
   }
   Shrink(width, /*all=*/true, widths);
   return widths;
@@ -59,7 +75,8 @@ void Table::Shrink(int width, bool all, std::vector<int>& widths) const {
   for (int excess = Total(widths) - width; excess > 0; --excess) {
     int widest = -1;
     for (size_t i = 0; i < widths.size(); ++i) {
-      if (!(all || columns_[i].shrinks) || widths[i] <= kLeast) continue;
+      if (!(all || columns_[i].shrinks) || widths[i] <= (all ? kLeast : columns_[i].least))
+        continue;
       if (widest < 0 || widths[i] > widths[widest]) widest = static_cast<int>(i);
     }
     if (widest < 0) return;

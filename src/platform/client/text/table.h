@@ -19,6 +19,7 @@ class Table {
     Align align = Align::kLeft;
     bool shrinks = false;  // may lose its end to fit the width; never below 8 columns
     int leaves = 0;        // may be left out to fit the width: the highest first; 0: never
+    int least = 8;         // columns that it keeps while others can be left out
   };
   struct Cell {
     std::string text;
@@ -29,6 +30,9 @@ class Table {
 
   // Adds a row of one cell a column. Control characters in the text are replaced.
   void Add(std::vector<Cell> row);
+
+  // Leaves those columns out that may be left out and are empty in every row.
+  void DropEmpty();
 
   // Returns the title line and rows, each ended by a newline. `width` 0: as wide as it gets.
   std::string Render(int width, bool colour) const;

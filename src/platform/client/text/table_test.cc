@@ -44,6 +44,34 @@ TEST(Table, LeavesOutWhatItMayWhereThatIsNotEnough) {
             "a-job-with…  Running\n");
 }
 
+TEST(Table, LeavesOthersOutBeforeAColumnIsCutTooShort) {
+  Table table({{"NAME"},
+               {"AGE", Table::Align::kRight, false, 2},
+               {"REASON", Table::Align::kLeft, true, 1, 16}});
+  table.Add({{"a"}, {"3 min"}, {"waits for 2 nodes of 3"}});
+  EXPECT_EQ(table.Render(29, false),
+            "NAME    AGE  REASON\n"
+            "a     3 min  waits for 2 nod…\n");
+  EXPECT_EQ(table.Render(28, false),
+            "NAME  REASON\n"
+            "a     waits for 2 nodes of 3\n");
+  EXPECT_EQ(table.Render(14, false),
+            "NAME\n"
+            "a\n");
+}
+
+TEST(Table, DropsEmptyColumnsThatMayBeLeftOut) {
+  Table table(
+      {{"A"}, {"B", Table::Align::kLeft, false, 1}, {"C", Table::Align::kLeft, false, 1}, {"D"}});
+  table.Add({{"a"}, {}, {}, {}});
+  table.Add({{"a"}, {}, {"c"}, {}});
+  table.DropEmpty();
+  EXPECT_EQ(table.Render(0, false),
+            "A  C  D\n"
+            "a\n"
+            "a  c\n");
+}
+
 TEST(Table, ColoursOnlyWhenAsked) {
   EXPECT_EQ(Jobs().Render(0, false).find('\x1b'), std::string::npos);
   EXPECT_NE(Jobs().Render(0, true).find("\x1b[32mdone\x1b[0m"), std::string::npos);
@@ -51,8 +79,8 @@ TEST(Table, ColoursOnlyWhenAsked) {
 
 TEST(Table, ForeignTextCannotBreakItsLine) {
   Table table({{"A"}});
-  table.Add({{"x\ny\x1b[2J"}});
-  EXPECT_EQ(table.Render(0, false), "A\nx?y?[2J\n");
+  table.Add({{"x\ny\tz\x1b[2J"}});
+  EXPECT_EQ(table.Render(0, false), "A\nx?y z?[2J\n");
 }
 
 }  // namespace

@@ -14,14 +14,16 @@ namespace tutti::engine {
 namespace fs = std::filesystem;
 
 LeftContainers::~LeftContainers() {
-  std::thread thread;
+  std::thread removing, killing;
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
     changed_.SignalAll();
-    thread = std::move(thread_);
+    removing = std::move(removing_);
+    killing = std::move(killing_);
   }
-  if (thread.joinable()) thread.join();
+  if (removing.joinable()) removing.join();
+  if (killing.joinable()) killing.join();
 }
 
 bool LeftContainers::Hold(const fs::path& folder) {
@@ -31,8 +33,28 @@ bool LeftContainers::Hold(const fs::path& folder) {
     if (removed.ok()) spdlog::info("{}: its launcher's containers are removed", folder.native());
     return removed;
   });
-  if (is_new) container::KillLeftContainers(folder);  // podman removes those of one after another
+  if (is_new) Kill(folder);  // podman removes those of one after another
   return true;
+}
+
+void LeftContainers::Kill(const fs::path& folder) {
+  absl::MutexLock lock(&mutex_);
+  to_kill_.push_back(folder);
+  if (!killing_.joinable()) killing_ = base::StartThread([this] { KillAll(); });
+  changed_.SignalAll();
+}
+
+void LeftContainers::KillAll() {
+  while (true) {
+    std::vector<fs::path> folders;
+    {
+      absl::MutexLock lock(&mutex_);
+      while (!stopping_ && to_kill_.empty()) changed_.Wait(&mutex_);
+      if (stopping_) return;
+      folders = std::exchange(to_kill_, {});
+    }
+    container::KillLeftContainers(folders);
+  }
 }
 
 std::string LeftContainers::Problem(const fs::path& folder) const {
@@ -60,7 +82,7 @@ bool LeftContainers::Add(const fs::path& folder, Removal remove) {
                        Entry{std::move(remove), base::RetryPause(first_pause_, longest_pause_)})
           .second;
   if (!is_new) return false;
-  if (!thread_.joinable()) thread_ = base::StartThread([this] { Work(); });  // or the next one's
+  if (!removing_.joinable()) removing_ = base::StartThread([this] { Work(); });  // or the next's
   changed_.SignalAll();
   return true;
 }

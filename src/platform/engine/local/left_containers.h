@@ -1,7 +1,8 @@
 // LeftContainers removes the containers that launchers left when they were killed, on a thread of
-// its own, so that nobody waits for podman. What podman does not remove is tried again, after a
-// pause that grows (base::RetryPause), until it has: as long as a container may run nothing may
-// take its allocation for over. Thread-safe.
+// its own, so that nobody waits for podman; a second one kills what runs in them before, so that
+// nobody waits for /proc either, where a process that hangs may hold up who reads it. What podman
+// does not remove is tried again, after a pause that grows (base::RetryPause), until it has: as
+// long as a container may run nothing may take its allocation for over. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -10,6 +11,7 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -31,8 +33,9 @@ class LeftContainers {
   LeftContainers& operator=(const LeftContainers&) = delete;
 
   // Returns whether containers of an allocation's folder may still be there, by its note
-  // (platform/container/job_containers.h); if so, what runs in them is killed at once, and they are
-  // being removed from now on. Only for a folder no launcher of which lives. Quick.
+  // (platform/container/job_containers.h); if so, what runs in them is being killed from now on,
+  // and they are being removed. Only for a folder no launcher of which lives. Quick: it looks for
+  // the note alone.
   bool Hold(const std::filesystem::path& folder);
   // Returns why they could not be removed so far; "" if nothing is known against it.
   std::string Problem(const std::filesystem::path& folder) const;
@@ -50,7 +53,9 @@ class LeftContainers {
   };
   // Adds what is to be done for that folder; returns false if it is there already.
   bool Add(const std::filesystem::path& folder, Removal remove);
-  void Work();
+  void Kill(const std::filesystem::path& folder);
+  void KillAll();  // the thread that kills
+  void Work();     // the thread that removes
   // Returns the folder of the first that is due, once it is; "": it stops.
   std::filesystem::path Await();
   void Note(const std::filesystem::path& folder, const absl::Status& removed);
@@ -60,7 +65,9 @@ class LeftContainers {
   mutable absl::Mutex mutex_;
   absl::CondVar changed_;
   std::map<std::filesystem::path, Entry> entries_ ABSL_GUARDED_BY(mutex_);
-  std::thread thread_ ABSL_GUARDED_BY(mutex_);  // from the first entry on
+  std::vector<std::filesystem::path> to_kill_ ABSL_GUARDED_BY(mutex_);  // what runs in theirs
+  std::thread removing_ ABSL_GUARDED_BY(mutex_);  // from the first entry on, as the other
+  std::thread killing_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace tutti::engine

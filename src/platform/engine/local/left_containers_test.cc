@@ -1,8 +1,11 @@
 #include "platform/engine/local/left_containers.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
+#include <future>
 
 #include "absl/strings/str_cat.h"
 #include "base/deadline.h"
@@ -117,6 +120,20 @@ TEST_F(LeftContainersTest, WhatRunsInThoseOfAllFoldersIsKilledAtOnce) {
   for (base::ChildProcess* const monitor : {&first, &second}) {
     EXPECT_TRUE(monitor->Wait(base::Deadline::After(base::Patient(absl::Seconds(20)))).ok());
   }
+}
+
+// As with a process whose command line cannot be read: who asks holds the engine's lock.
+TEST_F(LeftContainersTest, NobodyWaitsForWhatIsReadToKill) {
+  const fs::path note = folder_ / "containers";
+  ASSERT_EQ(::mkfifo(note.c_str(), 0600), 0);  // who reads it hangs
+  LeftContainers left;
+  std::future<bool> held = std::async(std::launch::async, [&] { return left.Hold(folder_); });
+  EXPECT_EQ(held.wait_for(absl::ToChronoSeconds(base::Patient(absl::Seconds(20)))),
+            std::future_status::ready);
+  const auto writer = base::Open(note, O_RDWR);  // those that wait for one have it open then
+  EXPECT_TRUE(writer.ok()) << writer.status();
+  fs::remove(note);
+  EXPECT_TRUE(held.get());
 }
 
 TEST_F(LeftContainersTest, ContainersWhoseFolderIsGoneAreRemoved) {

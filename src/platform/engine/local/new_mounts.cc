@@ -1,13 +1,13 @@
 #include "platform/engine/local/new_mounts.h"
 
-#include <fcntl.h>
-#include <poll.h>
-
 #include <map>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/file.h"
 
 namespace tutti::engine {
@@ -17,7 +17,7 @@ constexpr char kMounts[] = "/proc/self/mountinfo";
 constexpr size_t kMostBytes = 16 << 20;
 
 struct Line {
-  std::string number, parent;
+  std::string number, parent, device, root, point, type, source;
   bool shared = false;
 };
 
@@ -27,54 +27,76 @@ std::vector<Line> LinesOf(absl::string_view mountinfo) {
   for (const absl::string_view text : absl::StrSplit(mountinfo, '\n', absl::SkipEmpty())) {
     const std::vector<std::string> fields = absl::StrSplit(text, ' ');
     if (fields.size() < 7) continue;
-    Line line{.number = fields[0], .parent = fields[1]};
-    for (size_t i = 6; i < fields.size() && fields[i] != "-"; ++i) {
+    Line line{.number = fields[0],
+              .parent = fields[1],
+              .device = fields[2],
+              .root = fields[3],
+              .point = fields[4]};
+    size_t i = 6;
+    for (; i < fields.size() && fields[i] != "-"; ++i) {
       line.shared |= absl::StartsWith(fields[i], "shared:");
+    }
+    if (i + 2 < fields.size()) {
+      line.type = fields[i + 1];
+      line.source = fields[i + 2];
     }
     lines.push_back(std::move(line));
   }
   return lines;
 }
 
+// The number alone may be that of another mount since: the kernel takes the lowest that is free.
+std::string MountIdentity(const Line& line) {
+  return absl::StrJoin({line.number, line.device, line.root, line.point, line.type, line.source},
+                       " ");
+}
+
+// The folder that is seen there in any case, which was made a mount of its own.
+bool IsABindOnItself(const Line& line, const Line& parent) {
+  absl::string_view below = line.point;
+  const bool is_below = absl::ConsumePrefix(&below, absl::StripSuffix(parent.point, "/"));
+  return is_below && line.device == parent.device &&
+         line.root == absl::StrCat(absl::StripSuffix(parent.root, "/"), below);
+}
+
+// What podman, docker and containerd mount for a container: no job looks there for files. Each
+// container that begins has some.
+bool IsOfAContainer(const Line& line) {
+  const auto ends_with = [&](absl::string_view end) { return absl::EndsWith(line.point, end); };
+  return line.type == "nsfs" ||
+         (line.type == "overlay" && (ends_with("/merged") || ends_with("/rootfs"))) ||
+         (line.type == "tmpfs" && (ends_with("/userdata/shm") || ends_with("/mounts/shm")));
+}
+
 }  // namespace
 
-std::set<std::string> MountNumbers(absl::string_view mountinfo) {
-  std::set<std::string> numbers;
-  for (const Line& line : LinesOf(mountinfo)) numbers.insert(line.number);
-  return numbers;
+std::set<std::string> MountsIn(absl::string_view mountinfo) {
+  std::set<std::string> mounts;
+  for (const Line& line : LinesOf(mountinfo)) mounts.insert(MountIdentity(line));
+  return mounts;
 }
 
 bool HasUnsharedMount(absl::string_view mountinfo, const std::set<std::string>& known) {
   const std::vector<Line> lines = LinesOf(mountinfo);
-  std::map<std::string, bool> shared;
-  for (const Line& line : lines) shared[line.number] = line.shared;
+  std::map<std::string, const Line*> by_number;
+  for (const Line& line : lines) by_number[line.number] = &line;
   for (const Line& line : lines) {
-    const auto parent = shared.find(line.parent);
-    if (!known.contains(line.number) && parent != shared.end() && !parent->second) return true;
+    const auto parent = by_number.find(line.parent);
+    const bool is_unshared = parent != by_number.end() && !parent->second->shared;
+    if (!is_unshared || known.contains(MountIdentity(line))) continue;
+    if (!IsABindOnItself(line, *parent->second) && !IsOfAContainer(line)) return true;
   }
   return false;
 }
 
-NewMounts::NewMounts() {
-  auto mounts = base::Open(kMounts, O_RDONLY);
-  if (!mounts.ok()) return;
-  mounts_ = *std::move(mounts);
-  HaveChanged();  // from here on
-  known_ = MountNumbers(base::ReadFile(kMounts, kMostBytes).value_or(""));
-}
-
-// The kernel tells each descriptor once of a change.
-bool NewMounts::HaveChanged() const {
-  pollfd changed = {mounts_.get(), POLLPRI, 0};
-  return ::poll(&changed, 1, 0) > 0 && (changed.revents & (POLLPRI | POLLERR)) != 0;
-}
+NewMounts::NewMounts() { known_ = MountsIn(base::ReadFile(kMounts, kMostBytes).value_or("")); }
 
 bool NewMounts::Any() {
-  if (!mounts_.valid() || !HaveChanged()) return false;
+  if (!changes_.are_told() || !changes_.Any()) return false;
   const auto text = base::ReadFile(kMounts, kMostBytes);
   if (!text.ok()) return false;
   const bool any = HasUnsharedMount(*text, known_);
-  known_ = MountNumbers(*text);
+  known_ = MountsIn(*text);
   return any;
 }
 

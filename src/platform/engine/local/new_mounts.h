@@ -1,7 +1,9 @@
 // NewMounts tells whether something was mounted that processes with a mount namespace of their own,
 // made before, do not see: what is mounted on a mount that is not shared comes into no other
 // namespace. Where an init system has made all mounts shared nothing is such; in many containers
-// and on small systems everything is. Not thread-safe.
+// and on small systems everything is. What a container engine mounts for its containers is none,
+// nor a folder that is mounted on itself. A mount that takes the place of another of the same
+// source between two looks, with its number, is taken for that one. Not thread-safe.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +11,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "base/unique_fd.h"
+#include "base/machine/mounts.h"
 
 namespace tutti::engine {
 
@@ -22,14 +24,12 @@ class NewMounts {
   bool Any();
 
  private:
-  bool HaveChanged() const;
-
-  base::UniqueFd mounts_;
-  std::set<std::string> known_;  // the numbers of the mounts
+  base::MountChanges changes_;
+  std::set<std::string> known_;  // as MountsIn
 };
 
-// Returns the numbers of the mounts in that content of /proc/PID/mountinfo.
-std::set<std::string> MountNumbers(absl::string_view mountinfo);
+// Returns what tells the mounts apart in that content of /proc/PID/mountinfo.
+std::set<std::string> MountsIn(absl::string_view mountinfo);
 // Returns whether it has one that is not among `known` and lies on a mount that is not shared.
 bool HasUnsharedMount(absl::string_view mountinfo, const std::set<std::string>& known);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,7 @@ namespace {
 // Beyond the job's own limit: what staging, the end of the processes and delivery may take.
 constexpr double kSlackSeconds = 600;
 constexpr int kWarningSeconds = 60;
+constexpr absl::string_view kExclude = "--exclude=";
 
 // A plain user may only lower a priority, so "high" is what an sbatch of theirs has.
 int NiceOf(spec::Priority priority) {
@@ -56,20 +58,6 @@ std::vector<std::string> ShapeOf(const spec::SlurmSettings& settings,
 // As sbatch reads the name of an output: "%j" would be the job's number.
 std::string AsPattern(const std::filesystem::path& file) {
   return absl::StrReplaceAll(file.native(), {{"%", "%%"}});
-}
-
-// In one option with those that `options` exclude: of two sbatch takes the last one alone.
-std::vector<std::string> WithExcluded(std::vector<std::string> options,
-                                      const std::vector<std::string>& nodes) {
-  if (nodes.empty()) return options;
-  const std::string names = absl::StrJoin(nodes, ",");
-  for (std::string& option : options) {
-    if (!absl::StartsWith(option, "--exclude=")) continue;
-    absl::StrAppend(&option, ",", names);
-    return options;
-  }
-  options.push_back(absl::StrCat("--exclude=", names));
-  return options;
 }
 
 bool SayMemory(const std::vector<std::string>& options) {
@@ -144,10 +132,39 @@ std::vector<std::string> SbatchCommand(const spec::SlurmSettings& settings,
   }
   const std::vector<std::string> shape = ShapeOf(settings, allocation);
   command.insert(command.end(), shape.begin(), shape.end());
-  const std::vector<std::string> options = WithExcluded(settings.options, allocation.avoid);
-  command.insert(command.end(), options.begin(), options.end());
+  command.insert(command.end(), settings.options.begin(), settings.options.end());
   command.push_back((job.folder / "batch.sh").native());
-  return command;
+  return Excluding(std::move(command), allocation.avoid);
+}
+
+std::vector<std::string> Excluding(std::vector<std::string> sbatch,
+                                   const std::vector<std::string>& nodes) {
+  if (nodes.empty()) return sbatch;
+  const std::string names = absl::StrJoin(nodes, ",");
+  for (std::string& option : sbatch) {
+    if (!absl::StartsWith(option, kExclude)) continue;
+    absl::StrAppend(&option, ",", names);
+    return sbatch;
+  }
+  sbatch.insert(sbatch.end() - 1, absl::StrCat(kExclude, names));  // before the script
+  return sbatch;
+}
+
+std::string ExcludedBy(const std::vector<std::string>& sbatch) {
+  for (const std::string& option : sbatch) {
+    if (absl::StartsWith(option, kExclude)) return option.substr(kExclude.size());
+  }
+  return "";
+}
+
+bool NamesItsNodes(const std::vector<std::string>& options) {
+  return std::any_of(options.begin(), options.end(), [](const std::string& option) {
+    return absl::StartsWith(option, "--nodelist") || absl::StartsWith(option, "--nodefile");
+  });
+}
+
+int CpusOfNode(const spec::SlurmSettings& settings, const Allocation& allocation) {
+  return settings.exclusive == true ? 0 : CpusOf(settings, allocation);
 }
 
 std::string GangScript(size_t nodes) {

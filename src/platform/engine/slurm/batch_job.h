@@ -31,6 +31,20 @@ struct BatchJob {
 std::vector<std::string> SbatchCommand(const spec::SlurmSettings& settings,
                                        const Allocation& allocation, const BatchJob& job);
 
+// Returns the command with these nodes excluded too, in one option: of two sbatch takes the last
+// one alone.
+std::vector<std::string> Excluding(std::vector<std::string> sbatch,
+                                   const std::vector<std::string>& nodes);
+// Returns the names that the command excludes, as one list; "" if it excludes none.
+std::string ExcludedBy(const std::vector<std::string>& sbatch);
+
+// Returns the processors that it asks for of each node; 0: all, of nodes that nobody else has.
+int CpusOfNode(const spec::SlurmSettings& settings, const Allocation& allocation);
+
+// Returns whether a job with such options chooses its nodes by name itself; then there is nothing
+// to wish for.
+bool NamesItsNodes(const std::vector<std::string>& options);
+
 // Finds out which nodes it has got and starts a launcher on each; a single one runs in the batch
 // step, which saves srun. Ends with 1 if the job failed, for Slurm's accounting.
 std::string BatchScript(const spec::SlurmSettings& settings, const Allocation& allocation,

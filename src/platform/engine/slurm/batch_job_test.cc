@@ -292,5 +292,11 @@ TEST_F(RunBatchScriptTest, WhatTwoLaunchersHaveLeftIsRemovedInThreeAttempts) {
   }
 }
 
+TEST(NamesItsNodes, ByAListOrAFile) {
+  EXPECT_TRUE(NamesItsNodes({"--licenses=x", "--nodelist=n1"}));
+  EXPECT_TRUE(NamesItsNodes({"--nodefile=f"}));
+  EXPECT_FALSE(NamesItsNodes({"--exclude=n1"}));
+}
+
 }  // namespace
 }  // namespace tutti::engine

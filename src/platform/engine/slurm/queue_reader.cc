@@ -194,6 +194,13 @@ absl::Status ExpandPart(absl::string_view part, std::vector<std::string>& hosts)
                                     : absl::InvalidArgumentError("too many hosts");
 }
 
+// Returns the idle ones of "allocated/idle/other/total"; 0 if it is nothing of that kind.
+int IdleOf(absl::string_view cpus) {
+  const std::vector<absl::string_view> numbers = absl::StrSplit(cpus, '/');
+  int idle = 0;
+  return numbers.size() == 4 && absl::SimpleAtoi(numbers[1], &idle) ? std::max(idle, 0) : 0;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<SlurmJob>> ReadQueue(absl::string_view text, absl::string_view comment) {
@@ -290,6 +297,25 @@ std::vector<Node> ReadNodes(absl::string_view lines) {
 }
 
 // "(null)", or "gpu:a100:4(S:0-1),nvme:1".
+std::vector<NodeWithRoom> ReadRoom(absl::string_view lines, absl::string_view partition) {
+  std::vector<NodeWithRoom> nodes;
+  std::set<absl::string_view> seen;
+  for (const absl::string_view line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
+    const std::vector<absl::string_view> fields = absl::StrSplit(line, '|');
+    if (fields.size() != 4 || fields[0].empty()) continue;
+    if (partition.empty() && !absl::EndsWith(fields[3], "*")) continue;
+    if (!seen.insert(fields[0]).second) continue;
+    // A state with a sign behind it is no such state: the node is switched off, boots, does not
+    // answer, or is kept for another job.
+    const bool is_whole = fields[1] == "idle";
+    const bool has_room = is_whole || fields[1] == "mixed";
+    nodes.push_back({.name = std::string(fields[0]),
+                     .is_whole = is_whole,
+                     .idle_cpus = has_room ? IdleOf(fields[2]) : 0});
+  }
+  return nodes;
+}
+
 bool MayHaveGpus(absl::string_view lines) {
   bool any = false;
   for (absl::string_view line : absl::StrSplit(lines, '\n', absl::SkipWhitespace())) {

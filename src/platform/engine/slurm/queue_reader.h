@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "platform/engine/data_wish.h"
 #include "platform/engine/engine.h"
 
 namespace tutti::engine {
@@ -61,6 +62,14 @@ inline constexpr absl::string_view kNodeFormat = "%N|%T|%c|%m|%o|%E";
 // Reads the lines of `sinfo --Node` in that format, each node once; lines that are none are left
 // out.
 std::vector<Node> ReadNodes(absl::string_view lines);
+
+// What sinfo is asked for of each node: name, state, processors (allocated/idle/other/total),
+// partition, with "*" if it is the default one.
+inline constexpr absl::string_view kRoomFormat = "%N|%T|%C|%P";
+
+// Reads the lines of `sinfo --Node` in that format, each node once. With an empty `partition`, of
+// the default one alone. Lines that are none are left out.
+std::vector<NodeWithRoom> ReadRoom(absl::string_view lines, absl::string_view partition);
 
 // Reads the lines of `sinfo --format=%G`: false if they tell of nodes' resources, and of no GPU.
 bool MayHaveGpus(absl::string_view lines);

@@ -17,6 +17,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const auto& node : tutti::engine::ReadNodes(text)) {
     if (node.name.empty() || node.memory_bytes < 0) std::abort();
   }
+  for (const auto& node : tutti::engine::ReadRoom(text, "")) {
+    if (node.name.empty() || node.idle_cpus < 0) std::abort();
+  }
   for (const auto& record : tutti::engine::ReadRecords(text)) {
     if (record.name.empty() || record.job.state.empty()) std::abort();
   }

@@ -14,6 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
+using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
 // As Slurm 22.05 prints them.
@@ -254,6 +255,34 @@ TEST(ReadNodes, ReadsEachNodeOnceAndLeavesOutWhatIsNone) {
   EXPECT_EQ(nodes[0].memory_bytes, int64_t{4} << 30);
   EXPECT_EQ(nodes[1].state, "unusable");
   EXPECT_EQ(nodes[1].reason, "a fan | and a disk");
+}
+
+constexpr char kRoomLines[] =
+    "n1|idle|0/8/0/8|main*\n"
+    "n2|mixed|6/2/0/8|main*\n"
+    "n2|mixed|6/2/0/8|debug\n"
+    "n3|idle~|0/8/0/8|main*\n"
+    "n4|allocated|8/0/0/8|main*\n"
+    "g1|idle|0/64/0/64|gpu\n"
+    "nonsense\n"
+    "n5|idle|x|main*\n";
+
+TEST(ReadRoom, CountsWhatCanBeGivenAwayNow) {
+  const auto nodes = ReadRoom(kRoomLines, "");
+  ASSERT_THAT(nodes, SizeIs(5));  // of the default partition
+  EXPECT_EQ(nodes[0].name, "n1");
+  EXPECT_TRUE(nodes[0].is_whole);
+  EXPECT_EQ(nodes[0].idle_cpus, 8);
+  EXPECT_FALSE(nodes[1].is_whole);
+  EXPECT_EQ(nodes[1].idle_cpus, 2);
+  EXPECT_EQ(nodes[2].idle_cpus, 0) << "it is switched off";
+  EXPECT_EQ(nodes[3].idle_cpus, 0);
+  EXPECT_EQ(nodes[4].idle_cpus, 0);
+}
+
+TEST(ReadRoom, WithAPartitionTakesAllThatSinfoListsEachOnce) {
+  EXPECT_THAT(ReadRoom(kRoomLines, "main,gpu"), SizeIs(6));
+  EXPECT_THAT(ReadRoom("", "main"), IsEmpty());
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "platform/engine/node_files.h"
 #include "platform/engine/plan_files.h"
 #include "platform/engine/slurm/batch_job.h"
 #include "platform/engine/slurm/slurm_messages.h"
@@ -36,20 +36,11 @@ constexpr char kCollectorLock[] = "collector";
 constexpr absl::Duration kLongestAtWork = absl::Minutes(2);
 
 constexpr char kFirstStart[] = "slurm-start";
+constexpr char kWish[] = "wish";
+constexpr char kRetracted[] = "retracted";
+constexpr char kForItsData[] = "; for some seconds only for those that have its data";
 constexpr std::streamoff kMostOfLog = 64 << 10;
 constexpr absl::Duration kClocksDiffer = absl::Minutes(1);  // at most: a file server's and Slurm's
-
-bool IsThere(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(path, error);
-}
-
-// IsThere for files that nodes write: an NFS client remembers for up to a minute that a file did
-// not exist, but no longer than until its folder is opened.
-bool IsThereByNow(const fs::path& path) {
-  base::Open(path.parent_path(), O_RDONLY | O_DIRECTORY).status().IgnoreError();
-  return IsThere(path);
-}
 
 // Like IsThere, for files by which the engine decides what has run: an error where the file system
 // does not say.
@@ -168,11 +159,6 @@ bool SlurmAllocation::HasBegunItsLastRun() const {
 
 bool SlurmAllocation::IsDone(int index) const { return IsThereByNow(node(index) / "done"); }
 
-bool SlurmAllocation::IsAtWork(int index) const {
-  const auto lock = base::Open(node(index) / "lock", O_RDONLY);
-  return lock.ok() && ::flock(lock->get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-}
-
 bool SlurmAllocation::HasDiedUnrequested() const {
   bool has_begun = false;
   for (int i = 0; i < node_count(); ++i) {
@@ -197,6 +183,8 @@ absl::StatusOr<SlurmAllocation> SlurmAllocation::Find(const fs::path& folder) {
   TUTTI_ASSIGN_OR_RETURN(const auto id, TextOf(folder / "slurm-id"));
   TUTTI_ASSIGN_OR_RETURN(const auto end, TextOf(folder / "end"));
   TUTTI_ASSIGN_OR_RETURN(const auto start, TextOf(folder / kFirstStart));
+  TUTTI_ASSIGN_OR_RETURN(found.lifts_to, TextOf(folder / kWish));
+  TUTTI_ASSIGN_OR_RETURN(const auto retracted, TextOf(folder / kRetracted));
   found.stage = Stage::kUncertain;
   found.since = found.seen = base::SteadyNow();
   if (id && absl::SimpleAtoi(*id, &found.job.id)) {
@@ -204,6 +192,8 @@ absl::StatusOr<SlurmAllocation> SlurmAllocation::Find(const fs::path& folder) {
     found.stage = Stage::kSubmitted;
     found.since -= AgeOf(folder / "slurm-id");
   }
+  int64_t number = 0;
+  if (retracted && absl::SimpleAtoi(*retracted, &number)) found.retracted = number;
   int64_t seconds = 0;
   if (start && absl::SimpleAtoi(*start, &seconds)) {
     found.first_start = absl::FromUnixSeconds(seconds);
@@ -227,7 +217,37 @@ void SlurmAllocation::ReadEnd(const std::string& text) {
 absl::Status SlurmAllocation::NoteId(int64_t id, bool durable) {
   if (job.id != 0 && job.id != id) ForgetFirstRun();
   job.id = id;
-  return WriteSlurmId(folder, id, durable);
+  TUTTI_RETURN_IF_ERROR(WriteSlurmId(folder, id, durable));
+  return retracted != 0 && retracted != id ? ForgetRetraction() : absl::OkStatus();
+}
+
+absl::Status SlurmAllocation::NoteWish(std::optional<std::string> excluded_later) {
+  lifts_to = std::move(excluded_later);
+  return lifts_to ? base::WriteFileAtomic(folder / kWish, *lifts_to, 0644)
+                  : base::RemoveTree(folder / kWish);
+}
+
+absl::Status SlurmAllocation::NoteRetraction() {
+  TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(folder / kRetracted, absl::StrCat(job.id), 0644));
+  retracted = job.id;
+  return absl::OkStatus();
+}
+
+absl::Status SlurmAllocation::ForgetRetraction() { return base::RemoveTree(folder / kRetracted); }
+
+absl::Status SlurmAllocation::ForgetWish() {
+  TUTTI_RETURN_IF_ERROR(NoteWish(std::nullopt));
+  if (retracted == 0 || retracted != job.id) return absl::OkStatus();
+  retracted = 0;
+  return ForgetRetraction();
+}
+
+absl::Status SlurmAllocation::SubmitAnew() {
+  stage = Stage::kToSubmit;
+  wish = {};
+  job = {};
+  TUTTI_RETURN_IF_ERROR(NoteWish(std::nullopt));
+  return base::RemoveTree(folder / "slurm-id");
 }
 
 bool SlurmAllocation::MayBeLost(absl::Duration saving) const {
@@ -355,7 +375,15 @@ std::vector<std::string> SlurmAllocation::NodeNames() const {
   return *std::move(names);
 }
 
-AllocationState SlurmAllocation::State(const std::string& id) {
+bool SlurmAllocation::WaitsForItsWish() const {
+  const bool for_room =
+      job.state == "PENDING" && (job.reason.empty() || job.reason == "None" ||
+                                 job.reason == "Resources" || job.reason == "Priority");
+  return lifts_to && for_room && refused_lifts == 0 && retracted == 0;
+}
+
+AllocationState SlurmAllocation::State(const std::string& id,
+                                       const std::optional<LaunchersAtWork::Found>& left) {
   AllocationState state{.id = id};
   const bool is_on_nodes = stage == Stage::kSubmitted && job.phase == SlurmPhase::kRunning;
   std::vector<std::string> names;  // thousands may wait, of which there are none to read
@@ -363,9 +391,10 @@ AllocationState SlurmAllocation::State(const std::string& id) {
   const bool runs = is_on_nodes && !names.empty();
   if (!runs && stage != Stage::kEnded) {
     state.waits = true;
-    state.reason = !problem.empty()             ? problem
-                   : stage == Stage::kSubmitted ? WhyItWaits(job)
-                                                : "is being handed to Slurm";
+    state.reason = !problem.empty() ? problem
+                   : stage == Stage::kSubmitted
+                       ? absl::StrCat(WhyItWaits(job), WaitsForItsWish() ? kForItsData : "")
+                       : "is being handed to Slurm";
     state.expected_start = job.expected_start;
     return state;
   }
@@ -373,14 +402,18 @@ AllocationState SlurmAllocation::State(const std::string& id) {
   state.reason = end;
   state.lost = lost;
   state.disk_full = disk_full;
-  const bool may_work_on = !runs && base::SteadyNow() - over_since < kLongestAtWork;
+  const bool is_fresh = base::SteadyNow() - over_since < kLongestAtWork;
+  // As long as its folder has not answered nothing says that it is to be given up.
+  const auto works_on = [&](int node) {
+    return left ? is_fresh && left->at_work[node] : is_fresh || names.empty();
+  };
   for (int i = 0; i < node_count(); ++i) {
     auto& courier = couriers[i];
     if (courier && courier->Wait(base::Deadline::After(absl::ZeroDuration())).ok()) courier.reset();
-    state.launcher_alive.push_back(runs || courier.has_value() || (may_work_on && IsAtWork(i)));
+    state.launcher_alive.push_back(runs || courier.has_value() || works_on(i));
   }
   // What was begun is delivered, also when Slurm forgot the job before it had told all its nodes.
-  if (names.empty() && !HasBegun()) return state;
+  if (names.empty() && !(left && left->any_began)) return state;
   for (int i = static_cast<int>(names.size()); i < node_count(); ++i) {
     names.push_back(absl::StrCat("node-", i));
   }

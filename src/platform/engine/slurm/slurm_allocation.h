@@ -11,7 +11,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/process/child_process.h"
+#include "platform/engine/data_wish.h"
 #include "platform/engine/engine.h"
+#include "platform/engine/slurm/launchers_at_work.h"
 #include "platform/engine/slurm/queue_reader.h"
 
 namespace tutti::engine {
@@ -35,9 +37,16 @@ struct SlurmAllocation {
   std::vector<std::string> command;  // of sbatch; empty after a restart, until Start
   // The same without nodes to avoid, for a Slurm that has too few others; empty: it avoids none.
   std::vector<std::string> command_anywhere;
-  absl::Duration since;  // SteadyNow, of the stage
-  absl::Duration seen;   // when Slurm had it last, as far as is known
-  bool shown = false;    // by the last poll that succeeded
+  DataWish wish;  // that it is to be submitted with
+  // What its Slurm job is to exclude once its wish is lifted, as ExcludedBy has it. Nothing: it has
+  // no wish, or not any more.
+  std::optional<std::string> lifts_to;
+  absl::Duration next_lift = -absl::InfiniteDuration();  // not before, when one was tried
+  int refused_lifts = 0;                                 // by Slurm, while it waits
+  int64_t retracted = 0;  // its Slurm job that is cancelled for that, or was; 0: none
+  absl::Duration since;   // SteadyNow, of the stage
+  absl::Duration seen;    // when Slurm had it last, as far as is known
+  bool shown = false;     // by the last poll that succeeded
   // A look showed it waiting that began after a launcher was seen to have begun: Slurm has ended
   // that run.
   bool ran_before = false;
@@ -84,8 +93,6 @@ struct SlurmAllocation {
   // run, which Slurm has ended, do not count.
   bool HasBegunItsLastRun() const;
   bool IsDone(int index) const;
-  // Returns whether a launcher is at work in that node's folder, which has its lock.
-  bool IsAtWork(int index) const;
   // Returns whether launchers have begun, and none of them was told to end or has seen its ranks
   // end.
   bool HasDiedUnrequested() const;
@@ -94,6 +101,18 @@ struct SlurmAllocation {
   // that cannot be known.
   static absl::StatusOr<SlurmAllocation> Find(const std::filesystem::path& folder);
   absl::Status NoteId(int64_t id, bool durable);
+  // Records what the Slurm job excludes once its wish is lifted, for an engine that comes later,
+  // durably; nothing: it has no wish.
+  absl::Status NoteWish(std::optional<std::string> excluded_later);
+  // Records, durably, that its Slurm job is cancelled only to be submitted again. Slurm shows the
+  // cancelled one for a while, so that the record stays until there is another.
+  absl::Status NoteRetraction();
+  // Removes that record, once the number of another Slurm job has been written.
+  absl::Status ForgetRetraction();
+  // Removes the record of its wish, and that it is retracted for it: its Slurm job has its nodes.
+  absl::Status ForgetWish();
+  // Has it submitted again, without a wish: its Slurm job was cancelled while it waited.
+  absl::Status SubmitAnew();
   // Returns whether Slurm may have lost it, killed before it wrote down what it had just accepted;
   // and it has not begun, nor was it ever said to be on nodes.
   bool MayBeLost(absl::Duration saving) const;
@@ -115,10 +134,13 @@ struct SlurmAllocation {
   bool NeedsCollector();
   void EndCollector();
   absl::Status MarkStopped();  // for launchers that have yet to begin
-  AllocationState State(const std::string& id);
+  // Of one that is over, by what is known of the launchers that it has left. Reads no file.
+  AllocationState State(const std::string& id, const std::optional<LaunchersAtWork::Found>& left);
 
  private:
   bool SeemsToHaveBegun() const;
+  // Returns whether it waits in Slurm, as far as is known, for nodes that its wish leaves it.
+  bool WaitsForItsWish() const;
   void ForgetFirstRun();  // another Slurm job is its own
   void ReadEnd(const std::string& text);
   std::vector<std::string> NodeNames() const;  // none, unless all are known

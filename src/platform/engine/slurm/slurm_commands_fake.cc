@@ -2,13 +2,16 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
+#include "platform/engine/slurm/queue_reader.h"
 
 namespace tutti::engine {
 namespace {
@@ -56,7 +59,10 @@ absl::StatusOr<CommandResult> SlurmCommandsFake::Run(const std::vector<std::stri
   if (program == "sbatch") result = Sbatch(arguments);
   if (program == "squeue") result.out = Squeue();
   if (program == "sinfo") {
-    result.out = arguments.back() == "--format=%G" ? gres_ : Sinfo();
+    const std::string& format = arguments.back();
+    result.out = format == "--format=%G"                            ? gres_
+                 : format == absl::StrCat("--format=", kRoomFormat) ? room_
+                                                                    : Sinfo();
   }
   if (program == "scancel") result = Scancel(arguments);
   if (program == "sacct") result = Sacct();
@@ -131,12 +137,23 @@ CommandResult SlurmCommandsFake::Scancel(const std::vector<std::string>& argumen
   for (const std::string& argument : arguments) {
     int id = 0;
     if (!absl::SimpleAtoi(argument, &id)) continue;
+    if (name.empty() && !gets_number_.empty()) {
+      const std::string end = absl::StrCat(":", std::exchange(gets_number_, ""));
+      const auto other = std::find_if(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
+        return absl::EndsWith(entry.second.comment, end);
+      });
+      jobs_[id] = other->second;
+      jobs_.erase(other);
+    }
     if (!name.empty() && (numbers_are_anew_ || jobs_[id].name != name)) continue;  // and no word
     if (!jobs_.contains(id)) {
       result = FailsWith("scancel: error: Invalid job id");
       continue;
     }
-    jobs_[id].state = "CANCELLED";
+    const std::string of_state = ValueOf(arguments, "--state");
+    if (!of_state.empty() && jobs_[id].state != of_state) continue;
+    const bool is_signal = !ValueOf(arguments, "--signal").empty();
+    if (!is_signal || !ignore_signals_) jobs_[id].state = "CANCELLED";
     if (jobs_[id].is_placed) TellLaunchers(jobs_[id]);
     ++counts_["scancel"];
   }

@@ -33,6 +33,11 @@ class SlurmCommandsFake final : public SlurmCommands {
   void SetFault(const std::string& program, Fault fault);
   // Lets jobs that are submitted from now on wait in the queue, or begin after all.
   void Hold(bool hold);
+  // Lets jobs run on from now on that Slurm tells to end by a signal.
+  void IgnoreSignals() {
+    absl::MutexLock lock(&mutex_);
+    ignore_signals_ = true;
+  }
   // Ends the job of that allocation in that state, as "NODE_FAIL", its batch step with that code.
   void End(const std::string& allocation, const std::string& state, int exit_code = 0);
   // Completes it as one that has run; it is told to be on those nodes, since Slurm tells only the
@@ -51,6 +56,12 @@ class SlurmCommandsFake final : public SlurmCommands {
     absl::MutexLock lock(&mutex_);
     numbers_are_anew_ = true;
   }
+  // Acts so at the next scancel of several jobs: the first number is that of the allocation's job
+  // by then, and of the job that had it nothing tells any more.
+  void GiveNumberAnewTo(const std::string& allocation) {
+    absl::MutexLock lock(&mutex_);
+    gets_number_ = allocation;
+  }
   // Acts as a controller that is killed before it has saved that job: nothing tells of it any more,
   // and its number is given to a job of somebody else's, which runs. Returns that number.
   int Lose(const std::string& allocation);
@@ -59,6 +70,11 @@ class SlurmCommandsFake final : public SlurmCommands {
   void SetGres(std::string lines) {
     absl::MutexLock lock(&mutex_);
     gres_ = std::move(lines);
+  }
+  // Sets what sinfo tells of the nodes' room (kRoomFormat); at first both are idle.
+  void SetRoom(std::string lines) {
+    absl::MutexLock lock(&mutex_);
+    room_ = std::move(lines);
   }
   // Lets sacct tell from now on of the jobs that Forget takes out of the queue.
   void KeepAccounts();
@@ -90,9 +106,12 @@ class SlurmCommandsFake final : public SlurmCommands {
   std::map<int, Job> forgotten_ ABSL_GUARDED_BY(mutex_);
   bool keeps_accounts_ ABSL_GUARDED_BY(mutex_) = false;
   bool numbers_are_anew_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string gets_number_ ABSL_GUARDED_BY(mutex_);
+  bool ignore_signals_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, Fault> faults_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, int> counts_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> last_sbatch_ ABSL_GUARDED_BY(mutex_);
+  std::string room_ ABSL_GUARDED_BY(mutex_) = "n1|idle|0/4/0/4|main*\nn2|idle|0/4/0/4|main*\n";
   std::string gres_ ABSL_GUARDED_BY(mutex_) = "(null)\n";
   bool hold_ ABSL_GUARDED_BY(mutex_) = false;
   int next_ ABSL_GUARDED_BY(mutex_) = 1;

@@ -1,6 +1,7 @@
 #include "platform/engine/slurm/slurm_engine.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/statvfs.h>
 
 #include <algorithm>
@@ -89,7 +90,7 @@ absl::StatusOr<std::unique_ptr<SlurmEngine>> SlurmEngine::Open(const SlurmEngine
   TUTTI_ASSIGN_OR_RETURN(std::string id, IdOfComputeFolder(options.compute.folder, has_jobs));
   std::unique_ptr<SlurmEngine> engine(
       new SlurmEngine(options, commands, std::move(id), std::move(known)));
-  engine->lock_ = std::move(lock);
+  engine->lock_ = base::ClosedInChildren(std::move(lock));
   for (fs::path& folder : released) engine->janitor_.Remove(std::move(folder));
   engine->thread_ = std::thread([raw = engine.get()] { raw->RunThread(); });
   return engine;
@@ -101,6 +102,7 @@ SlurmEngine::SlurmEngine(const SlurmEngineOptions& options, SlurmCommands* comma
       commands_(commands),
       id_(std::move(id)),
       comment_(absl::StrCat("tutti:", id_, ":")),
+      at_work_(options.poll_interval),
       known_(std::move(known)) {}
 
 SlurmEngine::~SlurmEngine() {
@@ -113,7 +115,9 @@ SlurmEngine::~SlurmEngine() {
   for (auto& [id, known] : known_) known.EndCollector();
 }
 
-EngineTraits SlurmEngine::traits() const { return {.schedules_itself = true}; }
+EngineTraits SlurmEngine::traits() const {
+  return {.schedules_itself = true, .caches_by_node = !shared()};
+}
 
 absl::StatusOr<std::vector<Node>> SlurmEngine::ListNodes() {
   const std::string& partition = options_.compute.partition;
@@ -224,6 +228,13 @@ absl::Status SlurmEngine::Start(const Allocation& given) {
     anywhere.avoid.clear();
     at.command_anywhere = SbatchCommand(settings, anywhere, job);
   }
+  if (!shared() && !NamesItsNodes(settings.options) && !NamesItsNodes(settings.shape)) {
+    at.wish = {.nodes = allocation.prefer,
+               .being_left = allocation.being_left,
+               .partition = settings.partition,
+               .count = static_cast<int>(allocation.nodes.size()),
+               .cpus = CpusOfNode(settings, allocation)};
+  }
   const bool is_submitted = at.stage == Stage::kSubmitted || at.HasBegun();
   if (is_submitted && shared()) return absl::OkStatus();
   if (!is_submitted) at.couriers.resize(allocation.nodes.size());
@@ -244,6 +255,7 @@ absl::Status SlurmEngine::StartHere(SlurmAllocation& known, Allocation allocatio
   if (!shared()) return absl::OkStatus();
   known.EndCollector();
   if (known.by_folder) allocation.plan.service_file = options_.launcher_file.native();
+  allocation.plan.is_courier = true;
   for (int i = 0; i < known.node_count(); ++i) {
     if (known.couriers[i] || !known.HasBegun(i) || known.IsDone(i)) continue;
     TUTTI_RETURN_IF_ERROR(WriteSharedPlan(allocation, known.shared_plan()));
@@ -263,14 +275,27 @@ absl::Status SlurmEngine::StartHere(SlurmAllocation& known, Allocation allocatio
 }
 
 absl::Status SlurmEngine::Stop(const std::string& allocation_id, absl::Duration grace) {
+  return TellToEnd(allocation_id, base::SteadyNow() + grace + kBeyondGrace);
+}
+
+absl::Status SlurmEngine::StopPatiently(const std::string& allocation_id, absl::Duration grace) {
+  return TellToEnd(allocation_id, absl::InfiniteDuration());
+}
+
+absl::Status SlurmEngine::TellToEnd(const std::string& allocation_id, absl::Duration kill_at) {
   absl::MutexLock lock(&mutex_);
   const auto found = known_.find(allocation_id);
   if (found == known_.end() || found->second.stage == Stage::kEnded) return absl::OkStatus();
   SlurmAllocation& known = found->second;
-  if (known.stop) return absl::OkStatus();
+  const bool was_patient = known.stop && known.kill_at == absl::InfiniteDuration();
+  if (known.stop && (!was_patient || kill_at == absl::InfiniteDuration())) return absl::OkStatus();
   known.stop = true;
+  known.kill_at = kill_at;
+  if (was_patient) {
+    known.signalled = false;
+    known.next_cancel = -absl::InfiniteDuration();
+  }
   LogError(known.MarkStopped());  // Slurm is told also where the folder takes no file
-  known.kill_at = base::SteadyNow() + grace + kBeyondGrace;
   Call();
   return absl::OkStatus();
 }
@@ -291,13 +316,14 @@ absl::Status SlurmEngine::Kill(const std::string& allocation_id, int node_index)
 
 absl::StatusOr<std::vector<AllocationState>> SlurmEngine::Observe() {
   absl::MutexLock lock(&mutex_);
+  WatchEnded();
   std::vector<AllocationState> states;
   for (auto& [id, known] : known_) {
     const bool must_know = known.stage == Stage::kSubmitted || known.stage == Stage::kUncertain;
     if (must_know && !polled_) {
       return slurm_.ok() ? absl::UnavailableError("Slurm has not been asked yet") : slurm_;
     }
-    states.push_back(known.State(id));
+    states.push_back(known.State(id, at_work_.Of(id)));
     if (states.back().waits && !slurm_.ok()) states.back().reason = std::string(slurm_.message());
   }
   return states;
@@ -313,7 +339,7 @@ absl::Status SlurmEngine::Release(const std::string& allocation_id) {
   absl::MutexLock lock(&mutex_);
   const auto found = known_.find(allocation_id);
   if (found == known_.end()) return absl::OkStatus();
-  const AllocationState state = found->second.State(allocation_id);
+  const AllocationState state = found->second.State(allocation_id, at_work_.Of(allocation_id));
   const bool alive = std::count(state.launcher_alive.begin(), state.launcher_alive.end(), true) > 0;
   if (alive || state.waits) {
     return absl::FailedPreconditionError(
@@ -323,6 +349,7 @@ absl::Status SlurmEngine::Release(const std::string& allocation_id) {
   // In one step it is no allocation any more, in whatever order its files go.
   TUTTI_RETURN_IF_ERROR(janitor_.RenameAndRemove(found->second.folder, kReleased));
   known_.erase(found);
+  at_work_.Forget(allocation_id);
   return absl::OkStatus();
 }
 

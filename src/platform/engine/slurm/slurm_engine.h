@@ -10,6 +10,10 @@
 //   FOLDER/ALLOCATION/slurm-id  Slurm's number of it, once that is known
 //   FOLDER/ALLOCATION/collector its existence: that its launchers do not reach the service; the
 //                               process here that delivers for them while they run locks it
+//   FOLDER/ALLOCATION/wish      its existence: that its Slurm job may leave out nodes that do not
+//                               have its data; what it is to leave out after that
+//   FOLDER/ALLOCATION/retracted Slurm's number of its job that is cancelled for another one,
+//                               until slurm-id has that one's
 //   FOLDER/ALLOCATION/end       how it ended; nothing of it runs any more
 //   FOLDER/ALLOCATION/I/        node I's folder (docs/formats/launch-plan.md)
 //
@@ -40,10 +44,12 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "base/deadline.h"
+#include "base/process/closed_in_children.h"
 #include "base/threads/janitor.h"
-#include "base/unique_fd.h"
+#include "platform/engine/data_wish.h"
 #include "platform/engine/engine.h"
 #include "platform/engine/slurm/batch_job.h"
+#include "platform/engine/slurm/launchers_at_work.h"
 #include "platform/engine/slurm/queue_reader.h"
 #include "platform/engine/slurm/slurm_allocation.h"
 #include "platform/engine/slurm/slurm_commands.h"
@@ -74,7 +80,9 @@ struct SlurmEngineOptions {
   absl::Duration slow_settling = absl::Minutes(1);  // for one that Slurm did not answer
   absl::Duration pause = absl::Seconds(5);  // after a refusal that may pass; between two scancels
   absl::Duration limit_pause = absl::Minutes(1);  // after one for a limit of submitted jobs
-  size_t most_numbers = 1000;                // of jobs in one command line, also as one argument
+  size_t most_numbers = 1000;  // of jobs in one command line, also as one argument
+  // How long a job waits for the nodes that have its data.
+  absl::Duration preferring = absl::Seconds(10);
   absl::Duration saving = absl::Minutes(1);  // for Slurm to have on disk what it has accepted
   // How long a slurmctld that was killed may take a job for running that has ended, since it has
   // forgotten the end.
@@ -105,6 +113,7 @@ class SlurmEngine final : public Engine {
   // replaced by what is true of this compute.
   absl::Status Start(const Allocation& allocation) override;
   absl::Status Stop(const std::string& allocation_id, absl::Duration grace) override;
+  absl::Status StopPatiently(const std::string& allocation_id, absl::Duration grace) override;
   absl::Status Kill(const std::string& allocation_id, int node_index) override;
   // Returns the states; Unavailable until Slurm has answered once, if there is anything to know.
   absl::StatusOr<std::vector<AllocationState>> Observe() override;
@@ -112,6 +121,8 @@ class SlurmEngine final : public Engine {
   absl::Status Release(const std::string& allocation_id) override;
 
  private:
+  absl::Status TellToEnd(const std::string& allocation_id, absl::Duration kill_at)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   SlurmEngine(const SlurmEngineOptions& options, SlurmCommands* commands, std::string id,
               std::map<std::string, SlurmAllocation> known);
   bool shared() const { return options_.node_folder.empty(); }
@@ -128,6 +139,8 @@ class SlurmEngine final : public Engine {
   void Call() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // the thread, at once
   // Returns whether there are jobs that Slurm has, is to have or may have.
   bool HasWork() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // Has what the jobs that are over have left looked at (launchers_at_work.h).
+  void WatchEnded() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool PollIsDue() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   absl::Duration PollInterval() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void Poll() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -155,35 +168,55 @@ class SlurmEngine final : public Engine {
   void SubmitAll() ABSL_LOCKS_EXCLUDED(mutex_);
   // Submits it; false if others that are due should wait.
   bool Submit(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Does the same; `again`: Slurm refused it with the nodes to avoid, and it is to be submitted
-  // without, now.
+  // Does the same; `again`: Slurm refused it with its wish for nodes, or with the nodes to avoid,
+  // and it is to be submitted without, now.
   bool SubmitOnce(const std::string& id, bool& again) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns the command of sbatch with the allocation's wish for nodes, if it is to have one, which
+  // is on record then. Asks Slurm which nodes have room.
+  std::vector<std::string> WithWish(const std::string& id, std::vector<std::string> sbatch,
+                                    const DataWish& wish) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns how many nodes those have yet to get that wish for some of the same nodes and wait.
+  int NodesWishedFor(const std::string& id, const DataWish& wish) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // Lets jobs that have waited long enough for the nodes with their data begin on any.
+  void LiftWishes() ABSL_LOCKS_EXCLUDED(mutex_);
+  void LiftWish(const std::string& id, int64_t number, const std::string& excluded)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Cancels a job that waits and whose wish Slurm does not lift; it is submitted anew then.
+  void Retract(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
   void StartCollectors() ABSL_LOCKS_EXCLUDED(mutex_);
   void StopAll() ABSL_LOCKS_EXCLUDED(mutex_);
   // A Slurm job, and whose it is if it is not surplus.
   struct Cancelled {
     int64_t number = 0;
-    std::string name;  // of the Slurm job, at the last poll
+    std::string name, comment;  // of the Slurm job, at the last poll
     std::string allocation;
   };
   // Runs the same command for all of them. False if others should wait. scancel waits for a
   // controller that is away, and one that was killed gives numbers anew: so few jobs are named as
   // well, each in a command of its own; for many Slurm would have to list all its jobs that often.
+  // For those, and for attempts of one job, which have one name, WasCancelledForAnother is there.
   bool Cancel(std::vector<std::string> command, std::span<const Cancelled> jobs)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns whether the job may have been cancelled in place of another that had its number.
+  bool WasCancelledForAnother(const SlurmJob& job) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // Has the allocation begin again, whose job was.
+  void NoteCancelledForAnother(SlurmAllocation& known, const SlurmJob& job)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the command that cancels the job, up to its number.
   std::vector<std::string> CancelCommand(const SlurmAllocation& known, bool by_force) const;
   // Copies the service's file, for launchers that reach it; a line that says why the nodes could
   // not, or "".
   std::string TellWhereTheServiceIs();
 
-  base::UniqueFd lock_;  // of the folder
+  base::ClosedInChildren lock_;  // of the folder
   const SlurmEngineOptions options_;
   SlurmCommands* const commands_;
   const std::string id_;       // of the folder
   const std::string comment_;  // what those of its jobs begin with
   std::atomic<bool> stopping_ = false;
   base::Janitor janitor_;  // of folders that are released
+  LaunchersAtWork at_work_;
   // This is not held while the folder is read or written, so that who submits a job need not wait
   // for it.
   absl::Mutex gpus_mutex_;
@@ -194,6 +227,12 @@ class SlurmEngine final : public Engine {
   // Slurm jobs that the last poll has shown and that are to be cancelled, and when not before.
   std::vector<Cancelled> surplus_ ABSL_GUARDED_BY(mutex_);
   absl::Duration next_surplus_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
+  // By the number under which a job was cancelled: its comment, and when.
+  struct CancelledNumber {
+    std::string comment;
+    absl::Duration at;
+  };
+  std::map<int64_t, CancelledNumber> cancelled_ ABSL_GUARDED_BY(mutex_);
   absl::Duration next_submit_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
   absl::Status slurm_ ABSL_GUARDED_BY(mutex_);       // of the last poll
   bool polled_ ABSL_GUARDED_BY(mutex_) = false;      // a poll has succeeded

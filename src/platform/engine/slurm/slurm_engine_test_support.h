@@ -46,6 +46,11 @@ class Listening final : public SlurmCommands {
     absl::MutexLock lock(&mutex_);
     return calls_[program];
   }
+  // Of all programs, at one moment.
+  std::map<std::string, int> calls() {
+    absl::MutexLock lock(&mutex_);
+    return calls_;
+  }
   // Waits until it has answered that often from now on, whatever came of it.
   void AwaitCalls(const std::string& program, int count) {
     AwaitCallsInAll(program, calls(program) + count);
@@ -88,6 +93,7 @@ class SlurmEngineTest : public ::testing::Test {
     options.slow_settling = absl::Milliseconds(100);
     options.pause = absl::Milliseconds(20);
     options.limit_pause = absl::Milliseconds(100);
+    options.preferring = preferring_;
     options.saving = saving_;
     options.taking_back = taking_back_;
     options.forgetting = absl::Milliseconds(300);
@@ -174,6 +180,7 @@ class SlurmEngineTest : public ::testing::Test {
 
   const base::TemporaryDirectory root_{"tutti-slurm"};
   std::filesystem::path launcher_file_;
+  absl::Duration preferring_ = absl::Hours(1);
   absl::Duration saving_ = absl::Minutes(1);
   absl::Duration taking_back_ = absl::ZeroDuration();
   size_t most_numbers_ = 1000;

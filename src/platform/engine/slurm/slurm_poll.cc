@@ -30,21 +30,24 @@ constexpr absl::Duration kAccountingLimit = absl::Seconds(10);
 const std::vector<std::string> kListQueue = {"squeue",       "--all",      "--me",
                                              "--states=all", "--noheader", "--json"};
 
+// Slurm keeps a record of a job for a while that it has refused to take, or that was retracted.
+bool IsOfARefusal(const SlurmAllocation& known, const SlurmJob& job) {
+  return job.phase == SlurmPhase::kEnded && job.id != known.job.id &&
+         (known.was_refused || job.id == known.retracted);
+}
+
 // Orders several Slurm jobs of one allocation; the first is the one that counts. A running job
 // comes first, then a waiting one, then the one that the allocation is known to have (another one
-// that has ended was refused, or cancelled as one too many), then the oldest.
-bool CountsMore(const SlurmJob& a, const SlurmJob& b, int64_t known) {
+// that has ended was refused, or cancelled as one too many), then the oldest, and last the one that
+// was retracted. `known` may be null.
+bool CountsMore(const SlurmJob& a, const SlurmJob& b, const SlurmAllocation* known) {
   const auto rank = [known](const SlurmJob& job) {
     if (job.phase == SlurmPhase::kRunning) return 0;
     if (job.phase == SlurmPhase::kWaiting) return 1;
-    return job.id == known ? 2 : 3;
+    if (known != nullptr && job.id == known->job.id) return 2;
+    return known != nullptr && job.id == known->retracted ? 4 : 3;
   };
   return std::pair(rank(a), a.id) < std::pair(rank(b), b.id);
-}
-
-// Slurm keeps a record of a job for a while that it has refused to take.
-bool IsOfARefusal(const SlurmAllocation& known, const SlurmJob& job) {
-  return known.was_refused && job.phase == SlurmPhase::kEnded && job.id != known.job.id;
 }
 
 }  // namespace
@@ -92,7 +95,9 @@ std::vector<SlurmEngine::Forgotten> SlurmEngine::NotePoll(
   poll_is_due_ = false;
   if (began >= late_poll_) late_poll_ = absl::InfiniteDuration();
   const JobOfEach job_of = ChooseJobs(*jobs);
-  return NoteJobs(job_of, began);
+  std::vector<Forgotten> forgotten = NoteJobs(job_of, began);
+  WatchEnded();
+  return forgotten;
 }
 
 SlurmEngine::JobOfEach SlurmEngine::ChooseJobs(const std::vector<SlurmJob>& jobs) {
@@ -104,19 +109,20 @@ SlurmEngine::JobOfEach SlurmEngine::ChooseJobs(const std::vector<SlurmJob>& jobs
     const SlurmJob* surplus = best;
     const auto known = known_.find(std::string(id));
     if (best == nullptr ||
-        CountsMore(job, *best, known == known_.end() ? 0 : known->second.job.id)) {
+        CountsMore(job, *best, known == known_.end() ? nullptr : &known->second)) {
       best = &job;
     } else {
       surplus = &job;
     }
     if (surplus != nullptr && surplus->phase != SlurmPhase::kEnded)
-      surplus_.push_back({surplus->id, surplus->name, ""});
+      surplus_.push_back({surplus->id, surplus->name, surplus->comment, ""});
   }
   // Nobody hears of what a job does whose allocation is over.
   for (const auto& [id, job] : counting) {
     const auto known = known_.find(std::string(id));
     const bool is_over = known == known_.end() || known->second.stage == Stage::kEnded;
-    if (is_over && job->phase != SlurmPhase::kEnded) surplus_.push_back({job->id, job->name, ""});
+    if (is_over && job->phase != SlurmPhase::kEnded)
+      surplus_.push_back({job->id, job->name, job->comment, ""});
   }
   return counting;
 }
@@ -213,9 +219,36 @@ static bool NoteWhatALauncherNoted(SlurmAllocation& known) {
   return true;
 }
 
+bool SlurmEngine::WasCancelledForAnother(const SlurmJob& job) const {
+  const auto found = cancelled_.find(job.id);
+  return found != cancelled_.end() && found->second.comment != job.comment;
+}
+
+void SlurmEngine::NoteCancelledForAnother(SlurmAllocation& known, const SlurmJob& job) {
+  const std::string why = absl::StrCat("Slurm's controller has given number ", job.id,
+                                       " anew while the job that had it was cancelled");
+  if (!known.job.nodes.empty() || known.HasBegun()) {
+    LogError(known.NoteEnd(why, /*lost=*/true));
+    return;
+  }
+  spdlog::warn("allocation {} is submitted again: {}", known.folder.filename().native(), why);
+  // Without the record its end would be the end of the allocation for an engine that comes now.
+  const absl::Status noted = known.NoteRetraction();
+  LogError(noted);
+  if (noted.ok()) LogError(known.SubmitAnew());
+}
+
 void SlurmEngine::NoteEnd(SlurmAllocation& known, const SlurmJob& job) {
   RequestPolls();
   const bool cancelled = job.state == "CANCELLED";
+  const bool retracted = known.retracted != 0 && known.retracted == job.id;
+  if (retracted && cancelled && !known.stop && known.job.nodes.empty()) {
+    LogError(known.SubmitAnew());
+    return;
+  }
+  if (cancelled && !known.stop && WasCancelledForAnother(job)) {
+    return NoteCancelledForAnother(known, job);
+  }
   // That it was cancelled by us says nothing of why.
   const bool by_us = cancelled && (known.killed || known.stopped_before);
   if (by_us && known.taken_back != absl::InfiniteDuration()) return NoteTakenBack(known);

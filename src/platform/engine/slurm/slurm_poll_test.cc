@@ -2,10 +2,14 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
+#include <future>
+#include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -342,9 +346,37 @@ TEST_F(SlurmEngineTest, ALauncherOfAForgottenJobIsAliveAsLongAsItHoldsItsLock) {
   };
   EXPECT_THAT(Await("a.1", forgotten).launcher_alive, ElementsAre(true, true));
   locks.pop_back();
-  EXPECT_THAT(State("a.1").launcher_alive, ElementsAre(true, false));
+  const auto one_is_left = [](const AllocationState& s) { return !s.launcher_alive[1]; };
+  EXPECT_THAT(Await("a.1", one_is_left).launcher_alive, ElementsAre(true, false));
   locks.clear();
-  EXPECT_THAT(State("a.1").launcher_alive, ElementsAre(false, false));
+  EXPECT_THAT(AwaitEnd("a.1").launcher_alive, ElementsAre(false, false));
+}
+
+// The folder of a job that is over hangs, as one on a network disk may. Jobs that ended normally
+// are asked for no lock.
+TEST_F(SlurmEngineTest, NobodyWaitsForTheLocksOfWhatIsOver) {
+  const auto folder = root_.path() / "shared/a.1";
+  for (const char* id : {"a.1", "b.1"}) {
+    ASSERT_TRUE(engine_->Start(Gang(id, 2)).ok());
+    AwaitRunning(id);
+  }
+  for (const char* node : {"0", "1"}) {
+    ASSERT_EQ(::mkfifo((folder / node / "lock").c_str(), 0600), 0);  // who opens it hangs
+    ASSERT_TRUE(base::ReplaceFile(folder / node / "started", "").ok());
+  }
+  ASSERT_TRUE(base::ReplaceFile(folder / "0/done", "").ok());
+  slurm_.End("a.1", "NODE_FAIL");
+  std::future<void> calls = std::async(std::launch::async, [&] {
+    const auto is_over = [](const AllocationState& s) { return s.lost; };
+    EXPECT_THAT(Await("a.1", is_over).launcher_alive, ElementsAre(true, true));
+    EXPECT_TRUE(engine_->Stop("b.1", absl::Seconds(1)).ok());
+    EXPECT_TRUE(CountReaches("scancel", 1));
+  });
+  EXPECT_EQ(calls.wait_for(absl::ToChronoSeconds(base::Patient(absl::Seconds(30)))),
+            std::future_status::ready);
+  const auto answers = base::Open(folder / "1/lock", O_RDWR);  // from here on
+  EXPECT_THAT(AwaitEnd("a.1").launcher_alive, ElementsAre(false, false));
+  AwaitEnd("b.1");
 }
 
 TEST_F(SlurmEngineTest, WhatAKilledControllerTakesForRunningAgainIsCancelled) {
@@ -378,6 +410,29 @@ TEST_F(SlurmEngineTest, AJobThatWasAcceptedLongBeforeSlurmLostItIsNotSubmittedAg
   Open();
   EXPECT_TRUE(AwaitEnd("b.1").lost);
   EXPECT_EQ(slurm_.count("sbatch"), 2);
+}
+
+// So many are cancelled by their numbers alone.
+TEST_F(SlurmEngineTest, AJobThatWasCancelledForAnotherOfItsNumberIsSubmittedAgain) {
+  slurm_.Hold(true);
+  const std::vector<std::string> ids = {"a.1", "b.1", "c.1", "d.1", "e.1", "victim.1"};
+  for (const std::string& id : ids) ASSERT_TRUE(engine_->Start(Gang(id)).ok());
+  ASSERT_TRUE(CountReaches("sbatch", 6));
+  for (const std::string& id : ids) {
+    Await(id, [](const AllocationState& s) { return absl::StrContains(s.reason, "Resources"); });
+  }
+  slurm_.SetFault("squeue", Fault::kDown);  // until all are to be stopped
+  listening_.AwaitCalls("squeue", 2);
+  for (const std::string& id : ids) {
+    if (id == "victim.1") continue;
+    ASSERT_TRUE(engine_->Stop(id, absl::Seconds(1)).ok());
+  }
+  slurm_.GiveNumberAnewTo("victim.1");
+  slurm_.SetFault("squeue", Fault::kNone);
+  ASSERT_TRUE(CountReaches("scancel", 5));
+  EXPECT_TRUE(CountReaches("sbatch", 7));
+  slurm_.Hold(false);
+  EXPECT_TRUE(AwaitRunning("victim.1").launcher_alive[0]);
 }
 
 TEST_F(SlurmEngineTest, ANumberThatSlurmMayHaveGivenAgainIsNotCancelled) {

@@ -43,6 +43,8 @@ int64_t NumberIn(absl::string_view out) {
 
 const std::vector<std::string> kByForce = {"scancel"};
 constexpr size_t kFewCancels = 4;
+// Polls show a cancelled job at once, but for a controller that is away.
+constexpr absl::Duration kShownLate = absl::Minutes(10);
 
 }  // namespace
 
@@ -56,8 +58,10 @@ void SlurmEngine::RunThread() {
     }
     if (poll) Poll();
     StartCollectors();
+    LiftWishes();
     StopAll();
     absl::MutexLock lock(&mutex_);
+    WatchEnded();
     if (stopping_) return;
     if (!called_) {
       const absl::Duration rest = std::clamp(late_poll_ - base::SteadyNow(), kShortest, kRest);
@@ -76,6 +80,12 @@ bool SlurmEngine::HasWork() const {
   return poll_is_due_ || !surplus_.empty() || base::SteadyNow() >= late_poll_ ||
          std::any_of(known_.begin(), known_.end(),
                      [](const auto& entry) { return entry.second.stage != Stage::kEnded; });
+}
+
+void SlurmEngine::WatchEnded() {
+  for (const auto& [id, known] : known_) {
+    if (known.stage == Stage::kEnded) at_work_.Watch(id, known.folder, known.node_count());
+  }
 }
 
 bool SlurmEngine::PollIsDue() const {
@@ -148,22 +158,29 @@ void SlurmEngine::SubmitAll() {
 // Before the next poll, which may show a record of what was refused.
 bool SlurmEngine::Submit(const std::string& id) {
   bool again = false;
-  const bool more = SubmitOnce(id, again);
-  return again ? SubmitOnce(id, again) : more;
+  bool more = SubmitOnce(id, again);
+  while (again) {
+    again = false;
+    more = SubmitOnce(id, again);
+  }
+  return more;
 }
 
 bool SlurmEngine::SubmitOnce(const std::string& id, bool& again) {
   std::vector<std::string> command;
+  DataWish wish;
   {
     absl::MutexLock lock(&mutex_);
     if (stopping_) return false;
     SlurmAllocation& known = known_.at(id);  // what is to be submitted is not released
     if (known.stop) return true;
     command = known.command;
+    if (known.retracted == 0) wish = known.wish;
     // From here on an sbatch may take effect, whatever becomes of this process.
     known.stage = Stage::kUncertain;
     known.settles = absl::InfiniteDuration();
   }
+  command = WithWish(id, std::move(command), wish);
   const fs::path folder = fs::path(options_.compute.folder) / id;
   const absl::Status synced = SyncAllocation(folder);
   const auto result = synced.ok()
@@ -181,6 +198,8 @@ bool SlurmEngine::SubmitOnce(const std::string& id, bool& again) {
     known.problem.clear();
     known.job.id = number;
     known.job.state = "PENDING";
+    if (known.retracted != 0) LogError(known.ForgetRetraction());
+    if (known.retracted == number) known.retracted = 0;  // Slurm has counted anew
     spdlog::info("allocation {} is Slurm's job {}", id, number);
     return true;
   }
@@ -191,6 +210,13 @@ bool SlurmEngine::SubmitOnce(const std::string& id, bool& again) {
       result.ok() ? TookTooLong(result->err) : absl::IsDeadlineExceeded(result.status());
   const std::string limit = result.ok() ? SubmitLimit(result->err) : "";
   if (!late && result.ok() && !result->exit.ok() && limit.empty() && !MayPass(result->err)) {
+    if (known.lifts_to) {
+      LogError(known.NoteWish(std::nullopt));
+      known.wish = {};
+      known.stage = Stage::kToSubmit;
+      again = known.was_refused = true;
+      return true;
+    }
     if (!known.command_anywhere.empty()) {
       spdlog::warn("allocation {} gets nodes that failed before: Slurm says {}", id, why);
       known.command = std::exchange(known.command_anywhere, {});
@@ -254,7 +280,8 @@ void SlurmEngine::StopAll() {
       if ((known.signalled && !by_force) || now < known.next_cancel) continue;  // Slurm is at it
       known.next_cancel = now + options_.pause;
       if (!by_force) known.next_cancel = std::min(known.next_cancel, known.kill_at);
-      cancels[CancelCommand(known, by_force)].push_back({known.job.id, known.job.name, id});
+      cancels[CancelCommand(known, by_force)].push_back(
+          {known.job.id, known.job.name, known.job.comment, id});
     }
     if (!cancels.empty()) hurry_ = true;
   }
@@ -280,7 +307,10 @@ bool SlurmEngine::Cancel(std::vector<std::string> command, std::span<const Cance
                                         : std::string(result.status().message());
   if (!done) spdlog::warn("scancel: {}", why);
   absl::MutexLock lock(&mutex_);
+  const absl::Duration now = base::SteadyNow();
+  std::erase_if(cancelled_, [&](const auto& one) { return now - one.second.at > kShownLate; });
   for (const Cancelled& job : jobs) {
+    cancelled_[job.number] = {job.comment, now};
     const auto found = known_.find(job.allocation);
     if (found == known_.end()) continue;
     // One that fails may have ended the job all the same.

@@ -30,6 +30,7 @@ absl::StatusOr<CurlLibrary> Resolve(void* library) {
   symbols.Find(curl.easy_init, "curl_easy_init");
   symbols.Find(curl.easy_setopt, "curl_easy_setopt");
   symbols.Find(curl.easy_getinfo, "curl_easy_getinfo");
+  symbols.Find(curl.easy_reset, "curl_easy_reset");
   symbols.Find(curl.easy_cleanup, "curl_easy_cleanup");
   symbols.Find(curl.easy_strerror, "curl_easy_strerror");
   symbols.Find(curl.slist_append, "curl_slist_append");

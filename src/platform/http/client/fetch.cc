@@ -15,7 +15,9 @@
 #include "base/deadline.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "base/threads/retry_after.h"
 #include "base/threads/retry_pause.h"
+#include "platform/http/client/retry_after_header.h"
 #include "platform/http/client/transfer.h"
 
 namespace tutti::http {
@@ -25,7 +27,8 @@ namespace fs = std::filesystem;
 
 constexpr int kMostRedirects = 5;
 constexpr absl::Duration kLongestPause = absl::Minutes(1);
-constexpr absl::Duration kLook = absl::Milliseconds(50);  // for a cancellation in a pause
+constexpr absl::Duration kLongestTold = absl::Seconds(30);  // who calls waits for more than that
+constexpr size_t kPiece = 256 << 10;
 
 // Without the fragment, which is not the server's.
 absl::StatusOr<std::string> CheckedUrl(absl::string_view url) {
@@ -69,7 +72,8 @@ absl::StatusOr<ClientResponse> SendFollowing(TransferRequest request,
   return absl::InternalError(absl::StrCat("it redirects more than ", kMostRedirects, " times"));
 }
 
-absl::Status StatusOfAnswer(int status) {
+absl::Status StatusOfAnswer(const ClientResponse& answer) {
+  const int status = answer.status;
   const std::string said = absl::StrCat("the server answers ", status);
   if (status >= 200 && status < 300) return absl::OkStatus();
   if (status == 404 || status == 410)
@@ -77,7 +81,9 @@ absl::Status StatusOfAnswer(int status) {
   if (status == 401 || status == 403 || status == 407) {
     return absl::PermissionDeniedError(absl::StrCat(said, " (not permitted)"));
   }
-  if (status == 408 || status == 429 || status >= 500) return absl::UnavailableError(said);
+  if (status == 408 || status == 429 || status >= 500) {
+    return base::WithRetryAfter(absl::UnavailableError(said), RetryAfterIn(answer, absl::Now()));
+  }
   return absl::FailedPreconditionError(said);
 }
 
@@ -96,14 +102,18 @@ int64_t WholeSize(const ClientResponse& response) {
   return absl::SimpleAtoi(text, &bytes) && bytes >= 0 ? bytes : -1;
 }
 
+fs::path PartOf(const fs::path& file) { return file.string() + kPartEnding; }
+
+fs::path ValidatorFileOf(const fs::path& file) { return file.string() + ".validator"; }
+
 // One file on its way.
 class Fetcher {
  public:
   Fetcher(const std::string& url, const fs::path& file, const FetchOptions& options,
           const std::atomic<bool>& cancelled)
       : url_(url),
-        part_(file.string() + ".part"),
-        validator_file_(file.string() + ".validator"),
+        part_(PartOf(file)),
+        validator_file_(ValidatorFileOf(file)),
         file_(file),
         options_(options),
         cancelled_(cancelled),
@@ -122,9 +132,13 @@ class Fetcher {
       if (!passing) return status;
       failures = Size() > before ? 1 : failures + 1;
       if (failures == 1) pauses.Reset();
-      const absl::Duration pause = pauses.Next();
-      if (failures >= options_.attempts || deadline_.Remaining() < pause) return status;
-      TUTTI_RETURN_IF_ERROR(Pause(pause));
+      const absl::Duration told = base::RetryAfterOf(status);
+      const absl::Duration pause = pauses.Next(told);
+      if (told > kLongestTold || failures >= options_.attempts || deadline_.Remaining() < pause) {
+        return status;
+      }
+      base::PauseUnlessCancelled(pause, cancelled_);
+      if (cancelled_) return absl::CancelledError("stopped while it was fetched");
     }
   }
 
@@ -134,29 +148,24 @@ class Fetcher {
     return ::fstat(fd_.get(), &info) == 0 ? info.st_size : 0;
   }
 
-  absl::Status Pause(absl::Duration pause) const {
-    const base::Deadline end = base::Deadline::After(pause);
-    while (!end.Expired()) {
-      if (cancelled_) return absl::CancelledError("stopped while it was fetched");
-      absl::SleepFor(std::min(kLook, end.Remaining()));
-    }
-    return absl::OkStatus();
-  }
-
   absl::Status TryOnce() {
     const int64_t have = validator_.empty() ? 0 : Size();
     TransferRequest request{.url = url_, .deadline = deadline_, .stall = options_.stall};
+    request.piece_bytes = kPiece;
     if (have > 0) {
       request.headers = {{"Range", absl::StrCat("bytes=", have, "-")}, {"If-Range", validator_}};
     }
     request.on_header = [this, have](const ClientResponse& answer) { return Begin(answer, have); };
     request.on_chunk = [this](absl::string_view piece) {
-      return base::WriteAll(fd_.get(), piece, part_.string());
+      TUTTI_RETURN_IF_ERROR(base::WriteAll(fd_.get(), piece, part_.string()));
+      there_ += static_cast<int64_t>(piece.size());
+      if (options_.progress) options_.progress(there_);
+      return absl::OkStatus();
     };
     TUTTI_ASSIGN_OR_RETURN(const ClientResponse answer, SendFollowing(request, cancelled_));
     const bool beyond = answer.status == 416 && have > 0;  // all of it may be here already
     if (beyond) return Restart();
-    TUTTI_RETURN_IF_ERROR(StatusOfAnswer(answer.status));
+    TUTTI_RETURN_IF_ERROR(StatusOfAnswer(answer));
     if (expected_ < 0 || Size() == expected_) return absl::OkStatus();
     return absl::DataLossError(
         absl::StrCat("it has ", Size(), " bytes, and not the ", expected_, " that were promised"));
@@ -174,9 +183,8 @@ class Fetcher {
       TUTTI_RETURN_IF_ERROR(base::ReplaceFile(validator_file_, validator_));
       if (::ftruncate(fd_.get(), 0) != 0) return base::ErrnoStatus(part_.string());
     }
-    if (::lseek(fd_.get(), goes_on ? have : 0, SEEK_SET) < 0) {
-      return base::ErrnoStatus(part_.string());
-    }
+    there_ = goes_on ? have : 0;
+    if (::lseek(fd_.get(), there_, SEEK_SET) < 0) return base::ErrnoStatus(part_.string());
     return absl::OkStatus();
   }
 
@@ -201,18 +209,19 @@ class Fetcher {
   base::UniqueFd fd_;
   std::string validator_;  // of what the .part holds
   int64_t expected_ = -1;
+  int64_t there_ = 0;  // bytes
 };
 
 }  // namespace
 
 absl::StatusOr<RemoteFile> Examine(const std::string& url, base::Deadline deadline,
                                    const std::atomic<bool>& cancelled) {
-  TransferRequest request{.head = true, .url = url, .deadline = deadline};
+  TransferRequest request{.method = "HEAD", .url = url, .deadline = deadline};
   TUTTI_ASSIGN_OR_RETURN(ClientResponse answer, SendFollowing(request, cancelled));
   const bool no_head =
       answer.status == 400 || answer.status == 403 || answer.status == 405 || answer.status == 501;
   if (no_head) {  // signed addresses are often for GET alone
-    request.head = false;
+    request.method = "GET";
     request.headers = {{"Range", "bytes=0-0"}};
     std::optional<ClientResponse> header;
     request.on_header = [&](const ClientResponse& got) {
@@ -223,13 +232,18 @@ absl::StatusOr<RemoteFile> Examine(const std::string& url, base::Deadline deadli
     if (!header && !sent.ok()) return sent.status();
     answer = header ? *header : *sent;
   }
-  TUTTI_RETURN_IF_ERROR(StatusOfAnswer(answer.status));
+  TUTTI_RETURN_IF_ERROR(StatusOfAnswer(answer));
   return RemoteFile{WholeSize(answer), ValidatorOf(answer)};
 }
 
 absl::Status FetchFile(const std::string& url, const fs::path& file, const FetchOptions& options,
                        const std::atomic<bool>& cancelled) {
   return Fetcher(url, file, options, cancelled).Run();
+}
+
+void RemovePart(const fs::path& file) {
+  ::unlink(PartOf(file).c_str());
+  ::unlink(ValidatorFileOf(file).c_str());
 }
 
 }  // namespace tutti::http

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -22,21 +23,31 @@ struct RemoteFile {
 };
 
 // Asks by HEAD, or by a GET of the first byte of servers that have no HEAD. NotFound,
-// PermissionDenied and the like by the answer; Unavailable, DeadlineExceeded.
+// PermissionDenied and the like by the answer; Unavailable, with what the server says of when to
+// ask again (base/threads/retry_after.h); DeadlineExceeded.
 absl::StatusOr<RemoteFile> Examine(const std::string& url, base::Deadline deadline,
                                    const std::atomic<bool>& cancelled);
 
+inline constexpr char kPartEnding[] = ".part";
+
 struct FetchOptions {
-  absl::Duration timeout = absl::Hours(24);        // of the whole
-  absl::Duration stall = absl::Seconds(60);        // without a byte: the connection counts as cut
-  int attempts = 5;                                // in a row that brought nothing
-  absl::Duration pause = absl::Milliseconds(500);  // before the second of them; then longer
+  absl::Duration timeout = absl::Hours(24);  // of the whole
+  absl::Duration stall = absl::Seconds(60);  // without a byte: the connection counts as cut
+  int attempts = 5;                          // in a row that brought nothing
+  // Before the second of them; then longer, or as long as the server asks for.
+  absl::Duration pause = absl::Milliseconds(500);
+  // Is told, as bytes come, how many of the file are there. May be empty.
+  std::function<void(int64_t bytes)> progress = {};
 };
 
 // Fetches the content into `file`, which appears when it is whole: until then there is `file`.part,
 // from whose end a cut transfer goes on, also a later call's, if the server still has the same
-// content. DataLoss if the size is another than was promised.
+// content. DataLoss if the size is another than was promised; Unavailable at once where a server
+// asks to be left alone for more than half a minute (base/threads/retry_after.h).
 absl::Status FetchFile(const std::string& url, const std::filesystem::path& file,
                        const FetchOptions& options, const std::atomic<bool>& cancelled);
+
+// Removes what FetchFile has left of `file` that is not whole.
+void RemovePart(const std::filesystem::path& file);
 
 }  // namespace tutti::http

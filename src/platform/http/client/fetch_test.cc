@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/test_patience.h"
 #include "base/threads/no_threads_for_tests.h"
+#include "base/threads/retry_after.h"
 #include "platform/http/client/curl_library.h"
 #include "platform/http/client/file_server_for_tests.h"
 #include "platform/http/server/server.h"
@@ -152,9 +153,30 @@ TEST(Fetch, TheRestIsAskedForWhereATransferWasCut) {
   ASSERT_TRUE(base::ReplaceFile(file.string() + ".part", "wh").ok());
   ASSERT_TRUE(base::ReplaceFile(file.string() + ".validator", "\"old\"").ok());
   const std::atomic<bool> never = false;
-  const absl::Status status = FetchFile(server.url("/file"), file, {}, never);
+  int64_t told = 0;
+  const FetchOptions options{.progress = [&](int64_t bytes) { told = bytes; }};
+  const absl::Status status = FetchFile(server.url("/file"), file, options, never);
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(base::ReadFile(file).value_or(""), "whole") << "of another content than the part";
+  EXPECT_EQ(told, 5) << "bytes that are there";
+}
+
+// It would have been asked at once; what it asks for is longer than there is time.
+TEST(Fetch, ABusyServerIsLeftAloneAsLongAsItAsks) {
+  std::atomic<int> asked = 0;
+  auto server = Server::Start({}, [&](const Request&, Connection&) {
+    ++asked;
+    return Response{.status = 429, .headers = {{"Retry-After", "100"}}};
+  });
+  ASSERT_TRUE(server.ok()) << server.status();
+  const base::TemporaryDirectory folder("tutti-fetch");
+  const std::atomic<bool> never = false;
+  const absl::Status busy =
+      FetchFile((*server)->url() + "/file", folder.path() / "file",
+                {.timeout = absl::Seconds(60), .pause = absl::Milliseconds(1)}, never);
+  EXPECT_EQ(busy.code(), absl::StatusCode::kUnavailable) << busy;
+  EXPECT_EQ(base::RetryAfterOf(busy), absl::Seconds(100)) << "for who waits longer";
+  EXPECT_EQ(asked, 1);
 }
 
 TEST(Fetch, IssuersAreWhereTheVariableOrTheDistributionSays) {

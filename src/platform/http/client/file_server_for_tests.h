@@ -41,10 +41,15 @@ class FileServer {
     absl::MutexLock lock(&mutex_);
     return sent_;
   }
+  int asked() const {  // also by HEAD
+    absl::MutexLock lock(&mutex_);
+    return asked_;
+  }
 
  private:
   Response Answer(const Request& request) {
     absl::MutexLock lock(&mutex_);
+    ++asked_;
     const auto found = files_.find(request.path);
     if (found == files_.end()) return {.status = 404};
     Response response{.status = 200, .body = found->second.content};
@@ -55,7 +60,7 @@ class FileServer {
 
   mutable absl::Mutex mutex_;
   std::map<std::string, File> files_ ABSL_GUARDED_BY(mutex_);
-  int sent_ ABSL_GUARDED_BY(mutex_) = 0;
+  int sent_ ABSL_GUARDED_BY(mutex_) = 0, asked_ ABSL_GUARDED_BY(mutex_) = 0;
   std::unique_ptr<Server> server_;
 };
 

@@ -27,13 +27,14 @@ std::string HostOf(absl::string_view url) {
 
 class CurlTransfer {
  public:
+  // Both handles stay the caller's, and may have been of another transfer; null: it has none.
   CurlTransfer(const CurlLibrary& curl, const TransferRequest& request,
-               const std::atomic<bool>& cancelled)
+               const std::atomic<bool>& cancelled, CURL* easy, CURLM* multi)
       : curl_(curl),
         request_(request),
         cancelled_(cancelled),
-        easy_(curl.easy_init(), curl.easy_cleanup),
-        multi_(curl.multi_init(), curl.multi_cleanup),
+        easy_(easy),
+        multi_(multi),
         headers_(nullptr, curl.slist_free_all) {}
 
   absl::StatusOr<TransferResponse> Run() {
@@ -41,11 +42,12 @@ class CurlTransfer {
       return absl::UnavailableError("libcurl has no memory for a transfer");
     }
     SetUp();
-    if (const CURLMcode code = curl_.multi_add_handle(multi_.get(), easy_.get())) {
+    if (const CURLMcode code = curl_.multi_add_handle(multi_, easy_)) {
       return absl::InternalError(curl_.multi_strerror(code));
     }
     const absl::Status status = Perform();
-    curl_.multi_remove_handle(multi_.get(), easy_.get());
+    curl_.multi_remove_handle(multi_, easy_);
+    curl_.easy_reset(easy_);  // what it points to goes
     if (!status.ok()) return status;
     return std::move(response_);
   }
@@ -54,13 +56,16 @@ class CurlTransfer {
   template <typename Value>
   void Set(CURLoption option, Value value) {
     // One that this machine's libcurl is too old for is left out: each says less when it is.
-    curl_.easy_setopt(easy_.get(), option, value);
+    curl_.easy_setopt(easy_, option, value);
   }
 
   void SetUp() {
     Set(CURLOPT_URL, request_.url.c_str());
-    Set(CURLOPT_NOBODY, request_.head ? 1L : 0L);
-    Set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
+    SetMethod();
+    Set(CURLOPT_HTTP_VERSION,
+        static_cast<long>(request_.only_http1 ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS));
+    Set(CURLOPT_BUFFERSIZE, static_cast<long>(request_.piece_bytes));
+    if (request_.proxy) Set(CURLOPT_PROXY, request_.proxy->c_str());
     Set(CURLOPT_USERAGENT, "tutti");
     Set(CURLOPT_NOSIGNAL, 1L);
     Set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
@@ -68,17 +73,8 @@ class CurlTransfer {
     const absl::Duration connect = std::min(kConnect, request_.deadline.Remaining());
     Set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(absl::ToInt64Milliseconds(connect)) + 1);
     Set(CURLOPT_QUICK_EXIT, 1L);  // a resolver that hangs is left behind
-    const curl_version_info_data* const version = curl_.version_info(CURLVERSION_NOW);
-    const bool says = version->age >= CURLVERSION_ELEVENTH && version->cainfo != nullptr;
-    const std::string issuers = IssuersFile(says ? version->cainfo : "");
-    if (!issuers.empty()) Set(CURLOPT_CAINFO, issuers.c_str());
-    for (const auto& [name, value] : request_.headers) {
-      curl_slist* const longer =
-          curl_.slist_append(headers_.get(), absl::StrCat(name, ": ", value).c_str());
-      if (longer == nullptr) continue;
-      headers_.release();
-      headers_.reset(longer);
-    }
+    if (absl::StartsWithIgnoreCase(request_.url, "https:")) SetIssuers();
+    for (const auto& [name, value] : request_.headers) AddHeader(absl::StrCat(name, ": ", value));
     Set(CURLOPT_HTTPHEADER, headers_.get());
     Set(CURLOPT_HEADERFUNCTION, &OnHeader);
     Set(CURLOPT_HEADERDATA, this);
@@ -86,17 +82,47 @@ class CurlTransfer {
     Set(CURLOPT_WRITEDATA, this);
   }
 
+  void SetIssuers() {
+    const curl_version_info_data* const version = curl_.version_info(CURLVERSION_NOW);
+    const bool says = version->age >= CURLVERSION_ELEVENTH && version->cainfo != nullptr;
+    const std::string issuers = IssuersFile(says ? version->cainfo : "");
+    if (!issuers.empty()) Set(CURLOPT_CAINFO, issuers.c_str());
+  }
+
+  void SetMethod() {
+    if (request_.method == "GET") return;
+    if (request_.method == "HEAD") {
+      Set(CURLOPT_NOBODY, 1L);
+      return;
+    }
+    if (request_.method == "PUT" || request_.method == "POST") {
+      // What libcurl would add by itself: a form's type, and the question whether to send.
+      if (request_.method == "PUT") AddHeader("Content-Type:");
+      AddHeader("Expect:");
+      Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
+      Set(CURLOPT_POSTFIELDS, request_.body.empty() ? "" : request_.body.data());
+    }
+    Set(CURLOPT_CUSTOMREQUEST, request_.method.c_str());
+  }
+
+  void AddHeader(const std::string& line) {
+    curl_slist* const longer = curl_.slist_append(headers_.get(), line.c_str());
+    if (longer == nullptr) return;
+    headers_.release();
+    headers_.reset(longer);
+  }
+
   // Until libcurl is done with it, or nobody waits for it any more.
   absl::Status Perform() {
     int running = 1;
     while (true) {
-      CURLMcode code = curl_.multi_perform(multi_.get(), &running);
+      CURLMcode code = curl_.multi_perform(multi_, &running);
       if (code == CURLM_OK && running == 0) return Ended();
       if (absl::Status over = WhyOver(); !over.ok()) return over;
       const absl::Duration wait = std::min(kPoll, request_.deadline.Remaining());
       const int millis = static_cast<int>(absl::ToInt64Milliseconds(wait)) + 1;
       if (code == CURLM_OK) {
-        code = curl_.multi_poll(multi_.get(), nullptr, 0, millis, nullptr);
+        code = curl_.multi_poll(multi_, nullptr, 0, millis, nullptr);
       }
       if (code != CURLM_OK) return absl::InternalError(curl_.multi_strerror(code));
     }
@@ -116,12 +142,12 @@ class CurlTransfer {
 
   absl::Status Ended() {
     int left = 0;
-    const CURLMsg* const message = curl_.multi_info_read(multi_.get(), &left);
+    const CURLMsg* const message = curl_.multi_info_read(multi_, &left);
     const CURLcode code = message == nullptr ? CURLE_FAILED_INIT : message->data.result;
     if (!refused_.ok()) return refused_;
     if (code != CURLE_OK && !cut_off_) return StatusOf(code);
     const char* redirect = nullptr;
-    curl_.easy_getinfo(easy_.get(), CURLINFO_REDIRECT_URL, &redirect);
+    curl_.easy_getinfo(easy_, CURLINFO_REDIRECT_URL, &redirect);
     if (redirect != nullptr) response_.redirect = redirect;
     return absl::OkStatus();
   }
@@ -158,18 +184,30 @@ class CurlTransfer {
     return static_cast<CurlTransfer*>(self)->TakeBody({data, size}) ? size : size + 1;
   }
 
+  // The last of a name counts, but for Google's hashes: a list, of which each may have a field of
+  // its own (RFC 9110, 5.2). Two ETags, say, make none.
+  void AddField(const std::string& name, absl::string_view value) {
+    const auto [field, is_first] = response_.headers.try_emplace(name, value);
+    if (is_first || field->second == value) return;
+    if (name == "x-goog-hash") {
+      absl::StrAppend(&field->second, ", ", value);
+    } else {
+      field->second = std::string(value);
+    }
+  }
+
   // One line of a header, of which an answer may have several ("100 Continue").
   bool TakeHeader(absl::string_view line) {
     stalled_ = base::Deadline::After(request_.stall);
     line = absl::StripAsciiWhitespace(line);
     if (absl::StartsWith(line, "HTTP/")) {
       long status = 0;
-      curl_.easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
+      curl_.easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &status);
       response_ = {};
       response_.status = static_cast<int>(status);
     } else if (const size_t colon = line.find(':'); colon != absl::string_view::npos) {
-      response_.headers[absl::AsciiStrToLower(line.substr(0, colon))] =
-          std::string(absl::StripLeadingAsciiWhitespace(line.substr(colon + 1)));
+      AddField(absl::AsciiStrToLower(line.substr(0, colon)),
+               absl::StripLeadingAsciiWhitespace(line.substr(colon + 1)));
     } else if (line.empty() && response_.ok() && request_.on_header) {
       refused_ = request_.on_header(response_);
     }
@@ -192,8 +230,8 @@ class CurlTransfer {
   const CurlLibrary& curl_;
   const TransferRequest& request_;
   const std::atomic<bool>& cancelled_;
-  std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> easy_;
-  std::unique_ptr<CURLM, decltype(&curl_multi_cleanup)> multi_;
+  CURL* const easy_;
+  CURLM* const multi_;
   std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers_;
   char error_[CURL_ERROR_SIZE] = "";
   TransferResponse response_;
@@ -204,11 +242,28 @@ class CurlTransfer {
 
 }  // namespace
 
+struct KeptConnections::Impl {
+  std::unique_ptr<CURLM, decltype(&curl_multi_cleanup)> multi{nullptr, nullptr};
+  std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> easy{nullptr, nullptr};
+};
+
+KeptConnections::KeptConnections() : impl_(std::make_unique<Impl>()) {}
+KeptConnections::~KeptConnections() = default;
+KeptConnections::KeptConnections(KeptConnections&&) noexcept = default;
+KeptConnections& KeptConnections::operator=(KeptConnections&&) noexcept = default;
+
 absl::StatusOr<TransferResponse> Transfer(const TransferRequest& request,
-                                          const std::atomic<bool>& cancelled) {
+                                          const std::atomic<bool>& cancelled,
+                                          KeptConnections* kept) {
   const absl::StatusOr<const CurlLibrary*> curl = LoadCurl();
   if (!curl.ok()) return curl.status();
-  return CurlTransfer(**curl, request, cancelled).Run();
+  KeptConnections of_this_one;
+  KeptConnections::Impl& handles = *(kept == nullptr ? of_this_one : *kept).impl_;
+  if (handles.multi == nullptr) {
+    handles.multi = {(*curl)->multi_init(), (*curl)->multi_cleanup};
+    handles.easy = {(*curl)->easy_init(), (*curl)->easy_cleanup};
+  }
+  return CurlTransfer(**curl, request, cancelled, handles.easy.get(), handles.multi.get()).Run();
 }
 
 }  // namespace tutti::http

@@ -1,8 +1,10 @@
 #include "platform/http/client/transfer.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -78,6 +80,75 @@ TEST_P(TransferTest, AHostIsReachedAtTheAddressThatAnswersAlsoIfItIsTheSecondOne
     EXPECT_EQ(content, "content");
   }).join();
   if (!is_there) GTEST_SKIP() << "no network namespace of this test's own: it needs root and ip(8)";
+}
+
+// Takes one connection and no second one, and answers each request with its first line and body.
+class OneConnection {
+ public:
+  OneConnection() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof(address);
+    EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::listen(listener_, 1), 0);
+    EXPECT_EQ(::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    url_ = absl::StrCat("http://127.0.0.1:", ntohs(address.sin_port), "/file");
+    thread_ = std::thread([this] { Serve(); });
+  }
+  ~OneConnection() { thread_.join(); }
+  const std::string& url() const { return url_; }
+
+ private:
+  void Serve() const {
+    const int client = ::accept(listener_, nullptr, nullptr);
+    ::close(listener_);
+    std::string text;
+    char bytes[4096];
+    for (ssize_t n = 0; (n = ::read(client, bytes, sizeof(bytes))) > 0;) {
+      text.append(bytes, static_cast<size_t>(n));
+      const size_t end = text.find("\r\n\r\n");
+      const size_t length = text.find("Content-Length: ");
+      const size_t body = length == std::string::npos ? 0 : std::stoul(text.substr(length + 16));
+      if (end == std::string::npos || text.size() < end + 4 + body) continue;
+      const std::string said =
+          absl::StrCat(text.substr(0, text.find("\r\n")), "|", text.substr(end + 4));
+      const std::string answer =
+          absl::StrCat("HTTP/1.1 200 OK\r\nContent-Length: ", said.size(), "\r\n\r\n", said);
+      EXPECT_EQ(::write(client, answer.data(), answer.size()), static_cast<ssize_t>(answer.size()));
+      text.clear();
+    }
+    ::close(client);
+  }
+
+  const int listener_;
+  std::string url_;
+  std::thread thread_;
+};
+
+TEST(Transfer, PutsABodyAndGoesByAConnectionThatWasKept) {
+  OneConnection server;
+  const std::atomic<bool> never = false;
+  KeptConnections kept;
+  const auto said = [&](const std::string& method, absl::string_view body) {
+    std::string content;
+    const TransferRequest request{
+        .method = method,
+        .url = server.url(),
+        .headers = {},
+        .body = body,
+        .deadline = base::Deadline::After(base::PatientTimeout(absl::Seconds(10))),
+        .on_header = nullptr,
+        .on_chunk = [&](absl::string_view piece) {
+          absl::StrAppend(&content, piece);
+          return absl::OkStatus();
+        }};
+    const auto answer = Transfer(request, never, &kept);
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    return content;
+  };
+  EXPECT_EQ(said("PUT", "hello"), "PUT /file HTTP/1.1|hello");
+  EXPECT_EQ(said("PUT", ""), "PUT /file HTTP/1.1|");
+  EXPECT_EQ(said("DELETE", ""), "DELETE /file HTTP/1.1|");
+  EXPECT_EQ(said("GET", ""), "GET /file HTTP/1.1|");
 }
 
 }  // namespace

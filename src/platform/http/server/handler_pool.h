@@ -16,8 +16,8 @@
 namespace tutti::http {
 
 // The protocol and strangers; calls of nodes and of users; users' calls that may take seconds, and
-// those that look at places that they name; what nodes and users send and fetch: the two are apart,
-// as one of them goes to another folder than the other comes from.
+// those that look at places that they name; calls of monitors; what nodes and users send and fetch:
+// the two are apart, as one of them goes to another folder than the other comes from.
 enum class Lane {
   kProtocol,
   kStranger,
@@ -25,12 +25,13 @@ enum class Lane {
   kUser,
   kUserSlow,
   kUserForeign,
+  kMonitor,
   kNodeIn,
   kNodeOut,
   kUserIn,
   kUserOut
 };
-inline constexpr size_t kLanes = 10;
+inline constexpr size_t kLanes = 11;
 inline constexpr int kMostOfAGroup = 4;
 
 struct Place {

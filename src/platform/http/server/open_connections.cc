@@ -1,5 +1,6 @@
 #include "platform/http/server/open_connections.h"
 
+#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -40,6 +41,8 @@ bool OpenConnections::ShutDownOne(const Fits& fits) {
   }
   if (longest == open_.end()) return false;
   longest->second.leaving = true;
+  spdlog::debug("connection from {} is closed: it waits, and another one needs its place",
+                longest->second.address);
   ::shutdown(longest->first, SHUT_RDWR);
   return true;
 }
@@ -94,9 +97,23 @@ bool OpenConnections::Trust(int fd, Party party) {
   };
   const auto count = std::count_if(open_.begin(), open_.end(),
                                    [&](const auto& entry) { return is_of_party(entry.second); });
-  if (static_cast<size_t>(count) >= most_of_party_ && !ShutDownOne(is_of_party)) return false;
+  if (static_cast<size_t>(count) >= MostOf(party) && !ShutDownOne(is_of_party)) return false;
   one.party = party;
   return true;
+}
+
+ConnectionCounts OpenConnections::Count() const {
+  ConnectionCounts counts{.most = static_cast<int64_t>(most_),
+                          .most_of_party = static_cast<int64_t>(most_of_party_),
+                          .most_of_monitors = static_cast<int64_t>(most_of_monitors_)};
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [fd, one] : open_) {
+    if (one.party == Party::kStranger) ++counts.strangers;
+    if (one.party == Party::kNode) ++counts.nodes;
+    if (one.party == Party::kUser) ++counts.users;
+    if (one.party == Party::kMonitor) ++counts.monitors;
+  }
+  return counts;
 }
 
 void OpenConnections::AwaitNone(absl::Duration grace) {

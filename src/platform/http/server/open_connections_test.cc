@@ -91,6 +91,20 @@ TEST_F(OpenConnectionsTest, APartyLeavesAQuarterToOthers) {
   EXPECT_TRUE(connections_.Trust(fourth, Party::kUser));
 }
 
+TEST_F(OpenConnectionsTest, MonitorsHaveAFewAndTakeNoneOfTheUsers) {
+  const int first = Add("a"), second = Add("a");
+  EXPECT_TRUE(connections_.Trust(first, Party::kMonitor));
+  EXPECT_TRUE(connections_.Trust(second, Party::kMonitor)) << "in the place of the first";
+  EXPECT_TRUE(IsShutDown(first));
+  connections_.Answers(second);
+  EXPECT_FALSE(connections_.Trust(Add("a"), Party::kMonitor));
+  EXPECT_TRUE(connections_.Trust(Add("a"), Party::kUser));
+  const ConnectionCounts counts = connections_.Count();
+  EXPECT_EQ(counts.most, 4);
+  EXPECT_EQ(counts.most_of_party, 3);
+  EXPECT_EQ(counts.most_of_monitors, 1);
+}
+
 TEST_F(OpenConnectionsTest, OneOfAPartyThatWaitsMakesRoomForAnother) {
   std::vector<int> nodes;
   for (int i = 0; i < 3; ++i) {

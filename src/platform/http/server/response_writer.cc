@@ -49,6 +49,7 @@ void ResponseWriter::Begin(const Response& response, const AnswerForm& form) {
 }
 
 void ResponseWriter::AddHeader(const Response& response, std::optional<uint64_t> length) {
+  status_ = response.status;
   chunked_ = !length && !form_.http_1_0;
   if (!length && !chunked_) form_.keep_alive = false;
   const auto reason = beast::http::obsolete_reason(

@@ -19,6 +19,7 @@ class ResponseWriter {
   // it is an error's answer if that fails. `response` stays until the end of it.
   void Begin(const Response& response, const AnswerForm& form);
   const AnswerForm& form() const { return form_; }
+  int status() const { return status_; }  // of the answer that was begun
 
   // Returns what is to be sent now.
   absl::string_view unsent() const { return absl::string_view(bytes_).substr(sent_); }
@@ -39,6 +40,7 @@ class ResponseWriter {
   void Clear();
 
   AnswerForm form_;
+  int status_ = 200;
   std::string bytes_;
   size_t sent_ = 0;
   bool complete_ = true;

@@ -31,7 +31,7 @@ constexpr int kShareOfAnAddress = 4;
 
 // At a time: protocol, strangers, nodes, users, users' slow and foreign calls, what nodes and users
 // send and fetch.
-constexpr std::array<int, kLanes> kThreads = {8, 8, 32, 32, 32, 32, 16, 16, 16, 16};
+constexpr std::array<int, kLanes> kThreads = {8, 8, 32, 32, 32, 32, 2, 16, 16, 16, 16};
 
 // A quarter of the files that may be open is left for everything else.
 int Most(const ServerOptions& options) {
@@ -112,6 +112,8 @@ class Server::Impl {
     poller_->Stop();
     pool_.Stop();
   }
+
+  ConnectionCounts connections() const { return open_.Count(); }
 
   const ServerOptions options_;
   const Handler handler_;
@@ -230,6 +232,7 @@ int Server::port() const { return impl_->port_; }
 std::string Server::url() const {
   return absl::StrCat(impl_->options_.identity ? "https://" : "http://", address(), ":", port());
 }
+ConnectionCounts Server::connections() const { return impl_->connections(); }
 void Server::Stop(absl::Duration grace) { impl_->Stop(grace); }
 
 }  // namespace tutti::http

@@ -41,8 +41,9 @@ class Connection {
   virtual std::function<void()> Waker() = 0;
 };
 
-// Who sends a request. Each has threads and connections that the others do not take.
-enum class Party { kStranger, kNode, kUser };
+// Who sends a request. Each has threads and connections that the others do not take: monitors have
+// a few of both.
+enum class Party { kStranger, kNode, kUser, kMonitor };
 
 // How long a handler may hold its thread. kQuick: it waits for nothing but a database. kSlow: for
 // seconds, for a network or a folder. kForeign: for as long as places take that the request names.
@@ -56,6 +57,22 @@ struct Admission {
   // Requests of the same group get only a few threads at a time if they are not quick, the sending
   // of a file included. Empty: no such limit.
   std::string group;
+  int kind = -1;  // which call it is: told to ServerOptions::answered
+};
+
+// An answer that begins.
+struct Answered {
+  int kind = -1;  // of the request's Admission; -1: it had none
+  int status = 200;
+  absl::Duration time;  // since the request's header was here
+};
+
+// The connections that are open now.
+struct ConnectionCounts {
+  int64_t strangers = 0, nodes = 0, users = 0, monitors = 0;
+  int64_t most = 0;           // of all of them
+  int64_t most_of_party = 0;  // of nodes, and of users
+  int64_t most_of_monitors = 0;
 };
 
 // Called from many threads at once, for requests that were admitted, for nothing that only other
@@ -69,6 +86,8 @@ struct ServerOptions {
   int port = 0;                              // 0: any free one
   // Judges a request by its header alone, without waiting. Null: everybody is a user.
   std::function<Admission(const Request&)> admit;
+  // Told of each answer, also of refusals, without waiting; by many threads. Null: nobody.
+  std::function<void(const Answered&)> answered;
   int max_connections = 4096;  // fewer where the process may not open as many files
   // Bodies that are kept until their handlers have a thread, of nodes and of users each. One that
   // has no room is read by its handler.
@@ -95,6 +114,7 @@ class Server {
   const std::string& address() const;
   int port() const;
   std::string url() const;  // "http://127.0.0.1:6280", with an identity "https://…"
+  ConnectionCounts connections() const;
   // Takes no more connections, closes the idle ones, makes Closed() true, breaks streams off,
   // answers with 503 what would come later, waits up to `grace` for requests in work, then breaks
   // their connections off and waits for the handlers to return.

@@ -63,8 +63,13 @@ Need ServerConnection::Turn(Lane lane) {
     }
   } catch (const std::exception& e) {
     spdlog::error("connection from {}: {}", peer_, e.what());
-    return Close();
+    return Close("an exception");
   }
+}
+
+Need ServerConnection::Close(absl::string_view why) const {
+  spdlog::debug("connection from {} is closed: {}", peer_, std::string(why));
+  return {};
 }
 
 std::optional<Need> ServerConnection::Then(Step step) {
@@ -100,11 +105,12 @@ std::optional<Need> ServerConnection::NeedRoom(Lane lane, absl::Duration patienc
 
 Lane ServerConnection::LaneOf() const {
   if (IsStranger()) return Lane::kStranger;
+  if (party_ == Party::kMonitor) return Lane::kMonitor;
   return party_ == Party::kNode ? Lane::kNode : Lane::kUser;
 }
 
 Lane ServerConnection::LaneOfHandler() const {
-  if (IsStranger()) return Lane::kStranger;
+  if (IsStranger() || party_ == Party::kMonitor) return LaneOf();
   if (IsBodyLarge() || pace_ == Pace::kReceives) {
     return party_ == Party::kNode ? Lane::kNodeIn : Lane::kUserIn;
   }
@@ -119,17 +125,19 @@ std::optional<Need> ServerConnection::BeginTls() {
   }
   if (code == make_error_code(boost::system::errc::protocol_error)) {
     got_something_ = true;
+    came_ = base::SteadyNow();
     incoming_ = Incoming{absl::UnknownError("no TLS"), {}};
     reader_.Begin();
     return Answer(ErrorResponse(400, "tls_needed", "this service speaks TLS: use https://"));
   }
-  return code ? Close() : Then(&ServerConnection::BeginIdle);
+  return code ? Close("the handshake: " + code.message()) : Then(&ServerConnection::BeginIdle);
 }
 
 std::optional<Need> ServerConnection::BeginIdle() {
   reader_.Begin();
   incoming_.reset();
   response_ = {};
+  kind_ = -1;
   // Who has proved nothing may be anybody.
   const bool known = served_ && !IsStranger();
   until_ = base::Deadline::After(known ? with_.options.idle_timeout : with_.options.header_timeout);
@@ -146,7 +154,7 @@ std::optional<Need> ServerConnection::Idle() {
   }
   if (!with_.stopping && !until_.Expired()) return WaitForSocket(POLLIN, Lane::kProtocol);
   socket_.EndWriting();
-  return Close();
+  return Close("no request came in time");
 }
 
 std::optional<Need> ServerConnection::ReadHeader() {
@@ -160,13 +168,15 @@ std::optional<Need> ServerConnection::ReadHeader() {
     case Progress::kBroken:
       if (!refusal) {
         socket_.EndWriting();
-        return Close();
+        return Close("a header broke off");
       }
       got_something_ = true;
+      came_ = base::SteadyNow();
       incoming_ = Incoming{absl::UnknownError("no request"), {}};
       return Answer(*std::move(refusal));
   }
   got_something_ = true;
+  came_ = base::SteadyNow();
   return Admit();
 }
 
@@ -180,6 +190,7 @@ std::optional<Need> ServerConnection::Admit() {
       return Answer(Failed(incoming_->request->path, e));
     }
   }
+  kind_ = admission.kind;
   if (admission.refusal) return Answer(*std::move(admission.refusal));
   pace_ = admission.pace;
   group_ = std::move(admission.group);
@@ -196,6 +207,7 @@ std::optional<Need> ServerConnection::Admit() {
 
 bool ServerConnection::MayPrefetch() {
   const int64_t bytes = reader_.ContentLength();
+  if (party_ == Party::kMonitor) return false;  // what it asks needs none
   if (!reader_.MayPrefetch() || !with_.prefetch.Take(party_, bytes)) return false;
   prefetched_ = bytes;
   return true;
@@ -211,7 +223,7 @@ std::optional<Need> ServerConnection::ReadSmallBody() {
   bool moved = false;
   const Progress progress = reader_.Prefetch(moved);
   if (progress == Progress::kDone) return Then(&ServerConnection::Handle);
-  if (progress == Progress::kBroken) return Close();  // the client has gone
+  if (progress == Progress::kBroken) return Close("a body broke off");
   if (moved) until_ = base::Deadline::After(with_.options.stall_timeout);
   if (!until_.Expired()) return WaitForSocket(socket_.Wanted(), Lane::kProtocol);
   reader_.GiveUpBody();
@@ -275,7 +287,7 @@ std::optional<Need> ServerConnection::Answer(Response response) {
 
 std::optional<Need> ServerConnection::LookLater() {
   if (auto need = NeedLane(LaneOf())) return need;
-  if (socket_.PeerHasGone()) return Close();
+  if (socket_.PeerHasGone()) return Close("the client has gone before its answer");
   base::Deadline again = FarAway();
   std::optional<Response> response;
   try {
@@ -297,9 +309,16 @@ std::optional<Need> ServerConnection::BeginAnswer() {
   AnswerForm form = incoming_->form;
   if (!incoming_->request.ok() || !reader_.MaySkip() || with_.stopping) form.keep_alive = false;
   writer_.Begin(response_, form);
+  TellAnswered();
   if (IsStranger()) with_.open.Waits(fd_);  // a stranger does not hold his place by reading slowly
   until_ = base::Deadline::After(got_something_ ? with_.options.stall_timeout : kLongestGoodbye);
   return Then(&ServerConnection::Send);
+}
+
+void ServerConnection::TellAnswered() const {
+  if (!with_.options.answered) return;
+  with_.options.answered(
+      {.kind = kind_, .status = writer_.status(), .time = base::SteadyNow() - came_});
 }
 
 std::optional<Need> ServerConnection::Send() {
@@ -307,10 +326,10 @@ std::optional<Need> ServerConnection::Send() {
     error_code code;
     const size_t n = socket_.WriteSome(writer_.unsent(), code);
     if (code == boost::asio::error::would_block) {
-      if (until_.Expired()) return Close();
+      if (until_.Expired()) return Close("the client does not read");
       return WaitForSocket(socket_.Wanted(), LaneOf());
     }
-    if (code) return Close();
+    if (code) return Close("sending an answer: " + code.message());
     writer_.Sent(n);
     until_ = base::Deadline::After(with_.options.stall_timeout);
   }
@@ -325,19 +344,20 @@ std::optional<Need> ServerConnection::NextPart() {
 std::optional<Need> ServerConnection::NextOfFile() {
   bool refused = false;
   if (auto need = NeedRoom(LaneOfFiles(), with_.options.room_timeout, refused)) return need;
-  if (refused || !writer_.AddFromFile().ok()) return Close();  // the length cannot be kept
+  // Its length cannot be kept.
+  if (refused || !writer_.AddFromFile().ok()) return Close("a file cannot be sent to its end");
   return Then(&ServerConnection::Send);
 }
 
 std::optional<Need> ServerConnection::NextPiece() {
   bool refused = false;
   if (auto need = NeedRoom(LaneOfFiles(), with_.options.room_timeout, refused)) return need;
-  if (refused) return Close();  // it may come again, and be told
+  if (refused) return Close("no room for a stream");  // it may come again, and be told
   // Looked at each time: the kernel would take some bytes for a client that has gone.
-  if (Closed()) return Close();
+  if (Closed()) return Close("the client of a stream has gone");
   base::Deadline again = FarAway();
   const absl::StatusOr<Piece> piece = response_.stream(again);
-  if (!piece.ok()) return Close();
+  if (!piece.ok()) return Close("a stream failed: " + piece.status().ToString());
   if (piece->bytes.empty() && !piece->last) return WaitForNews(again, LaneOfFiles());
   writer_.Add(*piece);
   until_ = base::Deadline::After(with_.options.stall_timeout);
@@ -377,7 +397,7 @@ std::optional<Need> ServerConnection::BeginLingering() {
 }
 
 std::optional<Need> ServerConnection::Linger() {
-  if (!got_something_ || with_.stopping) return Close();
+  if (!got_something_ || with_.stopping) return Close("nothing came, or the service ends");
   if (auto need = NeedLane(LaneOfUnwanted())) return need;
   std::string block(kBlockBytes, '\0');
   error_code code;
@@ -385,7 +405,8 @@ std::optional<Need> ServerConnection::Linger() {
   while (!code && bytes < kLingeredInATurn) bytes += socket_.Read(block.data(), block.size(), code);
   lingered_ += bytes;
   const bool goes_on = !code || code == boost::asio::error::would_block;
-  if (!goes_on || lingered_ >= kMostLingered || until_.Expired()) return Close();
+  if (!goes_on || lingered_ >= kMostLingered || until_.Expired())
+    return Close("its answer said so");
   if (!code)
     return Need{.kind = Need::Kind::kLane, .place = {lane_}};  // behind those who wait for it
   return WaitForSocket(socket_.Wanted(), lane_);

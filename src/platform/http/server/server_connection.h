@@ -65,7 +65,8 @@ class ServerConnection final : public Connection {
   // A step of a turn: what is needed to go on with `step_`, or nothing.
   using Step = std::optional<Need> (ServerConnection::*)();
   std::optional<Need> Then(Step step);
-  static Need Close() { return {}; }
+  // Closes without another word to the client; says why in the log, at the level of debug.
+  Need Close(absl::string_view why) const;
   Need WaitForSocket(short events, Lane lane) const;
   Need WaitForNews(base::Deadline until, Lane lane) const;
   std::optional<Need> NeedLane(Lane lane) const;
@@ -99,6 +100,7 @@ class ServerConnection final : public Connection {
   std::optional<Need> BeginLingering();
   std::optional<Need> Linger();
   Response CallHandler();
+  void TellAnswered() const;
   bool MayPrefetch();
   void DropBody();
 
@@ -115,6 +117,8 @@ class ServerConnection final : public Connection {
   Party party_ = Party::kStranger;
   Pace pace_ = Pace::kQuick;
   std::string group_;
+  int kind_ = -1;        // of the request, for ServerOptions::answered
+  absl::Duration came_;  // its header; SteadyNow
   bool asked_for_room_ = false;
   bool served_ = false;         // a request before this one
   bool got_something_ = false;  // of any request

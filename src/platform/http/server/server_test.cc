@@ -4,9 +4,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 
 #include <atomic>
 #include <future>
+#include <memory>
+#include <sstream>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -155,14 +159,11 @@ TEST(HttpServerBytes, SaysWhichPortIsTakenAndWhatToDo) {
 
 TEST(HttpServerBytes, HostileRequestsGetFourHundredsAndNeverReachTheHandler) {
   std::atomic<int> handled = 0;
-  ServerOptions options;
-  options.header_timeout = base::PatientTimeout(absl::Milliseconds(100));
-  auto server = StartServer(
-      [&](const Request&, Connection&) {
-        ++handled;
-        return JsonResponse("{}");
-      },
-      options);
+  const auto handle = [&](const Request&, Connection&) {
+    ++handled;
+    return JsonResponse("{}");
+  };
+  auto server = StartServer(handle);
   const int port = server->port();
   EXPECT_THAT(Raw(port, "nonsense\r\n\r\n"), StartsWith("HTTP/1.1 400"));
   EXPECT_THAT(Raw(port, "GET / HTTP/1.1\r\nHost: a\r\nBad Header: x\r\n\r\n"),
@@ -182,8 +183,27 @@ TEST(HttpServerBytes, HostileRequestsGetFourHundredsAndNeverReachTheHandler) {
               StartsWith("HTTP/1.1 400"));
   EXPECT_THAT(Raw(port, "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1x\r\n\r\n"),
               StartsWith("HTTP/1.1 400"));
-  EXPECT_THAT(Raw(port, "GET / HTTP/1.1\r\nHos"), StartsWith("HTTP/1.1 408"));
+  ServerOptions options;
+  options.header_timeout = base::PatientTimeout(absl::Milliseconds(100));
+  auto impatient = StartServer(handle, options);
+  EXPECT_THAT(RawInTime(impatient->port(), "GET / HTTP/1.1\r\nHos"), StartsWith("HTTP/1.1 408"));
   EXPECT_EQ(handled, 0);
+}
+
+TEST(HttpServerBytes, WhoIsClosedWithoutAnAnswerHasTheReasonInTheDebugLog) {
+  std::ostringstream log;
+  const auto former = spdlog::default_logger();
+  auto logger =
+      std::make_shared<spdlog::logger>("", std::make_shared<spdlog::sinks::ostream_sink_mt>(log));
+  logger->set_level(spdlog::level::debug);
+  spdlog::set_default_logger(logger);
+  ServerOptions options;
+  options.header_timeout = base::PatientTimeout(absl::Milliseconds(100));
+  auto server = StartServer(Echo, options);
+  EXPECT_EQ(Raw(server->port(), ""), "");
+  server.reset();  // with its threads
+  spdlog::set_default_logger(former);
+  EXPECT_THAT(log.str(), HasSubstr("is closed: no request came in time"));
 }
 
 TEST(HttpServerBytes, BrokenChunksAndStalledBodiesAreErrorsOfTheBody) {
@@ -214,6 +234,43 @@ TEST(HttpServerBytes, RefusesConnectionsAboveItsLimitWith503) {
   EXPECT_THAT(Raw(server->port(), ""), StartsWith("HTTP/1.1 503"));
   over.Notify();
   EXPECT_TRUE(first.get().ok());
+}
+
+TEST_P(HttpServerTest, TellsOfEachAnswerThatBegins) {
+  absl::Mutex mutex;
+  std::vector<std::pair<int, int>> told;  // kind and status
+  ServerOptions options;
+  options.admit = [](const Request& request) {
+    Admission admission = ByToken(request);
+    admission.kind = request.path == "/a" ? 7 : -1;
+    return admission;
+  };
+  options.answered = [&](const Answered& answered) {
+    EXPECT_GE(answered.time, absl::ZeroDuration());
+    EXPECT_LT(answered.time, base::Patient(absl::Seconds(30)));
+    absl::MutexLock lock(&mutex);
+    told.emplace_back(answered.kind, answered.status);
+  };
+  auto server = Start(
+      [](const Request& request, Connection&) {
+        Response response = JsonResponse("{}");
+        if (request.path == "/a") {
+          response.later = [](base::Deadline&) { return JsonResponse("{}", 201); };
+        }
+        return response;
+      },
+      options);
+  Client user(server->url(), "secret", certificate());
+  EXPECT_EQ(user.Send({.target = "/a"})->status, 201);
+  EXPECT_EQ(user.Send({.target = "/b"})->status, 200);
+  EXPECT_EQ(Client(server->url(), "", certificate()).Send({.target = "/a"})->status, 401);
+  const ConnectionCounts open = server->connections();
+  EXPECT_GE(open.users, 1);
+  EXPECT_EQ(open.nodes, 0);
+  EXPECT_GT(open.most, 1);
+  absl::MutexLock lock(&mutex);
+  EXPECT_THAT(told,
+              ::testing::ElementsAre(std::pair(7, 201), std::pair(-1, 200), std::pair(7, 401)));
 }
 
 TEST(HttpServerBytes, AnswersHeadWithTheLengthOnlyAndSends100ContinueWhenTheBodyIsWanted) {

@@ -97,6 +97,8 @@ class ResultsQueue {
     absl::MutexLock lock(&mutex_);
     waiting_.push_back(plan);
   }
+  // As ServiceLink::put_off.
+  absl::Duration put_off() const { return link_.put_off(Urgency::kOutput); }
   // Those that have been delivered since the last call, and how.
   std::vector<std::pair<int, absl::Status>> Take() {
     absl::MutexLock lock(&mutex_);
@@ -144,8 +146,11 @@ class ResultsQueue {
 
 class Collector {
  public:
-  explicit Collector(std::vector<Node> nodes)
-      : nodes_(std::move(nodes)), link_(nodes_.front().plan), results_(nodes_.front().plan) {}
+  Collector(std::vector<Node> nodes, absl::Duration word_every)
+      : nodes_(std::move(nodes)),
+        word_every_(word_every),
+        link_(nodes_.front().plan),
+        results_(nodes_.front().plan) {}
 
   void Run() {
     FetchCode();
@@ -158,6 +163,7 @@ class Collector {
       SendOutput(more);
       for (Node& node : nodes_) Note(node, PassBeatOn(node));
       SendResults();
+      PassWordOn();
       for (Node& node : nodes_) Save(node);
       if (std::all_of(nodes_.begin(), nodes_.end(), [](const Node& n) { return n.done(); })) return;
       const absl::Duration work = base::SteadyNow() - began;
@@ -168,7 +174,7 @@ class Collector {
  private:
   static Written WrittenOf(const Node& node) {
     const auto text = base::ReadFile(node.folders.written(), 64 << 20);
-    return text.ok() ? WrittenFromJson(*text) : node.written;
+    return text.ok() && IsWhole(*text) ? WrittenFromJson(*text) : node.written;
   }
 
   void Note(Node& node, const absl::Status& status) {
@@ -232,6 +238,17 @@ class Collector {
     Note(*waits, go.status());
     if (!go.ok() || !*go) return;
     for (Node& node : nodes_) node.acknowledged.go = true;
+  }
+
+  // That the service takes later what it is sent.
+  void PassWordOn() {
+    const absl::Duration word = std::max(
+        {link_.put_off(Urgency::kEvents), link_.put_off(Urgency::kOutput), results_.put_off()});
+    if (word - passed_on_ < word_every_) return;
+    passed_on_ = word;
+    for (Node& node : nodes_) {
+      if (!node.done()) ++node.acknowledged.words;
+    }
   }
 
   // What a dead launcher's file says does not change any more.
@@ -306,13 +323,15 @@ class Collector {
   static void Save(Node& node) {
     if (node.saved == node.acknowledged) return;
     const absl::Status saved =
-        base::ReplaceFile(node.folders.acknowledged(), ToJson(node.acknowledged));
+        base::ReplaceOrOverwrite(node.folders.acknowledged(), ToJson(node.acknowledged));
     if (saved.ok()) node.saved = node.acknowledged;
     if (!saved.ok()) spdlog::error("{}", saved.ToString());
   }
 
   std::vector<Node> nodes_;  // stays as long as it is
-  size_t first_turn_ = 0;    // of the nodes' output
+  const absl::Duration word_every_;
+  absl::Duration passed_on_ = base::SteadyNow();
+  size_t first_turn_ = 0;  // of the nodes' output
   ServiceLink link_;
   ResultsQueue results_;
 };
@@ -338,14 +357,15 @@ absl::StatusOr<std::vector<Node>> ReadNodes(const fs::path& folder, const fs::pa
 
 }  // namespace
 
-absl::Status RunCollector(const fs::path& folder, const fs::path& service_file) {
+absl::Status RunCollector(const fs::path& folder, const fs::path& service_file,
+                          absl::Duration word_every) {
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock,
                          base::Open(folder / kCollectorLock, O_RDWR | O_CREAT));
   while (::flock(lock.get(), LOCK_EX) != 0) {
     if (errno != EINTR) return base::ErrnoStatus("lock " + (folder / kCollectorLock).native());
   }
   TUTTI_ASSIGN_OR_RETURN(std::vector<Node> nodes, ReadNodes(folder, service_file));
-  Collector(std::move(nodes)).Run();
+  Collector(std::move(nodes), word_every).Run();
   return absl::OkStatus();
 }
 

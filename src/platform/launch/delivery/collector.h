@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 
 namespace tutti::launch {
 
@@ -16,8 +17,10 @@ inline constexpr char kCollectorLock[] = "collector";
 
 // Is the body of `launch-collector FOLDER SERVICE_FILE`; FOLDER has the nodes' folders, by number.
 // Waits for another collector of that folder to end. Returns once the service has everything of
-// every node, or knows the allocation no more.
+// every node, or knows the allocation no more. `word_every`: how often launchers are told that a
+// service is there which takes nothing now, as its disk is full.
 absl::Status RunCollector(const std::filesystem::path& folder,
-                          const std::filesystem::path& service_file);
+                          const std::filesystem::path& service_file,
+                          absl::Duration word_every = absl::Minutes(10));
 
 }  // namespace tutti::launch

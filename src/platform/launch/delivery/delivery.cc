@@ -19,29 +19,37 @@ absl::StatusOr<std::unique_ptr<Delivery>> Delivery::Make(const spec::LaunchPlan&
   return std::make_unique<ServiceDelivery>(plan, events, spool, news, std::move(output_wake));
 }
 
-absl::Status Delivery::Await(base::Deadline deadline, const absl::Condition& condition) {
-  if (!mutex_.AwaitWithTimeout(condition, deadline.Remaining())) {
+bool Delivery::AwaitWithin(Patience patience, Stream stream, const absl::Condition& condition) {
+  while (true) {
+    const base::Deadline end = patience.EndAfter(put_off(stream));
+    if (mutex_.AwaitWithTimeout(condition, end.Remaining())) return true;
+    if (patience.EndAfter(put_off(stream)).Expired()) return false;
+  }
+}
+
+absl::Status Delivery::Await(Patience patience, Stream stream, const absl::Condition& condition) {
+  if (!AwaitWithin(patience, stream, condition)) {
     return absl::DeadlineExceededError("the service has not acknowledged everything");
   }
   return gone_ ? absl::AbortedError(kNobodyWaits) : absl::OkStatus();
 }
 
-absl::Status Delivery::AwaitOutput(base::Deadline deadline) {
+absl::Status Delivery::AwaitOutput(Patience patience) {
   is_whole_ = true;
   Begin();
   Wake();
   absl::MutexLock lock(&mutex_);
   const auto done = [this] { return gone_ || spool_->Backlog() == 0; };
-  return Await(deadline, absl::Condition(&done));
+  return Await(patience, Stream::kOutput, absl::Condition(&done));
 }
 
-absl::Status Delivery::AwaitEvents(base::Deadline deadline) {
+absl::Status Delivery::AwaitEvents(Patience patience) {
   Begin();
   absl::MutexLock lock(&mutex_);
   const auto done = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     return gone_ || events_acknowledged_ >= events_->size();
   };
-  return Await(deadline, absl::Condition(&done));
+  return Await(patience, Stream::kEvents, absl::Condition(&done));
 }
 
 }  // namespace tutti::launch

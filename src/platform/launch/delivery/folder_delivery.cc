@@ -80,7 +80,7 @@ void FolderDelivery::DeliveryLoop() {
 // What it names is on the disk already.
 absl::Status FolderDelivery::PublishWritten() {
   Written now;
-  now.events = events_->size();
+  now.events = events_->kept();
   now.beats = beats_;
   for (const auto& file : spool_->files()) {
     now.streams[absl::StrCat("rank-", file->rank(), ".", file->stream())] = file->Size();
@@ -90,15 +90,34 @@ absl::Status FolderDelivery::PublishWritten() {
     now.results = results_lists_ > 0;
     now.results_lists = results_lists_;
   }
-  if (published_ == now) return absl::OkStatus();
-  if (!published_ || published_->events != now.events) TUTTI_RETURN_IF_ERROR(events_->Sync());
+  if (published_ == now && now.events == events_->size()) return absl::OkStatus();
+  const absl::Status synced = SyncWhatIsNewIn(now);
+  if (synced.ok()) return published_ == now ? synced : Publish(now);
+  if (published_ && published_->beats != now.beats) {  // that it lives it says on a full disk too
+    Written beat = *published_;
+    beat.beats = now.beats;
+    Publish(beat).IgnoreError();
+  }
+  return synced;
+}
+
+// What the disk did not take before is published with what is next.
+absl::Status FolderDelivery::SyncWhatIsNewIn(const Written& now) {
+  const bool has_rest = now.events < events_->size();
+  if (!published_ || published_->events != now.events || has_rest) {
+    TUTTI_RETURN_IF_ERROR(events_->Sync());
+  }
   for (const auto& file : spool_->files()) {
     const std::string name = absl::StrCat("rank-", file->rank(), ".", file->stream());
-    if (!published_ || published_->streams[name] != now.streams[name])
+    if (!published_ || published_->streams[name] != now.streams.at(name))
       TUTTI_RETURN_IF_ERROR(file->Sync());
   }
-  TUTTI_RETURN_IF_ERROR(base::ReplaceFile(folders_.written(), ToJson(now)));
-  published_ = std::move(now);
+  return absl::OkStatus();
+}
+
+absl::Status FolderDelivery::Publish(const Written& now) {
+  TUTTI_RETURN_IF_ERROR(base::ReplaceOrOverwrite(folders_.written(), ToJson(now)));
+  published_ = now;
   published_at_ = base::SteadyNow();
   pause_ = pauses_.Next();
   return absl::OkStatus();
@@ -141,7 +160,8 @@ bool FolderDelivery::HasResultsToSend() {
 
 void FolderDelivery::ReadAcknowledged() {
   auto text = base::ReadFile(folders_.acknowledged(), 64 << 20);
-  if (!text.ok() || *text == last_answer_) return;
+  if (!text.ok() || *text == last_answer_ || !IsWhole(*text)) return;
+  const bool is_first = last_answer_.empty();
   last_answer_ = *std::move(text);
   const Acknowledged word = AcknowledgedFromJson(last_answer_);
   {
@@ -149,6 +169,9 @@ void FolderDelivery::ReadAcknowledged() {
     for (const auto& file : spool_->files()) {
       const auto at = word.streams.find(absl::StrCat("rank-", file->rank(), ".", file->stream()));
       if (at != word.streams.end()) file->Acknowledge(std::min(at->second, file->Size()));
+    }
+    if (!is_first && word.words != answer_.words) {
+      put_off_ = absl::ToInt64Nanoseconds(base::SteadyNow());
     }
     events_acknowledged_ = word.events;
     answer_ = word;
@@ -190,14 +213,31 @@ absl::StatusOr<SecretValues> FolderDelivery::FetchSecrets() {
       "this node does not reach the service, and no secret is to lie in the folder between them");
 }
 
-absl::Status FolderDelivery::SendResults(const std::vector<Result>& files,
-                                         base::Deadline deadline) {
-  TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(folders_.results(), ToText(files, folders_.root)));
+absl::StatusOr<TrackedRun> FolderDelivery::FetchRun(base::Deadline /*deadline*/) {
+  return absl::FailedPreconditionError("this node does not reach the service");
+}
+
+// A job that has run well waits for room.
+absl::Status FolderDelivery::ListResults(const std::vector<Result>& files, Patience patience) {
+  const base::Deadline deadline = patience.EndAfter(kNeverPutOff);
+  const std::string list = ToText(files, folders_.root);
+  while (true) {
+    const absl::Status listed = base::WriteFileAtomic(folders_.results(), list);
+    if (!absl::IsResourceExhausted(listed) || deadline.Expired()) return listed;
+    const auto is_gone = [this] { return gone(); };
+    absl::MutexLock lock(&mutex_);
+    mutex_.AwaitWithTimeout(absl::Condition(&is_gone), std::min(kLook, deadline.Remaining()));
+    if (gone_) return Gone();
+  }
+}
+
+absl::Status FolderDelivery::SendResults(const std::vector<Result>& files, Patience patience) {
+  TUTTI_RETURN_IF_ERROR(ListResults(files, patience));
   absl::MutexLock lock(&mutex_);
   results_lists_ = std::max(results_lists_, answer_.results_lists) + 1;
   const auto done = [this]()
                         ABSL_NO_THREAD_SAFETY_ANALYSIS { return !HasResultsToSend() || gone_; };
-  if (!mutex_.AwaitWithTimeout(absl::Condition(&done), deadline.Remaining())) {
+  if (!AwaitWithin(patience, Stream::kResults, absl::Condition(&done))) {
     return absl::DeadlineExceededError("nobody has taken the results from the shared folder");
   }
   if (gone_) return Gone();

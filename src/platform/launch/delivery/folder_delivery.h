@@ -5,6 +5,7 @@
 // awaited. If the folder itself has been removed nobody will answer, and the allocation is gone.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <string>
 #include <thread>
@@ -29,12 +30,18 @@ class FolderDelivery final : public Delivery {
                             const std::filesystem::path& file) override;
   void AbandonCode() override;
   absl::StatusOr<SecretValues> FetchSecrets() override;
-  absl::Status SendResults(const std::vector<Result>& files, base::Deadline deadline) override;
+  absl::StatusOr<TrackedRun> FetchRun(base::Deadline deadline) override;
+  absl::Status SendResults(const std::vector<Result>& files, Patience patience) override;
 
  private:
+  // The collector says it of all that it delivers together.
+  absl::Duration put_off(Stream) const override { return absl::Nanoseconds(put_off_.load()); }
   // Is the thread: publishes what is written and reads the answers, until the object goes.
   void DeliveryLoop();
   absl::Status PublishWritten();
+  absl::Status SyncWhatIsNewIn(const Written& now);
+  absl::Status Publish(const Written& now);
+  absl::Status ListResults(const std::vector<Result>& files, Patience patience);
   void BeatIfQuiet();
   bool AwaitsAnswer();
   void ReadAcknowledged();
@@ -52,6 +59,7 @@ class FolderDelivery final : public Delivery {
   absl::Duration pause_;  // before the next sign of life
   int64_t beats_ = 0;
   std::string last_answer_;
+  std::atomic<int64_t> put_off_ = absl::ToInt64Nanoseconds(kNeverPutOff);
   int missed_ = 0;  // looks at the folder, one after another, that have not found it
   absl::Duration missed_since_;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;

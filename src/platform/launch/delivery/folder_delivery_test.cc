@@ -1,8 +1,12 @@
 // A launcher that does not reach the service and the collector that delivers for it: what the
 // service gets is what it would get over HTTP.
 // Covers: collector.cc, folder_exchange.cc, launcher_calls.cc, upload.cc.
-#include <cstdlib>
+#include <sys/mount.h>
 
+#include <cstdlib>
+#include <fstream>
+
+#include "absl/cleanup/cleanup.h"
 #include "platform/launch/delivery/collector.h"
 #include "platform/launch/delivery/folder_exchange.h"
 #include "platform/launch/launcher_fixture.h"
@@ -22,7 +26,8 @@ class BeCollector : public ::testing::Environment {
     const char* const root = std::getenv(kCollectorVariable);
     if (root == nullptr) return;
     const std::filesystem::path folder = root;
-    ::_exit(RunCollector(folder / "shared", folder / "service.json").ok() ? 0 : 1);
+    constexpr absl::Duration kWordEvery = absl::Milliseconds(200);
+    ::_exit(RunCollector(folder / "shared", folder / "service.json", kWordEvery).ok() ? 0 : 1);
   }
 };
 const auto* const kBeCollector = ::testing::AddGlobalTestEnvironment(new BeCollector);
@@ -209,6 +214,62 @@ TEST_F(FolderDeliveryTest, ALauncherOfAGangIsHeardOfAlsoWhileItHasNothingToSay) 
   OpenGate();
   EXPECT_TRUE(WaitFor(launcher).ok());
   Kill(collector);  // the other node says nothing
+}
+
+TEST_F(FolderDeliveryTest, OnAFullDiskALauncherIsHeardOfAndTellsAllOnceThereIsRoom) {
+  const std::filesystem::path shared = folder.path() / "shared", filler = shared / "filler";
+  ASSERT_TRUE(base::MakeDirectories(shared).ok());
+  if (::mount("tmpfs", shared.c_str(), "tmpfs", 0, "size=2m") != 0) {
+    GTEST_SKIP() << "may not mount a small tmpfs";
+  }
+  const absl::Cleanup unmount = [&] { ::umount2(shared.c_str(), MNT_DETACH); };
+  spec::LaunchPlan plan = SharedPlan(absl::StrCat(
+      AtGate(), "i=0; while [ $i -lt 40000 ]; do echo line $i; i=$((i+1)); done; echo >outputs/a"));
+  plan.boot_id.clear();
+  plan.nodes.push_back({"n2", "127.77.0.2", 1, 1});
+  ASSERT_TRUE(base::WriteFileAtomic(node().plan(), spec::ToJson(plan)).ok());
+  ::setenv("TUTTI_BEAT", "0.2", 1);
+  base::ChildProcess launcher = Launch(plan);
+  ::unsetenv("TUTTI_BEAT");
+  base::ChildProcess collector = Collect();
+  ASSERT_TRUE(service.AwaitEvent("started"));
+  {
+    std::ofstream fill(filler);
+    const std::string block(4096, 'x');
+    while (fill << block << std::flush) {
+    }
+  }
+  const int before = service.requests();
+  EXPECT_TRUE(service.Await([&] { return service.requests() >= before + 3; }));
+  OpenGate();
+  const base::Deadline patience = base::Deadline::After(absl::Seconds(1));
+  ASSERT_TRUE(service.Await([&] { return patience.Expired(); }));
+  EXPECT_TRUE(service.Events("exited").empty());
+  std::filesystem::remove(filler);
+  EXPECT_TRUE(WaitFor(launcher).ok());
+  Kill(collector);  // the other node says nothing
+  EXPECT_THAT(service.Output(0, "stdout"), ::testing::EndsWith("\nline 39999\n"));
+  ASSERT_FALSE(service.Events("held").empty());
+  EXPECT_EQ(service.Events("held").back()["note"], "");
+  EXPECT_EQ(service.Events("finished").at(0)["ok"], true);
+}
+
+TEST_F(FolderDeliveryTest, AServiceWhoseDiskIsFullIsWaitedForLongerThanOneThatIsAway) {
+  constexpr absl::Duration kLimit = absl::Seconds(4);
+  service.PutOutputOff(true);
+  service.PutResultsOff(true);
+  base::ChildProcess launcher =
+      LaunchWithin(SharedPlan("echo out; mkdir -p outputs; echo made >outputs/a"), kLimit);
+  base::ChildProcess collector = Collect();
+  ASSERT_TRUE(service.AwaitEvent("finalizing"));
+  TakeNothingFor(1.5 * kLimit);
+  service.PutOutputOff(false);
+  service.PutResultsOff(false);
+  EXPECT_TRUE(WaitFor(collector).ok());
+  EXPECT_TRUE(WaitFor(launcher).ok());
+  EXPECT_EQ(service.Output(0, "stdout"), "out\n");
+  EXPECT_EQ(service.Files()["outputs/a"], "made\n");
+  EXPECT_EQ(service.Events("finished").at(0)["ok"], true);
 }
 
 TEST_F(FolderDeliveryTest, OnlyAChangeOfTheCountIsASignOfLife) {

@@ -14,6 +14,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr size_t kTextBlock = 4096, kRoomToGrow = 256;  // of numbers that become longer
+
 json Parsed(absl::string_view text) {
   json document = json::parse(text.begin(), text.end(), nullptr, false);
   return document.is_object() ? document : json::object();
@@ -46,7 +48,10 @@ std::optional<std::string> Outcome(const json& document, const char* name) {
 }
 
 std::string Text(const json& document) {
-  return document.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  std::string text = document.dump(-1, ' ', false, json::error_handler_t::replace);
+  const size_t blocks = (text.size() + kRoomToGrow) / kTextBlock + 1;
+  text.resize(blocks * kTextBlock - 1, ' ');
+  return text + "\n";
 }
 
 }  // namespace
@@ -86,9 +91,15 @@ std::string ToJson(const Acknowledged& acknowledged) {
   for (const auto& [name, size] : acknowledged.streams) document[name] = size;
   if (acknowledged.served) document["served"] = true;
   if (acknowledged.results_lists > 0) document["results_lists"] = acknowledged.results_lists;
+  if (acknowledged.words > 0) document["words"] = acknowledged.words;
   if (acknowledged.code) document["code"] = *acknowledged.code;
   if (acknowledged.results) document["results"] = *acknowledged.results;
   return Text(document);
+}
+
+bool IsWhole(absl::string_view text) {
+  return absl::EndsWith(text, "\n") &&
+         json::parse(text.begin(), text.end(), nullptr, false).is_object();
 }
 
 Written WrittenFromJson(absl::string_view text) {
@@ -109,7 +120,8 @@ Acknowledged AcknowledgedFromJson(absl::string_view text) {
           .served = Flag(document, "served"),
           .code = Outcome(document, "code"),
           .results = Outcome(document, "results"),
-          .results_lists = CountIn(document, "results_lists")};
+          .results_lists = CountIn(document, "results_lists"),
+          .words = CountIn(document, "words")};
 }
 
 }  // namespace tutti::launch

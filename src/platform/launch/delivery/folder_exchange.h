@@ -42,6 +42,7 @@ struct Acknowledged {
   std::optional<std::string> code;     // fetched, for all nodes
   std::optional<std::string> results;  // delivered
   int64_t results_lists = 0;           // how many are; the last one as `results` says
+  int64_t words = 0;  // counts up now and then while the service says that it takes more later
   bool operator==(const Acknowledged&) const = default;
 };
 
@@ -51,8 +52,12 @@ struct Acknowledged {
 std::string ToText(const std::vector<Result>& files, const std::filesystem::path& folder);
 std::vector<Result> ResultsFromText(absl::string_view text, const std::filesystem::path& folder);
 
+// Returns a text of whole blocks with some room in the last, so that the next one overwrites it in
+// place on a full disk. A reader may then find a part of each for a moment.
 std::string ToJson(const Written& written);
 std::string ToJson(const Acknowledged& acknowledged);
+// Returns whether a text may be such a document, as a whole.
+bool IsWhole(absl::string_view text);
 // Reads such a document. What is no such document, or lacks a field, says nothing of it.
 Written WrittenFromJson(absl::string_view text);
 Acknowledged AcknowledgedFromJson(absl::string_view text);

@@ -7,6 +7,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
@@ -59,6 +60,38 @@ absl::StatusOr<uint64_t> PostOutput(ServiceLink& link, int node, int rank,
   return Field<uint64_t>(response, "acknowledged");
 }
 
+absl::StatusOr<absl::Duration> PostUsage(ServiceLink& link, int node, std::string lines) {
+  http::ClientRequest request;
+  request.method = "POST";
+  request.target = link.Target(node, absl::StrCat("/usage?now=", absl::ToUnixMillis(absl::Now())));
+  request.content_type = "application/jsonl";
+  request.body = std::move(lines);
+  request.timeout = absl::Seconds(3);
+  TUTTI_ASSIGN_OR_RETURN(const http::ClientResponse response,
+                         link.TryCall(request, Urgency::kUsage));
+  const auto pause = Field<int64_t>(response, "pause");
+  return absl::Milliseconds(pause.value_or(0));
+}
+
+absl::StatusOr<spec::Questions> AskForQuestions(ServiceLink& link, int node) {
+  http::ClientRequest request;
+  request.target = link.Target(node, "/questions");
+  request.timeout = absl::Seconds(3);
+  TUTTI_ASSIGN_OR_RETURN(const http::ClientResponse response, link.TryCall(request));
+  return spec::QuestionsFromJson(response.body);
+}
+
+absl::Status PostAnswer(ServiceLink& link, int node, const std::string& question, int rank,
+                        std::string json) {
+  http::ClientRequest request;
+  request.method = "POST";
+  request.target =
+      link.Target(node, absl::StrCat("/answers/", base::PercentEncode(question), "?rank=", rank));
+  request.body = std::move(json);
+  request.timeout = absl::Seconds(10);
+  return link.TryCall(request).status();
+}
+
 absl::StatusOr<SecretValues> GetSecrets(ServiceLink& link, int node, base::Deadline deadline) {
   http::ClientRequest request;
   request.target = link.Target(node, "/secrets");
@@ -72,6 +105,23 @@ absl::StatusOr<SecretValues> GetSecrets(ServiceLink& link, int node, base::Deadl
     if (!absl::Base64Unescape(text.get_ref<const std::string&>(), &values[name])) return other;
   }
   return values;
+}
+
+absl::StatusOr<TrackedRun> PostRun(ServiceLink& link, int node, base::Deadline deadline) {
+  http::ClientRequest request;
+  request.method = "POST";
+  request.target = link.Target(node, "/run");
+  TUTTI_ASSIGN_OR_RETURN(const http::ClientResponse response, link.Call(request, deadline));
+  const auto json = nlohmann::json::parse(response.body, nullptr, false);
+  TrackedRun run;
+  for (const auto& [name, text] :
+       {std::pair("run", &run.id), {"experiment", &run.experiment}, {"token", &run.token}}) {
+    if (!json.is_object() || !json.contains(name) || !json[name].is_string()) {
+      return absl::InternalError("the service's answer has no run");
+    }
+    *text = json[name].get<std::string>();
+  }
+  return run;
 }
 
 absl::StatusOr<bool> AskForGo(ServiceLink& link, int node, absl::Duration wait,

@@ -7,9 +7,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "base/deadline.h"
 #include "platform/launch/delivery/secret_masks.h"
 #include "platform/launch/delivery/service_link.h"
+#include "spec/json/question.h"
 
 namespace tutti::launch {
 
@@ -28,9 +30,32 @@ absl::StatusOr<uint64_t> PostOutput(ServiceLink& link, int node, int rank,
                                     const std::string& stream, uint64_t offset, std::string bytes,
                                     base::Deadline deadline);
 
+// Sends samples of what the node's processes use, lines of JSON, in one attempt that gives way to
+// other calls, also while it is under way, and ends within a few seconds. Returns the pause that
+// the service asks for.
+absl::StatusOr<absl::Duration> PostUsage(ServiceLink& link, int node, std::string lines);
+
+// Asks in one attempt what the service wants to know; ends within a few seconds.
+absl::StatusOr<spec::Questions> AskForQuestions(ServiceLink& link, int node);
+
+// Sends the answer for a rank, JSON, in one attempt that ends within 10 s. NotFound if nobody
+// wants it any more.
+absl::Status PostAnswer(ServiceLink& link, int node, const std::string& question, int rank,
+                        std::string json);
+
 // Fetches the values of the secrets that the allocation's job names. Goes on until the service
 // answers.
 absl::StatusOr<SecretValues> GetSecrets(ServiceLink& link, int node, base::Deadline deadline);
+
+// A job's run in the service's MLflow tracking.
+struct TrackedRun {
+  std::string id;
+  std::string experiment;  // its name
+  std::string token;       // secret
+};
+// Has the service make the job's run, and goes on until it answers. NotFound of a service without
+// tracking.
+absl::StatusOr<TrackedRun> PostRun(ServiceLink& link, int node, base::Deadline deadline);
 
 // Waits up to `wait` (whole seconds) for it, or until another call needs the link.
 absl::StatusOr<bool> AskForGo(ServiceLink& link, int node, absl::Duration wait,

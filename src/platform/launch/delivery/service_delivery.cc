@@ -1,17 +1,21 @@
 #include "platform/launch/delivery/service_delivery.h"
 
 #include <poll.h>
+#include <spdlog/spdlog.h>
 #include <sys/inotify.h>
 
 #include <algorithm>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status.h"
 #include "base/threads/retry_pause.h"
+#include "base/threads/start_thread.h"
 #include "platform/launch/delivery/beat.h"
 #include "platform/launch/delivery/launcher_calls.h"
 #include "platform/launch/delivery/upload.h"
@@ -22,6 +26,12 @@ namespace {
 // As much as the service takes in before it has a thread for it.
 constexpr size_t kBatch = 256 << 10;
 constexpr absl::Duration kLongestWait = absl::Seconds(20);
+// Of usage: what is kept of two minutes.
+constexpr size_t kMostSamples = 120, kMostUsageBytes = 256 << 10;
+constexpr absl::Duration kUnknownUsagePause = absl::Minutes(10);
+constexpr absl::Duration kLongestUsagePause = absl::Seconds(30);
+constexpr absl::Duration kQuestionPause = absl::Seconds(1), kLongestQuestionPause = kLongestWait;
+constexpr absl::Duration kUnknownQuestionsPause = kUnknownUsagePause;
 constexpr absl::Duration kWithoutLimit = absl::Hours(24 * 365);  // the launcher's own ends it
 
 // Hides secrets in what comes of the metrics file, which its process writes. What stands around the
@@ -76,7 +86,8 @@ ServiceDelivery::~ServiceDelivery() {
   events_->Interrupt();
   link_.Abandon();
   output_wake_.Notify();
-  for (std::thread* thread : {&event_thread_, &output_thread_, &go_thread_}) {
+  for (std::thread* thread :
+       {&event_thread_, &output_thread_, &go_thread_, &usage_thread_, &question_thread_}) {
     if (thread->joinable()) thread->join();
   }
 }
@@ -169,6 +180,141 @@ void ServiceDelivery::GiveSignsOfLife() {
   }
 }
 
+void ServiceDelivery::OfferUsage(std::string line) {
+  absl::MutexLock lock(&mutex_);
+  if (ending_ || gone_) return;
+  usage_bytes_ += line.size();
+  usage_.push_back(std::move(line));
+  while (usage_.size() > kMostSamples || usage_bytes_ > kMostUsageBytes) {
+    usage_bytes_ -= usage_.front().size();
+    usage_.pop_front();
+  }
+  if (std::exchange(usage_begun_, true)) return;
+  usage_thread_ = base::StartThread([this] {
+    try {
+      DeliverUsage();
+    } catch (const std::exception& error) {
+      spdlog::warn("what the processes use is delivered no more: {}", error.what());
+    }
+    usage_is_unknown_ = true;
+  });
+  if (!usage_thread_.joinable()) usage_is_unknown_ = true;
+}
+
+bool ServiceDelivery::WantsUsage() const { return !usage_is_unknown_ && !gone_; }
+
+std::optional<std::string> ServiceDelivery::TakeUsage(absl::Duration pause) {
+  absl::MutexLock lock(&mutex_);
+  const auto ends = [this] { return ending_ || gone_; };
+  const auto has_news = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return ending_ || gone_ || !usage_.empty();
+  };
+  if (mutex_.AwaitWithTimeout(absl::Condition(&ends), pause)) return std::nullopt;
+  usage_is_unknown_ = false;
+  mutex_.Await(absl::Condition(&has_news));
+  if (ends()) return std::nullopt;
+  std::string lines = absl::StrJoin(usage_, "\n");
+  usage_.clear();
+  usage_bytes_ = 0;
+  return lines;
+}
+
+// Where many launchers tell it, the service asks for several samples together.
+void ServiceDelivery::DeliverUsage() {
+  absl::Duration pause = absl::ZeroDuration();
+  while (auto lines = TakeUsage(pause)) {
+    const auto asked = PostUsage(link_, plan_.node_index, *std::move(lines));
+    if (asked.ok()) {
+      pause = std::clamp(*asked, absl::ZeroDuration(), kLongestUsagePause);
+    } else if (absl::IsAborted(asked.status())) {
+      return;  // the allocation is over: others say so to the launcher
+    } else if (absl::IsNotFound(asked.status())) {
+      usage_is_unknown_ = true;  // of before this call, or it is told not to measure
+      pause = kUnknownUsagePause;
+    } else {
+      pause = std::clamp(2 * pause, absl::Seconds(1), kLongestUsagePause);
+    }
+  }
+}
+
+std::vector<spec::Question> ServiceDelivery::OpenQuestions() {
+  absl::MutexLock lock(&mutex_);
+  if (!ending_ && !std::exchange(questions_begun_, true)) {
+    // Where the job has taken all threads that there may be, nobody asks.
+    question_thread_ = base::StartThread([this] {
+      try {
+        DeliverAnswers();
+      } catch (const std::exception& error) {
+        spdlog::warn("the service's questions are answered no more: {}", error.what());
+      }
+    });
+  }
+  return questions_;
+}
+
+void ServiceDelivery::OfferAnswer(const std::string& question, int rank, std::string json) {
+  absl::MutexLock lock(&mutex_);
+  if (!ending_ && !gone_) answers_.push_back({question, rank, std::move(json)});
+}
+
+void ServiceDelivery::NoteQuestions(std::vector<spec::Question> questions) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (questions.empty() && questions_.empty() && answers_.empty()) return;
+    questions_ = std::move(questions);
+    std::erase_if(answers_, [this](const Answer& answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return std::none_of(
+          questions_.begin(), questions_.end(),
+          [&](const spec::Question& question) { return question.id == answer.question; });
+    });
+  }
+  news_->Notify();
+}
+
+bool ServiceDelivery::SendAnswers() {
+  while (true) {
+    Answer answer;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (answers_.empty()) return true;
+      answer = answers_.front();
+    }
+    const absl::Status sent =
+        PostAnswer(link_, plan_.node_index, answer.question, answer.rank, answer.json);
+    if (absl::IsUnavailable(sent) || absl::IsAborted(sent) || absl::IsCancelled(sent)) return false;
+    absl::MutexLock lock(&mutex_);  // only this thread takes any away
+    answers_.pop_front();
+  }
+}
+
+// The answer to a question goes before the next look at what is asked.
+void ServiceDelivery::DeliverAnswers() {
+  absl::Duration pause = absl::ZeroDuration();
+  const auto is_due = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return ending_ || gone_ || !answers_.empty();
+  };
+  while (true) {
+    {
+      absl::MutexLock lock(&mutex_);
+      mutex_.AwaitWithTimeout(absl::Condition(&is_due), pause);
+      if (ending_ || gone_) return;
+    }
+    if (!SendAnswers()) link_.Pause(kQuestionPause);
+    auto asked = AskForQuestions(link_, plan_.node_index);
+    if (asked.ok()) {
+      pause = std::clamp(asked->pause, kQuestionPause, kLongestQuestionPause);
+      NoteQuestions(std::move(asked->questions));
+    } else if (absl::IsAborted(asked.status())) {
+      return;  // the allocation is over: others say so to the launcher
+    } else if (absl::IsNotFound(asked.status())) {
+      pause = kUnknownQuestionsPause;  // by a service of before this call
+      NoteQuestions({});
+    } else {
+      pause = std::clamp(2 * pause, kQuestionPause, kLongestQuestionPause);
+    }
+  }
+}
+
 void ServiceDelivery::DeliverOutput() {
   // Tells of the metrics files, which the processes write by themselves.
   const base::UniqueFd inotify(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
@@ -245,10 +391,20 @@ absl::StatusOr<SecretValues> ServiceDelivery::FetchSecrets() {
   return values;
 }
 
-absl::Status ServiceDelivery::SendResults(const std::vector<Result>& files,
-                                          base::Deadline deadline) {
+absl::StatusOr<TrackedRun> ServiceDelivery::FetchRun(base::Deadline deadline) {
+  auto run = PostRun(code_link_, plan_.node_index, deadline);
+  code_link_.Disconnect();
+  return run;
+}
+
+absl::Status ServiceDelivery::SendResults(const std::vector<Result>& files, Patience patience) {
   ServiceLink link(plan_);
-  return UploadResults(files, plan_.node_index, &link, deadline);
+  return UploadResults(files, plan_.node_index, &link, patience);
+}
+
+// Results have a link of their own.
+absl::Duration ServiceDelivery::put_off(Stream stream) const {
+  return link_.put_off(stream == Stream::kEvents ? Urgency::kEvents : Urgency::kOutput);
 }
 
 }  // namespace tutti::launch

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -28,6 +29,14 @@ http::ClientRequest WithTime(http::ClientRequest request) {
   return request;
 }
 
+// As an error of the service is (http::ErrorResponse); a proxy words it another way.
+bool IsOfTheService(const http::ClientResponse& response) {
+  const auto json = nlohmann::json::parse(response.body, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("error") || !json["error"].is_object()) return false;
+  const nlohmann::json& error = json["error"];
+  return error.contains("code") && error["code"].is_string() && error["code"] != "";
+}
+
 }  // namespace
 
 ServiceLink::ServiceLink(const spec::LaunchPlan& plan)
@@ -49,7 +58,7 @@ ServiceLink::Turn::Turn(ServiceLink& link, Urgency urgency) : link_(link) {
   absl::MutexLock lock(&link.mutex_);
   int& waiting = link.waiting_[static_cast<size_t>(urgency)];
   ++waiting;
-  if (link.turn_ == Urgency::kWait && urgency != Urgency::kWait) {
+  if (link.turn_ && link.turn_ <= Urgency::kUsage && urgency > *link.turn_) {
     // A client that was cancelled is of no use any more: its call may be over already.
     link.broken_off_ = true;
     if (link.client_ != nullptr) std::exchange(link.client_, nullptr)->Cancel();
@@ -108,7 +117,14 @@ absl::StatusOr<http::ClientResponse> ServiceLink::TryCall(const http::ClientRequ
       return absl::DeadlineExceededError("broken off for a call that is more urgent");
     }
   }
+  if (response.ok()) NoteIfPutOff(request, *response, urgency);
   return Judge(std::move(response));
+}
+
+void ServiceLink::NoteIfPutOff(const http::ClientRequest& request,
+                               const http::ClientResponse& response, Urgency urgency) {
+  if (request.method == "GET" || response.status != 503 || !IsOfTheService(response)) return;
+  put_off_[static_cast<size_t>(urgency)] = absl::ToInt64Nanoseconds(base::SteadyNow());
 }
 
 absl::StatusOr<http::ClientResponse> ServiceLink::Judge(
@@ -153,6 +169,17 @@ absl::StatusOr<http::ClientResponse> ServiceLink::Call(const http::ClientRequest
     if (NobodyWaits()) return absl::AbortedError(kNobodyWaits);
     if (deadline.Expired()) return absl::DeadlineExceededError(response.status().message());
     PauseAfterFailure();
+  }
+}
+
+absl::StatusOr<http::ClientResponse> ServiceLink::CallWithin(const http::ClientRequest& request,
+                                                             Patience patience) {
+  while (true) {
+    auto response = Call(request, patience.EndAfter(put_off(Urgency::kOutput)));
+    if (!absl::IsDeadlineExceeded(response.status()) ||
+        patience.EndAfter(put_off(Urgency::kOutput)).Expired()) {
+      return response;
+    }
   }
 }
 

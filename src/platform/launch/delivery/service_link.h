@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@
 #include "base/deadline.h"
 #include "base/threads/retry_pause.h"
 #include "platform/http/client/client.h"
+#include "platform/launch/delivery/patience.h"
 #include "spec/json/launch_plan.h"
 
 namespace tutti::launch {
@@ -27,9 +29,9 @@ inline constexpr char kNobodyWaits[] =
     "the service does not know this allocation, or its folder and this one's have been removed";
 
 // A call that waits for the connection goes before those of less urgency. A call of kWait lasts
-// until the service has news: another one breaks it off by closing the connection, which is made
-// anew.
-enum class Urgency { kWait, kOutput, kEvents };
+// until the service has news, and one of kUsage may be lost: a more urgent one breaks it off by
+// closing the connection, which is made anew.
+enum class Urgency { kWait, kUsage, kOutput, kEvents };
 
 class ServiceLink {
  public:
@@ -43,10 +45,13 @@ class ServiceLink {
   // Returns the first 2xx answer. Aborted: the service does not know the allocation (410), or is
   // away and nobody waits. Other 4xx are returned as what they stand for; 401, 408, 429 and 5xx are
   // repeated. 507 is ResourceExhausted and returned. Cancelled after Abandon; DeadlineExceeded,
-  // also of a call of kWait that was broken off.
+  // also of a call that was broken off.
   absl::StatusOr<http::ClientResponse> Call(const http::ClientRequest& request,
                                             base::Deadline deadline,
                                             Urgency urgency = Urgency::kOutput);
+  // As Call, beyond the deadline as long as the service puts off what this link sends.
+  absl::StatusOr<http::ClientResponse> CallWithin(const http::ClientRequest& request,
+                                                  Patience patience);
   // Returns whether the allocation's folder and the service's own have been removed, so it will not
   // come back.
   bool NobodyWaits() const;
@@ -55,6 +60,12 @@ class ServiceLink {
                                                Urgency urgency = Urgency::kOutput);
   // Returns when the service answered last, by base::SteadyNow.
   absl::Duration last_answer() const { return absl::Nanoseconds(last_answer_.load()); }
+  // Returns when the service, and not a proxy before it, said last that it takes later what was
+  // sent with that urgency (503, as of a full disk), by base::SteadyNow. What is asked of it, as
+  // for a sign of life, does not count.
+  absl::Duration put_off(Urgency urgency) const {
+    return absl::Nanoseconds(put_off_[static_cast<size_t>(urgency)].load());
+  }
   // Closes the connection, which the next call makes anew. Not during a call.
   void Disconnect();
 
@@ -84,21 +95,27 @@ class ServiceLink {
   // Connects; called in a turn, as Judge is.
   absl::StatusOr<std::shared_ptr<http::Client>> Connect();
   absl::StatusOr<http::ClientResponse> Judge(absl::StatusOr<http::ClientResponse> response);
+  void NoteIfPutOff(const http::ClientRequest& request, const http::ClientResponse& response,
+                    Urgency urgency);
   // Returns whether the service's file says something else than when the last connection was made:
   // who refuses may be another one, or want to be spoken to by TLS.
   bool HasMoved() const;
+
+  static constexpr int64_t kNever = std::numeric_limits<int64_t>::min();
 
   const std::filesystem::path directory_;
   const std::filesystem::path service_file_;
   const std::string prefix_, token_;
   std::atomic<int64_t> last_answer_ = absl::ToInt64Nanoseconds(base::SteadyNow());
+  std::array<std::atomic<int64_t>, 4> put_off_ = {kNever, kNever, kNever,
+                                                  kNever};  // by their urgency
   std::string known_;  // the file's content at the last Connect; of who has the turn
 
   absl::Mutex mutex_;
   bool abandoned_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<Urgency> turn_ ABSL_GUARDED_BY(mutex_);
-  std::array<int, 3> waiting_ ABSL_GUARDED_BY(mutex_) = {};  // for a turn, by their urgency
-  bool broken_off_ ABSL_GUARDED_BY(mutex_) = false;          // the turn, which is of kWait
+  std::array<int, 4> waiting_ ABSL_GUARDED_BY(mutex_) = {};  // for a turn, by their urgency
+  bool broken_off_ ABSL_GUARDED_BY(mutex_) = false;          // the turn, of kWait or kUsage
   base::RetryPause pause_ ABSL_GUARDED_BY(mutex_);
   std::string said_ ABSL_GUARDED_BY(mutex_);  // the error that is in the log already
   // Shared, so that it can be cancelled while a call runs on it.

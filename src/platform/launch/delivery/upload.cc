@@ -21,7 +21,7 @@ constexpr size_t kBatchFiles = 1000;
 static_assert(kBatchBytes + kSmall + 8192 <= http::kLargestBatch);
 static_assert(kBatchFiles <= http::kMostOfABatch);
 
-absl::Status Upload(const Result& result, int node, ServiceLink* link, base::Deadline deadline) {
+absl::Status Upload(const Result& result, int node, ServiceLink* link, Patience patience) {
   http::ClientRequest request;
   request.method = "PUT";
   request.target =
@@ -31,9 +31,10 @@ absl::Status Upload(const Result& result, int node, ServiceLink* link, base::Dea
   request.timeout = absl::Minutes(5);  // the service makes the file durable before it answers
   request.stall_timeout = absl::Seconds(60);
   while (true) {
-    const auto response = link->Call(request, deadline);
+    const auto response = link->CallWithin(request, patience);
     // The file became shorter while it was read: a process outside of our reach still writes it.
-    if (!absl::IsDataLoss(response.status()) || deadline.Expired()) return response.status();
+    const base::Deadline end = patience.EndAfter(link->put_off(Urgency::kOutput));
+    if (!absl::IsDataLoss(response.status()) || end.Expired()) return response.status();
     link->PauseAfterFailure();
   }
 }
@@ -42,8 +43,8 @@ absl::Status Upload(const Result& result, int node, ServiceLink* link, base::Dea
 // repeated as a whole, which changes nothing of what had come.
 class Batch {
  public:
-  Batch(int node, ServiceLink* link, base::Deadline deadline)
-      : node_(node), link_(link), deadline_(deadline) {}
+  Batch(int node, ServiceLink* link, Patience patience)
+      : node_(node), link_(link), patience_(patience) {}
 
   bool empty() const { return paths_.empty(); }
   bool full() const { return body_.size() >= kBatchBytes || paths_.size() >= kBatchFiles; }
@@ -59,7 +60,7 @@ class Batch {
     request.content_type = "application/octet-stream";
     request.body = std::move(body_);
     request.timeout = absl::Minutes(5);
-    const auto response = link_->Call(request, deadline_);
+    const auto response = link_->CallWithin(request, patience_);
     if (absl::IsAborted(response.status())) return response.status();
     const absl::Status status =
         response.ok() ? FirstRefused(response->body)
@@ -87,7 +88,7 @@ class Batch {
 
   const int node_;
   ServiceLink* const link_;
-  const base::Deadline deadline_;
+  const Patience patience_;
   std::string body_;
   std::vector<std::string> paths_;
 };
@@ -101,9 +102,9 @@ bool IsSmall(const Result& result) {
 }  // namespace
 
 absl::Status UploadResults(const std::vector<Result>& files, int node, ServiceLink* link,
-                           base::Deadline deadline) {
+                           Patience patience) {
   absl::Status first;
-  Batch batch(node, link, deadline);
+  Batch batch(node, link, patience);
   for (const Result& result : files) {
     // One that grows meanwhile, or cannot be read, goes alone, which says why.
     const auto bytes = IsSmall(result) ? base::ReadFile(result.file, kSmall)
@@ -111,7 +112,7 @@ absl::Status UploadResults(const std::vector<Result>& files, int node, ServiceLi
     if (bytes.ok()) batch.Add(result.path, *bytes);
     if (bytes.ok() && !batch.full()) continue;
     const absl::Status status = bytes.ok() ? batch.Send()
-                                           : base::Annotate(Upload(result, node, link, deadline),
+                                           : base::Annotate(Upload(result, node, link, patience),
                                                             absl::StrCat("sending ", result.path));
     if (absl::IsAborted(status)) return status;
     first.Update(status);

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "base/deadline.h"
+#include "platform/launch/delivery/patience.h"
 #include "platform/launch/delivery/results.h"
 #include "platform/launch/delivery/service_link.h"
 
@@ -13,6 +13,6 @@ namespace tutti::launch {
 // Goes on after a file that cannot be sent and returns the first such error with the file's name.
 // Aborted when the service does not know the allocation.
 absl::Status UploadResults(const std::vector<Result>& files, int node, ServiceLink* link,
-                           base::Deadline deadline);
+                           Patience patience);
 
 }  // namespace tutti::launch

@@ -212,6 +212,12 @@ MpiFailure MpiFailureIn(absl::string_view words) {
             .error = "left MPI without MPI_Finalize, for which mpirun ends the others",
             .left = true};
   }
+  // Its own launcher says more, if it has heard of the rank by then.
+  if (const int who = RankThatWasKilled(lines); who >= 0) {
+    return {.rank = who,
+            .error = "was killed by signal 9 (SIGKILL), says mpirun, which ends the others",
+            .left = true};
+  }
   return {.rank = RankOfAbort(lines), .error = error, .abort = true};
 }
 

@@ -34,8 +34,9 @@ struct MpiFailure {
   bool left = false;   // by its end, mostly with exit code 0; the others were ended for it
 };
 
-// Returns the first call of MPI that failed, else the rank that left without MPI_Finalize, else the
-// first MPI_Abort: Open MPI says of a rank by mpirun what others say in the rank's stderr.
+// Returns the first call of MPI that failed, else the rank that left without MPI_Finalize or was
+// killed, else the first MPI_Abort: Open MPI says of a rank by mpirun what others say in the rank's
+// stderr.
 MpiFailure MpiFailureIn(absl::string_view words);
 
 }  // namespace tutti::launch

@@ -226,6 +226,20 @@ TEST(LastErrorTest, KnowsTheRankThatFailedInMpiFromMpirun) {
   EXPECT_EQ(MpiFailureIn("mpirun has exited due to process rank 1 with PID 0 on\nnode n1\n").rank,
             -1);
   EXPECT_EQ(MpiFailureIn(notice + "SPLIT\nwith errorcode 7.\n").rank, -1);
+  const MpiFailure killed = MpiFailureIn(
+      "orterun noticed that process rank 1 with PID 4091 on node n4 exited on signal 9 "
+      "(Killed).\n");
+  EXPECT_EQ(killed.rank, 1);
+  EXPECT_TRUE(killed.left);
+  EXPECT_EQ(MpiFailureIn("prterun noticed that process rank 12 with PID 7 on node a.long.name\n"
+                         "exited on signal 9 (Killed).\n")
+                .rank,
+            12);
+  EXPECT_EQ(MpiFailureIn("mpirun noticed that process rank 1 with PID 7 on node n4 exited on "
+                         "signal 11 (Segmentation fault).\n")
+                .rank,
+            -1)
+      << "of which its own words say more";
   EXPECT_EQ(MpiFailureIn("Primary job terminated normally, but 1 process returned\n").rank, -1);
 }
 

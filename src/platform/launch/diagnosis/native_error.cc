@@ -91,6 +91,12 @@ int NumberIn(absl::string_view text, absl::string_view rest) {
   return absl::ConsumeSuffix(&text, rest) && absl::SimpleAtoi(text, &number) ? number : -1;
 }
 
+// The number between `notice` and " with PID", with which mpirun names a rank; or -1.
+int RankBehind(absl::string_view notice, absl::string_view line) {
+  const absl::string_view rest = line.substr(line.find(notice) + notice.size());
+  return NumberIn(rest.substr(0, rest.find(" with PID")), "");
+}
+
 // "MPIR_Wait(745)...........: text"
 bool IsOfAStackOfMpich(absl::string_view line) {
   const size_t colon = line.find(':');
@@ -202,9 +208,18 @@ int RankThatLeft(const Lines& lines) {
   const auto line = FindIn(lines.begin(), lines.end(), kNotice);
   if (line == lines.end() || line + 1 == lines.end()) return -1;
   if (!absl::StrContains(*(line + 1), " exiting improperly")) return -1;
-  const absl::string_view rest =
-      absl::string_view(*line).substr(line->find(kNotice) + sizeof kNotice - 1);
-  return NumberIn(rest.substr(0, rest.find(" with PID")), "");
+  return RankBehind(kNotice, *line);
+}
+
+int RankThatWasKilled(const Lines& lines) {
+  static constexpr char kNotice[] = " noticed that process rank ";
+  const auto line = FindIn(lines.begin(), lines.end(), kNotice);
+  if (line == lines.end()) return -1;
+  // Long names break it.
+  const std::string notice =
+      line + 1 == lines.end() ? *line : absl::StrCat(*line, " ", *(line + 1));
+  if (!absl::StrContains(notice, " exited on signal 9 ")) return -1;
+  return RankBehind(kNotice, notice);
 }
 
 std::string MpirunFailure(const Lines& lines) {

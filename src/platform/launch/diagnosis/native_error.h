@@ -27,6 +27,8 @@ int RankOfFailedCall(const Lines& lines);
 int RankOfAbort(const Lines& lines);
 // Returns the rank that mpirun says has ended without MPI_Finalize, whatever its exit code; or -1.
 int RankThatLeft(const Lines& lines);
+// Returns the rank of which mpirun says that SIGKILL has ended it; or -1.
+int RankThatWasKilled(const Lines& lines);
 
 // Returns what Open MPI prints between two lines of dashes of what it could not do; not that a
 // process has failed. Or "".

@@ -29,8 +29,11 @@ bool IsAScript(const fs::path& file) {
          std::end(kEnds);
 }
 
-// Whether a file of the code, other than hidden ones and those behind links, speaks of it.
-bool CodeSpeaksOfARun(const fs::path& code, const fs::path& outputs) {
+// Whether a file of the code, other than hidden ones and those behind links, has that word.
+bool CodeSpeaksOf(absl::string_view word, const spec::LaunchPlan& plan) {
+  if (plan.snapshot.empty()) return false;
+  const NodeFolders folders(plan.directory);
+  const fs::path code = folders.work(), outputs = folders.work_outputs();
   std::error_code error;
   int left = kMostEntries, scripts_left = kMostScripts;
   auto entry = fs::recursive_directory_iterator(code, error);
@@ -43,16 +46,18 @@ bool CodeSpeaksOfARun(const fs::path& code, const fs::path& outputs) {
     if (entry->is_symlink(ignored) || !entry->is_regular_file(ignored)) continue;
     --scripts_left;
     const auto text = base::ReadFile(entry->path(), kLongestScript);
-    if (text.ok() && absl::StrContains(*text, kRunId)) return true;
+    if (text.ok() && absl::StrContains(*text, word)) return true;
   }
   return false;
 }
 
+bool SpeaksOf(absl::string_view word, const spec::LaunchPlan& plan) {
+  return absl::StrContains(plan.command, word) || CodeSpeaksOf(word, plan);
+}
+
 bool WantsARun(const spec::LaunchPlan& plan) {
   if (plan.environment_variables.contains(kRunId)) return false;  // its user's
-  const NodeFolders folders(plan.directory);
-  return absl::StrContains(plan.command, kRunId) ||
-         (!plan.snapshot.empty() && CodeSpeaksOfARun(folders.work(), folders.work_outputs()));
+  return SpeaksOf(kRunId, plan);
 }
 
 // The same on each node of an attempt, so that what one rank tells others of its run is in their
@@ -64,9 +69,28 @@ std::string RunIdOf(const spec::LaunchPlan& plan) {
 
 }  // namespace
 
-bool NamesItsOwnMlflow(const spec::LaunchPlan& plan) {
-  return plan.environment_variables.contains(kUri) || plan.environment.variables.contains(kUri) ||
-         plan.secret_variables.contains(kUri);
+bool NamesVariable(const spec::LaunchPlan& plan, const std::string& name) {
+  return plan.environment_variables.contains(name) || plan.environment.variables.contains(name) ||
+         plan.secret_variables.contains(name);
+}
+
+bool NamesItsOwnMlflow(const spec::LaunchPlan& plan) { return NamesVariable(plan, kUri); }
+
+bool MayTrack(const spec::LaunchPlan& plan) {
+  if (!plan.tracks) return false;
+  for (const char* name : {kUri, "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"}) {
+    if (NamesVariable(plan, name) || plan.secret_files.contains(name)) return false;
+  }
+  return true;
+}
+
+bool ChoosesItsTracking(const spec::LaunchPlan& plan) {
+  return (SpeaksOf("set_tracking_uri", plan) || SpeaksOf("tracking_uri=", plan)) &&
+         !SpeaksOf(kUri, plan);
+}
+
+bool ChoosesItsExperiment(const spec::LaunchPlan& plan) {
+  return SpeaksOf("set_experiment(", plan) && !WantsARun(plan);
 }
 
 std::filesystem::path MlflowStoreOf(const spec::LaunchPlan& plan, int rank) {

@@ -9,8 +9,21 @@
 
 namespace tutti::launch {
 
-// Returns whether the job, or its environment, says itself where MLflow logs to.
+inline constexpr char kTrackingToken[] = "MLFLOW_TRACKING_TOKEN";
+
+// Returns whether the job, or its environment, sets a variable itself.
+bool NamesVariable(const spec::LaunchPlan& plan, const std::string& name);
+// Returns whether it says itself where MLflow logs to.
 bool NamesItsOwnMlflow(const spec::LaunchPlan& plan);
+// Returns whether its processes may be given the service's tracking, by the plan alone: it names
+// neither another place nor a user, whom MLflow's client would name in the token's place.
+bool MayTrack(const spec::LaunchPlan& plan);
+// Returns whether the command or a script of the job's code chooses where MLflow logs to, and none
+// speaks of MLFLOW_TRACKING_URI: our run is not there, and our token is not for whoever is.
+bool ChoosesItsTracking(const spec::LaunchPlan& plan);
+// Returns whether the command or a script of the job's code chooses an experiment, and none speaks
+// of MLFLOW_RUN_ID: MLflow refuses a run of another experiment that the environment names.
+bool ChoosesItsExperiment(const spec::LaunchPlan& plan);
 
 // Returns the store of the rank with that number in the whole job.
 std::filesystem::path MlflowStoreOf(const spec::LaunchPlan& plan, int rank);

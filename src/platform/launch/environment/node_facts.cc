@@ -3,8 +3,12 @@
 #include <sched.h>
 
 #include <filesystem>
+#include <optional>
+#include <string>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
 #include "base/machine/usable_gpus.h"
 #include "base/process/child_process.h"
 #include "platform/launch/environment/slurm_placement.h"
@@ -14,15 +18,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// By which podman finds NVIDIA's GPUs.
-bool HasCdiFile() {
+constexpr size_t kMostOfCdi = 4 << 20;
+
+// What the files say by which podman finds NVIDIA's GPUs; nothing: there is none.
+std::optional<std::string> CdiText() {
+  std::optional<std::string> text;
   for (const char* folder : {"/etc/cdi", "/var/run/cdi"}) {
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(folder, error)) {
-      if (absl::StrContains(entry.path().filename().string(), "nvidia")) return true;
+      if (!absl::StrContains(entry.path().filename().string(), "nvidia")) continue;
+      text = absl::StrCat(text.value_or(""), base::ReadFile(entry.path(), kMostOfCdi).value_or(""),
+                          "\n");
     }
   }
-  return false;
+  return text;
 }
 
 int OwnCores() {
@@ -38,9 +47,12 @@ NodeFacts FactsOfThisNode() {
   facts.program_folder = fs::read_symlink("/proc/self/exe", error).parent_path().string();
   facts.own = base::CurrentEnvironment();
   facts.gpus = base::UsableGpus(facts.own);
-  facts.has_cdi = HasCdiFile();
+  const std::optional<std::string> cdi = CdiText();
+  facts.has_cdi = cdi.has_value();
   const auto any = [](const fs::path& /*file*/) { return true; };
-  if (!base::GpuDevices("/dev", any).empty()) facts.gpu_devices = base::GpuDevices();
+  if (cdi && !base::GpuDevices("/dev", any).empty()) {
+    facts.gpu_names = base::CdiNames(base::GpuDevices(), base::GpusByBus(), *cdi);
+  }
   facts.cores = AllocatedCores(facts.own, OwnCores());
   return facts;
 }

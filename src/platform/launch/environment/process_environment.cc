@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "platform/launch/environment/mlflow_stores.h"
 #include "platform/launch/environment/pmi_id.h"
 #include "platform/launch/environment/ray_cluster.h"
@@ -90,16 +91,60 @@ Variables Defaults(const LaunchPlan& plan, const NodeFacts& facts) {
   return variables;
 }
 
+// Beside a name, or an id, that is the user's, MLflow would refuse our run, which may be in another
+// experiment.
+bool NamesItsOwnExperiment(const Variables& users) {
+  return users.contains("MLFLOW_EXPERIMENT_ID") || users.contains("MLFLOW_EXPERIMENT_NAME");
+}
+
+// "10.0.0.1" of "https://10.0.0.1:6280", "::1" of "https://[::1]:6280".
+std::string HostOf(absl::string_view address) {
+  const size_t scheme = address.find("://");
+  if (scheme != absl::string_view::npos) address.remove_prefix(scheme + 3);
+  if (absl::ConsumePrefix(&address, "[")) return std::string(address.substr(0, address.find(']')));
+  return std::string(address.substr(0, address.find(':')));
+}
+
+// No proxy stands before the service, where a job has one.
+void LeaveOutProxy(const std::string& address, Variables& v) {
+  bool has_proxy = false;
+  for (const char* name : {"http_proxy", "https_proxy", "all_proxy"}) {
+    has_proxy = has_proxy || v.contains(name) || v.contains(absl::AsciiStrToUpper(name));
+  }
+  // Clients read one of the names, or that in small letters first.
+  std::string former;
+  for (const char* name : {"NO_PROXY", "no_proxy"}) {
+    if (v.contains(name)) former = v[name];
+  }
+  if (!has_proxy && former.empty()) return;
+  for (const char* name : {"no_proxy", "NO_PROXY"}) {
+    const std::string own = v.contains(name) ? v[name] : former;
+    v[name] = own.empty() ? HostOf(address) : absl::StrCat(own, ",", HostOf(address));
+  }
+}
+
+// All ranks have the job's one run, as in Azure ML.
+void AddTracking(const Tracking& tracking, const Variables& users, Variables& v) {
+  v["MLFLOW_TRACKING_URI"] = tracking.address;
+  if (!tracking.certificate.empty() && !users.contains("MLFLOW_TRACKING_INSECURE_TLS")) {
+    v["MLFLOW_TRACKING_SERVER_CERT_PATH"] = tracking.certificate;
+  }
+  if (NamesItsOwnExperiment(users)) return;
+  v["MLFLOW_EXPERIMENT_NAME"] = tracking.experiment;
+  if (!tracking.run.empty()) v["MLFLOW_RUN_ID"] = tracking.run;
+}
+
 // What a job logs with MLflow comes with its results, unless it names another place. A path as a
 // whole, since a command may leave its folder. Each rank has a store of its own: MLflow makes
 // stores, experiments and runs without a lock, and nodes' results come together under one name.
-void AddMlflow(const LaunchPlan& plan, int rank, const std::string& run, const Variables& users,
+void AddMlflow(const LaunchPlan& plan, int rank, const NodeFacts& facts, const Variables& users,
                Variables& v) {
   // MLflow 3.17 writes files only if it is told that it may.
   v["MLFLOW_ALLOW_FILE_STORE"] = "true";
   if (NamesItsOwnMlflow(plan)) return;
+  if (!facts.tracking.address.empty()) return AddTracking(facts.tracking, users, v);
   v["MLFLOW_TRACKING_URI"] = MlflowStoreOf(plan, rank).string();
-  if (!run.empty()) v["MLFLOW_RUN_ID"] = run;
+  if (!facts.mlflow_run.empty()) v["MLFLOW_RUN_ID"] = facts.mlflow_run;
   // On a server that the user names, MLflow would make an experiment of this name; beside an
   // experiment's id, the name is an error.
   if (plan.experiment_name.empty() || users.count("MLFLOW_EXPERIMENT_ID") > 0) return;
@@ -175,10 +220,15 @@ void AddAzure(const LaunchPlan& plan, const RankPlacement& at, const NodeFacts& 
   v["AZ_BATCH_HOST_LIST"] = Addresses(plan, ",");
   v["AZ_BATCH_NODE_LIST"] = Addresses(plan, ";");
   v["AZ_BATCH_IS_CURRENT_NODE_MASTER"] = at.node == 0 ? "true" : "false";
-  v["AZ_BATCHAI_MOUNT_ROOT"] = folders.inputs().string();
+  v["AZ_BATCHAI_MOUNT_ROOT"] = v["AZ_BATCHAI_JOB_MOUNT_ROOT"] = folders.inputs().string();
   v["AZ_BATCHAI_JOB_TEMP"] = folders.scratch().string();
+  if (at.nodes == 1) v["AZ_BATCHAI_SHARED_JOB_TEMP"] = folders.scratch().string();
   v["AZ_BATCHAI_STDOUTERR_DIR"] = folders.spool().string();
   v["AZ_BATCHAI_MPI_HOST_FILE"] = folders.host_file().string();
+  v["AZ_BATCHAI_MPI_MASTER_NODE"] = at.master;
+  v["AZ_BATCHAI_NODE_LIST"] = Addresses(plan, ",");
+  const std::string gpus = absl::StrCat(plan.has_part() ? plan.gpus.size() : facts.gpus.size());
+  v["AZ_BATCHAI_NUM_GPUS"] = v["AZ_BATCHAI_GPU_COUNT_FOUND"] = gpus;
   v["AZ_BATCHAI_TASK_INDEX"] = absl::StrCat(at.rank);
   v["AZ_BATCHAI_WORKER_HOSTS"] = Addresses(plan, ",");
   v["AZ_BATCHAI_PS_HOSTS"] = "";
@@ -190,7 +240,11 @@ void AddAzure(const LaunchPlan& plan, const RankPlacement& at, const NodeFacts& 
   v["AZUREML_CR_NODE_RANK"] = absl::StrCat(at.node);
   v["AZUREML_NODE_COUNT"] = absl::StrCat(at.nodes);
   v["AZUREML_PROCESS_NAME"] = absl::StrCat("rank_", at.rank);
+  if (!facts.data_cache.empty()) v["TUTTI_DATA_CACHE"] = facts.data_cache;
+  if (!facts.data_stream.empty()) v["TUTTI_DATA_STREAM"] = facts.data_stream;
   for (const auto& [name, value] : facts.inputs) {
+    const auto input = plan.inputs.find(name);
+    if (input != plan.inputs.end() && !input->second.table.empty()) continue;
     const std::string id = AsVariableName(name);
     v["AZ_BATCHAI_INPUT_" + id] = v["AZURE_ML_INPUT_" + id] = value;
     v["AZUREML_DATAREFERENCE_" + id] = value;
@@ -244,8 +298,9 @@ Variables EnvironmentOf(const LaunchPlan& plan, int local_rank, const NodeFacts&
   }
   for (const auto& [name, value] : facts.secrets) users[name] = value;
   Variables variables = Defaults(plan, facts);
-  AddMlflow(plan, plan.node().first_rank + local_rank, facts.mlflow_run, users, variables);
+  AddMlflow(plan, plan.node().first_rank + local_rank, facts, users, variables);
   for (auto& [name, value] : users) variables[name] = value;
+  if (!facts.tracking.address.empty()) LeaveOutProxy(facts.tracking.address, variables);
   // An image has a PATH of its own, and the host's programs are not in it.
   if (facts.image.empty()) {
     variables["PATH"] = spec::ProcessPath(variables, facts.own, facts.program_folder, facts.python);
@@ -261,6 +316,7 @@ spec::ExpressionValues ValuesOf(const LaunchPlan& plan, const Variables& inputs,
   spec::ExpressionValues values{inputs, outputs, {}};
   for (const auto& [name, input] : plan.inputs) {
     if (input.absent) values.absent.insert(name);
+    if (!input.table.empty()) values.inputs.erase(name);  // no name that a user gave
   }
   return values;
 }

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "base/process/read_only_view.h"
 #include "spec/json/launch_plan.h"
 #include "spec/text/expressions.h"
 
@@ -15,25 +18,41 @@ namespace tutti::launch {
 
 using Variables = std::map<std::string, std::string>;
 
+// How the job's processes reach their run in the service's MLflow tracking.
+struct Tracking {
+  std::string address;  // "https://10.0.0.1:6280"; empty: they log to files
+  std::string run;      // the id that MLFLOW_RUN_ID has; empty: it is not set
+  std::string experiment;
+  std::string
+      certificate;    // a file with the certificate that the service shows; empty: a known one
+  std::string token;  // secret: never in a process's arguments, nor written down
+};
+
 // What only the node knows.
 struct NodeFacts {
   std::string program_folder;     // the tutti programs' folder, first in PATH
   Variables own;                  // the launcher's environment; a fixed list of it is handed on
   Variables inputs;               // name -> path or literal, as staged
   Variables outputs;              // name -> folder
+  std::set<std::string> matched;  // files of this machine that its tables' patterns match
   std::vector<std::string> gpus;  // this node's devices, as CUDA_VISIBLE_DEVICES names them
   bool has_cdi = false;           // podman knows the node's GPUs
-  // base::GpuDevices, of which CUDA counts these alone; nothing where there are no such files.
-  std::optional<std::vector<int>> gpu_devices;
-  int cores = 1;               // processors of the node's share
-  std::string temporary;       // for TMPDIR; empty: the scratch folder
-  std::string python;          // the job's Python environment; empty: the machine's
-  std::string image;           // the id of the image whose containers ranks run in; or empty
-  std::string pmi;             // "10.0.0.1:4711", where PMI is served to the ranks; or empty
-  std::string mlflow_run;      // the id of a run that each rank's MLflow store has; or empty
+  // What podman calls the GPUs that this process may open, by CUDA's numbers, which counts these
+  // alone (base::CdiNames); nothing where there are no device files.
+  std::optional<std::vector<std::string>> gpu_names;
+  int cores = 1;            // processors of the node's share
+  std::string temporary;    // for TMPDIR; empty: the scratch folder
+  std::string python;       // the job's Python environment; empty: the machine's
+  std::string data_cache;   // for TUTTI_DATA_CACHE, where inputs are streamed; or empty
+  std::string data_stream;  // for TUTTI_DATA_STREAM, which tells its streams from others'; or empty
+  std::string image;        // the id of the image whose containers ranks run in; or empty
+  std::string pmi;          // "10.0.0.1:4711", where PMI is served to the ranks; or empty
+  std::string mlflow_run;   // the id of a run that each rank's MLflow store has; or empty
+  Tracking tracking;
   Variables secrets;           // what the job's secrets add: values, and the paths of files
   Variables secrets_in_files;  // of an image: the files that its shell reads variables from
   Variables pmix;              // of the rank from Slurm's PMIx, over all others; or none
+  std::shared_ptr<const base::ReadOnlyView> view;  // of files, which ranks have; or null
 };
 
 // Returns what ${{…}} stands for on this node.

@@ -113,6 +113,11 @@ TEST(EnvironmentOfTest, EveryValueForEveryProcessOfTwoByTwo) {
           {"AZ_BATCH_NODE_LIST", "127.77.0.1;127.77.0.2"},
           {"AZ_BATCH_IS_CURRENT_NODE_MASTER", node == 0 ? "true" : "false"},
           {"AZ_BATCHAI_MOUNT_ROOT", "/a/inputs"},
+          {"AZ_BATCHAI_JOB_MOUNT_ROOT", "/a/inputs"},
+          {"AZ_BATCHAI_MPI_MASTER_NODE", "127.77.0.1"},
+          {"AZ_BATCHAI_NODE_LIST", "127.77.0.1,127.77.0.2"},
+          {"AZ_BATCHAI_NUM_GPUS", "0"},
+          {"AZ_BATCHAI_GPU_COUNT_FOUND", "0"},
           {"AZ_BATCHAI_JOB_TEMP", "/a/scratch"},
           {"AZ_BATCHAI_STDOUTERR_DIR", "/a/spool"},
           {"AZ_BATCHAI_MPI_HOST_FILE", "/a/hostfile"},
@@ -204,6 +209,57 @@ TEST(EnvironmentOfTest, TheJobsOwnPlaceForMlflowWinsAndGetsNoExperiment) {
                     Not(Contains(Key("MLFLOW_EXPERIMENT_NAME")))));
 }
 
+TEST(EnvironmentOfTest, WhereTheServiceTracksEveryRankHasTheJobsOneRun) {
+  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  NodeFacts facts;
+  facts.tracking = {.address = "https://10.0.0.1:6280",
+                    .run = "beef",
+                    .experiment = "trials",
+                    .certificate = "/a/service.pem",
+                    .token = "secret"};
+  for (const int local : {0, 1}) {
+    EXPECT_THAT(EnvironmentOf(plan, local, facts),
+                AllOf(Contains(Pair("MLFLOW_TRACKING_URI", "https://10.0.0.1:6280")),
+                      Contains(Pair("MLFLOW_RUN_ID", "beef")),
+                      Contains(Pair("MLFLOW_EXPERIMENT_NAME", "trials")),
+                      Contains(Pair("MLFLOW_TRACKING_SERVER_CERT_PATH", "/a/service.pem")),
+                      Not(Contains(Key("no_proxy"))), Not(Contains(Key("MLFLOW_TRACKING_TOKEN")))));
+  }
+  facts.own = {{"https_proxy", "http://proxy:1"}, {"no_proxy", "a.b"}};
+  EXPECT_THAT(EnvironmentOf(plan, 1, facts), Contains(Pair("no_proxy", "a.b,10.0.0.1")));
+  facts.own.clear();
+  plan.environment_variables = {{"HTTPS_PROXY", "http://proxy:1"}};
+  EXPECT_THAT(EnvironmentOf(plan, 1, facts), Contains(Pair("no_proxy", "10.0.0.1")))
+      << "also where a user sets it";
+  plan.environment_variables["NO_PROXY"] = "c.d";
+  EXPECT_THAT(EnvironmentOf(plan, 1, facts), AllOf(Contains(Pair("no_proxy", "c.d,10.0.0.1")),
+                                                   Contains(Pair("NO_PROXY", "c.d,10.0.0.1"))));
+  plan.environment_variables.clear();
+  facts.tracking.run.clear();
+  facts.tracking.certificate.clear();
+  EXPECT_THAT(EnvironmentOf(plan, 1, facts),
+              AllOf(Not(Contains(Key("MLFLOW_RUN_ID"))),
+                    Not(Contains(Key("MLFLOW_TRACKING_SERVER_CERT_PATH")))));
+}
+
+TEST(EnvironmentOfTest, WhatAUserSetsOfTrackingWins) {
+  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  NodeFacts facts;
+  facts.tracking = {.address = "https://10.0.0.1:6280",
+                    .run = "beef",
+                    .experiment = "trials",
+                    .certificate = "/a/service.pem",
+                    .token = "secret"};
+  plan.environment_variables = {{"MLFLOW_EXPERIMENT_NAME", "mine"},
+                                {"MLFLOW_TRACKING_INSECURE_TLS", "true"}};
+  EXPECT_THAT(
+      EnvironmentOf(plan, 1, facts),
+      AllOf(Contains(Pair("MLFLOW_EXPERIMENT_NAME", "mine")), Not(Contains(Key("MLFLOW_RUN_ID"))),
+            Not(Contains(Key("MLFLOW_TRACKING_SERVER_CERT_PATH")))));
+  plan.environment_variables = {{"MLFLOW_RUN_ID", ""}};
+  EXPECT_THAT(EnvironmentOf(plan, 1, facts), Contains(Pair("MLFLOW_RUN_ID", "")));
+}
+
 TEST(EnvironmentOfTest, VariablesMayNameInputsAndOutputs) {
   spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
   plan.inputs["gone"] = {.type = "number", .absent = true};
@@ -234,7 +290,16 @@ TEST(EnvironmentOfTest, EveryProcessSeesTheNodesGpusAndNothingIsSetWithoutOne) {
   EXPECT_THAT(EnvironmentOf(plan, 0, facts), Not(Contains(Key("CUDA_VISIBLE_DEVICES"))));
   EXPECT_THAT(EnvironmentOf(plan, 0, facts), Not(Contains(Key("TF_CONFIG"))));
   facts.gpus = {"2", "3"};
-  EXPECT_THAT(EnvironmentOf(plan, 1, facts), Contains(Pair("CUDA_VISIBLE_DEVICES", "2,3")));
+  EXPECT_THAT(EnvironmentOf(plan, 1, facts), AllOf(Contains(Pair("CUDA_VISIBLE_DEVICES", "2,3")),
+                                                   Contains(Pair("AZ_BATCHAI_NUM_GPUS", "2"))));
+}
+
+TEST(EnvironmentOfTest, AJobOfOneNodeHasAFolderThatAllOfItsProcessesShare) {
+  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  EXPECT_THAT(EnvironmentOf(plan, 1, {}), Not(Contains(Key("AZ_BATCHAI_SHARED_JOB_TEMP"))));
+  plan.nodes.resize(1);
+  EXPECT_THAT(EnvironmentOf(plan, 1, {}),
+              Contains(Pair("AZ_BATCHAI_SHARED_JOB_TEMP", "/a/scratch")));
 }
 
 TEST(EnvironmentOfTest, ARankOfAPartSeesItsGpusAloneWhateverTheJobSays) {
@@ -246,6 +311,7 @@ TEST(EnvironmentOfTest, ARankOfAPartSeesItsGpusAloneWhateverTheJobSays) {
   const Variables variables = EnvironmentOf(plan, 1, facts);
   EXPECT_THAT(variables, Contains(Pair("CUDA_VISIBLE_DEVICES", "3")));
   EXPECT_THAT(variables, Contains(Pair("HIP_VISIBLE_DEVICES", "3")));
+  EXPECT_THAT(variables, Contains(Pair("AZ_BATCHAI_GPU_COUNT_FOUND", "1")));
   EXPECT_THAT(variables, Contains(Pair("OMP_NUM_THREADS", "2")));
   EXPECT_THAT(OverriddenNames(plan), Contains("CUDA_VISIBLE_DEVICES"));
   plan.gpus.clear();

@@ -1,9 +1,11 @@
-// Covers: command_hook.cc, folders_hook.cc, mlflow_hook.cc, ray_hook.cc, node_hooks.cc,
-// node_hook.h.
+// Covers: command_hook.cc, folders_hook.cc, mlflow_hook.cc, ray_hook.cc, secrets_hook.cc,
+// node_hooks.cc, node_hook.h.
 #include "platform/launch/hooks/hook_list.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <nlohmann/json.hpp>
 
@@ -145,6 +147,45 @@ TEST_F(NodeHooksTest, ARayJobRunsItsCommandBelowRayOnce) {
   node.command = "python3 train.py";
   ASSERT_TRUE(NodeHooks().BeforeStart(node, /*cancelled=*/false).ok());
   EXPECT_THAT(node.command, ::testing::HasSubstr("ray start --head"));
+}
+
+// Lets this process open no file more, as long as it lives.
+class NoMoreFiles {
+ public:
+  NoMoreFiles() {
+    ::getrlimit(RLIMIT_NOFILE, &former_);
+    const base::UniqueFd next(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    const rlimit none = {static_cast<rlim_t>(next.get()), former_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoMoreFiles() { ::setrlimit(RLIMIT_NOFILE, &former_); }
+
+ private:
+  rlimit former_ = {};
+};
+
+TEST_F(NodeHooksTest, AnImagesJobWhoseTrackingTokenFindsNoPlaceLogsToFiles) {
+  plan_.environment.is_host = false;
+  plan_.environment.image.reference = "docker.io/library/debian";
+  plan_.tracks = true;
+  const NodeFolders folders(plan_.directory);
+  std::filesystem::create_directories(folders.spool());
+  const auto events = *EventLog::Open(folders.events());
+  const auto spool = *Spool::Open(folders.spool(), 0, 1);
+  NodeContext node{plan_, nullptr, nullptr, nullptr, {}};
+  node.events = events.get();
+  node.spool = spool.get();
+  node.facts.tracking = {.address = "http://10.0.0.1:1", .run = "beef", .token = "beef.01"};
+  const auto hook = MakeSecretsHook();
+  absl::Status prepared;
+  {
+    const NoMoreFiles none;
+    prepared = hook->Prepare(node, /*cancelled=*/false);
+  }
+  EXPECT_TRUE(prepared.ok()) << prepared;
+  EXPECT_EQ(node.facts.tracking.address, "");
+  ASSERT_EQ(node.notes.size(), 1u);
+  EXPECT_THAT(node.notes[0], ::testing::HasSubstr("what MLflow logs goes to files"));
 }
 
 }  // namespace

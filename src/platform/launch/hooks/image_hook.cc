@@ -1,10 +1,13 @@
 #include <spdlog/spdlog.h>
 
+#include <map>
+#include <string>
 #include <utility>
 
 #include "base/status.h"
 #include "platform/container/kept_images.h"
 #include "platform/container/make_image.h"
+#include "platform/container/registry_logins.h"
 #include "platform/launch/hooks/node_hooks.h"
 #include "platform/launch/staging/container_start.h"
 
@@ -21,9 +24,11 @@ class ImageHook : public NodeHook {
 
   absl::Status Prepare(NodeContext& node, const std::atomic<bool>& cancelled) override {
     if (!PreparesSlowly(node.plan)) return absl::OkStatus();
+    TUTTI_ASSIGN_OR_RETURN(const container::Logins logins, LoginsOf(node));
     TUTTI_ASSIGN_OR_RETURN(
         container::MadeImage made,
-        container::MakeImage(node.plan.environment, node.plan.environments_directory, cancelled));
+        container::MakeImage(node.plan.environment, node.plan.environments_directory, cancelled,
+                             logins));
     node.facts.image = std::move(made.id);
     node.notes.push_back(std::move(made.note));
     node.notes.push_back(ContainerRemark(node.plan, node.facts));
@@ -33,7 +38,11 @@ class ImageHook : public NodeHook {
   absl::Status BeforeStart(NodeContext& node, const std::atomic<bool>& /*cancelled*/) override {
     return PreparesSlowly(node.plan) ? NoteContainers(node.plan) : absl::OkStatus();
   }
+  void Abandon(NodeContext& node) override {
+    if (PreparesSlowly(node.plan)) node.delivery->AbandonCode();
+  }
   void AfterEnd(const spec::LaunchPlan& plan) override {
+    if (PreparesSlowly(plan)) container::LoginFile::RemoveLeftovers();  // of one that was killed
     const absl::Status removed = RemoveContainers(plan);
     if (!removed.ok()) spdlog::warn("{}", removed.ToString());
   }
@@ -41,6 +50,18 @@ class ImageHook : public NodeHook {
   void CleanUp(const spec::LaunchPlan& plan) override {
     const absl::Status removed = container::RemoveMarkedImages(plan.environments_directory);
     if (!removed.ok()) spdlog::warn("images that are to go: {}", removed.ToString());
+  }
+
+ private:
+  // Those of the image's registries that are secrets of the service. Its processes do not get them.
+  // A node that reaches the service by a folder alone gets none.
+  static absl::StatusOr<container::Logins> LoginsOf(NodeContext& node) {
+    if (node.plan.service_file.empty()) return container::Logins();
+    const auto registries = container::RegistriesOf(node.plan.environment.image);
+    if (registries.empty()) return container::Logins();
+    const auto values = node.delivery->FetchSecrets();
+    TUTTI_RETURN_IF_ERROR(base::Annotate(values.status(), "image"));
+    return container::LoginsFrom(*values, registries);
   }
 };
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -12,27 +13,35 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "base/unique_fd.h"
+#include "platform/launch/data/data_cache.h"
+#include "platform/launch/data/data_stream.h"
+#include "platform/launch/data/fetch_input.h"
+#include "platform/launch/data/fetch_place.h"
+#include "platform/launch/data/store_wait.h"
+#include "platform/launch/data/stream_name.h"
 #include "platform/launch/hooks/node_hooks.h"
 #include "platform/launch/hooks/node_storage.h"
 #include "platform/launch/node/node_folders.h"
 #include "platform/launch/staging/copy.h"
-#include "platform/launch/staging/data_cache.h"
-#include "platform/launch/staging/fetch_input.h"
-#include "platform/launch/staging/fetch_place.h"
+#include "platform/launch/staging/table_folder.h"
+#include "platform/storage/input_request.h"
 #include "platform/storage/storage_program.h"
 #include "spec/data/remote_input.h"
+#include "spec/data/signed_address.h"
 
 namespace tutti::launch {
 namespace {
 
 namespace fs = std::filesystem;
 
+std::string Called(const std::string& name) { return absl::StrCat("input \"", name, "\""); }
+
 absl::Status CheckType(const std::string& name, const spec::Input& input, const fs::path& path,
                        bool is_folder) {
   const bool either = !absl::StartsWith(input.type, "uri_");  // a model is a file or a folder
   if (either || is_folder == (input.type == "uri_folder")) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "input \"", name, "\": ", path.string(), " is a ",
+      Called(name), ": ", path.string(), " is a ",
       is_folder ? "folder, so its type must be uri_folder" : "file, so its type must be uri_file"));
 }
 
@@ -41,7 +50,7 @@ absl::StatusOr<bool> IsFolder(const std::string& name, const fs::path& path,
                               const std::string& node) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  const std::string called = absl::StrCat("input \"", name, "\": ", path.string());
+  const std::string called = absl::StrCat(Called(name), ": ", path.string());
   if (status.type() == fs::file_type::not_found) {
     return absl::NotFoundError(absl::StrCat(called, " does not exist on node ", node));
   }
@@ -51,39 +60,68 @@ absl::StatusOr<bool> IsFolder(const std::string& name, const fs::path& path,
 
 // What reads stores on this node.
 struct Stores {
-  SecretValues secrets;  // their credentials, by the secrets' names
+  SecretValues secrets;  // their credentials, and signatures of addresses, by the secrets' names
   StorageFunction run = storage::RunStorage;
+  fs::path program = {};  // that it runs; empty: this node's own
 };
 
-// A folder of all nodes has a server that looks after its disks, and each node would read it anew.
-DataCache CacheOf(const spec::LaunchPlan& plan) {
-  DataCache cache{.folder = HomeOf(plan) / "data"};
-  cache.most_bytes = static_cast<uint64_t>(plan.data_bytes);
-  if (!plan.shared_folder.empty()) cache.reread = cache::Reread::kNever;
-  return cache;
+// The list of a streamed input, between its name and the start of what serves it.
+fs::path ListOf(const spec::LaunchPlan& plan, const std::string& name) {
+  return NodeFolders(plan.directory).root / absl::StrCat("list-", name);
 }
 
-absl::StatusOr<FetchedInput> Found(const spec::LaunchPlan& plan, const std::string& name,
+storage::StreamHome StreamHomeOf(const spec::LaunchPlan& plan) {
+  const DataCache cache = CacheOf(plan);
+  storage::StreamHome home{.cache = cache.folder, .most_bytes = cache.most_bytes};
+  if (plan.shared_folder.empty()) return home;
+  home.node = plan.node().name;
+  home.nodes = static_cast<int>(plan.nodes.size());
+  return home;
+}
+
+// One run after the other, while the store of the input is away.
+StorageFunction StorageOf(NodeContext& node, const std::string& name, const Stores& stores) {
+  return WaitingStorage(Called(name), stores.run, WaitPartsOf(node));
+}
+
+absl::StatusOr<FetchedInput> Found(NodeContext& node, const std::string& name,
                                    const spec::Input& input, const Stores& stores,
                                    const std::atomic<bool>& cancelled) {
-  const DataCache cache = CacheOf(plan);
-  if (input.place) return FetchPlace(name, input, stores.secrets, cache, cancelled, stores.run);
-  if (spec::IsRemote(input)) return FetchInput(name, input, cache, cancelled);
+  const DataCache cache = CacheOf(node.plan);
+  if (input.place) {
+    return FetchPlace(name, input, stores.secrets, cache, cancelled, StorageOf(node, name, stores));
+  }
+  if (spec::IsRemote(input)) {
+    spec::Input whole = input;
+    auto address = spec::WithSignature(input.path, stores.secrets);
+    TUTTI_RETURN_IF_ERROR(base::Annotate(address.status(), Called(name)));
+    whole.path = *std::move(address);
+    return FetchWaiting(
+        Called(name),
+        [&](const std::function<void(int64_t)>& progress) {
+          return FetchInput(name, whole, cache, cancelled, progress);
+        },
+        WaitPartsOf(node), cancelled);
+  }
   return FetchedInput{std::string(absl::StripPrefix(input.path, "file://")), base::UniqueFd()};
 }
 
 // Where the input lies on this node. Under inputs/NAME there is a copy, or a link to it. `pins`
 // gets what keeps it there while the job reads it.
-absl::StatusOr<std::string> StageInput(const spec::LaunchPlan& plan, const std::string& name,
+absl::StatusOr<std::string> StageInput(NodeContext& node, const std::string& name,
                                        const spec::Input& input, const Stores& stores,
                                        std::vector<base::UniqueFd>& pins,
                                        const std::atomic<bool>& cancelled) {
-  if (input.path.empty() && !input.place) return input.literal;
-  TUTTI_ASSIGN_OR_RETURN(FetchedInput found, Found(plan, name, input, stores, cancelled));
+  if (input.path.empty() && (!input.place || input.mode == "direct")) return input.literal;
+  TUTTI_ASSIGN_OR_RETURN(FetchedInput found, Found(node, name, input, stores, cancelled));
   const fs::path& path = found.path;
-  TUTTI_ASSIGN_OR_RETURN(const bool is_folder, IsFolder(name, path, plan.node().name));
+  TUTTI_ASSIGN_OR_RETURN(const bool is_folder, IsFolder(name, path, node.plan.node().name));
   TUTTI_RETURN_IF_ERROR(CheckType(name, input, path, is_folder));
-  const fs::path place = NodeFolders(plan.directory).inputs() / name;
+  if (!input.table.empty()) {
+    pins.push_back(std::move(found.pin));
+    return path.string();
+  }
+  const fs::path place = NodeFolders(node.plan.directory).inputs() / name;
   if (input.mode != "download") {
     std::error_code ignored;
     fs::create_symlink(path, place, ignored);  // for those who look below AZ_BATCHAI_MOUNT_ROOT
@@ -92,9 +130,44 @@ absl::StatusOr<std::string> StageInput(const spec::LaunchPlan& plan, const std::
   }
   const fs::path copy = is_folder ? place : place / path.filename();
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(place));
-  TUTTI_RETURN_IF_ERROR(
-      base::Annotate(Copy(path, copy, cancelled), absl::StrCat("input \"", name, "\"")));
+  TUTTI_RETURN_IF_ERROR(base::Annotate(Copy(path, copy, cancelled), Called(name)));
   return copy.string();
+}
+
+// Returns where what the table names lies on this node, once that was staged: all of one folder,
+// where it lies, else a folder of the job's.
+absl::StatusOr<std::string> StageTable(NodeContext& node, const std::string& name,
+                                       const spec::Input& table,
+                                       const std::atomic<bool>& cancelled) {
+  std::vector<TablePart> parts;
+  for (const auto& [called, input] : node.plan.inputs) {
+    if (input.table != name || input.absent) continue;
+    const auto staged = node.facts.inputs.find(called);
+    if (staged == node.facts.inputs.end()) {
+      return absl::InternalError(absl::StrCat(Called(called), " was not staged"));
+    }
+    parts.push_back({staged->second, input.pattern, input.placed});
+  }
+  const bool is_linked = table.mode == "eval_mount";
+  const fs::path place = NodeFolders(node.plan.directory).inputs() / name;
+  const bool is_one = parts.size() == 1 && parts[0].pattern.empty() && parts[0].placed.empty();
+  if (is_linked && is_one) {
+    std::error_code ignored;
+    fs::create_symlink(parts[0].path, place, ignored);
+    return parts[0].path.string();
+  }
+  const auto matched = MakeTableFolder(
+      parts, place, is_linked ? TableFiles::kLinks : TableFiles::kCopies, cancelled);
+  TUTTI_RETURN_IF_ERROR(base::Annotate(matched.status(), Called(name)));
+  if (!is_linked) return place.string();
+  for (const fs::path& file : *matched) node.facts.matched.insert(file.native());
+  if (!node.plan.environment.image.empty() && node.facts.matched.size() > kMostMatchedMounts) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        Called(name), ": its patterns match ", matched->size(), " files of this machine, and a ",
+        "container gets ", kMostMatchedMounts, " at most, each by itself: take eval_download, or ",
+        "name a folder in place of a pattern"));
+  }
+  return place.string();
 }
 
 class InputsHook : public NodeHook {
@@ -103,7 +176,8 @@ class InputsHook : public NodeHook {
   bool PreparesSlowly(const spec::LaunchPlan& plan) const override {
     return std::any_of(plan.inputs.begin(), plan.inputs.end(), [](const auto& named) {
       const spec::Input& input = named.second;
-      return input.mode == "download" || input.place || spec::IsRemote(input);
+      return input.mode == "download" || input.place || spec::IsRemote(input) ||
+             spec::IsEvaluated(input);
     });
   }
 
@@ -117,17 +191,27 @@ class InputsHook : public NodeHook {
     if (!node.plan.storage_program.empty()) {
       auto program = StorageProgramOf(node, cancelled);
       TUTTI_RETURN_IF_ERROR(base::Annotate(program.status(), "inputs"));
+      stores.program = *program;
       stores.run = std::bind_front(storage::RunStorageAt, *std::move(program));
     }
+    TUTTI_RETURN_IF_ERROR(NameStreams(node, stores, cancelled));
     for (const auto& [name, input] : node.plan.inputs) {
-      if (input.absent) continue;
+      if (input.absent || spec::IsEvaluated(input)) continue;
+      if (IsStreamed(input)) TUTTI_RETURN_IF_ERROR(Stream(node, name, input, stores, cancelled));
       TUTTI_ASSIGN_OR_RETURN(node.facts.inputs[name],
-                             StageInput(node.plan, name, input, stores, pins_, cancelled));
+                             StageInput(node, name, input, stores, pins_, cancelled));
+    }
+    for (const auto& [name, input] : node.plan.inputs) {
+      if (input.absent || !spec::IsEvaluated(input)) continue;
+      TUTTI_ASSIGN_OR_RETURN(node.facts.inputs[name], StageTable(node, name, input, cancelled));
     }
     return absl::OkStatus();
   }
   // No process reads them any more.
-  void AfterEnd(const spec::LaunchPlan& /*plan*/) override { pins_.clear(); }
+  void AfterEnd(const spec::LaunchPlan& /*plan*/) override {
+    pins_.clear();
+    streams_.clear();
+  }
   void Abandon(NodeContext& node) override {
     if (NeedsSecrets(node.plan) || !node.plan.storage_program.empty()) {
       node.delivery->AbandonCode();
@@ -138,11 +222,67 @@ class InputsHook : public NodeHook {
   // The processes of the job do not get those of its inputs.
   static bool NeedsSecrets(const spec::LaunchPlan& plan) {
     return std::any_of(plan.inputs.begin(), plan.inputs.end(), [](const auto& named) {
-      return named.second.place && !named.second.place->secret.empty();
+      const spec::Input& input = named.second;
+      return (input.place && !input.place->secret.empty()) ||
+             !spec::SecretOfAddress(input.path).empty();
     });
   }
 
+  static bool IsStreamed(const spec::Input& input) {
+    return !input.absent && input.place && input.mode == "direct";
+  }
+  static absl::StatusOr<storage::StorageRequest> StreamRequestOf(const spec::Input& input,
+                                                                 const Stores& stores) {
+    auto request = storage::RequestFor(storage::Operation::kList, input, stores.secrets);
+    if (request.ok()) request->type = storage::PlaceType::kAny;
+    return request;
+  }
+  static absl::Status StreamFault(const std::string& name, const spec::Input& input,
+                                  const absl::Status& status) {
+    if (absl::IsCancelled(status)) return status;
+    return absl::Status(status.code(),
+                        absl::StrCat(Called(name), ": ", storage::InputFault(input, status)));
+  }
+
+  // Tells the job's streams from those of jobs with other keys, and from those whose list is older.
+  static absl::Status NameStreams(NodeContext& node, const Stores& stores,
+                                  const std::atomic<bool>& cancelled) {
+    std::vector<std::string> names;
+    for (const auto& [name, input] : node.plan.inputs) {
+      if (!IsStreamed(input)) continue;
+      auto request = StreamRequestOf(input, stores);
+      if (!request.ok()) return StreamFault(name, input, request.status());
+      auto of_input = StreamNameOf(*std::move(request), ListOf(node.plan, name),
+                                   StorageOf(node, name, stores), cancelled);
+      if (!of_input.ok()) return StreamFault(name, input, of_input.status());
+      names.push_back(*std::move(of_input));
+    }
+    node.facts.data_stream = StreamNameOfAll(names);
+    return absl::OkStatus();
+  }
+
+  // Serves what the processes read by themselves, through the node's cache.
+  absl::Status Stream(NodeContext& node, const std::string& name, const spec::Input& input,
+                      const Stores& stores, const std::atomic<bool>& cancelled) {
+    node.facts.data_cache = CacheOf(node.plan).folder.string();
+    auto request = StreamRequestOf(input, stores);
+    if (!request.ok()) return StreamFault(name, input, request.status());
+    auto program = stores.program.empty() ? storage::StorageProgram()
+                                          : absl::StatusOr<fs::path>(stores.program);
+    if (!program.ok()) return StreamFault(name, input, program.status());
+    storage::StreamHome home = StreamHomeOf(node.plan);
+    home.list = ListOf(node.plan, name);
+    auto stream = DataStream::Open(*program, *std::move(request), input.literal, home,
+                                   node.facts.data_stream, cancelled);
+    std::error_code ignored;
+    fs::remove(home.list, ignored);
+    if (!stream.ok()) return StreamFault(name, input, stream.status());
+    streams_.push_back(*std::move(stream));
+    return absl::OkStatus();
+  }
+
   std::vector<base::UniqueFd> pins_;  // of the job's data in the node's cache
+  std::vector<std::unique_ptr<DataStream>> streams_;
 };
 
 }  // namespace

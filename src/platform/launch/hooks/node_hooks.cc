@@ -16,6 +16,7 @@ HookList NodeHooks() {
   hooks.push_back(MakeImageHook());
   hooks.push_back(MakeSecretsHook());
   hooks.push_back(MakeInputsHook());
+  hooks.push_back(MakeReadOnlyHook());  // of what those have found
   hooks.push_back(MakeStoredOutputsHook());
   hooks.push_back(MakeCommandHook());  // which needs their paths
   hooks.push_back(MakeRayHook());

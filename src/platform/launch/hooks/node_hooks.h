@@ -20,6 +20,7 @@ std::unique_ptr<NodeHook> MakePythonHook();
 std::unique_ptr<NodeHook> MakeImageHook();
 std::unique_ptr<NodeHook> MakeSecretsHook();
 std::unique_ptr<NodeHook> MakeInputsHook();
+std::unique_ptr<NodeHook> MakeReadOnlyHook();
 std::unique_ptr<NodeHook> MakeStoredOutputsHook();
 std::unique_ptr<NodeHook> MakeCommandHook();
 std::unique_ptr<NodeHook> MakeRayHook();

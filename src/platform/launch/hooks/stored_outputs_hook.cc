@@ -1,6 +1,9 @@
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,6 +15,7 @@
 #include "platform/launch/hooks/node_hooks.h"
 #include "platform/launch/hooks/node_storage.h"
 #include "platform/launch/node/node_folders.h"
+#include "platform/launch/outputs/earlier_files.h"
 #include "platform/launch/outputs/store_outputs.h"
 #include "platform/launch/process/own_children.h"
 #include "platform/storage/storage_program.h"
@@ -49,6 +53,7 @@ class StoredOutputsHook : public NodeHook {
 
   absl::Status Prepare(NodeContext& node, const std::atomic<bool>& cancelled) override {
     if (!HasStoredOutputs(node.plan)) return absl::OkStatus();
+    TUTTI_RETURN_IF_ERROR(FetchEarlier(node, cancelled));
     TUTTI_RETURN_IF_ERROR(Open(node, cancelled));
     return outputs_->Check();
   }
@@ -74,6 +79,41 @@ class StoredOutputsHook : public NodeHook {
   }
 
  private:
+  // What the places of the outputs have already.
+  static absl::Status FetchEarlier(NodeContext& node, const std::atomic<bool>& cancelled) {
+    const auto& outputs = node.plan.outputs;
+    const auto begins_there = [](const auto& named) { return BeginsWithItsStore(named.second); };
+    if (std::none_of(outputs.begin(), outputs.end(), begins_there)) return absl::OkStatus();
+    TUTTI_ASSIGN_OR_RETURN(const EarlierParts parts, PartsOf(node, cancelled));
+    for (const auto& [name, output] : outputs) {
+      if (!BeginsWithItsStore(output)) continue;
+      EarlierParts waiting = parts;
+      waiting.run =
+          WaitingStorage(absl::StrCat("output \"", name, "\""), parts.run, WaitPartsOf(node));
+      TUTTI_ASSIGN_OR_RETURN(std::string note,
+                             FetchEarlierFiles(node.plan, name, waiting, cancelled));
+      node.notes.push_back(std::move(note));
+    }
+    return absl::OkStatus();
+  }
+
+  static absl::StatusOr<EarlierParts> PartsOf(NodeContext& node,
+                                              const std::atomic<bool>& cancelled) {
+    auto program = StorageProgramOf(node, cancelled);
+    TUTTI_RETURN_IF_ERROR(base::Annotate(program.status(), "outputs"));
+    EarlierParts parts{.run = std::bind_front(storage::RunStorageAt, *std::move(program)),
+                       .cache = CacheOf(node.plan)};
+    const bool needs_secrets =
+        std::any_of(node.plan.outputs.begin(), node.plan.outputs.end(), [](const auto& named) {
+          return BeginsWithItsStore(named.second) && !named.second.place->secret.empty();
+        });
+    if (!needs_secrets) return parts;
+    auto values = node.delivery->FetchSecrets();
+    TUTTI_RETURN_IF_ERROR(base::Annotate(values.status(), "outputs"));
+    parts.secrets = *std::move(values);
+    return parts;
+  }
+
   absl::Status Open(NodeContext& node, const std::atomic<bool>& cancelled) {
     auto program = StorageProgramOf(node, cancelled);
     TUTTI_RETURN_IF_ERROR(base::Annotate(program.status(), "outputs"));

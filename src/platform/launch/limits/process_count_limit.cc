@@ -6,6 +6,7 @@
 #include "base/deadline.h"
 #include "base/process/child_process.h"
 #include "platform/launch/limits/limits.h"
+#include "platform/launch/process/own_children.h"
 
 namespace tutti::launch {
 namespace {
@@ -21,7 +22,7 @@ class ProcessCountLimit : public Limit {
 
   std::optional<StopOrder> Look() override {
     const absl::Duration began = base::SteadyNow();
-    const size_t count = base::Descendants(::getpid()).size();
+    const size_t count = WithoutOwnChildren(base::Descendants(::getpid())).size();
     next_ =
         base::Deadline::After(std::max(kBetweenCounts, kShareOfTime * (base::SteadyNow() - began)));
     if (count <= static_cast<size_t>(most_)) return std::nullopt;

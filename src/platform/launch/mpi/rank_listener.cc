@@ -177,13 +177,16 @@ RankListener::Client* RankListener::Find(int number) {
   return nullptr;
 }
 
-absl::Status RankListener::SendStart(int number, int stdout_fd, int stderr_fd, const json& start) {
+absl::Status RankListener::SendStart(int number, int stdout_fd, int stderr_fd,
+                                     const std::vector<int>& view, const json& start) {
   Client* const client = Find(number);
   if (client == nullptr) return absl::UnavailableError(kStarterEnded);
   client->rank = FieldOr(start, "rank", -1);
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd text,
                          InMemory(start.dump(-1, ' ', false, json::error_handler_t::replace)));
-  return SendFds(client->socket.fd(), {stdout_fd, stderr_fd, text.get()});
+  std::vector<int> fds = {stdout_fd, stderr_fd, text.get()};
+  fds.insert(fds.end(), view.begin(), view.end());
+  return SendFds(client->socket.fd(), fds);
 }
 
 void RankListener::SendEnd(int rank, base::ExitStatus status) {

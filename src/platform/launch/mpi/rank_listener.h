@@ -47,9 +47,11 @@ class RankListener {
   // Accepts those that have connected and returns what has been sent since the last call.
   std::vector<RankMessage> Take();
 
-  // Tells a rank what it is to run: two descriptors that become its output, and `start`, the fields
-  // "arguments", "environment" and "directory".
-  absl::Status SendStart(int client, int stdout_fd, int stderr_fd, const nlohmann::json& start);
+  // Tells a rank what it is to run: two descriptors that become its output, those of the view of
+  // files that it is to have (base::ReadOnlyView), and `start`, the fields "arguments",
+  // "environment" and "directory".
+  absl::Status SendStart(int client, int stdout_fd, int stderr_fd, const std::vector<int>& view,
+                         const nlohmann::json& start);
   // Tells the rank's task of Slurm, if there is one, how the rank has ended.
   void SendEnd(int rank, base::ExitStatus status);
   // Tells an agent "" or why not.

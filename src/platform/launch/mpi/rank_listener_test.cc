@@ -48,7 +48,8 @@ TEST_F(RankListenerTest, ARankGetsItsOutputAndWhatItIsToRun) {
   EXPECT_EQ(came.pid, 71);
   const auto null = base::Open("/dev/null", O_WRONLY);
   ASSERT_TRUE(
-      listener_.SendStart(came.client, null->get(), null->get(), {{"rank", 3}, {"a", "b"}}).ok());
+      listener_.SendStart(came.client, null->get(), null->get(), {}, {{"rank", 3}, {"a", "b"}})
+          .ok());
   const auto fds =
       ReceiveFds(rank.fd(), 3, base::Deadline::After(base::Patient(absl::Seconds(10))));
   ASSERT_TRUE(fds.ok()) << fds.status();
@@ -68,7 +69,7 @@ TEST_F(RankListenerTest, ARankThatDisconnectsWithoutAMessageWasKilled) {
   {
     LineSocket rank = Connect();
     ASSERT_TRUE(rank.Send({{"kind", "rank"}, {"rank", 1}, {"pid", 71}}).ok());
-    ASSERT_TRUE(listener_.SendStart(Next().client, 1, 2, {{"rank", 1}}).ok());
+    ASSERT_TRUE(listener_.SendStart(Next().client, 1, 2, {}, {{"rank", 1}}).ok());
     ASSERT_TRUE(rank.Send({{"kind", "begun"}}).ok());
   }
   const RankMessage ended = Next();
@@ -81,7 +82,7 @@ TEST_F(RankListenerTest, OneThatGoesBeforeItsCommandHasBegunCouldNotStartIt) {
   {
     LineSocket rank = Connect();
     ASSERT_TRUE(rank.Send({{"kind", "rank"}, {"rank", 1}, {"pid", 71}}).ok());
-    ASSERT_TRUE(listener_.SendStart(Next().client, 1, 2, {{"rank", 1}}).ok());
+    ASSERT_TRUE(listener_.SendStart(Next().client, 1, 2, {}, {{"rank", 1}}).ok());
   }
   const RankMessage gone = Next();
   EXPECT_EQ(gone.kind, RankMessage::Kind::kFailed);

@@ -36,7 +36,8 @@ absl::StatusOr<std::unique_ptr<EventLog>> EventLog::Open(const std::filesystem::
   for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
     lines.push_back(absl::StrCat(line, "\n"));
   }
-  return std::unique_ptr<EventLog>(new EventLog(std::move(fd), std::move(lines)));
+  return std::unique_ptr<EventLog>(
+      new EventLog(std::move(fd), std::move(lines), static_cast<int64_t>(text.size())));
 }
 
 void EventLog::Append(const std::string& kind, nlohmann::json fields) {
@@ -45,9 +46,18 @@ void EventLog::Append(const std::string& kind, nlohmann::json fields) {
   fields["time"] = absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
   std::string line = fields.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   absl::MutexLock lock(&mutex_);
-  const absl::Status written = base::WriteAll(fd_.get(), line, "spool/events.jsonl");
-  if (!written.ok()) spdlog::error("{}", written.ToString());
   lines_.push_back(std::move(line));
+  const absl::Status written = WriteRest();
+  if (!written.ok()) spdlog::error("{}", written.ToString());
+}
+
+absl::Status EventLog::WriteRest() {
+  const std::string rest =
+      absl::StrJoin(lines_.begin() + static_cast<int64_t>(written_.lines), lines_.end(), "");
+  if (rest.empty()) return absl::OkStatus();
+  TUTTI_RETURN_IF_ERROR(base::AppendWhole(fd_.get(), rest, "spool/events.jsonl"));
+  written_ = {lines_.size(), written_.bytes + static_cast<int64_t>(rest.size())};
+  return absl::OkStatus();
 }
 
 void EventLog::MaskWith(std::shared_ptr<const base::TextMask> mask) {
@@ -64,9 +74,28 @@ void EventLog::MaskTexts(nlohmann::json& fields) const {
   if (mask != nullptr) HideIn(*mask, fields);
 }
 
-absl::Status EventLog::Sync() const {
-  if (::fdatasync(fd_.get()) == 0) return absl::OkStatus();
-  return base::ErrnoStatus("flush spool/events.jsonl");
+absl::Status EventLog::Sync() {
+  Extent now;
+  {
+    absl::MutexLock lock(&mutex_);
+    TUTTI_RETURN_IF_ERROR(WriteRest());
+    now = written_;
+  }
+  const bool is_synced = ::fdatasync(fd_.get()) == 0;
+  const absl::Status failed = base::ErrnoStatus("flush spool/events.jsonl");
+  absl::MutexLock lock(&mutex_);
+  if (is_synced) {
+    synced_ = now;
+    return absl::OkStatus();
+  }
+  // A network disk takes more than it has room for: what came since is written anew.
+  if (base::Shorten(fd_.get(), synced_.bytes, "spool/events.jsonl").ok()) written_ = synced_;
+  return failed;
+}
+
+int64_t EventLog::kept() const {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<int64_t>(written_.lines);
 }
 
 int64_t EventLog::size() const {

@@ -1,6 +1,7 @@
 // EventLog keeps the events of this node: numbered from 1, appended to spool/events.jsonl, kept
 // until the service has acknowledged them. Also in memory, so that a full disk does not silence the
-// launcher. Thread-safe.
+// launcher: what the disk does not take is written before what comes next, and no line is ever
+// there in part. Thread-safe.
 #pragma once
 
 #include <filesystem>
@@ -24,10 +25,13 @@ class EventLog {
   // Adds "kind" and "time" to `fields` (an object) and appends it.
   void Append(const std::string& kind, nlohmann::json fields);
 
-  // Waits until others that share the disk can see what is there.
-  absl::Status Sync() const;
+  // Writes what the disk has not taken before, and waits until others that share it can see what is
+  // there.
+  absl::Status Sync();
 
   int64_t size() const;
+  // Returns how many events the file has; on a full disk fewer than there are.
+  int64_t kept() const;
   // Returns whether the last event is "finished".
   bool finished() const;
   // Returns the lines of the events from number `first` (from 1) on, each with its newline.
@@ -41,12 +45,24 @@ class EventLog {
 
  private:
   void MaskTexts(nlohmann::json& fields) const;
-  EventLog(base::UniqueFd fd, std::vector<std::string> lines)
-      : fd_(std::move(fd)), lines_(std::move(lines)) {}
+  EventLog(base::UniqueFd fd, std::vector<std::string> lines, int64_t bytes)
+      : fd_(std::move(fd)),
+        lines_(std::move(lines)),
+        written_{lines_.size(), bytes},
+        synced_(written_) {}
+  // Writes the lines that the file does not have.
+  absl::Status WriteRest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // A part of the file, from its beginning.
+  struct Extent {
+    size_t lines = 0;
+    int64_t bytes = 0;
+  };
   const base::UniqueFd fd_;
   mutable absl::Mutex mutex_;
   std::shared_ptr<const base::TextMask> mask_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> lines_ ABSL_GUARDED_BY(mutex_);
+  Extent written_ ABSL_GUARDED_BY(mutex_), synced_ ABSL_GUARDED_BY(mutex_);
   bool interrupted_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

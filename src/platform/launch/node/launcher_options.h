@@ -16,14 +16,17 @@ struct LauncherOptions {
   // How long they wait for a disk that fails otherwise before the job is ended for it; and what is
   // left of their output for a full one, once the launcher is told to end.
   absl::Duration spool_patience = absl::Minutes(10);
-  // Nodes of the gang that do not get ready.
-  absl::Duration go_limit = absl::Hours(2);
+  // To put code, environment and inputs in place, of which a store that is away alone may take
+  // StorePatience::limit; and for the gang's other nodes, which may take as long.
+  absl::Duration prepare_limit = absl::Hours(48);
+  absl::Duration go_limit = absl::Hours(48);
   // Ranks that Slurm or mpirun does not start; as long as its controller may be away.
   absl::Duration rank_start_limit = absl::Minutes(10);
   // Ranks that another node's launcher was to bring, once it has ended: by then the service, which
   // knows why, has told this one to end.
   absl::Duration alone_limit = absl::Seconds(30);
-  // What is left to deliver once the processes have ended.
+  // What is left to deliver once the processes have ended: how long that may take; and how long
+  // beyond it, since the service said last that it takes it later, as its disk is full.
   absl::Duration delivery_limit = absl::Hours(24);
   // To put outputs into stores, of a job that has failed or is told to end; less than the service
   // waits for a word of such a launcher.

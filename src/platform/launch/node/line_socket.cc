@@ -99,7 +99,7 @@ absl::Status SendFds(int socket, const std::vector<int>& fds) {
                                                         : base::ErrnoStatus("sendmsg");
 }
 
-absl::StatusOr<std::vector<base::UniqueFd>> ReceiveFds(int socket, size_t count,
+absl::StatusOr<std::vector<base::UniqueFd>> ReceiveFds(int socket, size_t least,
                                                        base::Deadline deadline) {
   TUTTI_RETURN_IF_ERROR(AwaitSocket(socket, POLLIN, deadline));
   char byte = 0;
@@ -124,7 +124,7 @@ absl::StatusOr<std::vector<base::UniqueFd>> ReceiveFds(int socket, size_t count,
     std::memcpy(numbers.data(), CMSG_DATA(header), got * sizeof(int));
     for (size_t i = 0; i < got; ++i) fds.emplace_back(numbers[i]);
   }
-  if (fds.size() != count) return absl::InternalError("the launcher sent other descriptors");
+  if (fds.size() < least) return absl::InternalError("the launcher sent other descriptors");
   return fds;
 }
 

@@ -38,10 +38,10 @@ class LineSocket {
   bool ended_ = false;
 };
 
-// Sends one byte with open descriptors beside it, over a Unix socket. ReceiveFds waits until the
-// deadline and returns exactly `count`, close-on-exec.
+// Sends one byte with open descriptors beside it, eight at most, over a Unix socket. ReceiveFds
+// waits until the deadline and returns them, `least` or more, close-on-exec.
 absl::Status SendFds(int socket, const std::vector<int>& fds);
-absl::StatusOr<std::vector<base::UniqueFd>> ReceiveFds(int socket, size_t count,
+absl::StatusOr<std::vector<base::UniqueFd>> ReceiveFds(int socket, size_t least,
                                                        base::Deadline deadline);
 
 }  // namespace tutti::launch

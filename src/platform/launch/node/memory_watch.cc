@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/process/child_process.h"
 #include "base/text/binary_size.h"
+#include "platform/launch/process/own_children.h"
 
 namespace tutti::launch {
 namespace {
@@ -56,7 +57,7 @@ std::optional<MemoryBreach> MemoryWatch::Look(const std::vector<RankLeader>& lea
     return std::nullopt;
   }
   const absl::Duration began = base::SteadyNow();
-  const std::vector<pid_t> all = base::Descendants(::getpid());
+  const std::vector<pid_t> all = WithoutOwnChildren(base::Descendants(::getpid()));
   int64_t quick = 0;
   for (const pid_t pid : all) quick += QuickBytes(pid);
   // What it costs grows with the processes of the machine, and with their pages where they are

@@ -41,6 +41,7 @@ struct NodeFolders {
   std::filesystem::path scratch() const { return root / "scratch"; }
   // Returns where a collector puts the code: beside the folders of all nodes.
   std::filesystem::path code() const { return root.parent_path() / "code.tar.zst"; }
+  std::filesystem::path service_certificate() const { return root / "service.pem"; }
   std::filesystem::path host_file() const { return root / "hostfile"; }
 };
 

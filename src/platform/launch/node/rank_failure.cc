@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status.h"
+#include "base/text/binary_size.h"
 
 namespace tutti::launch {
 namespace {
@@ -17,6 +18,7 @@ constexpr char kRank[] = "tutti/rank";
 constexpr char kTimedOut[] = "tutti/timed_out";
 constexpr char kIll[] = "tutti/ill";
 constexpr char kSharedDiskFull[] = "tutti/shared_disk_full";
+constexpr char kFilledByJob[] = "tutti/filled_by_job";
 
 }  // namespace
 
@@ -53,6 +55,14 @@ absl::Status BlameSharedDisk(const absl::Status& status, const std::string& shar
   return is_full ? SharedDiskIsFull(status.message()) : status;
 }
 
+absl::Status FilledByItsJob(const absl::Status& status, uint64_t bytes) {
+  if (!status.GetPayload(kSharedDiskFull).has_value()) return status;
+  absl::Status own = WithMore(
+      status, absl::StrCat("the job's own files took about ", base::BinarySize(bytes), " of it"));
+  own.SetPayload(kFilledByJob, absl::Cord());
+  return own;
+}
+
 absl::Status WithMore(const absl::Status& status, absl::string_view more) {
   absl::Status longer(status.code(), absl::StrCat(status.message(), "; ", more));
   status.ForEachPayload(
@@ -65,6 +75,7 @@ nlohmann::json EndOf(const absl::Status& status) {
   if (!status.ok()) end["timed_out"] = status.GetPayload(kTimedOut).has_value();
   if (const auto ill = status.GetPayload(kIll)) end["ill"] = std::string(*ill);
   if (status.GetPayload(kSharedDiskFull).has_value()) end["shared_disk_full"] = true;
+  if (status.GetPayload(kFilledByJob).has_value()) end["filled_by_job"] = true;
   int rank = -1;
   const auto of_rank = status.GetPayload(kRank);
   if (!of_rank || !absl::SimpleAtoi(std::string(*of_rank), &rank)) return end;

@@ -3,6 +3,7 @@
 // the node's processes, or that the node is ill.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 
 #include "absl/status/status.h"
@@ -25,13 +26,16 @@ absl::Status SharedDiskIsFull(absl::string_view why);
 // Returns SharedDiskIsFull where `status` says that of a place in `shared_folder`, which is
 // LaunchPlan's; else `status` as it is.
 absl::Status BlameSharedDisk(const absl::Status& status, const std::string& shared_folder);
+// Returns `status` of a SharedDiskIsFull with that it was the job's own files that filled the disk,
+// `bytes` or so.
+absl::Status FilledByItsJob(const absl::Status& status, uint64_t bytes);
 
 // Returns `status` with "; MORE" after its message; what else it carries is kept.
 absl::Status WithMore(const absl::Status& status, absl::string_view more);
 
 // Returns the fields of the event "finished": `ok` and `reason`, of a RankFailure also `rank`, and
 // of any failure `timed_out`, whether it was TimeLimitReached; of NodeIsIll also `ill`, why; of
-// SharedDiskIsFull also `shared_disk_full`.
+// SharedDiskIsFull also `shared_disk_full`, and of FilledByItsJob `filled_by_job`.
 nlohmann::json EndOf(const absl::Status& status);
 
 }  // namespace tutti::launch

@@ -41,6 +41,13 @@ TEST(SharedDiskIsFull, IsSaidOfPlacesInTheFolderThatAllNodesShareAlone) {
             "the disk that all nodes share is full: write /shared/j.1/0/work/x: No space left on "
             "device");
   EXPECT_EQ(EndOf(BlameSharedDisk(BlameSharedDisk(full, "/shared"), "/shared")), end);
+  EXPECT_FALSE(end.contains("filled_by_job"));
+  const json own = EndOf(FilledByItsJob(BlameSharedDisk(full, "/shared"), uint64_t{95} << 30));
+  EXPECT_EQ(own["shared_disk_full"], true);
+  EXPECT_EQ(own["filled_by_job"], true);
+  EXPECT_EQ(own["reason"],
+            end["reason"].get<std::string>() + "; the job's own files took about 95.0 GiB of it");
+  EXPECT_EQ(FilledByItsJob(full, 1), full);
   EXPECT_EQ(BlameSharedDisk(full, ""), full) << "each node has a disk of its own";
   EXPECT_EQ(BlameSharedDisk(full, "/other"), full);
   const absl::Status broken = base::ErrnoStatus("write /shared/j.1/0/work/x", EIO);

@@ -86,6 +86,8 @@ class Spool {
 
   // Masks all files from now on. At most once, before there is output; also while they are sent.
   void MaskWith(std::shared_ptr<const base::TextMask> mask);
+  // Returns what hides secrets in what is sent; null: nothing does.
+  std::shared_ptr<const base::TextMask> mask() const { return mask_; }
 
   uint64_t Backlog() const;
   uint64_t Acknowledged() const;  // over all files

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -134,7 +135,7 @@ absl::StatusOr<std::vector<OutputStore::Found>> OutputStore::Files() {
     return absl::InvalidArgumentError(
         absl::StrCat("it has more than ", kMostStoredFiles, " files: write archives (tar)"));
   }
-  const size_t prefix = absl::StrCat("outputs/", name_, "/").size();
+  const std::string prefix = absl::StrCat("outputs/", name_, "/");
   std::vector<Found> files;
   left_out_.clear();
   left_out_more_ = 0;
@@ -142,15 +143,22 @@ absl::StatusOr<std::vector<OutputStore::Found>> OutputStore::Files() {
     left_out_.size() < kMostLeftOut ? left_out_.push_back(std::move(line))
                                     : static_cast<void>(++left_out_more_);
   };
-  for (const std::string& line : results.left_out) leave_out(line);
+  for (const std::string& line : results.left_out) {
+    leave_out(std::string(absl::StripPrefix(line, prefix)));
+  }
   for (const Result& result : results.files) {
-    std::string path = result.path.substr(prefix);
-    if (output_.type == "uri_file" && path != file()) continue;
+    std::string path = result.path.substr(prefix.size());
+    if (output_.type == "uri_file" && path != file()) {
+      leave_out(absl::StrCat(base::BoundedUtf8(path, kLongestShown), " (the output is one file, ",
+                             file(), ")"));
+      continue;
+    }
     const auto state = StateOf(result.file);
     if (absl::IsNotFound(state.status())) continue;
     if (!state.ok()) return OfDisk(state.status());
     std::string why = WhyNoObject(path);
-    const bool is_young = absl::FromUnixNanos(state->changed) >= left_out_since_;
+    const bool is_young = absl::FromUnixNanos(state->changed) >= left_out_since_ &&
+                          !IsEarlier(path, *state);  // it came then
     if (why.empty() && is_young) why = "it was being written when the job's processes were killed";
     if (why.empty()) {
       files.push_back({std::move(path), *state});
@@ -161,6 +169,15 @@ absl::StatusOr<std::vector<OutputStore::Found>> OutputStore::Files() {
   std::sort(files.begin(), files.end(),
             [](const Found& a, const Found& b) { return a.path < b.path; });
   return files;
+}
+
+// Whether it lies there as it came from the store.
+bool OutputStore::IsEarlier(const std::string& path, const FileState& state) const {
+  return stored_.Has(path, state) && stored_.Times(path) == 0;
+}
+
+void OutputStore::TrustEarlier() {
+  for (const auto& [path, stored] : stored_.all()) known_.insert(path);
 }
 
 // What another launcher has put is known by its state alone, if that is certain.
@@ -176,6 +193,18 @@ absl::StatusOr<std::vector<OutputStore::Found>> OutputStore::Unstored() {
   return files;
 }
 
+absl::StatusOr<std::vector<OutputStore::Found>> OutputStore::UnstoredOrDoubted() {
+  TUTTI_ASSIGN_OR_RETURN(std::vector<Found> files, Files());
+  ForgetOthers(files);
+  std::erase_if(files,
+                [&](const Found& file) { return IsStored(file) && !doubted_.contains(file.path); });
+  return files;
+}
+
+void OutputStore::Doubt() {
+  for (const auto& [path, stored] : stored_.all()) doubted_.insert(path);
+}
+
 // Of files that are there no longer nothing is kept in memory.
 void OutputStore::ForgetOthers(const std::vector<Found>& files) {
   std::set<absl::string_view> there;
@@ -185,7 +214,7 @@ void OutputStore::ForgetOthers(const std::vector<Found>& files) {
 }
 
 absl::StatusOr<bool> OutputStore::HasUnstored() {
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<Found> files, Unstored());
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Found> files, UnstoredOrDoubted());
   return !files.empty();
 }
 
@@ -200,6 +229,15 @@ std::string OutputStore::Missing() {
   if (files->size() > kMostShown) names.push_back("…");
   return absl::StrCat(files->size(), files->size() == 1 ? " file (" : " files (",
                       absl::StrJoin(names, ", "), ")");
+}
+
+std::string OutputStore::LeftOut() const {
+  if (left_out_.empty()) return "";
+  const size_t count = left_out_.size() + left_out_more_, shown = std::min(count, kMostShown);
+  const std::vector<std::string> first(left_out_.begin(),
+                                       left_out_.begin() + static_cast<std::ptrdiff_t>(shown));
+  return absl::StrCat(count, count == 1 ? " file left out: " : " files left out: ",
+                      absl::StrJoin(first, ", "), count > shown ? ", …" : "");
 }
 
 bool OutputStore::IsFinished(const Found& file) {
@@ -239,6 +277,12 @@ absl::Status OutputStore::Put(const std::vector<Found>& files, const PutLimits& 
 
 // With the credentials that the service has: those of a place may be given anew while a job runs.
 absl::StatusOr<StorageRequest> OutputStore::Request() {
+  // Its folder of that name is another one, if it has one.
+  if (plan_.is_courier && output_.place->kind == spec::StoreKind::kLocal) {
+    return absl::FailedPreconditionError(
+        "it goes to a folder of its node, whose launcher has ended: copy it there from the job's "
+        "results");
+  }
   if (!secrets_ && output_.place->secret.empty()) secrets_.emplace();
   if (!secrets_) {
     TUTTI_ASSIGN_OR_RETURN(secrets_, parts_.secrets());
@@ -279,6 +323,7 @@ absl::Status OutputStore::Hash(const std::vector<Found>& files, const PutLimits&
     const StoredFile* const stored = stored_.Find(file.path);
     if (stored != nullptr && stored->sha256 == *hash && stored->state.bytes == file.state.bytes) {
       known_.insert(file.path);
+      doubted_.erase(file.path);
       const absl::Status kept = stored_.Renew(file.path, file.state, began);
       if (!kept.ok()) spdlog::warn("output \"{}\": {}", name_, kept.ToString());
       continue;
@@ -312,6 +357,7 @@ void OutputStore::TakePut(const Batch& batch, const std::map<std::string, Stored
     const absl::Status kept = stored_.Add(path, stored);
     if (!kept.ok()) spdlog::warn("output \"{}\": {}", name_, kept.ToString());
     known_.insert(path);
+    doubted_.erase(path);
     troubles_.erase(path);
   }
 }
@@ -334,7 +380,7 @@ absl::Status OutputStore::PutBatch(const std::vector<Found>& files, const PutLim
 
 absl::Status OutputStore::PutAll(const PutLimits& limits) {
   absl::Status put;
-  const auto files = Unstored();
+  const auto files = UnstoredOrDoubted();
   put = files.ok() ? Put(*files, limits) : files.status();
   if (put.ok()) {
     const auto is_left = HasUnstored();
@@ -373,6 +419,7 @@ absl::Status OutputStore::PutManifest(const PutLimits& limits) {
 absl::Status OutputStore::WriteManifest(const fs::path& file, bool is_whole) const {
   json files = json::array();
   for (const auto& [path, stored] : stored_.all()) {
+    if (stored.times == 0) continue;  // another job's, or of another node
     json one = {{"path", path},
                 {"bytes", stored.state.bytes},
                 {"sha256", stored.sha256},

@@ -60,6 +60,10 @@ class OutputStore {
   // credentials, and no store.
   absl::Status Check();
 
+  // Takes what is noted as stored for what the folder has, without reading it: call it before any
+  // process of the job can have written to it (earlier_files.h).
+  void TrustEarlier();
+
   // From now on leaves out, and names in the manifest, what was changed at `moment` or later: the
   // processes were killed in their midst, so that it may be half of a file, and the store may have
   // a whole one by its name.
@@ -72,6 +76,11 @@ class OutputStore {
   // has changed.
   absl::Status PutFinished(const PutLimits& limits);
 
+  // From now on has PutAll read once more what was put so far, since a process that had mapped a
+  // file may have written to it without a change of its times. Call it when no process writes any
+  // more.
+  void Doubt();
+
   // Returns whether PutAll has something to put; the disk's error if that cannot be known.
   absl::StatusOr<bool> HasUnstored();
   // Puts all files that the store does not have as they are, then the manifest, beside the output.
@@ -79,8 +88,13 @@ class OutputStore {
   // does not meet it too, the same call goes on where this one ended. The error is OutputFault's.
   absl::Status PutAll(const PutLimits& limits);
 
-  // Returns which files the store does not have, for messages: "2 files (a, b)"; "" if it has all.
+  // Returns which files the store does not have by what the disk tells, for messages: "2 files (a,
+  // b)"; "" if it has all.
   std::string Missing();
+
+  // Returns what of the output is never put, as the last call has found it, and why: "2 files left
+  // out: a (a link out of its folder), b (…)"; "" if all is.
+  std::string LeftOut() const;
 
   // Writes the manifest, of what the store has by now, to `file`. `is_whole`: that is all that may
   // be put.
@@ -114,6 +128,8 @@ class OutputStore {
               StoredFiles stored);
   absl::StatusOr<std::vector<Found>> Files();
   absl::StatusOr<std::vector<Found>> Unstored();
+  absl::StatusOr<std::vector<Found>> UnstoredOrDoubted();
+  bool IsEarlier(const std::string& path, const FileState& state) const;
   bool IsStored(const Found& file) const;
   bool IsFinished(const Found& file);
   void ForgetOthers(const std::vector<Found>& files);
@@ -133,6 +149,7 @@ class OutputStore {
   const spec::Output& output_;
   const StoreParts parts_;
   StoredFiles stored_;
+  std::set<std::string> doubted_;        // to be read once more
   std::set<std::string> known_;          // whose content this object has read, and the store has
   std::optional<SecretValues> secrets_;  // none: to be asked for
   base::RetryPause secrets_pauses_;

@@ -1,7 +1,10 @@
 #include "platform/launch/outputs/output_store.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/mman.h>
 
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/match.h"
@@ -209,6 +212,31 @@ TEST_F(OutputStoreTest, AFileOfTheSameContentIsNotPutAgainWhateverItsState) {
   EXPECT_EQ(tried_["runs/blue/a"], 1);
 }
 
+// The disk tells of the first write to a page alone, until it has taken that up.
+TEST_F(OutputStoreTest, WhatIsWrittenToAMappedFileAfterItWasPutIsPutAtTheEnd) {
+  Write("array.npy", "?????");
+  Write("same.txt", "same");
+  const auto opened =
+      base::Open(NodeFolders(plan_.directory).outputs() / "model/array.npy", O_RDWR);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  void* const bytes = ::mmap(nullptr, 5, PROT_READ | PROT_WRITE, MAP_SHARED, opened->get(), 0);
+  ASSERT_NE(bytes, MAP_FAILED);
+  std::memcpy(bytes, "zeros", 5);
+  OutputStore store = Open();
+  ASSERT_TRUE(store.PutFinished(never_).ok());
+  now_ += absl::Seconds(11);
+  ASSERT_TRUE(store.PutFinished(never_).ok());
+  ASSERT_EQ(objects_["runs/blue/array.npy"], "zeros");
+  std::memcpy(bytes, "ones!", 5);
+  ::munmap(bytes, 5);
+  store.Doubt();
+  EXPECT_TRUE(*store.HasUnstored());
+  ASSERT_TRUE(store.PutAll(never_).ok());
+  EXPECT_EQ(objects_["runs/blue/array.npy"], "ones!");
+  EXPECT_EQ(tried_["runs/blue/same.txt"], 1) << "which was read, and is the same";
+  EXPECT_FALSE(*store.HasUnstored());
+}
+
 TEST_F(OutputStoreTest, WhatWasReadAsItWasWrittenIsReadOnceMoreByTheNextLauncher) {
   Write("a", "same");
   time_ = absl::Now();
@@ -288,8 +316,10 @@ TEST_F(OutputStoreTest, OfAFileAloneTheFileIsPutAtItsPath) {
   output.place->path = "runs/model.pt";
   Write("model.pt", "m");
   Write("scratch", "s");
-  ASSERT_TRUE(Open().PutAll(never_).ok());
+  OutputStore store = Open();
+  ASSERT_TRUE(store.PutAll(never_).ok());
   EXPECT_THAT(put_, ElementsAre("runs/model.pt", "runs/model.pt.stored.node-1.json"));
+  EXPECT_EQ(store.LeftOut(), "1 file left out: scratch (the output is one file, model.pt)");
 }
 
 TEST_F(OutputStoreTest, AFileMayBeCalledAsItsJob) {

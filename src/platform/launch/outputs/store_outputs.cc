@@ -36,12 +36,6 @@ bool IsForGood(const absl::Status& status) {
          storage::ObjectOf(status).empty();
 }
 
-// Waits, but not once it is cancelled.
-void Pause(absl::Duration pause, const std::atomic<bool>& cancelled) {
-  const base::Deadline end = base::Deadline::After(pause);
-  while (!cancelled && !end.Expired()) absl::SleepFor(std::min(kBetweenLooks, end.Remaining()));
-}
-
 // What became of an output that is not in its store as a whole, for the job's user.
 std::string LineOf(OutputStore& store, const absl::Status& put) {
   std::string missing = store.Missing();
@@ -96,16 +90,27 @@ absl::Status StoreOutputs::Check() {
 }
 
 void StoreOutputs::Begin() {
+  for (OutputStore& store : stores_) store.TrustEarlier();
   thread_ = std::thread([this] { PutWhileItRuns(); });
+  alive_ = std::thread([this] { NoteAliveWhileItRuns(); });
+}
+
+// By a thread of its own: a put may take hours.
+void StoreOutputs::NoteAliveWhileItRuns() {
+  while (true) {
+    NoteAlive();
+    absl::MutexLock lock(&mutex_);
+    if (mutex_.AwaitWithTimeout(absl::Condition(&processes_ended_), times_.between_looks)) return;
+  }
 }
 
 // A disk or a folder that answers slowly is looked at seldom.
 void StoreOutputs::PutWhileItRuns() {
   std::vector<Turn> turns(
-      stores_.size(), Turn{.pause = base::RetryPause(times_.first_pause, times_.longest_pause)});
+      stores_.size(),
+      Turn{.pause = base::RetryPause(times_.patience.first_pause, times_.patience.longest_pause)});
   while (true) {
     const absl::Duration began = parts_.steady();
-    NoteAlive();
     PutTurn(turns);
     const absl::Duration wait =
         std::min(std::max(times_.between_looks, kShareOfLooks * (parts_.steady() - began)),
@@ -134,7 +139,7 @@ void StoreOutputs::PutTurn(std::vector<Turn>& turns) {
     Turn& turn = turns[i];
     if (parts_.steady() < turn.next) continue;
     const absl::Status put =
-        stores_[i].PutFinished({abandoned_, base::Deadline::After(times_.limit)});
+        stores_[i].PutFinished({abandoned_, base::Deadline::After(times_.patience.limit)});
     if (put.ok()) {
       turn.pause.Reset();
       continue;
@@ -151,6 +156,7 @@ void StoreOutputs::EndThread() {
     processes_ended_ = true;
   }
   if (thread_.joinable()) thread_.join();
+  if (alive_.joinable()) alive_.join();
 }
 
 // What it puts is taken to its end, since that is to be there anyway.
@@ -171,20 +177,27 @@ void StoreOutputs::AwaitThread(const PutLimits& limits) {
 }
 
 absl::Status StoreOutputs::Finish(Storing how, const std::atomic<bool>& cancelled) {
-  const PutLimits limits{cancelled, base::Deadline::After(times_.limit)};
+  const PutLimits limits{cancelled, base::Deadline::After(times_.patience.limit)};
   AwaitThread(limits);
   std::vector<OutputStore*> left;
   for (OutputStore& store : stores_) {
     if (how == Storing::kFinishedOnly) store.LeaveOutSince(UnfinishedSince());
+    if (how == Storing::kUntilThere) store.Doubt();
     left.push_back(&store);
   }
   absl::Status lost;
-  base::RetryPause pause(times_.first_pause, times_.longest_pause);
+  base::RetryPause pause(times_.patience.first_pause, times_.patience.longest_pause);
   while (true) {
     const absl::Status failure = PutRound(how, limits, left, lost);
     if (left.empty()) break;
     SayFailure(failure);
-    Pause(std::min(pause.Next(), limits.deadline.Remaining()), cancelled);
+    base::PauseUnlessCancelled(std::min(pause.Next(), limits.deadline.Remaining()), cancelled);
+  }
+  for (const OutputStore& store : stores_) {
+    const std::string left_out = store.LeftOut();
+    if (left_out.empty()) continue;
+    events_->Append("storing",
+                    {{"note", absl::StrCat("output \"", store.name(), "\": ", left_out)}});
   }
   is_whole_ = lost.ok() && how != Storing::kFinishedOnly;
   return lost;
@@ -219,7 +232,7 @@ void StoreOutputs::SayFailure(const absl::Status& failure) {
   if (now - failure_said_ <= kBetweenWords) return;
   Say(absl::StrCat(base::BoundedUtf8(failure.message(), kLongestOutputLine),
                    "; it is tried again until it is there, for ",
-                   absl::FormatDuration(times_.limit), " at most"));
+                   absl::FormatDuration(times_.patience.limit), " at most"));
   failure_said_ = now;
 }
 

@@ -17,6 +17,7 @@
 #include "base/deadline.h"
 #include "base/threads/retry_pause.h"
 #include "platform/launch/node/event_log.h"
+#include "platform/launch/node/store_patience.h"
 #include "platform/launch/node/storing.h"
 #include "platform/launch/outputs/output_store.h"
 
@@ -28,9 +29,7 @@ bool HasStoredOutputs(const spec::LaunchPlan& plan);
 // What tests make short.
 struct StoreTimes {
   absl::Duration between_looks = absl::Seconds(5);  // at the folders, while the job runs
-  absl::Duration first_pause = absl::Seconds(1);    // after a failure
-  absl::Duration longest_pause = absl::Minutes(1);
-  absl::Duration limit = absl::Hours(24);  // from the end of the processes on; of one put before
+  StorePatience patience = {};  // its limit: from the end of the processes on; of one put before
 };
 
 // Thread-compatible.
@@ -45,8 +44,8 @@ class StoreOutputs {
 
   // Returns whether all can be put, as far as that is known without their stores.
   absl::Status Check();
-  // Begins to put what is finished. A failure is logged, and tried again; that of one store keeps
-  // no other from its turn.
+  // Begins to put what is finished, before the first process of the job starts. A failure is
+  // logged, and tried again; that of one store keeps no other from its turn.
   void Begin();
   // Puts what is there, once no process writes any more. kUntilThere: failures are waited out, but
   // for those that no time mends, until the limit. The error is a line for the job's user, with
@@ -69,6 +68,7 @@ class StoreOutputs {
       : plan_(plan), parts_(parts), events_(events), times_(times) {}
   void PutWhileItRuns();
   void PutTurn(std::vector<Turn>& turns);
+  void NoteAliveWhileItRuns();
   void NoteAlive() const;
   absl::Time UnfinishedSince() const;
   void EndThread();
@@ -86,7 +86,7 @@ class StoreOutputs {
   EventLog* const events_;
   const StoreTimes times_;
   std::vector<OutputStore> stores_;  // of the thread while it runs
-  std::thread thread_;
+  std::thread thread_, alive_;
   absl::Mutex mutex_;
   bool processes_ended_ ABSL_GUARDED_BY(mutex_) = false;
   std::atomic<bool> abandoned_ = false;  // what the thread puts

@@ -80,6 +80,18 @@ absl::StatusOr<FileState> StateOf(const std::filesystem::path& file) {
                    .inode = status.st_ino};
 }
 
+absl::StatusOr<std::map<std::string, StoredFile>> StoredFiles::Read(
+    const std::filesystem::path& file) {
+  std::map<std::string, StoredFile> files;
+  const auto text = base::ReadFile(file, kLargest);
+  if (absl::IsNotFound(text.status())) return files;
+  TUTTI_RETURN_IF_ERROR(text.status());
+  for (const absl::string_view line : absl::StrSplit(*text, '\n', absl::SkipEmpty())) {
+    if (auto one = FromLine(line)) files[one->first] = std::move(one->second);
+  }
+  return files;
+}
+
 absl::StatusOr<StoredFiles> StoredFiles::Open(const std::filesystem::path& file) {
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(file.parent_path()));
   TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, base::Open(file, O_RDWR | O_APPEND | O_CREAT));
@@ -127,6 +139,12 @@ absl::Status StoredFiles::Renew(const std::string& path, const FileState& state,
 
 absl::Status StoredFiles::Add(const std::string& path, StoredFile stored) {
   stored.times = Times(path) + 1;
+  files_[path] = std::move(stored);
+  return Append(path, files_[path]);
+}
+
+absl::Status StoredFiles::AddEarlier(const std::string& path, StoredFile stored) {
+  stored.times = 0;
   files_[path] = std::move(stored);
   return Append(path, files_[path]);
 }

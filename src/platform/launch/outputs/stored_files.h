@@ -37,7 +37,7 @@ struct StoredFile {
   // When its content was read for the hash, in nanoseconds since 1970. A write so soon before that
   // may have the same `changed` as one after it: see IsCertain.
   int64_t hashed = 0;
-  int times = 1;  // how often it was put, as it changed in between
+  int times = 1;  // how often it was put; 0: the store had it before the job (earlier_files.h)
 };
 
 // Returns whether another content would have given another state: not if the file was written to
@@ -49,6 +49,9 @@ inline constexpr size_t kMostStoredFiles = 1'000'000;
 
 class StoredFiles {
  public:
+  // Returns what is remembered in `file`, by path, without changing it; nothing if it is absent.
+  static absl::StatusOr<std::map<std::string, StoredFile>> Read(const std::filesystem::path& file);
+
   // Reads what is remembered in `file`, which may be absent. A last line that a crash cut off is
   // left out. A file that has many lines of the same paths is written anew.
   static absl::StatusOr<StoredFiles> Open(const std::filesystem::path& file);
@@ -65,6 +68,8 @@ class StoredFiles {
   // Remembers that the store has it. The file is written before the call returns, not synced: what
   // a power loss takes is put again.
   absl::Status Add(const std::string& path, StoredFile stored);
+  // Remembers likewise what the store had before the job, which has not put it.
+  absl::Status AddEarlier(const std::string& path, StoredFile stored);
 
   const std::map<std::string, StoredFile>& all() const { return files_; }  // by path
 

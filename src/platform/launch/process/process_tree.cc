@@ -92,9 +92,10 @@ std::map<int, std::vector<pid_t>> ProcessesByRank(const std::vector<RankLeader>&
                                                   const std::vector<pid_t>& all) {
   std::map<int, std::vector<pid_t>> processes;
   std::set<pid_t> placed;
+  const std::vector<base::ProcessParent> parents = base::ProcessParents();
   for (const RankLeader& leader : leaders) {
     std::vector<pid_t>& own = processes[leader.rank];
-    own = base::Descendants(leader.pid);
+    own = base::DescendantsAmong(parents, leader.pid);
     own.push_back(leader.pid);
     placed.insert(own.begin(), own.end());
   }

@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "base/text/lost_peer.h"
 #include "platform/launch/diagnosis/last_error.h"
 #include "platform/launch/environment/part_binding.h"
 #include "platform/launch/mpi/open_mpi.h"
@@ -62,8 +63,10 @@ absl::Status MpirunStarter::Adopt(const RankMessage& message) {
   if (const int error = RankCores(plan(), local).Enter(message.pid); error != 0) {
     return base::ErrnoStatus(absl::StrCat("the processors of rank ", message.rank), error);
   }
+  const auto& view = context_.facts.view;
   TUTTI_RETURN_IF_ERROR(
       agreement_.listener->SendStart(message.client, rank->out().write_fd(), rank->err().write_fd(),
+                                     view ? view->descriptors() : std::vector<int>(),
                                      StartOf(plan(), local, context_.command, context_.facts)));
   rank->CloseWriteEnds();
   ranks().Add(std::move(rank));
@@ -80,16 +83,24 @@ void MpirunStarter::CouldNotStart(const RankMessage& message) {
 }
 
 void MpirunStarter::PassOn(const RankMessage& request) {
-  for (auto& [node, peer] : agreement_.link->peers()) {
-    if (!IsNamed(plan().nodes[node], request.host)) continue;
-    const absl::Status sent = peer.Send({{"run", request.command}});
+  const auto& nodes = plan().nodes;
+  const auto named = std::find_if(nodes.begin(), nodes.end(), [&](const spec::PlanNode& node) {
+    return IsNamed(node, request.host);
+  });
+  if (named == nodes.end()) {
+    return agreement_.listener->AnswerAgent(request.client, "it is no node of this job");
+  }
+  const int node = static_cast<int>(named - nodes.begin());
+  auto& peers = agreement_.link->peers();
+  const auto peer = peers.find(node);
+  if (peer != peers.end() && peer->second.Send({{"run", request.command}}).ok()) {
     agents_[node] = request.client;
-    if (!sent.ok()) {
-      agreement_.listener->AnswerAgent(request.client, std::string(sent.message()));
-    }
     return;
   }
-  agreement_.listener->AnswerAgent(request.client, "it is no node of this job");
+  // That its launcher has gone is the cause, and not what mpirun makes of it.
+  supervisor().Stop(absl::UnavailableError(
+      absl::StrCat(base::kLostLauncher, named->name, " before the ranks were started")));
+  agreement_.listener->AnswerAgent(request.client, "its launcher has ended");
 }
 
 // On the first node the answer of one that was asked, on the others what they are asked.

@@ -208,5 +208,23 @@ TEST_F(MpirunStarterTest, AnAgentHasTheLauncherOfItsHostRunADaemon) {
   EXPECT_EQ((**answer)["error"], "no such program");
 }
 
+TEST_F(MpirunStarterTest, OfAHostWhoseLauncherHasEndedThatIsTheCause) {
+  UseTwoNodes();
+  std::unique_ptr<GangLink> link;
+  const auto starter = MakeBeside(1, link);
+  link = nullptr;
+  LineSocket stray = Connect();
+  ASSERT_TRUE(stray.Send({{"kind", "agent"}, {"host", "n3"}, {"command", "orted x"}}).ok());
+  LineSocket agent = Connect();
+  ASSERT_TRUE(agent.Send({{"kind", "agent"}, {"host", "n2"}, {"command", "orted x"}}).ok());
+  absl::StatusOr<std::optional<nlohmann::json>> answer = std::nullopt;
+  HandleUntil(*starter, [&] { return (answer = agent.Take()).ok() && answer->has_value(); });
+  EXPECT_EQ((**answer)["error"], "its launcher has ended");
+  EXPECT_EQ(supervisor.reason(),
+            "lost connection to the launcher of node n2 before the ranks were started");
+  HandleUntil(*starter, [&] { return (answer = stray.Take()).ok() && answer->has_value(); });
+  EXPECT_EQ((**answer)["error"], "it is no node of this job");
+}
+
 }  // namespace
 }  // namespace tutti::launch

@@ -84,10 +84,12 @@ absl::StatusOr<std::unique_ptr<RankProcess>> RankProcess::Start(
   options.stdout_fd = out.write_fd();
   options.stderr_fd = err.write_fd();
   options.die_with_parent = true;
-  options.before_exec = [&limit, cores = RankCores(plan, local_rank)] {
+  options.before_exec = [&limit, &options, view = facts.view.get(),
+                         cores = RankCores(plan, local_rank)] {
     limit.Enter();
     PreferAsOutOfMemoryVictim();
-    return cores.Enter();
+    const int error = cores.Enter();
+    return error != 0 || view == nullptr ? error : view->Enter(options.directory.c_str());
   };
   const int rank = plan.node().first_rank + local_rank;
   absl::StatusOr<base::ChildProcess> child = base::ChildProcess::Start(options);

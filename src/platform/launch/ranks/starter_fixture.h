@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -31,6 +32,11 @@ class DeliveryFake : public Delivery {
   DeliveryFake(EventLog* events, Spool* spool, Wakeup* news) : Delivery(events, spool, news) {}
   void Begin() override {}
   void Serve(bool served) { served_ = served; }
+  // Has all events that there are or will be, or none.
+  void Answer(bool answers) {
+    absl::MutexLock lock(&mutex_);
+    events_acknowledged_ = answers ? std::numeric_limits<int64_t>::max() : 0;
+  }
   absl::StatusOr<std::filesystem::path> FetchCode(const std::filesystem::path& file) override {
     return file;
   }
@@ -39,9 +45,15 @@ class DeliveryFake : public Delivery {
   }
   void AbandonCode() override {}
   absl::StatusOr<SecretValues> FetchSecrets() override { return SecretValues(); }
-  absl::Status SendResults(const std::vector<Result>&, base::Deadline) override {
+  absl::StatusOr<TrackedRun> FetchRun(base::Deadline) override {
+    return absl::NotFoundError("none");
+  }
+  absl::Status SendResults(const std::vector<Result>&, Patience) override {
     return absl::OkStatus();
   }
+
+ private:
+  absl::Duration put_off(Stream) const override { return kNeverPutOff; }
 };
 
 class SupervisorFake : public RankSupervisor {

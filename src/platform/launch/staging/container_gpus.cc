@@ -22,7 +22,7 @@ std::vector<int> Numbers(const std::vector<std::string>& gpus) {
   return numbers;
 }
 
-// As CUDA numbers them where it sees these alone: in the order of the node's numbers.
+// As CUDA numbers them where it sees these alone: in the order of its numbers on the node.
 std::vector<std::string> NumberedAnew(std::vector<std::string> gpus) {
   const std::vector<int> numbers = Numbers(gpus);
   for (std::string& gpu : gpus) {
@@ -33,17 +33,23 @@ std::vector<std::string> NumberedAnew(std::vector<std::string> gpus) {
   return gpus;
 }
 
-// As podman's CDI file does.
-std::vector<std::string> NodesNames(const NodeFacts& facts) {
-  if (!facts.gpu_devices) return facts.gpus;
-  std::vector<std::string> names;
+// Those of the job that CUDA knows.
+std::vector<std::string> KnownGpus(const NodeFacts& facts) {
+  std::vector<std::string> known;
   for (const std::string& gpu : facts.gpus) {
     size_t number = 0;
-    if (!absl::SimpleAtoi(gpu, &number)) {
-      names.push_back(gpu);
-    } else if (number < facts.gpu_devices->size()) {
-      names.push_back(absl::StrCat((*facts.gpu_devices)[number]));
-    }
+    const bool is_number = facts.gpu_names && absl::SimpleAtoi(gpu, &number);
+    if (!is_number || number < facts.gpu_names->size()) known.push_back(gpu);
+  }
+  return known;
+}
+
+// As podman's CDI file does.
+std::vector<std::string> NodesNames(const NodeFacts& facts) {
+  std::vector<std::string> names = KnownGpus(facts);
+  for (std::string& name : names) {
+    size_t number = 0;
+    if (facts.gpu_names && absl::SimpleAtoi(name, &number)) name = (*facts.gpu_names)[number];
   }
   return names;
 }
@@ -68,8 +74,8 @@ void SetGpuVariables(const spec::LaunchPlan& plan, const NodeFacts& facts, Varia
   // Such a container has all devices of the node, whatever it is given.
   const auto& options = plan.container_options;
   const bool sees_all = std::find(options.begin(), options.end(), "--privileged") != options.end();
-  const std::vector<std::string> names = NodesNames(facts);
-  variables["CUDA_VISIBLE_DEVICES"] = absl::StrJoin(sees_all ? names : NumberedAnew(names), ",");
+  variables["CUDA_VISIBLE_DEVICES"] =
+      absl::StrJoin(sees_all ? NodesNames(facts) : NumberedAnew(KnownGpus(facts)), ",");
 }
 
 }  // namespace tutti::launch

@@ -11,7 +11,7 @@
 
 namespace tutti::launch {
 
-// Returns podman's option for each GPU of the job, by the node's own number: CUDA, whose numbers
+// Returns podman's option for each GPU of the job, by its name on the node: CUDA, whose numbers
 // facts.gpus has, counts those alone that the process may open, so that where Slurm has given a job
 // device 5 alone, that is CUDA's 0. None where podman knows no GPUs; none for a number that CUDA
 // does not know. Names that are no numbers (a UUID) stay.

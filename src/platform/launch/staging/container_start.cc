@@ -18,11 +18,13 @@
 #include "base/status.h"
 #include "platform/container/job_containers.h"
 #include "platform/container/podman.h"
+#include "platform/launch/environment/mlflow_stores.h"
 #include "platform/launch/environment/part_binding.h"
 #include "platform/launch/node/node_folders.h"
 #include "platform/launch/process/process_limit.h"
 #include "platform/launch/staging/container_gpus.h"
 #include "platform/launch/staging/folders.h"
+#include "platform/launch/staging/table_folder.h"
 
 namespace tutti::launch {
 namespace {
@@ -82,8 +84,15 @@ absl::StatusOr<std::vector<std::string>> Mounts(const spec::LaunchPlan& plan,
     if ((input.path.empty() && !input.place) || staged == facts.inputs.end()) continue;
     const std::string& path = staged->second;
     const bool below = absl::StartsWith(path, absl::StrCat(plan.directory, "/"));
-    if (below || !absl::StartsWith(path, "/") || !seen.insert(path).second) continue;
+    // Of what a table names the job has copies, or, by a pattern, the files alone that match.
+    const bool is_hidden =
+        !input.table.empty() && (input.mode == "download" || !input.pattern.empty());
+    if (is_hidden || below || !absl::StartsWith(path, "/") || !seen.insert(path).second) continue;
     TUTTI_ASSIGN_OR_RETURN(mounts.emplace_back(), Mount(path, path, true));
+  }
+  for (const std::string& file : StillThere(facts.matched)) {
+    if (!seen.insert(file).second) continue;
+    TUTTI_ASSIGN_OR_RETURN(mounts.emplace_back(), Mount(file, file, true));
   }
   return mounts;
 }
@@ -159,6 +168,11 @@ std::string ReadSecrets(const spec::LaunchPlan& plan, const NodeFacts& facts) {
   std::string text;
   for (const auto& [name, file] : facts.secrets_in_files) {
     if (std::find(overridden.begin(), overridden.end(), name) != overridden.end()) continue;
+    // That of the job's run, which is one line: by the shell itself, and not worth a job's failing.
+    if (name == kTrackingToken && !NamesVariable(plan, name)) {
+      absl::StrAppend(&text, "read -r ", name, " <", file, " || :; export ", name, "; ");
+      continue;
+    }
     // The shell takes newlines off the end, so that something has to stand behind them.
     absl::StrAppend(&text, name, "=$(cat ", file, " && echo .) || exit 126; ", name, "=\"${", name,
                     "%.}\"; export ", name, "; ");

@@ -101,6 +101,27 @@ TEST_F(ContainerStartTest, InputsAreMountedOnceAndForReadingOnly) {
   EXPECT_THAT(arguments, Not(Contains(StartsWith("--volume=17"))));
 }
 
+TEST_F(ContainerStartTest, OfATableTheFilesAreMountedThatItsPatternsMatchAndNoSourceOfCopies) {
+  AddInput("t.paths[0]", "/data/all");
+  plan_.inputs["t.paths[0]"].table = "t";
+  plan_.inputs["t.paths[0]"].pattern = "*/x.csv";
+  AddInput("u.paths[0]", "/data/copied");
+  plan_.inputs["u.paths[0]"].table = "u";
+  plan_.inputs["u.paths[0]"].mode = "download";
+  AddInput("v.paths[0]", "/data/whole");
+  plan_.inputs["v.paths[0]"].table = "v";
+  const base::TemporaryDirectory folder;
+  const std::string there = folder.path() / "x.csv", gone = folder.path() / "gone/x.csv";
+  ASSERT_TRUE(base::WriteFileAtomic(there, "1").ok());
+  facts_.matched = {there, gone};
+  const std::vector<std::string> arguments = Start().arguments;
+  EXPECT_THAT(arguments, Contains(absl::StrCat("--volume=", there, ":", there, ":ro")));
+  EXPECT_THAT(arguments, Not(Contains(HasSubstr(gone)))) << "podman would start nothing";
+  EXPECT_THAT(arguments, Contains("--volume=/data/whole:/data/whole:ro"));
+  EXPECT_THAT(arguments, Not(Contains(HasSubstr("/data/all:"))));
+  EXPECT_THAT(arguments, Not(Contains(HasSubstr("/data/copied"))));
+}
+
 TEST_F(ContainerStartTest, APathWithAColonIsMountedByTheOtherOption) {
   AddInput("run", "/data/run:3");
   EXPECT_THAT(Start().arguments,
@@ -158,6 +179,24 @@ TEST_F(ContainerStartTest, PodmanIsNotToldTheValueOfASecret) {
   EXPECT_EQ(said->out, "a 'quoted' $value\n\n");
 }
 
+TEST_F(ContainerStartTest, TheTokenOfTheJobsRunIsReadWithoutAProgramOfTheImage) {
+  const base::TemporaryDirectory folder;
+  const std::string file = folder.path() / "TOKEN";
+  facts_.secrets_in_files = {{"MLFLOW_TRACKING_TOKEN", file}};
+  const ContainerStart start = Start();
+  const auto script = std::find(start.arguments.begin(), start.arguments.end(), "-c") + 1;
+  const std::string reads = script->substr(0, script->find("if [ -x"));
+  const auto said = [&] {
+    const auto ran = base::RunCommand(
+        {.arguments = {"/bin/sh", "-c", "PATH=; " + reads + "echo \"[$MLFLOW_TRACKING_TOKEN]\""}},
+        "", base::Deadline::After(base::Patient(absl::Seconds(20))));
+    return ran.ok() ? ran->out : std::string(ran.status().message());
+  };
+  EXPECT_EQ(said(), "[]\n") << "a file that is away ends no job";
+  ASSERT_TRUE(base::WriteFileAtomic(file, "beef.01").ok());
+  EXPECT_EQ(said(), "[beef.01]\n");
+}
+
 TEST_F(ContainerStartTest, WhatSteersPodmanIsSetInTheContainerAlone) {
   plan_.environment_variables["CONTAINER_HOST"] = "tcp://elsewhere";
   const ContainerStart start = Start();
@@ -205,7 +244,7 @@ TEST_F(ContainerStartTest, AContainerHasTheJobsGpusAndNoneThatItsOptionsName) {
   plan_.cores = {6, 7};
   plan_.gpus = facts_.gpus = {"3"};
   facts_.has_cdi = true;
-  facts_.gpu_devices = std::vector<int>{0, 1, 2, 3};
+  facts_.gpu_names = {"0", "1", "2", "3"};
   plan_.container_options = {"--device=nvidia.com/gpu=all", "--device=nvidia.com/gpu=0",
                              "--env=NVIDIA_VISIBLE_DEVICES=all", "--device=/dev/fuse"};
   const ContainerStart start = Start();
@@ -221,7 +260,7 @@ TEST_F(ContainerStartTest, AContainerHasTheJobsGpusAndNoneThatItsOptionsName) {
 TEST_F(ContainerStartTest, AWholeNodesGpusAreNumberedAnewToo) {
   facts_.gpus = {"6", "5", "7", "GPU-8a5c"};
   facts_.has_cdi = true;
-  facts_.gpu_devices = std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7};
+  facts_.gpu_names = {"0", "1", "2", "3", "4", "5", "6", "7"};
   EXPECT_THAT(Gpus(Start()), ElementsAre("6", "5", "7", "GPU-8a5c"));
   EXPECT_EQ(Start().environment.at("CUDA_VISIBLE_DEVICES"), "1,0,2,GPU-8a5c");
   plan_.container_options = {"--privileged"};  // which adds all others
@@ -233,12 +272,15 @@ TEST_F(ContainerStartTest, AWholeNodesGpusAreNumberedAnewToo) {
 TEST_F(ContainerStartTest, WhereADeviceGroupHidesGpusPodmanIsToldTheNodesOwnNumbers) {
   facts_.gpus = {"0", "1"};
   facts_.has_cdi = true;
-  facts_.gpu_devices = std::vector<int>{3, 5};
+  facts_.gpu_names = {"3", "5"};
   EXPECT_THAT(Gpus(Start()), ElementsAre("3", "5"));
   EXPECT_EQ(Start().environment.at("CUDA_VISIBLE_DEVICES"), "0,1");
-  facts_.gpu_devices.emplace();  // none may be opened
+  facts_.gpu_names = {"GPU-a", "GPU-b"};
+  EXPECT_THAT(Gpus(Start()), ElementsAre("GPU-a", "GPU-b"));
+  EXPECT_EQ(Start().environment.at("CUDA_VISIBLE_DEVICES"), "0,1");
+  facts_.gpu_names.emplace();  // none may be opened
   EXPECT_THAT(Gpus(Start()), IsEmpty());
-  facts_.gpu_devices.reset();  // the machine has no such files
+  facts_.gpu_names.reset();  // the machine has no such files
   EXPECT_THAT(Gpus(Start()), ElementsAre("0", "1"));
   facts_.has_cdi = false;
   EXPECT_THAT(Gpus(Start()), IsEmpty());

@@ -1,9 +1,12 @@
 #include "platform/launch/staging/copy.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -18,6 +21,46 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr size_t kAtOnce = size_t{1} << 20;
+
+// By the file systems themselves as far as they can, or else in pieces. An error of the target
+// names both: it is the target's disk that is full.
+absl::Status CopyBytes(const base::UniqueFd& in, const base::UniqueFd& out,
+                       const std::string& what) {
+  while (true) {
+    const ssize_t n = ::copy_file_range(in.get(), nullptr, out.get(), nullptr, 64 * kAtOnce, 0);
+    if (n > 0 || (n < 0 && errno == EINTR)) continue;
+    if (n < 0 && (errno == ENOSPC || errno == EDQUOT)) return base::ErrnoStatus(what);
+    break;
+  }
+  std::string piece(kAtOnce, '\0');
+  while (true) {
+    const ssize_t n = ::read(in.get(), piece.data(), piece.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return base::ErrnoStatus(what);
+    if (n == 0) return absl::OkStatus();
+    const absl::string_view bytes(piece.data(), static_cast<size_t>(n));
+    TUTTI_RETURN_IF_ERROR(base::WriteAll(out.get(), bytes, what));
+  }
+}
+
+// A regular file, with its permissions, over one that is there. std::filesystem calls a full disk
+// an input/output error.
+absl::Status CopyFile(const fs::path& from, const fs::path& to) {
+  const std::string what = absl::StrCat("copy ", from.string());
+  const auto in = base::Open(from, O_RDONLY);
+  TUTTI_RETURN_IF_ERROR(in.status());
+  struct stat status = {};
+  if (::fstat(in->get(), &status) != 0) return base::ErrnoStatus(what);
+  const std::string both = absl::StrCat(what, " to ", to.string());
+  const base::UniqueFd out(
+      ::open(to.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, status.st_mode | S_IWUSR));
+  if (!out.valid()) return base::ErrnoStatus(both);
+  TUTTI_RETURN_IF_ERROR(CopyBytes(*in, out, both));
+  return ::fchmod(out.get(), status.st_mode & 07777) == 0 ? absl::OkStatus()
+                                                          : base::ErrnoStatus(both);
+}
+
 // A copy that follows links, one folder in another.
 class FollowingCopy {
  public:
@@ -30,14 +73,17 @@ class FollowingCopy {
       return base::ErrnoStatus(absl::StrCat("copy ", from.string()), errno);
     }
     if (S_ISDIR(status.st_mode)) return CopyFolder(from, to, {status.st_dev, status.st_ino});
-    std::error_code error;
-    fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
+    if (!S_ISREG(status.st_mode)) {
+      return base::ErrnoStatus(absl::StrCat("copy ", from.string()), EOPNOTSUPP);
+    }
+    TUTTI_RETURN_IF_ERROR(CopyFile(from, to));
     // A copy is its job's own, also one of what is kept read-only.
-    if (!error && (status.st_mode & S_IWUSR) == 0) {
+    std::error_code error;
+    if ((status.st_mode & S_IWUSR) == 0) {
       fs::permissions(to, fs::perms::owner_write, fs::perm_options::add, error);
     }
-    if (error) return base::ErrnoStatus(absl::StrCat("copy ", from.string()), error.value());
-    return absl::OkStatus();
+    return error ? base::ErrnoStatus(absl::StrCat("copy to ", to.string()), error.value())
+                 : absl::OkStatus();
   }
 
  private:
@@ -87,7 +133,8 @@ absl::Status CopyAsItIs(const fs::path& from, const fs::path& to,
     } else if (fs::is_symlink(status)) {
       fs::copy_symlink(entry->path(), target, failed);
     } else if (fs::is_regular_file(status)) {
-      fs::copy_file(entry->path(), target, fs::copy_options::overwrite_existing, failed);
+      const absl::Status copied = CopyFile(entry->path(), target);
+      if (!copied.ok() && !absl::IsNotFound(copied)) return copied;
     }
     if (failed && failed != std::errc::no_such_file_or_directory) {
       return base::ErrnoStatus(absl::StrCat("copy ", entry->path().string()), failed.value());

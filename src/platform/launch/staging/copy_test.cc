@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 
+#include "absl/cleanup/cleanup.h"
 #include "base/file.h"
 
 namespace tutti::launch {
@@ -35,6 +37,17 @@ TEST_F(CopyTest, OfWhatIsReadOnlyCanBeWrittenTo) {
     EXPECT_NE(fs::status(to_ / path).permissions() & fs::perms::owner_write, fs::perms::none);
   }
   EXPECT_NE(fs::status(to_ / "a/b/file").permissions() & fs::perms::others_read, fs::perms::none);
+}
+
+TEST_F(CopyTest, ThatThereIsNoRoomIsSaidOfWhereItIsCopiedTo) {
+  ASSERT_TRUE(base::MakeDirectories(to_).ok());
+  if (::mount("tmpfs", to_.c_str(), "tmpfs", 0, "size=64k") != 0) {
+    GTEST_SKIP() << "may not mount a small tmpfs";
+  }
+  const absl::Cleanup unmount = [&] { ::umount2(to_.c_str(), MNT_DETACH); };
+  ASSERT_TRUE(base::ReplaceFile(from_ / "large", std::string(1 << 20, 'x')).ok());
+  EXPECT_THAT(std::string(CopyAll().message()),
+              HasSubstr("to " + (to_ / "large").native() + ": No space left on device"));
 }
 
 TEST_F(CopyTest, FollowsLinksToFilesAndToFoldersBesideThem) {

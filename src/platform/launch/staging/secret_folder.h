@@ -8,15 +8,19 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "base/unique_fd.h"
+#include "base/machine/memory_folder.h"
 #include "platform/launch/delivery/secret_masks.h"
 #include "spec/json/launch_plan.h"
 
 namespace tutti::launch {
+
+// The name of the copy of the token of the job's run; no secret has such a name.
+inline constexpr char kTokenOfRun[] = ".token-of-run";
 
 class SecretFolder {
  public:
@@ -39,11 +43,9 @@ class SecretFolder {
   absl::StatusOr<std::string> AddFile(absl::string_view name, absl::string_view value) const;
 
  private:
-  SecretFolder(std::filesystem::path path, base::UniqueFd held)
-      : path_(std::move(path)), held_(std::move(held)) {}
+  explicit SecretFolder(base::MemoryFolder folder) : folder_(std::move(folder)) {}
 
-  std::filesystem::path path_;
-  base::UniqueFd held_;
+  base::MemoryFolder folder_;
 };
 
 }  // namespace tutti::launch

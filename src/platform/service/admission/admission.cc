@@ -8,10 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "platform/service/admission/job_name.h"
+#include "platform/service/admission/kept_signatures.h"
 #include "platform/service/jobs/next_attempt.h"
 #include "platform/service/jobs/placed_job.h"
 #include "platform/service/results/disk_room.h"
 #include "platform/service/retention/in_use.h"
+#include "spec/data/signed_address.h"
 
 namespace tutti::service {
 namespace {
@@ -21,16 +23,18 @@ constexpr absl::Duration kPatienceWithLogs = absl::Milliseconds(25);
 
 // Returns the first events of a job with this sequence number. If the job is placed at once,
 // `placed` gets the id of its allocation.
-std::vector<store::Event> FirstEvents(const store::Job& job, int64_t sequence, absl::Time now,
-                                      std::optional<Placement>& placed) {
-  std::vector<store::Event> events = {
-      {.time = job.created, .state = store::JobState::kQueued, .reason = "submitted"}};
+std::vector<FirstEvent> FirstEvents(const store::Job& job, int64_t sequence, absl::Time now,
+                                    std::optional<Placement>& placed) {
+  std::vector<FirstEvent> events;
+  events.emplace_back(
+      store::Event{.time = job.created, .state = store::JobState::kQueued, .reason = "submitted"},
+      EventDetail());
   if (!placed) return events;
   placed->allocation = AllocationOf(store::Job{.id = job.id, .sequence = sequence});
-  events.push_back({.time = std::max(now, job.created),
-                    .state = store::JobState::kProvisioning,
-                    .reason = LocalScheduler::ReasonOfStart(*placed),
-                    .detail = ToJson(EventDetail{.placement = placed})});
+  events.emplace_back(store::Event{.time = std::max(now, job.created),
+                                   .state = store::JobState::kProvisioning,
+                                   .reason = LocalScheduler::ReasonOfStart(*placed)},
+                      EventDetail{.placement = placed});
   return events;
 }
 
@@ -67,7 +71,9 @@ absl::StatusOr<std::optional<JobStatus>> Admission::Known(const Submission& subm
   }
   if (absl::IsNotFound(record.status())) return std::nullopt;
   TUTTI_RETURN_IF_ERROR(record.status());
-  if (record->job.file_text != submission.text) {
+  spec::Signatures ignored;
+  if (record->job.file_text != submission.text &&
+      record->job.file_text != spec::FileWithoutSignatures(submission.text, ignored)) {
     return absl::InvalidArgumentError(
         absl::StrCat("the nonce is that of another submission, which became job ", record->job.id));
   }
@@ -79,23 +85,27 @@ absl::StatusOr<std::optional<JobStatus>> Admission::Known(const Submission& subm
 
 absl::StatusOr<JobStatus> Admission::SubmitNew(const Submission& submission) {
   TUTTI_RETURN_IF_ERROR(state_.disk.Check());
+  const absl::Duration looked = state_.clock->SinceBoot();
   TUTTI_ASSIGN_OR_RETURN(store::Job job, check_.ToJob(submission));
+  TUTTI_RETURN_IF_ERROR(KeepSignatures(secrets_, job));
   const bool named = !job.spec.name.empty();
   for (int attempt = 0;; ++attempt) {
     job.id = named ? job.spec.name
                    : absl::StrCat(SlugOf(job.spec), "-", state_.options.random_hex(kNameBytes));
-    auto status = Insert(job, named);
+    auto status = Insert(job, named, looked);
     if (named || !absl::IsAlreadyExists(status.status()) || attempt == kNameAttempts) {
       return status;
     }
   }
 }
 
-absl::StatusOr<JobStatus> Admission::Insert(const store::Job& job, bool named) {
-  TUTTI_ASSIGN_OR_RETURN(std::optional<Placement> placed, BeginInsert(job));
-  std::vector<store::Event> events;
+absl::StatusOr<JobStatus> Admission::Insert(const store::Job& job, bool named,
+                                            absl::Duration looked) {
+  TUTTI_ASSIGN_OR_RETURN(std::optional<Placement> placed, BeginInsert(job, looked));
+  std::vector<FirstEvent> events;
   const auto events_for = [&](int64_t sequence) {
-    return events = FirstEvents(job, sequence, state_.clock->Now(), placed);
+    events = FirstEvents(job, sequence, state_.clock->Now(), placed);
+    return EventsOf(events);
   };
   // What begins here at once is gone with this machine's power: it need not wait for the disk, and
   // only its submitter does.
@@ -119,7 +129,8 @@ absl::StatusOr<JobStatus> Admission::Insert(const store::Job& job, bool named) {
   return status;
 }
 
-absl::StatusOr<std::optional<Placement>> Admission::BeginInsert(const store::Job& job) {
+absl::StatusOr<std::optional<Placement>> Admission::BeginInsert(const store::Job& job,
+                                                                absl::Duration looked) {
   // One may have been deleted since they were looked at.
   if (const std::string why = WhyWithoutSecrets(*state_.store, job.spec); !why.empty()) {
     return absl::InvalidArgumentError(why);
@@ -131,7 +142,9 @@ absl::StatusOr<std::optional<Placement>> Admission::BeginInsert(const store::Job
     return begun;
   }
   for (const std::string& input : inputs) {
-    if (!state_.leaving_results.contains(input)) continue;
+    const auto gone = state_.leaving_results.find(input);
+    // Who has looked later has seen what there is, maybe of another job of that name.
+    if (gone == state_.leaving_results.end() || looked > gone->second) continue;
     insertions_.End(job.id);
     return absl::FailedPreconditionError(
         absl::StrCat("the results of job ", input,
@@ -158,16 +171,20 @@ std::unique_ptr<PlacedJob> Admission::OpenPlaced(const std::string& id, Placemen
   auto placed = MakePlacedJob(state_, id, std::move(placement));
   placed->must_open = true;
   const auto opened = std::make_shared<absl::Status>();
-  const bool in_time = state_.folder_work.DoWithin(
-      id, [opened, logs = placed->logs] { *opened = logs->TryToOpen(); },
+  const bool in_time = DoWithin(
+      state_, state_.folder_work, id, state_.files.FolderOf(id),
+      [opened, logs = placed->logs] { *opened = logs->TryToOpen(); },
       base::Deadline::After(kPatienceWithLogs));
   if (!in_time) return placed;  // it is tried again, and nobody waits
   placed->output_status = *opened;
-  if (opened->ok()) placed->output = PlacedJob::Output::kOpen;
+  if (opened->ok()) {
+    placed->output = PlacedJob::Output::kOpen;
+    placed->usage->Begin();
+  }
   return placed;
 }
 
-JobStatus Admission::Adopt(const store::JobRecord& record, std::vector<store::Event> events,
+JobStatus Admission::Adopt(const store::JobRecord& record, std::vector<FirstEvent> events,
                            std::unique_ptr<PlacedJob> placed) {
   const std::string& id = record.job.id;
   LiveJob& job = table_.Add(record);
@@ -177,7 +194,7 @@ JobStatus Admission::Adopt(const store::JobRecord& record, std::vector<store::Ev
     return views_.StatusOf(job.record);
   }
   const absl::Status opened = placed->output_status;
-  state_.disk.NoteWrite(opened);
+  NoteWriteOfJobs(state_, opened);
   if (opened.ok() || IsFullDisk(opened)) {  // which is tried again
     table_.Place(job, std::move(placed));
     return views_.StatusOf(job.record);

@@ -22,14 +22,15 @@ namespace tutti::service {
 class Admission {
  public:
   Admission(SharedState& state, JobTable& table, const JobViews& views, Insertions& insertions,
-            LocalScheduler& scheduler, EngineCalls& engines, const Secrets& secrets)
+            LocalScheduler& scheduler, EngineCalls& engines, Secrets& secrets)
       : state_(state),
         check_(state, secrets),
         table_(table),
         views_(views),
         insertions_(insertions),
         scheduler_(scheduler),
-        engines_(engines) {}
+        engines_(engines),
+        secrets_(secrets) {}
 
   // Do what Service::Submit and Service::Check do.
   absl::StatusOr<JobStatus> Submit(const Submission& submission) ABSL_LOCKS_EXCLUDED(service_lock);
@@ -43,17 +44,18 @@ class Admission {
       ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<JobStatus> SubmitNew(const Submission& submission)
       ABSL_LOCKS_EXCLUDED(service_lock);
-  absl::StatusOr<JobStatus> Insert(const store::Job& job, bool named)
+  // `looked`, since boot: before its inputs were looked for.
+  absl::StatusOr<JobStatus> Insert(const store::Job& job, bool named, absl::Duration looked)
       ABSL_LOCKS_EXCLUDED(service_lock);
   // Announces its name, and holds nodes for it if it can start at once.
-  absl::StatusOr<std::optional<Placement>> BeginInsert(const store::Job& job)
+  absl::StatusOr<std::optional<Placement>> BeginInsert(const store::Job& job, absl::Duration looked)
       ABSL_LOCKS_EXCLUDED(service_lock);
   void EndInsert(const store::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Returns the jobs whose results are its inputs.
   std::set<std::string> InputsOf(const store::Job& job) const;
   // Takes in what is on the disk, and says what has become of it. `placed`: as the record's last
   // event has it, if it does.
-  JobStatus Adopt(const store::JobRecord& record, std::vector<store::Event> events,
+  JobStatus Adopt(const store::JobRecord& record, std::vector<FirstEvent> events,
                   std::unique_ptr<PlacedJob> placed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Makes the job and opens its logs, unless their disk would have its submitter wait.
   std::unique_ptr<PlacedJob> OpenPlaced(const std::string& id, Placement placement)
@@ -69,6 +71,7 @@ class Admission {
   Insertions& insertions_;
   LocalScheduler& scheduler_;
   EngineCalls& engines_;
+  Secrets& secrets_;
 };
 
 }  // namespace tutti::service

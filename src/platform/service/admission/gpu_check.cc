@@ -32,10 +32,13 @@ std::string Asks(const spec::GpuDemand& demand, size_t gpus) {
                 : absl::StrCat(demand.count, " GPUs on a node, and this machine has ", gpus));
 }
 
-void LookAt(const spec::JobSpec& job, size_t gpus, std::vector<std::string>& faults,
-            std::vector<std::string>& warnings) {
-  for (const spec::Step& step : job.steps) LookAt(step.job, gpus, faults, warnings);
+void LookAt(const spec::JobSpec& job, const std::function<size_t()>& count,
+            std::vector<std::string>& faults, std::vector<std::string>& warnings) {
+  for (const spec::Step& step : job.steps) LookAt(step.job, count, faults, warnings);
   if (job.kind == spec::JobKind::kPipeline || job.compute != "local") return;
+  const std::string named = NamedForGpus(job.environment);
+  if (job.gpu_demands.empty() && named.empty()) return;
+  const size_t gpus = count();
   for (const spec::GpuDemand& demand : job.gpu_demands) {
     if (demand.count <= gpus) continue;
     const std::string text = Asks(demand, gpus);
@@ -46,9 +49,7 @@ void LookAt(const spec::JobSpec& job, size_t gpus, std::vector<std::string>& fau
       warnings.push_back(absl::StrCat(text, ": a program that needs one will fail"));
     }
   }
-  if (gpus > 0) return;
-  const std::string named = NamedForGpus(job.environment);
-  if (named.empty()) return;
+  if (gpus > 0 || named.empty()) return;
   const std::string& of_image = job.environment.image.location;
   const std::string& location = of_image.empty() ? job.environment.place : of_image;
   warnings.push_back(absl::StrCat(location.empty() ? job.file_name : location, ": ", named,
@@ -58,7 +59,8 @@ void LookAt(const spec::JobSpec& job, size_t gpus, std::vector<std::string>& fau
 
 }  // namespace
 
-absl::Status CheckGpus(const spec::JobSpec& job, size_t gpus, std::vector<std::string>& warnings) {
+absl::Status CheckGpus(const spec::JobSpec& job, const std::function<size_t()>& gpus,
+                       std::vector<std::string>& warnings) {
   std::vector<std::string> faults;
   LookAt(job, gpus, faults, warnings);
   if (faults.empty()) return absl::OkStatus();

@@ -18,10 +18,14 @@ spec::JobSpec Demanding() {
   return job;
 }
 
+std::function<size_t()> Have(size_t gpus) {
+  return [gpus] { return gpus; };
+}
+
 TEST(GpuCheck, RefusesWhatWouldNotStartAndWarnsOfWhatMayDoWithout) {
   std::vector<std::string> warnings;
   EXPECT_EQ(
-      CheckGpus(Demanding(), 0, warnings).message(),
+      CheckGpus(Demanding(), Have(0), warnings).message(),
       "job.yml:7: --gpus=all (docker_args) asks for GPUs, of which this machine has none: take "
       "it out, or name a compute whose nodes have them");
   EXPECT_THAT(
@@ -40,7 +44,7 @@ TEST(GpuCheck, ANameSaysThatAnEnvironmentIsMadeForGpus) {
     job.environment.name = name;
     job.environment.place = "job.yml:4";
     std::vector<std::string> warnings;
-    EXPECT_TRUE(CheckGpus(job, 0, warnings).ok());
+    EXPECT_TRUE(CheckGpus(job, Have(0), warnings).ok());
     EXPECT_THAT(warnings, ElementsAre(StartsWith("job.yml:4: environment ")));
   }
 }
@@ -49,25 +53,25 @@ TEST(GpuCheck, MoreThanThereAreAreRefusedByTheirNumber) {
   spec::JobSpec job = Demanding();
   job.gpu_demands[0] = {"--gpus=8 (docker_args)", {"job.yml", 7}, true, 8};
   std::vector<std::string> warnings;
-  EXPECT_EQ(CheckGpus(job, 1, warnings).message(),
+  EXPECT_EQ(CheckGpus(job, Have(1), warnings).message(),
             "job.yml:7: --gpus=8 (docker_args) asks for 8 GPUs on a node, and this machine has 1: "
             "ask for fewer, or name a compute whose nodes have them");
-  EXPECT_TRUE(CheckGpus(job, 8, warnings).ok());
+  EXPECT_TRUE(CheckGpus(job, Have(8), warnings).ok());
   EXPECT_THAT(warnings, IsEmpty());
 }
 
 TEST(GpuCheck, NothingIsSaidWhereThereAreGpusOrOfNodesElsewhere) {
   std::vector<std::string> warnings;
-  EXPECT_TRUE(CheckGpus(Demanding(), 1, warnings).ok());
+  EXPECT_TRUE(CheckGpus(Demanding(), Have(1), warnings).ok());
   spec::JobSpec elsewhere = Demanding();
   elsewhere.compute = "hpc";
-  EXPECT_TRUE(CheckGpus(elsewhere, 0, warnings).ok());
+  EXPECT_TRUE(CheckGpus(elsewhere, Have(0), warnings).ok());
   spec::JobSpec pipeline;
   spec::Step step;
   step.job = Demanding();
   pipeline.steps.push_back(step);
   EXPECT_THAT(warnings, IsEmpty());
-  EXPECT_FALSE(CheckGpus(pipeline, 0, warnings).ok()) << "of its step";
+  EXPECT_FALSE(CheckGpus(pipeline, Have(0), warnings).ok()) << "of its step";
 }
 
 }  // namespace

@@ -1,11 +1,15 @@
 #include "platform/service/admission/place_check.h"
 
 #include <atomic>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "platform/service/admission/disk_space.h"
 #include "platform/service/admission/store_inquiry.h"
+#include "platform/service/stored_logs/log_place.h"
 #include "platform/storage/input_request.h"
 #include "platform/storage/storage_fault.h"
 #include "platform/storage/storage_program.h"
@@ -13,14 +17,17 @@
 namespace tutti::service {
 namespace {
 
+constexpr absl::Duration kPatienceWithLists = absl::Seconds(3);  // of who submits
 constexpr char kUnnamed[] = "tutti-probe";
 
-// Of an input, whether it is there; of an output, whether one may write to its place.
+// Of an input, whether it is there; of an output, and of the folder for logs, whether one may write
+// to its place.
 struct Question {
   const spec::JobSpec* job;
-  const std::string* name;
+  const std::string* name = nullptr;  // null: of the logs
   const spec::Input* input = nullptr;
-  const spec::Output* output = nullptr;  // of the two one
+  const spec::Output* output = nullptr;                // of the two one
+  std::shared_ptr<const spec::Output> logs = nullptr;  // what `output` is then
   absl::Status answer = absl::OkStatus();
 
   const spec::DataPlace& place() const { return input != nullptr ? *input->place : *output->place; }
@@ -29,8 +36,10 @@ struct Question {
 std::string LineOf(const Question& question) {
   const bool is_input = question.input != nullptr;
   const spec::SourceLocation& at = is_input ? question.input->location : question.output->location;
-  return absl::StrCat(at.file, ":", at.line, ": ", is_input ? "input" : "output", " \"",
-                      *question.name, "\": ",
+  const std::string what = question.name == nullptr ? std::string(kLogsKey)
+                                                    : absl::StrCat(is_input ? "input" : "output",
+                                                                   " \"", *question.name, "\"");
+  return absl::StrCat(at.file, ":", at.line, ": ", what, ": ",
                       is_input ? storage::InputFault(*question.input, question.answer)
                                : storage::OutputFault(*question.output, question.answer));
 }
@@ -51,6 +60,11 @@ void Collect(const spec::JobSpec& job, std::vector<Question>& questions) {
         output.place && IsOnCluster(job) && output.place->kind == spec::StoreKind::kLocal;
     if (!writes || !output.place || is_away) continue;
     questions.push_back({.job = &job, .name = &name, .output = &output});
+  }
+  if (job.logs_place && writes) {
+    auto logs = std::make_shared<spec::Output>(LogsOutput(*job.logs_place, spec::kOwnName));
+    logs->location = job.logs_location;
+    questions.push_back({.job = &job, .output = logs.get(), .logs = logs});
   }
   for (const spec::Step& step : job.steps) Collect(step.job, questions);
 }
@@ -80,9 +94,13 @@ bool IsUncertain(const Question& question) {
          storage::SourceOf(question.answer) != storage::FaultSource::kLogin;
 }
 
+StoreAnswer AskProgram(const storage::StorageRequest& request, base::Deadline deadline) {
+  static const std::atomic<bool> never = false;
+  return storage::RunStorage(request, deadline, never, {});
+}
+
 // Sets the answers.
 void Ask(std::vector<Question>& questions, const Secrets& secrets, base::Deadline deadline) {
-  static const std::atomic<bool> never = false;
   std::vector<storage::StorageRequest> requests;
   std::vector<Question*> asked;
   for (Question& question : questions) {
@@ -93,20 +111,57 @@ void Ask(std::vector<Question>& questions, const Secrets& secrets, base::Deadlin
     requests.push_back(**std::move(request));
     asked.push_back(&question);
   }
-  const std::vector<absl::Status> answers =
-      AskStores(requests, deadline, [](const storage::StorageRequest& request, base::Deadline by) {
-        return storage::RunStorage(request, by, never, {}).status();
-      });
-  for (size_t i = 0; i < asked.size(); ++i) asked[i]->answer = answers[i];
+  const std::vector<StoreAnswer> answers = AskStores(requests, deadline, AskProgram);
+  for (size_t i = 0; i < asked.size(); ++i) asked[i]->answer = answers[i].status();
+}
+
+// A list tells a folder's size, which a look at it does not.
+bool IsFetchedHere(const Question& question) {
+  const spec::Input* const input = question.input;
+  return input != nullptr && !input->absent && input->mode != "direct" &&
+         input->place->kind != spec::StoreKind::kLocal &&
+         question.job->kind != spec::JobKind::kPipeline && !IsOnCluster(*question.job);
+}
+
+// Returns those that are there and whose sizes are known by then.
+std::vector<InputInStore> SizesOf(const std::vector<Question>& questions, const Secrets& secrets,
+                                  base::Deadline deadline) {
+  std::vector<storage::StorageRequest> requests;
+  std::vector<const Question*> asked;
+  for (const Question& question : questions) {
+    if (!IsFetchedHere(question) || !question.answer.ok()) continue;
+    auto request = RequestOf(question, secrets);
+    if (!request.has_value() || !request->ok()) continue;
+    (*request)->operation = storage::Operation::kDigest;  // a list of which the sum alone is told
+    (*request)->settled_before = static_cast<int64_t>(storage::kLatestTime);  // and no more
+    requests.push_back(**std::move(request));
+    asked.push_back(&question);
+  }
+  const std::vector<StoreAnswer> answers = AskStores(requests, deadline, AskProgram);
+  std::vector<InputInStore> sizes;
+  for (size_t i = 0; i < asked.size(); ++i) {
+    if (!answers[i].ok()) continue;
+    sizes.push_back({.job = asked[i]->job,
+                     .name = asked[i]->name,
+                     .input = asked[i]->input,
+                     .bytes = static_cast<uint64_t>(answers[i]->bytes)});
+  }
+  return sizes;
 }
 
 }  // namespace
 
-void CheckPlaces(const spec::JobSpec& job, const Secrets& secrets, base::Deadline deadline,
+void CheckPlaces(const spec::JobSpec& job, const Secrets& secrets, RemotePaths& paths,
+                 const std::filesystem::path& directory, base::Deadline deadline,
                  base::Faults& faults, std::vector<std::string>& warnings) {
   std::vector<Question> questions;
   Collect(job, questions);
   Ask(questions, secrets, deadline);
+  const auto sizes = SizesOf(questions, secrets, base::Deadline::After(kPatienceWithLists));
+  if (!sizes.empty()) {  // a disk that does not answer is not asked
+    const auto visit = paths.Begin({directory.native(), (directory / "data").native()});
+    if (visit.ok()) faults.Add(CheckFetchesFit(sizes, directory));
+  }
   for (const Question& question : questions) {
     const absl::Status& answer = question.answer;
     if (answer.ok()) continue;
@@ -117,7 +172,7 @@ void CheckPlaces(const spec::JobSpec& job, const Secrets& secrets, base::Deadlin
       warnings.push_back(absl::StrCat(text,
                                       "; the job is taken all the same, as they may be for "
                                       "this one file"));
-    } else if (absl::IsUnavailable(answer) && IsOnCluster(*question.job)) {
+    } else if (absl::IsUnavailable(answer) && IsOnCluster(*question.job) && !question.logs) {
       warnings.push_back(absl::StrCat(text, "; the nodes of compute \"", question.job->compute,
                                       "\" may reach it all the same"));
     } else {

@@ -10,13 +10,13 @@
 #include "base/process/child_process.h"
 #include "base/threads/at_once.h"
 #include "platform/container/make_image.h"
-#include "platform/container/python_check.h"
+#include "platform/container/python/python_check.h"
 #include "platform/container/registry_check.h"
 #include "platform/service/admission/command_check.h"
 #include "platform/service/admission/disk_space.h"
 #include "platform/service/admission/gpu_check.h"
+#include "platform/service/admission/inputs/remote_input_check.h"
 #include "platform/service/admission/rdma_check.h"
-#include "platform/service/admission/remote_input_check.h"
 #include "spec/data/remote_input.h"
 #include "spec/file/job_file.h"
 
@@ -58,6 +58,7 @@ struct NetworkCheck {
 };
 
 void CheckNetwork(const spec::JobSpec& job, const std::filesystem::path& directory,
+                  const SecretValues& signatures, const container::Logins& logins,
                   base::Faults& faults, Lines& warnings) {
   const base::Deadline deadline = base::Deadline::After(kPatience);
   std::vector<NetworkCheck> checks;
@@ -68,10 +69,11 @@ void CheckNetwork(const spec::JobSpec& job, const std::filesystem::path& directo
   }
   if (Any(job, NamesImage)) {
     checks.push_back(
-        {[&](Lines& lines) { return container::CheckRegistries(job, deadline, lines); }});
+        {[&](Lines& lines) { return container::CheckRegistries(job, logins, deadline, lines); }});
   }
   if (Any(job, HasRemoteInput)) {
-    checks.push_back({[&](Lines& lines) { return CheckRemoteInputs(job, deadline, lines); }});
+    checks.push_back(
+        {[&](Lines& lines) { return CheckRemoteInputs(job, signatures, deadline, lines); }});
   }
   base::ForEachAtOnce(checks.size(), checks.size(),
                       [&](size_t i) { checks[i].found = checks[i].run(checks[i].warnings); });
@@ -89,13 +91,14 @@ MachineFacts FactsOfThisMachine() {
 
 }  // namespace
 
-absl::Status PreflightFiles(const spec::JobSpec& job, const std::filesystem::path& directory,
-                            Lines& warnings) {
+absl::Status PreflightFiles(const spec::JobSpec& job, const std::set<std::string>& sent,
+                            const std::filesystem::path& directory, Lines& warnings) {
   static const auto* const facts = new MachineFacts(FactsOfThisMachine());
   base::Faults faults;
-  faults.Add(spec::CheckPaths(job, warnings));
+  faults.Add(spec::CheckPaths(job, warnings, sent));
   faults.Add(container::CheckCanRun(job));
-  faults.Add(CheckGpus(job, base::UsableGpus(facts->own).size(), warnings));
+  const auto gpus = [] { return base::UsableGpus(facts->own).size(); };
+  faults.Add(CheckGpus(job, gpus, warnings));
   WarnOfUnusedRdma(job, base::ActiveRdmaPorts(), warnings);
   faults.Add(CheckCommand(job, *facts, warnings));
   faults.Add(CheckCopiesFit(job, directory));
@@ -104,9 +107,10 @@ absl::Status PreflightFiles(const spec::JobSpec& job, const std::filesystem::pat
 }
 
 absl::Status PreflightNetwork(const spec::JobSpec& job, const std::filesystem::path& directory,
+                              const SecretValues& signatures, const container::Logins& logins,
                               Lines& warnings) {
   base::Faults faults;
-  CheckNetwork(job, directory, faults, warnings);
+  CheckNetwork(job, directory, signatures, logins, faults, warnings);
   warnings = EachOnce(warnings);
   return faults.status();
 }

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "platform/container/registry_logins.h"
+#include "platform/service/secrets/secret_info.h"
 #include "spec/types/job.h"
 
 namespace tutti::service {
@@ -16,12 +19,16 @@ namespace tutti::service {
 // known from here, goes to `warnings`, of which each is kept once.
 
 // Checks the paths, programs, GPUs and disk space of the job and of those below it. Hangs as long
-// as a file system does that has one of PathsOf (remote_paths.h).
-absl::Status PreflightFiles(const spec::JobSpec& job, const std::filesystem::path& directory,
+// as a file system does that has one of PathsOf (remote_paths.h). `sent`: the code that has come
+// with the job, by JobSpec::AllCode; another machine's folders are not looked for here.
+absl::Status PreflightFiles(const spec::JobSpec& job, const std::set<std::string>& sent,
+                            const std::filesystem::path& directory,
                             std::vector<std::string>& warnings);
 // Checks their Pythons, images, registries and inputs from elsewhere, all at the same time, within
 // five seconds (a second more where an image may have been built already); it blocks that long.
+// `signatures`: of the inputs' addresses that name theirs; `logins`: of their images' registries.
 absl::Status PreflightNetwork(const spec::JobSpec& job, const std::filesystem::path& directory,
+                              const SecretValues& signatures, const container::Logins& logins,
                               std::vector<std::string>& warnings);
 
 }  // namespace tutti::service

@@ -13,7 +13,7 @@
 namespace tutti::service {
 namespace {
 
-constexpr absl::Duration kPatienceWithMount = absl::Seconds(1);
+constexpr absl::Duration kPatienceWithPath = absl::Seconds(5);  // of a mount that answers
 constexpr absl::Duration kPatienceWithOthers = absl::Seconds(3);
 
 absl::Status IsAway(const std::string& mount) {
@@ -78,8 +78,9 @@ absl::Status RemotePaths::Ask(const std::string& mount, const std::string& path)
     std::error_code ignored;
     static_cast<void>(std::filesystem::status(path, ignored));
   };
-  if (probes_.Hangs(mount, kPatienceWithMount)) return IsAway(mount);
-  const bool answers = probes_.DoWithin(mount, look, base::Deadline::After(kPatienceWithMount));
+  if (!folders_.Await(path).ok() || looks_.Hangs(mount, kPatienceWithPath)) return IsAway(mount);
+  const bool answers = looks_.DoWithin(mount, look, base::Deadline::After(kPatienceWithPath),
+                                       [&] { return !folders_.Check(path).ok(); });
   return answers ? absl::OkStatus() : IsAway(mount);
 }
 

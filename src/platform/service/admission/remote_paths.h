@@ -1,8 +1,8 @@
 // RemotePaths lets submissions look at the files that they name, of which some may lie on a server
 // that is away: who looks there hangs, and its call holds one of the service's few threads for
-// calls that take long. So each mount that is not this machine's own is asked first, by a thread
-// that nobody waits for longer than a second, and four calls at a time are let in. The others are
-// refused, as for a server that is away. Thread-safe.
+// calls that take long. So each mount that is not this machine's own is asked first (FolderWatch),
+// then the path, by a thread that nobody waits for longer than five seconds, and four calls at a
+// time are let in. The others are refused, as for a server that is away. Thread-safe.
 #pragma once
 
 #include <map>
@@ -16,6 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/machine/mounts.h"
 #include "base/threads/work_queues.h"
+#include "platform/service/folders/folder_watch.h"
 #include "spec/types/job.h"
 
 namespace tutti::service {
@@ -24,8 +25,8 @@ class RemotePaths {
  public:
   static constexpr int kMostVisits = 4;  // of a mount at a time
 
-  // `probes` has a queue for each mount.
-  explicit RemotePaths(base::WorkQueues& probes) : probes_(probes) {}
+  // `looks` has a queue for each mount.
+  RemotePaths(FolderWatch& folders, base::WorkQueues& looks) : folders_(folders), looks_(looks) {}
 
   // A caller's leave to look at its paths, until it goes.
   class Visit {
@@ -44,16 +45,21 @@ class RemotePaths {
     std::set<std::string> mounts_;
   };
 
-  // Waits a second for each mount that these absolute paths lie on, and three until so few others
-  // look there. Unavailable names the one that does not answer.
+  // Waits until each mount that these absolute paths lie on answers or is known to be away, and
+  // three seconds until so few others look there. Unavailable names the one that does not answer.
   absl::StatusOr<Visit> Begin(const std::set<std::string>& paths,
-                              const std::vector<base::Mount>& mounts = base::ReadMounts());
+                              const std::vector<base::Mount>& mounts);
+  absl::StatusOr<Visit> Begin(const std::set<std::string>& paths) {
+    return Begin(paths, *mounts_.Now());
+  }
 
  private:
   absl::Status Ask(const std::string& mount, const std::string& path);
   void End(const std::set<std::string>& mounts) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  base::WorkQueues& probes_;
+  FolderWatch& folders_;
+  base::WorkQueues& looks_;
+  base::WatchedMounts mounts_;
   absl::Mutex mutex_;
   std::map<std::string, int> visits_ ABSL_GUARDED_BY(mutex_);  // by mount
 };

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
+#include "absl/synchronization/mutex.h"
 #include "base/deadline.h"
 #include "base/test_patience.h"
 
@@ -22,23 +22,47 @@ using ::testing::IsSupersetOf;
 
 class RemotePathsTest : public ::testing::Test {
  protected:
-  RemotePathsTest() { probes_.Start(); }
+  RemotePathsTest() {
+    for (base::WorkQueues* const work : {&probes_, &canary_, &looks_}) work->Start();
+    folders_.Run();
+  }
   ~RemotePathsTest() override {
-    if (!answers_->HasBeenNotified()) answers_->Notify();
+    folders_.Stop();
+    Answer();
+    for (base::WorkQueues* const work : {&probes_, &canary_, &looks_}) work->Join();
   }
 
   absl::StatusOr<RemotePaths::Visit> Begin(const std::string& path) {
-    return paths_.Begin({path}, {{"/", "ext4"}, {"/far", "nfs"}, {"/other", "nfs"}});
+    return paths_.Begin({path}, *mounts_);
   }
-
-  // Has the mount hang, as a question before has.
+  // Has all that asks a mount wait.
   void Hang(const std::string& mount) {
-    probes_.Do(mount, [answers = answers_] { answers->WaitForNotification(); });
+    absl::MutexLock lock(&mutex_);
+    hung_ = mount;
+  }
+  void Answer() { Hang(""); }
+  absl::Status Ask(const std::string& mount) {
+    absl::MutexLock lock(&mutex_);
+    const auto answers = [&] { return hung_ != mount; };
+    mutex_.Await(absl::Condition(&answers));
+    return absl::OkStatus();
   }
 
-  const std::shared_ptr<absl::Notification> answers_ = std::make_shared<absl::Notification>();
-  base::WorkQueues probes_{8};
-  RemotePaths paths_{probes_};
+  const std::shared_ptr<const std::vector<base::Mount>> mounts_ =
+      std::make_shared<const std::vector<base::Mount>>(std::vector<base::Mount>{
+          {"/", "ext4", "", 1}, {"/far", "nfs", "", 2}, {"/other", "nfs", "", 3}});
+  absl::Mutex mutex_;
+  std::string hung_ ABSL_GUARDED_BY(mutex_);
+  base::SystemClock clock_;
+  base::WorkQueues probes_{8}, canary_{1}, looks_{8};
+  FolderWatch folders_{{.mounts = [this] { return mounts_; },
+                        .ask = [this](const std::string& mount) { return Ask(mount); },
+                        .ask_own = {}},
+                       [] { return std::vector<FolderWatch::Folder>(); },
+                       probes_,
+                       canary_,
+                       &clock_};
+  RemotePaths paths_{folders_, looks_};
 };
 
 TEST_F(RemotePathsTest, WhoseMountDoesNotAnswerIsRefusedAndNobodyElse) {
@@ -47,7 +71,7 @@ TEST_F(RemotePathsTest, WhoseMountDoesNotAnswerIsRefusedAndNobodyElse) {
   EXPECT_TRUE(absl::IsUnavailable(Begin("/far").status()));
   EXPECT_TRUE(Begin("/other/data").ok());
   EXPECT_TRUE(Begin("/etc/passwd").ok());
-  answers_->Notify();
+  Answer();
   const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
   while (!Begin("/far/data").ok() && !deadline.Expired()) std::this_thread::yield();
   EXPECT_TRUE(Begin("/far/data").ok());

@@ -7,6 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "base/text/utf8.h"
+#include "platform/service/stored_logs/log_place.h"
+#include "spec/data/data_map.h"
+#include "spec/data/remote_input.h"
+#include "spec/data/signed_address.h"
 
 namespace tutti::service {
 namespace {
@@ -43,17 +47,39 @@ std::string WhyNotGiven(const spec::JobSpec& job, const std::string& name, const
                       ", file: true}");
 }
 
-// What the credentials of its inputs and outputs lack, at their lines.
+// The secret by which a node reads or writes it; "": none, or not yet one.
+std::string SecretOf(const spec::Input& input) {
+  return input.place ? input.place->secret : spec::SecretOfAddress(input.path);
+}
+std::string SecretOf(const spec::Output& output) {
+  return output.place ? output.place->secret : "";
+}
+// Whether the address of what has this secret may be read by it.
+absl::Status CheckServer(const spec::Input& input, const SecretValues& values) {
+  return input.place ? absl::OkStatus() : spec::WithSignature(input.path, values).status();
+}
+absl::Status CheckServer(const spec::Output& /*output*/, const SecretValues& /*values*/) {
+  return absl::OkStatus();
+}
+bool IsSigned(const spec::Input& input) {
+  return spec::IsRemote(input) && spec::IsSigned(input.path);
+}
+bool IsSigned(const spec::Output& /*output*/) { return false; }
+
+// What the credentials of its inputs, outputs and logs lack, at their lines.
 void CheckPlacesOf(const spec::JobSpec& job, const Secrets& secrets, const Engines& engines,
                    base::Faults& faults) {
   const engine::Engine* const engine = engines.Of(job.compute);
   const bool reaches = engine == nullptr || engine->LaunchersReachService();
   const auto check = [&](absl::string_view what, const auto& all) {
     for (const auto& [name, one] : all) {
-      if (!one.place || one.place->secret.empty()) continue;
+      const std::string secret = SecretOf(one);
+      if (secret.empty() && !IsSigned(one)) continue;
       const std::string where =
           absl::StrCat(one.location.file, ":", one.location.line, ": ", what, " \"", name, "\": ");
-      const absl::Status known = secrets.ValuesOf({one.place->secret}).status();
+      const absl::StatusOr<SecretValues> values =
+          secret.empty() ? SecretValues() : secrets.ValuesOf({secret});
+      const absl::Status known = values.ok() ? CheckServer(one, *values) : values.status();
       if (!known.ok()) faults.Add(absl::InvalidArgumentError(absl::StrCat(where, known.message())));
       if (reaches) continue;
       faults.Add(
@@ -62,9 +88,27 @@ void CheckPlacesOf(const spec::JobSpec& job, const Secrets& secrets, const Engin
   };
   check("input", job.inputs);
   if (job.kind != spec::JobKind::kPipeline) check("output", job.outputs);
+  // The service alone reaches the place of the logs.
+  if (!job.logs_place || job.logs_place->secret.empty()) return;
+  const absl::Status known = secrets.ValuesOf({job.logs_place->secret}).status();
+  if (known.ok()) return;
+  faults.Add(absl::InvalidArgumentError(absl::StrCat(
+      job.logs_location.file, ":", job.logs_location.line, ": ", kLogsKey, ": ", known.message())));
 }
 
 }  // namespace
+
+SecretValues KnownSignatures(const spec::JobSpec& job, const Secrets& secrets) {
+  SecretValues known;
+  for (const auto& [name, input] : job.inputs) {
+    const std::string secret = spec::SecretOfAddress(input.path);
+    if (secret.empty()) continue;
+    auto values = secrets.ValuesOf({secret});
+    if (values.ok()) known.merge(*values);
+  }
+  for (const spec::Step& step : job.steps) known.merge(KnownSignatures(step.job, secrets));
+  return known;
+}
 
 absl::Status CheckSecrets(const spec::JobSpec& job, const Secrets& secrets, const Engines& engines,
                           base::Faults& faults) {

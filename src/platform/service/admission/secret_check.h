@@ -14,5 +14,8 @@ namespace tutti::service {
 // looked at now. Asks the store, of jobs that name some. Thread-safe.
 absl::Status CheckSecrets(const spec::JobSpec& job, const Secrets& secrets, const Engines& engines,
                           base::Faults& faults);
+// Returns the signatures that addresses of its inputs name, and of those of its steps, but those
+// that are not there or cannot be read.
+SecretValues KnownSignatures(const spec::JobSpec& job, const Secrets& secrets);
 
 }  // namespace tutti::service

@@ -20,14 +20,14 @@ using storage::StorageRequest;
 constexpr size_t kMostAtOnce = 16;  // each a process
 constexpr size_t kMostOfOneServer = 4;
 
-struct Question {
+struct Inquiry {
   const StorageRequest* request;
-  absl::Status answer = absl::DeadlineExceededError("there was no time left to look at it");
+  StoreAnswer answer = absl::DeadlineExceededError("there was no time left to look at it");
 };
 
 // The questions to one server, which several threads take one after the other.
 struct Server {
-  std::vector<Question*> questions;
+  std::vector<Inquiry*> questions;
   std::atomic<size_t> next = 0;
 };
 
@@ -50,14 +50,13 @@ std::vector<Server*> InTurns(const std::map<std::string, std::unique_ptr<Server>
 
 }  // namespace
 
-std::vector<absl::Status> AskStores(const std::vector<StorageRequest>& requests,
-                                    base::Deadline deadline, const AskStore& ask) {
-  std::map<std::string, Question> questions;  // by all that is asked
+std::vector<StoreAnswer> AskStores(const std::vector<StorageRequest>& requests,
+                                   base::Deadline deadline, const AskStore& ask) {
+  std::map<std::string, Inquiry> questions;  // by all that is asked
   std::map<std::string, std::unique_ptr<Server>> servers;
-  std::vector<const Question*> of_requests;
+  std::vector<const Inquiry*> of_requests;
   for (const StorageRequest& request : requests) {
-    const auto [found, is_new] =
-        questions.try_emplace(storage::ToJson(request), Question{&request});
+    const auto [found, is_new] = questions.try_emplace(storage::ToJson(request), Inquiry{&request});
     of_requests.push_back(&found->second);
     if (!is_new) continue;
     std::unique_ptr<Server>& server = servers[ServerOf(request.place)];
@@ -72,8 +71,8 @@ std::vector<absl::Status> AskStores(const std::vector<StorageRequest>& requests,
       server.questions[q]->answer = ask(*server.questions[q]->request, deadline);
     }
   });
-  std::vector<absl::Status> answers;
-  for (const Question* question : of_requests) answers.push_back(question->answer);
+  std::vector<StoreAnswer> answers;
+  for (const Inquiry* question : of_requests) answers.push_back(question->answer);
   return answers;
 }
 

@@ -16,6 +16,7 @@ namespace tutti::service {
 namespace {
 
 using storage::StorageRequest;
+using storage::StorageResult;
 
 StorageRequest At(const std::string& server, const std::string& path) {
   StorageRequest request;
@@ -33,22 +34,24 @@ TEST(AskStores, AsksOthersWhileOneDoesNotAnswer) {
   absl::Mutex mutex;
   int answered = 0, waiting = 0, most = 0;
   const auto all_fine = [&] { return answered == 40; };
-  const auto answers = AskStores(requests, Soon(), [&](const StorageRequest& request, auto&&) {
-    absl::MutexLock lock(&mutex);
-    if (request.place.endpoint == "http://fine") {
-      ++answered;
-      return absl::OkStatus();
-    }
-    most = std::max(most, ++waiting);
-    // As a server that is away for as long as anybody asks another one.
-    const bool in_time =
-        mutex.AwaitWithTimeout(absl::Condition(&all_fine), base::Patient(absl::Seconds(10)));
-    --waiting;
-    return in_time ? absl::UnavailableError("away") : absl::InternalError("the others wait");
-  });
+  const auto answers =
+      AskStores(requests, Soon(), [&](const StorageRequest& request, auto&&) -> StoreAnswer {
+        absl::MutexLock lock(&mutex);
+        if (request.place.endpoint == "http://fine") {
+          ++answered;
+          return StorageResult{.bytes = answered};
+        }
+        most = std::max(most, ++waiting);
+        // As a server that is away for as long as anybody asks another one.
+        const bool in_time =
+            mutex.AwaitWithTimeout(absl::Condition(&all_fine), base::Patient(absl::Seconds(10)));
+        --waiting;
+        if (!in_time) return absl::InternalError("the others wait");
+        return absl::UnavailableError("away");
+      });
   ASSERT_EQ(answers.size(), 80u);
-  for (int i = 0; i < 40; ++i) EXPECT_TRUE(absl::IsUnavailable(answers[i])) << answers[i];
-  for (int i = 40; i < 80; ++i) EXPECT_TRUE(answers[i].ok()) << answers[i];
+  for (int i = 0; i < 40; ++i) EXPECT_TRUE(absl::IsUnavailable(answers[i].status())) << i;
+  for (int i = 40; i < 80; ++i) EXPECT_GT(answers[i]->bytes, 0) << i;
   EXPECT_LE(most, 4) << "of one server";
 }
 
@@ -57,23 +60,24 @@ TEST(AskStores, AsksAQuestionOnce) {
                                                 At("http://h", "a")};
   absl::Mutex mutex;
   std::multiset<std::string> asked;
-  const auto answers = AskStores(requests, Soon(), [&](const StorageRequest& request, auto&&) {
-    absl::MutexLock lock(&mutex);
-    asked.insert(request.place.path);
-    return absl::NotFoundError(request.place.path);
-  });
+  const auto answers =
+      AskStores(requests, Soon(), [&](const StorageRequest& request, auto&&) -> StoreAnswer {
+        absl::MutexLock lock(&mutex);
+        asked.insert(request.place.path);
+        return absl::NotFoundError(request.place.path);
+      });
   EXPECT_THAT(asked, testing::ElementsAre("a", "b"));
-  EXPECT_EQ(answers[0].message(), "a");
-  EXPECT_EQ(answers[1].message(), "b");
-  EXPECT_EQ(answers[2].message(), "a");
+  EXPECT_EQ(answers[0].status().message(), "a");
+  EXPECT_EQ(answers[1].status().message(), "b");
+  EXPECT_EQ(answers[2].status().message(), "a");
 }
 
 TEST(AskStores, AsksNoMoreOnceTheTimeIsOver) {
   int asked = 0;
   const auto answers =
       AskStores({At("http://h", "a")}, base::Deadline::After(absl::ZeroDuration()),
-                [&](const StorageRequest&, auto&&) { return ++asked, absl::OkStatus(); });
-  EXPECT_TRUE(absl::IsDeadlineExceeded(answers[0]));
+                [&](const StorageRequest&, auto&&) { return ++asked, StorageResult(); });
+  EXPECT_TRUE(absl::IsDeadlineExceeded(answers[0].status()));
   EXPECT_EQ(asked, 0);
 }
 

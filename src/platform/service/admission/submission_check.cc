@@ -5,12 +5,15 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "platform/service/admission/inputs/served_input_check.h"
+#include "platform/service/admission/inputs/table_check.h"
 #include "platform/service/admission/job_name.h"
 #include "platform/service/admission/part_check.h"
 #include "platform/service/admission/place_check.h"
 #include "platform/service/admission/preflight.h"
 #include "platform/service/admission/secret_check.h"
 #include "platform/service/retention/in_use.h"
+#include "platform/service/secrets/image_logins.h"
 #include "spec/site/site.h"
 #include "spec/types/asked_of_slurm.h"
 
@@ -22,14 +25,22 @@ constexpr absl::Duration kHangs = absl::Seconds(1);
 constexpr absl::Duration kPatienceWithClusters = absl::Seconds(3);  // of who submits
 constexpr absl::Duration kPatienceWithStores = absl::Seconds(10);   // likewise
 
+// The code of which the submission names a snapshot, by JobSpec::AllCode.
+std::set<std::string> SentCode(const Submission& submission, const spec::JobSpec& job) {
+  std::set<std::string> sent;
+  for (const auto& [code, snapshot] : submission.snapshots) sent.insert(code);
+  if (!submission.snapshot.empty() && !job.code.empty()) sent.insert(job.AllCode());
+  return sent;
+}
+
 }  // namespace
 
 absl::StatusOr<spec::ReadResult> SubmissionCheck::Read(const Submission& submission) const {
   if (!submission.base_directory.is_absolute()) {
     return absl::InvalidArgumentError("base_directory must be an absolute path");
   }
-  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(state_.options.directory));
-  TUTTI_ASSIGN_OR_RETURN(spec::Reading reading, ReadFiles(submission, site));
+  TUTTI_ASSIGN_OR_RETURN(const std::shared_ptr<const spec::Site> site, site_.Read());
+  TUTTI_ASSIGN_OR_RETURN(spec::Reading reading, ReadFiles(submission, *site));
   auto& [file, of_reader, is_job] = reading;
   if (!is_job) return of_reader;
   base::Faults faults;
@@ -43,14 +54,22 @@ absl::StatusOr<spec::ReadResult> SubmissionCheck::Read(const Submission& submiss
   for (const std::string& why : out_of_reach) {
     file.warnings.push_back(absl::StrCat(why, "; what runs there waits until it can"));
   }
+  ReadTables(file.spec, *site, secrets_, paths_, base::Deadline::After(kPatienceWithStores),
+             faults);
   TUTTI_RETURN_IF_ERROR(CheckSecrets(file.spec, secrets_, state_.engines, faults));
-  CheckPlaces(file.spec, secrets_, base::Deadline::After(kPatienceWithStores), faults,
-              file.warnings);
+  CheckServedInputs(file.spec, state_.options.directory, faults);
+  CheckPlaces(file.spec, secrets_, paths_, state_.options.directory,
+              base::Deadline::After(kPatienceWithStores), faults, file.warnings);
   {
     TUTTI_ASSIGN_OR_RETURN(const RemotePaths::Visit visit, paths_.Begin(PathsOf(file.spec)));
-    faults.Add(PreflightFiles(file.spec, state_.options.directory, file.warnings));
+    faults.Add(PreflightFiles(file.spec, SentCode(submission, file.spec), state_.options.directory,
+                              file.warnings));
   }
-  faults.Add(PreflightNetwork(file.spec, state_.options.directory, file.warnings));
+  TUTTI_ASSIGN_OR_RETURN(
+      const container::Logins logins,
+      LoginsOfImages(file.spec, *state_.store, secrets_, state_.engines, faults));
+  faults.Add(PreflightNetwork(file.spec, state_.options.directory,
+                              KnownSignatures(file.spec, secrets_), logins, file.warnings));
   TUTTI_RETURN_IF_ERROR(spec::InFileOrder(faults.status(), file.spec));
   return std::move(file);
 }
@@ -67,6 +86,13 @@ absl::StatusOr<store::Job> SubmissionCheck::ToJob(const Submission& submission) 
                     .job_token = state_.options.random_hex(kJobTokenBytes),
                     .nonce = submission.nonce,
                     .warnings = std::move(file.warnings)};
+}
+
+absl::StatusOr<spec::ModelHere> SubmissionCheck::FindModelOf(
+    SharedState& state, const spec::AssetReference& reference) {
+  TUTTI_ASSIGN_OR_RETURN(const ModelVersion found,
+                         state.models.Find(reference.name, reference.version));
+  return spec::ModelHere{found.version, found.type, state.models.PathOf(found).native()};
 }
 
 absl::StatusOr<spec::Reading> SubmissionCheck::ReadFiles(const Submission& submission,
@@ -86,8 +112,9 @@ absl::StatusOr<spec::Reading> SubmissionCheck::ReadFiles(const Submission& submi
 
 void SubmissionCheck::TouchResults(const spec::JobSpec& job) const {
   for (const std::string& used : JobsInInputs(job, state_.options.directory / "jobs")) {
-    if (state_.read_work.Hangs(used, kHangs)) continue;
-    state_.read_work.Do(used, [folder = state_.files.FolderOf(used)] { base::Touch(folder); });
+    const std::filesystem::path folder = state_.files.FolderOf(used);
+    if (!state_.folders.Check(folder).ok() || state_.read_work.Hangs(used, kHangs)) continue;
+    state_.read_work.Do(used, [folder] { base::Touch(folder); });
   }
 }
 

@@ -14,12 +14,18 @@
 #include "platform/service/jobs/shared_state.h"
 #include "platform/service/secrets/secrets.h"
 #include "spec/file/job_file.h"
+#include "spec/site/kept_site.h"
 
 namespace tutti::service {
 
 class SubmissionCheck {
  public:
-  SubmissionCheck(SharedState& state, const Secrets& secrets) : state_(state), secrets_(secrets) {}
+  SubmissionCheck(SharedState& state, const Secrets& secrets)
+      : state_(state),
+        secrets_(secrets),
+        site_(state.options.directory, [&state](const spec::AssetReference& reference) {
+          return FindModelOf(state, reference);
+        }) {}
 
   // Reads the job; InvalidArgument names every fault. Unavailable if files that it names are on a
   // server that does not answer.
@@ -30,6 +36,8 @@ class SubmissionCheck {
       ABSL_LOCKS_EXCLUDED(service_lock);
 
  private:
+  static absl::StatusOr<spec::ModelHere> FindModelOf(SharedState& state,
+                                                     const spec::AssetReference& reference);
   // Checks whether the computes of it and of all below it are there and have as many nodes as it
   // takes; and why those that are cannot be used yet.
   void CheckComputes(const spec::JobSpec& job, base::Faults& faults,
@@ -49,7 +57,8 @@ class SubmissionCheck {
 
   SharedState& state_;
   const Secrets& secrets_;
-  mutable RemotePaths paths_{state_.path_work};
+  mutable spec::KeptSite site_;
+  mutable RemotePaths paths_{state_.folders, state_.path_work};
 };
 
 }  // namespace tutti::service

@@ -86,6 +86,8 @@ void ClusterQueue::HandOver(const std::string& compute, LiveJob& live, Effects& 
       allocation.avoid.push_back(std::move(node));
     }
   }
+  allocation.prefer = data_.NodesFor(job.spec, allocation.avoid);
+  allocation.being_left = data_.BeingLeft(compute, allocation.prefer);
   effects.starts.push_back({.compute = compute, .allocation = std::move(allocation)});
 }
 

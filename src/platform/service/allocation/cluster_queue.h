@@ -4,9 +4,13 @@
 // told the nodes.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "platform/engine/engine.h"
+#include "platform/service/allocation/data_holders.h"
 #include "platform/service/allocation/engine_calls.h"
 #include "platform/service/jobs/job_table.h"
 
@@ -14,8 +18,8 @@ namespace tutti::service {
 
 class ClusterQueue {
  public:
-  ClusterQueue(SharedState& state, JobTable& table, EngineCalls& calls)
-      : state_(state), table_(table), calls_(calls) {}
+  ClusterQueue(SharedState& state, JobTable& table, EngineCalls& calls, const DataHolders& data)
+      : state_(state), table_(table), calls_(calls), data_(data) {}
 
   // Has the engines start all jobs that their clusters do not have yet; where the disk of all nodes
   // was full, one of them every so often.
@@ -40,6 +44,7 @@ class ClusterQueue {
   SharedState& state_;
   JobTable& table_;
   EngineCalls& calls_;
+  const DataHolders& data_;
 };
 
 }  // namespace tutti::service

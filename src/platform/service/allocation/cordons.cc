@@ -97,7 +97,7 @@ absl::Status ReadCordons(SharedState& state) {
 absl::Status AddCordon(SharedState& state, absl::string_view compute, absl::string_view node,
                        absl::string_view reason) {
   TUTTI_RETURN_IF_ERROR(CheckReason(reason));
-  absl::MutexLock one_at_a_time(&state.cordon_mutex);
+  const base::KeyedTurns::Turn one_at_a_time(state.cordon_turns, std::string(node));
   {
     StateLock lock(state);
     TUTTI_RETURN_IF_ERROR(CheckIsThere(state, compute, node, "state=drain reason=…"));
@@ -115,7 +115,7 @@ absl::Status RemoveCordon(SharedState& state, absl::string_view compute, absl::s
     if (state.cluster_cordons.Remove(compute, node)) return absl::OkStatus();
     return CheckIsThere(state, compute, node, "state=resume");
   }
-  absl::MutexLock one_at_a_time(&state.cordon_mutex);
+  const base::KeyedTurns::Turn one_at_a_time(state.cordon_turns, std::string(node));
   absl::Status removed = state.store->RemoveCordon(node);
   // One that could not be written is in memory alone.
   const bool is_known = [&] {
@@ -128,7 +128,7 @@ absl::Status RemoveCordon(SharedState& state, absl::string_view compute, absl::s
 }
 
 void WriteCordon(SharedState& state, const store::Cordon& cordon) {
-  absl::MutexLock one_at_a_time(&state.cordon_mutex);
+  const base::KeyedTurns::Turn one_at_a_time(state.cordon_turns, cordon.node);
   {
     StateLock lock(state);
     const auto found = state.cordons.find(cordon.node);
@@ -142,7 +142,7 @@ void WriteCordon(SharedState& state, const store::Cordon& cordon) {
 }
 
 void LiftCordon(SharedState& state, const std::string& node, store::CordonAuthor author) {
-  absl::MutexLock one_at_a_time(&state.cordon_mutex);
+  const base::KeyedTurns::Turn one_at_a_time(state.cordon_turns, node);
   {
     StateLock lock(state);
     const auto found = state.cordons.find(node);

@@ -24,6 +24,8 @@ engine::Allocation AllocationFor(const ServiceOptions& options, const LiveJob& j
       .slurm = spec::AskedOfSlurm(fixed.spec),
       .avoid = job.avoid};
   allocation.plan.attempt = job.attempt();
+  allocation.plan.tracks = options.tracking != nullptr;
+  allocation.plan.measures_usage = options.measures_usage;
   allocation.plan.launcher_token = LauncherToken(options.launcher_key, placement.allocation);
   for (size_t i = 0; i < allocation.nodes.size(); ++i) {
     if (!job.former || i >= job.former->nodes.size()) continue;
@@ -39,6 +41,13 @@ bool IsToBeStarted(const LiveJob& job) {
                      [](const LiveNode& node) { return node.drains > 0; });
 }
 
+bool MayStoreLong(const LiveJob& job) {
+  const auto& outputs = job.record.job.spec.outputs;
+  return job.cause == Cause::kServed &&
+         std::any_of(outputs.begin(), outputs.end(),
+                     [](const auto& named) { return named.second.place.has_value(); });
+}
+
 void AddEffects(const ServiceOptions& options, const LiveJob& job, Effects& effects) {
   const PlacedJob& placed = *job.placed;
   const Placement& placement = placed.placement;
@@ -47,7 +56,8 @@ void AddEffects(const ServiceOptions& options, const LiveJob& job, Effects& effe
                               .allocation = AllocationFor(options, job, placement)});
   }
   if (MustStop(job.cause) && !placed.stopped) {
-    effects.stops.push_back({job.record.job.spec.compute, placement.allocation});
+    effects.stops.push_back({.at = {job.record.job.spec.compute, placement.allocation},
+                             .patiently = MayStoreLong(job)});
   }
 }
 

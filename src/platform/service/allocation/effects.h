@@ -18,6 +18,10 @@ struct Effects {
     std::string compute;
     engine::Allocation allocation;
   };
+  struct Stop {
+    AllocationAt at;
+    bool patiently = false;  // Engine::StopPatiently
+  };
   struct Kill {
     AllocationAt at;
     int node;
@@ -26,7 +30,7 @@ struct Effects {
   // before them.
   int64_t after = 0;
   std::vector<Start> starts;
-  std::vector<AllocationAt> stops;
+  std::vector<Stop> stops;
   std::vector<AllocationAt> releases;
   std::vector<Kill> kills;
   struct Task {
@@ -34,7 +38,13 @@ struct Effects {
     std::function<void()> run;
   };
   std::vector<Task> tasks;
-  std::vector<Task> plans;                     // of SharedState::plan_work
+  // A task of SharedState::plan_work, with what its queue is named after (PlaceOfPlan).
+  struct Plan {
+    std::string pipeline;
+    std::vector<std::string> inputs;
+    std::function<void()> run;
+  };
+  std::vector<Plan> plans;
   std::vector<Task> decisions;                 // of SharedState::decision_work
   std::vector<Task> checks;                    // of SharedState::health_work
   std::vector<std::function<void()>> cordons;  // changes of cordons, for SharedState::cordon_work
@@ -47,6 +57,10 @@ engine::Allocation AllocationFor(const ServiceOptions& options, const LiveJob& j
 // Returns whether launchers of a job that has nodes are to be started: its first ones, or later
 // ones that deliver what the first have left.
 bool IsToBeStarted(const LiveJob& job);
+
+// Returns whether the job has outputs that its launchers bring to stores, which may take them a day
+// after its chief has ended well.
+bool MayStoreLong(const LiveJob& job);
 
 // Adds what the engine has yet to be told of a job that has nodes.
 void AddEffects(const ServiceOptions& options, const LiveJob& job, Effects& effects);

@@ -4,7 +4,10 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/machine/mounts.h"
+#include "platform/service/allocation/plan_queue.h"
 
 namespace tutti::service {
 
@@ -83,9 +86,18 @@ bool EngineCalls::holds() const {
   return !held_.empty();
 }
 
+void EngineCalls::HandOnPlans(const std::vector<Effects::Plan>& plans) {
+  if (plans.empty()) return;
+  const std::string own = state_.files.FolderOf("").native();
+  const std::vector<base::Mount> mounts = base::ReadMounts();
+  for (const Effects::Plan& plan : plans) {
+    plan_turns_.Do(PlaceOfPlan(plan.pipeline, plan.inputs, own, mounts), plan.run);
+  }
+}
+
 void EngineCalls::HandOn(const Effects& effects) {
   for (const Effects::Task& task : effects.tasks) state_.folder_work.Do(task.queue, task.run);
-  for (const Effects::Task& task : effects.plans) state_.plan_work.Do(task.queue, task.run);
+  HandOnPlans(effects.plans);
   for (const Effects::Task& task : effects.decisions) state_.decision_work.Do(task.queue, task.run);
   for (const auto& change : effects.cordons) state_.cordon_work.Do("cordons", change);
   for (const Effects::Task& task : effects.checks) state_.health_work.Do(task.queue, task.run);
@@ -95,9 +107,10 @@ void EngineCalls::HandOn(const Effects& effects) {
             Start(engine, allocation);
           });
   }
-  for (const AllocationAt& at : effects.stops) {
-    Enact(at.compute, absl::StrCat("stop ", at.allocation),
-          [this, at](engine::Engine& engine) { Stop(engine, at); });
+  for (const Effects::Stop& stop : effects.stops) {
+    Enact(stop.at.compute,
+          absl::StrCat(stop.patiently ? "stop patiently " : "stop ", stop.at.allocation),
+          [this, stop](engine::Engine& engine) { Stop(engine, stop); });
   }
   for (const Effects::Kill& kill : effects.kills) {
     Enact(kill.at.compute, absl::StrCat("kill ", kill.at.allocation, " ", kill.node),
@@ -121,9 +134,18 @@ void EngineCalls::Refresh(const std::string& compute) {
 void EngineCalls::Start(engine::Engine& engine, const engine::Allocation& allocation) {
   if (!IsStillToStart(allocation.id)) return;
   const absl::Status status = engine.Start(allocation);
-  // A node may have a disk of its own.
-  const bool waits = IsFullDisk(status) && !state_.disk.Check().ok();
-  NoteStart(allocation.id, status, waits);
+  NoteStart(allocation.id, status, WaitsForRoom(status));
+}
+
+// A node may have a disk of its own, and so may jobs.
+bool EngineCalls::WaitsForRoom(const absl::Status& started) {
+  if (!IsFullDisk(started)) return false;
+  const std::string home = absl::StrCat(state_.options.directory.native(), "/");
+  if (!absl::StrContains(started.message(), home)) return !state_.disk.Check().ok();
+  const std::string jobs = state_.files.FolderOf("").native();
+  DiskGauge& disk = absl::StrContains(started.message(), jobs) ? DiskOfJobs(state_) : state_.disk;
+  disk.NoteWrite(started);  // nothing else tells of a quota
+  return true;              // also where there is room again by now
 }
 
 bool EngineCalls::IsStillToStart(const std::string& allocation) {
@@ -134,13 +156,17 @@ bool EngineCalls::IsStillToStart(const std::string& allocation) {
   return !job->placed->started && IsToBeStarted(*job);
 }
 
-void EngineCalls::Stop(engine::Engine& engine, const AllocationAt& at) {
-  const absl::Status status = engine.Stop(at.allocation, state_.options.stop_grace);
+void EngineCalls::Stop(engine::Engine& engine, const Effects::Stop& stop) {
+  const AllocationAt& at = stop.at;
+  const absl::Duration grace = state_.options.stop_grace;
+  const absl::Status status = stop.patiently ? engine.StopPatiently(at.allocation, grace)
+                                             : engine.Stop(at.allocation, grace);
   StateLock lock(state_);
   state_.problems.Note(absl::StrCat("allocation ", at.allocation, " cannot be stopped"), status,
                        {.at = at});
   const LiveJob* const job = table_.FindPlaced(at.allocation);
   if (job == nullptr || !status.ok()) return;
+  if (stop.patiently && !MayStoreLong(*job)) return;  // it was canceled meanwhile
   job->placed->stopped = true;
   job->placed->stopped_at = state_.clock->SinceBoot();
 }

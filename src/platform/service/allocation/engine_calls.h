@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "platform/service/allocation/leaving_allocations.h"
+#include "platform/service/allocation/plan_turns.h"
 
 namespace tutti::service {
 
@@ -26,7 +27,7 @@ inline constexpr char kCannotBeHanded[] = "waits: ";
 class EngineCalls {
  public:
   EngineCalls(SharedState& state, JobTable& table, LeavingAllocations& leaving)
-      : state_(state), table_(table), leaving_(leaving) {}
+      : state_(state), table_(table), leaving_(leaving), plan_turns_(&state.plan_work) {}
 
   // Waits for the store to have on the disk what they follow from, and then hands them on; without
   // threads (WorkQueues::Start) it returns once all is done. If the disk fails they are held, and
@@ -54,6 +55,7 @@ class EngineCalls {
   const Effects* FirstHeld() const ABSL_LOCKS_EXCLUDED(mutex_);
   void NoteDurable(const absl::Status& status) ABSL_LOCKS_EXCLUDED(service_lock);
   void HandOn(const Effects& effects);
+  void HandOnPlans(const std::vector<Effects::Plan>& plans);
   // Adds a call; false if a call of that key is under way or waits, or if there is no such compute.
   bool Enqueue(const std::string& compute, const std::string& key, const Call& call)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -63,10 +65,12 @@ class EngineCalls {
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Start(engine::Engine& engine, const engine::Allocation& allocation)
       ABSL_LOCKS_EXCLUDED(service_lock);
+  // Returns whether that is what a full disk of this service, or a quota there, makes of a start.
+  bool WaitsForRoom(const absl::Status& started);
   // Returns whether it is still to start: meanwhile the job may have been canceled, and its stop
   // may have found nothing to end.
   bool IsStillToStart(const std::string& allocation) ABSL_LOCKS_EXCLUDED(service_lock);
-  void Stop(engine::Engine& engine, const AllocationAt& at) ABSL_LOCKS_EXCLUDED(service_lock);
+  void Stop(engine::Engine& engine, const Effects::Stop& stop) ABSL_LOCKS_EXCLUDED(service_lock);
   void Kill(engine::Engine& engine, const Effects::Kill& kill) ABSL_LOCKS_EXCLUDED(service_lock);
   void Release(engine::Engine& engine, const AllocationAt& at) ABSL_LOCKS_EXCLUDED(service_lock);
   // `waits`: it is tried again, for the disk of this service is full.
@@ -78,6 +82,7 @@ class EngineCalls {
   SharedState& state_;
   JobTable& table_;
   LeavingAllocations& leaving_;
+  PlanTurns plan_turns_;
   mutable absl::Mutex mutex_;  // may be taken under the service's
   // The calls that are under way, by compute and by what the call is.
   std::set<std::pair<std::string, std::string>> under_way_ ABSL_GUARDED_BY(mutex_);

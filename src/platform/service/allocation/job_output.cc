@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "platform/service/jobs/placed_job.h"
+#include "platform/service/results/disk_room.h"
 
 namespace tutti::service {
 
@@ -12,10 +13,13 @@ using Output = PlacedJob::Output;
 void JobOutput::LookAfter(LiveJob& job, Effects& effects) {
   if (job.placed->output != Output::kToOpen) return;
   job.placed->output = Output::kOpening;
-  effects.tasks.push_back({job.record.job.id, [this, logs = job.placed->logs,
-                                               allocation = job.placed->placement.allocation] {
-                             NoteOpened(allocation, logs->TryToOpen());
-                           }});
+  effects.tasks.push_back(
+      {job.record.job.id, [this, logs = job.placed->logs, usage = job.placed->usage,
+                           allocation = job.placed->placement.allocation] {
+         const absl::Status opened = logs->TryToOpen();
+         NoteOpened(allocation, opened);
+         if (opened.ok()) usage->Load();
+       }});
 }
 
 bool JobOutput::MustAwait(const LiveJob& job) const {
@@ -33,7 +37,7 @@ void JobOutput::NoteOpened(const std::string& allocation, const absl::Status& st
     placed.output = status.ok() ? Output::kOpen : Output::kToOpen;
   placed.output_status = status;
   state_.problems.Note(OutputProblem(state_, id), status, {.job = id});
-  state_.disk.NoteWrite(status);
+  NoteWriteOfJobs(state_, status);
   const bool waits = IsFullDisk(status);  // and is tried again
   const bool fails = !status.ok() && placed.must_open && !waits;
   placed.must_open &= waits;
@@ -50,15 +54,36 @@ bool JobOutput::Close(LiveJob& job, Effects& effects) {
   if (placed.output == Output::kClosing) return false;
   placed.output = Output::kClosing;
   const store::Job& fixed = job.record.job;
+  state_.closing_usage[fixed.id] = placed.usage;
   effects.tasks.push_back(
       {fixed.id, [this, id = fixed.id, is_step = !fixed.step_key.empty(), logs = placed.logs,
-                  allocation = placed.placement.allocation] {
+                  usage = placed.usage, allocation = placed.placement.allocation] {
          absl::Status closed = logs->Close();
          while (absl::IsResourceExhausted(closed) && MakeRoom()) closed = logs->Close();
          if (closed.ok() && is_step) StampForReuse(state_, id);
          NoteClosed(allocation, closed);
+         if (closed.ok()) CloseUsage(id, usage);
        }});
   return false;
+}
+
+// The job has ended by then, and no log waits for it.
+void JobOutput::CloseUsage(const std::string& id, const std::shared_ptr<JobUsage>& usage) {
+  const auto find = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
+    const auto closing = state_.closing_usage.find(id);
+    return closing != state_.closing_usage.end() && closing->second == usage
+               ? closing
+               : state_.closing_usage.end();
+  };
+  bool is_there = false;
+  {
+    StateLock lock(state_);
+    is_there = find() != state_.closing_usage.end();  // else it is being deleted
+  }
+  usage->Close(is_there && DiskOfJobs(state_).Check().ok());
+  StateLock lock(state_);
+  const auto closing = find();
+  if (closing != state_.closing_usage.end()) state_.closing_usage.erase(closing);
 }
 
 // A job ends also on a full disk: its lines are there, and the index of the last is small.

@@ -23,6 +23,8 @@ class JobOutput {
 
  private:
   bool MakeRoom();
+  void CloseUsage(const std::string& id, const std::shared_ptr<JobUsage>& usage)
+      ABSL_LOCKS_EXCLUDED(service_lock);
   void NoteOpened(const std::string& allocation, const absl::Status& status)
       ABSL_LOCKS_EXCLUDED(service_lock);
   void NoteClosed(const std::string& allocation, const absl::Status& status)

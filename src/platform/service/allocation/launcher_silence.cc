@@ -114,7 +114,7 @@ void GiveUpOnTheSilent(const SharedState& state, LiveJob& live, Effects& effects
     const absl::Duration last_word = std::max(job.nodes[node].last_word, job.started_at);
     // One whose job's chief has ended well brings its outputs to their stores, and has nothing to
     // say meanwhile.
-    const bool is_storing = live.cause == Cause::kServed && job.gang.AllExited(node);
+    const bool is_storing = MayStoreLong(live) && job.gang.AllExited(node);
     if (is_storing && since_boot - last_word < kLongestStoring) continue;
     if (job.stopped && since_boot - std::max(last_word, job.stopped_at) >
                            state.options.stop_grace + state.options.silence_limit) {

@@ -32,7 +32,7 @@ void LeavingAllocations::Observe(const std::string& compute, const engine::Alloc
                                  Effects& effects) {
   const absl::Duration now = state_.clock->SinceBoot();
   if (state.waits) {
-    effects.stops.push_back({compute, state.id});
+    effects.stops.push_back({.at = {compute, state.id}});
     return;
   }
   const bool alive = std::find(state.launcher_alive.begin(), state.launcher_alive.end(), true) !=
@@ -60,7 +60,7 @@ void LeavingAllocations::End(const engine::AllocationState& state, Leaving& leav
   if (now - std::max(leaving.since, leaving.last_stop) < kBetweenStops) return;
   leaving.last_stop = now;
   if (now - leaving.since <= state_.options.stop_grace + state_.options.silence_limit) {
-    effects.stops.push_back({leaving.compute, state.id});
+    effects.stops.push_back({.at = {leaving.compute, state.id}});
     return;
   }
   for (size_t node = 0; node < state.launcher_alive.size(); ++node) {

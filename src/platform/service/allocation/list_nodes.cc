@@ -43,18 +43,58 @@ HoldersByNode HoldersOf(const JobTable& table, const LeavingAllocations& leaving
   return holders;
 }
 
+NodeStatus StatusOf(const std::string& compute, const engine::Node& node, Holders& held) {
+  std::sort(held.jobs.begin(), held.jobs.end());  // one look like another
+  NodeStatus status{compute, node, "", held.jobs.empty() ? "" : held.jobs.front()};
+  status.jobs = std::move(held.jobs);
+  return status;
+}
+
+void VisitLocalNodes(const SharedState& state, HoldersByNode& holders,
+                     const std::function<void(const LocalNode&)>& visit)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
+  for (const engine::Node& node : state.nodes) {
+    Holders& held = holders[{"local", node.name}];
+    std::sort(held.jobs.begin(), held.jobs.end());
+    const auto cordon = state.cordons.find(node.name);
+    visit({.node = node,
+           .jobs = held.jobs,
+           .used = held.has_all ? RoomOf(node) : held.used,
+           .cordon = cordon == state.cordons.end() ? nullptr : &cordon->second});
+  }
+}
+
 }  // namespace
+
+NodeStatus StatusOf(const LocalNode& node) {
+  NodeStatus status{"local", node.node, "", node.jobs.empty() ? "" : node.jobs.front()};
+  status.jobs = node.jobs;
+  status.used = node.used;
+  if (node.cordon == nullptr) return status;
+  status.node.state = "cordoned";
+  status.node.reason = node.cordon->reason;
+  status.cordoned_by = std::string(Name(node.cordon->author));
+  return status;
+}
+
+void VisitLocalNodes(const SharedState& state, const JobTable& table,
+                     const LeavingAllocations& leaving,
+                     const std::function<void(const LocalNode&)>& visit) {
+  HoldersByNode holders = HoldersOf(table, leaving);
+  VisitLocalNodes(state, holders, visit);
+}
 
 NodeList ListNodes(SharedState& state, const JobTable& table, const LeavingAllocations& leaving) {
   std::vector<std::pair<std::string, absl::StatusOr<std::vector<engine::Node>>>> told;
-  told.reserve(state.engines.clusters.size() + 1);
+  told.reserve(state.engines.clusters.size());
   for (const auto& [compute, engine] : state.engines.clusters) {
     told.emplace_back(compute, engine->ListNodes());
   }
   StateLock lock(state);
-  told.emplace(told.begin(), "local", state.nodes);
   HoldersByNode holders = HoldersOf(table, leaving);
   NodeList list;
+  VisitLocalNodes(state, holders,
+                  [&](const LocalNode& node) { list.nodes.push_back(StatusOf(node)); });
   for (const auto& [compute, nodes] : told) {
     if (!nodes.ok()) {
       list.warnings.push_back(absl::StrCat("the nodes of compute ", compute,
@@ -62,25 +102,13 @@ NodeList ListNodes(SharedState& state, const JobTable& table, const LeavingAlloc
       continue;
     }
     for (const engine::Node& node : *nodes) {
-      Holders& held = holders[{compute, node.name}];
-      std::sort(held.jobs.begin(), held.jobs.end());  // one look like another
-      NodeStatus& status = list.nodes.emplace_back();
-      status = {compute, node, "", held.jobs.empty() ? "" : held.jobs.front()};
-      status.jobs = std::move(held.jobs);
-      if (compute != "local") {
-        if (const std::string* const ill = state.cluster_cordons.Find(compute, node.name)) {
-          status.node.state = "cordoned";
-          status.node.reason = *ill;
-          status.cordoned_by = "check";
-        }
-        continue;
+      NodeStatus& status =
+          list.nodes.emplace_back(StatusOf(compute, node, holders[{compute, node.name}]));
+      if (const std::string* const ill = state.cluster_cordons.Find(compute, node.name)) {
+        status.node.state = "cordoned";
+        status.node.reason = *ill;
+        status.cordoned_by = "check";
       }
-      status.used = held.has_all ? RoomOf(node) : held.used;
-      const auto cordon = state.cordons.find(node.name);
-      if (cordon == state.cordons.end()) continue;
-      status.node.state = "cordoned";
-      status.node.reason = cordon->second.reason;
-      status.cordoned_by = std::string(Name(cordon->second.author));
     }
   }
   return list;

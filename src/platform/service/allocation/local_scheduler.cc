@@ -27,6 +27,9 @@ constexpr int kPortAttempts = 32;
 constexpr int kAllCores = 1 << 20;
 // Why so many wait is found out every so often, and not at every change.
 constexpr size_t kLongQueue = 200;
+// So many jobs have a reason of their own, and those behind one a kind: it takes no longer for
+// more.
+constexpr size_t kMostExplained = 1000;
 constexpr absl::Duration kBetweenExplanations = absl::Seconds(1);
 
 scheduler::RunningJob RunningOn(const std::vector<PlacedNode>& nodes, std::string id,
@@ -60,14 +63,9 @@ void LocalScheduler::Explain() {
     question = WhatIsToBeExplained();
   }
   if (!question) return;
-  const std::vector<scheduler::Wait> waits = question->Answer().waits;
+  scheduler::Waits waits(question->pending, question->Answer().waits);
   StateLock lock(state_);
-  for (const scheduler::Wait& wait : waits) {
-    LiveJob* const job = table_.Find(wait.job_id);
-    if (job == nullptr || job->placed != nullptr) continue;  // it has gone on meanwhile
-    job->waits_for = wait.reason;
-    job->expected_start = wait.expected_start;
-  }
+  table_.NoteWaits(std::move(waits));
 }
 
 std::optional<LocalScheduler::Question> LocalScheduler::WhatIsToBeExplained() {
@@ -79,18 +77,10 @@ std::optional<LocalScheduler::Question> LocalScheduler::WhatIsToBeExplained() {
   last_explanation_ = since_boot;
   is_explained_ = true;
   if (state_.disk_is_full.empty()) {
-    return QuestionOf(table_.waiting().InOrder(), state_.clock->Now());
+    return QuestionOf(table_.waiting().First(kMostExplained), state_.clock->Now());
   }
-  ExplainFullDisk();
+  table_.NoteWaits(scheduler::Waits(state_.disk_is_full));
   return std::nullopt;
-}
-
-void LocalScheduler::ExplainFullDisk() {
-  for (const scheduler::PendingJob& pending : table_.waiting().InOrder()) {
-    LiveJob& job = *table_.Find(pending.id);
-    job.waits_for = state_.disk_is_full;
-    job.expected_start.reset();
-  }
 }
 
 template <class Visit>

@@ -22,9 +22,9 @@ class LocalScheduler {
 
   // Starts what can start now. Where nothing can, it takes no longer for a longer queue.
   void Schedule(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  // Called before jobs are shown: writes for every waiting job what it waits for. The time grows
-  // with the number of waiting jobs, and most of it is spent without the lock; nothing is done if
-  // nothing has changed since the last call.
+  // Called before jobs are shown: finds what the waiting jobs wait for. The time does not grow with
+  // a long queue, and most of it is spent without the lock; nothing is done if nothing has changed
+  // since the last call.
   void Explain() ABSL_LOCKS_EXCLUDED(service_lock);
   // Notes that a job has come.
   void WakeForNewJob(const LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
@@ -51,7 +51,6 @@ class LocalScheduler {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Returns nothing if no job's reason may have changed, or all wait for the same.
   std::optional<Question> WhatIsToBeExplained() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  void ExplainFullDisk() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Calls visit(PlacedNode) for each node that is in use, once for each that has a part of it.
   template <class Visit>
   void VisitHeld(const Visit& visit) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);

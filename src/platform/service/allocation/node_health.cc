@@ -12,6 +12,7 @@
 #include "platform/service/allocation/cordons.h"
 #include "platform/service/diagnosis/faulty_node.h"
 #include "platform/service/health/node_checker.h"
+#include "platform/service/jobs/next_attempt.h"
 
 namespace tutti::service {
 namespace {
@@ -21,6 +22,9 @@ constexpr absl::Duration kBetweenNodes = absl::Seconds(1);
 constexpr absl::Duration kAfterJobs = absl::Minutes(1);
 constexpr absl::Duration kWhileIll = absl::Seconds(10);
 constexpr size_t kMostAtATime = 64;
+// So many times as long as a look has taken that was long, no other follows a failure.
+constexpr int kFailuresPerLook = 9;
+constexpr absl::Duration kLongLook = absl::Seconds(1);
 // How old what is known of the machine may be: for a look in passing, and for one with a reason.
 constexpr absl::Duration kRecent = absl::Seconds(30), kFresh = absl::Seconds(1);
 
@@ -45,6 +49,7 @@ void NodeHealth::Look(Effects& effects) {
   last_sweep_ = now;
   NoteSilences(effects);
   LookAtTheNextOne(effects);
+  GlanceAtNodes(effects);
 }
 
 void NodeHealth::LookAtSuspects(Effects& effects) {
@@ -93,30 +98,43 @@ void NodeHealth::Begin(const engine::Node& node, absl::Duration age, Effects& ef
 std::vector<health::NodeCheck> NodeHealth::Check(const engine::Node& node, absl::Duration age) {
   {
     StateLock lock(state_);
-    Watched& watched = nodes_[node.name];
-    watched.queued = watched.soon = watched.is_silent = false;
-    watched.runs = true;
-    watched.began = state_.clock->SinceBoot();
-    running_.push_back(node);
+    nodes_[node.name].soon = false;
     // Nothing that was found earlier is believed about a node that is ill, maybe since this look
     // was asked for.
     if (IsCordonedByCheck(node.name)) age = std::min(age, kFresh);
   }
-  std::vector<health::NodeCheck> checks = state_.options.node_checker->Check(node, age);
+  return LookAt(
+      node, [&] { return state_.options.node_checker->Check(node, age); }, &NodeHealth::Judge,
+      [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
+        nodes_[node.name].last = state_.clock->SinceBoot();
+        suspects_.erase(node.name);  // not before its cordon is there
+        state_.Wake();
+      });
+}
+
+std::vector<health::NodeCheck> NodeHealth::LookAt(
+    const engine::Node& node, const std::function<std::vector<health::NodeCheck>()>& look,
+    Judgement judge, const std::function<void()>& note_back) {
+  {
+    StateLock lock(state_);
+    Watched& watched = nodes_[node.name];
+    watched.queued = watched.is_silent = false;
+    watched.runs = true;
+    watched.began = state_.clock->SinceBoot();
+    running_.push_back(node);
+  }
+  std::vector<health::NodeCheck> checks = look();
   if (state_.ending) return checks;  // it may have been abandoned
   Change change;
   {
     StateLock lock(state_);
-    change = Judge(node.name, checks);
+    change = (this->*judge)(node.name, checks);
   }
   if (change) change();
   StateLock lock(state_);
-  Watched& watched = nodes_[node.name];
-  watched.runs = false;
-  watched.last = state_.clock->SinceBoot();
+  nodes_[node.name].runs = false;
   std::erase_if(running_, [&](const engine::Node& other) { return other.name == node.name; });
-  suspects_.erase(node.name);  // not before its cordon is there
-  state_.Wake();
+  note_back();
   return checks;
 }
 
@@ -186,6 +204,7 @@ bool NodeHealth::IsCordonedByCheck(const std::string& node) const {
 
 void NodeHealth::NoteEnd(const LiveJob& job, const Step& step, Effects& effects) {
   const Placement& placement = job.placed->placement;
+  failure_looks_.erase(placement.allocation);  // of one that was to be stopped meanwhile
   if (job.record.job.spec.compute != "local") {
     NoteIllNodesOfCluster(job);
     return;
@@ -212,13 +231,15 @@ bool NodeHealth::JudgeFailure(const LiveJob& job, Step& step, Effects& effects) 
   if (!may_be_its_node) return true;
   const auto [at, is_new] = failure_looks_.try_emplace(placement.allocation);
   FailureLooks& looks = at->second;
+  job.placed->is_looked_into = true;
   if (is_new) LookAfterFailure(job, looks, effects);
   const absl::Duration patience = state_.options.node_checker->patience();
   const bool is_late = state_.clock->SinceBoot() - looks.began > patience;
   if (!looks.pending.empty() && !is_late) return false;
   for (const std::string& node : looks.nodes) {
-    if (!IsCordonedByCheck(node)) continue;
+    if (!IsCordonedByCheck(node) || !MayHaveFailedAProcess(node)) continue;
     step.lost_node = true;
+    step.ran_nothing |= FailedAtOnce(job);
     absl::StrAppend(&step.reason, "; node ", node, " is ill: ", state_.cordons.at(node).reason);
   }
   failure_looks_.erase(at);
@@ -234,17 +255,36 @@ void NodeHealth::LookAfterFailure(const LiveJob& job, FailureLooks& looks, Effec
     failed = std::max(failed, std::min(exit.heard, looks.began));
   }
   for (const engine::Node& node : state_.nodes) {
-    if (!looks.nodes.contains(node.name)) continue;
+    if (!looks.nodes.contains(node.name) || failed < nodes_[node.name].cleared_until) continue;
     looks.pending.insert(node.name);
     effects.checks.push_back(
         {node.name, [this, node, failed, allocation = job.placed->placement.allocation] {
-           Check(node, std::min(state_.clock->SinceBoot() - failed, kFresh));  // nothing older
-           StateLock lock(state_);
-           const auto at = failure_looks_.find(allocation);
-           if (at != failure_looks_.end()) at->second.pending.erase(node.name);
-           state_.Wake();
+           LookAfter(node, failed, allocation);
          }});
   }
+}
+
+// Where looks take long, jobs that fail one after the other have a tenth of the time go to them.
+void NodeHealth::LookAfter(const engine::Node& node, absl::Duration failed,
+                           const std::string& allocation) {
+  const absl::Duration began = state_.clock->SinceBoot();
+  const std::vector<health::NodeCheck> checks =
+      Check(node, std::min(began - failed, kFresh));  // nothing older
+  const bool is_ill = std::any_of(checks.begin(), checks.end(),
+                                  [](const health::NodeCheck& check) { return check.ill(); });
+  StateLock lock(state_);
+  const absl::Duration now = state_.clock->SinceBoot();
+  const absl::Duration took = now - began;
+  if (!is_ill && took >= kLongLook) nodes_[node.name].cleared_until = now + took * kFailuresPerLook;
+  const auto at = failure_looks_.find(allocation);
+  if (at != failure_looks_.end()) at->second.pending.erase(node.name);
+  state_.Wake();
+}
+
+// The service's own folder is nothing to a job.
+bool NodeHealth::MayHaveFailedAProcess(const std::string& node) const {
+  const auto watched = nodes_.find(node);
+  return watched == nodes_.end() || watched->second.ill != std::set<std::string>{"home"};
 }
 
 // Its launchers have looked at them.
@@ -298,15 +338,25 @@ absl::StatusOr<std::vector<health::NodeCheck>> NodeHealth::CheckNow(absl::string
                          [&](const engine::Node& one) { return one.name == name; });
   }
   const absl::Duration patience = state_.options.node_checker->patience();
+  const auto unanswered = [](absl::string_view why) {
+    return std::vector<health::NodeCheck>{
+        {"answer", health::NodeCheck::Outcome::kIll, std::string(why)}};
+  };
+  if (const absl::Status away = state_.folders.Check(node.directory); !away.ok()) {
+    return unanswered(away.message());
+  }
   const auto checks = std::make_shared<std::vector<health::NodeCheck>>();
-  const bool answered = !state_.health_work.Hangs(node.name, patience) &&
-                        state_.health_work.DoWithin(
-                            node.name, [this, node, checks] { *checks = Check(node, kFresh); },
-                            base::Deadline::After(patience));
+  const bool answered =
+      !state_.health_work.Hangs(node.name, patience) &&
+      DoWithin(
+          state_, state_.health_work, node.name, node.directory,
+          [this, node, checks] { *checks = Check(node, kFresh); }, base::Deadline::After(patience));
   if (answered) return *checks;
-  return std::vector<health::NodeCheck>{
-      {"answer", health::NodeCheck::Outcome::kIll,
-       absl::StrCat("its checks have not come back for ", absl::FormatDuration(patience))}};
+  if (const absl::Status away = state_.folders.Check(node.directory); !away.ok()) {
+    return unanswered(away.message());
+  }
+  return unanswered(
+      absl::StrCat("its checks have not come back for ", absl::FormatDuration(patience)));
 }
 
 }  // namespace tutti::service

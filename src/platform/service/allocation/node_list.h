@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "platform/engine/engine.h"
 #include "platform/scheduler/resources.h"
 
@@ -17,6 +18,13 @@ struct NodeStatus {
   std::vector<std::string> jobs = {};  // all of this service's on it
   scheduler::Resources used = {};      // of a node of this machine
 };
+
+// Returns the node's state as users read it: its cluster's word; of this machine's "idle",
+// "running" or "cordoned".
+inline absl::string_view StateOf(const NodeStatus& node) {
+  if (!node.node.state.empty()) return node.node.state;
+  return node.job.empty() ? "idle" : "running";
+}
 
 struct NodeList {
   std::vector<NodeStatus> nodes;

@@ -1,5 +1,6 @@
 #include "platform/service/allocation/observer.h"
 
+#include <algorithm>
 #include <string_view>
 #include <unordered_map>
 
@@ -8,7 +9,11 @@
 namespace tutti::service {
 namespace {
 
-constexpr absl::Duration kBetweenDrains = absl::Seconds(1);
+// How long a launcher that recovers a spool has until the next one is started: ever longer, since
+// what ended the first, as a folder that can be written to by nobody for some seconds, may last.
+absl::Duration HasToDrain(int drains) {
+  return absl::Seconds(std::min(1 << std::max(0, drains - 1), 4));
+}
 
 }  // namespace
 
@@ -78,7 +83,7 @@ void Observer::NoteDeadLauncher(PlacedJob& job, int node) {
   const absl::Duration since_boot = state_.clock->SinceBoot();
   LiveNode& live = job.nodes[node];
   job.gang.NoteDeath(node, now);
-  if (since_boot - live.last_drain < kBetweenDrains) return;
+  if (since_boot - live.last_drain < HasToDrain(live.drains)) return;
   if (live.drains >= state_.options.drain_attempts) {
     job.gang.GiveUp(node, "what it had not yet sent is lost", now);
     return;

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,7 +15,10 @@
 namespace tutti::service {
 namespace {
 
-constexpr int kAttempts = 32;
+constexpr int kAttempts = 32, kByChance = 24;
+// Those that docs/slurm/private-networks.md names. The system gives them to no connection by itself
+// (ip_local_port_range), which one could be before the job's first rank listens there.
+constexpr int kFirst = 10000, kLast = 31999;
 
 // Binds and lets go again. The port, or 0 with errno.
 int TryPort(const std::string& address, int port) {
@@ -53,8 +57,11 @@ std::shared_ptr<const base::UniqueFd> Claim(const std::string& address, int port
 }  // namespace
 
 FreePort FindFreePort(const std::string& address, int preferred) {
+  std::random_device chance;
+  std::uniform_int_distribution<int> any(kFirst, kLast);
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const int port = TryPort(address, attempt == 0 ? preferred : 0);
+    const int other = attempt <= kByChance ? any(chance) : 0;
+    const int port = TryPort(address, attempt == 0 ? preferred : other);
     if (port == 0 && errno == EADDRNOTAVAIL) return {preferred};
     if (port == 0) continue;
     auto claim = Claim(address, port);

@@ -16,8 +16,8 @@ struct FreePort {
 };
 
 // Returns `preferred` if a listener can be bound to it on the numeric address now and nobody has
-// claimed it, else one that the system says is free. Returns `preferred` also where the address is
-// none of this machine: only its own node can tell then. Any thread.
+// claimed it, else another that is free now, by chance from 10000 to 31999. Returns `preferred`
+// also where the address is none of this machine: only its own node can tell then. Any thread.
 FreePort FindFreePort(const std::string& address, int preferred);
 
 }  // namespace tutti::service

@@ -20,9 +20,9 @@ constexpr char kKilled[] = "its launcher did not end when it was told to, and wa
 
 constexpr double kLongestBeat = 3600;  // seconds
 
-// Of what the nodes of a gang, of which there may be thousands, say of their outputs.
-constexpr size_t kLongestStoringText = 1000;
-constexpr size_t kMostStoringTexts = 3;
+// Of what the nodes of a gang, of which there may be thousands, say of their inputs and outputs.
+constexpr size_t kLongestNodeText = 1000;
+constexpr size_t kMostNodeTexts = 3;
 
 json Parse(absl::string_view line) {
   return json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
@@ -100,14 +100,16 @@ void Gang::Apply(int number, absl::string_view line, absl::Duration heard) {
     node.end.ill = Field<std::string>(event, "ill", "");
   }
   if (kind == "storing") {
-    node.storing = base::BoundedUtf8(Field<std::string>(event, "reason", ""), kLongestStoringText);
-    const auto note = base::BoundedUtf8(Field<std::string>(event, "note", ""), kLongestStoringText);
+    node.storing = base::BoundedUtf8(Field<std::string>(event, "reason", ""), kLongestNodeText);
+    const auto note = base::BoundedUtf8(Field<std::string>(event, "note", ""), kLongestNodeText);
     if (!note.empty() && !storing_notes_.contains(note)) {
-      storing_notes_.size() < kMostStoringTexts ? static_cast<void>(storing_notes_.insert(note))
-                                                : static_cast<void>(++more_storing_notes_);
+      storing_notes_.size() < kMostNodeTexts ? static_cast<void>(storing_notes_.insert(note))
+                                             : static_cast<void>(++more_storing_notes_);
     }
   }
-  if (kind == "held") node.held = Field<std::string>(event, "note", "");
+  if (kind == "held") {
+    node.held = base::BoundedUtf8(Field<std::string>(event, "note", ""), kLongestNodeText);
+  }
   if (kind == "started") node.started.insert(Field(event, "rank", 0));
   if (kind == "exited") ApplyExit(node, event, heard);
   if (kind == "mpi_failure") {
@@ -145,6 +147,7 @@ void Gang::Apply(int number, absl::string_view line, absl::Duration heard) {
       node.end.refused = !node.prepared;
     }
     node.end.shared_disk_full = Field(event, "shared_disk_full", false);
+    node.end.filled_by_job = Field(event, "filled_by_job", false);
     node.end.refused |= node.end.shared_disk_full && node.started.empty();
     node.end.disk_fault =
         !node.prepared && !node.end.shared_disk_full && SpeaksOfABrokenDisk(node.end.reason);
@@ -233,25 +236,22 @@ bool Gang::AllDone() const {
   return Every([](const Node& node) { return node.done; });
 }
 
-std::string Gang::storing() const {
+// Of nodes that are not done, each text once, and how many more there are.
+std::string Gang::FirstTexts(std::string Node::*text) const {
   std::set<std::string> all;
   int more = 0;  // nodes
   for (const Node& node : nodes_) {
-    if (node.done || node.storing.empty() || all.contains(node.storing)) continue;
-    all.size() < kMostStoringTexts ? static_cast<void>(all.insert(node.storing))
-                                   : static_cast<void>(++more);
+    if (node.done || (node.*text).empty() || all.contains(node.*text)) continue;
+    all.size() < kMostNodeTexts ? static_cast<void>(all.insert(node.*text))
+                                : static_cast<void>(++more);
   }
-  const std::string text = absl::StrJoin(all, "; ");
-  return more == 0 ? text : absl::StrCat(text, "; and ", more, " more nodes likewise");
+  const std::string texts = absl::StrJoin(all, "; ");
+  return more == 0 ? texts : absl::StrCat(texts, "; and ", more, " more nodes likewise");
 }
 
-std::string Gang::held() const {
-  std::set<std::string> all;
-  for (const Node& node : nodes_) {
-    if (!node.done && !node.held.empty()) all.insert(node.held);
-  }
-  return absl::StrJoin(all, "; ");
-}
+std::string Gang::storing() const { return FirstTexts(&Node::storing); }
+
+std::string Gang::held() const { return FirstTexts(&Node::held); }
 
 std::set<std::string> Gang::end_notes() const {
   std::set<std::string> notes = end_notes_;

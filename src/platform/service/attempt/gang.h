@@ -68,7 +68,7 @@ class Gang {
   // Returns what nodes whose processes have ended are still doing, for the job's user; "": nothing
   // to tell.
   std::string storing() const;
-  // Returns what holds nodes' processes up; "": nothing that is known.
+  // Returns what holds nodes, or their processes, up; "": nothing that is known.
   std::string held() const;
   // Returns how everything has ended so far, for Diagnose.
   GangEnd End() const;
@@ -82,13 +82,14 @@ class Gang {
     absl::Duration beat;
     std::set<int> started, exited;  // ranks
     std::string storing;            // outputs into stores: how far, or why not
-    std::string held;               // what its processes wait for
+    std::string held;               // what it, or its processes, wait for
     NodeEnd end;
   };
   static bool HasExited(const Node& node) {
     return node.done || static_cast<int>(node.exited.size()) == node.placed.process_count;
   }
   bool Every(bool (*holds)(const Node&)) const;
+  std::string FirstTexts(std::string Node::*text) const;
   void ApplyExit(Node& node, const nlohmann::json& event, absl::Duration heard);
   void AddMpiFailure(RankExit& exit) const;
   void MarkRankThatLeft(GangEnd& end) const;

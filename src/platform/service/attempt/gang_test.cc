@@ -73,7 +73,7 @@ TEST_F(GangTest, SaysWhatHoldsItsNodesUpAsLongAsItDoes) {
   EXPECT_EQ(gang_.held(), "");
 }
 
-TEST(Gang, OfManyNodesThatStoreAFewAreNamed) {
+TEST(Gang, OfManyNodesThatStoreOrWaitAFewAreNamed) {
   Placement placement{.allocation = "j.1"};
   for (int i = 0; i < 500; ++i) {
     placement.nodes.push_back({.name = absl::StrCat("n", i), .first_rank = i, .process_count = 1});
@@ -87,7 +87,12 @@ TEST(Gang, OfManyNodesThatStoreAFewAreNamed) {
     };
     say("note");
     say("reason");
+    const nlohmann::json held = {{"kind", "held"},
+                                 {"note", absl::StrCat("node ", i, std::string(5000, 'x'))}};
+    gang.Apply(i, held.dump(), absl::ZeroDuration());
   }
+  EXPECT_LT(gang.held().size(), 4000u);
+  EXPECT_NE(gang.held().find("and 497 more nodes likewise"), std::string::npos);
   EXPECT_LT(gang.storing().size(), 4000u);
   EXPECT_NE(gang.storing().find("and 497 more nodes likewise"), std::string::npos);
   size_t bytes = 0;
@@ -206,6 +211,16 @@ TEST_F(GangTest, AFullDiskThatAllNodesShareIsNoFaultOfOne) {
       "node n2: the disk that all nodes share is full: write /shared/x: No space left on device");
   EXPECT_TRUE(diagnosis.lost_node);
   EXPECT_TRUE(diagnosis.ran_nothing);
+}
+
+TEST_F(GangTest, KnowsOfASharedDiskThatItIsTheJobsOwnFilesThatFilledIt) {
+  Say(1, R"({"kind":"finished","time":4,"ok":false,"reason":"full","shared_disk_full":true})");
+  Say(0, R"({"kind":"finished","time":5,"ok":false,"reason":"full","shared_disk_full":true})");
+  EXPECT_TRUE(Diagnose(gang_.End()).disk_full);
+  EXPECT_FALSE(Diagnose(gang_.End()).filled_by_job);
+  GangEnd end = gang_.End();
+  end.nodes[1].filled_by_job = true;
+  EXPECT_TRUE(Diagnose(end).filled_by_job) << "of whichever node it is told";
 }
 
 TEST_F(GangTest, ASharedDiskThatFillsBeforeAnyRankHasBegunCostsNothing) {
@@ -417,6 +432,13 @@ TEST_F(GangTest, OfARankThatWaitedToBeEndedAfterItsAbortItsWordsAreTold) {
   Say(0, R"({"kind":"mpi_failure","rank":2,"error":"aborted","abort":true,"left":true,"time":9})");
   Say(1, R"({"kind":"exited","rank":2,"signal":15,"stopped":true,"last_error":"no x","time":9})");
   EXPECT_EQ(Diagnose(gang_.End()).line, "rank 2 on n2 aborted: no x");
+}
+
+TEST_F(GangTest, NamesARankThatWasKilledBeforeItsLauncherKnewIt) {
+  Say(0, R"({"kind":"exited","rank":0,"signal":15,"stopped":true,"time":10})");
+  Say(0, R"({"kind":"mpi_failure","rank":2,"error":"was killed","left":true,"time":10})");
+  Say(0, R"({"kind":"finished","ok":true,"time":11})");
+  EXPECT_EQ(Diagnose(gang_.End()).line, "rank 2 on n2 was killed");
 }
 
 TEST_F(GangTest, OfARankThatLeftAndFailedItsOwnWordsCount) {

@@ -15,5 +15,12 @@ TEST(LauncherToken, IsOfOneAllocationAndOneService) {
 
 TEST(LauncherToken, IsNoneWithoutAKey) { EXPECT_EQ(LauncherToken("", "job.1"), ""); }
 
+TEST(MetricsToken, IsOfOneServiceAndNoLaunchers) {
+  EXPECT_EQ(MetricsToken("key").size(), 64u);
+  EXPECT_NE(MetricsToken("key"), MetricsToken("other"));
+  EXPECT_NE(MetricsToken("key"), LauncherToken("key", "metrics"));
+  EXPECT_EQ(MetricsToken(""), "");
+}
+
 }  // namespace
 }  // namespace tutti::service

@@ -99,7 +99,7 @@ std::optional<Step> EndOf(const JobNow& job, const Gang& gang) {
     return Step{JobState::kFailed,   WithNotes(diagnosis.line, job, gang),
                 job.cause,           std::move(diagnosis.failures),
                 diagnosis.lost_node, diagnosis.ran_nothing,
-                diagnosis.disk_full};
+                diagnosis.disk_full, diagnosis.filled_by_job};
   }
   if (job.cause == Cause::kServed) {
     return Step{JobState::kCompleted,

@@ -55,9 +55,10 @@ struct Step {
   std::string reason;
   Cause cause = Cause::kNone;
   std::vector<Failure> failures;
-  bool lost_node = false;    // of a failure: a node was lost, the job itself is not at fault
-  bool ran_nothing = false;  // likewise: that was known before any process began
-  bool disk_full = false;    // likewise: for the disk of all nodes was full
+  bool lost_node = false;      // of a failure: a node was lost, the job itself is not at fault
+  bool ran_nothing = false;    // likewise: before any process began, or had run for long
+  bool disk_full = false;      // likewise: for the disk of all nodes was full
+  bool filled_by_job = false;  // of the job's own files
 };
 
 // Returns a job's reason without what stands behind it for its user to know ("…; note: …").

@@ -27,6 +27,9 @@ constexpr absl::Duration kNoticing = absl::Seconds(1);
 // A cluster that sees it before we do ends the other processes by SIGTERM.
 constexpr absl::Duration kNoticingOnACluster = absl::Minutes(2);
 
+// What a first node's launcher says of it where a rank was ended by SIGKILL and did not tell.
+constexpr absl::string_view kMpirunOfAKilledRank = "mpirun ended with exit code 137";
+
 // mpi4py calls MPI_Finalize as Python ends, which waits for the other ranks.
 constexpr absl::string_view kWholeWorldEnds =
     "; `python -m mpi4py SCRIPT` ends all ranks at once when one fails";
@@ -105,6 +108,11 @@ std::string Predicate(const RankExit& exit, const NodeEnd* node) {
   return absl::StrCat(exit.signal != 0 ? "was killed by " : "failed with ", how, LastWords(exit));
 }
 
+FailureKind KindOf(const RankExit& exit) {
+  if (exit.out_of_memory) return FailureKind::kOutOfMemory;
+  return exit.signal != 0 && !WasFailing(exit) ? FailureKind::kSignal : FailureKind::kExitCode;
+}
+
 std::string Name(const RankExit& exit) {
   return absl::StrCat("rank ", exit.rank, " on ", exit.node);
 }
@@ -142,7 +150,8 @@ class Examination {
     // not begun to any word of the cluster.
     const bool counts = end_.lost || FirstLost() != nullptr || !bad_.empty() || AnyUnlaunched();
     if (open && counts && !end_.verdict.empty()) {
-      Diagnosis diagnosis = With(end_.verdict, {.what = end_.verdict}, nullptr);
+      Diagnosis diagnosis =
+          With(end_.verdict, {.what = end_.verdict, .kind = KindOfVerdict()}, nullptr);
       diagnosis.lost_node = end_.lost;
       diagnosis.ran_nothing = diagnosis.disk_full = end_.disk_full;
       return diagnosis;
@@ -153,6 +162,11 @@ class Examination {
   }
 
  private:
+  FailureKind KindOfVerdict() const {
+    if (end_.disk_full) return FailureKind::kDiskFull;
+    return end_.lost ? FailureKind::kNode : FailureKind::kOther;
+  }
+
   Diagnosis WithoutVerdict() const {
     const RankExit* first = FirstPrimary();
     const NodeEnd* lost = FirstLost();
@@ -280,7 +294,11 @@ class Examination {
 
   // Another node whose failure is why the launcher of that one was ended by the cluster.
   const NodeEnd* NodeThatEnded(const NodeEnd& lost) const {
-    return NodeThatKnowsWhy(lost.node, lost.time + kNoticingOnACluster);
+    const NodeEnd* const node = NodeThatKnowsWhy(lost.node, lost.time + kNoticingOnACluster);
+    // A launcher's ranks are killed when it dies, and mpirun ends for them.
+    const bool follows = node != nullptr && lost.time <= node->time &&
+                         absl::StartsWith(node->reason, kMpirunOfAKilledRank);
+    return follows ? nullptr : node;
   }
 
   const NodeEnd* NodeThatKnowsWhy(const std::string& but, absl::Time until) const {
@@ -334,7 +352,8 @@ class Examination {
       diagnosis.failures.push_back({.rank = exit->rank,
                                     .node = exit->node,
                                     .what = What(*exit),
-                                    .consequence = Secondary(*exit)});
+                                    .consequence = Secondary(*exit),
+                                    .kind = KindOf(*exit)});
     }
     return diagnosis;
   }
@@ -346,19 +365,26 @@ class Examination {
     const std::string ill =
         is_ill ? absl::StrCat("; node ", exit.node, " is ill: ", OneLine(node->ill)) : "";
     Diagnosis diagnosis = With(absl::StrCat(Name(exit), " ", What(exit), ill),
-                               {.rank = exit.rank, .node = exit.node, .what = What(exit)}, &exit);
+                               {.rank = exit.rank,
+                                .node = exit.node,
+                                .what = What(exit),
+                                .kind = is_ill ? FailureKind::kNode : KindOf(exit)},
+                               &exit);
     diagnosis.lost_node = is_ill;
     return diagnosis;
   }
 
   Diagnosis LeftEarly(const RankExit& early, const RankExit& waiting) const {
     const std::string what = "exited early (exit code 0) while others waited for it";
-    return With(absl::StrCat(Name(early), " ", what, ": ", Name(waiting), " ", What(waiting)),
-                {.rank = early.rank, .node = early.node, .what = what}, nullptr);
+    return With(
+        absl::StrCat(Name(early), " ", what, ": ", Name(waiting), " ", What(waiting)),
+        {.rank = early.rank, .node = early.node, .what = what, .kind = FailureKind::kExitCode},
+        nullptr);
   }
 
   // What a launcher tells of a rank, be it another node's.
-  Diagnosis Told(const Failure& of_rank) const {
+  Diagnosis Told(Failure of_rank) const {
+    of_rank.kind = FailureKind::kExitCode;
     const auto exit = std::find_if(bad_.begin(), bad_.end(),
                                    [&](const RankExit* one) { return one->rank == of_rank.rank; });
     return With(absl::StrCat("rank ", of_rank.rank, " on ", of_rank.node, " ", of_rank.what),
@@ -369,9 +395,11 @@ class Examination {
     if (node.silent) return OfNode(node);
     const std::string why =
         node.reason.empty() ? "" : absl::StrCat(" (", OneLine(node.reason), ")");
-    Diagnosis diagnosis =
-        With(absl::StrCat("launcher on node ", node.node, " died", why),
-             {.node = node.node, .what = absl::StrCat("the launcher died", why)}, nullptr);
+    Diagnosis diagnosis = With(absl::StrCat("launcher on node ", node.node, " died", why),
+                               {.node = node.node,
+                                .what = absl::StrCat("the launcher died", why),
+                                .kind = FailureKind::kNode},
+                               nullptr);
     diagnosis.lost_node = true;
     return diagnosis;
   }
@@ -387,8 +415,16 @@ class Examination {
     const bool taken = node.told && end_.judged && end_.verdict.empty();
     diagnosis.lost_node = node.silent || node.unlaunched || node.disk_fault ||
                           node.shared_disk_full || !node.ill.empty() || taken;
+    if (node.shared_disk_full) {
+      diagnosis.failures.front().kind = FailureKind::kDiskFull;
+    } else if (diagnosis.lost_node && node.rank < 0) {
+      diagnosis.failures.front().kind = FailureKind::kNode;
+    }
     diagnosis.ran_nothing = node.refused && end_.exits.empty();
     diagnosis.disk_full = diagnosis.ran_nothing && node.shared_disk_full;
+    diagnosis.filled_by_job =
+        diagnosis.disk_full && std::any_of(end_.nodes.begin(), end_.nodes.end(),
+                                           [](const NodeEnd& one) { return one.filled_by_job; });
     return diagnosis;
   }
 
@@ -404,8 +440,10 @@ class Examination {
         "had failed: ", OneLine(exit.error_before_stop), remedy.empty() ? "" : " (", remedy,
         remedy.empty() ? "" : ")", "; it and the others waited for each other until the time limit",
         Limit(), kWholeWorldEnds);
-    return With(absl::StrCat(Name(exit), " ", what),
-                {.rank = exit.rank, .node = exit.node, .what = what}, &exit);
+    return With(
+        absl::StrCat(Name(exit), " ", what),
+        {.rank = exit.rank, .node = exit.node, .what = what, .kind = FailureKind::kTimeLimit},
+        &exit);
   }
 
   Diagnosis HadEnded(const RankExit& exit) const {
@@ -414,15 +452,17 @@ class Examination {
         "and "
         "waited for the others, as mpi4py does, until the time limit",
         Limit(), kWholeWorldEnds);
-    return With(absl::StrCat(Name(exit), " ", what),
-                {.rank = exit.rank, .node = exit.node, .what = what}, &exit);
+    return With(
+        absl::StrCat(Name(exit), " ", what),
+        {.rank = exit.rank, .node = exit.node, .what = what, .kind = FailureKind::kTimeLimit},
+        &exit);
   }
 
   Diagnosis TimeLimit() const {
     const std::string line =
         absl::StrCat("the job reached its time limit", Limit(), " and was ended",
                      end_.mpi && end_.exits.size() > 1 ? kMayHaveWaited : "");
-    return With(line, {.what = line}, nullptr);
+    return With(line, {.what = line, .kind = FailureKind::kTimeLimit}, nullptr);
   }
 
   const GangEnd& end_;

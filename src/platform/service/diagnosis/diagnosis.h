@@ -19,7 +19,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "platform/service/diagnosis/failure_kind.h"
 
 namespace tutti::service {
 
@@ -54,6 +56,7 @@ struct NodeEnd {
   bool disk_fault = false;        // it could not prepare, for its disk (node_fault.h)
   std::string ill;                // what its launcher found to be wrong with the node itself
   bool shared_disk_full = false;  // the disk of all nodes was full, for which none is at fault
+  bool filled_by_job = false;     // or the job's own, whose files have filled it
   bool refused = false;           // for either of these it ran nothing of the job
   bool told = false;              // it was ended from outside, and knows no more
   bool timed_out = false;         // it ended its processes at the job's time limit
@@ -67,6 +70,7 @@ struct Failure {
   std::string node;
   std::string what;  // "was killed by signal 9 (SIGKILL)", "failed with exit code 1: KeyError"
   bool consequence = false;
+  FailureKind kind = FailureKind::kOther;
 };
 
 struct GangEnd {
@@ -89,6 +93,7 @@ struct Diagnosis {
   bool lost_node = false;         // the cause is the loss of a node or of its launcher
   bool ran_nothing = false;       // and that was known before any process began
   bool disk_full = false;         // and it was no node's fault: the disk of all nodes was full
+  bool filled_by_job = false;     // of what the job itself had put there
   bool verdict_counts = false;    // if the cluster has yet to say how it ended, that is the cause
   // Since when, after boot, failures are known that all speak of a lost peer, while no peer has
   // failed.

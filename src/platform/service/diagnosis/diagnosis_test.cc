@@ -354,6 +354,25 @@ TEST(Diagnosis, PutsTheLauncherOfWhichIsKnownWhyItDiedBeforeOneThatAClusterEnded
 }
 
 // The launchers of an MPI job meet before they start ranks.
+TEST(Diagnosis, PutsALauncherThatDiedBeforeMpirunThatEndedForItsRanks) {
+  GangEnd end = GangOf({});
+  end.nodes[0] = {.node = "n1",
+                  .ok = false,
+                  .reason = "mpirun ended with exit code 137: a non-zero exit code.",
+                  .time = absl::FromUnixSeconds(12)};
+  end.nodes[1] = {.node = "n2",
+                  .ok = false,
+                  .reason = "what it had not yet sent is lost",
+                  .lost = true,
+                  .unexplained = true,
+                  .time = absl::FromUnixSeconds(10)};
+  const Diagnosis d = Diagnose(end);
+  EXPECT_EQ(d.line, "launcher on node n2 died (what it had not yet sent is lost)");
+  EXPECT_TRUE(d.lost_node);
+  end.nodes[0].time = absl::FromUnixSeconds(9);
+  EXPECT_EQ(Diagnose(end).line, "node n1: mpirun ended with exit code 137: a non-zero exit code.");
+}
+
 TEST(Diagnosis, PutsALauncherThatDiedBeforeANodeThatLostTheConnectionToIt) {
   GangEnd end = GangOf({});
   end.nodes[0] = {.node = "n1",

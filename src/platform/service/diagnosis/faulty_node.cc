@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
@@ -10,16 +12,17 @@ namespace tutti::service {
 namespace {
 
 // The words of ENOSPC, EIO, EROFS, EUCLEAN, and of ENOTCONN for a FUSE file system that has died. A
-// quota is its user's.
+// quota is its user's. In small letters, as programs in Go write them.
 constexpr std::array<absl::string_view, 5> kOfADisk = {
-    "No space left on device", "Input/output error", "Read-only file system",
-    "Structure needs cleaning", "Transport endpoint is not connected"};
+    "no space left on device", "input/output error", "read-only file system",
+    "structure needs cleaning", "transport endpoint is not connected"};
 
 }  // namespace
 
 bool SpeaksOfABrokenDisk(absl::string_view reason) {
+  const std::string said = absl::AsciiStrToLower(reason);
   return std::any_of(kOfADisk.begin(), kOfADisk.end(),
-                     [&](absl::string_view words) { return absl::StrContains(reason, words); });
+                     [&](absl::string_view words) { return absl::StrContains(said, words); });
 }
 
 std::vector<NodeFault> NodeFaultsOf(const GangEnd& end) {

@@ -13,6 +13,7 @@ TEST(NodeFaultTest, KnowsTheWordsOfADiskThatIsFullOrBroken) {
   EXPECT_TRUE(SpeaksOfABrokenDisk("make /s/j.1/work: No space left on device"));
   EXPECT_TRUE(SpeaksOfABrokenDisk("uv: failed to copy: Input/output error (os error 5)"));
   EXPECT_TRUE(SpeaksOfABrokenDisk("open /s/j.1/hosts: Read-only file system"));
+  EXPECT_TRUE(SpeaksOfABrokenDisk("write /var/lib/containers/x: no space left on device"));
   EXPECT_FALSE(SpeaksOfABrokenDisk("open /data/x: No such file or directory"));
   EXPECT_FALSE(SpeaksOfABrokenDisk("write /s/x: Disk quota exceeded"));
 }

@@ -17,21 +17,21 @@ constexpr size_t kTokenBytes = 32;
 
 // With its end, if it has taken the results of an earlier job.
 // Or for want of a secret, before it takes a node.
-std::vector<store::Event> FirstEvents(absl::Time created, const std::string& reused_from,
-                                      const std::string& without_secret) {
-  std::vector<store::Event> events = {
-      {.time = created, .state = JobState::kQueued, .reason = "submitted"}};
+std::vector<FirstEvent> FirstEvents(absl::Time created, const std::string& reused_from,
+                                    const std::string& without_secret) {
+  std::vector<FirstEvent> events;
+  const auto add = [&](JobState state, const std::string& reason, EventDetail detail) {
+    events.emplace_back(store::Event{.time = created, .state = state, .reason = reason},
+                        std::move(detail));
+  };
+  add(JobState::kQueued, "submitted", {});
   if (reused_from.empty() && !without_secret.empty()) {
-    events.push_back({.time = created,
-                      .state = JobState::kFailed,
-                      .reason = without_secret,
-                      .detail = ToJson(EventDetail{.cause = Cause::kFailure})});
+    add(JobState::kFailed, without_secret, {.cause = Cause::kFailure});
   }
   if (reused_from.empty()) return events;
-  const std::string detail = ToJson(EventDetail{.reused_from = reused_from});
   const std::string reason = absl::StrCat("reused: nothing has changed since ", reused_from);
   for (const JobState state : {JobState::kFinalizing, JobState::kCompleted}) {
-    events.push_back({.time = created, .state = state, .reason = reason, .detail = detail});
+    add(state, reason, {.reused_from = reused_from});
   }
   return events;
 }
@@ -48,11 +48,11 @@ absl::Status ChildInsertion::Insert(LiveJob& parent, const std::string& step, st
                                     const std::string& reused_from) {
   if (!state_.disk_is_full.empty()) return absl::ResourceExhaustedError(state_.disk_is_full);
   Complete(parent, step, job);
-  std::vector<store::Event> events =
+  std::vector<FirstEvent> events =
       FirstEvents(job.created, reused_from,
                   WhyWithoutSecrets(*state_.store, job.spec, store::Reader::kLockHolder));
   const auto record = state_.store->InsertJob(
-      job, [&events](int64_t) { return events; }, store::Durability::kDeferred);
+      job, [&events](int64_t) { return EventsOf(events); }, store::Durability::kDeferred);
   if (absl::IsAlreadyExists(record.status())) return AdoptKnown(parent, job.id);
   TUTTI_RETURN_IF_ERROR(record.status());
   children_.Adopt(parent, *record, ValuesIn(parent, record->job.spec));

@@ -11,6 +11,7 @@
 #include "platform/service/attempt/next_step.h"
 #include "platform/service/flow/trial.h"
 #include "platform/service/flow/trial_metrics.h"
+#include "platform/service/runs/job_runs.h"
 
 namespace tutti::service {
 namespace {
@@ -84,7 +85,7 @@ void FlowChildren::Adopt(LiveJob& parent, const store::JobRecord& record, flow::
   flow.changed = true;
 }
 
-void FlowChildren::OnEvent(const store::Job& job, const store::Event& event) {
+void FlowChildren::OnEvent(const store::Job& job, const store::Event& event, const EventDetail&) {
   if (job.parent.empty() || !IsEnd(event.state)) return;
   const LiveJob* const parent = table_.Find(job.parent);
   if (parent == nullptr || parent->flow == nullptr) return;
@@ -131,7 +132,10 @@ void FlowChildren::ReadMetrics(const LiveJob& sweep, const std::string& step, Li
   const store::Job& job = sweep.record.job;
   if (trial.metrics == nullptr) {
     trial.metrics =
-        std::make_shared<TrialMetrics>(state_.files.FolderOf(trial.id), job.spec.sweep->metric);
+        std::make_shared<TrialMetrics>(state_.files.FolderOf(trial.id), job.spec.sweep->metric,
+                                       [this, id = trial.id, metric = job.spec.sweep->metric] {
+                                         return TrackedReports(state_, id, metric);
+                                       });
   }
   trial.reading = true;
   effects.tasks.push_back({trial.id, [this, id = job.id, step, metrics = trial.metrics, has_ended] {

@@ -27,7 +27,7 @@ class FlowChildren final : public EventListener {
   void Adopt(LiveJob& parent, const store::JobRecord& record, flow::Values values)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Keeps the last event of a child that ends, which is not live any more when it is looked at.
-  void OnEvent(const store::Job& job, const store::Event& event) override
+  void OnEvent(const store::Job& job, const store::Event& event, const EventDetail& detail) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Looks at all children that have not ended, and notes in the flow whether anything has changed.
   // A trial has ended once all that it has reported is known.

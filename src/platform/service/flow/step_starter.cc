@@ -3,12 +3,11 @@
 #include <spdlog/spdlog.h>
 
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/flow/step_key.h"
@@ -20,8 +19,6 @@
 namespace tutti::service {
 namespace {
 
-constexpr size_t kQueuesOfPipeline = 4;
-
 // A step that wrote nothing into an output has left no folder.
 void MakeFolderOfEmptyOutput(const JobFiles& files, const spec::Input& input) {
   std::error_code error;
@@ -30,16 +27,16 @@ void MakeFolderOfEmptyOutput(const JobFiles& files, const spec::Input& input) {
   base::MakeDirectories(input.path).IgnoreError();
 }
 
-// Returns the queue of plan_work for a step of that pipeline. Steps that read the same inputs come
-// one after the other: the first reads them, and those behind it find the hashes.
-std::string QueueOf(const std::string& pipeline, const spec::JobSpec& step) {
-  std::string inputs;
-  for (const auto& [name, input] : step.inputs) absl::StrAppend(&inputs, input.path, "\n");
-  return absl::StrCat(pipeline, "/", std::hash<std::string>()(inputs) % kQueuesOfPipeline);
+std::vector<std::string> InputsOf(const spec::JobSpec& step) {
+  std::vector<std::string> inputs;
+  for (const auto& [name, input] : step.inputs) inputs.push_back(input.path);
+  return inputs;
 }
 
 absl::StatusOr<std::string> DigestOfInput(const spec::Input& input, FileDigests& digests) {
   if (spec::IsAddress(input.path)) return "at " + input.path;
+  // The digest is that of all of a folder, which may be much more than what matches.
+  if (!input.pattern.empty()) return absl::UnimplementedError("of a pattern");
   return DigestOf(input.path, digests);
 }
 
@@ -55,7 +52,7 @@ absl::Status StepStarter::Start(LiveJob& parent, const spec::Step& step, Effects
   });
   if (is_new) {
     effects.plans.push_back(
-        {QueueOf(job.id, bound),
+        {job.id, InputsOf(bound),
          [this, parent_id = job.id, step = step.name, bound = std::move(bound),
           snapshot = step.snapshot, id] { MakePlan(parent_id, step, bound, snapshot, id); }});
     return absl::OkStatus();

@@ -1,7 +1,8 @@
 // StepStarter starts the steps of a pipeline. What can be found out of a step at leisure comes
 // first, by a task: whether an earlier one did the same, so that its results can be taken. The
-// tasks of a pipeline are at most four at a time: a pipeline whose inputs take hours to read, or
-// whose file server is away, leaves the other threads to other pipelines.
+// tasks of a pipeline, and those of one file server, are at most four at a time
+// (allocation/plan_queue.h): a pipeline whose inputs take hours to read, and a server that is away,
+// leave the other threads to other pipelines.
 #pragma once
 
 #include <string>

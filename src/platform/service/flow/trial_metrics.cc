@@ -1,6 +1,7 @@
 #include "platform/service/flow/trial_metrics.h"
 
 #include <fcntl.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -25,6 +26,7 @@ namespace fs = std::filesystem;
 constexpr size_t kMetricsBlock = 1 << 20;
 constexpr size_t kLongestReport = 64 << 10;  // a longer one reports nothing
 constexpr size_t kMostOtherNames = 20;
+constexpr int kMostTries = 60;  // of the service's loop, some minutes
 
 // "rank-3.metrics" by rank.
 absl::StatusOr<std::map<int, fs::path>> MetricsFiles(const fs::path& job_folder) {
@@ -72,6 +74,8 @@ absl::Status TrialMetrics::ReadMlflow() {
     return flow::MetricReports{.values = flow::ReportsInMlflowFile(lines)};
   };
   mlflow_ = {};
+  const absl::Status tracked = ReadTracked();
+  if (!mlflow_.values.empty()) return absl::OkStatus();
   absl::Status status;
   mlflow::ForEachMetric(folder_ / "outputs", [&](const std::string& name, const fs::path& path) {
     if (name != metric_) {
@@ -86,7 +90,19 @@ absl::Status TrialMetrics::ReadMlflow() {
     const std::vector<double>& values = file.reports.values;
     mlflow_.values.insert(mlflow_.values.end(), values.begin(), values.end());
   });
+  if (mlflow_.values.empty()) status.Update(tracked);
   return status;
+}
+
+absl::Status TrialMetrics::ReadTracked() {
+  if (!tracked_) return absl::OkStatus();
+  auto tracked = tracked_();
+  if (tracked.ok()) mlflow_ = *std::move(tracked);
+  if (tracked.ok()) return absl::OkStatus();
+  if (++refused_ < kMostTries && !absl::IsDataLoss(tracked.status())) return tracked.status();
+  spdlog::error("what MLflow's tracking has of metric {} is done without: {}", metric_,
+                tracked.status().ToString());
+  return absl::OkStatus();
 }
 
 absl::Status TrialMetrics::ReadFile(const fs::path& path, bool to_the_end, const Parse& parse,

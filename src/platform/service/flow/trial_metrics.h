@@ -1,5 +1,6 @@
 // TrialMetrics reads what a trial has reported of the sweep's metric, from its folder: the metrics
-// files of its ranks and, once its results are there, MLflow's file stores in outputs/.
+// files of its ranks and, once its results are there, what it has logged by MLflow: by the
+// service's tracking, or in the file stores in outputs/.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +22,17 @@ namespace tutti::service {
 // read stays, also when a file cannot be read now. Not thread-safe.
 class TrialMetrics {
  public:
-  TrialMetrics(std::filesystem::path job_folder, std::string metric)
-      : folder_(std::move(job_folder)), metric_(std::move(metric)) {}
+  // Returns what the trial has logged by MLflow's tracking.
+  using Tracked = std::function<absl::StatusOr<flow::MetricReports>()>;
+
+  TrialMetrics(std::filesystem::path job_folder, std::string metric, Tracked tracked = {})
+      : folder_(std::move(job_folder)), metric_(std::move(metric)), tracked_(std::move(tracked)) {}
 
   // Takes in the lines that have come. With `to_the_end`, once nothing more comes, also a last line
-  // without a newline, and MLflow's store if no rank has reported the metric. True if there was
-  // anything. An error is that of a file which is there and cannot be read: what could be read is
-  // taken in, and the next call goes on.
+  // without a newline, and what MLflow was told if no rank has reported the metric. True if there
+  // was anything. An error is that of a file which is there and cannot be read: what could be read
+  // is taken in, and the next call goes on. Tracking that cannot be read is asked so often, unless
+  // it is damaged or files have the metric, and then done without.
   absl::StatusOr<bool> ReadOn(bool to_the_end);
   // Returns the metrics that the lowest rank which reported any has reported; those of MLflow's
   // store if no rank has.
@@ -48,6 +53,7 @@ class TrialMetrics {
   flow::MetricReports Names() const;  // all of `reports` but the values
   using Parse = std::function<flow::MetricReports(absl::string_view lines)>;
   absl::Status ReadMlflow();
+  absl::Status ReadTracked();
   // Reads a file on; `any` is set if there was anything. OK if there is no such file.
   static absl::Status ReadFile(const std::filesystem::path& path, bool to_the_end,
                                const Parse& parse, RankFile& file, bool& any);
@@ -55,6 +61,8 @@ class TrialMetrics {
 
   const std::filesystem::path folder_;
   const std::string metric_;
+  const Tracked tracked_;          // or empty
+  int refused_ = 0;                // how often it was asked in vain
   std::map<int, RankFile> files_;  // by rank
   flow::MetricReports mlflow_;
   const std::vector<double>* told_ = nullptr;  // whose values NewReports has returned

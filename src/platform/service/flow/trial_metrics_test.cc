@@ -106,5 +106,29 @@ TEST_F(TrialMetricsTest, TakesTheLowestRankThatHasReportedTheMetric) {
   EXPECT_THAT(metrics_.reports().other_names, ElementsAre("accuracy"));
 }
 
+TEST_F(TrialMetricsTest, TrackingThatCannotBeReadIsDoneWithoutWhereFilesHaveTheMetric) {
+  TrialMetrics metrics(folder_.path(), "loss", [] { return absl::UnavailableError("busy"); });
+  EXPECT_TRUE(absl::IsUnavailable(metrics.ReadOn(true).status())) << "it is asked again";
+  const auto file = folder_.path() / "outputs/mlruns/0/run/metrics/loss";
+  std::filesystem::create_directories(file.parent_path());
+  std::ofstream(file) << "1 0.5 0\n";
+  EXPECT_TRUE(metrics.ReadOn(true).ok());
+  EXPECT_THAT(metrics.reports().values, ElementsAre(0.5));
+}
+
+TEST_F(TrialMetricsTest, ATrialEndsThoughTrackingStaysUnreadable) {
+  int tries = 0;
+  TrialMetrics metrics(folder_.path(), "loss", [&] {
+    ++tries;
+    return absl::UnavailableError("busy");
+  });
+  while (!metrics.ReadOn(true).ok() && tries < 1000) {
+  }
+  EXPECT_LT(tries, 1000);
+  EXPECT_GT(tries, 10);
+  TrialMetrics damaged(folder_.path(), "loss", [] { return absl::DataLossError("damaged"); });
+  EXPECT_TRUE(damaged.ReadOn(true).ok()) << "which no time mends";
+}
+
 }  // namespace
 }  // namespace tutti::service

@@ -34,6 +34,9 @@ namespace fs = std::filesystem;
 using Outcome = health::NodeCheck::Outcome;
 
 constexpr absl::Duration kDiskLimit = absl::Seconds(30);
+constexpr absl::Duration kBetweenGlances = absl::Seconds(5);
+// A glance writes to a disk no more often: an idle machine's may rest.
+constexpr absl::Duration kBetweenWrites = absl::Seconds(30);
 
 class MachineChecker final : public NodeChecker {
  public:
@@ -51,6 +54,18 @@ class MachineChecker final : public NodeChecker {
     }
     return checks;
   }
+
+  // Without the GPUs' program and the site's.
+  std::vector<health::NodeCheck> Glance(const engine::Node& node) override {
+    std::vector<health::NodeCheck> checks = {DiskOf("disk", node.directory, kBetweenWrites)};
+    const Machine machine = GlanceAtMachine();
+    checks.insert(checks.end(), machine.checks.begin(), machine.checks.end());
+    if (!node.gpus.empty() && machine.gpus && machine.gpus->ok()) {
+      checks.push_back(health::CheckGpus(**machine.gpus, node.gpus));
+    }
+    return checks;
+  }
+  absl::Duration glance_interval() const override { return kBetweenGlances; }
 
   void Accept() override { accept_ = true; }
   void Abandon() override { abandoned_ = true; }
@@ -85,16 +100,49 @@ class MachineChecker final : public NodeChecker {
     return check;
   }
 
+  // What a look has seen last, for the glances that follow it.
+  struct Seen {
+    std::vector<std::string> links;
+    std::vector<health::Gpu> gpus;
+    absl::Duration log_after = -absl::InfiniteDuration();  // since boot; what counts in the log
+  };
+
+  Machine GlanceAtMachine() {
+    absl::MutexLock lock(&glance_mutex_);
+    if (glance_ && base::SteadyNow() - glance_->at < kBetweenGlances) return *glance_;
+    Machine machine;
+    machine.checks = {DiskOf("home", options_.home, kBetweenWrites),
+                      health::CheckMemory(options_.root)};
+    if (!seen_.links.empty()) {
+      machine.checks.push_back(health::CheckLinks(seen_.links, options_.root));
+    }
+    if (!seen_.gpus.empty()) {
+      machine.gpus = health::FaultsOf({}, seen_.gpus,
+                                      health::DeviceXids(options_.kernel_log(), seen_.log_after));
+    }
+    machine.at = base::SteadyNow();
+    glance_ = machine;
+    return machine;
+  }
+
+  void NoteSeen(Seen seen) {
+    absl::MutexLock lock(&glance_mutex_);
+    seen_ = std::move(seen);
+    glance_.reset();
+  }
+
   Machine MachineWithin(absl::Duration age) {
     absl::MutexLock lock(&mutex_);
     if (machine_ && base::SteadyNow() - machine_->at < age) return *machine_;
     Machine machine;
+    Seen seen;
     machine.checks = {DiskOf("home", options_.home, age), health::CheckMemory(options_.root)};
     const auto site = spec::ReadSite(options_.home);
     if (site.ok()) {
       const spec::HealthCheck& check = site->health_check;
       interval_ = check.interval_seconds;
       program_limit_ = check.command.empty() ? 0 : check.timeout_seconds;
+      seen.links = check.links;
       if (!check.links.empty())
         machine.checks.push_back(health::CheckLinks(check.links, options_.root));
       if (!check.command.empty())
@@ -104,7 +152,8 @@ class MachineChecker final : public NodeChecker {
           {"site", Outcome::kUnknown, health::FirstWords(site.status().message())});
     }
     if (abandoned_) return {};
-    LookAtGpus(machine);
+    LookAtGpus(machine, seen);
+    NoteSeen(std::move(seen));
     machine.at = base::SteadyNow();
     machine_ = machine;
     return machine;
@@ -112,7 +161,7 @@ class MachineChecker final : public NodeChecker {
 
   fs::path GpuFile() const { return options_.home / "gpus"; }
 
-  void LookAtGpus(Machine& machine) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void LookAtGpus(Machine& machine, Seen& seen) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const std::vector<health::Gpu> before =
         health::GpusFromText(base::ReadFile(GpuFile()).value_or(""));
     std::error_code error;
@@ -125,8 +174,12 @@ class MachineChecker final : public NodeChecker {
     }
     if (before.empty() && now->empty()) return;
     const bool accepts = accept_.exchange(false);
+    const std::string log = options_.kernel_log();
+    if (accepts) accepted_log_ = health::LastTimeOf(log);
+    seen.gpus = *now;
+    seen.log_after = std::max(accepted_log_, base::SteadyNow() - health::kXidCounts);
     machine.gpus =
-        health::FaultsOf(accepts ? *now : before, *now, health::DeviceXids(options_.kernel_log()));
+        health::FaultsOf(accepts ? *now : before, *now, health::DeviceXids(log, seen.log_after));
     Remember(accepts ? std::vector<health::Gpu>() : before, *now);
   }
 
@@ -150,8 +203,13 @@ class MachineChecker final : public NodeChecker {
   absl::Mutex disk_mutex_;
   // By device: when its last probe went well, and what was told of it.
   std::map<dev_t, std::pair<absl::Duration, std::string>> disks_ ABSL_GUARDED_BY(disk_mutex_);
+  absl::Mutex glance_mutex_;  // taken after the other
+  Seen seen_ ABSL_GUARDED_BY(glance_mutex_);
+  std::optional<Machine> glance_ ABSL_GUARDED_BY(glance_mutex_);
   absl::Mutex mutex_;  // held while the machine is looked at, so that its nodes share that
   std::optional<Machine> machine_ ABSL_GUARDED_BY(mutex_);
+  // What the kernel had logged up to then, since boot, is accepted.
+  absl::Duration accepted_log_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "base/deadline.h"
 #include "base/file.h"
 
 namespace tutti::service {
@@ -127,6 +128,49 @@ TEST_F(MachineCheckerTest, AGpuIsMissedByTheNodeThatHadItUntilItsLossIsAccepted)
   checker_->Accept();
   EXPECT_EQ(Look("gpu").outcome, Outcome::kWell) << Look("gpu").detail;
   EXPECT_EQ(Look("gpu").outcome, Outcome::kWell) << Look("gpu").detail;
+}
+
+TEST_F(MachineCheckerTest, AnXidThatIsOldOrAcceptedDoesNotCount) {
+  Gpus("0, GPU-aaaa, 00000000:3B:00.0, 0\n");
+  const absl::Duration now = base::SteadyNow();
+  const auto line = [](absl::Duration time) {
+    return absl::StrCat("4,7,", absl::ToInt64Microseconds(time),
+                        ",-;NVRM: Xid (PCI:0000:3b:00): 48, pid=1, DBE\n");
+  };
+  kernel_log_ = line(now - absl::Hours(25));
+  Make();
+  EXPECT_EQ(Look("gpu").outcome, Outcome::kWell) << Look("gpu").detail;
+  kernel_log_ += line(now - absl::Hours(23));
+  EXPECT_TRUE(Look("gpu").ill());
+  checker_->Accept();
+  EXPECT_EQ(Look("gpu").outcome, Outcome::kWell) << Look("gpu").detail;
+  kernel_log_ += line(now);
+  EXPECT_TRUE(Look("gpu").ill()) << "it came after what was accepted";
+}
+
+TEST_F(MachineCheckerTest, AGlanceRunsNoProgramAndSeesWhatTheKernelSays) {
+  WriteProgram("check", absl::StrCat("echo run >>", folder_.path().native(), "/runs\n"));
+  Write("sys/class/net/ib0/operstate", "up\n");
+  Write("site.yml", absl::StrCat("health_check: {links: [ib0], command: ", folder_.path().native(),
+                                 "/check}\n"));
+  Gpus("0, GPU-aaaa, 00000000:3B:00.0, 0\n");
+  Make();
+  for (const health::NodeCheck& check : checker_->Glance(node_)) {
+    EXPECT_FALSE(check.ill()) << check.name << ": " << check.detail;
+  }
+  EXPECT_FALSE(Look("link").ill());
+  WriteProgram("nvidia-smi", absl::StrCat("echo run >>", folder_.path().native(), "/runs\n"));
+  kernel_log_ = "NVRM: Xid (PCI:0000:3b:00): 79, pid=1, fallen off the bus\n";
+  Write("sys/class/net/ib0/operstate", "down\n");
+  node_.directory += "/gone";
+  const auto checks = checker_->Glance(node_);
+  EXPECT_EQ(Find(checks, "gpu").detail, "GPU 0 had XID 79: it has left the bus");
+  EXPECT_EQ(Find(checks, "link").detail, "link ib0 is down");
+  EXPECT_TRUE(Find(checks, "disk").ill());
+  EXPECT_EQ(*base::ReadFile(folder_.path() / "runs"), "run\n") << "that of the look";
+  kernel_log_.clear();
+  EXPECT_TRUE(Find(checker_->Glance(node_), "gpu").ill()) << "it is remembered for some seconds";
+  EXPECT_EQ(checker_->glance_interval(), absl::Seconds(5));
 }
 
 TEST_F(MachineCheckerTest, ErrorsOfAGpuAndADriverThatFailsAreIll) {

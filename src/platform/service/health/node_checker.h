@@ -15,6 +15,11 @@ class NodeChecker {
   // Returns what was found of it, by whatever thread may wait: it takes as long as disks and
   // programs do, for ever if they hang. What is found may be up to `age` old. Thread-safe.
   virtual std::vector<health::NodeCheck> Check(const engine::Node& node, absl::Duration age) = 0;
+  // Does as much of that as takes little: it runs no program. Nothing that it does not tell of is
+  // well. Thread-safe.
+  virtual std::vector<health::NodeCheck> Glance(const engine::Node& /*node*/) { return {}; }
+  // Returns the time from one glance at a node to the next; infinite: there are none.
+  virtual absl::Duration glance_interval() const { return absl::InfiniteDuration(); }
   // Takes what the machine has now for what it is to have: a GPU that is gone is not missed any
   // more.
   virtual void Accept() = 0;

@@ -8,6 +8,8 @@
 
 namespace tutti::service {
 
+struct EventDetail;  // live_job.h
+
 class EventListener {
  public:
   virtual ~EventListener() = default;
@@ -16,8 +18,9 @@ class EventListener {
   // others of it awaits that, by Store::AwaitEvent). It is called under the service's lock: it must
   // return at once, so what takes time is queued for a thread of the listener's own. It is not
   // called for events that an earlier service wrote, even just before it died: who must miss none
-  // reads the store from the last sequence that it has seen (Store::EventsOf).
-  virtual void OnEvent(const store::Job& job, const store::Event& event)
+  // reads the store from the last sequence that it has seen (Store::EventsOf). `detail` is what
+  // `event.detail` says, so that nobody reads that text under the lock.
+  virtual void OnEvent(const store::Job& job, const store::Event& event, const EventDetail& detail)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) = 0;
   // Tells the same of a node of this machine that is cordoned from now on, or not any more. Nothing
   // is kept of it but the cordons that there are.

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "platform/service/jobs/live_job.h"
 #include "platform/service/world_for_tests.h"
 
 namespace tutti::service {
@@ -18,7 +19,9 @@ using ::testing::IsSupersetOf;
 
 class Recorder final : public EventListener {
  public:
-  void OnEvent(const store::Job& job, const store::Event& event) override {
+  void OnEvent(const store::Job& job, const store::Event& event,
+               const EventDetail& detail) override {
+    EXPECT_EQ(ToJson(detail), event.detail) << job.id << " " << Name(event.state);
     told.push_back(absl::StrCat(job.id, " ", Name(event.state)));
     of_job[job.id].push_back(event);
   }

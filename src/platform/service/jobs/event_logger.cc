@@ -4,7 +4,7 @@
 
 namespace tutti::service {
 
-void EventLogger::OnEvent(const store::Job& job, const store::Event& event) {
+void EventLogger::OnEvent(const store::Job& job, const store::Event& event, const EventDetail&) {
   spdlog::info("job {}: {}: {}", job.id, std::string(Name(event.state)), event.reason);
 }
 

@@ -7,7 +7,7 @@ namespace tutti::service {
 
 class EventLogger final : public EventListener {
  public:
-  void OnEvent(const store::Job& job, const store::Event& event) override
+  void OnEvent(const store::Job& job, const store::Event& event, const EventDetail& detail) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 };
 

@@ -22,17 +22,20 @@ absl::Status JobDeletion::Delete(absl::string_view name) {
   TUTTI_RETURN_IF_ERROR(Begin(id));
   const auto marked = std::make_shared<absl::Status>(), removed = std::make_shared<absl::Status>();
   const base::Deadline deadline = base::Deadline::After(kPatience);
-  const bool in_time = state_.folder_work.DoWithin(
-      id, [this, id, marked, removed] { *marked = HideAndMark(id, removed); }, deadline);
+  const std::filesystem::path folder = state_.files.FolderOf(id);
+  const bool in_time = DoWithin(
+      state_, state_.folder_work, id, folder,
+      [this, id, marked, removed] { *marked = HideAndMark(id, removed); }, deadline);
   if (!in_time) {
+    const absl::Status known = state_.folders.Check(folder);
     return absl::UnavailableError(
         absl::StrCat("job ", id, " is still being deleted: it is gone once its folder, ",
-                     state_.files.FolderOf(id).native(), ", answers"));
+                     folder.native(), ", answers", known.ok() ? "" : "; ", known.message()));
   }
   TUTTI_RETURN_IF_ERROR(*marked);
   // It is gone, and its name is free behind the task that removes its rows.
-  const bool is_free = state_.folder_work.DoWithin(
-      id, [] {}, deadline);
+  const bool is_free = DoWithin(
+      state_, state_.folder_work, id, folder, [] {}, deadline);
   return is_free ? *removed : absl::OkStatus();
 }
 
@@ -65,6 +68,7 @@ absl::Status JobDeletion::HideAndMark(const std::string& id,
   const auto jobs = state_.store->TreeOf(id);
   absl::Status status = jobs.status();
   if (jobs.ok()) {
+    ForgetUsage(*jobs);
     for (const std::string& job : *jobs) status.Update(state_.files.Hide(job));
     if (status.ok()) status = state_.store->BeginDeletion(id);
     if (!status.ok()) Restore(*jobs);
@@ -78,6 +82,12 @@ absl::Status JobDeletion::HideAndMark(const std::string& id,
     NoteEnd(id);
   });
   return status;
+}
+
+// What waits to be written would make their folders anew.
+void JobDeletion::ForgetUsage(const std::vector<std::string>& jobs) {
+  StateLock lock(state_);
+  for (const std::string& job : jobs) state_.closing_usage.erase(job);
 }
 
 absl::Status JobDeletion::RemoveAll(const std::string& id, const std::vector<std::string>& jobs) {

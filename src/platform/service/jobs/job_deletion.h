@@ -45,6 +45,7 @@ class JobDeletion {
   // Nothing if one of them is deleted or marked.
   std::optional<std::string> RootOf(const std::string& job);
   void NoteEnd(const std::string& id) ABSL_LOCKS_EXCLUDED(service_lock);
+  void ForgetUsage(const std::vector<std::string>& jobs) ABSL_LOCKS_EXCLUDED(service_lock);
   void Restore(const std::vector<std::string>& jobs) ABSL_LOCKS_EXCLUDED(service_lock);
 
   SharedState& state_;

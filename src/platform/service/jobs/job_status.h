@@ -1,5 +1,5 @@
 // JobStatus and JobSummary are a job as users see it, in full and in a list; EventPage has its
-// past.
+// past, StoredLogs what became of its logs.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,12 @@ struct JobStatus {
 struct EventPage {
   std::vector<store::Event> events;
   int64_t before = 0;  // the event before which the others are; 0: there are none
+};
+
+// Where the logs of a job go that are brought to a store, and what became of it.
+struct StoredLogs {
+  std::string place;  // as users write it: azureml://datastores/NAME/paths/PATH
+  store::LogsNote note;
 };
 
 // A job in a list of many: what a table shows of it.

@@ -134,6 +134,7 @@ void JobTable::Enqueue(LiveJob& job) {
 void JobTable::Dequeue(const LiveJob& job) {
   const store::Job& fixed = job.record.job;
   waiting_.Remove(fixed.id);
+  waits_.Forget(fixed.id);
   const auto jobs = to_hand_over_.find(fixed.spec.compute);
   if (jobs != to_hand_over_.end()) jobs->second.erase(fixed.sequence);
 }
@@ -187,32 +188,34 @@ bool JobTable::IsStillNeeded(absl::string_view allocation) const {
 absl::Status JobTable::Append(LiveJob& job, const Step& step) {
   const bool begins = step.state == JobState::kRunning && !job.record.started;
   if (begins) job.begun_at = BegunAt{state_.options.boot_id, state_.clock->SinceBoot()};
+  const EventDetail detail = DetailOf(job, step);
   TUTTI_ASSIGN_OR_RETURN(store::Event event,
                          state_.store->AppendEvent(job.record.job.id, job.record.last.sequence,
                                                    {.time = TimeOfNextEvent(state_, job),
                                                     .state = step.state,
                                                     .reason = step.reason,
-                                                    .detail = ToJson(DetailOf(job, step))},
+                                                    .detail = ToJson(detail)},
                                                    DurabilityOf(job, step.state)));
   if (begins) job.record.started = event.time;
   job.record.last = std::move(event);
   if (job.flow != nullptr && job.cause != step.cause) job.flow->changed = true;
   job.cause = step.cause;
-  Announce(job.record.job, job.record.last);
+  Announce(job.record.job, job.record.last, detail);
   return absl::OkStatus();
 }
 
-void JobTable::AnnounceInserted(const store::JobRecord& record, std::vector<store::Event> events) {
+void JobTable::AnnounceInserted(const store::JobRecord& record, std::vector<FirstEvent> events) {
   // One transaction has written them, and nothing else in between.
   int64_t sequence = record.last.sequence - static_cast<int64_t>(events.size());
-  for (store::Event& event : events) {
-    event.sequence = ++sequence;
-    Announce(record.job, event);
+  for (FirstEvent& first : events) {
+    first.event.sequence = ++sequence;
+    Announce(record.job, first.event, first.detail);
   }
 }
 
-void JobTable::Announce(const store::Job& job, const store::Event& event) {
-  for (EventListener* const listener : listeners_) listener->OnEvent(job, event);
+void JobTable::Announce(const store::Job& job, const store::Event& event,
+                        const EventDetail& detail) {
+  for (EventListener* const listener : listeners_) listener->OnEvent(job, event, detail);
 }
 
 absl::Status JobTable::BeginAgain(LiveJob& job, const Step& end) {

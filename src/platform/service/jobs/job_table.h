@@ -60,6 +60,15 @@ class JobTable {
   const scheduler::WaitingJobs& waiting() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
     return waiting_;
   }
+  // Notes what those wait for; what was noted before is forgotten.
+  void NoteWaits(scheduler::Waits waits) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
+    waits_ = std::move(waits);
+  }
+  // Returns what one of them waits for; null if nothing is known, or if it is no such job.
+  const scheduler::Wait* WaitOf(const LiveJob& job) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
+    return waits_.Of(job.record.job.id, waiting_);
+  }
   // The jobs that are to be handed to a cluster: by compute, in the order in which they came.
   using ToHandOver = std::map<std::string, std::map<int64_t, LiveJob*>>;
   ToHandOver& to_hand_over() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) { return to_hand_over_; }
@@ -80,8 +89,8 @@ class JobTable {
   // Appends an event to the store and, if that was possible, to what is in memory.
   absl::Status Append(LiveJob& job, const Step& step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Tells the listeners of the events with which the store has taken the job in; `events` as they
-  // were given to Store::InsertJob.
-  void AnnounceInserted(const store::JobRecord& record, std::vector<store::Event> events)
+  // were given to Store::InsertJob, with their details.
+  void AnnounceInserted(const store::JobRecord& record, std::vector<FirstEvent> events)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Puts the job back to Queued; it no longer has its nodes.
   absl::Status BeginAgain(LiveJob& job, const Step& end)
@@ -109,7 +118,7 @@ class JobTable {
   // Puts the job into the queue that it waits in, or takes it out of it.
   void Enqueue(LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   void Dequeue(const LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
-  void Announce(const store::Job& job, const store::Event& event)
+  void Announce(const store::Job& job, const store::Event& event, const EventDetail& detail)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
   SharedState& state_;
@@ -119,6 +128,7 @@ class JobTable {
   std::set<LiveJob*> placed_ ABSL_GUARDED_BY(service_lock);
   std::set<LiveJob*> flows_ ABSL_GUARDED_BY(service_lock);
   scheduler::WaitingJobs waiting_ ABSL_GUARDED_BY(service_lock);
+  scheduler::Waits waits_ ABSL_GUARDED_BY(service_lock);
   ToHandOver to_hand_over_ ABSL_GUARDED_BY(service_lock);
 };
 

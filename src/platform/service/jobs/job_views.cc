@@ -42,14 +42,17 @@ JobStatus StatusAlone(const store::JobRecord& record) {
   return status;
 }
 
-// Says what a queued job waits for; "" if nothing is known.
-std::string WhatItWaitsFor(const SharedState& state, const LiveJob& job) {
+// Returns what a queued job waits for; the reason is "" if nothing is known.
+scheduler::Wait WaitOf(const SharedState& state, const JobTable& table, const LiveJob& job)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
+  const std::string& id = job.record.job.id;
   if (!job.handed_over && !job.being_handed) {
     const std::string& compute = job.record.job.spec.compute;
     const std::string why = compute.empty() ? "" : state.engines.WhyOutOfReach(compute);
-    if (!why.empty()) return absl::StrCat("waits: ", why);
+    if (!why.empty()) return {id, absl::StrCat("waits: ", why), job.expected_start};
   }
-  return job.waits_for;
+  if (const scheduler::Wait* const wait = table.WaitOf(job)) return *wait;
+  return {id, job.waits_for, job.expected_start};
 }
 
 // Says what of a job with nodes cannot go on now; "" if nothing is known. Launchers that were
@@ -100,9 +103,9 @@ void JobViews::AddLive(JobStatus& status) const {
   const LiveJob* const live = table_.Find(record.job.id);
   if (live == nullptr) return;
   if (record.last.state == store::JobState::kQueued) {
-    std::string why = WhatItWaitsFor(state_, *live);
-    if (!why.empty()) status.reason = std::move(why);
-    status.expected_start = live->expected_start;
+    scheduler::Wait wait = WaitOf(state_, table_, *live);
+    if (!wait.reason.empty()) status.reason = std::move(wait.reason);
+    status.expected_start = wait.expected_start;
   } else if (live->placed != nullptr) {
     const std::string why = state_.engines.WhyOutOfReach(live->record.job.spec.compute);
     if (!why.empty()) status.reason = why;
@@ -121,9 +124,9 @@ JobSummary JobViews::SummaryOf(const LiveJob& job) const {
     if (!held_up.empty()) summary.reason = std::move(held_up);
   }
   if (job.record.last.state != store::JobState::kQueued) return summary;
-  std::string why = WhatItWaitsFor(state_, job);
-  if (!why.empty()) summary.reason = std::move(why);
-  summary.expected_start = job.expected_start;
+  scheduler::Wait wait = WaitOf(state_, table_, job);
+  if (!wait.reason.empty()) summary.reason = std::move(wait.reason);
+  summary.expected_start = wait.expected_start;
   return summary;
 }
 

@@ -23,6 +23,7 @@ std::string ToJson(const EventDetail& detail) {
     value["failures"].push_back({{"rank", failure.rank},
                                  {"node", failure.node},
                                  {"what", failure.what},
+                                 {"kind", std::string(Name(failure.kind))},
                                  {"consequence", failure.consequence}});
   }
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -53,12 +54,20 @@ EventDetail EventDetailFromJson(absl::string_view text) {
       detail.failures.push_back({.rank = failure.at("rank").get<int>(),
                                  .node = failure.at("node").get<std::string>(),
                                  .what = failure.at("what").get<std::string>(),
-                                 .consequence = failure.at("consequence").get<bool>()});
+                                 .consequence = failure.at("consequence").get<bool>(),
+                                 .kind = FailureKindFromName(failure.value("kind", ""))});
     }
   } catch (const json::exception&) {
     // The rest of the detail is not needed to go on.
   }
   return detail;
+}
+
+std::vector<store::Event> EventsOf(const std::vector<FirstEvent>& events) {
+  std::vector<store::Event> written;
+  written.reserve(events.size());
+  for (const FirstEvent& first : events) written.push_back(first.event);
+  return written;
 }
 
 }  // namespace tutti::service

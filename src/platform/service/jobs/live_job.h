@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -15,6 +16,7 @@
 #include "platform/service/jobs/live_flow.h"
 #include "platform/service/jobs/notifier.h"
 #include "platform/service/logs/job_logs.h"
+#include "platform/service/usage/job_usage.h"
 #include "platform/store/store.h"
 
 namespace tutti::service {
@@ -25,6 +27,7 @@ struct LiveNode {
   // When a launcher was started to deliver a dead one's spool.
   absl::Duration last_drain = -absl::InfiniteDuration();
   int drains = 0;
+  bool listens = false;  // its launcher has asked what the service wants to know
   // When this machine was booted, by the clock of a cluster's node.
   std::optional<absl::Time> booted;
 };
@@ -39,6 +42,7 @@ struct PlacedJob {
   Hearing hearing;                                    // of any of its launchers
   absl::Duration rested = -absl::InfiniteDuration();  // when it was last seen to be suspended
   std::shared_ptr<JobLogs> logs;
+  std::shared_ptr<JobUsage> usage;  // opened and closed with them
   bool started = false;       // Engine::Start has answered OK, to this service or to the one before
   absl::Duration started_at;  // since boot, as the next
   bool stopped = false;       // Engine::Stop has answered OK, to this service
@@ -49,7 +53,8 @@ struct PlacedJob {
   std::string left;        // AllocationState::left
   std::string held_up;     // what of its launchers was refused for a full disk, and when last
   absl::Duration held_up_at = -absl::InfiniteDuration();  // since boot
-  bool judged = false;  // the engine has said that it is over, with a reason or without
+  bool is_looked_into = false;  // whether a node is at fault for its failure
+  bool judged = false;          // the engine has said that it is over, with a reason or without
   // The state of `logs`, which are opened and closed by a task, so that nobody waits for a disk.
   enum class Output { kToOpen, kOpening, kOpen, kClosing, kClosed };
   Output output = Output::kToOpen;
@@ -81,7 +86,7 @@ struct LiveJob {
   std::optional<BegunAt> begun_at;  // with record.started, which tells it by the wall's clock
   bool handed_over = false;         // to a cluster's queue, by this service
   bool being_handed = false;        // its engine has been called, and has not answered
-  std::string waits_for;            // of a queued job, by the scheduler
+  std::string waits_for;            // of a job that a cluster has, or that begins again
   std::optional<absl::Time> expected_start;
 
   int attempt() const { return begun_before + 1; }  // which time it is begun
@@ -101,5 +106,16 @@ struct EventDetail {
 std::string ToJson(const EventDetail& detail);
 // Leaves out what is missing or damaged.
 EventDetail EventDetailFromJson(absl::string_view text);
+
+// One of those that a job comes with.
+struct FirstEvent {
+  // Gives the event its detail as text, too.
+  FirstEvent(store::Event of, EventDetail says) : event(std::move(of)), detail(std::move(says)) {
+    event.detail = ToJson(detail);
+  }
+  store::Event event;
+  EventDetail detail;
+};
+std::vector<store::Event> EventsOf(const std::vector<FirstEvent>& events);
 
 }  // namespace tutti::service

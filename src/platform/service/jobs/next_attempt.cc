@@ -12,9 +12,12 @@ using store::JobState;
 
 // A node that was found to be ill before anything ran costs none of the job's retries, but not
 // without end: all nodes may be ill. For a disk that all nodes share and that is full a job waits
-// for a day: what its own inputs fill will never have room for it.
+// for a day; where its own files have filled it, for some minutes, as others may have helped: else
+// it would fill it again and again, and hold up all who write there.
 constexpr int kMoreForIllNodes = 2;
+constexpr absl::Duration kAtOnce = absl::Seconds(5);
 constexpr int kMostOnFullDisk = 300;  // attempts; the last pauses are five minutes
+constexpr int kMostOfOwnFiles = 6;
 
 // Between attempts that find the disk full: the first pause, which doubles, and the longest.
 constexpr absl::Duration kFirstPause = absl::Seconds(5);
@@ -23,6 +26,11 @@ constexpr absl::Duration kLongestPause = absl::Minutes(5);
 bool HasRetries(const LiveJob& job, bool ran_nothing = false) {
   return job.attempt() - job.begun_free <=
          job.record.job.spec.max_retries + (ran_nothing ? kMoreForIllNodes : 0);
+}
+
+// Returns whether an attempt that ends so costs no retry.
+bool IsFree(const LiveJob& job, const Step& end) {
+  return end.disk_full && job.begun_free < (end.filled_by_job ? kMostOfOwnFiles : kMostOnFullDisk);
 }
 
 // Returns whether the job's present attempt ends without having run, as far as is known.
@@ -41,16 +49,37 @@ std::string AllocationOf(const LiveJob& job) { return AllocationOf(job.record.jo
 bool MayBeginAgain(const LiveJob& job, const Step& end) {
   const bool was_over = job.cause == Cause::kTimedOut || job.cause == Cause::kServed;
   return end.state == JobState::kFailed && end.lost_node && !was_over &&
-         ((end.disk_full && job.begun_free < kMostOnFullDisk) || HasRetries(job, end.ran_nothing));
+         (IsFree(job, end) || HasRetries(job, end.ran_nothing && !end.filled_by_job));
+}
+
+bool FailedAtOnce(const LiveJob& job) {
+  if (job.placed == nullptr) return false;
+  // What ends in a moment may be heard of together with its start: the job was never Running.
+  absl::Duration begun = absl::InfiniteDuration();
+  if (job.begun_at) {
+    begun = job.begun_at->since_boot;
+  } else if (job.placed->started) {
+    begun = job.placed->started_at;
+  }
+  bool any = false;
+  for (const RankExit& exit : job.placed->gang.End().exits) {
+    if (exit.ok() || exit.stopped) continue;
+    if (exit.heard - begun > kAtOnce) return false;
+    any = true;
+  }
+  return any;
 }
 
 bool MightBeginAgain(const LiveJob& job) {
   if (job.cause != Cause::kFailure) return false;
-  return HasRetries(job) || (job.placed != nullptr && RanNothing(*job.placed));
+  if (HasRetries(job)) return true;
+  const PlacedJob* const placed = job.placed.get();
+  return placed != nullptr &&
+         (RanNothing(*placed) || (placed->is_looked_into && FailedAtOnce(job)));
 }
 
 int FreeAfter(const LiveJob& job, const Step& end) {
-  return job.begun_free + (end.disk_full ? 1 : 0);
+  return job.begun_free + (IsFree(job, end) ? 1 : 0);
 }
 
 // One that was lost before it had taken over what the attempts before it wrote leaves that to the
@@ -75,14 +104,15 @@ Step StepToNextAttempt(const LiveJob& job, const Step& end) {
   return {.state = JobState::kQueued,
           .reason = absl::StrCat(end.reason, "; it is begun again, attempt ", job.attempt() + 1,
                                  " of ", attempts),
-          .disk_full = end.disk_full};
+          .disk_full = end.disk_full,
+          .filled_by_job = end.filled_by_job};
 }
 
 void BeginNextAttempt(LiveJob& job, const Step& end, absl::Duration now) {
   job.begun_free = FreeAfter(job, end);
   job.not_before = -absl::InfiniteDuration();
   if (end.disk_full) {
-    const int doublings = std::min(job.begun_free - 1, 30);
+    const int doublings = std::clamp(job.begun_free - 1, 0, 30);
     job.not_before = now + std::min(kFirstPause * (int64_t{1} << doublings), kLongestPause);
   }
   job.former = FormerAfter(job);

@@ -17,6 +17,9 @@ std::string AllocationOf(const LiveJob& job);  // of its present attempt
 
 // Returns whether a job that ends with that step is begun again. Decided here alone.
 bool MayBeginAgain(const LiveJob& job, const Step& end);
+// Returns whether the processes that failed in the present attempt did so within seconds of its
+// beginning: to run that again elsewhere costs little.
+bool FailedAtOnce(const LiveJob& job);
 // Returns whether a job that is Finalizing might be, as far as its cause tells: its last step is
 // not known yet.
 bool MightBeginAgain(const LiveJob& job);

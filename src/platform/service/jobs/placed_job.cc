@@ -14,6 +14,12 @@ std::unique_ptr<PlacedJob> MakePlacedJob(const SharedState& state, const std::st
   auto job = std::make_unique<PlacedJob>(std::move(placement));
   job->nodes.assign(job->placement.nodes.size(), LiveNode{.last_word = now});
   job->started_at = now;
+  std::vector<JobUsage::NodePlace> places;
+  for (const PlacedNode& node : job->placement.nodes) {
+    places.push_back({node.name, node.first_rank, node.process_count});
+  }
+  job->usage = std::make_shared<JobUsage>(state.files.FolderOf(job_id) / kUsageFolder,
+                                          std::move(places), state.usage_memory);
   job->logs = JobLogs::OpenLater(state.files.FolderOf(job_id) / "logs", state.clock,
                                  state.options.log_limit, AttemptOf(job->placement.allocation));
   return job;

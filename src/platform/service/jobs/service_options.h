@@ -10,8 +10,13 @@
 #include "absl/time/time.h"
 #include "base/disk_reserve.h"
 #include "platform/service/attempt/free_port.h"
+#include "platform/service/folders/folder_watch.h"
 #include "platform/service/health/node_checker.h"
 #include "platform/service/jobs/event_listener.h"
+
+namespace tutti::tracking {
+class TrackingStore;
+}  // namespace tutti::tracking
 
 namespace tutti::service {
 
@@ -28,12 +33,16 @@ struct ServiceOptions {
   absl::Duration retention_interval = absl::Hours(1);  // between looks at what is kept too long
   base::DiskReserve* reserve = nullptr;    // of the disk of `directory`; outlives the service
   uint64_t log_limit = uint64_t{1} << 30;  // bytes of a job's output that are kept
-  int drain_attempts = 3;                  // to recover the spool of a launcher that died
+  bool measures_usage = true;              // launchers tell what their processes use
+  int drain_attempts = 5;                  // to recover a dead launcher's spool; 15 s
   std::string boot_id;                     // of this machine; empty: base::BootId
   // A port that is free on that numeric address, `preferred` if it can be.
   std::function<FreePort(const std::string& address, int preferred)>
       find_port;                                        // empty: FindFreePort
   std::function<std::string(size_t bytes)> random_hex;  // empty: base::RandomHex
+  FolderQuestions folder_questions;                     // what tests ask in place of the kernel
+  // Where jobs get runs of MLflow's; null: nowhere. Outlives the service.
+  tracking::TrackingStore* tracking = nullptr;
   NodeChecker* node_checker = nullptr;    // of this machine's nodes; null: they are not looked at
   std::vector<EventListener*> listeners;  // to every event of every job; these outlive the service
 };

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -15,16 +16,20 @@
 #include "absl/time/clock.h"
 #include "base/clock.h"
 #include "base/threads/janitor.h"
+#include "base/threads/keyed_turns.h"
 #include "base/threads/work_queues.h"
 #include "platform/service/attempt/hearing.h"
+#include "platform/service/folders/folder_watch.h"
 #include "platform/service/health/cluster_cordons.h"
 #include "platform/service/jobs/engines.h"
 #include "platform/service/jobs/problems.h"
 #include "platform/service/jobs/service_lock.h"
 #include "platform/service/jobs/service_options.h"
+#include "platform/service/models/registered_models.h"
 #include "platform/service/results/disk_room.h"
 #include "platform/service/results/job_files.h"
 #include "platform/service/results/snapshots.h"
+#include "platform/service/usage/job_usage.h"
 #include "platform/store/store.h"
 
 namespace tutti::service {
@@ -51,13 +56,20 @@ struct SharedState {
   const base::Clock* const clock;
   Snapshots snapshots;
   const JobFiles files;
-  DiskGauge disk{options.directory};  // its own
+  RegisteredModels models;
+  DiskGauge disk{options.directory};                // its own
+  DiskGauge jobs_disk{options.directory / "jobs"};  // asked where it is another (DiskOfJobs)
+
+  const std::shared_ptr<UsageMemory> usage_memory = std::make_shared<UsageMemory>();
 
   // Has the loop look at everything again, now.
   void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
     loop_has_work = true;
     wake.Signal();
   }
+
+  // Returns the folders that work of the service waits for.
+  std::vector<FolderWatch::Folder> OwnFolders() const;
 
   // All sets of queues that are declared below.
   std::vector<base::WorkQueues*> all_work;
@@ -67,8 +79,8 @@ struct SharedState {
   ServiceWork folder_work{kMostFolderThreads, all_work};
   ServiceWork listing_work{1, all_work};  // the list of the folder of jobs, at the start
   // What is found out of a pipeline's steps before they start: it reads their inputs, which may
-  // take hours, or lie on a server that is away. A pipeline has a few queues (flow/step_starter.h),
-  // so that it holds a few of the threads.
+  // take hours, or lie on a server that is away. A pipeline has a few queues, and so has a server
+  // (allocation/plan_queue.h), so that each holds a few of the threads.
   ServiceWork plan_work{kMostFolderThreads, all_work};
   // Decisions that take long to compute: a queue for each sweep.
   ServiceWork decision_work{kMostDecisionThreads, all_work};
@@ -78,23 +90,33 @@ struct SharedState {
   ServiceWork snapshot_work{kMostFolderThreads, all_work};  // a queue for each snapshot
   // The file with the key of secrets, and who waits for it.
   ServiceWork secret_work{2, all_work};
-  // Questions whether file systems that submissions name answer: a queue for each mount.
-  ServiceWork path_work{kMostFolderThreads, all_work};
-  ServiceWork health_work{kMostFolderThreads, all_work};  // checks of nodes: a queue for each node
-  ServiceWork cordon_work{1, all_work};                   // changes of cordons in the store
+  // Questions whether file systems answer: a queue for each mount. And looks at paths that
+  // submissions name: likewise.
+  ServiceWork probe_work{kMostFolderThreads, all_work}, path_work{kMostFolderThreads, all_work};
+  ServiceWork canary_work{1, all_work};  // of FolderWatch
+  FolderWatch folders{options.folder_questions, [this] { return OwnFolders(); }, probe_work,
+                      canary_work, clock};
+  // Checks of nodes: a queue for each node. And what monitors are told of clusters' nodes: a queue
+  // for each cluster, as calls of the scheduler in engine_work do not wait for a monitor.
+  ServiceWork health_work{kMostFolderThreads, all_work};
+  ServiceWork cordon_work{1, all_work};  // changes of cordons in the store
   // What is kept: a queue for the folders of each compute.
   ServiceWork retention_work{kMostFolderThreads, all_work};
-  base::Janitor janitor;             // of folders of jobs that are deleted
-  std::atomic<bool> ending = false;  // long work is to be given up
+  ServiceWork log_work{kMostFolderThreads, all_work};  // logs to stores: a queue for each store
+  ServiceWork tracking_work{1, all_work};              // ends of jobs' runs, in their database
+  base::Janitor janitor;                               // of folders of jobs that are deleted
+  std::atomic<bool> ending = false;                    // long work is to be given up
 
   absl::Mutex tick_mutex;  // one Tick at a time; taken before mutex
-  // One change of `cordons` at a time, in the store and in memory; taken before mutex.
-  absl::Mutex cordon_mutex;
+  // One change of a node's cordon at a time, in the store and in memory; taken before mutex.
+  base::KeyedTurns cordon_turns;
   absl::Mutex mutex;      // of all that is guarded by service_lock; taken by StateLock
   absl::CondVar wake;     // the loop
   absl::CondVar changed;  // what was being inserted
   // Why the service takes nothing in, in one line; empty: the disk has room. As at the last Tick.
   std::string disk_is_full ABSL_GUARDED_BY(service_lock);
+  DiskRoom disk_room ABSL_GUARDED_BY(service_lock);         // likewise
+  uint64_t disk_reserve ABSL_GUARDED_BY(service_lock) = 0;  // likewise: bytes of options.reserve
   bool loop_has_work ABSL_GUARDED_BY(service_lock) = true;
   bool stopping ABSL_GUARDED_BY(service_lock) = false;
   bool local_engine_observed ABSL_GUARDED_BY(service_lock) = false;  // once, by this service
@@ -112,9 +134,11 @@ struct SharedState {
   std::map<std::string, FullDisk> full_disks ABSL_GUARDED_BY(service_lock);
   // The jobs whose results are inputs of jobs on their way into the store.
   std::multiset<std::string> inputs_on_their_way ABSL_GUARDED_BY(service_lock);
-  // The jobs whose results are being removed, or have been lately, and since when, since boot: no
-  // job that looked for them before may be inserted.
+  // The jobs whose results are being removed, or have been lately, and until when they could be
+  // seen, since boot: no job that looked for them before may be inserted.
   std::map<std::string, absl::Duration> leaving_results ABSL_GUARDED_BY(service_lock);
+  // What jobs that have ended used, by their ids, until it is written.
+  std::map<std::string, std::shared_ptr<JobUsage>> closing_usage ABSL_GUARDED_BY(service_lock);
   // Of launchers of any job, by compute.
   std::map<std::string, Hearing> hearings ABSL_GUARDED_BY(service_lock);
   // Since boot: when the loop looked at the jobs last, and since when it has done so without a gap,
@@ -130,9 +154,20 @@ absl::Status AwaitDurable(SharedState& state) ABSL_LOCKS_EXCLUDED(service_lock);
 // Awaits the same of what is told of a job whose last event is that one.
 absl::Status AwaitDurable(SharedState& state, int64_t event) ABSL_LOCKS_EXCLUDED(service_lock);
 
+// Has `work` do a task that needs a file system, the one of `path`, and waits for it as DoWithin
+// does, but not for one that is away (FolderWatch): the task is done once that answers again.
+bool DoWithin(SharedState& state, base::WorkQueues& work, const std::string& queue,
+              const std::filesystem::path& path, base::WorkQueues::Task task,
+              base::Deadline deadline);
+
 // Reads as Service::ReadFilesOf says.
 bool ReadFiles(SharedState& state, absl::string_view job, std::function<void()> read,
                base::Deadline deadline);
+
+// Returns that of the disk to which jobs' output and results go. Asks their folder, which may hang.
+DiskGauge& DiskOfJobs(SharedState& state);
+// Tells it what has become of a write to a job's folder (DiskGauge::NoteWrite).
+void NoteWriteOfJobs(SharedState& state, const absl::Status& status, uint64_t bytes = 0);
 
 // Checks whether Snapshots::Find finds it. Unavailable if the folder of snapshots does not answer.
 absl::Status FindSnapshot(SharedState& state, const std::string& name);

@@ -350,7 +350,7 @@ absl::Status JobLogs::Keep(File& file, absl::string_view bytes) {
   return written;
 }
 
-uint64_t JobLogs::Room() const { return limit_ - std::min(limit_, total_); }
+uint64_t JobLogs::Room() const { return limit_ - std::min<uint64_t>(limit_, total_); }
 
 absl::Status JobLogs::BecomeFull() {
   nlohmann::json kept = {{"attempt", attempt_}};

@@ -24,7 +24,7 @@
 // thousand ranks does not need two thousand descriptors.
 //
 // Thread-safe; one object for writing per folder. What reads or writes files may wait for a disk;
-// opened and full never do.
+// opened, full and bytes never do.
 #pragma once
 
 #include <atomic>
@@ -98,6 +98,7 @@ class JobLogs {
   absl::StatusOr<uint64_t> Append(int rank, LogStream stream, uint64_t offset,
                                   absl::string_view bytes);
   bool full() const { return full_; }
+  uint64_t bytes() const { return total_; }  // that are kept, of all files; 0 before it is opened
   // Returns `now`, or if the clock has been set back a time just behind the last one that this
   // returned or a line has: what happens to the job stays in its order. Waits for nothing.
   absl::Time InOrder(absl::Time now);
@@ -148,7 +149,7 @@ class JobLogs {
   std::atomic<bool> full_ = false;  // set under the mutex
   // The last time that InOrder has returned, in microseconds since 1970.
   std::atomic<int64_t> latest_ = std::numeric_limits<int64_t>::min();
-  mutable uint64_t total_ ABSL_GUARDED_BY(mutex_) = 0;  // the sizes of all files
+  mutable std::atomic<uint64_t> total_ = 0;  // the sizes of all files; set under the mutex
   uint64_t records_ ABSL_GUARDED_BY(mutex_) = 0;
   mutable std::list<File*> open_ ABSL_GUARDED_BY(mutex_);  // the last used first
   // The map never shrinks; a File stays where it is.

@@ -384,5 +384,15 @@ TEST_F(JobLogsTest, KeepsWhatIsThereWhenItIsFoundToBeFull) {
   EXPECT_THAT(All(*logs), ElementsAre("0out:first", "0out:se~"));
 }
 
+TEST_F(JobLogsTest, SaysHowMuchIsKept) {
+  auto logs = OpenLogs();
+  EXPECT_EQ(logs->bytes(), 0);
+  Append(*logs, 0, LogStream::kStdout, 0, "one\n", 4);
+  Append(*logs, 1, LogStream::kStderr, 0, "two\n", 4);
+  EXPECT_EQ(logs->bytes(), 8);
+  logs = OpenLogs();  // the service died
+  EXPECT_EQ(logs->bytes(), 8);
+}
+
 }  // namespace
 }  // namespace tutti::service

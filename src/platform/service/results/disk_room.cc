@@ -32,8 +32,8 @@ DiskRoom RoomOf(const std::filesystem::path& directory) {
   struct statvfs space = {};
   if (::statvfs(directory.c_str(), &space) != 0) return {};
   const uint64_t available = uint64_t{space.f_bavail} * space.f_frsize;
-  DiskRoom room{.least = LeastRoom(uint64_t{space.f_blocks} * space.f_frsize),
-                .available = available};
+  const uint64_t disk = uint64_t{space.f_blocks} * space.f_frsize;
+  DiskRoom room{.least = LeastRoom(disk), .available = available, .disk = disk};
   // Some file systems have no fixed number of files, and report 0.
   const bool lacks_files = space.f_files > 0 && space.f_favail < kLeastFiles;
   if (available >= room.least && !lacks_files) return room;
@@ -49,6 +49,11 @@ DiskRoom RoomOf(const std::filesystem::path& directory) {
 
 absl::Status CheckRoom(const std::filesystem::path& directory, uint64_t bytes) {
   const DiskRoom room = RoomOf(directory);
+  if (room.least > 0 && bytes > room.disk - std::min(room.least, room.disk)) {
+    return absl::OutOfRangeError(
+        absl::StrCat("a file of ", bytes >> 20, " MiB never fits on the service's disk, which has ",
+                     room.disk >> 20, " MiB in all at ", directory.native()));
+  }
   if (!room.status.ok() || bytes == 0 || room.least == 0) return room.status;
   if (room.available - room.least >= bytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
@@ -71,8 +76,9 @@ absl::Status DiskGauge::Check(uint64_t bytes) {
   return room.ok() ? Refusal() : room;
 }
 
-void DiskGauge::NoteWrite(const absl::Status& status) {
+void DiskGauge::NoteWrite(const absl::Status& status, uint64_t bytes) {
   if (!IsFullDisk(status)) return;
+  if (bytes > kProbeBytes && Probe().ok()) return;  // it was more than is left, which others take
   absl::MutexLock lock(&mutex_);
   if (!refusal_.ok()) return;
   refusal_ = absl::ResourceExhaustedError(

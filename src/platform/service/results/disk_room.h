@@ -23,13 +23,14 @@ struct DiskRoom {
   absl::Status status;
   uint64_t least = 0;      // LeastRoom of the disk; 0 if it cannot be told
   uint64_t available = 0;  // bytes
+  uint64_t disk = 0;       // in all
 };
 
 // Asks the file system of `directory`; reads no file.
 DiskRoom RoomOf(const std::filesystem::path& directory);
 
 // Returns the status of RoomOf alone, or ResourceExhausted where `bytes` that are to come would
-// leave less than LeastRoom.
+// leave less than LeastRoom; OutOfRange if they would on an empty disk: nobody need wait for room.
 absl::Status CheckRoom(const std::filesystem::path& directory, uint64_t bytes = 0);
 
 // Tells whether that is what a write has met: a full disk, or a quota.
@@ -44,8 +45,9 @@ class DiskGauge {
 
   DiskRoom Look() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Check(uint64_t bytes = 0) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Tells what has become of a write in the folder. Nothing follows from what is no IsFullDisk.
-  void NoteWrite(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Tells what has become of a write in the folder, of up to `bytes`. Nothing follows from what is
+  // no IsFullDisk, nor from a large write where a small file can be written.
+  void NoteWrite(const absl::Status& status, uint64_t bytes = 0) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   // Returns why the last writes were refused, if they would be now.

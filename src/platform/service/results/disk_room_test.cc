@@ -27,16 +27,21 @@ TEST(DiskRoomTest, SaysHowMuchIsFreeAndWhere) {
   const absl::Cleanup unmount = [&] { ::umount2(folder.path().c_str(), MNT_DETACH); };
   EXPECT_EQ(CheckRoom(folder.path()), absl::OkStatus());
   EXPECT_EQ(CheckRoom(folder.path(), 3 << 20), absl::OkStatus());
-  EXPECT_THAT(std::string(CheckRoom(folder.path(), 6 << 20).message()),
-              testing::HasSubstr("the service's disk has 8 MiB free in " + folder.path().native() +
-                                 ", which is too little for a file of 6 MiB; delete files"));
-  ASSERT_TRUE(base::WriteFileAtomic(folder.path() / "x", std::string(5 << 20, 'x')).ok());
+  ASSERT_TRUE(base::WriteFileAtomic(folder.path() / "w", std::string(2 << 20, 'x')).ok());
+  EXPECT_THAT(std::string(CheckRoom(folder.path(), 3 << 20).message()),
+              testing::HasSubstr("the service's disk has 6 MiB free in " + folder.path().native() +
+                                 ", which is too little for a file of 3 MiB; delete files"));
+  ASSERT_TRUE(base::WriteFileAtomic(folder.path() / "x", std::string(3 << 20, 'x')).ok());
   const absl::Status full = CheckRoom(folder.path());
   EXPECT_TRUE(absl::IsResourceExhausted(full));
   EXPECT_THAT(std::string(full.message()),
               testing::HasSubstr("the service's disk is full: 3 MiB free in " +
                                  folder.path().native() + ", and below 4 MiB it takes no job"));
   EXPECT_EQ(CheckRoom(folder.path() / "none"), absl::OkStatus());
+  const absl::Status never = CheckRoom(folder.path(), 7 << 20);
+  EXPECT_TRUE(absl::IsOutOfRange(never)) << never;
+  EXPECT_THAT(std::string(never.message()),
+              testing::HasSubstr("a file of 7 MiB never fits on the service's disk, which has 8 "));
 }
 
 TEST(DiskRoomTest, ADiskThatTakesNoMoreFilesIsFull) {
@@ -76,6 +81,20 @@ TEST(DiskRoomTest, AQuotaThatAWriteHasMetIsAFullDiskUntilAFileCanBeWritten) {
   }
   EXPECT_EQ(gauge.Check(), absl::OkStatus());
   EXPECT_TRUE(std::filesystem::is_empty(folder.path() / "home"));
+}
+
+// A result of ten gigabytes that a quota refuses says nothing of what others write.
+TEST(DiskRoomTest, ALargeWriteThatIsRefusedLeavesTheRestToOthers) {
+  base::TemporaryDirectory folder;
+  DiskGauge gauge(folder.path() / "home");
+  const absl::Status quota = base::ErrnoStatus("taking room for x", EDQUOT);
+  ASSERT_TRUE(base::MakeDirectories(folder.path() / "home").ok());
+  gauge.NoteWrite(quota, uint64_t{10} << 30);
+  EXPECT_EQ(gauge.Check(), absl::OkStatus());
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path() / "home"));
+  ASSERT_TRUE(base::RemoveTree(folder.path() / "home").ok());  // where none can be written
+  gauge.NoteWrite(quota, uint64_t{10} << 30);
+  EXPECT_TRUE(absl::IsResourceExhausted(gauge.Check()));
 }
 
 }  // namespace

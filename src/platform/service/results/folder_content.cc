@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
+#include "platform/service/results/staging_folder.h"
 
 namespace tutti::service {
 namespace {
@@ -52,6 +53,7 @@ absl::Status PutFolder(const fs::path& from, const fs::path& to, PutFile* put) {
   std::error_code error;
   for (fs::directory_iterator entry(from, error), end; !error && entry != end;
        entry.increment(error)) {
+    if (IsArriving(entry->path().filename().native())) continue;  // half a file is no content
     const fs::path target = to / entry->path().filename();
     std::error_code ignored;
     if (entry->is_symlink(ignored)) continue;  // results hold none; what others put there stays
@@ -87,6 +89,10 @@ absl::StatusOr<std::string> DigestOf(const fs::path& path, FileDigests& digests)
   std::map<std::string, std::string> files;
   for (fs::recursive_directory_iterator entry(path, error), end; !error && entry != end;
        entry.increment(error)) {
+    if (IsArriving(entry->path().filename().native())) {
+      entry.disable_recursion_pending();
+      continue;
+    }
     std::error_code ignored;
     if (!entry->is_regular_file(ignored)) continue;
     TUTTI_ASSIGN_OR_RETURN(files[entry->path().lexically_relative(path).string()],

@@ -3,11 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <cstdio>
-
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/status.h"
 
 namespace tutti::service {
@@ -17,22 +14,29 @@ constexpr size_t kMany = 32;  // files
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<IncomingBatch>> IncomingBatch::Create(
-    const std::filesystem::path& staging) {
-  const std::filesystem::path folder = staging / base::RandomHex(8);
-  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
-  return std::unique_ptr<IncomingBatch>(new IncomingBatch(folder));
+absl::StatusOr<std::unique_ptr<IncomingBatch>> IncomingBatch::Create(StagingFolder staging) {
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(staging.path()));
+  return std::unique_ptr<IncomingBatch>(new IncomingBatch(std::move(staging)));
 }
 
-IncomingBatch::~IncomingBatch() { base::RemoveTree(folder_).IgnoreError(); }
+IncomingBatch::~IncomingBatch() {
+  for (const auto& [in, folder] : folders_) base::RemoveTree(folder).IgnoreError();
+}
+
+// One on each file system.
+absl::StatusOr<std::filesystem::path> IncomingBatch::ArrivalFor(
+    const std::filesystem::path& parent) {
+  if (const auto known = arrivals_.find(parent); known != arrivals_.end()) return known->second;
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(parent));
+  TUTTI_ASSIGN_OR_RETURN(const std::filesystem::path fresh, staging_.NewPathFor(parent));
+  const auto [at, is_new] = folders_.try_emplace(fresh.parent_path(), fresh);
+  if (is_new) TUTTI_RETURN_IF_ERROR(base::MakeDirectories(fresh));
+  return arrivals_[parent] = at->second;
+}
 
 absl::Status IncomingBatch::Add(const std::filesystem::path& path, absl::string_view bytes) {
-  const std::filesystem::path parent = path.parent_path();
-  if (!parents_.contains(parent)) {
-    TUTTI_RETURN_IF_ERROR(base::MakeDirectories(parent));
-    parents_.insert(parent);
-  }
-  const std::filesystem::path temporary = folder_ / absl::StrCat(files_.size());
+  TUTTI_ASSIGN_OR_RETURN(const std::filesystem::path folder, ArrivalFor(path.parent_path()));
+  const std::filesystem::path temporary = folder / absl::StrCat(files_.size());
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd fd,
                          base::Open(temporary, O_WRONLY | O_CREAT | O_EXCL, 0644));
   const absl::Status written = base::WriteAll(fd.get(), bytes, path.native());
@@ -49,9 +53,11 @@ absl::Status IncomingBatch::SyncOne(const File& file) {
 }
 
 absl::Status IncomingBatch::SyncAll() const {
-  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd fd, base::Open(folder_, O_RDONLY | O_DIRECTORY));
-  if (::syncfs(fd.get()) == 0) return absl::OkStatus();
-  return base::ErrnoStatus(absl::StrCat("syncfs ", folder_.native()));
+  for (const auto& [in, folder] : folders_) {
+    TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd fd, base::Open(folder, O_RDONLY | O_DIRECTORY));
+    if (::syncfs(fd.get()) != 0) return base::ErrnoStatus(absl::StrCat("syncfs ", folder.native()));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<absl::Status>> IncomingBatch::Commit() {
@@ -62,10 +68,9 @@ absl::StatusOr<std::vector<absl::Status>> IncomingBatch::Commit() {
   }
   for (size_t i = 0; i < files_.size(); ++i) {
     const File& file = files_[i];
-    if (!statuses[i].ok() || std::rename(file.temporary.c_str(), file.path.c_str()) == 0) continue;
-    statuses[i] = base::ErrnoStatus(absl::StrCat("rename to ", file.path.native()));
+    if (statuses[i].ok()) statuses[i] = MoveIntoPlace(file.temporary, file.path);
   }
-  for (const std::filesystem::path& parent : parents_) {
+  for (const auto& [parent, arrival] : arrivals_) {
     TUTTI_RETURN_IF_ERROR(base::SyncDirectory(parent));
   }
   return statuses;

@@ -14,7 +14,8 @@ class IncomingBatchTest : public ::testing::Test {
   fs::path At(const char* path) const { return folder_.path() / path; }
 
   base::TemporaryDirectory folder_;
-  std::unique_ptr<IncomingBatch> batch_ = IncomingBatch::Create(At("incoming")).value();
+  const StagingFolder staging_{folder_.path()};
+  std::unique_ptr<IncomingBatch> batch_ = IncomingBatch::Create(staging_).value();
 };
 
 TEST_F(IncomingBatchTest, FilesGetTheirNamesTogether) {
@@ -29,7 +30,7 @@ TEST_F(IncomingBatchTest, FilesGetTheirNamesTogether) {
   EXPECT_EQ(base::ReadFile(At("out/a")).value(), "new");
   EXPECT_EQ(base::ReadFile(At("out/deep/b")).value(), "");
   batch_.reset();
-  EXPECT_TRUE(fs::is_empty(At("incoming")));
+  EXPECT_TRUE(fs::is_empty(staging_.path()));
 }
 
 TEST_F(IncomingBatchTest, OneThatCannotBeKeptHoldsUpNoOther) {
@@ -56,7 +57,7 @@ TEST_F(IncomingBatchTest, ManyAreKeptAsFewAre) {
 TEST_F(IncomingBatchTest, NothingIsLeftOfOneThatIsCutShort) {
   ASSERT_TRUE(batch_->Add(At("out/a"), "a").ok());
   batch_.reset();
-  EXPECT_TRUE(fs::is_empty(At("incoming")));
+  EXPECT_TRUE(fs::is_empty(staging_.path()));
   EXPECT_FALSE(fs::exists(At("out/a")));
 }
 

@@ -2,9 +2,6 @@
 
 #include <fcntl.h>
 
-#include <cerrno>
-#include <cstdio>
-
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
@@ -18,10 +15,10 @@ IncomingFile::IncomingFile(std::filesystem::path path, std::filesystem::path tem
 }
 
 absl::StatusOr<std::unique_ptr<IncomingFile>> IncomingFile::Create(
-    const std::filesystem::path& path, const std::filesystem::path& staging, bool hashed) {
+    const std::filesystem::path& path, const StagingFolder& staging, bool hashed) {
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(path.parent_path()));
-  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(staging));
-  const std::filesystem::path temporary = staging / base::RandomHex(8);
+  TUTTI_ASSIGN_OR_RETURN(const std::filesystem::path temporary,
+                         staging.NewPathFor(path.parent_path()));
   TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd,
                          base::Open(temporary, O_WRONLY | O_CREAT | O_EXCL, 0644));
   return std::unique_ptr<IncomingFile>(new IncomingFile(path, temporary, std::move(fd), hashed));
@@ -57,9 +54,7 @@ absl::Status IncomingFile::Commit(absl::string_view sha256) {
     }
   }
   if (::fsync(fd_.get()) != 0) return base::ErrnoStatus(absl::StrCat("fsync ", path_.native()));
-  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    return base::ErrnoStatus(absl::StrCat("rename to ", path_.native()));
-  }
+  TUTTI_RETURN_IF_ERROR(MoveIntoPlace(temporary_, path_));
   committed_ = true;
   return base::SyncDirectory(path_.parent_path());
 }

@@ -1,6 +1,6 @@
 // IncomingFile is a file that arrives in pieces: hidden under a temporary name until it is whole,
 // then renamed to its place. Not thread-safe. Destroying it without Commit leaves nothing behind;
-// what a killed process left is in the staging folder, which the next one empties.
+// what a killed process left the next one removes (staging_folder.h).
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,17 @@
 #include "absl/strings/string_view.h"
 #include "base/hash.h"
 #include "base/unique_fd.h"
+#include "platform/service/results/staging_folder.h"
 
 namespace tutti::service {
 
 class IncomingFile {
  public:
-  // Begins a file; `staging` is a folder on the file system of `path`; both are made if they are
+  // Begins a file of that path, which is below the parent of `staging`; its folder is made if it is
   // not there. ResourceExhausted if the disk is full, here and below. `hashed`: Commit compares its
   // hash.
   static absl::StatusOr<std::unique_ptr<IncomingFile>> Create(const std::filesystem::path& path,
-                                                              const std::filesystem::path& staging,
+                                                              const StagingFolder& staging,
                                                               bool hashed);
   ~IncomingFile();
   IncomingFile(const IncomingFile&) = delete;
@@ -38,7 +39,7 @@ class IncomingFile {
   void OnWrite(std::function<void()> callback) { on_write_ = std::move(callback); }
   absl::Status Write(absl::string_view bytes);
   // Calls fsync and rename. With `sha256`, of one that is hashed, (hexadecimal) first compares:
-  // InvalidArgument if the content has another hash. Call once.
+  // InvalidArgument if the content has another hash, and as MoveIntoPlace has it. Call once.
   absl::Status Commit(absl::string_view sha256 = "");
 
  private:

@@ -45,6 +45,10 @@ void ListBelow(const fs::path& folder, const char* part, std::vector<JobFile>& f
   for (fs::recursive_directory_iterator entry(folder / part, error), end; !error && entry != end;
        entry.increment(error)) {
     std::error_code ignored;
+    if (IsArriving(entry->path().filename().native())) {
+      entry.disable_recursion_pending();
+      continue;
+    }
     if (entry->is_symlink(ignored) || !entry->is_regular_file(ignored)) continue;
     const uint64_t bytes = entry->file_size(ignored);
     if (ignored) continue;  // it was replaced just now
@@ -149,6 +153,7 @@ absl::Status JobFiles::Remove(absl::string_view job, base::Janitor& janitor) con
 }
 
 void JobFiles::ResumeRemoval(base::Janitor& janitor) const {
+  staging_.RemoveEarlier(janitor);
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(directory_, error)) {
     if (absl::StartsWith(entry.path().filename().native(), kGonePrefix)) {

@@ -16,6 +16,7 @@
 #include "base/threads/janitor.h"
 #include "platform/http/file_batch.h"
 #include "platform/service/results/incoming_file.h"
+#include "platform/service/results/staging_folder.h"
 
 namespace tutti::service {
 
@@ -26,8 +27,9 @@ struct JobFile {
 
 class JobFiles {
  public:
-  JobFiles(std::filesystem::path directory, std::filesystem::path staging)
-      : directory_(std::move(directory)), staging_(std::move(staging)) {}
+  // Of the folder that has those of all jobs.
+  explicit JobFiles(const std::filesystem::path& directory)
+      : directory_(directory), staging_(directory) {}
 
   // Returns the folder of a job; the job exists and its id is safe as a file name.
   std::filesystem::path FolderOf(absl::string_view job) const;
@@ -52,7 +54,8 @@ class JobFiles {
   absl::Status Restore(absl::string_view job) const;
   // Takes the hidden folder away for good; it is removed by and by.
   absl::Status Remove(absl::string_view job, base::Janitor& janitor) const;
-  // Has removed what an earlier process took away so and did not get to remove.
+  // Has removed what an earlier process took away so and did not get to remove, and what it was
+  // receiving.
   void ResumeRemoval(base::Janitor& janitor) const;
   // Returns the jobs that are hidden: a delete was interrupted.
   std::vector<std::string> Hidden() const;
@@ -71,7 +74,8 @@ class JobFiles {
                                                 absl::string_view path) const;
   std::filesystem::path RetiredFolder(absl::string_view job, absl::string_view part) const;
 
-  std::filesystem::path directory_, staging_;
+  std::filesystem::path directory_;
+  StagingFolder staging_;
 };
 
 // Checks that "a/b.txt" is a relative path that stays below its folder; else InvalidArgument.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
+#include "base/machine/folder.h"
 
 namespace tutti::service {
 namespace {
@@ -26,8 +27,18 @@ class JobFilesTest : public ::testing::Test {
     return paths;
   }
 
+  // The names in the hidden folders of the one with those of jobs.
+  std::vector<std::string> BeingReceived() {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(files_.FolderOf(""))) {
+      if (entry.path().filename().native().front() != '.') continue;
+      for (const std::string& name : base::NamesIn(entry.path())) names.push_back(name);
+    }
+    return names;
+  }
+
   base::TemporaryDirectory folder_;
-  JobFiles files_{folder_.path() / "jobs", folder_.path() / "incoming"};
+  JobFiles files_{folder_.path() / "jobs"};
   base::Janitor janitor_;
 };
 
@@ -69,13 +80,18 @@ TEST_F(JobFilesTest, KeepsOfManyTogetherThoseThatMayBeThere) {
   EXPECT_THAT(ok, ElementsAre(true, false, false, true, false));
   EXPECT_THAT(Paths(), ElementsAre("outputs/a", "outputs/deep/b"));
   EXPECT_EQ(base::ReadFile(*files_.Find("j", "outputs/a")).value(), "new");
-  EXPECT_TRUE(std::filesystem::is_empty(folder_.path() / "incoming"));
+  EXPECT_THAT(BeingReceived(), ElementsAre());
 }
 
 TEST_F(JobFilesTest, LeavesNothingOfAnUploadThatBroke) {
-  { auto file = files_.Receive("j", "outputs/a"); }
+  {
+    auto file = files_.Receive("j", "outputs/a");
+    ASSERT_TRUE(file.ok()) << file.status();
+    EXPECT_EQ(BeingReceived().size(), 1u);
+    EXPECT_THAT(Paths(), ElementsAre());
+  }
   EXPECT_THAT(Paths(), ElementsAre());
-  EXPECT_TRUE(std::filesystem::is_empty(folder_.path() / "incoming"));
+  EXPECT_THAT(BeingReceived(), ElementsAre());
 }
 
 TEST_F(JobFilesTest, RefusesPathsThatLeaveTheFolder) {

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
+#include "platform/service/results/staging_folder.h"
 
 namespace tutti::service {
 namespace {
@@ -27,6 +28,10 @@ absl::StatusOr<std::string> StateOf(const fs::path& outputs) {
   std::error_code error;
   for (fs::recursive_directory_iterator entry(outputs, error), end; !error && entry != end;
        entry.increment(error)) {
+    if (IsArriving(entry->path().filename().native())) {
+      entry.disable_recursion_pending();
+      continue;
+    }
     struct stat status = {};
     if (::lstat(entry->path().c_str(), &status) != 0 || S_ISDIR(status.st_mode)) continue;
     files.insert(absl::StrCat(entry->path().lexically_relative(outputs).native(), "\n",

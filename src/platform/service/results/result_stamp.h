@@ -1,5 +1,6 @@
 // Tells whether the results that a step has kept are still those it ended with: jobs that take them
-// as an input in the mode ro_mount get the folder itself, and can write to it. Thread-safe.
+// as an input, other than as a download, get the folder itself, and some can write to it.
+// Thread-safe.
 #pragma once
 
 #include <filesystem>

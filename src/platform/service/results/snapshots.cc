@@ -41,7 +41,8 @@ absl::StatusOr<std::filesystem::path> Snapshots::Find(absl::string_view name) co
 absl::StatusOr<Snapshots::Upload> Snapshots::Begin(absl::string_view name) const {
   auto hex = HexOf(name);
   if (!hex.ok()) return hex.status();
-  if (absl::Status room = CheckRoom(directory_.parent_path()); !room.ok()) return room;
+  if (absl::Status made = base::MakeDirectories(directory_); !made.ok()) return made;
+  if (absl::Status room = CheckRoom(directory_); !room.ok()) return room;
   auto file = IncomingFile::Create(directory_ / absl::StrCat("sha256-", *hex), staging_,
                                    /*hashed=*/true);
   if (!file.ok()) return file.status();

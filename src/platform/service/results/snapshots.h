@@ -11,14 +11,16 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "platform/service/results/incoming_file.h"
+#include "platform/service/results/staging_folder.h"
 
 namespace tutti::service {
 
 class Snapshots {
  public:
-  Snapshots(std::filesystem::path directory, std::filesystem::path staging)
-      : directory_(std::move(directory)), staging_(std::move(staging)) {}
+  explicit Snapshots(const std::filesystem::path& directory)
+      : directory_(directory), staging_(directory) {}
 
+  const std::filesystem::path& directory() const { return directory_; }
   // Returns the file of "sha256:HEX", which is marked as used now. InvalidArgument if that is no
   // such name; NotFound if it is not here.
   absl::StatusOr<std::filesystem::path> Find(absl::string_view name) const;
@@ -37,9 +39,12 @@ class Snapshots {
     std::string hex_;
   };
   absl::StatusOr<Upload> Begin(absl::string_view name) const;
+  // Has removed what an earlier process was receiving.
+  void RemoveEarlier(base::Janitor& janitor) const { staging_.RemoveEarlier(janitor); }
 
  private:
-  std::filesystem::path directory_, staging_;
+  std::filesystem::path directory_;
+  StagingFolder staging_;
 };
 
 }  // namespace tutti::service

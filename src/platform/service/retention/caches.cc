@@ -180,6 +180,7 @@ absl::StatusOr<bool> Caches::RemoveFolder(const Kept& kept) const {
   TUTTI_ASSIGN_OR_RETURN(const bool removed, RemoveUnchanged(kept));
   std::error_code ignored;
   if (removed) fs::remove(path.native() + ".log", ignored);
+  if (removed && kept.kind == KeptKind::kData) cache::ForgetPins(FolderOf(kept.kind), kept.name);
   return removed;
 }
 

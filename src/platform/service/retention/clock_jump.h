@@ -26,15 +26,19 @@ struct ClockMark {
 struct ClockRecord {
   ClockMark trusted;                 // the last moment whose wall time was believed
   std::optional<ClockMark> doubted;  // since when a jump ahead is known that is not believed yet
+  // Since when the clock is behind the trusted moment. That may have been of a clock set ahead, at
+  // the first look: after a day this one is trusted.
+  std::optional<ClockMark> behind;
 };
 
 // Returns what is known at `now` after `last`, which is nothing at the first look; in doubt if
 // `doubted` is set. Pure.
 ClockRecord LookAtClock(const std::optional<ClockRecord>& last, const ClockMark& now);
 
-// Looks, and keeps what is known in `file`. FailedPrecondition, with what jumped and what to do,
-// while the clock is in doubt.
-absl::Status CheckClock(const std::filesystem::path& file, const ClockMark& now);
+// Looks, and keeps what is known in `file`, where the disk takes it. FailedPrecondition, with what
+// jumped and what to do, while the clock is in doubt; `is_right`: its user says that it is not.
+absl::Status CheckClock(const std::filesystem::path& file, const ClockMark& now,
+                        bool is_right = false);
 
 std::string ToJson(const ClockRecord& record);
 // Nothing of what is no such record.

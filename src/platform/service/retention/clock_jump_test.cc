@@ -58,6 +58,17 @@ TEST(ClockJump, OneThatIsSetRightIsBelievedAtOnce) {
   EXPECT_TRUE(InDoubt({At(kHour), At(2 * kHour, -kYear), At(3 * kHour, kYear)}));
 }
 
+// Else nothing would be a jump until that year.
+TEST(ClockJump, AFirstLookAtAClockSetAheadIsForgottenAfterADay) {
+  std::vector<ClockMark> looks = {At(kHour, 14 * kYear), At(2 * kHour)};
+  EXPECT_FALSE(InDoubt(looks));
+  EXPECT_TRUE(InDoubt({looks[0], looks[1], At(3 * kHour, 4 * kYear)})) << "within that day too";
+  for (int hours = 3; hours <= 26; ++hours) looks.push_back(At(hours * kHour));
+  EXPECT_EQ(After(looks)->trusted.wall, looks.back().wall);
+  looks.push_back(At(27 * kHour, 4 * kYear));
+  EXPECT_TRUE(InDoubt(looks));
+}
+
 TEST(ClockJump, AMachineMayHaveBeenOffForAWeek) {
   EXPECT_FALSE(InDoubt({At(kHour), At(kHour, 6 * 24 * kHour, "b")}));
   std::vector<ClockMark> looks = {At(kHour), At(kHour, kYear, "b"), At(20 * kHour, kYear, "b")};
@@ -77,9 +88,13 @@ TEST(ClockJump, IsKnownOverARestartAndSaid) {
   EXPECT_THAT(std::string(jumped.message()),
               AllOf(HasSubstr("this machine's clock was set ahead: it says 2028-01-15T10:00:00Z, "
                               "and can be at 2027-01-15T11:00:00Z at the most"),
-                    HasSubstr("which is in 24 hours")));
+                    HasSubstr("which is in 24 hours; if it is right, say so: tutti prune ")));
   EXPECT_FALSE(CheckClock(file, At(3 * kHour, kYear)).ok());
   EXPECT_TRUE(CheckClock(file, At(27 * kHour, kYear)).ok());
+  EXPECT_FALSE(CheckClock(file, At(28 * kHour, 2 * kYear)).ok());
+  EXPECT_TRUE(CheckClock(file, At(29 * kHour, 2 * kYear), /*is_right=*/true).ok());
+  EXPECT_TRUE(CheckClock(file, At(30 * kHour, 2 * kYear)).ok());
+  EXPECT_TRUE(CheckClock(home.path() / "none/file", At(kHour)).ok()) << "no disk takes it";
   ASSERT_TRUE(base::WriteFileAtomic(file, "{\"trusted\": 7}").ok());
   EXPECT_TRUE(CheckClock(file, At(28 * kHour)).ok()) << "what is damaged is as none";
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
+#include "platform/service/models/model_contents.h"
 
 namespace tutti::service {
 namespace {
@@ -45,6 +46,15 @@ void AddImages(const spec::JobSpec& job, std::map<std::string, spec::Image>& ima
   for (const spec::Step& step : job.steps) AddImages(step.job, images);
 }
 
+void AddModels(const spec::JobSpec& job, const std::filesystem::path& home,
+               std::set<std::string>& digests) {
+  for (const auto& [name, input] : job.inputs) {
+    const std::string digest = ModelContents::DigestAt(home, input.path);
+    if (!digest.empty()) digests.insert(digest);
+  }
+  for (const spec::Step& step : job.steps) AddModels(step.job, home, digests);
+}
+
 absl::Time MarkedSince(const std::filesystem::path& home) {
   struct stat info = {};
   const bool known = ::stat((home / kSinceFile).c_str(), &info) == 0;
@@ -80,6 +90,7 @@ InUse WhatIsInUse(SharedState& state, const JobTable& table) {
     in_use.snapshots.insert(job.snapshot);
     AddSnapshots(job.spec, in_use.snapshots);
     in_use.jobs.merge(JobsInInputs(job.spec, jobs));
+    AddModels(job.spec, state.options.directory, in_use.models);
     AddImages(job.spec, in_use.images);
     if (live->placed != nullptr) in_use.first_placed = std::min(in_use.first_placed, job.created);
     if (!state.engines.clusters.contains(job.spec.compute)) continue;

@@ -15,6 +15,7 @@ namespace tutti::service {
 struct InUse {
   std::set<std::string> snapshots;  // "sha256:…"
   std::set<std::string> jobs;       // whose results are inputs
+  std::set<std::string> models;     // digests of registered models that are inputs
   // The first of the jobs that have nodes was submitted then: what it or a later one has taken of
   // the caches was marked as used since. The infinite past if an earlier version of tutti, which
   // marked nothing, may have begun one.

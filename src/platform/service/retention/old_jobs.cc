@@ -43,12 +43,22 @@ absl::Time OldJobs::LastUse(KeptKind kind, const std::vector<std::string>& jobs)
   return last;
 }
 
-absl::StatusOr<Kept> OldJobs::KeptOf(KeptKind kind, const store::EndedJob& job,
-                                     const InUse& in_use) const {
+// Those whose logs have yet to be brought to a store.
+absl::StatusOr<std::set<std::string>> OldJobs::JobsThatOwe(KeptKind kind) const {
+  std::set<std::string> ids;
+  if (kind != KeptKind::kLogs) return ids;
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<store::EndedJob> jobs,
+                         state_.store->EndedWithPendingLogs());
+  for (const store::EndedJob& job : jobs) ids.insert(job.id);
+  return ids;
+}
+
+absl::StatusOr<Kept> OldJobs::KeptOf(KeptKind kind, const store::EndedJob& job, const InUse& in_use,
+                                     const std::set<std::string>& owed) const {
   Kept kept{.kind = kind, .name = job.id, .last_use = job.ended};
   TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> jobs, state_.store->TreeOf(job.id));
   kept.last_use = std::max(kept.last_use, LastUse(kind, jobs));
-  kept.in_use = AnyIn(jobs, in_use.jobs);
+  kept.in_use = AnyIn(jobs, in_use.jobs) || AnyIn(jobs, owed);
   {
     absl::MutexLock lock(&mutex_);
     const auto known = bytes_.find({kind, job.id});
@@ -68,6 +78,7 @@ absl::StatusOr<std::vector<Kept>> OldJobs::List(KeptKind kind, const spec::KeepF
   std::vector<Kept> list;
   if (!limit.age && !limit.size) return list;
   const absl::Time old = limit.size ? absl::InfiniteFuture() : state_.clock->Now() - *limit.age;
+  TUTTI_ASSIGN_OR_RETURN(const std::set<std::string> owed, JobsThatOwe(kind));
   for (int64_t after = 0; !state_.ending;) {
     TUTTI_ASSIGN_OR_RETURN(const std::vector<store::EndedJob> page,
                            state_.store->EndedWith(Name(kind), after, kPageOfEnded));
@@ -75,7 +86,7 @@ absl::StatusOr<std::vector<Kept>> OldJobs::List(KeptKind kind, const spec::KeepF
     after = page.back().sequence;
     for (const store::EndedJob& job : page) {
       if (job.ended >= old || state_.ending) continue;
-      const auto kept = KeptOf(kind, job, in_use);
+      const auto kept = KeptOf(kind, job, in_use, owed);
       if (absl::IsNotFound(kept.status())) continue;  // deleted meanwhile
       TUTTI_RETURN_IF_ERROR(kept.status());
       if (kept->bytes > 0) list.push_back(*kept);
@@ -102,13 +113,19 @@ absl::StatusOr<bool> OldJobs::RemoveTree(const Kept& kept) const {
       AnyIn(*jobs, WhatIsInUse(state_, table_).jobs) || LastUse(kept.kind, *jobs) > kept.last_use;
   if (used) Withdraw(*jobs);
   if (used) return false;
-  for (const std::string& job : *jobs) {
-    TUTTI_RETURN_IF_ERROR(state_.files.Retire(job, PartOf(kept.kind)));
-  }
-  TUTTI_RETURN_IF_ERROR(Finish(kept.kind, *jobs));
+  const absl::Status retired = Retire(kept.kind, *jobs);
+  if (kept.kind == KeptKind::kResults) NoteGone(*jobs);
+  TUTTI_RETURN_IF_ERROR(retired);
   absl::MutexLock lock(&mutex_);
   bytes_.erase({kept.kind, kept.name});
   return true;
+}
+
+absl::Status OldJobs::Retire(KeptKind kind, const std::vector<std::string>& jobs) const {
+  for (const std::string& job : jobs) {
+    TUTTI_RETURN_IF_ERROR(state_.files.Retire(job, PartOf(kind)));
+  }
+  return Finish(kind, jobs);
 }
 
 // From here on no job takes them that is not known.
@@ -117,7 +134,13 @@ void OldJobs::Announce(const std::vector<std::string>& jobs) const {
   const absl::Duration now = state_.clock->SinceBoot();
   std::erase_if(state_.leaving_results,
                 [&](const auto& one) { return now - one.second > kLongestSubmission; });
-  for (const std::string& job : jobs) state_.leaving_results[job] = now;
+  for (const std::string& job : jobs) state_.leaving_results[job] = absl::InfiniteDuration();
+}
+
+// Also of those that could not be removed: who looks from here on sees what is left.
+void OldJobs::NoteGone(const std::vector<std::string>& jobs) const {
+  StateLock lock(state_);
+  for (const std::string& job : jobs) state_.leaving_results[job] = state_.clock->SinceBoot();
 }
 
 void OldJobs::Withdraw(const std::vector<std::string>& jobs) const {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,13 +36,17 @@ class OldJobs {
 
  private:
   absl::StatusOr<bool> RemoveTree(const Kept& kept) const;
+  absl::Status Retire(KeptKind kind, const std::vector<std::string>& jobs) const;
+  void NoteGone(const std::vector<std::string>& jobs) const ABSL_LOCKS_EXCLUDED(service_lock);
   void Announce(const std::vector<std::string>& jobs) const ABSL_LOCKS_EXCLUDED(service_lock);
   void Withdraw(const std::vector<std::string>& jobs) const ABSL_LOCKS_EXCLUDED(service_lock);
   // Returns when files of that kind were used last, by the mark of their folders.
   absl::Time LastUse(KeptKind kind, const std::vector<std::string>& jobs) const;
   absl::Status Finish(KeptKind kind, const std::vector<std::string>& jobs) const;
   void NoteLeft(const std::string& job, const absl::Status& removed) const;
-  absl::StatusOr<Kept> KeptOf(KeptKind kind, const store::EndedJob& job, const InUse& in_use) const;
+  absl::StatusOr<std::set<std::string>> JobsThatOwe(KeptKind kind) const;
+  absl::StatusOr<Kept> KeptOf(KeptKind kind, const store::EndedJob& job, const InUse& in_use,
+                              const std::set<std::string>& owed) const;
 
   SharedState& state_;
   const JobTable& table_;

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::Key;
+using ::testing::Pair;
 
 class OldJobsTest : public ::testing::Test {
  protected:
@@ -84,7 +84,18 @@ TEST_F(OldJobsTest, WhatHasGoneIsKnownToThoseWhoLookedForItBefore) {
   EXPECT_TRUE(Removed(Listed()));
   EXPECT_FALSE(std::filesystem::exists(Outputs()));
   StateLock lock(state_);
-  EXPECT_THAT(state_.leaving_results, ElementsAre(Key("j")));
+  EXPECT_THAT(state_.leaving_results, ElementsAre(Pair("j", clock_.SinceBoot())));
+}
+
+TEST_F(OldJobsTest, WhatCannotBeRemovedMayBeTakenByWhoLooksLater) {
+  const Kept kept = Listed();
+  // In the way of the folder's other name.
+  const auto in_the_way = folder_.path() / "jobs/.retired-outputs-j";
+  ASSERT_TRUE(base::MakeDirectories(in_the_way).ok());
+  ASSERT_TRUE(base::WriteFileAtomic(in_the_way / "file", "").ok());
+  EXPECT_FALSE(jobs_.Remove(kept).ok());
+  StateLock lock(state_);
+  EXPECT_THAT(state_.leaving_results, ElementsAre(Pair("j", clock_.SinceBoot())));
 }
 
 TEST_F(OldJobsTest, ADownloadOfAResultIsItsUse) {

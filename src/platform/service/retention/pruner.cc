@@ -105,9 +105,9 @@ absl::StatusOr<bool> Pruner::Place::Remove(const Kept& kept) const {
   return kept.kind == KeptKind::kImages ? images.Remove(kept) : caches.Remove(kept);
 }
 
-absl::Status Pruner::CheckClockNow() const {
+absl::Status Pruner::CheckClockNow(bool is_right) const {
   return CheckClock(state_.options.directory / kClockFile,
-                    {base::BootId(), state_.clock->SinceBoot(), state_.clock->Now()});
+                    {base::BootId(), state_.clock->SinceBoot(), state_.clock->Now()}, is_right);
 }
 
 void Pruner::FindPlaces() {
@@ -134,9 +134,24 @@ bool Pruner::Answers(const std::string& name, const std::shared_ptr<const Place>
   });
 }
 
+absl::Status Pruner::CheckFolders(const std::string& place) const {
+  std::filesystem::path root = state_.options.directory;
+  if (place != kHere) root = state_.engines.Of(place)->SharedFolder();
+  TUTTI_RETURN_IF_ERROR(state_.folders.Check(root));
+  for (const char* const folder : {"jobs", "snapshots", "data", "environments"}) {
+    TUTTI_RETURN_IF_ERROR(state_.folders.Check(root / folder));
+  }
+  return absl::OkStatus();
+}
+
 bool Pruner::DoWithin(const std::string& place, absl::Duration patience,
                       std::function<void()> work) {
   // What hangs is not waited for twice.
+  if (absl::Status known = CheckFolders(place); !known.ok()) {
+    StateLock lock(state_);
+    state_.problems.Note(PlaceProblem(place), known);
+    return false;
+  }
   if (state_.retention_work.Hangs(place, patience)) return false;
   const auto done = std::make_shared<absl::Notification>();
   state_.retention_work.Do(place, [done, work = std::move(work)] {
@@ -145,7 +160,7 @@ bool Pruner::DoWithin(const std::string& place, absl::Duration patience,
   });
   const base::Deadline deadline = base::Deadline::After(patience);
   while (!done->WaitForNotificationWithTimeout(kLookAtEnding)) {
-    if (state_.ending || deadline.Expired()) break;
+    if (state_.ending || deadline.Expired() || !CheckFolders(place).ok()) break;
   }
   const bool is_late = !done->HasBeenNotified() && !state_.ending;
   StateLock lock(state_);
@@ -165,15 +180,22 @@ absl::StatusOr<bool> Pruner::RemoveWhereItLies(const Kept& what) {
   return answers ? *removed : absl::StatusOr<bool>(false);
 }
 
-absl::StatusOr<std::vector<Removal>> Pruner::Prune(bool dry_run) {
+absl::StatusOr<std::vector<Removal>> Pruner::Prune(const Pruning& how) {
   absl::MutexLock lock(&one_at_a_time_);
-  if (!dry_run) TUTTI_RETURN_IF_ERROR(CheckClockNow());
+  if (!how.dry_run) TUTTI_RETURN_IF_ERROR(CheckClockNow(how.clock_is_right));
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(state_.options.directory));
   TUTTI_RETURN_IF_ERROR(NoteThatUseIsMarked(state_.options.directory));
   FindPlaces();
-  for (const auto& [name, place] : dry_run ? Places() : places_) Resume(name, place);
+  for (const auto& [name, place] : how.dry_run ? Places() : places_) Resume(name, place);
   TUTTI_ASSIGN_OR_RETURN(std::vector<Removal> removals, ToRemoveOf(site.retention));
-  if (dry_run) return removals;
+  if (how.dry_run) return removals;
+  const absl::Status forgotten = secrets_.ForgetOldSignatures();
+  const absl::Status unnamed = state_.models.RemoveOld();
+  {
+    StateLock state_lock(state_);
+    state_.problems.Note("old signatures of addresses cannot be forgotten", forgotten);
+    state_.problems.Note("what no registered model has cannot be removed", unnamed);
+  }
   std::vector<Removal> removed;
   for (Removal& one : removals) {
     if (Remove(one)) removed.push_back(std::move(one));
@@ -213,7 +235,7 @@ void Pruner::Loop() {
       absl::MutexLock lock(&mutex_);
       if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), wait)) return;
     }
-    const absl::Status pruned = Prune(/*dry_run=*/false).status();
+    const absl::Status pruned = Prune({}).status();
     StateLock lock(state_);
     state_.problems.Note(kPruneProblem, pruned);
     wait = state_.options.retention_interval;

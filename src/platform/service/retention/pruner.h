@@ -20,20 +20,22 @@
 #include "platform/service/retention/images.h"
 #include "platform/service/retention/old_jobs.h"
 #include "platform/service/retention/removal.h"
+#include "platform/service/secrets/secrets.h"
 
 namespace tutti::service {
 
 class Pruner {
  public:
-  Pruner(SharedState& state, const JobTable& table)
+  Pruner(SharedState& state, const JobTable& table, Secrets& secrets)
       : state_(state),
         table_(table),
+        secrets_(secrets),
         here_(std::make_shared<const Place>(state)),
         jobs_(state, table) {}
   ~Pruner() { Stop(); }
 
   // Does what Service::Prune does.
-  absl::StatusOr<std::vector<Removal>> Prune(bool dry_run) ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::StatusOr<std::vector<Removal>> Prune(const Pruning& how) ABSL_LOCKS_EXCLUDED(service_lock);
   void Run();
   // Lets what is at hand go on to the end of its step. SharedState::ending is set.
   void Stop();
@@ -62,12 +64,14 @@ class Pruner {
   absl::StatusOr<std::vector<Kept>> WithJobs(std::vector<Kept> kept, const spec::Retention& keep,
                                              const InUse& in_use) const;
   // OK if the wall's clock may say what is old.
-  absl::Status CheckClockNow() const;
+  absl::Status CheckClockNow(bool is_right) const;
   // Finds the places whose folders answer now.
   void FindPlaces() ABSL_EXCLUSIVE_LOCKS_REQUIRED(one_at_a_time_);
   bool Answers(const std::string& name, const std::shared_ptr<const Place>& place);
-  // Has that place's queue do it; false, noted as a problem, if it is not done within `patience`.
-  // It may be done later all the same.
+  // Returns OK, or why a folder of that place is known not to answer.
+  absl::Status CheckFolders(const std::string& place) const;
+  // Has that place's queue do it; false, noted as a problem, if it is not done within `patience` or
+  // a folder of the place is away. It may be done later all the same.
   bool DoWithin(const std::string& place, absl::Duration patience, std::function<void()> work)
       ABSL_LOCKS_EXCLUDED(service_lock);
   // Finishes there what a service before this one had begun.
@@ -81,6 +85,7 @@ class Pruner {
 
   SharedState& state_;
   const JobTable& table_;
+  Secrets& secrets_;
   const std::shared_ptr<const Place> here_;
   const OldJobs jobs_;
   absl::Mutex one_at_a_time_;

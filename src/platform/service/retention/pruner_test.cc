@@ -59,7 +59,7 @@ class RetentionTest : public ServiceTest {
   }
   // "kind name why" of each.
   std::vector<std::string> Prune(bool dry_run = false) {
-    const auto removals = service().Prune(dry_run);
+    const auto removals = service().Prune({.dry_run = dry_run});
     EXPECT_TRUE(removals.ok()) << removals.status();
     std::vector<std::string> lines;
     if (!removals.ok()) return lines;
@@ -81,7 +81,7 @@ TEST_F(RetentionTest, NothingGoesByAClockThatWasSetAhead) {
   Prune();
   const fs::path snapshot = Snapshot('a', kADay);
   world_.clock().Set(world_.clock().Now() + 400 * kADay);
-  const auto refused = service().Prune(/*dry_run=*/false);
+  const auto refused = service().Prune({});
   EXPECT_TRUE(absl::IsFailedPrecondition(refused.status()));
   EXPECT_THAT(std::string(refused.status().message()),
               HasSubstr("this machine's clock was set ahead"));
@@ -89,6 +89,18 @@ TEST_F(RetentionTest, NothingGoesByAClockThatWasSetAhead) {
   EXPECT_THAT(Prune(/*dry_run=*/true), ElementsAre("snapshots sha256:aaaaa"));
   world_.clock().Advance(kADay);
   EXPECT_THAT(Prune(), ElementsAre("snapshots sha256:aaaaa")) << "it has gone on so for a day";
+}
+
+// As after a summer in which the machine was off.
+TEST_F(RetentionTest, ItsUserCanSayThatTheClockIsRight) {
+  Prune();
+  const fs::path snapshot = Snapshot('a', kADay);
+  world_.clock().Set(world_.clock().Now() + 400 * kADay);
+  EXPECT_FALSE(service().Prune({}).ok());
+  const auto removed = service().Prune({.clock_is_right = true});
+  ASSERT_TRUE(removed.ok()) << removed.status();
+  EXPECT_EQ(removed->size(), 1u);
+  EXPECT_TRUE(service().Prune({}).ok()) << "it is known from then on";
 }
 
 TEST_F(RetentionTest, CachesGoWhenTheyAreLongUnusedAndAllElseStays) {
@@ -137,14 +149,15 @@ TEST_F(RetentionTest, ASiteSaysHowMuchOfWhatIsKept) {
   Folder("data", kOneKey, 4000 * kADay);
   EXPECT_THAT(Prune(), ElementsAre("snapshots sha256:aaaaa"));
   Site("{snapshots: {size: 0}}");
-  EXPECT_THAT(std::string(service().Prune(true).status().message()), HasSubstr("site.yml:1"));
+  EXPECT_THAT(std::string(service().Prune({.dry_run = true}).status().message()),
+              HasSubstr("site.yml:1"));
 }
 
 TEST_F(RetentionTest, WhatIsStillFetchedIsMeasuredAgainAndSharedFilesCountOnce) {
   Site("{data: {size: 0MB}}");
   const auto measure = [&](const char* key) {
     uint64_t bytes = 0;
-    const auto removals = service().Prune(/*dry_run=*/true).value();
+    const auto removals = service().Prune({.dry_run = true}).value();
     for (const Removal& one : removals) bytes += one.what.name == key ? one.what.bytes : 0;
     return bytes;
   };
@@ -275,6 +288,23 @@ TEST_F(RetentionTest, TheInputsOfAJobThatWaitsStay) {
   EXPECT_THAT(Prune(), ElementsAre("results j"));
 }
 
+TEST_F(RetentionTest, AJobThatComesUnderTheNameOfOneWhoseResultsHaveGoneHasItsOwn) {
+  Site("{results: {age: 1d}}");
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  Used(Home() / "jobs/j", 100 * kADay);
+  world_.clock().Advance(100 * kADay);
+  ASSERT_THAT(Prune(), ElementsAre("results j"));
+  ASSERT_TRUE(service().Delete("j").ok());
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  const auto next =
+      world_.Submit(absl::StrCat("name: next\ntype: command\ncommand: echo ${{inputs.x}}\ninputs: "
+                                 "{x: {type: uri_folder, path: ",
+                                 OutputsOf("j").native(), "}}\n"));
+  EXPECT_TRUE(next.ok()) << next.status();
+}
+
 // As a kill between its steps leaves them.
 TEST_F(RetentionTest, GoesOnWhereAKillHasCutItShort) {
   ASSERT_TRUE(world_.Submit().ok());
@@ -334,7 +364,7 @@ class ClusterRetentionTest : public ::testing::Test {
   }
   // "kind name place" of each.
   std::vector<std::string> Prune(bool dry_run = false) {
-    const auto removals = world_.service().Prune(dry_run);
+    const auto removals = world_.service().Prune({.dry_run = dry_run});
     EXPECT_TRUE(removals.ok()) << removals.status();
     std::vector<std::string> lines;
     if (!removals.ok()) return lines;
@@ -425,7 +455,7 @@ TEST_F(ClusterRetentionTest, AFolderThatIsAwayIsLeftAlone) {
 TEST_F(ClusterRetentionTest, ImagesOfItsNodesAreMarkedForTheLaunchersThere) {
   const fs::path old = Image(Shared() / "environments", "n1", "a.example/b:1", 91 * kADay);
   const fs::path young = Image(Shared() / "environments", "n2", "a.example/b:1", 89 * kADay);
-  const auto removals = world_.service().Prune(/*dry_run=*/true);
+  const auto removals = world_.service().Prune({.dry_run = true});
   ASSERT_TRUE(removals.ok()) << removals.status();
   ASSERT_EQ(removals->size(), 1u);
   EXPECT_THAT(removals->front().why,

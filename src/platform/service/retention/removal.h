@@ -31,6 +31,12 @@ struct Kept {
   std::string place = "";
 };
 
+// How to remove.
+struct Pruning {
+  bool dry_run = false;
+  bool clock_is_right = false;  // its user says so (clock_jump.h)
+};
+
 struct Removal {
   Kept what;
   std::string why;

@@ -10,8 +10,11 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "base/text/text_mask.h"
+#include "platform/container/registry_logins.h"
+#include "spec/data/signed_address.h"
 #include "spec/site/site.h"
 #include "spec/types/identifier.h"
+#include "spec/types/registry_secret.h"
 #include "spec/types/secret_limits.h"
 
 namespace tutti::service {
@@ -21,13 +24,17 @@ using store::JobState;
 
 constexpr absl::Duration kPatienceWithKey = absl::Seconds(1);
 constexpr char kKeyQueue[] = "key";
-constexpr size_t kJobsAtATime = 32;  // that are ended under the lock
+constexpr absl::Duration kSignatureIsKept = absl::Hours(30 * 24);  // and is over long before
+constexpr size_t kJobsAtATime = 32;                                // that are ended under the lock
 
 absl::Status CheckSecretName(absl::string_view name) {
-  if (spec::IsSecretName(name) || spec::IsDatastoreSecret(name)) return absl::OkStatus();
+  if (spec::IsSecretName(name) || spec::IsDatastoreSecret(name) || spec::IsSignatureSecret(name) ||
+      !spec::RegistryOfSecret(name).empty()) {
+    return absl::OkStatus();
+  }
   return absl::InvalidArgumentError(
       "a secret's name is of letters, digits, \"-\" and \"_\", 128 at most, and begins with a "
-      "letter or a digit");
+      "letter or a digit; that of a registry's login is registry.HOST or registry.HOST:PORT");
 }
 
 absl::Status CheckValue(absl::string_view value) {
@@ -42,6 +49,13 @@ absl::Status CheckValue(absl::string_view value) {
                    " bytes: a shorter one could not be hidden in what jobs print"));
 }
 
+// A registry's must be a login, so that no job finds out that it is none.
+absl::Status CheckForm(absl::string_view name, absl::string_view value) {
+  if (spec::RegistryOfSecret(name).empty()) return absl::OkStatus();
+  return base::Annotate(container::LoginFrom(value).status(),
+                        absl::StrCat("secret \"", name, "\""));
+}
+
 absl::Status CheckSum(const SecretValues& values) {
   size_t bytes = 0;
   for (const auto& [name, value] : values) bytes += value.size();
@@ -53,14 +67,22 @@ absl::Status CheckSum(const SecretValues& values) {
 
 // "secret "hub"", or what it is for.
 std::string Called(const std::string& name) {
-  return spec::IsDatastoreSecret(name) ? absl::StrCat("secret \"", name, "\" (of a datastore)")
-                                       : absl::StrCat("secret \"", name, "\"");
+  const absl::string_view use = spec::IsDatastoreSecret(name)           ? " (of a datastore)"
+                                : spec::IsSignatureSecret(name)         ? " (of an input's address)"
+                                : !spec::RegistryOfSecret(name).empty() ? " (of a registry)"
+                                                                        : "";
+  return absl::StrCat("secret \"", name, "\"", use);
 }
 
 // The command that gives it a value.
 std::string HowToSet(const std::string& name) {
-  return spec::IsDatastoreSecret(name) ? "tutti datastore create --file FILE"
-                                       : absl::StrCat("tutti secret set ", name);
+  if (spec::IsSignatureSecret(name)) return std::string(spec::kHowToSignAnew);
+  if (spec::IsDatastoreSecret(name)) return "tutti datastore create --file FILE";
+  return absl::StrCat("tutti secret set ", name);
+}
+
+absl::Status NotThere(const std::string& name) {
+  return absl::NotFoundError(absl::StrCat("there is no ", Called(name), ": ", HowToSet(name)));
 }
 
 SealedValue ValueOf(const store::SealedSecret& secret) { return {secret.key, secret.sealed}; }
@@ -90,6 +112,12 @@ std::map<std::string, std::vector<std::string>> WaitingJobs(const JobTable& tabl
   return jobs;
 }
 
+// Takes those that the job names, or a step of it, out of `names`.
+void Spare(const spec::JobSpec& job, std::set<std::string>& names) {
+  for (const std::string& name : SecretsOf(job)) names.erase(name);
+  for (const spec::Step& step : job.steps) Spare(step.job, names);
+}
+
 }  // namespace
 
 std::set<std::string> SecretsGivenTo(const spec::JobSpec& job) {
@@ -104,6 +132,8 @@ std::set<std::string> SecretsOf(const spec::JobSpec& job) {
   std::set<std::string> names = SecretsGivenTo(job);
   for (const auto& [name, input] : job.inputs) {
     if (input.place && !input.place->secret.empty()) names.insert(input.place->secret);
+    const std::string signature = spec::SecretOfAddress(input.path);
+    if (!signature.empty()) names.insert(signature);
   }
   for (const auto& [name, output] : job.outputs) {
     if (output.place && !output.place->secret.empty()) names.insert(output.place->secret);
@@ -131,9 +161,11 @@ std::filesystem::path Secrets::key_file() const {
 absl::StatusOr<KeyRing> Secrets::ReadRing() const {
   const auto ring = std::make_shared<absl::StatusOr<KeyRing>>();
   const auto read = [ring, file = key_file()] { *ring = KeyRing::Read(file); };
+  TUTTI_RETURN_IF_ERROR(state_.folders.Check(key_file()));
   base::WorkQueues& work = state_.secret_work;
-  const bool answers = !work.Hangs(kKeyQueue, kPatienceWithKey) &&
-                       work.DoWithin(kKeyQueue, read, base::Deadline::After(kPatienceWithKey));
+  const bool answers =
+      !work.Hangs(kKeyQueue, kPatienceWithKey) &&
+      DoWithin(state_, work, kKeyQueue, key_file(), read, base::Deadline::After(kPatienceWithKey));
   if (answers) return std::move(*ring);
   return absl::UnavailableError(absl::StrCat("the file with the key of the secrets, ",
                                              key_file().native(),
@@ -158,12 +190,48 @@ absl::StatusOr<KeyRing> Secrets::RingToSealWith(absl::string_view without) const
 absl::Status Secrets::SetSecret(absl::string_view name, absl::string_view value) {
   TUTTI_RETURN_IF_ERROR(CheckSecretName(name));
   TUTTI_RETURN_IF_ERROR(CheckValue(value));
+  TUTTI_RETURN_IF_ERROR(CheckForm(name, value));
   absl::MutexLock one_at_a_time(&mutex_);
   TUTTI_ASSIGN_OR_RETURN(const KeyRing ring, RingToSealWith(name));
   TUTTI_ASSIGN_OR_RETURN(SealedValue sealed, ring.SealValue(value, name));
   const absl::Time now = state_.clock->Now();
   return state_.store->PutSecrets(
       {{std::string(name), std::move(sealed.key), std::move(sealed.sealed), now, now}});
+}
+
+absl::Status Secrets::RenewSignatures(const std::set<std::string>& names) {
+  if (names.empty()) return absl::OkStatus();
+  absl::MutexLock one_at_a_time(&mutex_);
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<store::SealedSecret> secrets, state_.store->Secrets());
+  std::set<std::string> missing = names;
+  std::vector<store::SealedSecret> renewed;
+  for (const store::SealedSecret& secret : secrets) {
+    if (missing.erase(secret.name) == 0) continue;
+    renewed.push_back(secret);
+    renewed.back().set = state_.clock->Now();
+  }
+  TUTTI_RETURN_IF_ERROR(state_.store->PutSecrets(renewed));
+  return missing.empty() ? absl::OkStatus() : NotThere(*missing.begin());
+}
+
+// Under one lock with SetSecret and RenewSignatures, so that a job that is taken in meanwhile has
+// given it a new time.
+absl::Status Secrets::ForgetOldSignatures() {
+  absl::MutexLock one_at_a_time(&mutex_);
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<store::SealedSecret> secrets, state_.store->Secrets());
+  const absl::Time now = state_.clock->Now();
+  std::set<std::string> old;
+  for (const store::SealedSecret& secret : secrets) {
+    const bool is_old = now - secret.set > kSignatureIsKept;
+    if (is_old && spec::IsSignatureSecret(secret.name)) old.insert(secret.name);
+  }
+  if (old.empty()) return absl::OkStatus();
+  table_.VisitLive([&](const LiveJob& job) { Spare(job.record.job.spec, old); });
+  absl::Status all;
+  for (const std::string& name : old) {
+    all.Update(base::Annotate(state_.store->RemoveSecret(name), Called(name)));
+  }
+  return all;
 }
 
 absl::StatusOr<std::vector<SecretInfo>> Secrets::ListSecrets() {
@@ -253,7 +321,7 @@ absl::StatusOr<SecretValues> Secrets::ValuesAtOnce(const std::set<std::string>& 
   }
   for (const std::string& name : names) {
     if (values.contains(name)) continue;
-    return absl::NotFoundError(absl::StrCat("there is no ", Called(name), ": ", HowToSet(name)));
+    return NotThere(name);
   }
   TUTTI_RETURN_IF_ERROR(CheckSum(values));
   return values;

@@ -43,6 +43,15 @@ class Secrets {
       ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<int> RotateSecrets() ABSL_LOCKS_EXCLUDED(service_lock);
 
+  // Has the 30 days of these signatures begin now. NotFound, with what to do, names one that is not
+  // there; the others have begun all the same.
+  absl::Status RenewSignatures(const std::set<std::string>& names)
+      ABSL_LOCKS_EXCLUDED(service_lock);
+  // Removes the signatures of addresses that no job which has not ended names, and that no job
+  // which was submitted in the last 30 days had or named. Tries all of them; returns the first
+  // error.
+  absl::Status ForgetOldSignatures() ABSL_LOCKS_EXCLUDED(service_lock);
+
   // Returns the values of the secrets of these names, which are a job's. NotFound names one that is
   // not there, FailedPrecondition one that cannot be read, with what to do; InvalidArgument if they
   // are too large together; Unavailable if the key does not answer.
@@ -52,8 +61,10 @@ class Secrets {
   // secrets.
   std::vector<std::string> Problems() const;
 
- private:
+  // Returns the file with the keys.
   std::filesystem::path key_file() const;
+
+ private:
   // Reads the keys. Unavailable if their file does not answer.
   absl::StatusOr<KeyRing> ReadRing() const ABSL_LOCKS_EXCLUDED(service_lock);
   // Reads the keys, or makes one where nothing is sealed but a secret that gets a new value now

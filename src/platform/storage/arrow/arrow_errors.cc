@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "absl/strings/match.h"
 #include "platform/storage/objects/error_text.h"
 
 namespace tutti::storage {
@@ -14,6 +15,15 @@ absl::Status StatusFrom(const arrow::Status& status) {
   if (error_number == ENOENT) return absl::NotFoundError("nothing is at this path");
   if (error_number != 0) return absl::ErrnoToStatus(error_number, "the file system refuses");
   return StatusFromText(status.ToString());
+}
+
+// Of an object that was asked for as a whole Google's library compares the hash itself, and ends
+// what it reads from without a word.
+absl::Status StatusOfGoogleRead(const arrow::Status& status) {
+  if (!absl::StrContains(status.message(), "Cannot read from closed file")) {
+    return StatusFrom(status);
+  }
+  return absl::DataLossError("the store has ended what it sent: its hash may not match");
 }
 
 }  // namespace tutti::storage

@@ -21,5 +21,16 @@ TEST(StatusFrom, KnowsErrorsOfStoresByTheirText) {
       absl::IsNotFound(StatusFrom(arrow::Status::IOError("Azure Error: [BlobNotFound] 404 The"))));
 }
 
+TEST(StatusOfGoogleRead, TellsThatTheHashMayNotMatchWhereTheLibraryHasEndedIt) {
+  const auto closed = arrow::Status::Invalid("Cannot read from closed file");
+  const absl::Status ended = StatusOfGoogleRead(closed);
+  EXPECT_TRUE(absl::IsDataLoss(ended)) << ended;
+  EXPECT_EQ(ended.message(), "the store has ended what it sent: its hash may not match");
+  EXPECT_FALSE(absl::IsDataLoss(StatusFrom(closed))) << "other stores compare no hash so";
+  EXPECT_TRUE(StatusOfGoogleRead(arrow::Status::OK()).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(
+      StatusOfGoogleRead(arrow::internal::IOErrorFromErrno(ENOSPC, "full"))));
+}
+
 }  // namespace
 }  // namespace tutti::storage

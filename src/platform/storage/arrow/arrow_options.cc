@@ -111,14 +111,11 @@ bool IsReachedDirectly(absl::string_view host) {
   return false;
 }
 
-// By the variables that other inputs go by. The AWS SDK heeds none of them by itself.
+// The AWS SDK heeds no variable by itself.
 absl::Status SetProxy(const std::string& scheme, absl::string_view authority,
                       arrow::fs::S3Options& options) {
-  const absl::string_view host = authority.substr(0, authority.rfind(':'));
-  std::string proxy = Variable(scheme == "http" ? "http_proxy" : "https_proxy");
-  if (proxy.empty() && scheme == "https") proxy = Variable("HTTPS_PROXY");
-  if (proxy.empty() || IsReachedDirectly(host)) return absl::OkStatus();
-  if (!absl::StrContains(proxy, "://")) proxy = absl::StrCat("http://", proxy);
+  const std::string proxy = ProxyOfS3(scheme, authority);
+  if (proxy.empty()) return absl::OkStatus();
   auto parsed = arrow::fs::S3ProxyOptions::FromUri(proxy);
   if (!parsed.ok()) {
     return absl::InvalidArgumentError(
@@ -129,6 +126,14 @@ absl::Status SetProxy(const std::string& scheme, absl::string_view authority,
 }
 
 }  // namespace
+
+std::string ProxyOfS3(const std::string& scheme, absl::string_view authority) {
+  const absl::string_view host = authority.substr(0, authority.rfind(':'));
+  std::string proxy = Variable(scheme == "http" ? "http_proxy" : "https_proxy");
+  if (proxy.empty() && scheme == "https") proxy = Variable("HTTPS_PROXY");
+  if (proxy.empty() || IsReachedDirectly(host)) return "";
+  return absl::StrContains(proxy, "://") ? proxy : absl::StrCat("http://", proxy);
+}
 
 absl::StatusOr<arrow::fs::AzureOptions> AzureOptionsOf(const spec::DataPlace& place,
                                                        const Credentials& credentials) {
@@ -177,12 +182,18 @@ absl::StatusOr<arrow::fs::S3Options> S3OptionsOf(const spec::DataPlace& place,
   return options;
 }
 
+// https://cloud.google.com/storage/docs/aws-simple-migration
+spec::DataPlace GcsAsS3(spec::DataPlace place) {
+  place.kind = spec::StoreKind::kS3;
+  if (place.endpoint.empty()) place.endpoint = "https://storage.googleapis.com";
+  if (place.region.empty()) place.region = "auto";
+  return place;
+}
+
 absl::StatusOr<arrow::fs::GcsOptions> GcsOptionsOf(const spec::DataPlace& place,
                                                    const Credentials& credentials) {
   if (credentials.kind != spec::CredentialKind::kNone) {
-    return WrongKind(credentials, "Google's storage",
-                     "none; with an HMAC key its buckets are read as S3 with endpoint "
-                     "https://storage.googleapis.com");
+    return WrongKind(credentials, "Google's storage", "access_key (an HMAC key) or none");
   }
   arrow::fs::GcsOptions options = arrow::fs::GcsOptions::Anonymous();
   options.retry_limit_seconds = kGcsRetrySeconds;

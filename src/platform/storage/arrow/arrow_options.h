@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "platform/storage/storage_request.h"
 
 namespace tutti::storage {
@@ -21,6 +22,12 @@ absl::StatusOr<arrow::fs::AzureOptions> AzureOptionsOf(const spec::DataPlace& pl
 // names a server, else "": it has to be asked for.
 absl::StatusOr<arrow::fs::S3Options> S3OptionsOf(const spec::DataPlace& place,
                                                  const Credentials& credentials);
+// Returns the proxy by which S3's server of that scheme, host and port is reached, by the variables
+// that other inputs go by: "" for none.
+std::string ProxyOfS3(const std::string& scheme, absl::string_view authority);
+// Returns Google's bucket as one of S3: its own interface takes no HMAC key, that of S3's kind
+// does.
+spec::DataPlace GcsAsS3(spec::DataPlace place);
 // Google's storage without credentials.
 absl::StatusOr<arrow::fs::GcsOptions> GcsOptionsOf(const spec::DataPlace& place,
                                                    const Credentials& credentials);

@@ -92,6 +92,17 @@ TEST(S3OptionsOf, GoesByTheProxyThatTheEnvironmentNames) {
   for (const auto& [name, value] : before) ::setenv(name.c_str(), value.c_str(), 1);
 }
 
+TEST(GcsAsS3, IsTheSameBucketByGooglesOtherInterface) {
+  const spec::DataPlace place = GcsAsS3({spec::StoreKind::kGcs, "", "maps", "", "", "a/b"});
+  EXPECT_EQ(place.kind, spec::StoreKind::kS3);
+  EXPECT_EQ(place.container, "maps");
+  EXPECT_EQ(place.endpoint, "https://storage.googleapis.com");
+  EXPECT_EQ(place.region, "auto");
+  EXPECT_EQ(place.path, "a/b");
+  EXPECT_EQ(GcsAsS3({spec::StoreKind::kGcs, "", "maps", "http://127.0.0.1:1"}).endpoint,
+            "http://127.0.0.1:1");
+}
+
 TEST(GcsOptionsOf, TakesNoCredentials) {
   EXPECT_TRUE(GcsOptionsOf({spec::StoreKind::kGcs, "", "b"}, {}).ok());
   EXPECT_TRUE(absl::IsInvalidArgument(

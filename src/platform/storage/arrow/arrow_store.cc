@@ -5,26 +5,28 @@
 #include <arrow/result.h>
 #include <arrow/util/key_value_metadata.h>
 #include <arrow/util/thread_pool.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
 #include "platform/storage/arrow/arrow_errors.h"
 #include "platform/storage/arrow/arrow_options.h"
+#include "platform/storage/direct/direct_objects.h"
+#include "platform/storage/direct/login_authority.h"
 #include "platform/storage/objects/error_text.h"
+#include "platform/storage/objects/file_blocks.h"
+#include "platform/storage/objects/guarded.h"
 #include "platform/storage/objects/object_headers.h"
+#include "platform/storage/signing/object_url.h"
 #include "platform/storage/storage_fault.h"
-#include "platform/storage/transfer/guarded.h"
 #include "platform/storage/transfer/local_put.h"
 #include "platform/storage/transfer/object_names.h"
 
@@ -33,7 +35,9 @@ namespace {
 
 namespace afs = arrow::fs;
 
+constexpr char kAuthorityHost[] = "AZURE_AUTHORITY_HOST";
 constexpr size_t kPutBlock = 8 << 20;
+constexpr int64_t kMostAtOnce = 1 << 20;  // of an object whose content is kept as it is opened
 // Debian's, then Red Hat's: the wheel's library knows the folder of another system.
 constexpr std::array kAuthorities = {"/etc/ssl/certs/ca-certificates.crt",
                                      "/etc/pki/tls/certs/ca-bundle.crt"};
@@ -56,9 +60,11 @@ void DescribeLocal(const afs::FileInfo& info, StoredObject& object) {
 
 class ArrowReader final : public ObjectReader {
  public:
-  ArrowReader(StoredObject object, bool md5_is_certain,
-              std::shared_ptr<arrow::io::RandomAccessFile> file)
-      : ObjectReader(std::move(object), md5_is_certain), file_(std::move(file)) {}
+  ArrowReader(StoredObject object, bool md5_is_certain, Checksum checksum,
+              std::shared_ptr<arrow::io::RandomAccessFile> file, spec::StoreKind kind)
+      : ObjectReader(std::move(object), md5_is_certain, std::move(checksum)),
+        file_(std::move(file)),
+        kind_(kind) {}
 
   absl::Status Read(int64_t offset, std::span<char> out) override {
     return Guarded([&] { return ReadAt(offset, out); }, StatusFromText);
@@ -67,21 +73,31 @@ class ArrowReader final : public ObjectReader {
  private:
   absl::Status ReadAt(int64_t offset, std::span<char> out) {
     const auto n = file_->ReadAt(offset, static_cast<int64_t>(out.size()), out.data());
-    if (!n.ok()) return StatusFrom(n.status());
+    if (!n.ok()) {
+      return kind_ == spec::StoreKind::kGcs ? StatusOfGoogleRead(n.status())
+                                            : StatusFrom(n.status());
+    }
     if (*n == static_cast<int64_t>(out.size())) return absl::OkStatus();
     return absl::DataLossError(
         absl::StrCat("the store has sent ", *n, " of ", out.size(), " bytes"));
   }
 
   const std::shared_ptr<arrow::io::RandomAccessFile> file_;
+  const spec::StoreKind kind_;
 };
 
 // The providers' libraries tell some errors, as of a service principal that gets no token, by
 // exceptions that Arrow lets through.
 class ArrowStore final : public ObjectStore {
  public:
-  ArrowStore(std::shared_ptr<afs::FileSystem> files, std::string container, spec::StoreKind kind)
-      : files_(std::move(files)), container_(std::move(container)), kind_(kind) {}
+  // `direct`: of S3, Azure and Google's storage, or null.
+  ArrowStore(std::shared_ptr<afs::FileSystem> files, const spec::DataPlace& place,
+             std::unique_ptr<DirectObjects> direct)
+      : files_(std::move(files)),
+        direct_(std::move(direct)),
+        container_(place.kind == spec::StoreKind::kLocal ? "" : place.container),
+        root_(place.root),
+        kind_(place.kind) {}
   ~ArrowStore() override {
     files_.reset();
     if (kind_ == spec::StoreKind::kS3) static_cast<void>(afs::EnsureS3Finalized());
@@ -97,6 +113,14 @@ class ArrowStore final : public ObjectStore {
   absl::StatusOr<std::unique_ptr<ObjectReader>> Open(const std::string& path) override {
     return Guarded([&] { return OpenObject(path); }, StatusFromText);
   }
+  absl::StatusOr<std::unique_ptr<ObjectReader>> OpenWhole(const std::string& path,
+                                                          int64_t most) override {
+    if (ReadsDirectly() && most <= kMostAtOnce) {
+      TUTTI_ASSIGN_OR_RETURN(auto reader, direct_->ReadWhole(path, most));
+      if (reader != nullptr) return reader;
+    }
+    return Open(path);
+  }
   absl::Status Put(const std::string& path, const std::filesystem::path& file,
                    const SentListener& sent) override {
     return Guarded([&] { return PutFile(path, file, sent); }, StatusFromText);
@@ -109,11 +133,24 @@ class ArrowStore final : public ObjectStore {
         },
         StatusFromText);
   }
+  absl::Status RemoveFolder(const std::string& path) override {
+    return Guarded(
+        [&] {
+          const absl::Status status = StatusFrom(files_->DeleteDir(Full(path)));
+          return absl::IsNotFound(status) ? absl::OkStatus() : status;
+        },
+        StatusFromText);
+  }
 
  private:
   absl::StatusOr<PathKind> FindKind(const std::string& path);
   absl::StatusOr<std::vector<StoredObject>> ListFolder(const std::string& folder, bool recursive);
   absl::StatusOr<std::unique_ptr<ObjectReader>> OpenObject(const std::string& path);
+  absl::StatusOr<std::unique_ptr<ObjectReader>> OpenWithHead(ObjectHead head);
+  absl::StatusOr<std::unique_ptr<ObjectReader>> OpenByArrow(const StoredObject& object);
+  absl::StatusOr<Checksum> ChecksumOf(const StoredObject& object);
+  // Google's own interface tells what its XML interface does not, so that Arrow reads there.
+  bool ReadsDirectly() const { return direct_ != nullptr && kind_ != spec::StoreKind::kGcs; }
   absl::Status PutFile(const std::string& path, const std::filesystem::path& file,
                        const SentListener& sent);
   absl::Status PutStream(const std::string& path, const std::filesystem::path& file,
@@ -126,7 +163,9 @@ class ArrowStore final : public ObjectStore {
   }
 
   std::shared_ptr<afs::FileSystem> files_;
+  const std::unique_ptr<DirectObjects> direct_;
   const std::string container_;
+  const std::string root_;  // of kLocal, which is not made
   const spec::StoreKind kind_;
 };
 
@@ -134,9 +173,13 @@ absl::StatusOr<PathKind> ArrowStore::FindKind(const std::string& path) {
   const auto info = files_->GetFileInfo(Full(path));
   if (!info.ok()) {
     const absl::Status status = StatusFrom(info.status());
-    if (!absl::IsPermissionDenied(status) || kind_ != spec::StoreKind::kS3) return status;
-    // The answer to HEAD has no body, so no reason; that to a list has.
+    const bool is_s3 = kind_ == spec::StoreKind::kS3;
+    if (!absl::IsPermissionDenied(status) || !(is_s3 || path.empty())) return status;
+    // The answer to HEAD has no body, so no reason; that to a list has. A signature for a container
+    // may list it, and not ask for its properties.
     const auto listed = ListFolder(path, false);
+    if (!is_s3 && listed.ok()) return PathKind::kFolder;
+    if (!is_s3 && absl::IsNotFound(listed.status())) return PathKind::kNothing;
     return absl::IsPermissionDenied(listed.status()) ? listed.status() : status;
   }
   if (info->IsFile()) return PathKind::kFile;
@@ -153,15 +196,44 @@ absl::StatusOr<std::vector<StoredObject>> ArrowStore::ListFolder(const std::stri
   const std::string prefix = container_.empty() ? "" : absl::StrCat(container_, "/");
   std::vector<StoredObject> objects;
   for (const afs::FileInfo& info : *infos) {
+    const std::string path(absl::StripPrefix(info.path(), prefix));
+    if (info.IsDirectory() && !recursive) objects.push_back({absl::StrCat(path, "/")});
     if (!info.IsFile()) continue;
-    StoredObject object{std::string(absl::StripPrefix(info.path(), prefix)), info.size()};
+    StoredObject object{path, info.size()};
     object.modified = SecondsOf(info.mtime());
     objects.push_back(std::move(object));
   }
   return objects;
 }
 
+// Whose size is known, of that Arrow asks nothing more.
+absl::StatusOr<std::unique_ptr<ObjectReader>> ArrowStore::OpenByArrow(const StoredObject& object) {
+  afs::FileInfo info(Full(object.path), afs::FileType::File);
+  info.set_size(object.bytes);
+  const auto file = files_->OpenInputFile(info);
+  if (!file.ok()) return StatusFrom(file.status());
+  return std::make_unique<ArrowReader>(object, false, Checksum{}, *file, kind_);
+}
+
+absl::StatusOr<std::unique_ptr<ObjectReader>> ArrowStore::OpenWithHead(ObjectHead head) {
+  if (head.is_sent_as_kept) {
+    return direct_->Read(std::move(head), [this](const StoredObject& object) {
+      return Guarded([&] { return OpenByArrow(object); }, StatusFromText);
+    });
+  }
+  afs::FileInfo info(Full(head.object.path), afs::FileType::File);
+  info.set_size(head.object.bytes);
+  const auto file = files_->OpenInputFile(info);
+  if (!file.ok()) return StatusFrom(file.status());
+  return std::make_unique<ArrowReader>(std::move(head.object), head.md5_is_certain,
+                                       std::move(head.checksum), *file, kind_);
+}
+
 absl::StatusOr<std::unique_ptr<ObjectReader>> ArrowStore::OpenObject(const std::string& path) {
+  if (ReadsDirectly()) {
+    TUTTI_ASSIGN_OR_RETURN(std::optional<ObjectHead> head, direct_->Ask(path));
+    if (head.has_value()) return OpenWithHead(*std::move(head));
+  }
   const auto file = files_->OpenInputFile(Full(path));
   if (!file.ok()) return StatusFrom(file.status());
   const auto metadata = (*file)->ReadMetadata();
@@ -176,25 +248,20 @@ absl::StatusOr<std::unique_ptr<ObjectReader>> ArrowStore::OpenObject(const std::
   } else {
     TakeHeaders([&](const char* name) { return MetadataOf(**metadata, name); }, object);
   }
-  return std::make_unique<ArrowReader>(std::move(object), kind_ != spec::StoreKind::kS3, *file);
+  TUTTI_ASSIGN_OR_RETURN(Checksum checksum, ChecksumOf(object));
+  return std::make_unique<ArrowReader>(std::move(object), kind_ != spec::StoreKind::kS3,
+                                       std::move(checksum), *file, kind_);
 }
 
-// Hands the file on block by block.
-absl::Status SendBlocks(const std::filesystem::path& file,
-                        const std::function<absl::Status(const char* data, size_t size)>& take) {
-  const auto opened = base::Open(file, O_RDONLY);
-  if (!opened.ok()) return WithSource(opened.status(), FaultSource::kDisk);
-  std::vector<char> block(kPutBlock);
-  while (true) {
-    const ssize_t n = ::read(opened->get(), block.data(), block.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) {
-      return WithSource(base::ErrnoStatus(absl::StrCat("read ", file.string())),
-                        FaultSource::kDisk);
-    }
-    if (n == 0) return absl::OkStatus();
-    TUTTI_RETURN_IF_ERROR(take(block.data(), static_cast<size_t>(n)));
+// By Google's own interface Arrow tells the MD5, which an object that was composed has not.
+absl::StatusOr<Checksum> ArrowStore::ChecksumOf(const StoredObject& object) {
+  if (direct_ == nullptr || kind_ != spec::StoreKind::kGcs || !object.md5.empty()) {
+    return Checksum{};
   }
+  TUTTI_ASSIGN_OR_RETURN(std::optional<ObjectHead> head, direct_->Ask(object.path));
+  const bool is_it = head.has_value() && !object.etag.empty() && head->object.etag == object.etag &&
+                     head->object.bytes == object.bytes;
+  return is_it ? std::move(head->checksum) : Checksum{};
 }
 
 // What the store has begun to take is given back, as the parts of an upload that never ends would
@@ -203,9 +270,10 @@ absl::Status ArrowStore::PutStream(const std::string& path, const std::filesyste
                                    const SentListener& sent) {
   const auto out = files_->OpenOutputStream(Full(path));
   if (!out.ok()) return StatusFrom(out.status());
-  absl::Status put = SendBlocks(file, [&](const char* data, size_t size) {
-    TUTTI_RETURN_IF_ERROR(StatusFrom((*out)->Write(data, static_cast<int64_t>(size))));
-    return sent(static_cast<int64_t>(size));
+  absl::Status put = ReadBlocks(file, kPutBlock, [&](absl::string_view block) {
+    const auto size = static_cast<int64_t>(block.size());
+    TUTTI_RETURN_IF_ERROR(StatusFrom((*out)->Write(block.data(), size)));
+    return sent(size);
   });
   if (put.ok()) put = StatusFrom((*out)->Close());
   if (!put.ok()) static_cast<void>((*out)->Abort());
@@ -238,7 +306,8 @@ absl::Status ArrowStore::PutFile(const std::string& path, const std::filesystem:
   switch (kind_) {
     case spec::StoreKind::kLocal:
       return PutLocalFile(
-          path, [&](const auto& take) { return SendBlocks(file, take); }, sent);
+          path, root_, [&](const TakeBlock& take) { return ReadBlocks(file, kPutBlock, take); },
+          sent);
     case spec::StoreKind::kAzureBlob:
     case spec::StoreKind::kAzureDataLake:
       return PutBlob(path, file, sent);
@@ -281,6 +350,27 @@ absl::StatusOr<std::shared_ptr<afs::FileSystem>> OpenS3(const spec::DataPlace& p
   return Opened(afs::S3FileSystem::Make(options));
 }
 
+// Of the environment in which the program was started.
+const std::string& StartedWithAuthority() {
+  static const std::string* const authority = [] {
+    const char* const value = std::getenv(kAuthorityHost);
+    return new std::string(value == nullptr ? "" : value);
+  }();
+  return *authority;
+}
+
+// Azure's library has no other way to be told. Nothing that is the same is written: threads of
+// libraries may read the environment by then.
+void TellAuthority(const std::string& authority) {
+  const char* const now = std::getenv(kAuthorityHost);
+  if (authority == (now == nullptr ? "" : now)) return;
+  if (authority.empty()) {
+    ::unsetenv(kAuthorityHost);
+  } else {
+    ::setenv(kAuthorityHost, authority.c_str(), 1);
+  }
+}
+
 absl::StatusOr<std::shared_ptr<afs::FileSystem>> OpenFiles(const spec::DataPlace& place,
                                                            const Credentials& credentials) {
   switch (place.kind) {
@@ -288,6 +378,9 @@ absl::StatusOr<std::shared_ptr<afs::FileSystem>> OpenFiles(const spec::DataPlace
       return std::shared_ptr<afs::FileSystem>(std::make_shared<afs::LocalFileSystem>());
     case spec::StoreKind::kAzureBlob:
     case spec::StoreKind::kAzureDataLake: {
+      if (credentials.kind == spec::CredentialKind::kServicePrincipal) {
+        TellAuthority(credentials.authority);
+      }
       TUTTI_ASSIGN_OR_RETURN(const auto options, AzureOptionsOf(place, credentials));
       return Opened(afs::AzureFileSystem::Make(options));
     }
@@ -297,12 +390,51 @@ absl::StatusOr<std::shared_ptr<afs::FileSystem>> OpenFiles(const spec::DataPlace
       TUTTI_ASSIGN_OR_RETURN(const auto options, GcsOptionsOf(place, credentials));
       return Opened(afs::GcsFileSystem::Make(options));
     }
+    case spec::StoreKind::kNfs:
+      return absl::InternalError("NFS is not read by Arrow");
     case spec::StoreKind::kAzureFile:
       break;
   }
-  return absl::FailedPreconditionError(
-      "shares of Azure Files cannot be read yet: mount the share on the nodes and name its path, "
-      "or copy it to a container");
+  return absl::InvalidArgumentError("Arrow has no file system for shares of Azure Files");
+}
+
+// As Arrow's clients go: those of Azure and Google have libcurl's own rules.
+std::optional<std::string> ProxyOf(const spec::DataPlace& place) {
+  if (place.kind != spec::StoreKind::kS3) return std::nullopt;
+  const auto url = UrlOf({.kind = place.kind,
+                          .container = place.container,
+                          .endpoint = place.endpoint,
+                          .region = place.region});
+  return url.ok() ? ProxyOfS3(url->scheme, url->authority) : "";
+}
+
+bool CanBeAskedDirectly(spec::StoreKind kind) {
+  using enum spec::StoreKind;
+  return kind == kS3 || kind == kGcs || kind == kAzureBlob || kind == kAzureDataLake;
+}
+
+absl::StatusOr<std::unique_ptr<ObjectStore>> OpenStore(const spec::DataPlace& place,
+                                                       const Credentials& credentials,
+                                                       int connections, StoreWords words) {
+  SetAuthorities();
+  TUTTI_RETURN_IF_ERROR(StatusFrom(arrow::io::SetIOThreadPoolCapacity(std::max(connections, 1))));
+  TUTTI_ASSIGN_OR_RETURN(auto files,
+                         Guarded([&] { return OpenFiles(place, credentials); }, StatusFromText));
+  spec::DataPlace asked = place;
+  if (place.kind == spec::StoreKind::kS3) {
+    asked.region = static_cast<afs::S3FileSystem&>(*files).options().region;
+  }
+  std::unique_ptr<DirectObjects> direct;
+  if (CanBeAskedDirectly(place.kind)) {
+    direct = std::make_unique<DirectObjects>(
+        std::make_unique<StoreRequests>(asked, credentials, words, ProxyOf(asked)));
+  }
+  return std::make_unique<ArrowStore>(std::move(files), place, std::move(direct));
+}
+
+StoreWords WordsOf(spec::StoreKind kind) {
+  if (kind == spec::StoreKind::kGcs) return StoreWords::kGoogle;
+  return kind == spec::StoreKind::kS3 ? StoreWords::kS3 : StoreWords::kAzure;
 }
 
 }  // namespace
@@ -310,12 +442,17 @@ absl::StatusOr<std::shared_ptr<afs::FileSystem>> OpenFiles(const spec::DataPlace
 absl::StatusOr<std::unique_ptr<ObjectStore>> OpenArrowStore(const spec::DataPlace& place,
                                                             const Credentials& credentials,
                                                             int connections) {
-  SetAuthorities();
-  TUTTI_RETURN_IF_ERROR(StatusFrom(arrow::io::SetIOThreadPoolCapacity(std::max(connections, 1))));
-  TUTTI_ASSIGN_OR_RETURN(auto files,
-                         Guarded([&] { return OpenFiles(place, credentials); }, StatusFromText));
-  const std::string container = place.kind == spec::StoreKind::kLocal ? "" : place.container;
-  return std::make_unique<ArrowStore>(std::move(files), container, place.kind);
+  if (place.kind == spec::StoreKind::kGcs && credentials.kind == spec::CredentialKind::kAccessKey) {
+    // Google's servers refuse the checksums that the AWS SDK adds by itself.
+    ::setenv("AWS_REQUEST_CHECKSUM_CALCULATION", "when_required", 0);
+    return OpenStore(GcsAsS3(place), credentials, connections, StoreWords::kGoogle);
+  }
+  Credentials taken = credentials;
+  if (taken.kind == spec::CredentialKind::kServicePrincipal) {
+    TUTTI_ASSIGN_OR_RETURN(taken.authority,
+                           LoginAuthority(credentials.authority, StartedWithAuthority()));
+  }
+  return OpenStore(place, taken, connections, WordsOf(place.kind));
 }
 
 }  // namespace tutti::storage

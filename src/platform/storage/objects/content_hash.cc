@@ -5,8 +5,11 @@
 
 namespace tutti::storage {
 
-ContentHash::ContentHash(bool with_md5) {
-  if (!with_md5) return;
+// The one of SHA-256 there is anyhow.
+ContentHash::ContentHash(Kinds kinds)
+    : kind_(kinds.checksum),
+      checksum_(kind_ == ChecksumKind::kSha256 ? ChecksumKind::kNone : kind_) {
+  if (!kinds.md5) return;
   md5_.reset(EVP_MD_CTX_new());
   // A system that forbids MD5 (FIPS) goes without that check.
   if (EVP_DigestInit_ex(md5_.get(), EVP_md5(), nullptr) != 1) md5_.reset();
@@ -14,12 +17,17 @@ ContentHash::ContentHash(bool with_md5) {
 
 void ContentHash::Update(absl::string_view bytes) {
   sha256_.Update(bytes);
+  checksum_.Update(bytes);
   if (md5_ != nullptr) EVP_DigestUpdate(md5_.get(), bytes.data(), bytes.size());
 }
 
 ContentHash::Result ContentHash::Finish() {
   Result result;
-  result.sha256 = base::Hex(sha256_.Finish());
+  const base::Sha256Digest sha256 = sha256_.Finish();
+  result.sha256 = base::Hex(sha256);
+  result.checksum = kind_ == ChecksumKind::kSha256
+                        ? Checksum{kind_, std::string(sha256.begin(), sha256.end())}
+                        : checksum_.Finish();
   if (md5_ != nullptr) {
     std::array<uint8_t, EVP_MAX_MD_SIZE> digest;
     unsigned size = 0;

@@ -6,7 +6,7 @@ namespace tutti::storage {
 namespace {
 
 TEST(ContentHash, IsThatOfThePublishedExamples) {
-  ContentHash hash(true);
+  ContentHash hash({.md5 = true});
   hash.Update("a");
   hash.Update("bc");
   const ContentHash::Result result = hash.Finish();
@@ -15,7 +15,7 @@ TEST(ContentHash, IsThatOfThePublishedExamples) {
 }
 
 TEST(ContentHash, LeavesMd5OutWhereNobodyAsksForIt) {
-  EXPECT_EQ(ContentHash(false).Finish().md5, "");
+  EXPECT_EQ(ContentHash(ContentHash::Kinds{}).Finish().md5, "");
 }
 
 }  // namespace

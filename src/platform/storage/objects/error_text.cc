@@ -57,7 +57,9 @@ constexpr std::array kKnownErrors = {
                "the account is not public: name a datastore with credentials"},
     KnownError{"ContainerNotFound", kNotFound, kNoContainer},
     KnownError{"FilesystemNotFound", kNotFound, kNoContainer},
+    KnownError{"ShareNotFound", kNotFound, "there is no such share"},
     KnownError{"BlobNotFound", kNotFound, kNothing},
+    KnownError{"ParentNotFound", kNotFound, kNothing},
     KnownError{"PathNotFound", kNotFound, kNothing},
     KnownError{"ResourceNotFound", kNotFound, kNothing},
     KnownError{"ServerBusy", kNetwork, kBusy},
@@ -65,6 +67,10 @@ constexpr std::array kKnownErrors = {
     KnownError{"OperationTimedOut", kNetwork, kBusy},
     KnownError{"ConditionNotMet", kChanged, kNewer},
     KnownError{"InvalidRange", kChanged, kNewer},
+    KnownError{"SharingViolation", kNetwork, "another program has the file open"},
+    KnownError{"FileLockConflict", kNetwork, "another program has the file open"},
+    KnownError{"ResourceTypeMismatch", kRefused,
+               "a folder has that name, or a file that of a folder"},
     KnownError{"BlobArchived", kRefused, "it is in the archive tier: rehydrate it first"},
     // S3
     KnownError{"INVALID_ACCESS_KEY_ID", kCredentials, "the store does not know the access key"},
@@ -165,9 +171,10 @@ absl::Status ByHttpStatus(int status, absl::string_view name) {
 bool IsOfNetwork(absl::string_view text) {
   for (const char* words :
        {"Fail to get a new connection", "Could not resolve host", "Could not connect",
-        "curlCode:", "Error while sending request", "Error while polling", "Connection reset",
-        "connection was closed", "Connection was closed", "TLS", "certificate", "Timeout",
-        "timed out"}) {
+        "curlCode:", "CURLE code:", "Error while sending request", "Error while polling",
+        "Error while reading from network socket", "Error polling from socket", "Connection reset",
+        "connection was closed", "Connection was closed", "Broken pipe", "Failed sending data",
+        "TLS", "certificate", "Timeout", "timed out"}) {
     if (absl::StrContains(text, words)) return true;
   }
   return false;

@@ -23,6 +23,10 @@ TEST(StatusFromText, KnowsTheStoresOwnErrors) {
   EXPECT_TRUE(absl::IsUnavailable(Told(azure + "[ServerBusy] 503 The server is busy")));
   EXPECT_TRUE(absl::IsUnavailable(
       Told(azure + "[] Fail to get a new connection for: http://127.0.0.1:1. Could not connect")));
+  // Of a server that ends in the midst of an answer.
+  EXPECT_TRUE(absl::IsUnavailable(
+      Told(azure + "[] Error while reading from network socket. CURLE code: 56. Failure when "
+                   "receiving data from the peer")));
   EXPECT_TRUE(absl::IsAborted(Told(azure + "[ConditionNotMet] 412 The condition")));
   const std::string aws = "When listing objects under key '' in bucket 'b': AWS Error ";
   EXPECT_TRUE(absl::IsNotFound(Told(aws + "NO_SUCH_BUCKET during ListObjectsV2 operation: x")));

@@ -1,6 +1,7 @@
 #include "platform/storage/objects/memory_store_fake.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -13,10 +14,33 @@ namespace tutti::storage {
 
 class MemoryReader final : public ObjectReader {
  public:
-  MemoryReader(MemoryStore& store, StoredObject object, bool md5_is_certain)
-      : ObjectReader(std::move(object), md5_is_certain), store_(store) {}
+  MemoryReader(MemoryStore& store, StoredObject object, bool md5_is_certain, Checksum checksum,
+               size_t piece, std::optional<std::string> content)
+      : ObjectReader(std::move(object), md5_is_certain, std::move(checksum)),
+        store_(store),
+        piece_(piece),
+        content_(std::move(content)) {}
+
+  std::optional<absl::string_view> content() const override { return content_; }
+  bool streams() const override { return piece_ > 0; }
+  bool is_of_one_version() const override { return piece_ > 0; }
+  absl::Status Stream(int64_t offset, int64_t bytes, const PieceTaker& take) override {
+    std::string piece(piece_, ' ');
+    for (const int64_t end = offset + bytes; offset < end;) {
+      TUTTI_RETURN_IF_ERROR(store_.Ask("piece", object().path, offset));
+      piece.resize(std::min(piece_, static_cast<size_t>(end - offset)));
+      TUTTI_RETURN_IF_ERROR(Read(offset, piece));
+      TUTTI_RETURN_IF_ERROR(take(piece));
+      offset += static_cast<int64_t>(piece.size());
+    }
+    return absl::OkStatus();
+  }
 
   absl::Status Read(int64_t offset, std::span<char> out) override {
+    if (content_.has_value()) {  // the same each time
+      std::copy_n(content_->begin() + offset, out.size(), out.begin());
+      return absl::OkStatus();
+    }
     TUTTI_RETURN_IF_ERROR(store_.Ask("read", object().path, offset));
     absl::MutexLock lock(&store_.mutex_);
     const auto found = store_.objects_.find(object().path);
@@ -24,13 +48,15 @@ class MemoryReader final : public ObjectReader {
     const std::string& content = found->second.content;
     if (offset + out.size() > content.size()) return absl::DataLossError("too short");
     std::copy_n(content.begin() + offset, out.size(), out.begin());
-    store_.bytes_read_ += static_cast<int64_t>(out.size());
+    store_.NoteRead(out);
     ++store_.reads_;
     return absl::OkStatus();
   }
 
  private:
   MemoryStore& store_;
+  const size_t piece_;
+  const std::optional<std::string> content_;
 };
 
 void MemoryStore::Set(const std::string& path, const std::string& content, double modified) {
@@ -67,6 +93,30 @@ void MemoryStore::set_md5(bool has_md5, bool is_right) {
   md5_is_right_ = is_right;
 }
 
+void MemoryStore::set_checksum(ChecksumKind kind, bool is_right) {
+  absl::MutexLock lock(&mutex_);
+  checksum_ = kind;
+  checksum_is_right_ = is_right;
+}
+
+void MemoryStore::set_direct(size_t piece) {
+  absl::MutexLock lock(&mutex_);
+  piece_ = piece;
+}
+
+void MemoryStore::set_damaged(int reads) {
+  absl::MutexLock lock(&mutex_);
+  damaged_ = reads;
+}
+
+void MemoryStore::NoteRead(std::span<char> bytes) {
+  bytes_read_ += static_cast<int64_t>(bytes.size());
+  if (!bytes.empty() && damaged_ > 0) {
+    bytes[bytes.size() / 2] ^= 1;
+    --damaged_;
+  }
+}
+
 int64_t MemoryStore::bytes_read() const {
   absl::MutexLock lock(&mutex_);
   return bytes_read_;
@@ -86,12 +136,18 @@ absl::Status MemoryStore::Ask(absl::string_view call, const std::string& path, i
   return hook ? hook(call, path, offset) : absl::OkStatus();
 }
 
+Checksum MemoryStore::ChecksumOf(const Entry& entry) const {
+  RunningChecksum running(checksum_);
+  running.Update(checksum_is_right_ ? entry.content : "other");
+  return running.Finish();
+}
+
 StoredObject MemoryStore::Describe(const std::string& path, const Entry& entry) const {
   StoredObject object{path, static_cast<int64_t>(entry.content.size()),
                       absl::StrCat("version-", entry.version)};
   object.modified = entry.modified;
   if (has_md5_) {
-    ContentHash hash(true);
+    ContentHash hash({.md5 = true});
     hash.Update(md5_is_right_ ? entry.content : "other");
     object.md5 = hash.Finish().md5;
   }
@@ -117,7 +173,12 @@ absl::StatusOr<std::vector<StoredObject>> MemoryStore::List(const std::string& f
   std::vector<StoredObject> found;
   for (const auto& [path, entry] : objects_) {
     if (!absl::StartsWith(path, prefix)) continue;
-    if (!recursive && path.find('/', prefix.size()) != std::string::npos) continue;
+    const size_t slash = path.find('/', prefix.size());
+    if (!recursive && slash != std::string::npos) {
+      const std::string below = path.substr(0, slash + 1);
+      if (found.empty() || found.back().path != below) found.push_back({below});
+      continue;
+    }
     StoredObject object{path, static_cast<int64_t>(entry.content.size())};
     object.modified = entry.modified;
     found.push_back(std::move(object));
@@ -127,11 +188,34 @@ absl::StatusOr<std::vector<StoredObject>> MemoryStore::List(const std::string& f
 }
 
 absl::StatusOr<std::unique_ptr<ObjectReader>> MemoryStore::Open(const std::string& path) {
+  return Open(path, /*with_content=*/false);
+}
+
+absl::StatusOr<std::unique_ptr<ObjectReader>> MemoryStore::OpenWhole(const std::string& path,
+                                                                     int64_t most) {
+  bool comes;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto found = objects_.find(path);
+    comes = piece_ > 0 && found != objects_.end() &&
+            static_cast<int64_t>(found->second.content.size()) <= most;
+  }
+  return Open(path, comes);
+}
+
+absl::StatusOr<std::unique_ptr<ObjectReader>> MemoryStore::Open(const std::string& path,
+                                                                bool with_content) {
   TUTTI_RETURN_IF_ERROR(Ask("open", path));
   absl::MutexLock lock(&mutex_);
   const auto found = objects_.find(path);
   if (found == objects_.end()) return absl::NotFoundError("there is no such object");
-  return std::make_unique<MemoryReader>(*this, Describe(path, found->second), md5_is_right_);
+  std::optional<std::string> content;
+  if (with_content) {
+    content = found->second.content;
+    NoteRead(*content);
+  }
+  return std::make_unique<MemoryReader>(*this, Describe(path, found->second), md5_is_right_,
+                                        ChecksumOf(found->second), piece_, std::move(content));
 }
 
 absl::Status MemoryStore::Put(const std::string& path, const std::filesystem::path& file,

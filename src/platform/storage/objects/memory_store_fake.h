@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,14 @@ class MemoryStore final : public ObjectStore {
   void set_hook(Hook hook);
   // From now on objects have no MD5, or one that is not that of their content and not certain.
   void set_md5(bool has_md5, bool is_right);
+  // From now on objects have a checksum of that kind, of their content or of another.
+  void set_checksum(ChecksumKind kind, bool is_right);
+  // From now on it reads as a store that is asked directly: content comes with an open of the
+  // whole, readers stream in pieces of so many bytes, each a call of the hook ("piece"), and know
+  // that it is of one version.
+  void set_direct(size_t piece);
+  // The next so many times that bytes of it are read, one bit of them comes flipped.
+  void set_damaged(int reads);
   int64_t bytes_read() const;
   int64_t reads() const;
 
@@ -36,9 +45,12 @@ class MemoryStore final : public ObjectStore {
   absl::StatusOr<std::vector<StoredObject>> List(const std::string& folder,
                                                  bool recursive) override;
   absl::StatusOr<std::unique_ptr<ObjectReader>> Open(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<ObjectReader>> OpenWhole(const std::string& path,
+                                                          int64_t most) override;
   absl::Status Put(const std::string& path, const std::filesystem::path& file,
                    const SentListener& sent) override;
   absl::Status Remove(const std::string& path) override;
+  absl::Status RemoveFolder(const std::string& path) override { return Ask("remove folder", path); }
 
  private:
   friend class MemoryReader;
@@ -47,15 +59,22 @@ class MemoryStore final : public ObjectStore {
     int version = 0;
     double modified = 0;
   };
+  Checksum ChecksumOf(const Entry& entry) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   StoredObject Describe(const std::string& path, const Entry& entry) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Ask(absl::string_view call, const std::string& path, int64_t offset = 0);
+  absl::StatusOr<std::unique_ptr<ObjectReader>> Open(const std::string& path, bool with_content);
+  void NoteRead(std::span<char> bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;
   std::map<std::string, Entry> objects_ ABSL_GUARDED_BY(mutex_);
   Hook hook_ ABSL_GUARDED_BY(mutex_);
   int versions_ ABSL_GUARDED_BY(mutex_) = 0;
+  ChecksumKind checksum_ ABSL_GUARDED_BY(mutex_) = ChecksumKind::kNone;
+  bool checksum_is_right_ ABSL_GUARDED_BY(mutex_) = true;
   bool has_md5_ ABSL_GUARDED_BY(mutex_) = true, md5_is_right_ ABSL_GUARDED_BY(mutex_) = true;
+  size_t piece_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: it does not stream
+  int damaged_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t bytes_read_ ABSL_GUARDED_BY(mutex_) = 0, reads_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

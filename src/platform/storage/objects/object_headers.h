@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "platform/storage/objects/checksum.h"
 #include "platform/storage/storage_request.h"
 
 namespace tutti::storage {
@@ -16,5 +17,19 @@ using HeaderLookup = std::function<std::string(const char* name)>;
 // Azure's or Google's own, else an ETag that can be one, as of S3. A value that is no such thing,
 // or too long, is left out.
 void TakeHeaders(const HeaderLookup& header, StoredObject& object);
+
+// Returns the checksum of the whole object that S3 tells in x-amz-checksum-*, the strongest of
+// several; none where there is none, or one of its parts' checksums alone ("…-3"), as it may be of
+// an object that went up in parts unless it says that it is of the whole. Names are in lower case.
+Checksum ChecksumIn(const HeaderLookup& header);
+
+// What Google's storage tells in x-goog-hash ("crc32c=n03x6A==, md5=Ojk9c3dhfxgoKVVHYwFbHQ=="), of
+// the content as it is sent: nothing of an object that is kept compressed and may be sent in
+// another form. An object that was composed has no MD5.
+struct GoogleHashes {
+  Checksum checksum;  // CRC-32C
+  std::string md5;    // hexadecimal; "": none
+};
+GoogleHashes GoogleHashesIn(const HeaderLookup& header);
 
 }  // namespace tutti::storage

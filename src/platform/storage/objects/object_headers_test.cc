@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -19,6 +20,37 @@ StoredObject Read(const std::map<std::string, std::string>& headers) {
       },
       object);
   return object;
+}
+
+Checksum ChecksumOf(const std::map<std::string, std::string>& headers) {
+  return ChecksumIn([&](const char* name) {
+    const auto found = headers.find(name);
+    return found == headers.end() ? "" : found->second;
+  });
+}
+
+TEST(ChecksumIn, IsTheStrongestOfTheWholeObject) {
+  const Checksum checksum = ChecksumOf({{"x-amz-checksum-crc32", "y/Q5Jg=="},
+                                        {"x-amz-checksum-crc64nvme", "rosUhgp5mIg="},
+                                        {"x-amz-checksum-type", "FULL_OBJECT"}});
+  EXPECT_EQ(TextOf(checksum), "crc64nvme rosUhgp5mIg=");
+  EXPECT_EQ(TextOf(ChecksumOf({{"x-amz-checksum-crc32c", "4waSgw=="}})), "crc32c 4waSgw==")
+      << "old stores say no type";
+}
+
+TEST(ChecksumIn, IsNoneOfPartsNorOfWhatIsNone) {
+  EXPECT_EQ(ChecksumOf({}), Checksum{});
+  EXPECT_EQ(ChecksumOf({{"x-amz-checksum-crc32", "y/Q5Jg==-3"}}), Checksum{});
+  EXPECT_EQ(
+      ChecksumOf({{"x-amz-checksum-crc32", "y/Q5Jg=="}, {"x-amz-checksum-type", "COMPOSITE"}}),
+      Checksum{});
+  std::map<std::string, std::string> parts = {{"etag", "\"abc-3\""},
+                                              {"x-amz-checksum-crc32", "y/Q5Jg=="}};
+  EXPECT_EQ(ChecksumOf(parts), Checksum{}) << "it does not say of what";
+  parts["x-amz-checksum-type"] = "FULL_OBJECT";
+  EXPECT_EQ(TextOf(ChecksumOf(parts)), "crc32 y/Q5Jg==");
+  EXPECT_EQ(ChecksumOf({{"x-amz-checksum-sha256", "y/Q5Jg=="}}), Checksum{}) << "too short";
+  EXPECT_EQ(ChecksumOf({{"x-amz-checksum-sha1", std::string(5000, 'A')}}), Checksum{});
 }
 
 constexpr char kMd5[] = "900150983cd24fb0d6963f7d28e17f72";
@@ -45,6 +77,38 @@ TEST(TakeHeaders, TellsVersionsOfGooglesObjectsApart) {
   EXPECT_EQ(object.etag, "generation 1700000000000001");
   EXPECT_EQ(object.md5, kMd5);
   EXPECT_EQ(object.modified, 1704067200.25);
+}
+
+GoogleHashes GoogleHashesOf(const std::map<std::string, std::string>& headers) {
+  return GoogleHashesIn([&](const char* name) {
+    const auto found = headers.find(name);
+    return found == headers.end() ? "" : found->second;
+  });
+}
+
+TEST(GoogleHashesIn, AreBothOrThatOfAnObjectThatWasComposed) {
+  const GoogleHashes both =
+      GoogleHashesOf({{"x-goog-hash", "crc32c=n03x6A==, md5=Ojk9c3dhfxgoKVVHYwFbHQ=="}});
+  EXPECT_EQ(TextOf(both.checksum), "crc32c n03x6A==");
+  EXPECT_EQ(both.md5, "3a393d7377617f182829554763015b1d");
+  const GoogleHashes composed = GoogleHashesOf(
+      {{"x-goog-hash", "crc32c=n03x6A=="}, {"x-goog-stored-content-encoding", "identity"}});
+  EXPECT_EQ(TextOf(composed.checksum), "crc32c n03x6A==");
+  EXPECT_EQ(composed.md5, "");
+}
+
+TEST(GoogleHashesIn, AreNoneOfWhatIsKeptCompressedNorOfWhatIsNone) {
+  for (const std::map<std::string, std::string>& headers :
+       std::vector<std::map<std::string, std::string>>{
+           {},
+           {{"x-goog-hash", "crc32c=n03x6A=="}, {"x-goog-stored-content-encoding", "gzip"}},
+           {{"x-goog-hash", "crc32c=n03x, md5=n03x6A=="}},
+           {{"x-goog-hash", "crc32c=!,md5=?,sha=AAAA,,="}},
+           {{"x-goog-hash", "crc32c=n03x6A==" + std::string(300, ',')}}}) {
+    const GoogleHashes none = GoogleHashesOf(headers);
+    EXPECT_EQ(none.checksum, Checksum()) << testing::PrintToString(headers);
+    EXPECT_EQ(none.md5, "");
+  }
 }
 
 TEST(TakeHeaders, LeavesOutWhatIsNone) {

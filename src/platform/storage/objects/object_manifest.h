@@ -1,10 +1,13 @@
 // What a folder has of a store: FOLDER/.tutti-objects, a line of JSON for each file that is whole.
-// A line follows its file, so that after a crash no line is of a file that is not there.
+// A line follows its file. Until a fetch is over its files may not have reached the disk: a line
+// says in which start of the machine it was written, and in a later one its file counts if it has
+// the hash that the line says.
 // Thread-safe.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -28,11 +31,21 @@ struct ManifestEntry {
   // When the object was last changed, if that was settled when it was fetched (object_version.h):
   // an object with the same time is the same then. Else 0.
   double modified = 0;
+  // The start of the machine in which it was fetched, if it may not be on the disk for good; else
+  // empty.
+  std::string boot = {};
 };
 
 // Returns whether the entry is of this version of an object, by its time if it is settled, or by
 // its ETag if that is known.
 bool IsOf(const ManifestEntry& entry, const StoredObject& object, bool is_settled);
+
+// Returns this start of the machine; of one that does not say so each process counts as a start of
+// its own.
+const std::string& ThisBoot();
+
+// Returns whether an earlier start of the machine may have lost the file.
+bool MayBeLost(const ManifestEntry& entry);
 
 // Returns the entries of such a file, by path; of several of one path the last.
 std::map<std::string, ManifestEntry> ManifestEntriesIn(absl::string_view text);
@@ -43,13 +56,20 @@ class ObjectManifest {
   // was killed, are left out.
   static absl::StatusOr<std::unique_ptr<ObjectManifest>> Open(const std::filesystem::path& folder);
 
-  // Returns the entry of this version of an object, if the folder has it, whole.
-  std::optional<ManifestEntry> Find(const StoredObject& object, bool is_settled) const;
+  // Returns the entry of this version of an object, if the folder has it, whole. Reads the file
+  // where an earlier start of the machine may have lost it, and calls `on_block` for each block.
+  std::optional<ManifestEntry> Find(const StoredObject& object, bool is_settled,
+                                    const std::function<void()>& on_block = {}) const;
+  // Returns whether there is an entry of its path and size, of whichever version.
+  bool HasLike(const StoredObject& object) const;
   std::map<std::string, ManifestEntry> entries() const;
-  // Notes a file that is there.
+  // Notes a file that is there, in this start of the machine.
   absl::Status Add(const std::string& path, const ManifestEntry& entry);
-  // Writes the file anew with these paths alone, in their order, one line each.
-  absl::Status Keep(const std::map<std::string, ManifestEntry>& entries);
+  // Writes the file anew with these paths alone, in their order, one line each, whose files have
+  // reached the disk. Until it is whole
+  // it lies in `scratch`, a folder of the same disk, where a process that is killed leaves it.
+  absl::Status Keep(const std::map<std::string, ManifestEntry>& entries,
+                    const std::filesystem::path& scratch);
 
  private:
   ObjectManifest(std::filesystem::path folder, base::UniqueFd file)

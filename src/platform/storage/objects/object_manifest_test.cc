@@ -4,7 +4,9 @@
 
 #include <fstream>
 
+#include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/hash.h"
 
 namespace tutti::storage {
 namespace {
@@ -30,6 +32,29 @@ TEST_F(ObjectManifestTest, KnowsWhatAnEarlierProcessNoted) {
   EXPECT_FALSE(Has(*manifest, "a", 4, "e1"));
   EXPECT_FALSE(Has(*manifest, "b", 3, "e1"));
   EXPECT_EQ(manifest->entries().at("a").sha256, "s");
+}
+
+// What an earlier start of the machine has noted, of a file that was not on the disk by then.
+TEST_F(ObjectManifestTest, TakesWhatAPowerFailureMayHaveLostByItsHash) {
+  const std::string hash = base::Hex(base::Sha256Of("123"));
+  const auto line = [&](const char* path) {
+    return absl::StrCat("{\"path\":\"", path, "\",\"bytes\":3,\"etag\":\"e\",\"sha256\":\"", hash,
+                        "\",\"boot\":\"another\"}\n");
+  };
+  Write("a", "123");
+  Write("b", std::string(3, '\0'));
+  Write(kManifestName, absl::StrCat(line("a"), line("b")));
+  const auto manifest = *ObjectManifest::Open(folder_.path());
+  EXPECT_TRUE(MayBeLost(manifest->entries().at("a")));
+  EXPECT_TRUE(Has(*manifest, "a", 3, "e"));
+  EXPECT_FALSE(Has(*manifest, "b", 3, "e")) << "a file of the right size without its bytes";
+  EXPECT_TRUE(manifest->HasLike({"b", 3}));
+  ASSERT_TRUE(manifest->Add("b", {3, "e", hash}).ok());
+  EXPECT_TRUE(Has(*manifest, "b", 3, "e")) << "in this start of the machine by its size";
+  ASSERT_TRUE(manifest->Keep(manifest->entries(), folder_.path()).ok());
+  for (const auto& [path, entry] : (*ObjectManifest::Open(folder_.path()))->entries()) {
+    EXPECT_EQ(entry.boot, "") << path << ": it has reached the disk";
+  }
 }
 
 TEST_F(ObjectManifestTest, HasNoVersionWithoutAName) {
@@ -78,7 +103,10 @@ TEST_F(ObjectManifestTest, GoesOnAfterHalfALine) {
 TEST_F(ObjectManifestTest, KeepsOneLineForEachFile) {
   const auto manifest = *ObjectManifest::Open(folder_.path());
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(manifest->Add("a", {3, "e", "s"}).ok());
-  ASSERT_TRUE(manifest->Keep({{"a", {3, "e", "s"}}, {"b", {1, "f", "t"}}}).ok());
+  const std::filesystem::path scratch = folder_.path() / "scratch";
+  std::filesystem::create_directory(scratch);
+  ASSERT_TRUE(manifest->Keep({{"a", {3, "e", "s"}}, {"b", {1, "f", "t"}}}, scratch).ok());
+  EXPECT_TRUE(std::filesystem::is_empty(scratch));
   EXPECT_EQ(*base::ReadFile(folder_.path() / kManifestName),
             "{\"bytes\":3,\"etag\":\"e\",\"path\":\"a\",\"sha256\":\"s\"}\n"
             "{\"bytes\":1,\"etag\":\"f\",\"path\":\"b\",\"sha256\":\"t\"}\n");

@@ -12,15 +12,20 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "platform/storage/objects/checksum.h"
 #include "platform/storage/storage_request.h"
 
 namespace tutti::storage {
+
+using PieceTaker = std::function<absl::Status(absl::string_view piece)>;
 
 // One object, of whose version the store was asked when it was opened.
 class ObjectReader {
@@ -31,16 +36,35 @@ class ObjectReader {
   // Whether `object().md5` is that of the content for sure: of S3 it is the ETag, which is another
   // hash where a key of the key service encrypts the object.
   bool md5_is_certain() const { return md5_is_certain_; }
-  // Fills `out` with the bytes from `offset` on; DataLoss if there are fewer.
+  // What the store keeps of the whole content for sure, beside the MD5; it may keep none.
+  const Checksum& checksum() const { return checksum_; }
+  // Fills `out` with the bytes from `offset` on; DataLoss or Unavailable if fewer come.
   virtual absl::Status Read(int64_t offset, std::span<char> out) = 0;
 
+  // The whole content, where it came with the answer that told of the object.
+  virtual std::optional<absl::string_view> content() const { return std::nullopt; }
+  // Whether all that was read so far is of this version for sure, as each answer has said.
+  virtual bool is_of_one_version() const { return false; }
+  // Whether it hands bytes on as they come, which spares who takes them piece by piece a copy.
+  virtual bool streams() const { return false; }
+  // Calls `take` with the `bytes` bytes from `offset` on, in their order; an error that it returns
+  // ends it. What was taken before another error is right. Of who does not stream, in one piece.
+  virtual absl::Status Stream(int64_t offset, int64_t bytes, const PieceTaker& take) {
+    std::vector<char> buffer(static_cast<size_t>(bytes));
+    if (absl::Status read = Read(offset, buffer); !read.ok()) return read;
+    return take({buffer.data(), buffer.size()});
+  }
+
  protected:
-  ObjectReader(StoredObject object, bool md5_is_certain)
-      : object_(std::move(object)), md5_is_certain_(md5_is_certain) {}
+  ObjectReader(StoredObject object, bool md5_is_certain, Checksum checksum = {})
+      : object_(std::move(object)),
+        md5_is_certain_(md5_is_certain),
+        checksum_(std::move(checksum)) {}
 
  private:
   const StoredObject object_;
   const bool md5_is_certain_;
+  const Checksum checksum_;
 };
 
 using SentListener = std::function<absl::Status(int64_t bytes)>;
@@ -52,12 +76,19 @@ class ObjectStore {
   virtual ~ObjectStore() = default;
   // Returns what is at the path. An object wins over a folder of its name.
   virtual absl::StatusOr<PathKind> KindOf(const std::string& path) = 0;
-  // Returns the objects below a folder, in any order, or with `recursive` false those in it alone.
-  // They may lack ETag and MD5. NotFound if there is no such folder.
+  // Returns the objects below a folder, in any order, or with `recursive` false those in it alone
+  // and its folders, whose paths end with "/". They may lack ETag and MD5. NotFound if there is no
+  // such folder.
   virtual absl::StatusOr<std::vector<StoredObject>> List(const std::string& folder,
                                                          bool recursive) = 0;
   // Asks the store for an object's version.
   virtual absl::StatusOr<std::unique_ptr<ObjectReader>> Open(const std::string& path) = 0;
+  // The same for an object that is going to be read as a whole, and has at most so many bytes by
+  // what is known of it: its content may come at once.
+  virtual absl::StatusOr<std::unique_ptr<ObjectReader>> OpenWhole(const std::string& path,
+                                                                  int64_t /*most*/) {
+    return Open(path);
+  }
   // Makes a file the object of that path, or takes the place of one that is there, which readers
   // have until the new one is whole. `sent` is told of each block: how many bytes it had; an error
   // that it returns ends the put, which leaves nothing, and is its result. Errors of the file have
@@ -66,6 +97,9 @@ class ObjectStore {
                            const SentListener& sent) = 0;
   // OK if there is no such object.
   virtual absl::Status Remove(const std::string& path) = 0;
+  // Removes a folder whose objects have been removed, where one is there without any: of a file
+  // system, or by the mark that some programs leave in a store. What lies in it goes too.
+  virtual absl::Status RemoveFolder(const std::string& path) = 0;
 };
 
 }  // namespace tutti::storage

@@ -1,14 +1,16 @@
 // Brings objects into a folder: small ones several at the same time, large ones in ranges that come
 // at the same time, all by one number of connections. A file appears whole, once what came is what
 // the store has, by the store's checksum or, where there is none, by an unchanged version
-// afterwards. What another folder has of an earlier fetch is linked (former_fetch.h). Thread-safe,
-// but for two fetches into one folder.
+// afterwards. Peers give each other what each has fetched (piece_exchange.h). What another folder
+// has of an earlier fetch is linked (former_fetch.h). Thread-safe, but for two fetches into one
+// folder.
 //
 // Memory: at most `connections` ranges. What is there when it ends early is taken up by the next
 // fetch into the folder: files by object_manifest.h, ranges by part_file.h.
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -27,6 +29,7 @@ struct FetchOptions {
   // As StorageRequest has them.
   int64_t settled_before = 0;
   std::vector<FormerFolder> formers = {};
+  std::optional<Peers> peers = {};
   Attempts attempts;
   ProgressListener progress;  // may be empty
 };

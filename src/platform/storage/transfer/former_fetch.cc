@@ -89,7 +89,8 @@ absl::StatusOr<std::optional<ManifestEntry>> FormerFetches::LinkTo(const StoredO
     const ManifestEntry* const entry = path ? Find(former, *path, object, is_settled) : nullptr;
     if (entry == nullptr) continue;
     const fs::path source = former.folder / *path;
-    if (!IsUnchanged(source, *entry, former.written, former.verify)) continue;
+    const bool verify = former.verify || MayBeLost(*entry);
+    if (!IsUnchanged(source, *entry, former.written, verify)) continue;
     TUTTI_ASSIGN_OR_RETURN(const bool linked, LinkWhole(folder, object, source, target));
     if (linked) return *entry;
   }

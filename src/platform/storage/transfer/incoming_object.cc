@@ -4,34 +4,47 @@
 #include <utility>
 
 #include "base/status.h"
-#include "platform/storage/transfer/guarded.h"
+#include "platform/storage/objects/guarded.h"
 
 namespace tutti::storage {
 namespace {
 
-constexpr int64_t kReadBack = 1 << 20;
+constexpr int64_t kReadBack = 256 << 10;  // stays in the cache of a processor
 
 }  // namespace
 
 IncomingObject::IncomingObject(size_t index, std::unique_ptr<ObjectReader> reader,
-                               std::unique_ptr<PartFile> part, bool with_md5, Activity* activity)
+                               std::unique_ptr<PartFile> part, ContentHash::Kinds hashes,
+                               Activity* activity)
     : index_(index),
       reader_(std::move(reader)),
       part_(std::move(part)),
       activity_(activity),
-      hash_(with_md5),
+      hash_(hashes),
+      taken_(part_->range_count(), false),
       there_(part_->range_count(), false) {
   for (int64_t range = 0; range < part_->range_count(); ++range) {
-    there_[range] = part_->WasThere(range);
+    there_[range] = taken_[range] = part_->WasThere(range);
     if (there_[range]) bytes_before_ += part_->RangeBytes(range);
   }
 }
 
-std::optional<int64_t> IncomingObject::NextRange() {
+std::optional<int64_t> IncomingObject::NextRange(
+    const std::function<bool(int64_t range)>& is_wanted) {
   absl::MutexLock lock(&mutex_);
-  while (next_ < part_->range_count() && part_->WasThere(next_)) ++next_;
-  if (next_ == part_->range_count()) return std::nullopt;
-  return next_++;
+  while (next_ < part_->range_count() && taken_[next_]) ++next_;
+  for (int64_t range = next_; range < part_->range_count(); ++range) {
+    if (taken_[range] || !is_wanted(range)) continue;
+    taken_[range] = true;
+    return range;
+  }
+  return std::nullopt;
+}
+
+bool IncomingObject::AllRangesTaken() {
+  absl::MutexLock lock(&mutex_);
+  while (next_ < part_->range_count() && taken_[next_]) ++next_;
+  return next_ == part_->range_count();
 }
 
 absl::Status IncomingObject::HashBack(int64_t range) {
@@ -52,12 +65,31 @@ absl::StatusOr<std::optional<ContentHash::Result>> IncomingObject::TakeIn(
   if (range >= 0) there_[range] = true;
   if (hashing_) return std::nullopt;  // who hashes goes on with this one
   hashing_ = true;
+  return HashOn(range, bytes);
+}
+
+bool IncomingObject::BeginHashing(int64_t range) {
+  absl::MutexLock lock(&mutex_);
+  if (hashing_ || hashed_ != range) return false;
+  return hashing_ = true;
+}
+
+absl::StatusOr<std::optional<ContentHash::Result>> IncomingObject::TakeInHashed(int64_t range) {
+  absl::MutexLock lock(&mutex_);
+  there_[range] = true;
+  ++hashed_;
+  return HashOn(-1, {});
+}
+
+// Hashes what is there from the first range on that is not hashed, as far as there is no gap.
+absl::StatusOr<std::optional<ContentHash::Result>> IncomingObject::HashOn(
+    int64_t range, std::span<const char> bytes) {
   const int64_t count = part_->range_count();
   while (hashed_ < count && there_[hashed_]) {
     const int64_t next = hashed_;
     mutex_.Unlock();
     absl::Status status;
-    if (next == range) {
+    if (next == range && !bytes.empty()) {
       hash_.Update({bytes.data(), bytes.size()});
     } else {
       status = Guarded([&] { return HashBack(next); });

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -33,17 +34,27 @@ absl::Status WriteBlock(int fd, const char* data, size_t size) {
 
 }  // namespace
 
-absl::Status PutLocalFile(const fs::path& to,
+absl::Status CheckRoot(const fs::path& root) {
+  std::error_code error;
+  if (root.empty() || fs::is_directory(root, error)) return absl::OkStatus();
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return absl::ErrnoToStatus(error.value(), root.native());
+  }
+  return absl::NotFoundError(absl::StrCat("there is no folder ", root.native()));
+}
+
+absl::Status PutLocalFile(const fs::path& to, const fs::path& root,
                           const std::function<absl::Status(const TakeBlock&)>& give,
                           const SentListener& sent) {
+  TUTTI_RETURN_IF_ERROR(CheckRoot(root));
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(to.parent_path()));
   // Several nodes may write the same name.
   const fs::path part = to.parent_path() / absl::StrCat(kPutPrefix, base::RandomHex(8));
   const base::UniqueFd fd(::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!fd.valid()) return Refused();
-  absl::Status put = give([&](const char* data, size_t size) {
-    TUTTI_RETURN_IF_ERROR(WriteBlock(fd.get(), data, size));
-    return sent(static_cast<int64_t>(size));
+  absl::Status put = give([&](absl::string_view block) {
+    TUTTI_RETURN_IF_ERROR(WriteBlock(fd.get(), block.data(), block.size()));
+    return sent(static_cast<int64_t>(block.size()));
   });
   if (put.ok() && ::fdatasync(fd.get()) != 0) put = Refused();
   if (put.ok() && ::rename(part.c_str(), to.c_str()) != 0) put = Refused();

@@ -16,10 +16,10 @@ class LocalPut : public ::testing::Test {
  protected:
   absl::Status Put(const std::vector<std::string>& blocks, const SentListener& sent) {
     return PutLocalFile(
-        to_,
+        to_, root_,
         [&](const TakeBlock& take) {
           for (const std::string& block : blocks) {
-            absl::Status taken = take(block.data(), block.size());
+            absl::Status taken = take(block);
             if (!taken.ok()) return taken;
           }
           return absl::OkStatus();
@@ -35,6 +35,7 @@ class LocalPut : public ::testing::Test {
   }
   const base::TemporaryDirectory folder_;
   const fs::path to_ = folder_.path() / "deep/er/model.pt";
+  fs::path root_;
 };
 
 TEST_F(LocalPut, AppearsWholeUnderItsName) {
@@ -48,6 +49,18 @@ TEST_F(LocalPut, AppearsWholeUnderItsName) {
   EXPECT_EQ(sent, 7);
   EXPECT_EQ(base::ReadFile(to_).value_or(""), "new one");
   EXPECT_THAT(Names(), ::testing::ElementsAre("model.pt"));
+}
+
+TEST_F(LocalPut, MakesFoldersBelowItsRootAndNeverThat) {
+  const auto sent = [](int64_t) { return absl::OkStatus(); };
+  root_ = folder_.path() / "deep";  // as a mount that is missing
+  const absl::Status missing = Put({"new"}, sent);
+  EXPECT_TRUE(absl::IsNotFound(missing)) << missing;
+  EXPECT_THAT(std::string(missing.message()), ::testing::HasSubstr(root_.native()));
+  EXPECT_FALSE(fs::exists(root_));
+  fs::create_directory(root_);
+  ASSERT_TRUE(Put({"new"}, sent).ok());
+  EXPECT_EQ(base::ReadFile(to_).value_or(""), "new");
 }
 
 TEST_F(LocalPut, LeavesWhatWasThereAfterAnError) {

@@ -47,8 +47,19 @@ absl::Status WriteAt(int fd, int64_t offset, std::span<const char> bytes, const 
   return absl::OkStatus();
 }
 
-absl::Status Settle(int fd, const fs::path& path, const fs::path& target) {
-  if (::fdatasync(fd) != 0) return base::ErrnoStatus(absl::StrCat("fsync ", path.string()));
+absl::Status ReadAt(int fd, int64_t offset, std::span<char> out, const fs::path& path) {
+  while (!out.empty()) {
+    const ssize_t n = ::pread(fd, out.data(), out.size(), offset);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return base::ErrnoStatus(absl::StrCat("read ", path.string()));
+    if (n == 0) return absl::DataLossError(absl::StrCat(path.string(), " has become shorter"));
+    out = out.subspan(n);
+    offset += n;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Rename(const fs::path& path, const fs::path& target) {
   if (::rename(path.c_str(), target.c_str()) == 0) return absl::OkStatus();
   return base::ErrnoStatus(absl::StrCat("rename ", path.string(), " to ", target.string()));
 }
@@ -74,6 +85,25 @@ absl::StatusOr<bool> PartFile::TakeOver(absl::string_view header) {
   return true;
 }
 
+// In one piece of the disk, for all ranges at once, where the file system can; else as they come. A
+// full disk keeps nothing of it: others have no less room meanwhile.
+absl::Status PartFile::Reserve() {
+  // A file system may fill the disk before it says so.
+  const auto free = base::FreeBytes(path_);
+  if (free.ok() && *free < static_cast<uint64_t>(bytes_)) {
+    return base::ErrnoStatus(absl::StrCat("allocate ", path_.string()), ENOSPC);
+  }
+  int failed = 0;
+  do {
+    failed = ::fallocate(file_.get(), FALLOC_FL_KEEP_SIZE, 0, bytes_) == 0 ? 0 : errno;
+  } while (failed == EINTR);
+  if (failed != ENOSPC && failed != EDQUOT) return absl::OkStatus();
+  if (::ftruncate(file_.get(), 0) != 0) {
+    return base::ErrnoStatus(absl::StrCat("truncate ", path_.string()));
+  }
+  return base::ErrnoStatus(absl::StrCat("allocate ", path_.string()), failed);
+}
+
 absl::StatusOr<std::unique_ptr<PartFile>> PartFile::Open(const fs::path& folder,
                                                          const StoredObject& object,
                                                          int64_t range_bytes,
@@ -93,6 +123,7 @@ absl::StatusOr<std::unique_ptr<PartFile>> PartFile::Open(const fs::path& folder,
   if (::ftruncate(part->file_.get(), 0) != 0) {
     return base::ErrnoStatus(absl::StrCat("truncate ", part->path_.string()));
   }
+  TUTTI_RETURN_IF_ERROR(part->Reserve());
   TUTTI_RETURN_IF_ERROR(base::ReplaceFile(
       part->ranges_path_, absl::StrCat(header, std::string(part->was_there_.size(), kMissing))));
   TUTTI_ASSIGN_OR_RETURN(part->ranges_, base::Open(part->ranges_path_, O_WRONLY));
@@ -100,31 +131,38 @@ absl::StatusOr<std::unique_ptr<PartFile>> PartFile::Open(const fs::path& folder,
 }
 
 absl::Status PartFile::Write(int64_t range, std::span<const char> bytes) {
-  TUTTI_RETURN_IF_ERROR(WriteAt(file_.get(), OffsetOf(range), bytes, path_));
+  TUTTI_RETURN_IF_ERROR(WritePiece(OffsetOf(range), bytes));
+  return NoteWritten(range);
+}
+
+absl::Status PartFile::WritePiece(int64_t offset, std::span<const char> bytes) {
+  absl::MutexLock lock(&writing_);
+  return WriteAt(file_.get(), offset, bytes, path_);
+}
+
+// The disk begins with it meanwhile, so that there is little to wait for at the end.
+absl::Status PartFile::NoteWritten(int64_t range) {
+  ::sync_file_range(file_.get(), OffsetOf(range), RangeBytes(range), SYNC_FILE_RANGE_WRITE);
   return WriteAt(ranges_.get(), header_bytes_ + range, {&kThere, 1}, ranges_path_);
 }
 
 absl::Status PartFile::ReadBack(int64_t offset, std::span<char> out) const {
-  while (!out.empty()) {
-    const ssize_t n = ::pread(file_.get(), out.data(), out.size(), offset);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return base::ErrnoStatus(absl::StrCat("read ", path_.string()));
-    if (n == 0) return absl::DataLossError(absl::StrCat(path_.string(), " has become shorter"));
-    out = out.subspan(n);
-    offset += n;
-  }
-  return absl::OkStatus();
+  return ReadAt(file_.get(), offset, out, path_);
 }
 
 absl::Status PartFile::Finish(const fs::path& target) {
-  TUTTI_RETURN_IF_ERROR(Settle(file_.get(), path_, target));
+  TUTTI_RETURN_IF_ERROR(Rename(path_, target));
   ::unlink(ranges_path_.c_str());
+  file_.reset();
+  ranges_.reset();
   return absl::OkStatus();
 }
 
 void PartFile::Discard() {
   ::unlink(ranges_path_.c_str());
   ::unlink(path_.c_str());
+  file_.reset();  // else the object that is fetched anew needs its room twice
+  ranges_.reset();
 }
 
 absl::Status WriteWhole(const fs::path& folder, const StoredObject& object,
@@ -133,7 +171,7 @@ absl::Status WriteWhole(const fs::path& folder, const StoredObject& object,
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd file,
                          base::Open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644));
   TUTTI_RETURN_IF_ERROR(WriteAt(file.get(), 0, bytes, path));
-  return Settle(file.get(), path, target);
+  return Rename(path, target);
 }
 
 absl::StatusOr<bool> LinkWhole(const fs::path& folder, const StoredObject& object,
@@ -145,8 +183,17 @@ absl::StatusOr<bool> LinkWhole(const fs::path& folder, const StoredObject& objec
     return false;
   }
   // If the target is that file already, the system leaves both names.
-  if (::rename(path.c_str(), target.c_str()) == 0) return true;
-  return base::ErrnoStatus(absl::StrCat("rename ", path.string(), " to ", target.string()));
+  TUTTI_RETURN_IF_ERROR(Rename(path, target));
+  return true;
+}
+
+// Meanwhile the part may have become the file.
+absl::Status ReadFetched(const fs::path& folder, const StoredObject& object, int64_t offset,
+                         std::span<char> out) {
+  auto file = base::Open(PartOf(folder, object), O_RDONLY);
+  if (!file.ok()) file = base::Open(folder / object.path, O_RDONLY);
+  if (!file.ok()) return file.status();
+  return ReadAt(file->get(), offset, out, object.path);
 }
 
 int64_t BytesOfParts(const fs::path& folder) {

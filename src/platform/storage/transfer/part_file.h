@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
 #include "base/unique_fd.h"
 #include "platform/storage/storage_request.h"
 
@@ -24,7 +25,8 @@ inline constexpr char kPartsName[] = ".tutti-parts";
 class PartFile {
  public:
   // Takes over what is there of this version of the object, in ranges of `range_bytes`, from an
-  // earlier process of this start of the machine (`boot_id`); else begins anew.
+  // earlier process of this start of the machine (`boot_id`); else begins anew. ResourceExhausted,
+  // and nothing is taken of the disk, if it has no room for the whole.
   static absl::StatusOr<std::unique_ptr<PartFile>> Open(const std::filesystem::path& folder,
                                                         const StoredObject& object,
                                                         int64_t range_bytes,
@@ -39,9 +41,13 @@ class PartFile {
 
   // Writes a whole range and notes that it is there. ResourceExhausted if the disk is full.
   absl::Status Write(int64_t range, std::span<const char> bytes);
+  // The same in pieces: of a range first all its bytes are written, by one or several calls.
+  absl::Status WritePiece(int64_t offset, std::span<const char> bytes);
+  absl::Status NoteWritten(int64_t range);
   // Fills `out` from the bytes at `offset`.
   absl::Status ReadBack(int64_t offset, std::span<char> out) const;
-  // Makes the file, all of whose ranges are there, that of `target`, on the disk for good.
+  // Makes the file, all of whose ranges are there, that of `target`. SyncFiles (fetch_folder.h)
+  // puts it on the disk for good. Nobody reads nor writes the part then.
   absl::Status Finish(const std::filesystem::path& target);
   // Removes what is there.
   void Discard();
@@ -49,15 +55,16 @@ class PartFile {
  private:
   PartFile() = default;
   absl::StatusOr<bool> TakeOver(absl::string_view header);
+  absl::Status Reserve();
 
   std::filesystem::path path_, ranges_path_;
+  absl::Mutex writing_;  // a file system lets one write at a time, and those that wait for it spin
   base::UniqueFd file_, ranges_;
   int64_t bytes_ = 0, range_bytes_ = 0, header_bytes_ = 0;
   std::vector<bool> was_there_;
 };
 
-// Writes a small file in the same way, at once: a reader sees all of it or none, also after a
-// crash.
+// Writes a small file in the same way, at once: a reader sees all of it or none.
 absl::Status WriteWhole(const std::filesystem::path& folder, const StoredObject& object,
                         std::span<const char> bytes, const std::filesystem::path& target);
 
@@ -67,6 +74,10 @@ absl::StatusOr<bool> LinkWhole(const std::filesystem::path& folder, const Stored
                                const std::filesystem::path& source,
                                const std::filesystem::path& target);
 
+// Fills `out` with the bytes from `offset` on of an object that is a file of the folder, or of a
+// large one that becomes one and whose ranges there have come.
+absl::Status ReadFetched(const std::filesystem::path& folder, const StoredObject& object,
+                         int64_t offset, std::span<char> out);
 // Returns the bytes that the parts in a folder take on the disk.
 int64_t BytesOfParts(const std::filesystem::path& folder);
 

@@ -10,9 +10,9 @@
 #include "absl/synchronization/mutex.h"
 #include "base/hash.h"
 #include "base/status.h"
+#include "base/text/path_pattern.h"
 #include "base/threads/at_once.h"
 #include "platform/storage/objects/object_version.h"
-#include "platform/storage/objects/path_pattern.h"
 #include "platform/storage/transfer/object_names.h"
 
 namespace tutti::storage {
@@ -27,12 +27,15 @@ bool IsLeftOver(absl::string_view path) {
 }
 
 // Takes the folder off the objects' paths, and what lies elsewhere or does not fit out of the list.
-void MakeRelative(Survey& survey, const spec::DataPlace& place) {
+void MakeRelative(Survey& survey, const spec::DataPlace& place, bool with_folders) {
   const std::string prefix = survey.base.empty() ? "" : absl::StrCat(survey.base, "/");
   std::vector<StoredObject> fitting;
   for (StoredObject& object : survey.objects) {
     absl::string_view path = object.path;
-    if (place.is_pattern && !MatchesPattern(place.path, path)) continue;
+    if (!with_folders && absl::EndsWith(path, "/")) continue;
+    const bool fits =
+        !place.is_pattern || base::MatchesPattern(place.path, path, spec::WildcardsOf(place));
+    if (!fits) continue;
     if (!absl::ConsumePrefix(&path, prefix) || path.empty() || IsLeftOver(path)) continue;
     object.path = std::string(path);
     fitting.push_back(std::move(object));
@@ -47,13 +50,13 @@ absl::StatusOr<Survey> ListFolder(ObjectStore& store, const spec::DataPlace& pla
   Survey survey{folder};
   TUTTI_ASSIGN_OR_RETURN(survey.objects,
                          attempts.Run([&] { return store.List(folder, recursive); }));
-  MakeRelative(survey, place);
+  MakeRelative(survey, place, /*with_folders=*/!recursive && !place.is_pattern);
   return survey;
 }
 
 absl::StatusOr<Survey> MatchPattern(ObjectStore& store, const spec::DataPlace& place,
                                     const Attempts& attempts) {
-  const std::string folder = FolderOfPattern(place.path);
+  const std::string folder = base::FolderOfPattern(place.path, spec::WildcardsOf(place));
   const size_t first = folder.empty() ? 0 : folder.size() + 1;
   const bool recursive = place.path.find('/', first) != std::string::npos ||
                          place.path.find("**", first) != std::string::npos;
@@ -101,10 +104,25 @@ absl::StatusOr<PathKind> KindOfPlace(ObjectStore& store, const spec::DataPlace& 
 
 absl::StatusOr<Survey> SurveyPlace(ObjectStore& store, const spec::DataPlace& place, PlaceType type,
                                    const Attempts& attempts) {
+  return BrowsePlace(store, place, type, /*recursive=*/true, attempts);
+}
+
+absl::StatusOr<Survey> BrowsePlace(ObjectStore& store, const spec::DataPlace& place, PlaceType type,
+                                   bool recursive, const Attempts& attempts) {
   if (place.is_pattern) return MatchPattern(store, place, attempts);
   TUTTI_ASSIGN_OR_RETURN(const PathKind kind, KindOfPlace(store, place, type, attempts));
   if (kind == PathKind::kFile) return DescribeFile(store, place, attempts);
-  return ListFolder(store, place, place.path, true, attempts);
+  return ListFolder(store, place, place.path, recursive, attempts);
+}
+
+absl::StatusOr<Survey> NamedObjects(const spec::DataPlace& place,
+                                    const std::vector<std::string>& names) {
+  if (place.is_pattern) return absl::InvalidArgumentError("it is a pattern, no folder");
+  Survey survey{place.path};
+  for (const std::string& name : names) survey.objects.push_back({name});
+  TUTTI_RETURN_IF_ERROR(CheckNames(survey.objects));
+  std::sort(survey.objects.begin(), survey.objects.end(), ByPath);
+  return survey;
 }
 
 absl::StatusOr<Survey> LookAtPlace(ObjectStore& store, const spec::DataPlace& place, PlaceType type,

@@ -27,7 +27,17 @@ struct Survey {
 absl::StatusOr<Survey> SurveyPlace(ObjectStore& store, const spec::DataPlace& place, PlaceType type,
                                    const Attempts& attempts);
 
-// Does the same without listing a folder: `objects` has the object if it is a file.
+// Does the same for who looks around: a pattern's matches, an object, or with `recursive` false
+// what a folder has in it, its folders too, whose paths end with "/".
+absl::StatusOr<Survey> BrowsePlace(ObjectStore& store, const spec::DataPlace& place, PlaceType type,
+                                   bool recursive, const Attempts& attempts);
+
+// Returns these objects of a folder, relative to it, without asking the store: all but their paths
+// is unknown. InvalidArgument if the place is a pattern.
+absl::StatusOr<Survey> NamedObjects(const spec::DataPlace& place,
+                                    const std::vector<std::string>& names);
+
+// Does the same as SurveyPlace without listing a folder: `objects` has the object if it is a file.
 absl::StatusOr<Survey> LookAtPlace(ObjectStore& store, const spec::DataPlace& place, PlaceType type,
                                    const Attempts& attempts);
 

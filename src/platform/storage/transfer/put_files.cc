@@ -22,6 +22,7 @@
 #include "base/threads/at_once.h"
 #include "platform/storage/objects/content_hash.h"
 #include "platform/storage/storage_fault.h"
+#include "platform/storage/transfer/local_put.h"
 #include "platform/storage/transfer/object_names.h"
 
 namespace tutti::storage {
@@ -134,7 +135,7 @@ absl::StatusOr<std::string> Md5OfFile(const fs::path& path, const Attempts& atte
   const auto opened = base::Open(path, O_RDONLY);
   if (!opened.ok()) return OfDisk(opened.status());
   const base::UniqueFd& file = *opened;
-  ContentHash hash(true);
+  ContentHash hash({.md5 = true});
   std::vector<char> block(kBlock);
   while (true) {
     const ssize_t n = ::read(file.get(), block.data(), block.size());
@@ -167,7 +168,7 @@ absl::StatusOr<std::optional<StoredObject>> FindSame(ObjectStore& store, const s
   return md5 == object.md5 ? std::optional(object) : std::nullopt;
 }
 
-absl::Status Changed() {
+absl::Status FileChanged() {
   return OfDisk(absl::AbortedError("the file has changed while it was put"));
 }
 
@@ -179,7 +180,7 @@ absl::StatusOr<StoredObject> CheckPut(ObjectStore& store, const std::string& pat
   TUTTI_RETURN_IF_ERROR(there.status());
   if ((*there)->object().bytes == bytes) return (*there)->object();
   std::error_code error;
-  if (fs::file_size(file, error) != static_cast<uintmax_t>(bytes) || error) return Changed();
+  if (fs::file_size(file, error) != static_cast<uintmax_t>(bytes) || error) return FileChanged();
   return absl::DataLossError(absl::StrCat("the store has ", (*there)->object().bytes, " of ", bytes,
                                           " bytes after it was put"));
 }
@@ -202,7 +203,7 @@ absl::StatusOr<StoredObject> PutOne(ObjectStore& store, const std::string& path,
         if (attempts.activity != nullptr) attempts.activity->Note();
         return attempts.CheckGoesOn();
       });
-      if (status.ok() && all != bytes) status = Changed();
+      if (status.ok() && all != bytes) status = FileChanged();
       if (!status.ok()) counter.AddBytes(-all);
       return status;
     }));
@@ -242,10 +243,10 @@ absl::StatusOr<StorageDone> PutFiles(ObjectStore& store, const std::string& base
 
 namespace {
 
-// The nearest folder that is there: of a file system a probe is to make none.
+// The nearest folder that is there, at or below `root`: of a file system a probe is to make none.
 absl::StatusOr<std::string> FolderThere(ObjectStore& store, std::string folder,
-                                        const Attempts& attempts) {
-  while (!folder.empty()) {
+                                        const std::string& root, const Attempts& attempts) {
+  while (folder.size() > root.size()) {
     TUTTI_ASSIGN_OR_RETURN(const PathKind kind, attempts.Run([&] { return store.KindOf(folder); }));
     if (kind == PathKind::kFolder) break;
     const size_t slash = folder.rfind('/');
@@ -254,13 +255,26 @@ absl::StatusOr<std::string> FolderThere(ObjectStore& store, std::string folder,
   return folder;
 }
 
+// Whether a folder between a place and one of its files, whose path ends with `below`, is a link:
+// the file lies elsewhere, and is not removed with the place.
+bool LiesBelowALink(const std::filesystem::path& path, const std::filesystem::path& below) {
+  std::filesystem::path folder = path.parent_path();
+  for (auto left = std::distance(below.begin(), below.end()); left > 1; --left) {
+    std::error_code error;
+    if (std::filesystem::is_symlink(std::filesystem::symlink_status(folder, error))) return true;
+    folder = folder.parent_path();
+  }
+  return false;
+}
+
 }  // namespace
 
 absl::Status ProbeWriting(ObjectStore& store, const spec::DataPlace& place,
                           const Attempts& attempts) {
   std::string folder = place.path;
   if (place.kind == spec::StoreKind::kLocal) {
-    TUTTI_ASSIGN_OR_RETURN(folder, FolderThere(store, folder, attempts));
+    TUTTI_RETURN_IF_ERROR(CheckRoot(place.root));
+    TUTTI_ASSIGN_OR_RETURN(folder, FolderThere(store, folder, place.root, attempts));
   }
   const std::string path = Below(folder, std::string(kProbeName));
   const auto sent = [](int64_t) { return absl::OkStatus(); };
@@ -270,14 +284,41 @@ absl::Status ProbeWriting(ObjectStore& store, const spec::DataPlace& place,
   return absl::IsPermissionDenied(removed) ? absl::OkStatus() : removed;
 }
 
-absl::StatusOr<StorageDone> RemoveObjects(ObjectStore& store, const Survey& survey, int connections,
+absl::StatusOr<StorageDone> RemoveObjects(ObjectStore& store, const spec::DataPlace& place,
+                                          const Survey& survey, int connections,
                                           const Attempts& attempts) {
-  TUTTI_RETURN_IF_ERROR(ForEach(survey.objects.size(), connections, [&](size_t i) {
-    const std::string path = survey.PathInContainer(survey.objects[i]);
-    return AboutObject(attempts.Run([&] { return store.Remove(path); }), survey.objects[i].path);
+  std::vector<StoredObject> objects = survey.objects;
+  if (place.kind == spec::StoreKind::kLocal) {
+    std::erase_if(objects, [&](const StoredObject& object) {
+      return LiesBelowALink(survey.PathInContainer(object), object.path);
+    });
+  }
+  TUTTI_RETURN_IF_ERROR(ForEach(objects.size(), connections, [&](size_t i) {
+    const std::string path = survey.PathInContainer(objects[i]);
+    return AboutObject(attempts.Run([&] { return store.Remove(path); }), objects[i].path);
   }));
-  StorageDone done{static_cast<int64_t>(survey.objects.size())};
-  for (const StoredObject& object : survey.objects) done.bytes += object.bytes;
+  StorageDone done{static_cast<int64_t>(objects.size())};
+  for (const StoredObject& object : objects) done.bytes += object.bytes;
+  return done;
+}
+
+absl::StatusOr<StorageDone> RemovePlace(ObjectStore& store, const spec::DataPlace& place,
+                                        const Survey& survey, int connections,
+                                        const Attempts& attempts) {
+  // A link to a folder goes, and not what it leads to.
+  std::error_code error;
+  const bool is_link =
+      place.kind == spec::StoreKind::kLocal && !place.is_pattern &&
+      std::filesystem::is_symlink(std::filesystem::symlink_status(place.path, error));
+  if (is_link && !survey.is_file) {
+    TUTTI_RETURN_IF_ERROR(attempts.Run([&] { return store.Remove(place.path); }));
+    return StorageDone{};
+  }
+  TUTTI_ASSIGN_OR_RETURN(StorageDone done,
+                         RemoveObjects(store, place, survey, connections, attempts));
+  const bool is_folder = !survey.is_file && !place.is_pattern && !place.path.empty();
+  if (!is_folder) return done;
+  TUTTI_RETURN_IF_ERROR(attempts.Run([&] { return store.RemoveFolder(place.path); }));
   return done;
 }
 

@@ -46,7 +46,14 @@ absl::Status ProbeWriting(ObjectStore& store, const spec::DataPlace& place,
                           const Attempts& attempts);
 
 // Removes what the survey found.
-absl::StatusOr<StorageDone> RemoveObjects(ObjectStore& store, const Survey& survey, int connections,
+// Files of this machine that lie behind a linked folder stay: they are not the place's.
+absl::StatusOr<StorageDone> RemoveObjects(ObjectStore& store, const spec::DataPlace& place,
+                                          const Survey& survey, int connections,
                                           const Attempts& attempts);
+
+// Removes all that is at the place, which the survey found there, and the folder that it is.
+absl::StatusOr<StorageDone> RemovePlace(ObjectStore& store, const spec::DataPlace& place,
+                                        const Survey& survey, int connections,
+                                        const Attempts& attempts);
 
 }  // namespace tutti::storage

@@ -6,8 +6,12 @@
 #include "absl/strings/str_replace.h"
 #include "base/status.h"
 #include "base/text/utf8.h"
+#include "base/threads/retry_after.h"
 #include "platform/storage/credential_mask.h"
+#include "platform/storage/storage_fault.h"
+#include "platform/storage/transfer/activity.h"
 #include "platform/storage/transfer/fetch_objects.h"
+#include "platform/storage/transfer/kept_list.h"
 #include "platform/storage/transfer/object_names.h"
 #include "platform/storage/transfer/place_survey.h"
 #include "platform/storage/transfer/put_files.h"
@@ -16,7 +20,14 @@ namespace tutti::storage {
 namespace {
 
 constexpr int kAttemptsToLook = 2;  // somebody waits for the answer
+constexpr absl::Duration kLongestToldToLook = absl::Seconds(2);
 constexpr size_t kLongestMessage = 2000;
+
+Attempts ToLook(Attempts attempts) {
+  attempts.most = kAttemptsToLook;
+  attempts.longest_told = kLongestToldToLook;
+  return attempts;
+}
 
 StorageDone TellOf(const Survey& survey, const AnswerWriter& write) {
   StorageDone done{static_cast<int64_t>(survey.objects.size())};
@@ -40,12 +51,40 @@ absl::StatusOr<StorageDone> List(ObjectStore& store, const StorageRequest& reque
   return done;
 }
 
+// As the store's list has it, so that a folder of many objects takes few requests.
+absl::StatusOr<StorageDone> Browse(ObjectStore& store, const StorageRequest& request,
+                                   const Attempts& attempts, const AnswerWriter& write) {
+  TUTTI_ASSIGN_OR_RETURN(const Survey survey, BrowsePlace(store, request.place, request.type,
+                                                          request.recursive, attempts));
+  const bool is_kept = !request.list_file.empty();
+  StorageDone done = TellOf(survey, is_kept ? AnswerWriter([](const AnswerLine&) {}) : write);
+  done.is_file = survey.is_file;
+  if (!is_kept) return done;
+  TUTTI_RETURN_IF_ERROR(CheckNames(survey.objects));
+  {
+    const Activity::OnDisk on_disk(attempts.activity);
+    // Without it who serves the objects lists them once more: no reason to fail.
+    KeepList(survey, request.list_file).IgnoreError();
+  }
+  done.digest = DigestOf(survey.objects, static_cast<int64_t>(kLatestTime));
+  return done;
+}
+
+// Who is told how long the store asks to be left alone waits itself, and says so meanwhile.
+Attempts AttemptsFor(const StorageRequest& request, Attempts attempts) {
+  attempts.returns_longer = request.tells_retry_after;
+  const bool is_list = request.operation == Operation::kList ||
+                       request.operation == Operation::kDigest ||
+                       request.operation == Operation::kBrowse;
+  if (is_list && !request.tells_retry_after) attempts.longest_told = kLongestToldToLook;
+  return attempts;
+}
+
 absl::StatusOr<StorageDone> Do(ObjectStore& store, const StorageRequest& request,
                                const Attempts& attempts, const AnswerWriter& write) {
   const auto progress = [&](const StorageProgress& now) { write(now); };
   if (request.operation == Operation::kStat) {
-    Attempts few = attempts;
-    few.most = kAttemptsToLook;
+    const Attempts few = ToLook(attempts);
     TUTTI_ASSIGN_OR_RETURN(const Survey survey,
                            LookAtPlace(store, request.place, request.type, few));
     return TellOf(survey, write);
@@ -53,6 +92,7 @@ absl::StatusOr<StorageDone> Do(ObjectStore& store, const StorageRequest& request
   if (request.operation == Operation::kList || request.operation == Operation::kDigest) {
     return List(store, request, attempts, write);
   }
+  if (request.operation == Operation::kBrowse) return Browse(store, request, attempts, write);
   if (request.operation == Operation::kPut) {
     if (request.place.is_pattern) return absl::InvalidArgumentError("it is a pattern, no folder");
     return PutFiles(store, request.place.path,
@@ -64,21 +104,26 @@ absl::StatusOr<StorageDone> Do(ObjectStore& store, const StorageRequest& request
                      .has_put = write});
   }
   if (request.operation == Operation::kProbe) {
-    Attempts few = attempts;
-    few.most = kAttemptsToLook;
+    const Attempts few = ToLook(attempts);
     TUTTI_RETURN_IF_ERROR(ProbeWriting(store, request.place, few));
     return StorageDone{};
   }
   TUTTI_ASSIGN_OR_RETURN(const Survey survey,
-                         SurveyPlace(store, request.place, request.type, attempts));
+                         request.files.empty()
+                             ? SurveyPlace(store, request.place, request.type, attempts)
+                             : NamedObjects(request.place, request.files));
   if (request.operation == Operation::kRemove) {
-    return RemoveObjects(store, survey, request.connections, attempts);
+    if (!request.files.empty()) {
+      return RemoveObjects(store, request.place, survey, request.connections, attempts);
+    }
+    return RemovePlace(store, request.place, survey, request.connections, attempts);
   }
   FetchOptions options{request.folder, request.connections};
   options.attempts = attempts;
   options.progress = progress;
   options.settled_before = request.settled_before;
   options.formers = request.formers;
+  options.peers = request.peers;
   return FetchObjects(store, survey, options);
 }
 
@@ -92,14 +137,19 @@ StorageFailure FailureOf(const absl::Status& status, const StorageRequest& reque
       absl::StrCat(Described(request.place), object, ": ", std::string(status.message()));
   message = MaskOf(request.credentials).Hide(message);
   message = absl::StrReplaceAll(message, {{"\n", " "}, {"\r", " "}});
-  return {WithSource(absl::Status(status.code(), base::BoundedUtf8(message, kLongestMessage)),
-                     SourceOf(status)),
-          path};
+  absl::Status told = WithSource(
+      absl::Status(status.code(), base::BoundedUtf8(message, kLongestMessage)), SourceOf(status));
+  if (request.tells_lacking) told = WithLacking(std::move(told), LackingOf(status));
+  if (request.tells_retry_after) {
+    told = base::WithRetryAfter(std::move(told), base::RetryAfterOf(status));
+  }
+  return {std::move(told), path};
 }
 
 AnswerLine ServeRequest(ObjectStore& store, const StorageRequest& request, const Attempts& attempts,
                         const AnswerWriter& write) {
-  const absl::StatusOr<StorageDone> done = Do(store, request, attempts, write);
+  const absl::StatusOr<StorageDone> done =
+      Do(store, request, AttemptsFor(request, attempts), write);
   if (done.ok()) return *done;
   return FailureOf(done.status(), request);
 }

@@ -9,15 +9,25 @@
 #include <string>
 #include <vector>
 
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "base/file.h"
+#include "base/threads/retry_after.h"
 #include "platform/storage/objects/memory_store_fake.h"
+#include "platform/storage/storage_fault.h"
+#include "platform/storage/transfer/kept_list.h"
 #include "platform/storage/transfer/place_survey.h"
 
 namespace tutti::storage {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::Ge;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Le;
 using ::testing::Not;
 
 class ServeRequestTest : public ::testing::Test {
@@ -34,7 +44,11 @@ class ServeRequestTest : public ::testing::Test {
     request_.operation = operation;
     request_.place.path = path;
     objects_.clear();
-    return ServeRequest(store_, request_, {}, [&](const AnswerLine& line) {
+    const Attempts attempts{.sleep = [this](absl::Duration pause) {
+      absl::MutexLock lock(&mutex_);
+      pauses_.push_back(pause);
+    }};
+    return ServeRequest(store_, request_, attempts, [&](const AnswerLine& line) {
       if (const auto* object = std::get_if<StoredObject>(&line)) objects_.push_back(*object);
     });
   }
@@ -52,6 +66,8 @@ class ServeRequestTest : public ::testing::Test {
   base::TemporaryDirectory folder_;
   StorageRequest request_;
   std::vector<StoredObject> objects_;
+  absl::Mutex mutex_;
+  std::vector<absl::Duration> pauses_;  // between attempts, which wait for none
 };
 
 TEST_F(ServeRequestTest, ListsAFolderByPathWithVersions) {
@@ -61,6 +77,69 @@ TEST_F(ServeRequestTest, ListsAFolderByPathWithVersions) {
   EXPECT_NE(objects_[0].etag, "");
   EXPECT_EQ(std::get<StorageDone>(end).bytes, 6);
   EXPECT_EQ(std::get<StorageDone>(end).digest, DigestOf(objects_, 0));
+}
+
+TEST_F(ServeRequestTest, BrowsesWithoutAskingForVersions) {
+  int opened = 0;
+  store_.set_hook([&](absl::string_view call, const std::string&, int64_t) {
+    opened += call == "open";
+    return absl::OkStatus();
+  });
+  const AnswerLine all = Serve(Operation::kBrowse, "data");
+  EXPECT_THAT(Paths(), ElementsAre("a/x.csv", "a/y.txt", "b"));
+  EXPECT_EQ(std::get<StorageDone>(all).bytes, 6);
+  EXPECT_FALSE(std::get<StorageDone>(all).is_file);
+  request_.recursive = false;
+  Serve(Operation::kBrowse, "data");
+  EXPECT_THAT(Paths(), ElementsAre("a/", "b"));
+  EXPECT_EQ(opened, 0);
+  const AnswerLine one = Serve(Operation::kBrowse, "data/b");
+  EXPECT_THAT(Paths(), ElementsAre("b"));
+  EXPECT_TRUE(std::get<StorageDone>(one).is_file);
+  EXPECT_TRUE(absl::IsNotFound(ErrorOf(Serve(Operation::kBrowse, "nothing"))));
+}
+
+TEST_F(ServeRequestTest, AListMayGoIntoAFileInTheAnswersPlace) {
+  request_.list_file = folder_.path() / "list";
+  const AnswerLine end = Serve(Operation::kBrowse, "data");
+  ASSERT_TRUE(ErrorOf(end).ok()) << ErrorOf(end);
+  EXPECT_THAT(Paths(), ElementsAre());
+  const auto& done = std::get<StorageDone>(end);
+  EXPECT_EQ(done.objects, 3);
+  const auto kept = ReadKeptList(request_.list_file);
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  EXPECT_EQ(kept->base, "data");
+  EXPECT_EQ(kept->objects.size(), 3u);
+  EXPECT_EQ(std::get<StorageDone>(Serve(Operation::kBrowse, "data")).digest, done.digest);
+  store_.Set("data/b", "22", /*modified=*/1000);
+  EXPECT_NE(std::get<StorageDone>(Serve(Operation::kBrowse, "data")).digest, done.digest);
+}
+
+TEST_F(ServeRequestTest, AListThatTheDiskDoesNotTakeFailsNothing) {
+  request_.list_file = folder_.path() / "list";
+  const std::string digest = std::get<StorageDone>(Serve(Operation::kBrowse, "data")).digest;
+  request_.list_file = folder_.path() / "none/list";
+  const AnswerLine end = Serve(Operation::kBrowse, "data");
+  ASSERT_TRUE(ErrorOf(end).ok()) << ErrorOf(end);
+  EXPECT_EQ(std::get<StorageDone>(end).digest, digest);
+}
+
+TEST_F(ServeRequestTest, TakesNamedObjectsWithoutAList) {
+  bool listed = false;
+  store_.set_hook([&](absl::string_view call, const std::string&, int64_t) {
+    listed = listed || call == "list";
+    return absl::OkStatus();
+  });
+  request_.files = {"a/y.txt", "b"};
+  ASSERT_TRUE(ErrorOf(Serve(Operation::kFetch, "data")).ok());
+  EXPECT_EQ(base::ReadFile(folder_.path() / "a/y.txt").value(), "333");
+  EXPECT_EQ(base::ReadFile(folder_.path() / "b").value(), "22");
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "a/x.csv"));
+  ASSERT_TRUE(ErrorOf(Serve(Operation::kRemove, "data")).ok());
+  EXPECT_THAT(store_.Paths(), ElementsAre("data/a/x.csv"));
+  EXPECT_FALSE(listed);
+  request_.files = {"../x"};
+  EXPECT_TRUE(absl::IsInvalidArgument(ErrorOf(Serve(Operation::kRemove, "data"))));
 }
 
 TEST_F(ServeRequestTest, GivesADigestAndAsksForYoungObjectsAlone) {
@@ -94,6 +173,10 @@ TEST_F(ServeRequestTest, ListsWhatAPatternMatches) {
   Serve(Operation::kList, "data/*");
   EXPECT_THAT(Paths(), ElementsAre("b"));
   EXPECT_TRUE(absl::IsNotFound(ErrorOf(Serve(Operation::kList, "data/*.png"))));
+  EXPECT_TRUE(absl::IsNotFound(ErrorOf(Serve(Operation::kList, "data/[ab]/*.csv"))));
+  request_.place.has_classes = true;
+  Serve(Operation::kList, "data/[ab]/*.csv");
+  EXPECT_THAT(Paths(), ElementsAre("a/x.csv"));
 }
 
 TEST_F(ServeRequestTest, TellsAFileFromAFolder) {
@@ -111,6 +194,66 @@ TEST_F(ServeRequestTest, TellsAFileFromAFolder) {
 TEST_F(ServeRequestTest, FetchesAFolder) {
   EXPECT_TRUE(std::holds_alternative<StorageDone>(Serve(Operation::kFetch, "data")));
   EXPECT_EQ(*base::ReadFile(folder_.path() / "a/y.txt"), "333");
+}
+
+TEST_F(ServeRequestTest, SaysWhatIsLackingOnlyToWhoUnderstandsIt) {
+  store_.set_hook([](absl::string_view call, const std::string&, int64_t) {
+    return call == "read" ? absl::ResourceExhaustedError("the disk is full") : absl::OkStatus();
+  });
+  for (const bool tells : {false, true}) {
+    request_.tells_lacking = tells;
+    const std::string end = ToJson(Serve(Operation::kFetch, "data"));
+    const auto read = AnswerLineFromJson(end);
+    ASSERT_TRUE(read.ok()) << end;
+    EXPECT_TRUE(absl::IsResourceExhausted(ErrorOf(*read))) << end;
+    EXPECT_EQ(end.find("\"lacking\"") != std::string::npos, tells) << end;
+    EXPECT_EQ(LackingOf(ErrorOf(*read)) > 0, tells);
+  }
+}
+
+TEST_F(ServeRequestTest, WaitsAsLongAsABusyStoreAsksAndTellsItToWhoUnderstands) {
+  absl::Duration asked = absl::Seconds(20);
+  store_.set_hook([&](absl::string_view call, const std::string&, int64_t) {
+    if (call != "read") return absl::OkStatus();
+    return base::WithRetryAfter(absl::UnavailableError("busy"), asked);
+  });
+  for (const bool tells : {false, true}) {
+    request_.tells_retry_after = tells;
+    pauses_.clear();
+    const std::string end = ToJson(Serve(Operation::kFetch, "data/b"));
+    EXPECT_THAT(pauses_, AllOf(Not(IsEmpty()), Each(Ge(asked))));
+    const auto read = AnswerLineFromJson(end);
+    ASSERT_TRUE(read.ok()) << end;
+    EXPECT_EQ(base::RetryAfterOf(ErrorOf(*read)), tells ? asked : absl::ZeroDuration()) << end;
+  }
+}
+
+// A launcher says then what its job waits for.
+TEST_F(ServeRequestTest, WhoWaitsItselfIsToldAtOnceOfALongTime) {
+  store_.set_hook([](absl::string_view call, const std::string&, int64_t) {
+    if (call != "read") return absl::OkStatus();
+    return base::WithRetryAfter(absl::UnavailableError("busy"), absl::Seconds(50));
+  });
+  Serve(Operation::kFetch, "data/b");
+  EXPECT_THAT(pauses_,
+              AllOf(Not(IsEmpty()), Each(AllOf(Ge(absl::Seconds(30)), Le(absl::Seconds(38))))));
+  pauses_.clear();
+  request_.tells_retry_after = true;
+  EXPECT_EQ(base::RetryAfterOf(ErrorOf(Serve(Operation::kFetch, "data/b"))), absl::Seconds(50));
+  EXPECT_THAT(pauses_, IsEmpty());
+}
+
+TEST_F(ServeRequestTest, WhoWaitsForALookIsAnsweredSoonerThanABusyStoreAsks) {
+  store_.set_hook([](absl::string_view, const std::string&, int64_t) {
+    return base::WithRetryAfter(absl::UnavailableError("busy"), absl::Seconds(50));
+  });
+  Serve(Operation::kStat, "data/b");
+  EXPECT_THAT(pauses_, ElementsAre(AllOf(Ge(absl::Seconds(2)), Le(absl::Seconds(3)))));
+  for (const Operation operation : {Operation::kDigest, Operation::kBrowse}) {
+    pauses_.clear();
+    Serve(operation, "data");
+    EXPECT_THAT(pauses_, AllOf(Not(IsEmpty()), Each(Le(absl::Seconds(4)))));
+  }
 }
 
 TEST_F(ServeRequestTest, PutsFilesButNotThoseThatAreThere) {
@@ -204,6 +347,26 @@ TEST_F(ServeRequestTest, TriesWhetherOneMayWriteAndLeavesNothing) {
 }
 
 // Of S3: without the right to list, HEAD of what is not there is refused as well.
+TEST_F(ServeRequestTest, AProbeWritesNothingAboveALocalStoresRoot) {
+  request_.place.kind = spec::StoreKind::kLocal;
+  request_.place.root = (folder_.path() / "mount/share").native();  // the mount is missing
+  store_.set_hook([](absl::string_view call, const std::string& path, int64_t) {
+    EXPECT_NE(call, "put") << path;
+    return absl::OkStatus();
+  });
+  const absl::Status missing = ErrorOf(Serve(Operation::kProbe, request_.place.root + "/runs/x"));
+  EXPECT_TRUE(absl::IsNotFound(missing)) << missing;
+  EXPECT_THAT(std::string(missing.message()), HasSubstr("mount/share"));
+  ASSERT_TRUE(base::MakeDirectories(request_.place.root).ok());
+  std::string written;
+  store_.set_hook([&](absl::string_view call, const std::string& path, int64_t) {
+    if (call == "put") written = path;
+    return absl::OkStatus();
+  });
+  Serve(Operation::kProbe, request_.place.root + "/runs/x");
+  EXPECT_EQ(written, request_.place.root + "/.tutti-probe");
+}
+
 TEST_F(ServeRequestTest, AKeyThatMayOnlyWriteBelowOnePrefixDoes) {
   store_.set_hook([](absl::string_view call, const std::string& path, int64_t) {
     if (call == "put" && path.rfind("data/mine/", 0) == 0) return absl::OkStatus();

@@ -6,11 +6,15 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "runtime/data/annotation/mask.h"
 #include "runtime/data/augment/geometry.h"
 #include "runtime/data/dataset.h"
 
 namespace tutti::data {
+
+absl::string_view NameOf(Annotations annotations);  // "labels", "masks", "boxes"
 
 // Returns the bytes of one image's annotation in a batch of images of this size: those of
 // Batch::masks or Batch::boxes; 0 for labels.

@@ -18,6 +18,7 @@
 #include "runtime/data/sampling/sampler.h"
 #include "runtime/data/source/classes.h"
 #include "runtime/data/source/shard_files.h"
+#include "runtime/data/source/shard_index.h"
 #include "runtime/data/source/tar/tar_writer.h"
 
 namespace tutti::data {
@@ -69,19 +70,23 @@ class ShardWriter {
                    const PackedAnnotation& annotation) {
     tar_.Add(absl::StrCat(key, ".", image.extension), image.bytes);
     tar_.Add(absl::StrCat(key, ".", annotation.extension), annotation.bytes);
+    ++samples_;
     return tar_.size() < options_.shard_bytes ? absl::OkStatus() : WriteShard();
   }
   // Shard 0 last: a set that lacks it does not open.
-  absl::Status Finish() {
+  absl::Status Finish(const Dataset& dataset) {
     if (tar_.size() > 0) TUTTI_RETURN_IF_ERROR(WriteShard());
-    for (auto name = names_.rbegin(); name != names_.rend(); ++name) {
+    index_.annotations = dataset.annotations();
+    index_.most_boxes = std::max<int64_t>(1, dataset.most_boxes());
+    TUTTI_RETURN_IF_ERROR(WriteShardIndex(folder_, split_, index_));
+    for (auto shard = index_.shards.rbegin(); shard != index_.shards.rend(); ++shard) {
       std::error_code error;
-      fs::rename(making_ / *name, folder_ / *name, error);
-      if (error) return base::ErrnoStatus((folder_ / *name).string(), error.value());
+      fs::rename(making_ / shard->name, folder_ / shard->name, error);
+      if (error) return base::ErrnoStatus((folder_ / shard->name).string(), error.value());
     }
     return base::SyncDirectory(folder_);
   }
-  int64_t shards() const { return static_cast<int64_t>(names_.size()); }
+  int64_t shards() const { return static_cast<int64_t>(index_.shards.size()); }
   uint64_t bytes() const { return bytes_; }
 
  private:
@@ -90,17 +95,20 @@ class ShardWriter {
     if (options_.compress) {
       TUTTI_ASSIGN_OR_RETURN(archive, Compress(archive));
     }
-    names_.push_back(
-        absl::StrFormat("%s-%06d.tar%s", split_, names_.size(), options_.compress ? ".zst" : ""));
+    const std::string name = absl::StrFormat("%s-%06d.tar%s", split_, index_.shards.size(),
+                                             options_.compress ? ".zst" : "");
+    index_.shards.push_back(
+        {name, static_cast<int64_t>(archive.size()), std::exchange(samples_, 0)});
     bytes_ += archive.size();
-    return base::WriteFileAtomic(making_ / names_.back(), archive);
+    return base::WriteFileAtomic(making_ / name, archive);
   }
 
   const fs::path folder_, making_;
   const std::string split_;
   const PackOptions& options_;
   TarWriter tar_;
-  std::vector<std::string> names_;
+  ShardIndex index_;
+  int64_t samples_ = 0;  // of the shard that is made
   uint64_t bytes_ = 0;
 };
 
@@ -215,7 +223,7 @@ absl::StatusOr<Packed> Pack(const Dataset& dataset, const fs::path& folder, absl
     return absl::InvalidArgumentError("no image is readable: nothing to pack");
   }
   TUTTI_RETURN_IF_ERROR(WriteClasses(folder, dataset.classes()));
-  TUTTI_RETURN_IF_ERROR(writer.Finish());
+  TUTTI_RETURN_IF_ERROR(writer.Finish(dataset));
   packed.shards = writer.shards();
   packed.bytes = writer.bytes();
   return packed;

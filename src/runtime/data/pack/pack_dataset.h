@@ -32,10 +32,10 @@ struct Packed {
   std::vector<std::string> left_out;
 };
 
-// Writes <folder>/<split>-NNNNNN.tar and classes.txt. What is there when it fails does not open as
-// a dataset: shard 0 comes last of the shards. AlreadyExists: shards of this split are there;
-// FailedPrecondition: classes.txt is there and names other classes; the error of an image one too
-// many that is unreadable; errors of writing.
+// Writes <folder>/<split>-NNNNNN.tar, classes.txt and the split's index (source/shard_index.h).
+// What is there when it fails does not open as a dataset: shard 0 comes last of the shards.
+// AlreadyExists: shards of this split are there; FailedPrecondition: classes.txt is there and names
+// other classes; the error of an image one too many that is unreadable; errors of writing.
 absl::StatusOr<Packed> Pack(const Dataset& dataset, const std::filesystem::path& folder,
                             absl::string_view split, const PackOptions& options);
 

@@ -22,7 +22,9 @@ SamplerOptions ForSampler(const Dataset& dataset, const LoaderOptions& options) 
           .seed = options.seed,
           .shuffle = options.shuffle,
           .drop_last = options.drop_last,
-          .pairs = options.mixing.any()};
+          .pairs = options.mixing.any(),
+          .parts = {dataset.parts().begin(), dataset.parts().end()},
+          .mixed = options.mixed_parts};
 }
 
 // As the trainer counts, from 1.
@@ -96,6 +98,8 @@ void PrefetchLoader::BeginStep() {
   const RandomStream random(options_.seed, RandomStream::Purpose::kMixing, epoch_, step_);
   const Mixing mixing = epoch_ < options_.plain_from ? options_.mixing : Mixing{};
   slot->Begin(epoch_, step_, samples, DrawMix(mixing, output_, random));
+  const PartsInUse parts = sampler_.Parts(epoch_, step_);
+  if (!parts.now.empty()) dataset_->WillVisit(parts.now, parts.next);
   for (const int64_t sample : samples) {
     if (cache_.Find(sample).pixels == nullptr) dataset_->WillNeed(sample);
   }
@@ -216,6 +220,10 @@ PrefetchLoader::Filled PrefetchLoader::Fill(const Work& work, Worker& worker) {
       return filled;
     }
     filled.status = base::Annotate(filled.status, dataset_->Describe(sample));
+    // The next image would have to wait as long.
+    if (absl::IsUnavailable(filled.status) || absl::IsFailedPrecondition(filled.status)) {
+      return filled;
+    }
     if (absl::IsOutOfRange(filled.status)) {  // a class that there is not: no image's fault
       filled.status = absl::InvalidArgumentError(filled.status.message());
       return filled;

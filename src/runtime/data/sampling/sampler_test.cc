@@ -128,5 +128,69 @@ TEST(Sampler, PermutationsAreUniform) {
   EXPECT_LT(chi_squared, 49.7);  // 23 degrees of freedom, p = 0.001
 }
 
+// A dataset of shards.
+SamplerOptions InParts(std::vector<int64_t> parts, int mixed) {
+  SamplerOptions options{.global_batch = 8, .seed = 7, .parts = std::move(parts), .mixed = mixed};
+  options.dataset_size = std::accumulate(options.parts.begin(), options.parts.end(), int64_t{0});
+  options.drop_last = false;
+  return options;
+}
+
+TEST(SamplerOfParts, LosesAndRepeatsNoSampleForAnyWorldSize) {
+  const SamplerOptions options = InParts({50, 1, 30, 64, 20, 20, 20, 47}, 3);
+  const std::vector<int64_t> order = Epoch(options, 2, 1);
+  std::vector<int64_t> sorted = order;
+  std::sort(sorted.begin(), sorted.end());
+  for (size_t i = 0; i < sorted.size(); ++i) ASSERT_EQ(sorted[i], static_cast<int64_t>(i));
+  EXPECT_NE(order, Epoch(options, 3, 1)) << "another epoch, another order";
+  for (const int world_size : {2, 3, 8}) EXPECT_EQ(Epoch(options, 2, world_size), order);
+}
+
+TEST(SamplerOfParts, EachStepNeedsThePartsThatItNamesAndTheFirstNeedsFew) {
+  constexpr int kMixed = 4;
+  const SamplerOptions options = InParts(std::vector<int64_t>(20, 100), kMixed);
+  Sampler sampler(options);
+  EXPECT_LE(sampler.Parts(0, 0).now.size(), 2u) << "the first step waits for no mix";
+  std::vector<int64_t> coming;
+  for (int64_t step = 0; step < sampler.steps_per_epoch(); ++step) {
+    const PartsInUse parts = sampler.Parts(0, step);
+    EXPECT_LE(parts.now.size(), kMixed + 1u);
+    for (const int64_t sample : sampler.Samples(0, step)) {
+      EXPECT_NE(std::find(parts.now.begin(), parts.now.end(), sample / 100), parts.now.end());
+    }
+    if (!coming.empty() && parts.now.back() != coming[0]) {
+      EXPECT_EQ(parts.next.front(), coming[0]) << "in the order that was told";
+    }
+    coming.assign(parts.next.begin(), parts.next.end());
+  }
+  const std::vector<int64_t> begin(sampler.Parts(1, 0).now.begin(), sampler.Parts(1, 0).now.end());
+  EXPECT_EQ(begin[0], coming[0]) << "the next epoch's come at the end";
+}
+
+TEST(SamplerOfParts, SamplesOfAPartAreSpreadOverAsManyPartsAsAreMixed) {
+  const SamplerOptions options = InParts(std::vector<int64_t>(20, 100), 4);
+  const std::vector<int64_t> order = Epoch(options, 0, 1);
+  std::map<int64_t, std::pair<size_t, size_t>> range;  // of each part: first and last position
+  for (size_t i = 0; i < order.size(); ++i) {
+    auto& [first, last] = range.try_emplace(order[i] / 100, i, i).first->second;
+    last = i;
+  }
+  for (const auto& [part, positions] : range) {
+    EXPECT_GT(positions.second - positions.first, 130u) << "part " << part;
+    EXPECT_LT(positions.second - positions.first, 500u) << "part " << part;
+  }
+}
+
+TEST(SamplerOfParts, WithoutShuffleTheOrderIsTheDatasets) {
+  SamplerOptions options = InParts({5, 10, 1}, 16);
+  options.shuffle = false;
+  std::vector<int64_t> expected(16);
+  std::iota(expected.begin(), expected.end(), int64_t{0});
+  EXPECT_EQ(Epoch(options, 3, 2), expected);
+  Sampler sampler(options);
+  EXPECT_EQ(sampler.Parts(0, 0).now.size(), 2u);
+  EXPECT_EQ(sampler.Parts(0, 1).now.front(), 1);
+}
+
 }  // namespace
 }  // namespace tutti::data

@@ -101,6 +101,8 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenFolderSplit(const fs::path& f
   return NoSplitFolder(folder, split);
 }
 
+bool IsAddress(absl::string_view source) { return absl::StrContains(source, "://"); }
+
 // The first of a split's names under which `open` finds something; else the error of the first.
 template <typename Open>
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenAnyName(absl::string_view split,
@@ -138,6 +140,7 @@ absl::string_view NameOf(DatasetFormat format) {
 
 absl::StatusOr<DatasetFormat> FormatOf(const std::string& source) {
   if (IsSynthetic(source)) return DatasetFormat::kSynthetic;
+  if (IsAddress(source)) return DatasetFormat::kTarShards;
   const fs::path folder = source;
   TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(folder));
   const auto any = [&](auto is) { return std::any_of(names.begin(), names.end(), is); };
@@ -182,7 +185,10 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const std::string& so
     case DatasetFormat::kTarShards:
       break;
   }
-  return OpenAnyName(split, [&](absl::string_view name) { return OpenTarShards(source, name); });
+  return OpenAnyName(split, [&](absl::string_view name) {
+    return IsAddress(source) ? OpenStreamedShards(source, name, options.stream)
+                             : OpenTarShards(source, name);
+  });
 }
 
 }  // namespace tutti::data

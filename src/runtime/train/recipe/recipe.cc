@@ -123,7 +123,8 @@ std::vector<Field> FieldsOf(Recipe& r) {
   return {
       {"data", kData,
        "folder with train and test: tar shards, TFRecord, folders of classes, images with masks "
-       "or boxes, CIFAR-10 binary, MNIST; or synthetic:COUNTxSIDExCLASSES",
+       "or boxes, CIFAR-10 binary, MNIST; or tar shards in a store (s3://BUCKET/PATH, "
+       "abfss://…, https://…, gs://…); or synthetic:COUNTxSIDExCLASSES",
        &r.data},
       {"augment",
        kData,
@@ -156,6 +157,21 @@ std::vector<Field> FieldsOf(Recipe& r) {
       {"max-unreadable", kData,
        "images per rank that may be damaged: each is named and replaced by the next",
        &r.max_unreadable},
+      {"data-cache", kData,
+       "FOLDER on this node that keeps shards of a store, for all its ranks (default: "
+       "TUTTI_DATA_CACHE, else ~/.cache/tutti/data)",
+       &r.data_cache},
+      {"data-disk", kData,
+       "MiB that these may take; a set may be larger; 0: nine tenths of what is free",
+       &r.data_disk},
+      {"mixed-shards",
+       kData,
+       "shards of a store that images of a batch come from, at about any time: more mix better, "
+       "and "
+       "take as much more of the disk",
+       &r.mixed_shards,
+       {},
+       1},
 
       {"model", kModel,
        "resnet20, resnet50, resnet50v2, vgg16, inception_v3, mobilenet_v2, fcn_resnet18, "

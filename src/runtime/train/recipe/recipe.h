@@ -26,6 +26,9 @@ struct Recipe : OptimizerOptions {
   std::vector<double> mean, stddev;  // empty: by the model's input size
   int64_t workers = 1;
   int64_t max_unreadable = 10;  // images per rank
+  std::string data_cache;       // of data in a store: data::StreamOptions
+  int64_t data_disk = 0;        // MiB; 0: nine tenths of what is free
+  int64_t mixed_shards = 16;
 
   std::string model = "resnet20";
   std::string weights;  // to begin from; empty: random

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "runtime/data/source/tf_record/crc32c.h"
+#include "runtime/data/source/tf_record/masked_crc32c.h"
 
 namespace tutti::train {
 namespace {

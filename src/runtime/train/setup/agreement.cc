@@ -13,9 +13,9 @@
 namespace tutti::train {
 namespace {
 
-constexpr std::array<absl::string_view, 9> kMayDiffer = {"data",         "weights",     "output",
-                                                         "resume",       "threads",     "workers",
-                                                         "step-timeout", "tensorboard", "mlflow"};
+constexpr std::array<absl::string_view, 11> kMayDiffer = {
+    "data",         "weights",     "output", "resume",     "threads",  "workers",
+    "step-timeout", "tensorboard", "mlflow", "data-cache", "data-disk"};
 enum Subject { kRecipe, kTraining, kTest, kSubjects };
 constexpr std::array<absl::string_view, kSubjects> kWhat = {
     "another recipe", "other training images", "other test images"};
@@ -42,6 +42,7 @@ std::string Describe(const Recipe& recipe) {
 // would have to be read.
 absl::StatusOr<std::string> Describe(const data::Dataset& images) {
   std::string text = absl::StrCat(absl::StrJoin(images.classes(), "\n"), "\n\n"), scratch;
+  if (const std::string parts = images.Fingerprint(); !parts.empty()) return text + parts;
   for (int64_t i = 0; i < images.size(); ++i) {
     if (images.annotations() == data::Annotations::kLabels) {
       absl::StrAppend(&text, images.label(i), " ");

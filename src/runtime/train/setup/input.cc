@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "runtime/data/annotation/annotation.h"
 #include "runtime/data/augment/geometry.h"
 #include "runtime/data/augment/load_image.h"
 
@@ -134,8 +135,10 @@ absl::Status CheckSizes(const Recipe& recipe, const Input& input, int world_size
 absl::StatusOr<Input> OpenInput(const Recipe& recipe, const ModelInputSpec& spec, int rank,
                                 int world_size, const data::BatchMemory& memory) {
   Input input;
-  TUTTI_ASSIGN_OR_RETURN(input.train_images, data::OpenDataset(recipe.data, "train"));
-  TUTTI_ASSIGN_OR_RETURN(input.test_images, data::OpenDataset(recipe.data, "test"));
+  const data::OpenOptions open{
+      .stream = {.cache = recipe.data_cache, .most_bytes = recipe.data_disk << 20}};
+  TUTTI_ASSIGN_OR_RETURN(input.train_images, data::OpenDataset(recipe.data, "train", open));
+  TUTTI_ASSIGN_OR_RETURN(input.test_images, data::OpenDataset(recipe.data, "test", open));
   TUTTI_RETURN_IF_ERROR(CheckAnnotations(recipe, spec, input));
   TUTTI_RETURN_IF_ERROR(CheckSizes(recipe, input, world_size));
   input.evaluation = EvaluationOf(recipe, spec);
@@ -149,6 +152,7 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, const ModelInputSpec& spec
   options.world_size = world_size;
   options.seed = static_cast<uint64_t>(recipe.seed);
   options.threads = static_cast<int>(recipe.workers);
+  options.mixed_parts = static_cast<int>(recipe.mixed_shards);
   options.memory = memory;
   options.max_unreadable = recipe.max_unreadable;
   options.on_unreadable = [](absl::string_view what) {

@@ -1,4 +1,5 @@
-// OpenTarShards: the shards of a split as one indexed dataset.
+#include "runtime/data/source/tar/tar_shards.h"
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -11,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status.h"
+#include "runtime/data/annotation/annotation.h"
 #include "runtime/data/annotation/boxes.h"
-#include "runtime/data/dataset.h"
 #include "runtime/data/source/classes.h"
 #include "runtime/data/source/shard_bytes.h"
 #include "runtime/data/source/shard_files.h"
@@ -225,6 +226,13 @@ absl::Status TarShards::AddShard(const fs::path& path) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::shared_ptr<const Dataset>> OpenTarShard(const fs::path& file,
+                                                            std::vector<std::string> classes) {
+  auto dataset = std::make_shared<TarShards>(std::move(classes));
+  TUTTI_RETURN_IF_ERROR(dataset->AddShard(file));
+  return dataset;
+}
 
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenTarShards(const fs::path& folder,
                                                              absl::string_view split) {

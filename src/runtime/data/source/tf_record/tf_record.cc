@@ -1,7 +1,7 @@
 #include "runtime/data/source/tf_record/tf_record.h"
 
 #include "absl/strings/str_cat.h"
-#include "runtime/data/source/tf_record/crc32c.h"
+#include "runtime/data/source/tf_record/masked_crc32c.h"
 
 namespace tutti::data {
 namespace {

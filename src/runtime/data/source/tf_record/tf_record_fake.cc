@@ -1,6 +1,6 @@
 #include "runtime/data/source/tf_record/tf_record_fake.h"
 
-#include "runtime/data/source/tf_record/crc32c.h"
+#include "runtime/data/source/tf_record/masked_crc32c.h"
 
 namespace tutti::data {
 namespace {

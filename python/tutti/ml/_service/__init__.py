@@ -1,0 +1,1 @@
+"""The service: where it is, and its calls (docs/formats/rest.md)."""

@@ -1,0 +1,27 @@
+// Writes values as the JSON of docs/formats/rest.md has them. Text that is not UTF-8 has U+FFFD for
+// the bytes that are not.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace tutti::api {
+
+// Keeps the fields in the order in which they are written, for people who read it.
+using OrderedJson = nlohmann::ordered_json;
+
+inline std::string Text(const OrderedJson& value) {
+  return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+inline std::string Rfc3339(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", time, absl::UTCTimeZone());
+}
+
+inline OrderedJson TextOrNull(const std::string& text) {
+  return text.empty() ? OrderedJson(nullptr) : OrderedJson(text);
+}
+
+}  // namespace tutti::api

@@ -1,0 +1,33 @@
+#include "platform/api/tracked_logs.h"
+
+#include "absl/strings/match.h"
+#include "base/text/utf8.h"
+
+namespace tutti::api {
+namespace {
+
+constexpr size_t kMost = 1'000;
+
+// As of mlflow::Param.
+std::string FirstLine(const std::string& value) {
+  return base::BoundedUtf8(value.substr(0, value.find('\n')), mlflow::kMostParam);
+}
+
+}  // namespace
+
+void AddTracked(const tracking::Run& run, mlflow::Logged& logged) {
+  if (!logged.metrics.empty() || !logged.runs.empty() || !logged.params.empty()) return;
+  for (const tracking::Metric& metric : run.metrics) {
+    if (absl::StartsWith(metric.key, "system/") || logged.metrics.size() == kMost) continue;
+    logged.metrics.push_back({metric.key, metric.point.value, metric.point.step});
+  }
+  for (const tracking::KeyValue& param : run.params) {
+    if (logged.params.size() == kMost) break;
+    logged.params.push_back({param.key, FirstLine(param.value)});
+  }
+  if (!logged.metrics.empty()) {
+    logged.runs.push_back({run.info.id, run.info.name, "", logged.metrics});
+  }
+}
+
+}  // namespace tutti::api

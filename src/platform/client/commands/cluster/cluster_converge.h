@@ -1,0 +1,38 @@
+// Declares the steps that several commands of `tutti cluster` share: checks of the request, and
+// Converge, which makes the hosts what the description says.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "platform/client/commands/cluster/cluster.h"
+#include "platform/cluster/description.h"
+#include "platform/cluster/work.h"
+
+namespace tutti::client {
+
+// Checks the hosts' names; InvalidArgument unless they are valid and each is given once.
+absl::Status CheckHosts(const ClusterOptions& options);
+
+// Checks that no job waits or runs; FailedPrecondition if the cluster has jobs: their number,
+// followed by `else_say`.
+absl::Status CheckQueueIsEmpty(cluster::Remote& remote, const cluster::Description& description,
+                               absl::string_view else_say);
+
+// Prints a line for each step that was done.
+cluster::Report LinesOn(Context& context);
+
+ExitCode SayWhatWouldBeDone(Context& context, const std::vector<cluster::Step>& steps);
+
+// Returns what Converge would refuse before it changed anything.
+absl::Status CheckConverge(cluster::Remote& remote, const cluster::Description& description);
+
+// Makes the hosts what the description says, keeps it, and shows that jobs run on `tried`. With
+// `dry_run` it says what it would do. `changed`: something was done to them just before.
+absl::StatusOr<ExitCode> Converge(Context& context, cluster::Remote& remote,
+                                  const cluster::Description& description,
+                                  const std::vector<std::string>& tried, bool dry_run,
+                                  bool changed = false);
+
+}  // namespace tutti::client

@@ -1,0 +1,253 @@
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status.h"
+#include "platform/client/commands/commands.h"
+#include "platform/client/storage/copy_run.h"
+#include "platform/client/storage/storage_session.h"
+#include "platform/client/text/amounts.h"
+#include "platform/client/text/columns.h"
+#include "platform/client/text/live_text.h"
+
+namespace tutti::client {
+namespace {
+
+absl::StatusOr<TargetKind> KindOfTarget(StorageSide& side) {
+  const StorageAddress& address = side.address();
+  if (address.path.empty()) return TargetKind::kFolder;
+  if (address.is_local()) {
+    std::error_code error;
+    const auto status = std::filesystem::status(address.path, error);
+    if (!std::filesystem::exists(status)) return TargetKind::kNothing;
+    return std::filesystem::is_directory(status) ? TargetKind::kFolder : TargetKind::kFile;
+  }
+  const auto listing = side.List(/*recursive=*/false);
+  if (absl::IsNotFound(listing.status())) return TargetKind::kNothing;
+  TUTTI_RETURN_IF_ERROR(listing.status());
+  return listing->is_file ? TargetKind::kFile : TargetKind::kFolder;
+}
+
+std::string Counted(int64_t files, int64_t bytes) {
+  return absl::StrCat(WithCommas(files), files == 1 ? " file, " : " files, ",
+                      Bytes(static_cast<uint64_t>(bytes)));
+}
+
+// Draws one line that says how far the copy has come and how fast it is.
+class CopyLine {
+ public:
+  explicit CopyLine(Context& context)
+      : text_(context.err, context.err_screen), began_(absl::Now()) {}
+
+  void Show(const CopyProgress& now) {
+    const double seconds = absl::ToDoubleSeconds(absl::Now() - began_);
+    const double rate = seconds > 0.5 ? static_cast<double>(now.bytes) / seconds : 0;
+    std::string line =
+        absl::StrCat(WithCommas(now.files), " of ", Counted(now.of_files, now.of_bytes), "  ",
+                     Bytes(static_cast<uint64_t>(now.bytes)));
+    if (rate > 0) absl::StrAppend(&line, "  ", Bytes(static_cast<uint64_t>(rate)), "/s");
+    text_.SetStatus(Shorten(line, text_.screen().width - 1));
+    text_.Flush();
+  }
+
+ private:
+  LiveText text_;
+  const absl::Time began_;
+};
+
+void TellPlan(Context& context, const CopyPlan& plan) {
+  for (const CopyItem& item : plan.items) {
+    context.out << Printable(JoinedPath(plan.from_base, item.from)) << " -> "
+                << Printable(JoinedPath(plan.to_base, item.to)) << "  "
+                << Bytes(static_cast<uint64_t>(item.bytes)) << "\n";
+  }
+}
+
+struct Copied {
+  int64_t files = 0, bytes = 0;
+};
+
+// Copies one source, or says what it would copy.
+absl::StatusOr<Copied> CopyOne(Context& context, StorageSession& session, StorageSide& from,
+                               StorageSide& to, const CopyPlan& plan, const StorageOptions& asked,
+                               const CopyWatch& watch = {}) {
+  Copied copied{static_cast<int64_t>(plan.items.size())};
+  for (const CopyItem& item : plan.items) copied.bytes += item.bytes;
+  if (asked.dry_run) {
+    TellPlan(context, plan);
+    return copied;
+  }
+  TUTTI_ASSIGN_OR_RETURN(
+      CopyJournal journal,
+      CopyJournal::Open(context.home, from.address().text, to.address().text, session.cancelled()));
+  CopyLine line(context);
+  CopyOptions options{.home = context.home, .is_contained = asked.is_contained};
+  options.progress = [&](const CopyProgress& now) {
+    line.Show(now);
+    if (watch) watch(now.files, now.of_files, now.bytes, now.of_bytes);
+  };
+  options.goes_on = [&](int64_t files) {
+    context.err << "goes on with a copy that was cut off: " << WithCommas(files)
+                << (files == 1 ? " file is there\n" : " files are there\n");
+  };
+  TUTTI_RETURN_IF_ERROR(RunCopy(from, to, plan, journal, options));
+  return copied;
+}
+
+// Removes what is empty below a folder of this machine, and the folder itself if that is empty
+// then.
+void RemoveEmptyFolders(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::vector<std::filesystem::path> folders = {folder};
+  for (auto entry = std::filesystem::recursive_directory_iterator(folder, error);
+       !error && entry != std::filesystem::recursive_directory_iterator(); entry.increment(error)) {
+    if (entry->symlink_status().type() == std::filesystem::file_type::directory) {
+      folders.push_back(entry->path());
+    }
+  }
+  // A folder comes before what is in it, and only empty ones can be removed so.
+  for (auto last = folders.rbegin(); last != folders.rend(); ++last) ::rmdir(last->c_str());
+}
+
+// Removes what has been copied, once all of it is at the target.
+absl::Status RemoveSource(StorageSide& from, const Listing& listing, const CopyPlan& plan) {
+  std::vector<std::string> paths;
+  for (const CopyItem& item : plan.items) paths.push_back(item.from);
+  TUTTI_RETURN_IF_ERROR(from.Remove(plan.from_base, paths));
+  if (from.address().is_local() && !listing.is_file) RemoveEmptyFolders(plan.from_base);
+  return absl::OkStatus();
+}
+
+struct Source {
+  std::unique_ptr<StorageSide> side;
+  Listing listing;
+  CopyPlan plan;
+};
+
+absl::StatusOr<ExitCode> CopyOrMove(Context& context, const StorageOptions& options, bool moves) {
+  if (options.addresses.size() < 2) {
+    return absl::InvalidArgumentError("name what is copied, and where to: SOURCE… TARGET");
+  }
+  StorageSession session(context.connect, context.home);
+  TUTTI_ASSIGN_OR_RETURN(const auto to, session.Open(options.addresses.back()));
+  if (to->address().is_job()) return to->Put("", {}, {}, {});
+  const CopyShape shape{options.recursive, options.addresses.size() > 2};
+  TUTTI_ASSIGN_OR_RETURN(const TargetKind target, KindOfTarget(*to));
+  std::vector<Source> sources;
+  for (size_t i = 0; i + 1 < options.addresses.size(); ++i) {
+    Source& source = sources.emplace_back();
+    TUTTI_ASSIGN_OR_RETURN(source.side, session.Open(options.addresses[i]));
+    if (moves && source.side->address().is_job()) return source.side->RemoveAll();
+    TUTTI_ASSIGN_OR_RETURN(source.listing, source.side->List(/*recursive=*/true));
+    TUTTI_ASSIGN_OR_RETURN(source.plan, PlanCopy(source.side->address(), source.listing,
+                                                 to->address(), target, shape));
+  }
+  std::vector<PlannedCopy> planned;
+  for (const Source& source : sources) planned.push_back({&source.side->address(), &source.plan});
+  TUTTI_RETURN_IF_ERROR(CheckTargets(planned, to->address()));
+  Copied all;
+  for (const Source& source : sources) {
+    StorageSide& from = *source.side;
+    TUTTI_ASSIGN_OR_RETURN(const Copied copied,
+                           CopyOne(context, session, from, *to, source.plan, options));
+    if (moves && !options.dry_run) {
+      TUTTI_RETURN_IF_ERROR(RemoveSource(from, source.listing, source.plan));
+    }
+    all.files += copied.files;
+    all.bytes += copied.bytes;
+  }
+  const char* const did = moves ? "moved " : "copied ";
+  const char* const would = moves ? "would move " : "would copy ";
+  context.err << (options.dry_run ? would : did) << Counted(all.files, all.bytes) << " to "
+              << to->address().text << "\n";
+  return ExitCode::kOk;
+}
+
+// What is at the target of a sync; nothing is as good as an empty folder.
+absl::StatusOr<ObjectsByPath> ObjectsAt(StorageSide& to) {
+  auto listing = to.List(/*recursive=*/true);
+  if (absl::IsNotFound(listing.status())) return ObjectsByPath();
+  TUTTI_RETURN_IF_ERROR(listing.status());
+  if (!listing->is_file) return ByPath(std::move(listing->objects));
+  return absl::InvalidArgumentError(
+      absl::StrCat(to.address().text, " is a file, and must be a folder"));
+}
+
+// Removes what the source has not, or says what that is.
+absl::Status RemoveOthers(Context& context, StorageSide& to, const std::vector<std::string>& others,
+                          bool dry_run) {
+  if (!dry_run) return to.Remove(to.address().path, others);
+  for (const std::string& path : others) {
+    context.out << "would remove " << Printable(JoinedPath(to.address().path, path)) << "\n";
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ExitCode> StorageCopy(Context& context, const StorageOptions& options) {
+  return CopyOrMove(context, options, /*moves=*/false);
+}
+
+absl::StatusOr<ExitCode> StorageMove(Context& context, const StorageOptions& options) {
+  return CopyOrMove(context, options, /*moves=*/true);
+}
+
+// What is to be removed is asked before anything is copied, so that nobody waits for the question.
+absl::StatusOr<SyncCounts> Sync(Context& context, const StorageOptions& options,
+                                const CopyWatch& watch) {
+  if (options.addresses.size() != 2) {
+    return absl::InvalidArgumentError("name two folders: SOURCE TARGET");
+  }
+  StorageSession session(context.connect, context.home);
+  TUTTI_ASSIGN_OR_RETURN(const auto from, session.Open(options.addresses.front()));
+  TUTTI_ASSIGN_OR_RETURN(const auto to, session.Open(options.addresses.back()));
+  if (to->address().is_job()) {
+    TUTTI_RETURN_IF_ERROR(to->Put("", {}, {}, {}));
+  }
+  TUTTI_ASSIGN_OR_RETURN(const Listing listing, from->List(/*recursive=*/true));
+  if (listing.is_file) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(from->address().text, " is a file: tutti storage cp copies one"));
+  }
+  TUTTI_ASSIGN_OR_RETURN(CopyPlan plan, PlanCopy(from->address(), listing, to->address(),
+                                                 TargetKind::kFolder, {.recursive = true}));
+  TUTTI_ASSIGN_OR_RETURN(const ObjectsByPath there, ObjectsAt(*to));
+  std::vector<std::string> others;
+  if (options.remove_others) others = NotInPlan(there, plan);
+  const PlannedCopy planned{&from->address(), &plan};
+  TUTTI_RETURN_IF_ERROR(CheckTargets({planned}, to->address()));
+  TUTTI_RETURN_IF_ERROR(CheckOthers(planned, to->address(), others));
+  if (!others.empty() && !options.dry_run) {
+    const std::string question =
+        absl::StrCat("Remove ", WithCommas(static_cast<int64_t>(others.size())),
+                     others.size() == 1 ? " object of " : " objects of ", to->address().text,
+                     " that ", from->address().text, " has not?");
+    TUTTI_ASSIGN_OR_RETURN(const bool may, MayRemove(context, options.yes, question));
+    if (!may) return absl::CancelledError("nothing was copied or removed");
+  }
+  LeaveOutSame(there, plan);
+  TUTTI_ASSIGN_OR_RETURN(const Copied copied,
+                         CopyOne(context, session, *from, *to, plan, options, watch));
+  TUTTI_RETURN_IF_ERROR(RemoveOthers(context, *to, others, options.dry_run));
+  const char* const would = options.dry_run ? "would have " : "";
+  context.err << would << "copied " << Counted(copied.files, copied.bytes) << " to "
+              << to->address().text << ", removed " << others.size() << "; "
+              << WithCommas(static_cast<int64_t>(listing.objects.size()) - copied.files)
+              << " were the same\n";
+  SyncCounts counts{static_cast<int64_t>(listing.objects.size())};
+  for (const auto& object : listing.objects) counts.bytes += object.bytes;
+  counts.copied_files = copied.files;
+  return counts;
+}
+
+absl::StatusOr<ExitCode> StorageSync(Context& context, const StorageOptions& options) {
+  TUTTI_RETURN_IF_ERROR(Sync(context, options, {}).status());
+  return ExitCode::kOk;
+}
+
+}  // namespace tutti::client

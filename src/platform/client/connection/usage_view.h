@@ -1,0 +1,41 @@
+// Parses what a job's processes use, as GET /v1/jobs/J/usage answers it (docs/monitoring/usage.md).
+// Takes any text, as views.h does.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace tutti::client {
+
+// Columns over time, the oldest value first; NaN: not known. Empty where the answer has none of
+// that name.
+struct UsageSeries {
+  std::vector<double> cpu, memory, memory_left, disk_read, disk_write, net_receive, net_send,
+      samples;
+};
+
+struct RankUsageView {
+  int rank = 0;
+  UsageSeries recent, whole;
+};
+
+struct NodeUsageView {
+  int number = 0;
+  std::string name;  // empty: the job has ended
+  double age = 0;    // seconds since the newest sample; 0 where there is none
+  UsageSeries recent, whole;
+  std::vector<RankUsageView> ranks;
+};
+
+struct JobUsageView {
+  bool live = false;  // it has its nodes
+  std::vector<std::string> problems;
+  std::vector<NodeUsageView> nodes;
+};
+
+absl::StatusOr<JobUsageView> ParseUsage(absl::string_view json);
+
+}  // namespace tutti::client

@@ -1,0 +1,33 @@
+// Shows what a job's processes use: a row for each node and each rank.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "platform/client/connection/usage_view.h"
+#include "platform/client/text/style.h"
+
+namespace tutti::client {
+
+// Returns the title line and a line for each node, with those of its ranks behind it; on a terminal
+// with the course of it, where that is wide enough. `asked`: how long ago `usage` came.
+std::string UsageTable(const JobUsageView& usage, const Screen& screen,
+                       absl::Duration asked = absl::ZeroDuration());
+
+// Returns why the table would have nothing to show, as a sentence; "" if it has.
+std::string WhyNoUsage(const JobUsageView& usage);
+
+// Returns what all of its nodes use together, by name, and on a terminal the course of it:
+// {"Cores", "▁▃▇█▇ 1.97"}, {"Memory", "▁▃▇█▇ 2.00 GB"}; of a job that has ended "1.97 on average",
+// "2.00 GB at most". Nothing where nothing is known.
+std::vector<std::pair<std::string, std::string>> UsageFacts(const JobUsageView& usage,
+                                                            const Screen& screen);
+
+// Returns lines of `answer`, JSON as docs/formats/rest.md has it of /v1/jobs/{job}/usage: what is
+// wrong, then the table. Of a job that runs the values of the last second; of one that has ended
+// the means over its life, and the most memory. Says so if there is nothing.
+absl::StatusOr<std::string> UsageText(const std::string& answer, const Screen& screen);
+
+}  // namespace tutti::client

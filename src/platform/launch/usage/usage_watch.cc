@@ -1,0 +1,97 @@
+#include "platform/launch/usage/usage_watch.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "base/deadline.h"
+#include "base/threads/start_thread.h"
+#include "platform/launch/usage/usage_reader.h"
+
+namespace tutti::launch {
+namespace {
+
+constexpr absl::Duration kPeriod = absl::Seconds(1);
+constexpr absl::Duration kFirst = absl::Milliseconds(900);
+constexpr absl::Duration kPatience = absl::Seconds(1);  // with a look under way, at the end
+constexpr double kRestPerLook = 700;  // times a look's processor time, between two
+
+}  // namespace
+
+UsageWatch::Look UsageWatch::LookByReader(int64_t memory_share) {
+  return [memory_share, reader = std::shared_ptr<UsageReader>()](
+             const std::vector<RankLeader>& ranks, absl::Duration began) mutable {
+    if (reader == nullptr) reader = std::make_shared<UsageReader>(memory_share, began);
+    return reader->Read(ranks, base::SteadyNow(), absl::Now());
+  };
+}
+
+UsageWatch::UsageWatch(Look look, Delivery* delivery)
+    : look_(std::move(look)), shared_(std::make_shared<Shared>()) {
+  absl::MutexLock lock(&shared_->mutex);
+  shared_->delivery = delivery;
+}
+
+UsageWatch::~UsageWatch() {
+  if (!thread_.joinable()) return;
+  bool ended = false;
+  {
+    absl::MutexLock lock(&shared_->mutex);
+    shared_->delivery = nullptr;
+    ended = shared_->mutex.AwaitWithTimeout(absl::Condition(&shared_->ended), kPatience);
+  }
+  ended ? thread_.join() : thread_.detach();
+}
+
+void UsageWatch::SetRanks(std::vector<RankLeader> ranks) {
+  const absl::Duration now = base::SteadyNow();
+  if (!began_ && !ranks.empty()) began_ = now;
+  {
+    absl::MutexLock lock(&shared_->mutex);
+    shared_->ranks = std::move(ranks);
+  }
+  if (tried_ || !began_ || now - *began_ < kFirst) return;
+  tried_ = true;  // where the job has taken all threads that there may be, it goes on without
+  thread_ = base::StartThread([look = std::move(look_), began = *began_, shared = shared_] {
+    try {
+      Loop(look, began, *shared);
+    } catch (const std::exception& error) {
+      spdlog::warn("what the processes use is measured no more: {}", error.what());
+    }
+    absl::MutexLock lock(&shared->mutex);
+    shared->ended = true;
+  });
+}
+
+void UsageWatch::Loop(const Look& look, absl::Duration began, Shared& shared) {
+  absl::Duration pause = absl::ZeroDuration();
+  absl::Duration next = base::SteadyNow();
+  const auto is_over = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(shared.mutex) {
+    return shared.delivery == nullptr;
+  };
+  while (true) {
+    const absl::Duration before = ProcessorTime();
+    std::vector<RankLeader> ranks;
+    bool wanted = false;
+    {
+      absl::MutexLock lock(&shared.mutex);
+      if (shared.mutex.AwaitWithTimeout(absl::Condition(&is_over), pause)) return;
+      ranks = shared.ranks;
+      wanted = shared.delivery->WantsUsage();
+    }
+    if (wanted) {
+      std::string line = spec::ToJson(look(ranks, began));
+      absl::MutexLock lock(&shared.mutex);
+      if (is_over()) return;
+      shared.delivery->OfferUsage(std::move(line));
+    }
+    next = std::max(next + std::max(kPeriod, kRestPerLook * (ProcessorTime() - before)),
+                    base::SteadyNow());
+    pause = next - base::SteadyNow();
+  }
+}
+
+}  // namespace tutti::launch

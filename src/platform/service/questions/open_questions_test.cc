@@ -1,0 +1,155 @@
+// Covers: open_questions.cc, stack_question.cc.
+#include "platform/service/questions/open_questions.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tutti::service {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr absl::Duration kLongWait = absl::Hours(1);
+
+spec::RankStacks Stacks(const std::string& text) {
+  return {.processes = {{.pid = 1, .python = text}}};
+}
+
+std::vector<AskedNode> TwoNodes(bool listen) {
+  return {{"n1", {0, 1}, listen}, {"n2", {2}, listen}};
+}
+
+class OpenQuestionsTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<StackQuestion> Ask(absl::Duration wait, bool listen = true,
+                                     absl::Duration unheard = kLongWait) {
+    return *questions.Ask("j.1", {.native = true, .wait = wait}, TwoNodes(listen), unheard);
+  }
+  static std::optional<StackAnswer> AnswerOf(StackQuestion& question) {
+    base::Deadline again = base::Deadline::After(kLongWait);
+    return question.Answer(again);
+  }
+
+  OpenQuestions questions;
+};
+
+TEST_F(OpenQuestionsTest, AreAskedUntilEachRankHasAnswered) {
+  const auto question = Ask(kLongWait);
+  int woken = 0;
+  const Subscription news = question->OnNews([&] { ++woken; });
+  const auto asked = questions.ForNode("j.1", 0);
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_EQ(asked[0].kind, "stacks");
+  EXPECT_THAT(asked[0].ranks, ElementsAre(0, 1));
+  EXPECT_TRUE(asked[0].native);
+  EXPECT_GT(asked[0].time, absl::ZeroDuration());
+  EXPECT_TRUE(questions.ForNode("j.2", 0).empty());
+  EXPECT_TRUE(questions.ForNode("j.1", 2).empty());
+  EXPECT_TRUE(questions.ForNode("j.1", -1).empty());
+  EXPECT_TRUE(questions.Take("j.1", 0, asked[0].id, 1, Stacks("a")).ok());
+  EXPECT_THAT(questions.ForNode("j.1", 0)[0].ranks, ElementsAre(0));
+  EXPECT_FALSE(AnswerOf(*question));
+  EXPECT_TRUE(questions.Take("j.1", 0, asked[0].id, 0, Stacks("b")).ok());
+  EXPECT_TRUE(questions.ForNode("j.1", 0).empty());
+  EXPECT_TRUE(questions.Take("j.1", 1, asked[0].id, 2, Stacks("a")).ok());
+  EXPECT_EQ(woken, 3);
+  const auto answer = AnswerOf(*question);
+  ASSERT_TRUE(answer);
+  EXPECT_TRUE(answer->missing.empty());
+  ASSERT_EQ(answer->groups.size(), 2u);
+  EXPECT_THAT(answer->groups[0].ranks, ElementsAre(1, 2));
+}
+
+TEST_F(OpenQuestionsTest, TakeNoAnswerThatNobodyWaitsFor) {
+  auto question = Ask(kLongWait);
+  const std::string id = question->id();
+  const auto take = [&](const char* allocation, int node, const std::string& of, int rank) {
+    return questions.Take(allocation, node, of, rank, Stacks("a"));
+  };
+  EXPECT_TRUE(absl::IsNotFound(take("j.2", 0, id, 0)));
+  EXPECT_TRUE(absl::IsNotFound(take("j.1", 0, "another", 0)));
+  EXPECT_TRUE(absl::IsNotFound(take("j.1", 1, id, 0)));
+  EXPECT_TRUE(absl::IsNotFound(take("j.1", 7, id, 0)));
+  EXPECT_TRUE(take("j.1", 0, id, 0).ok());
+  EXPECT_TRUE(absl::IsNotFound(take("j.1", 0, id, 0)));
+  question.reset();
+  EXPECT_TRUE(absl::IsNotFound(take("j.1", 0, id, 1)));
+  EXPECT_TRUE(questions.ForNode("j.1", 0).empty());
+}
+
+TEST_F(OpenQuestionsTest, AreOneForAJobAndABoundedNumber) {
+  auto first = Ask(kLongWait);
+  const auto again = questions.Ask("j.1", {.wait = kLongWait}, TwoNodes(true), kLongWait);
+  EXPECT_TRUE(absl::IsFailedPrecondition(again.status()));
+  std::vector<std::shared_ptr<StackQuestion>> open;
+  absl::Status refused;
+  for (int i = 2; i < 100 && refused.ok(); ++i) {
+    auto other =
+        questions.Ask(absl::StrCat("j.", i), {.wait = kLongWait}, TwoNodes(true), kLongWait);
+    refused = other.status();
+    if (other.ok()) open.push_back(*other);
+  }
+  EXPECT_TRUE(absl::IsUnavailable(refused));
+  EXPECT_EQ(open.size(), 15u);
+  first.reset();
+  EXPECT_NE(Ask(kLongWait), nullptr);
+}
+
+TEST_F(OpenQuestionsTest, SayWhoDidNotAnswerAndWhy) {
+  const auto question = Ask(absl::ZeroDuration());
+  EXPECT_TRUE(questions.ForNode("j.1", 0).empty());  // it is too late
+  const auto answer = AnswerOf(*question);
+  ASSERT_TRUE(answer);
+  ASSERT_EQ(answer->missing.size(), 2u);
+  EXPECT_EQ(answer->missing[0].node, "n1");
+  EXPECT_THAT(answer->missing[0].ranks, ElementsAre(0, 1));
+  EXPECT_THAT(answer->missing[1].why, HasSubstr("nothing was heard"));
+}
+
+TEST_F(OpenQuestionsTest, DoNotWaitForLaunchersThatKnowNone) {
+  const auto question = Ask(kLongWait, /*listen=*/false, absl::ZeroDuration());
+  const auto asked = questions.ForNode("j.1", 1);  // this one does
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_FALSE(AnswerOf(*question));
+  EXPECT_TRUE(questions.Take("j.1", 1, asked[0].id, 2, {.error = "it has ended"}).ok());
+  const auto answer = AnswerOf(*question);
+  ASSERT_TRUE(answer);
+  ASSERT_EQ(answer->missing.size(), 2u);
+  EXPECT_THAT(answer->missing[0].why, HasSubstr("earlier version"));
+  EXPECT_EQ(answer->missing[1].why, "it has ended");
+  EXPECT_THAT(answer->missing[1].ranks, ElementsAre(2));
+}
+
+TEST_F(OpenQuestionsTest, DoNotWaitForProcessesThatHaveEnded) {
+  std::vector<AskedNode> nodes = TwoNodes(true);
+  nodes[0].ended = true;
+  const auto question = *questions.Ask("j.1", {.wait = kLongWait}, nodes, kLongWait);
+  EXPECT_TRUE(questions.ForNode("j.1", 0).empty());
+  EXPECT_FALSE(AnswerOf(*question));
+  questions.EndNode("j.1", 1);  // meanwhile
+  questions.EndNode("j.1", 2);  // there is none
+  questions.EndNode("j.2", 0);  // nor this
+  const auto answer = AnswerOf(*question);
+  ASSERT_TRUE(answer);
+  ASSERT_EQ(answer->missing.size(), 2u);
+  EXPECT_THAT(answer->missing[0].ranks, ElementsAre(0, 1));
+  EXPECT_EQ(answer->missing[1].why, "their processes have ended");
+  EXPECT_TRUE(questions.Ask("j.1", {.wait = kLongWait}, nodes, kLongWait).ok());  // it is answered
+}
+
+TEST_F(OpenQuestionsTest, EndWithTheirJob) {
+  const auto question = Ask(kLongWait);
+  const std::string id = question->id();
+  EXPECT_TRUE(questions.Take("j.1", 1, id, 2, Stacks("a")).ok());
+  question->End("the job has ended");
+  EXPECT_TRUE(absl::IsNotFound(questions.Take("j.1", 0, id, 0, Stacks("a"))));
+  const auto answer = AnswerOf(*question);
+  ASSERT_TRUE(answer);
+  ASSERT_EQ(answer->missing.size(), 1u);
+  EXPECT_EQ(answer->missing[0].why, "the job has ended");
+  EXPECT_EQ(answer->groups.size(), 1u);
+}
+
+}  // namespace
+}  // namespace tutti::service

@@ -1,0 +1,222 @@
+#include "platform/service/runs/job_runs.h"
+
+#include <pwd.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
+#include "base/status.h"
+#include "base/text/utf8.h"
+#include "platform/service/attempt/launcher_token.h"
+
+namespace tutti::service {
+namespace {
+
+using tracking::KeyValue;
+using tracking::RunStatus;
+
+constexpr char kJobTag[] = "tutti.job", kRunsQueue[] = "runs";
+constexpr absl::Duration kFirstPause = absl::Seconds(10), kLongestPause = absl::Minutes(10);
+constexpr size_t kRunIdLength = 32;
+
+RunStatus StatusAfter(store::JobState state) {
+  if (state == store::JobState::kCompleted) return RunStatus::kFinished;
+  return state == store::JobState::kFailed ? RunStatus::kFailed : RunStatus::kKilled;
+}
+
+// Of whom all jobs are.
+std::string UserName() {
+  passwd entry = {};
+  passwd* found = nullptr;
+  std::string buffer(16 << 10, '\0');
+  ::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found);
+  return found == nullptr ? absl::StrCat(::geteuid()) : found->pw_name;
+}
+
+std::vector<KeyValue> TagsOf(const store::Job& job, const std::string& user) {
+  std::vector<KeyValue> tags = {{"mlflow.user", user},
+                                {"mlflow.source.type", "JOB"},
+                                {"mlflow.source.name", tracking::CutTag(job.spec.command)},
+                                {kJobTag, job.id}};
+  if (!job.parent.empty()) tags.push_back({"tutti.parent", job.parent});
+  if (!job.step.empty()) tags.push_back({"tutti.step", job.step});
+  return tags;
+}
+
+std::string RunNameOf(const store::Job& job) {
+  const std::string& name = job.spec.display_name.empty() ? job.id : job.spec.display_name;
+  return base::BoundedUtf8(name, tracking::kMostRunNameLength);
+}
+
+}  // namespace
+
+JobRuns::JobRuns(SharedState& state)
+    : state_(state),
+      user_(state.options.tracking == nullptr ? "" : UserName()),
+      pause_(kFirstPause) {}
+
+std::string RunIdOf(const store::Job& job) {
+  const std::string hash = base::Hex(base::Sha256Of(
+      absl::StrCat("run of ", job.id, ".", job.sequence, " of ", absl::ToUnixMicros(job.created))));
+  return hash.substr(0, kRunIdLength);
+}
+
+void JobRuns::Rebuild(const JobTable& table) {
+  if (state_.options.tracking == nullptr) return;
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [id, job] : table.live()) runs_[RunIdOf(job->record.job)] = {};
+}
+
+void JobRuns::EndPast() {
+  if (state_.options.tracking == nullptr) return;
+  {
+    absl::MutexLock lock(&mutex_);
+    unsettled_ = true;
+  }
+  EndDue();
+}
+
+void JobRuns::EndDue() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!unsettled_ || queued_ || state_.clock->SinceBoot() < next_try_) return;
+    queued_ = true;
+  }
+  state_.tracking_work.Do(kRunsQueue, [this] {
+    {
+      absl::MutexLock lock(&mutex_);
+      unsettled_ = queued_ = false;
+    }
+    Note(EndUnsettled());
+  });
+}
+
+absl::Status JobRuns::EndUnsettled() {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<tracking::RunInfo> runs,
+                         state_.options.tracking->UnsettledRuns());
+  for (const tracking::RunInfo& run : runs) {
+    if (state_.ending) return absl::OkStatus();  // the next service sees to it
+    TUTTI_ASSIGN_OR_RETURN(const std::optional<End> end, EndOf(run));
+    if (!end) continue;
+    TUTTI_RETURN_IF_ERROR(state_.options.tracking->EndJobRun(end->run, end->status, end->time));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<JobRuns::End>> JobRuns::EndOf(const tracking::RunInfo& run) {
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto known = runs_.find(run.id);
+    if (known != runs_.end()) return known->second.end;  // nothing: the job goes on
+  }
+  const auto job = state_.store->GetJob(run.job);
+  if (absl::IsNotFound(job.status()) || (job.ok() && RunIdOf(job->job) != run.id)) {
+    return End{run.id, RunStatus::kKilled, absl::ToUnixMillis(state_.clock->Now())};
+  }
+  TUTTI_RETURN_IF_ERROR(job.status());
+  if (!job->ended()) return std::nullopt;
+  return End{run.id, StatusAfter(job->last.state), absl::ToUnixMillis(*job->ended())};
+}
+
+void JobRuns::OnEvent(const store::Job& job, const store::Event& event, const EventDetail&) {
+  if (state_.options.tracking == nullptr || !IsEnd(event.state)) return;
+  const End end{RunIdOf(job), StatusAfter(event.state), absl::ToUnixMillis(event.time)};
+  {
+    const absl::Duration now = state_.clock->SinceBoot();
+    absl::MutexLock lock(&mutex_);
+    std::erase_if(runs_, [now](const auto& run) { return run.second.until <= now; });
+    const auto run = runs_.find(end.run);
+    if (run == runs_.end()) return;  // it has none
+    run->second = {now + kTracksOn, end};
+  }
+  state_.tracking_work.Do(kRunsQueue, [this, end] { Write(end); });
+}
+
+// While others could not be ended, it waits with them.
+void JobRuns::Write(const End& end) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (unsettled_) return;
+  }
+  Note(state_.options.tracking->EndJobRun(end.run, end.status, end.time));
+}
+
+void JobRuns::Note(const absl::Status& ended) {
+  absl::MutexLock lock(&mutex_);
+  if (ended.ok()) {
+    pause_ = kFirstPause;
+    said_.clear();
+    return;
+  }
+  unsettled_ = true;
+  next_try_ = state_.clock->SinceBoot() + pause_;
+  pause_ = std::min(2 * pause_, kLongestPause);
+  const std::string why(ended.message());
+  if (std::exchange(said_, why) == why) return;
+  spdlog::warn("MLflow's runs of jobs that have ended are not ended yet: {}", ended.ToString());
+}
+
+void JobRuns::Open(const store::Job& job) {
+  if (state_.options.tracking == nullptr) return;
+  absl::MutexLock lock(&mutex_);
+  runs_.try_emplace(RunIdOf(job));
+}
+
+absl::StatusOr<JobRun> JobRuns::Begin(const store::Job& job) {
+  tracking::TrackingStore* const store = state_.options.tracking;
+  if (store == nullptr) return absl::NotFoundError("this service has no MLflow tracking");
+  const tracking::JobRunCreation creation{.id = RunIdOf(job),
+                                          .job = job.id,
+                                          .experiment = job.spec.experiment_name,
+                                          .user = user_,
+                                          .name = RunNameOf(job),
+                                          .tags = TagsOf(job, user_)};
+  const auto run = store->BeginJobRun(creation);
+  // Its end may have been written before it was begun.
+  if (HasEnded(creation.id)) {
+    EndPast();
+    return absl::AbortedError("the job has ended");
+  }
+  TUTTI_RETURN_IF_ERROR(run.status());
+  TUTTI_ASSIGN_OR_RETURN(const tracking::Experiment experiment,
+                         store->GetExperiment(run->experiment));
+  return JobRun{run->id, experiment.name, RunToken(state_.options.launcher_key, run->id)};
+}
+
+bool JobRuns::HasEnded(const std::string& run) const {
+  absl::MutexLock lock(&mutex_);
+  const auto found = runs_.find(run);
+  return found == runs_.end() || found->second.end.has_value();
+}
+
+bool JobRuns::MayTrack(const std::string& run) const {
+  absl::MutexLock lock(&mutex_);
+  const auto found = runs_.find(run);
+  return found != runs_.end() && state_.clock->SinceBoot() < found->second.until;
+}
+
+absl::StatusOr<std::optional<tracking::Run>> JobRuns::Find(const store::Job& job) const {
+  if (state_.options.tracking == nullptr) return std::nullopt;
+  auto run = state_.options.tracking->GetJobRun(RunIdOf(job));
+  if (absl::IsNotFound(run.status())) return std::nullopt;
+  TUTTI_RETURN_IF_ERROR(run.status());
+  return *std::move(run);
+}
+
+absl::StatusOr<flow::MetricReports> TrackedReports(const SharedState& state, const std::string& job,
+                                                   const std::string& metric) {
+  flow::MetricReports reports;
+  if (state.options.tracking == nullptr) return reports;
+  TUTTI_ASSIGN_OR_RETURN(const store::JobRecord record, state.store->GetJob(job));
+  TUTTI_ASSIGN_OR_RETURN(tracking::JobMetric logged,
+                         state.options.tracking->MetricOfJob(RunIdOf(record.job), metric));
+  reports.values = std::move(logged.values);
+  reports.other_names.insert(logged.other_names.begin(), logged.other_names.end());
+  return reports;
+}
+
+}  // namespace tutti::service

@@ -1,0 +1,126 @@
+// Covers: usage_table.cc.
+#include "platform/service/usage/node_history.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/file.h"
+
+namespace tutti::service {
+namespace {
+
+const absl::Time kBegin = absl::FromUnixSeconds(1'800'000'000);  // a multiple of 30 s
+
+spec::UsageSample At(absl::Duration when, float cpu, float memory = 0) {
+  spec::UsageSample sample{.time = kBegin + when};
+  sample.cpu = cpu;
+  sample.memory = memory;
+  sample.memory_left = 100 - memory;
+  sample.ranks = {{.rank = 2, .cpu = cpu / 2, .memory = memory}, {.rank = 3}};
+  return sample;
+}
+
+TEST(NodeHistoryTest, KeepsTheLastTenMinutesAsTheyCame) {
+  NodeHistory history(2, 2);
+  for (int second = 0; second < 1000; ++second) {
+    history.Add(At(absl::Seconds(second), static_cast<float>(second)));
+  }
+  EXPECT_EQ(history.recent().size(), NodeHistory::kMostRecent);
+  EXPECT_EQ(history.recent().at(NodeHistory::kMostRecent - 1, kCpuColumn), 999);
+  history.Add(At(absl::Seconds(999), 7));
+  EXPECT_EQ(history.recent().at(NodeHistory::kMostRecent - 1, kCpuColumn), 999) << "no repeat";
+  history.Add(At(absl::Seconds(5000), 1));
+  EXPECT_EQ(history.recent().size(), 1) << "what is old goes, also after a gap";
+}
+
+TEST(NodeHistoryTest, KeepsSpansOfMeansAndExtremes) {
+  NodeHistory history(2, 2);
+  history.Add(At(absl::Seconds(0), 1, 10));
+  history.Add(At(absl::Seconds(10), 3, 30));
+  history.Add(At(absl::Seconds(31), 8, 20));
+  const UsageTable whole = history.Whole();
+  ASSERT_EQ(whole.size(), 2);
+  EXPECT_EQ(whole.time(0), absl::ToUnixMillis(kBegin));
+  EXPECT_EQ(whole.at(0, kCpuColumn), 2);
+  EXPECT_EQ(whole.at(0, kMemoryColumn), 30);
+  EXPECT_EQ(whole.at(0, kMemoryLeftColumn), 70);
+  EXPECT_EQ(whole.at(0, kNodeWidth), 1) << "of rank 2";
+  EXPECT_TRUE(std::isnan(whole.at(0, kNodeWidth + kRankWidth))) << "of rank 3";
+  EXPECT_EQ(whole.at(1, kCpuColumn), 8);
+}
+
+TEST(NodeHistoryTest, WeighsSpansByTheirSamples) {
+  NodeHistory history(2, 2);
+  for (int second = 0; second < 30; ++second) history.Add(At(absl::Seconds(second), 1));
+  history.Add(At(absl::Seconds(30), 32));
+  EXPECT_EQ(history.Whole().at(0, kSamplesColumn), 30);
+  const UsageTable one = history.Whole().MergedTo(1);
+  EXPECT_EQ(one.at(0, kSamplesColumn), 31);
+  EXPECT_EQ(one.at(0, kCpuColumn), 2);
+}
+
+TEST(NodeHistoryTest, NeverHasMoreSpansHoweverLongTheJobRuns) {
+  NodeHistory history(2, 2);
+  constexpr int kDays = 40;
+  for (int half_minute = 0; half_minute < kDays * 2880; ++half_minute) {
+    history.Add(At(absl::Seconds(30 * half_minute), 1));
+    ASSERT_LE(history.Whole().size(), NodeHistory::kMostSpans);
+  }
+  EXPECT_EQ(history.Whole().time(0), absl::ToUnixMillis(kBegin) /
+                                         absl::ToInt64Milliseconds(history.span()) *
+                                         absl::ToInt64Milliseconds(history.span()));
+  EXPECT_GE(history.span() * static_cast<int>(NodeHistory::kMostSpans), absl::Hours(24 * kDays));
+  EXPECT_EQ(history.Whole().at(0, kCpuColumn), 1);
+}
+
+TEST(NodeHistoryTest, IsTheSameAfterItWasWrittenPieceByPiece) {
+  const base::TemporaryDirectory folder;
+  const std::string name = folder.path() / "node-0";
+  NodeHistory history(2, 2);
+  const auto save = [&](bool end) {
+    EXPECT_TRUE(NodeHistory::Write(name + ".whole", history.TakeUnsaved(end)).ok());
+  };
+  for (int second = 0; second < 100; ++second) {
+    history.Add(At(absl::Seconds(second), static_cast<float>(second), 5));
+    if (second % 40 == 39) save(false);
+  }
+  save(true);
+  EXPECT_TRUE(NodeHistory::Write(name + ".recent", history.RecentToSave()).ok());
+  const auto read = NodeHistory::Read(name);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->first_rank(), 2);
+  EXPECT_EQ(read->ranks(), 2);
+  EXPECT_EQ(read->Whole().Bytes(0), history.Whole().Bytes(0));
+  EXPECT_EQ(read->recent().Bytes(0), history.recent().Bytes(0));
+  EXPECT_EQ(read->Whole().size(), 4);
+  EXPECT_TRUE(absl::IsNotFound(NodeHistory::Read(name, 0, 2, {}).status())) << "of other ranks";
+}
+
+TEST(NodeHistoryTest, ReadsWhatIsThereOfADamagedFile) {
+  const base::TemporaryDirectory folder;
+  const std::string name = folder.path() / "node-0";
+  NodeHistory history(0, 1);
+  for (int i = 0; i < 3; ++i) history.Add(At(absl::Seconds(30 * i), 1));
+  NodeHistory::Unsaved unsaved = history.TakeUnsaved(true);
+  unsaved.rows.resize(unsaved.rows.size() - 1);
+  ASSERT_TRUE(NodeHistory::Write(name + ".whole", unsaved).ok());
+  EXPECT_EQ(NodeHistory::Read(name)->Whole().size(), 2);
+  for (const char* text : {"", "{}\n", "no JSON\n", R"({"version": 1, "first_rank": -1})"}) {
+    ASSERT_TRUE(base::WriteFileAtomic(name + ".whole", text).ok());
+    EXPECT_TRUE(absl::IsNotFound(NodeHistory::Read(name).status())) << text;
+  }
+}
+
+TEST(NodeHistoryTest, MergesToSoManyPoints) {
+  NodeHistory history(0, 0);
+  for (int i = 0; i < 10; ++i) history.Add(At(absl::Seconds(i), static_cast<float>(i)));
+  const UsageTable merged = history.recent().MergedTo(4);
+  ASSERT_EQ(merged.size(), 4);
+  EXPECT_EQ(merged.at(0, kCpuColumn), 1);
+  EXPECT_EQ(merged.at(3, kCpuColumn), 9);
+  EXPECT_EQ(history.recent().Newest(2).at(0, kCpuColumn), 8);
+}
+
+}  // namespace
+}  // namespace tutti::service

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "platform/store/database.h"
+
+namespace tutti::tracking {
+
+// The layouts of tracking.db, one step each.
+const store::Migrations& AllMigrations();
+
+}  // namespace tutti::tracking

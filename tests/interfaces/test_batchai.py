@@ -1,0 +1,264 @@
+"""Story: a user of Azure Batch AI brings job.json, cluster.json and scripts, and they run on two nodes."""
+import json
+import pathlib
+
+import pytest
+import yaml
+
+from conftest import BIN, Service, wait_until
+from file_search import files_with
+from needs import needs
+from podman_lab import Podman, missing, root_file_system
+
+SHOW = """
+    import json, os, sys
+    print(json.dumps({"environment": dict(os.environ), "arguments": sys.argv[1:]}))
+"""
+
+
+@pytest.fixture
+def shared(tmp_path):
+    """A folder that every node has, where Batch AI had a mounted share; with a script that shows what it finds."""
+    folder = tmp_path / "share"
+    (folder / "scripts").mkdir(parents=True)
+    (folder / "scripts/show.py").write_text("\n".join(line[4:] for line in SHOW.splitlines()))
+    return folder
+
+
+needs_storage = needs("" if (BIN / "tutti-storage").exists() else "tutti-storage was not built: tools/setup storage fetches Arrow for it")
+
+
+def job_json(tmp_path, shared, nodes=2, logs="$AZ_BATCHAI_JOB_TEMP", **properties):
+    """A job of Batch AI's, with the shared folder as its volume `share`."""
+    volumes = {"unmanagedFileSystems": [{"mountCommand": f"mount --bind {shared}", "relativeMountPath": "share"}]}
+    file = tmp_path / "job.json"
+    document = {"$schema": "https://raw.githubusercontent.com/Azure/BatchAI/master/schemas/2018-05-01/job.json",
+                "properties": {"nodeCount": nodes, "stdOutErrPathPrefix": logs,
+                               "mountVolumes": volumes, **properties}}
+    file.write_text(json.dumps(document, indent="\t"))
+    return file
+
+
+def create(service, file, *options):
+    made = service.cli("batchai", "job", "create", "-f", file, *options)
+    assert made.returncode == 0, made.stderr
+    return made.stdout.strip(), made.stderr
+
+
+def shown(service, name, ranks):
+    job = service.wait(name)
+    assert job["state"] == "Completed", job
+    return [json.loads(service.log_text(name, rank)) for rank in range(ranks)]
+
+
+SCRIPT = "$AZ_BATCHAI_JOB_MOUNT_ROOT/share/scripts/show.py"
+
+
+def script(**settings):
+    return {"pythonScriptFilePath": SCRIPT, "pythonInterpreterPath": "python3", **settings}
+
+
+def test_pytorch_by_gloo(service, tmp_path, shared):
+    file = job_json(tmp_path, shared, pyTorchSettings=script(
+        commandLineArgs="--dist-url $AZ_BATCHAI_PYTORCH_INIT_METHOD --rank $AZ_BATCHAI_TASK_INDEX", communicationBackend="gloo"))
+    name, _ = create(service, file, "-n", "gloo", "-e", "mnist", "-g", "group", "-w", "space", "-c", "local")
+    assert name == "gloo"
+    for rank, process in enumerate(shown(service, name, 2)):
+        environment = process["environment"]
+        assert process["arguments"] == ["--dist-url", f"tcp://{environment['MASTER_ADDR']}:{environment['MASTER_PORT']}", "--rank", str(rank)]
+        assert environment["AZ_BATCHAI_JOB_MOUNT_ROOT"] == environment["AZ_BATCHAI_MOUNT_ROOT"]
+        assert pathlib.Path(environment["AZ_BATCHAI_JOB_MOUNT_ROOT"]).is_absolute()
+        assert environment["AZ_BATCHAI_MPI_MASTER_NODE"] == environment["MASTER_ADDR"]
+        assert len(environment["AZ_BATCHAI_NODE_LIST"].split(",")) == 2
+        assert environment["AZ_BATCHAI_NUM_GPUS"] == environment["AZ_BATCHAI_GPU_COUNT_FOUND"]
+        assert environment["AZUREML_EXPERIMENT_NAME"] == "mnist"
+
+
+@pytest.mark.parametrize("toolkit", ["horovodSettings", "customMpiSettings"])
+def test_ranks_of_mpi_after_their_nodes_are_prepared(service, tmp_path, shared, toolkit):
+    """The preparation runs once on each node, and before any process of the node."""
+    settings = script(processCount=4) if toolkit == "horovodSettings" else {"commandLine": f"python3 {SCRIPT}", "processCount": 4}
+    name, _ = create(service, job_json(
+        tmp_path, shared, **{toolkit: settings},
+        environmentVariables=[{"name": "MARK", "value": "$AZ_BATCHAI_JOB_TEMP/mark"}, {"name": "PLAIN", "value": "a $b"}],
+        jobPreparation={"commandLine": f"echo \"it's $NODE_RANK\" >>$MARK && cp $MARK '{tmp_path}'/prepared-$NODE_RANK"}))
+    processes = shown(service, name, 4)
+    assert [process["environment"]["OMPI_COMM_WORLD_RANK"] for process in processes] == ["0", "1", "2", "3"]
+    assert all(process["environment"]["PLAIN"] == "a $b" for process in processes)
+    assert [process["environment"]["MARK"] for process in processes] == [
+        process["environment"]["AZ_BATCHAI_JOB_TEMP"] + "/mark" for process in processes]
+    assert [(tmp_path / f"prepared-{node}").read_text() for node in (0, 1)] == ["it's 0\n", "it's 1\n"]
+
+
+def test_a_preparation_that_fails_fails_the_job(service, tmp_path, shared):
+    name, _ = create(service, job_json(tmp_path, shared, jobPreparation={"commandLine": "exit 7"},
+                                       customMpiSettings={"commandLine": "echo ran", "processCount": 4}))
+    job = service.wait(name)
+    assert job["state"] == "Failed" and "exit code 7" in json.dumps(job), job
+    assert not any("ran" in service.log_text(name, rank) for rank in range(4))
+
+
+def test_tensorflow_with_a_parameter_server(service, tmp_path, shared):
+    arguments = "--ps_hosts=$AZ_BATCHAI_PS_HOSTS --worker_hosts=$AZ_BATCHAI_WORKER_HOSTS --task_index=$AZ_BATCHAI_TASK_INDEX"
+    file = job_json(tmp_path, shared, tensorFlowSettings=script(
+        workerCount=2, parameterServerCount=1, masterCommandLineArgs=f"master {arguments}",
+        workerCommandLineArgs=f"worker {arguments}", parameterServerCommandLineArgs=f"server {arguments}"))
+    # Worker 0 ends the others with it: it waits until they have printed.
+    said = tmp_path / "said"  # the share is an input, which jobs cannot write to
+    said.mkdir()
+    (shared / "scripts/show.py").write_text(
+        (shared / "scripts/show.py").read_text()
+        + f"\nimport pathlib, time\nsys.stdout.flush()\nsaid = pathlib.Path({str(said)!r})\n"
+          "(said / sys.argv[1]).touch()\n"
+          "while sys.argv[1] == 'master' and len(list(said.iterdir())) < 3: time.sleep(0.05)\n")
+    name, _ = create(service, file)
+    processes = shown(service, name, 3)
+    roles = [process["arguments"][0] for process in processes]
+    assert roles == ["master", "worker", "server"]
+    for process, index in zip(processes, ["0", "1", "0"]):
+        ps, workers, task = (argument.split("=")[1] for argument in process["arguments"][1:])
+        assert len(ps.split(",")) == 1 and len(workers.split(",")) == 2 and task == index
+
+
+@needs(missing())
+def test_in_an_image_each_process_prepares_a_container_of_its_own(tmp_path):
+    podman = Podman(tmp_path)
+    service = Service(tmp_path / "home", nodes=2, environment=podman.environment)
+    try:
+        podman.make("localhost/prepared:1", root_file_system())
+        service.start()
+        file = tmp_path / "job.json"
+        file.write_text(json.dumps({"properties": {
+            "nodeCount": 2, "customMpiSettings": {"commandLine": "cat /prepared", "processCount": 4},
+            "jobPreparation": {"commandLine": "echo \"it's $RANK\" >>/prepared"},
+            "containerSettings": {"shmSize": "64m", "imageSourceRegistry": {"image": "prepared:1", "serverUrl": "https://localhost/"}}}}))
+        name, _ = create(service, file)
+        job = service.wait(name, 120)
+        assert job["state"] == "Completed", job
+        assert [service.log_text(name, rank) for rank in range(4)] == [f"it's {rank}\n" for rank in range(4)]
+    finally:
+        service.stop()
+        podman.close()
+
+
+def test_secrets_and_a_jobs_files(service, tmp_path, shared):
+    secret = {"secrets": [{"name": "TOKEN", "value": "hunter2-hunter2"}]}
+    file = job_json(tmp_path, shared, nodes=1, **secret, customToolkitSettings={
+        "commandLine": "echo ${#TOKEN} $TOKEN; echo wrong >&2; mkdir -p outputs/MODEL; printf 12345678 >outputs/MODEL/b.txt"})
+    name, told = create(service, file, "-n", "one")
+    job = service.wait(name)
+    assert job["state"] == "Completed", job
+    assert service.log_text(name, 0) == "15 ***\n"
+    assert "secret one-TOKEN has the value of TOKEN" in told and "hunter2" not in json.dumps(job)
+    listing = ("batchai", "job", "file", "list", "-j", name)
+    listed = json.loads(service.cli(*listing, "-d", "MODEL", "-o", "json").stdout)
+    assert [(file["name"], file["contentLength"]) for file in listed] == [("b.txt", 8)]
+    assert "stdout" in service.cli(*listing).stdout
+    assert "there are files of MODEL, stdouterr" in service.cli(*listing, "-d", "NOTTHERE").stderr
+    stream = ("batchai", "job", "file", "stream", "-j", name, "-f")
+    assert service.cli(*stream, "stdout.txt").stdout == "15 ***\n"
+    assert service.cli(*stream, "stderr.txt").stdout == "wrong\n"
+    unknown = service.cli(*stream, "execution.log")
+    assert unknown.returncode == 2 and "tutti job download one" in unknown.stderr
+    # A job that is refused changes no secret, neither of another job's name nor of its own.
+    again = service.cli("batchai", "job", "create", "-f", file, "-n", "one")
+    assert again.returncode != 0 and "there is a job named one" in again.stderr and "has the value" not in again.stderr
+    # Jobs without a name share no secret.
+    names = [create(service, file) for _ in range(2)]
+    assert len({name for name, _ in names}) == 2
+    for name, told in names:
+        assert f"secret {name}-TOKEN has the value of TOKEN" in told and name.startswith("batchai-")
+    file = job_json(tmp_path, shared, nodes=3, **secret, customMpiSettings={"commandLine": "true"})
+    wrong = service.cli("batchai", "job", "create", "-f", file, "-n", "two")
+    assert wrong.returncode != 0 and "has the value" not in wrong.stderr
+    assert "two-TOKEN" not in service.cli("secret", "list").stdout
+
+
+@needs_storage
+def test_directories_outputs_and_logs(service, tmp_path, shared):
+    (shared / "images").mkdir()
+    (shared / "images/a.txt").write_text("an image")
+    name, _ = create(service, job_json(
+        tmp_path, shared, nodes=1, logs="$AZ_BATCHAI_JOB_MOUNT_ROOT/share/logs",
+        inputDirectories=[{"id": "IMAGES", "path": "$AZ_BATCHAI_JOB_MOUNT_ROOT/share/images"}],
+        outputDirectories=[{"id": "MODEL", "pathPrefix": "$AZ_BATCHAI_JOB_MOUNT_ROOT/share/out", "pathSuffix": "Models"}],
+        customToolkitSettings={"commandLine": "cp $AZ_BATCHAI_INPUT_IMAGES/a.txt $AZ_BATCHAI_OUTPUT_MODEL/b.txt; echo brought; ls $AZ_BATCHAI_JOB_MOUNT_ROOT $AZ_BATCHAI_SHARED_JOB_TEMP >/dev/null"}), "-n", "one")
+    job = service.wait(name)
+    assert job["state"] == "Completed", job
+    assert (shared / "out/one/outputs/Models/b.txt").read_text() == "an image"
+    wait_until(lambda: [file for file in files_with(shared / "logs/one", "brought") if "stdout" in file.name], 30, "the logs are on the volume")
+
+
+def test_a_cluster_lends_its_volumes_to_its_jobs(service, tmp_path, shared):
+    cluster = tmp_path / "cluster.json"
+    cluster.write_text(json.dumps({"properties": {
+        "vmSize": "Standard_NC6", "scaleSettings": {"manual": {"targetNodeCount": 2}}, "userAccountSettings": {"adminUserName": "me"},
+        "nodeSetup": {"mountVolumes": {
+            "unmanagedFileSystems": [{"mountCommand": f"mount --bind {shared}", "relativeMountPath": "external"}],
+            "azureBlobFileSystems": [{"accountName": "acme", "containerName": "images", "relativeMountPath": "blobs",
+                                      "credentials": {"accountKey": "aHVudGVyMi1odW50ZXIy"}}]}}}}))
+    file = job_json(tmp_path, shared, customMpiSettings={"commandLine": "python3 $AZ_BATCHAI_MOUNT_ROOT/external/scripts/show.py"})
+    refused = service.cli("batchai", "job", "create", file)
+    assert refused.returncode == 2 and f"{file}:" in refused.stderr and "--cluster-file" in refused.stderr
+    made = service.cli("batchai", "cluster", "create", "-n", "nc6", "-f", cluster)
+    assert made.returncode == 0 and 'warning: ' in made.stderr and "vmSize" in made.stderr, made.stderr
+    assert len(shown(service, create(service, file, "-c", "nc6")[0], 2)) == 2
+    assert "nc6" in service.cli("compute", "list").stdout
+    assert "batchai-acme-images" in service.cli("datastore", "list").stdout
+    noted = service.home / "batch-ai/nc6.json"
+    assert "aHVudGVy" not in noted.read_text() and noted.stat().st_mode & 0o777 == 0o600
+    # By the id that az took, and by the job's own.
+    assert len(shown(service, create(service, file, "-c", "/subscriptions/0/clusters/nc6")[0], 2)) == 2
+    own = json.loads(file.read_text())
+    own["properties"]["cluster"] = {"id": "/subscriptions/0/clusters/nc6"}
+    file.write_text(json.dumps(own))
+    assert len(shown(service, create(service, file)[0], 2)) == 2
+    # A refused cluster changes none, and the volumes go with the compute.
+    before = noted.read_text()
+    elsewhere = tmp_path / "elsewhere.json"
+    elsewhere.write_text(json.dumps({"properties": {"vmSize": "x"}}))
+    assert service.cli("batchai", "cluster", "create", "-n", "nc6", "-f", elsewhere, "--as", "nowhere").returncode != 0
+    assert noted.read_text() == before
+    assert service.cli("compute", "delete", "nc6").returncode == 0 and not noted.exists()
+
+
+def test_a_key_that_changed_is_taken_over_and_anothers_datastore_kept(service, tmp_path, shared):
+    def made(key, account="acme"):
+        volumes = {"azureBlobFileSystems": [{"accountName": account, "containerName": "images", "relativeMountPath": "blobs",
+                                             "credentials": {"accountKey": key}}]}
+        file = tmp_path / "cluster.json"
+        file.write_text(json.dumps({"properties": {"nodeSetup": {"mountVolumes": volumes}}}))
+        result = service.cli("batchai", "cluster", "create", "-n", "nc6", "-f", file)
+        assert result.returncode == 0, result.stderr
+        return result.stderr
+    own = tmp_path / "own.yml"
+    own.write_text("name: own\ntype: azure_blob\naccount_name: other\ncontainer_name: images\n")
+    assert service.cli("datastore", "create", "--file", own).returncode == 0
+    assert "datastores/batchai-acme-images" in made("aHVudGVyMi1odW50ZXIy")
+    assert "datastores/batchai-acme-images" in made("aHVudGVyMy1odW50ZXIz")
+    assert "datastore own is kept" in made("aHVudGVyMi1odW50ZXIy", account="other")
+    wrong = service.cli("batchai", "cluster", "create", "-n", "nc6", "-f", tmp_path / "cluster.json", "--as", "nowhere")
+    assert "/tmp/tutti-batchai" not in wrong.stderr
+
+
+def test_convert_writes_a_job_file_that_runs(service, tmp_path, shared):
+    file = job_json(tmp_path, shared, horovodSettings=script())
+    target = tmp_path / "converted.yml"
+    printed = service.cli("batchai", "convert", file)
+    assert printed.returncode == 0 and yaml.safe_load(printed.stdout)["distribution"] == {"type": "mpi", "process_count_per_instance": 1}
+    assert service.cli("batchai", "convert", file, "--save", target).returncode == 0
+    assert target.read_text() == printed.stdout
+    assert len(shown(service, service.submit(target), 2)) == 2
+    file.write_text(json.dumps(json.loads(file.read_text())))  # YAML has no tabs
+    other = service.cli("run", file)
+    assert other.returncode == 2 and "tutti batchai job create" in other.stderr
+
+
+def test_a_toolkit_that_cannot_be_had_is_said_and_a_wrong_file_refused(service, tmp_path, shared):
+    file = job_json(tmp_path, shared, cntkSettings=script())
+    result = service.cli("batchai", "convert", file)
+    assert result.returncode == 0 and "CNTK's last release" in result.stderr and result.stdout
+    file = job_json(tmp_path, shared, horovodSetings=script(), nodes=0)
+    result = service.cli("batchai", "job", "create", file)
+    assert result.returncode == 2 and 'did you mean "horovodSettings"' in result.stderr and "nodeCount" in result.stderr
+    assert service.get("/v1/jobs")["jobs"] == []

@@ -1,0 +1,94 @@
+"""Story: what the ranks of a job use is seen while it runs and after it has ended, by rank and by node, also over a restart of the service."""
+import datetime
+import json
+
+from conftest import wait_until
+
+# Rank 1 computes and takes memory; rank 0 waits, and both end by the gate.
+USE = """
+import os, pathlib, sys, time
+gate, rank = pathlib.Path(sys.argv[1]), int(os.environ["RANK"])
+taken = bytearray(os.urandom(1 << 20)) * 64 if rank == 1 else b""
+print("begun", flush=True)
+while not gate.exists():
+    if rank == 1:
+        for i in range(100_000):
+            pass
+    else:
+        time.sleep(0.05)
+"""
+COLUMNS = {"cpu", "memory", "disk_read", "disk_write", "cpu_wait"}
+
+
+def usage(service, job, query=""):
+    return service.get(f"/v1/jobs/{job}/usage{query}")
+
+
+def last(values):
+    return next((value for value in reversed(values) if value is not None), None)
+
+
+def ranks_of(seen, resolution):
+    return {rank["rank"]: rank for node in seen["nodes"] for rank in node[resolution]["ranks"]}
+
+
+def test_what_each_rank_uses_is_seen_while_the_job_runs_and_after_it(start_service, write_job, tmp_path):
+    service = start_service(nodes=2)
+    gate = tmp_path / "gate"
+    job = service.submit(write_job(f"python3 use.py {gate}", files={"use.py": USE}, nodes=2))
+
+    def is_seen():
+        ranks = ranks_of(usage(service, job), "recent")
+        if set(ranks) != {0, 1} or not all(ranks[rank]["cpu"] for rank in ranks):
+            return None
+        busy, idle = (last(ranks[rank]["cpu"]) for rank in (1, 0))
+        if busy is None or idle is None or busy < 0.1 or busy < 2 * idle:
+            return None
+        return (last(ranks[1]["memory"]) or 0) > 64e6 and ranks  # it computes as it begins, too
+    ranks = wait_until(is_seen, 60, "the service knows which rank computes")
+    assert all(COLUMNS < set(rank) for rank in ranks.values())
+    assert last(ranks[0]["memory"]) < 64e6
+    seen = usage(service, job)
+    assert seen["live"] and [node["name"] for node in seen["nodes"]] == ["n1", "n2"]
+    for node in seen["nodes"]:
+        assert last(node["recent"]["memory_left"]) > 0
+        assert len(node["recent"]["time"]) == len(node["recent"]["cpu"])
+
+    # The command shows the same, one rank alone too, and as JSON.
+    shown = service.cli("job", "metrics", job).stdout
+    assert "n1" in shown and "rank 0" in shown and "rank 1" in shown and "Memory" in shown
+    shown = service.cli("job", "show", job).stdout
+    assert "\nCores " in shown and "\nMemory " in shown, shown
+    one = json.loads(service.cli("job", "metrics", job, "--rank", "1", "-o", "json").stdout)
+    assert [node["name"] for node in one["nodes"]] == ["n2"] and set(ranks_of(one, "recent")) == {1}
+    nothing = service.cli("job", "metrics", job, "--rank", "2", check=False)
+    assert nothing.returncode != 0 and "rank 2" in nothing.stderr
+
+    # A service that dies loses a minute at most, and no job.
+    def saved():
+        return sorted(path.name for path in (service.home / "jobs" / job / "usage").glob("*.whole"))
+    wait_until(lambda: saved() == ["node-0.whole", "node-1.whole"], 90, "spans of both nodes are on the disk")
+    killed = datetime.datetime.now(datetime.timezone.utc)
+    service.kill()
+    service.start()
+    wait_until(is_seen, 60, "the next service knows it, too")
+    for node in usage(service, job)["nodes"]:
+        assert datetime.datetime.fromisoformat(node["whole"]["time"][0].replace("Z", "+00:00")) < killed
+        assert node["whole"]["samples"][0] >= 1
+
+    gate.touch()
+    service.wait_for_state(job, "Completed")
+    ended = usage(service, job, "?points=10")
+    assert not ended["live"] and set(ranks_of(ended, "whole")) == {0, 1}
+    assert max(cpu for cpu in ranks_of(ended, "whole")[1]["cpu"] if cpu is not None) > 0.1  # in the last span others may have had the processors
+    assert all(len(node["whole"]["time"]) <= 10 for node in ended["nodes"])
+    assert "rank 1" in service.cli("job", "metrics", job).stdout
+    assert not any(file["path"].startswith("usage") for file in service.get(f"/v1/jobs/{job}/files")["files"])
+
+
+def test_a_service_that_is_told_so_has_nothing_measured(start_service, write_job):
+    service = start_service(arguments=["--no-usage"])
+    job = service.submit(write_job("sleep 3"))  # the first sample would be made after one
+    service.wait_for_state(job, "Completed")
+    assert usage(service, job)["nodes"] == []
+    assert "nothing is known" in service.cli("job", "metrics", job).stdout
