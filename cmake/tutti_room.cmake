@@ -1,5 +1,5 @@
-# tutti_room(NAME [SEPARATE] [COLD] [DEPS target…] [TEST_DEPS target…] [PCH target] [APART folder…] [TEST_PROCESSES n]
-#            [TEST_OPTIMIZATION option] [LEFT_OUT folder…] [FOLDER folder])
+# tutti_room(NAME [SEPARATE] [COLD] [DEPS target…] [TEST_DEPS target…] [PCH target] [APART folder…] [TEST_OPTIMIZATION option]
+#            [LEFT_OUT folder…] [FOLDER folder])
 #
 # A folder under src/ is a room: the library target tutti_NAME made of every .cc below the folder,
 # the test program tutti_NAME_test made of every *_test.cc and *_test_support.cc, and one fuzz program
@@ -7,13 +7,12 @@
 # Files that other rooms' tests need (fakes) are named *_fake.cc and are part of the library.
 # PCH names a target whose precompiled header this room reuses; without it, library and tests take
 # the plain ones of cmake/precompiled.cmake. SEPARATE: every source is compiled by itself, but tests,
-# of which several are compiled as one in every room. TEST_PROCESSES: how many share the room's tests
-# and run at once, where tests mostly wait. TEST_OPTIMIZATION: where more than what other tests have
-# (cmake/precompiled.cmake) pays. COLD: see tutti_cold. APART: these folders of the room make a library of their own,
+# of which several are compiled as one in every room (TUTTI_UNITY=OFF: none). TEST_OPTIMIZATION: where more than what other
+# tests have (cmake/precompiled.cmake) pays. COLD: see tutti_cold. APART: these folders of the room make a library of their own,
 # tutti_NAME_apart, so that programs without it need not wait for it; the rest of the room knows nothing of them. LEFT_OUT: these
 # folders are not part of it. FOLDER: it is made of this folder alone, for what is not built everywhere.
 function(tutti_room name)
-  cmake_parse_arguments(ARG "SEPARATE;COLD" "PCH;TEST_PROCESSES;TEST_OPTIMIZATION;FOLDER" "DEPS;TEST_DEPS;APART;LEFT_OUT"
+  cmake_parse_arguments(ARG "SEPARATE;COLD" "PCH;TEST_OPTIMIZATION;FOLDER" "DEPS;TEST_DEPS;APART;LEFT_OUT"
                         ${ARGN})
   set(place ${CMAKE_CURRENT_SOURCE_DIR})
   if(ARG_FOLDER)
@@ -68,6 +67,9 @@ function(tutti_room name)
     endif()
   endforeach()
 
+  if(TUTTI_TESTS AND NOT TUTTI_FUZZERS)
+    tutti_seed_tests(tests ${name} ${fuzzers})
+  endif()
   if(TUTTI_TESTS AND tests)
     add_executable(${target}_test ${tests})
     target_link_libraries(${target}_test PRIVATE ${libraries} ${ARG_TEST_DEPS} GTest::gmock
@@ -83,13 +85,7 @@ function(tutti_room name)
       target_compile_options(${target}_test PRIVATE ${tutti_test_optimization}
                              ${ARG_TEST_OPTIMIZATION})
     endif()
-    set(results ${CMAKE_BINARY_DIR}/test-results/${name})
-    if(ARG_TEST_PROCESSES)
-      add_test(NAME ${name} COMMAND ${CMAKE_SOURCE_DIR}/tools/run-shards ${ARG_TEST_PROCESSES}
-               $<TARGET_FILE:${target}_test> ${results})
-    else()
-      add_test(NAME ${name} COMMAND ${target}_test --gtest_output=xml:${results}.xml)
-    endif()
+    tutti_test(${name} ${target}_test)
   endif()
 
   if(TUTTI_FUZZERS)
@@ -103,10 +99,39 @@ function(tutti_room name)
   endif()
 endfunction()
 
+# Appends to the variable what makes a test, FuzzSeeds.NAME, of each fuzz target that has a folder NAME_seeds beside it.
+function(tutti_seed_tests variable room)
+  set(declarations "")
+  set(calls "")
+  set(targets)
+  foreach(source ${ARGN})
+    string(REGEX REPLACE "\\.cc$" "_seeds" seeds ${source})
+    if(EXISTS ${seeds})
+      get_filename_component(target ${source} NAME_WE)
+      set_source_files_properties(${source} PROPERTIES COMPILE_DEFINITIONS LLVMFuzzerTestOneInput=${target}
+                                                       SKIP_UNITY_BUILD_INCLUSION ON)
+      string(APPEND declarations "extern \"C\" int ${target}(const uint8_t* data, size_t size);\n")
+      string(APPEND calls "TEST(FuzzSeeds, ${target}) { RunSeeds(\"${seeds}\", ${target}); }\n")
+      list(APPEND targets ${source})
+    endif()
+  endforeach()
+  if(targets)
+    set(file ${CMAKE_CURRENT_BINARY_DIR}/${room}_fuzz_seeds_test.cc)
+    configure_file(${PROJECT_SOURCE_DIR}/cmake/fuzz_seeds_test.cc.in ${file} @ONLY)
+    set_source_files_properties(${file} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    set(${variable} ${${variable}} ${targets} ${file} PARENT_SCOPE)
+  endif()
+endfunction()
+
+# tutti_test(NAME PROGRAM): ctest runs the GoogleTest program as two processes, but for what tests/soak.txt lists of NAME.
+function(tutti_test name program)
+  add_test(NAME ${name} COMMAND ${CMAKE_SOURCE_DIR}/tools/run-shards $<TARGET_FILE:${program}>)
+endfunction()
+
 # Even precompiled, headers cost more than a file's own code: several files are compiled as one, so
 # the names that a room's sources, or such tests, keep to themselves differ.
 function(tutti_several_as_one target files)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TUTTI_UNITY} UNITY_BUILD_BATCH_SIZE ${files})
 endfunction()
 
 # For what mostly waits, for processes and the network or for libtorch's kernels: the optimiser would take half of the time

@@ -3,6 +3,7 @@ import io
 import json
 import os
 import pathlib
+import shutil
 import signal
 import ssl
 import subprocess
@@ -24,12 +25,6 @@ BIN = pathlib.Path(os.environ.get("TUTTI_BUILD", ROOT / "build")) / "bin"
 PATIENCE = patience()  # how many times longer than written what waits may take
 make_processes_patient(PATIENCE)
 TERMINAL = {"Completed", "Failed", "Canceled"}
-LONG = ["test_processors", "test_cluster_autoscaling", "test_chaos", "test_mpi", "test_results", "test_slurm_frameworks", "test_slurm_jobs",
-        "test_slurm", "test_faults", "test_failures", "test_slurm_unshared", "test_slurm_folder", "test_azure_jobs", "test_containers",
-        "test_slurm_vanishing", "test_slurm_storms", "test_slurm_faults", "test_cluster", "test_cluster_upkeep", "test_cluster_systemd",
-        "test_harm", "test_torchvision", "test_training", "test_horovod", "test_launchers", "test_tasks"]  # the longest first
-if not os.environ.get("TUTTI_WHOLE_TESTS"):  # whose storms load the processors most, so behind other clusters' stories
-    LONG.insert(1, LONG.pop(LONG.index("test_slurm_storms")))
 
 
 def pytest_report_header():
@@ -37,7 +32,7 @@ def pytest_report_header():
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "needs(what, root_could): what the machine lacks for the story (needs.py)")
+    config.addinivalue_line("markers", "needs(what): what the machine lacks for the story (needs.py)")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -45,9 +40,18 @@ def pytest_runtest_setup(item):
     needs.check(item)
 
 
-def pytest_collection_modifyitems(items):
-    """Workers take whole files in this order: a long one that came last would leave the other without work."""
-    items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG else len(LONG))
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item):
+    report = (yield).get_result()
+    item.passed = getattr(item, "passed", True) and not report.failed
+
+
+@pytest.fixture(autouse=True)
+def tidied(request, tmp_path):
+    """What a story that passes has written is removed behind it: a whole run would leave more than ten gigabytes."""
+    yield
+    if request.node.passed:
+        shutil.rmtree(tmp_path, ignore_errors=True)
 
 
 def wait_until(condition, seconds, what):

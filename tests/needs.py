@@ -1,5 +1,4 @@
-"""What stories need of the machine. A story that lacks it is skipped, and ./test counts skips by their reason; with TUTTI_WHOLE_TESTS it fails where
-root could have it on this machine, so that no feature goes untested unseen. What the kernel does not let root do either is skipped there too."""
+"""What stories need of the machine. A story that lacks it is skipped, and ./test counts skips by their reason."""
 import functools
 import os
 import shutil
@@ -8,39 +7,29 @@ import sys
 
 import pytest
 
-WHOLE = bool(os.environ.get("TUTTI_WHOLE_TESTS"))
 
-
-@functools.lru_cache
-def may_be_root():
-    """Whether this user is root, or may become root without being asked anything."""
-    return os.geteuid() == 0 or (shutil.which("sudo") is not None and subprocess.run(["sudo", "-n", "true"], capture_output=True).returncode == 0)
-
-
-def lack(what, root_could=True):
-    """Skips the test that runs for want of `what`, or fails it."""
-    if WHOLE and root_could and may_be_root():
-        pytest.fail(f"{what}: this machine could have that, and TUTTI_WHOLE_TESTS wants all tests to run", pytrace=False)
+def lack(what):
+    """Skips the test that runs for want of `what`."""
     pytest.skip(what)
 
 
-def needs(what, root_could=True):
+def needs(what):
     """A mark for stories that need something; `what` says what is missing of it, "": nothing."""
-    return pytest.mark.needs(what, root_could)
+    return pytest.mark.needs(what)
 
 
 def check(item):
-    """Has the story that is about to begin skipped or failed, if it lacks something."""
+    """Skips the story that is about to begin, if it lacks something."""
     for mark in item.iter_markers("needs"):
-        what, root_could = mark.args
+        what, = mark.args
         if what:
-            lack(what, root_could)
+            lack(what)
 
 
 def of_program(command, what):
-    """The mark of `what`, of which a program ends with 0 if it can be had, and else says why not: with 1 what root could have, with 2 what not."""
+    """The mark of `what`, of which a program ends with 0 if it can be had, and else says why not."""
     done = subprocess.run(command, capture_output=True, text=True)
-    return needs(f"{what}: {done.stdout.strip()}" if done.returncode else "", done.returncode == 1)
+    return needs(f"{what}: {done.stdout.strip()}" if done.returncode else "")
 
 
 def not_installed(*programs):
@@ -72,7 +61,7 @@ def no_namespace(*as_user):
 
 def of_mounts(what):
     """The mark of stories that mount `what`."""
-    return needs(of_root(f"mounting {what}")) if of_root("") else needs("" if may_mount() else f"this machine lets nobody mount {what}", root_could=False)
+    return needs(of_root(f"mounting {what}") or ("" if may_mount() else f"this machine lets nobody mount {what}"))
 
 
 needs_small_disk = of_mounts("a small tmpfs")
@@ -80,5 +69,5 @@ needs_another_user = needs(of_root("acting as another user") or not_installed("s
 
 
 # A file system that can hang (lab/passing_folder.py).
-needs_fuse = [of_mounts("a file system that can hang"), needs("" if os.path.exists("/dev/fuse") else "there is no /dev/fuse", root_could=False),
+needs_fuse = [of_mounts("a file system that can hang"), needs("" if os.path.exists("/dev/fuse") else "there is no /dev/fuse"),
               needs(no_module("fusepy"))]

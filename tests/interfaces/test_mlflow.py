@@ -41,7 +41,6 @@ def post(service, call, body, method="POST"):
 
 
 @pytest.mark.parametrize("version, also", [("2.22.4", ()), ("1.30.1", ("numpy==1.26.4", "pandas==1.5.3"))])
-@pytest.mark.skipif(not os.environ.get("TUTTI_WHOLE_TESTS"), reason="installs older MLflow, run with TUTTI_WHOLE_TESTS")
 def test_older_clients_work_as_well(tracking, version, also, tmp_path):
     packages = (f"mlflow-skinny=={version}", *(also or ("scikit-learn==1.7.2", "pandas==2.3.3")))
     python = subprocess.check_output([ROOT / "tools/python-environment", f"mlflow-{version}", "MLflow", *packages], text=True).strip()

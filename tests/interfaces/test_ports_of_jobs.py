@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from conftest import BIN, ROOT, make_ray, processes_with, wait_until
-from needs import WHOLE, lack, needs_another_user
+from needs import lack, needs_another_user
 from stranger import *  # noqa: F403
 
 pytestmark = needs_another_user
@@ -239,7 +239,6 @@ except Exception as error:
 """
 
 
-@pytest.mark.skipif(not WHOLE, reason="installs Ray, run with TUTTI_WHOLE_TESTS")
 def test_who_reaches_the_head_of_a_ray_job_is_let_in_by_the_jobs_token_alone(start_service, write_job, tmp_path, theirs):
     made = subprocess.run([ROOT / "tools/python-environment", "ray-2.60.0", "ray 2.60.0 from PyPI (70 MB)", "ray==2.60.0"], capture_output=True, text=True)
     if made.returncode != 0:

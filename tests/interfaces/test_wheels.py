@@ -14,7 +14,7 @@ import zipfile
 import pytest
 
 from conftest import BIN, PATIENCE, ROOT, Service
-from needs import WHOLE, lack, needs
+from needs import lack, needs
 
 PYTHON = ROOT / "python"
 BUILD = BIN.parent
@@ -75,7 +75,6 @@ def dynamic(path, kind):
     return re.findall(rf"\({kind}\).*\[(.*)\]", printed)
 
 
-@pytest.mark.skipif(not WHOLE, reason="packs for half a minute again, run with TUTTI_WHOLE_TESTS")
 def test_packing_again_gives_the_same_bytes(packer, wheels, tmp_path):
     """By another user's settings, at another time, from another folder."""
     again = pack(packer, tmp_path / "again", cwd="/", umask=0o077, env={**os.environ, "TZ": "Asia/Tokyo", "LC_ALL": "C", "TMPDIR": str(tmp_path)})
@@ -282,7 +281,6 @@ def test_the_example_trains_on_two_nodes_and_scores_an_image(with_torch, serve, 
     assert scored.returncode == 0 and "ship.jpg" in scored.stdout, scored.stderr
 
 
-@pytest.mark.skipif(not WHOLE, reason="fetches packages, run with TUTTI_WHOLE_TESTS")
 def test_pip_brings_what_the_wheels_require(packer, wheels, tmp_path):
     installed = Installed(packer, tmp_path / "environment", [])
     done = subprocess.run([packer, "-m", "pip", "--python", installed.python, "install", "--quiet", wheels["tutti_client"], wheels["tutti"]],

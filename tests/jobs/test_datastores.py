@@ -286,7 +286,7 @@ def test_patterns_public_buckets_data_assets_and_folders_of_the_site(site, write
     assert files_with(site.home / "data", "mine\n") == [], "a copy of the job's own"
 
 
-@needs(no_namespace(), root_could=False)
+@needs(no_namespace())
 def test_what_is_kept_a_job_cannot_change_by_its_input(site, write_job):
     create_both(site)
     inputs = {"x": {"path": "azureml://datastores/blobs/paths/train"}}

@@ -5,12 +5,11 @@ import os
 import pathlib
 import re
 import signal
-import subprocess
 import time
 
 import pytest
 
-from conftest import BIN, PATIENCE, ROOT, Service, processes_with, wait_until
+from conftest import BIN, PATIENCE, ROOT, processes_with, wait_until
 
 NUMBERED = """
     import os, pathlib, sys, time
@@ -234,19 +233,3 @@ def test_the_wall_time_limit_ends_a_job(service, write_job):
     name = service.submit(write_job("sleep 600", limits={"timeout": 1}))
     job = service.wait(name, 30)
     assert job["state"] == "Failed" and "limit" in job["reason"] and "1s" in job["reason"], job["reason"]
-
-
-def test_every_job_outlives_services_killed_at_any_moment(start_service, write_job):
-    """Ten kills at moments spread over the life of a job; each time it ends as it should, run once."""
-    service = start_service()
-    for moment in range(10):
-        job_file = write_job("echo ran; sleep 0.3; echo done", nodes=2, distribution="mpi")
-        name = service.submit(job_file)
-        deadline = time.monotonic() + 0.08 * moment
-        wait_until(lambda: time.monotonic() >= deadline, 5, "the moment has come")
-        service.kill(signal.SIGKILL)
-        service.start()
-        job = service.wait(name, 30)
-        assert job["state"] == "Completed", job
-        for rank in (0, 1):
-            assert service.log_text(name, rank) == "ran\ndone\n"

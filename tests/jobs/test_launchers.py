@@ -1,6 +1,6 @@
 """Story: a script that torchrun starts on each node runs as it is written for Azure ML, a job with parameter servers ends, and
 a ray job has a cluster of its own (here of a program that stands in for Ray). The other launchers' examples, and Ray's, are
-run by tests/jobs/launchers/run, as in CI."""
+run by tests/jobs/launchers/run, in the soak."""
 import glob
 import json
 import os

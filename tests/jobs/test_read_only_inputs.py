@@ -111,8 +111,8 @@ def of_the_stranger(theirs):
 
 
 AS_EACH = pytest.mark.parametrize("whose", [
-    pytest.param("ours", marks=needs(no_namespace(), root_could=False)),
-    pytest.param("of_the_stranger", marks=[needs_another_user, needs(no_namespace(*AS_STRANGER) if os.geteuid() == 0 else "", root_could=False)])])
+    pytest.param("ours", marks=needs(no_namespace())),
+    pytest.param("of_the_stranger", marks=[needs_another_user, needs(no_namespace(*AS_STRANGER) if os.geteuid() == 0 else "")])])
 
 
 def content(folder):
@@ -214,7 +214,7 @@ def without_namespaces():
 
 
 @needs_another_user
-@needs(no_namespace(*AS_STRANGER) if os.geteuid() == 0 else "", root_could=False)
+@needs(no_namespace(*AS_STRANGER) if os.geteuid() == 0 else "")
 def test_where_the_machine_does_not_let_it_the_job_runs_and_says_so(tmp_path):
     site = site_of(tmp_path)
     site.user = {"preexec_fn": without_namespaces}

@@ -1,5 +1,5 @@
 """Story: what a job leaves is there after it. What it logs with MLflow comes with its results, its end says what was not kept, and only what
-brings something is offered. MLflow's file store is written by a stand-in (results/store.py), and by MLflow itself with TUTTI_WHOLE_TESTS."""
+brings something is offered. MLflow's file store is written by a stand-in (results/store.py), and by MLflow itself where a story installs that."""
 import json
 import os
 import subprocess
@@ -255,7 +255,6 @@ def python_with_mlflow(version, *others):
     return subprocess.check_output([ROOT / "tools/python-environment", f"mlflow-{version}", "MLflow", *packages], text=True).strip()
 
 
-@pytest.mark.skipif(not os.environ.get("TUTTI_WHOLE_TESTS"), reason="installs MLflow, run with TUTTI_WHOLE_TESTS")
 @pytest.mark.parametrize("version", ["2.22.4", "3.17.2"])
 def test_every_way_in_which_scripts_log_works_side_by_side(service, write_job, tmp_path, version):
     command = f"""set -e; way="{python_with_mlflow(version)} ways.py"
@@ -275,7 +274,6 @@ def test_every_way_in_which_scripts_log_works_side_by_side(service, write_job, t
     assert stores.count("mlruns") == 8 and stores.count("mlruns-rank-1") == 1, paths
 
 
-@pytest.mark.skipif(not os.environ.get("TUTTI_WHOLE_TESTS"), reason="installs MLflow, run with TUTTI_WHOLE_TESTS")
 @pytest.mark.parametrize("version", ["1.30.1", "2.22.4", "3.17.2"])
 def test_processes_that_are_told_of_one_run_log_into_it(service, write_job, version):
     """As Azure's example of Dask does: it gives the run's id, which MLflow takes out of its environment, to what it starts."""
@@ -303,7 +301,6 @@ def run_registering_job(service, write_job, python):
     return service.cli("run", file)
 
 
-@pytest.mark.skipif(not os.environ.get("TUTTI_WHOLE_TESTS"), reason="installs MLflow, run with TUTTI_WHOLE_TESTS")
 @pytest.mark.parametrize("version", ["2.22.4", "3.17.2"])
 def test_a_registered_model_loads_after_download(service, write_job, tmp_path, version):
     python = python_with_mlflow(version)
@@ -318,7 +315,6 @@ def test_a_registered_model_loads_after_download(service, write_job, tmp_path, v
     assert read.stdout == "[42] [42]\n", read.stderr
 
 
-@pytest.mark.skipif(not os.environ.get("TUTTI_WHOLE_TESTS"), reason="installs MLflow, run with TUTTI_WHOLE_TESTS")
 @pytest.mark.parametrize("version, also", [("1.30.1", []), ("1.20.2", ["sqlparse", "numpy<1.24", "protobuf<4"])])
 def test_mlflow_1_of_a_jobs_environment_has_a_registry_in_files(service, write_job, tmp_path, version, also):
     packages = [f"mlflow-skinny=={version}", "pandas<2", "numpy<2", *also]
@@ -344,7 +340,6 @@ def test_mlflow_1_of_a_jobs_environment_has_a_registry_in_files(service, write_j
     assert read.stdout.startswith(f"mine renamed True {target}/outputs/mlruns/0/"), (read.stdout, read.stderr)
 
 
-@pytest.mark.skipif(not os.environ.get("TUTTI_WHOLE_TESTS"), reason="installs MLflow, run with TUTTI_WHOLE_TESTS")
 def test_where_mlflow_has_no_registry_the_end_says_which_has_one(service, write_job):
     ended = run_registering_job(service, write_job, python_with_mlflow("1.30.1", "numpy==1.26.4", "pandas==1.5.3"))
     assert ended.returncode == 1 and "MLflow before 2 has no model registry in files: take mlflow>=2" in ended.stdout, (ended.stdout, ended.stderr)
@@ -355,7 +350,6 @@ def mlflow_python():
     return python_with_mlflow("3.17.2")
 
 
-@pytest.mark.skipif(not os.environ.get("TUTTI_WHOLE_TESTS"), reason="installs MLflow, run with TUTTI_WHOLE_TESTS")
 def test_mlflow_itself(service, write_job, tmp_path, mlflow_python):
     code = {"train.py": (ROOT / "tests/jobs/results/train.py").read_text()}
     command = f"{mlflow_python} train.py trials & {mlflow_python} train.py trials && wait $!"

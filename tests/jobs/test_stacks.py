@@ -36,7 +36,7 @@ WAIT = "import pathlib, sys, time\nprint('begun', flush=True)\nwhile not pathlib
 def python_with_py_spy():
     made = subprocess.run([ROOT / "tools/stacks-environment"], capture_output=True, text=True)
     if made.returncode:
-        lack(f"py-spy cannot be had: {made.stderr.strip()[-300:]}", root_could=False)
+        lack(f"py-spy cannot be had: {made.stderr.strip()[-300:]}")
     return made.stdout.strip()
 
 

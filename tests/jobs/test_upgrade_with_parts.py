@@ -13,7 +13,7 @@ from old_program import RANK, whole
 
 OLD = os.environ.get("TUTTI_OLD_PROGRAM_WITH_PARTS")
 CORES = 2  # of each node; all have those of this machine
-pytestmark = needs("" if OLD else "needs an old program with parts: TUTTI_OLD_PROGRAM_WITH_PARTS=$(tools/old-program COMMIT) runs it", root_could=False)
+pytestmark = needs("" if OLD else "needs an old program with parts: TUTTI_OLD_PROGRAM_WITH_PARTS=$(tools/old-program COMMIT) runs it")
 
 
 @pytest.fixture(params=[signal.SIGTERM, signal.SIGKILL], ids=["ended", "killed"])

@@ -1,5 +1,5 @@
-"""Story: many jobs at once, and what Slurm takes back, over tests/lab/slurm. With TUTTI_WHOLE_TESTS 200 jobs, or as many as TUTTI_STORM_JOBS
-says. Everything that can die dying is in tests/chaos."""
+"""Story: many jobs at once, and what Slurm takes back, over tests/lab/slurm. They are 200, or as many as TUTTI_STORM_JOBS says.
+Everything that can die dying is in tests/chaos."""
 import collections
 import os
 import re
@@ -12,8 +12,7 @@ from conftest import TERMINAL, wait_until
 from slurm_lab import *  # noqa: F403
 
 pytestmark = needs_lab
-WHOLE = bool(os.environ.get("TUTTI_WHOLE_TESTS"))
-JOBS = int(os.environ.get("TUTTI_STORM_JOBS", "200" if WHOLE else "30"))
+JOBS = int(os.environ.get("TUTTI_STORM_JOBS", "200"))
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +98,7 @@ def both_have_begun(tmp_path):
     wait_until(lambda: len(list((tmp_path / "shared").glob("*/*/started"))) == 2, 30, "both launchers have begun")
 
 
-@pytest.mark.parametrize("distribution", ["mpi", *(["pytorch"] if WHOLE else [])])
+@pytest.mark.parametrize("distribution", ["mpi", "pytorch"])
 def test_a_gang_that_slurm_takes_back_is_begun_again(hpc, cluster, write_job, tmp_path, distribution):
     """slurmctld is killed once the first of its launchers is there, and comes back with a state in which the job still waits."""
     ran = tmp_path / "ran"
@@ -123,7 +122,6 @@ def test_a_gang_that_slurm_takes_back_is_begun_again(hpc, cluster, write_job, tm
     older.forget()
 
 
-@pytest.mark.skipif(not WHOLE, reason="a variation, run with TUTTI_WHOLE_TESTS")
 @pytest.mark.parametrize("nodes", [1, 2])
 def test_what_slurm_takes_back_before_tutti_saw_it_run_is_begun_again(hpc, cluster, write_job, tmp_path, nodes):
     """The service is away while it begins, so its launchers wait, and slurmds end them when slurmctld comes back."""

@@ -29,21 +29,18 @@ needs_program = needs("" if PROGRAM.exists() else "tutti-storage was not built: 
 
 @functools.cache
 def made_environment():
-    """The Python with the stand-ins, or None, why it cannot be had, and whether it could: asked once a session, since a registry that is away takes
-    minutes to be so."""
+    """The Python with the stand-ins, or None, and why it cannot be had: asked once a session, since a registry that is away takes minutes to be so."""
     made = subprocess.run([ROOT / "tools/stores-environment"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if made.returncode == 0:
-        return pathlib.Path(made.stdout.strip()), "", True
-    registries_answer = subprocess.run([ROOT / "tools/stores-environment", "can"], capture_output=True).returncode == 0
-    why = f"the stores' stand-ins cannot be had from PyPI and npm, as the first story that needs them was told: {' '.join(made.stderr.split())[-300:]}"
-    return None, why, registries_answer
+        return pathlib.Path(made.stdout.strip()), ""
+    return None, f"the stores' stand-ins cannot be had from PyPI and npm, as the first story that needs them was told: {' '.join(made.stderr.split())[-300:]}"
 
 
 def environment():
-    """The same Python; the story is skipped where it cannot be had, or fails where all are to run and the registries answer."""
-    python, why, registries_answer = made_environment()
+    """The same Python; the story is skipped where it cannot be had."""
+    python, why = made_environment()
     if python is None:
-        lack(why, registries_answer)
+        lack(why)
     return python
 
 

@@ -6,8 +6,9 @@ import shutil
 import subprocess
 import sys
 
+import pytest
+
 from conftest import ROOT
-from needs import WHOLE
 from stores import PROGRAM, ask, needs_program, request, s3_store
 
 sys.path.insert(0, str(ROOT / "tests/jobs/faults"))
@@ -37,7 +38,8 @@ def files_of(folder):
     return {name: path.read_bytes() for name, path in paths.items() if ".tutti-" not in name}, sorted(name for name in paths if ".tutti-" in name)
 
 
-def test_the_next_fetch_goes_on_wherever_one_was_killed(tmp_path):
+@pytest.mark.parametrize("which", ["sample", "whole"])
+def test_the_next_fetch_goes_on_wherever_one_was_killed(tmp_path, which):
     library = explore.build(tmp_path)
     with s3_store(tmp_path) as store:
         store.make_container("sets")
@@ -60,7 +62,7 @@ def test_the_next_fetch_goes_on_wherever_one_was_killed(tmp_path):
         calls = [line.split()[1] for line in record.read_text().splitlines()]
         faults = [(call, ordinal) for call in sorted(CHANGES & set(calls)) for ordinal in range(1, calls.count(call) + 1)]
         assert {"create", "rename"} <= set(calls) and len(faults) > 40, faults
-        chosen = faults if WHOLE else random.Random(7).sample(faults, 30)
+        chosen = faults if which == "whole" else random.Random(7).sample(faults, 30)
 
         met = 0
         for number, (call, ordinal) in enumerate(chosen):

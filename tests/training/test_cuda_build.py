@@ -1,13 +1,8 @@
 """Story: libtutti_cuda.so, the trainer's kernels for GPUs, is built where there is nvcc and no GPU."""
-import os
 import pathlib
 import subprocess
 
-import pytest
-
 from conftest import ROOT
-
-pytestmark = pytest.mark.skipif(not os.environ.get("TUTTI_WHOLE_TESTS"), reason="fetches nvcc, run with TUTTI_WHOLE_TESTS")
 
 
 def run(*command):

@@ -192,7 +192,6 @@ KERNELS = {"data": "Crc32c*:Resample*:*Transform*:Mix*:Jpeg*:Normalizer*:Huffman
            "train": "SgdUpdate*:AdamUpdate*:LayerwiseKernels*"}
 
 
-@pytest.mark.skipif(not os.environ.get("TUTTI_WHOLE_TESTS"), reason="minutes of emulation, run with TUTTI_WHOLE_TESTS")
 @pytest.mark.parametrize("room", KERNELS)
 @pytest.mark.parametrize("processor", [*OLDER, BETWEEN])
 def test_the_kernels_own_tests_pass(processor, room):
@@ -201,7 +200,6 @@ def test_the_kernels_own_tests_pass(processor, room):
     assert set(re.findall(r"this processor has no (\S+)", said)) == (LACKING[processor] if room == "device" else set()), said
 
 
-@pytest.mark.skipif(not os.environ.get("TUTTI_WHOLE_TESTS"), reason="a minute of emulation, run with TUTTI_WHOLE_TESTS")
 @pytest.mark.parametrize("processor", OLDER)
 def test_bf16_trains_where_it_is_emulated(processor, images, tmp_path):
     assert "bf16" in run(processor, "tutti-train", "--data", images, "--output", tmp_path / "out", "--precision", "bf16", *TINY)

@@ -14,7 +14,6 @@ from conftest import BIN, ROOT
 sys.path.append(str(ROOT / "python/tests"))
 from ranks import preloaded  # noqa: E402
 
-pytestmark = pytest.mark.skipif(not os.environ.get("TUTTI_WHOLE_TESTS"), reason="run with TUTTI_WHOLE_TESTS, as in CI")
 PEER = pathlib.Path(__file__).with_name("tensorflow_files_peer.py")
 SAMPLE = ROOT / "examples/cifar10/data"
 ALONE = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}

@@ -98,7 +98,6 @@ def test_all_ranks_take_the_precision_of_the_slowest(service, write_job):
         "precision fp32 (auto): this processor emulates bf16 (" in said, said
 
 
-@pytest.mark.skipif(not os.environ.get("TUTTI_WHOLE_TESTS"), reason="two trainings of a minute, run with TUTTI_WHOLE_TESTS")
 def test_bf16_ends_where_fp32_does(tmp_path):
     """The example as its job trains it. Seeds alone move one run by 2 points (docs/performance/precision.md), so two by 3: 5 is more than chance."""
     report = json.loads(subprocess.run([BIN / "tutti-train", "--describe-machine"], check=True, capture_output=True, timeout=120).stdout)

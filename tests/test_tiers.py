@@ -1,0 +1,80 @@
+"""Story: the gate is green whenever the code is right: what soak.txt lists stays out of it, and a failed test is looked at once more."""
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+import tiers
+from conftest import ROOT
+from test_house import tool
+
+# Stands in for a program of GoogleTest: A.Good passes, A.Dies ends the process unless a filter leaves it out.
+PROGRAM = """#!/bin/bash
+for option; do case $option in --gtest_output=xml:*) results=${option#*xml:} ;; esac; done
+[ "$GTEST_SHARD_INDEX" = 0 ] || { echo "[==========] 0 tests ran."; exit 0; }
+case $GTEST_FILTER in *-*A.Dies*) ;; *) echo "[ RUN      ] A.Dies"; echo "the <last> word"; kill -9 $$ ;; esac
+echo "[ RUN      ] A.Good"
+echo '<testsuites><testsuite><testcase classname="A" name="Good" status="run"/></testsuite></testsuites>' >"$results"
+echo "[==========] 1 test ran."
+"""
+
+
+@pytest.mark.parametrize("name, named", [
+    ("tests/slurm/test_a.py::test_x", True), ("tests/slurm/lab/test_b.py::test_x", True), ("tests/slurms/test_a.py::test_x", False),
+    ("tests/jobs/test_c.py::test_x", True), ("tests/jobs/test_d.py::test_x", True), ("tests/jobs/test_d.py::test_x[1]", True),
+    ("tests/jobs/test_d.py::test_xy", False), ("tests/jobs/test_e.py::test_x[whole]", True), ("tests/jobs/test_e.py::test_x[1]", False)])
+def test_a_line_of_the_list_names_a_folder_a_file_a_test_or_one_of_its_parameters(name, named):
+    listed = {"tests/slurm/", "tests/jobs/test_c.py", "tests/jobs/test_d.py::test_x", "tests/jobs/test_e.py::test_x[whole]"}
+    assert tiers.is_named(name, listed) == named
+
+
+def test_the_gate_leaves_out_what_the_list_has_and_a_test_that_is_named_runs():
+    def collected(*options):
+        done = subprocess.run(["/usr/bin/python3", "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", *options, "tests/chaos/test_chaos.py"],
+                              cwd=ROOT, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT / "tests")})
+        return done.stdout.count("::test_")
+    assert collected() == 2
+    assert collected("-p", "tiers", "--tier", "gate") == 0
+
+
+def test_a_line_that_names_no_test_or_no_reason_is_a_fault_of_style():
+    found = tool("check-tests").unknown_in_soak(
+        {"tests/chaos/test_chaos.py": "chance", "tests/test_none.py": "gone", "tests/test_tiers.py::test_none": "gone", "base:A.*": "time",
+         "base:Two/A.Good/3": "time", "base:B.*": "gone", "fuzz": ""},
+        {pathlib.PurePosixPath("base/a_test.cc"): "TEST_P(A, Good) {\n}\n"})
+    assert [line.split(": ")[1] for line in found] == ["tests/test_none.py", "tests/test_tiers.py::test_none", "base:B.*", "fuzz"]
+
+
+def test_a_unit_test_that_ends_its_process_fails_and_the_others_run(tmp_path):
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin/tutti_fake_test"
+    program.write_text(PROGRAM)
+    program.chmod(0o755)
+    environment = {name: value for name, value in os.environ.items() if name != "GTEST_FILTER"}
+    done = subprocess.run([ROOT / "tools/run-shards", program], capture_output=True, text=True, env=environment)
+    results = tool("run-tests").all_results(tmp_path / "test-results")
+    assert done.returncode == 1 and "the <last> word" in done.stdout
+    assert {(result.suite, result.case, result.state) for result in results} == {("A", "Good", "passed"), ("A", "Dies", "failed")}
+    assert all(result.room == "fake" for result in results)
+
+
+@pytest.mark.parametrize("again, state", [("assert True", "flaky"), ("assert False", "failed")])
+def test_a_failed_test_runs_once_more_alone_and_is_flaky_if_it_passes_then(tmp_path, monkeypatch, capsys, again, state):
+    run_tests = tool("run-tests")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_now_and_then.py").write_text(f"class TestIt:\n    def test_it(self):\n        {again}\n\n\ndef test_other():\n    assert False\n")
+    for name in ("ROOT", "RESULTS", "SCRATCH"):
+        monkeypatch.setattr(run_tests, name, tmp_path)
+    failed = run_tests.Result(tmp_path / "stories.xml", "tests.test_now_and_then.TestIt", "test_it", "failed", "at first")
+    run_tests.look_again([failed])
+    assert failed.state == state
+    assert run_tests.report([failed, run_tests.Result(tmp_path / "stories.xml", "tests.t", "test_a", "passed")]) == (state == "flaky")
+    assert f"1 {state} (stories: tests.test_now_and_then.TestIt.test_it)" in capsys.readouterr().out
+
+
+def test_many_failures_are_no_chance_and_get_no_second_look(tmp_path, capsys):
+    run_tests = tool("run-tests")
+    failed = [run_tests.Result(tmp_path / "stories.xml", "tests.t", f"test_{number}", "failed") for number in range(run_tests.SECOND_LOOKS + 1)]
+    run_tests.look_again(failed)
+    assert {result.state for result in failed} == {"failed"} and "no second look" in capsys.readouterr().out
