@@ -1,12 +1,14 @@
 """What stories need of the machine. A story that lacks it is skipped, and ./test counts skips by their reason."""
 import functools
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
 
 import pytest
 
+TOOLS = pathlib.Path(__file__).resolve().parents[1] / "tools"
 
 def lack(what):
     """Skips the test that runs for want of `what`."""
@@ -30,6 +32,14 @@ def of_program(command, what):
     """The mark of `what`, of which a program ends with 0 if it can be had, and else says why not."""
     done = subprocess.run(command, capture_output=True, text=True)
     return needs(f"{what}: {done.stdout.strip()}" if done.returncode else "")
+
+
+def python_of(name):
+    """The Python of tools/NAME-environment; who asks for it is skipped where a registry does not give it."""
+    made = subprocess.run([TOOLS / f"{name}-environment"], capture_output=True, text=True)
+    if made.returncode != 0:
+        lack(f"no environment with {name}: {' '.join(made.stderr.split())[-300:]}")
+    return made.stdout.strip()
 
 
 def not_installed(*programs):

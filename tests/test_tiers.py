@@ -73,6 +73,19 @@ def test_a_failed_test_runs_once_more_alone_and_is_flaky_if_it_passes_then(tmp_p
     assert f"1 {state} (stories: tests.test_now_and_then.TestIt.test_it)" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("code, broken", [(0, []), (1, []), (2, ["stories"]), (124, ["stories"])])
+def test_a_kind_that_did_not_come_to_its_end_is_broken_whatever_failed_in_it(tmp_path, code, broken):
+    run_tests = tool("run-tests")
+    failed = run_tests.Result(tmp_path / "stories.xml", "tests.t", "test_a", "failed")
+    assert run_tests.broken_in("stories", code, [failed]) == broken
+    assert run_tests.broken_in("stories", 1, []) == ["stories"]
+
+
+def test_results_that_were_cut_off_are_a_failure(tmp_path):
+    (tmp_path / "tutti_base_test-0.xml").write_bytes(b'<testsuites><testcase classname="A" name="B" \xff')
+    assert [result.state for result in tool("run-tests").all_results(tmp_path)] == ["failed"]
+
+
 def test_many_failures_are_no_chance_and_get_no_second_look(tmp_path, capsys):
     run_tests = tool("run-tests")
     failed = [run_tests.Result(tmp_path / "stories.xml", "tests.t", f"test_{number}", "failed") for number in range(run_tests.SECOND_LOOKS + 1)]

@@ -87,12 +87,9 @@ def checked(*command, **more):
 @pytest.fixture(scope="module")
 def builder():
     """The Python of an environment with pip and what pyproject.toml builds the package with."""
-    tools = tomllib.loads((PYTHON / "pyproject.toml").read_text())["build-system"]["requires"]
-    made = subprocess.run([ROOT / "tools/python-environment", "package-builder-1",
-                           f"{tools} from PyPI (seconds, once a machine)", *tools],
-                          capture_output=True, text=True, timeout=100)
+    made = subprocess.run([ROOT / "tools/package-builder-environment"], capture_output=True, text=True, timeout=100)
     if made.returncode != 0:
-        pytest.skip(f"{tools} cannot be had: {made.stderr.strip().splitlines()[-1:]}")
+        pytest.skip(f"scikit-build-core cannot be had: {made.stderr.strip().splitlines()[-1:]}")
     return pathlib.Path(made.stdout.strip())
 
 

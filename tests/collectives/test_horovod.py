@@ -2,12 +2,11 @@
 import os
 import re
 import shutil
-import subprocess
 
 import pytest
 
 from conftest import BIN, ROOT
-from needs import lack
+from needs import python_of
 
 EXAMPLE = ROOT / "examples/horovod"
 
@@ -15,10 +14,7 @@ EXAMPLE = ROOT / "examples/horovod"
 @pytest.fixture(scope="module")
 def torch_python():
     """The interpreter of an environment that has PyTorch."""
-    result = subprocess.run([ROOT / "tools/torch-environment"], capture_output=True, text=True)
-    if result.returncode != 0:
-        lack(f"no environment with torch: {(result.stderr.strip().splitlines() or [''])[-1]}")
-    return result.stdout.strip()
+    return python_of("torch")
 
 
 def job_file(folder, **variables):

@@ -403,4 +403,5 @@ def test_a_user_who_is_not_root_gives_containers_the_leave_to_reach_out_by_site_
 
 
 def test_a_service_of_root_says_what_that_means(start_service):
-    assert "runs as root, and so does every job" in start_service().log.read_text()
+    service = start_service()
+    wait_until(lambda: "runs as root, and so does every job" in service.log.read_text(), 20, "the log says it")

@@ -9,13 +9,14 @@ import urllib.error
 import pytest
 
 from conftest import PATIENCE, ROOT, known, wait_until
+from needs import python_of
 
 PROGRAMS = pathlib.Path(__file__).parent / "mlflow"
 
 
 @pytest.fixture(scope="module")
 def mlflow_python():
-    return subprocess.check_output([ROOT / "tools/mlflow-environment"], text=True).strip()
+    return python_of("mlflow")
 
 
 @pytest.fixture

@@ -1,13 +1,13 @@
 """Story: with `tutti serve --mlflow` a job's script, which says nothing of where, logs to the job's own run by MLflow's own client."""
 import json
-import subprocess
 import urllib.error
 from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, wait_until
+from conftest import wait_until
 from file_search import content_of, files_with
+from needs import python_of
 
 TRAIN = """
 import os
@@ -25,7 +25,7 @@ print("token", os.environ["MLFLOW_TRACKING_TOKEN"], flush=True)
 
 @pytest.fixture(scope="module")
 def mlflow_python():
-    return subprocess.check_output([ROOT / "tools/mlflow-environment"], text=True).strip()
+    return python_of("mlflow")
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import zipfile
 import pytest
 
 from conftest import BIN, PATIENCE, ROOT, Service
-from needs import lack, needs
+from needs import needs, python_of
 
 PYTHON = ROOT / "python"
 BUILD = BIN.parent
@@ -30,10 +30,7 @@ pytestmark = needs_storage
 @pytest.fixture(scope="module")
 def packer():
     """The Python that packs."""
-    made = subprocess.run([ROOT / "tools/wheels-environment"], capture_output=True, text=True)
-    if made.returncode != 0:
-        lack(f"auditwheel cannot be had: {(made.stderr.strip().splitlines() or [''])[-1]}")
-    return pathlib.Path(made.stdout.strip())
+    return pathlib.Path(python_of("wheels"))
 
 
 def pack(packer, folder, **options):
@@ -171,10 +168,7 @@ def installed(packer, wheels, tmp_path_factory):
 @pytest.fixture(scope="module")
 def torch_packages():
     """Where PyTorch lies, installed."""
-    made = subprocess.run([ROOT / "tools/torch-environment"], capture_output=True, text=True)
-    if made.returncode != 0:
-        lack(f"no environment with torch: {(made.stderr.strip().splitlines() or [''])[-1]}")
-    return next(pathlib.Path(made.stdout.strip()).parents[1].glob("lib/python3*/site-packages"))
+    return next(pathlib.Path(python_of("torch")).parents[1].glob("lib/python3*/site-packages"))
 
 
 @pytest.fixture(scope="module")

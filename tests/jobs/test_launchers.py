@@ -5,15 +5,15 @@ import glob
 import json
 import os
 import re
-import subprocess
 
 import pytest
 
 from conftest import ROOT, make_ray, processes_with, wait_until
+from needs import python_of
 
 
 def test_torchrun_on_two_nodes(start_service):
-    python = subprocess.run([ROOT / "tools/torch-environment"], check=True, capture_output=True, text=True).stdout.strip()
+    python = python_of("torch")
     service = start_service(environment={"PATH": f"{os.path.dirname(python)}:{os.environ['PATH']}"})
     (service.home / "site.yml").write_text("computes: {cpu-cluster: local}\n")
     result = service.cli("run", ROOT / "examples/launchers/torchrun.yml", "--set", "environment=host", "-o", "json",

@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from conftest import PATIENCE, ROOT, processes_with, wait_until
-from needs import lack, needs, not_installed
+from conftest import PATIENCE, processes_with, wait_until
+from needs import needs, not_installed, python_of
 
 # Rank 1 stays in tokenize, for which the others wait; until the gate opens.
 HANG = """
@@ -34,10 +34,7 @@ WAIT = "import pathlib, sys, time\nprint('begun', flush=True)\nwhile not pathlib
 
 @pytest.fixture(scope="module")
 def python_with_py_spy():
-    made = subprocess.run([ROOT / "tools/stacks-environment"], capture_output=True, text=True)
-    if made.returncode:
-        lack(f"py-spy cannot be had: {made.stderr.strip()[-300:]}")
-    return made.stdout.strip()
+    return python_of("stacks")
 
 
 @pytest.fixture
@@ -64,7 +61,7 @@ def stacks(service, job, *options):
     return json.loads(shown.stdout)
 
 
-def python_of(group):
+def python_process_of(group):
     return next(process for process in group["processes"] if "python" in process["command"].split(" ")[0])
 
 
@@ -76,7 +73,7 @@ def test_the_rank_that_hangs_is_seen_beside_those_that_wait_for_it(start_service
 
     def seen():
         answer = stacks(service, job)
-        groups = {tuple(group["ranks"]): python_of(group)["python"] or "" for group in answer["groups"]}
+        groups = {tuple(group["ranks"]): python_process_of(group)["python"] or "" for group in answer["groups"]}
         return set(groups) == {(0, 2, 3), (1,)} and "tokenize (hang.py:" in groups[1,] and "all_reduce (hang.py:" in groups[0, 2, 3] and answer
     answer = wait_until(seen, 60, lambda: f"ranks are told apart: {stacks(service, job)}")
     assert answer["missing"] == [] and answer["job"] == job
@@ -102,7 +99,7 @@ def test_native_frames_are_seen_where_they_are_asked_for(start_service, write_jo
     job = service.submit(write_job(f"/usr/bin/python3 wait.py {gate}", files={"wait.py": WAIT}))
     await_ranks(service, job, 1)
     # gdb is given up after three seconds, which a loaded machine may need.
-    seen = wait_until(lambda: python_of(stacks(service, job, "--native")["groups"][0])["native"], 120, "gdb was quick enough")
+    seen = wait_until(lambda: python_process_of(stacks(service, job, "--native")["groups"][0])["native"], 120, "gdb was quick enough")
     assert "#0 " in seen and "main" in seen
     gate.touch()
     assert service.wait(job)["state"] == "Completed"
@@ -115,7 +112,7 @@ def test_a_tool_that_stops_a_rank_and_hangs_leaves_it_running(start_service, wri
         trap '' TERM; sleep 1000"""))
     job = service.submit(write_job(f"/usr/bin/python3 wait.py {gate}", files={"wait.py": WAIT}))
     await_ranks(service, job, 1)
-    process = python_of(stacks(service, job, "--native")["groups"][0])
+    process = python_process_of(stacks(service, job, "--native")["groups"][0])
     assert process["native"] is None and process["python"] is None and "Thread" in process["kernel"]
     assert any("pip install py-spy" in note for note in process["notes"])
     assert any("gdb did not end within 3s" in note for note in process["notes"])

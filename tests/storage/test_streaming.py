@@ -13,7 +13,7 @@ import textwrap
 import pytest
 
 from conftest import BIN, PATIENCE, ROOT, free_port, wait_until
-from needs import needs
+from needs import needs, python_of
 from stores import Proxy, needs_program, s3_store
 
 pytestmark = [needs_program, needs("" if (BIN / "tutti-train").exists() else "tutti-train was not built")]
@@ -314,10 +314,7 @@ def test_jobs_of_a_node_share_what_serves_them_where_keys_and_list_are_the_same(
 @pytest.fixture(scope="module")
 def torch():
     """A Python with torch and fsspec, which torch needs."""
-    made = subprocess.run([ROOT / "tools/torch-environment"], capture_output=True, text=True)
-    if made.returncode != 0:
-        pytest.fail(f"no environment with torch: {made.stderr[-2000:]}")
-    return made.stdout.strip()
+    return python_of("torch")
 
 
 def run_python(python, variables, program, *arguments):

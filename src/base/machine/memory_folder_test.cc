@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "base/file.h"
 #include "base/hash.h"
-#include "base/remove_tree.h"
 
 namespace tutti::base {
 namespace {

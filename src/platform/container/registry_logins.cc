@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/status.h"
 #include "platform/container/base_images.h"
 #include "platform/container/make_image.h"
