@@ -142,7 +142,7 @@ def test_a_damaged_home_does_not_stop_who_says_where_the_service_is(monkeypatch,
     assert find.find_service(tmp_path).address == "http://there:1"
 
 
-@pytest.mark.parametrize("content", [b"\x30\x82\xff", b"no certificate", b"x" * (2 << 20)])
+@pytest.mark.parametrize("content", [b"\x30\x82\xff", b"no certificate", b"x" * (2 << 20)], ids=["cut off", "text", "2 MiB"])
 def test_what_is_no_certificate_is_said_to_be_none(monkeypatch, tmp_path, content):
     (tmp_path / "c.pem").write_bytes(content)
     monkeypatch.setenv("TUTTI_CERTIFICATE", str(tmp_path / "c.pem"))
