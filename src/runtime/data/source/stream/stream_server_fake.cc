@@ -38,13 +38,13 @@ StreamServerFake::StreamServerFake(const std::string& address, fs::path folder,
   listener_.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int bound = ::bind(listener_.get(), reinterpret_cast<sockaddr*>(&where), sizeof(where));
   if (bound == 0) ::listen(listener_.get(), 16);
-  threads_.emplace_back([this] { Run(); });
+  acceptor_ = std::thread([this] { Run(); });
 }
 
 StreamServerFake::~StreamServerFake() {
   ending_ = true;
-  threads_[0].join();
-  for (size_t i = 1; i < threads_.size(); ++i) threads_[i].join();
+  acceptor_.join();
+  for (std::thread& reader : readers_) reader.join();
   ::unlink(socket_.c_str());
 }
 
@@ -90,7 +90,7 @@ void StreamServerFake::Run() {
     pollfd look = {listener_.get(), POLLIN, 0};
     if (::poll(&look, 1, kBetweenPolls) <= 0) continue;
     const int socket = ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC);
-    threads_.emplace_back([this, socket] { Serve(socket); });
+    readers_.emplace_back([this, socket] { Serve(socket); });
   }
 }
 

@@ -52,7 +52,8 @@ class StreamServerFake {
   std::map<std::string, std::string> failures_;
   int gets_left_ = -1;  // -1: no limit
   std::vector<std::string> gets_, drops_, ahead_, coming_;
-  std::vector<std::thread> threads_;
+  std::vector<std::thread> readers_;  // the acceptor's, until it has ended
+  std::thread acceptor_;
 };
 
 }  // namespace tutti::data
