@@ -9,13 +9,13 @@ import tiers
 from conftest import ROOT
 from test_house import tool
 
-# Stands in for a program of GoogleTest: A.Good passes, A.Dies ends the process unless a filter leaves it out.
+# Stands in for a program of GoogleTest: a test that is named after the number of shards passes, A.Dies ends the process unless a filter leaves it out.
 PROGRAM = """#!/bin/bash
 for option; do case $option in --gtest_output=xml:*) results=${option#*xml:} ;; esac; done
 [ "$GTEST_SHARD_INDEX" = 0 ] || { echo "[==========] 0 tests ran."; exit 0; }
 case $GTEST_FILTER in *-*A.Dies*) ;; *) echo "[ RUN      ] A.Dies"; echo "the <last> word"; kill -9 $$ ;; esac
-echo "[ RUN      ] A.Good"
-echo '<testsuites><testsuite><testcase classname="A" name="Good" status="run"/></testsuite></testsuites>' >"$results"
+echo "[ RUN      ] A.$GTEST_TOTAL_SHARDS"
+echo '<testsuites><testsuite><testcase classname="A" name="'$GTEST_TOTAL_SHARDS'" status="run"/></testsuite></testsuites>' >"$results"
 echo "[==========] 1 test ran."
 """
 
@@ -55,7 +55,7 @@ def test_a_unit_test_that_ends_its_process_fails_and_the_others_run(tmp_path):
     done = subprocess.run([ROOT / "tools/run-shards", program], capture_output=True, text=True, env=environment)
     results = tool("run-tests").all_results(tmp_path / "test-results")
     assert done.returncode == 1 and "the <last> word" in done.stdout
-    assert {(result.suite, result.case, result.state) for result in results} == {("A", "Good", "passed"), ("A", "Dies", "failed")}
+    assert {(result.suite, result.case, result.state) for result in results} == {("A", "1", "passed"), ("A", "Dies", "failed")}, "all others run, not half of them"
     assert all(result.room == "fake" for result in results)
 
 
