@@ -341,8 +341,7 @@ def summing(tmp_path_factory):
 
 def prefix_of(mpi):
     """The folder of an environment that has "mpich" or "intel", both of PyPI."""
-    made = subprocess.run([ROOT / "tools/mpi-environment", mpi], check=True, stdout=subprocess.PIPE, text=True)
-    return pathlib.Path(made.stdout.strip()).parents[1]
+    return pathlib.Path(needs.python_of("mpi", mpi)).parents[1]
 
 
 def program_of_mpich(folder):

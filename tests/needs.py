@@ -34,11 +34,17 @@ def of_program(command, what):
     return needs(f"{what}: {done.stdout.strip()}" if done.returncode else "")
 
 
-def python_of(name):
-    """The Python of tools/NAME-environment; who asks for it is skipped where a registry does not give it."""
-    made = subprocess.run([TOOLS / f"{name}-environment"], capture_output=True, text=True)
+@functools.cache
+def made_environment(tool, *arguments):
+    """What tools/TOOL-environment printed and said, once a process: a registry that is away takes minutes to be so."""
+    return subprocess.run([TOOLS / f"{tool}-environment", *arguments], capture_output=True, text=True)
+
+
+def python_of(tool, *arguments):
+    """The Python of tools/TOOL-environment; who asks for it is skipped where a registry does not give it."""
+    made = made_environment(tool, *arguments)
     if made.returncode != 0:
-        lack(f"no environment with {name}: {' '.join(made.stderr.split())[-300:]}")
+        lack(f"no environment of {tool} for stories: {' '.join(made.stderr.split())[-300:]}")
     return made.stdout.strip()
 
 

@@ -8,7 +8,7 @@ import urllib.error
 
 import pytest
 
-from conftest import PATIENCE, ROOT, known, wait_until
+from conftest import PATIENCE, known, wait_until
 from needs import python_of
 
 PROGRAMS = pathlib.Path(__file__).parent / "mlflow"
@@ -44,7 +44,7 @@ def post(service, call, body, method="POST"):
 @pytest.mark.parametrize("version, also", [("2.22.4", ()), ("1.30.1", ("numpy==1.26.4", "pandas==1.5.3"))])
 def test_older_clients_work_as_well(tracking, version, also, tmp_path):
     packages = (f"mlflow-skinny=={version}", *(also or ("scikit-learn==1.7.2", "pandas==2.3.3")))
-    python = subprocess.check_output([ROOT / "tools/python-environment", f"mlflow-{version}", "MLflow", *packages], text=True).strip()
+    python = python_of("python", f"mlflow-{version}", "MLflow", *packages)
     for what in ("fluent", "experiments", "runs", "artifacts"):
         run_client(tracking, python, what, tmp_path)
 

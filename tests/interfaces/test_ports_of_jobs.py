@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from conftest import BIN, ROOT, make_ray, processes_with, wait_until
-from needs import lack, needs_another_user
+from needs import needs_another_user, python_of
 from stranger import *  # noqa: F403
 
 pytestmark = needs_another_user
@@ -240,10 +240,7 @@ except Exception as error:
 
 
 def test_who_reaches_the_head_of_a_ray_job_is_let_in_by_the_jobs_token_alone(start_service, write_job, tmp_path, theirs):
-    made = subprocess.run([ROOT / "tools/python-environment", "ray-2.60.0", "ray 2.60.0 from PyPI (70 MB)", "ray==2.60.0"], capture_output=True, text=True)
-    if made.returncode != 0:
-        lack(f"no environment with ray: {made.stderr.strip()[-200:]}")
-    environment = pathlib.Path(made.stdout.strip()).parents[1]
+    environment = pathlib.Path(python_of("python", "ray-2.60.0", "ray 2.60.0 from PyPI (70 MB)", "ray==2.60.0")).parents[1]
     go = tmp_path / "go"
     service = start_service(environment={"PATH": f"{environment}/bin:{os.environ['PATH']}"})
     name = service.submit(write_job(f"echo $RAY_ADDRESS; until [ -e {go} ]; do sleep 0.05; done", distribution={"type": "ray"}))

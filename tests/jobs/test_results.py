@@ -8,6 +8,7 @@ import textwrap
 import pytest
 
 from conftest import ROOT, wait_until
+from needs import python_of
 
 STORE = (ROOT / "tests/jobs/results/store.py").read_text()
 
@@ -252,7 +253,7 @@ def test_a_pipeline_says_what_is_queued_and_nothing_of_nodes_or_environments(sta
 
 def python_with_mlflow(version, *others):
     packages = (f"mlflow-skinny=={version}", *(others or ("scikit-learn==1.7.2", "pandas==2.3.3")))
-    return subprocess.check_output([ROOT / "tools/python-environment", f"mlflow-{version}", "MLflow", *packages], text=True).strip()
+    return python_of("python", f"mlflow-{version}", "MLflow", *packages)
 
 
 @pytest.mark.parametrize("version", ["2.22.4", "3.17.2"])

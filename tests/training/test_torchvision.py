@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from conftest import BIN, ROOT
+from needs import python_of
 
 sys.path.append(str(ROOT / "python/tests"))
 from ranks import preloaded  # noqa: E402
@@ -19,10 +20,7 @@ DATA = ROOT / "examples/cifar10/data"
 @pytest.fixture(scope="module")
 def python():
     """A Python with torchvision and onnxruntime."""
-    made = subprocess.run([ROOT / "tools/torchvision-environment"], capture_output=True, text=True)
-    if made.returncode != 0:
-        pytest.fail(f"no environment with torchvision: {made.stderr[-2000:]}")
-    return made.stdout.strip()
+    return python_of("torchvision")
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """Story: each launcher that people use runs on two nodes as it is written for Azure ML, with the frameworks' packages from PyPI.
 They are large, so these stories are the soak's; tests/jobs/test_launchers.py has the one that ./test runs."""
-import functools
 import glob
 import json
 import os
@@ -11,15 +10,10 @@ import subprocess
 import pytest
 
 from conftest import ROOT, Service, processes_with
+from needs import python_of
 
 EXAMPLES = ROOT / "examples/launchers"
 TRAINED = "3.00 -2.00 1.00"
-
-
-@functools.cache
-def python_with(what):
-    """The Python that has the "launchers" or "tensorflow"."""
-    return subprocess.run([ROOT / f"tools/{what}-environment"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
 @pytest.fixture(scope="module")
@@ -69,34 +63,34 @@ def what_hangs(service, ranks):
 
 @pytest.mark.parametrize("name", ["torchrun", "torch-distributed-launch", "accelerate", "lightning"])
 def test_launchers_of_pytorch(cluster, name):
-    printed = "".join(outputs_of(cluster(python_with("launchers")), name, 2))
+    printed = "".join(outputs_of(cluster(python_of("launchers")), name, 2))
     assert sorted(re.findall(r"rank \d of 4: .*", printed)) == [f"rank {rank} of 4: {TRAINED}" for rank in range(4)]
 
 
 def test_deepspeed_in_an_mpi_job(cluster):
-    printed = "".join(outputs_of(cluster(python_with("launchers")), "deepspeed", 4))
+    printed = "".join(outputs_of(cluster(python_of("launchers")), "deepspeed", 4))
     assert sorted(re.findall(r"rank \d of 4: .*", printed)) == [f"rank {rank} of 4: {TRAINED}" for rank in range(4)]
 
 
 def test_run_glue_by_the_trainer_of_hugging_face(cluster):
-    printed = "".join(outputs_of(cluster(python_with("launchers")), "run-glue", 2))
+    printed = "".join(outputs_of(cluster(python_of("launchers")), "run-glue", 2))
     assert len(re.findall(r"rank \d of 4: accuracy (1.000|0.9\d\d)", printed)) == 4
 
 
 def test_tensorflow_workers(cluster):
-    printed = outputs_of(cluster(python_with("tensorflow")), "tensorflow-workers", 2)
+    printed = outputs_of(cluster(python_of("tensorflow")), "tensorflow-workers", 2)
     workers = [re.findall(r"worker \d of 2: .*", text) for text in printed]
     assert workers[0][0].startswith("worker 0 of 2: 2.9") or workers[0][0].startswith("worker 0 of 2: 3.0")
     assert workers[0][0].split(": ")[1] == workers[1][0].split(": ")[1]
 
 
 def test_tensorflow_parameter_servers_end_with_the_chief(cluster):
-    service = cluster(python_with("tensorflow"))
+    service = cluster(python_of("tensorflow"))
     printed = outputs_of(service, "tensorflow-servers", 4)
     assert printed[0] == f"2 workers, 1 server: {TRAINED}\n"
     assert printed[1:] == ["worker 0 serves\n", "worker 1 serves\n", "ps 0 serves\n"]
 
 
 def test_ray_runs_tasks_on_both_nodes(cluster):
-    printed = outputs_of(cluster(python_with("launchers")), "ray", 2)
+    printed = outputs_of(cluster(python_of("launchers")), "ray", 2)
     assert printed == [f"workers on n1 and n2: {TRAINED}\n", ""]

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "platform/launch/node/event_log.h"
+#include "platform/launch/ranks/starter_fixture.h"
 #include "platform/launch/stacks/stacks_fixture.h"
 
 namespace tutti::launch {
@@ -11,9 +12,9 @@ namespace {
 using ::testing::HasSubstr;
 
 // Has questions, and keeps answers.
-class AskingDelivery : public Delivery {
+class AskingDelivery : public DeliveryFake {
  public:
-  AskingDelivery(EventLog* events, Spool* spool, Wakeup* news) : Delivery(events, spool, news) {}
+  using DeliveryFake::DeliveryFake;
   void Ask(std::vector<spec::Question> questions) {
     absl::MutexLock lock(&mutex_);
     questions_ = std::move(questions);
@@ -37,25 +38,7 @@ class AskingDelivery : public Delivery {
     answers_[rank] = *spec::RankStacksFromJson(json);
   }
 
-  void Begin() override {}
-  absl::StatusOr<std::filesystem::path> FetchCode(const std::filesystem::path& file) override {
-    return file;
-  }
-  absl::Status FetchProgram(const std::string&, const std::filesystem::path&) override {
-    return absl::OkStatus();
-  }
-  void AbandonCode() override {}
-  absl::StatusOr<SecretValues> FetchSecrets() override { return SecretValues(); }
-  absl::StatusOr<TrackedRun> FetchRun(base::Deadline) override {
-    return absl::NotFoundError("none");
-  }
-  absl::Status SendResults(const std::vector<Result>&, Patience) override {
-    return absl::OkStatus();
-  }
-
  private:
-  absl::Duration put_off(Stream) const override { return absl::ZeroDuration(); }
-
   absl::Mutex mutex_;
   std::vector<spec::Question> questions_ ABSL_GUARDED_BY(mutex_);
   std::map<int, spec::RankStacks> answers_ ABSL_GUARDED_BY(mutex_);
