@@ -43,6 +43,17 @@ def test_torchrun_names_the_node_group_rank():
     assert place.node == 2 and place.address is None
 
 
+@pytest.mark.parametrize("mpi", [
+    {"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "8"},
+    {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1", "PMIX_NAMESPACE": "x"},
+    {"PMI_RANK": "0", "PMI_SIZE": "1", "PMI_FD": "9"},
+])
+def test_a_rank_of_mpi_in_a_job_is_on_the_jobs_node(mpi):
+    environment = {**mpi, "MASTER_ADDR": "127.0.0.9", "NODE_RANK": "1"}
+    assert discovery.place_in({**environment, "TUTTI_NODE_NAME": "n2"}).node == 1
+    assert discovery.place_in(environment).node == 0  # somebody else's variable
+
+
 @pytest.mark.parametrize("changes, words", [
     ({"RANK": "8"}, ["RANK", "8", "7"]),
     ({"RANK": "one"}, ["RANK", "one"]),

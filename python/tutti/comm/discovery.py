@@ -89,6 +89,14 @@ def _own(environment):
             "members": environment.get("TUTTI_GROUP_MEMBERS") or None}
 
 
+def _node_of_job(environment):
+    """The node of tutti's job that this process runs on: MPI's launchers do not tell apart virtual
+    nodes, which are of one machine. 0 outside of a job, where hosts tell nodes apart."""
+    if "TUTTI_NODE_NAME" not in environment or "NODE_RANK" not in environment:
+        return 0
+    return _number(environment, "NODE_RANK")
+
+
 def _of_contract(environment):
     elastic = environment.get("TUTTI_ELASTIC", "0") == "1"
     if "RANK" not in environment and not elastic:
@@ -119,7 +127,7 @@ def _of_mpirun(environment):
     if "OMPI_COMM_WORLD_RANK" not in environment or "PMIX_NAMESPACE" not in environment:
         return None
     ranks = _rank_and_size(environment, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")
-    own = _own(environment)
+    own = {**_own(environment), "node": _node_of_job(environment)}
     if ranks["size"] == 1:
         return Place(**own, launcher="mpirun")
     one_node = environment.get("OMPI_COMM_WORLD_LOCAL_SIZE") == environment["OMPI_COMM_WORLD_SIZE"]
@@ -151,6 +159,7 @@ def _of_pmi(environment):
     if "PMI_RANK" not in environment or "PMI_FD" not in environment:
         return None
     place = Place(**_rank_and_size(environment, "PMI_RANK", "PMI_SIZE"),
+                  node=_node_of_job(environment),
                   **_own(environment),
                   launcher="mpiexec")
     if place.size == 1:
@@ -189,7 +198,9 @@ def _of_bare_open_mpi(environment):
     if "OMPI_COMM_WORLD_RANK" not in environment:
         return None
     place = Place(**_rank_and_size(environment, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-                  **_own(environment), launcher="mpirun")
+                  node=_node_of_job(environment),
+                  **_own(environment),
+                  launcher="mpirun")
     return replace(place, **_master(environment, place.size))
 
 
