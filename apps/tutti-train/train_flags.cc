@@ -1,14 +1,17 @@
 #include "train_flags.h"
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <map>
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/status.h"
 #include "base/text/closest.h"
+#include "runtime/models/model.h"
 
 namespace tutti {
 namespace {
@@ -24,7 +27,8 @@ constexpr char kAbout[] =
     "ranks share every batch; the result is that of one process with the whole batch.\n";
 
 constexpr char kMore[] =
-    "Every flag but --config, --describe-machine and --resume is also a key of the file that "
+    "Every flag but --config, --describe-machine, --list-models and --resume is also a key of the "
+    "file that "
     "--config names; flags "
     "win.\n"
     "\nExit codes: 0 trained; 1 failed; 2 wrong flags, recipe or data; 3 another rank was lost;\n"
@@ -49,6 +53,21 @@ std::string TypeName(const Field& field) {
         return "X,X,X";
       },
       field.value);
+}
+
+// Ends the reading of the command line.
+struct ListModels {};
+
+std::string ModelTable() {
+  static constexpr std::array<absl::string_view, 3> kPurposes = {"classification", "segmentation",
+                                                                 "detection"};
+  std::string table = absl::StrFormat("%-24s %-10s %s\n", "MODEL", "INPUT", "FOR");
+  for (const std::string& name : models::ModelNames()) {
+    const int64_t size = models::InputSize(name);
+    absl::StrAppendFormat(&table, "%-24s %-10s %s\n", name, absl::StrCat(size, "x", size),
+                          kPurposes[static_cast<size_t>(models::PurposeOf(name))]);
+  }
+  return table + "Also script:FILE, a TorchScript module for classification.\n";
 }
 
 bool IsSwitch(const Field& field) {
@@ -92,7 +111,8 @@ void AddFlag(CLI::App& app, const Field& field, Given& given) {
 absl::Status WrongFlag(const CLI::ParseError& error, const std::vector<std::string>& unknown,
                        const std::vector<Field>& fields) {
   if (unknown.empty()) return absl::InvalidArgumentError(error.what());
-  std::vector<absl::string_view> names = {"config", "describe-machine", "help", "version"};
+  std::vector<absl::string_view> names = {"config", "describe-machine", "list-models", "help",
+                                          "version"};
   for (const Field& field : fields) names.push_back(field.name);
   const std::string word = unknown[0].substr(0, unknown[0].find('='));
   absl::string_view bare = word;
@@ -132,6 +152,10 @@ absl::StatusOr<std::variant<Recipe, ShowAndExit, DescribeMachine>> ReadCommandLi
          "--describe-machine", describes,
          "say in a line of JSON what this machine is good for, and exit: `tutti doctor` shows it")
       ->group("Machine");
+  app.add_flag_callback(
+         "--list-models", [] { throw ListModels(); },
+         "list the networks that --model names, their input's size and what they are for, and exit")
+      ->group("Recipe");
   Recipe defaults;
   const std::vector<Field> fields = train::FieldsOf(defaults);
   Given given;
@@ -143,6 +167,8 @@ absl::StatusOr<std::variant<Recipe, ShowAndExit, DescribeMachine>> ReadCommandLi
     if (!unknown.empty()) return WrongFlag(CLI::ExtrasError(unknown), unknown, fields);
   } catch (const CLI::CallForHelp&) {
     return ShowAndExit{app.help()};
+  } catch (const ListModels&) {
+    return ShowAndExit{ModelTable()};
   } catch (const CLI::CallForVersion&) {
     return ShowAndExit{"tutti-train " TUTTI_VERSION "\n"};
   } catch (const CLI::ParseError& error) {

@@ -10,7 +10,7 @@
 namespace tutti {
 
 struct ShowAndExit {
-  std::string text;  // help or version
+  std::string text;  // help, version or the models
 };
 
 struct DescribeMachine {};  // and exit

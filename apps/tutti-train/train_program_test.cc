@@ -13,12 +13,14 @@
 #include "base/file.h"
 #include "base/process/child_process.h"
 #include "base/test_patience.h"
+#include "runtime/models/model.h"
 #include "runtime/train/setup/image_folder_fake.h"
 
 namespace tutti {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -108,6 +110,14 @@ TEST_F(ProgramTest, DescribesTheMachineInALineOfJson) {
   ASSERT_TRUE(report.is_object()) << said;
   EXPECT_GT(report["images_per_second"], 0);
   EXPECT_THAT(report["why"].get<std::string>(), HasSubstr("(auto): this "));
+}
+
+TEST_F(ProgramTest, ListsEveryModelWithItsInputAndPurpose) {
+  EXPECT_EQ(Run({"--list-models"}), 0);
+  const std::string said = Read(Said("said"));
+  for (const std::string& name : models::ModelNames()) EXPECT_THAT(said, HasSubstr(name + " "));
+  EXPECT_THAT(said, ContainsRegex("resnet20 +32x32 +classification\n"));
+  EXPECT_THAT(said, ContainsRegex("resnet50 +224x224 +classification\n"));
 }
 
 TEST_F(ProgramTest, WrongFlagsAreNamedWithTheRemedy) {

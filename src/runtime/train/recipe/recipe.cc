@@ -175,7 +175,7 @@ std::vector<Field> FieldsOf(Recipe& r) {
 
       {"model", kModel,
        "resnet20, resnet50, resnet50v2, vgg16, inception_v3, mobilenet_v2, fcn_resnet18, "
-       "ssd300_vgg16, ...; script:FILE is a TorchScript module",
+       "ssd300_vgg16, ... (--list-models lists all); script:FILE is a TorchScript module",
        &r.model},
       {"weights", kModel,
        "safetensors file, or folder of a trained model, to begin from: a state dict under the "
