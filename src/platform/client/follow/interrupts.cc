@@ -57,25 +57,21 @@ Answer SignalInterrupts::Ask() {
   if (terminated || ::isatty(STDIN_FILENO) != 1 || ::isatty(STDERR_FILENO) != 1) {
     return Answer::kLeave;
   }
-  while (true) {
-    std::cerr << "\nCancel the job? [y = cancel, n = go on, d = detach] " << std::flush;
-    switch (ReadKey()) {
-      case 'y':
-      case 'Y':
-        return Answer::kCancel;
-      case 'n':
-      case 'N':
-        return Answer::kGoOn;
-      case 'd':
-      case 'D':
-        return Answer::kDetach;
-      case '\0':
-        Take();
-        std::cerr << "\n";
-        return Answer::kLeave;
-      default:
-        break;
-    }
+  std::cerr << "\nCancel the job? [y = cancel, d = leave it running, Enter = go on following] "
+            << std::flush;
+  switch (ReadKey()) {
+    case 'y':
+    case 'Y':
+      return Answer::kCancel;
+    case 'd':
+    case 'D':
+      return Answer::kDetach;
+    case '\0':
+      Take();
+      std::cerr << "\n";
+      return Answer::kLeave;
+    default:
+      return Answer::kGoOn;
   }
 }
 

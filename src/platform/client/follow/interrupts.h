@@ -13,7 +13,7 @@ class Interrupts {
   virtual ~Interrupts() = default;
   // Returns whether one has come since the last call.
   virtual bool Take() = 0;
-  // Asks the user what to do about it.
+  // Asks the user what to do about it, once: what is no answer cancels nothing.
   virtual Answer Ask() = 0;
 };
 

@@ -52,7 +52,8 @@ TEST_F(InterruptsTest, TheUserChoosesByALetter) {
   EXPECT_EQ(AskWith("y\n"), Answer::kCancel);
   EXPECT_EQ(AskWith("N\n"), Answer::kGoOn);
   EXPECT_EQ(AskWith("detach\n"), Answer::kDetach);
-  EXPECT_EQ(AskWith("what?\nn\n"), Answer::kGoOn) << "asks again";
+  EXPECT_EQ(AskWith("\n"), Answer::kGoOn) << "Enter keeps the job";
+  EXPECT_EQ(AskWith("what?\n"), Answer::kGoOn) << "and so does what is no answer";
 }
 
 TEST_F(InterruptsTest, AnotherInterruptIsAnAnswer) {
