@@ -195,6 +195,23 @@ def test_output_of_one_rank(service, write_job):
     assert result.returncode == 2 and "no rank 4: its last is 3" in result.stderr, result.stderr
 
 
+def test_a_progress_bar_is_seen_while_it_moves(service, write_job, tmp_path):
+    go = tmp_path / "go"
+    name = service.submit(write_job(f"printf '\\r 10%%|#  |' >&2; until [ -e {go} ]; do sleep 0.05; done; "
+                                    "for i in $(seq 20 99); do printf \"\\r %d%%|##|\" $i >&2; done; printf '\\r100%%\\n' >&2"))
+    process = subprocess.Popen([service.program, "job", "stream", name], env=service.environment, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, text=True)
+    lines = []
+    for line in process.stdout:  # the bar's first state comes while its line has no end
+        lines.append(line)
+        if "10%|" in line:
+            go.touch()
+    assert process.wait(timeout=60) == 0, lines
+    bar = [line for line in lines if line.startswith("[0!] ")]
+    assert bar[0] == "[0!]  10%|#  |\n" and bar[-1] == "[0!] 100%\n" and len(bar) < 20, lines
+    assert service.log_text(name, 0, "stderr").count("\r") == 82  # the log keeps what was printed
+
+
 def test_code_with_file_names_in_any_language_arrives(service, write_job):
     name = service.submit(write_job("cat 'ünï cödé/日本.txt'", {"ünï cödé/日本.txt": "hei\n"}))
     assert service.wait(name)["state"] == "Completed"

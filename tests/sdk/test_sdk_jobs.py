@@ -69,6 +69,14 @@ def test_ranks_of_two_nodes_are_told_apart(client, capsys):
     assert all(f"[{rank}] rank {rank} of 4" in printed for rank in range(4))
 
 
+def test_a_progress_bar_is_one_line_a_second(client, capsys):
+    made = client.jobs.create_or_update(command(command=r"for i in $(seq 99); do printf '\r%d%%' $i; done; printf '\r100%%\nafter\n'", **HOST))
+    client.jobs.stream(made.name)
+    lines = capsys.readouterr().out.split("\n")
+    assert "100%" in lines and "after" in lines and "\r" not in "".join(lines)
+    assert len([line for line in lines if line.endswith("%")]) < 30, lines
+
+
 def test_a_job_that_fails_says_why(client):
     made = client.jobs.create_or_update(command(command="echo before; python3 -c 'raise KeyError(5)'", **HOST))
     with pytest.raises(JobException, match="KeyError: 5"):

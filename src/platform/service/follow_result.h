@@ -18,8 +18,9 @@ struct FollowItem {
   std::optional<store::Event> event;  // a state change; else output:
   int rank = 0;
   LogStream stream = LogStream::kStdout;
-  std::string text;      // without its newline
-  bool partial = false;  // no newline came: the end of the output, or a piece of a very long line
+  std::string text;  // without its newline
+  bool partial =
+      false;  // no newline came: the end of the output, a piece of a very long or a redrawn line
 };
 
 struct FollowResult {

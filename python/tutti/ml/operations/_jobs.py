@@ -1,10 +1,12 @@
 """JobOperations: jobs are submitted, followed, brought back."""
 from __future__ import annotations
 
+import math
 import os
 import pathlib
 import sys
 import tempfile
+import time
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
 from tutti.ml import _yaml
@@ -31,6 +33,50 @@ _NOT_SENT = "sha256:" + 64 * "0"  # in place of the hash of what is not packed
 _FILE = "job"  # how messages call the file that is sent: "job:12: …"
 Packed = Dict[Code, Tuple[Snapshot, pathlib.Path]]
 _CLASSES = {"command": Command, "pipeline": PipelineJob, "sweep": SweepJob}
+
+
+class _Printer:
+    """Prints the lines of a job's stream; of one that is drawn anew after carriage returns (a
+    progress bar) its state once a second, and the last."""
+
+    def __init__(self, many: bool) -> None:
+        self._many = many  # ranks, which are told apart
+        # By rank and stream: what a redrawn line has come to, when it was printed last, and whether
+        # that was this text.
+        self._redrawn: Dict[Tuple[int, str], Tuple[str, float, bool]] = {}
+
+    def show(self, line: Mapping[str, Any]) -> None:
+        if line["type"] == "state":
+            reason = f": {line['reason']}" if line.get("reason") else ""
+            print(f"{line['state']}{reason}", flush=True)
+        elif line["type"] == "output" and line["stream"] in ("stdout", "stderr"):
+            self._output((line["rank"], line["stream"]), line["text"], bool(line.get("partial")))
+
+    def end(self) -> None:
+        """Prints what redrawn lines came to that had no end."""
+        for (rank, _), (text, _, is_shown) in self._redrawn.items():
+            if not is_shown:
+                self._print(rank, text)
+
+    def _output(self, key: Tuple[int, str], text: str, partial: bool) -> None:
+        if key not in self._redrawn and not (partial and "\r" in text):
+            self._print(key[0], text)
+            return
+        before, printed, is_shown = self._redrawn.pop(key, ("", -math.inf, False))
+        last = (before + text).rstrip("\r").rpartition("\r")[2]
+        is_shown = is_shown and last == before.rstrip("\r")
+        now = time.monotonic()
+        if not is_shown and (not partial or now - printed >= 1):
+            self._print(key[0], last)
+            printed, is_shown = now, True
+        if partial:
+            self._redrawn[key] = (last + ("\r" if text.endswith("\r") else ""), printed, is_shown)
+
+    def _print(self, rank: int, text: str) -> None:
+        prefix = f"[{rank}] " if self._many else ""
+        encoding = sys.stdout.encoding or "utf-8"
+        text = prefix + text.rstrip("\r")
+        print(text.encode(encoding, "replace").decode(encoding), flush=True)
 
 
 class JobOperations:
@@ -254,25 +300,15 @@ class JobOperations:
         """Prints what the job says until it has ended. JobException: it has failed."""
         view = self._connection.job(name)
         print(f"RunId: {name}", flush=True)
-        many = view["world_size"] > 1
+        printer = _Printer(many=view["world_size"] > 1)
         for line in self._connection.follow(name):
-            self._print(line, many)
+            printer.show(line)
+        printer.end()
         view = self._connection.job(name)
         print(f"\nExecution Summary\n=================\nRunId: {name}\nStatus: {view['state']}",
               flush=True)
         if view["state"] == "Failed":
             raise JobException(why_it_failed(view), target=ErrorTarget.JOB)
-
-    @staticmethod
-    def _print(line: Mapping[str, Any], many: bool) -> None:
-        if line["type"] == "state":
-            reason = f": {line['reason']}" if line.get("reason") else ""
-            print(f"{line['state']}{reason}", flush=True)
-        elif line["type"] == "output" and line["stream"] in ("stdout", "stderr"):
-            prefix = f"[{line['rank']}] " if many else ""
-            text = prefix + line["text"]
-            encoding = sys.stdout.encoding or "utf-8"
-            print(text.encode(encoding, "replace").decode(encoding), flush=True)
 
     # Results.
 

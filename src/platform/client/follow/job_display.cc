@@ -1,11 +1,37 @@
 #include "platform/client/follow/job_display.h"
 
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "platform/client/follow/progress_bar.h"
 #include "platform/client/text/amounts.h"
 #include "platform/client/text/columns.h"
 
 namespace tutti::client {
+namespace {
+
+constexpr absl::Duration kRedrawnInterval = absl::Seconds(1);  // of a redrawn line, on a pipe
+constexpr size_t kLongestRedrawn = 64 << 10;                   // bytes; what is longer is no bar
+constexpr size_t kMostRedrawn = 8;                             // lines on a terminal
+
+// Returns what a redrawn line shows last; a carriage return at its end waits for what comes next.
+std::string LastDrawn(absl::string_view text) {
+  while (absl::ConsumeSuffix(&text, "\r")) {
+  }
+  const size_t at = text.rfind('\r');
+  return std::string(at == absl::string_view::npos ? text : text.substr(at + 1));
+}
+
+// Returns what of a redrawn line matters for what comes next.
+std::string Redrawn(const std::string& text) {
+  return absl::StrCat(LastDrawn(text), text.ends_with('\r') ? "\r" : "");
+}
+
+}  // namespace
 
 void JobDisplay::Line(const FollowLine& line, absl::Time now) {
   if (line.kind == FollowLine::Kind::kState) {
@@ -40,24 +66,61 @@ void JobDisplay::State(const FollowLine& line) {
                            line.reason.empty() ? "" : " ", Printable(line.reason)));
 }
 
-void JobDisplay::Output(const FollowLine& line, absl::Time now) {
-  output_at_ = now;
+bool JobDisplay::Wants(const FollowLine& line) const {
   const bool is_mpirun = line.stream == "mpirun";  // no rank's
   const bool is_error = line.stream == "stderr";
-  if (options_.only_rank >= 0 && (is_mpirun || line.rank != options_.only_rank)) return;
-  if (options_.only_stderr && !is_error && !is_mpirun) return;
-  if (options_.only_stdout && (is_error || is_mpirun)) return;
-  const bool colour = text_.screen().colour;
-  std::string prefix;
-  if (options_.prefix) {
-    const std::string who =
-        is_mpirun ? "[mpirun]" : absl::StrCat("[", line.rank, is_error ? "!" : "", "]");
-    const Tint tint = is_mpirun ? Tint::kDim : is_error ? Tint::kRed : TintOfRank(line.rank);
-    prefix = absl::StrCat(Styled(who, tint, colour), " ");
+  if (options_.only_rank >= 0 && (is_mpirun || line.rank != options_.only_rank)) return false;
+  if (options_.only_stderr && !is_error && !is_mpirun) return false;
+  return !options_.only_stdout || (!is_error && !is_mpirun);
+}
+
+std::string JobDisplay::PrefixOf(const FollowLine& line) const {
+  if (!options_.prefix) return "";
+  const bool is_mpirun = line.stream == "mpirun";
+  const bool is_error = line.stream == "stderr";
+  const std::string who =
+      is_mpirun ? "[mpirun]" : absl::StrCat("[", line.rank, is_error ? "!" : "", "]");
+  const Tint tint = is_mpirun ? Tint::kDim : is_error ? Tint::kRed : TintOfRank(line.rank);
+  return absl::StrCat(Styled(who, tint, text_.screen().colour), " ");
+}
+
+void JobDisplay::Output(const FollowLine& line, absl::Time now) {
+  output_at_ = now;
+  if (!Wants(line) || Redraw(line)) return;
+  PrintOutput(PrefixOf(line), line.text);
+}
+
+// A file keeps every byte; a terminal gets what cannot steer it.
+void JobDisplay::PrintOutput(absl::string_view prefix, absl::string_view text) {
+  text_.Print(
+      absl::StrCat(prefix, text_.screen().is_terminal ? TerminalLine(text) : std::string(text)));
+}
+
+bool JobDisplay::Redraw(const FollowLine& line) {
+  const std::pair<int, std::string> key(line.rank, line.stream);
+  auto found = redrawn_.find(key);
+  if (found == redrawn_.end()) {
+    if (!line.partial || !absl::StrContains(line.text, '\r')) return false;
+    found = redrawn_.emplace(key, RedrawnLine{.prefix = PrefixOf(line)}).first;
   }
-  // A file keeps every byte; a terminal gets what cannot steer it.
-  const bool terminal = text_.screen().is_terminal;
-  text_.Print(absl::StrCat(prefix, terminal ? TerminalLine(line.text) : line.text));
+  RedrawnLine& redrawn = found->second;
+  const std::string before = LastDrawn(redrawn.text);
+  redrawn.text = Redrawn(absl::StrCat(redrawn.text, line.text));
+  if (LastDrawn(redrawn.text) != before) redrawn.shown = false;
+  if (!line.partial || redrawn.text.size() > kLongestRedrawn) {
+    PrintRedrawn(redrawn, absl::InfiniteFuture());
+    redrawn_.erase(found);
+  }
+  return true;
+}
+
+void JobDisplay::PrintRedrawn(RedrawnLine& redrawn, absl::Time now) {
+  const std::string text = LastDrawn(redrawn.text);
+  if (redrawn.shown || now - redrawn.printed_at < kRedrawnInterval) return;
+  redrawn.shown = true;
+  redrawn.printed_at = now;
+  // What a bar leaves when it takes itself away is no line.
+  if (!absl::StripAsciiWhitespace(text).empty()) PrintOutput(redrawn.prefix, text);
 }
 
 void JobDisplay::OnMetric(const Metric& metric, absl::Time now) {
@@ -91,13 +154,30 @@ void JobDisplay::Waiting(const std::string& reason, const std::string& expected_
   waiting_ = reason;
 }
 
+std::string JobDisplay::Status(absl::Time now) const {
+  const int width = text_.screen().width - 1;
+  std::vector<std::string> lines;
+  for (const auto& [key, redrawn] : redrawn_) {
+    if (lines.size() == kMostRedrawn) break;
+    const std::string text = TerminalLine(redrawn.text, /*colours=*/false);
+    // The prefix has colours, which take no columns.
+    const int prefix = options_.prefix ? Columns(TerminalLine(redrawn.prefix, false)) : 0;
+    lines.push_back(absl::StrCat(redrawn.prefix, Shorten(text, width - prefix)));
+  }
+  if (redrawn_.size() > lines.size()) {
+    lines.push_back(absl::StrCat("… and ", redrawn_.size() - lines.size(), " more"));
+  }
+  if (!waiting_status_.empty()) lines.push_back(Shorten(waiting_status_, width));
+  if (step_.has_value()) lines.push_back(ProgressLine(*step_, now - step_at_, width));
+  return absl::StrJoin(lines, "\n");
+}
+
 void JobDisplay::Refresh(absl::Time now) {
-  if (!waiting_status_.empty()) {
-    text_.SetStatus(Shorten(waiting_status_, text_.screen().width - 1));
+  const bool terminal = text_.screen().is_terminal;
+  for (auto& [key, redrawn] : redrawn_) {
+    if (!terminal) PrintRedrawn(redrawn, now);
   }
-  if (step_.has_value()) {
-    text_.SetStatus(ProgressLine(*step_, now - step_at_, text_.screen().width - 1));
-  }
+  text_.SetStatus(terminal ? Status(now) : "");
   text_.Flush();
 }
 
@@ -107,6 +187,8 @@ void JobDisplay::Remark(absl::string_view remark) {
 }
 
 void JobDisplay::End() {
+  for (auto& [key, redrawn] : redrawn_) PrintRedrawn(redrawn, absl::InfiniteFuture());
+  redrawn_.clear();
   step_.reset();
   text_.SetStatus("");
   text_.Flush();

@@ -2,8 +2,10 @@
 // with the lines of the job's stream, in order; knows nothing of the network. Not thread-safe.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "platform/client/connection/views.h"
@@ -36,17 +38,34 @@ class JobDisplay {
   // Shows what a queued job waits for just now, and when it may start ("" : unknown). Shown in
   // place on a terminal, elsewhere as a line when the reason is a new one.
   void Waiting(const std::string& reason, const std::string& expected_start, absl::Time now);
-  // Redraws what changes with time, and writes everything out.
+  // Redraws what changes with time, and writes everything out: of lines that their programs draw
+  // anew a terminal has each rank's last state, a pipe at most one a second, and the last.
   void Refresh(absl::Time now);
   // Shows a remark of the client itself, between the job's lines.
   void Remark(absl::string_view remark);
-  // Takes the bar away for good.
+  // Takes what changes away for good.
   void End();
 
   const std::optional<Metric>& result() const { return result_; }
 
  private:
+  // A line that its program draws anew, by carriage returns: a progress bar.
+  struct RedrawnLine {
+    std::string prefix;
+    std::string text;
+    bool shown = false;                            // on a pipe: this text has been printed
+    absl::Time printed_at = absl::InfinitePast();  // on a pipe
+  };
   void State(const FollowLine& line);
+  // Returns whether output of this kind is asked for.
+  bool Wants(const FollowLine& line) const;
+  std::string PrefixOf(const FollowLine& line) const;
+  void PrintOutput(absl::string_view prefix, absl::string_view text);
+  // Takes a piece of a line that is drawn anew; false if it is no such line.
+  bool Redraw(const FollowLine& line);
+  void PrintRedrawn(RedrawnLine& redrawn, absl::Time now);
+  // Returns the lines that a terminal shows below those that stay.
+  std::string Status(absl::Time now) const;
   void Output(const FollowLine& line, absl::Time now);
   void OnMetric(const Metric& metric, absl::Time now);
 
@@ -55,7 +74,8 @@ class JobDisplay {
   std::string last_state_;
   std::string waiting_;         // the last reason; "" once it does not wait
   std::string waiting_status_;  // with the time to the expected start
-  std::optional<Metric> step_;  // the last one
+  std::map<std::pair<int, std::string>, RedrawnLine> redrawn_;  // by rank and stream
+  std::optional<Metric> step_;                                  // the last one
   absl::Time step_at_ = absl::InfinitePast();
   absl::Time output_at_ = absl::InfinitePast();  // of the last line of output
   absl::Time plain_at_ = absl::InfinitePast();   // of the last plain progress line

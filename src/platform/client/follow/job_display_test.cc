@@ -44,6 +44,13 @@ std::string Output(int rank, const std::string& stream, const std::string& text)
                       stream, R"(", "text": ")", text, R"("})");
 }
 
+// A piece of a line, whose newline has not come.
+std::string Piece(int rank, const std::string& text) {
+  std::string line = Output(rank, "stderr", text);
+  line.insert(line.size() - 1, R"(, "partial": true)");
+  return line;
+}
+
 std::string Step(int step) {
   return Output(0, "metrics",
                 absl::StrCat(R"({\"event\": \"step\", \"step\": )", step,
@@ -108,6 +115,35 @@ TEST(JobDisplay, SaysWhatAQueuedJobWaitsForUntilItStarts) {
     display.Refresh(kNow);
     EXPECT_TRUE(out.str().ends_with("Running\n")) << out.str();
   }
+}
+
+TEST(JobDisplay, APipeGetsARedrawnLineOnceASecondAndItsLastState) {
+  const std::vector<std::string> bar = {
+      Piece(0, "\\r 10%"),        Piece(0, "\\r 2"),   Piece(0, "0%"),
+      Piece(0, "\\r 30%"),        Piece(0, "\\r100%"), Output(0, "stderr", ""),
+      Output(0, "stderr", "done")};
+  EXPECT_EQ(Show(bar, {}, {}, absl::Milliseconds(10)), "[0!]  10%\n[0!] 100%\n[0!] done\n");
+  EXPECT_EQ(Show(bar, {}, {}, absl::Milliseconds(400)),
+            "[0!]  10%\n[0!]  30%\n[0!] 100%\n[0!] done\n");
+}
+
+TEST(JobDisplay, APipeGetsWhatARedrawnLineHadCometoWhenTheJobEnded) {
+  EXPECT_EQ(Show({Piece(0, "10%\\r"), Piece(0, "20%\\r"), Piece(0, "30%")}, {}, {},
+                 absl::Milliseconds(10)),
+            "[0!] 10%\n[0!] 30%\n");
+  EXPECT_EQ(Show({Piece(0, "a prompt? ")}), "[0!] a prompt? \n");
+}
+
+TEST(JobDisplay, ATerminalRedrawsTheLineOfEachRank) {
+  const std::string shown = Show({Piece(0, "\\r 10%"), Piece(1, "\\r 15%"),
+                                  Piece(0, "\\r\\u001b[32m 20%"), Output(1, "stderr", "\\r100%")},
+                                 {.is_terminal = true, .width = 80});
+  EXPECT_EQ(shown,
+            "[0!]  10%"
+            "\r\x1b[K[0!]  10%\n[1!]  15%"
+            "\x1b[1A\r\x1b[J[0!]  20%\n[1!]  15%"
+            "\x1b[1A\r\x1b[J[1!] 100%\n[0!]  20%"
+            "\r\x1b[K[0!] \x1b[32m 20%\x1b[0m\n");
 }
 
 TEST(JobDisplay, KeepsTheResult) {

@@ -111,7 +111,7 @@ std::string Printable(absl::string_view text) {
   return safe;
 }
 
-std::string TerminalLine(absl::string_view text) {
+std::string TerminalLine(absl::string_view text, bool colours) {
   while (absl::ConsumeSuffix(&text, "\r")) {
   }
   if (const size_t at = text.rfind('\r'); at != absl::string_view::npos) text.remove_prefix(at + 1);
@@ -122,7 +122,7 @@ std::string TerminalLine(absl::string_view text) {
     size_t length = c.length;
     if (c.code == 0x1b) {
       length = EscapeLength(text);
-      if (length > 2 && text[1] == '[' && text[length - 1] == 'm') {
+      if (colours && length > 2 && text[1] == '[' && text[length - 1] == 'm') {
         absl::StrAppend(&safe, text.substr(0, length));
         styled = true;
       }

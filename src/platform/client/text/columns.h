@@ -26,8 +26,8 @@ std::string PadLeft(absl::string_view text, int columns);
 std::string Printable(absl::string_view text);
 
 // Returns a line of a job's output as a terminal shows it: of text that was overwritten by carriage
-// returns the last state, colours (SGR sequences) kept, other control and escape sequences left
-// out.
-std::string TerminalLine(absl::string_view text);
+// returns the last state, colours (SGR sequences) kept if `colours`, other control and escape
+// sequences left out.
+std::string TerminalLine(absl::string_view text, bool colours = true);
 
 }  // namespace tutti::client

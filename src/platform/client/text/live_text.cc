@@ -1,5 +1,7 @@
 #include "platform/client/text/live_text.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace tutti::client {
@@ -18,7 +20,10 @@ void LiveText::SetStatus(absl::string_view status) {
 void LiveText::Flush() {
   if (lines_.empty() && status_ == drawn_) return;
   std::string bytes;
-  if (!drawn_.empty()) bytes = "\r\x1b[K";  // to the line's start, and erase to its end
+  const auto above = std::count(drawn_.begin(), drawn_.end(), '\n');
+  if (above > 0) bytes = absl::StrCat("\x1b[", above, "A");
+  // To the line's start, and erase to the line's or the screen's end.
+  if (!drawn_.empty()) bytes += above > 0 ? "\r\x1b[J" : "\r\x1b[K";
   absl::StrAppend(&bytes, lines_, status_);
   out_ << bytes << std::flush;
   lines_.clear();

@@ -1,5 +1,5 @@
-// LiveText writes lines that stay and, below them, one that changes: a terminal shows the changing
-// line at its end, redrawn in place; on a pipe there is none. Not thread-safe.
+// LiveText writes lines that stay and, below them, some that change: a terminal shows the changing
+// lines at its end, redrawn in place; on a pipe there are none. Not thread-safe.
 #pragma once
 
 #include <ostream>
@@ -13,7 +13,7 @@ namespace tutti::client {
 class LiveText {
  public:
   LiveText(std::ostream& out, Screen screen) : out_(out), screen_(screen) {}
-  // Takes the changing line away.
+  // Takes the changing lines away.
   ~LiveText();
   LiveText(const LiveText&) = delete;
   LiveText& operator=(const LiveText&) = delete;
@@ -22,8 +22,8 @@ class LiveText {
 
   // Prints a line that stays; shown at the next Flush.
   void Print(absl::string_view line);
-  // Sets what the changing line says, at most width - 1 columns; "" takes it away. Nothing on a
-  // pipe.
+  // Sets what the changing lines say, with newlines between them, each at most width - 1 columns;
+  // "" takes them away. Nothing on a pipe.
   void SetStatus(absl::string_view status);
   // Writes what changed since the last Flush, at once, so that the terminal does not flicker.
   void Flush();

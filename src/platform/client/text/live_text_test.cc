@@ -24,6 +24,17 @@ TEST(LiveText, RedrawsTheChangingLineBelowTheLinesThatStay) {
   EXPECT_EQ(out.str(), "10 %\r\x1b[Khello\n20 %\r\x1b[K");
 }
 
+TEST(LiveText, RedrawsSeveralChangingLines) {
+  std::ostringstream out;
+  LiveText text(out, {.is_terminal = true, .width = 80});
+  text.SetStatus("a\nb\nc");
+  text.Print("hello");
+  text.Flush();
+  text.SetStatus("d");
+  text.Flush();
+  EXPECT_EQ(out.str(), "hello\na\nb\nc\x1b[2A\r\x1b[Jd");
+}
+
 TEST(LiveText, APipeGetsOnlyTheLinesThatStay) {
   std::ostringstream out;
   {

@@ -63,6 +63,19 @@ absl::StatusOr<uint64_t> SizeOf(int fd) {
   return static_cast<uint64_t>(status.st_size);
 }
 
+// Returns how much of a line's beginning can be shown: not a carriage return at its end, which may
+// be half of a Windows line end, and not a part of a character.
+size_t LengthToShow(absl::string_view text) {
+  absl::ConsumeSuffix(&text, "\r");
+  for (size_t tail = 1; tail < 4 && tail <= text.size(); ++tail) {
+    const auto lead = static_cast<unsigned char>(text[text.size() - tail]);
+    if ((lead & 0xC0) == 0x80) continue;  // the character began before it
+    const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 1;
+    return length > tail ? text.size() - tail : text.size();
+  }
+  return text.size();
+}
+
 // Which attempt of the job a file of kKeptFile or kBeginsFile speaks of: without a word, the first.
 int AttemptIn(const nlohmann::json& file) {
   const bool says = file.is_object() && file.contains("attempt") && file["attempt"].is_number();
@@ -98,7 +111,8 @@ struct JobLogs::File {
   std::list<File*>::iterator place;          // in open_, if it is
   uint64_t begin = 0;                        // of what this attempt of the job prints
   uint64_t size = 0;
-  uint64_t whole = 0;              // bytes up to and with the last newline
+  uint64_t whole = 0;  // bytes up to and with the last newline, or what a redrawn line has come to
+  bool redrawn = false;            // a carriage return has come since the last newline
   uint64_t indexed = 0;            // bytes that records cover
   std::optional<OutputTail> tail;  // once the log is full
 };
@@ -344,10 +358,20 @@ absl::Status JobLogs::Keep(File& file, absl::string_view bytes) {
   TUTTI_ASSIGN_OR_RETURN(const auto fd, Descriptor(file));
   const absl::Status written = WriteAt(fd->get(), file.size, bytes);
   total_ += file.size - before;
-  const size_t newline = bytes.substr(0, file.size - before).rfind('\n');
-  if (newline != absl::string_view::npos) file.whole = before + newline + 1;
+  NoteLines(file, bytes.substr(0, file.size - before));
   TUTTI_RETURN_IF_ERROR(IndexLines(file, /*all=*/false));
   return written;
+}
+
+void JobLogs::NoteLines(File& file, absl::string_view fresh) {
+  const size_t newline = fresh.rfind('\n');
+  if (newline != absl::string_view::npos) {
+    fresh.remove_prefix(newline + 1);
+    file.whole = file.size - fresh.size();
+    file.redrawn = false;
+  }
+  if (absl::StrContains(fresh, '\r')) file.redrawn = true;
+  if (file.redrawn) file.whole = file.size - fresh.size() + LengthToShow(fresh);
 }
 
 uint64_t JobLogs::Room() const { return limit_ - std::min<uint64_t>(limit_, total_); }

@@ -6,7 +6,8 @@
 //   Append: bytes -> file -> record in the index -> acknowledged
 //
 // Invariant: the index covers a prefix of each file, and a record covers whole lines, save for the
-// last line of a closed log and for lines longer than kMaxLine, which come in pieces. The file's
+// last line of a closed log, for lines longer than kMaxLine and for lines that are drawn anew after
+// a carriage return (progress bars), which come in pieces as they are printed. The file's
 // size is the acknowledgement, so a repeated Append changes nothing. After a crash TryToOpen
 // indexes the whole lines that had reached a file and not yet the index. No fsync until Close: the
 // death of the process loses nothing; after a power failure the last seconds before it may be
@@ -68,7 +69,7 @@ struct LogLine {
   int rank = 0;
   LogStream stream = LogStream::kStdout;
   std::string text;
-  bool partial = false;  // without a newline
+  bool partial = false;  // without a newline: the next piece of the file goes on with this line
 };
 
 class JobLogs {
@@ -127,6 +128,8 @@ class JobLogs {
   absl::Status BecomeFull() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t Room() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Keep(File& file, absl::string_view bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Finds the lines in the bytes that have come to the file's end.
+  static void NoteLines(File& file, absl::string_view fresh);
   absl::Status AddTail(File& file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<File*> FileOf(int rank, LogStream stream) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -186,6 +186,21 @@ TEST_F(JobLogsTest, HoldsAPartialLineBackUntilItsEndOrTheLogsEnd) {
   EXPECT_THAT(All(*logs), ElementsAre("0out:abc", "0out:de~"));
 }
 
+TEST_F(JobLogsTest, GivesWhatIsDrawnAnewAsItIsPrinted) {
+  auto logs = OpenLogs();
+  Append(*logs, 0, LogStream::kStderr, 0, "\r 10%", 5);
+  EXPECT_THAT(All(*logs), ElementsAre("0err:\r 10%~"));
+  Append(*logs, 0, LogStream::kStderr, 5, "\xE2\x96", 7);  // half of a character
+  EXPECT_THAT(All(*logs), ElementsAre("0err:\r 10%~"));
+  Append(*logs, 0, LogStream::kStderr, 7, "\x88\r", 9);
+  EXPECT_THAT(All(*logs), ElementsAre("0err:\r 10%~", "0err:\u2588~"));
+  Append(*logs, 0, LogStream::kStderr, 9, "\nnot yet", 17);
+  EXPECT_THAT(All(*logs), ElementsAre("0err:\r 10%~", "0err:\u2588~", "0err:\r"));
+  Append(*logs, 0, LogStream::kStderr, 17, "\r\n", 19);  // a Windows line end
+  EXPECT_THAT(All(*logs), ElementsAre("0err:\r 10%~", "0err:\u2588~", "0err:\r", "0err:not yet\r"));
+  EXPECT_EQ(FileText("rank-0.stderr"), "\r 10%\u2588\r\nnot yet\r\n");
+}
+
 TEST_F(JobLogsTest, GivesVeryLongLinesInPieces) {
   auto logs = OpenLogs();
   const std::string piece(JobLogs::kMaxLine, 'x');
