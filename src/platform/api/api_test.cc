@@ -595,6 +595,7 @@ TEST_F(ApiTest, SaysWhatIsWrongWithARequest) {
         "/v1/jobs/j/files/tutti.db", "/v1/jobs/j/x"}) {
     ExpectError(Get(target), 404, "not_found");
   }
+  EXPECT_NE(Get("/").body.find("it has no web page"), std::string::npos) << "says what it is";
   ExpectError(Send({.method = "PUT", .target = "/v1/jobs"}), 405, "method_not_allowed");
 }
 

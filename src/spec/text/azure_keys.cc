@@ -443,10 +443,11 @@ std::map<std::string, std::string> AzureKeysPages() {
   for (const AzureKey& row : AzureKeys()) {
     std::string& page = pages[std::string(row.schema)];
     if (page.empty()) {
-      absl::StrAppend(&page, "# Azure ML's keys: ", row.schema,
-                      "\n\nWhat tutti does with each, in the words of [the keys of Azure ML's job "
-                      "files](../azure-ml-keys.md). Printed from `src/spec/text/azure_keys.cc`.\n\n"
-                      "| key | outcome | |\n| --- | --- | --- |\n");
+      absl::StrAppend(
+          &page, "# Azure ML's keys: ", row.schema,
+          "\n\nWhat tutti does with each, in the words of [the keys of Azure ML's job "
+          "files](../azure-ml-keys/README.md). Printed from `src/spec/text/azure_keys.cc`.\n\n"
+          "| key | outcome | |\n| --- | --- | --- |\n");
     }
     absl::StrAppend(&page, "| `", row.key, "` | ", OutcomeName(row.outcome), " | ", row.note,
                     " |\n");

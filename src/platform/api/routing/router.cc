@@ -96,8 +96,12 @@ http::Admission Router::Admit(const http::Request& request) const {
   std::vector<std::string> methods;
   const Route* const route = Find(request, parts, methods);
   if (route == nullptr && methods.empty()) {
-    return {.refusal =
-                http::ErrorResponse(404, "not_found", absl::StrCat("there is no ", request.path))};
+    const std::string hint = request.path == "/"
+                                 ? " here: this is a tutti service, for tutti's command line and "
+                                   "programs (GET /openapi.json); it has no web page"
+                                 : "";
+    return {.refusal = http::ErrorResponse(404, "not_found",
+                                           absl::StrCat("there is no ", request.path, hint))};
   }
   if (route == nullptr) {
     http::Response response = http::ErrorResponse(
