@@ -61,13 +61,53 @@ def test_the_saved_job_file_is_the_same_job(service, folder, tmp_path):
         assert service.cli("job", "create", file).returncode == 0
         again = last_job(service)
         assert again["id"] != saved["id"]
-        own = {"id", "sequence", "created", "started", "ended", "events", "state", "reason", "expected_start", "nodes", "failures", "warnings"}
+        own = {"id", "sequence", "created", "started", "ended", "events", "state", "reason", "expected_start", "nodes", "failures", "warnings",
+               "origin"}
         if file.parent == folder:
             own.add("snapshot")  # the file is now in the code
         assert {k: v for k, v in again.items() if k not in own} == {k: v for k, v in saved.items() if k not in own}
         for job in (saved, again):
             service.cli("job", "cancel", job["id"])
     assert yaml.safe_load(files[0].read_text())["code"] == "."
+
+
+def git(folder, *words):
+    subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e", "-C", folder, *words], check=True, capture_output=True)
+
+
+def test_a_job_is_run_again_as_it_was_or_with_changes(service, folder):
+    script = folder / "train.py"
+    script.write_text("import os, sys\nprint('first', sys.argv[1:], os.environ.get('SEED'), flush=True)\n")
+    git(folder, "init", "-q", "-b", "trunk")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "first")
+    script.write_text(script.read_text() + "# changed\n")
+    assert service.cli("run", script, "--set", "experiment_name=sweeps", "--", "--lr", "0.01").returncode == 0
+    first = last_job(service)
+    shown = service.cli("job", "show", "last").stdout
+    assert "train.py --lr 0.01" in shown and f"{first['origin']['git_commit'][:12]} (trunk), changed since" in shown, shown
+    script.write_text("raise SystemExit('another')\n")
+    for words, said in (([], "first ['--lr', '0.01'] None"), (["--set", "environment_variables.SEED=7"], "first ['--lr', '0.01'] 7"),
+                        (["--", "--lr", "0.5 $x"], "first ['--lr', '0.5 $x'] None")):
+        result = service.cli("job", "rerun", first["id"], *words)
+        assert result.returncode == 0 and said in result.stdout, (result.stdout, result.stderr)
+        assert last_job(service)["origin"]["rerun_of"] == first["id"]
+    listed = service.cli("job", "list", "--experiment", "sweeps").stdout
+    assert listed.count("train.py --lr 0.01") == 3 and listed.count("--lr '0.5 $x'") == 1, listed
+    assert "no jobs like that" in service.cli("job", "list", "--experiment", "others").stderr
+    assert service.cli("job", "list", "--name", first["id"]).stdout.count("train.py") == 1
+    assert "train.py" not in service.cli("job", "list", "--age", "0s").stdout
+
+
+def test_a_job_file_with_a_name_is_run_again_under_another(service, write_job):
+    first = service.submit(write_job("cat given", files={"given": "of the first\n"}, name="named"))
+    assert first == "named" and service.wait(first)["state"] == "Completed"
+    result = service.cli("job", "rerun", "named", "--detach")
+    again = result.stdout.strip()
+    assert again != "named" and service.wait(again)["state"] == "Completed", result.stderr
+    assert service.log_text(again, 0) == "of the first\n"
+    result = service.cli("job", "rerun", "named", "--", "--lr", "1")
+    assert result.returncode == 2 and "--set command=" in result.stderr
 
 
 def test_what_lies_beside_the_script_is_its_environment(service, folder):

@@ -199,6 +199,16 @@ Response ListEvents(Service* service, const Call& call) {
   return page.ok() ? JsonResponse(EventsJson(*page)) : ErrorResponse(page.status());
 }
 
+Response GetSubmission(Service* service, const Call& call) {
+  const auto job = service->GetJob(call["job"]);
+  if (!job.ok()) return ErrorResponse(job.status());
+  if (const std::string& parent = job->record.job.parent; !parent.empty()) {
+    return ErrorResponse(absl::FailedPreconditionError(
+        absl::StrCat(call["job"], " was not submitted by itself, but with ", parent)));
+  }
+  return JsonResponse(SubmissionJson(job->record.job));
+}
+
 Response ListTrials(Service* service, const Call& call) {
   const auto query = TrialQueryOf(call.request);
   if (!query.ok()) return ErrorResponse(query.status());
@@ -422,6 +432,7 @@ std::vector<Route> UserRoutes(Service* service, const std::function<HttpUse()>& 
       {"POST", "/v1/jobs/{job}/cancel", Access::kUser,
        [service](const Call& call) { return JobResponse(service->Cancel(call["job"])); }},
       {"GET", "/v1/jobs/{job}/events", Access::kUser, with(ListEvents)},
+      {"GET", "/v1/jobs/{job}/submission", Access::kUser, with(GetSubmission)},
       {"GET", "/v1/jobs/{job}/trials", Access::kUser, with(ListTrials)},
       {"GET", "/v1/jobs/{job}/usage", Access::kUser, with(GetUsage)},
       {"POST", "/v1/jobs/{job}/stacks", Access::kUser, with(AnswerStacks), Pace::kSlow, "job"},

@@ -23,7 +23,7 @@ Format ReadFormat(const std::string& text) {
 }
 
 CLI::Option* AddJob(CLI::App* command, std::string* job) {
-  return command->add_option("job", *job, "The job's name, or the beginning of it")
+  return command->add_option("job", *job, "The job's name, the beginning of it, or last")
       ->required()
       ->type_name(kJobValue);
 }
@@ -63,9 +63,11 @@ void CommandDefinitions::AddTo(CLI::App* app) {
   AddRun(app);
   AddInit(app);
   CLI::App* job = app->add_subcommand(
-      "job", "Jobs: create, validate, upgrade, list, show, stream, wait, cancel, download, delete");
+      "job",
+      "Jobs: create, rerun, validate, upgrade, list, show, stream, wait, cancel, download, delete");
   job->require_subcommand(1)->fallthrough();
   AddCreate(job);
+  AddRerun(job);
   AddValidate(job);
   AddUpgrade(job);
   AddViews(job);
@@ -147,6 +149,26 @@ void CommandDefinitions::AddServe(CLI::App* app) {
       "takes them up.");
 }
 
+void CommandDefinitions::AddSettings(CLI::App* command, std::vector<std::string>* settings) {
+  command
+      ->add_option("--set", *settings,
+                   "Change a key of the job file, as in --set inputs.epochs=5; repeatable")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->allow_extra_args(false)  // else it takes the -- behind it, and the script's words
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void CommandDefinitions::AddFollowing(CLI::App* command, RunOptions* options) {
+  command->add_flag("-d,--detach,--no-follow", options->detach,
+                    "Submit, print the job's name and return");
+  command->add_flag("--cancel-on-interrupt", options->cancel_on_interrupt,
+                    "Ctrl-C cancels the job without asking");
+  command->add_option("--rank", options->only_rank, "Show the output of this rank only")
+      ->check(CLI::Range(0, 1 << 20).description(""))
+      ->type_name("R");
+}
+
 template <typename Options>
 void CommandDefinitions::AddSubmission(CLI::App* command, Options* options) {
   command
@@ -162,13 +184,7 @@ void CommandDefinitions::AddSubmission(CLI::App* command, Options* options) {
       ->type_name("ARGUMENT");
   command->add_option("--save", options->script.save, "Of a script: write the job file that it is")
       ->type_name(kFileValue);
-  command
-      ->add_option("--set", options->settings,
-                   "Change a key of the job file, as in --set inputs.epochs=5; repeatable")
-      ->type_name("KEY=VALUE")
-      ->expected(1)
-      ->allow_extra_args(false)  // else it takes the -- behind it, and the script's words
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  AddSettings(command, &options->settings);
   AddFormat(command, &options->format);
 }
 
@@ -176,13 +192,7 @@ void CommandDefinitions::AddRun(CLI::App* app) {
   CLI::App* command = Add(app, "run", "Submit a job file or a script and follow it to its end",
                           [this](Context& context) { return Run(context, submit_); });
   AddSubmission(command, &submit_);
-  command->add_flag("-d,--detach,--no-follow", submit_.detach,
-                    "Submit, print the job's name and return");
-  command->add_flag("--cancel-on-interrupt", submit_.cancel_on_interrupt,
-                    "Ctrl-C cancels the job without asking");
-  command->add_option("--rank", submit_.only_rank, "Show the output of this rank only")
-      ->check(CLI::Range(0, 1 << 20).description(""))
-      ->type_name("R");
+  AddFollowing(command, &submit_);
   command->footer(
       "tutti run train.py --nodes 2 -- --epochs 5 runs a script without a job file.\n"
       "Output lines begin with their rank, as in \"[1] text\"; \"[1!]\" is standard error.\n"
@@ -199,6 +209,22 @@ void CommandDefinitions::AddCreate(CLI::App* job) {
         return Run(context, submit_);
       });
   AddSubmission(create, &submit_);
+}
+
+void CommandDefinitions::AddRerun(CLI::App* job) {
+  CLI::App* rerun = Add(job, "rerun", "Submit a job once more, as it was or with changes",
+                        [this](Context& context) { return Rerun(context, submit_); });
+  AddJob(rerun, &submit_.file);
+  AddSettings(rerun, &submit_.settings);
+  rerun
+      ->add_option("arguments", submit_.script.arguments,
+                   "After --: what its script is started with instead")
+      ->type_name("ARGUMENT");
+  AddFormat(rerun, &submit_.format);
+  AddFollowing(rerun, &submit_);
+  rerun->footer(
+      "It has the code that the job had, whatever became of the files since.\n"
+      "tutti job rerun last -- --lr 0.1 tries another argument.");
 }
 
 void CommandDefinitions::AddValidate(CLI::App* job) {
@@ -227,6 +253,14 @@ void CommandDefinitions::AddViews(CLI::App* job) {
                        [this](Context& context) { return JobList(context, list_); });
   list->add_option("--state", list_.state, "Only those in these states, with commas between")
       ->type_name("STATE");
+  list->add_option("--experiment", list_.experiment, "Only those of this experiment")
+      ->type_name("NAME");
+  list->add_option("--name", list_.name, "Only those whose name or title has this in it")
+      ->type_name("TEXT");
+  list->add_option_function<std::string>(
+          "--age", [this](const std::string& text) { list_.age = ReadDuration("--age", text); },
+          "Only those submitted in the last 90s, 1h30m, …")
+      ->type_name("TIME");
   list->add_option("--limit", list_.limit, "At most so many")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000).description(""))
@@ -270,7 +304,8 @@ void CommandDefinitions::AddViews(CLI::App* job) {
 void CommandDefinitions::AddTop(CLI::App* app) {
   CLI::App* top = Add(app, "top", "Show nodes and jobs live, or a job's ranks",
                       [this](Context& context) { return Top(context, top_); });
-  top->add_option("job", top_.job, "The job whose ranks are shown, or the beginning of its name")
+  top->add_option("job", top_.job,
+                  "The job whose ranks are shown: its name, the beginning of it, or last")
       ->type_name(kJobValue);
   top->add_option_function<std::string>(
          "--interval",

@@ -56,7 +56,10 @@ class CommandDefinitions {
   void AddScript(CLI::App* command, ScriptOptions* options);
   void AddRun(CLI::App* app);
   void AddInit(CLI::App* app);
+  void AddSettings(CLI::App* command, std::vector<std::string>* settings);
+  void AddFollowing(CLI::App* command, RunOptions* options);
   void AddCreate(CLI::App* job);
+  void AddRerun(CLI::App* job);
   void AddValidate(CLI::App* job);
   void AddUpgrade(CLI::App* job);
   void AddViews(CLI::App* job);

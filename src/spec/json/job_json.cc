@@ -107,6 +107,8 @@ void VisitFields(Visitor& visitor) {
   visitor.Always("instance_count", &JobSpec::instance_count, 1);
   visitor.Always("timeout_seconds", &JobSpec::timeout);
   visitor.Always("priority", &JobSpec::priority);
+  visitor.Rare("directory", &JobSpec::directory);
+  visitor.Rare("origin", &JobSpec::origin);
   visitor.Rare("max_retries", &JobSpec::max_retries, 0);
   visitor.Rare("slurm", &JobSpec::slurm);
   visitor.Rare("part", &JobSpec::part);

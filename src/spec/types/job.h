@@ -152,7 +152,11 @@ struct Step;
 struct JobSpec {
   JobKind kind = JobKind::kCommand;
   std::string file_name;  // of the job file, as errors name it
-  std::string name;       // letters, digits, "-" and "_"; empty: the service gives one
+  std::string directory;  // absolute; relative paths of the file count from it; empty: not known
+  // What its submitter says of where it comes from: "git_commit", "git_branch", "git_repository",
+  // "git_dirty" ("true"), "program" (a script's command without its arguments), "rerun_of" (a job).
+  std::map<std::string, std::string> origin;
+  std::string name;  // letters, digits, "-" and "_"; empty: the service gives one
   std::string display_name;
   std::string experiment_name;
   std::string description;

@@ -18,6 +18,7 @@ namespace {
 using json = OrderedJson;
 
 constexpr size_t kLongestNonce = 128;
+constexpr size_t kMostOrigins = 16;
 
 json Rfc3339OrNull(const std::optional<absl::Time>& time) {
   return time ? json(Rfc3339(*time)) : json(nullptr);
@@ -91,6 +92,8 @@ json Job(const service::JobStatus& status) {
                  {"experiment_name", spec.experiment_name},
                  {"description", spec.description},
                  {"tags", json(spec.tags)},
+                 {"command", spec.command},
+                 {"origin", json(spec.origin)},
                  {"environment", pipeline ? "" : spec.environment.name},
                  {"state", StateName(status.record.last.state)},
                  {"reason", status.reason},
@@ -285,6 +288,12 @@ absl::Status ReadField(const nlohmann::json& value, const char* name, bool requi
   return absl::OkStatus();
 }
 
+// Adds the snapshot of each code that the job and those below it name.
+void AddSnapshots(const spec::JobSpec& spec, const std::string& snapshot, json& snapshots) {
+  if (!snapshot.empty() && !spec.AllCode().empty()) snapshots[spec.AllCode()] = snapshot;
+  for (const spec::Step& step : spec.steps) AddSnapshots(step.job, step.snapshot, snapshots);
+}
+
 json StoredLogsJson(const service::StoredLogs& logs) {
   return {{"place", logs.place},
           {"state", std::string(store::Name(logs.note.state))},
@@ -317,6 +326,17 @@ std::string JobJson(const service::JobStatus& status, const service::EventPage& 
   return text;
 }
 
+std::string SubmissionJson(const store::Job& job) {
+  json snapshots = json::object();
+  AddSnapshots(job.spec, job.snapshot, snapshots);
+  return Text({{"file", job.spec.file_name},
+               {"text", job.file_text},
+               {"base_directory", TextOrNull(job.spec.directory)},
+               {"snapshot", TextOrNull(job.snapshot)},
+               {"snapshots", std::move(snapshots)},
+               {"origin", json(job.spec.origin)}});
+}
+
 std::string EventsJson(const service::EventPage& page) {
   return Text({{"events", EventList(page.events)}, {"before", BeforeOrNull(page)}});
 }
@@ -340,8 +360,8 @@ std::string SummariesJson(const std::vector<service::JobSummary>& jobs) {
   for (const service::JobSummary& job : jobs) {
     absl::StrAppend(&text, text.back() == '[' ? "" : ",", "{\"id\":", Quoted(job.id),
                     ",\"sequence\":", job.sequence, ",\"display_name\":", Quoted(job.display_name),
-                    ",\"experiment_name\":", Quoted(job.experiment_name), ",\"state\":\"",
-                    store::Name(job.state));
+                    ",\"experiment_name\":", Quoted(job.experiment_name),
+                    ",\"command\":", Quoted(job.command), ",\"state\":\"", store::Name(job.state));
     absl::StrAppend(&text, "\",\"reason\":", Quoted(job.reason),
                     ",\"created\":", QuotedTime(job.created),
                     ",\"started\":", QuotedTime(job.started), ",\"ended\":", QuotedTime(job.ended),
@@ -507,10 +527,10 @@ absl::StatusOr<service::Submission> SubmissionFromJson(absl::string_view body) {
   if (!value.is_object()) return Wrong("must be a JSON object");
   for (const auto& [name, field] : value.items()) {
     if (name != "file" && name != "text" && name != "base_directory" && name != "snapshot" &&
-        name != "snapshots" && name != "nonce") {
-      return Wrong(
-          absl::StrCat("unknown field \"", name.substr(0, 80),
-                       "\": file, text, base_directory, snapshot, snapshots and nonce are known"));
+        name != "snapshots" && name != "nonce" && name != "origin") {
+      return Wrong(absl::StrCat(
+          "unknown field \"", name.substr(0, 80),
+          "\": file, text, base_directory, snapshot, snapshots, nonce and origin are known"));
     }
   }
   service::Submission submission;
@@ -527,6 +547,15 @@ absl::StatusOr<service::Submission> SubmissionFromJson(absl::string_view body) {
     if (!field->is_object()) return Wrong("\"snapshots\" must be an object");
     for (const auto& [code, snapshot] : field->items()) {
       status.Update(ReadField(*field, code.c_str(), true, submission.snapshots[code]));
+    }
+  }
+  if (const auto field = value.find("origin"); field != value.end()) {
+    if (!field->is_object() || field->size() > kMostOrigins) {
+      return Wrong(
+          absl::StrCat("\"origin\" must be an object of at most ", kMostOrigins, " texts"));
+    }
+    for (const auto& [name, text] : field->items()) {
+      status.Update(ReadField(*field, name.c_str(), true, submission.origin[name]));
     }
   }
   if (!status.ok()) return status;

@@ -21,6 +21,8 @@ std::string JobJson(const service::JobStatus& job, const service::EventPage& eve
                     const std::vector<store::RemovedFiles>& removed = {},
                     const std::optional<service::StoredLogs>& stored_logs = {},
                     const std::optional<tracking::Run>& run = {});
+// Returns what the job was submitted as, which may be submitted again.
+std::string SubmissionJson(const store::Job& job);
 std::string EventsJson(const service::EventPage& page);
 std::string TrialsJson(const service::TrialPage& page);
 std::string JobsJson(const std::vector<service::JobStatus>& jobs);

@@ -36,7 +36,7 @@ struct Context {
 };
 
 struct RunOptions {
-  std::string file;                   // a job's, or a script
+  std::string file;                   // a job's, or a script; of Rerun: a job
   std::vector<std::string> settings;  // "inputs.x=5"
   ScriptOptions script;
   bool detach = false;  // submit and return
@@ -46,6 +46,8 @@ struct RunOptions {
   std::optional<spec::BatchAiJob> batch_ai = {};  // given: what the file is, a job of Batch AI's
 };
 absl::StatusOr<ExitCode> Run(Context& context, const RunOptions& options);
+// Submits a job once more, which `options.file` names, and follows it.
+absl::StatusOr<ExitCode> Rerun(Context& context, const RunOptions& options);
 
 struct JobValidateOptions {
   std::string file;
@@ -73,7 +75,9 @@ struct JobUpgradeOptions {
 absl::StatusOr<ExitCode> JobUpgrade(Context& context, const JobUpgradeOptions& options);
 
 struct JobListOptions {
-  std::string state;  // one or several, with commas
+  std::string state;             // one or several, with commas
+  std::string experiment, name;  // empty: all; `name`: a part of a name or a title
+  absl::Duration age = absl::InfiniteDuration();
   int limit = 20;
   Format format = Format::kTable;
 };

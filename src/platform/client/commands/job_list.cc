@@ -1,3 +1,7 @@
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
@@ -9,24 +13,66 @@
 namespace tutti::client {
 namespace {
 
+constexpr int kPage = 1000;  // jobs that are looked at in one call, where not all are wanted
+
 std::string Ran(const JobView& job, absl::Time now) {
   if (job.started.empty()) return "";
   return Clock((job.ended.empty() ? now : ParseTime(job.ended)) - ParseTime(job.started));
+}
+
+bool IsFiltered(const JobListOptions& options) {
+  return !options.experiment.empty() || !options.name.empty() ||
+         options.age != absl::InfiniteDuration();
+}
+
+// Returns whether the options ask for the job, as far as the service has not looked at that.
+bool Wants(const JobListOptions& options, const JobView& job, absl::Time now) {
+  if (!options.experiment.empty() && job.experiment_name != options.experiment) return false;
+  if (now - ParseTime(job.created) > options.age) return false;
+  return absl::StrContains(job.id, options.name) ||
+         absl::StrContains(job.display_name, options.name);
+}
+
+using Ask = std::function<absl::StatusOr<std::string>(int limit, int64_t before)>;
+
+// Asks for pages of jobs until so many that are wanted have come; the jobs as JSON.
+absl::StatusOr<nlohmann::ordered_json> WantedJobs(const JobListOptions& options, const Ask& ask) {
+  const absl::Time now = absl::Now();
+  const int page = IsFiltered(options) ? kPage : options.limit;
+  auto wanted = nlohmann::ordered_json::array();
+  for (int64_t before = 0;;) {
+    TUTTI_ASSIGN_OR_RETURN(const std::string text, ask(page, before));
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<JobView> jobs, ParseJobs(text));
+    const auto document = nlohmann::ordered_json::parse(text);
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      if (Wants(options, jobs[i], now)) wanted.push_back(document["jobs"][i]);
+      if (std::ssize(wanted) == options.limit) return wanted;
+    }
+    const bool is_last =
+        std::ssize(jobs) < page || now - ParseTime(jobs.back().created) > options.age;
+    if (is_last) return wanted;
+    before = jobs.back().sequence;
+  }
 }
 
 }  // namespace
 
 absl::StatusOr<ExitCode> JobList(Context& context, const JobListOptions& options) {
   ServiceClient service(context.connect());
-  if (options.format != Format::kTable) {
-    TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Jobs(options.state, options.limit));
+  const bool in_table = options.format == Format::kTable;
+  TUTTI_ASSIGN_OR_RETURN(const auto wanted, WantedJobs(options, [&](int limit, int64_t before) {
+                           return in_table ? service.Summaries(options.state, limit, before)
+                                           : service.Jobs(options.state, limit, before);
+                         }));
+  const std::string text = nlohmann::ordered_json{{"jobs", wanted}}.dump();
+  if (!in_table) {
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, options.format));
     return ExitCode::kOk;
   }
-  TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Summaries(options.state, options.limit));
   TUTTI_ASSIGN_OR_RETURN(const std::vector<JobView> jobs, ParseJobs(text));
   if (jobs.empty()) {
-    context.err << "no jobs; `tutti run job.yml` makes one\n";
+    context.err << "no jobs" << (IsFiltered(options) ? " like that" : "")
+                << "; `tutti run job.yml` makes one\n";
     return ExitCode::kOk;
   }
   Table table({{"NAME"},
@@ -34,6 +80,7 @@ absl::StatusOr<ExitCode> JobList(Context& context, const JobListOptions& options
                {"NODES", Table::Align::kRight, false, 4},
                {"AGE", Table::Align::kRight, false, 2},
                {"RAN", Table::Align::kRight, false, 3},
+               {"COMMAND", Table::Align::kLeft, true, 5},
                {"REASON", Table::Align::kLeft, true, 1}});
   const absl::Time now = absl::Now();
   for (const JobView& job : jobs) {
@@ -42,8 +89,10 @@ absl::StatusOr<ExitCode> JobList(Context& context, const JobListOptions& options
                {job.node_count == 0 ? "" : absl::StrCat(job.node_count)},  // a pipeline's jobs have
                {Age(now - ParseTime(job.created))},
                {Ran(job, now)},
-               {job.reason}});
+               {job.command},
+               {job.reason.substr(0, job.reason.find('\n'))}});
   }
+  table.DropEmpty();
   context.out << table.Render(context.out_screen.width, context.out_screen.colour);
   if (static_cast<int>(jobs.size()) == options.limit) {
     context.err << "the newest " << options.limit << "; --limit N shows more\n";

@@ -38,12 +38,32 @@ std::string NodesText(const JobView& job) {
   });
 }
 
+std::string OriginOf(const JobView& job, const std::string& name) {
+  const auto found = job.origin.find(name);
+  return found == job.origin.end() ? "" : found->second;
+}
+
+// "1a2b3c4d5e6f (main), changed since, of https://…".
+std::string GitText(const JobView& job) {
+  std::string text = OriginOf(job, "git_commit").substr(0, 12);
+  if (text.empty()) return text;
+  const std::string branch = OriginOf(job, "git_branch");
+  if (!branch.empty()) absl::StrAppend(&text, " (", branch, ")");
+  if (!OriginOf(job, "git_dirty").empty()) text += ", changed since";
+  const std::string repository = OriginOf(job, "git_repository");
+  if (!repository.empty()) absl::StrAppend(&text, ", of ", repository);
+  return text;
+}
+
 void ShowFacts(Context& context, const JobView& job) {
   Fact(context, "Job", job.id);
   if (job.display_name != job.id) Fact(context, "Title", job.display_name);
   Fact(context, "Experiment", job.experiment_name);
   Fact(context, "Description", job.description.substr(0, job.description.find('\n')));
   Fact(context, "Tags", absl::StrJoin(job.tags, " "));
+  Fact(context, "Command", job.command.substr(0, job.command.find('\n')));
+  Fact(context, "Rerun of", OriginOf(job, "rerun_of"));
+  Fact(context, "Git", GitText(job));
   Fact(context, "Environment", job.environment);
   Fact(context, "State", absl::StrCat(job.state, job.reason.empty() ? "" : ": ", job.reason));
   if (!job.expected_start.empty()) {

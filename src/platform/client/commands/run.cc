@@ -3,6 +3,7 @@
 #include "platform/client/commands/commands.h"
 #include "platform/client/connection/views.h"
 #include "platform/client/follow/follow.h"
+#include "platform/client/jobs/choose_job.h"
 #include "platform/client/jobs/summary.h"
 #include "platform/client/submit/submit.h"
 
@@ -48,18 +49,13 @@ absl::StatusOr<ExitCode> Follow(Context& context, const RunOptions& options, Liv
   return ExitCodeOfJobState(end->job->state);
 }
 
-}  // namespace
-
-absl::StatusOr<ExitCode> Run(Context& context, const RunOptions& options) {
+// Shows a job that was just taken, and follows it to its end unless that is not wanted.
+absl::StatusOr<ExitCode> FollowCreated(Context& context, const RunOptions& options,
+                                       const std::string& created) {
   // Data for a program goes to standard output alone; what a person reads then goes beside it.
   const bool table = options.format == Format::kTable;
   std::ostream& shown = table ? context.out : context.err;
   LiveText text(shown, table ? context.out_screen : context.err_screen);
-
-  TUTTI_ASSIGN_OR_RETURN(
-      const std::string created,
-      SubmitJob(context.connect, context.home,
-                {options.file, options.settings, options.script, options.batch_ai}, context.err));
   TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(created));
   if (options.detach) {
     if (!table) {
@@ -83,6 +79,25 @@ absl::StatusOr<ExitCode> Run(Context& context, const RunOptions& options) {
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, ended, options.format));
   }
   return code;
+}
+
+}  // namespace
+
+absl::StatusOr<ExitCode> Run(Context& context, const RunOptions& options) {
+  TUTTI_ASSIGN_OR_RETURN(
+      const std::string created,
+      SubmitJob(context.connect, context.home,
+                {options.file, options.settings, options.script, options.batch_ai}, context.err));
+  return FollowCreated(context, options, created);
+}
+
+absl::StatusOr<ExitCode> Rerun(Context& context, const RunOptions& options) {
+  ServiceClient service(context.connect());
+  TUTTI_ASSIGN_OR_RETURN(const std::string id, ResolveJob(service, options.file));
+  TUTTI_ASSIGN_OR_RETURN(
+      const std::string created,
+      RerunJob(context.connect, id, options.settings, options.script.arguments, context.err));
+  return FollowCreated(context, options, created);
 }
 
 }  // namespace tutti::client

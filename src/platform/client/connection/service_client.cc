@@ -80,14 +80,20 @@ absl::StatusOr<std::string> ServiceClient::Jobs(const std::string& state, int li
   return Call({.target = target});
 }
 
-absl::StatusOr<std::string> ServiceClient::Summaries(const std::string& state, int limit) {
+absl::StatusOr<std::string> ServiceClient::Summaries(const std::string& state, int limit,
+                                                     int64_t before) {
   std::string target = absl::StrCat("/v1/job-summaries?limit=", limit);
   if (!state.empty()) absl::StrAppend(&target, "&state=", base::PercentEncode(state));
+  if (before > 0) absl::StrAppend(&target, "&before=", before);
   return Call({.target = target});
 }
 
 absl::StatusOr<std::string> ServiceClient::Job(const std::string& id, absl::Duration timeout) {
   return Call({.target = JobTarget(id), .timeout = timeout});
+}
+
+absl::StatusOr<std::string> ServiceClient::Submission(const std::string& id) {
+  return Call({.target = JobTarget(id, "/submission")});
 }
 
 absl::StatusOr<std::string> ServiceClient::Trials(const std::string& id, const std::string& after,

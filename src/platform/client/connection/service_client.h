@@ -32,10 +32,12 @@ class ServiceClient {
   // Lists jobs, the newest first. `state` empty: all; `before` 0: from the newest on.
   absl::StatusOr<std::string> Jobs(const std::string& state, int limit, int64_t before = 0);
   // Lists the same in short, for very many.
-  absl::StatusOr<std::string> Summaries(const std::string& state, int limit);
+  absl::StatusOr<std::string> Summaries(const std::string& state, int limit, int64_t before = 0);
   absl::StatusOr<std::string> Job(const std::string& id,
                                   absl::Duration timeout = absl::Seconds(30));
   // Returns a page of a sweep's trials, those behind a cursor; of a job's events, those before one.
+  // Returns what it was submitted as.
+  absl::StatusOr<std::string> Submission(const std::string& id);
   absl::StatusOr<std::string> Trials(const std::string& id, const std::string& after, int limit);
   absl::StatusOr<std::string> Events(const std::string& id, int64_t before, int limit);
   // Returns what its processes use, in so many points of each resolution, 0: as many as are usual;

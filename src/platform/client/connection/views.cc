@@ -182,6 +182,17 @@ PartView AmountIn(const json& object, const char* name, const char* cpus) {
           .gpu_count = static_cast<int>(Number(*part, "gpus"))};
 }
 
+// Returns the texts of an object.
+std::map<std::string, std::string> TextsByName(const json& object, const char* key) {
+  std::map<std::string, std::string> texts;
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_object()) return texts;
+  for (const auto& [name, value] : found->items()) {
+    if (value.is_string()) texts[name] = value.get<std::string>();
+  }
+  return texts;
+}
+
 JobView JobOf(const json& object) {
   JobView job;
   job.id = Text(object, "id");
@@ -195,6 +206,8 @@ JobView JobOf(const json& object) {
   job.experiment_name = Text(object, "experiment_name");
   job.description = Text(object, "description");
   job.environment = Text(object, "environment");
+  job.command = Text(object, "command");
+  job.origin = TextsByName(object, "origin");
   if (const auto tags = object.find("tags"); tags != object.end() && tags->is_object()) {
     for (const auto& [name, value] : tags->items()) {
       job.tags.push_back(absl::StrCat(name, "=", Text(*tags, name.c_str())));
@@ -307,15 +320,9 @@ namespace {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-// The texts of an object.
 Pairs TextsOf(const json& object, const char* key) {
-  Pairs texts;
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_object()) return texts;
-  for (const auto& [name, value] : found->items()) {
-    if (value.is_string()) texts.emplace_back(name, value.get<std::string>());
-  }
-  return texts;
+  const auto texts = TextsByName(object, key);
+  return {texts.begin(), texts.end()};
 }
 
 void AddLine(Pairs& lines, const char* name, const std::string& value) {
@@ -459,18 +466,26 @@ std::string ParseVersion(absl::string_view text) {
   return object.ok() ? Text(*object, "version") : "";
 }
 
-std::string CreateJobBody(absl::string_view file, absl::string_view text,
-                          absl::string_view base_directory, absl::string_view snapshot,
-                          const std::map<std::string, std::string>& snapshots,
-                          absl::string_view nonce) {
+std::string CreateJobBody(const SubmissionView& submission, absl::string_view nonce) {
   json body;
-  body["file"] = std::string(file);
-  body["text"] = std::string(text);
-  body["base_directory"] = std::string(base_directory);
-  body["snapshot"] = snapshot.empty() ? json(nullptr) : json(std::string(snapshot));
-  if (!snapshots.empty()) body["snapshots"] = snapshots;
+  body["file"] = submission.file;
+  body["text"] = submission.text;
+  body["base_directory"] = submission.base_directory;
+  body["snapshot"] = submission.snapshot.empty() ? json(nullptr) : json(submission.snapshot);
+  if (!submission.snapshots.empty()) body["snapshots"] = submission.snapshots;
+  if (!submission.origin.empty()) body["origin"] = submission.origin;
   if (!nonce.empty()) body["nonce"] = std::string(nonce);
   return body.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+absl::StatusOr<SubmissionView> ParseSubmission(absl::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const json object, Object(text, "submission"));
+  return SubmissionView{.file = Text(object, "file"),
+                        .text = Text(object, "text"),
+                        .base_directory = Text(object, "base_directory"),
+                        .snapshot = Text(object, "snapshot"),
+                        .snapshots = TextsByName(object, "snapshots"),
+                        .origin = TextsByName(object, "origin")};
 }
 
 }  // namespace tutti::client

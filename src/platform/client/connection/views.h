@@ -99,8 +99,9 @@ struct JobView {
   std::string type = "command";  // or pipeline, sweep
   std::string parent;            // of a child
   int64_t sequence = 0;
-  std::string display_name, experiment_name, description, environment;
-  std::vector<std::string> tags;  // "owner=me"
+  std::string display_name, experiment_name, description, environment, command;
+  std::vector<std::string> tags;              // "owner=me"
+  std::map<std::string, std::string> origin;  // "git_commit", "program", …
   std::string state, reason;
   std::string created, started, ended;  // RFC 3339, or empty
   std::string compute, priority;
@@ -170,7 +171,7 @@ struct FollowLine {
   std::string state, reason;  // kState
   int rank = 0;               // kOutput
   std::string stream, text;
-  bool partial = false;  // kOutput: no newline came, or a piece of a very long line
+  bool partial = false;  // kOutput: no newline came; a piece of a line
 };
 
 absl::StatusOr<JobView> ParseJob(absl::string_view json);
@@ -219,11 +220,16 @@ absl::StatusOr<std::optional<FollowLine>> ParseFollowLine(absl::string_view json
 // Returns the version in the answer to GET /v1/health; "" if there is none.
 std::string ParseVersion(absl::string_view json);
 
-// Returns the body of POST /v1/jobs. `snapshot` empty: null; `nonce` empty: none. `snapshots` of a
-// pipeline or a sweep: by code.
-std::string CreateJobBody(absl::string_view file, absl::string_view text,
-                          absl::string_view base_directory, absl::string_view snapshot,
-                          const std::map<std::string, std::string>& snapshots = {},
-                          absl::string_view nonce = "");
+// What a job is submitted as, or was.
+struct SubmissionView {
+  std::string file, text;      // the job file's name, for messages, and its content
+  std::string base_directory;  // empty: an older service took it, and does not know
+  std::string snapshot;        // of its code; empty: none
+  std::map<std::string, std::string> snapshots;  // of a pipeline or a sweep: by code
+  std::map<std::string, std::string> origin;
+};
+// Returns the body of POST /v1/jobs. `nonce` empty: none.
+std::string CreateJobBody(const SubmissionView& submission, absl::string_view nonce = "");
+absl::StatusOr<SubmissionView> ParseSubmission(absl::string_view json);
 
 }  // namespace tutti::client

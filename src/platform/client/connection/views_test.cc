@@ -78,8 +78,20 @@ TEST(Views, ReadsNodesAndFiles) {
 }
 
 TEST(Views, AJobWithoutCodeHasNoSnapshot) {
-  EXPECT_EQ(CreateJobBody("job.yml", "a: \"b\"", "/x", ""),
+  EXPECT_EQ(CreateJobBody({.file = "job.yml", .text = "a: \"b\"", .base_directory = "/x"}),
             R"({"base_directory":"/x","file":"job.yml","snapshot":null,"text":"a: \"b\""})");
+}
+
+TEST(Views, AJobIsSubmittedAgainAsItWas) {
+  const SubmissionView submission{.file = "job.yml",
+                                  .text = "command: ls\n",
+                                  .base_directory = "/x",
+                                  .snapshots = {{"/x/code", "sha256:0"}},
+                                  .origin = {{"git_commit", "abc"}}};
+  const auto again = ParseSubmission(CreateJobBody(submission));
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(CreateJobBody(*again), CreateJobBody(submission));
+  EXPECT_EQ(ParseSubmission(R"({"base_directory": null, "origin": []})")->base_directory, "");
 }
 
 TEST(Views, ReadsWhatWasRemoved) {

@@ -14,8 +14,9 @@ namespace tutti::client {
 // id that exists; InvalidArgument names those that it could be.
 absl::StatusOr<std::string> ChooseJob(absl::string_view name, const std::vector<std::string>& ids);
 
-// Does the same among the jobs of the service (the newest thousand for beginnings). In a child's
-// name "PARENT.STEP", the parent's name may be a beginning.
+// Does the same among the jobs of the service (the newest thousand for beginnings); "last" is the
+// newest, unless a job is called so. In a child's name "PARENT.STEP", the parent's name may be
+// a beginning, or "last".
 absl::StatusOr<std::string> ResolveJob(ServiceClient& service, const std::string& name);
 
 }  // namespace tutti::client

@@ -35,12 +35,16 @@ TEST(JobName, AsksTheServiceForTheListOnlyWhenItMust) {
     if (request.target == "/v1/jobs?limit=1000") {
       return {.chunks = {R"({"jobs": [{"id": "calm_bee"}]})"}};
     }
+    if (request.target == "/v1/jobs?limit=1") return {.chunks = {R"({"jobs": [{"id": "new"}]})"}};
+    if (request.target == "/v1/jobs/new.train") return {.chunks = {"{}"}};
     return {.status = 404};
   });
   ServiceClient service(fake.connect()());
   EXPECT_EQ(*ResolveJob(service, "calm_bee"), "calm_bee");
   EXPECT_EQ(fake.requests().size(), 1u);
   EXPECT_EQ(*ResolveJob(service, "c"), "calm_bee");
+  EXPECT_EQ(*ResolveJob(service, "last"), "new");
+  EXPECT_EQ(*ResolveJob(service, "last.train"), "new.train");
   EXPECT_TRUE(absl::IsNotFound(ResolveJob(service, "../nodes").status()));
 }
 

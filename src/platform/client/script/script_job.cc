@@ -136,7 +136,8 @@ absl::StatusOr<ScriptJob> JobOfScript(const fs::path& script, const ScriptOption
   const fs::path path = fs::absolute(script).lexically_normal();
   const ScriptKind kind = KindOfScript(path);
   ScriptChoice job{.display_name = path.filename().string(), .code = path.parent_path()};
-  TUTTI_ASSIGN_OR_RETURN(job.command, CommandOf(path, kind));
+  TUTTI_ASSIGN_OR_RETURN(const std::string program, CommandOf(path, kind));
+  job.command = program;
   for (const std::string& argument : options.arguments) {
     absl::StrAppend(&job.command, " ", ShellWord(argument));
   }
@@ -144,7 +145,9 @@ absl::StatusOr<ScriptJob> JobOfScript(const fs::path& script, const ScriptOption
   if (kind == ScriptKind::kPython) {
     guess = GuessDistribution(base::ReadFile(path, 16 << 20).value_or(""));
   }
-  return Complete(job, guess, job.display_name, options);
+  TUTTI_ASSIGN_OR_RETURN(ScriptJob result, Complete(job, guess, job.display_name, options));
+  result.program = program;
+  return result;
 }
 
 absl::StatusOr<ScriptJob> JobOfCommand(const std::string& command, const fs::path& code,

@@ -31,6 +31,7 @@ struct ScriptJob {
   std::string text;                  // of the job file
   std::filesystem::path directory;   // what its relative paths count from
   std::vector<std::string> remarks;  // what was chosen, one line each
+  std::string program;               // of a script: its command without arguments
 };
 
 // Makes the job of a script: `script` is one by KindOfScript. Its code is the folder that it lies

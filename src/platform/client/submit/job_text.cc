@@ -89,4 +89,16 @@ absl::StatusOr<std::string> ApplySettings(const std::string& text,
   }
 }
 
+absl::StatusOr<std::string> WithoutName(const std::string& text) {
+  if (absl::StartsWith(text, "#!")) return text;
+  try {
+    YAML::Node root = YAML::Load(text);
+    if (!root.IsMap() || !root["name"].IsDefined()) return text;
+    root.remove("name");
+    return YAML::Dump(root) + "\n";
+  } catch (const YAML::Exception& error) {
+    return absl::InvalidArgumentError(error.what());
+  }
+}
+
 }  // namespace tutti::client

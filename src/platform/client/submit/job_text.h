@@ -17,4 +17,8 @@ namespace tutti::client {
 absl::StatusOr<std::string> ApplySettings(const std::string& text,
                                           const std::vector<std::string>& settings);
 
+// Returns `text` without the job's own name, which no other job can have; its comments are gone if
+// it had one.
+absl::StatusOr<std::string> WithoutName(const std::string& text);
+
 }  // namespace tutti::client

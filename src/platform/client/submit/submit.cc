@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
@@ -16,7 +17,10 @@
 #include "platform/client/archive/git_code.h"
 #include "platform/client/archive/snapshot.h"
 #include "platform/client/connection/views.h"
+#include "platform/client/script/script_file.h"
 #include "platform/client/submit/create_job.h"
+#include "platform/client/submit/git_origin.h"
+#include "platform/client/submit/job_text.h"
 #include "platform/client/submit/user_job.h"
 #include "platform/client/text/amounts.h"
 #include "spec/command/code.h"
@@ -167,17 +171,32 @@ absl::StatusOr<std::map<std::string, std::string>> SendCode(
 }
 
 constexpr size_t kNonceBytes = 16;
+constexpr absl::Duration kPatienceWithOrigin = absl::Seconds(3);
 
-std::string BodyOf(const UserJob& written, const std::map<std::string, std::string>& snapshots,
-                   const std::string& nonce = "") {
+// `snapshots` of its code and that of the jobs below it: none where it is only checked.
+SubmissionView SubmissionOf(const UserJob& written,
+                            const std::map<std::string, std::string>& snapshots = {}) {
+  SubmissionView submission{.file = written.path,
+                            .text = written.text,
+                            .base_directory = written.directory.string(),
+                            .origin = written.origin};
   const spec::JobSpec& job = written.file.job.spec;
-  const std::string directory = written.directory.string();
   if (job.kind != spec::JobKind::kCommand) {
-    return CreateJobBody(written.path, written.text, directory, "", snapshots, nonce);
+    submission.snapshots = snapshots;
+  } else if (const auto sent = snapshots.find(job.AllCode()); sent != snapshots.end()) {
+    submission.snapshot = sent->second;
   }
-  const auto sent = snapshots.find(job.AllCode());
-  return CreateJobBody(written.path, written.text, directory,
-                       sent == snapshots.end() ? "" : sent->second, {}, nonce);
+  return submission;
+}
+
+// Says which commit the code is; of code that is a git address the file says it.
+void AddGitOrigin(UserJob& written) {
+  const spec::JobSpec& job = written.file.job.spec;
+  if (spec::IsGitCode(job.code)) return;
+  std::error_code error;
+  const fs::path code = job.code.empty() ? written.directory : fs::path(job.code);
+  const fs::path folder = fs::is_directory(code, error) ? code : code.parent_path();
+  written.origin.merge(GitOrigin(folder, base::Deadline::After(kPatienceWithOrigin)));
 }
 
 // What is wrong that is known without the service: the file, and the paths in it.
@@ -217,6 +236,20 @@ absl::Status WithServicesFaults(const absl::Status& known, const UserJob& writte
   return spec::InFileOrder(faults.status(), written.file.job.spec);
 }
 
+// Says of the job's warnings those that were not told yet.
+absl::StatusOr<std::string> Create(ServiceClient& service, const Connect& connect,
+                                   const SubmissionView& submission,
+                                   const std::vector<std::string>& told, std::ostream& remarks) {
+  const std::string body = CreateJobBody(submission, base::RandomHex(kNonceBytes));
+  TUTTI_ASSIGN_OR_RETURN(std::string created, CreateJobOnce(service, connect, body, remarks));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> warnings, ParseWarnings(created));
+  for (const std::string& warning : warnings) {
+    if (std::find(told.begin(), told.end(), warning) != told.end()) continue;
+    remarks << "warning: " << warning << std::endl;  // what only the service can tell
+  }
+  return created;
+}
+
 absl::StatusOr<std::string> Submit(const Connect& connect, UserJob& written,
                                    std::ostream& remarks) {
   const std::vector<std::string>& told = written.file.job.warnings;
@@ -232,22 +265,17 @@ absl::StatusOr<std::string> Submit(const Connect& connect, UserJob& written,
     remarks << "warning: " << warning << std::endl;
   });
   const absl::Status faults = WithCodesFaults(known, written, code);
-  if (!faults.ok()) return WithServicesFaults(faults, written, service, BodyOf(written, {}));
-  TUTTI_ASSIGN_OR_RETURN(const auto snapshots, SendCode(service, code.packed(), remarks));
-  const std::string body = BodyOf(written, snapshots, base::RandomHex(kNonceBytes));
-  TUTTI_ASSIGN_OR_RETURN(std::string created, CreateJobOnce(service, connect, body, remarks));
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> warnings, ParseWarnings(created));
-  for (const std::string& warning : warnings) {
-    if (std::find(told.begin(), told.end(), warning) != told.end()) continue;
-    remarks << "warning: " << warning << std::endl;  // what only the service can tell
+  if (!faults.ok()) {
+    return WithServicesFaults(faults, written, service, CreateJobBody(SubmissionOf(written)));
   }
-  return created;
+  TUTTI_ASSIGN_OR_RETURN(const auto snapshots, SendCode(service, code.packed(), remarks));
+  AddGitOrigin(written);
+  return Create(service, connect, SubmissionOf(written, snapshots), told, remarks);
 }
 
 absl::StatusOr<CheckedJob> Check(ServiceClient* service, UserJob& written) {
   const absl::Status known = FaultsHere(written);
-  const std::string body =
-      CreateJobBody(written.path, written.text, written.directory.string(), "");
+  const std::string body = CreateJobBody(SubmissionOf(written));
   std::ostringstream unheard;
   std::vector<std::string> of_code;
   CodePacker code(PurposeAfter(known), unheard,
@@ -278,6 +306,35 @@ absl::StatusOr<std::string> SubmitJob(const Connect& connect, const fs::path& ho
   }
   if (const std::string saved = SaveTaken(written); !saved.empty()) remarks << saved << std::endl;
   return created;
+}
+
+absl::StatusOr<std::string> RerunJob(const Connect& connect, const std::string& job,
+                                     const std::vector<std::string>& settings,
+                                     const std::vector<std::string>& arguments,
+                                     std::ostream& remarks) {
+  ServiceClient service(connect());
+  TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Submission(job));
+  TUTTI_ASSIGN_OR_RETURN(SubmissionView submission, ParseSubmission(text));
+  if (submission.base_directory.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        job, " was taken by an older tutti, which did not note where its file lay: submit the ",
+        "file itself"));
+  }
+  TUTTI_ASSIGN_OR_RETURN(submission.text, WithoutName(submission.text));
+  std::vector<std::string> changes = settings;
+  if (!arguments.empty()) {
+    const auto program = submission.origin.find("program");
+    if (program == submission.origin.end()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          job, " was no script: its command, arguments and all, is changed by --set command=…"));
+    }
+    std::string command = program->second;
+    for (const std::string& word : arguments) absl::StrAppend(&command, " ", ShellWord(word));
+    changes.push_back(absl::StrCat("command=", nlohmann::json(command).dump()));
+  }
+  TUTTI_ASSIGN_OR_RETURN(submission.text, ApplySettings(submission.text, changes));
+  submission.origin["rerun_of"] = job;
+  return Create(service, connect, submission, {}, remarks);
 }
 
 absl::StatusOr<CheckedJob> CheckJob(ServiceClient* service, const fs::path& home,

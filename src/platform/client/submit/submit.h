@@ -31,6 +31,14 @@ struct JobFile {
 absl::StatusOr<std::string> SubmitJob(const Connect& connect, const std::filesystem::path& home,
                                       const JobFile& file, std::ostream& remarks);
 
+// Submits `job`, a name, once more, with the code that it had then: its file with `settings`
+// applied and no name of its own; `arguments` take the place of a script's, where there are any.
+// Returns and remarks as SubmitJob. InvalidArgument where the job has no such parts.
+absl::StatusOr<std::string> RerunJob(const Connect& connect, const std::string& job,
+                                     const std::vector<std::string>& settings,
+                                     const std::vector<std::string>& arguments,
+                                     std::ostream& remarks);
+
 struct CheckedJob {
   spec::JobSpec job;
   std::vector<std::string> warnings;

@@ -46,7 +46,8 @@ absl::StatusOr<UserJob> WriteText(const JobFile& file) {
                  .path = absl::StrCat("job of ", file.path),
                  .directory = std::move(job.directory),
                  .remarks = std::move(job.remarks),
-                 .script = file.path};
+                 .script = file.path,
+                 .origin = {{"program", job.program}}};
 }
 
 // The job file that a job of Batch AI has become.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,9 @@ struct UserJob {
   std::string path;  // as messages name it
   std::filesystem::path directory;
   std::vector<std::string> remarks;
-  std::string script;  // for which the text stands; empty: it was a job file
-  std::string save;    // where the text is to be written once the job is taken; empty: nowhere
+  std::string script;                         // for which the text stands; empty: it was a job file
+  std::map<std::string, std::string> origin;  // as JobSpec::origin
+  std::string save;  // where the text is to be written once the job is taken; empty: nowhere
   spec::Reading file;
 };
 

@@ -18,6 +18,7 @@ struct Submission {
   // The client's own name for this submission: sent again, it is answered with the job that it
   // became, which is never made a second time. Empty: none.
   std::string nonce;
+  std::map<std::string, std::string> origin;  // as JobSpec::origin
 };
 
 }  // namespace tutti::service

@@ -78,6 +78,8 @@ absl::StatusOr<store::Job> SubmissionCheck::ToJob(const Submission& submission) 
   TUTTI_ASSIGN_OR_RETURN(spec::ReadResult file, Read(submission));
   std::string snapshot = submission.snapshot;
   TUTTI_RETURN_IF_ERROR(AssignSnapshots(submission.snapshots, file.spec, snapshot));
+  file.spec.directory = submission.base_directory.native();
+  file.spec.origin = submission.origin;
   TouchResults(file.spec);
   return store::Job{.created = state_.clock->Now(),
                     .spec = std::move(file.spec),

@@ -38,10 +38,14 @@ struct StoredLogs {
 
 // A job in a list of many: what a table shows of it.
 struct JobSummary {
+  static constexpr size_t kLongestCommand = 200;
+
   std::string id;
   int64_t sequence = 0;
   std::string display_name;
   std::string experiment_name;
+  std::string
+      command;  // at most kLongestCommand characters of its first line; empty: its jobs have
   store::JobState state = store::JobState::kQueued;
   std::string reason;  // as in JobStatus
   absl::Time created;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "base/text/utf8.h"
 #include "platform/service/jobs/placed_job.h"
 
 namespace tutti::service {
@@ -19,6 +20,8 @@ JobSummary Summary(const store::JobRecord& record) {
           .sequence = record.job.sequence,
           .display_name = spec.display_name.empty() ? record.job.id : spec.display_name,
           .experiment_name = spec.experiment_name,
+          .command = base::BoundedUtf8(spec.command.substr(0, spec.command.find('\n')),
+                                       JobSummary::kLongestCommand),
           .state = record.last.state,
           .reason = record.last.reason,
           .created = record.job.created,
