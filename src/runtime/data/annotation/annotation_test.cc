@@ -1,4 +1,4 @@
-// Covers: mask.cc, boxes.cc, runtime/data/decode/png_indices.cc, runtime/data/decode/pnm.cc.
+// Covers: mask.cc, boxes.cc, runtime/data/decode/pnm.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <png.h>

@@ -13,8 +13,8 @@ namespace tutti::data {
 // damaged.
 absl::StatusOr<ImageSize> SizeOfPng(absl::string_view encoded, int64_t max_pixels);
 
-// Decodes to 8-bit RGB in `memory`, which the view is of; transparency is left out. Errors as
-// above.
+// Decodes to 8-bit RGB in `memory`, which the view is of, as Pillow does: of 16 bits the upper 8,
+// whatever gAMA, iCCP or cHRM would make of the levels; transparency is left out. Errors as above.
 absl::StatusOr<ImageView> DecodePng(absl::string_view encoded, int64_t max_pixels,
                                     std::vector<uint8_t>& memory);
 

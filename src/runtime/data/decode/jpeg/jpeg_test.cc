@@ -67,6 +67,16 @@ TEST(Jpeg, GreyBecomesRgb) {
   }
 }
 
+TEST(Jpeg, AColourProfileChangesNoPixel) {
+  JpegDecoder decoder;
+  std::string encoded = EncodePattern({});
+  const auto plain = DecodeWhole(decoder, encoded);
+  encoded.insert(2, absl::StrCat("\xFF\xE2", absl::string_view("\0\x14ICC_PROFILE\0\1\1none", 20)));
+  const auto profiled = DecodeWhole(decoder, encoded);
+  ASSERT_TRUE(plain.ok() && profiled.ok()) << plain.status() << profiled.status();
+  EXPECT_EQ(profiled->pixels, plain->pixels);
+}
+
 // libjpeg writes CMYK with Adobe's marker, so that 255 means no ink.
 TEST(Jpeg, CmykBecomesRgb) {
   JpegDecoder decoder;
