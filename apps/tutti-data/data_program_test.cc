@@ -102,6 +102,23 @@ TEST_F(DataProgramTest, WrongInputIsNamedAndEndsWithTwo) {
   EXPECT_THAT(Run({"--help"}).out, HasSubstr("verify"));
 }
 
+TEST_F(DataProgramTest, ShardsWithoutASampleAreNamedByEveryCommand) {
+  ASSERT_EQ(Run({"pack", Path("images"), Path("shards"), "--split", "train"}).code, 0);
+  Write("shards/train-000001.tar", std::string(1024, '\0'));
+  const std::string remark = "1 file holds no sample: train-000001.tar";
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"stats", Path("shards")},
+                                                {"verify", Path("shards")},
+                                                {"pack", Path("shards"), Path("again")},
+                                                {"index", Path("shards")}}) {
+    const Outcome said = Run(words);
+    EXPECT_EQ(said.code, 0) << words[0] << said.err;
+    EXPECT_EQ(said.err,
+              absl::StrCat("tutti-data: ", Path("shards"), ", split train: ", remark, "\n"));
+  }
+  const Outcome json = Run({"stats", Path("shards"), "--json"});
+  EXPECT_EQ(nlohmann::json::parse(json.out)[0]["remarks"], nlohmann::json::array({remark}));
+}
+
 TEST_F(DataProgramTest, IndexSaysWhatShardsHoldAsPackDoes) {
   ASSERT_EQ(Run({"pack", Path("images"), Path("shards")}).code, 0);
   const auto packed = base::ReadFile(Path("shards/train-index.txt"));

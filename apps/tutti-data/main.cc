@@ -32,6 +32,14 @@ struct OpenedSplit {
   std::shared_ptr<const data::Dataset> dataset;
 };
 
+void Tell(const DataCommand& command, const std::string& split,
+          const std::vector<std::string>& remarks) {
+  for (const std::string& remark : remarks) {
+    std::fprintf(stderr, "tutti-data: %s, split %s: %s\n", command.source.c_str(), split.c_str(),
+                 remark.c_str());
+  }
+}
+
 // Those that were asked for; else train and test, as far as there are.
 absl::StatusOr<std::vector<OpenedSplit>> OpenSplits(const DataCommand& command) {
   std::vector<OpenedSplit> splits;
@@ -45,6 +53,7 @@ absl::StatusOr<std::vector<OpenedSplit>> OpenSplits(const DataCommand& command) 
       if (name == "train" && data::OpenDataset(command.source, "test", command.open).ok()) continue;
     }
     if (!dataset.ok()) return dataset.status();
+    Tell(command, name, (*dataset)->Remarks());
     splits.push_back({name, *std::move(dataset)});
   }
   return splits;
@@ -101,6 +110,7 @@ absl::StatusOr<int> IndexAll(const DataCommand& command) {
       continue;
     }
     TUTTI_RETURN_IF_ERROR(index.status());
+    Tell(command, name, data::RemarksOf(*index));
     TUTTI_RETURN_IF_ERROR(data::WriteShardIndex(command.source, name, *index));
     std::printf("%s/%s: %zu shards\n", command.source.c_str(), data::ShardIndexName(name).c_str(),
                 index->shards.size());

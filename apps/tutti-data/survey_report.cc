@@ -127,6 +127,7 @@ nlohmann::json JsonOf(absl::string_view split, data::DatasetFormat format,
           {"image_bytes", JsonOf(SpreadOf(survey.bytes))},
           {"mean", survey.mean},
           {"stddev", survey.stddev},
+          {"remarks", dataset.Remarks()},
           {"unreadable", std::move(unreadable)}};
 }
 

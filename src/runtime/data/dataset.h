@@ -35,6 +35,8 @@ class Dataset {
   virtual absl::StatusOr<absl::string_view> Encoded(int64_t index, std::string& scratch) const = 0;
   // Returns "train-000002.tar:cat/0017.jpg", for errors.
   virtual std::string Describe(int64_t index) const = 0;
+  // Returns what of its files gives no sample, a sentence each for people; known once it is open.
+  virtual std::vector<std::string> Remarks() const { return {}; }
   // Hints that Encoded(index) will be read soon; starts the read-ahead and returns at once.
   virtual void WillNeed(int64_t index) const {}
   // Returns how many consecutive samples lie together in each of its parts, of a set that is read
@@ -99,8 +101,8 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const std::string& so
 // `.boxes.txt` its boxes, in a set that has the same for all; other members are passed over.
 //
 // `folder` holds <split>-NNNNNN.tar, numbered from 0 without a gap, and classes.txt, one class name
-// a line. Shards may be compressed (<split>-NNNNNN.tar.zst): these are unpacked into memory, plain
-// ones are mapped and must not change while the dataset is open.
+// a line. Shards may be compressed (<split>-NNNNNN.tar.zst, .tar.gz, .tgz): these are unpacked into
+// memory, plain ones are mapped and must not change while the dataset is open.
 //
 // Opening reads every header and label, but no image. NotFound: no such folder, split or
 // classes.txt; DataLoss: a shard is cut short or is no tar archive (names shard and offset);
@@ -110,7 +112,8 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenTarShards(const std::filesyst
                                                              absl::string_view split);
 
 // Opens files <split>-NNNNN-of-NNNNN of tf.train.Example records, as TensorFlow's scripts write
-// ImageNet (source/tf_record/tf_example.h says which features count). Classes are those of
+// ImageNet (source/tf_record/tf_example.h says which features count). Files that were written with
+// GZIP or ZLIB compression, or end in .gz, are unpacked into memory. Classes are those of
 // classes.txt; without it they are named by the records. The scripts count labels from 1. If
 // `first_label` is unset: from 0 if that label occurs, from 1 if the number of classes occurs (or
 // there is no classes.txt).

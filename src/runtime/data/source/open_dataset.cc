@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/text/closest.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/source/shard_files.h"
 #include "runtime/data/source/split_names.h"
 
 namespace tutti::data {
@@ -41,8 +42,16 @@ absl::StatusOr<SyntheticOptions> ParseSynthetic(absl::string_view source) {
 }
 
 bool IsShard(absl::string_view name) {
+  if (IsShardName(name)) return true;
   absl::ConsumeSuffix(&name, ".zst");
   return absl::ConsumeSuffix(&name, ".tar") && absl::StrContains(name, '-');
+}
+
+bool IsArchive(absl::string_view name) {
+  for (const absl::string_view ending : {".tar", ".tar.gz", ".tgz", ".tar.zst", ".zip"}) {
+    if (absl::EndsWith(name, ending)) return true;
+  }
+  return false;
 }
 
 bool IsTfRecord(absl::string_view name) {
@@ -154,8 +163,11 @@ absl::StatusOr<DatasetFormat> FormatOf(const std::string& source) {
   if (any([&](const std::string& name) { return IsSplitFolder(folder, name); })) {
     return DatasetFormat::kImageFolder;
   }
+  const auto archive = std::find_if(names.begin(), names.end(), IsArchive);
+  const std::string unpack =
+      archive == names.end() ? "" : absl::StrCat("; unpack ", *archive, " first");
   return absl::NotFoundError(absl::StrCat(
-      folder.string(), names.empty() ? ": is empty" : ": holds no images that are known",
+      folder.string(), names.empty() ? ": is empty" : ": holds no images that are known", unpack,
       "; wanted are tar shards (train-000000.tar, …), TFRecord files (train-00000-of-00001, …), "
       "folders of classes (train/CLASS/IMAGE.jpg), images with masks or boxes "
       "(train/images/IMAGE.jpg and train/masks/IMAGE.png or train/boxes/IMAGE.txt), "

@@ -27,13 +27,14 @@ using ZstdContext = std::unique_ptr<ZSTD_DCtx, FreeZstd>;
 
 absl::Status TooLarge(size_t max_unpacked) {
   return absl::ResourceExhaustedError(
-      absl::StrCat("unpacks to more than ", max_unpacked, " bytes; keep this shard uncompressed"));
+      absl::StrCat("unpacks to more than ", max_unpacked,
+                   " bytes, the most of a compressed shard: unpack it (gunzip, unzstd)"));
 }
 
 // zlib's state, freed however unpacking ends.
 struct Inflater {
   z_stream stream{};
-  bool ready = inflateInit2(&stream, 16 + MAX_WBITS) == Z_OK;  // 16: gzip's header
+  bool ready = inflateInit2(&stream, 32 + MAX_WBITS) == Z_OK;  // 32: gzip's or zlib's header
   ~Inflater() {
     if (ready) inflateEnd(&stream);
   }
@@ -45,6 +46,12 @@ absl::Status Damaged(size_t offset, absl::string_view why) {
 
 }  // namespace
 
+bool IsDeflated(absl::string_view bytes) {
+  if (bytes.size() < 2) return false;
+  const auto first = static_cast<uint8_t>(bytes[0]), second = static_cast<uint8_t>(bytes[1]);
+  return (first == 0x1F && second == 0x8B) || (first == 0x78 && (first << 8 | second) % 31 == 0);
+}
+
 void ShardBytes::Release::operator()(const char* bytes) const {
   if (mapped == 0) {
     std::free(const_cast<char*>(bytes));
@@ -55,7 +62,9 @@ void ShardBytes::Release::operator()(const char* bytes) const {
 
 absl::StatusOr<ShardBytes> ShardBytes::Open(const fs::path& path, size_t max_unpacked) {
   TUTTI_ASSIGN_OR_RETURN(ShardBytes file, Map(path));
-  if (path.extension() == ".gz") return UnpackGzip(file.view(), max_unpacked);
+  if (path.extension() == ".gz" || path.extension() == ".tgz") {
+    return Inflate(file.view(), max_unpacked);
+  }
   if (path.extension() != ".zst") return file;
   return Unpack(file.view(), max_unpacked);
 }
@@ -104,13 +113,14 @@ absl::StatusOr<ShardBytes> ShardBytes::Unpack(absl::string_view packed, size_t m
   return ShardBytes(std::move(memory), out.pos);
 }
 
-// One member of gzip, as MNIST's files are.
-absl::StatusOr<ShardBytes> ShardBytes::UnpackGzip(absl::string_view packed, size_t max_unpacked) {
+// gzip's files may have several members, one behind the other.
+absl::StatusOr<ShardBytes> ShardBytes::Inflate(absl::string_view packed, size_t max_unpacked) {
+  if (packed.size() > max_unpacked) return TooLarge(max_unpacked);
   Inflater inflater;
   if (!inflater.ready) return absl::ResourceExhaustedError("no memory for zlib");
   z_stream& stream = inflater.stream;
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
-  stream.avail_in = static_cast<uInt>(std::min<size_t>(packed.size(), max_unpacked));
+  stream.avail_in = static_cast<uInt>(packed.size());
   std::string unpacked;
   char piece[1 << 16];
   for (int result = Z_OK; result != Z_STREAM_END;) {
@@ -118,10 +128,13 @@ absl::StatusOr<ShardBytes> ShardBytes::UnpackGzip(absl::string_view packed, size
     stream.avail_out = sizeof piece;
     result = inflate(&stream, Z_NO_FLUSH);
     if (result != Z_OK && result != Z_STREAM_END) {
-      return Damaged(stream.total_in, result == Z_BUF_ERROR ? "cut short" : "no gzip data");
+      return Damaged(packed.size() - stream.avail_in,
+                     result == Z_BUF_ERROR ? "cut short" : "damaged");
     }
     unpacked.append(piece, sizeof piece - stream.avail_out);
     if (unpacked.size() > max_unpacked) return TooLarge(max_unpacked);
+    const absl::string_view rest = packed.substr(packed.size() - stream.avail_in);
+    if (result == Z_STREAM_END && IsDeflated(rest)) result = inflateReset(&stream);
   }
   char* const memory = static_cast<char*>(std::malloc(unpacked.size() + 1));
   if (memory == nullptr) return absl::ResourceExhaustedError("no memory to unpack the shard");

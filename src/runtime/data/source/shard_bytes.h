@@ -1,5 +1,6 @@
 // ShardBytes holds the bytes of one shard: a plain file is mapped, a compressed one (name ends in
-// .zst or .gz) is decompressed into memory when it is opened. Immutable after opening; thread-safe.
+// .zst, .gz or .tgz) is decompressed into memory when it is opened. Immutable after opening;
+// thread-safe.
 // A mapped file must not be shortened while it is open: the kernel answers a read past its end with
 // SIGBUS.
 #pragma once
@@ -18,12 +19,19 @@ namespace tutti::data {
 // shards belong on the disk uncompressed, where they are mapped.
 inline constexpr size_t kMaxUnpackedShard = size_t{1} << 30;
 
+// Returns whether bytes begin as gzip's or zlib's streams do.
+bool IsDeflated(absl::string_view bytes);
+
 class ShardBytes {
  public:
   // Opens a file. NotFound, PermissionDenied, …: the file cannot be opened; DataLoss: damaged or
   // cut short; ResourceExhausted: unpacks to more than `max_unpacked`. Errors do not name the file.
   static absl::StatusOr<ShardBytes> Open(const std::filesystem::path& path,
                                          size_t max_unpacked = kMaxUnpackedShard);
+
+  // Unpacks what IsDeflated. Errors as Open's.
+  static absl::StatusOr<ShardBytes> Inflate(absl::string_view packed,
+                                            size_t max_unpacked = kMaxUnpackedShard);
 
   absl::string_view view() const { return {bytes_.get(), size_}; }
   // Asks the kernel to read this part soon; returns at once.
@@ -39,7 +47,6 @@ class ShardBytes {
   ShardBytes(Memory bytes, size_t size) : bytes_(std::move(bytes)), size_(size) {}
   static absl::StatusOr<ShardBytes> Map(const std::filesystem::path& path);
   static absl::StatusOr<ShardBytes> Unpack(absl::string_view packed, size_t max_unpacked);
-  static absl::StatusOr<ShardBytes> UnpackGzip(absl::string_view packed, size_t max_unpacked);
 
   Memory bytes_;
   size_t size_;

@@ -33,6 +33,20 @@ TEST_F(ShardBytesTest, ACompressedFileIsUnpacked) {
   EXPECT_EQ(Open("empty.tar.zst", Compress(""))->view(), "");
 }
 
+TEST_F(ShardBytesTest, GzipsMembersFollowEachOther) {
+  const std::string gzip = Deflate("hello", Deflated::kGzip);
+  for (const char* name : {"a.tar.gz", "a.tgz"}) {
+    EXPECT_EQ(Open(name, gzip)->view(), "hello");
+    EXPECT_EQ(Open(name, gzip + Deflate(" you", Deflated::kGzip))->view(), "hello you");
+    EXPECT_EQ(Open(name, gzip.substr(0, gzip.size() - 1)).status().code(),
+              absl::StatusCode::kDataLoss);
+  }
+  EXPECT_EQ(Open("a.tgz", Deflate(std::string(1 << 20, 'x'), Deflated::kGzip), 1 << 19).status(),
+            absl::ResourceExhaustedError(
+                "unpacks to more than 524288 bytes, the most of a compressed shard: unpack it "
+                "(gunzip, unzstd)"));
+}
+
 TEST_F(ShardBytesTest, RefusesToUnpackMoreThanAllowed) {
   const std::string bomb = Compress(std::string(1 << 24, '\0'));
   ASSERT_LT(bomb.size(), 4096u);

@@ -23,8 +23,10 @@ struct ShardName {
 };
 
 std::optional<ShardName> ParseShardName(absl::string_view name) {
-  absl::ConsumeSuffix(&name, ".zst");
-  if (!absl::ConsumeSuffix(&name, ".tar")) return std::nullopt;
+  if (!absl::ConsumeSuffix(&name, ".tgz")) {
+    if (!absl::ConsumeSuffix(&name, ".zst")) absl::ConsumeSuffix(&name, ".gz");
+    if (!absl::ConsumeSuffix(&name, ".tar")) return std::nullopt;
+  }
   const size_t dash = name.rfind('-');
   if (dash == absl::string_view::npos || dash == 0) return std::nullopt;
   const absl::string_view digits = name.substr(dash + 1);
@@ -49,6 +51,8 @@ absl::Status NoSuchSplit(const fs::path& folder, absl::string_view split,
 }
 
 }  // namespace
+
+bool IsShardName(absl::string_view name) { return ParseShardName(name).has_value(); }
 
 absl::StatusOr<std::vector<fs::path>> ListShards(const fs::path& folder, absl::string_view split) {
   std::error_code error;

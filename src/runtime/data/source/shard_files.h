@@ -1,4 +1,5 @@
-// Lists the files that are the shards of a split: <split>-NNNNNN.tar or .tar.zst, numbered from 0.
+// Lists the files that are the shards of a split: <split>-NNNNNN.tar, .tar.zst, .tar.gz or .tgz,
+// numbered from 0.
 #pragma once
 
 #include <filesystem>
@@ -8,6 +9,9 @@
 #include "absl/strings/string_view.h"
 
 namespace tutti::data {
+
+// Returns whether it is the name of a shard, of any split.
+bool IsShardName(absl::string_view name);
 
 // Lists the shards in the order of their numbers. NotFound: no such folder, or no shard of this
 // split (names the splits that there are). FailedPrecondition: a number is missing or stands there

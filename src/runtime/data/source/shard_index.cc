@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/text/utf8.h"
 #include "runtime/data/annotation/annotation.h"
+#include "runtime/data/source/left_out.h"
 
 namespace tutti::data {
 namespace {
@@ -80,6 +81,14 @@ absl::StatusOr<ShardIndex> ParseShardIndex(absl::string_view text) {
   }
   if (!index.shards.empty()) return index;
   return absl::InvalidArgumentError("it names no shard");
+}
+
+std::vector<std::string> RemarksOf(const ShardIndex& index) {
+  std::vector<std::string> empty;
+  for (const ShardIndex::Shard& shard : index.shards) {
+    if (shard.samples == 0) empty.push_back(shard.name);
+  }
+  return FilesWithoutSample(empty);
 }
 
 absl::Status WriteShardIndex(const fs::path& folder, absl::string_view split,

@@ -37,6 +37,9 @@ std::string ToText(const ShardIndex& index);
 // InvalidArgument names the line.
 absl::StatusOr<ShardIndex> ParseShardIndex(absl::string_view text);
 
+// Returns what Dataset::Remarks says of it: which shards have no sample.
+std::vector<std::string> RemarksOf(const ShardIndex& index);
+
 absl::Status WriteShardIndex(const std::filesystem::path& folder, absl::string_view split,
                              const ShardIndex& index);
 

@@ -59,6 +59,7 @@ absl::StatusOr<std::vector<std::string>> NamesIn(const fs::path& folder) {
 }
 
 bool ParseTfRecordName(absl::string_view name, TfRecordName& parsed) {
+  TakeSuffix(name, ".gz");
   if (!TakeFiveDigits(name, parsed.count) || !TakeSuffix(name, "-of-") ||
       !TakeFiveDigits(name, parsed.number) || !TakeSuffix(name, "-") || name.empty()) {
     return false;

@@ -20,7 +20,7 @@ std::vector<std::string> NamesOfSplit(absl::string_view split);
 // Returns the names in a folder, sorted. Errors name the folder.
 absl::StatusOr<std::vector<std::string>> NamesIn(const std::filesystem::path& folder);
 
-// "<split>-00003-of-00128" of a TFRecord set.
+// "<split>-00003-of-00128" of a TFRecord set; ".gz" may follow.
 struct TfRecordName {
   std::string split;
   uint32_t number = 0, count = 0;

@@ -113,6 +113,16 @@ int64_t EpochsOf(const Recipe& recipe, int64_t images) {
   return (TotalSteps(recipe, steps) + steps - 1) / steps;
 }
 
+// Once, where all ranks open the same.
+void WarnOfRemarks(const Recipe& recipe, const Input& input) {
+  for (const auto& [split, images] :
+       {std::pair("train", input.train_images.get()), std::pair("test", input.test_images.get())}) {
+    for (const std::string& remark : images->Remarks()) {
+      base::Warn(absl::StrCat(recipe.data, ", split ", split, ": ", remark));
+    }
+  }
+}
+
 absl::Status CheckSizes(const Recipe& recipe, const Input& input, int world_size) {
   if (recipe.batch < world_size) {
     return absl::InvalidArgumentError(absl::StrCat("a batch of ", recipe.batch,
@@ -139,6 +149,7 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, const ModelInputSpec& spec
       .stream = {.cache = recipe.data_cache, .most_bytes = recipe.data_disk << 20}};
   TUTTI_ASSIGN_OR_RETURN(input.train_images, data::OpenDataset(recipe.data, "train", open));
   TUTTI_ASSIGN_OR_RETURN(input.test_images, data::OpenDataset(recipe.data, "test", open));
+  if (rank == 0) WarnOfRemarks(recipe, input);
   TUTTI_RETURN_IF_ERROR(CheckAnnotations(recipe, spec, input));
   TUTTI_RETURN_IF_ERROR(CheckSizes(recipe, input, world_size));
   input.evaluation = EvaluationOf(recipe, spec);

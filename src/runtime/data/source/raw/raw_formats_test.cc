@@ -2,7 +2,6 @@
 // runtime/data/source/open_dataset.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -11,6 +10,7 @@
 #include "runtime/data/source/classes.h"
 #include "runtime/data/source/raw/cifar10.h"
 #include "runtime/data/source/raw/idx.h"
+#include "runtime/data/source/tar/tar_fake.h"
 
 namespace tutti::data {
 namespace {
@@ -80,24 +80,10 @@ std::string Idx(std::vector<uint32_t> sizes, const std::string& bytes) {
   return file + bytes;
 }
 
-std::string Gzip(const std::string& bytes) {
-  z_stream stream{};
-  deflateInit2(&stream, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
-  std::string packed(deflateBound(&stream, bytes.size()) + 32, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  packed.resize(stream.total_out);
-  deflateEnd(&stream);
-  return packed;
-}
-
 TEST_F(RawFormats, ReadsMnistPlainAndCompressed) {
   for (const bool gzip : {false, true}) {
     const auto write = [&](const std::string& name, const std::string& content) {
-      Write(name + (gzip ? ".gz" : ""), gzip ? Gzip(content) : content);
+      Write(name + (gzip ? ".gz" : ""), gzip ? Deflate(content, Deflated::kGzip) : content);
     };
     std::error_code error;
     std::filesystem::remove_all(directory_.path() / "raw", error);
@@ -127,7 +113,8 @@ TEST_F(RawFormats, MnistThatIsDamagedIsNamed) {
   Write("classes.txt", "zero\none\n");
   EXPECT_THAT(Error(), HasSubstr("label 2 is out of range: classes.txt names 2 classes"));
   EXPECT_THAT(Error("test"), HasSubstr("no t10k-images-idx3-ubyte"));
-  Write("t10k-images-idx3-ubyte.gz", Gzip(Idx({1, 2, 2}, "abcd")).substr(0, 20));
+  Write("t10k-images-idx3-ubyte.gz",
+        Deflate(Idx({1, 2, 2}, "abcd"), Deflated::kGzip).substr(0, 20));
   Write("t10k-labels-idx1-ubyte", Idx({1}, "\1"));
   EXPECT_THAT(Error("test"), AllOf(HasSubstr("t10k-images"), HasSubstr("cut short")));
 }

@@ -33,7 +33,8 @@ std::set<std::string> SplitsOf(const std::vector<StreamedFile>& files) {
   for (const StreamedFile& file : files) {
     absl::string_view name = file.path;
     if (absl::ConsumeSuffix(&name, "-index.txt") || absl::ConsumeSuffix(&name, "-000000.tar") ||
-        absl::ConsumeSuffix(&name, "-000000.tar.zst")) {
+        absl::ConsumeSuffix(&name, "-000000.tar.zst") ||
+        absl::ConsumeSuffix(&name, "-000000.tar.gz") || absl::ConsumeSuffix(&name, "-000000.tgz")) {
       splits.insert(std::string(name));
     }
   }
@@ -304,7 +305,8 @@ absl::StatusOr<StreamedShards::Shard> StreamedShards::Fetch(size_t part) {
     absl::StatusOr<Shard> shard = OpenTarShard(file, classes_);
     if (absl::IsNotFound(shard.status()) && tries < kTriesToOpen) continue;
     TUTTI_RETURN_IF_ERROR(shard.status());
-    if ((*shard)->size() == entry.samples && (*shard)->annotations() == index_.annotations &&
+    if ((*shard)->size() == entry.samples &&
+        ((*shard)->annotations() == index_.annotations || entry.samples == 0) &&
         (*shard)->most_boxes() <= index_.most_boxes) {
       return shard;
     }

@@ -46,6 +46,7 @@ class StreamedShards final : public Dataset {
   absl::StatusOr<absl::string_view> Encoded(int64_t index, std::string& scratch) const override;
   absl::StatusOr<absl::string_view> Annotation(int64_t index, std::string& scratch) const override;
   std::string Describe(int64_t index) const override;
+  std::vector<std::string> Remarks() const override { return RemarksOf(index_); }
   void WillNeed(int64_t index) const override;
   std::span<const int64_t> parts() const override { return parts_; }
   std::string Fingerprint() const override { return ToText(index_); }

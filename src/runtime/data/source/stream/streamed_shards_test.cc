@@ -294,5 +294,16 @@ TEST_F(StreamedShardsTest, AStoresFailureEndsTheBatchAndReplacesNoImage) {
   EXPECT_TRUE(last.ok()) << last;
 }
 
+TEST_F(StreamedShardsTest, AShardWithoutASampleIsNamed) {
+  Write(Name(kShards), TarBuilder().Finish());
+  WriteIndex();
+  const auto shards = Open();
+  ASSERT_NE(shards, nullptr);
+  EXPECT_EQ(shards->Remarks(),
+            (std::vector<std::string>{"1 file holds no sample: " + Name(kShards)}));
+  shards->WillVisit(std::vector<int64_t>{kShards, 0}, {});
+  EXPECT_FALSE(Read(*shards, 0).empty());
+}
+
 }  // namespace
 }  // namespace tutti::data

@@ -36,5 +36,25 @@ TEST(IndexShards, CountsTheImagesOfShardsThatLieThere) {
   EXPECT_EQ(base::ReadFile(folder.path() / "train-index.txt").value_or(""), ToText(*index));
 }
 
+TEST(IndexShards, AShardWithoutASampleChangesNothingOfTheOthers) {
+  const base::TemporaryDirectory folder;
+  const auto write = [&](const char* name, const std::string& text) {
+    ASSERT_TRUE(base::WriteFileAtomic(folder.path() / name, text).ok());
+  };
+  write("classes.txt", "cat\n");
+  const std::string empty = TarBuilder().Finish();
+  write("train-000000.tar", empty);
+  EXPECT_EQ(IndexShards(folder.path(), "train").status().message(),
+            folder.path().string() + ": the shards of split \"train\" hold no sample");
+  write("train-000001.tar", TarBuilder().Add("0.jpg", "A").Add("0.boxes.txt", "").Finish());
+  write("train-000002.tar", empty);
+  const auto index = IndexShards(folder.path(), "train");
+  ASSERT_TRUE(index.ok()) << index.status();
+  EXPECT_EQ(index->annotations, Annotations::kBoxes);
+  EXPECT_EQ(
+      RemarksOf(*index),
+      (std::vector<std::string>{"2 files hold no sample: train-000000.tar, train-000002.tar"}));
+}
+
 }  // namespace
 }  // namespace tutti::data

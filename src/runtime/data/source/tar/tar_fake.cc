@@ -1,5 +1,6 @@
 #include "runtime/data/source/tar/tar_fake.h"
 
+#include <zlib.h>
 #include <zstd.h>
 
 #include <cstring>
@@ -13,6 +14,21 @@ namespace tutti::data {
 std::string Compress(absl::string_view bytes) {
   std::string packed(ZSTD_compressBound(bytes.size()), '\0');
   packed.resize(ZSTD_compress(packed.data(), packed.size(), bytes.data(), bytes.size(), 3));
+  return packed;
+}
+
+std::string Deflate(absl::string_view bytes, Deflated as) {
+  z_stream stream{};
+  deflateInit2(&stream, 6, Z_DEFLATED, MAX_WBITS + (as == Deflated::kGzip ? 16 : 0), 8,
+               Z_DEFAULT_STRATEGY);
+  std::string packed(deflateBound(&stream, bytes.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  deflate(&stream, Z_FINISH);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
   return packed;
 }
 

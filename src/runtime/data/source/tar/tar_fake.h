@@ -29,6 +29,10 @@ std::string PaxRecord(absl::string_view key, absl::string_view value);
 // Returns one frame of Zstandard, as of a shard that is packed.
 std::string Compress(absl::string_view bytes);
 
+// Returns what gzip, or zlib, makes of it.
+enum class Deflated { kGzip, kZlib };
+std::string Deflate(absl::string_view bytes, Deflated as);
+
 // Writes the checksum that belongs to the header block at `offset`.
 void FixTarChecksum(std::string& archive, size_t offset);
 

@@ -15,6 +15,7 @@
 #include "runtime/data/annotation/annotation.h"
 #include "runtime/data/annotation/boxes.h"
 #include "runtime/data/source/classes.h"
+#include "runtime/data/source/left_out.h"
 #include "runtime/data/source/shard_bytes.h"
 #include "runtime/data/source/shard_files.h"
 #include "runtime/data/source/split_names.h"
@@ -66,6 +67,8 @@ class TarShards final : public Dataset {
     shards_[sample.shard].bytes.WillNeed(sample.offset, sample.size);
   }
 
+  std::vector<std::string> Remarks() const override { return FilesWithoutSample(empty_); }
+
   // Maps the shard and indexes its samples. Errors name it.
   absl::Status AddShard(const fs::path& path);
 
@@ -95,6 +98,7 @@ class TarShards final : public Dataset {
   std::vector<Shard> shards_;
   std::vector<Sample> samples_;
   std::string names_;
+  std::vector<std::string> empty_;  // shards without a sample
 };
 
 // {"cat/0017", "jpg"} of "cat/0017.JPG"; an empty key for what is no sample's member.
@@ -220,7 +224,9 @@ absl::Status TarShards::AddShard(const fs::path& path) {
   if (!bytes.ok()) return base::Annotate(bytes.status(), path.string());
   shards_.push_back({path.filename().string(), *std::move(bytes)});
   // Members are named as errors of the loader name them; damage is the file's, with its folder.
+  const size_t before = samples_.size();
   const absl::Status indexed = IndexShard();
+  if (samples_.size() == before) empty_.push_back(shards_.back().name);
   const bool damaged = indexed.code() == absl::StatusCode::kDataLoss;
   return base::Annotate(indexed, damaged ? path.string() : shards_.back().name);
 }

@@ -1,4 +1,4 @@
-// Covers: runtime/data/source/shard_files.cc.
+// Covers: runtime/data/source/shard_files.cc, runtime/data/source/left_out.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -71,6 +71,42 @@ TEST_F(TarShards, ReadsImagesAndLabelsOfAllShardsInOrder) {
   EXPECT_EQ(d.Describe(2), "train-000001.tar.zst:1.jpg");
   for (int64_t i = 0; i < 3; ++i) d.WillNeed(i);
   EXPECT_EQ((*Open("test"))->size(), 1);
+}
+
+TEST_F(TarShards, CompressedShardsAreUnpacked) {
+  WriteClasses();
+  Write("train-000000.tar.gz", Deflate(Shard("A"), Deflated::kGzip));
+  Write("train-000001.tgz", Deflate(Shard("B"), Deflated::kGzip));
+  Write("train-000002.tar.zst", Compress(Shard("C")));
+  const auto dataset = OpenDataset(folder(), "train");
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  std::string scratch;
+  ASSERT_EQ((*dataset)->size(), 3);
+  EXPECT_EQ(*(*dataset)->Encoded(0, scratch), "A");
+  EXPECT_EQ(*(*dataset)->Encoded(1, scratch), "B");
+  EXPECT_EQ((*dataset)->Remarks(), std::vector<std::string>{});
+}
+
+TEST_F(TarShards, ShardsWithoutASampleAreNamed) {
+  WriteClasses();
+  Write("train-000000.tar", Shard("A"));
+  for (const char* name : {"train-000001.tar", "train-000002.tar", "train-000003.tar"}) {
+    Write(name, TarBuilder().Finish());
+  }
+  const auto one = Open();
+  Write("train-000004.tar", TarBuilder().Finish());
+  const auto many = Open();
+  ASSERT_TRUE(one.ok() && many.ok()) << one.status() << many.status();
+  const std::string three = "train-000001.tar, train-000002.tar, train-000003.tar";
+  EXPECT_EQ((*one)->Remarks(), (std::vector<std::string>{"3 files hold no sample: " + three}));
+  EXPECT_EQ((*many)->Remarks(),
+            (std::vector<std::string>{"4 files hold no sample: " + three + ", …"}));
+}
+
+TEST_F(TarShards, AnArchiveThatIsNoShardIsToBeUnpacked) {
+  Write("images.tar.gz", "…");
+  EXPECT_THAT(Text(OpenDataset(folder(), "train").status()),
+              HasSubstr("holds no images that are known; unpack images.tar.gz first; wanted are"));
 }
 
 TEST_F(TarShards, ASampleWithoutLabelOrImageIsNamed) {

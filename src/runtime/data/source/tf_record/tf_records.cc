@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/source/classes.h"
+#include "runtime/data/source/left_out.h"
 #include "runtime/data/source/shard_bytes.h"
 #include "runtime/data/source/split_names.h"
 #include "runtime/data/source/tf_record/tf_example.h"
@@ -58,6 +59,8 @@ class TfRecords final : public Dataset {
     files_[s.file].bytes.WillNeed(s.data, s.data_size);
   }
 
+  std::vector<std::string> Remarks() const override { return FilesWithoutSample(empty_); }
+
   // Maps the file and indexes its records. Errors name it.
   absl::Status AddFile(const fs::path& path);
   // When all files are there: labels from 0, and the classes' names. Without names the records
@@ -76,6 +79,7 @@ class TfRecords final : public Dataset {
   std::vector<std::string> classes_;
   std::vector<RecordFile> files_;
   std::vector<RecordSample> samples_;
+  std::vector<std::string> empty_;        // files without a record
   std::map<int64_t, std::string> names_;  // of labels, as the records have them
 };
 
@@ -99,11 +103,22 @@ absl::Status TfRecords::IndexFile() {
   }
 }
 
+// TFRecordWriter's compression does not show in a file's name. A plain record's length may begin as
+// a compressed file does, but has its checksum.
+absl::StatusOr<ShardBytes> OpenRecordFile(const fs::path& path) {
+  TUTTI_ASSIGN_OR_RETURN(ShardBytes bytes, ShardBytes::Open(path));
+  if (!IsDeflated(bytes.view()) || TfRecordReader(bytes.view()).Next().ok()) return bytes;
+  return ShardBytes::Inflate(bytes.view());
+}
+
 absl::Status TfRecords::AddFile(const fs::path& path) {
-  absl::StatusOr<ShardBytes> bytes = ShardBytes::Open(path);
+  absl::StatusOr<ShardBytes> bytes = OpenRecordFile(path);
   if (!bytes.ok()) return base::Annotate(bytes.status(), path.string());
   files_.push_back({path.filename().string(), *std::move(bytes)});
-  return base::Annotate(IndexFile(), path.string());
+  const size_t before = samples_.size();
+  TUTTI_RETURN_IF_ERROR(base::Annotate(IndexFile(), path.string()));
+  if (samples_.size() == before) empty_.push_back(files_.back().name);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<int64_t> TfRecords::FirstLabel(int64_t classes, std::optional<int> given) const {

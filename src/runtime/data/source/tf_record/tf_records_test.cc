@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/source/tar/tar_fake.h"
 #include "runtime/data/source/tf_record/tf_example.h"
 #include "runtime/data/source/tf_record/tf_record.h"
 #include "runtime/data/source/tf_record/tf_record_fake.h"
@@ -91,6 +92,37 @@ TEST_F(TfRecordsTest, ReadsAllFilesInOrderWithLabelsFromOne) {
   const auto test = OpenDataset(directory_.path(), "test");
   ASSERT_TRUE(test.ok()) << test.status();
   EXPECT_EQ((*test)->label(0), 2);
+}
+
+TEST_F(TfRecordsTest, FilesThatWereWrittenWithCompressionAreRead) {
+  Write("classes.txt", "tench\ngoldfish\n");
+  Write("train-00000-of-00004", Deflate(Record(1, "A") + Record(2, "B"), Deflated::kGzip));
+  Write("train-00001-of-00004", Deflate(Record(2, "C"), Deflated::kZlib));
+  Write("train-00002-of-00004.gz", Deflate(Record(1, "D"), Deflated::kGzip));
+  std::string image(0x8B1F - 200, 'E');  // a plain record whose length begins as gzip's files do
+  while (EncodeExample({image, 1}).size() < 0x8B1F) image += 'E';
+  Write("train-00003-of-00004", EncodeTfRecord(EncodeExample({image, 1})));
+  const auto train = OpenDataset(directory_.path(), "train");
+  ASSERT_TRUE(train.ok()) << train.status();
+  ASSERT_EQ((*train)->size(), 5);
+  EXPECT_EQ(*(*train)->Encoded(1, scratch_), "B");
+  EXPECT_EQ(*(*train)->Encoded(2, scratch_), "C");
+  EXPECT_EQ((*train)->Describe(3), "train-00002-of-00004.gz:D.JPEG");
+  const std::string cut = Deflate(Record(1, "A"), Deflated::kGzip).substr(0, 30);
+  Write("train-00001-of-00004", cut);
+  EXPECT_THAT(Error(), AllOf(HasSubstr("train-00001-of-00004: at compressed byte 30: cut short")));
+}
+
+TEST_F(TfRecordsTest, AFileWithoutARecordIsNamed) {
+  Write("classes.txt", "a\nb\n");
+  Write("train-00000-of-00003", Record(1) + Record(2));
+  Write("train-00001-of-00003", "");
+  Write("train-00002-of-00003", Deflate("", Deflated::kGzip));
+  const auto train = OpenTfRecords(directory_.path(), "train");
+  ASSERT_TRUE(train.ok()) << train.status();
+  EXPECT_EQ((*train)->Remarks(),
+            (std::vector<std::string>{
+                "2 files hold no sample: train-00001-of-00003, train-00002-of-00003"}));
 }
 
 TEST_F(TfRecordsTest, LabelsCountFromZeroWhereThatLabelOccurs) {
