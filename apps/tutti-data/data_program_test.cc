@@ -119,6 +119,37 @@ TEST_F(DataProgramTest, ShardsWithoutASampleAreNamedByEveryCommand) {
   EXPECT_EQ(nlohmann::json::parse(json.out)[0]["remarks"], nlohmann::json::array({remark}));
 }
 
+// A BMP of one pixel.
+std::string Bitmap() {
+  std::string bmp = "BM" + std::string(56, '\0');
+  bmp[10] = 54, bmp[14] = 40, bmp[18] = bmp[22] = bmp[26] = 1, bmp[28] = 24;
+  return bmp;
+}
+
+TEST_F(DataProgramTest, WhatIsNoImageIsCountedByItsEndingAndNamed) {
+  Write("images/train/cat/3.bmp", Bitmap());
+  Write("images/train/cat/x.gif", "GIF89a");
+  Write("images/train/dog/y.GIF", "GIF89a");
+  Write("images/train/dog/photo.heic", "…");
+  Write("images/train/dog/README", "…");
+  Write("images/train/stray.jpg", "…");
+  for (const char* command : {"stats", "verify"}) {
+    const Outcome said = Run({command, Path("images"), "--split", "train"});
+    EXPECT_EQ(said.code, 0) << said.out;
+    EXPECT_THAT(said.out, HasSubstr("7 images of 2 classes"));
+    EXPECT_THAT(said.out, HasSubstr("6 JPEG, 1 BMP"));
+    const std::string place = absl::StrCat("tutti-data: ", Path("images"), ", split train: ");
+    EXPECT_EQ(said.err,
+              place +
+                  "4 files give no sample: 2 .gif (cat/x.gif, …), 1 .heic (dog/photo.heic), "
+                  "1 without an ending (dog/README); images end in .jpg, .jpeg, .png, .ppm, "
+                  ".pgm, .bmp, .tif, .tiff or .webp\n" +
+                  place +
+                  "1 file lies beside the folders of classes, and gives no sample: "
+                  "stray.jpg\n");
+  }
+}
+
 TEST_F(DataProgramTest, IndexSaysWhatShardsHoldAsPackDoes) {
   ASSERT_EQ(Run({"pack", Path("images"), Path("shards")}).code, 0);
   const auto packed = base::ReadFile(Path("shards/train-index.txt"));

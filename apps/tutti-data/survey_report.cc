@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "runtime/data/annotation/annotation.h"
@@ -44,12 +45,11 @@ std::string Row(absl::string_view name, const Spread& s) {
 
 std::string FormatsOf(const data::Survey& survey) {
   std::string text;
-  const auto add = [&](absl::string_view name, int64_t count) {
-    if (count > 0) absl::StrAppend(&text, text.empty() ? "" : ", ", Grouped(count), " ", name);
-  };
-  add("JPEG", survey.jpeg);
-  add("PNG", survey.png);
-  add("PNM", survey.pnm);
+  for (const data::ImageCodec& codec : data::ImageCodecs()) {
+    const int64_t count = survey.of_kind[static_cast<size_t>(codec.kind)];
+    if (count > 0)
+      absl::StrAppend(&text, text.empty() ? "" : ", ", Grouped(count), " ", codec.name);
+  }
   return text.empty() ? "none" : text;
 }
 
@@ -113,22 +113,24 @@ nlohmann::json JsonOf(absl::string_view split, data::DatasetFormat format,
     of_class.push_back(
         {{"name", dataset.classes()[i]}, {boxes ? "objects" : "images", survey.of_class[i]}});
   }
-  return {{"split", std::string(split)},
-          {"format", std::string(data::NameOf(format))},
-          {"annotations", std::string(data::NameOf(dataset.annotations()))},
-          {"images", survey.images},
-          {"classes", std::move(of_class)},
-          {"bytes", std::accumulate(survey.bytes.begin(), survey.bytes.end(), int64_t{0})},
-          {"jpeg", survey.jpeg},
-          {"png", survey.png},
-          {"pnm", survey.pnm},
-          {"width", JsonOf(SpreadOf(survey.widths))},
-          {"height", JsonOf(SpreadOf(survey.heights))},
-          {"image_bytes", JsonOf(SpreadOf(survey.bytes))},
-          {"mean", survey.mean},
-          {"stddev", survey.stddev},
-          {"remarks", dataset.Remarks()},
-          {"unreadable", std::move(unreadable)}};
+  nlohmann::json document = {
+      {"split", std::string(split)},
+      {"format", std::string(data::NameOf(format))},
+      {"annotations", std::string(data::NameOf(dataset.annotations()))},
+      {"images", survey.images},
+      {"classes", std::move(of_class)},
+      {"bytes", std::accumulate(survey.bytes.begin(), survey.bytes.end(), int64_t{0})},
+      {"width", JsonOf(SpreadOf(survey.widths))},
+      {"height", JsonOf(SpreadOf(survey.heights))},
+      {"image_bytes", JsonOf(SpreadOf(survey.bytes))},
+      {"mean", survey.mean},
+      {"stddev", survey.stddev},
+      {"remarks", dataset.Remarks()},
+      {"unreadable", std::move(unreadable)}};
+  for (const data::ImageCodec& codec : data::ImageCodecs()) {
+    document[absl::AsciiStrToLower(codec.name)] = survey.of_kind[static_cast<size_t>(codec.kind)];
+  }
+  return document;
 }
 
 }  // namespace tutti

@@ -23,7 +23,9 @@ struct Options {
 };
 
 void Describe(CLI::App& app, Options& options) {
-  app.add_option("FILE", options.files, "JPEG images, of any size")->required()->type_name("");
+  app.add_option("FILE", options.files, "Images (JPEG, PNG, PNM, BMP, TIFF, WebP), of any size")
+      ->required()
+      ->type_name("");
   app.add_option("-m,--model", options.model, "Folder of the model, as tutti-train wrote it")
       ->required()
       ->type_name("DIR");

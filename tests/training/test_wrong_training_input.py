@@ -2,6 +2,7 @@
 import json
 import os
 import shutil
+import struct
 import subprocess
 import tarfile
 
@@ -57,6 +58,20 @@ def test_an_empty_folder_and_an_empty_class_are_named(tmp_path):
         (tmp_path / "classes" / folder).mkdir(parents=True)
     (tmp_path / "classes/train/cat/a.jpg").write_bytes(IMAGE)
     refused(train(tmp_path / "classes", tmp_path / "out"), "train/dog", "holds no image")
+
+
+def test_files_that_give_no_sample_are_named_once_and_other_kinds_are_read(tmp_path):
+    bitmap = b"BM" + struct.pack("<IHHIIiiHHIIiiII", 58, 0, 0, 54, 40, 1, 1, 1, 24, 0, 4, 0, 0, 0, 0) + bytes(4)
+    for split in ("train", "val"):
+        for name in ("cat", "dog"):
+            folder = tmp_path / "data" / split / name
+            folder.mkdir(parents=True)
+            for number in range(4):
+                (folder / f"{number}.bmp").write_bytes(bitmap)
+    (tmp_path / "data/train/dog/x.gif").write_bytes(b"GIF89a")
+    result = train(tmp_path / "data", tmp_path / "out", "--max-steps", 1)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.count("split train: 1 file gives no sample: 1 .gif (dog/x.gif); images end in .jpg, ") == 1
 
 
 def test_a_class_that_is_not_in_both_splits_is_named(tmp_path):

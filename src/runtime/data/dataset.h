@@ -30,7 +30,7 @@ class Dataset {
   // Valid as Encoded's.
   virtual absl::StatusOr<absl::string_view> Annotation(int64_t, std::string&) const { return ""; }
   virtual int64_t most_boxes() const { return 0; }  // of any image
-  // Returns the encoded bytes (JPEG, PNG or PNM: decode/image_decoder.h); valid as long as the
+  // Returns the encoded bytes (of a kind of decode/image_decoder.h); valid as long as the
   // dataset and until `scratch` changes, which sets that are not in memory read into.
   virtual absl::StatusOr<absl::string_view> Encoded(int64_t index, std::string& scratch) const = 0;
   // Returns "train-000002.tar:cat/0017.jpg", for errors.
@@ -96,8 +96,8 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const std::string& so
                                                            const OpenOptions& options = {});
 
 // Opens tar shards in the WebDataset layout: consecutive members that share their path up to the
-// first dot of its last component are one sample; `.jpg`, `.jpeg`, `.png`, `.ppm` or `.pgm` is the
-// image, `.cls` its class as a decimal number, or `.mask.png`, `.mask.pgm` its mask, or
+// first dot of its last component are one sample; `.jpg`, `.png` or what else ImageEndings names is
+// the image, `.cls` its class as a decimal number, or `.mask.png`, `.mask.pgm` its mask, or
 // `.boxes.txt` its boxes, in a set that has the same for all; other members are passed over.
 //
 // `folder` holds <split>-NNNNNN.tar, numbered from 0 without a gap, and classes.txt, one class name
@@ -127,8 +127,8 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenTfRecords(const std::filesyst
                                                              absl::string_view split,
                                                              std::optional<int> first_label = {});
 
-// Opens <folder>/<split>/<class>/**: what ends in .jpg, .jpeg, .png, .ppm or .pgm, in the order of
-// the names; classes are the folders' names in order, as torchvision's ImageFolder has them. An
+// Opens <folder>/<split>/<class>/**: what ends as images do (ImageEndings), in the order of the
+// names; classes are the folders' names in order, as torchvision's ImageFolder has them. An
 // image is read when it is asked for. NotFound: no such folder; InvalidArgument: no class, or a
 // class without an image (names it).
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenImageFolder(const std::filesystem::path& folder,

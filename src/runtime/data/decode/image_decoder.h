@@ -1,10 +1,11 @@
-// ImageDecoder decodes an image of any kind that tutti reads (JPEG, PNG, PNM), told by its first
-// bytes, to pixels or planes. What a file's name says does not matter: one of ImageNet's .JPEG
-// files is a PNG.
+// ImageDecoder decodes an image of any kind that tutti reads, told by its first bytes, to pixels or
+// planes. What a file's name says does not matter: one of ImageNet's .JPEG files is a PNG.
 //
 // Used for one image after the other, keeps its memory. Not thread-safe: one for each thread.
 #pragma once
 
+#include <span>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -14,16 +15,38 @@
 
 namespace tutti::data {
 
-enum class ImageKind { kJpeg, kPng, kPnm };
+enum class ImageKind { kJpeg, kPng, kPnm, kBmp, kTiff, kWebp };
+inline constexpr size_t kImageKinds = 6;
+
+// What there is to know of a kind of images.
+struct ImageCodec {
+  ImageKind kind;
+  absl::string_view name;                 // "JPEG"
+  absl::string_view endings[2];           // of files' names: "jpg", "jpeg"; the second may be ""
+  bool (*is)(absl::string_view encoded);  // by its first bytes
+  // As SizeOfPng and DecodePng. Null of JPEG alone, whose reader keeps a state: JpegDecoder.
+  absl::StatusOr<ImageSize> (*size)(absl::string_view encoded, int64_t max_pixels);
+  absl::StatusOr<ImageView> (*decode)(absl::string_view encoded, int64_t max_pixels,
+                                      std::vector<uint8_t>& memory);
+};
+
+// Returns all kinds, in their order.
+std::span<const ImageCodec> ImageCodecs();
+
+// Returns whether files of this ending are taken for images; in lower case, without the dot.
+bool IsImageExtension(absl::string_view extension);
+// Returns ".jpg, .jpeg, .png, … or .webp", for messages.
+std::string ImageEndings();
 
 class ImageDecoder {
  public:
-  // Reads the headers; `encoded` must live until it is decoded. Errors as JpegDecoder's.
+  // Reads the headers; `encoded` must live until it is decoded. Errors as JpegDecoder's, and
+  // FailedPrecondition: of a kind whose library this build lacks.
   absl::StatusOr<ImageSize> Open(absl::string_view encoded);
 
-  ImageKind kind() const { return kind_; }  // of the opened image
+  const ImageCodec& codec() const { return *codec_; }  // of the opened image
   // Returns what DecodePlanes may divide the image's size by, beside 1: 8 for a JPEG.
-  int max_denominator() const { return kind_ == ImageKind::kJpeg ? 8 : 1; }
+  int max_denominator() const { return codec_->kind == ImageKind::kJpeg ? 8 : 1; }
 
   // Returns the whole opened image as packed pixels, or the planes of a part of it; the decoder's
   // memory, valid until its next call. One of them, once after each Open. As JpegDecoder's.
@@ -31,7 +54,7 @@ class ImageDecoder {
   absl::StatusOr<Planes> DecodePlanes(const Region& region, int denominator = 1);
 
  private:
-  ImageKind kind_ = ImageKind::kJpeg;
+  const ImageCodec* codec_ = ImageCodecs().data();
   absl::string_view encoded_;
   ImageSize size_;
   JpegDecoder jpeg_;

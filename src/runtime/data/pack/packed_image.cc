@@ -13,16 +13,9 @@ namespace {
 // Pixels of 0 to 255: mean 0, and stddev undoes the division.
 const Augmentation kLevels{.stddev = {1 / 255.0f, 1 / 255.0f, 1 / 255.0f}};
 
-absl::string_view ExtensionOf(ImageKind kind, absl::string_view encoded) {
-  switch (kind) {
-    case ImageKind::kJpeg:
-      return "jpg";
-    case ImageKind::kPng:
-      return "png";
-    case ImageKind::kPnm:
-      return encoded[1] == '5' ? "pgm" : "ppm";
-  }
-  return "";
+absl::string_view ExtensionOf(const ImageCodec& codec, absl::string_view encoded) {
+  const bool grey = codec.kind == ImageKind::kPnm && encoded[1] == '5';
+  return codec.endings[grey ? 1 : 0];
 }
 
 ImageSize Smaller(ImageSize size, int shorter_side) {
@@ -43,7 +36,7 @@ ImagePacker::ImagePacker(const PackOptions& options)
 
 absl::StatusOr<PackedImage> ImagePacker::Pack(absl::string_view encoded) {
   TUTTI_ASSIGN_OR_RETURN(const ImageSize size, decoder_.Open(encoded));
-  PackedImage packed{std::string(encoded), ExtensionOf(decoder_.kind(), encoded), false, size,
+  PackedImage packed{std::string(encoded), ExtensionOf(decoder_.codec(), encoded), false, size,
                      size};
   if (resize_ > 0 && std::min(size.width, size.height) > resize_) {
     packed.to = Smaller(size, resize_);

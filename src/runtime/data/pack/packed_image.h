@@ -14,7 +14,7 @@ namespace tutti::data {
 
 struct PackedImage {
   std::string bytes;
-  absl::string_view extension;  // "jpg", "png", "ppm" or "pgm"
+  absl::string_view extension;  // "jpg", "png", …
   bool resized = false;
   ImageSize from, to;  // before and after
 };

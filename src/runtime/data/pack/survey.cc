@@ -7,7 +7,6 @@
 
 #include "base/status.h"
 #include "runtime/data/annotation/annotation.h"
-#include "runtime/data/decode/image_decoder.h"
 #include "runtime/data/pack/parallel_for.h"
 
 namespace tutti::data {
@@ -50,17 +49,7 @@ absl::Status LookAt(const Dataset& dataset, int64_t index, bool decode, Sums& su
   survey.widths.push_back(size.width);
   survey.heights.push_back(size.height);
   survey.bytes.push_back(static_cast<int64_t>(encoded.size()));
-  switch (sums.decoder.kind()) {
-    case ImageKind::kJpeg:
-      ++survey.jpeg;
-      break;
-    case ImageKind::kPng:
-      ++survey.png;
-      break;
-    case ImageKind::kPnm:
-      ++survey.pnm;
-      break;
-  }
+  ++survey.of_kind[static_cast<size_t>(sums.decoder.codec().kind)];
   return absl::OkStatus();
 }
 
@@ -78,9 +67,7 @@ Survey Join(std::vector<Sums>& parts) {
     Append(all.heights, part.survey.heights);
     Append(all.bytes, part.survey.bytes);
     for (size_t c = 0; c < all.of_class.size(); ++c) all.of_class[c] += part.survey.of_class[c];
-    all.jpeg += part.survey.jpeg;
-    all.png += part.survey.png;
-    all.pnm += part.survey.pnm;
+    for (size_t k = 0; k < kImageKinds; ++k) all.of_kind[k] += part.survey.of_kind[k];
     std::move(part.survey.unreadable.begin(), part.survey.unreadable.end(),
               std::back_inserter(all.unreadable));
     pixels += part.pixels;

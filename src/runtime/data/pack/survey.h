@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/decode/image_decoder.h"
 
 namespace tutti::data {
 
@@ -27,9 +28,9 @@ struct Survey {
   int64_t images = 0;
   // Images by label; of readable ones, those with the class in their masks, or objects.
   std::vector<int64_t> of_class;
-  std::vector<int64_t> widths, heights, bytes;  // of the readable ones, sorted
-  int64_t jpeg = 0, png = 0, pnm = 0;
-  std::vector<UnreadableImage> unreadable;  // by index
+  std::vector<int64_t> widths, heights, bytes;    // of the readable ones, sorted
+  std::array<int64_t, kImageKinds> of_kind = {};  // by ImageKind
+  std::vector<UnreadableImage> unreadable;        // by index
   // Over all pixels, in 0 to 1, by colour; 0 unless decoded.
   std::array<double, 3> mean = {}, stddev = {};
 };

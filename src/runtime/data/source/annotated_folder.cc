@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "runtime/data/annotation/boxes.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/decode/image_decoder.h"
 #include "runtime/data/source/classes.h"
 #include "runtime/data/source/image_files.h"
 
@@ -39,7 +40,10 @@ class AnnotatedFolder final : public Dataset {
     return ReadImageFile(root_ / "masks" / image.annotation, scratch);
   }
 
+  std::vector<std::string> Remarks() const override { return remarks_; }
+
   absl::Status Add(const std::string& name);
+  void SetRemarks(std::vector<std::string> remarks) { remarks_ = std::move(remarks); }
 
  private:
   struct Image {
@@ -54,6 +58,7 @@ class AnnotatedFolder final : public Dataset {
   const Annotations kind_;
   const std::vector<std::string> classes_;
   std::vector<Image> images_;
+  std::vector<std::string> remarks_;
   int64_t most_boxes_ = 1;
 };
 
@@ -105,14 +110,17 @@ absl::StatusOr<Annotations> KindIn(const fs::path& root) {
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenAnnotatedFolder(const fs::path& folder,
                                                                    absl::string_view split) {
   const fs::path root = folder / std::string(split);
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> names, ImagesBelow(root / "images"));
+  LeftOutFiles left_out;
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                         ImagesBelow(root, "images", left_out));
   TUTTI_ASSIGN_OR_RETURN(const Annotations kind, KindIn(root));
   TUTTI_ASSIGN_OR_RETURN(std::vector<std::string> classes, ReadClasses(folder / "classes.txt"));
   auto dataset = std::make_shared<AnnotatedFolder>(root, kind, std::move(classes));
   for (const std::string& name : names) TUTTI_RETURN_IF_ERROR(dataset->Add(name));
+  dataset->SetRemarks(left_out.Remarks());
   if (dataset->size() > 0) return dataset;
-  return absl::InvalidArgumentError(absl::StrCat(
-      (root / "images").string(), ": holds no image (.jpg, .jpeg, .png, .ppm or .pgm)"));
+  return absl::InvalidArgumentError(
+      absl::StrCat((root / "images").string(), ": holds no image (", ImageEndings(), ")"));
 }
 
 }  // namespace tutti::data

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "runtime/data/source/split_names.h"
+#include "runtime/data/decode/image_decoder.h"
 
 namespace tutti::data {
 namespace fs = std::filesystem;
@@ -20,7 +20,9 @@ constexpr off_t kMaxImageBytes = off_t{1} << 28;
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> ImagesBelow(const fs::path& folder) {
+absl::StatusOr<std::vector<std::string>> ImagesBelow(const fs::path& root, const std::string& name,
+                                                     LeftOutFiles& left_out) {
+  const fs::path folder = root / name;
   const auto failed = [&](const std::error_code& error) {
     return base::ErrnoStatus(folder.string(), error.value());
   };
@@ -30,10 +32,16 @@ absl::StatusOr<std::vector<std::string>> ImagesBelow(const fs::path& folder) {
   if (error) return failed(error);
   std::vector<std::string> names;
   for (; entries != fs::recursive_directory_iterator(); entries.increment(error)) {
+    std::error_code ignored;
+    if (entries->is_directory(ignored)) continue;
     const std::string extension = absl::AsciiStrToLower(entries->path().extension().string());
-    if (extension.empty() || !IsImageExtension(extension.substr(1))) continue;
-    if (std::error_code ignored; !entries->is_regular_file(ignored)) continue;
-    names.push_back(entries->path().lexically_relative(folder).string());
+    // A link that leads nowhere is an image that can not be read.
+    const bool is_file = entries->is_regular_file(ignored) || !entries->exists(ignored);
+    if (is_file && !extension.empty() && IsImageExtension(extension.substr(1))) {
+      names.push_back(entries->path().lexically_relative(folder).string());
+    } else {
+      left_out.Add(entries->path().lexically_relative(root).string());
+    }
   }
   if (error) return failed(error);
   std::sort(names.begin(), names.end());

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/decode/image_decoder.h"
 #include "runtime/data/source/image_files.h"
 #include "runtime/data/source/split_names.h"
 
@@ -25,7 +26,10 @@ class ImageFolder final : public Dataset {
                         absl::Utf8SafeCEscape(image.name));
   }
   absl::StatusOr<absl::string_view> Encoded(int64_t index, std::string& scratch) const override;
+  std::vector<std::string> Remarks() const override;
 
+  // A file beside the folders of classes.
+  void AddStray(const std::string& name) { stray_.push_back(name); }
   // All images below the class's folder, in the order of their names.
   absl::Status AddClass(const std::string& name);
 
@@ -39,6 +43,8 @@ class ImageFolder final : public Dataset {
   const fs::path root_;
   std::vector<std::string> classes_;
   std::vector<Image> images_;
+  LeftOutFiles left_out_;
+  std::vector<std::string> stray_;
 };
 
 absl::StatusOr<absl::string_view> ImageFolder::Encoded(int64_t index, std::string& scratch) const {
@@ -46,13 +52,19 @@ absl::StatusOr<absl::string_view> ImageFolder::Encoded(int64_t index, std::strin
   return ReadImageFile(root_ / classes_[static_cast<size_t>(image.label)] / image.name, scratch);
 }
 
+std::vector<std::string> ImageFolder::Remarks() const {
+  std::vector<std::string> remarks = left_out_.Remarks();
+  for (std::string& remark : FilesBesideClasses(stray_)) remarks.push_back(std::move(remark));
+  return remarks;
+}
+
 absl::Status ImageFolder::AddClass(const std::string& name) {
   const auto label = static_cast<int64_t>(classes_.size());
   const fs::path folder = root_ / name;
-  TUTTI_ASSIGN_OR_RETURN(std::vector<std::string> names, ImagesBelow(folder));
+  TUTTI_ASSIGN_OR_RETURN(std::vector<std::string> names, ImagesBelow(root_, name, left_out_));
   if (names.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        folder.string(), ": holds no image (.jpg, .jpeg, .png, .ppm or .pgm) of its class"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder.string(), ": holds no image (", ImageEndings(), ") of its class"));
   }
   for (std::string& image : names) images_.push_back({std::move(image), label});
   classes_.push_back(name);
@@ -69,6 +81,8 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenImageFolder(const fs::path& f
   for (const std::string& name : names) {
     if (std::error_code error; fs::is_directory(root / name, error)) {
       TUTTI_RETURN_IF_ERROR(dataset->AddClass(name));
+    } else {
+      dataset->AddStray(name);
     }
   }
   if (dataset->size() > 0) return dataset;

@@ -30,13 +30,6 @@ bool TakeSuffix(absl::string_view& name, absl::string_view suffix) {
 
 }  // namespace
 
-bool IsImageExtension(absl::string_view extension) {
-  for (const absl::string_view known : {"jpg", "jpeg", "png", "ppm", "pgm"}) {
-    if (extension == known) return true;
-  }
-  return false;
-}
-
 std::vector<std::string> NamesOfSplit(absl::string_view split) {
   if (split == "test") return {"test", "val", "validation"};
   return {std::string(split)};

@@ -10,9 +10,6 @@
 
 namespace tutti::data {
 
-// Returns whether it is "jpg", "jpeg", "png", "ppm", "pgm"; in lower case, without the dot.
-bool IsImageExtension(absl::string_view extension);
-
 // Returns the names under which a split may lie: itself, and for "test" also "val" and
 // "validation".
 std::vector<std::string> NamesOfSplit(absl::string_view split);

@@ -30,6 +30,9 @@ absl::string_view KindOfFile(absl::string_view bytes) {
   if (bytes.size() >= 12 && absl::StartsWith(bytes, "RIFF") && bytes.substr(8, 4) == "WEBP")
     return ", a WebP image";
   if (absl::StartsWith(bytes, "BM")) return ", a BMP image";
+  const absl::string_view brand = bytes.substr(std::min<size_t>(4, bytes.size()), 8);
+  if (brand == "ftypheic" || brand == "ftypmif1") return ", a HEIC image";
+  if (brand == "ftypavif") return ", an AVIF image";
   return "";
 }
 

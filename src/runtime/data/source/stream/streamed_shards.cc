@@ -289,6 +289,11 @@ void StreamedShards::OpenPart(size_t part, std::unique_lock<std::mutex>& lock) {
   absl::StatusOr<Shard> shard = Fetch(part);
   lock.lock();
   if (shard.ok()) {
+    if (!state_[part].has_labels && (*shard)->size() > 0) {
+      for (const std::string& remark : (*shard)->Remarks()) {
+        base::Warn(absl::StrCat(address_, "/", index_.shards[part].name, ": ", remark));
+      }
+    }
     TakeLabels(part, **shard);
     state_[part].shard = *std::move(shard);
   } else {

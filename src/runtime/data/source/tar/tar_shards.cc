@@ -14,11 +14,11 @@
 #include "base/status.h"
 #include "runtime/data/annotation/annotation.h"
 #include "runtime/data/annotation/boxes.h"
+#include "runtime/data/decode/image_decoder.h"
 #include "runtime/data/source/classes.h"
 #include "runtime/data/source/left_out.h"
 #include "runtime/data/source/shard_bytes.h"
 #include "runtime/data/source/shard_files.h"
-#include "runtime/data/source/split_names.h"
 #include "runtime/data/source/tar/tar.h"
 
 namespace tutti::data {
@@ -67,7 +67,11 @@ class TarShards final : public Dataset {
     shards_[sample.shard].bytes.WillNeed(sample.offset, sample.size);
   }
 
-  std::vector<std::string> Remarks() const override { return FilesWithoutSample(empty_); }
+  std::vector<std::string> Remarks() const override {
+    std::vector<std::string> remarks = FilesWithoutSample(empty_);
+    for (std::string& remark : left_out_.Remarks()) remarks.push_back(std::move(remark));
+    return remarks;
+  }
 
   // Maps the shard and indexes its samples. Errors name it.
   absl::Status AddShard(const fs::path& path);
@@ -82,12 +86,14 @@ class TarShards final : public Dataset {
     std::optional<Annotations> kind;  // of its label, mask or boxes, which is there
     int32_t label = 0;
     absl::string_view annotation;
+    std::vector<std::string> others;  // members that are none of these
   };
 
   const Sample& at(int64_t index) const { return samples_.at(static_cast<size_t>(index)); }
   absl::Status IndexShard();
   absl::Status AddMember(const TarMember& member, Gathering& sample);
   absl::Status FinishSample(const Gathering& sample);
+  static absl::Status Incomplete(const Gathering& sample);
   absl::Status AddAnnotation(const TarMember& member, Annotations kind, Gathering& sample);
   absl::Status CheckKind(const Gathering& sample);
   absl::StatusOr<int32_t> ParseLabel(const TarMember& member) const;
@@ -99,6 +105,7 @@ class TarShards final : public Dataset {
   std::vector<Sample> samples_;
   std::string names_;
   std::vector<std::string> empty_;  // shards without a sample
+  LeftOutFiles left_out_;           // members of no sample
 };
 
 // {"cat/0017", "jpg"} of "cat/0017.JPG"; an empty key for what is no sample's member.
@@ -136,14 +143,26 @@ absl::StatusOr<int32_t> TarShards::ParseLabel(const TarMember& member) const {
   return label;
 }
 
-absl::Status TarShards::FinishSample(const Gathering& sample) {
-  if (sample.key.empty() || (!sample.has_image && !sample.kind)) return absl::OkStatus();
-  if (!sample.has_image || !sample.kind) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        absl::Utf8SafeCEscape(sample.key), ": the sample has no ",
-        sample.has_image ? "label (.cls), mask (.mask.png) or boxes (.boxes.txt)" : "image (.jpg)",
-        " beside its ", sample.has_image ? "image" : OneOf(*sample.kind)));
+absl::Status TarShards::Incomplete(const Gathering& sample) {
+  const std::string key = absl::Utf8SafeCEscape(sample.key);
+  if (sample.has_image) {
+    return absl::InvalidArgumentError(absl::StrCat(key,
+                                                   ": the sample has no label (.cls), mask "
+                                                   "(.mask.png) or boxes (.boxes.txt) beside its "
+                                                   "image"));
   }
+  const std::string other =
+      sample.others.empty() ? "" : absl::StrCat(", only ", absl::Utf8SafeCEscape(sample.others[0]));
+  return absl::InvalidArgumentError(absl::StrCat(key, ": the sample has no image (", ImageEndings(),
+                                                 ") beside its ", OneOf(*sample.kind), other));
+}
+
+absl::Status TarShards::FinishSample(const Gathering& sample) {
+  if (!sample.has_image && !sample.kind) {
+    for (const std::string& name : sample.others) left_out_.Add(name);
+    return absl::OkStatus();
+  }
+  if (!sample.has_image || !sample.kind) return Incomplete(sample);
   TUTTI_RETURN_IF_ERROR(CheckKind(sample));
   const absl::string_view shard = shards_.back().bytes.view();
   const auto annotation_offset =
@@ -159,7 +178,10 @@ absl::Status TarShards::FinishSample(const Gathering& sample) {
 
 absl::Status TarShards::AddMember(const TarMember& member, Gathering& sample) {
   const auto [key, extension] = SplitName(member.name);
-  if (key.empty()) return absl::OkStatus();
+  if (key.empty()) {
+    left_out_.Add(member.name);
+    return absl::OkStatus();
+  }
   if (key != sample.key) {
     TUTTI_RETURN_IF_ERROR(FinishSample(sample));
     sample = Gathering{.key = std::string(key)};
@@ -182,6 +204,8 @@ absl::Status TarShards::AddMember(const TarMember& member, Gathering& sample) {
     sample.image_bytes = member.content;
   } else if (kind) {
     return base::Annotate(AddAnnotation(member, *kind, sample), absl::Utf8SafeCEscape(member.name));
+  } else {
+    sample.others.push_back(member.name);
   }
   return absl::OkStatus();
 }

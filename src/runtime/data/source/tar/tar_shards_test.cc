@@ -87,6 +87,21 @@ TEST_F(TarShards, CompressedShardsAreUnpacked) {
   EXPECT_EQ((*dataset)->Remarks(), std::vector<std::string>{});
 }
 
+TEST_F(TarShards, MembersOfNoSampleAreCountedByTheirEndings) {
+  WriteClasses();
+  TarBuilder tar;
+  tar.Add("0.jpg", "A").Add("0.cls", "0").Add("0.json", "of a sample: passed over");
+  tar.Add("1.heic", "B").Add("1.json", "{}").Add("README", "…").Add("2.heic", "C");
+  Write("train-000000.tar", tar.Finish());
+  const auto dataset = Open();
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ((*dataset)->size(), 1);
+  ASSERT_EQ((*dataset)->Remarks().size(), 1u);
+  EXPECT_THAT((*dataset)->Remarks()[0],
+              HasSubstr("4 files give no sample: 2 .heic (1.heic, …), 1 .json (1.json), 1 without "
+                        "an ending (README); images end in .jpg, "));
+}
+
 TEST_F(TarShards, ShardsWithoutASampleAreNamed) {
   WriteClasses();
   Write("train-000000.tar", Shard("A"));
@@ -116,8 +131,10 @@ TEST_F(TarShards, ASampleWithoutLabelOrImageIsNamed) {
   EXPECT_EQ(Text(no_label),
             "train-000000.tar: cat/0: the sample has no label (.cls), "
             "mask (.mask.png) or boxes (.boxes.txt) beside its image");
-  EXPECT_EQ(Text(ErrorOf(TarBuilder().Add("cat/7.cls", "0").Add("cat/7.gif", "A").Finish())),
-            "train-000000.tar: cat/7: the sample has no image (.jpg) beside its label");
+  EXPECT_EQ(
+      Text(ErrorOf(TarBuilder().Add("cat/7.cls", "0").Add("cat/7.gif", "A").Finish())),
+      "train-000000.tar: cat/7: the sample has no image (.jpg, .jpeg, .png, .ppm, .pgm, .bmp, "
+      ".tif, .tiff or .webp) beside its label, only cat/7.gif");
   EXPECT_EQ(Text(ErrorOf(TarBuilder().Add("a.jpg", "A").Add("a.jpeg", "A").Finish())),
             "train-000000.tar: a.jpeg: a second image of the same sample");
 }
