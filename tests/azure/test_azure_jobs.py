@@ -300,6 +300,41 @@ def test_environments_that_a_file_names_are_found_beside_the_curated_ones(site, 
     assert "tutti environment create --file FILE" in site.cli("run", job).stderr
 
 
+def test_an_environment_by_name_has_all_that_its_build_copies(site, tmp_path):
+    context = tmp_path / "environments/context"
+    context.mkdir(parents=True)
+    for name, text in {"Dockerfile": "FROM python\nADD ./topo.xml /opt/\nCOPY requirements.txt .\nRUN pip install -r requirements.txt\n",
+                       "requirements.txt": "tutti_greeter\n", "topo.xml": "<system/>\n", "raw.bin": "x\n", ".dockerignore": "*.bin\n"}.items():
+        (context / name).write_text(text)
+    (tmp_path / "environments/environment.yml").write_text("name: topology\nversion: 1\nbuild: {path: context}\n")
+    made = site.cli("environment", "create", "--file", tmp_path / "environments/environment.yml")
+    assert made.returncode == 0, made.stderr
+    kept = {path.name for path in (site.home / "assets/environment/topology/1").rglob("*") if path.is_file()}
+    assert kept == {"environment.yml", "Dockerfile", "requirements.txt", "topo.xml", ".dockerignore"}
+    shutil.rmtree(tmp_path / "environments")
+    job = tmp_path / "job.yml"
+    job.write_text("command: python -c \"import tutti_greeter; print('greeted')\"\nenvironment: azureml:topology:1\n")
+    result = site.cli("run", job, timeout=300)
+    assert result.returncode == 0 and "[0] greeted" in result.stdout, (result.stdout, result.stderr)
+    assert site.cli("environment", "delete", "topology").returncode == 0
+
+
+def test_data_that_a_kept_pipeline_component_names_stay_where_they_are(site, tmp_path):
+    parts = tmp_path / "parts"
+    (parts / "words").mkdir(parents=True)
+    (parts / "words/list.txt").write_text("one two\n")
+    (parts / "all.yml").write_text("name: count_all\nversion: 1\ntype: pipeline\njobs:\n  a:\n    command: cat ${{inputs.words}}/list.txt\n"
+                                   "    environment: host\n    inputs: {words: {type: uri_folder, path: ./words}}\n")
+    made = site.cli("component", "create", "-f", parts / "all.yml")
+    assert made.returncode == 0, made.stderr
+    job = tmp_path / "job.yml"
+    job.write_text("type: pipeline\njobs:\n  all: {component: azureml:count_all:1}\n")
+    result = site.cli("run", job, "-o", "json", timeout=300)
+    assert result.returncode == 0, (result.stdout, result.stderr)
+    assert site.log_text(f"{json.loads(result.stdout)['id']}.all.a", 0) == "one two\n"
+    assert site.cli("component", "delete", "count_all").returncode == 0
+
+
 def test_what_is_wrong_with_a_file_that_gives_a_name_is_said_and_nothing_is_kept(site, tmp_path):
     environment = tmp_path / "environment.yml"
     environment.write_text("conda_file: {dependencies: [numpy]}\n")

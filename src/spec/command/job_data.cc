@@ -254,7 +254,7 @@ class InputReader {
     if (!typed_ && !resolved->type.empty()) input_.type = resolved->type;
     input_.asset = resolved->asset;
     const std::string& written = resolved->address;
-    const auto here = FindHere(written, input_.type, context_.base, context_.site);
+    const auto here = FindHere(written, input_.type, context_.data_base(), context_.site);
     if (here.ok()) {
       input_.path = here->path;
       input_.job_folder = here->job_folder;

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "spec/file/asset_file.h"
 #include "spec/file/job_file.h"
@@ -91,6 +92,18 @@ TEST(Asset, AnEnvironmentBringsTheFilesThatItReads) {
   EXPECT_THAT(Error(ReadFrom(AssetKind::kEnvironment, "e.yml",
                              {{"e.yml", "name: e\nimage: a\nverson: 1\n"}})),
               HasSubstr("e.yml:3: unknown key \"verson\" (did you mean \"version\"?)"));
+}
+
+TEST(Asset, AnEnvironmentBringsTheFolderOfItsBuildAlsoWhereNothingIsBuilt) {
+  for (const char* image : {"python", "registry.example/team/train:3"}) {
+    const auto result = ReadFrom(
+        AssetKind::kEnvironment, "env.yml",
+        {{"env.yml", "name: e\nbuild: {path: docker}\n"},
+         {"docker/Dockerfile", absl::StrCat("FROM ", image, "\nADD ./topo.xml x.txt /opt/\n")}});
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_THAT(result->parts, ElementsAre("/base/env.yml", "/base/docker/Dockerfile"));
+    EXPECT_THAT(result->builds, ElementsAre("/base/docker"));
+  }
 }
 
 TEST(Asset, AComponentBringsItsCodeAndLeavesItsInputsOpen) {

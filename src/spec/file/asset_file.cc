@@ -81,8 +81,8 @@ int ReadData(const YamlNode& root, const fs::path& base, Asset& asset, Diagnosti
 // Reads environments and components as jobs do that name them.
 class PartsReader {
  public:
-  PartsReader(const ReadContext& context, std::vector<fs::path>& parts, Diagnostics& diagnostics)
-      : context_(context), parts_(parts), diagnostics_(diagnostics) {}
+  PartsReader(const ReadContext& context, AssetFile& file, Diagnostics& diagnostics)
+      : context_(context), parts_(file.parts), builds_(file.builds), diagnostics_(diagnostics) {}
 
   // As a job that has it and runs nothing.
   JobSpec ReadEnvironmentFile(const std::string& file, const YamlNode& root, Asset& asset) {
@@ -134,11 +134,18 @@ class PartsReader {
   }
 
   void AddParts(const Environment& environment) {
-    if (!environment.image.context.empty()) parts_.emplace_back(environment.image.context);
+    AddBuild(environment.image.context);
+    // A Dockerfile that is followed is not built, but what it copies is looked for.
+    for (const CopiedFile& copied : environment.copied) AddBuild(copied.folder);
     for (const Requirement& package : environment.packages) AddPath(package.text);
     for (const std::string& option : environment.options) {
       AddPath(option.substr(option.find('=') + 1));
     }
+  }
+
+  void AddBuild(const fs::path& folder) {
+    const bool is_known = !builds_.empty() && builds_.back() == folder;
+    if (!folder.empty() && !is_known) builds_.push_back(folder);
   }
 
   // Packages that lie beside their list.
@@ -147,7 +154,7 @@ class PartsReader {
   }
 
   const ReadContext& context_;
-  std::vector<fs::path>& parts_;
+  std::vector<fs::path>&parts_, &builds_;
   Diagnostics& diagnostics_;
 };
 
@@ -181,7 +188,7 @@ absl::StatusOr<Read> ReadKind(AssetKind kind, const std::string& file, const fs:
     const ReadFileFunction noting = Noting(read_file, read.file.parts);
     int files_left = kMostFiles;
     const ReadContext context{folder, site, noting, files_left};
-    PartsReader parts(context, read.file.parts, diagnostics);
+    PartsReader parts(context, read.file, diagnostics);
     if (kind == AssetKind::kEnvironment) {
       read.job = parts.ReadEnvironmentFile(file, *root, asset);
       read.file.environment = read.job.environment;

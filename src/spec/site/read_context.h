@@ -23,6 +23,12 @@ struct ReadContext {
   int& files_left;                        // how many more may be read: files may name each other
   std::filesystem::path shown_base = {};  // base as messages name it
 
+  // Returns the folder from which paths of data count: data stay where they are, also those of a
+  // file that is kept elsewhere under a name.
+  const std::filesystem::path& data_base() const {
+    return shown_base.is_absolute() ? shown_base : base;
+  }
+
   // Reads the content of a file that the text names.
   absl::StatusOr<std::string> Read(const std::filesystem::path& file) const {
     if (--files_left < 0) return absl::ResourceExhaustedError("too many files are named");
@@ -41,13 +47,17 @@ struct ReadContext {
 
  private:
   // Returns the folder as the user gave it: one that is kept for "NAME:VERSION" lies in
-  // NAME/VERSION/ under the path that it had when the user gave it, which is what messages call it.
+  // assets/KIND/NAME/VERSION/ under the path that it had when the user gave it, which is what
+  // messages call it.
   static std::filesystem::path AsGiven(const std::filesystem::path& folder,
                                        const std::string& asset) {
-    const std::string kept = absl::StrCat("/", absl::StrReplaceAll(asset, {{":", "/"}}), "/");
-    const size_t found = folder.native().find(kept);
-    if (found == std::string::npos) return folder;
-    return folder.native().substr(found + kept.size() - 1);
+    const std::string version = absl::StrReplaceAll(asset, {{":", "/"}});
+    for (const char* kind : {"component", "environment"}) {
+      const std::string kept = absl::StrCat("/assets/", kind, "/", version, "/");
+      const size_t found = folder.native().find(kept);
+      if (found != std::string::npos) return folder.native().substr(found + kept.size() - 1);
+    }
+    return folder;
   }
 };
 

@@ -113,15 +113,18 @@ bool MatchesPath(absl::string_view pattern, absl::string_view path) {
   return at[steps.size()];
 }
 
-IgnoreRules::IgnoreRules(absl::string_view text) {
+IgnoreRules::IgnoreRules(absl::string_view text, Kind kind) : kind_(kind) {
   absl::ConsumePrefix(&text, "\xEF\xBB\xBF");  // editors of Windows begin a file so
+  const bool is_docker = kind == Kind::kDocker;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     line = absl::StripTrailingAsciiWhitespace(line);
     if (line.empty() || line[0] == '#') continue;
+    if (is_docker) line = absl::StripLeadingAsciiWhitespace(line);
     Rule rule;
     rule.negated = absl::ConsumePrefix(&line, "!");
-    rule.directories_only = absl::ConsumeSuffix(&line, "/");
-    const bool anchored = absl::ConsumePrefix(&line, "/");
+    rule.directories_only = absl::ConsumeSuffix(&line, "/") && !is_docker;
+    const bool anchored = absl::ConsumePrefix(&line, "/") || is_docker;
+    if (is_docker) absl::ConsumePrefix(&line, "./");
     if (line.empty()) continue;
     rule.any_depth = !anchored && line.find('/') == absl::string_view::npos;
     rule.pattern = std::string(line);
@@ -132,11 +135,22 @@ IgnoreRules::IgnoreRules(absl::string_view text) {
 bool IgnoreRules::Ignores(absl::string_view path, bool is_directory) const {
   const size_t slash = path.rfind('/');
   const absl::string_view name = slash == absl::string_view::npos ? path : path.substr(slash + 1);
-  const auto decides = std::find_if(rules_.rbegin(), rules_.rend(), [&](const Rule& rule) {
+  const auto matches = [&](const Rule& rule) {
     if (rule.directories_only && !is_directory) return false;
-    return MatchesPath(rule.pattern, rule.any_depth ? name : path);
-  });
+    if (MatchesPath(rule.pattern, rule.any_depth ? name : path)) return true;
+    if (kind_ == Kind::kGit) return false;  // who asks has not come below what is left out
+    for (size_t end = path.find('/'); end != path.npos; end = path.find('/', end + 1)) {
+      if (MatchesPath(rule.pattern, path.substr(0, end))) return true;
+    }
+    return false;
+  };
+  const auto decides = std::find_if(rules_.rbegin(), rules_.rend(), matches);
   return decides != rules_.rend() && !decides->negated;
+}
+
+bool IgnoreRules::TakesBackIn() const {
+  return kind_ == Kind::kDocker &&
+         std::any_of(rules_.begin(), rules_.end(), [](const Rule& rule) { return rule.negated; });
 }
 
 }  // namespace tutti::client

@@ -9,6 +9,9 @@
 //   * ? [abc]        within one name;  **  over any number of folders
 //   !keep.log        takes files back in; the last pattern that matches decides. What lies in a
 //                    folder that is left out cannot be taken back in.
+//
+// Those of .dockerignore differ, as Docker has them: a pattern without a slash counts from the
+// folder as well, and what lies in a folder that is left out can be taken back in.
 #pragma once
 
 #include <string>
@@ -21,11 +24,17 @@ namespace tutti::client {
 // Immutable; safe to share.
 class IgnoreRules {
  public:
+  // Whose words the patterns are.
+  enum class Kind { kGit, kDocker };
+
   // Reads `text`, the content of the ignore file.
-  explicit IgnoreRules(absl::string_view text);
+  explicit IgnoreRules(absl::string_view text, Kind kind = Kind::kGit);
 
   // `path` is relative to the code folder, with "/" between names.
   bool Ignores(absl::string_view path, bool is_directory) const;
+
+  // Returns whether something in a folder that is left out may be taken back in.
+  bool TakesBackIn() const;
 
  private:
   struct Rule {
@@ -34,6 +43,7 @@ class IgnoreRules {
     bool directories_only = false;
     bool any_depth = false;  // the pattern has no slash
   };
+  Kind kind_;
   std::vector<Rule> rules_;
 };
 

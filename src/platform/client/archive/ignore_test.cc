@@ -62,5 +62,20 @@ TEST(IgnoreRules, TheLastMatchDecides) {
   EXPECT_FALSE(rules.Ignores("keep.log", false));
 }
 
+TEST(IgnoreRules, ThoseOfDockerCountFromTheFolderAndTakeBackInWhatLiesInIgnoredFolders) {
+  const IgnoreRules rules("*\n!src/\n!/topo.xml\n **/*.log\n", IgnoreRules::Kind::kDocker);
+  EXPECT_TRUE(rules.TakesBackIn());
+  EXPECT_TRUE(rules.Ignores("data", true));
+  EXPECT_TRUE(rules.Ignores("data/a/b", false));
+  EXPECT_FALSE(rules.Ignores("src/a/b.py", false));
+  EXPECT_FALSE(rules.Ignores("topo.xml", false));
+  EXPECT_TRUE(rules.Ignores("src/a/b.log", false));
+  const IgnoreRules plain("*.pyc\n./build\n", IgnoreRules::Kind::kDocker);
+  EXPECT_FALSE(plain.TakesBackIn());
+  EXPECT_TRUE(plain.Ignores("a.pyc", false));
+  EXPECT_FALSE(plain.Ignores("d/a.pyc", false));
+  EXPECT_TRUE(plain.Ignores("build", false));
+}
+
 }  // namespace
 }  // namespace tutti::client

@@ -52,21 +52,25 @@ absl::Status Copy(const fs::path& file, const fs::path& to) {
 }  // namespace
 
 absl::StatusOr<FilesToKeep> FindFilesToKeep(const std::vector<fs::path>& parts,
-                                            const fs::path& home) {
+                                            const fs::path& home,
+                                            const std::vector<fs::path>& builds) {
   const fs::path own = fs::absolute(home).lexically_normal();
   std::set<fs::path> files;
-  for (const fs::path& part : parts) {
+  const auto add = [&](const fs::path& part, const auto& files_of) -> absl::Status {
     const fs::path path = part.lexically_normal();
     std::error_code error;
-    if (IsBelow(path, own) || !fs::exists(path, error)) continue;
-    TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> names, FilesOfCode(path));
+    if (IsBelow(path, own) || !fs::exists(path, error)) return absl::OkStatus();
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> names, files_of(path));
     const bool is_folder = fs::is_directory(path, error);
     if (is_folder) files.insert(path);
     for (const std::string& name : names) {
       const fs::path file = is_folder ? path / name : path;
       if (!IsBelow(file, own)) files.insert(file);
     }
-  }
+    return absl::OkStatus();
+  };
+  for (const fs::path& part : parts) TUTTI_RETURN_IF_ERROR(add(part, FilesOfCode));
+  for (const fs::path& build : builds) TUTTI_RETURN_IF_ERROR(add(build, FilesOfBuild));
   FilesToKeep kept{.files = {files.begin(), files.end()}, .digest = ""};
   const fs::path beside = parts.front().lexically_normal().parent_path();
   std::map<std::string, std::string> contents;  // by place, so that the order is of the places

@@ -18,10 +18,11 @@ struct FilesToKeep {
 
 // Lists the files of `parts`, which are files and folders; the first part is the file that names
 // the others, and places count from its folder. Folders are listed without .git and what their
-// ignore file names, like a job's code. What lies below `home` is kept there already and left out,
-// as is what is not there.
+// ignore file names, like a job's code, those of `builds` as an image's build gets them
+// (snapshot.h). What lies below `home` is kept there already and left out, as is what is not there.
 absl::StatusOr<FilesToKeep> FindFilesToKeep(const std::vector<std::filesystem::path>& parts,
-                                            const std::filesystem::path& home);
+                                            const std::filesystem::path& home,
+                                            const std::vector<std::filesystem::path>& builds = {});
 
 // Returns where the copy of a file lies below `folder`: at its absolute path, so that the files
 // find each other as before, also by "..".

@@ -63,6 +63,22 @@ TEST_F(KeptFilesTest, WhatIsKeptAlreadyOrIsGoneIsLeftOut) {
   EXPECT_EQ(FindFilesToKeep(parts, home_.path())->digest, digest);
 }
 
+TEST_F(KeptFilesTest, ABuildsFolderIsKeptAsItsBuildGetsIt) {
+  const fs::path build = folder_.path() / "docker";
+  Write(folder_.path() / "env.yml", "build: {path: docker}\n");
+  for (const char* file : {".gitignore", "topo.xml", ".git/HEAD", "raw/big", "raw/small/a"}) {
+    Write(build / file, "topo.xml\n");
+  }
+  Write(build / ".dockerignore", "raw\n!raw/small\n");
+  fs::create_symlink("/etc/hostname", build / "host");
+  const auto found = FindFilesToKeep({folder_.path() / "env.yml"}, home_.path(), {build});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_THAT(found->files,
+              ElementsAre(build, build / ".dockerignore", build / ".git", build / ".git/HEAD",
+                          build / ".gitignore", build / "host", build / "raw/small",
+                          build / "raw/small/a", build / "topo.xml", folder_.path() / "env.yml"));
+}
+
 TEST_F(KeptFilesTest, ALinkThatLeavesTheCodeIsAnError) {
   const std::vector<fs::path> parts = Project(folder_.path());
   fs::create_symlink("/etc/hostname", folder_.path() / "src/link");

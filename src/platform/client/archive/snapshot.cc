@@ -11,10 +11,12 @@
 #include <cstdlib>
 #include <iterator>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "base/faults.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -32,10 +34,19 @@ struct Item {
   fs::file_type type;
 };
 
-absl::StatusOr<IgnoreRules> RulesOf(const fs::path& folder) {
-  for (const char* name : {".amlignore", ".gitignore"}) {
+using IgnoreFile = std::pair<const char*, IgnoreRules::Kind>;
+constexpr IgnoreFile kOfCode[] = {{".amlignore", IgnoreRules::Kind::kGit},
+                                  {".gitignore", IgnoreRules::Kind::kGit}};
+constexpr IgnoreFile kOfBuilds[] = {{".containerignore", IgnoreRules::Kind::kDocker},
+                                    {".dockerignore", IgnoreRules::Kind::kDocker},
+                                    {".amlignore", IgnoreRules::Kind::kGit}};
+
+// By the first of the files that is there.
+absl::StatusOr<IgnoreRules> RulesOf(const fs::path& folder,
+                                    absl::Span<const IgnoreFile> files = kOfCode) {
+  for (const auto& [name, kind] : files) {
     auto text = base::ReadFile(folder / name, 1 << 20);
-    if (text.ok()) return IgnoreRules(*text);
+    if (text.ok()) return IgnoreRules(*text, kind);
     if (!absl::IsNotFound(text.status())) return text.status();
   }
   return IgnoreRules("");
@@ -100,6 +111,22 @@ absl::Status Collect(const fs::path& folder, const fs::path& below, const Ignore
     if (!sendable.ok() && !absl::IsInvalidArgument(sendable)) return sendable;
     content.items.push_back({name, path, type});
     if (is_directory) TUTTI_RETURN_IF_ERROR(Collect(folder, path, rules, content));
+  }
+  if (error) return base::ErrnoStatus(absl::StrCat("read ", below.string()), error.value());
+  return absl::OkStatus();
+}
+
+// Adds the names of what a build gets of `below`.
+absl::Status CollectOfBuild(const fs::path& folder, const fs::path& below, const IgnoreRules& rules,
+                            std::vector<std::string>& names) {
+  std::error_code error;
+  for (fs::directory_iterator at(below, error), end; !error && at != end; at.increment(error)) {
+    const bool is_directory = at->symlink_status().type() == fs::file_type::directory;
+    std::string name = at->path().lexically_relative(folder).string();
+    const bool is_left_out = rules.Ignores(name, is_directory);
+    if (!is_left_out) names.push_back(std::move(name));
+    if (!is_directory || (is_left_out && !rules.TakesBackIn())) continue;
+    TUTTI_RETURN_IF_ERROR(CollectOfBuild(folder, at->path(), rules, names));
   }
   if (error) return base::ErrnoStatus(absl::StrCat("read ", below.string()), error.value());
   return absl::OkStatus();
@@ -318,6 +345,14 @@ absl::StatusOr<std::vector<std::string>> FilesOfCode(const fs::path& code) {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<Item> items, AllItems(code, {}));
   std::vector<std::string> names;
   for (const Item& item : items) names.push_back(item.name);
+  return names;
+}
+
+absl::StatusOr<std::vector<std::string>> FilesOfBuild(const fs::path& folder) {
+  TUTTI_ASSIGN_OR_RETURN(const IgnoreRules rules, RulesOf(folder, kOfBuilds));
+  std::vector<std::string> names;
+  TUTTI_RETURN_IF_ERROR(CollectOfBuild(folder, folder, rules, names));
+  std::sort(names.begin(), names.end());
   return names;
 }
 

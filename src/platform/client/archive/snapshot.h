@@ -54,4 +54,8 @@ CodeSize MeasureCode(const std::filesystem::path& folder, int most_files, uint64
 // file that is its own name. Errors are the same.
 absl::StatusOr<std::vector<std::string>> FilesOfCode(const std::filesystem::path& code);
 
+// Lists in the same way what the build of an image gets of its folder: all but what its
+// .containerignore, else its .dockerignore, else its .amlignore names. Links are not looked at.
+absl::StatusOr<std::vector<std::string>> FilesOfBuild(const std::filesystem::path& folder);
+
 }  // namespace tutti::client

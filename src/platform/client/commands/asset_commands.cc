@@ -114,7 +114,7 @@ absl::StatusOr<ExitCode> AssetCreate(Context& context, const AssetOptions& optio
   TUTTI_RETURN_IF_ERROR(TakeNames(options, file->asset));
   FilesToKeep kept;
   if (!file->parts.empty()) {
-    TUTTI_ASSIGN_OR_RETURN(kept, FindFilesToKeep(file->parts, context.home));
+    TUTTI_ASSIGN_OR_RETURN(kept, FindFilesToKeep(file->parts, context.home, file->builds));
   }
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock,
                          spec::LockList(spec::AssetsFile(context.home, options.kind)));
