@@ -1,12 +1,18 @@
 """Story: an environment is what its name and its files say: its Python, its packages, and Horovod, which is tutti's own."""
+import http.server
+import io
+import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
+import threading
+import zipfile
 
 import pytest
 
+import needs
 from conftest import wait_until
 
 
@@ -19,6 +25,87 @@ def other_python():
         if program and subprocess.run([program, "-c", ""], capture_output=True).returncode == 0:
             return version
     pytest.skip("no second Python on this machine")
+
+
+class Index:
+    """An index of packages on loopback: to each request of a package it answers as PyPI does (PEP 691, with PEP 700's times of upload)."""
+
+    def __init__(self):
+        self.wheels, self.files = {}, {}  # by the package's name; by the path
+        index = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                kind, name = self.path.strip("/").split("/")
+                body = index.files.get(name) if kind == "files" else None
+                if kind == "simple" and name in index.wheels:
+                    body = json.dumps({"meta": {"api-version": "1.1"}, "name": name, "files": index.wheels[name]}).encode()
+                self.send_response(200 if body is not None else 404)
+                self.send_header("Content-Type", "application/octet-stream" if kind == "files" else "application/vnd.pypi.simple.v1+json")
+                self.send_header("Content-Length", str(len(body or b"")))
+                self.end_headers()
+                if self.command == "GET":
+                    self.wfile.write(body or b"")
+
+            do_HEAD = do_GET
+
+            def log_message(self, *arguments):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/simple"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def add(self, name, version, uploaded=None, requires=(), module=None):
+        """A distribution with one module, which says in VERSION whose it is."""
+        stem = f"{name.replace('-', '_')}-{version}"
+        needed = "".join(f"Requires-Dist: {one}\n" for one in requires)
+        files = {f"{module or name.replace('-', '_')}.py": f"VERSION = '{name} {version}'\n",
+                 f"{stem}.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+                 f"{stem}.dist-info/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needed}"}
+        files[f"{stem}.dist-info/RECORD"] = "".join(f"{file},,\n" for file in [*files, f"{stem}.dist-info/RECORD"])
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as wheel:
+            for file, content in files.items():
+                wheel.writestr(file, content)
+        self.files[f"{stem}-py3-none-any.whl"] = packed.getvalue()
+        entry = {"filename": f"{stem}-py3-none-any.whl", "url": f"../../files/{stem}-py3-none-any.whl", "hashes": {}}
+        self.wheels.setdefault(name, []).append({**entry, **({"upload-time": f"{uploaded}T00:00:00Z"} if uploaded else {})})
+
+
+@pytest.fixture
+def index():
+    index = Index()
+    yield index
+    index.server.shutdown()
+    index.server.server_close()
+
+
+@pytest.fixture
+def service_of_index(start_service, index):
+    """A service whose packages come from the index alone."""
+    uv = pathlib.Path(needs.python_of("uv")).parent
+    return start_service(environment={"PATH": f"{os.environ['PATH']}:{uv}", "PIP_INDEX_URL": index.url, "PIP_FIND_LINKS": ""})
+
+
+def prints_of(service, write_job, modules, *packages):
+    """What VERSION is of each module in a job with the packages."""
+    job = write_job(f"python -c 'import {', '.join(modules)}; print({', '.join(f'{module}.VERSION' for module in modules)}, sep=chr(10))'",
+                    environment={"conda_file": {"dependencies": ["pip", {"pip": list(packages)}]}})
+    result = service.cli("run", job, timeout=600)
+    assert result.returncode == 0, (result.stdout, result.stderr)
+    return re.findall(r"\[0\] (.*)", result.stdout), result
+
+
+def test_distributions_that_share_files_are_held_to_one_version(service_of_index, write_job, index):
+    for version in ("2.5.0", "3.17.2"):
+        index.add("mlflow", version, module="mlflow")
+        index.add("mlflow-skinny", version, module="mlflow")
+    index.add("azureml-mlflow", "1.52.0", requires=["mlflow-skinny"])
+    versions, _ = prints_of(service_of_index, write_job, ["mlflow", "azureml_mlflow"], "mlflow==2.5.0", "azureml-mlflow==1.52.0")
+    assert versions[0].split()[1] == "2.5.0" and versions[1] == "azureml-mlflow 1.52.0", versions
+    _, result = prints_of(service_of_index, write_job, ["mlflow"], "mlflow==2.5.0", "mlflow-skinny==3.17.2")
+    assert "mlflow==2.5.0 (job.yml:" in result.stderr and "install the same files in different versions" in result.stderr, result.stderr
 
 
 def test_horovod_of_a_conda_file_is_tuttis(service, write_job):

@@ -23,6 +23,7 @@
 #include "platform/container/podman.h"
 #include "platform/container/python/uv.h"
 #include "spec/environment/install_failure.h"
+#include "spec/environment/shared_files.h"
 
 namespace tutti::container {
 namespace {
@@ -32,14 +33,19 @@ namespace fs = std::filesystem;
 constexpr int kForm = 1;  // of what is built; another number builds all anew
 constexpr uint64_t kMostSaid = 1 << 20;
 
-// Runs in the image, with the build's own folder at /run/tutti. What it says stays there.
+// Runs in the image, with the build's own folder at /run/tutti. What it says stays there. What
+// shares files is held to one version, unless the index does not have it so.
 constexpr char kInstall[] = R"(cd /run/tutti
 exec >said 2>&1
 python=$(command -v python3 || command -v python) || { echo 'the image has no Python'; exit 1; }
 if [ -x ./uv ] && ./uv --version >version; then
-  exec ./uv pip install --python "$python" --break-system-packages -r requirements.txt "$@"
+  install="./uv pip install --python $python --break-system-packages"
+else
+  install="$python -m pip install --disable-pip-version-check"
 fi
-exec "$python" -m pip install --disable-pip-version-check -r requirements.txt "$@"
+[ -s constraints.txt ] && $install -r requirements.txt -c constraints.txt "$@" && exit
+exec >said 2>&1
+exec $install -r requirements.txt "$@"
 )";
 
 // What this machine was told of indexes, for pip and for uv.
@@ -74,11 +80,13 @@ class PackageBuild {
         base_(base),
         folder_(folder),
         cancelled_(cancelled) {
-    for (const spec::Requirement& package : environment.packages) {
-      absl::StrAppend(&requirements_, package.text, "\n");
-    }
+    std::vector<std::string> texts;
+    for (const spec::Requirement& package : environment.packages) texts.push_back(package.text);
+    const std::vector<std::string> constraints = spec::ConstraintsOf(texts);
+    requirements_ = absl::StrCat(absl::StrJoin(texts, "\n"), "\n");
+    constraints_ = absl::StrJoin(constraints, "\n");
     std::string content = absl::StrCat(kForm, "\n", base, "\n", requirements_, "\n",
-                                       absl::StrJoin(environment.options, "\n"));
+                                       absl::StrJoin(environment.options, "\n"), constraints_);
     for (const spec::Requirement& package : environment.packages) {  // a file may change
       const auto digest = base::Sha256OfFile(package.text);
       if (digest.ok()) absl::StrAppend(&content, "\n", base::Hex(*digest));
@@ -139,6 +147,7 @@ class PackageBuild {
     const std::pair<const char*, std::string> files[] = {
         {"Containerfile", absl::StrCat("FROM ", base_, "\nUSER 0\nRUN sh /run/tutti/start\n")},
         {"requirements.txt", requirements_},
+        {"constraints.txt", constraints_},
         {"install", kInstall},
         {"start", absl::StrCat(variables, "exec sh /run/tutti/install", options, "\n")}};
     for (const auto& [name, content] : files) {
@@ -197,7 +206,7 @@ class PackageBuild {
   const std::string base_name_, base_;
   const fs::path folder_;
   const std::atomic<bool>& cancelled_;
-  std::string requirements_, key_, name_;
+  std::string requirements_, constraints_, key_, name_;
   fs::path stem_;
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -12,6 +11,7 @@
 #include "spec/data/data_map.h"
 #include "spec/environment/framework_image.h"
 #include "spec/environment/package_files.h"
+#include "spec/environment/shared_files.h"
 #include "spec/site/requirement.h"
 #include "spec/site/site_defaults.h"
 #include "spec/text/mapping_reader.h"
@@ -159,6 +159,7 @@ class EnvironmentReader {
     const size_t of_image = environment_.packages.size();
     if (conda != nullptr) ReadConda(*conda);
     DropReplaced(of_image);
+    WarnOfSharedFiles(environment_.packages, node.line, diagnostics_);
     if (image_entry == nullptr && build == nullptr && conda == nullptr) {
       diagnostics_.Error(node.line, "environment has neither image nor build nor conda_file");
     }
@@ -323,16 +324,17 @@ class EnvironmentReader {
   }
 
   // What a file asks for comes in place of what the image has: of the first `below` packages those
-  // go that the others name as well.
+  // go that the others name as well, or whose files the others have.
   void DropReplaced(size_t below) {
     std::vector<Requirement>& packages = environment_.packages;
-    std::set<std::string> asked;
-    for (size_t i = below; i < packages.size(); ++i) asked.insert(PackageName(packages[i].text));
+    for (size_t i = 0; i < below; ++i) {
+      for (size_t asked = below; asked < packages.size() && !packages[i].text.empty(); ++asked) {
+        packages[i].text = Beside(packages[asked].text, packages[i].text);
+      }
+    }
     const auto end = packages.begin() + static_cast<std::ptrdiff_t>(below);
     packages.erase(std::remove_if(packages.begin(), end,
-                                  [&](const Requirement& package) {
-                                    return asked.contains(PackageName(package.text));
-                                  }),
+                                  [](const Requirement& package) { return package.text.empty(); }),
                    end);
   }
 

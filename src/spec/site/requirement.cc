@@ -56,6 +56,22 @@ std::string PackageName(absl::string_view requirement) {
   return name;
 }
 
+std::string VersionsOf(absl::string_view requirement) {
+  requirement = requirement.substr(0, requirement.find(" --"));  // --hash=…
+  const size_t marker = std::min(requirement.find(';'), requirement.size());
+  const size_t begin = requirement.find_first_of("@/=<>!~(");
+  if (begin >= marker || requirement[begin] == '@' || requirement[begin] == '/') return "";
+  return std::string(absl::StripAsciiWhitespace(requirement.substr(begin)));
+}
+
+std::string PinnedVersion(absl::string_view requirement) {
+  const std::string versions = VersionsOf(requirement);
+  absl::string_view version = absl::string_view(versions).substr(0, versions.find(';'));
+  if (!absl::ConsumePrefix(&version, "===") && !absl::ConsumePrefix(&version, "==")) return "";
+  if (absl::StrContains(version, ',')) return "";
+  return std::string(absl::StripAsciiWhitespace(version));
+}
+
 std::string WithoutPins(absl::string_view requirement) {
   const size_t marker = std::min(requirement.find(';'), requirement.size());
   return absl::StrCat(absl::StrReplaceAll(requirement.substr(0, marker),

@@ -27,6 +27,14 @@ void SayWhoseHorovodIs(int line, Diagnostics& diagnostics);
 // are "./foo_bar" and "git+https://host/foo-bar.git".
 std::string PackageName(absl::string_view requirement);
 
+// Returns what it says of versions, with its marker: "==2.5.0; python_version<'3.9'"; "" if it says
+// nothing of them, or is an address or a path.
+std::string VersionsOf(absl::string_view requirement);
+
+// Returns the version to which it pins its package, "2.5.0" of "a==2.5.0" and "2.5.*" of
+// "a==2.5.*"; "" if it pins none.
+std::string PinnedVersion(absl::string_view requirement);
+
 // Turns the versions that it names into the least ones: "a==1.2", "a~=1.2" and "a==1.2.*" are
 // "a>=1.2".
 std::string WithoutPins(absl::string_view requirement);

@@ -13,6 +13,21 @@ TEST(Requirement, NamesAreComparedAsIndexesDo) {
   EXPECT_EQ(PackageName("a @ https://e.org/a.whl"), "a");
 }
 
+TEST(Requirement, ItsVersionsAreFound) {
+  EXPECT_EQ(VersionsOf("A[x,y] >=1,<2 ; python_version<'3.9' --hash=sha256:1"),
+            ">=1,<2 ; python_version<'3.9'");
+  for (const char* without : {"a", "a; python_version<'3.9'", "a @ https://h/a-1==2.whl",
+                              "/wheels/a==1.whl", "git+https://h/a.git@v1==2"}) {
+    EXPECT_EQ(VersionsOf(without), "") << without;
+  }
+  EXPECT_EQ(PinnedVersion("a[x]==1.2 ; python_version=='3.8'"), "1.2");
+  EXPECT_EQ(PinnedVersion("a===1.2+cu113"), "1.2+cu113");
+  EXPECT_EQ(PinnedVersion("a==1.2.*"), "1.2.*");
+  for (const char* open : {"a", "a>=1", "a~=1.2", "a==1.*,<1.5"}) {
+    EXPECT_EQ(PinnedVersion(open), "") << open;
+  }
+}
+
 TEST(Requirement, PinsBecomeTheLeast) {
   EXPECT_EQ(WithoutPins("a==1.2"), "a>=1.2");
   EXPECT_EQ(WithoutPins("a~=1.2.0"), "a>=1.2.0");

@@ -22,6 +22,7 @@
 #include "platform/container/python/uv.h"
 #include "platform/mlflow/model_registry.h"
 #include "spec/environment/install_failure.h"
+#include "spec/environment/shared_files.h"
 #include "spec/site/requirement.h"
 
 namespace tutti::launch {
@@ -101,17 +102,17 @@ class Maker {
 
   absl::Status InstallPackages() {
     if (environment_.packages.empty()) return absl::OkStatus();
-    absl::Status installed = Install(Texts([](const spec::Requirement&) { return false; }));
+    absl::Status installed = InstallHeld(Texts([](const spec::Requirement&) { return false; }));
     if (!absl::IsFailedPrecondition(installed)) return installed;
     if (substitute_) {
       // Versions that were pinned for another Python may have no build for this one.
-      const absl::Status again = Install(Texts([](const spec::Requirement&) { return true; }));
+      const absl::Status again = InstallHeld(Texts([](const spec::Requirement&) { return true; }));
       if (again.ok()) absl::StrAppend(&note_, ", and versions given by == or ~= are the least");
       if (again.ok() || absl::IsCancelled(again)) return again;
     } else if (MixesTableAndFiles()) {
       // As pip in the image would, which goes by what is asked for last.
-      const absl::Status again = Install(Texts(spec::IsOfBuiltInTable));
-      if (again.ok()) note_ = "versions of the image are the least, since files ask for others";
+      const absl::Status again = InstallHeld(Texts(spec::IsOfBuiltInTable));
+      if (again.ok()) Note("versions of the image are the least, since files ask for others");
       if (again.ok() || absl::IsCancelled(again)) return again;
     }
     std::string why = spec::ExplainFailure(environment_, std::string(installed.message()));
@@ -128,18 +129,37 @@ class Maker {
     return texts;
   }
 
+  // Holds what shares files to one version, unless the index does not have it so.
+  absl::Status InstallHeld(const std::vector<std::string>& requirements) {
+    const std::vector<std::string> constraints = spec::ConstraintsOf(requirements);
+    const absl::Status installed = Install(requirements, constraints);
+    if (!absl::IsFailedPrecondition(installed) || constraints.empty()) return installed;
+    const absl::Status again = Install(requirements);
+    if (again.ok()) {
+      Note(absl::StrCat("packages that install the same files may differ in their versions, since ",
+                        "these cannot be had together: ", absl::StrJoin(constraints, ", ")));
+    }
+    return again;
+  }
+
+  void Note(absl::string_view what) { absl::StrAppend(&note_, note_.empty() ? "" : "; ", what); }
+
   bool MixesTableAndFiles() const {
     const auto& packages = environment_.packages;
     const auto of_table = std::count_if(packages.begin(), packages.end(), spec::IsOfBuiltInTable);
     return of_table > 0 && of_table < static_cast<std::ptrdiff_t>(packages.size());
   }
 
-  absl::Status Install(const std::vector<std::string>& requirements) {
-    const fs::path list = folder_ / "requirements.txt";
+  absl::Status Install(const std::vector<std::string>& requirements,
+                       const std::vector<std::string>& constraints = {}) {
+    const fs::path list = folder_ / "requirements.txt", held = folder_ / "constraints.txt";
     TUTTI_RETURN_IF_ERROR(
         base::WriteFileAtomic(list, absl::StrCat(absl::StrJoin(requirements, "\n"), "\n")));
+    TUTTI_RETURN_IF_ERROR(
+        base::WriteFileAtomic(held, absl::StrCat(absl::StrJoin(constraints, "\n"), "\n")));
     std::vector<std::string> arguments = {
-        uv_, "pip", "install", "--python", (folder_ / "bin/python").string(), "-r", list.string()};
+        uv_,  "pip",         "install", "--python",   (folder_ / "bin/python").string(),
+        "-r", list.string(), "-c",      held.string()};
     arguments.insert(arguments.end(), environment_.options.begin(), environment_.options.end());
     return Run(arguments);
   }
@@ -193,10 +213,14 @@ std::string EnvironmentKey(const spec::Environment& environment) {
                             {"python", environment.python},
                             {"options", environment.options},
                             {"packages", nlohmann::json::array()}};
+  std::vector<std::string> texts;
   for (const spec::Requirement& package : environment.packages) {
+    texts.push_back(package.text);
     content["packages"].push_back({package.text, StampOf(package.text)});
     if (spec::IsOfBuiltInTable(package)) content["packages"].back().push_back("may be loosened");
   }
+  const std::vector<std::string> constraints = spec::ConstraintsOf(texts);
+  if (!constraints.empty()) content["constraints"] = constraints;
   const std::string text = content.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return base::Hex(base::Sha256Of(text)).substr(0, 24);
 }

@@ -23,9 +23,10 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // Stands for uv in PATH: notes its calls, makes a bare virtual environment, and "installs" a module
-// NAME.py and a program NAME for each requirement. No Python 3.7; nothing is called "missing";
-// "pinned" has no version 1. "slow" waits until there is a file `go`. With a file `bare` its
-// virtual environments have nothing in them.
+// NAME.py and a program NAME for each requirement, under the constraints that it notes. No Python
+// 3.7; nothing is called "missing"; "pinned" has no version 1, "xgboost-cpu" no version 1.5. "slow"
+// waits until there is a file `go`. With a file `bare` its virtual environments have nothing in
+// them.
 constexpr char kUv[] = R"sh(#!/bin/bash
 here=$(dirname "$0")
 echo "$@" >>"$here/calls"
@@ -42,6 +43,8 @@ case $1 in
     printf 'home = %s\nversion_info = %s\n' "$(dirname "$base")" "$version" >"$4/pyvenv.cfg" ;;
   pip)
     place=$(dirname "$(dirname "$4")")
+    cat "$8" >>"$here/constraints"
+    ! grep -q '^xgboost-cpu==1.5$' "$8" || { echo "no version of xgboost-cpu==1.5"; exit 1; }
     while read -r line; do
       name=${line%%[=<>]*}
       case $line in
@@ -202,6 +205,17 @@ TEST_F(PythonEnvironment, Mlflow1GetsAnOlderSetuptools) {
     const fs::path packages = made->folder / "lib" / *LibraryOf(made->folder) / "site-packages";
     EXPECT_THAT(base::ReadFile(packages / "setuptools.py").value_or(""), HasSubstr(setuptools));
   }
+}
+
+TEST_F(PythonEnvironment, WhatSharesFilesIsHeldToOneVersionWhereItCanBeHad) {
+  const auto made = Make(Of({"azureml-mlflow==1.52.0", "mlflow==2.5.0"}));
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(made->note, "");
+  EXPECT_THAT(base::ReadFile(tools_.path() / "constraints").value_or(""),
+              HasSubstr("mlflow-skinny==2.5.0\n"));
+  const auto other = Make(Of({"xgboost==1.5"}));
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_THAT(other->note, EndsWith("cannot be had together: xgboost-cpu==1.5"));
 }
 
 TEST_F(PythonEnvironment, ACancelledJobDoesNotWaitForIt) {
