@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import threading
+import time
 import zipfile
 
 import pytest
@@ -88,10 +89,10 @@ def service_of_index(start_service, index):
     return start_service(environment={"PATH": f"{os.environ['PATH']}:{uv}", "PIP_INDEX_URL": index.url, "PIP_FIND_LINKS": ""})
 
 
-def prints_of(service, write_job, modules, *packages):
+def prints_of(service, write_job, modules, *packages, **keys):
     """What VERSION is of each module in a job with the packages."""
     job = write_job(f"python -c 'import {', '.join(modules)}; print({', '.join(f'{module}.VERSION' for module in modules)}, sep=chr(10))'",
-                    environment={"conda_file": {"dependencies": ["pip", {"pip": list(packages)}]}})
+                    environment={"conda_file": {"dependencies": ["pip", {"pip": list(packages)}]}, **keys})
     result = service.cli("run", job, timeout=600)
     assert result.returncode == 0, (result.stdout, result.stderr)
     return re.findall(r"\[0\] (.*)", result.stdout), result
@@ -106,6 +107,24 @@ def test_distributions_that_share_files_are_held_to_one_version(service_of_index
     assert versions[0].split()[1] == "2.5.0" and versions[1] == "azureml-mlflow 1.52.0", versions
     _, result = prints_of(service_of_index, write_job, ["mlflow"], "mlflow==2.5.0", "mlflow-skinny==3.17.2")
     assert "mlflow==2.5.0 (job.yml:" in result.stderr and "install the same files in different versions" in result.stderr, result.stderr
+
+
+def test_what_is_not_pinned_is_as_of_the_newest_pin_where_all_pins_are_old(service_of_index, write_job, index):
+    index.add("numeric", "1.21.6", uploaded="2022-06-21")
+    index.add("outliers", "1.0.4", uploaded="2022-07-29", requires=["compiler", "numeric>=1.19"])
+    for version, uploaded in (("0.56", "2022-07-25"), ("0.60", "2025-05-01")):
+        index.add("compiler", version, uploaded=uploaded)
+    pins = ("numeric==1.21.6", "outliers==1.0.4")
+    versions, result = prints_of(service_of_index, write_job, ["compiler"], *pins)
+    assert versions == ["compiler 0.56"] and "not pinned are as of 2022-07-30" in result.stdout + result.stderr, result
+    versions, result = prints_of(service_of_index, write_job, ["compiler"], *pins, as_of_pins=False)
+    assert versions == ["compiler 0.60"] and "as of" not in result.stderr, result
+    index.add("numeric", "2.0", uploaded=time.strftime("%Y-%m-%d"))
+    versions, _ = prints_of(service_of_index, write_job, ["compiler"], "numeric==2.0", "outliers==1.0.4")
+    assert versions == ["compiler 0.60"], "one pin is of this year"
+    index.add("timeless", "1.0")
+    versions, _ = prints_of(service_of_index, write_job, ["compiler"], "timeless==1.0", "outliers==1.0.4")
+    assert versions == ["compiler 0.60"], "of one pin the index says no time"
 
 
 def test_horovod_of_a_conda_file_is_tuttis(service, write_job):

@@ -34,7 +34,8 @@ constexpr int kForm = 1;  // of what is built; another number builds all anew
 constexpr uint64_t kMostSaid = 1 << 20;
 
 // Runs in the image, with the build's own folder at /run/tutti. What it says stays there. What
-// shares files is held to one version, unless the index does not have it so.
+// shares files is held to one version, and all as of the day of the pins, each unless the index
+// does not have it so.
 constexpr char kInstall[] = R"(cd /run/tutti
 exec >said 2>&1
 python=$(command -v python3 || command -v python) || { echo 'the image has no Python'; exit 1; }
@@ -43,9 +44,13 @@ if [ -x ./uv ] && ./uv --version >version; then
 else
   install="$python -m pip install --disable-pip-version-check"
 fi
-[ -s constraints.txt ] && $install -r requirements.txt -c constraints.txt "$@" && exit
+install="$install -r requirements.txt" held=
+[ -s constraints.txt ] && held='-c constraints.txt'
+[ -n "$NEWEST" ] && env UV_EXCLUDE_NEWER="$NEWEST" $install $held "$@" && exit
 exec >said 2>&1
-exec $install -r requirements.txt "$@"
+[ -n "$held" ] && $install $held "$@" && exit
+exec >said 2>&1
+exec $install "$@"
 )";
 
 // What this machine was told of indexes, for pip and for uv.
@@ -86,7 +91,8 @@ class PackageBuild {
     requirements_ = absl::StrCat(absl::StrJoin(texts, "\n"), "\n");
     constraints_ = absl::StrJoin(constraints, "\n");
     std::string content = absl::StrCat(kForm, "\n", base, "\n", requirements_, "\n",
-                                       absl::StrJoin(environment.options, "\n"), constraints_);
+                                       absl::StrJoin(environment.options, "\n"), constraints_,
+                                       environment.newest_day);
     for (const spec::Requirement& package : environment.packages) {  // a file may change
       const auto digest = base::Sha256OfFile(package.text);
       if (digest.ok()) absl::StrAppend(&content, "\n", base::Hex(*digest));
@@ -139,6 +145,10 @@ class PackageBuild {
     std::string variables;
     for (const auto& [name, value] : IndexVariables()) {
       absl::StrAppend(&variables, "export ", name, "=", base::ShellQuoted(value), "\n");
+    }
+    if (!environment_.newest_day.empty()) {
+      absl::StrAppend(&variables, "NEWEST=", environment_.newest_day,
+                      "T23:59:59Z\nexport NEWEST\n");
     }
     std::string options;
     for (const std::string& option : environment_.options) {

@@ -150,6 +150,8 @@ class EnvironmentReader {
     reader.Take("tags");
     reader.Text("name", environment_.name);
     ReadSystem(reader);
+    bool as_of_pins = true;
+    reader.Flag("as_of_pins", as_of_pins);
     const YamlNode::Entry* image_entry = reader.Text("image", image);
     const YamlNode::Entry* build = reader.Take("build");
     const YamlNode::Entry* conda = reader.Take("conda_file");
@@ -160,6 +162,7 @@ class EnvironmentReader {
     if (conda != nullptr) ReadConda(*conda);
     DropReplaced(of_image);
     WarnOfSharedFiles(environment_.packages, node.line, diagnostics_);
+    environment_.as_of_pins = as_of_pins;
     if (image_entry == nullptr && build == nullptr && conda == nullptr) {
       diagnostics_.Error(node.line, "environment has neither image nor build nor conda_file");
     }

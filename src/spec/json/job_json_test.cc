@@ -22,6 +22,7 @@ JobSpec AJob() {
   spec.outputs["model"] = {.type = "uri_folder", .mode = "upload"};
   spec.environment = {"mine", false, "3.8", {{"numpy==1.21", "conda.yaml:3"}}, {"--pre"}};
   spec.environment.variables = {{"FOO", "bar"}};
+  spec.environment.as_of_pins = false;
   spec.environment.programs = {{"g++", "gxx", "conda.yaml:4"}};
   spec.environment.image = {"", "/docker", "Dockerfile", "job.yml:4", "Dockerfile:6: RUN apt-get"};
   spec.distribution = {DistributionKind::kTensorFlow, 1, 2, 1};
@@ -43,6 +44,7 @@ TEST(JobJson, ReadsBackEveryFieldThatItWrote) {
   EXPECT_EQ(back->environment.packages.at(0).location, "conda.yaml:3");
   EXPECT_EQ(back->environment.programs.at(0).package, "gxx");
   EXPECT_EQ(back->environment.variables.at("FOO"), "bar");
+  EXPECT_FALSE(back->environment.as_of_pins);
   EXPECT_EQ(back->environment.image.needed_by, "Dockerfile:6: RUN apt-get");
 }
 

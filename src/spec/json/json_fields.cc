@@ -194,6 +194,9 @@ void JsonFields::Read(const char* name, Environment& value) {
   if (found->is_object() && found->contains("variables")) {
     fields.Read("variables", value.variables);
   }
+  if (found->is_object() && found->contains("as_of_pins")) {
+    fields.Read("as_of_pins", value.as_of_pins);
+  }
   if (found->is_object() && found->contains("programs")) {
     value.programs.clear();
     if (const json* programs = fields.Array("programs")) {
@@ -318,6 +321,7 @@ json JsonOf(const Environment& environment) {
         {{"name", program.name}, {"package", program.package}, {"place", program.location}});
   }
   if (!environment.variables.empty()) document["variables"] = environment.variables;
+  if (!environment.as_of_pins) document["as_of_pins"] = false;
   const Image& image = environment.image;
   if (image.empty()) return document;
   document["image"] = {{"reference", image.reference},

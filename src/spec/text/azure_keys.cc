@@ -158,6 +158,9 @@ constexpr KeyGroup kGroups[] = {
      "variables are set in the job's processes, below its environment_variables) and the rest is "
      "named in a warning; else podman builds it"},
     {"environment", "os_type", kDone, "linux"},
+    {"environment", "as_of_pins", kDone,
+     "tutti's own: with false, packages that are not pinned are the newest; without it, where all "
+     "pins (==) are of more than a year ago, those of the newest pin's day"},
     {"environment",
      "inference_config inference_config.liveness_route inference_config.liveness_route.port "
      "inference_config.liveness_route.path inference_config.readiness_route "

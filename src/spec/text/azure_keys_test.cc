@@ -245,7 +245,8 @@ TEST(AzureKeys, TheEnvironmentsReaderDoesWhatTheTableSays) {
       {"build", "build: {path: context}"},
       {"build.path", "build: {path: context}"},
       {"build.dockerfile_path", "build: {path: context, dockerfile_path: Other}"},
-      {"os_type", "image: python\nos_type: Linux"}};
+      {"os_type", "image: python\nos_type: Linux"},
+      {"as_of_pins", "image: python\nas_of_pins: false"}};
   const std::map<std::string, std::string> files = {{"conda.yml", "dependencies: [numpy]"},
                                                     {"Dockerfile", "FROM python:3.11"},
                                                     {"Other", "FROM python:3.11"}};

@@ -132,6 +132,8 @@ struct Environment {
   std::string python_place;        // "conda.yaml:3": where `python` is; until the job is submitted
   std::string place;               // "job.yml:4": where the job names it; as long
   std::vector<CopiedFile> copied;  // known only where the file was read
+  bool as_of_pins = true;          // what is not pinned may be as of the day of the pins
+  std::string newest_day;  // "2022-07-30": nothing that was uploaded later; found by the launcher
 };
 
 // Where a job file asks for GPUs.

@@ -1,18 +1,23 @@
 #include <spdlog/spdlog.h>
 
+#include <filesystem>
 #include <map>
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "platform/container/kept_images.h"
 #include "platform/container/make_image.h"
 #include "platform/container/registry_logins.h"
 #include "platform/launch/hooks/node_hooks.h"
 #include "platform/launch/staging/container_start.h"
+#include "platform/launch/staging/pin_dates.h"
 
 namespace tutti::launch {
 namespace {
+
+namespace fs = std::filesystem;
 
 // The image that ranks run in, one container each.
 class ImageHook : public NodeHook {
@@ -25,12 +30,18 @@ class ImageHook : public NodeHook {
   absl::Status Prepare(NodeContext& node, const std::atomic<bool>& cancelled) override {
     if (!PreparesSlowly(node.plan)) return absl::OkStatus();
     TUTTI_ASSIGN_OR_RETURN(const container::Logins logins, LoginsOf(node));
-    TUTTI_ASSIGN_OR_RETURN(
-        container::MadeImage made,
-        container::MakeImage(node.plan.environment, node.plan.environments_directory, cancelled,
-                             logins));
+    const fs::path& environments = node.plan.environments_directory;
+    const spec::Environment environment =
+        AsOfItsPins(node.plan.environment, environments, cancelled);
+    TUTTI_ASSIGN_OR_RETURN(container::MadeImage made,
+                           container::MakeImage(environment, environments, cancelled, logins));
     node.facts.image = std::move(made.id);
     node.notes.push_back(std::move(made.note));
+    if (!environment.newest_day.empty()) {
+      node.notes.push_back(absl::StrCat("packages that are not pinned are as of ",
+                                        environment.newest_day,
+                                        ", a day after the newest pin, where ", "that can be had"));
+    }
     node.notes.push_back(ContainerRemark(node.plan, node.facts));
     return absl::OkStatus();
   }

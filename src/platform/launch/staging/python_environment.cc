@@ -20,6 +20,7 @@
 #include "platform/container/own_package.h"
 #include "platform/container/python/python.h"
 #include "platform/container/python/uv.h"
+#include "platform/launch/staging/pin_dates.h"
 #include "platform/mlflow/model_registry.h"
 #include "spec/environment/install_failure.h"
 #include "spec/environment/shared_files.h"
@@ -61,11 +62,14 @@ class Maker {
 
  private:
   // OK if it ended with 0; else FailedPrecondition with its words.
-  absl::Status Run(const std::vector<std::string>& arguments) {
+  absl::Status Run(const std::vector<std::string>& arguments, const std::string& newest_day = "") {
     TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd log,
                            base::Open(log_, O_WRONLY | O_CREAT | O_TRUNC));
     base::ChildOptions options{.arguments = arguments,
                                .environment = container::UvVariables(environments_)};
+    if (!newest_day.empty()) {
+      options.environment["UV_EXCLUDE_NEWER"] = absl::StrCat(newest_day, "T23:59:59Z");
+    }
     options.stdout_fd = options.stderr_fd = log.get();
     options.die_with_parent = true;
     const auto ended = base::RunToEnd(options, cancelled_);
@@ -129,17 +133,30 @@ class Maker {
     return texts;
   }
 
-  // Holds what shares files to one version, unless the index does not have it so.
+  // As of the day of the pins, and what shares files in one version, each unless the index does not
+  // have it so.
   absl::Status InstallHeld(const std::vector<std::string>& requirements) {
     const std::vector<std::string> constraints = spec::ConstraintsOf(requirements);
-    const absl::Status installed = Install(requirements, constraints);
+    const std::string& day = environment_.newest_day;
+    absl::Status installed = Install(requirements, constraints, day);
+    if (installed.ok() && !day.empty()) {
+      Note(absl::StrCat("packages that are not pinned are as of ", day, ", a day after the newest ",
+                        "pin (environment.as_of_pins: false takes the newest)"));
+    }
+    if (absl::IsFailedPrecondition(installed) && !day.empty()) {
+      installed = Install(requirements, constraints);
+      if (installed.ok()) {
+        Note(absl::StrCat("packages cannot all be had as of ", day,
+                          ", a day after the newest pin: ", "the newest are taken"));
+      }
+    }
     if (!absl::IsFailedPrecondition(installed) || constraints.empty()) return installed;
-    const absl::Status again = Install(requirements);
-    if (again.ok()) {
+    installed = Install(requirements);
+    if (installed.ok()) {
       Note(absl::StrCat("packages that install the same files may differ in their versions, since ",
                         "these cannot be had together: ", absl::StrJoin(constraints, ", ")));
     }
-    return again;
+    return installed;
   }
 
   void Note(absl::string_view what) { absl::StrAppend(&note_, note_.empty() ? "" : "; ", what); }
@@ -151,17 +168,20 @@ class Maker {
   }
 
   absl::Status Install(const std::vector<std::string>& requirements,
-                       const std::vector<std::string>& constraints = {}) {
+                       const std::vector<std::string>& constraints = {},
+                       const std::string& newest_day = "") {
     const fs::path list = folder_ / "requirements.txt", held = folder_ / "constraints.txt";
     TUTTI_RETURN_IF_ERROR(
         base::WriteFileAtomic(list, absl::StrCat(absl::StrJoin(requirements, "\n"), "\n")));
-    TUTTI_RETURN_IF_ERROR(
-        base::WriteFileAtomic(held, absl::StrCat(absl::StrJoin(constraints, "\n"), "\n")));
     std::vector<std::string> arguments = {
-        uv_,  "pip",         "install", "--python",   (folder_ / "bin/python").string(),
-        "-r", list.string(), "-c",      held.string()};
+        uv_, "pip", "install", "--python", (folder_ / "bin/python").string(), "-r", list.string()};
+    if (!constraints.empty()) {
+      TUTTI_RETURN_IF_ERROR(
+          base::WriteFileAtomic(held, absl::StrCat(absl::StrJoin(constraints, "\n"), "\n")));
+      arguments.insert(arguments.end(), {"-c", held.string()});
+    }
     arguments.insert(arguments.end(), environment_.options.begin(), environment_.options.end());
-    return Run(arguments);
+    return Run(arguments, newest_day);
   }
 
   const spec::Environment& environment_;
@@ -221,6 +241,7 @@ std::string EnvironmentKey(const spec::Environment& environment) {
   }
   const std::vector<std::string> constraints = spec::ConstraintsOf(texts);
   if (!constraints.empty()) content["constraints"] = constraints;
+  if (!environment.newest_day.empty()) content["newest_day"] = environment.newest_day;
   const std::string text = content.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return base::Hex(base::Sha256Of(text)).substr(0, 24);
 }
@@ -228,10 +249,11 @@ std::string EnvironmentKey(const spec::Environment& environment) {
 absl::StatusOr<MadeEnvironment> MakeEnvironment(const spec::Environment& wanted,
                                                 const fs::path& environments,
                                                 const std::atomic<bool>& cancelled) {
-  TUTTI_ASSIGN_OR_RETURN(const spec::Environment environment, container::WithOwnPackage(wanted));
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(environments));
+  TUTTI_ASSIGN_OR_RETURN(const spec::Environment environment,
+                         container::WithOwnPackage(AsOfItsPins(wanted, environments, cancelled)));
   const std::string key = EnvironmentKey(environment);
   const fs::path folder = environments / key;
-  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(environments));
   const fs::path lock_file = environments / absl::StrCat(key, ".lock");
   base::UniqueFd lock;
   if (!Use(folder, lock_file)) {

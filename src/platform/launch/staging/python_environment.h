@@ -7,6 +7,9 @@
 //   environments/KEY/complete its last file: without it the folder is half made, or being made
 //   environments/KEY.lock     held by who makes it
 //   environments/KEY.log      what uv said
+//   environments/KEY.as-of    the day as of which packages are resolved that are not pinned, of
+//   what
+//                             has KEY without that day (pin_dates.h)
 //   environments/uv/          uv itself, where the machine has none
 #pragma once
 

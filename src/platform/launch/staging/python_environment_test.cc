@@ -43,8 +43,8 @@ case $1 in
     printf 'home = %s\nversion_info = %s\n' "$(dirname "$base")" "$version" >"$4/pyvenv.cfg" ;;
   pip)
     place=$(dirname "$(dirname "$4")")
-    cat "$8" >>"$here/constraints"
-    ! grep -q '^xgboost-cpu==1.5$' "$8" || { echo "no version of xgboost-cpu==1.5"; exit 1; }
+    [ "$7" != -c ] || cat "$8" >>"$here/constraints"
+    [ "$7" != -c ] || ! grep -q '^xgboost-cpu==1.5$' "$8" || { echo "no version of xgboost-cpu==1.5"; exit 1; }
     while read -r line; do
       name=${line%%[=<>]*}
       case $line in
@@ -66,10 +66,12 @@ class PythonEnvironment : public ::testing::Test {
     EXPECT_TRUE(base::WriteFileAtomic(tools_.path() / "uv", kUv, 0755).ok());
     ::setenv("PATH", absl::StrCat(tools_.path().string(), ":", path_).c_str(), 1);
     ::setenv("PYENV_ROOT", (folder_.path() / "no-pyenv").c_str(), 1);
+    ::setenv("UV_NO_INDEX", "1", 1);  // so that no index is asked when the pins were uploaded
   }
   ~PythonEnvironment() override {
     ::setenv("PATH", path_.c_str(), 1);
     ::unsetenv("PYENV_ROOT");
+    ::unsetenv("UV_NO_INDEX");
   }
 
   static spec::Environment Of(const std::vector<std::string>& packages) {
