@@ -233,7 +233,8 @@ void AddAzure(const LaunchPlan& plan, const RankPlacement& at, const NodeFacts& 
   v["AZ_BATCHAI_WORKER_HOSTS"] = Addresses(plan, ",");
   v["AZ_BATCHAI_PS_HOSTS"] = "";
   v["AZ_BATCHAI_PYTORCH_INIT_METHOD"] = absl::StrCat("tcp://", at.master, ":", at.port);
-  v["AZUREML_RUN_ID"] = v["AZUREML_ROOT_RUN_ID"] = plan.job_id;
+  v["AZUREML_RUN_ID"] = plan.job_id;
+  v["AZUREML_ROOT_RUN_ID"] = plan.job_id.substr(0, plan.job_id.find('.'));  // "pipeline.step"
   v["AZUREML_EXPERIMENT_NAME"] = v["AZUREML_ARM_PROJECT_NAME"] = plan.experiment_name;
   v["AZUREML_ARM_WORKSPACE_NAME"] = v["AZUREML_ARM_RESOURCEGROUP"] = "tutti";
   v["AZUREML_ARM_SUBSCRIPTION"] = "00000000-0000-0000-0000-000000000000";

@@ -162,6 +162,14 @@ TEST(EnvironmentOfTest, EveryValueForEveryProcessOfTwoByTwo) {
   }
 }
 
+TEST(EnvironmentOfTest, AStepHasTheNameOfTheOutermostPipelineToo) {
+  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  plan.job_id = "pipeline.part.train";
+  EXPECT_THAT(EnvironmentOf(plan, 1, {}),
+              AllOf(Contains(Pair("AZUREML_RUN_ID", "pipeline.part.train")),
+                    Contains(Pair("AZUREML_ROOT_RUN_ID", "pipeline"))));
+}
+
 TEST(EnvironmentOfTest, AUserMaySetDefaultsButNotWhoAProcessIs) {
   spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
   plan.environment_variables = {{"RANK", "9"},     {"MINE", "a b"},  {"OMP_NUM_THREADS", "7"},

@@ -77,9 +77,6 @@ void ChildInsertion::Complete(const LiveJob& parent, const std::string& step,
   job.parent = parent.record.job.id;
   job.step = step;
   if (parent.flow->trials != nullptr) job.trial_values = ValuesIn(parent, job.spec);
-  if (job.spec.kind != spec::JobKind::kCommand) return;
-  const std::string root = job.parent.substr(0, job.parent.find('.'));
-  job.spec.environment_variables.emplace("AZUREML_ROOT_RUN_ID", root);
 }
 
 }  // namespace tutti::service
