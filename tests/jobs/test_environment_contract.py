@@ -74,6 +74,22 @@ def test_two_nodes_by_two_processes_value_by_value(service, write_job, tmp_path,
     assert len({process["environment"]["TUTTI_NODE_ADDRESS"] for process in shown}) == 2
 
 
+def test_a_variable_that_tutti_sets_is_said_when_the_job_is_submitted(service, write_job):
+    """And of no other: where the distribution is another, the job's own value counts."""
+    job_file = write_job("echo port $MASTER_PORT, $TF_CONFIG, $MINE", distribution="pytorch",
+                         environment_variables={"MINE": "a", "MASTER_PORT": "1", "TF_CONFIG": "b"})
+    line = 1 + next(n for n, text in enumerate(job_file.read_text().splitlines()) if "MASTER_PORT:" in text)
+    warning = f":{line}: environment_variables.MASTER_PORT has no effect: tutti sets it in every process, to a free port of the first node"
+    for command in ("validate", "create"):
+        said = service.cli("job", command, "-f", job_file).stderr
+        assert said.count("has no effect") == 1 and warning in said, said
+    [job] = service.get("/v1/jobs")["jobs"]
+    ended = service.wait(job["id"])
+    assert ended["state"] == "Completed" and any(warning in text for text in ended["warnings"]), ended
+    text = service.log_text(job["id"], 0)
+    assert text.rstrip().endswith(", b, a") and "port 1," not in text, text
+
+
 def test_tensorflow_workers_and_a_parameter_server(service, write_job, tmp_path):
     """Each waits for what the others print: with worker 0's end the server is told to end, and the other worker a moment later."""
     said = tmp_path / "said"

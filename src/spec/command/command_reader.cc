@@ -92,6 +92,11 @@ void CommandReader::ReadCommand(JobSpec& spec) {
 void CommandReader::ReadVariables(JobSpec& spec) {
   const ErrorWatch refused(source_.diagnostics);
   keys_.TextMap("environment_variables", spec.environment_variables);
+  if (const YamlNode::Entry* written = Find("environment_variables")) {
+    for (const YamlNode::Entry& entry : written->value->entries) {
+      spec.variable_locations[entry.key] = {source_.diagnostics.file_name(), entry.line};
+    }
+  }
   CheckEnvironmentVariables(spec);
   spec.command_in_doubt |= refused.any();
 }
@@ -155,6 +160,7 @@ void CommandReader::ReadEnvironmentKey(JobSpec& spec) {
   if (entry == nullptr) return;
   const ErrorWatch refused(source_.diagnostics);
   Environment environment = ReadEnvironment(*entry, source_.context, source_.diagnostics);
+  spec.environment_location = {source_.diagnostics.file_name(), entry->line};
   spec.environment = refused.any() ? Certain(std::move(environment)) : std::move(environment);
 }
 

@@ -12,6 +12,7 @@
 #include "spec/command/command_reader.h"
 #include "spec/command/job_data.h"
 #include "spec/command/job_sections.h"
+#include "spec/environment/contract_variables.h"
 #include "spec/environment/job_environment.h"
 #include "spec/file/batch_script.h"
 #include "spec/flow/output_places.h"
@@ -130,6 +131,31 @@ void ResolveCompute(const Site& site, JobSpec& spec, Diagnostics& diagnostics) {
   spec.instance_count = 1;  // nothing else is said of it
 }
 
+// Says which of the variables that a job of the tree sets have no effect.
+void WarnOfContract(const JobSpec& spec, Diagnostics& diagnostics) {
+  for (const Step& step : spec.steps) WarnOfContract(step.job, diagnostics);
+  const auto warn = [&](const SourceLocation& location, const std::string& name,
+                        absl::string_view what) {
+    const auto value = SetByTutti(spec, name);
+    if (!value) return;
+    diagnostics.Warning(location,
+                        absl::StrCat(what, name, " has no effect: tutti sets it in every ",
+                                     "process, to ", *value));
+  };
+  for (const auto& [name, location] : spec.variable_locations) {
+    warn(location, name, "environment_variables.");
+  }
+  for (const auto* secrets : {&spec.secret_variables, &spec.secret_files}) {
+    for (const auto& [name, secret] : *secrets) {
+      warn(spec.secrets_location, name, "resources.properties.tutti.secrets.");
+    }
+  }
+  for (const auto& [name, value] : spec.environment.variables) {
+    if (spec.environment_variables.contains(name)) continue;
+    warn(spec.environment_location, name, "environment: its variable ");
+  }
+}
+
 // Clears each command that is in doubt, so that nothing checks it.
 void LeaveOutDoubtful(JobSpec& spec) {
   if (spec.command_in_doubt) spec.command.clear();
@@ -184,6 +210,7 @@ Reading ReadAllOfJobFile(absl::string_view text, absl::string_view file_name,
   JobSpec spec = ReadByType(type, {**root, text, context, diagnostics});
   if (spec.file_name.empty()) spec.file_name = std::string(file_name);
   ResolveCompute(site, spec, diagnostics);
+  WarnOfContract(spec, diagnostics);
   SpreadOutputPlaces(spec, diagnostics);
   LeaveOutDoubtful(spec);
   absl::Status faults = InFileOrder(diagnostics.status(), spec);

@@ -1,7 +1,7 @@
 // Covers: spec/command/job_data.cc, spec/command/job_sections.cc, spec/command/part_section.cc,
 // spec/command/secret_section.cc, spec/command/logs_section.cc, spec/command/output_place.cc,
 // spec/command/command_reader.cc,
-// spec/text/mapping_reader.cc, spec/text/diagnostics.cc.
+// spec/environment/contract_variables.cc, spec/text/mapping_reader.cc, spec/text/diagnostics.cc.
 #include "spec/file/job_file.h"
 
 #include <gmock/gmock.h>
@@ -20,6 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
 
 absl::StatusOr<ReadResult> Read(absl::string_view text) {
   return ReadJobFile(text, "job.yml", "/home/me/project");
@@ -584,6 +585,49 @@ TEST(JobFile, AVariableThatNoProcessCanBeGivenIsNamed) {
   EXPECT_EQ(SpecOf(begin + longest + "\n").environment_variables.at("A"), longest);
   EXPECT_THAT(Errors(begin + longest + "x\n"),
               ElementsAre(HasSubstr("job.yml:2: environment variable \"A\" has 131070 bytes")));
+}
+
+TEST(JobFile, AVariableThatTuttiSetsItselfIsAWarningWithItsLine) {
+  const auto warnings = [](absl::string_view text) {
+    const auto result = Read(text);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? result->warnings : std::vector<std::string>();
+  };
+  EXPECT_THAT(warnings("command: x\nenvironment: host\ndistribution: {type: pytorch}\n"
+                       "environment_variables:\n  A: 1\n  MASTER_PORT: \"29500\"\n"
+                       "  TF_CONFIG: '{}'\n  OMP_NUM_THREADS: 2\n"),
+              ElementsAre("job.yml:6: environment_variables.MASTER_PORT has no effect: tutti sets "
+                          "it in every process, to a free port of the first node"));
+  EXPECT_THAT(warnings("command: x\nenvironment: host\ndistribution: {type: tensorflow}\n"
+                       "environment_variables:\n  TF_CONFIG: '{}'\n"),
+              ElementsAre(HasSubstr("job.yml:5: environment_variables.TF_CONFIG has no effect")));
+  EXPECT_THAT(warnings("command: x\ninputs: {a_b: 1}\nenvironment_variables:\n"
+                       "  AZUREML_DATAREFERENCE_a_b: 2\n  AZUREML_DATAREFERENCE_c: 2\n"),
+              ElementsAre(HasSubstr("job.yml:4: environment_variables.AZUREML_DATAREFERENCE_a_b")));
+  EXPECT_THAT(warnings("command: x\nresources:\n  properties:\n    tutti:\n      secrets:\n"
+                       "        TUTTI_JOB_TOKEN: mine\n"),
+              ElementsAre(HasSubstr(
+                  "job.yml:5: resources.properties.tutti.secrets.TUTTI_JOB_TOKEN has no effect")));
+}
+
+TEST(JobFile, AStepsVariableThatTuttiSetsItselfIsAWarningWithTheLineOfItsFile) {
+  const auto read_file = [](const std::filesystem::path& file) -> absl::StatusOr<std::string> {
+    EXPECT_EQ(file, "/home/me/project/part.yml");
+    return "name: part\ntype: command\ncommand: x\nenvironment: host\n"
+           "environment_variables:\n  RANK: 1\n  WORLD_SIZE: 1\n"
+           "distribution: {type: pytorch, process_count_per_instance: 2}\n";
+  };
+  const auto result = ReadJobFile(
+      "type: pipeline\njobs:\n  one:\n    component: ./part.yml\n"
+      "    environment_variables:\n      WORLD_SIZE: 2\n"
+      "  two:\n    command: x\n    environment: host\n    distribution: {type: mpi}\n"
+      "    environment_variables: {LOCAL_RANK: 3}\n",
+      "job.yml", "/home/me/project", BuiltInSite(), read_file);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->warnings,
+              UnorderedElementsAre(HasSubstr("job.yml:6: environment_variables.WORLD_SIZE has"),
+                                   HasSubstr("part.yml:6: environment_variables.RANK has"),
+                                   HasSubstr("job.yml:11: environment_variables.LOCAL_RANK has")));
 }
 
 TEST(JobFile, NamesOfComputesAreMappedByTheSite) {

@@ -39,7 +39,11 @@ void Diagnostics::Error(const SourceLocation& location, absl::string_view messag
 }
 
 void Diagnostics::Warning(int line, absl::string_view message) {
-  warnings_.push_back({line, {file_name_, line}, std::string(message)});
+  Warning({file_name_, line}, message);
+}
+
+void Diagnostics::Warning(const SourceLocation& location, absl::string_view message) {
+  warnings_.push_back({location.line, location, std::string(message)});
 }
 
 void Diagnostics::Add(int line, const Diagnostics& other) {

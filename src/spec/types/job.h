@@ -176,6 +176,9 @@ struct JobSpec {
   int includes_line = 0;
   Environment environment;
   std::map<std::string, std::string> environment_variables;
+  // Where each of those is written, and the key "environment"; while a file is read.
+  std::map<std::string, SourceLocation> variable_locations;
+  SourceLocation environment_location;
   std::string compute;  // "local"; empty while it is read: it was refused
   std::map<std::string, Input> inputs;
   std::map<std::string, Output> outputs;

@@ -12,6 +12,7 @@
 #include "platform/launch/environment/ray_cluster.h"
 #include "platform/launch/environment/tensorflow_cluster.h"
 #include "platform/launch/node/node_folders.h"
+#include "spec/environment/contract_variables.h"
 #include "spec/environment/process_path.h"
 
 namespace tutti::launch {
@@ -32,15 +33,6 @@ bool IsHandedOn(absl::string_view name) {
   return std::count(std::begin(kNames), std::end(kNames), name) > 0 ||
          std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
                      [&](absl::string_view prefix) { return absl::StartsWith(name, prefix); });
-}
-
-// What shells take as a name; job files allow more in the names of inputs and outputs.
-std::string AsVariableName(absl::string_view name) {
-  std::string result(name);
-  for (char& c : result) {
-    if (!absl::ascii_isalnum(static_cast<unsigned char>(c))) c = '_';
-  }
-  return result;
 }
 
 std::string Addresses(const LaunchPlan& plan, const char* separator) {
@@ -246,12 +238,12 @@ void AddAzure(const LaunchPlan& plan, const RankPlacement& at, const NodeFacts& 
   for (const auto& [name, value] : facts.inputs) {
     const auto input = plan.inputs.find(name);
     if (input != plan.inputs.end() && !input->second.table.empty()) continue;
-    const std::string id = AsVariableName(name);
+    const std::string id = spec::AsVariableName(name);
     v["AZ_BATCHAI_INPUT_" + id] = v["AZURE_ML_INPUT_" + id] = value;
     v["AZUREML_DATAREFERENCE_" + id] = value;
   }
   for (const auto& [name, folder] : facts.outputs) {
-    const std::string id = AsVariableName(name);
+    const std::string id = spec::AsVariableName(name);
     v["AZ_BATCHAI_OUTPUT_" + id] = v["AZURE_ML_OUTPUT_" + id] = folder;
   }
 }

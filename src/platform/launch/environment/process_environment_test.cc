@@ -9,6 +9,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "platform/launch/environment/tensorflow_cluster.h"
+#include "spec/environment/contract_variables.h"
+#include "spec/types/enum_names.h"
 
 namespace tutti::launch {
 namespace {
@@ -182,6 +184,68 @@ TEST(EnvironmentOfTest, AUserMaySetDefaultsButNotWhoAProcessIs) {
             Contains(Pair("OMP_NUM_THREADS", "7")), Contains(Pair("PATH", "/opt/tutti:/mine")),
             Contains(Pair("TMPDIR", "/t")), Contains(Pair("TUTTI_JOB_TOKEN", "beef"))));
   EXPECT_THAT(OverriddenNames(plan), ElementsAre("RANK", "TUTTI_JOB_TOKEN"));
+}
+
+struct JobAndPlan {
+  spec::JobSpec job;
+  spec::LaunchPlan plan;  // of its first node
+};
+
+JobAndPlan JobOf(spec::DistributionKind kind, int nodes, bool has_part) {
+  spec::JobSpec job;
+  job.compute = "local";
+  job.instance_count = nodes;
+  job.distribution.kind = kind;
+  job.distribution.worker_count = nodes;
+  job.environment.is_host = has_part;
+  job.inputs["data-set"] = {.path = "/data"};
+  job.outputs["model"] = {};
+  if (has_part) job.part = spec::PartOfNode{.cpus = 1};
+  spec::LaunchPlan plan = TwoByTwo(kind, 0);
+  plan.nodes = {{"n1", "127.77.0.1", 0, 1}, {"n2", "127.77.0.2", 1, 1}};
+  plan.nodes.resize(nodes);
+  plan.distribution = job.distribution;
+  plan.environment = job.environment;
+  plan.inputs = job.inputs;
+  plan.outputs = job.outputs;
+  if (has_part) plan.cores = {0};
+  return {std::move(job), std::move(plan)};
+}
+
+std::vector<JobAndPlan> JobsOfAllKinds() {
+  std::vector<JobAndPlan> jobs;
+  using Kind = spec::DistributionKind;
+  for (const Kind kind : {Kind::kNone, Kind::kMpi, Kind::kPyTorch, Kind::kTensorFlow, Kind::kRay}) {
+    for (const int nodes : {1, 2}) {
+      for (const bool has_part : {false, true}) jobs.push_back(JobOf(kind, nodes, has_part));
+    }
+  }
+  return jobs;
+}
+
+TEST(EnvironmentOfTest, WhatSubmissionSaysToHaveNoEffectHasNoneAndAllElseCounts) {
+  const auto environment_of = [](const spec::LaunchPlan& plan) {
+    NodeFacts facts;
+    facts.inputs = {{"data-set", "/data"}};
+    facts.outputs = {{"model", "/a/outputs/model"}};
+    if (!plan.environment.is_host) facts.python = "/a/python";
+    return EnvironmentOf(plan, 0, facts);
+  };
+  Variables all;  // that any job has
+  for (const JobAndPlan& of : JobsOfAllKinds()) {
+    for (const auto& [name, value] : environment_of(of.plan)) all[name] = "mine";
+  }
+  all.erase("PATH");  // the job's is a part of it
+  EXPECT_THAT(all, AllOf(Contains(Key("RANK")), Contains(Key("TF_CONFIG")),
+                         Contains(Key("RAY_ADDRESS")), Contains(Key("HIP_VISIBLE_DEVICES"))));
+  for (auto& [job, plan] : JobsOfAllKinds()) {
+    plan.environment_variables = all;
+    const Variables found = environment_of(plan);
+    for (const auto& [name, mine] : all) {
+      EXPECT_EQ(spec::SetByTutti(job, name).has_value(), found.at(name) != mine)
+          << name << ", " << spec::Name(job.distribution.kind) << " on " << job.instance_count;
+    }
+  }
 }
 
 TEST(EnvironmentOfTest, WhatTheJobsEnvironmentSetsLiesBelowItsOwnVariables) {
