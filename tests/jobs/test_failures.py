@@ -132,6 +132,19 @@ def test_the_last_exception_is_the_reason(service, write_job):
     assert "rank 1" in job["reason"] and "ValueError: no such label: 17" in job["reason"]
 
 
+@pytest.mark.parametrize("command, words", [
+    ("bash run.sh", "run.sh: line 5: syntax error: unexpected end of file"),
+    ("chmod +x run.sh && ./run.sh", "./run.sh: cannot execute: required file not found"),
+])
+def test_a_script_from_windows_is_named_as_such(service, write_job, command, words):
+    """Also where what the shell says shows nothing of it: the launcher looks at the script."""
+    job_file = write_job(command, {"run.sh": "is written below"})
+    (job_file.parent / "code" / "run.sh").write_bytes(b"#!/bin/bash\r\nif true; then\r\n  echo hello\r\nfi\r\n")
+    job = service.wait(service.submit(job_file))
+    assert job["state"] == "Failed"
+    assert f"{words}: the file has Windows line ends (CRLF) (take them out with sed -i 's/\\r$//' FILE" in job["reason"], job["reason"]
+
+
 @pytest.mark.parametrize("shown", ["late", "at once"])
 def test_the_rank_that_fails_is_the_cause_though_its_peer_ends_first(service, write_job, tmp_path, shown):
     """Rank 1 closes its connection and takes its time: to say why until rank 0 has ended, or, having said it, to end."""

@@ -791,6 +791,16 @@ case("shell-here-document-without-an-end", "bash train.sh", files={"train.sh": "
 case("shell-here-document-in-a-command", "if true; then cat <<EOF\nhello\nfi")
 case("shell-windows-line-ends", "bash train.sh", files={"train.sh": "set -e\r\ncd data\r\npython3 train.py\r\n"})
 case("shell-windows-interpreter", "./train.sh", files={"train.sh": "#!/usr/bin/env bash\r\necho hello\r\n"}, prepare="chmod +x train.sh")
+for name, script in {
+    "loop": "for i in 1 2; do\r\n  python3 train.py\r\ndone\r\n",
+    "empty-line": "#!/bin/bash\r\n\r\nnvidia-smi\r\n",
+    "option": "set -euo pipefail\r\n",
+    "exit": "#!/bin/bash\r\nexit 0\r\n",
+    "source": "source venv/bin/activate\r\n",
+}.items():
+    case(f"shell-windows-{name}", "bash train.sh", files={"train.sh": script})
+case("shell-windows-dash", "sh train.sh", "dash 0.5.12", files={"train.sh": "nvidia-smi\r\n"})
+case("python-windows-interpreter", "./train.py", PYTHON, files={"train.py": "#!/usr/bin/env python3\r\nprint(1)\r\n"}, prepare="chmod +x train.py")
 case("shell-unbound-variable", "set -u; python3 train.py --data $DATA_DIR")
 case("shell-chain-that-stops", "set -e; cd data; python3 train.py")
 case("shell-chain-that-goes-on", "cd data; python3 train.py; cp model.pt /tmp/", f"bash 5.2, {PYTHON}")

@@ -1,6 +1,7 @@
 #include "platform/launch/diagnosis/last_error.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -13,6 +14,7 @@
 #include "platform/launch/diagnosis/native_error.h"
 #include "platform/launch/diagnosis/printed_lines.h"
 #include "platform/launch/diagnosis/python_exception.h"
+#include "platform/launch/diagnosis/windows_line_ends.h"
 
 namespace tutti::launch {
 namespace {
@@ -199,7 +201,7 @@ std::string LastError(absl::string_view stderr_tail, absl::string_view stdout_ta
   if (best.empty()) best = SignalOfStarted(out.lines);
   if (best.empty()) best = LastLine(err.lines);
   if (best.empty()) best = ErrorAmongResults(stdout_tail);
-  return Bounded(best);
+  return Bounded(WithShownLineEnds(std::move(best)));
 }
 
 MpiFailure MpiFailureIn(absl::string_view words) {

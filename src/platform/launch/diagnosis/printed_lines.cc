@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
@@ -25,9 +26,12 @@ std::string TakeRank(std::string& line) {
   return rank;
 }
 
-// Without terminal colours, and only the last state of a line that was drawn over.
-std::string Plain(absl::string_view line) {
-  line = absl::StripTrailingAsciiWhitespace(line);
+// Without terminal colours, and only the last state of a line that was drawn over. With what a
+// shell quotes of a script, "set: -\r: invalid option", a CR is as visible as the shell has others.
+std::string Plain(absl::string_view raw) {
+  const std::string shown = absl::StrReplaceAll(absl::StripTrailingAsciiWhitespace(raw),
+                                                {{"\r:", "\\r:"}, {"\r'", "\\r'"}});
+  absl::string_view line = shown;
   if (const size_t redrawn = line.rfind('\r'); redrawn != absl::string_view::npos) {
     line = line.substr(redrawn + 1);
   }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "platform/launch/diagnosis/last_error.h"
+#include "platform/launch/diagnosis/windows_line_ends.h"
 #include "platform/launch/environment/part_binding.h"
 #include "platform/launch/node/node_folders.h"
 #include "platform/launch/ranks/rank_command.h"
@@ -52,8 +53,9 @@ absl::StatusOr<std::unique_ptr<RankProcess>> RankProcess::Adopt(const spec::Laun
                                                                 Spool* spool) {
   TUTTI_ASSIGN_OR_RETURN(OutputPipe out, OutputPipe::Open(&spool->Stdout(local_rank)));
   TUTTI_ASSIGN_OR_RETURN(OutputPipe err, OutputPipe::Open(&spool->Stderr(local_rank)));
-  std::unique_ptr<RankProcess> rank(
-      new RankProcess(plan.node().first_rank + local_rank, std::move(out), std::move(err)));
+  std::unique_ptr<RankProcess> rank(new RankProcess(plan.node().first_rank + local_rank,
+                                                    NodeFolders(plan.directory).work(),
+                                                    std::move(out), std::move(err)));
   rank->pid_ = pid;
   return rank;
 }
@@ -96,7 +98,8 @@ absl::StatusOr<std::unique_ptr<RankProcess>> RankProcess::Start(
   if (!child.ok()) {
     return base::Annotate(child.status(), absl::StrCat("rank ", rank, " could not be started"));
   }
-  std::unique_ptr<RankProcess> process(new RankProcess(rank, std::move(out), std::move(err)));
+  std::unique_ptr<RankProcess> process(
+      new RankProcess(rank, options.directory, std::move(out), std::move(err)));
   process->CloseWriteEnds();
   process->pid_ = child->pid();
   process->child_ = *std::move(child);
@@ -139,7 +142,9 @@ nlohmann::json RankProcess::End(base::ExitStatus status, bool stopped, KernelKil
   for (OutputPipe* pipe : {&out_, &err_}) pipe->ReadLast(kLastOutput);
   std::string why = OutOfMemory(status, stopped, kernel_kills);
   const bool out_of_memory = !why.empty();
-  if (!out_of_memory && !status.ok()) why = LastError(err_.tail(), out_.tail());
+  if (!out_of_memory && !status.ok()) {
+    why = WithLineEndsOfScript(LastError(err_.tail(), out_.tail()), work_);
+  }
   nlohmann::json fields = {{"rank", rank_},           {"code", status.code},
                            {"signal", status.signal}, {"out_of_memory", out_of_memory},
                            {"stopped", stopped},      {"last_error", why}};

@@ -3,6 +3,7 @@
 // mpirun does, and it connects to the listener (rank_listener.h). Not thread-safe.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -63,11 +64,12 @@ class RankProcess {
   bool stop_requested() const { return stop_requested_; }
 
  private:
-  RankProcess(int rank, OutputPipe out, OutputPipe err)
-      : rank_(rank), out_(std::move(out)), err_(std::move(err)) {}
+  RankProcess(int rank, std::filesystem::path work, OutputPipe out, OutputPipe err)
+      : rank_(rank), work_(std::move(work)), out_(std::move(out)), err_(std::move(err)) {}
   std::string OutOfMemory(base::ExitStatus status, bool stopped, KernelKills kernel_kills) const;
 
   const int rank_;
+  const std::filesystem::path work_;  // the folder that it began in
   OutputPipe out_, err_;
   std::optional<base::ChildProcess> child_;  // none of one that mpirun started
   pid_t pid_ = 0;

@@ -64,6 +64,9 @@ constexpr absl::string_view kOlderSystem =
     "it was built on a newer system than the node's: build it in the job, or take an image that "
     "has "
     "it";
+constexpr absl::string_view kWindowsLineEnds =
+    "take them out with sed -i 's/\\r$//' FILE, or dos2unix; git config core.autocrlf input keeps "
+    "them out";
 constexpr absl::string_view kCertificate =
     "the node does not trust that server: name its authority's file in SSL_CERT_FILE and "
     "REQUESTS_CA_BUNDLE";
@@ -111,7 +114,7 @@ constexpr Known kKnown[] = {
     {"undefined symbol", "cudnn", kMixedCuda},
     {"certificate verify failed", "", kCertificate},
     {"certificate_verify_failed", "", kCertificate},
-    {"\\r", "no such file", "the script has the line ends of Windows: dos2unix fixes it"},
+    {"windows line ends (crlf)", "", kWindowsLineEnds},
     {"cannot start a container that has stopped", "", kKilledBefore},
     {"failed reading error from parent", "", kKilledBefore},
     {"exec format error", "", "it was built for another kind of processor, or has no #! line"},
