@@ -187,6 +187,32 @@ def test_data_that_is_not_here_is_refused_with_the_command_that_mends_it(site, t
     assert site.cli("run", job).returncode == 2
 
 
+def test_patterns_in_mapped_data_are_what_they_are_in_stores(site, tmp_path):
+    for name in ("dogs/a.png", "dogs/b.txt", "dogs/deep/c.png", "cats/d.png"):
+        (tmp_path / "sets" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "sets" / name).write_text(name + "\n")
+    assert site.cli("data", "map", "azureml://datastores/pictures/paths", tmp_path / "sets").returncode == 0
+    job = tmp_path / "job.yml"
+
+    def ran(path, mode):
+        job.write_text("command: cd ${{inputs.x}} && find -L . -type f | sort | tee /dev/stderr | xargs cat\nenvironment: host\ninputs:\n  x:\n"
+                       f"    type: uri_folder\n    path: azureml://datastores/pictures/paths/{path}\n    mode: {mode}\n")
+        return site.cli("run", job)
+    for mode in ("download", "ro_mount", "direct"):
+        result = ran("dogs/**", mode)
+        assert result.returncode == 0, (mode, result.stderr, result.stdout)
+        assert all(line in result.stdout for line in ("./a.png", "./b.txt", "./deep/c.png", "dogs/deep/c.png")), result.stdout
+        assert "cats" not in result.stdout
+        result = ran("*/?.png", mode)
+        assert result.returncode == 0 and "./cats/d.png" in result.stdout and "./dogs/a.png" in result.stdout
+        assert "b.txt" not in result.stdout and "deep" not in result.stdout
+    result = ran("dogs/*.jpg", "download")
+    assert result.returncode == 2 and f'job.yml:6: input "x": no file of {tmp_path}/sets/dogs matches *.jpg' in result.stderr, result.stderr
+    result = ran("birds/**", "download")
+    assert result.returncode == 2 and f"{tmp_path}/sets/birds does not exist" in result.stderr, result.stderr
+    assert site.cli("data", "unmap", "azureml://datastores/pictures/paths").returncode == 0
+
+
 def test_a_package_that_cannot_be_had_is_named_with_its_line(site, tmp_path):
     (tmp_path / "conda.yaml").write_text("dependencies:\n  - pip:\n    - tutti_greeter==9.9\n")
     job = tmp_path / "job.yml"

@@ -51,6 +51,20 @@ class LauncherInputs : public LauncherFixture {
                                     .placed = "local/b.csv"};
     return plan;
   }
+  // Of files of this machine that a pattern matches, whose names the job prints.
+  spec::LaunchPlan PlanOfPattern(const std::string& mode, const std::string& pattern,
+                                 const std::string& then) const {
+    const fs::path local = folder.path() / "local";
+    for (const char* file : {"a.png", "dogs/b.png", "dogs/c.txt", "dogs/deep/d[1].png"}) {
+      EXPECT_TRUE(base::MakeDirectories((local / file).parent_path()).ok());
+      EXPECT_TRUE(base::WriteFileAtomic(local / file, "it\n").ok());
+    }
+    spec::LaunchPlan plan =
+        Plan(absl::StrCat("cd ${{inputs.data}} && find . ! -type d | sort && ", then));
+    plan.inputs["data"] = {
+        .type = "uri_folder", .path = local.string(), .mode = mode, .pattern = pattern};
+    return plan;
+  }
   // Whether the last word on what holds the node up has that text.
   bool AwaitHeld(const std::string& text) {
     return service.Await(
@@ -93,6 +107,19 @@ TEST_F(LauncherInputs, OfATableAreCopiesThatAreTheJobsOwn) {
                   .ok());
   EXPECT_EQ(service.Output(0, "stdout"), "./local/b.csv\n./sets/a\nb\nmine\n");
   EXPECT_EQ(base::ReadFile(folder.path() / "b.csv").value_or(""), "b\n");
+}
+
+TEST_F(LauncherInputs, OfAPatternOnThisMachineAreLinksToWhatItMatches) {
+  EXPECT_TRUE(Run(PlanOfPattern("ro_mount", "**/*.png", "[ -L dogs/deep/d[1].png ]")).ok());
+  EXPECT_EQ(service.Output(0, "stdout"), "./a.png\n./dogs/b.png\n./dogs/deep/d[1].png\n");
+}
+
+TEST_F(LauncherInputs, OfAPatternOnThisMachineAreCopiesIfItSaysSo) {
+  // Classes are a table's alone: the name has these brackets.
+  EXPECT_TRUE(
+      Run(PlanOfPattern("download", "dogs/**/d[1].png", "echo mine >>dogs/deep/d[1].png")).ok());
+  EXPECT_EQ(service.Output(0, "stdout"), "./dogs/deep/d[1].png\n");
+  EXPECT_EQ(base::ReadFile(folder.path() / "local/dogs/deep/d[1].png").value_or(""), "it\n");
 }
 
 TEST_F(LauncherInputs, WaitNoLongerOnceTheLauncherIsToldToEnd) {

@@ -256,7 +256,9 @@ class InputReader {
     const std::string& written = resolved->address;
     const auto here = FindHere(written, input_.type, context_.data_base(), context_.site);
     if (here.ok()) {
+      if (!here->pattern.empty() && !MayBePattern()) return;
       input_.path = here->path;
+      input_.pattern = here->pattern;
       input_.job_folder = here->job_folder;
     } else if (absl::IsNotFound(here.status())) {
       LocateElsewhere(written);
@@ -308,14 +310,18 @@ class InputReader {
     }
   }
 
+  // What a pattern matches is had as a folder.
+  bool MayBePattern() {
+    if (input_.type == "mltable") Error("a table is one folder, and the address is a pattern");
+    if (input_.type == "uri_file") {
+      Error("a pattern stands for several files, in a folder: its type is uri_folder");
+    }
+    return input_.type != "mltable" && input_.type != "uri_file";
+  }
+
   // Each node fetches it from its store.
   void TakePlace(DataPlace place) {
-    if (place.is_pattern && input_.type == "mltable") {
-      return Error("a table is one folder, and the address is a pattern");
-    }
-    if (place.is_pattern && input_.type == "uri_file") {
-      return Error("a pattern stands for several files, in a folder: its type is uri_folder");
-    }
+    if (place.is_pattern && !MayBePattern()) return;
     if (input_.type == "uri_file" && place.path.empty()) {
       return Error("its type is uri_file, but the address names all that the container holds");
     }

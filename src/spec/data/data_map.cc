@@ -118,6 +118,12 @@ bool IsAddress(absl::string_view text) {
   });
 }
 
+bool IsUrl(absl::string_view text) {
+  const std::string scheme = absl::AsciiStrToLower(text.substr(0, text.find("://")));
+  const bool has_scheme = scheme.size() < text.size() && IsAddress(text);
+  return has_scheme && scheme != "azureml" && scheme != "gs" && !absl::StartsWith(scheme, "s3");
+}
+
 std::string CanonicalAddress(absl::string_view address) {
   const std::string by_name = NameOfId(address);
   address = absl::StripAsciiWhitespace(by_name);

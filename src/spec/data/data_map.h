@@ -17,6 +17,10 @@ namespace tutti::spec {
 // "file:…", which is a path.
 bool IsAddress(absl::string_view text);
 
+// Returns whether `text` is an address whose path is percent-encoded, and ends at a "?": that of a
+// server, and none of azureml:, s3: or gs:.
+bool IsUrl(absl::string_view text);
+
 // Returns the one form of all addresses of a thing: without query, trailing slash and upper case in
 // the host; blobs by https; "azureml:NAME/versions/1" for data and models by name.
 std::string CanonicalAddress(absl::string_view address);

@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/deadline.h"
+#include "base/machine/pattern_walk.h"
 #include "base/text/closest.h"
 #include "spec/command/code.h"
 #include "spec/data/data_map.h"
@@ -26,6 +28,16 @@ std::string AbsenceOf(const fs::path& path) {
   if (fs::exists(status)) return "";
   if (status.type() == fs::file_type::not_found) return " does not exist";
   return absl::StrCat(" cannot be read: ", error.message());
+}
+
+// Whether a file matches the input's pattern, or its folder is too large to say so while somebody
+// waits.
+bool MayMatch(const Input& input) {
+  const base::Deadline enough = base::Deadline::After(absl::Seconds(1));
+  const absl::Status walk = base::WalkPattern(
+      input.path, input.pattern, WildcardsOf(input), [&] { return !enough.Expired(); },
+      [](const fs::path&) { return absl::AlreadyExistsError("one is enough"); });
+  return !walk.ok();
 }
 
 std::vector<std::string> ScriptsIn(const fs::path& folder) {
@@ -167,6 +179,9 @@ std::string PathFault(const Input& input) {
   if (input.type == "uri_file" && fs::is_directory(status)) {
     return absl::StrCat(input.path, " is a folder; its ",
                         is_of_table ? "table is to say folder:" : "type is uri_folder");
+  }
+  if (!input.pattern.empty() && !is_of_table && !MayMatch(input)) {
+    return absl::StrCat("no file of ", input.path, " matches ", input.pattern);
   }
   if (input.type == "mltable" && !fs::exists(fs::path(input.path) / "MLTable", error)) {
     return absl::StrCat(input.path, " holds no file MLTable; write one, or use uri_folder");

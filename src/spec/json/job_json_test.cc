@@ -124,6 +124,15 @@ TEST(JobJson, ReadsBackTheVersionThatAnInputWasNamedBy) {
   EXPECT_EQ(back->inputs.at("lr").asset, "");
 }
 
+TEST(JobJson, ReadsBackWhichFilesOfAFolderAnInputIs) {
+  JobSpec job;
+  job.inputs["a"] = {.path = "/data", .pattern = "**/*.png"};
+  const auto back = JobSpecFromJson(ToJson(job));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->inputs.at("a").pattern, "**/*.png");
+  EXPECT_EQ(back->inputs.at("a").table, "");
+}
+
 TEST(JobJson, ReadsBackWhatATableNames) {
   JobSpec spec = AJob();
   spec.inputs["t"] = {.type = "mltable", .mode = "eval_mount"};

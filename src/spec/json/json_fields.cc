@@ -290,7 +290,7 @@ json JsonOf(const std::map<std::string, Input>& inputs) {
                       {"absent", input.absent}, {"line", input.location.line}};
     if (!input.asset.empty()) document[name]["asset"] = input.asset;
     if (input.place) document[name]["place"] = JsonOf(*input.place);
-    if (input.table.empty()) continue;
+    if (input.table.empty() && input.pattern.empty()) continue;
     document[name].update(
         {{"table", input.table}, {"pattern", input.pattern}, {"placed", input.placed}});
   }

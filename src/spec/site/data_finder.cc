@@ -6,10 +6,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/status.h"
+#include "base/text/path_pattern.h"
 #include "spec/data/data_address.h"
 #include "spec/data/data_map.h"
 #include "spec/data/local_path.h"
+#include "spec/data/percent.h"
 
 namespace tutti::spec {
 namespace {
@@ -36,6 +39,21 @@ std::string ByItsFile(absl::string_view written) {
   }
   if (!absl::StartsWith(written, "azureml:") || absl::StrContains(written, "://")) return "";
   return ", or make the name known by its file: tutti data create --file FILE";
+}
+
+// An address by the folder that all its matches lie in, and the pattern below that; without a
+// wildcard the whole address and "".
+std::pair<std::string, std::string> SplitPattern(const std::string& address) {
+  const bool is_url = IsUrl(address);
+  const std::string whole = is_url ? WithoutQuery(address) : address;
+  if (!base::HasWildcard(whole)) return {address, ""};
+  const std::string folder = base::FolderOfPattern(whole);
+  absl::string_view pattern = absl::string_view(whole).substr(folder.size());
+  while (absl::ConsumePrefix(&pattern, "/")) {
+  }
+  while (absl::ConsumeSuffix(&pattern, "/")) {
+  }
+  return {folder, is_url ? PercentDecoded(pattern) : std::string(pattern)};
 }
 
 }  // namespace
@@ -76,23 +94,29 @@ absl::StatusOr<std::optional<NamedModel>> ResolveModel(const std::string& writte
   return NamedModel{*model, absl::StrCat("azureml:", reference.name, ":", model->version)};
 }
 
-absl::StatusOr<DataHere> FindHere(const std::string& address, absl::string_view type,
+absl::StatusOr<DataHere> FindHere(const std::string& written, absl::string_view type,
                                   const std::filesystem::path& base, const Site& site) {
-  const bool is_path = !IsAddress(address);
-  auto local = is_path ? LocalPath(address, base) : site.data.Find(address);
-  if (is_path || !absl::IsNotFound(local.status())) {
+  if (!IsAddress(written)) {
+    TUTTI_ASSIGN_OR_RETURN(std::string path, LocalPath(written, base));
+    return DataHere{.path = std::move(path)};
+  }
+  const auto [address, pattern] = SplitPattern(written);
+  auto local = site.data.Find(address);
+  if (!absl::IsNotFound(local.status())) {
     TUTTI_RETURN_IF_ERROR(local.status());
-    return DataHere{*std::move(local), ""};
+    return DataHere{*std::move(local), pattern, ""};
   }
   local = PathOfJobOutput(address, site.jobs);
   if (local.ok()) {
     const std::string job = local->substr(0, local->find('/', site.jobs.size() + 1));
-    return DataHere{type == "uri_file" ? FileOfOutput(*local) : *local, job};
+    const bool is_file = type == "uri_file" && pattern.empty();
+    return DataHere{is_file ? FileOfOutput(*local) : *local, pattern, job};
   }
   if (!absl::IsNotFound(local.status())) return local.status();
   const auto place = PlaceOf(address, site.datastores);
   const bool is_folder = place.ok() && *place && (*place)->kind == StoreKind::kLocal;
-  return is_folder ? absl::StatusOr<DataHere>(DataHere{(*place)->path, ""}) : local.status();
+  return is_folder ? absl::StatusOr<DataHere>(DataHere{(*place)->path, pattern, ""})
+                   : local.status();
 }
 
 std::string AdviceToMap(absl::string_view address) {

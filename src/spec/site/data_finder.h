@@ -37,11 +37,13 @@ absl::StatusOr<std::optional<NamedModel>> ResolveModel(const std::string& writte
 
 struct DataHere {
   std::string path;        // absolute
+  std::string pattern;     // of an address with wildcards: which files below the path; else empty
   std::string job_folder;  // of an earlier job, whose result it is; else empty
 };
 // Returns where it lies: a path, which counts from `base`; the copy that the address has; an
-// earlier job's output, of the type uri_file its one file; a datastore that is a folder. NotFound
-// for an address of nothing here.
+// earlier job's output, of the type uri_file its one file; a datastore that is a folder. Of an
+// address with "*", "**" or "?" it is the folder above the first, as in stores. NotFound for an
+// address of nothing here.
 absl::StatusOr<DataHere> FindHere(const std::string& address, absl::string_view type,
                                   const std::filesystem::path& base, const Site& site);
 

@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
+#include <string>
+#include <vector>
+
 #include "spec/file/job_file.h"
 
 namespace tutti::spec {
@@ -82,6 +86,45 @@ TEST(DataFinder, WithoutARegistryModelsAreAsOtherData) {
                   .status()
                   .message(),
               HasSubstr("\"azureml:net:1\" is not on this machine"));
+}
+
+TEST(DataFinder, APatternIsTheFolderAboveItsWildcardsAndWhatMatchesBelow) {
+  Site site = BuiltInSite();
+  site.jobs = "/jobs";
+  EXPECT_TRUE(site.data.Add("azureml://datastores/x", "/copies/x").ok());
+  EXPECT_TRUE(site.data.Add("https://e.org/sets", "/copies/sets").ok());
+  site.datastores["share"].place = {
+      .kind = StoreKind::kLocal, .path = "/mnt", .datastore = "share"};
+  for (const auto& [address, path, pattern] : std::vector<std::array<std::string, 3>>{
+           {"azureml://datastores/x/paths/dogs/**", "/copies/x/paths/dogs", "**"},
+           {"azureml://datastores/x/paths/*/a?.png", "/copies/x/paths", "*/a?.png"},
+           {"azureml://datastores/x/paths/a[1]/*.png/", "/copies/x/paths/a[1]", "*.png"},
+           {"azureml://datastores/x/paths/dogs", "/copies/x/paths/dogs", ""},
+           {"https://e.org/sets/a%20b/*/c%20d", "/copies/sets/a b", "*/c d"},
+           {"https://e.org/sets/a?b=*", "/copies/sets/a", ""},
+           {"azureml://datastores/share/paths/dogs/*", "/mnt/dogs", "*"},
+           {"azureml://jobs/j/outputs/o/paths/*.pt", "/jobs/j/outputs/o", "*.pt"},
+       }) {
+    const auto here = FindHere(address, "uri_folder", "/base", site);
+    ASSERT_TRUE(here.ok()) << address << here.status();
+    EXPECT_EQ(here->path, path) << address;
+    EXPECT_EQ(here->pattern, pattern) << address;
+  }
+  EXPECT_EQ(FindHere("./dogs/*", "uri_folder", "/base", site)->path, "/base/dogs/*")
+      << "a file may be called so";
+  EXPECT_TRUE(absl::IsNotFound(FindHere("s3://b/dogs/*", "uri_folder", "/base", site).status()));
+}
+
+TEST(DataFinder, APatternIsNeitherATableNorAFile) {
+  Site site = BuiltInSite();
+  EXPECT_TRUE(site.data.Add("azureml://datastores/x", "/copies").ok());
+  const auto read = [&](const std::string& type) {
+    return ReadModelInput("{type: " + type + ", path: 'azureml://datastores/x/paths/*'}", site);
+  };
+  EXPECT_EQ(read("uri_folder")->pattern, "*");
+  EXPECT_EQ(read("custom_model")->pattern, "*");
+  EXPECT_THAT(read("mltable").status().message(), HasSubstr("input \"m\": a table is one folder"));
+  EXPECT_THAT(read("uri_file").status().message(), HasSubstr("stands for several files"));
 }
 
 }  // namespace

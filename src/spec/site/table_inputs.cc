@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -46,13 +45,6 @@ absl::StatusOr<std::string> Below(absl::string_view folder, absl::string_view re
     }
   }
   return absl::StrJoin(parts, "/");
-}
-
-// Whether the path of such an address is percent-encoded, and ends at a "?".
-bool IsUrl(absl::string_view text) {
-  const std::string scheme = absl::AsciiStrToLower(text.substr(0, text.find("://")));
-  const bool has_scheme = scheme.size() < text.size() && IsAddress(text);
-  return has_scheme && scheme != "azureml" && scheme != "gs" && !absl::StartsWith(scheme, "s3");
 }
 
 bool HasEncodedWildcard(absl::string_view text) {

@@ -71,8 +71,8 @@ constexpr KeyGroup kGroups[] = {
      "integer, boolean"},
     {"command", "inputs.*.path", kDone,
      "a local path, an earlier job's output (azureml://jobs/JOB/outputs/NAME/paths/PATH), an "
-     "address that `tutti data map` serves from a local copy, a file, folder or pattern in a "
-     "datastore (azureml://datastores/NAME/paths/PATH) or by wasbs, abfss, s3 or gs, or of a "
+     "address or pattern that `tutti data map` serves from a local copy, a file, folder or pattern "
+     "in a datastore (azureml://datastores/NAME/paths/PATH) or by wasbs, abfss, s3 or gs, or of a "
      "uri_file one by https: it is fetched once to each node"},
     {"command", "inputs.*.mode", kDone,
      "ro_mount, download, direct (an address that is not mapped is then handed on as it is). "

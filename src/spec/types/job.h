@@ -62,8 +62,9 @@ struct Input {
   // Of mode eval_mount and eval_download, once its table was read: neither path nor place. What the
   // table's paths name are inputs beside it, whose names no job file has ("t.paths[0]") and whose
   // mode is ro_mount or download; each says:
-  std::string table;    // the input's name; of all other inputs empty
-  std::string pattern;  // of a folder of this machine: which files below it; empty: all
+  std::string table;  // the input's name; of all other inputs empty
+  // Of a folder of this machine, also without a table: which files below it; empty: all.
+  std::string pattern;
   // The file's path in the folder that the job gets, or the folder that the files lie below there,
   // as they lie below the place's folder.
   std::string placed;
@@ -72,6 +73,12 @@ struct Input {
 // Returns whether the job gets the files that the input's table names, and not its folder.
 inline bool IsEvaluated(const Input& input) {
   return input.mode == "eval_mount" || input.mode == "eval_download";
+}
+
+// Returns which wildcards its pattern has: MLTable's where a table says it, else those of
+// addresses.
+inline base::Wildcards WildcardsOf(const Input& input) {
+  return input.table.empty() ? base::Wildcards::kPlain : base::Wildcards::kClasses;
 }
 
 struct Output {

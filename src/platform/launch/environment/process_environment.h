@@ -34,7 +34,7 @@ struct NodeFacts {
   Variables own;                  // the launcher's environment; a fixed list of it is handed on
   Variables inputs;               // name -> path or literal, as staged
   Variables outputs;              // name -> folder
-  std::set<std::string> matched;  // files of this machine that its tables' patterns match
+  std::set<std::string> matched;  // files of this machine that its inputs' patterns match
   std::vector<std::string> gpus;  // this node's devices, as CUDA_VISIBLE_DEVICES names them
   bool has_cdi = false;           // podman knows the node's GPUs
   // What podman calls the GPUs that this process may open, by CUDA's numbers, which counts these

@@ -106,6 +106,25 @@ absl::StatusOr<FetchedInput> Found(NodeContext& node, const std::string& name,
   return FetchedInput{std::string(absl::StripPrefix(input.path, "file://")), base::UniqueFd()};
 }
 
+// Makes the folder of the job that has what `parts` name. A container gets those that patterns
+// match each by itself: `instead` says what else there is.
+absl::StatusOr<std::string> LayOut(NodeContext& node, const std::string& name,
+                                   const std::vector<TablePart>& parts, TableFiles files,
+                                   absl::string_view instead, const std::atomic<bool>& cancelled) {
+  const fs::path place = NodeFolders(node.plan.directory).inputs() / name;
+  const auto matched = MakeTableFolder(parts, place, files, cancelled);
+  TUTTI_RETURN_IF_ERROR(base::Annotate(matched.status(), Called(name)));
+  if (files == TableFiles::kCopies) return place.string();
+  for (const fs::path& file : *matched) node.facts.matched.insert(file.native());
+  if (!node.plan.environment.image.empty() && node.facts.matched.size() > kMostMatchedMounts) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        Called(name), ": its patterns match ", matched->size(), " files of this machine, and a ",
+        "container gets ", kMostMatchedMounts, " at most, each by itself: take ", instead,
+        ", or name a folder in place of a pattern"));
+  }
+  return place.string();
+}
+
 // Where the input lies on this node. Under inputs/NAME there is a copy, or a link to it. `pins`
 // gets what keeps it there while the job reads it.
 absl::StatusOr<std::string> StageInput(NodeContext& node, const std::string& name,
@@ -120,6 +139,12 @@ absl::StatusOr<std::string> StageInput(NodeContext& node, const std::string& nam
   if (!input.table.empty()) {
     pins.push_back(std::move(found.pin));
     return path.string();
+  }
+  if (!input.pattern.empty()) {
+    const TablePart part{path, input.pattern, "", spec::WildcardsOf(input)};
+    const bool is_copied = input.mode == "download";
+    return LayOut(node, name, {part}, is_copied ? TableFiles::kCopies : TableFiles::kLinks,
+                  "mode: download", cancelled);
   }
   const fs::path place = NodeFolders(node.plan.directory).inputs() / name;
   if (input.mode != "download") {
@@ -149,25 +174,14 @@ absl::StatusOr<std::string> StageTable(NodeContext& node, const std::string& nam
     parts.push_back({staged->second, input.pattern, input.placed});
   }
   const bool is_linked = table.mode == "eval_mount";
-  const fs::path place = NodeFolders(node.plan.directory).inputs() / name;
   const bool is_one = parts.size() == 1 && parts[0].pattern.empty() && parts[0].placed.empty();
   if (is_linked && is_one) {
     std::error_code ignored;
-    fs::create_symlink(parts[0].path, place, ignored);
+    fs::create_symlink(parts[0].path, NodeFolders(node.plan.directory).inputs() / name, ignored);
     return parts[0].path.string();
   }
-  const auto matched = MakeTableFolder(
-      parts, place, is_linked ? TableFiles::kLinks : TableFiles::kCopies, cancelled);
-  TUTTI_RETURN_IF_ERROR(base::Annotate(matched.status(), Called(name)));
-  if (!is_linked) return place.string();
-  for (const fs::path& file : *matched) node.facts.matched.insert(file.native());
-  if (!node.plan.environment.image.empty() && node.facts.matched.size() > kMostMatchedMounts) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        Called(name), ": its patterns match ", matched->size(), " files of this machine, and a ",
-        "container gets ", kMostMatchedMounts, " at most, each by itself: take eval_download, or ",
-        "name a folder in place of a pattern"));
-  }
-  return place.string();
+  return LayOut(node, name, parts, is_linked ? TableFiles::kLinks : TableFiles::kCopies,
+                "eval_download", cancelled);
 }
 
 class InputsHook : public NodeHook {
@@ -177,7 +191,7 @@ class InputsHook : public NodeHook {
     return std::any_of(plan.inputs.begin(), plan.inputs.end(), [](const auto& named) {
       const spec::Input& input = named.second;
       return input.mode == "download" || input.place || spec::IsRemote(input) ||
-             spec::IsEvaluated(input);
+             spec::IsEvaluated(input) || !input.pattern.empty();
     });
   }
 

@@ -79,7 +79,7 @@ class ReadOnlyHook : public NodeHook {
     const std::vector<fs::path> inputs = ReadOnlyInputs(node);
     if (HasTooManyMatched(node) && IsWanted(node.plan)) {
       node.notes.push_back(absl::StrCat("the ", node.facts.matched.size(),
-                                        " files that its tables' patterns match on this machine "
+                                        " files that its inputs' patterns match on this machine "
                                         "are read-only by their modes alone"));
     }
     if (inputs.empty() || !node.facts.image.empty()) return absl::OkStatus();  // podman mounts them

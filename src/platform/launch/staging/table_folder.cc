@@ -48,7 +48,7 @@ class TableFolder {
   absl::Status AddMatches(const TablePart& part) {
     bool has_any = false;
     TUTTI_RETURN_IF_ERROR(base::WalkPattern(
-        part.path, part.pattern, base::Wildcards::kClasses, [&] { return !cancelled_; },
+        part.path, part.pattern, part.wildcards, [&] { return !cancelled_; },
         [&](const fs::path& below) {
           has_any = true;
           matched_.insert(part.path / below);

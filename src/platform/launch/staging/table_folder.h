@@ -1,5 +1,6 @@
 // Lays the files that a table's paths name out in one folder, which is what the job gets of an
-// input of mode eval_mount or eval_download. Thread-safe.
+// input of mode eval_mount or eval_download; or those that an address with a pattern does.
+// Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/text/path_pattern.h"
 
 namespace tutti::launch {
 
@@ -18,6 +20,7 @@ struct TablePart {
   std::filesystem::path path;  // where it lies on this node: a file or a folder
   std::string pattern;         // of a folder: which files below it; empty: all
   std::string placed;          // where in the table's folder
+  base::Wildcards wildcards = base::Wildcards::kClasses;  // of the pattern
 };
 
 // More files that patterns match are bound to their paths for no job, one by one.

@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <system_error>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -32,10 +33,13 @@ namespace fs = std::filesystem;
 class Sizes {
  public:
   // Of a folder with a pattern: of the files that match.
-  std::uintmax_t Of(const std::string& path, const std::string& pattern) {
-    const auto [known, is_new] = known_.try_emplace({path, pattern}, 0);
-    if (is_new) known->second = pattern.empty() ? Measure(path) : MeasureMatches(path, pattern);
-    return known->second;
+  std::uintmax_t Of(const spec::Input& input) {
+    const base::Wildcards wildcards = spec::WildcardsOf(input);
+    const auto [known, is_new] = known_.try_emplace({input.path, input.pattern, wildcards}, 0);
+    if (!is_new) return known->second;
+    return known->second = input.pattern.empty()
+                               ? Measure(input.path)
+                               : MeasureMatches(input.path, input.pattern, wildcards);
   }
 
  private:
@@ -51,10 +55,11 @@ class Sizes {
     }
     return bytes;
   }
-  std::uintmax_t MeasureMatches(const fs::path& folder, const std::string& pattern) const {
+  std::uintmax_t MeasureMatches(const fs::path& folder, const std::string& pattern,
+                                base::Wildcards wildcards) const {
     std::uintmax_t bytes = 0;
     base::WalkPattern(
-        folder, pattern, base::Wildcards::kClasses, [&] { return !deadline_.Expired(); },
+        folder, pattern, wildcards, [&] { return !deadline_.Expired(); },
         [&](const fs::path& below) {
           std::error_code error;
           bytes += SizeOf(fs::directory_entry(folder / below, error));
@@ -71,7 +76,8 @@ class Sizes {
   }
 
   const base::Deadline deadline_ = base::Deadline::After(absl::Seconds(1));
-  std::map<std::pair<std::string, std::string>, std::uintmax_t> known_;  // by path and pattern
+  // By path and pattern.
+  std::map<std::tuple<std::string, std::string, base::Wildcards>, std::uintmax_t> known_;
 };
 
 void CheckTree(const spec::JobSpec& job, const fs::path& directory, std::uintmax_t room,
@@ -88,7 +94,7 @@ void CheckTree(const spec::JobSpec& job, const fs::path& directory, std::uintmax
   std::uintmax_t bytes = 0;
   for (const auto* one : inputs) {
     const auto& [name, input] = *one;
-    bytes += job.instance_count * sizes.Of(input.path, input.pattern);
+    bytes += job.instance_count * sizes.Of(input);
     if (bytes <= room) continue;
     faults.push_back(
         absl::StrCat(input.location.file, ":", input.location.line, ": input \"", name, "\": of ",
