@@ -62,6 +62,18 @@ def test_both_send_the_same(client, service, tmp_path, number, rules):
     assert entries(archive) == entries(theirs)
 
 
+def test_both_go_by_the_repository_that_the_code_lies_in(client, service, tmp_path):
+    write(tmp_path, {"ü/.git/info/exclude": "of-me\n", "ü/.gitignore": "data/\n/src/*.pt\n[[:upper:]]*\n", "ü/src/.gitignore": "!README\n",
+                     "ü/src/deep/.gitignore": "!data/\n", "ü/src/data/a": "", "ü/src/deep/data/b": "", "ü/src/a.pt": "", "ü/src/deep/a.pt": "",
+                     "ü/src/README": "", "ü/src/LICENSE": "", "ü/src/of-me": "", "ü/src/train.py": "", "ü/src/__pycache__/train.pyc": "",
+                     "job.yml": "command: 'true'\ncode: ü/src\nenvironment: host\ncompute: local\n"})
+    service.submit(tmp_path / "job.yml")
+    client.jobs.create_or_update(command(command="true", code=tmp_path / "ü/src", environment="host", compute="local"))
+    found = [entries(archive) for archive in sorted((service.home / "snapshots").glob("*.zst"))]
+    assert [entry[0] for entry in found[0]] == [".gitignore", "README", "deep", "deep/.gitignore", "deep/a.pt", "deep/data", "deep/data/b", "train.py"]
+    assert len(found) == 2 and found[0] == found[1]
+
+
 def test_what_stands_beside_the_code_is_the_same(client, service, tmp_path):
     write(tmp_path, {"src/a.py": "print(open('shared/x').read(), open('one').read())\n", "lib/shared/x": "of shared", "lib/shared/skip.log": "",
                      "lib/shared/.amlignore": "*.log\n", "one": "of one",
@@ -148,8 +160,8 @@ def test_patterns_that_are_made_to_be_slow_are_quick():
 
 def test_rules_of_bytes():
     rules = IgnoreRules(b"\xef\xbb\xbf*.log\n!keep.log \r\nbuild/\n/top\n")
-    assert [rules.ignores(*asked) for asked in [(b"a.log", False), (b"d/keep.log", False), (b"build", False), (b"x/build", True), (b"x/top", True)]] == [
-        True, False, False, True, False]
+    assert [rules.decide(*asked) for asked in [(b"a.log", False), (b"d/keep.log", False), (b"build", False), (b"x/build", True), (b"x/top", True)]] == [
+        True, False, None, True, None]
 
 
 @pytest.mark.parametrize("code, parts", [

@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Require(!place.ok() || absl::StartsWith(place->lexically_normal().string(), "/to/"));
 
   const size_t half = text.size() / 2;
-  if (size < 4096) MatchesPath(text.substr(0, half), text.substr(half));
-  IgnoreRules(text).Ignores("a/b.log", false);
+  if (size < 4096) PathPattern(text.substr(0, half)).Matches(text.substr(half));
+  IgnoreRules(text).Decide("a/b.log", false);
   return 0;
 }

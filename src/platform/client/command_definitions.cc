@@ -197,8 +197,8 @@ void CommandDefinitions::AddRun(CLI::App* app) {
       "tutti run train.py --nodes 2 -- --epochs 5 runs a script without a job file.\n"
       "Output lines begin with their rank, as in \"[1] text\"; \"[1!]\" is standard error.\n"
       "Ctrl-C asks whether to cancel; without a terminal it leaves the job running.\n"
-      "The folder `code:` is sent without .git and what .amlignore or, if there is none, "
-      ".gitignore names.\n\n" +
+      "The folder `code:` is sent without what .amlignore or, if there is none, git's ignore files "
+      "name.\n\n" +
       std::string(ExitCodeHelp()));
 }
 

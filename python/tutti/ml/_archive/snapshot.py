@@ -10,14 +10,13 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import pathlib
 import posixpath
 import stat
 import struct
 import tarfile
 from typing import BinaryIO, Iterable, List, NamedTuple, Sequence, Tuple
 
-from tutti.ml._archive.ignore import IgnoreRules
+from tutti.ml._archive.ignore import IgnoreFiles, ignore_files_of
 from tutti.ml.exceptions import ValidationErrorType, ValidationException
 
 _MOST_REFUSALS = 10  # that are told one by one
@@ -116,10 +115,10 @@ def _items_in(folder: str) -> List[_Item]:
             f"code: {folder} is all of this machine: name the folder that is meant")
     items: List[_Item] = []
     refusals: List[str] = []
-    rules, folders = _rules_of(real), [(real, b"")]
+    folders = [(real, b"", ignore_files_of(real))]
     while folders:  # no recursion: folders may lie deeper than Python calls
-        below, prefix = folders.pop()
-        folders.extend(_collect(real, below, prefix, rules, items, refusals))
+        below, prefix, ignores = folders.pop()
+        folders.extend(_collect(real, below, prefix, ignores, items, refusals))
     if not refusals:
         return items
     refusals.sort()
@@ -130,18 +129,8 @@ def _items_in(folder: str) -> List[_Item]:
     raise ValidationException("\n".join(refusals))
 
 
-def _rules_of(folder: str) -> IgnoreRules:
-    for name in (".amlignore", ".gitignore"):
-        path = pathlib.Path(folder, name)
-        try:
-            return IgnoreRules(path.read_bytes())
-        except FileNotFoundError:
-            continue
-    return IgnoreRules(b"")
-
-
-def _collect(folder: str, below: str, prefix: bytes, rules: IgnoreRules, items: List[_Item],
-             refusals: List[str]) -> List[Tuple[str, bytes]]:
+def _collect(folder: str, below: str, prefix: bytes, ignores: IgnoreFiles, items: List[_Item],
+             refusals: List[str]) -> List[Tuple[str, bytes, IgnoreFiles]]:
     """Takes what lies in one folder; the folders in it, which are to be taken next."""
     folders = []
     for entry in os.scandir(below):
@@ -150,20 +139,21 @@ def _collect(folder: str, below: str, prefix: bytes, rules: IgnoreRules, items: 
             mode = stat.S_IFLNK
         is_directory = mode == stat.S_IFDIR
         name = prefix + os.fsencode(entry.name)
-        if _is_of_this_machine(entry, is_directory) or rules.ignores(name, is_directory):
+        if _is_of_this_machine(entry, is_directory) or ignores.leave_out(entry.path, is_directory):
             continue
         refusal = _refusal(entry.path, mode, folder)
         if refusal:
             refusals.append(refusal)
         items.append(_Item(name, entry.path, mode))
         if is_directory:
-            folders.append((entry.path, name + b"/"))
+            folders.append((entry.path, name + b"/", ignores.below(entry.path)))
     return folders
 
 
 def _is_of_this_machine(entry: "os.DirEntry[str]", is_directory: bool) -> bool:
-    """Whatever the ignore file says: another machine has no use for it."""
-    return entry.name == ".git" or (is_directory and is_python_environment(entry.path))
+    """Whatever the ignore files say: another machine has no use for it."""
+    return entry.name == ".git" or (
+        is_directory and (entry.name == "__pycache__" or is_python_environment(entry.path)))
 
 
 def is_python_environment(folder: str) -> bool:

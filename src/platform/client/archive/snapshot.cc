@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <memory>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -34,17 +35,13 @@ struct Item {
   fs::file_type type;
 };
 
-using IgnoreFile = std::pair<const char*, IgnoreRules::Kind>;
-constexpr IgnoreFile kOfCode[] = {{".amlignore", IgnoreRules::Kind::kGit},
-                                  {".gitignore", IgnoreRules::Kind::kGit}};
-constexpr IgnoreFile kOfBuilds[] = {{".containerignore", IgnoreRules::Kind::kDocker},
-                                    {".dockerignore", IgnoreRules::Kind::kDocker},
-                                    {".amlignore", IgnoreRules::Kind::kGit}};
-
-// By the first of the files that is there.
-absl::StatusOr<IgnoreRules> RulesOf(const fs::path& folder,
-                                    absl::Span<const IgnoreFile> files = kOfCode) {
-  for (const auto& [name, kind] : files) {
+// Returns the rules of an image's build, by the first of its ignore files that is there.
+absl::StatusOr<IgnoreRules> RulesOfBuild(const fs::path& folder) {
+  constexpr std::pair<const char*, IgnoreRules::Kind> kFiles[] = {
+      {".containerignore", IgnoreRules::Kind::kDocker},
+      {".dockerignore", IgnoreRules::Kind::kDocker},
+      {".amlignore", IgnoreRules::Kind::kGit}};
+  for (const auto& [name, kind] : kFiles) {
     auto text = base::ReadFile(folder / name, 1 << 20);
     if (text.ok()) return IgnoreRules(*text, kind);
     if (!absl::IsNotFound(text.status())) return text.status();
@@ -76,16 +73,25 @@ bool MayBeSecret(const fs::path& path) {
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
-// Whatever the ignore file says: another machine has no use for it.
+// Whatever the ignore files say: another machine has no use for it.
 bool IsOfThisMachine(const fs::path& path, bool is_directory) {
-  return path.filename() == ".git" || (is_directory && base::IsPythonEnvironment(path));
+  const fs::path name = path.filename();
+  return name == ".git" ||
+         (is_directory && (name == "__pycache__" || base::IsPythonEnvironment(path)));
 }
 
 constexpr size_t kMostRefusals = 10;  // that are told one by one
 
+// What an ignore file leaves out, by whole paths.
+struct Ignored {
+  fs::path path, by;
+  bool is_directory;
+};
+
 // What a folder holds.
 struct Content {
   std::vector<Item> items;
+  std::vector<Ignored> ignored;
   std::vector<std::string> refusals;  // of what cannot be sent
 };
 
@@ -97,20 +103,25 @@ absl::Status CheckEntry(const fs::path& path, fs::file_type type, const fs::path
       absl::StrCat(path.string(), " is no file, folder or link: leave it out in .amlignore"));
 }
 
-absl::Status Collect(const fs::path& folder, const fs::path& below, const IgnoreRules& rules,
+absl::Status Collect(const fs::path& folder, const fs::path& below, const IgnoreFiles& ignores,
                      Content& content) {
   std::error_code error;
   for (fs::directory_iterator at(below, error), end; !error && at != end; at.increment(error)) {
     const fs::path& path = at->path();
     const fs::file_type type = at->symlink_status().type();
     const bool is_directory = type == fs::file_type::directory;
-    const std::string name = path.lexically_relative(folder).string();
-    if (IsOfThisMachine(path, is_directory) || rules.Ignores(name, is_directory)) continue;
+    if (IsOfThisMachine(path, is_directory)) continue;
+    if (const fs::path* by = ignores.LeavesOut(path, is_directory); by != nullptr) {
+      content.ignored.push_back({path, *by, is_directory});
+      continue;
+    }
     const absl::Status sendable = CheckEntry(path, type, folder);
     if (absl::IsInvalidArgument(sendable)) content.refusals.emplace_back(sendable.message());
     if (!sendable.ok() && !absl::IsInvalidArgument(sendable)) return sendable;
-    content.items.push_back({name, path, type});
-    if (is_directory) TUTTI_RETURN_IF_ERROR(Collect(folder, path, rules, content));
+    content.items.push_back({path.lexically_relative(folder).string(), path, type});
+    if (!is_directory) continue;
+    TUTTI_ASSIGN_OR_RETURN(const IgnoreFiles ignores_below, ignores.Below(path));
+    TUTTI_RETURN_IF_ERROR(Collect(folder, path, ignores_below, content));
   }
   if (error) return base::ErrnoStatus(absl::StrCat("read ", below.string()), error.value());
   return absl::OkStatus();
@@ -123,7 +134,7 @@ absl::Status CollectOfBuild(const fs::path& folder, const fs::path& below, const
   for (fs::directory_iterator at(below, error), end; !error && at != end; at.increment(error)) {
     const bool is_directory = at->symlink_status().type() == fs::file_type::directory;
     std::string name = at->path().lexically_relative(folder).string();
-    const bool is_left_out = rules.Ignores(name, is_directory);
+    const bool is_left_out = rules.Decide(name, is_directory).value_or(false);
     if (!is_left_out) names.push_back(std::move(name));
     if (!is_directory || (is_left_out && !rules.TakesBackIn())) continue;
     TUTTI_RETURN_IF_ERROR(CollectOfBuild(folder, at->path(), rules, names));
@@ -132,8 +143,8 @@ absl::Status CollectOfBuild(const fs::path& folder, const fs::path& below, const
   return absl::OkStatus();
 }
 
-void Measure(const fs::path& folder, const fs::path& below, const IgnoreRules& rules,
-             const CodeSize& most, CodeSize& size) {
+void Measure(const fs::path& below, const IgnoreFiles& ignores, const CodeSize& most,
+             CodeSize& size) {
   std::error_code error;
   for (fs::directory_iterator at(below, error), end; !error && at != end; at.increment(error)) {
     if (size.files >= most.files || size.bytes >= most.bytes) return;
@@ -141,14 +152,56 @@ void Measure(const fs::path& folder, const fs::path& below, const IgnoreRules& r
     std::error_code unreadable;
     const fs::file_type type = at->symlink_status(unreadable).type();
     const bool is_directory = type == fs::file_type::directory;
-    const std::string name = path.lexically_relative(folder).string();
-    if (IsOfThisMachine(path, is_directory) || rules.Ignores(name, is_directory)) continue;
-    if (is_directory) Measure(folder, path, rules, most, size);
+    if (IsOfThisMachine(path, is_directory) || ignores.LeavesOut(path, is_directory)) continue;
+    if (is_directory) Measure(path, ignores.Below(path).value_or(ignores), most, size);
     if (type != fs::file_type::regular) continue;
     ++size.files;
     const uintmax_t bytes = at->file_size(unreadable);
     if (!unreadable) size.bytes += bytes;
   }
+}
+
+// Files and folders that are left out: there may be millions.
+constexpr int kMostOfOne = 10'000, kMostOfAll = 100'000;
+
+// Counts what is left out with `path`, as long as `uncounted` entries are left of all.
+void Count(const fs::path& path, bool is_directory, int& uncounted, LeftOut& left_out) {
+  std::error_code error;
+  const auto add = [&](const fs::directory_entry& entry) {
+    if (entry.symlink_status(error).type() != fs::file_type::directory) ++left_out.files;
+    if (entry.symlink_status(error).type() != fs::file_type::regular) return;
+    const uintmax_t bytes = entry.file_size(error);
+    if (!error) left_out.bytes += bytes;
+  };
+  if (!is_directory) return add(fs::directory_entry(path, error));
+  constexpr auto kUnreadable = fs::directory_options::skip_permission_denied;
+  std::error_code end_of_walk;
+  int seen = 0;
+  for (fs::recursive_directory_iterator at(path, kUnreadable, end_of_walk), end;
+       !end_of_walk && at != end; at.increment(end_of_walk)) {
+    left_out.has_more = uncounted == 0 || seen == kMostOfOne;
+    if (left_out.has_more) return;
+    --uncounted;
+    ++seen;
+    add(*at);
+  }
+}
+
+// As it is told to someone who works in the folder `from`.
+std::vector<LeftOut> Counted(const std::vector<Ignored>& ignored, const fs::path& from) {
+  std::vector<LeftOut> all;
+  int uncounted = kMostOfAll;
+  for (const Ignored& each : ignored) {
+    LeftOut left_out{.name = each.path.lexically_relative(from).string(),
+                     .by = each.by.lexically_relative(from).string()};
+    if (each.is_directory) left_out.name += "/";
+    Count(each.path, each.is_directory, uncounted, left_out);
+    all.push_back(std::move(left_out));
+  }
+  std::sort(all.begin(), all.end(), [](const LeftOut& a, const LeftOut& b) {
+    return std::tuple(b.has_more, b.bytes, a.name) < std::tuple(a.has_more, a.bytes, b.name);
+  });
+  return all;
 }
 
 // Writes entries by libarchive. Not thread-safe.
@@ -247,83 +300,94 @@ absl::Status Refusal(std::vector<std::string> refusals, const fs::path& folder) 
 }
 
 // What lies in a folder, with names that count from it.
-absl::StatusOr<std::vector<Item>> ItemsIn(const fs::path& folder) {
+absl::StatusOr<Content> ContentIn(const fs::path& folder) {
   std::error_code error;
   const fs::path real = fs::canonical(folder, error);
   if (real == real.root_path()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "code: ", folder.string(), " is all of this machine: name the folder that is meant"));
   }
-  TUTTI_ASSIGN_OR_RETURN(const IgnoreRules rules, RulesOf(real));
+  TUTTI_ASSIGN_OR_RETURN(const IgnoreFiles ignores, IgnoreFiles::OfCode(real));
   Content content;
-  TUTTI_RETURN_IF_ERROR(Collect(real, real, rules, content));
-  if (content.refusals.empty()) return std::move(content.items);
+  TUTTI_RETURN_IF_ERROR(Collect(real, real, ignores, content));
+  if (content.refusals.empty()) return content;
   return Refusal(std::move(content.refusals), folder);
 }
 
-absl::StatusOr<std::vector<Item>> ItemsOf(const fs::path& code, absl::string_view key = "code") {
+absl::StatusOr<Content> ContentOf(const fs::path& code, absl::string_view key = "code") {
   std::error_code error;
   const fs::file_type type = fs::status(code, error).type();
-  if (type == fs::file_type::directory) return ItemsIn(code);
+  if (type == fs::file_type::directory) return ContentIn(code);
   if (type == fs::file_type::regular) {
-    return std::vector<Item>{{code.filename().string(), fs::canonical(code, error), type}};
+    return Content{.items = {{code.filename().string(), fs::canonical(code, error), type}}};
   }
   return absl::NotFoundError(absl::StrCat(key, ": ", code.string(), " does not exist"));
 }
 
 // A folder itself is one of them, and a part of their names.
-absl::StatusOr<std::vector<Item>> ItemsOfInclude(const fs::path& include) {
+absl::StatusOr<Content> ContentOfInclude(const fs::path& include) {
   std::error_code error;
-  TUTTI_ASSIGN_OR_RETURN(std::vector<Item> items, ItemsOf(include, "additional_includes"));
-  if (!fs::is_directory(include, error)) return items;
+  TUTTI_ASSIGN_OR_RETURN(Content content, ContentOf(include, "additional_includes"));
+  if (!fs::is_directory(include, error)) return content;
   const std::string folder = include.filename().string();
-  for (Item& item : items) item.name = absl::StrCat(folder, "/", item.name);
-  items.push_back({folder, include, fs::file_type::directory});
-  return items;
+  for (Item& item : content.items) item.name = absl::StrCat(folder, "/", item.name);
+  content.items.push_back({folder, include, fs::file_type::directory});
+  return content;
 }
 
-absl::StatusOr<std::vector<Item>> AllItems(const fs::path& code,
-                                           const std::vector<fs::path>& includes) {
-  std::vector<Item> items;
+absl::StatusOr<Content> AllContent(const fs::path& code, const std::vector<fs::path>& includes) {
+  Content content;
+  std::vector<Item>& items = content.items;
   base::Faults faults;
-  const auto take = [&](absl::StatusOr<std::vector<Item>> more) {
-    if (more.ok()) std::move(more->begin(), more->end(), std::back_inserter(items));
+  const auto take = [&](absl::StatusOr<Content> more) {
+    if (more.ok()) {
+      std::move(more->items.begin(), more->items.end(), std::back_inserter(items));
+      std::move(more->ignored.begin(), more->ignored.end(), std::back_inserter(content.ignored));
+    }
     const bool other = !more.ok() && !absl::IsInvalidArgument(more.status());
     if (!other) faults.Add(more.status());
     return other ? more.status() : absl::OkStatus();
   };
-  if (!code.empty()) TUTTI_RETURN_IF_ERROR(take(ItemsOf(code)));
-  for (const fs::path& include : includes) TUTTI_RETURN_IF_ERROR(take(ItemsOfInclude(include)));
+  if (!code.empty()) TUTTI_RETURN_IF_ERROR(take(ContentOf(code)));
+  for (const fs::path& include : includes) TUTTI_RETURN_IF_ERROR(take(ContentOfInclude(include)));
   TUTTI_RETURN_IF_ERROR(faults.status());
   std::sort(items.begin(), items.end(),
             [](const Item& a, const Item& b) { return a.name < b.name; });
   const auto two = std::adjacent_find(
       items.begin(), items.end(), [](const Item& a, const Item& b) { return a.name == b.name; });
-  if (two == items.end()) return items;
+  if (two == items.end()) return content;
   return absl::InvalidArgumentError(absl::StrCat(
       "additional_includes: ", two->path.string(), " and ", std::next(two)->path.string(),
       " would both be \"", two->name, "\" beside the code: rename one, or leave it out"));
+}
+
+// The folder that names of what is left out count from.
+fs::path FolderOf(const fs::path& code, const std::vector<fs::path>& includes) {
+  std::error_code error;
+  const fs::path real = fs::canonical(code.empty() ? includes.front() : code, error);
+  return !code.empty() && fs::is_directory(real, error) ? real : real.parent_path();
 }
 
 }  // namespace
 
 absl::StatusOr<Snapshot> PackCode(const fs::path& code, const fs::path& archive,
                                   const std::vector<fs::path>& includes) {
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<Item> items, AllItems(code, includes));
+  TUTTI_ASSIGN_OR_RETURN(const Content content, AllContent(code, includes));
   Snapshot snapshot;
   Packer packer(archive);
   TUTTI_RETURN_IF_ERROR(packer.Open());
-  for (const Item& item : items) TUTTI_RETURN_IF_ERROR(packer.Add(item, snapshot));
+  for (const Item& item : content.items) TUTTI_RETURN_IF_ERROR(packer.Add(item, snapshot));
   TUTTI_RETURN_IF_ERROR(packer.Close());
   TUTTI_ASSIGN_OR_RETURN(const base::Sha256Digest digest, base::Sha256OfFile(archive));
   snapshot.hash = absl::StrCat("sha256:", base::Hex(digest));
   std::error_code error;
   snapshot.archive_bytes = fs::file_size(archive, error);
+  snapshot.left_out = Counted(content.ignored, FolderOf(code, includes));
   return snapshot;
 }
 
 absl::Status CheckCode(const fs::path& code, const std::vector<fs::path>& includes) {
-  return AllItems(code, includes).status();
+  return AllContent(code, includes).status();
 }
 
 bool SendsAHome(const fs::path& code) {
@@ -335,21 +399,21 @@ bool SendsAHome(const fs::path& code) {
 
 CodeSize MeasureCode(const fs::path& folder, int most_files, uint64_t most_bytes) {
   CodeSize size;
-  const auto rules = RulesOf(folder);
-  const IgnoreRules none("");
-  Measure(folder, folder, rules.ok() ? *rules : none, {most_files, most_bytes}, size);
+  std::error_code error;
+  const fs::path real = fs::canonical(folder, error);
+  Measure(real, IgnoreFiles::OfCode(real).value_or(IgnoreFiles()), {most_files, most_bytes}, size);
   return size;
 }
 
 absl::StatusOr<std::vector<std::string>> FilesOfCode(const fs::path& code) {
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<Item> items, AllItems(code, {}));
+  TUTTI_ASSIGN_OR_RETURN(const Content content, AllContent(code, {}));
   std::vector<std::string> names;
-  for (const Item& item : items) names.push_back(item.name);
+  for (const Item& item : content.items) names.push_back(item.name);
   return names;
 }
 
 absl::StatusOr<std::vector<std::string>> FilesOfBuild(const fs::path& folder) {
-  TUTTI_ASSIGN_OR_RETURN(const IgnoreRules rules, RulesOf(folder, kOfBuilds));
+  TUTTI_ASSIGN_OR_RETURN(const IgnoreRules rules, RulesOfBuild(folder));
   std::vector<std::string> names;
   TUTTI_RETURN_IF_ERROR(CollectOfBuild(folder, folder, rules, names));
   std::sort(names.begin(), names.end());

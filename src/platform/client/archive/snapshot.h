@@ -13,16 +13,26 @@
 
 namespace tutti::client {
 
+// A file or folder that an ignore file leaves out.
+struct LeftOut {
+  std::string name;  // from the code folder; of a folder with "/" behind it
+  std::string by;    // the ignore file, from the code folder: "../.gitignore"
+  int files = 0;     // that were counted
+  uint64_t bytes = 0;
+  bool has_more = false;  // than were counted
+};
+
 struct Snapshot {
   std::string hash;  // "sha256:…" of the archive's bytes
   int files = 0;
   uint64_t content_bytes = 0;
   uint64_t archive_bytes = 0;
   std::vector<std::string> secret_files;  // those that often hold secrets: .env, private keys
+  std::vector<LeftOut> left_out;          // the largest first; of each 10,000 files are counted
 };
 
 // Packs `code`, a folder's content or a single file, into the file `archive`. Leaves out .git,
-// Python environments and what the folder's ignore file names (ignore.h). Symbolic links are kept
+// __pycache__, Python environments and what ignore files name (ignore.h). Symbolic links are kept
 // when they lead to a place in the folder. InvalidArgument, naming the file: a link that leaves the
 // folder, the folder "/", something that is neither file, folder nor link (each of the first ten on
 // a line of its own), a file that changed while it was read.

@@ -93,6 +93,67 @@ TEST_F(SnapshotTest, LeavesOutWhatTheIgnoreFileNames) {
   EXPECT_THAT(List(Archive()), ElementsAre("a.txt="));
 }
 
+// As `git ls-files --others --exclude-standard` lists them in src.
+TEST_F(SnapshotTest, LeavesOutWhatGitIgnoresFromTheRepositorysRootOn) {
+  Write(".git/info/exclude", "of-me\n");
+  Write(".gitignore", "data/\n/src/*.pt\n*.log\n");
+  Write("src/.gitignore", "!keep.log\n");
+  Write("src/deep/.gitignore", "/data2\n!data/\n");
+  for (const char* name : {"src/data/a", "src/best.pt", "src/a.log", "src/keep.log", "src/of-me",
+                           "src/deep/best.pt", "src/deep/data/b", "src/deep/data2/c",
+                           "src/deep/er/data2", "src/train.py", "src/deep/__pycache__/x.pyc"}) {
+    Write(name, "x");
+  }
+  const auto packed = PackCode(Code("src"), Archive());
+  ASSERT_TRUE(packed.ok()) << packed.status();
+  EXPECT_THAT(List(Archive()),
+              ElementsAre(".gitignore=!keep.log\n", "deep/", "deep/.gitignore=/data2\n!data/\n",
+                          "deep/best.pt=x", "deep/data/", "deep/data/b=x", "deep/er/",
+                          "deep/er/data2=x", "keep.log=x", "train.py=x"));
+  std::vector<std::string> told;
+  for (const LeftOut& each : packed->left_out) told.push_back(each.by + " " + each.name);
+  EXPECT_THAT(told,
+              ElementsAre("../.gitignore a.log", "../.gitignore best.pt", "../.gitignore data/",
+                          "deep/.gitignore deep/data2/", "../.git/info/exclude of-me"));
+}
+
+TEST_F(SnapshotTest, AFolderThatItsRepositoryIgnoresGoesByTheFilesInItAlone) {
+  Write(".git/HEAD", "");
+  Write(".gitignore", "*\n");
+  Write("out/code/.gitignore", "data\n");
+  Write("out/code/data", "x");
+  Write("out/code/train.py", "x");
+  Write("out/code/module/.git", "gitdir: elsewhere");
+  Write("out/code/module/data", "git knows nothing of what is around it");
+  ASSERT_TRUE(PackCode(Code("out/code"), Archive()).ok());
+  EXPECT_THAT(List(Archive()),
+              ElementsAre(".gitignore=data\n", "module/",
+                          "module/data=git knows nothing of what is around it", "train.py=x"));
+}
+
+TEST_F(SnapshotTest, CountsWhatIsLeftOutUpToABound) {
+  Write(".amlignore", "data/\nmany/\nhollow/\n");
+  Write("data/a", "12345");
+  Write("data/b/c", "67");
+  fs::create_directories(Code("hollow"));
+  auto packed = PackCode(folder_.path(), Archive());
+  ASSERT_TRUE(packed.ok()) << packed.status();
+  ASSERT_EQ(packed->left_out.size(), 2u);
+  EXPECT_EQ(packed->left_out[0].name, "data/");
+  EXPECT_EQ(packed->left_out[0].files, 2);
+  EXPECT_EQ(packed->left_out[0].bytes, 7u);
+  fs::create_directories(Code("many"));
+  Write("many/0", "");
+  for (int i = 1; i <= 10'000; ++i) {
+    fs::create_hard_link(Code("many/0"), Code(absl::StrCat("many/", i)));
+  }
+  packed = PackCode(folder_.path(), Archive());
+  EXPECT_EQ(packed->left_out[0].name, "many/");
+  EXPECT_TRUE(packed->left_out[0].has_more);
+  EXPECT_EQ(packed->left_out[0].files, 10'000);
+  EXPECT_EQ(packed->left_out[1].name, "data/");
+}
+
 TEST_F(SnapshotTest, LeavesOutPythonEnvironments) {
   Write("code/train.py", "x");
   Write("code/.venv/pyvenv.cfg", "home = /usr/bin");

@@ -8,7 +8,9 @@
 #include <set>
 #include <sstream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/faults.h"
 #include "base/file.h"
@@ -23,6 +25,7 @@
 #include "platform/client/submit/job_text.h"
 #include "platform/client/submit/user_job.h"
 #include "platform/client/text/amounts.h"
+#include "platform/client/text/columns.h"
 #include "spec/command/code.h"
 
 namespace tutti::client {
@@ -152,19 +155,44 @@ std::string Size(const Snapshot& snapshot) {
                       snapshot.files == 1 ? " file, " : " files, ", Bytes(snapshot.content_bytes));
 }
 
+std::string Told(const LeftOut& one) {
+  if (one.has_more && one.files == 0) return Printable(one.name);  // there was too much to count
+  const bool is_folder = absl::EndsWith(one.name, "/");
+  const std::string files =
+      absl::StrCat(WithCommas(one.files), one.files == 1 ? " file" : " files");
+  std::string holds = Bytes(one.bytes);
+  if (is_folder) holds = one.files == 0 ? "empty" : absl::StrCat(files, ", ", holds);
+  if (one.has_more) holds = absl::StrCat("more than ", files);
+  return absl::StrCat(Printable(one.name), " (", holds, ")");
+}
+
+constexpr size_t kMostLeftOut = 5;  // that are told one by one
+
+// What stays here of the code and by which files, as one line; "" if nothing does.
+std::string LeftOutLine(const std::vector<LeftOut>& left_out) {
+  const size_t told = std::min(left_out.size(), kMostLeftOut);
+  std::map<std::string, std::vector<std::string>> by_file;
+  for (size_t i = 0; i < told; ++i) by_file[left_out[i].by].push_back(Told(left_out[i]));
+  const std::string line = absl::StrJoin(by_file, "; ", [](std::string* out, const auto& each) {
+    absl::StrAppend(out, "by ", Printable(each.first), ": ", absl::StrJoin(each.second, ", "));
+  });
+  if (line.empty()) return "";
+  const size_t more = left_out.size() - told;
+  return absl::StrCat("left out ", line, more == 0 ? "" : absl::StrCat(" and ", more, " more"),
+                      "\n");
+}
+
 // Sends what the service does not have; the snapshots, by AllCode of the jobs.
 absl::StatusOr<std::map<std::string, std::string>> SendCode(
     ServiceClient& service, const std::map<std::string, Packed>& packed, std::ostream& remarks) {
   std::map<std::string, std::string> sent;
   for (const auto& [code, file] : packed) {
     TUTTI_ASSIGN_OR_RETURN(const bool known, service.HasSnapshot(file.snapshot.hash));
-    remarks << Size(file.snapshot);  // an error would stand on the same line
-    if (known) {
-      remarks << ", unchanged since an earlier job" << std::endl;
-    } else {
-      remarks << "; sending " << Bytes(file.snapshot.archive_bytes) << std::endl;
-      TUTTI_RETURN_IF_ERROR(service.PutSnapshot(file.snapshot.hash, file.archive));
-    }
+    const std::string what =
+        known ? ", unchanged since an earlier job\n"
+              : absl::StrCat("; sending ", Bytes(file.snapshot.archive_bytes), "\n");
+    remarks << Size(file.snapshot) << what << LeftOutLine(file.snapshot.left_out) << std::flush;
+    if (!known) TUTTI_RETURN_IF_ERROR(service.PutSnapshot(file.snapshot.hash, file.archive));
     sent[code] = file.snapshot.hash;
   }
   return sent;

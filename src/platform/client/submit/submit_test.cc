@@ -183,6 +183,23 @@ TEST_F(SubmitTest, SecretsThatGoWithTheCodeAreWarnedOf) {
   EXPECT_THAT(remarks_.str(), HasSubstr("warning: .env is sent with the code"));
 }
 
+TEST_F(SubmitTest, WhatStaysHereIsToldWithTheFileThatSaysSo) {
+  Write(".git/HEAD", "");
+  Write(".gitignore", "data/\n");
+  Write("src/data/a", std::string(1'100'000, 'x'));
+  Write("src/data/b/c", "x");
+  ASSERT_TRUE(Submit(File()).ok());
+  EXPECT_THAT(remarks_.str(), HasSubstr("\nleft out by ../.gitignore: data/ (2 files, 1.1 MB)\n"));
+  Write("src/.gitignore", "*.pt\nhollow/\n");
+  std::filesystem::create_directories(folder_.path() / "src/hollow");
+  for (const char* name : {"a.pt", "b.pt", "c.pt", "d.pt"}) Write(absl::StrCat("src/", name), "x");
+  remarks_.str("");
+  ASSERT_TRUE(Submit(File()).ok());
+  EXPECT_THAT(remarks_.str(),
+              HasSubstr("\nleft out by ../.gitignore: data/ (2 files, 1.1 MB); by .gitignore: a.pt "
+                        "(1 B), b.pt (1 B), c.pt (1 B), d.pt (1 B) and 1 more\n"));
+}
+
 TEST_F(SubmitTest, SettingsChangeTheFileThatIsSent) {
   JobFile file = File();
   file.settings = {"resources.instance_count=2"};
