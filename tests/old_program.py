@@ -10,10 +10,10 @@ from needs import lack
 OLD = os.environ.get("TUTTI_OLD_PROGRAM")
 
 # Says a line now and then until the file is there; what it has done stands outside of tutti too.
-RANK = """echo begin $TUTTI_RESTART_COUNT >> {marks}/$TUTTI_JOB_ID.$RANK
+RANK = """echo begin $TUTTI_RESTART_COUNT >> {marks}/$TUTTI_JOB_ID.${{RANK:-0}}
 i=0
 while [ ! -e {marks}/go ]; do echo line $i; i=$((i+1)); sleep 0.1; done
-mkdir -p outputs; echo kept > outputs/of-$RANK
+mkdir -p outputs; echo kept > outputs/of-${{RANK:-0}}
 echo '{{"event": "metric", "name": "loss", "value": 0.5}}' >> $TUTTI_METRICS_FILE
 echo lines $i"""
 

@@ -134,7 +134,7 @@ def member_of(pid, words, environment, allocations):
         or allocations.named_in(b"\0".join(words)) or allocations.named_in(folder_of(pid).encode() + b"/")
     if not allocation:
         return None
-    role, rank = role_of(words), variable(environment, "RANK")
+    role, rank = role_of(words), variable(environment, "RANK") or ("0" if variable(environment, "TUTTI_METRICS_FILE") else "")
     return Process(role, pid, allocation, variable(environment, "TUTTI_NODE_NAME") or "", (int(rank),) if rank and role in OF_ONE_RANK else ())
 
 

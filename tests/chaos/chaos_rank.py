@@ -8,7 +8,8 @@ import sys
 import time
 
 marks, seconds, lines, code = sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
-job, attempt, rank, node = (os.environ[name] for name in ("TUTTI_JOB_ID", "TUTTI_RESTART_COUNT", "RANK", "TUTTI_NODE_NAME"))
+job, attempt, node = (os.environ[name] for name in ("TUTTI_JOB_ID", "TUTTI_RESTART_COUNT", "TUTTI_NODE_NAME"))
+rank = os.environ.get("RANK", "0")
 file = os.open(f"{marks}/{job}.{rank}", os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o666)
 
 

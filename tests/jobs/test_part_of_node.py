@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(len(CORES) < 2, reason="sharing a node needs two
 # What the kernel says of a rank, then a wait for the test.
 LOOK = """
 import os, pathlib, sys, time
-gate, rank = pathlib.Path(sys.argv[1]), os.environ["RANK"]
+gate, rank = pathlib.Path(sys.argv[1]), os.environ.get("RANK", "0")
 status = pathlib.Path("/proc/self/status").read_text()
 cores = next(line for line in status.splitlines() if line.startswith("Cpus_allowed_list")).split()[1]
 print("cores", cores, "threads", os.environ["OMP_NUM_THREADS"], "gpus", os.environ.get("CUDA_VISIBLE_DEVICES"), flush=True)

@@ -154,7 +154,7 @@ def test_processes_are_as_many_as_the_configurations_say(workspace, tmp_path):
 
 def test_arguments_reach_the_script_as_they_are_but_for_variables(workspace, tmp_path):
     write(tmp_path, {"src/a.py": "import json, sys; print('GOT', json.dumps(sys.argv[1:]))\n"})
-    words = ["a b", 'say "x"', "$RANK-${WORLD_SIZE}", "$5 `date` $(date)", "back\\slash", "it's", "", "*", 1e-5, True]
+    words = ["a b", 'say "x"', "$TUTTI_RESTART_COUNT-${AZUREML_NODE_COUNT}", "$5 `date` $(date)", "back\\slash", "it's", "", "*", 1e-5, True]
     write(tmp_path, {"My $(date) Data/a": "1"})
     files = Dataset.File.from_files(tmp_path / "My $(date) Data").as_named_input("my_data").as_mount()
     run = Experiment(workspace, "e").submit(ScriptRunConfig(tmp_path / "src", "a.py", [*words, files, OutputFileDatasetConfig("out")]))

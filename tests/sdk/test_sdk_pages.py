@@ -18,7 +18,7 @@ FILES = {
                                "open(os.path.join(given.model or '.', 'weights'), 'w').write(given.rate)\n",
     "v1/train.py": f"import argparse, os, sys\nsys.path.insert(0, {str(PACKAGE)!r})\nfrom tutti.core import Run\nparser = argparse.ArgumentParser()\n"
                    "for name in ('rate', 'data', 'model'): parser.add_argument('--' + name)\ngiven = parser.parse_args()\nrun = Run.get_context()\n"
-                   "run.log('loss', float(given.rate) / 2)\nopen(os.path.join(given.model or '.', f\"weights{os.environ['RANK']}\"), 'w').write(given.rate)\n",
+                   "run.log('loss', float(given.rate) / 2)\nopen(os.path.join(given.model or '.', f\"weights{os.environ.get('RANK', 0)}\"), 'w').write(given.rate)\n",
     "data/points": "1 2 3\n",
     "job.yml": "command: echo ${{inputs.rate}}\nenvironment: host\ninputs: {rate: 0.1}\n",
     "train.yml": "type: command\nname: train\ncommand: cat ${{inputs.data}}/points > ${{outputs.model}}/weights; echo ${{inputs.rate}} >> ${{outputs.model}}/weights\n"

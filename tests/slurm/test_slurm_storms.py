@@ -127,7 +127,7 @@ def test_what_slurm_takes_back_before_tutti_saw_it_run_is_begun_again(hpc, clust
     """The service is away while it begins, so its launchers wait, and slurmds end them when slurmctld comes back."""
     ran = tmp_path / "ran"
     older = Older(cluster, tmp_path / "older")
-    name = hpc.submit(write_job(f"echo $TUTTI_RESTART_COUNT.$RANK >>{ran}", nodes=nodes, compute="hpc",
+    name = hpc.submit(write_job(f"echo $TUTTI_RESTART_COUNT.${{RANK:-0}} >>{ran}", nodes=nodes, compute="hpc",
                                 distribution="pytorch" if nodes > 1 else None, retry_settings={"max_retries": 1}))
     older.keep()
     hpc.kill(signal.SIGKILL)

@@ -162,7 +162,7 @@ TEST_F(Launcher, StagesCodeInputsAndOutputsAndSendsResults) {
   ASSERT_TRUE(base::WriteFileAtomic(folder.path() / "in/data.txt", "data\n").ok());
   const std::vector<TestEntry> code = {{"sub/run.sh",
                                         "cat \"$1/data.txt\" \"$2\"; echo model > $3/m.bin\n"
-                                        "mkdir -p outputs/deep; echo r$RANK > outputs/deep/r\n"
+                                        "mkdir -p outputs/deep; echo r0 > outputs/deep/r\n"
                                         "ln -s deep/r outputs/latest\n"}};
   const TestArchive archive(code);
   service.SetSnapshot(archive.bytes());

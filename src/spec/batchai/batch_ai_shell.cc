@@ -48,7 +48,7 @@ std::string Prepared(absl::string_view preparation, absl::string_view command, b
                                : "# Batch AI's jobPreparation: once on each node.\n",
                       "prepare() {\n\"${BASH:-sh}\" -c ", InSingleQuotes(preparation),
                       "\n}\n"
-                      "if [ \"$LOCAL_RANK\" = 0 ]; then\n"
+                      "if [ \"${LOCAL_RANK:-0}\" = 0 ]; then\n"
                       "  prepare || exit\n"
                       "  : >\"$AZ_BATCHAI_JOB_TEMP/.prepared\"\n"
                       "else\n"

@@ -300,7 +300,7 @@ absl::Status Refusal(std::vector<std::string> refusals, const fs::path& folder) 
 }
 
 // What lies in a folder, with names that count from it.
-absl::StatusOr<Content> ContentIn(const fs::path& folder) {
+absl::StatusOr<Content> FolderContent(const fs::path& folder) {
   std::error_code error;
   const fs::path real = fs::canonical(folder, error);
   if (real == real.root_path()) {
@@ -314,10 +314,10 @@ absl::StatusOr<Content> ContentIn(const fs::path& folder) {
   return Refusal(std::move(content.refusals), folder);
 }
 
-absl::StatusOr<Content> ContentOf(const fs::path& code, absl::string_view key = "code") {
+absl::StatusOr<Content> CodeContent(const fs::path& code, absl::string_view key = "code") {
   std::error_code error;
   const fs::file_type type = fs::status(code, error).type();
-  if (type == fs::file_type::directory) return ContentIn(code);
+  if (type == fs::file_type::directory) return FolderContent(code);
   if (type == fs::file_type::regular) {
     return Content{.items = {{code.filename().string(), fs::canonical(code, error), type}}};
   }
@@ -325,9 +325,9 @@ absl::StatusOr<Content> ContentOf(const fs::path& code, absl::string_view key = 
 }
 
 // A folder itself is one of them, and a part of their names.
-absl::StatusOr<Content> ContentOfInclude(const fs::path& include) {
+absl::StatusOr<Content> IncludeContent(const fs::path& include) {
   std::error_code error;
-  TUTTI_ASSIGN_OR_RETURN(Content content, ContentOf(include, "additional_includes"));
+  TUTTI_ASSIGN_OR_RETURN(Content content, CodeContent(include, "additional_includes"));
   if (!fs::is_directory(include, error)) return content;
   const std::string folder = include.filename().string();
   for (Item& item : content.items) item.name = absl::StrCat(folder, "/", item.name);
@@ -348,8 +348,8 @@ absl::StatusOr<Content> AllContent(const fs::path& code, const std::vector<fs::p
     if (!other) faults.Add(more.status());
     return other ? more.status() : absl::OkStatus();
   };
-  if (!code.empty()) TUTTI_RETURN_IF_ERROR(take(ContentOf(code)));
-  for (const fs::path& include : includes) TUTTI_RETURN_IF_ERROR(take(ContentOfInclude(include)));
+  if (!code.empty()) TUTTI_RETURN_IF_ERROR(take(CodeContent(code)));
+  for (const fs::path& include : includes) TUTTI_RETURN_IF_ERROR(take(IncludeContent(include)));
   TUTTI_RETURN_IF_ERROR(faults.status());
   std::sort(items.begin(), items.end(),
             [](const Item& a, const Item& b) { return a.name < b.name; });

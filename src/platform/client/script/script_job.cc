@@ -34,20 +34,19 @@ absl::Status CheckDistribution(const ScriptOptions& options) {
   return absl::OkStatus();
 }
 
-// Where nothing is said: by what the program imports. One process needs no framework's set-up but
-// PyTorch's, whose programs ask for it whatever their number is.
+// Where nothing is said: by what the program imports. One process is as its user's own `python3
+// train.py`: programs that find a RANK take themselves for one of several.
 std::string ChooseDistribution(const ScriptOptions& options, const DistributionGuess& guess,
                                const std::string& script, std::vector<std::string>& remarks) {
   if (!options.distribution.empty()) return options.distribution;
   const int processes = std::max(options.processes_per_node, options.gpus);
-  const bool is_one = options.nodes <= 1 && processes <= 1;
+  if (options.nodes <= 1 && processes <= 1) return "none";
   constexpr char kOtherwise[] = " (--distribution says otherwise)";
-  if (guess.distribution == "pytorch" || (!guess.distribution.empty() && !is_one)) {
+  if (!guess.distribution.empty()) {
     remarks.push_back(absl::StrCat("distribution: ", guess.distribution, ", since ", script,
                                    " imports ", guess.package, kOtherwise));
     return guess.distribution;
   }
-  if (is_one) return "none";
   const std::string chosen = processes > 1 ? "pytorch" : "none";
   remarks.push_back(absl::StrCat("distribution: ", chosen, ", since no framework is known by it: ",
                                  chosen == "none"

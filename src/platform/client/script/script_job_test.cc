@@ -54,12 +54,15 @@ TEST_F(ScriptJobTest, WhatIsSaidIsNotGuessed) {
   EXPECT_THAT(remarks_, ElementsAre());
 }
 
-TEST_F(ScriptJobTest, OneProcessNeedsNoFrameworkButPyTorch) {
+TEST_F(ScriptJobTest, OneProcessIsNoneOfSeveralUnlessThatIsSaid) {
   Put("train.py", "import tensorflow\n");
   EXPECT_FALSE(Written({})["distribution"].IsDefined());
   EXPECT_EQ(Written({.nodes = 3})["distribution"]["worker_count"].as<int>(), 3);
   Put("train.py", "import torch\n");
-  EXPECT_TRUE(Written({})["distribution"].IsDefined());
+  EXPECT_FALSE(Written({})["distribution"].IsDefined());
+  EXPECT_THAT(remarks_, ElementsAre(HasSubstr("environment: host")));
+  const YAML::Node said = Written({.distribution = "pytorch"})["distribution"];
+  EXPECT_EQ(said["process_count_per_instance"].as<int>(), 1);
 }
 
 TEST_F(ScriptJobTest, EachGpuHasAProcess) {

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "platform/launch/environment/tensorflow_cluster.h"
@@ -170,6 +171,38 @@ TEST(EnvironmentOfTest, AStepHasTheNameOfTheOutermostPipelineToo) {
   EXPECT_THAT(EnvironmentOf(plan, 1, {}),
               AllOf(Contains(Pair("AZUREML_RUN_ID", "pipeline.part.train")),
                     Contains(Pair("AZUREML_ROOT_RUN_ID", "pipeline"))));
+}
+
+TEST(EnvironmentOfTest, TheOnlyProcessOfAJobWithoutADistributionIsNoneOfSeveral) {
+  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kNone, 0);
+  plan.nodes = {{"n1", "127.77.0.1", 0, 1}};
+  const auto set_by = [&plan] {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : EnvironmentOf(plan, 0, {})) {
+      const bool of_azure = absl::StartsWith(name, "AZ");
+      const bool of_several = absl::StrContains(name, "RANK") || absl::StrContains(name, "SIZE") ||
+                              absl::StrContains(name, "MASTER") || absl::StartsWith(name, "PET_") ||
+                              absl::StartsWith(name, "HOROVOD_") || name == "TF_CONFIG";
+      if (of_several && !of_azure) names.push_back(name);
+    }
+    return names;
+  };
+  EXPECT_THAT(set_by(), ElementsAre());
+  EXPECT_THAT(
+      EnvironmentOf(plan, 0, {}),
+      AllOf(Contains(Pair("TUTTI_NODE_ADDRESS", "127.77.0.1")), Contains(Key("AZUREML_RUN_ID")),
+            Contains(Pair("TUTTI_JOB_TOKEN", "beef")), Contains(Key("TUTTI_METRICS_FILE"))));
+  plan.environment_variables = {{"RANK", "3"}};
+  EXPECT_THAT(set_by(), ElementsAre("RANK")) << "the user's own";
+  EXPECT_THAT(OverriddenNames(plan), ElementsAre());
+  plan.distribution.kind = spec::DistributionKind::kPyTorch;
+  EXPECT_THAT(
+      EnvironmentOf(plan, 0, {}),
+      AllOf(Contains(Pair("RANK", "0")), Contains(Pair("WORLD_SIZE", "1")),
+            Contains(Pair("LOCAL_RANK", "0")), Contains(Pair("MASTER_ADDR", "127.77.0.1"))));
+  plan.distribution.kind = spec::DistributionKind::kNone;
+  plan.nodes.push_back({"n2", "127.77.0.2", 1, 1});
+  EXPECT_THAT(EnvironmentOf(plan, 0, {}), Contains(Pair("RANK", "0"))) << "one of two";
 }
 
 TEST(EnvironmentOfTest, AUserMaySetDefaultsButNotWhoAProcessIs) {

@@ -88,6 +88,19 @@ std::string EnvironmentVariableOf(pid_t pid, absl::string_view name) {
   return "";
 }
 
+namespace {
+
+// By the file of its metrics: processes that a rank starts may have a RANK of their own, and the
+// only process of a job may have none.
+bool RankByEnvironment(pid_t pid, int& rank) {
+  const std::string file = EnvironmentVariableOf(pid, "TUTTI_METRICS_FILE");
+  absl::string_view name = absl::string_view(file).substr(file.rfind('/') + 1);
+  return absl::ConsumePrefix(&name, "rank-") && absl::ConsumeSuffix(&name, ".metrics") &&
+         absl::SimpleAtoi(name, &rank);
+}
+
+}  // namespace
+
 std::map<int, std::vector<pid_t>> ProcessesByRank(const std::vector<RankLeader>& leaders,
                                                   const std::vector<pid_t>& all) {
   std::map<int, std::vector<pid_t>> processes;
@@ -102,7 +115,7 @@ std::map<int, std::vector<pid_t>> ProcessesByRank(const std::vector<RankLeader>&
   for (const pid_t pid : all) {
     int rank = -1;
     if (placed.contains(pid)) continue;
-    if (absl::SimpleAtoi(EnvironmentVariableOf(pid, "RANK"), &rank)) processes[rank].push_back(pid);
+    if (RankByEnvironment(pid, rank)) processes[rank].push_back(pid);
   }
   return processes;
 }

@@ -49,7 +49,7 @@ struct RankLeader {
 };
 
 // Returns the leaders with all below them, and those of `all` that belong to none by parentage and
-// have a RANK in their environment.
+// have a rank's environment.
 std::map<int, std::vector<pid_t>> ProcessesByRank(const std::vector<RankLeader>& leaders,
                                                   const std::vector<pid_t>& all);
 

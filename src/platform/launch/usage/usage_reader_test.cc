@@ -162,11 +162,12 @@ TEST(UsageReaderTest, BelievesNoRankOfAProcessThatNoRankHasStarted) {
   const Child rank([] {});
   const Child stranger([] {
     const char* const arguments[] = {"sleep", "1000", nullptr};
-    const char* const environment[] = {"RANK=-2", nullptr};
+    const char* const environment[] = {"TUTTI_METRICS_FILE=/x/rank--2.metrics", nullptr};
     ::execve("/bin/sleep", const_cast<char**>(arguments), const_cast<char**>(environment));
   });
-  EXPECT_TRUE(base::AwaitPatiently(
-      absl::Seconds(30), [&] { return EnvironmentVariableOf(stranger.pid(), "RANK") == "-2"; }));
+  EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(30), [&] {
+    return !EnvironmentVariableOf(stranger.pid(), "TUTTI_METRICS_FILE").empty();
+  }));
   UsageReader reader(0, base::SteadyNow());
   const auto sample = reader.Read({{0, rank.pid()}}, base::SteadyNow(), absl::Now());
   ASSERT_EQ(sample.ranks.size(), 1);

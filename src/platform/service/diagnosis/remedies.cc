@@ -80,6 +80,10 @@ constexpr absl::string_view kRunId =
     "tutti sets MLFLOW_RUN_ID only where the command or the code speaks of it: begin one with "
     "mlflow.start_run() and take its info.run_id; the job's name is in AZUREML_RUN_ID";
 
+constexpr absl::string_view kNoRank =
+    "a job of one process has no RANK and the like unless it names a distribution: --distribution "
+    "pytorch, or distribution: {type: pytorch} in the job file";
+
 // The first that fits counts.
 constexpr Known kKnown[] = {
     {"no module named", "horovod", kHorovod},
@@ -90,6 +94,10 @@ constexpr Known kKnown[] = {
     {"keyerror", "'mlflow_run_id'", kRunId},
     {"typeerror: str expected, not nonetype", "mlflow_run_id", kRunId},
     {"mlflow_run_id: unbound variable", "", kRunId},
+    {"environment variable", "expected, but not set", kNoRank},
+    {"keyerror: 'rank'", "", kNoRank},
+    {"keyerror: 'local_rank'", "", kNoRank},
+    {"keyerror: 'world_size'", "", kNoRank},
     {"assertion `t >= 0", "n_classes",
      "a label is negative, or not below the number of classes that the model has"},
     {"only supported with gpus", "", kNcclWithoutGpu},

@@ -65,6 +65,10 @@ TEST(RemedyOfTest, KnowsWhatToDoAboutCommonFailures) {
        "'no "
        "CUDA-capable device is detected'",
        "gloo"},
+      {"ValueError: Error initializing torch.distributed using env:// rendezvous: environment "
+       "variable RANK expected, but not set",
+       "--distribution pytorch"},
+      {"KeyError: 'LOCAL_RANK'", "--distribution pytorch"},
       {"bash: line 1: NOPE: unbound variable", "set -u"},
       {"bash: line 1: deepspeed: command not found", "environment"}};
   for (const auto& [words, remedy] : kCases) {
