@@ -16,6 +16,7 @@ COMMAND = re.compile(r"^(?:\$ )?(?:tutti[-\w]* |tutti$|\./run|\./test|\./check|t
 READER_HAS = {
     "train.py": "import sys\nprint('trained with', sys.argv[1:])\n",
     "my-project/train.py": "print('trained')\n",
+    "src/train.py": "print('trained')\n",
     "prepare.py": "print('prepared')\n",
     "images/one.png": "",
     "compute.yml": "name: cpu-cluster\ntype: amlcompute\nmax_instances: 2\n",

@@ -131,6 +131,42 @@ def test_what_lies_beside_the_script_is_its_environment(service, folder):
     assert environment("--environment", folder / "conda.yaml")[0] == {"conda_file": "./project/conda.yaml"}
 
 
+def test_a_script_of_a_project_runs_in_its_root_wherever_it_is_started_from(service, folder):
+    for name, text in {"src/train.py": "import helper; print(open('configs/a.txt').read(), __file__)\n", "src/helper.py": "", "configs/a.txt": "of the root",
+                       "pyproject.toml": "[tool.black]\n"}.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    for cwd, words in [(folder, ["src/train.py"]), (folder / "src", ["train.py"]), (folder.parent, ["project/src/train.py", "--code", "project/"])]:
+        result = service.cli("run", *words, cwd=cwd)
+        assert result.returncode == 0 and service.log_text(last_job(service)["id"], 0).startswith("of the root "), result.stderr
+        said = f"code: {folder}, since pyproject.toml is there; src/train.py runs in that folder (--code says otherwise)\n"
+        assert (said in result.stderr) == ("--code" not in words), result.stderr
+    alone = service.cli("run", "src/train.py", "--code", "src", cwd=folder)
+    assert alone.returncode == 1 and "No such file or directory: 'configs/a.txt'" in alone.stdout, alone.stdout + alone.stderr
+    (folder / "requirements.txt").write_text("hydra-core\n")
+    result = service.cli("job", "validate", "--offline", folder / "src/train.py", "--save", folder.parent / "a.yml")
+    assert result.returncode == 0 and f"environment: requirements.txt in {folder}" in result.stderr, result.stderr
+    assert yaml.safe_load((folder.parent / "a.yml").read_text())["environment"] == {"conda_file": "./project/requirements.txt"}
+
+
+def test_one_process_is_none_of_several_unless_that_is_said(service, folder):
+    """As `python3 train.py` is at home: many scripts call init_process_group where one of these is set."""
+    (folder / "train.py").write_text("import os\ntry:\n    import torch\nexcept ImportError:\n    pass\n"
+                                     "print({name: os.environ.get(name) for name in ('RANK', 'LOCAL_RANK', 'WORLD_SIZE', 'MASTER_ADDR', 'OMPI_COMM_WORLD_RANK')})\n"
+                                     "os.environ['TUTTI_JOB_ID']\n")
+    (folder / "job.yml").write_text("command: python3 train.py\ncode: .\nenvironment: host\n")
+    for words in ([folder / "train.py"], [folder / "job.yml"]):
+        result = service.cli("run", *words)
+        assert result.returncode == 0 and "distribution" not in result.stderr, result.stderr
+        assert set(eval(service.log_text(last_job(service)["id"], 0)).values()) == {None}
+    assert service.cli("run", folder / "train.py", "--distribution", "pytorch").returncode == 0
+    seen = eval(service.log_text(last_job(service)["id"], 0))
+    assert seen.pop("MASTER_ADDR") and list(seen.values()) == ["0", "0", "1", "0"]
+    (folder / "train.py").write_text("import os; os.environ['RANK']\n")
+    result = service.cli("run", folder / "train.py")
+    assert result.returncode == 1 and "--distribution pytorch" in result.stdout + result.stderr, result.stdout + result.stderr
+
+
 def test_options_that_make_no_sense_are_refused_with_the_remedy(service, folder, write_job):
     script = folder / "train.py"
     script.write_text("")

@@ -28,6 +28,12 @@ void CommandDefinitions::AddScript(CLI::App* command, ScriptOptions* options) {
           "Of a script: host, an environment's name, or a file or Dockerfile that makes one "
           "(without it: a requirements.txt, conda.yaml or pyproject.toml beside it)")
       ->type_name("ENVIRONMENT");
+  command
+      ->add_option(
+          "--code", options->code,
+          "Of a script: the folder that is sent, in which it runs (without it: the nearest "
+          "at or above its own with a requirements.txt, conda.yaml, pyproject.toml or .git)")
+      ->type_name(kFolderValue);
   command->add_option("--compute", options->compute, "Of a script: where it runs")
       ->type_name("COMPUTE");
   command
@@ -46,8 +52,7 @@ void CommandDefinitions::AddInit(CLI::App* app) {
   init->add_option("file", init_.file, "The job file to make")
       ->capture_default_str()
       ->type_name(kFileValue);
-  init->add_option("--script", init_.script, "What is run: a script, in its folder")
-      ->type_name(kFileValue);
+  init->add_option("--script", init_.script, "What is run: a script")->type_name(kFileValue);
   init->add_option("--command", init_.command, "What is run: a shell's command, in this folder")
       ->type_name("COMMAND");
   AddScript(init, &init_.job);

@@ -78,24 +78,40 @@ absl::StatusOr<EnvironmentChoice> EnvironmentOf(const std::string& given) {
   return EnvironmentChoice{.name = "file:" + path.string()};
 }
 
-EnvironmentChoice EnvironmentBeside(const fs::path& folder, std::vector<std::string>& remarks) {
+EnvironmentChoice EnvironmentIn(const fs::path& folder, const std::string& place,
+                                std::vector<std::string>& remarks) {
   std::vector<std::string> found;
   for (const char* name : kEnvironmentFiles) {
     if (Exists(folder / name) && SaysPackages(folder / name)) found.emplace_back(name);
   }
   if (found.empty()) {
-    remarks.push_back(
-        "environment: host, since no requirements.txt, conda.yaml or pyproject.toml is beside it "
-        "(--environment says otherwise)");
+    remarks.push_back(absl::StrCat(
+        "environment: host, since no requirements.txt, conda.yaml or pyproject.toml is ", place,
+        " (--environment says otherwise)"));
     return {.name = "host"};
   }
-  std::string remark = absl::StrCat("environment: ", found.front(), " beside it");
+  std::string remark = absl::StrCat("environment: ", found.front(), " ", place);
   if (found.size() > 1) {
     const std::vector<std::string> others(found.begin() + 1, found.end());
     absl::StrAppend(&remark, ", and not ", absl::StrJoin(others, ", "));
   }
   remarks.push_back(absl::StrCat(remark, " (--environment says otherwise)"));
   return {.conda_file = (folder / found.front()).string()};
+}
+
+Project ProjectOf(const fs::path& folder) {
+  const char* home = std::getenv("HOME");
+  std::error_code error;
+  for (fs::path at = folder; at.has_relative_path(); at = at.parent_path()) {
+    if (home != nullptr && fs::equivalent(at, home, error)) break;
+    for (const char* name : kEnvironmentFiles) {
+      const fs::path file = at / name;
+      const bool is_mark = file.extension() == ".toml" || SaysPackages(file);
+      if (Exists(file) && is_mark) return {at, name};
+    }
+    if (Exists(at / ".git")) return {at, ".git"};
+  }
+  return {folder, ""};
 }
 
 absl::Status CheckCodeFolder(const fs::path& folder, const std::string& script,
@@ -116,7 +132,10 @@ absl::Status CheckCodeFolder(const fs::path& folder, const std::string& script,
   const std::string remedy =
       absl::StrCat("put it into a folder of its own, name in ", (folder / ".amlignore").string(),
                    " what stays here",
-                   script.empty() ? "" : absl::StrCat(", or send it alone: --set code=", script));
+                   script.empty() ? ""
+                                  : absl::StrCat(", name another folder by --code, or send it "
+                                                 "alone: --set code=",
+                                                 script));
   if (!no_code.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "all of ", folder.string(), " would be sent with it (", no_code, "): ", remedy));

@@ -126,8 +126,9 @@ std::string ShellWord(absl::string_view text) {
   return is_plain ? std::string(text) : base::ShellQuoted(text);
 }
 
-absl::StatusOr<std::string> CommandOf(const fs::path& script, ScriptKind kind) {
-  const std::string name = script.filename().string();
+absl::StatusOr<std::string> CommandOf(const fs::path& script, const fs::path& folder,
+                                      ScriptKind kind) {
+  const std::string name = script.lexically_relative(folder).string();
   // A name that begins with "-" would be an option.
   const std::string word = ShellWord(absl::StartsWith(name, "-") ? "./" + name : name);
   if (kind == ScriptKind::kPython) return absl::StrCat("python3 ", word);

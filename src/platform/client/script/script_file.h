@@ -17,9 +17,10 @@ enum class ScriptKind { kNone, kPython, kShell, kProgram };
 // (ELF). Returns kNone for what is no regular file. One that cannot be read goes by its name alone.
 ScriptKind KindOfScript(const std::filesystem::path& file);
 
-// Returns what starts it in the folder that it lies in, as a shell reads it. InvalidArgument for a
-// program that its owner may not execute.
-absl::StatusOr<std::string> CommandOf(const std::filesystem::path& script, ScriptKind kind);
+// Returns what starts it in `folder`, in which it lies at any depth, as a shell reads it.
+// InvalidArgument for a program that its owner may not execute.
+absl::StatusOr<std::string> CommandOf(const std::filesystem::path& script,
+                                      const std::filesystem::path& folder, ScriptKind kind);
 
 struct DistributionGuess {
   std::string distribution;  // pytorch, mpi, tensorflow, ray; "" : no framework is known

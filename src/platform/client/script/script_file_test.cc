@@ -36,12 +36,14 @@ TEST_F(ScriptFileTest, JobFilesAndScriptsForSbatchAreNone) {
   EXPECT_EQ(KindOfScript(folder_.path()), ScriptKind::kNone);
 }
 
-TEST_F(ScriptFileTest, TheCommandStartsItFromItsFolder) {
-  EXPECT_EQ(*CommandOf("/a/train.py", ScriptKind::kPython), "python3 train.py");
-  EXPECT_EQ(*CommandOf("/a/my run.sh", ScriptKind::kShell), "bash 'my run.sh'");
-  EXPECT_EQ(*CommandOf("/a/-x.py", ScriptKind::kPython), "python3 ./-x.py");
-  EXPECT_EQ(*CommandOf(File("train", "", 0755), ScriptKind::kProgram), "./train");
-  EXPECT_FALSE(CommandOf(File("no", "", 0644), ScriptKind::kProgram).ok());
+TEST_F(ScriptFileTest, TheCommandStartsItFromTheFolder) {
+  EXPECT_EQ(*CommandOf("/a/train.py", "/a", ScriptKind::kPython), "python3 train.py");
+  EXPECT_EQ(*CommandOf("/a/b/train.py", "/a", ScriptKind::kPython), "python3 b/train.py");
+  EXPECT_EQ(*CommandOf("/a/my run.sh", "/a", ScriptKind::kShell), "bash 'my run.sh'");
+  EXPECT_EQ(*CommandOf("/a/-x.py", "/a", ScriptKind::kPython), "python3 ./-x.py");
+  const auto program = File("train", "", 0755), other = File("no", "", 0644);
+  EXPECT_EQ(*CommandOf(program, folder_.path(), ScriptKind::kProgram), "./train");
+  EXPECT_FALSE(CommandOf(other, folder_.path(), ScriptKind::kProgram).ok());
 }
 
 TEST_F(ScriptFileTest, WhatAStringOrACommentSaysIsNoImport) {

@@ -83,13 +83,42 @@ absl::StatusOr<ScriptInput> InputOf(const std::string& written) {
   return input;
 }
 
+// The folder that --code names; `script` lies in it, if there is one.
+absl::StatusOr<fs::path> CodeGiven(const std::string& given, const fs::path& script) {
+  fs::path folder = fs::absolute(given).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) {
+    return absl::InvalidArgumentError(absl::StrCat("--code ", given, ": there is no such folder"));
+  }
+  if (script.empty() || *script.lexically_relative(folder).begin() != "..") return folder;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--code ", given, ": ", script.string(), " does not lie in that folder"));
+}
+
+// The folder that is sent with a script, and that it runs in.
+absl::StatusOr<fs::path> ChooseCode(const fs::path& script, const ScriptOptions& options,
+                                    std::vector<std::string>& remarks) {
+  const fs::path beside = script.parent_path();
+  if (!options.code.empty()) return CodeGiven(options.code, script);
+  if (options.sends_other_code) return beside;
+  const Project project = ProjectOf(beside);
+  if (project.root != beside) {
+    remarks.push_back(absl::StrCat("code: ", project.root.string(), ", since ", project.mark,
+                                   " is there; ", script.lexically_relative(project.root).string(),
+                                   " runs in that folder (--code says otherwise)"));
+  }
+  return project.root;
+}
+
 // What the options say for scripts and commands alike. `job` has its command, code and name;
 // `script`: the file that could be sent alone, if it is one.
 absl::StatusOr<ScriptJob> Complete(ScriptChoice job, const DistributionGuess& guess,
-                                   const std::string& script, const ScriptOptions& options) {
-  ScriptJob result;
+                                   const fs::path& script, const ScriptOptions& options,
+                                   std::vector<std::string> remarks) {
+  ScriptJob result{.text = "", .directory = {}, .remarks = std::move(remarks)};
   if (!options.sends_other_code) {
-    TUTTI_RETURN_IF_ERROR(CheckCodeFolder(job.code, script, result.remarks));
+    TUTTI_RETURN_IF_ERROR(CheckCodeFolder(job.code, script.filename().string(), result.remarks));
   }
   TUTTI_RETURN_IF_ERROR(CheckDistribution(options));
   job.base =
@@ -108,7 +137,9 @@ absl::StatusOr<ScriptJob> Complete(ScriptChoice job, const DistributionGuess& gu
     TUTTI_ASSIGN_OR_RETURN(job.inputs.emplace_back(), InputOf(input));
   }
   if (options.environment.empty()) {
-    job.environment = EnvironmentBeside(job.code, result.remarks);
+    const bool is_beside = script.empty() || script.parent_path() == job.code;
+    job.environment = EnvironmentIn(
+        job.code, is_beside ? "beside it" : absl::StrCat("in ", job.code.string()), result.remarks);
   } else {
     TUTTI_ASSIGN_OR_RETURN(job.environment, EnvironmentOf(options.environment));
   }
@@ -126,6 +157,7 @@ std::string ScriptOptions::Given() const {
   if (!distribution.empty()) return "--distribution";
   if (!environment.empty()) return "--environment";
   if (!compute.empty()) return "--compute";
+  if (!code.empty()) return "--code";
   if (!inputs.empty()) return "--input";
   if (!arguments.empty()) return absl::StrCat("\"", arguments.front(), "\"");
   return save.empty() ? "" : "--save";
@@ -134,8 +166,10 @@ std::string ScriptOptions::Given() const {
 absl::StatusOr<ScriptJob> JobOfScript(const fs::path& script, const ScriptOptions& options) {
   const fs::path path = fs::absolute(script).lexically_normal();
   const ScriptKind kind = KindOfScript(path);
-  ScriptChoice job{.display_name = path.filename().string(), .code = path.parent_path()};
-  TUTTI_ASSIGN_OR_RETURN(const std::string program, CommandOf(path, kind));
+  ScriptChoice job{.display_name = path.filename().string()};
+  std::vector<std::string> remarks;
+  TUTTI_ASSIGN_OR_RETURN(job.code, ChooseCode(path, options, remarks));
+  TUTTI_ASSIGN_OR_RETURN(const std::string program, CommandOf(path, job.code, kind));
   job.command = program;
   for (const std::string& argument : options.arguments) {
     absl::StrAppend(&job.command, " ", ShellWord(argument));
@@ -144,7 +178,8 @@ absl::StatusOr<ScriptJob> JobOfScript(const fs::path& script, const ScriptOption
   if (kind == ScriptKind::kPython) {
     guess = GuessDistribution(base::ReadFile(path, 16 << 20).value_or(""));
   }
-  TUTTI_ASSIGN_OR_RETURN(ScriptJob result, Complete(job, guess, job.display_name, options));
+  TUTTI_ASSIGN_OR_RETURN(ScriptJob result,
+                         Complete(job, guess, path, options, std::move(remarks)));
   result.program = program;
   return result;
 }
@@ -154,9 +189,11 @@ absl::StatusOr<ScriptJob> JobOfCommand(const std::string& command, const fs::pat
   if (absl::StripAsciiWhitespace(command).empty()) {
     return absl::InvalidArgumentError("the command is empty: say what each process runs");
   }
-  ScriptChoice job{.command = command, .code = fs::absolute(code).lexically_normal()};
+  ScriptChoice job{.command = command};
+  TUTTI_ASSIGN_OR_RETURN(
+      job.code, CodeGiven(options.code.empty() ? code.string() : options.code, /*script=*/""));
   job.display_name = job.code.filename().string();
-  return Complete(job, {}, "", options);
+  return Complete(job, {}, "", options, {});
 }
 
 absl::Status CheckIsFree(const fs::path& file) {

@@ -18,6 +18,7 @@ struct ScriptOptions {
   std::string distribution;  // pytorch, mpi, tensorflow, ray or none
   std::string environment;   // host, a name, or a file that says what one holds
   std::string compute;
+  std::string code;                    // the folder that is sent
   std::vector<std::string> inputs;     // "NAME=PATH": a file, a folder or an address
   std::vector<std::string> arguments;  // of the program
   std::string save;                    // where to write the job file
@@ -34,8 +35,9 @@ struct ScriptJob {
   std::string program;               // of a script: its command without arguments
 };
 
-// Makes the job of a script: `script` is one by KindOfScript. Its code is the folder that it lies
-// in. The job file is written for `options.save`'s folder or, without that, the script's.
+// Makes the job of a script: `script` is one by KindOfScript. Its code, where it runs, is its
+// project's root, or the folder that it lies in if that shows none. The job file is written for
+// `options.save`'s folder or, without that, the code's.
 // InvalidArgument names every option that makes no sense, or a folder that is too large to be sent.
 absl::StatusOr<ScriptJob> JobOfScript(const std::filesystem::path& script,
                                       const ScriptOptions& options);

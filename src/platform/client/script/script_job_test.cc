@@ -3,8 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 #include <yaml-cpp/yaml.h>
 
+#include "absl/strings/str_cat.h"
 #include "base/file.h"
 
 namespace tutti::client {
@@ -16,12 +18,14 @@ using testing::HasSubstr;
 class ScriptJobTest : public testing::Test {
  protected:
   void Put(const std::string& name, const std::string& text) {
+    std::filesystem::create_directories((folder_.path() / name).parent_path());
     ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / name, text).ok());
   }
-  YAML::Node Written(const ScriptOptions& options) {
-    const auto job = JobOfScript(folder_.path() / "train.py", options);
+  YAML::Node Written(const ScriptOptions& options, const std::string& script = "train.py") {
+    const auto job = JobOfScript(folder_.path() / script, options);
     EXPECT_TRUE(job.ok()) << job.status();
     remarks_ = job->remarks;
+    directory_ = job->directory;
     return YAML::Load(job->text);
   }
   std::string Wrong(const ScriptOptions& options) {
@@ -31,7 +35,70 @@ class ScriptJobTest : public testing::Test {
   }
   base::TemporaryDirectory folder_;
   std::vector<std::string> remarks_;
+  std::filesystem::path directory_;
 };
+
+TEST_F(ScriptJobTest, RunsInItsProjectsRootWhichIsSaid) {
+  Put("project/src/deep/train.py", "");
+  Put("project/requirements.txt", "");
+  Put("project/.git/HEAD", "");
+  const std::filesystem::path project = folder_.path() / "project";
+  const YAML::Node job = Written({.arguments = {"x"}}, "project/src/deep/train.py");
+  EXPECT_EQ(directory_, project);
+  EXPECT_EQ(job["code"].as<std::string>(), ".");
+  EXPECT_EQ(job["command"].as<std::string>(), "python3 src/deep/train.py x");
+  EXPECT_EQ(job["environment"]["conda_file"].as<std::string>(), "./requirements.txt");
+  EXPECT_THAT(remarks_,
+              ElementsAre("code: " + project.string() +
+                              ", since requirements.txt is there; src/deep/train.py runs in that "
+                              "folder (--code says otherwise)",
+                          "environment: requirements.txt in " + project.string() +
+                              " (--environment says otherwise)"));
+  const YAML::Node other =
+      Written({.code = (project / "src/").string()}, "project/src/deep/train.py");
+  EXPECT_EQ(directory_, project / "src");
+  EXPECT_EQ(other["command"].as<std::string>(), "python3 deep/train.py");
+  EXPECT_EQ(other["environment"].as<std::string>(), "host");
+}
+
+TEST_F(ScriptJobTest, TheNearestFolderWithAMarkIsTheRoot) {
+  Put(".git/HEAD", "");
+  for (const char* mark : {"requirements.txt", "pyproject.toml", "conda.yaml", "conda.yml",
+                           "environment.yml", ".git"}) {
+    const std::string root = absl::StrCat("of-", mark);
+    Put(absl::StrCat(root, "/", mark), "dependencies: []\n");
+    Put(absl::StrCat(root, "/src/environment.yaml"), "image: tutti's\n");  // says no packages
+    Put(absl::StrCat(root, "/src/train.sh"), "");
+    EXPECT_EQ(Written({}, root + "/src/train.sh")["command"].as<std::string>(),
+              "bash src/train.sh");
+    EXPECT_EQ(directory_, folder_.path() / root);
+  }
+  Put("src/requirements.txt", "");
+  Put("src/train.py", "");
+  EXPECT_EQ(Written({}, "src/train.py")["command"].as<std::string>(), "python3 train.py");
+  EXPECT_EQ(directory_, folder_.path() / "src") << "its own comes first";
+}
+
+TEST_F(ScriptJobTest, AHomeFolderIsNoProject) {
+  const char* const before = std::getenv("HOME");
+  const std::string home = before == nullptr ? "" : before;
+  Put("requirements.txt", "");
+  Put("scripts/train.py", "");
+  ::setenv("HOME", folder_.path().c_str(), 1);
+  EXPECT_EQ(Written({}, "scripts/train.py")["command"].as<std::string>(), "python3 train.py");
+  EXPECT_EQ(directory_, folder_.path() / "scripts");
+  ::setenv("HOME", home.c_str(), 1);
+}
+
+TEST_F(ScriptJobTest, ACodeFolderWithoutTheScriptIsRefused) {
+  Put("train.py", "");
+  Put("other/x", "");
+  EXPECT_EQ(Wrong({.code = (folder_.path() / "other").string()}),
+            absl::StrCat("--code ", (folder_.path() / "other").string(), ": ",
+                         (folder_.path() / "train.py").string(), " does not lie in that folder"));
+  EXPECT_THAT(Wrong({.code = (folder_.path() / "none").string()}),
+              HasSubstr("there is no such folder"));
+}
 
 TEST_F(ScriptJobTest, SaysWhatItHasChosen) {
   Put("train.py", "import torch\n");
