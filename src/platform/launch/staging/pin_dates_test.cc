@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "platform/http/client/file_server_for_tests.h"
+#include "platform/launch/staging/python_environment.h"
 
 namespace tutti::launch {
 namespace {
@@ -74,6 +75,15 @@ TEST_F(PinDates, AreNotAskedForWhereTheyDoNotCount) {
     EXPECT_EQ(DayOf(environment), "");
   }
   EXPECT_EQ(index_.asked(), 0);
+}
+
+TEST_F(PinDates, OneThatIsToldNotToHasAFolderOfItsOwn) {
+  spec::Environment told = Of({"numpy==1.21.6"});
+  told.as_of_pins = false;
+  const auto made = folder_.path() / EnvironmentKey(told);
+  ASSERT_TRUE(base::MakeDirectories(made).ok());
+  ASSERT_TRUE(base::WriteFileAtomic(made / "complete", "").ok());
+  EXPECT_EQ(DayOf(Of({"numpy==1.21.6"})), "2022-06-22");
 }
 
 TEST_F(PinDates, AreAskedForOnceUnlessThereIsNoAnswer) {

@@ -241,6 +241,7 @@ std::string EnvironmentKey(const spec::Environment& environment) {
   }
   const std::vector<std::string> constraints = spec::ConstraintsOf(texts);
   if (!constraints.empty()) content["constraints"] = constraints;
+  if (!environment.as_of_pins) content["as_of_pins"] = false;
   if (!environment.newest_day.empty()) content["newest_day"] = environment.newest_day;
   const std::string text = content.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return base::Hex(base::Sha256Of(text)).substr(0, 24);
