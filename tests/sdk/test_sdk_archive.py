@@ -236,4 +236,4 @@ def test_quick_patterns_match_what_the_slow_ones_do():
 
 
 def test_patterns_of_many_stars_are_quick_as_rules_too():
-    assert not IgnoreRules(b"*a" * 60 + b"b\n").ignores(b"a" * 3000, False)
+    assert not IgnoreRules(b"*a" * 60 + b"b\n").decide(b"a" * 3000, False)

@@ -189,15 +189,16 @@ TEST_F(SubmitTest, WhatStaysHereIsToldWithTheFileThatSaysSo) {
   Write("src/data/a", std::string(1'100'000, 'x'));
   Write("src/data/b/c", "x");
   ASSERT_TRUE(Submit(File()).ok());
-  EXPECT_THAT(remarks_.str(), HasSubstr("\nleft out by ../.gitignore: data/ (2 files, 1.1 MB)\n"));
+  EXPECT_THAT(remarks_.str(), HasSubstr("\nleft out by ../.gitignore: data/ (2 files, 1.10 MB)\n"));
   Write("src/.gitignore", "*.pt\nhollow/\n");
   std::filesystem::create_directories(folder_.path() / "src/hollow");
   for (const char* name : {"a.pt", "b.pt", "c.pt", "d.pt"}) Write(absl::StrCat("src/", name), "x");
   remarks_.str("");
   ASSERT_TRUE(Submit(File()).ok());
-  EXPECT_THAT(remarks_.str(),
-              HasSubstr("\nleft out by ../.gitignore: data/ (2 files, 1.1 MB); by .gitignore: a.pt "
-                        "(1 B), b.pt (1 B), c.pt (1 B), d.pt (1 B) and 1 more\n"));
+  EXPECT_THAT(
+      remarks_.str(),
+      HasSubstr("\nleft out by ../.gitignore: data/ (2 files, 1.10 MB); by .gitignore: a.pt "
+                "(1 B), b.pt (1 B), c.pt (1 B), d.pt (1 B) and 1 more\n"));
 }
 
 TEST_F(SubmitTest, SettingsChangeTheFileThatIsSent) {
