@@ -11,6 +11,11 @@
 namespace tutti::spec {
 namespace {
 
+// The one process of a job without a distribution has a rank of its user's alone.
+bool HasRanks(const JobSpec& job) {
+  return job.distribution.kind != DistributionKind::kNone || job.WorldSize() > 1;
+}
+
 bool HasOneNode(const JobSpec& job) { return job.instance_count == 1; }
 
 bool IsOfTensorFlow(const JobSpec& job) {
@@ -118,7 +123,7 @@ bool NamesOutput(const JobSpec& job, absl::string_view name) {
 }  // namespace
 
 std::optional<absl::string_view> SetByTutti(const JobSpec& job, absl::string_view name) {
-  if (const Row* row = Find(kOfRanks, job, name)) return row->value;
+  if (const Row* row = HasRanks(job) ? Find(kOfRanks, job, name) : nullptr) return row->value;
   if (const Row* row = Find(kOthers, job, name)) return row->value;
   if (NamesInput(job, name)) return "the path or value of the input";
   if (NamesOutput(job, name)) return "the folder of the output";

@@ -598,6 +598,8 @@ TEST(JobFile, AVariableThatTuttiSetsItselfIsAWarningWithItsLine) {
                        "  TF_CONFIG: '{}'\n  OMP_NUM_THREADS: 2\n"),
               ElementsAre("job.yml:6: environment_variables.MASTER_PORT has no effect: tutti sets "
                           "it in every process, to a free port of the first node"));
+  EXPECT_THAT(warnings("command: x\nenvironment_variables: {MASTER_PORT: 1, RANK: 2}\n"), IsEmpty())
+      << "one process without a distribution has no ranks";
   EXPECT_THAT(warnings("command: x\nenvironment: host\ndistribution: {type: tensorflow}\n"
                        "environment_variables:\n  TF_CONFIG: '{}'\n"),
               ElementsAre(HasSubstr("job.yml:5: environment_variables.TF_CONFIG has no effect")));
