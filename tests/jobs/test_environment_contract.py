@@ -78,7 +78,7 @@ def test_a_variable_that_tutti_sets_is_said_when_the_job_is_submitted(service, w
     """And of no other: where the distribution is another, the job's own value counts."""
     job_file = write_job("echo port $MASTER_PORT, $TF_CONFIG, $MINE", distribution="pytorch",
                          environment_variables={"MINE": "a", "MASTER_PORT": "1", "TF_CONFIG": "b"})
-    line = 1 + next(n for n, text in enumerate(job_file.read_text().splitlines()) if "MASTER_PORT:" in text)
+    line = 1 + next(n for n, text in enumerate(job_file.read_text().splitlines()) if '"MASTER_PORT":' in text)
     warning = f":{line}: environment_variables.MASTER_PORT has no effect: tutti sets it in every process, to a free port of the first node"
     for command in ("validate", "create"):
         said = service.cli("job", command, "-f", job_file).stderr
