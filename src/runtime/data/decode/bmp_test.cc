@@ -8,7 +8,7 @@ namespace {
 using ::testing::HasSubstr;
 using Rgb = std::vector<int>;
 
-constexpr int64_t kMost = 1 << 20;
+constexpr int64_t kMostOfBmp = 1 << 20;
 
 std::string Number(uint32_t value, int bytes = 4) {
   std::string text;
@@ -37,7 +37,7 @@ class BmpTest : public testing::Test {
  protected:
   // The pixels from left to right, from the top row to the bottom one.
   std::vector<Rgb> Decode(const std::string& encoded) {
-    const auto view = DecodeBmp(encoded, kMost, memory_);
+    const auto view = DecodeBmp(encoded, kMostOfBmp, memory_);
     EXPECT_TRUE(view.ok()) << view.status();
     std::vector<Rgb> pixels;
     for (int i = 0; view.ok() && i < view->width * view->height; ++i) {
@@ -45,7 +45,7 @@ class BmpTest : public testing::Test {
     }
     return pixels;
   }
-  absl::Status Error(const std::string& encoded, int64_t most = kMost) {
+  absl::Status Error(const std::string& encoded, int64_t most = kMostOfBmp) {
     EXPECT_EQ(SizeOfBmp(encoded, most).status(), DecodeBmp(encoded, most, memory_).status());
     return DecodeBmp(encoded, most, memory_).status();
   }
@@ -56,7 +56,7 @@ TEST_F(BmpTest, RowsLieFromTheBottomUpOrFromTheTopDown) {
   const std::string rows("\1\2\3\0\4\5\6\0", 8);  // blue, green, red, padding
   EXPECT_EQ(Decode(BmpOf(1, 2, {}, rows)), (std::vector<Rgb>{{6, 5, 4}, {3, 2, 1}}));
   EXPECT_EQ(Decode(BmpOf(1, -2, {}, rows)), (std::vector<Rgb>{{3, 2, 1}, {6, 5, 4}}));
-  EXPECT_EQ(*SizeOfBmp(BmpOf(1, -2, {}, rows), kMost), (ImageSize{1, 2}));
+  EXPECT_EQ(*SizeOfBmp(BmpOf(1, -2, {}, rows), kMostOfBmp), (ImageSize{1, 2}));
   EXPECT_EQ(Decode(BmpOf(1, -2, {}, rows.substr(0, 7))).size(), 2u) << "the padding may lack";
 }
 

@@ -6,6 +6,7 @@
 #include "base/status.h"
 
 #ifdef TUTTI_HAS_TIFF
+#include <dlfcn.h>
 #include <tiffio.h>
 
 #include <algorithm>
@@ -19,6 +20,57 @@ namespace tutti::data {
 #ifdef TUTTI_HAS_TIFF
 
 namespace {
+
+// libtiff, which is loaded when the first TIFF image comes: wheels do not carry it, since it needs
+// libjbig, whose licence is the GPL. Null functions: it is not on this machine.
+struct TiffLibrary {
+#define TUTTI_TIFF_FUNCTIONS(X)           \
+  X(TIFFClientOpenExt)                    \
+  X(TIFFClose)                            \
+  X(TIFFGetField)                         \
+  X(TIFFGetFieldDefaulted)                \
+  X(TIFFIsTiled)                          \
+  X(TIFFOpenOptionsAlloc)                 \
+  X(TIFFOpenOptionsFree)                  \
+  X(TIFFOpenOptionsSetErrorHandlerExtR)   \
+  X(TIFFOpenOptionsSetMaxSingleMemAlloc)  \
+  X(TIFFOpenOptionsSetWarningHandlerExtR) \
+  X(TIFFRGBAImageOK)                      \
+  X(TIFFReadRGBAImageOriented)            \
+  X(TIFFReadScanline)                     \
+  X(TIFFReadTile)                         \
+  X(TIFFScanlineSize)                     \
+  X(TIFFTileRowSize)                      \
+  X(TIFFTileSize)
+#define TUTTI_DECLARE(name) decltype(&::name) name = nullptr;
+  TUTTI_TIFF_FUNCTIONS(TUTTI_DECLARE)
+#undef TUTTI_DECLARE
+
+  TiffLibrary() {
+    void* const library = ::dlopen("libtiff.so.6", RTLD_NOW | RTLD_LOCAL);  // it stays loaded
+    if (library == nullptr) return;
+    loaded = true;
+#define TUTTI_FIND(name)                                            \
+  name = reinterpret_cast<decltype(name)>(::dlsym(library, #name)); \
+  loaded = loaded && name != nullptr;
+    TUTTI_TIFF_FUNCTIONS(TUTTI_FIND)
+#undef TUTTI_FIND
+#undef TUTTI_TIFF_FUNCTIONS
+  }
+  bool loaded = false;
+};
+
+const TiffLibrary& Lib() {
+  static const TiffLibrary library;
+  return library;
+}
+
+absl::Status CheckLibrary() {
+  if (Lib().loaded) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "a TIFF image, and this machine has no libtiff.so.6: install Debian's libtiff6, or convert "
+      "the image to PNG");
+}
 
 constexpr tmsize_t kMostBytesAtOnce = tmsize_t{1} << 29;  // of a strip or tile
 
@@ -57,17 +109,17 @@ int KeepTiffError(TIFF*, void* input, const char*, const char* format, va_list a
 int PassOverWarning(TIFF*, void*, const char*, const char*, va_list) { return 1; }
 
 struct CloseTiff {
-  void operator()(TIFF* tiff) const { TIFFClose(tiff); }
+  void operator()(TIFF* tiff) const { Lib().TIFFClose(tiff); }
 };
 using Tiff = std::unique_ptr<TIFF, CloseTiff>;
 
 Tiff OpenTiff(TiffInput& input) {
-  const std::unique_ptr<TIFFOpenOptions, void (*)(TIFFOpenOptions*)> options(TIFFOpenOptionsAlloc(),
-                                                                             TIFFOpenOptionsFree);
-  TIFFOpenOptionsSetErrorHandlerExtR(options.get(), KeepTiffError, &input);
-  TIFFOpenOptionsSetWarningHandlerExtR(options.get(), PassOverWarning, nullptr);
-  TIFFOpenOptionsSetMaxSingleMemAlloc(options.get(), kMostBytesAtOnce);
-  return Tiff(TIFFClientOpenExt(
+  const std::unique_ptr<TIFFOpenOptions, void (*)(TIFFOpenOptions*)> options(
+      Lib().TIFFOpenOptionsAlloc(), Lib().TIFFOpenOptionsFree);
+  Lib().TIFFOpenOptionsSetErrorHandlerExtR(options.get(), KeepTiffError, &input);
+  Lib().TIFFOpenOptionsSetWarningHandlerExtR(options.get(), PassOverWarning, nullptr);
+  Lib().TIFFOpenOptionsSetMaxSingleMemAlloc(options.get(), kMostBytesAtOnce);
+  return Tiff(Lib().TIFFClientOpenExt(
       "image", "rm", &input, ReadTiff, [](thandle_t, void*, tmsize_t) { return tmsize_t{0}; },
       SeekTiff, [](thandle_t) { return 0; },
       [](thandle_t handle) { return toff_t{InputOf(handle).file.size()}; }, nullptr, nullptr,
@@ -101,8 +153,8 @@ absl::StatusOr<TiffLayout> ReadLayout(const Tiff& tiff, const TiffInput& input,
   if (tiff == nullptr) return DamagedTiff(input);
   TiffLayout layout;
   uint32_t width = 0, height = 0;
-  TIFFGetField(tiff.get(), TIFFTAG_IMAGEWIDTH, &width);
-  TIFFGetField(tiff.get(), TIFFTAG_IMAGELENGTH, &height);
+  Lib().TIFFGetField(tiff.get(), TIFFTAG_IMAGEWIDTH, &width);
+  Lib().TIFFGetField(tiff.get(), TIFFTAG_IMAGELENGTH, &height);
   if (width == 0 || height == 0)
     return absl::DataLossError("damaged TIFF: it says no width or height");
   if (height > max_pixels / width) {
@@ -110,15 +162,15 @@ absl::StatusOr<TiffLayout> ReadLayout(const Tiff& tiff, const TiffInput& input,
         absl::StrCat("a TIFF image of ", width, "x", height, " pixels; the most is ", max_pixels));
   }
   layout.size = {static_cast<int>(width), static_cast<int>(height)};
-  TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_BITSPERSAMPLE, &layout.bits);
-  TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_SAMPLESPERPIXEL, &layout.samples);
-  TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_SAMPLEFORMAT, &layout.format);
-  TIFFGetField(tiff.get(), TIFFTAG_PHOTOMETRIC, &layout.photometric);
-  TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_PLANARCONFIG, &layout.planes);
-  TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_ORIENTATION, &layout.orientation);
+  Lib().TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_BITSPERSAMPLE, &layout.bits);
+  Lib().TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_SAMPLESPERPIXEL, &layout.samples);
+  Lib().TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_SAMPLEFORMAT, &layout.format);
+  Lib().TIFFGetField(tiff.get(), TIFFTAG_PHOTOMETRIC, &layout.photometric);
+  Lib().TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_PLANARCONFIG, &layout.planes);
+  Lib().TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_ORIENTATION, &layout.orientation);
   uint16_t extra = 0;
   const uint16_t* kinds = nullptr;
-  if (TIFFGetField(tiff.get(), TIFFTAG_EXTRASAMPLES, &extra, &kinds) != 0 && extra > 0) {
+  if (Lib().TIFFGetField(tiff.get(), TIFFTAG_EXTRASAMPLES, &extra, &kinds) != 0 && extra > 0) {
     layout.alpha = kinds[0];
   }
   return layout;
@@ -168,15 +220,15 @@ class TiffPixels {
 
 bool ReadTiles(TIFF* tiff, const TiffLayout& layout, uint16_t plane, const TiffPixels& pixels) {
   uint32_t width = 0, height = 0;
-  TIFFGetField(tiff, TIFFTAG_TILEWIDTH, &width);
-  TIFFGetField(tiff, TIFFTAG_TILELENGTH, &height);
-  const tmsize_t bytes = TIFFTileSize(tiff), stride = TIFFTileRowSize(tiff);
+  Lib().TIFFGetField(tiff, TIFFTAG_TILEWIDTH, &width);
+  Lib().TIFFGetField(tiff, TIFFTAG_TILELENGTH, &height);
+  const tmsize_t bytes = Lib().TIFFTileSize(tiff), stride = Lib().TIFFTileRowSize(tiff);
   if (width == 0 || height == 0 || bytes <= 0 || bytes > kMostBytesAtOnce) return false;
   std::vector<uint8_t> tile(static_cast<size_t>(bytes));
   for (int64_t y = 0; y < layout.size.height; y += height) {
     for (int64_t x = 0; x < layout.size.width; x += width) {
-      if (TIFFReadTile(tiff, tile.data(), static_cast<uint32_t>(x), static_cast<uint32_t>(y), 0,
-                       plane) < 0) {
+      if (Lib().TIFFReadTile(tiff, tile.data(), static_cast<uint32_t>(x), static_cast<uint32_t>(y),
+                             0, plane) < 0) {
         return false;
       }
       const auto count = static_cast<int>(std::min<int64_t>(width, layout.size.width - x));
@@ -191,11 +243,12 @@ bool ReadTiles(TIFF* tiff, const TiffLayout& layout, uint16_t plane, const TiffP
 }
 
 bool ReadLines(TIFF* tiff, const TiffLayout& layout, uint16_t plane, const TiffPixels& pixels) {
-  const tmsize_t bytes = TIFFScanlineSize(tiff);
+  const tmsize_t bytes = Lib().TIFFScanlineSize(tiff);
   if (bytes <= 0 || bytes > kMostBytesAtOnce) return false;
   std::vector<uint8_t> line(static_cast<size_t>(bytes));
   for (int y = 0; y < layout.size.height; ++y) {
-    if (TIFFReadScanline(tiff, line.data(), static_cast<uint32_t>(y), plane) < 0) return false;
+    if (Lib().TIFFReadScanline(tiff, line.data(), static_cast<uint32_t>(y), plane) < 0)
+      return false;
     pixels.Put(0, y, layout.size.width, line.data(), plane);
   }
   return true;
@@ -215,7 +268,8 @@ bool ReadPlain(TIFF* tiff, const TiffLayout& layout, uint8_t* pixels, size_t cou
   const TiffPixels put(layout, pixels);
   const uint16_t planes = layout.planes == PLANARCONFIG_SEPARATE ? layout.samples : 1;
   for (uint16_t plane = 0; plane < planes; ++plane) {
-    if (!(TIFFIsTiled(tiff) != 0 ? ReadTiles : ReadLines)(tiff, layout, plane, put)) return false;
+    if (!(Lib().TIFFIsTiled(tiff) != 0 ? ReadTiles : ReadLines)(tiff, layout, plane, put))
+      return false;
   }
   if (layout.alpha == EXTRASAMPLE_ASSOCALPHA && layout.samples == 4) Divide(pixels, count);
   return true;
@@ -247,14 +301,15 @@ absl::Status Read(const Tiff& tiff, TiffInput& input, const TiffLayout& layout, 
         "a TIFF image of signed or floating-point samples; read are whole ones from 0");
   }
   char why[1024] = "";
-  if (TIFFRGBAImageOK(tiff.get(), why) == 0) {
+  if (Lib().TIFFRGBAImageOK(tiff.get(), why) == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("a TIFF image of a kind that is not read: ", why));
   }
   // In the file's own orientation: it is turned later.
-  if (TIFFReadRGBAImageOriented(tiff.get(), static_cast<uint32_t>(layout.size.width),
-                                static_cast<uint32_t>(layout.size.height),
-                                reinterpret_cast<uint32_t*>(pixels), layout.orientation, 1) == 0) {
+  if (Lib().TIFFReadRGBAImageOriented(tiff.get(), static_cast<uint32_t>(layout.size.width),
+                                      static_cast<uint32_t>(layout.size.height),
+                                      reinterpret_cast<uint32_t*>(pixels), layout.orientation,
+                                      1) == 0) {
     return DamagedTiff(input);
   }
   return absl::OkStatus();
@@ -263,6 +318,7 @@ absl::Status Read(const Tiff& tiff, TiffInput& input, const TiffLayout& layout, 
 }  // namespace
 
 absl::StatusOr<ImageSize> SizeOfTiff(absl::string_view encoded, int64_t max_pixels) {
+  TUTTI_RETURN_IF_ERROR(CheckLibrary());
   TiffInput input{encoded};
   const Tiff tiff = OpenTiff(input);
   TUTTI_ASSIGN_OR_RETURN(const TiffLayout layout, ReadLayout(tiff, input, max_pixels));
@@ -272,6 +328,7 @@ absl::StatusOr<ImageSize> SizeOfTiff(absl::string_view encoded, int64_t max_pixe
 
 absl::StatusOr<ImageView> DecodeTiff(absl::string_view encoded, int64_t max_pixels,
                                      std::vector<uint8_t>& memory) {
+  TUTTI_RETURN_IF_ERROR(CheckLibrary());
   TiffInput input{encoded};
   const Tiff tiff = OpenTiff(input);
   TUTTI_ASSIGN_OR_RETURN(const TiffLayout layout, ReadLayout(tiff, input, max_pixels));

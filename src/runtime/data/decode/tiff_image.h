@@ -1,4 +1,4 @@
-// Decodes TIFF to pixels by libtiff, where the build has it.
+// Decodes TIFF to pixels by libtiff, where the build had its headers and the machine has it.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 namespace tutti::data {
 
 // Reads the size of the first image, turned as the file says. InvalidArgument: more than
-// `max_pixels`; DataLoss: damaged; FailedPrecondition: built without libtiff.
+// `max_pixels`; DataLoss: damaged; FailedPrecondition: without libtiff.
 absl::StatusOr<ImageSize> SizeOfTiff(absl::string_view encoded, int64_t max_pixels);
 
 // Decodes the first image to RGB in `memory`, which the view is of, as Pillow does: of 16 bits the

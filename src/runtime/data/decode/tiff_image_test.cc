@@ -12,7 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 using Rgb = std::vector<int>;
 
-constexpr int64_t kMost = 1 << 20;
+constexpr int64_t kMostOfTiff = 1 << 20;
 enum Tag : uint16_t {
   kBits = 258,
   kCompression = 259,
@@ -65,17 +65,17 @@ std::string TiffOf(uint32_t width, uint32_t height, std::map<uint16_t, uint32_t>
 class TiffImageTest : public testing::Test {
  protected:
   void SetUp() override {
-    const absl::Status status = SizeOfTiff(TiffOf(1, 1, {{kBits, 8}}, {"A"}), kMost).status();
+    const absl::Status status = SizeOfTiff(TiffOf(1, 1, {{kBits, 8}}, {"A"}), kMostOfTiff).status();
     if (absl::IsFailedPrecondition(status)) {
       EXPECT_THAT(std::string(status.message()), HasSubstr("install libtiff-dev"));
       GTEST_SKIP() << "built without libtiff";
     }
   }
   std::vector<Rgb> Decode(const std::string& encoded) {
-    const auto view = DecodeTiff(encoded, kMost, memory_);
+    const auto view = DecodeTiff(encoded, kMostOfTiff, memory_);
     EXPECT_TRUE(view.ok()) << view.status();
     if (!view.ok()) return {};
-    EXPECT_EQ(*SizeOfTiff(encoded, kMost), (ImageSize{view->width, view->height}));
+    EXPECT_EQ(*SizeOfTiff(encoded, kMostOfTiff), (ImageSize{view->width, view->height}));
     std::vector<Rgb> pixels;
     for (int i = 0; i < view->width * view->height; ++i) {
       pixels.emplace_back(view->pixels + 4 * i, view->pixels + 4 * i + 3);
@@ -140,7 +140,7 @@ TEST_F(TiffImageTest, FewerBitsAndInksBecomeRgb) {
 }
 
 TEST_F(TiffImageTest, WhatIsNotReadOrDamagedIsNamed) {
-  const auto error = [&](const std::string& encoded, int64_t most = kMost) {
+  const auto error = [&](const std::string& encoded, int64_t most = kMostOfTiff) {
     return DecodeTiff(encoded, most, memory_).status();
   };
   EXPECT_THAT(error(TiffOf(1, 1, {{kBits, 32}}, {"ABCD"})).message(), HasSubstr("32-bit samples"));

@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int64_t kMost = 1 << 20;
+constexpr int64_t kMostOfWebp = 1 << 20;
 
 // As libwebp wrote them: (200, 100, 50) half transparent beside (0, 255, 7), without loss.
 constexpr char kStill[] =
@@ -25,7 +25,7 @@ constexpr char kAnimation[] =
 class WebpImageTest : public testing::Test {
  protected:
   void SetUp() override {
-    const absl::Status status = SizeOfWebp(absl::HexStringToBytes(kStill), kMost).status();
+    const absl::Status status = SizeOfWebp(absl::HexStringToBytes(kStill), kMostOfWebp).status();
     if (absl::IsFailedPrecondition(status)) {
       EXPECT_THAT(std::string(status.message()), HasSubstr("install libwebp-dev"));
       GTEST_SKIP() << "built without libwebp";
@@ -36,8 +36,8 @@ class WebpImageTest : public testing::Test {
 
 TEST_F(WebpImageTest, PixelsAreAsTheyWereWrittenWithoutTransparency) {
   const std::string encoded = absl::HexStringToBytes(kStill);
-  EXPECT_EQ(*SizeOfWebp(encoded, kMost), (ImageSize{2, 1}));
-  const auto view = DecodeWebp(encoded, kMost, memory_);
+  EXPECT_EQ(*SizeOfWebp(encoded, kMostOfWebp), (ImageSize{2, 1}));
+  const auto view = DecodeWebp(encoded, kMostOfWebp, memory_);
   ASSERT_TRUE(view.ok()) << view.status();
   EXPECT_EQ(std::vector<int>(view->pixels, view->pixels + 3), (std::vector<int>{200, 100, 50}));
   EXPECT_EQ(std::vector<int>(view->pixels + 4, view->pixels + 7), (std::vector<int>{0, 255, 7}));
@@ -45,8 +45,8 @@ TEST_F(WebpImageTest, PixelsAreAsTheyWereWrittenWithoutTransparency) {
 
 TEST_F(WebpImageTest, OfAnAnimationTheFirstImageIsTaken) {
   const std::string encoded = absl::HexStringToBytes(kAnimation);
-  EXPECT_EQ(*SizeOfWebp(encoded, kMost), (ImageSize{2, 1}));
-  const auto view = DecodeWebp(encoded, kMost, memory_);
+  EXPECT_EQ(*SizeOfWebp(encoded, kMostOfWebp), (ImageSize{2, 1}));
+  const auto view = DecodeWebp(encoded, kMostOfWebp, memory_);
   ASSERT_TRUE(view.ok()) << view.status();
   EXPECT_EQ(std::vector<int>(view->pixels + 4, view->pixels + 7), (std::vector<int>{0, 255, 7}));
 }
@@ -55,7 +55,8 @@ TEST_F(WebpImageTest, DamageAndSizeAreErrors) {
   for (const char* hex : {kStill, kAnimation}) {
     const std::string encoded = absl::HexStringToBytes(hex);
     for (size_t length = 0; length < 40; ++length) {
-      EXPECT_TRUE(absl::IsDataLoss(DecodeWebp(encoded.substr(0, length), kMost, memory_).status()))
+      EXPECT_TRUE(
+          absl::IsDataLoss(DecodeWebp(encoded.substr(0, length), kMostOfWebp, memory_).status()))
           << length;
     }
     EXPECT_EQ(DecodeWebp(encoded, 1, memory_).status(),
