@@ -23,7 +23,8 @@ struct Options {
 };
 
 void Describe(CLI::App& app, Options& options) {
-  app.add_option("FILE", options.files, "Images (JPEG, PNG, PNM, BMP, TIFF, WebP), of any size")
+  app.add_option("FILE", options.files,
+                 "Images (JPEG, PNG, PNM, BMP, TIFF, WebP) of any size, or folders of them")
       ->required()
       ->type_name("");
   app.add_option("-m,--model", options.model, "Folder of the model, as tutti-train wrote it")
@@ -48,7 +49,7 @@ void Describe(CLI::App& app, Options& options) {
   app.set_version_flag("--version", "tutti-score " TUTTI_VERSION);
   app.footer(R"(Examples:
   tutti-score cat.jpg --model outputs/model
-  tutti-score photos/*.jpg --model outputs/model --top 1 -o csv > classes.csv
+  tutti-score photos --model outputs/model --top 1 -o csv > classes.csv
 
 An image of another size than the model's input is resized and cropped at its
 centre, as the model's evaluation did.
@@ -76,7 +77,15 @@ int Score(const Options& options) {
   if (!scorer->precision_taken().empty()) {
     std::fprintf(stderr, "%s\n", scorer->precision_taken().c_str());
   }
-  const auto scores = scorer->Score(options.files, options.top, options.mirrored);
+  const auto found = tutti::scoring::FindFilesToScore(options.files);
+  if (!found.ok()) {
+    Complain(found.status());
+    return kCouldNotStart;
+  }
+  for (const std::string& remark : found->remarks) {
+    std::fprintf(stderr, "%s\n", remark.c_str());
+  }
+  const auto scores = scorer->Score(found->files, options.top, options.mirrored);
   const std::string text = Format(options, scores);
   std::fwrite(text.data(), 1, text.size(), stdout);
   if (std::fflush(stdout) != 0) {

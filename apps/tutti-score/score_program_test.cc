@@ -98,6 +98,26 @@ TEST_F(ScoreProgramTest, WarnsOfBf16ByNameWhereTheProcessorEmulatesIt) {
   EXPECT_FALSE(absl::StrContains(fastest.err, "asked for")) << fastest.err;
 }
 
+TEST_F(ScoreProgramTest, ScoresTheImagesOfAFolderAndNamesItsOtherFiles) {
+  const std::filesystem::path folder = directory_.path() / "photos/deep";
+  ASSERT_TRUE(base::MakeDirectories(folder).ok());
+  std::filesystem::copy(directory_.path() / "cat.jpg", folder / "b.jpg");
+  std::filesystem::copy(directory_.path() / "cat.jpg", folder / "a.jpg");
+  std::filesystem::copy(directory_.path() / "notes.txt", folder / "notes.txt");
+  const Outcome outcome = Run({"photos", "cat.jpg", "--model", "model", "-o", "json"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  ASSERT_EQ(json.size(), 3u);
+  EXPECT_EQ(json[0]["file"], "photos/deep/a.jpg");
+  EXPECT_EQ(json[1]["file"], "photos/deep/b.jpg");
+  EXPECT_TRUE(absl::StrContains(outcome.err, "photos: 1 file gives no sample: 1 .txt"))
+      << outcome.err;
+  ASSERT_TRUE(base::MakeDirectories(directory_.path() / "empty").ok());
+  const Outcome empty = Run({"empty", "--model", "model"});
+  EXPECT_EQ(empty.code, 2);
+  EXPECT_TRUE(absl::StrContains(empty.err, "empty has no images")) << empty.err;
+}
+
 TEST_F(ScoreProgramTest, ScoresTheOthersAndExitsWithOneWhenAFileIsNoImage) {
   const Outcome outcome =
       Run({"notes.txt", "cat.jpg", "none.jpg", "--model", "model", "--top", "1", "-o", "json"});

@@ -9,6 +9,8 @@
 #include "base/status.h"
 #include "runtime/checkpoint/model_folder.h"
 #include "runtime/data/augment/load_image.h"
+#include "runtime/data/decode/image_decoder.h"
+#include "runtime/data/source/image_files.h"
 #include "runtime/device/autocast.h"
 #include "runtime/device/cpu/bf16/convolution_bf16.h"
 #include "runtime/device/cpu/convolution_ops.h"
@@ -114,6 +116,31 @@ Scorer::Scorer(Scorer&&) noexcept = default;
 Scorer::~Scorer() = default;
 
 const std::string& Scorer::precision_taken() const { return loaded_->precision.why; }
+
+absl::StatusOr<FilesToScore> FindFilesToScore(std::span<const std::string> paths) {
+  FilesToScore found;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(path, error)) {
+      found.files.push_back(path);
+      continue;
+    }
+    data::LeftOutFiles left_out;
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> images,
+                           data::ImagesBelow(path, "", left_out));
+    for (const std::string& image : images) {
+      found.files.push_back((std::filesystem::path(path) / image).string());
+    }
+    for (std::string& remark : left_out.Remarks()) {
+      found.remarks.push_back(absl::StrCat(path, ": ", remark));
+    }
+    if (images.empty()) {
+      return absl::NotFoundError(
+          absl::StrCat(path, " has no images: files that end in ", data::ImageEndings()));
+    }
+  }
+  return found;
+}
 
 absl::StatusOr<Scorer> Scorer::Open(const std::filesystem::path& model_folder,
                                     absl::string_view precision) {

@@ -23,6 +23,15 @@ struct FileScore {
   std::vector<Prediction> predictions;  // most probable first; empty unless status is OK
 };
 
+struct FilesToScore {
+  std::vector<std::string> files;
+  std::vector<std::string> remarks;  // on files of folders that are no images
+};
+
+// Returns `paths` with the images below each folder in its place, sorted, as FOLDER/PATH. NotFound
+// names a folder that has none.
+absl::StatusOr<FilesToScore> FindFilesToScore(std::span<const std::string> paths);
+
 // Thread-compatible.
 class Scorer {
  public:
@@ -42,7 +51,7 @@ class Scorer {
 
   // Returns the `top` most probable classes (all, if there are fewer) of every file, in the files'
   // order. `mirrored`: by the mean of the logits for an image and for its mirror image. A file that
-  // cannot be read or is no JPEG has its own error; the others are scored all the same.
+  // cannot be read or is no image has its own error; the others are scored all the same.
   std::vector<FileScore> Score(std::span<const std::string> files, int top, bool mirrored = false);
 
  private:
