@@ -28,7 +28,7 @@ def lines_that_begin(text, word):
 def download(service, folder, *arguments):
     result = service.cli("job", "download", *arguments, "--directory", folder)
     assert result.returncode == 0, result.stderr
-    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and path.name != ".tutti-download"}
 
 
 def test_what_a_plain_job_logs_is_shown_and_brought(service, write_job, tmp_path):

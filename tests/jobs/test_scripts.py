@@ -71,6 +71,17 @@ def test_the_saved_job_file_is_the_same_job(service, folder, tmp_path):
     assert yaml.safe_load(files[0].read_text())["code"] == "."
 
 
+def test_what_was_downloaded_beside_a_script_is_not_sent_with_it(service, folder):
+    (folder / "train.py").write_text("import os\nprint(sorted(os.listdir('.')))\nos.makedirs('outputs')\nopen('outputs/model', 'w').write('x' * 5000)\n")
+    assert service.cli("run", folder / "train.py").returncode == 0
+    first = last_job(service)["id"]
+    assert service.cli("job", "download", first, cwd=folder).returncode == 0
+    assert (folder / first / "outputs/model").exists()
+    result = service.cli("run", folder / "train.py")
+    assert service.log_text(last_job(service)["id"], 0) == "['train.py']\n"
+    assert f"left out by {first}/.tutti-download: {first}/ (" in result.stderr, result.stderr
+
+
 def git(folder, *words):
     subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e", "-C", folder, *words], check=True, capture_output=True)
 

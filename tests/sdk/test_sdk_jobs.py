@@ -32,7 +32,7 @@ def run(client, job):
 def brought(client, name, folder, **options):
     """The files that a download brings, with their texts."""
     client.jobs.download(name, download_path=folder, **options)
-    return {str(path.relative_to(folder)): path.read_text() for path in sorted(pathlib.Path(folder).rglob("*")) if path.is_file()}
+    return {str(path.relative_to(folder)): path.read_text() for path in sorted(pathlib.Path(folder).rglob("*")) if path.is_file() and path.name != ".tutti-download"}
 
 
 def test_a_command_runs_with_its_code_inputs_and_outputs(client, tmp_path, capsys):

@@ -150,10 +150,14 @@ def _collect(folder: str, below: str, prefix: bytes, ignores: IgnoreFiles, items
     return folders
 
 
+DOWNLOAD_MARK = ".tutti-download"  # in the folders that downloads of jobs make
+
+
 def _is_of_this_machine(entry: "os.DirEntry[str]", is_directory: bool) -> bool:
     """Whatever the ignore files say: another machine has no use for it."""
     return entry.name == ".git" or (
-        is_directory and (entry.name == "__pycache__" or is_python_environment(entry.path)))
+        is_directory and (entry.name == "__pycache__" or is_python_environment(entry.path)
+                          or os.path.exists(os.path.join(entry.path, DOWNLOAD_MARK))))
 
 
 def is_python_environment(folder: str) -> bool:

@@ -11,7 +11,8 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 from tutti.ml import _yaml
 from tutti.ml._archive.git_code import fetch_git_code, is_git_code, parse_git_code
-from tutti.ml._archive.snapshot import Snapshot, all_items, pack_code, sends_a_home
+from tutti.ml._archive.snapshot import (
+    DOWNLOAD_MARK, Snapshot, all_items, pack_code, sends_a_home)
 from tutti.ml._document import Code, FindComponent, Resolver, absolute, codes, on_this_disk
 from tutti.ml._parameters import logger, parameters_of, warn_once
 from tutti.ml._service.connection import ENDED, Connection, job_target, parts_of
@@ -349,6 +350,9 @@ class JobOperations:
 
     def _bring(self, name: str, files: List[Dict[str, Any]], folder: pathlib.Path, without: str
                ) -> None:
+        if files and not folder.exists():  # a folder of its own is never sent as code
+            folder.mkdir(parents=True)
+            (folder / DOWNLOAD_MARK).write_text(f"Results of job {name}, brought by the SDK.\n")
         for file in files:
             place = folder.joinpath(*parts_of(file["path"][len(without):]))
             self._connection.bring_file(name, file["path"], file["bytes"], place)

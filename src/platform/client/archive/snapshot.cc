@@ -80,9 +80,14 @@ bool IsOfThisMachine(const fs::path& path, bool is_directory) {
          (is_directory && (name == "__pycache__" || base::IsPythonEnvironment(path)));
 }
 
+bool IsDownload(const fs::path& folder) {
+  std::error_code error;
+  return fs::exists(folder / kDownloadMark, error);
+}
+
 constexpr size_t kMostRefusals = 10;  // that are told one by one
 
-// What an ignore file leaves out, by whole paths.
+// What an ignore file or the mark of a download leaves out, by whole paths.
 struct Ignored {
   fs::path path, by;
   bool is_directory;
@@ -111,6 +116,10 @@ absl::Status Collect(const fs::path& folder, const fs::path& below, const Ignore
     const fs::file_type type = at->symlink_status().type();
     const bool is_directory = type == fs::file_type::directory;
     if (IsOfThisMachine(path, is_directory)) continue;
+    if (is_directory && IsDownload(path)) {
+      content.ignored.push_back({path, path / kDownloadMark, true});
+      continue;
+    }
     if (const fs::path* by = ignores.LeavesOut(path, is_directory); by != nullptr) {
       content.ignored.push_back({path, *by, is_directory});
       continue;
@@ -153,6 +162,7 @@ void Measure(const fs::path& below, const IgnoreFiles& ignores, const CodeSize& 
     const fs::file_type type = at->symlink_status(unreadable).type();
     const bool is_directory = type == fs::file_type::directory;
     if (IsOfThisMachine(path, is_directory) || ignores.LeavesOut(path, is_directory)) continue;
+    if (is_directory && IsDownload(path)) continue;
     if (is_directory) Measure(path, ignores.Below(path).value_or(ignores), most, size);
     if (type != fs::file_type::regular) continue;
     ++size.files;

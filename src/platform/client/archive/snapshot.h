@@ -13,10 +13,13 @@
 
 namespace tutti::client {
 
-// A file or folder that an ignore file leaves out.
+// The file by which `tutti job download` marks the folder that it makes: results are no code.
+inline constexpr char kDownloadMark[] = ".tutti-download";
+
+// A file or folder that an ignore file, or the mark of a download, leaves out.
 struct LeftOut {
   std::string name;  // from the code folder; of a folder with "/" behind it
-  std::string by;    // the ignore file, from the code folder: "../.gitignore"
+  std::string by;    // that file, from the code folder: "../.gitignore"
   int files = 0;     // that were counted
   uint64_t bytes = 0;
   bool has_more = false;  // than were counted

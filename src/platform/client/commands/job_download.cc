@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
 #include "base/status.h"
+#include "platform/client/archive/snapshot.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/jobs/choose_job.h"
 #include "platform/client/jobs/download.h"
@@ -16,6 +19,8 @@
 
 namespace tutti::client {
 namespace {
+
+namespace fs = std::filesystem;
 
 uint64_t Total(const std::vector<FileView>& files) {
   uint64_t bytes = 0;
@@ -71,9 +76,9 @@ absl::StatusOr<std::vector<Part>> PartsToBring(ServiceClient& service, const std
 // Paths from the folder that all are in.
 std::string JsonOf(const std::vector<Part>& parts) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  const std::filesystem::path top = parts.front().directory;
+  const fs::path top = parts.front().directory;
   for (const Part& part : parts) {
-    const auto folder = std::filesystem::path(part.directory).lexically_relative(top);
+    const auto folder = fs::path(part.directory).lexically_relative(top);
     for (const FileView& file : part.files) {
       const std::string path = (folder / file.path).lexically_normal().string();
       list.push_back({{"path", path}, {"bytes", file.bytes}});
@@ -83,11 +88,26 @@ std::string JsonOf(const std::vector<Part>& parts) {
   return document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+// Marks a folder that the download makes, so that it is never sent as code; not one that was there
+// with other files in it.
+absl::Status Mark(const fs::path& directory, const std::string& id) {
+  std::error_code error;
+  if (fs::exists(directory, error) && !fs::is_empty(directory, error)) return absl::OkStatus();
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(directory));
+  return base::ReplaceFile(directory / kDownloadMark,
+                           absl::StrCat("Results of job ", id,
+                                        ", brought by tutti job download. Folders with this file ",
+                                        "are not sent with a job's code.\n"));
+}
+
 absl::Status Bring(Context& context, ServiceClient& service, const std::vector<Part>& parts) {
+  const bool brings_any =
+      std::any_of(parts.begin(), parts.end(), [](const Part& part) { return !part.files.empty(); });
+  if (brings_any) TUTTI_RETURN_IF_ERROR(Mark(parts.front().directory, parts.front().job));
   for (const Part& part : parts) {
     if (part.files.empty() && &part != &parts.front()) continue;
     TUTTI_RETURN_IF_ERROR(Fetch(context, service, part.job, part.files, part.directory));
-    mlflow::AdoptMovedStores(std::filesystem::absolute(part.directory) / "outputs");
+    mlflow::AdoptMovedStores(fs::absolute(part.directory) / "outputs");
   }
   return absl::OkStatus();
 }
