@@ -110,6 +110,24 @@ def test_a_job_is_run_again_as_it_was_or_with_changes(service, folder):
     assert "train.py" not in service.cli("job", "list", "--age", "0s").stdout
 
 
+def test_options_stand_for_the_keys_that_change_most(service, folder, write_job):
+    assert subprocess.run([service.program, "secret", "set", "my-hub"], input="sesame-1234", text=True, env=service.environment,
+                          timeout=60).returncode == 0
+    (folder / "show.sh").write_text('echo "$A, $B, ${#MY_HUB}, ${#KEY}"\n')
+    words = ["--experiment", "trials", "--env", "A=b c", "--env", "B=", "--secret", "my-hub", "--secret", "my-hub=KEY", "--compute", "local",
+             "--cpus", 1, "--memory", "100MB"]
+    for name, file in (("of-a-script", folder / "show.sh"), ("of-a-file", write_job('echo "$A, $B, ${#MY_HUB}, ${#KEY}"'))):
+        result = service.cli("run", file, "--name", name, *words)
+        assert result.returncode == 0, result.stderr + result.stdout
+        job = service.job(name)
+        assert service.log_text(name, 0) == "b c, , 11, 11\n"
+        assert (job["experiment_name"], job["part"]["cpus"], job["part"]["memory_bytes"]) == ("trials", 1, 100_000_000)
+    for words, said in ((["--memory", "lots"], '--memory: "lots" is no size'), (["--env", "=x"], '"=x" is not NAME=VALUE'),
+                        (["--name", "of-a-file"], "of-a-file")):
+        result = service.cli("run", folder / "show.sh", *words)
+        assert result.returncode == 2 and said in result.stderr and "resources.properties" not in result.stderr, (words, result.stderr)
+
+
 def test_a_job_file_with_a_name_is_run_again_under_another(service, write_job):
     first = service.submit(write_job("cat given", files={"given": "of the first\n"}, name="named"))
     assert first == "named" and service.wait(first)["state"] == "Completed"

@@ -3,7 +3,11 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <functional>
+#include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -26,6 +30,74 @@ CLI::Option* AddJob(CLI::App* command, std::string* job) {
   return command->add_option("job", *job, "The job's name, the beginning of it, or last")
       ->required()
       ->type_name(kJobValue);
+}
+
+using Pair = std::pair<std::string, std::string>;
+
+// "NAME=VALUE"; of a text without "=" the value is what `otherwise` makes of it.
+Pair ReadPair(const std::string& option, const std::string& text,
+              const std::function<std::string(const std::string&)>& otherwise = nullptr) {
+  const size_t equals = text.find('=');
+  const bool has_value = equals != std::string::npos;
+  if (equals == 0 || text.empty() || (!has_value && otherwise == nullptr)) {
+    throw CLI::ValidationError(option, "\"" + text + "\" is not NAME=VALUE");
+  }
+  if (!has_value) return {text, otherwise(text)};
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+// "hugging-face" is HUGGING_FACE.
+std::string VariableOf(const std::string& secret) {
+  std::string name = absl::AsciiStrToUpper(secret);
+  for (char& c : name) {
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c))) c = '_';
+  }
+  return name;
+}
+
+// Options for the keys that users change most; --set changes any.
+void AddKeyOptions(CLI::App* command, std::vector<KeyOption>* keys) {
+  const auto add = [=](const char* option, const char* type, const char* help, const char* key,
+                       const char* sbatch = "") {
+    command
+        ->add_option_function<std::string>(
+            option,
+            [=](const std::string& value) {
+              keys->push_back({option, key, value, sbatch});
+            },
+            help)
+        ->type_name(type);
+  };
+  add("--name", "NAME", "The job's name, which no other job may have", "name");
+  add("--experiment", "NAME", "The experiment that it belongs to", "experiment_name");
+  add("--compute", "COMPUTE", "Where it runs: local, or a cluster's name", "compute", "compute");
+  add("--cpus", "N", "So many processors of each node, not the whole node",
+      "resources.properties.tutti.cpus");
+  add("--memory", "SIZE", "So much memory of each node, as in 8GB",
+      "resources.properties.tutti.memory", "mem");
+  const auto add_each = [=](const char* option, const char* type, const char* help,
+                            const std::function<void(const std::string&)>& read) {
+    command
+        ->add_option_function<std::vector<std::string>>(
+            option, [=](const auto& texts) { std::for_each(texts.begin(), texts.end(), read); },
+            help)
+        ->type_name(type)
+        ->expected(1)
+        ->allow_extra_args(false)  // else it takes the -- behind it, and the script's words
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  };
+  add_each("--env", "NAME=VALUE", "A variable of its processes; repeatable",
+           [=](const std::string& text) {
+             const auto [name, value] = ReadPair("--env", text);
+             keys->push_back({"--env " + name, "environment_variables." + name, value, ""});
+           });
+  add_each("--secret", "NAME[=VARIABLE]",
+           "A secret of the service's in a variable of its processes; repeatable",
+           [=](const std::string& text) {
+             const auto [name, variable] = ReadPair("--secret", text, VariableOf);
+             keys->push_back(
+                 {"--secret " + name, "resources.properties.tutti.secrets." + variable, name, ""});
+           });
 }
 
 }  // namespace
@@ -149,7 +221,9 @@ void CommandDefinitions::AddServe(CLI::App* app) {
       "takes them up.");
 }
 
-void CommandDefinitions::AddSettings(CLI::App* command, std::vector<std::string>* settings) {
+void CommandDefinitions::AddSettings(CLI::App* command, std::vector<std::string>* settings,
+                                     std::vector<KeyOption>* keys) {
+  AddKeyOptions(command, keys);
   command
       ->add_option("--set", *settings,
                    "Change a key of the job file, as in --set inputs.epochs=5; repeatable")
@@ -184,7 +258,7 @@ void CommandDefinitions::AddSubmission(CLI::App* command, Options* options) {
       ->type_name("ARGUMENT");
   command->add_option("--save", options->script.save, "Of a script: write the job file that it is")
       ->type_name(kFileValue);
-  AddSettings(command, &options->settings);
+  AddSettings(command, &options->settings, &options->keys);
   AddFormat(command, &options->format);
 }
 
@@ -215,7 +289,7 @@ void CommandDefinitions::AddRerun(CLI::App* job) {
   CLI::App* rerun = Add(job, "rerun", "Submit a job once more, as it was or with changes",
                         [this](Context& context) { return Rerun(context, submit_); });
   AddJob(rerun, &submit_.file);
-  AddSettings(rerun, &submit_.settings);
+  AddSettings(rerun, &submit_.settings, &submit_.keys);
   rerun
       ->add_option("arguments", submit_.script.arguments,
                    "After --: what its script is started with instead")

@@ -56,7 +56,8 @@ class CommandDefinitions {
   void AddScript(CLI::App* command, ScriptOptions* options);
   void AddRun(CLI::App* app);
   void AddInit(CLI::App* app);
-  void AddSettings(CLI::App* command, std::vector<std::string>* settings);
+  void AddSettings(CLI::App* command, std::vector<std::string>* settings,
+                   std::vector<KeyOption>* keys);
   void AddFollowing(CLI::App* command, RunOptions* options);
   void AddCreate(CLI::App* job);
   void AddRerun(CLI::App* job);

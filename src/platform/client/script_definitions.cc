@@ -34,8 +34,6 @@ void CommandDefinitions::AddScript(CLI::App* command, ScriptOptions* options) {
           "Of a script: the folder that is sent, in which it runs (without it: the nearest "
           "at or above its own with a requirements.txt, conda.yaml, pyproject.toml or .git)")
       ->type_name(kFolderValue);
-  command->add_option("--compute", options->compute, "Of a script: where it runs")
-      ->type_name("COMPUTE");
   command
       ->add_option("--input", options->inputs,
                    "Of a script: a file, folder or address that it reads, as ${{inputs.NAME}}; "
@@ -56,6 +54,8 @@ void CommandDefinitions::AddInit(CLI::App* app) {
   init->add_option("--command", init_.command, "What is run: a shell's command, in this folder")
       ->type_name("COMMAND");
   AddScript(init, &init_.job);
+  init->add_option("--compute", init_.job.compute, "Where it runs: local, or a cluster's name")
+      ->type_name("COMPUTE");
   init->footer(
       "On a terminal it asks for what these options do not say; elsewhere they say it.\n"
       "A file that is there is not overwritten.");

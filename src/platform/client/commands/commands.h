@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "platform/client/connection/connection.h"
 #include "platform/client/script/script_job.h"
+#include "platform/client/submit/job_text.h"
 #include "platform/client/text/exit_code.h"
 #include "platform/client/text/structured_output.h"
 #include "platform/client/text/style.h"
@@ -38,6 +39,7 @@ struct Context {
 struct RunOptions {
   std::string file;                   // a job's, or a script; of Rerun: a job
   std::vector<std::string> settings;  // "inputs.x=5"
+  std::vector<KeyOption> keys;        // of other options
   ScriptOptions script;
   bool detach = false;  // submit and return
   bool cancel_on_interrupt = false;
@@ -52,6 +54,7 @@ absl::StatusOr<ExitCode> Rerun(Context& context, const RunOptions& options);
 struct JobValidateOptions {
   std::string file;
   std::vector<std::string> settings;
+  std::vector<KeyOption> keys;
   ScriptOptions script;
   bool offline = false;  // only the checks that need no service
   Format format = Format::kTable;

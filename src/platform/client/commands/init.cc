@@ -143,7 +143,7 @@ absl::StatusOr<ExitCode> Init(Context& context, const InitOptions& given) {
   TUTTI_RETURN_IF_ERROR(SaveJob(job.text, options.file));
   for (const std::string& remark : job.remarks) context.err << remark << "\n";
   context.out << options.file << " is made; run it: tutti run " << ShellWord(options.file) << "\n";
-  const auto checked = CheckJob(nullptr, context.home, {options.file, {}, {}, {}});
+  const auto checked = CheckJob(nullptr, context.home, {.path = options.file});
   if (!checked.ok()) return checked.status();  // it is there, to be corrected by hand
   for (const std::string& warning : checked->warnings)
     context.err << "warning: " << warning << "\n";

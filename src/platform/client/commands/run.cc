@@ -87,16 +87,17 @@ absl::StatusOr<ExitCode> Run(Context& context, const RunOptions& options) {
   TUTTI_ASSIGN_OR_RETURN(
       const std::string created,
       SubmitJob(context.connect, context.home,
-                {options.file, options.settings, options.script, options.batch_ai}, context.err));
+                {options.file, options.settings, options.keys, options.script, options.batch_ai},
+                context.err));
   return FollowCreated(context, options, created);
 }
 
 absl::StatusOr<ExitCode> Rerun(Context& context, const RunOptions& options) {
   ServiceClient service(context.connect());
   TUTTI_ASSIGN_OR_RETURN(const std::string id, ResolveJob(service, options.file));
-  TUTTI_ASSIGN_OR_RETURN(
-      const std::string created,
-      RerunJob(context.connect, id, options.settings, options.script.arguments, context.err));
+  TUTTI_ASSIGN_OR_RETURN(const std::string created,
+                         RerunJob(context.connect, id, options.keys, options.settings,
+                                  options.script.arguments, context.err));
   return FollowCreated(context, options, created);
 }
 

@@ -156,7 +156,6 @@ std::string ScriptOptions::Given() const {
   if (gpus > 0) return "--gpus";
   if (!distribution.empty()) return "--distribution";
   if (!environment.empty()) return "--environment";
-  if (!compute.empty()) return "--compute";
   if (!code.empty()) return "--code";
   if (!inputs.empty()) return "--input";
   if (!arguments.empty()) return absl::StrCat("\"", arguments.front(), "\"");
@@ -178,8 +177,7 @@ absl::StatusOr<ScriptJob> JobOfScript(const fs::path& script, const ScriptOption
   if (kind == ScriptKind::kPython) {
     guess = GuessDistribution(base::ReadFile(path, 16 << 20).value_or(""));
   }
-  TUTTI_ASSIGN_OR_RETURN(ScriptJob result,
-                         Complete(job, guess, path, options, std::move(remarks)));
+  TUTTI_ASSIGN_OR_RETURN(ScriptJob result, Complete(job, guess, path, options, std::move(remarks)));
   result.program = program;
   return result;
 }

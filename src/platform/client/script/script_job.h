@@ -14,10 +14,10 @@ namespace tutti::client {
 struct ScriptOptions {
   int nodes = 0;
   int processes_per_node = 0;
-  int gpus = 0;              // of each node
-  std::string distribution;  // pytorch, mpi, tensorflow, ray or none
-  std::string environment;   // host, a name, or a file that says what one holds
-  std::string compute;
+  int gpus = 0;                        // of each node
+  std::string distribution;            // pytorch, mpi, tensorflow, ray or none
+  std::string environment;             // host, a name, or a file that says what one holds
+  std::string compute;                 // of `tutti init`
   std::string code;                    // the folder that is sent
   std::vector<std::string> inputs;     // "NAME=PATH": a file, a folder or an address
   std::vector<std::string> arguments;  // of the program

@@ -71,6 +71,24 @@ absl::StatusOr<std::string> AddOptions(const std::string& script,
   return own;
 }
 
+// Returns a text that YAML reads as that very text.
+std::string Quoted(const std::string& text) {
+  YAML::Emitter emitter;
+  emitter << YAML::DoubleQuoted << text;
+  return emitter.c_str();
+}
+
+// Returns the key that says where a job runs: a pipeline has one for those of its steps that do not
+// say it themselves.
+const char* KeyOfCompute(const std::string& text) {
+  try {
+    const YAML::Node root = YAML::Load(text);
+    return root.IsMap() && root["jobs"].IsDefined() ? "settings.default_compute" : "compute";
+  } catch (const YAML::Exception&) {
+    return "compute";  // what is wrong with the text is said when it is read
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ApplySettings(const std::string& text,
@@ -87,6 +105,23 @@ absl::StatusOr<std::string> ApplySettings(const std::string& text,
   } catch (const YAML::Exception& error) {
     return absl::InvalidArgumentError(absl::StrCat("--set: ", error.what()));
   }
+}
+
+absl::StatusOr<std::string> ApplyOptions(const std::string& text,
+                                         const std::vector<KeyOption>& options) {
+  const bool is_sbatch = absl::StartsWith(text, "#!");
+  std::vector<std::string> settings;
+  for (const KeyOption& option : options) {
+    if (is_sbatch && option.sbatch.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          option.option, " is not for scripts with #SBATCH lines: sbatch has no such ", "option"));
+    }
+    settings.push_back(is_sbatch
+                           ? absl::StrCat(option.sbatch, "=", option.value)
+                           : absl::StrCat(option.key == "compute" ? KeyOfCompute(text) : option.key,
+                                          "=", Quoted(option.value)));
+  }
+  return ApplySettings(text, settings);
 }
 
 absl::StatusOr<std::string> WithoutName(const std::string& text) {

@@ -17,6 +17,19 @@ namespace tutti::client {
 absl::StatusOr<std::string> ApplySettings(const std::string& text,
                                           const std::vector<std::string>& settings);
 
+// A key of the job file that an option sets: --memory 8GB.
+struct KeyOption {
+  std::string option;  // "--memory"
+  std::string key;     // "resources.properties.tutti.memory"
+  std::string value;   // a text
+  std::string sbatch;  // sbatch's option for it, without its dashes: "mem"; empty: it has none
+};
+
+// Returns `text` with the options' keys set, as ApplySettings does. InvalidArgument, too, for a
+// script with #SBATCH lines and an option that sbatch has not.
+absl::StatusOr<std::string> ApplyOptions(const std::string& text,
+                                         const std::vector<KeyOption>& options);
+
 // Returns `text` without the job's own name, which no other job can have; its comments are gone if
 // it had one.
 absl::StatusOr<std::string> WithoutName(const std::string& text);

@@ -53,5 +53,27 @@ TEST(ApplySettings, SaysWhatIsWrongWithASetting) {
   EXPECT_FALSE(ApplySettings("[1]", {"a=1"}).ok());
 }
 
+TEST(JobText, OptionsSetTheKeysThatTheyStandFor) {
+  const std::vector<KeyOption> options = {
+      {"--compute", "compute", "hpc", "compute"},
+      {"--env A", "environment_variables.A", "5: \"x\"", ""},
+      {"--memory", "resources.properties.tutti.memory", "8GB", "mem"}};
+  EXPECT_EQ(*ApplyOptions("command: x\n", options),
+            "command: x\ncompute: hpc\nenvironment_variables:\n  A: \"5: \\\"x\\\"\"\n"
+            "resources:\n  properties:\n    tutti:\n      memory: 8GB\n");
+  EXPECT_EQ(*ApplyOptions("jobs: {}\n", {options[0]}),
+            "jobs: {}\nsettings:\n  default_compute: hpc\n");
+  EXPECT_EQ(*ApplyOptions("#!/bin/sh\nls\n", {options[0], options[2]}),
+            "#!/bin/sh\n#SBATCH \"--clusters=hpc\" \"--mem=8GB\"\nls\n");
+  EXPECT_THAT(std::string(ApplyOptions("#!/bin/sh\nls\n", options).status().message()),
+              testing::HasSubstr("--env A is not for scripts with #SBATCH lines"));
+}
+
+TEST(JobText, ANameGoesAndNothingElse) {
+  EXPECT_EQ(*WithoutName("# mine\ncommand: x\n"), "# mine\ncommand: x\n");
+  EXPECT_EQ(*WithoutName("name: a\ncommand: x\n"), "command: x\n");
+  EXPECT_EQ(*WithoutName("#!/bin/sh\nname: a\n"), "#!/bin/sh\nname: a\n");
+}
+
 }  // namespace
 }  // namespace tutti::client

@@ -337,6 +337,7 @@ absl::StatusOr<std::string> SubmitJob(const Connect& connect, const fs::path& ho
 }
 
 absl::StatusOr<std::string> RerunJob(const Connect& connect, const std::string& job,
+                                     const std::vector<KeyOption>& keys,
                                      const std::vector<std::string>& settings,
                                      const std::vector<std::string>& arguments,
                                      std::ostream& remarks) {
@@ -360,6 +361,7 @@ absl::StatusOr<std::string> RerunJob(const Connect& connect, const std::string& 
     for (const std::string& word : arguments) absl::StrAppend(&command, " ", ShellWord(word));
     changes.push_back(absl::StrCat("command=", nlohmann::json(command).dump()));
   }
+  TUTTI_ASSIGN_OR_RETURN(submission.text, ApplyOptions(submission.text, keys));
   TUTTI_ASSIGN_OR_RETURN(submission.text, ApplySettings(submission.text, changes));
   submission.origin["rerun_of"] = job;
   return Create(service, connect, submission, {}, remarks);

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "platform/client/connection/service_client.h"
 #include "platform/client/script/script_job.h"
+#include "platform/client/submit/job_text.h"
 #include "spec/batchai/batch_ai_job.h"
 #include "spec/types/job.h"
 
@@ -19,6 +20,7 @@ namespace tutti::client {
 struct JobFile {
   std::string path;                   // as the user wrote it
   std::vector<std::string> settings;  // see ApplySettings
+  std::vector<KeyOption> keys;
   ScriptOptions script;
   std::optional<spec::BatchAiJob> batch_ai;  // given: what the file is, a job of Batch AI's
 };
@@ -31,10 +33,11 @@ struct JobFile {
 absl::StatusOr<std::string> SubmitJob(const Connect& connect, const std::filesystem::path& home,
                                       const JobFile& file, std::ostream& remarks);
 
-// Submits `job`, a name, once more, with the code that it had then: its file with `settings`
-// applied and no name of its own; `arguments` take the place of a script's, where there are any.
-// Returns and remarks as SubmitJob. InvalidArgument where the job has no such parts.
+// Submits `job`, a name, once more, with the code that it had then: its file with `keys` and
+// `settings` applied and no name of its own; `arguments` take the place of a script's, where there
+// are any. Returns and remarks as SubmitJob. InvalidArgument where the job has no such parts.
 absl::StatusOr<std::string> RerunJob(const Connect& connect, const std::string& job,
+                                     const std::vector<KeyOption>& keys,
                                      const std::vector<std::string>& settings,
                                      const std::vector<std::string>& arguments,
                                      std::ostream& remarks);

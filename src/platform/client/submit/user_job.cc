@@ -73,6 +73,22 @@ std::string InOptions(absl::string_view line) {
   return absl::StrCat("--gpus ", line.substr(number, key - number), line.substr(key + kKey.size()));
 }
 
+// "job.yml:7: resources.properties.tutti.memory: "x" is no size" is "--memory: "x" is no size"
+// where that option has set the key.
+std::string OfOptions(absl::string_view line, const UserJob& written) {
+  absl::string_view rest = line;
+  if (!absl::ConsumePrefix(&rest, absl::StrCat(written.path, ":"))) return std::string(line);
+  rest.remove_prefix(std::min(rest.find_first_not_of("0123456789"), rest.size()));
+  absl::ConsumePrefix(&rest, ": ");
+  for (const KeyOption& option : written.keys) {
+    absl::string_view said = rest;
+    const bool is_its = absl::ConsumePrefix(&said, option.key) && !said.empty() &&
+                        (said[0] == ' ' || said[0] == ':');
+    if (is_its) return absl::StrCat(option.option, said);
+  }
+  return std::string(line);
+}
+
 // Which models there are the service knows alone.
 absl::StatusOr<spec::ModelHere> LeftToTheService(const spec::AssetReference& reference) {
   return spec::ModelHere{.version = reference.version};
@@ -93,6 +109,8 @@ absl::StatusOr<UserJob> ReadUserJob(const fs::path& home, const JobFile& file) {
                                               ? absl::StatusOr<UserJob>(ConvertedText(file))
                                           : is_script ? WriteText(file)
                                                       : ReadText(file));
+  written.keys = file.keys;
+  TUTTI_ASSIGN_OR_RETURN(written.text, ApplyOptions(written.text, file.keys));
   TUTTI_ASSIGN_OR_RETURN(written.text, ApplySettings(written.text, file.settings));
   if (const std::string& save = file.script.save; !save.empty()) {
     TUTTI_RETURN_IF_ERROR(CheckCanSave(written.text, save));
@@ -112,7 +130,7 @@ std::string SaveTaken(const UserJob& written) {
 }
 
 absl::Status AsTheUserWroteIt(const absl::Status& status, const UserJob& written) {
-  if (status.ok() || written.script.empty()) return status;
+  if (status.ok() || (written.script.empty() && written.keys.empty())) return status;
   std::vector<std::string> lines;
   for (const absl::string_view line : absl::StrSplit(status.message(), '\n')) {
     lines.push_back(AsTheUserWroteIt(line, written));
@@ -121,8 +139,9 @@ absl::Status AsTheUserWroteIt(const absl::Status& status, const UserJob& written
 }
 
 std::string AsTheUserWroteIt(absl::string_view line, const UserJob& written) {
-  if (written.script.empty()) return std::string(line);
-  return InOptions(InPlaceOf(written.save, written.script, line));
+  const std::string told = OfOptions(line, written);
+  if (written.script.empty()) return told;
+  return InOptions(InPlaceOf(written.save, written.script, told));
 }
 
 }  // namespace tutti::client

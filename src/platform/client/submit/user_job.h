@@ -17,6 +17,7 @@ struct UserJob {
   std::string text;
   std::string path;  // as messages name it
   std::filesystem::path directory;
+  std::vector<KeyOption> keys;  // that options have set
   std::vector<std::string> remarks;
   std::string script;                         // for which the text stands; empty: it was a job file
   std::map<std::string, std::string> origin;  // as JobSpec::origin
