@@ -57,11 +57,11 @@ class _Printer:
         """Prints what redrawn lines came to that had no end."""
         for (rank, _), (text, _, is_shown) in self._redrawn.items():
             if not is_shown:
-                self._print(rank, text)
+                self._print(rank, text.rstrip("\r"))
 
     def _output(self, key: Tuple[int, str], text: str, partial: bool) -> None:
         if key not in self._redrawn and not (partial and "\r" in text):
-            self._print(key[0], text)
+            self._print(key[0], text.rstrip("\r").rpartition("\r")[2])
             return
         before, printed, is_shown = self._redrawn.pop(key, ("", -math.inf, False))
         last = (before + text).rstrip("\r").rpartition("\r")[2]
@@ -76,7 +76,7 @@ class _Printer:
     def _print(self, rank: int, text: str) -> None:
         prefix = f"[{rank}] " if self._many else ""
         encoding = sys.stdout.encoding or "utf-8"
-        text = prefix + text.rstrip("\r")
+        text = prefix + text
         print(text.encode(encoding, "replace").decode(encoding), flush=True)
 
 

@@ -100,7 +100,11 @@ bool JobDisplay::Redraw(const FollowLine& line) {
   const std::pair<int, std::string> key(line.rank, line.stream);
   auto found = redrawn_.find(key);
   if (found == redrawn_.end()) {
-    if (!line.partial || !absl::StrContains(line.text, '\r')) return false;
+    if (!absl::StrContains(line.text, '\r')) return false;
+    if (!line.partial) {  // it came whole
+      PrintOutput(PrefixOf(line), LastDrawn(line.text));
+      return true;
+    }
     found = redrawn_.emplace(key, RedrawnLine{.prefix = PrefixOf(line)}).first;
   }
   RedrawnLine& redrawn = found->second;

@@ -134,6 +134,12 @@ TEST(JobDisplay, APipeGetsWhatARedrawnLineHadCometoWhenTheJobEnded) {
   EXPECT_EQ(Show({Piece(0, "a prompt? ")}), "[0!] a prompt? \n");
 }
 
+TEST(JobDisplay, OfARedrawnLineThatComesWholeTheLastStateIsShown) {
+  EXPECT_EQ(Show({Output(0, "stderr", "\\r 10%\\r100%"), Output(0, "stdout", "\\r"),
+                  Output(0, "stdout", "of Windows\\r")}),
+            "[0!] 100%\n[0] \n[0] of Windows\n");
+}
+
 TEST(JobDisplay, ATerminalRedrawsTheLineOfEachRank) {
   const std::string shown = Show({Piece(0, "\\r 10%"), Piece(1, "\\r 15%"),
                                   Piece(0, "\\r\\u001b[32m 20%"), Output(1, "stderr", "\\r100%")},
