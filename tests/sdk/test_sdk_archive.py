@@ -67,9 +67,9 @@ def test_both_go_by_the_repository_that_the_code_lies_in(client, service, tmp_pa
                      "ü/src/deep/.gitignore": "!data/\n", "ü/src/data/a": "", "ü/src/deep/data/b": "", "ü/src/a.pt": "", "ü/src/deep/a.pt": "",
                      "ü/src/README": "", "ü/src/LICENSE": "", "ü/src/of-me": "", "ü/src/train.py": "", "ü/src/__pycache__/train.pyc": "",
                      "job.yml": "command: 'true'\ncode: ü/src\nenvironment: host\ncompute: local\n"})
-    service.submit(tmp_path / "job.yml")
-    client.jobs.create_or_update(command(command="true", code=tmp_path / "ü/src", environment="host", compute="local"))
-    found = [entries(archive) for archive in sorted((service.home / "snapshots").glob("*.zst"))]
+    names = [service.submit(tmp_path / "job.yml"),
+             client.jobs.create_or_update(command(command="true", code=tmp_path / "ü/src", environment="host", compute="local")).name]
+    found = [entries(next((service.home / "snapshots").glob(f"*{service.job(name)['snapshot'][7:]}*"))) for name in names]
     assert [entry[0] for entry in found[0]] == [".gitignore", "README", "deep", "deep/.gitignore", "deep/a.pt", "deep/data", "deep/data/b", "train.py"]
     assert len(found) == 2 and found[0] == found[1]
 

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
+#include "base/text/utf8.h"
 #include "platform/client/archive/git_code.h"
 #include "platform/client/archive/snapshot.h"
 #include "platform/client/connection/views.h"
@@ -156,14 +157,15 @@ std::string Size(const Snapshot& snapshot) {
 }
 
 std::string Told(const LeftOut& one) {
-  if (one.has_more && one.files == 0) return Printable(one.name);  // there was too much to count
+  const std::string name = base::BoundedUtf8(Printable(one.name));
+  if (one.has_more && one.files == 0) return name;  // there was too much to count
   const bool is_folder = absl::EndsWith(one.name, "/");
   const std::string files =
       absl::StrCat(WithCommas(one.files), one.files == 1 ? " file" : " files");
   std::string holds = Bytes(one.bytes);
   if (is_folder) holds = one.files == 0 ? "empty" : absl::StrCat(files, ", ", holds);
   if (one.has_more) holds = absl::StrCat("more than ", files);
-  return absl::StrCat(Printable(one.name), " (", holds, ")");
+  return absl::StrCat(name, " (", holds, ")");
 }
 
 constexpr size_t kMostLeftOut = 5;  // that are told one by one
@@ -174,7 +176,7 @@ std::string LeftOutLine(const std::vector<LeftOut>& left_out) {
   std::map<std::string, std::vector<std::string>> by_file;
   for (size_t i = 0; i < told; ++i) by_file[left_out[i].by].push_back(Told(left_out[i]));
   const std::string line = absl::StrJoin(by_file, "; ", [](std::string* out, const auto& each) {
-    absl::StrAppend(out, "by ", Printable(each.first), ": ", absl::StrJoin(each.second, ", "));
+    absl::StrAppend(out, "by ", base::BoundedUtf8(Printable(each.first)), ": ", absl::StrJoin(each.second, ", "));
   });
   if (line.empty()) return "";
   const size_t more = left_out.size() - told;
