@@ -350,12 +350,12 @@ class JobOperations:
 
     def _bring(self, name: str, files: List[Dict[str, Any]], folder: pathlib.Path, without: str
                ) -> None:
-        if files and not folder.exists():  # a folder of its own is never sent as code
-            folder.mkdir(parents=True)
-            (folder / DOWNLOAD_MARK).write_text(f"Results of job {name}, brought by the SDK.\n")
+        is_new = not folder.exists()
         for file in files:
             place = folder.joinpath(*parts_of(file["path"][len(without):]))
             self._connection.bring_file(name, file["path"], file["bytes"], place)
+        if is_new and folder.is_dir():  # a folder of its own is never sent as code
+            (folder / DOWNLOAD_MARK).write_text(f"Results of job {name}, brought by the SDK.\n")
 
 
 def _as_job(job: Any) -> Job:
