@@ -32,6 +32,7 @@ from tutti.ml.operations._poller import LROPoller
 
 _NOT_SENT = "sha256:" + 64 * "0"  # in place of the hash of what is not packed
 _FILE = "job"  # how messages call the file that is sent: "job:12: …"
+_LONGEST_REDRAWN = 64 << 10  # a longer piece is one of a very long line
 Packed = Dict[Code, Tuple[Snapshot, pathlib.Path]]
 _CLASSES = {"command": Command, "pipeline": PipelineJob, "sweep": SweepJob}
 
@@ -48,6 +49,7 @@ class _Printer:
 
     def show(self, line: Mapping[str, Any]) -> None:
         if line["type"] == "state":
+            self.end()
             reason = f": {line['reason']}" if line.get("reason") else ""
             print(f"{line['state']}{reason}", flush=True)
         elif line["type"] == "output" and line["stream"] in ("stdout", "stderr"):
@@ -58,9 +60,10 @@ class _Printer:
         for (rank, _), (text, _, is_shown) in self._redrawn.items():
             if not is_shown:
                 self._print(rank, text.rstrip("\r"))
+        self._redrawn.clear()
 
     def _output(self, key: Tuple[int, str], text: str, partial: bool) -> None:
-        if key not in self._redrawn and not (partial and "\r" in text):
+        if key not in self._redrawn and (not partial or len(text) >= _LONGEST_REDRAWN):
             self._print(key[0], text.rstrip("\r").rpartition("\r")[2])
             return
         before, printed, is_shown = self._redrawn.pop(key, ("", -math.inf, False))

@@ -45,6 +45,7 @@ void JobDisplay::Line(const FollowLine& line, absl::Time now) {
 }
 
 void JobDisplay::State(const FollowLine& line) {
+  EndRedrawn();
   waiting_.clear();
   if (!waiting_status_.empty()) text_.SetStatus("");
   waiting_status_.clear();
@@ -100,7 +101,8 @@ bool JobDisplay::Redraw(const FollowLine& line) {
   const std::pair<int, std::string> key(line.rank, line.stream);
   auto found = redrawn_.find(key);
   if (found == redrawn_.end()) {
-    if (!absl::StrContains(line.text, '\r')) return false;
+    if (line.partial && line.text.size() >= kLongestRedrawn) return false;  // a very long line
+    if (!line.partial && !absl::StrContains(line.text, '\r')) return false;
     if (!line.partial) {  // it came whole
       PrintOutput(PrefixOf(line), LastDrawn(line.text));
       return true;
@@ -125,6 +127,11 @@ void JobDisplay::PrintRedrawn(RedrawnLine& redrawn, absl::Time now) {
   redrawn.printed_at = now;
   // What a bar leaves when it takes itself away is no line.
   if (!absl::StripAsciiWhitespace(text).empty()) PrintOutput(redrawn.prefix, text);
+}
+
+void JobDisplay::EndRedrawn() {
+  for (auto& [key, redrawn] : redrawn_) PrintRedrawn(redrawn, absl::InfiniteFuture());
+  redrawn_.clear();
 }
 
 void JobDisplay::OnMetric(const Metric& metric, absl::Time now) {
@@ -191,8 +198,7 @@ void JobDisplay::Remark(absl::string_view remark) {
 }
 
 void JobDisplay::End() {
-  for (auto& [key, redrawn] : redrawn_) PrintRedrawn(redrawn, absl::InfiniteFuture());
-  redrawn_.clear();
+  EndRedrawn();
   step_.reset();
   text_.SetStatus("");
   text_.Flush();

@@ -63,6 +63,8 @@ class JobDisplay {
   void PrintOutput(absl::string_view prefix, absl::string_view text);
   // Takes a piece of a line that is drawn anew; false if it is no such line.
   bool Redraw(const FollowLine& line);
+  // Prints what lines came to that are not drawn any more.
+  void EndRedrawn();
   void PrintRedrawn(RedrawnLine& redrawn, absl::Time now);
   // Returns the lines that a terminal shows below those that stay.
   std::string Status(absl::Time now) const;

@@ -128,9 +128,13 @@ TEST(JobDisplay, APipeGetsARedrawnLineOnceASecondAndItsLastState) {
 }
 
 TEST(JobDisplay, APipeGetsWhatARedrawnLineHadCometoWhenTheJobEnded) {
-  EXPECT_EQ(Show({Piece(0, "10%\\r"), Piece(0, "20%\\r"), Piece(0, "30%")}, {}, {},
+  EXPECT_EQ(Show({Piece(0, "10%"), Piece(0, "\\r20%"), Piece(0, "\\r30%")}, {}, {},
                  absl::Milliseconds(10)),
             "[0!] 10%\n[0!] 30%\n");
+  EXPECT_EQ(Show({Piece(0, "\\r10%"), Piece(0, "\\r50%"), State("Queued", "node lost"),
+                  Output(0, "stderr", "again")},
+                 {}, {}, absl::Milliseconds(10)),
+            "[0!] 10%\n[0!] 50%\n01:02:03 Queued       node lost\n[0!] again\n");
   EXPECT_EQ(Show({Piece(0, "a prompt? ")}), "[0!] a prompt? \n");
 }
 
