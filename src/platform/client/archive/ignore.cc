@@ -1,5 +1,8 @@
 #include "platform/client/archive/ignore.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -96,6 +99,13 @@ bool IsRepository(const fs::path& folder) {
 }
 
 }  // namespace
+
+bool MayHoldOthersFiles(const fs::path& folder, const fs::path& own) {
+  struct stat above = {}, below = {};
+  if (::stat(folder.c_str(), &above) != 0 || ::stat(own.c_str(), &below) != 0) return true;
+  const bool is_known = above.st_uid == ::geteuid() || above.st_uid == below.st_uid;
+  return !is_known || (above.st_mode & S_IWOTH) != 0;
+}
 
 PathPattern::PathPattern(absl::string_view pattern) {
   absl::string_view rest =
@@ -228,7 +238,10 @@ absl::StatusOr<IgnoreFiles> IgnoreFiles::OfCode(const fs::path& code) {
 // over. None, if there is no repository or they leave the code folder itself out.
 IgnoreFiles IgnoreFiles::Above(const fs::path& code) {
   fs::path folder = code;
-  while (!IsRepository(folder) && folder.has_relative_path()) folder = folder.parent_path();
+  while (!IsRepository(folder) && folder.has_relative_path()) {
+    folder = folder.parent_path();
+    if (MayHoldOthersFiles(folder, code)) return {};
+  }
   IgnoreFiles files;
   if (folder == code || !IsRepository(folder)) return files;
   for (const fs::path& name : code.lexically_relative(folder)) {

@@ -32,6 +32,11 @@
 
 namespace tutti::client {
 
+// Returns whether others than the owner of `own`, a folder below it, and this process's user may
+// have put files into `folder`, such as /tmp: what lies there says nothing of a project, as git's
+// safe.directory has it.
+bool MayHoldOthersFiles(const std::filesystem::path& folder, const std::filesystem::path& own);
+
 // A pattern for paths: * ? [] and **. Immutable.
 class PathPattern {
  public:

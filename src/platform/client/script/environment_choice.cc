@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
+#include "platform/client/archive/ignore.h"
 #include "platform/client/archive/snapshot.h"
 #include "platform/client/text/amounts.h"
 
@@ -104,6 +105,7 @@ Project ProjectOf(const fs::path& folder) {
   std::error_code error;
   for (fs::path at = folder; at.has_relative_path(); at = at.parent_path()) {
     if (home != nullptr && fs::equivalent(at, home, error)) break;
+    if (at != folder && MayHoldOthersFiles(at, folder)) break;
     for (const char* name : kEnvironmentFiles) {
       const fs::path file = at / name;
       const bool is_mark = file.extension() == ".toml" || SaysPackages(file);

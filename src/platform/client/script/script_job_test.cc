@@ -79,6 +79,14 @@ TEST_F(ScriptJobTest, TheNearestFolderWithAMarkIsTheRoot) {
   EXPECT_EQ(directory_, folder_.path() / "src") << "its own comes first";
 }
 
+TEST_F(ScriptJobTest, AFolderInWhichAllMayWriteIsNoProject) {
+  Put("shared/requirements.txt", "evil-package\n");
+  Put("shared/mine/train.py", "");
+  std::filesystem::permissions(folder_.path() / "shared", std::filesystem::perms::all);
+  EXPECT_EQ(Written({}, "shared/mine/train.py")["environment"].as<std::string>(), "host");
+  EXPECT_EQ(directory_, folder_.path() / "shared/mine");
+}
+
 TEST_F(ScriptJobTest, AHomeFolderIsNoProject) {
   const char* const before = std::getenv("HOME");
   const std::string home = before == nullptr ? "" : before;
