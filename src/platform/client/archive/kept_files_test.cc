@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 
@@ -77,6 +78,16 @@ TEST_F(KeptFilesTest, ABuildsFolderIsKeptAsItsBuildGetsIt) {
               ElementsAre(build, build / ".dockerignore", build / ".git", build / ".git/HEAD",
                           build / ".gitignore", build / "host", build / "raw/small",
                           build / "raw/small/a", build / "topo.xml", folder_.path() / "env.yml"));
+}
+
+TEST_F(KeptFilesTest, ABuildsPipeIsAnErrorAndIsNotWaitedFor) {
+  Write(folder_.path() / "env.yml", "build: {path: docker}\n");
+  Write(folder_.path() / "docker/Dockerfile", "FROM x\n");
+  ASSERT_EQ(::mkfifo((folder_.path() / "docker/pipe").c_str(), 0600), 0);
+  const auto found =
+      FindFilesToKeep({folder_.path() / "env.yml"}, home_.path(), {folder_.path() / "docker"});
+  EXPECT_THAT(std::string(found.status().message()),
+              testing::HasSubstr("docker/pipe is no file, folder or link"));
 }
 
 TEST_F(KeptFilesTest, ALinkThatLeavesTheCodeIsAnError) {

@@ -141,9 +141,15 @@ absl::Status CollectOfBuild(const fs::path& folder, const fs::path& below, const
                             std::vector<std::string>& names) {
   std::error_code error;
   for (fs::directory_iterator at(below, error), end; !error && at != end; at.increment(error)) {
-    const bool is_directory = at->symlink_status().type() == fs::file_type::directory;
+    const fs::file_type type = at->symlink_status().type();
+    const bool is_directory = type == fs::file_type::directory;
     std::string name = at->path().lexically_relative(folder).string();
     const bool is_left_out = rules.Decide(name, is_directory).value_or(false);
+    if (!is_left_out && !is_directory && type != fs::file_type::regular &&
+        type != fs::file_type::symlink) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          at->path().string(), " is no file, folder or link: leave it out in .dockerignore"));
+    }
     if (!is_left_out) names.push_back(std::move(name));
     if (!is_directory || (is_left_out && !rules.TakesBackIn())) continue;
     TUTTI_RETURN_IF_ERROR(CollectOfBuild(folder, at->path(), rules, names));
