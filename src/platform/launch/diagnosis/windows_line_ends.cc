@@ -28,8 +28,7 @@ bool ShowsCarriageReturn(absl::string_view error) {
   static constexpr absl::string_view kShown[] = {"\\r': ", "\\r''",
                                                  "\\r’: ", "\\r: ", "^M: bad interpreter"};
   const auto has = [error](absl::string_view part) { return absl::StrContains(error, part); };
-  return std::any_of(std::begin(kShown), std::end(kShown), has) ||
-         (has("\\r") && has("No such file or directory"));
+  return std::any_of(std::begin(kShown), std::end(kShown), has);
 }
 
 // "line 4" of bash, "4" of dash.

@@ -19,8 +19,10 @@ TEST(WindowsLineEndsTest, AreShownByTheWordsOfShellsAndNotByThoseOfData) {
                             "$'\\r': command not found"}) {
     EXPECT_EQ(WithShownLineEnds(shown), std::string(shown) + kSaid);
   }
-  for (const char* other : {"ValueError: could not convert string to float: '1\\r'",
-                            "KeyError: 'label\\r'", "a.sh: line 2: syntax error", ""}) {
+  for (const char* other :
+       {"ValueError: could not convert string to float: '1\\r'",
+        "FileNotFoundError: [Errno 2] No such file or directory: 'data\\\\raw.csv'",
+        "KeyError: 'label\\r'", "a.sh: line 2: syntax error", ""}) {
     EXPECT_EQ(WithShownLineEnds(other), other);
   }
 }

@@ -95,9 +95,6 @@ constexpr Known kKnown[] = {
     {"typeerror: str expected, not nonetype", "mlflow_run_id", kRunId},
     {"mlflow_run_id: unbound variable", "", kRunId},
     {"environment variable", "expected, but not set", kNoRank},
-    {"keyerror: 'rank'", "", kNoRank},
-    {"keyerror: 'local_rank'", "", kNoRank},
-    {"keyerror: 'world_size'", "", kNoRank},
     {"assertion `t >= 0", "n_classes",
      "a label is negative, or not below the number of classes that the model has"},
     {"only supported with gpus", "", kNcclWithoutGpu},
@@ -226,9 +223,18 @@ absl::string_view RemedyOfCode(int code, absl::string_view last_error) {
   }
 }
 
+// In capitals, which are a variable's: a user's own data may lack a "rank", too.
+bool MissesRank(absl::string_view error) {
+  static constexpr absl::string_view kErrors[] = {"KeyError: 'RANK'", "KeyError: 'LOCAL_RANK'",
+                                                  "KeyError: 'WORLD_SIZE'"};
+  return std::any_of(std::begin(kErrors), std::end(kErrors),
+                     [error](absl::string_view words) { return absl::StrContains(error, words); });
+}
+
 }  // namespace
 
 absl::string_view RemedyOf(const base::ExitStatus& end, absl::string_view last_error) {
+  if (MissesRank(last_error)) return kNoRank;
   const std::string lower = absl::AsciiStrToLower(last_error);
   const auto* const known =
       std::find_if(std::begin(kKnown), std::end(kKnown), [&](const Known& entry) {

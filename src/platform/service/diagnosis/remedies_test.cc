@@ -76,6 +76,10 @@ TEST(RemedyOfTest, KnowsWhatToDoAboutCommonFailures) {
   }
 }
 
+TEST(RemedyOfTest, AKeyOfTheUsersOwnDataIsNoVariable) {
+  EXPECT_EQ(RemedyOf({.code = 1}, "KeyError: 'rank'"), "");
+}
+
 TEST(RemedyOfTest, KnowsWhatSignalsAndCodesMean) {
   const auto remedy = [](base::ExitStatus end, const char* words = "epoch 3") {
     return std::string(RemedyOf(end, words));
