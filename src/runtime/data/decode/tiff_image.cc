@@ -291,8 +291,24 @@ void Turn(const TiffLayout& layout, const std::vector<uint8_t>& from, uint8_t* t
   }
 }
 
+// A tile is read whole: one that is far larger than its image is an attack on the memory.
+absl::Status CheckTiles(TIFF* tiff, const ImageSize& size) {
+  if (Lib().TIFFIsTiled(tiff) == 0) return absl::OkStatus();
+  static constexpr uint32_t kUsual = 4096;  // pixels a side
+  uint32_t width = 0, height = 0;
+  Lib().TIFFGetField(tiff, TIFFTAG_TILEWIDTH, &width);
+  Lib().TIFFGetField(tiff, TIFFTAG_TILELENGTH, &height);
+  const auto fits = [](uint32_t tile, int image) {
+    return tile <= std::max(kUsual, static_cast<uint32_t>(image) + 15);
+  };
+  if (fits(width, size.width) && fits(height, size.height)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("a TIFF image of ", size.width, "x", size.height,
+                                                 " pixels with tiles of ", width, "x", height));
+}
+
 absl::Status Read(const Tiff& tiff, TiffInput& input, const TiffLayout& layout, uint8_t* pixels,
                   size_t count) {
+  TUTTI_RETURN_IF_ERROR(CheckTiles(tiff.get(), layout.size));
   if (layout.IsPlain()) {
     return ReadPlain(tiff.get(), layout, pixels, count) ? absl::OkStatus() : DamagedTiff(input);
   }
