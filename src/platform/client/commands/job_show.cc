@@ -49,7 +49,8 @@ std::string GitText(const JobView& job) {
   if (text.empty()) return text;
   const std::string branch = OriginOf(job, "git_branch");
   if (!branch.empty()) absl::StrAppend(&text, " (", branch, ")");
-  if (!OriginOf(job, "git_dirty").empty()) text += ", changed since";
+  const std::string dirty = OriginOf(job, "git_dirty");
+  if (!dirty.empty()) text += dirty == "true" ? ", changed since" : ", perhaps changed since";
   const std::string repository = OriginOf(job, "git_repository");
   if (!repository.empty()) absl::StrAppend(&text, ", of ", repository);
   return text;

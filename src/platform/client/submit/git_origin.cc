@@ -1,5 +1,6 @@
 #include "platform/client/submit/git_origin.h"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -11,9 +12,9 @@ namespace {
 
 constexpr size_t kMostOfAnAnswer = 1000;  // bytes of one of its words
 
-// Returns what a call of git prints, without the spaces around it; "" if it fails.
-std::string AskGit(const std::filesystem::path& folder, std::vector<std::string> arguments,
-                   base::Deadline deadline) {
+// Returns what a call of git prints, without the spaces around it; nullopt if it fails.
+std::optional<std::string> AskGit(const std::filesystem::path& folder,
+                                  std::vector<std::string> arguments, base::Deadline deadline) {
   arguments.insert(arguments.begin(), {"git", "--no-optional-locks"});
   base::ChildOptions options{.arguments = std::move(arguments),
                              .environment = base::CurrentEnvironment(),
@@ -21,7 +22,7 @@ std::string AskGit(const std::filesystem::path& folder, std::vector<std::string>
   options.environment["GIT_TERMINAL_PROMPT"] = "0";
   options.die_with_parent = true;
   const auto result = base::RunCommand(std::move(options), "", deadline, kMostOfAnAnswer);
-  if (!result.ok() || !result->exit.ok()) return "";
+  if (!result.ok() || !result->exit.ok()) return std::nullopt;
   return std::string(absl::StripAsciiWhitespace(result->out));
 }
 
@@ -39,18 +40,21 @@ std::string WithoutPassword(const std::string& address) {
 std::map<std::string, std::string> GitOrigin(const std::filesystem::path& folder,
                                              base::Deadline deadline) {
   std::map<std::string, std::string> origin;
-  const std::string commit = AskGit(folder, {"rev-parse", "--verify", "HEAD"}, deadline);
+  const std::string commit =
+      AskGit(folder, {"rev-parse", "--verify", "HEAD"}, deadline).value_or("");
   if (commit.empty()) return origin;
   origin["git_commit"] = commit;
-  const auto add = [&](const char* name, const std::string& value) {
-    if (!value.empty()) origin[name] = value;
+  const auto add = [&](const char* name, const std::optional<std::string>& value) {
+    if (!value.value_or("").empty()) origin[name] = *value;
   };
   add("git_branch", AskGit(folder, {"symbolic-ref", "--quiet", "--short", "HEAD"}, deadline));
   add("git_repository",
-      WithoutPassword(AskGit(folder, {"config", "--get", "remote.origin.url"}, deadline)));
-  const std::string changed =
-      AskGit(folder, {"status", "--porcelain", "--untracked-files=no", "--", "."}, deadline);
-  if (!changed.empty()) origin["git_dirty"] = "true";
+      WithoutPassword(
+          AskGit(folder, {"config", "--get", "remote.origin.url"}, deadline).value_or("")));
+  const std::optional<std::string> changed =
+      AskGit(folder, {"status", "--porcelain", "--", "."}, deadline);
+  if (!changed.has_value()) origin["git_dirty"] = "unknown";
+  if (!changed.value_or("").empty()) origin["git_dirty"] = "true";
   return origin;
 }
 

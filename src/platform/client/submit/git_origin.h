@@ -10,8 +10,9 @@
 namespace tutti::client {
 
 // Returns "git_commit", "git_branch", "git_repository" (its remote "origin", without a password)
-// and, where what git tracks has been changed since, "git_dirty": "true", as far as git tells them
-// by the deadline; nothing for a folder that is in no repository. Never fails: a job needs none.
+// and, where files were changed or added since, "git_dirty": "true" (or "unknown"), as far as git
+// tells them by the deadline; nothing for a folder that is in no repository. Never fails: a job
+// needs none.
 std::map<std::string, std::string> GitOrigin(const std::filesystem::path& folder,
                                              base::Deadline deadline);
 

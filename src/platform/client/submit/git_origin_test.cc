@@ -49,7 +49,6 @@ TEST_F(GitOriginTest, NamesTheCommitTheBranchAndTheRepositoryWithoutItsPassword)
   Git({"add", "."});
   Git({"commit", "--quiet", "-m", "first"});
   Git({"remote", "add", "origin", "https://me:secret@example.com/a/b.git"});
-  Write("untracked", "1");
   const std::string commit = Git({"rev-parse", "HEAD"});
   EXPECT_THAT(commit, SizeIs(40));
   EXPECT_THAT(Origin(),
@@ -57,7 +56,7 @@ TEST_F(GitOriginTest, NamesTheCommitTheBranchAndTheRepositoryWithoutItsPassword)
                                    Pair("git_repository", "https://example.com/a/b.git")));
   Git({"checkout", "--quiet", "--detach"});
   Git({"remote", "set-url", "origin", "git@example.com:a/b.git"});
-  Write("train.py", "2");
+  Write("untracked", "2");
   EXPECT_THAT(Origin(), UnorderedElementsAre(Pair("git_commit", commit),
                                              Pair("git_repository", "git@example.com:a/b.git"),
                                              Pair("git_dirty", "true")));

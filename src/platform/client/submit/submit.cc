@@ -176,7 +176,8 @@ std::string LeftOutLine(const std::vector<LeftOut>& left_out) {
   std::map<std::string, std::vector<std::string>> by_file;
   for (size_t i = 0; i < told; ++i) by_file[left_out[i].by].push_back(Told(left_out[i]));
   const std::string line = absl::StrJoin(by_file, "; ", [](std::string* out, const auto& each) {
-    absl::StrAppend(out, "by ", base::BoundedUtf8(Printable(each.first)), ": ", absl::StrJoin(each.second, ", "));
+    absl::StrAppend(out, "by ", base::BoundedUtf8(Printable(each.first)), ": ",
+                    absl::StrJoin(each.second, ", "));
   });
   if (line.empty()) return "";
   const size_t more = left_out.size() - told;
