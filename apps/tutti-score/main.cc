@@ -69,14 +69,6 @@ void Complain(const absl::Status& status) {
 }
 
 int Score(const Options& options) {
-  auto scorer = tutti::scoring::Scorer::Open(options.model, options.precision);
-  if (!scorer.ok()) {
-    Complain(scorer.status());
-    return kCouldNotStart;
-  }
-  if (!scorer->precision_taken().empty()) {
-    std::fprintf(stderr, "%s\n", scorer->precision_taken().c_str());
-  }
   const auto found = tutti::scoring::FindFilesToScore(options.files);
   if (!found.ok()) {
     Complain(found.status());
@@ -84,6 +76,14 @@ int Score(const Options& options) {
   }
   for (const std::string& remark : found->remarks) {
     std::fprintf(stderr, "%s\n", remark.c_str());
+  }
+  auto scorer = tutti::scoring::Scorer::Open(options.model, options.precision);
+  if (!scorer.ok()) {
+    Complain(scorer.status());
+    return kCouldNotStart;
+  }
+  if (!scorer->precision_taken().empty()) {
+    std::fprintf(stderr, "%s\n", scorer->precision_taken().c_str());
   }
   const auto scores = scorer->Score(found->files, options.top, options.mirrored);
   const std::string text = Format(options, scores);
