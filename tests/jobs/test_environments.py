@@ -112,6 +112,7 @@ def test_distributions_that_share_files_are_held_to_one_version(service_of_index
 
 def test_what_is_not_pinned_is_as_of_the_newest_pin_where_all_pins_are_old(service_of_index, write_job, index):
     index.add("numeric", "1.21.6", uploaded="2022-06-21")
+    index.add("numeric", "2.0", uploaded=time.strftime("%Y-%m-%d"))  # from the start: uv keeps an index's answers for minutes
     index.add("outliers", "1.0.4", uploaded="2022-07-29", requires=["compiler", "numeric>=1.19"])
     for version, uploaded in (("0.56", "2022-07-25"), ("0.60", "2025-05-01")):
         index.add("compiler", version, uploaded=uploaded)
@@ -120,7 +121,6 @@ def test_what_is_not_pinned_is_as_of_the_newest_pin_where_all_pins_are_old(servi
     assert versions == ["compiler 0.56"] and "not pinned are as of 2022-07-30" in result.stdout + result.stderr, result
     versions, result = prints_of(service_of_index, write_job, ["compiler"], *pins, as_of_pins=False)
     assert versions == ["compiler 0.60"] and "as of" not in result.stderr, result
-    index.add("numeric", "2.0", uploaded=time.strftime("%Y-%m-%d"))
     versions, _ = prints_of(service_of_index, write_job, ["compiler"], "numeric==2.0", "outliers==1.0.4")
     assert versions == ["compiler 0.60"], "one pin is of this year"
     index.add("timeless", "1.0")
