@@ -138,7 +138,8 @@ def test_a_program_that_is_killed_is_started_anew(store, variables, tmp_path):
     process = start(variables, tmp_path / "out", "--epochs", "1")
     for _ in range(3):
         wait_until(store.proxy.has_stopped, 60, "it has come so far")
-        assert process.poll() is None and kill_programs(tmp_path / "cache")
+        assert process.poll() is None
+        wait_until(lambda: kill_programs(tmp_path / "cache"), 60, "a program that runs again")
         store.proxy.stop_after(3_000_000)
     store.proxy.go_on()
     finish(process)
