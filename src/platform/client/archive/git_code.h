@@ -1,7 +1,9 @@
-// Fetches the code of a job from a git repository.
+// What git knows of a job's code: fetches it from a repository, and finds which commit it is.
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "base/deadline.h"
@@ -15,5 +17,12 @@ namespace tutti::client {
 absl::StatusOr<std::filesystem::path> FetchGitCode(const spec::GitCode& code,
                                                    const std::filesystem::path& folder,
                                                    base::Deadline deadline);
+
+// Returns "git_commit", "git_branch", "git_repository" (its remote "origin", without a password)
+// and, where files were changed or added since, "git_dirty": "true" (or "unknown"), as far as git
+// tells them by the deadline; nothing for a folder that is in no repository. Never fails: a job
+// needs none.
+std::map<std::string, std::string> GitOrigin(const std::filesystem::path& folder,
+                                             base::Deadline deadline);
 
 }  // namespace tutti::client

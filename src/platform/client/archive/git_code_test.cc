@@ -13,6 +13,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+using testing::UnorderedElementsAre;
 
 // A repository on this disk, with two commits; the first is tagged v1.
 class GitCodeTest : public testing::Test {
@@ -61,6 +64,10 @@ class GitCodeTest : public testing::Test {
     return folder.ok() ? base::ReadFile(*folder / "a.txt").value_or("none") : "";
   }
 
+  static std::map<std::string, std::string> Origin(const fs::path& folder) {
+    return GitOrigin(folder, base::Deadline::After(base::Patient(absl::Seconds(30))));
+  }
+
   base::TemporaryDirectory repository_, scratch_;
   std::string first_;
   int clones_ = 0;
@@ -83,6 +90,26 @@ TEST_F(GitCodeTest, SaysInGitsWordsWhatCannotBeHad) {
 
 TEST_F(GitCodeTest, ALinkInTheRepositoryLeadsNowhere) {
   EXPECT_THAT(std::string(Fetch("", "out").status().message()), HasSubstr("has no folder"));
+}
+
+TEST_F(GitCodeTest, AFolderInNoRepositoryOrWithoutACommitHasNoOrigin) {
+  EXPECT_THAT(Origin(scratch_.path()), IsEmpty());
+  EXPECT_THAT(Origin("/no/such/folder"), IsEmpty());
+}
+
+TEST_F(GitCodeTest, TheOriginIsTheCommitTheBranchAndTheRepositoryWithoutItsPassword) {
+  Git({"remote", "add", "origin", "https://me:secret@example.com/a/b.git"});
+  const std::string commit = Git({"rev-parse", "HEAD"});
+  EXPECT_THAT(Origin(repository_.path() / "src"),
+              UnorderedElementsAre(Pair("git_commit", commit), Pair("git_branch", "main"),
+                                   Pair("git_repository", "https://example.com/a/b.git")));
+  Git({"checkout", "--quiet", "--detach"});
+  Git({"remote", "set-url", "origin", "git@example.com:a/b.git"});
+  ASSERT_TRUE(base::WriteFileAtomic(repository_.path() / "untracked", "2").ok());
+  EXPECT_THAT(Origin(repository_.path()),
+              UnorderedElementsAre(Pair("git_commit", commit),
+                                   Pair("git_repository", "git@example.com:a/b.git"),
+                                   Pair("git_dirty", "true")));
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
@@ -22,7 +21,6 @@
 #include "platform/client/connection/views.h"
 #include "platform/client/script/script_file.h"
 #include "platform/client/submit/create_job.h"
-#include "platform/client/submit/git_origin.h"
 #include "platform/client/submit/job_text.h"
 #include "platform/client/submit/user_job.h"
 #include "platform/client/text/amounts.h"
@@ -353,7 +351,7 @@ absl::StatusOr<std::string> RerunJob(const Connect& connect, const std::string& 
         "file itself"));
   }
   TUTTI_ASSIGN_OR_RETURN(submission.text, WithoutName(submission.text));
-  std::vector<std::string> changes = settings;
+  std::vector<KeyOption> changes = keys;
   if (!arguments.empty()) {
     const auto program = submission.origin.find("program");
     if (program == submission.origin.end()) {
@@ -362,10 +360,10 @@ absl::StatusOr<std::string> RerunJob(const Connect& connect, const std::string& 
     }
     std::string command = program->second;
     for (const std::string& word : arguments) absl::StrAppend(&command, " ", ShellWord(word));
-    changes.push_back(absl::StrCat("command=", nlohmann::json(command).dump()));
+    changes.push_back({.option = "--", .key = "command", .value = command, .sbatch = ""});
   }
-  TUTTI_ASSIGN_OR_RETURN(submission.text, ApplyOptions(submission.text, keys));
-  TUTTI_ASSIGN_OR_RETURN(submission.text, ApplySettings(submission.text, changes));
+  TUTTI_ASSIGN_OR_RETURN(submission.text, ApplyOptions(submission.text, changes));
+  TUTTI_ASSIGN_OR_RETURN(submission.text, ApplySettings(submission.text, settings));
   submission.origin["rerun_of"] = job;
   return Create(service, connect, submission, {}, remarks);
 }
