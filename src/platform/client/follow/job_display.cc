@@ -6,7 +6,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "platform/client/follow/progress_bar.h"
 #include "platform/client/text/amounts.h"
 #include "platform/client/text/columns.h"
@@ -17,14 +16,6 @@ namespace {
 constexpr absl::Duration kRedrawnInterval = absl::Seconds(1);  // of a redrawn line, on a pipe
 constexpr size_t kLongestRedrawn = 64 << 10;                   // bytes; what is longer is no bar
 constexpr size_t kMostRedrawn = 8;                             // lines on a terminal
-
-// Returns what a redrawn line shows last; a carriage return at its end waits for what comes next.
-std::string LastDrawn(absl::string_view text) {
-  while (absl::ConsumeSuffix(&text, "\r")) {
-  }
-  const size_t at = text.rfind('\r');
-  return std::string(at == absl::string_view::npos ? text : text.substr(at + 1));
-}
 
 // Returns what of a redrawn line matters for what comes next.
 std::string Redrawn(const std::string& text) {
@@ -110,7 +101,7 @@ bool JobDisplay::Redraw(const FollowLine& line) {
     found = redrawn_.emplace(key, RedrawnLine{.prefix = PrefixOf(line)}).first;
   }
   RedrawnLine& redrawn = found->second;
-  const std::string before = LastDrawn(redrawn.text);
+  const std::string before(LastDrawn(redrawn.text));
   redrawn.text = Redrawn(absl::StrCat(redrawn.text, line.text));
   if (LastDrawn(redrawn.text) != before) redrawn.shown = false;
   if (!line.partial || redrawn.text.size() > kLongestRedrawn) {
@@ -121,7 +112,7 @@ bool JobDisplay::Redraw(const FollowLine& line) {
 }
 
 void JobDisplay::PrintRedrawn(RedrawnLine& redrawn, absl::Time now) {
-  const std::string text = LastDrawn(redrawn.text);
+  const absl::string_view text = LastDrawn(redrawn.text);
   if (redrawn.shown || now - redrawn.printed_at < kRedrawnInterval) return;
   redrawn.shown = true;
   redrawn.printed_at = now;

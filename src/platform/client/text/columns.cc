@@ -111,10 +111,14 @@ std::string Printable(absl::string_view text) {
   return safe;
 }
 
-std::string TerminalLine(absl::string_view text, bool colours) {
-  while (absl::ConsumeSuffix(&text, "\r")) {
+absl::string_view LastDrawn(absl::string_view line) {
+  while (absl::ConsumeSuffix(&line, "\r")) {
   }
-  if (const size_t at = text.rfind('\r'); at != absl::string_view::npos) text.remove_prefix(at + 1);
+  return line.substr(line.rfind('\r') + 1);
+}
+
+std::string TerminalLine(absl::string_view text, bool colours) {
+  text = LastDrawn(text);
   std::string safe;
   bool styled = false;
   while (!text.empty()) {

@@ -25,6 +25,9 @@ std::string PadLeft(absl::string_view text, int columns);
 // those that end lines or change the order in which characters are shown.
 std::string Printable(absl::string_view text);
 
+// Returns of a line that was overwritten by carriage returns the last state.
+absl::string_view LastDrawn(absl::string_view line);
+
 // Returns a line of a job's output as a terminal shows it: of text that was overwritten by carriage
 // returns the last state, colours (SGR sequences) kept if `colours`, other control and escape
 // sequences left out.
