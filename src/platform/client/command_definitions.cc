@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "spec/environment/contract_variables.h"
 #include "spec/types/launcher_exit.h"
 
 namespace tutti::client {
@@ -48,11 +49,7 @@ Pair ReadPair(const std::string& option, const std::string& text,
 
 // "hugging-face" is HUGGING_FACE.
 std::string VariableOf(const std::string& secret) {
-  std::string name = absl::AsciiStrToUpper(secret);
-  for (char& c : name) {
-    if (!absl::ascii_isalnum(static_cast<unsigned char>(c))) c = '_';
-  }
-  return name;
+  return absl::AsciiStrToUpper(spec::AsVariableName(secret));
 }
 
 // Options for the keys that users change most; --set changes any.

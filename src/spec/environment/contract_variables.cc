@@ -11,11 +11,6 @@
 namespace tutti::spec {
 namespace {
 
-// The one process of a job without a distribution has a rank of its user's alone.
-bool HasRanks(const JobSpec& job) {
-  return job.distribution.kind != DistributionKind::kNone || job.WorldSize() > 1;
-}
-
 bool HasOneNode(const JobSpec& job) { return job.instance_count == 1; }
 
 bool IsOfTensorFlow(const JobSpec& job) {
@@ -122,8 +117,14 @@ bool NamesOutput(const JobSpec& job, absl::string_view name) {
 
 }  // namespace
 
+bool HasRanks(DistributionKind distribution, int world_size) {
+  return distribution != DistributionKind::kNone || world_size > 1;
+}
+
 std::optional<absl::string_view> SetByTutti(const JobSpec& job, absl::string_view name) {
-  if (const Row* row = HasRanks(job) ? Find(kOfRanks, job, name) : nullptr) return row->value;
+  if (const Row* row =
+          HasRanks(job.distribution.kind, job.WorldSize()) ? Find(kOfRanks, job, name) : nullptr)
+    return row->value;
   if (const Row* row = Find(kOthers, job, name)) return row->value;
   if (NamesInput(job, name)) return "the path or value of the input";
   if (NamesOutput(job, name)) return "the folder of the output";

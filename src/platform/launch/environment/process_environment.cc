@@ -266,17 +266,11 @@ void AddPart(const LaunchPlan& plan, Variables& v) {
   }
 }
 
-// One process of a job that names no distribution: many scripts take themselves for one of several
-// where these variables are set, and wait for a back end that the node may not have.
-bool IsAlone(const LaunchPlan& plan) {
-  return plan.distribution.kind == spec::DistributionKind::kNone && plan.WorldSize() == 1;
-}
-
 // Layer 4: who the process is and where its files are.
 Variables Contract(const LaunchPlan& plan, int local_rank, const NodeFacts& facts) {
   const RankPlacement at = PlacementOf(plan, local_rank);
   Variables v;
-  if (!IsAlone(plan)) {
+  if (spec::HasRanks(plan.distribution.kind, plan.WorldSize())) {
     AddTorch(at, plan.job_id, v);
     AddMpiAndHorovod(at, v);
   }
