@@ -35,18 +35,26 @@ bool Wants(const JobListOptions& options, const JobView& job, absl::Time now) {
 
 using Ask = std::function<absl::StatusOr<std::string>(int limit, int64_t before)>;
 
-// Asks for pages of jobs until so many that are wanted have come; the jobs as JSON.
-absl::StatusOr<nlohmann::ordered_json> WantedJobs(const JobListOptions& options, const Ask& ask) {
+// The jobs that are wanted, and the same as the service gave them.
+struct WantedJobs {
+  std::vector<JobView> jobs;
+  nlohmann::ordered_json documents = nlohmann::ordered_json::array();
+};
+
+// Asks for pages of jobs until so many that are wanted have come.
+absl::StatusOr<WantedJobs> FindJobs(const JobListOptions& options, const Ask& ask) {
   const absl::Time now = absl::Now();
   const int page = IsFiltered(options) ? kPage : options.limit;
-  auto wanted = nlohmann::ordered_json::array();
+  WantedJobs wanted;
   for (int64_t before = 0;;) {
     TUTTI_ASSIGN_OR_RETURN(const std::string text, ask(page, before));
     TUTTI_ASSIGN_OR_RETURN(const std::vector<JobView> jobs, ParseJobs(text));
     const auto document = nlohmann::ordered_json::parse(text);
     for (size_t i = 0; i < jobs.size(); ++i) {
-      if (Wants(options, jobs[i], now)) wanted.push_back(document["jobs"][i]);
-      if (std::ssize(wanted) == options.limit) return wanted;
+      if (!Wants(options, jobs[i], now)) continue;
+      wanted.jobs.push_back(jobs[i]);
+      wanted.documents.push_back(document["jobs"][i]);
+      if (std::ssize(wanted.jobs) == options.limit) return wanted;
     }
     const bool is_last =
         std::ssize(jobs) < page || now - ParseTime(jobs.back().created) > options.age;
@@ -60,16 +68,16 @@ absl::StatusOr<nlohmann::ordered_json> WantedJobs(const JobListOptions& options,
 absl::StatusOr<ExitCode> JobList(Context& context, const JobListOptions& options) {
   ServiceClient service(context.connect());
   const bool in_table = options.format == Format::kTable;
-  TUTTI_ASSIGN_OR_RETURN(const auto wanted, WantedJobs(options, [&](int limit, int64_t before) {
+  TUTTI_ASSIGN_OR_RETURN(WantedJobs wanted, FindJobs(options, [&](int limit, int64_t before) {
                            return in_table ? service.Summaries(options.state, limit, before)
                                            : service.Jobs(options.state, limit, before);
                          }));
-  const std::string text = nlohmann::ordered_json{{"jobs", wanted}}.dump();
   if (!in_table) {
+    const std::string text = nlohmann::ordered_json{{"jobs", std::move(wanted.documents)}}.dump();
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, options.format));
     return ExitCode::kOk;
   }
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<JobView> jobs, ParseJobs(text));
+  const std::vector<JobView>& jobs = wanted.jobs;
   if (jobs.empty()) {
     context.err << "no jobs" << (IsFiltered(options) ? " like that" : "")
                 << "; `tutti run job.yml` makes one\n";
