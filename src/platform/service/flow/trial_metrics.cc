@@ -1,52 +1,23 @@
 #include "platform/service/flow/trial_metrics.h"
 
-#include <fcntl.h>
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <map>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
-#include "base/file.h"
 #include "base/status.h"
 #include "platform/mlflow/file_store.h"
+#include "platform/service/logs/job_logs.h"
 
 namespace tutti::service {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMetricsBlock = 1 << 20;
-constexpr size_t kLongestReport = 64 << 10;  // a longer one reports nothing
 constexpr size_t kMostOtherNames = 20;
 constexpr int kMostTries = 60;  // of the service's loop, some minutes
-
-// "rank-3.metrics" by rank.
-absl::StatusOr<std::map<int, fs::path>> MetricsFiles(const fs::path& job_folder) {
-  std::map<int, fs::path> files;
-  std::error_code error;
-  for (fs::directory_iterator entry(job_folder / "logs", error), end; !error && entry != end;
-       entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    absl::string_view rest = name;
-    int rank = 0;
-    const bool is_one = absl::ConsumePrefix(&rest, "rank-") &&
-                        absl::ConsumeSuffix(&rest, ".metrics") && absl::SimpleAtoi(rest, &rank);
-    if (is_one) files[rank] = entry->path();
-  }
-  const bool is_there = error && error != std::errc::no_such_file_or_directory;
-  if (is_there) {
-    return base::ErrnoStatus(absl::StrCat("read ", job_folder.native(), "/logs"), error.value());
-  }
-  return files;
-}
 
 }  // namespace
 
@@ -56,11 +27,11 @@ absl::StatusOr<bool> TrialMetrics::ReadOn(bool to_the_end) {
   };
   bool any = false;
   bool reported = false;
-  TUTTI_ASSIGN_OR_RETURN(const auto files, MetricsFiles(folder_));
+  TUTTI_ASSIGN_OR_RETURN(const auto files, RankFiles(folder_ / "logs", LogStream::kMetrics));
   absl::Status status;
   for (const auto& [rank, path] : files) {
-    RankFile& file = files_[rank];
-    status.Update(ReadFile(path, to_the_end, parse, file, any));
+    RankFile& file = files_.try_emplace(rank, path).first->second;
+    status.Update(ReadFile(to_the_end, parse, file, any));
     reported |= !file.reports.values.empty();
   }
   TUTTI_RETURN_IF_ERROR(status);
@@ -84,9 +55,9 @@ absl::Status TrialMetrics::ReadMlflow() {
       }
       return;
     }
-    RankFile file;
+    RankFile file(path);
     bool any = false;
-    status.Update(ReadFile(path, /*to_the_end=*/true, parse, file, any));
+    status.Update(ReadFile(/*to_the_end=*/true, parse, file, any));
     const std::vector<double>& values = file.reports.values;
     mlflow_.values.insert(mlflow_.values.end(), values.begin(), values.end());
   });
@@ -105,46 +76,19 @@ absl::Status TrialMetrics::ReadTracked() {
   return absl::OkStatus();
 }
 
-absl::Status TrialMetrics::ReadFile(const fs::path& path, bool to_the_end, const Parse& parse,
-                                    RankFile& file, bool& any) {
-  const auto fd = base::Open(path, O_RDONLY);
-  if (absl::IsNotFound(fd.status())) return absl::OkStatus();
-  TUTTI_RETURN_IF_ERROR(fd.status());
-  std::string block(kMetricsBlock, '\0');
-  while (true) {
-    const ssize_t n =
-        ::pread(fd->get(), block.data(), block.size(), static_cast<off_t>(file.offset));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return base::ErrnoStatus(absl::StrCat("read ", path.native()));
-    if (n == 0) break;
-    any = true;
-    file.offset += n;
-    Take(absl::string_view(block).substr(0, n), parse, file);
-  }
-  if (to_the_end && !file.rest.empty()) Take("\n", parse, file);
-  return absl::OkStatus();
-}
-
-void TrialMetrics::Take(absl::string_view bytes, const Parse& parse, RankFile& file) {
-  const size_t newline = bytes.rfind('\n');
-  if (newline == absl::string_view::npos) {
-    if (!file.skips) absl::StrAppend(&file.rest, bytes);
-    if (file.rest.size() <= kLongestReport) return;
-    file.rest.clear();
-    file.skips = true;
-    return;
-  }
-  std::string lines = std::exchange(file.rest, std::string(bytes.substr(newline + 1)));
-  if (file.skips) bytes.remove_prefix(bytes.find('\n'));
-  file.skips = false;
-  absl::StrAppend(&lines, bytes.substr(0, bytes.rfind('\n') + 1));
-  flow::MetricReports fresh = parse(lines);
-  flow::MetricReports& all = file.reports;
-  all.values.insert(all.values.end(), fresh.values.begin(), fresh.values.end());
-  for (const std::string& name : fresh.other_names) {
-    if (all.other_names.size() < kMostOtherNames) all.other_names.insert(name);
-  }
-  if (all.odd_line.empty()) all.odd_line = std::move(fresh.odd_line);
+absl::Status TrialMetrics::ReadFile(bool to_the_end, const Parse& parse, RankFile& file,
+                                    bool& any) {
+  const auto read = file.file.ReadOn(to_the_end, [&](absl::string_view lines) {
+    flow::MetricReports fresh = parse(lines);
+    flow::MetricReports& all = file.reports;
+    all.values.insert(all.values.end(), fresh.values.begin(), fresh.values.end());
+    for (const std::string& name : fresh.other_names) {
+      if (all.other_names.size() < kMostOtherNames) all.other_names.insert(name);
+    }
+    if (all.odd_line.empty()) all.odd_line = std::move(fresh.odd_line);
+  });
+  any |= read.value_or(true);  // some of it may have been read
+  return read.status();
 }
 
 const std::vector<double>* TrialMetrics::Values() const {

@@ -3,7 +3,7 @@
 // service's tracking, or in the file stores in outputs/.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "platform/flow/metric_reports.h"
+#include "platform/service/logs/growing_file.h"
 
 namespace tutti::service {
 
@@ -43,9 +44,8 @@ class TrialMetrics {
 
  private:
   struct RankFile {
-    uint64_t offset = 0;  // up to here it was read
-    std::string rest;     // the beginning of a line whose end has not come
-    bool skips = false;   // what comes up to the next newline is of a line that is too long
+    explicit RankFile(std::filesystem::path path) : file(std::move(path)) {}
+    GrowingFile file;
     flow::MetricReports reports;
   };
   // Returns what `reports` returns, without a copy; null: there is none.
@@ -55,9 +55,7 @@ class TrialMetrics {
   absl::Status ReadMlflow();
   absl::Status ReadTracked();
   // Reads a file on; `any` is set if there was anything. OK if there is no such file.
-  static absl::Status ReadFile(const std::filesystem::path& path, bool to_the_end,
-                               const Parse& parse, RankFile& file, bool& any);
-  static void Take(absl::string_view lines, const Parse& parse, RankFile& file);
+  static absl::Status ReadFile(bool to_the_end, const Parse& parse, RankFile& file, bool& any);
 
   const std::filesystem::path folder_;
   const std::string metric_;

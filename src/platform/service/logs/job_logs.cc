@@ -21,8 +21,8 @@
 namespace tutti::service {
 namespace {
 
-constexpr std::array<absl::string_view, 4> kLogStreamNames = {"stdout", "stderr", "metrics",
-                                                              "mpirun"};
+constexpr std::array<absl::string_view, 5> kLogStreamNames = {"stdout", "stderr", "metrics",
+                                                              "mpirun", "mlflow"};
 constexpr size_t kBlock = 256 << 10;
 constexpr char kKeptFile[] = "rank-kept.json";
 constexpr char kBeginsFile[] = "rank-begins.json";
@@ -55,6 +55,17 @@ absl::Status WriteAt(int fd, uint64_t& offset, absl::string_view bytes) {
 
 std::string NameOf(int rank, LogStream stream) {
   return absl::StrCat("rank-", rank, ".", Name(stream));
+}
+
+// Reads a name of NameOf's; nothing if it is none.
+std::optional<std::pair<int, LogStream>> RankAndStream(absl::string_view name) {
+  if (!absl::ConsumePrefix(&name, "rank-")) return std::nullopt;
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(name, absl::MaxSplits('.', 1));
+  int rank = 0;
+  const auto stream = LogStreamFromName(parts.second);
+  if (!absl::SimpleAtoi(parts.first, &rank) || !stream.ok()) return std::nullopt;
+  return std::pair(rank, *stream);
 }
 
 absl::StatusOr<uint64_t> SizeOf(int fd) {
@@ -90,8 +101,21 @@ absl::StatusOr<LogStream> LogStreamFromName(absl::string_view name) {
   for (size_t i = 0; i < kLogStreamNames.size(); ++i) {
     if (kLogStreamNames[i] == name) return static_cast<LogStream>(i);
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("stream must be stdout, stderr, metrics or mpirun, but is \"", name, "\""));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "stream must be stdout, stderr, metrics, mlflow or mpirun, but is \"", name, "\""));
+}
+
+absl::StatusOr<std::map<int, std::filesystem::path>> RankFiles(
+    const std::filesystem::path& directory, LogStream stream) {
+  std::map<int, std::filesystem::path> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(directory, error), last; !error && entry != last;
+       entry.increment(error)) {
+    const auto named = RankAndStream(entry->path().filename().native());
+    if (named && named->second == stream) files[named->first] = entry->path();
+  }
+  if (!error || error == std::errc::no_such_file_or_directory) return files;
+  return base::ErrnoStatus(absl::StrCat("read ", directory.native()), error.value());
 }
 
 // As it lies in the index, in the machine's byte order.
@@ -254,15 +278,8 @@ absl::Status JobLogs::RecoverFullness() {
 absl::Status JobLogs::FindFiles() {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(directory_, error)) {
-    const std::string name = entry.path().filename().native();
-    absl::string_view rest = name;
-    if (!absl::ConsumePrefix(&rest, "rank-")) continue;
-    const std::pair<absl::string_view, absl::string_view> parts =
-        absl::StrSplit(rest, absl::MaxSplits('.', 1));
-    int rank = 0;
-    const auto stream = LogStreamFromName(parts.second);
-    if (!absl::SimpleAtoi(parts.first, &rank) || !stream.ok()) continue;
-    TUTTI_RETURN_IF_ERROR(FileOf(rank, *stream).status());
+    const auto named = RankAndStream(entry.path().filename().native());
+    if (named) TUTTI_RETURN_IF_ERROR(FileOf(named->first, named->second).status());
   }
   if (error) return base::ErrnoStatus(directory_.native(), error.value());
   return absl::OkStatus();

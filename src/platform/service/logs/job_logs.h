@@ -1,7 +1,7 @@
-// JobLogs keeps the output of a job's processes as plain files: rank-R.stdout, .stderr, .metrics
-// and .mpirun, and `arrivals`, an index of fixed-size records (when which lines of which file
-// came), so that a follower sees all ranks merged in the order of arrival and a position in it is
-// one number.
+// JobLogs keeps the output of a job's processes as plain files: rank-R.stdout, .stderr, .metrics,
+// .mlflow and .mpirun, and `arrivals`, an index of fixed-size records (when which lines of which
+// file came), so that a follower sees all ranks merged in the order of arrival and a position in it
+// is one number.
 //
 //   Append: bytes -> file -> record in the index -> acknowledged
 //
@@ -50,11 +50,15 @@
 
 namespace tutti::service {
 
-// kMpirun: what mpirun, its daemon or srun says itself, by the first rank of its node. The numbers
-// stand in files.
-enum class LogStream : uint8_t { kStdout = 0, kStderr = 1, kMetrics = 2, kMpirun = 3 };
+// kMpirun: what mpirun, its daemon or srun says itself, by the first rank of its node. kMlflow:
+// what the rank logs in its MLflow store, as lines of a metrics file. The numbers stand in files.
+enum class LogStream : uint8_t { kStdout = 0, kStderr = 1, kMetrics = 2, kMpirun = 3, kMlflow = 4 };
 absl::string_view Name(LogStream stream);
 absl::StatusOr<LogStream> LogStreamFromName(absl::string_view name);
+
+// Returns the files of that stream in a folder of JobLogs', by rank; none if there is no folder.
+absl::StatusOr<std::map<int, std::filesystem::path>> RankFiles(
+    const std::filesystem::path& directory, LogStream stream);
 
 // A position between two lines: `record` whole records and `offset` bytes of the next one have been
 // read.

@@ -1,0 +1,42 @@
+// GrowingFile reads a file that others append lines to, on from where its last look ended, however
+// large the file is. Not thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace tutti::service {
+
+class GrowingFile {
+ public:
+  // Lines with more bytes than `longest_line` are passed over.
+  explicit GrowingFile(std::filesystem::path path, size_t longest_line = 64 << 10)
+      : path_(std::move(path)), longest_line_(longest_line) {}
+
+  using Take = std::function<void(absl::string_view lines)>;
+  // Hands the whole lines that have come to `take`, many at once; with `to_the_end`, once nothing
+  // more comes, also a last line without a newline. Returns whether there was anything; false if
+  // there is no such file. After an error what was read stays read, and the next call goes on.
+  absl::StatusOr<bool> ReadOn(bool to_the_end, const Take& take);
+
+  // Passes over all but the last `bytes` of what is there, with the line that this cuts. Call it
+  // before the first ReadOn.
+  void BeginAtTheLast(uint64_t bytes);
+
+ private:
+  void TakeIn(absl::string_view bytes, const Take& take);
+
+  const std::filesystem::path path_;
+  const size_t longest_line_;
+  uint64_t offset_ = 0;  // up to here it was read
+  std::string rest_;     // the beginning of a line whose end has not come
+  bool skips_ = false;   // what comes up to the next newline is of a line that is passed over
+};
+
+}  // namespace tutti::service
