@@ -3,10 +3,11 @@
 // limits/memory_limit.cc, node/memory_watch.cc, node/signals.cc, node/output_pipe.cc,
 // staging/folders.cc, staging/copy.cc, delivery/service_delivery.cc,
 // delivery/results.cc, delivery/delivery.cc, node_processes.cc, output_forwarder.cc,
-// usage/usage_watch.cc.
+// usage/usage_watch.cc, usage/mlflow_watch.cc.
 #include "platform/launch/launcher.h"
 
 #include <cstdlib>
+#include <fstream>
 
 #include "base/test_patience.h"
 #include "platform/launch/launch_programs.h"
@@ -545,6 +546,27 @@ TEST_F(Launcher, MetricsAreDeliveredAsTheyAreWritten) {
   ASSERT_TRUE(AwaitOutput("{\"event\": \"start\"}\n", 0, "metrics"));
   ::kill(launcher.pid(), SIGTERM);
   WaitFor(launcher);
+}
+
+TEST_F(Launcher, WhatIsLoggedByMlflowIsDeliveredAsItIsLogged) {
+  spec::LaunchPlan plan = Plan(
+      "run=\"$MLFLOW_TRACKING_URI/0/a\"; mkdir -p \"$run/metrics\"; : >\"$run/meta.yaml\"; "
+      "echo '1000 0.5 1' >\"$run/metrics/loss\"; sleep 600");
+  plan.environment.is_host = false;
+  base::ChildProcess launcher = Launch(plan);
+  const std::string line =
+      "{\"event\":\"metric\",\"name\":\"loss\",\"value\":0.5,\"step\":1,\"time\":1.0,"
+      "\"run\":\"a\"}\n";
+  ASSERT_TRUE(AwaitOutput(line, 0, "mlflow"));
+  const std::filesystem::path metrics = NodeFolders(plan.directory).work_outputs() / "mlruns/0/a";
+  std::ofstream(metrics / "metrics/loss", std::ios::app) << "2000 nan 2\n";
+  ::kill(launcher.pid(), SIGTERM);
+  WaitFor(launcher);
+  EXPECT_EQ(service.Output(0, "mlflow"),
+            line +
+                "{\"event\":\"metric\",\"name\":\"loss\",\"value\":null,\"step\":2,"
+                "\"time\":2.0,\"run\":\"a\"}\n")
+      << "what was logged last has come, too";
 }
 
 TEST_F(Launcher, UnixSocketsCanBeBoundInTheTemporaryFolderHoweverDeepTheNodesFolderLies) {

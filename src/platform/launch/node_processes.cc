@@ -54,6 +54,7 @@ NodeProcesses::NodeProcesses(const spec::LaunchPlan& plan, const LauncherOptions
       usage_(UsageWatch::LookByReader(
                  MemoryShareOf({plan_, facts_, &ranks_, process_limit_, most_processes_})),
              parts.delivery),
+      mlflow_(plan, parts.spool, parts.delivery),
       stacks_({.path = ToolPathOf(facts_)}, parts.delivery, parts.spool) {}
 
 absl::Status NodeProcesses::Run() {
@@ -67,10 +68,12 @@ absl::Status NodeProcesses::Run() {
     HoldLimits();
     if (plan_.measures_usage) usage_.SetRanks(ranks_.Running());
     stacks_.Look(ranks_.Running());
+    mlflow_.Look();
   }
   const bool told_to_end = stopped_ || requested_ || !reason_.ok();
   const absl::Status drained = output_.Drain(Pipes(), told_to_end);
   starter_->OutputEnded();
+  mlflow_.End();
   if (reason_.ok()) reason_ = drained;
   return reason_;
 }

@@ -25,6 +25,7 @@
 #include "platform/launch/ranks/rank_starter.h"
 #include "platform/launch/ranks/rank_table.h"
 #include "platform/launch/stacks/stack_answers.h"
+#include "platform/launch/usage/mlflow_watch.h"
 #include "platform/launch/usage/usage_watch.h"
 
 namespace tutti::launch {
@@ -87,6 +88,7 @@ class NodeProcesses : private RankSupervisor {
   const std::vector<std::unique_ptr<Limit>> limits_;
   OutputForwarder output_;
   UsageWatch usage_;
+  MlflowWatch mlflow_;
   StackAnswers stacks_;
   std::optional<EndingDescendants> ending_;
   bool awaited_cluster_ = false;  // which may have told a rank that failed before the launcher

@@ -24,8 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kTail = 64 << 10;  // of a metric's file
-constexpr char kParentTag[] = "mlflow.parentRunId";
-constexpr int kDeepest = 5;  // folders below a run's artifacts or metrics
+constexpr int kDeepest = 5;           // folders below a run's artifacts or params
 
 struct Latest {
   Metric metric;
@@ -34,17 +33,10 @@ struct Latest {
 
 using VisitMetric = std::function<void(const std::string& name, const fs::path& file)>;
 
-void ForEachMetricOfRun(const fs::path& run, Budget& budget, const VisitMetric& visit) {
-  const fs::path folder = run / "metrics";
-  ForEachFileBelow(folder, kDeepest, budget, [&](const fs::path& file) {
-    visit(file.lexically_relative(folder).generic_string(), file);
-  });
-}
-
 // The metrics of one run, by name.
 std::map<std::string, Latest> MetricsOf(const fs::path& run, Budget& budget) {
   std::map<std::string, Latest> metrics;
-  ForEachMetricOfRun(run, budget, [&](const std::string& name, const fs::path& file) {
+  ForEachMetricOf(run, budget, [&](const std::string& name, const fs::path& file) {
     Latest latest{.metric = {.name = name}};
     if (absl::StartsWith(name, "system/")) return;
     if (LastValue(TailOf(file, kTail), latest.metric, latest.time)) metrics[name] = latest;
@@ -70,11 +62,6 @@ std::string TagOf(const fs::path& run, absl::string_view tag) {
   const auto text = base::ReadFile(run / "tags" / std::string(tag), kTail);
   if (!text.ok()) return "";
   return base::BoundedUtf8(absl::string_view(*text).substr(0, text->find('\n')), kMostParam);
-}
-
-bool IsNested(const fs::path& run) {
-  std::error_code error;
-  return fs::exists(run / "tags" / kParentTag, error);
 }
 
 // MLflow 1 keeps the name as a tag alone.
@@ -251,22 +238,17 @@ void RemoveUnusedStore(const fs::path& store) {
 void ForEachMetric(const fs::path& outputs, const VisitMetric& visit) {
   for (const fs::path& store : StoresIn(outputs)) {
     Budget budget;
-    for (const fs::path& run : RunsOf(store, budget)) ForEachMetricOfRun(run, budget, visit);
+    for (const fs::path& run : RunsOf(store, budget)) ForEachMetricOf(run, budget, visit);
   }
 }
 
 bool LastValue(absl::string_view text, Metric& metric, int64_t& time) {
   std::optional<std::pair<int64_t, int64_t>> best;  // step, time
   for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipWhitespace())) {
-    const std::vector<absl::string_view> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
-    int64_t at = 0, step = 0;
-    double value = 0;
-    const bool is_one = words.size() >= 2 && absl::SimpleAtoi(words[0], &at) &&
-                        absl::SimpleAtod(words[1], &value) &&
-                        (words.size() == 2 || absl::SimpleAtoi(words[2], &step));
-    if (!is_one || (best && *best > std::pair(step, at))) continue;
-    best = {step, at};
-    metric.value = value;
+    const std::optional<LoggedValue> logged = ParseLoggedValue(line);
+    if (!logged || (best && *best > std::pair(logged->step, logged->time))) continue;
+    best = {logged->step, logged->time};
+    metric.value = logged->value;
   }
   if (!best) return false;
   metric.step = best->first;

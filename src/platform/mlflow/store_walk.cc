@@ -24,6 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kLargestMeta = 1 << 20;
+constexpr int kDeepestMetric = 5;  // folders below a run's metrics
 
 bool IsFolder(const fs::directory_entry& entry) {
   std::error_code error;
@@ -166,6 +167,29 @@ std::vector<fs::path> RunsOf(const fs::path& store, Budget& budget) {
     }
   }
   return runs;
+}
+
+bool IsNested(const fs::path& run) {
+  std::error_code error;
+  return fs::exists(run / "tags" / kParentTag, error);
+}
+
+void ForEachMetricOf(
+    const fs::path& run, Budget& budget,
+    const std::function<void(const std::string& name, const fs::path& file)>& visit) {
+  const fs::path folder = run / "metrics";
+  ForEachFileBelow(folder, kDeepestMetric, budget, [&](const fs::path& file) {
+    visit(file.lexically_relative(folder).generic_string(), file);
+  });
+}
+
+std::optional<LoggedValue> ParseLoggedValue(absl::string_view line) {
+  const std::vector<absl::string_view> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+  LoggedValue logged;
+  const bool is_one = words.size() >= 2 && absl::SimpleAtoi(words[0], &logged.time) &&
+                      absl::SimpleAtod(words[1], &logged.value) &&
+                      (words.size() == 2 || absl::SimpleAtoi(words[2], &logged.step));
+  return is_one ? std::optional(logged) : std::nullopt;
 }
 
 void ForEachFileBelow(const fs::path& folder, int depth, Budget& budget,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,25 @@ std::vector<std::filesystem::path> ExperimentsOf(const std::filesystem::path& st
 std::vector<std::filesystem::path> RunsOf(const std::filesystem::path& store, Budget& budget);
 // Returns the folders in it, by name; none if it is not there.
 std::vector<std::filesystem::path> FoldersIn(const std::filesystem::path& folder, Budget& budget);
+
+// The tag of a run that is within another one: the other's id.
+inline constexpr char kParentTag[] = "mlflow.parentRunId";
+// Returns whether the run has it.
+bool IsNested(const std::filesystem::path& run);
+// Visits the file of each metric of a run, with the metric's name: "evaluation/top1".
+void ForEachMetricOf(
+    const std::filesystem::path& run, Budget& budget,
+    const std::function<void(const std::string& name, const std::filesystem::path& file)>& visit);
+
+// One value that was logged of a metric.
+struct LoggedValue {
+  int64_t time = 0;  // in milliseconds since 1970
+  double value = 0;  // NaN too
+  int64_t step = 0;
+};
+// Reads a line of a metric's file, "TIME VALUE STEP", the step from MLflow 1.1 on; nothing if it is
+// none.
+std::optional<LoggedValue> ParseLoggedValue(absl::string_view line);
 
 // Visits every regular file at most `depth` folders below.
 void ForEachFileBelow(const std::filesystem::path& folder, int depth, Budget& budget,

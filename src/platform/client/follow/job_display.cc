@@ -30,7 +30,7 @@ void JobDisplay::Line(const FollowLine& line, absl::Time now) {
   } else if (line.stream == "metrics") {
     if (!options_.metrics) return;
     if (const auto metric = ParseMetric(line.text); metric.has_value()) OnMetric(*metric, now);
-  } else {
+  } else if (line.stream == "stdout" || line.stream == "stderr" || line.stream == "mpirun") {
     Output(line, now);
   }
 }

@@ -277,7 +277,7 @@ class Collector {
     if (node.done()) return absl::OkStatus();
     const spec::PlanNode& place = node.place;
     for (int rank = place.first_rank; rank < place.first_rank + place.process_count; ++rank) {
-      for (const char* stream : {"stdout", "stderr", "metrics"}) {
+      for (const char* const stream : kRankStreams) {
         TUTTI_RETURN_IF_ERROR(SendStream(node, rank, stream, more));
       }
     }

@@ -107,7 +107,7 @@ absl::StatusOr<std::unique_ptr<Spool>> Spool::Open(const fs::path& folder, int f
     return file.status();
   };
   for (int rank = first_rank; rank < first_rank + process_count; ++rank) {
-    for (const char* stream : {"stdout", "stderr", "metrics"}) {
+    for (const char* const stream : kRankStreams) {
       TUTTI_RETURN_IF_ERROR(add(rank, stream));
     }
   }

@@ -4,9 +4,11 @@
 // of it, so that the spool is as large as what is still to be delivered and not as large as all
 // that was ever written.
 //
-// One thread appends, one other delivers. The metrics file is written by the process itself.
+// One thread appends to a file, one other delivers all. The metrics file is written by the process
+// itself.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
@@ -71,15 +73,21 @@ class SpoolFile {
   std::atomic<const base::TextMask*> mask_ = nullptr;
 };
 
-// rank-R.stdout, .stderr and .metrics of every rank of a node, rank-R.mpirun of its first one and
-// acknowledged.json.
+// The streams of a rank, by name, in the order in which a rank's files lie in Spool::files.
+inline constexpr std::array<const char*, 4> kRankStreams = {"stdout", "stderr", "metrics",
+                                                            "mlflow"};
+
+// rank-R.stdout, .stderr, .metrics and .mlflow of every rank of a node, rank-R.mpirun of its first
+// one and acknowledged.json.
 class Spool {
  public:
   static absl::StatusOr<std::unique_ptr<Spool>> Open(const std::filesystem::path& folder,
                                                      int first_rank, int process_count);
 
-  SpoolFile& Stdout(int local_rank) { return *files_[3 * local_rank]; }
-  SpoolFile& Stderr(int local_rank) { return *files_[3 * local_rank + 1]; }
+  SpoolFile& Stdout(int local_rank) { return *files_[kPerRank * local_rank]; }
+  SpoolFile& Stderr(int local_rank) { return *files_[kPerRank * local_rank + 1]; }
+  // Returns what the rank logs in its MLflow store, which one thread of its own appends.
+  SpoolFile& Mlflow(int local_rank) { return *files_[kPerRank * local_rank + 3]; }
   // Returns what mpirun, its daemon or srun says itself, on this node.
   SpoolFile& Mpirun() { return *files_.back(); }
   const std::vector<std::unique_ptr<SpoolFile>>& files() const { return files_; }
@@ -96,6 +104,7 @@ class Spool {
   void SaveAcknowledged(int64_t events) const;
 
  private:
+  static constexpr int kPerRank = static_cast<int>(kRankStreams.size());
   explicit Spool(std::filesystem::path folder) : folder_(std::move(folder)) {}
   void LoadAcknowledged();
   const std::filesystem::path folder_;

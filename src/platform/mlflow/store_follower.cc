@@ -1,0 +1,78 @@
+#include "platform/mlflow/store_follower.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "platform/mlflow/store_walk.h"
+
+namespace tutti::mlflow {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMostAtOnce = uint64_t{4} << 20;  // of one file, at one look
+
+// What a value is told with, beside itself.
+struct Source {
+  std::string name, run;
+  bool nested = false;
+};
+
+std::string LineOf(const Source& source, const LoggedValue& value) {
+  nlohmann::ordered_json line = {{"event", "metric"}, {"name", source.name}};
+  line["value"] = std::isfinite(value.value) ? nlohmann::ordered_json(value.value) : nullptr;
+  line["step"] = value.step;
+  line["time"] = static_cast<double>(value.time) / 1000;
+  line["run"] = source.run;
+  if (source.nested) line["nested"] = true;
+  return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+// Returns what the file has from there on, up to the last line end.
+std::string WholeLinesFrom(const fs::path& path, uint64_t offset) {
+  std::ifstream file(path, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(offset));
+  std::string bytes(kMostAtOnce, '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  bytes.resize(bytes.rfind('\n') + 1);
+  return bytes;
+}
+
+}  // namespace
+
+std::string StoreFollower::NewLines() {
+  std::string lines;
+  if (handed_out_ >= 2 * most_bytes_) return lines;
+  Budget budget;
+  for (const fs::path& run : RunsOf(store_, budget)) ReadRun(run, budget, lines);
+  handed_out_ += lines.size();
+  return lines;
+}
+
+void StoreFollower::ReadRun(const fs::path& run, Budget& budget, std::string& lines) {
+  const bool only_newest = handed_out_ >= most_bytes_;
+  Source source{.run = run.filename().string(), .nested = IsNested(run)};
+  const fs::path folder = run / "metrics";
+  ForEachMetricOf(run, budget, [&](const std::string& name, const fs::path& file) {
+    if (absl::StartsWith(name, "system/")) return;
+    std::error_code error;
+    uint64_t& offset = offsets_[file];
+    if (fs::file_size(file, error) <= offset || error) return;
+    const std::string bytes = WholeLinesFrom(file, offset);
+    offset += bytes.size();
+    std::vector<absl::string_view> fresh = absl::StrSplit(bytes, '\n', absl::SkipEmpty());
+    source.name = name;
+    if (only_newest) fresh.erase(fresh.begin(), fresh.end() - (fresh.empty() ? 0 : 1));
+    for (const absl::string_view line : fresh) {
+      if (const auto value = ParseLoggedValue(line)) lines += LineOf(source, *value);
+    }
+  });
+}
+
+}  // namespace tutti::mlflow
