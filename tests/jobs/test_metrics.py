@@ -1,6 +1,7 @@
-"""Story: what the ranks of a job use is seen while it runs and after it has ended, by rank and by node, also over a restart of the service."""
+"""Story: what the ranks of a job use and report is seen while it runs and after it has ended, by rank and by node, also over a restart of the service."""
 import datetime
 import json
+import subprocess
 
 from conftest import wait_until
 
@@ -84,6 +85,56 @@ def test_what_each_rank_uses_is_seen_while_the_job_runs_and_after_it(start_servi
     assert all(len(node["whole"]["time"]) <= 10 for node in ended["nodes"])
     assert "rank 1" in service.cli("job", "metrics", job).stdout
     assert not any(file["path"].startswith("usage") for file in service.get(f"/v1/jobs/{job}/files")["files"])
+
+
+# Rank 0 reports by the metrics file and, as MLflow's client does, in its file store.
+REPORTS = """
+import json, os, pathlib, sys, time
+def report(**line):
+    with open(os.environ["TUTTI_METRICS_FILE"], "a") as file:
+        print(json.dumps(line), file=file)
+run = pathlib.Path(os.environ["MLFLOW_TRACKING_URI"].removeprefix("file://"), "0", "a1")
+(run / "metrics").mkdir(parents=True, exist_ok=True)
+(run / "meta.yaml").write_text("run_name: one\\nstart_time: 1\\n")
+for step in range(3):
+    report(event="step", step=step, loss=1 / (step + 1), time=time.time())
+    with open(run / "metrics" / "f1", "a") as file:
+        print(int(time.time() * 1000) + 1, 0.25 * step, step, file=file)
+while not pathlib.Path(sys.argv[1]).exists():
+    time.sleep(0.05)
+report(event="step", step=3, loss=0.125, time=time.time())
+"""
+
+
+def test_what_a_job_reports_is_seen_while_it_runs_and_after_it(start_service, write_job, tmp_path):
+    service = start_service()
+    gate = tmp_path / "gate"
+    job = service.submit(write_job(f"python3 report.py {gate}", files={"report.py": REPORTS}))
+
+    def reported():
+        metrics = {metric["name"]: metric for metric in service.get(f"/v1/jobs/{job}/metrics?newest=9")["metrics"]}
+        return {"loss", "f1"} <= set(metrics) and metrics["f1"]["step"] == 2 and metrics
+    metrics = wait_until(reported, 60, "the service knows what the job has reported")
+    assert metrics["loss"]["newest"]["value"] == [1, 0.5, 1 / 3] and metrics["loss"]["run"] is None
+    assert metrics["f1"]["last"] == 0.5 and metrics["f1"]["run"] == "a1" and metrics["f1"]["max"] == 0.5
+    shown = service.cli("job", "show", job).stdout
+    assert "f1 0.5" in shown and "loss 0.333333" in shown, shown
+    shown = service.cli("job", "metrics", job).stdout
+    assert [line.split()[:2] for line in shown.splitlines()[1:3]] == [["loss", "0.333333"], ["f1", "0.5"]], shown
+
+    follow = [service.program, "job", "metrics", job, "--follow"]
+    with subprocess.Popen(follow, env=service.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as follower:
+        first = [follower.stdout.readline() for step in range(3)]
+        gate.touch()
+        rest = follower.communicate()[0].splitlines(keepends=True)
+    assert follower.returncode == 0
+    words = [line.strip().split("  ")[1:] for line in first + rest]
+    assert words == [["step 0", "loss 1", "f1 0"], ["step 1", "loss 0.5", "f1 0.25"], ["step 2", "loss 0.333333", "f1 0.5"],
+                     ["step 3", "loss 0.125"]], words
+    assert "{" not in service.cli("job", "stream", job).stdout, "reports are no output"
+    seen = json.loads(service.cli("job", "metrics", job, "-o", "json").stdout)
+    assert [(metric["name"], metric["count"]) for metric in seen["metrics"]] == [("loss", 4), ("f1", 3)]
+    assert "loss 0.125" in service.cli("job", "show", job).stdout, "a metrics file alone is shown, too"
 
 
 def test_a_service_that_is_told_so_has_nothing_measured(start_service, write_job):

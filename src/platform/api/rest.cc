@@ -7,6 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status.h"
 #include "platform/api/file_answer.h"
+#include "platform/api/json/series_json.h"
 #include "platform/api/json/status_json.h"
 #include "platform/api/json/usage_json.h"
 #include "platform/api/metrics.h"
@@ -167,6 +168,20 @@ Response ListSummaries(Service* service, const Call& call) {
   return jobs.ok() ? JsonResponse(SummariesJson(*jobs)) : ErrorResponse(jobs.status());
 }
 
+// The last values of what the job's ranks have reported in its log, also while it runs; none if its
+// folder does not answer.
+std::vector<mlflow::Metric> ReportedMetrics(Service* service, const store::Job& job) {
+  auto metrics = std::make_shared<std::vector<mlflow::Metric>>();
+  const bool read = service->ReadFilesOf(
+      job.id,
+      [metrics, service, job] {
+        const auto series = service->MetricsOf(job, std::nullopt);
+        if (series.ok()) *metrics = service::LastValues(*series);
+      },
+      base::Deadline::After(kPatienceWithFiles));
+  return read ? *metrics : std::vector<mlflow::Metric>();
+}
+
 Response GetJob(Service* service, const Call& call) {
   const auto job = service->GetJob(call["job"]);
   if (!job.ok()) return ErrorResponse(job.status());
@@ -187,6 +202,7 @@ Response GetJob(Service* service, const Call& call) {
   if (!stored_logs.ok()) return ErrorResponse(stored_logs.status());
   const auto run = service->RunOf(job->record.job).value_or(std::nullopt);
   if (run) AddTracked(*run, *logged);
+  AddReported(ReportedMetrics(service, job->record.job), *logged);
   return JsonResponse(JobJson(*job, *events, *children, *logged, *removed, *stored_logs, run));
 }
 
@@ -216,13 +232,17 @@ Response ListTrials(Service* service, const Call& call) {
   return page.ok() ? JsonResponse(TrialsJson(*page)) : ErrorResponse(page.status());
 }
 
+absl::StatusOr<std::optional<int>> RankOf(const http::Request& request) {
+  constexpr int kMostRanks = 1 << 20;
+  if (request.Query("rank").empty()) return std::nullopt;
+  TUTTI_ASSIGN_OR_RETURN(const int64_t rank, QueryNumber(request, "rank", 0, 0, kMostRanks));
+  return static_cast<int>(rank);
+}
+
 absl::StatusOr<service::UsageQuery> UsageQueryOf(const http::Request& request) {
-  constexpr int kMostRanks = 1 << 20, kMostPoints = 1440;
+  constexpr int kMostPoints = 1440;
   service::UsageQuery query;
-  if (!request.Query("rank").empty()) {
-    TUTTI_ASSIGN_OR_RETURN(const int64_t rank, QueryNumber(request, "rank", 0, 0, kMostRanks));
-    query.rank = static_cast<int>(rank);
-  }
+  TUTTI_ASSIGN_OR_RETURN(query.rank, RankOf(request));
   if (!request.Query("points").empty()) {
     TUTTI_ASSIGN_OR_RETURN(const int64_t points, QueryNumber(request, "points", 1, 1, kMostPoints));
     query.points = static_cast<size_t>(points);
@@ -240,6 +260,28 @@ Response GetUsage(Service* service, const Call& call) {
                             return usage.ok() ? JsonResponse(UsageJson(job, *usage, query))
                                               : ErrorResponse(usage.status());
                           });
+}
+
+Response GetJobMetrics(Service* service, const Call& call) {
+  constexpr int kMostPoints = service::MetricSeries::kMostCourse;
+  constexpr int kMostNewest = service::MetricSeries::kMostNewest;
+  const auto rank = RankOf(call.request);
+  if (!rank.ok()) return ErrorResponse(rank.status());
+  const auto points = QueryNumber(call.request, "points", 60, 1, kMostPoints);
+  if (!points.ok()) return ErrorResponse(points.status());
+  const auto newest = QueryNumber(call.request, "newest", 0, 0, kMostNewest);
+  if (!newest.ok()) return ErrorResponse(newest.status());
+  const auto job = service->GetJob(call["job"]);
+  if (!job.ok()) return ErrorResponse(job.status());
+  return AnswerByFileWork(
+      {service, Service::FileWork::kReading, call["job"]}, call.connection,
+      [service, record = job->record, rank = *rank, points = static_cast<size_t>(*points),
+       newest = static_cast<size_t>(*newest)] {
+        const auto series = service->MetricsOf(record.job, rank);
+        if (!series.ok()) return ErrorResponse(series.status());
+        return JsonResponse(
+            SeriesJson(record.job.id, !record.ended().has_value(), *series, points, newest));
+      });
 }
 
 Response DeleteJob(Service* service, const Call& call) {
@@ -435,6 +477,7 @@ std::vector<Route> UserRoutes(Service* service, const std::function<HttpUse()>& 
       {"GET", "/v1/jobs/{job}/submission", Access::kUser, with(GetSubmission)},
       {"GET", "/v1/jobs/{job}/trials", Access::kUser, with(ListTrials)},
       {"GET", "/v1/jobs/{job}/usage", Access::kUser, with(GetUsage)},
+      {"GET", "/v1/jobs/{job}/metrics", Access::kUser, with(GetJobMetrics)},
       {"POST", "/v1/jobs/{job}/stacks", Access::kUser, with(AnswerStacks), Pace::kSlow, "job"},
       {"GET", "/v1/jobs/{job}/stream", Access::kUser, with(FollowJob), Pace::kQuick, "job"},
       {"GET", "/v1/jobs/{job}/files", Access::kUser, with(ListFiles)},

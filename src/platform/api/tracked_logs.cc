@@ -1,5 +1,9 @@
 #include "platform/api/tracked_logs.h"
 
+#include <algorithm>
+#include <set>
+#include <string>
+
 #include "absl/strings/match.h"
 #include "base/text/utf8.h"
 
@@ -28,6 +32,16 @@ void AddTracked(const tracking::Run& run, mlflow::Logged& logged) {
   if (!logged.metrics.empty()) {
     logged.runs.push_back({run.info.id, run.info.name, "", logged.metrics});
   }
+}
+
+void AddReported(const std::vector<mlflow::Metric>& reported, mlflow::Logged& logged) {
+  std::set<std::string> known;
+  for (const mlflow::Metric& metric : logged.metrics) known.insert(metric.name);
+  for (const mlflow::Metric& metric : reported) {
+    if (known.insert(metric.name).second) logged.metrics.push_back(metric);
+  }
+  std::sort(logged.metrics.begin(), logged.metrics.end(),
+            [](const mlflow::Metric& a, const mlflow::Metric& b) { return a.name < b.name; });
 }
 
 }  // namespace tutti::api

@@ -32,5 +32,14 @@ TEST(AddTracked, FilesOfTheJobGoBefore) {
   EXPECT_TRUE(logged.metrics.empty());
 }
 
+TEST(AddReported, AddsWhatMlflowWasNotTold) {
+  mlflow::Logged logged;
+  logged.metrics = {{"loss", 0.5, 3}};
+  AddReported({{"accuracy", 0.25, 1}, {"loss", 9, 9}}, logged);
+  ASSERT_EQ(logged.metrics.size(), 2u);
+  EXPECT_EQ(logged.metrics[0].name, "accuracy");
+  EXPECT_EQ(logged.metrics[1].value, 0.5);
+}
+
 }  // namespace
 }  // namespace tutti::api

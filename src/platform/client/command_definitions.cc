@@ -346,7 +346,8 @@ void CommandDefinitions::AddViews(CLI::App* job) {
   AddFormat(show, &show_.format);
 
   CLI::App* metrics =
-      Add(job, "metrics", "Show the processors, memory, disk and network that a job uses",
+      Add(job, "metrics",
+          "Show what a job reports (losses, scores) and uses (processors, memory, disk, network)",
           [this](Context& context) { return JobMetrics(context, metrics_); });
   AddJob(metrics, &metrics_.job);
   metrics->add_option("--rank", metrics_.only_rank, "This rank and its node only")
@@ -355,6 +356,8 @@ void CommandDefinitions::AddViews(CLI::App* job) {
   metrics->add_option("--points", metrics_.points, "How many values over time (for -o json)")
       ->check(CLI::Range(1, 1440).description(""))
       ->type_name("N");
+  metrics->add_flag("--follow", metrics_.follow,
+                    "Print what it reports as it comes, until the job has ended");
   AddFormat(metrics, &metrics_.format);
 
   CLI::App* stacks = Add(job, "stacks", "Show what each rank of a job that hangs is doing",

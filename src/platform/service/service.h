@@ -41,6 +41,7 @@
 #include "platform/service/jobs/notifier.h"
 #include "platform/service/jobs/service_options.h"
 #include "platform/service/logs/job_logs.h"
+#include "platform/service/logs/metric_series.h"
 #include "platform/service/models/registered_models.h"
 #include "platform/service/monitoring/monitoring.h"
 #include "platform/service/questions/stack_question.h"
@@ -99,6 +100,11 @@ class Service {
   // Returns what the job's processes use or have used. NotFound for a rank that nothing is known
   // of. Of a job that has ended it reads files, which may hang.
   virtual absl::StatusOr<JobUsageView> UsageOf(absl::string_view id, const UsageQuery& query) = 0;
+  // Returns what the job's ranks have reported up to now (SeriesToShow), by metrics files and
+  // MLflow, also by the job's run in its tracking, of which a long course is thinned. Reads files
+  // and databases, which may hang.
+  virtual absl::StatusOr<std::vector<MetricSeries>> MetricsOf(const store::Job& job,
+                                                              std::optional<int> rank) = 0;
   // Asks the launchers of a job that runs for the stacks of its ranks; waits for none of them. The
   // question is open as long as what is returned lives. FailedPrecondition for a job that does not
   // run, or whose stacks somebody else asks for; NotFound for a rank that it does not have;

@@ -308,6 +308,14 @@ absl::StatusOr<JobUsageView> ServiceCore::UsageOf(absl::string_view id, const Us
   return JobUsage::Read(state_.files.FolderOf(id) / kUsageFolder, query);
 }
 
+absl::StatusOr<std::vector<MetricSeries>> ServiceCore::MetricsOf(const store::Job& job,
+                                                                 std::optional<int> rank) {
+  TUTTI_ASSIGN_OR_RETURN(std::vector<MetricSeries> series,
+                         metrics_.Read(state_.files.FolderOf(job.id), job.sequence));
+  TUTTI_RETURN_IF_ERROR(job_runs_.AddSeries(job, series));
+  return SeriesToShow(std::move(series), rank);
+}
+
 absl::StatusOr<std::shared_ptr<StackQuestion>> ServiceCore::AskForStacks(absl::string_view id,
                                                                          const StackQuery& query) {
   TUTTI_ASSIGN_OR_RETURN(const JobStatus known, views_.Get(id));

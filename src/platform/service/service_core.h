@@ -101,6 +101,8 @@ class ServiceCore final : public Service {
     return Durable(children_.TrialsOf(id, query));
   }
   absl::StatusOr<JobUsageView> UsageOf(absl::string_view id, const UsageQuery& query) override;
+  absl::StatusOr<std::vector<MetricSeries>> MetricsOf(const store::Job& job,
+                                                      std::optional<int> rank) override;
   absl::StatusOr<std::shared_ptr<StackQuestion>> AskForStacks(absl::string_view id,
                                                               const StackQuery& query) override;
   absl::StatusOr<JobStatus> Cancel(absl::string_view id) override;
@@ -284,6 +286,7 @@ class ServiceCore final : public Service {
   StorageAccess storage_access_{state_, secrets_};
   LogStorage log_storage_{state_, secrets_};
   JobRuns job_runs_{state_};
+  MetricsOfJobs metrics_;
   JobDeletion deletion_{state_, table_};
   Pruner pruner_{state_, table_, secrets_};
   LeavingAllocations leaving_{state_, table_};

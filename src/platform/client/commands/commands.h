@@ -97,7 +97,8 @@ absl::StatusOr<ExitCode> JobShow(Context& context, const JobOptions& options);
 struct JobMetricsOptions {
   std::string job;
   int only_rank = -1;
-  int points = 0;  // of each resolution; 0: as many as are usual
+  int points = 0;       // of each resolution; 0: as many as are usual
+  bool follow = false;  // what is reported, until the job has ended
   Format format = Format::kTable;
 };
 absl::StatusOr<ExitCode> JobMetrics(Context& context, const JobMetricsOptions& options);

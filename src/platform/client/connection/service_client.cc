@@ -114,6 +114,14 @@ absl::StatusOr<std::string> ServiceClient::Usage(const std::string& id, int rank
   return Call({.target = JobTarget(id, rest)});
 }
 
+absl::StatusOr<std::string> ServiceClient::Metrics(const std::string& id, int rank, int points,
+                                                   int newest) {
+  std::string rest = absl::StrCat("/metrics?newest=", newest);
+  if (points > 0) absl::StrAppend(&rest, "&points=", points);
+  if (rank >= 0) absl::StrAppend(&rest, "&rank=", rank);
+  return Call({.target = JobTarget(id, rest)});
+}
+
 absl::StatusOr<std::string> ServiceClient::Stacks(const std::string& id, int rank, bool native,
                                                   absl::Duration wait) {
   std::string rest = absl::StrCat("/stacks?wait=", absl::ToInt64Seconds(wait));

@@ -43,6 +43,9 @@ class ServiceClient {
   // Returns what its processes use, in so many points of each resolution, 0: as many as are usual;
   // `rank` -1: all of them.
   absl::StatusOr<std::string> Usage(const std::string& id, int rank, int points);
+  // Returns what they report: of each metric `points` of its course, 0: as many as are usual, and
+  // the `newest` points. `rank` negative: of the lowest that reports any.
+  absl::StatusOr<std::string> Metrics(const std::string& id, int rank, int points, int newest);
   // Returns what its ranks are doing, of those that answer within `wait`; `rank` as above.
   // `native`: also what their processes have to be stopped for.
   absl::StatusOr<std::string> Stacks(const std::string& id, int rank, bool native,

@@ -46,6 +46,27 @@ UsageSeries UsageSeriesOf(const json& series) {
           .samples = ColumnAt(series, "samples")};
 }
 
+bool IsLive(const json& answer) {
+  const auto live = answer.find("live");
+  return live != answer.end() && live->is_boolean() && live->get<bool>();
+}
+
+double NumberOrNan(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>()
+                                                     : std::numeric_limits<double>::quiet_NaN();
+}
+
+// Columns of one length.
+MetricPoints MetricPointsOf(const json& object) {
+  MetricPoints points = {.step = ColumnAt(object, "step"),
+                         .time = ColumnAt(object, "time"),
+                         .value = ColumnAt(object, "value")};
+  points.step.resize(points.value.size(), std::numeric_limits<double>::quiet_NaN());
+  points.time.resize(points.value.size(), std::numeric_limits<double>::quiet_NaN());
+  return points;
+}
+
 NodeUsageView NodeUsageOf(const json& object) {
   NodeUsageView node;
   node.number = static_cast<int>(NumberAt(object, "node"));
@@ -78,13 +99,33 @@ absl::StatusOr<JobUsageView> ParseUsage(absl::string_view text) {
     return absl::InternalError("the service's answer is no usage of a job");
   }
   JobUsageView view;
-  const auto live = usage.find("live");
-  view.live = live != usage.end() && live->is_boolean() && live->get<bool>();
+  view.live = IsLive(usage);
   for (const json& line : At(usage, "problems")) {
     if (line.is_string()) view.problems.push_back(line.get<std::string>());
   }
   for (const json& node : usage["nodes"]) {
     if (node.is_object()) view.nodes.push_back(NodeUsageOf(node));
+  }
+  return view;
+}
+
+absl::StatusOr<JobMetricsView> ParseJobMetrics(absl::string_view text) {
+  const json answer = json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  if (!answer.is_object() || !At(answer, "metrics").is_array()) {
+    return absl::InternalError("the service's answer is no list of a job's metrics");
+  }
+  JobMetricsView view{.live = IsLive(answer)};
+  for (const json& metric : answer["metrics"]) {
+    if (!metric.is_object()) continue;
+    view.metrics.push_back({.name = TextAt(metric, "name"),
+                            .run = TextAt(metric, "run"),
+                            .rank = static_cast<int>(NumberAt(metric, "rank")),
+                            .last = NumberOrNan(metric, "last"),
+                            .step = NumberOrNan(metric, "step"),
+                            .min = NumberOrNan(metric, "min"),
+                            .max = NumberOrNan(metric, "max"),
+                            .course = MetricPointsOf(At(metric, "course")),
+                            .newest = MetricPointsOf(At(metric, "newest"))});
   }
   return view;
 }

@@ -1,5 +1,5 @@
-// Parses what a job's processes use, as GET /v1/jobs/J/usage answers it (docs/monitoring/usage.md).
-// Takes any text, as views.h does.
+// Parses what a job's processes use, as GET /v1/jobs/J/usage answers it (docs/monitoring/usage.md),
+// and what they report, as GET /v1/jobs/J/metrics does. Takes any text, as views.h does.
 #pragma once
 
 #include <string>
@@ -37,5 +37,24 @@ struct JobUsageView {
 };
 
 absl::StatusOr<JobUsageView> ParseUsage(absl::string_view json);
+
+// Points of a metric, the oldest first; NaN: there is none, or it is not finite.
+struct MetricPoints {
+  std::vector<double> step, time, value;
+};
+
+struct MetricSeriesView {
+  std::string name, run;
+  int rank = 0;
+  double last = 0, step = 0, min = 0, max = 0;  // NaN likewise
+  MetricPoints course, newest;
+};
+
+struct JobMetricsView {
+  bool live = false;  // the job has not ended
+  std::vector<MetricSeriesView> metrics;
+};
+
+absl::StatusOr<JobMetricsView> ParseJobMetrics(absl::string_view json);
 
 }  // namespace tutti::client

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status.h"
@@ -205,6 +206,25 @@ absl::StatusOr<std::optional<tracking::Run>> JobRuns::Find(const store::Job& job
   if (absl::IsNotFound(run.status())) return std::nullopt;
   TUTTI_RETURN_IF_ERROR(run.status());
   return *std::move(run);
+}
+
+absl::Status JobRuns::AddSeries(const store::Job& job, std::vector<MetricSeries>& series) const {
+  TUTTI_ASSIGN_OR_RETURN(const std::optional<tracking::Run> run, Find(job));
+  if (!run) return absl::OkStatus();
+  for (const tracking::Metric& metric : run->metrics) {
+    if (absl::StartsWith(metric.key, "system/")) continue;
+    if (series.size() >= LoggedMetrics::kMostSeries) break;
+    TUTTI_ASSIGN_OR_RETURN(
+        const std::vector<tracking::Point> points,
+        state_.options.tracking->Sample(run->info.id, metric.key, {}, MetricSeries::kMostCourse));
+    MetricSeries& added = series.emplace_back();
+    added.name = metric.key;
+    added.run = run->info.id;
+    for (const tracking::Point& point : points) {
+      added.Add({point.value, point.step, static_cast<double>(point.time) / 1000});
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<flow::MetricReports> TrackedReports(const SharedState& state, const std::string& job,

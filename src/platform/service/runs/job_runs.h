@@ -18,6 +18,7 @@
 #include "platform/service/jobs/event_listener.h"
 #include "platform/service/jobs/job_table.h"
 #include "platform/service/jobs/shared_state.h"
+#include "platform/service/logs/metric_series.h"
 #include "platform/tracking/store/tracking_store.h"
 
 namespace tutti::service {
@@ -58,6 +59,8 @@ class JobRuns final : public EventListener {
   bool MayTrack(const std::string& run) const;
   // Returns the job's run (TrackingStore::GetJobRun); nothing if it has none.
   absl::StatusOr<std::optional<tracking::Run>> Find(const store::Job& job) const;
+  // Adds a series of rank 0 for each metric of the job's run; nothing if it has none.
+  absl::Status AddSeries(const store::Job& job, std::vector<MetricSeries>& series) const;
 
  private:
   struct End {
