@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <cstdlib>
 #include <map>
 #include <type_traits>
 
@@ -30,7 +31,7 @@ constexpr char kMore[] =
     "Every flag but --config, --describe-machine, --list-models and --resume is also a key of the "
     "file that "
     "--config names; flags "
-    "win.\n"
+    "win. In a job of tutti's that resumes (TUTTI_RESUME_FROM is set) --resume is the default.\n"
     "\nExit codes: 0 trained; 1 failed; 2 wrong flags, recipe or data; 3 another rank was lost;\n"
     "4 the loss or a gradient is not finite; 143 stopped by SIGTERM or SIGINT after writing a "
     "checkpoint.\n\n"
@@ -133,6 +134,10 @@ absl::StatusOr<Recipe> Assemble(const std::string& config, const Given& given) {
     TUTTI_RETURN_IF_ERROR(
         base::Annotate(train::SetField(field, found->second), absl::StrCat("--", field.name)));
   }
+  // A job of tutti's that resumes from another, or was begun again, has the outputs in place.
+  const char* earlier = std::getenv("TUTTI_RESUME_FROM");
+  const bool resumes = earlier != nullptr && *earlier != '\0';
+  if (resumes && !given.contains("resume")) recipe.resume = "latest";
   TUTTI_RETURN_IF_ERROR(train::Validate(recipe));
   return recipe;
 }

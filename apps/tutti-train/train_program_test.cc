@@ -203,6 +203,21 @@ TEST_F(ProgramTest, SigtermWritesACheckpointThatResumeTakesUp) {
   EXPECT_EQ(ExitCode(again), 143);
 }
 
+TEST_F(ProgramTest, AJobThatResumesGoesOnFromTheLastCheckpointWithoutAFlag) {
+  std::vector<std::string> arguments = {"--data", Data(),      "--output", Out(),      "--batch",
+                                        "16",     "--threads", "1",        "--epochs", "1"};
+  const std::map<std::string, std::string> resumes = {{"TUTTI_RESUME_FROM", "earlier"}};
+  auto first = Start(arguments, "first", resumes);
+  EXPECT_EQ(ExitCode(first), 0) << "where there is no checkpoint it begins";
+  arguments.back() = "2";
+  auto refused = Start(arguments, "refused", {{"TUTTI_RESUME_FROM", ""}});
+  EXPECT_EQ(ExitCode(refused), 2);
+  EXPECT_THAT(Read(Said("refused")), HasSubstr("go on from there with --resume"));
+  auto again = Start(arguments, "again", resumes);
+  EXPECT_EQ(ExitCode(again), 0);
+  EXPECT_THAT(Read(Said("again")), HasSubstr("resumed after step 4"));
+}
+
 TEST_F(ProgramTest, ADivergingRunSaysWhere) {
   EXPECT_EQ(Run({"--data", Data(), "--output", Out(), "--batch", "16", "--epochs", "9", "--lr",
                  "1e30", "--threads", "1", "--mlflow", Said("mlruns")}),

@@ -177,6 +177,46 @@ def test_a_killed_training_resumes_from_its_last_checkpoint_with_the_same_bytes(
     assert model_bytes(output) == model_bytes(whole)
 
 
+def test_a_job_goes_on_where_an_earlier_one_has_ended(service, write_job, a_fifth):
+    command = ("tutti-train --model resnet20 --input-size 8 --data ${{inputs.data}} --batch 100 --epochs ${{inputs.epochs}} "
+               "--output outputs --no-torchscript")
+    first = service.submit(write_job(command, nodes=2, distribution="mpi",
+                                     inputs={"data": {"type": "uri_folder", "path": str(a_fifth)}, "epochs": 1}))
+    assert service.wait(first, 180)["state"] == "Completed", service.log_text(first, 0, "stderr")
+    taken = service.cli("job", "rerun", first, "--resume", "--set", "inputs.epochs=2", "--detach")
+    again = taken.stdout.strip()
+    assert taken.returncode == 0 and service.wait(again, 180)["state"] == "Completed", (taken.stderr, service.log_text(again, 0, "stderr"))
+    assert "resumed after step 10 from outputs/checkpoints/step-" in service.log_text(again, 0)
+    lines = [json.loads(line) for line in service.log_text(again, 0, "metrics").splitlines()]
+    assert [line["epoch"] for line in lines if line["event"] == "evaluation"] == [2]
+    shown = service.cli("job", "show", again).stdout.splitlines()
+    assert [line.split()[2:] for line in shown if line.startswith("Resumes from")] == [[first]], shown
+    anew = service.cli("job", "rerun", first, "--detach").stdout.strip()
+    assert service.wait(anew, 180)["state"] == "Completed"
+    assert "resumed" not in service.log_text(anew, 0) and weights(service, anew) == weights(service, first) != weights(service, again)
+
+
+def test_a_scripts_outputs_are_in_place_on_each_node_and_none_is_lost(service, write_job):
+    command = "cat outputs/* ${{outputs.model}}/*; for of in outputs/log-$RANK ${{outputs.model}}/part-$RANK; do echo ${TUTTI_RESUME_FROM:-anew} >>$of; done"
+    file = write_job(command + "; [ $RANK = 1 ] || echo ${TUTTI_RESUME_FROM:-anew} >outputs/only-$TUTTI_JOB_ID", nodes=2, distribution="mpi",
+                     outputs={"model": {"type": "uri_folder"}})
+    first = service.submit(file)
+    assert service.wait(first)["state"] == "Completed"
+    result = service.cli("run", file, "--resume", "last")
+    second = service.get("/v1/jobs?limit=1")["jobs"][0]["id"]
+    assert result.returncode == 0 and second != first, (result.stdout, result.stderr)
+    for rank in (0, 1):  # each has what both nodes had written
+        assert service.log_text(second, rank).splitlines() == ["anew"] * 5
+    for name in ("log-0", "log-1", "model/part-0", "model/part-1"):
+        with service.request(f"/v1/jobs/{second}/files/outputs/{name}") as response:
+            assert response.read().decode() == f"anew\n{first}\n", name
+    with service.request(f"/v1/jobs/{second}/files/outputs/only-{first}") as response:  # which it did not touch
+        assert response.read() == b"anew\n"
+    third = write_job("true", resume=first + "x")
+    refused = service.cli("run", third)
+    assert refused.returncode == 2 and f'resume: there is no job "{first}x" here' in refused.stderr, refused.stderr
+
+
 def test_a_trained_model_scores_images(whole, tmp_path):
     images = sorted((ROOT / "examples/cifar10/images").glob("*.jpg"))
     assert images

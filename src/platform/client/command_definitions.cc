@@ -259,10 +259,18 @@ void CommandDefinitions::AddSubmission(CLI::App* command, Options* options) {
   AddFormat(command, &options->format);
 }
 
+void CommandDefinitions::AddResume(CLI::App* command) {
+  command
+      ->add_option("--resume", submit_.resume,
+                   "Begin with the outputs of this earlier job, and go on from its last checkpoint")
+      ->type_name(kJobValue);
+}
+
 void CommandDefinitions::AddRun(CLI::App* app) {
   CLI::App* command = Add(app, "run", "Submit a job file or a script and follow it to its end",
                           [this](Context& context) { return Run(context, submit_); });
   AddSubmission(command, &submit_);
+  AddResume(command);
   AddFollowing(command, &submit_);
   command->footer(
       "tutti run train.py --nodes 2 -- --epochs 5 runs a script without a job file.\n"
@@ -280,6 +288,7 @@ void CommandDefinitions::AddCreate(CLI::App* job) {
         return Run(context, submit_);
       });
   AddSubmission(create, &submit_);
+  AddResume(create);
 }
 
 void CommandDefinitions::AddRerun(CLI::App* job) {
@@ -287,6 +296,8 @@ void CommandDefinitions::AddRerun(CLI::App* job) {
                         [this](Context& context) { return Rerun(context, submit_); });
   AddJob(rerun, &submit_.file);
   AddSettings(rerun, &submit_.settings, &submit_.keys);
+  rerun->add_flag("--resume", submit_.resumes,
+                  "Begin with the job's own outputs, and go on from its last checkpoint");
   rerun
       ->add_option("arguments", submit_.script.arguments,
                    "After --: what its script is started with instead")
@@ -295,7 +306,8 @@ void CommandDefinitions::AddRerun(CLI::App* job) {
   AddFollowing(rerun, &submit_);
   rerun->footer(
       "It has the code that the job had, whatever became of the files since.\n"
-      "tutti job rerun last -- --lr 0.1 tries another argument.");
+      "tutti job rerun last -- --lr 0.1 tries another argument.\n"
+      "tutti job rerun last --resume goes on where it ended.");
 }
 
 void CommandDefinitions::AddValidate(CLI::App* job) {

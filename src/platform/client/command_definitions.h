@@ -61,6 +61,7 @@ class CommandDefinitions {
   void AddFollowing(CLI::App* command, RunOptions* options);
   void AddCreate(CLI::App* job);
   void AddRerun(CLI::App* job);
+  void AddResume(CLI::App* command);
   void AddValidate(CLI::App* job);
   void AddUpgrade(CLI::App* job);
   void AddViews(CLI::App* job);

@@ -62,12 +62,14 @@ class CommandParserTest : public testing::Test {
 
   FakeService::Answer Handle(const http::ClientRequest& request) {
     const std::string call = absl::StrCat(request.method, " ", request.target);
+    if (request.method == "POST") posted_ = request.body;
     const auto found = answers_.find(call);
     if (found == answers_.end()) return {.status = 404, .chunks = {"{}"}};
     return found->second;
   }
 
   std::map<std::string, FakeService::Answer> answers_;
+  std::string posted_;  // the body of the last POST
   FakeService fake_{[this](const http::ClientRequest& request) { return Handle(request); }};
   Wiring wiring_;
   std::unique_ptr<CommandParser> parser_;
@@ -468,6 +470,28 @@ TEST_F(CommandParserTest, RunFollowsAJobAndEndsWithItsResult) {
 
   EXPECT_EQ(*Do({"job", "create", file}), ExitCode::kOk);
   EXPECT_EQ(out_.str(), "brave_ant\n");
+}
+
+TEST_F(CommandParserTest, AJobIsResumedFromAnEarlierOneOrFromItself) {
+  const base::TemporaryDirectory folder;
+  const std::string file = (folder.path() / "job.yml").string();
+  ASSERT_TRUE(base::WriteFileAtomic(file, "command: echo hi\nenvironment: host\n").ok());
+  answers_["POST /v1/jobs"] = {.status = 201, .chunks = {R"({"id": "calm_bee"})"}};
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
+  answers_["GET /v1/jobs/brave_ant/submission"] = {
+      .chunks = {R"({"file": "job.yml", "base_directory": "/", "text": "command: echo hi\n"})"}};
+  answers_["GET /v1/jobs?limit=1"] = {.chunks = {absl::StrCat(R"({"jobs": [)", kJob, "]}")}};
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"run", file, "--resume", "brave_ant", "--detach"},
+        {"job", "create", file, "--resume", "last"},
+        {"job", "rerun", "brave_ant", "--resume", "--detach"}}) {
+    posted_.clear();
+    EXPECT_TRUE(Do(words).ok()) << Do(words).status();
+    EXPECT_THAT(posted_, HasSubstr("resume: \\\"brave_ant\\\"")) << words[1];
+  }
+  EXPECT_TRUE(Do({"job", "rerun", "brave_ant", "--detach"}).ok());
+  EXPECT_THAT(posted_, Not(HasSubstr("resume")));
+  EXPECT_EQ(ExitCodeOf(Do({"run", file, "--resume", "no_such"}).status()), ExitCode::kNotFound);
 }
 
 TEST_F(CommandParserTest, AFaultyJobFileIsNotSent) {

@@ -198,6 +198,9 @@ TEST(StepKey, FollowsWhatTheResultsFollowFromAndNothingElse) {
   changed = job;
   changed.environment_variables["A"] = "1";
   EXPECT_NE(StepKey(changed, "sha256:1", digests), key);
+  changed = job;
+  changed.resume = "earlier";
+  EXPECT_NE(StepKey(changed, "sha256:1", digests), key);
   EXPECT_NE(StepKey(job, "sha256:2", digests), key);
   EXPECT_NE(StepKey(job, "sha256:1", {{"data", "folder:2"}}), key);
 

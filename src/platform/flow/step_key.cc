@@ -35,6 +35,7 @@ std::string StepKey(const spec::JobSpec& job, const std::string& snapshot,
   essence.outputs = job.outputs;
   essence.distribution = job.distribution;
   essence.instance_count = job.instance_count;
+  essence.resume = job.resume;
   essence.sweep = job.sweep;
   return base::Hex(base::Sha256Of(absl::StrCat("1\n", snapshot, "\n", spec::ToJson(essence))));
 }

@@ -31,6 +31,7 @@
 #include "platform/launch/node/signals.h"
 #include "platform/launch/node_processes.h"
 #include "platform/launch/outputs/earlier_files.h"
+#include "platform/launch/outputs/resumed_files.h"
 #include "platform/launch/process/process_limit.h"
 #include "platform/launch/process/process_tree.h"
 #include "platform/launch/staging/secret_folder.h"
@@ -229,6 +230,7 @@ class Launcher {
   Results ResultsHere() const {
     Results results = ResultsOf(plan_);
     LeaveOutEarlierFiles(plan_, results);
+    LeaveOutResumedFiles(plan_, results);
     return results;
   }
 

@@ -1,5 +1,6 @@
 #include "spec/command/job_sections.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -137,6 +138,20 @@ void ReadRetries(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
   reader.Finish();
 }
 
+void ReadResume(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
+  const YamlNode::Entry* entry = job.Text("resume", spec.resume);
+  if (entry == nullptr) return;
+  spec.resume_location = {diagnostics.file_name(), entry->line};
+  const bool is_name = !spec.resume.empty() && spec.resume[0] != '.' &&
+                       std::all_of(spec.resume.begin(), spec.resume.end(), [](unsigned char c) {
+                         return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
+                       });
+  if (is_name) return;
+  diagnostics.Error(entry->line,
+                    "resume must be the name of an earlier job, as `tutti job list` shows it");
+  spec.resume.clear();
+}
+
 // "Standard_NC6s_v3", "Standard_ND96asr_v4": the families of Azure's sizes that have GPUs; names
 // that clusters give to theirs.
 bool IsSizeWithGpus(absl::string_view name) {
@@ -195,6 +210,7 @@ void ReadSections(MappingReader& job, const Site& site, JobSpec& spec, Diagnosti
   ReadLimits(job, spec, diagnostics);
   ReadQueueSettings(job, spec, diagnostics);
   ReadRetries(job, spec, diagnostics);
+  ReadResume(job, spec, diagnostics);
 }
 
 }  // namespace tutti::spec

@@ -33,6 +33,8 @@ bool IsStreamed(const JobSpec& job) {
   });
 }
 
+bool MayResume(const JobSpec& job) { return !job.resume.empty() || job.max_retries > 0; }
+
 struct Row {
   absl::string_view names;  // separated by blanks
   absl::string_view value;
@@ -81,6 +83,7 @@ constexpr Row kOthers[] = {
     {"TUTTI_ALLOCATION_ID TUTTI_NODE_NAME TUTTI_NODE_ADDRESS TUTTI_RESTART_COUNT TUTTI_JOB_TOKEN "
      "TUTTI_METRICS_FILE",
      "what it knows of the job's run"},
+    {"TUTTI_RESUME_FROM", "the job from which it resumes", MayResume},
     {"TUTTI_DATA_CACHE TUTTI_DATA_STREAM", "what serves the job's inputs of mode direct",
      IsStreamed},
     {"TF_CONFIG", "the cluster that the job's distribution makes", IsOfTensorFlow},

@@ -770,6 +770,20 @@ TEST(JobFile, NamesThatBecomeFoldersAndVariablesArePlain) {
                           HasSubstr("job.yml:5: name must be")));
 }
 
+TEST(JobFile, AJobMayResumeFromAnEarlierOne) {
+  EXPECT_EQ(SpecOf("command: x\nresume: pipe-1.train\n").resume, "pipe-1.train");
+  EXPECT_EQ(SpecOf("command: x\nresume: a\n").resume_location.line, 2);
+  EXPECT_EQ(SpecOf("type: pipeline\njobs: {a: {command: x, environment: host, resume: b}}\n")
+                .steps.at(0)
+                .job.resume,
+            "b");
+  EXPECT_THAT(Errors("command: x\nresume: ../a\n"),
+              ElementsAre("job.yml:2: resume must be the name of an earlier job, as `tutti job "
+                          "list` shows it"));
+  EXPECT_THAT(Errors("type: pipeline\nresume: a\njobs: {a: {command: x, environment: host}}\n"),
+              ElementsAre(HasSubstr("job.yml:2: \"resume\": a pipeline begins anew")));
+}
+
 TEST(JobFile, AJobMayAskForAPartOfEachOfItsNodes) {
   constexpr char kJob[] =
       "command: x\nresources: {instance_count: 2, properties: {tutti: {PART}}}\n";

@@ -110,6 +110,7 @@ void VisitFields(Visitor& visitor) {
   visitor.Rare("directory", &JobSpec::directory);
   visitor.Rare("origin", &JobSpec::origin);
   visitor.Rare("max_retries", &JobSpec::max_retries, 0);
+  visitor.Rare("resume", &JobSpec::resume);
   visitor.Rare("slurm", &JobSpec::slurm);
   visitor.Rare("part", &JobSpec::part);
   visitor.Rare("secret_variables", &JobSpec::secret_variables);

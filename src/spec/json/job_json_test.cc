@@ -29,6 +29,7 @@ JobSpec AJob() {
   spec.instance_count = 3;
   spec.timeout = absl::Milliseconds(1500);
   spec.priority = Priority::kHigh;
+  spec.resume = "earlier";
   return spec;
 }
 
@@ -40,6 +41,7 @@ TEST(JobJson, ReadsBackEveryFieldThatItWrote) {
   EXPECT_EQ(back->inputs.at("lr").literal, "0.1");
   EXPECT_EQ(back->distribution.parameter_server_count, 1);
   EXPECT_EQ(back->priority, Priority::kHigh);
+  EXPECT_EQ(back->resume, "earlier");
   EXPECT_TRUE(back->inputs.at("rate").absent);
   EXPECT_EQ(back->environment.packages.at(0).location, "conda.yaml:3");
   EXPECT_EQ(back->environment.programs.at(0).package, "gxx");

@@ -97,6 +97,8 @@ void ReadFields(JsonFields& fields, LaunchPlan& plan) {
   fields.Read("job_token", plan.job_token);
   fields.ReadIfThere("storage_program", plan.storage_program);
   fields.ReadIfThere("shared_folder", plan.shared_folder);
+  fields.ReadIfThere("resume", plan.resume);
+  fields.ReadIfThere("resume_outputs", plan.resume_outputs);
   if (fields.FindIfThere("courier") != nullptr) fields.Read("courier", plan.is_courier);
   if (fields.FindIfThere("usage") != nullptr) fields.Read("usage", plan.measures_usage);
   if (fields.FindIfThere("data_bytes") != nullptr) fields.Read("data_bytes", plan.data_bytes, 0);
@@ -153,6 +155,10 @@ std::string ToJson(const LaunchPlan& plan) {
   if (!plan.secret_files.empty()) document["secret_files"] = plan.secret_files;
   if (!plan.storage_program.empty()) document["storage_program"] = plan.storage_program;
   if (!plan.shared_folder.empty()) document["shared_folder"] = plan.shared_folder;
+  if (!plan.resume.empty()) {
+    document["resume"] = plan.resume;
+    document["resume_outputs"] = plan.resume_outputs;
+  }
   if (plan.data_bytes > 0) document["data_bytes"] = plan.data_bytes;
   if (plan.is_courier) document["courier"] = true;
   if (plan.tracks) document["tracks"] = true;

@@ -64,6 +64,9 @@ struct LaunchPlan {
   // is none.
   int attempt = 1;
   std::string former_directory;
+  // The earlier job from which this one resumes, and the folder of its outputs, with which those of
+  // the first attempt begin; empty: none.
+  std::string resume, resume_outputs;
   int64_t memory_bytes = 0;  // this node's share; 0: no limit
   // The job's part of the node: processors that no other job has, and GPUs by the names that
   // CUDA_VISIBLE_DEVICES takes. Without processors the job has the whole node.

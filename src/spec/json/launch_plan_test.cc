@@ -24,6 +24,8 @@ LaunchPlan APlan() {
   plan.outputs["model"] = {"uri_folder", "upload"};
   plan.directory = "/scratch/a1";
   plan.shared_folder = "/scratch";
+  plan.resume = "earlier";
+  plan.resume_outputs = "/home/jobs/earlier/outputs";
   plan.memory_bytes = int64_t{1} << 40;
   plan.timeout_seconds = 1.5;
   plan.service_file = "/run/service.json";
@@ -57,6 +59,8 @@ TEST(LaunchPlan, ReadsBackEveryFieldThatItWrote) {
   EXPECT_EQ(plan->timeout_seconds, 1.5);
   EXPECT_EQ(plan->WorldSize(), 4);
   EXPECT_EQ(plan->shared_folder, "/scratch");
+  EXPECT_EQ(plan->resume, "earlier");
+  EXPECT_EQ(plan->resume_outputs, "/home/jobs/earlier/outputs");
 }
 
 TEST(LaunchPlan, SaysWhatIsLookedAtOnlyWhereItIsTheLaunchers) {

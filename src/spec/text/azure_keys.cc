@@ -126,6 +126,9 @@ constexpr KeyGroup kGroups[] = {
     {"command", "queue_settings.job_tier", kNoEffect, "there is one tier of nodes here"},
     {"command", "retry_settings retry_settings.max_retries", kDone,
      "tutti's own: how often the job is begun again after a node of it was lost; 0 without it"},
+    {"command", "resume", kDone,
+     "tutti's own: an earlier job, with whose outputs this one begins, and from whose last "
+     "checkpoint tutti-train goes on"},
     {"command", "services", kNoEffect, "ports of a job are not published here"},
     {"command",
      "services.*.type services.*.job_service_type services.*.port services.*.nodes "
@@ -180,6 +183,9 @@ constexpr KeyGroup kGroups[] = {
     {"pipeline", "identity", kNoEffect, "jobs run as the user of the service"},
     {"pipeline", "services", kNoEffect, "ports of a job are not published here"},
     {"pipeline", "creation_context id status log_files", kNoEffect, kWrittenByService},
+    {"pipeline", "resume", kRefused,
+     "a pipeline begins anew, and takes finished steps' results by itself; one of its steps may "
+     "have the key"},
     {"pipeline", "settings", kDone, "the keys below"},
     {"pipeline", "settings.default_datastore", kNoEffect, "outputs are kept with their jobs"},
     {"pipeline", "settings.continue_on_step_failure", kDone,
@@ -234,6 +240,8 @@ constexpr KeyGroup kGroups[] = {
     {"sweep", "identity", kNoEffect, "jobs run as the user of the service"},
     {"sweep", "services", kNoEffect, "ports of a job are not published here"},
     {"sweep", "creation_context id status log_files", kNoEffect, kWrittenByService},
+    {"sweep", "resume", kRefused,
+     "a sweep begins anew; resume one of its trials by itself: `tutti job rerun TRIAL --resume`"},
     {"sweep", "inputs inputs.*.type inputs.*.path inputs.*.mode", kDone,
      "of each trial; as a command job's"},
     {"sweep", "outputs outputs.*.type outputs.*.mode", kDone,

@@ -168,6 +168,7 @@ const std::map<std::string, std::string>& CommandSamples() {
       {"resources.properties", "resources: {properties: {slurm: {qos: high}}}"},
       {"retry_settings", "retry_settings: {max_retries: 1}"},
       {"retry_settings.max_retries", "retry_settings: {max_retries: 2}"},
+      {"resume", "resume: earlier.train"},
       {"limits", "limits: {timeout: 1}"},
       {"limits.timeout", "limits: {timeout: 1}"},
       {"queue_settings", "queue_settings: {priority: low}"},

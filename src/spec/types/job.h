@@ -163,7 +163,8 @@ struct JobSpec {
   std::string file_name;  // of the job file, as errors name it
   std::string directory;  // absolute; relative paths of the file count from it; empty: not known
   // What its submitter says of where it comes from: "git_commit", "git_branch", "git_repository",
-  // "git_dirty" ("true"), "program" (a script's command without its arguments), "rerun_of" (a job).
+  // "git_dirty" ("true"), "program" (a script's command without its arguments), "rerun_of" (a job);
+  // the service adds "resumes_from" (a job).
   std::map<std::string, std::string> origin;
   std::string name;  // letters, digits, "-" and "_"; empty: the service gives one
   std::string display_name;
@@ -209,6 +210,8 @@ struct JobSpec {
   Priority priority = Priority::kNormal;              // queue_settings.priority
   // retry_settings.max_retries: how often it is begun again after a node of it was lost.
   int max_retries = 0;
+  std::string resume;  // an earlier job, with whose outputs this one begins; empty: none
+  SourceLocation resume_location;
   SlurmSettings slurm;  // resources.properties.slurm: over its compute's, if that is of type slurm
   // Whether an earlier job of the same content may stand for it (as a pipeline's step).
   bool reusable = true;

@@ -41,6 +41,10 @@ struct RunOptions {
   std::vector<std::string> settings;  // "inputs.x=5"
   std::vector<KeyOption> keys;        // of other options
   ScriptOptions script;
+  // The earlier job that it resumes from; empty: as the file says. Of Rerun it is the job itself:
+  // `resumes` says whether it does.
+  std::string resume;
+  bool resumes = false;
   bool detach = false;  // submit and return
   bool cancel_on_interrupt = false;
   int only_rank = -1;

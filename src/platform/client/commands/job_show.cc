@@ -64,6 +64,7 @@ void ShowFacts(Context& context, const JobView& job) {
   Fact(context, "Tags", absl::StrJoin(job.tags, " "));
   Fact(context, "Command", job.command.substr(0, job.command.find('\n')));
   Fact(context, "Rerun of", OriginOf(job, "rerun_of"));
+  Fact(context, "Resumes from", OriginOf(job, "resumes_from"));
   Fact(context, "Git", GitText(job));
   Fact(context, "Environment", job.environment);
   Fact(context, "State", absl::StrCat(job.state, job.reason.empty() ? "" : ": ", job.reason));

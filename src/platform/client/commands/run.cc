@@ -21,6 +21,10 @@ void ShowSummary(LiveText& text, const JobView& job, const std::optional<Metric>
   text.Flush();
 }
 
+KeyOption ResumeFrom(const std::string& job) {
+  return {.option = "--resume", .key = "resume", .value = job, .sbatch = ""};
+}
+
 void ShowHowToGoOn(LiveText& text, const std::string& id) {
   text.Print(absl::StrCat("The job goes on. Follow it: tutti job stream ", id,
                           "   cancel it: tutti job cancel ", id));
@@ -84,20 +88,27 @@ absl::StatusOr<ExitCode> FollowCreated(Context& context, const RunOptions& optio
 }  // namespace
 
 absl::StatusOr<ExitCode> Run(Context& context, const RunOptions& options) {
-  TUTTI_ASSIGN_OR_RETURN(
-      const std::string created,
-      SubmitJob(context.connect, context.home,
-                {options.file, options.settings, options.keys, options.script, options.batch_ai},
-                context.err));
+  std::vector<KeyOption> keys = options.keys;
+  if (!options.resume.empty()) {
+    ServiceClient service(context.connect());
+    TUTTI_ASSIGN_OR_RETURN(const std::string earlier, ResolveJob(service, options.resume));
+    keys.push_back(ResumeFrom(earlier));
+  }
+  TUTTI_ASSIGN_OR_RETURN(const std::string created, SubmitJob(context.connect, context.home,
+                                                              {options.file, options.settings, keys,
+                                                               options.script, options.batch_ai},
+                                                              context.err));
   return FollowCreated(context, options, created);
 }
 
 absl::StatusOr<ExitCode> Rerun(Context& context, const RunOptions& options) {
   ServiceClient service(context.connect());
   TUTTI_ASSIGN_OR_RETURN(const std::string id, ResolveJob(service, options.file));
-  TUTTI_ASSIGN_OR_RETURN(const std::string created,
-                         RerunJob(context.connect, id, options.keys, options.settings,
-                                  options.script.arguments, context.err));
+  std::vector<KeyOption> keys = options.keys;
+  if (options.resumes) keys.push_back(ResumeFrom(id));
+  TUTTI_ASSIGN_OR_RETURN(
+      const std::string created,
+      RerunJob(context.connect, id, keys, options.settings, options.script.arguments, context.err));
   return FollowCreated(context, options, created);
 }
 

@@ -254,6 +254,8 @@ void AddTutti(const LaunchPlan& plan, const RankPlacement& at, Variables& v) {
   v["TUTTI_NODE_NAME"] = plan.node().name;
   v["TUTTI_NODE_ADDRESS"] = plan.node().address;
   v["TUTTI_RESTART_COUNT"] = absl::StrCat(plan.attempt - 1);
+  const std::string& earlier = plan.attempt > 1 ? plan.job_id : plan.resume;
+  if (!earlier.empty()) v["TUTTI_RESUME_FROM"] = earlier;
   v["TUTTI_JOB_TOKEN"] = plan.job_token;
   v["TUTTI_METRICS_FILE"] = NodeFolders(plan.directory).stream(at.rank, "metrics").string();
 }

@@ -173,6 +173,15 @@ TEST(EnvironmentOfTest, AStepHasTheNameOfTheOutermostPipelineToo) {
                     Contains(Pair("AZUREML_ROOT_RUN_ID", "pipeline"))));
 }
 
+TEST(EnvironmentOfTest, TellsFromWhichJobsOutputsTheProcessesGoOn) {
+  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  EXPECT_THAT(EnvironmentOf(plan, 1, {}), Not(Contains(Key("TUTTI_RESUME_FROM"))));
+  plan.resume = "earlier";
+  EXPECT_THAT(EnvironmentOf(plan, 1, {}), Contains(Pair("TUTTI_RESUME_FROM", "earlier")));
+  plan.attempt = 2;
+  EXPECT_THAT(EnvironmentOf(plan, 1, {}), Contains(Pair("TUTTI_RESUME_FROM", plan.job_id)));
+}
+
 TEST(EnvironmentOfTest, TheOnlyProcessOfAJobWithoutADistributionIsNoneOfSeveral) {
   spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kNone, 0);
   plan.nodes = {{"n1", "127.77.0.1", 0, 1}};

@@ -37,7 +37,8 @@ struct NodeFolders {
   std::filesystem::path python() const { return root / "python"; }
   std::filesystem::path inputs() const { return root / "inputs"; }
   std::filesystem::path outputs() const { return root / "outputs"; }
-  std::filesystem::path stored() const { return root / "stored"; }  // output_store.h
+  std::filesystem::path stored() const { return root / "stored"; }         // output_store.h
+  std::filesystem::path resumed() const { return root / "resumed.json"; }  // resumed_files.h
   std::filesystem::path scratch() const { return root / "scratch"; }
   // Returns where a collector puts the code: beside the folders of all nodes.
   std::filesystem::path code() const { return root.parent_path() / "code.tar.zst"; }

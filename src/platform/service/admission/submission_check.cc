@@ -11,6 +11,7 @@
 #include "platform/service/admission/part_check.h"
 #include "platform/service/admission/place_check.h"
 #include "platform/service/admission/preflight.h"
+#include "platform/service/admission/resume_check.h"
 #include "platform/service/admission/secret_check.h"
 #include "platform/service/retention/in_use.h"
 #include "platform/service/secrets/image_logins.h"
@@ -57,6 +58,7 @@ absl::StatusOr<spec::ReadResult> SubmissionCheck::Read(const Submission& submiss
   ReadTables(file.spec, *site, secrets_, paths_, base::Deadline::After(kPatienceWithStores),
              faults);
   TUTTI_RETURN_IF_ERROR(CheckSecrets(file.spec, secrets_, state_.engines, faults));
+  CheckResume(file.spec, state_, faults);
   CheckServedInputs(file.spec, state_.options.directory, faults);
   CheckPlaces(file.spec, secrets_, paths_, state_.options.directory,
               base::Deadline::After(kPatienceWithStores), faults, file.warnings);
@@ -80,6 +82,8 @@ absl::StatusOr<store::Job> SubmissionCheck::ToJob(const Submission& submission) 
   TUTTI_RETURN_IF_ERROR(AssignSnapshots(submission.snapshots, file.spec, snapshot));
   file.spec.directory = submission.base_directory.native();
   file.spec.origin = submission.origin;
+  file.spec.origin.erase("resumes_from");
+  if (!file.spec.resume.empty()) file.spec.origin["resumes_from"] = file.spec.resume;
   TouchResults(file.spec);
   return store::Job{.created = state_.clock->Now(),
                     .spec = std::move(file.spec),

@@ -123,6 +123,11 @@ spec::LaunchPlan SharedPlanOf(const store::Job& job, const Placement& placement,
   if (job.spec.timeout != absl::InfiniteDuration()) {
     plan.timeout_seconds = absl::ToDoubleSeconds(job.spec.timeout);
   }
+  if (!job.spec.resume.empty()) {
+    plan.resume = job.spec.resume;
+    plan.resume_outputs =
+        (service_file.parent_path() / "jobs" / job.spec.resume / "outputs").native();
+  }
   for (const PlacedNode& node : placement.nodes) {
     plan.nodes.push_back({.name = node.name,
                           .address = node.address,

@@ -28,6 +28,7 @@ void AddInputs(const spec::JobSpec& job, const std::string& jobs, std::set<std::
       ids.emplace(path.substr(0, path.find('/')));
     }
   }
+  if (!job.resume.empty()) ids.insert(job.resume);
   for (const spec::Step& step : job.steps) AddInputs(step.job, jobs, ids);
 }
 
