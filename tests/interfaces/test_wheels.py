@@ -240,6 +240,11 @@ def test_ranks_meet_in_an_environment_and_in_that_of_a_job(installed, packer, tm
         assert sorted(done.stdout.splitlines()) == ["[1,0]<stdout>:rank 0 of 2", "[1,1]<stdout>:rank 1 of 2"]
 
 
+def test_the_export_to_onnx_is_a_program_that_says_what_it_lacks(installed):
+    said = installed.run(installed.folder / "bin/tutti-export", "model", "model.onnx", code=2).stderr
+    assert re.search(r"^tutti-export: .*onnxruntime not installed in .*: pip install .*onnxruntime$", said), said
+
+
 @pytest.mark.parametrize("program, code", [("tutti", 0), ("tutti-storage", 2)])
 def test_a_program_travels_with_its_libraries(installed, program, code, tmp_path):
     """As to nodes that share no folder with the service: in an archive, with lib/ beside it (base/process/packed_program.h)."""

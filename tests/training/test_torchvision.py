@@ -34,6 +34,14 @@ def run_python(python):
     return run
 
 
+@pytest.fixture(scope="module")
+def exporter(tmp_path_factory):
+    """What pip makes of tutti-export."""
+    program = tmp_path_factory.mktemp("programs") / "tutti-export"
+    program.write_text(f"import sys\nsys.path.insert(0, {str(ROOT / 'python')!r})\nfrom tutti.export import main\nsys.exit(main())\n")
+    return program
+
+
 # Same arithmetic, and on most machines the same bits; networks amplify what rounding there is.
 BOUNDS = {"outputs": 1e-4, "gradients": 5e-3, "evaluated": 1e-4, "loss": 1e-5, "defaults": 1e-6, "missed": 0.05}
 # Of networks that differ only in how many blocks they have the smallest one is among the first.
@@ -101,8 +109,9 @@ def test_the_trained_model_runs_in_python_as_here(run_python, trained, tmp_path)
         assert abs(probability - theirs[name]) < 2e-3  # two decoders of JPEG
 
 
-def test_the_trained_model_goes_to_onnx(run_python, trained, tmp_path):
-    run_python(ROOT / "tools/export-onnx", trained, tmp_path / "model.onnx")
+def test_the_trained_model_goes_to_onnx(run_python, exporter, trained, tmp_path):
+    run_python(exporter, trained, tmp_path / "model.onnx")
+    assert [file.name for file in tmp_path.iterdir()] == ["model.onnx"]
     assert (tmp_path / "model.onnx").stat().st_size > 4 * 269_722
 
 
@@ -118,35 +127,49 @@ def drawn(tmp_path_factory):
 
 # VGG-16 and SSD300 were exported by hand.
 @pytest.mark.parametrize("model, kind, side", [("resnet18", "labels", 64), ("mobilenet_v2", "labels", 64), ("ssd64_resnet20", "boxes", 0)])
-def test_the_smallest_network_of_each_kind_goes_to_onnx(run_python, drawn, tmp_path, model, kind, side):
-    export(run_python, drawn, tmp_path, model, kind, side)
+def test_the_smallest_network_of_each_kind_goes_to_onnx(run_python, exporter, drawn, tmp_path, model, kind, side):
+    export(run_python, exporter, drawn, tmp_path, model, kind, side)
 
 
 @pytest.mark.parametrize("model, kind, side", [("resnet50v2", "labels", 64), ("inception_v3", "labels", 299), ("mobilenet_v1", "labels", 64),
                                                ("fcn_resnet50_aux", "masks", 64)])
-def test_the_other_networks_go_to_onnx(run_python, drawn, tmp_path, model, kind, side):
-    export(run_python, drawn, tmp_path, model, kind, side)
+def test_the_other_networks_go_to_onnx(run_python, exporter, drawn, tmp_path, model, kind, side):
+    export(run_python, exporter, drawn, tmp_path, model, kind, side)
 
 
-def export(run_python, drawn, tmp_path, model, kind, side):
+def export(run_python, exporter, drawn, tmp_path, model, kind, side):
     alone = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}
     subprocess.run([BIN / "tutti-train", "--model", model, "--data", drawn[kind], "--input-size", str(side), "--batch", "2",
                     "--max-steps", "1", "--lr", "0", "--checkpoint-every", "0", "--output", tmp_path], check=True,
                    capture_output=True, env=alone, timeout=120)
-    assert "onnxruntime's output is" in run_python(ROOT / "tools/export-onnx", tmp_path / "model", tmp_path / "model.onnx")
+    assert "onnxruntime's output is" in run_python(exporter, tmp_path / "model", tmp_path / "model.onnx")
 
 
-def test_what_onnx_does_not_have_is_said_in_a_line(python, run_python, tmp_path):
+def test_an_export_that_cannot_begin_says_what_is_missing(python, trained, tmp_path):
+    def said(program, *arguments):
+        result = subprocess.run([*program, *arguments], capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONPATH": ROOT / "python"})
+        assert result.returncode == 2, (result.stdout, result.stderr)
+        return result.stderr
+
+    module = ["-m", "tutti.export"]
+    assert "torch and onnx and onnxruntime not installed in " in said([sys.executable, "-S", *module], trained, "a.onnx")
+    assert "has no model.json: is it what tutti-train left" in said([python, *module], tmp_path, tmp_path / "a.onnx")
+    assert "/gone does not exist" in said([python, *module], trained, tmp_path / "gone/a.onnx")
+    assert "tutti-export MODEL_FOLDER FILE.onnx" in said([python, *module], trained)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_onnx_does_not_have_is_said_in_a_line(python, run_python, exporter, tmp_path):
     """VGG's pool to 7 x 7 of what is smaller."""
     source, folder = tmp_path / "grow.py", tmp_path / "model"
     folder.mkdir()
     source.write_text("import sys, torch\ntorch.jit.trace(torch.nn.AdaptiveAvgPool2d(7), torch.ones(2, 3, 1, 1)).save(sys.argv[1])\n")
     run_python(source, folder / "model.pt")
     (folder / "model.json").write_text(json.dumps({"input": {"height": 1, "width": 1}}))
-    result = subprocess.run([python, ROOT / "tools/export-onnx", folder, tmp_path / "model.onnx"], capture_output=True,
+    result = subprocess.run([python, exporter, folder, tmp_path / "model.onnx"], capture_output=True,
                             text=True, timeout=120)
     assert result.returncode == 1 and "Traceback" not in result.stderr, result.stderr
-    assert "export-onnx: PyTorch's exporter does not take" in result.stderr and "adaptive_avg_pool2d" in result.stderr
+    assert "tutti-export: PyTorch's exporter does not take" in result.stderr and "adaptive_avg_pool2d" in result.stderr
 
 
 # A network of its own, scripted and not traced, with a branch on its mode.
