@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -87,10 +88,12 @@ int Main(int argc, char** argv) {
   const auto outcome = TrainAsRank(recipe);
   if (!outcome.ok()) return Report(outcome.status());
   if (!outcome->stopped) return kTrained;
+  const char* const job = std::getenv("TUTTI_JOB_ID");
+  const std::string way = job == nullptr ? "" : absl::StrCat("tutti job rerun ", job, " ");
   std::fprintf(stderr,
                "tutti-train: stopped on request after step %lld; a checkpoint is in "
-               "%s/checkpoints, go on with --resume\n",
-               static_cast<long long>(outcome->step), recipe.output.c_str());
+               "%s/checkpoints, go on with %s--resume\n",
+               static_cast<long long>(outcome->step), recipe.output.c_str(), way.c_str());
   return kStopped;
 }
 

@@ -195,12 +195,15 @@ TEST_F(ProgramTest, SigtermWritesACheckpointThatResumeTakesUp) {
 
   auto arguments = Endless();
   arguments.push_back("--resume");
-  auto again = Start(arguments, "said", mlflow);
+  std::map<std::string, std::string> in_a_job = mlflow;
+  in_a_job["TUTTI_JOB_ID"] = "train-1";
+  auto again = Start(arguments, "said", in_a_job);
   base::AwaitPatiently(absl::Seconds(120),
                        [&] { return absl::StrContains(Read(Said("said")), "resumed after step"); });
   EXPECT_THAT(MlflowStatuses(Said("mlruns")), ElementsAre("status: 1")) << "the same, running";
   kill(again.pid(), SIGTERM);
   EXPECT_EQ(ExitCode(again), 143);
+  EXPECT_THAT(Read(Said("said")), HasSubstr("go on with tutti job rerun train-1 --resume"));
 }
 
 TEST_F(ProgramTest, AJobThatResumesGoesOnFromTheLastCheckpointWithoutAFlag) {

@@ -259,6 +259,32 @@ TEST_F(Launcher, AnotherAttemptsMlflowStoreWritesToItsOwnFolder) {
             absl::StrCat("artifact_location: '", plan.directory, "/work/outputs/mlruns/0'\n"));
 }
 
+TEST_F(Launcher, GoesOnWithTheOutputsOfTheJobFromWhichItsJobResumes) {
+  const base::TemporaryDirectory earlier;
+  ASSERT_TRUE(base::WriteFileAtomic(earlier.path() / "checkpoint", "7\n").ok());
+  spec::LaunchPlan plan = Plan("cat outputs/checkpoint; echo $TUTTI_RESUME_FROM >outputs/from");
+  plan.resume = "earlier";
+  plan.resume_outputs = earlier.path();
+  EXPECT_TRUE(Run(plan).ok());
+  EXPECT_EQ(service.Output(0, "stdout"), "7\n");
+  EXPECT_EQ(service.Files()["outputs/checkpoint"], "7\n");
+  EXPECT_EQ(service.Files()["outputs/from"], "earlier\n");
+}
+
+TEST_F(Launcher, SendsWhatItsJobResumesFromBeforeAnyNodesProcessesBegin) {
+  const base::TemporaryDirectory earlier;
+  ASSERT_TRUE(base::WriteFileAtomic(earlier.path() / "checkpoint", "7\n").ok());
+  spec::LaunchPlan plan = OneOfTwo("rm outputs/checkpoint");
+  plan.resume = "earlier";
+  plan.resume_outputs = earlier.path();
+  service.HoldGo(true);
+  base::ChildProcess launcher = Launch(plan);
+  ASSERT_TRUE(service.Await([&] { return !service.Events("prepared").empty(); }));
+  EXPECT_EQ(service.Files()["outputs/checkpoint"], "7\n");
+  service.HoldGo(false);
+  EXPECT_TRUE(WaitFor(launcher).ok());
+}
+
 TEST_F(Launcher, FollowsLinksWithinAnOutputAndNamesWhatItLeavesOut) {
   Run(
       Plan("cd outputs; mkdir -p runs/3 empty; echo w >runs/3/w; ln -s runs/3 latest; ln -s ../.. "
