@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kBlock = 64 << 10;
 constexpr size_t kTail = 16 << 10;
+constexpr size_t kMostBeforeTheEnd = 1 << 20;
 
 }  // namespace
 
@@ -34,7 +35,7 @@ absl::Status OutputPipe::Keep() {
 }
 
 void OutputPipe::Take(absl::string_view bytes) {
-  held_.append(bytes.data(), bytes.size());
+  if (keeps_) held_.append(bytes.data(), bytes.size());
   tail_.append(bytes.data(), bytes.size());
   if (tail_.size() > 2 * kTail) tail_.erase(0, tail_.size() - kTail);
 }
@@ -44,6 +45,11 @@ void OutputPipe::TakeLast() {
   std::string shown;
   masked_->Finish(shown);
   Take(shown);
+}
+
+void OutputPipe::KeepNoMore() {
+  ReadLast(kMostBeforeTheEnd);
+  keeps_ = false;
 }
 
 size_t OutputPipe::Read() {

@@ -36,6 +36,9 @@ class OutputPipe {
   // the spool does not take is read all the same, up to `most` bytes, and waits here for a Pump.
   void ReadLast(size_t most);
 
+  // Keeps what has been written by now, and of what follows the tail alone: nobody is to see it.
+  void KeepNoMore();
+
   // Returns the last few KiB that were read, for the reason of a failure.
   const std::string& tail() const { return tail_; }
   // Returns when that was; by base::SteadyNow; -InfiniteDuration: never.
@@ -55,6 +58,7 @@ class OutputPipe {
   SpoolFile* spool_;
   base::UniqueFd read_, write_;
   std::optional<base::MaskedStream> masked_;  // none where there are no secrets
+  bool keeps_ = true;
   bool at_end_ = false;  // there is no more to read; still open while something is held
   std::string held_;     // read and not yet in the spool
   std::string tail_;

@@ -127,6 +127,17 @@ TEST_F(OutputPipeTest, TheLastWordsAreReadOnAFullDiskAndKeptOnceThereIsRoom) {
   EXPECT_EQ(Kept(), "Traceback\nOSError: No space left on device\n");
 }
 
+TEST_F(OutputPipeTest, OfWhatIsNoLongerWantedTheTailAloneHasIt) {
+  Write("wanted,");
+  pipe_->KeepNoMore();
+  Write("not wanted");
+  pipe_->CloseWriteEnd();
+  EXPECT_TRUE(pipe_->Pump(1 << 20).ok());
+  EXPECT_FALSE(pipe_->open());
+  EXPECT_EQ(Kept(), "wanted,");
+  EXPECT_EQ(pipe_->tail(), "wanted,not wanted");
+}
+
 TEST_F(OutputPipeTest, ReadsNoMoreLastWordsThanAskedFor) {
   const std::string block(64 << 10, 'x');
   const FullDisk full;

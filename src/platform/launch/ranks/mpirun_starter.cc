@@ -34,6 +34,11 @@ absl::Status MpirunStarter::Begin() {
   return StartProgram(MpirunCommand(plan(), agreement_.program), ProgramEnvironment());
 }
 
+void MpirunStarter::BeginStop(absl::Duration grace) {
+  ExternalStarter::BeginStop(grace);
+  if (output() != nullptr) output()->KeepNoMore();
+}
+
 Variables MpirunStarter::ProgramEnvironment() const {
   const std::filesystem::path folder = SocketFolder(plan(), context_.facts);
   return StarterEnvironment(plan(), context_.facts, agreement_.program,

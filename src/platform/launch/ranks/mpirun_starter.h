@@ -15,6 +15,8 @@ class MpirunStarter : public ExternalStarter {
   MpirunStarter(const StartContext& context, MpiAgreement agreement)
       : ExternalStarter(context, std::move(agreement)) {}
   absl::Status Begin() override;
+  // What mpirun says of ranks that end because they are told to is no part of the job's output.
+  void BeginStop(absl::Duration grace) override;
   // Reports the rank of which mpirun told that it failed in MPI.
   void OutputEnded() override;
 

@@ -163,6 +163,21 @@ TEST_F(MpirunStarterTest, SparesMpirunWhileItsRanksEnd) {
   EXPECT_TRUE(starter->ReapIfOwn(AwaitChild()));
 }
 
+TEST_F(MpirunStarterTest, WhatMpirunSaysOfRanksThatAreToldToEndIsNotKept) {
+  const std::string stop = (folder.path() / "stop").string();
+  const auto starter = Make("echo 'a warning'; until [ -e " + stop + " ]; do sleep 0.01; done\n" +
+                            "echo 'mpirun noticed that process rank 1 exited'; exit 143\n");
+  ASSERT_TRUE(starter->Begin().ok());
+  pollfd printed{starter->output()->read_fd(), POLLIN, 0};
+  ASSERT_EQ(::poll(&printed, 1, Soon().RemainingMillis()), 1);
+  supervisor.Stop(absl::OkStatus());
+  starter->BeginStop(absl::Seconds(60));
+  ASSERT_TRUE(base::WriteFileAtomic(stop, "").ok());
+  EXPECT_TRUE(starter->ReapIfOwn(AwaitChild()));
+  EXPECT_EQ(*spool->Mpirun().Read(0, 1 << 20), "a warning\n");
+  EXPECT_THAT(starter->output()->tail(), HasSubstr("mpirun noticed"));
+}
+
 TEST_F(MpirunStarterTest, OfADaemonThatEndsWithoutAWordTheNodeOfMpirunKnowsWhy) {
   EndDaemonOnSecondNode("exit 1", true);
   EXPECT_EQ(supervisor.reason(),
